@@ -1,0 +1,212 @@
+/* collective_command.c - one collective on one machine: choose, simulate, tell. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/app/commands.h"
+#include "sim/app/inputs.h"
+#include "sim/core/files.h"
+#include "sim/report/collective_report.h"
+#include "topologies/placement.h"
+
+struct request {
+    const char *topo, *op, *algo, *protocol, *transport, *payload, *placement, *engine, *fidelity, *json, *scenario;
+    double bytes;
+    uint64_t devices, chunks, seed;
+    struct dl_texts set;
+};
+
+static const char *const ops[] = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce",
+                                  "gather",    "scatter",   "barrier",       "sendrecv", NULL};
+static const char *const engines[] = {"simgrid", "cm02", "analytic", NULL};
+static const char *const fidelities[] = {"step", "fluid", NULL};
+
+static const struct dl_option options[] = {
+    {"topo", DL_OPT_TEXT, offsetof(struct request, topo), true, 0, 0, NULL},
+    {"op", DL_OPT_CHOICE, offsetof(struct request, op), true, 0, 0, ops},
+    {"bytes", DL_OPT_BYTES, offsetof(struct request, bytes), false, 0, 1e18, NULL},
+    {"algo", DL_OPT_TEXT, offsetof(struct request, algo), false, 0, 0, NULL},
+    {"protocol", DL_OPT_TEXT, offsetof(struct request, protocol), false, 0, 0, NULL},
+    {"transport", DL_OPT_TEXT, offsetof(struct request, transport), false, 0, 0, NULL},
+    {"devices", DL_OPT_COUNT, offsetof(struct request, devices), false, 1, 2147483647.0, NULL},
+    {"chunks", DL_OPT_COUNT, offsetof(struct request, chunks), false, 1, 65536, NULL},
+    {"payload", DL_OPT_TEXT, offsetof(struct request, payload), false, 0, 0, NULL},
+    {"placement", DL_OPT_TEXT, offsetof(struct request, placement), false, 0, 0, NULL},
+    {"seed", DL_OPT_COUNT, offsetof(struct request, seed), false, 0, 9007199254740992.0, NULL},
+    {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, engines},
+    {"fidelity", DL_OPT_CHOICE, offsetof(struct request, fidelity), false, 0, 0, fidelities},
+    {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL},
+    {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL},
+};
+
+static enum dl_op op_of(const char *name)
+{
+    for (int op = 0; op < DL_N_OPS; op++)
+        if (strcmp(dl_op_name((enum dl_op)op), name) == 0) return (enum dl_op)op;
+    abort(); /* the choices of the option are the same */
+}
+
+struct run {
+    struct request request;
+    struct dl_arena *arena;
+    struct dl_machine machine;
+    uint32_t *device, n_extra;
+    struct dl_group group;
+    struct dl_estimator estimator;
+    struct dl_choice choice;
+    struct dl_collective_report report;
+    char limiting_link[160];
+};
+
+static enum dl_status open_machine(struct run *r, struct dl_error *err)
+{
+    struct request *const q = &r->request;
+    if (dl_machine_open(q->topo, &q->set, r->arena, &r->machine, err)) return err->status;
+    const struct dl_topology *const t = r->machine.topology;
+    if (!q->devices) q->devices = t->n_devices;
+    if (q->devices > t->n_devices)
+        return dl_fail(err, DL_RANGE, "--devices", "%s has %u devices, got %llu", t->name, t->n_devices,
+                       (unsigned long long)q->devices);
+    const uint32_t n = (uint32_t)q->devices;
+    const bool is_list = strncmp(q->placement, "list:", 5) == 0;
+    r->n_extra = n < t->n_devices && !is_list; /* one more device, if an algorithm wants a server beside its workers */
+    r->device = dl_alloc((n + 1) * sizeof *r->device);
+    if (dl_place(t, q->placement, q->seed, n + r->n_extra, r->device, err)) return err->status;
+    dl_group_init(&r->group, t, r->device, n, r->arena);
+    return dl_machine_use_transport(&r->machine, q->transport, r->group.n_nodes, &q->set, r->arena, err);
+}
+
+static enum dl_status choose(struct run *r, struct dl_error *err)
+{
+    const struct request *const q = &r->request;
+    struct dl_wish wish = {.op = op_of(q->op),
+                           .algorithm = q->algo,
+                           .protocol = q->protocol,
+                           .group = &r->group,
+                           .bytes = q->bytes,
+                           .chunks = (uint32_t)q->chunks,
+                           .n_extra_devices = r->n_extra};
+    if (wish.op == DL_BARRIER)
+        wish.bytes = 0;
+    else if (isnan(q->bytes))
+        return dl_fail(err, DL_SYNTAX, "collective", "needs the option --bytes");
+    if (dl_payload_parse(q->payload, &wish.payload, err)) return err->status;
+    dl_estimator_init(&r->estimator, r->machine.topology, &r->machine.transport, r->machine.bytes_per_s);
+    r->estimator.fluid = strcmp(q->fidelity, "fluid") == 0;
+    return dl_choose(&r->estimator, &wish, r->arena, &r->choice, err);
+}
+
+static const struct dl_engine_kind *engine_of(const char *name)
+{
+    for (size_t i = 0; i < dl_engine_count(); i++)
+        if (strcmp(dl_engine_get(i)->name, name) == 0) return dl_engine_get(i);
+    return NULL; /* analytic: nothing is simulated */
+}
+
+static void note_limiting_link(struct run *r, const struct dl_wire *wire)
+{
+    const uint32_t link = dl_wire_busiest(wire, &r->report.limiting_link_busy_s);
+    if (link == UINT32_MAX) return;
+    dl_topology_link_name(r->machine.topology, link, r->limiting_link, sizeof r->limiting_link);
+    r->report.limiting_link = r->limiting_link;
+}
+
+static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind, struct dl_error *err)
+{
+    const struct dl_topology *const t = r->machine.topology;
+    struct dl_engine_link *const links = dl_alloc(t->n_links * sizeof *links);
+    for (size_t i = 0; i < t->n_links; i++) links[i].bandwidth_bytes_per_s = r->machine.bytes_per_s[i];
+    struct dl_engine *const engine = kind->create(links, t->n_links);
+    struct dl_wire *const wire = dl_wire_new(engine, t, links, err);
+    struct dl_exchange *const exchange = dl_exchange_start(&(struct dl_exchange_spec){
+        .engine = engine,
+        .wire = wire,
+        .collective = &r->choice.collective,
+        .pace = &r->choice.estimate.pace,
+        .fluid = r->report.fluid,
+    });
+    const size_t n_stuck = kind->run(engine);
+    r->report.result = dl_exchange_result(exchange);
+    r->report.n_events = kind->n_events(engine);
+    dl_exchange_free(exchange);
+    note_limiting_link(r, wire);
+    if (!r->report.result.complete)
+        dl_fail(err, DL_STALLED, "collective", "cannot end: %zu bundles wait for links that move nothing", n_stuck);
+    dl_wire_free(wire);
+    kind->destroy(engine);
+    dl_free(links);
+    return err->status;
+}
+
+static void estimate_only(struct run *r)
+{
+    const struct dl_estimate *const e = &r->choice.estimate;
+    r->report.result = (struct dl_exchange_result){
+        .complete = true,
+        .time_s = e->time_s,
+        .messages = (uint64_t)dl_count_messages(&r->choice.collective),
+        .causes = {.start_s = e->pace.start_s,
+                   .latency_s = e->latency_s,
+                   .bandwidth_s = fmax(e->wire_s, e->pace.pump_s),
+                   .reduction_s = e->reduction_s},
+    };
+}
+
+static enum dl_status tell(struct run *r, struct dl_error *err)
+{
+    struct dl_collective_report *const report = &r->report;
+    report->topology = r->machine.topology;
+    report->transport = &r->machine.transport;
+    report->choice = &r->choice;
+    report->engine = r->request.engine;
+    dl_assumptions_add(&report->assumptions, r->machine.system_doc, r->arena);
+    dl_assumptions_add(&report->assumptions, r->machine.transport_doc, r->arena);
+    if (!r->request.json) {
+        dl_collective_report_text(report);
+        return DL_OK;
+    }
+    json_t *const json = dl_collective_report_json(report);
+    char *const text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    const size_t length = strlen(text);
+    text[length] = '\n'; /* in place of the NUL, which dl_write_file does not need */
+    dl_write_file(r->request.json, text, length + 1, err);
+    free(text);
+    json_decref(json);
+    return err->status;
+}
+
+static int run(int argc, char **argv, struct dl_error *err)
+{
+    struct run r = {.request = {.algo = "auto",
+                                .protocol = "auto",
+                                .payload = "dense",
+                                .placement = "packed",
+                                .engine = "simgrid",
+                                .fidelity = "step",
+                                .bytes = NAN},
+                    .arena = dl_arena_new()};
+    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, NULL, err) && !open_machine(&r, err) &&
+        !choose(&r, err)) {
+        const struct dl_engine_kind *const kind = engine_of(r.request.engine);
+        r.report.fluid = r.estimator.fluid;
+        if (kind)
+            simulate(&r, kind, err);
+        else
+            estimate_only(&r);
+        if (!err->status) tell(&r, err);
+    }
+    dl_estimator_release(&r.estimator);
+    dl_assumptions_release(&r.report.assumptions);
+    dl_machine_close(&r.machine);
+    dl_free(r.device);
+    dl_arena_free(r.arena);
+    return 0;
+}
+
+const struct dl_command dl_command_collective = {
+    .name = "collective",
+    .doc = "simulate one collective operation",
+    .usage = "collective --topo T --op OP --bytes N [--algo NAME|auto] [--devices N] [--chunks N] [--payload P] ...",
+    .run = run,
+};

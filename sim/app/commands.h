@@ -1,0 +1,18 @@
+/* commands.h - the subcommands; a new one is one file and one line in main.c. Each gets the words after its name and
+ * returns the exit code: 0 done, 1 the answer is no, 2 bad usage or input, 3 internal. */
+#ifndef DL_APP_COMMANDS_H
+#define DL_APP_COMMANDS_H
+
+#include "sim/core/error.h"
+
+struct dl_command {
+    const char *name, *doc, *usage;
+    int (*run)(int argc, char **argv, struct dl_error *err); /* an error in err means exit code 2 or 3 */
+};
+
+extern const struct dl_command dl_command_collective;
+extern const struct dl_command dl_command_list;
+extern const struct dl_command dl_command_check;
+extern const struct dl_command dl_command_export;
+
+#endif

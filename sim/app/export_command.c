@@ -1,0 +1,48 @@
+/* export_command.c - the machine as others read it: a SimGrid platform for SMPI, a picture for graphviz. */
+#include "sim/app/commands.h"
+#include "sim/app/inputs.h"
+#include "sim/report/platform.h"
+
+struct request {
+    const char *topo, *transport, *format;
+    uint64_t devices;
+    struct dl_texts set;
+};
+
+static const char *const formats[] = {"simgrid", "dot", NULL};
+
+static const struct dl_option options[] = {
+    {"topo", DL_OPT_TEXT, offsetof(struct request, topo), true, 0, 0, NULL},
+    {"format", DL_OPT_CHOICE, offsetof(struct request, format), true, 0, 0, formats},
+    {"transport", DL_OPT_TEXT, offsetof(struct request, transport), false, 0, 0, NULL},
+    {"devices", DL_OPT_COUNT, offsetof(struct request, devices), false, 1, 2147483647.0, NULL},
+    {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL},
+};
+
+static enum dl_status write(const struct request *q, const struct dl_machine *m, struct dl_error *err)
+{
+    const uint32_t n = q->devices && q->devices < m->topology->n_devices ? (uint32_t)q->devices : m->topology->n_devices;
+    if (q->format == formats[0]) return dl_platform_write_simgrid(m->topology, m->bytes_per_s, n, err);
+    return dl_platform_write_dot(m->topology, n, err);
+}
+
+static int run(int argc, char **argv, struct dl_error *err)
+{
+    struct request q = {0};
+    struct dl_machine m = {0};
+    struct dl_arena *const arena = dl_arena_new();
+    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) &&
+        !dl_machine_open(q.topo, &q.set, arena, &m, err) &&
+        !dl_machine_use_transport(&m, q.transport, m.topology->n_nodes, &q.set, arena, err))
+        write(&q, &m, err);
+    dl_machine_close(&m);
+    dl_arena_free(arena);
+    return 0;
+}
+
+const struct dl_command dl_command_export = {
+    .name = "export",
+    .doc = "write the machine as a SimGrid platform or a graphviz picture",
+    .usage = "export --topo T --format simgrid|dot [--devices N]",
+    .run = run,
+};

@@ -1,0 +1,63 @@
+#include "sim/app/inputs.h"
+
+#include <string.h>
+
+#include "sim/core/files.h"
+
+/* "topo.node.devices=4" is for the document "topo". */
+static const char *meant_for(const char *assignment, const char *prefix)
+{
+    const size_t length = strlen(prefix);
+    return strncmp(assignment, prefix, length) == 0 && assignment[length] == '.' ? assignment + length + 1 : NULL;
+}
+
+static enum dl_status check_prefixes(const struct dl_texts *set, struct dl_error *err)
+{
+    for (size_t i = 0; i < set->n; i++)
+        if (!meant_for(set->items[i], "topo") && !meant_for(set->items[i], "transport"))
+            return dl_fail(err, DL_KEY, "--set", "'%.200s' must begin with topo. or transport.", set->items[i]);
+    return DL_OK;
+}
+
+static enum dl_status load(const char *folder, const char *what, const char *name, const char *prefix,
+                           const struct dl_texts *set, struct dl_arena *arena, struct dl_json *doc,
+                           struct dl_error *err)
+{
+    const char *path;
+    if (dl_find_file(folder, what, name, arena, &path, err) || dl_json_load(path, arena, doc, err)) return err->status;
+    for (size_t i = 0; i < set->n; i++) {
+        const char *const assignment = meant_for(set->items[i], prefix);
+        if (assignment && dl_json_set(*doc, assignment, arena, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+enum dl_status dl_machine_open(const char *topo, const struct dl_texts *set, struct dl_arena *arena,
+                               struct dl_machine *m, struct dl_error *err)
+{
+    if (check_prefixes(set, err) || load(DL_SYSTEMS, "topology", topo, "topo", set, arena, &m->system_doc, err))
+        return err->status;
+    return dl_topology_read(m->system_doc, arena, &m->topology, err);
+}
+
+enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transport, uint32_t n_nodes,
+                                        const struct dl_texts *set, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_topology *const t = m->topology;
+    const char *const name = transport ? transport : t->transport;
+    if (load(DL_TRANSPORTS, "transport", name, "transport", set, arena, &m->transport_doc, err) ||
+        dl_transport_read(m->transport_doc, t, n_nodes, arena, &m->transport, err))
+        return err->status;
+    m->bytes_per_s = dl_alloc(t->n_links * sizeof *m->bytes_per_s);
+    for (size_t i = 0; i < t->n_links; i++)
+        m->bytes_per_s[i] = t->links[i].bandwidth_bytes_per_s * m->transport.efficiency[t->links[i].kind];
+    return DL_OK;
+}
+
+void dl_machine_close(struct dl_machine *m)
+{
+    dl_topology_free(m->topology);
+    dl_free(m->bytes_per_s);
+    json_decref(m->system_doc.value);
+    json_decref(m->transport_doc.value);
+}

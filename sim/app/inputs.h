@@ -1,0 +1,27 @@
+/* inputs.h - from names on the command line to a machine with its software. */
+#ifndef DL_APP_INPUTS_H
+#define DL_APP_INPUTS_H
+
+#include "sim/app/options.h"
+#include "sim/core/json.h"
+#include "topologies/transport.h"
+
+#define DL_SYSTEMS "topologies/systems"
+#define DL_TRANSPORTS "topologies/transports"
+
+struct dl_machine {
+    struct dl_json system_doc, transport_doc;
+    struct dl_topology *topology;
+    struct dl_transport transport;
+    double *bytes_per_s; /* by link, as the transport achieves it */
+};
+
+/* Load a system file by name or path and apply the `--set` values meant for it (topo.PATH=JSON). */
+enum dl_status dl_machine_open(const char *topo, const struct dl_texts *set, struct dl_arena *arena,
+                               struct dl_machine *m, struct dl_error *err);
+/* Load the transport (NULL: the system's own) for a group that spans so many nodes; --set transport.PATH=JSON. */
+enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transport, uint32_t n_nodes,
+                                        const struct dl_texts *set, struct dl_arena *arena, struct dl_error *err);
+void dl_machine_close(struct dl_machine *m);
+
+#endif

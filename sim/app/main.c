@@ -1,0 +1,49 @@
+/* main.c - dlsim COMMAND [OPTIONS]. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/app/commands.h"
+#include "sim/report/host.h"
+
+static const struct dl_command *const commands[] = {
+    &dl_command_collective,
+    &dl_command_list,
+    &dl_command_check,
+    &dl_command_export,
+};
+
+static void print_help(void)
+{
+    puts("dlsim simulates distributed deep-learning training on supercomputers and accelerators.\n");
+    for (size_t i = 0; i < DL_COUNT(commands); i++)
+        printf("  dlsim %-10s %s\n      dlsim %s\n", commands[i]->name, commands[i]->doc, commands[i]->usage);
+    puts("\nNames that are no paths are looked up among the shipped files: see `dlsim list`.");
+}
+
+static const struct dl_command *find(const char *name, struct dl_error *err)
+{
+    const char *names[DL_COUNT(commands)];
+    for (size_t i = 0; i < DL_COUNT(commands); i++) {
+        names[i] = commands[i]->name;
+        if (strcmp(name, names[i]) == 0) return commands[i];
+    }
+    const char *const nearest = dl_nearest(name, names, DL_COUNT(names));
+    dl_fail(err, DL_SYNTAX, name, "no such command%s%s%s (collective, list, check, export)", nearest ? ", did you mean '" : "",
+            nearest ? nearest : "", nearest ? "'?" : "");
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct dl_error err = {0};
+    dl_host_begin();
+    if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_help();
+        return argc < 2 ? 2 : 0;
+    }
+    const struct dl_command *const command = find(argv[1], &err);
+    const int code = command ? command->run(argc - 1, argv + 1, &err) : 2;
+    if (!err.status) return code;
+    fprintf(stderr, "dlsim: %s\n", err.text);
+    return err.status == DL_STALLED ? 3 : 2;
+}

@@ -1,0 +1,128 @@
+#define _GNU_SOURCE /* getopt_long */
+#include "sim/app/options.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { max_options = 32 };
+
+static bool is_unit(const char *text, double *factor)
+{
+    static const struct {
+        const char *name;
+        double factor;
+    } units[] = {{"", 1},    {"k", 1e3},     {"M", 1e6},     {"G", 1e9},     {"T", 1e12},
+                 {"K", 1e3}, {"Ki", 1024.0}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}};
+    char stripped[8];
+    const size_t length = strlen(text);
+    if (length >= sizeof stripped) return false;
+    strcpy(stripped, text);
+    if (length && stripped[length - 1] == 'B') stripped[length - 1] = '\0';
+    for (size_t i = 0; i < DL_COUNT(units); i++) {
+        if (strcmp(units[i].name, stripped)) continue;
+        *factor = units[i].factor;
+        return true;
+    }
+    return false;
+}
+
+static enum dl_status read_number(const struct dl_option *o, const char *text, bool units, double *out,
+                                  struct dl_error *err)
+{
+    char where[64], *end;
+    double factor = 1;
+    snprintf(where, sizeof where, "--%s", o->name);
+    const double x = strtod(text, &end);
+    const bool has_digits = strpbrk(text, "0123456789") && !strpbrk(text, "xXpPnN"); /* no nan, inf or hexadecimal */
+    if (end == text || !has_digits || (units ? !is_unit(end, &factor) : *end != '\0'))
+        return dl_fail(err, DL_SYNTAX, where, "must be a number%s, got '%.60s'", units ? " such as 1e9, 64Mi or 2G" : "", text);
+    *out = x * factor;
+    if (!(*out >= o->min && *out <= o->max))
+        return dl_fail(err, DL_RANGE, where, "must be in [%.15g, %.15g], got '%.60s'", o->min, o->max, text);
+    return DL_OK;
+}
+
+static enum dl_status read_count(const struct dl_option *o, const char *text, uint64_t *out, struct dl_error *err)
+{
+    double x;
+    if (read_number(o, text, false, &x, err)) return err->status;
+    if (x != floor(x)) return dl_fail(err, DL_RANGE, NULL, "--%s: must be a whole number, got '%.60s'", o->name, text);
+    *out = (uint64_t)x;
+    return DL_OK;
+}
+
+static enum dl_status read_choice(const struct dl_option *o, const char *text, const char **out, struct dl_error *err)
+{
+    char all[256] = "";
+    for (size_t i = 0; o->choices[i]; i++) {
+        if (strcmp(o->choices[i], text) == 0) {
+            *out = o->choices[i];
+            return DL_OK;
+        }
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", o->choices[i]);
+    }
+    return dl_fail(err, DL_RANGE, NULL, "--%s: must be one of %s, got '%.60s'", o->name, all, text);
+}
+
+static enum dl_status read_option(const struct dl_option *o, const char *text, void *out, struct dl_error *err)
+{
+    void *const place = (char *)out + o->offset;
+    switch (o->type) {
+    case DL_OPT_TEXT: *(const char **)place = text; return DL_OK;
+    case DL_OPT_COUNT: return read_count(o, text, place, err);
+    case DL_OPT_BYTES: return read_number(o, text, true, place, err);
+    case DL_OPT_CHOICE: return read_choice(o, text, place, err);
+    case DL_OPT_TEXTS: {
+        struct dl_texts *const texts = place;
+        if (texts->n == DL_COUNT(texts->items))
+            return dl_fail(err, DL_RANGE, NULL, "--%s: more than %zu of them", o->name, texts->n);
+        texts->items[texts->n++] = text;
+        return DL_OK;
+    }
+    }
+    return DL_OK;
+}
+
+static enum dl_status unknown_option(const char *word, const struct dl_option *options, size_t n, struct dl_error *err)
+{
+    const char *names[max_options];
+    for (size_t i = 0; i < n; i++) names[i] = options[i].name;
+    const char *const nearest = dl_nearest(word + strspn(word, "-"), names, n);
+    if (nearest) return dl_fail(err, DL_SYNTAX, word, "unknown option, did you mean '--%s'?", nearest);
+    return dl_fail(err, DL_SYNTAX, word, "unknown option");
+}
+
+static enum dl_status read_words(int argc, char **argv, struct dl_texts *words, struct dl_error *err)
+{
+    for (int i = optind; i < argc; i++) {
+        if (!words) return dl_fail(err, DL_SYNTAX, argv[i], "is no option; options begin with --");
+        if (words->n == DL_COUNT(words->items)) return dl_fail(err, DL_RANGE, argv[i], "more than %zu words", words->n);
+        words->items[words->n++] = argv[i];
+    }
+    return DL_OK;
+}
+
+enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *options, size_t n_options, void *out,
+                               struct dl_texts *words, struct dl_error *err)
+{
+    struct option table[max_options + 1] = {0};
+    bool given[max_options] = {false};
+    for (size_t i = 0; i < n_options; i++) table[i] = (struct option){options[i].name, required_argument, NULL, (int)i};
+    optind = 0;
+    for (;;) {
+        const int word = optind ? optind : 1;
+        const int which = getopt_long(argc, argv, ":", table, NULL);
+        if (which == -1) break;
+        if (which == ':') return dl_fail(err, DL_SYNTAX, argv[optind - 1], "needs a value");
+        if (which == '?') return unknown_option(argv[word], options, n_options, err);
+        given[which] = true;
+        if (read_option(&options[which], optarg, out, err)) return err->status;
+    }
+    for (size_t i = 0; i < n_options; i++)
+        if (options[i].required && !given[i]) return dl_fail(err, DL_SYNTAX, argv[0], "needs the option --%s", options[i].name);
+    return read_words(argc, argv, words, err);
+}

@@ -1,0 +1,38 @@
+/* options.h - command-line options as a table, read with getopt_long; values are checked here, with the option's name in
+ * the error. */
+#ifndef DL_APP_OPTIONS_H
+#define DL_APP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/core/error.h"
+
+enum dl_option_type {
+    DL_OPT_TEXT,   /* const char * */
+    DL_OPT_COUNT,  /* uint64_t: a whole number, 1e6 is fine */
+    DL_OPT_BYTES,  /* double: a number with an optional k, M, G, T (1000) or Ki, Mi, Gi, Ti (1024) */
+    DL_OPT_TEXTS,  /* struct dl_texts: may be given several times */
+    DL_OPT_CHOICE, /* const char *: one of choices */
+};
+
+struct dl_texts {
+    const char *items[64];
+    size_t n;
+};
+
+struct dl_option {
+    const char *name;
+    enum dl_option_type type;
+    size_t offset;
+    bool required;
+    double min, max; /* DL_OPT_COUNT, DL_OPT_BYTES */
+    const char *const *choices;
+};
+
+/* Fill the struct at out, which holds the defaults. Words that are no options are an error unless `words` is given. */
+enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *options, size_t n_options, void *out,
+                               struct dl_texts *words, struct dl_error *err);
+
+#endif

@@ -1,0 +1,105 @@
+#include "sim/collective/choose.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_auto(const char *name) { return strcmp(name, "auto") == 0; }
+
+static struct dl_collective collective_of(const struct dl_wish *wish, const struct dl_algorithm *algorithm)
+{
+    return (struct dl_collective){.op = wish->op,
+                                  .algorithm = algorithm,
+                                  .group = wish->group,
+                                  .bytes = wish->bytes,
+                                  .chunks = wish->chunks,
+                                  .payload = wish->payload};
+}
+
+static uint32_t usual_chunks(const struct dl_collective *c, double chunk_bytes)
+{
+    const double most = 1024; /* more would not change the time, only the work */
+    if (c->algorithm->fold != DL_FOLD_TREE || chunk_bytes <= 0) return 1;
+    return (uint32_t)fmin(fmax(ceil(c->bytes / dl_collective_lanes(c) / chunk_bytes), 1), most);
+}
+
+static enum dl_status prepare(struct dl_collective *c, const struct dl_estimator *e, const struct dl_wish *wish,
+                              struct dl_arena *arena, struct dl_error *err)
+{
+    if (c->algorithm->extra_ranks > wish->n_extra_devices)
+        return dl_fail(err, DL_IMPOSSIBLE, "--devices", "%s needs %u device more than its %u workers; ask for fewer",
+                       c->algorithm->name, c->algorithm->extra_ranks, wish->group->n);
+    if (c->algorithm->prepare && c->algorithm->prepare(c, arena, err)) return err->status;
+    if (!c->chunks) c->chunks = usual_chunks(c, e->transport->chunk_bytes);
+    return DL_OK;
+}
+
+/* Keep the best protocol for a prepared collective, if it beats what is in `best`. */
+static enum dl_status try_protocols(struct dl_estimator *e, const struct dl_wish *wish, const struct dl_collective *c,
+                                    struct dl_choice *best, struct dl_error *err)
+{
+    for (size_t i = 0; i < e->transport->n_protocols; i++) {
+        const struct dl_protocol *const p = &e->transport->protocols[i];
+        struct dl_estimate estimate;
+        if (!p->has_family[c->algorithm->family]) continue;
+        if (!is_auto(wish->protocol) && strcmp(wish->protocol, p->name)) continue;
+        if (dl_estimate(e, c, p, &estimate, err)) return err->status;
+        if (estimate.time_s >= best->estimate.time_s) continue;
+        best->collective = *c;
+        best->estimate = estimate;
+    }
+    return DL_OK;
+}
+
+/* Pricing all rounds of all ranks of a quadratic algorithm would take longer than running a good one. */
+static bool is_too_large(const struct dl_collective *c)
+{
+    const double most = 2e7;
+    struct dl_round round;
+    double rounds = 0;
+    if (c->algorithm->fold == DL_FOLD_RING || c->algorithm->fold == DL_FOLD_SWITCH) return false;
+    for (uint32_t k = 0; c->algorithm->round(c, 0, k, &round) && rounds * c->group->n <= most; k++) rounds++;
+    return rounds * c->group->n * dl_collective_lanes(c) > most;
+}
+
+static enum dl_status choose_freely(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
+                                    struct dl_choice *out, struct dl_error *err)
+{
+    for (size_t i = 0; i < dl_algorithm_count(); i++) {
+        const struct dl_algorithm *const a = dl_algorithm_get(i);
+        if (a->op != wish->op || !a->automatic || !dl_transport_has(e->transport, a->name)) continue;
+        struct dl_collective c = collective_of(wish, a);
+        struct dl_error not_this_one = {0};
+        if (prepare(&c, e, wish, arena, &not_this_one) || is_too_large(&c)) continue;
+        if (try_protocols(e, wish, &c, out, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+static enum dl_status no_protocol(const struct dl_estimator *e, const struct dl_wish *wish, struct dl_error *err)
+{
+    const char *names[16];
+    size_t n = 0;
+    for (; n < e->transport->n_protocols && n < DL_COUNT(names); n++) names[n] = e->transport->protocols[n].name;
+    const char *const nearest = dl_nearest(wish->protocol, names, n);
+    if (is_auto(wish->protocol))
+        return dl_fail(err, DL_IMPOSSIBLE, "--algo", "transport %s cannot do %s by '%s' here", e->transport->name,
+                       dl_op_name(wish->op), wish->algorithm);
+    return dl_fail(err, DL_NOT_FOUND, "--protocol", "transport %s has no protocol '%s' for this%s%s%s", e->transport->name,
+                   wish->protocol, nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
+                         struct dl_choice *out, struct dl_error *err)
+{
+    *out = (struct dl_choice){.estimate = {.time_s = INFINITY}};
+    if (is_auto(wish->algorithm)) {
+        choose_freely(e, wish, arena, out, err);
+    } else {
+        struct dl_collective c = collective_of(wish, NULL);
+        if (dl_algorithm_find(wish->op, wish->algorithm, &c.algorithm, err) || prepare(&c, e, wish, arena, err))
+            return err->status;
+        try_protocols(e, wish, &c, out, err);
+    }
+    if (!err->status && !out->collective.algorithm) return no_protocol(e, wish, err);
+    return err->status;
+}

@@ -1,0 +1,26 @@
+/* choose.h - which algorithm and protocol: the one asked for, or the one that is estimated to take the least time. */
+#ifndef DL_COLLECTIVE_CHOOSE_H
+#define DL_COLLECTIVE_CHOOSE_H
+
+#include "sim/collective/estimate.h"
+
+struct dl_wish {
+    enum dl_op op;
+    const char *algorithm; /* a name or "auto" */
+    const char *protocol;  /* a name or "auto" */
+    const struct dl_group *group;
+    double bytes;
+    uint32_t chunks; /* 0: as many as the transport cuts pipelines into */
+    struct dl_payload payload;
+    uint32_t n_extra_devices; /* entries of group->device beyond n: algorithms with extra ranks need them */
+};
+
+struct dl_choice {
+    struct dl_collective collective;
+    struct dl_estimate estimate;
+};
+
+enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
+                         struct dl_choice *out, struct dl_error *err);
+
+#endif

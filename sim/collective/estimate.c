@@ -1,0 +1,180 @@
+#include "sim/collective/estimate.h"
+
+#include <math.h>
+
+void dl_estimator_init(struct dl_estimator *e, const struct dl_topology *t, const struct dl_transport *transport,
+                       const double *bytes_per_s)
+{
+    *e = (struct dl_estimator){.topology = t, .transport = transport, .bytes_per_s = bytes_per_s};
+    dl_tally_init(&e->round, t->n_links);
+    dl_tally_init(&e->all, t->n_links);
+}
+
+void dl_estimator_release(struct dl_estimator *e)
+{
+    dl_tally_release(&e->round);
+    dl_tally_release(&e->all);
+}
+
+static struct dl_pace pace_of(const struct dl_transport *t, const struct dl_protocol *p, enum dl_family family)
+{
+    struct dl_pace pace = {.protocol = p->name,
+                           .start_s = p->start_s[family],
+                           .wire_latency_factor = t->adds_wire_latency,
+                           .bandwidth_fraction = p->bandwidth_fraction,
+                           .relay_efficiency = t->relay_efficiency,
+                           .rate_cap_bytes_per_s = INFINITY,
+                           .reduction_s_per_byte = t->reduction_s_per_byte,
+                           .pack_s_per_byte = t->pack_s_per_byte};
+    for (int reach = 0; reach < DL_N_REACHES; reach++) pace.step_latency_s[reach] = p->step_s[family][reach];
+    pace.step_latency_s[DL_REACH_NETWORK] += p->network_s;
+    return pace;
+}
+
+struct sums {
+    double sent_bytes;    /* payload that the busiest rank sends */
+    double reduced_bytes; /* payload that it adds up */
+    double n_steps;
+};
+
+/* The pump with its fill: see transport.h. */
+static double pump_s(const struct dl_estimator *e, const struct dl_estimate *out, const struct sums *sums,
+                     double pump_bytes_per_s)
+{
+    if (isinf(pump_bytes_per_s) || sums->sent_bytes <= 0) return 0;
+    const double pumping_s = sums->sent_bytes * (1 + e->transport->drain / sums->n_steps) / pump_bytes_per_s;
+    return pumping_s + e->transport->fill * sqrt((out->pace.start_s + out->latency_s) * pumping_s);
+}
+
+static void finish(const struct dl_estimator *e, const struct dl_collective *c, const struct sums *sums,
+                   double pump_bytes_per_s, struct dl_estimate *out)
+{
+    struct dl_pace *const pace = &out->pace;
+    pace->pump_s = pump_s(e, out, sums, pump_bytes_per_s);
+    if (pace->pump_s > 0)
+        pace->rate_cap_bytes_per_s =
+            sums->sent_bytes / pace->bandwidth_fraction / pace->pump_s / dl_collective_lanes(c);
+    out->time_s = pace->start_s + out->latency_s + fmax(out->wire_s, pace->pump_s) + out->reduction_s;
+}
+
+/* ---- by folds ---- */
+
+static void add_fold(struct dl_estimator *e, const struct dl_fold *fold, struct dl_estimate *out, struct sums *sums)
+{
+    for (size_t i = 0; i < fold->n_hops; i++) dl_tally_add(&e->all, fold->hops[i].link, fold->bytes * fold->hops[i].weight);
+    out->latency_s = fmax(out->latency_s, fold->latency_s);
+    sums->n_steps = fmax(sums->n_steps, fold->n_steps);
+}
+
+static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_collective *c, double pump_bytes_per_s,
+                                        struct dl_estimate *out, struct dl_error *err)
+{
+    struct sums sums = {0};
+    const uint32_t n_bundles = dl_fold_count(c);
+    dl_tally_clear(&e->all);
+    for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
+        double sent = 0, reduced = 0;
+        for (uint32_t which = 0; which < n_bundles; which++) {
+            struct dl_fold fold;
+            dl_fold_lane(c, lane, which, &out->pace, &e->round, &fold, err);
+            add_fold(e, &fold, out, &sums);
+            sent = fmax(sent, fold.sent_bytes);
+            reduced = fmax(reduced, fold.reduced_bytes);
+            dl_fold_release(&fold);
+            if (err->status) return err->status;
+        }
+        sums.sent_bytes += sent; /* a device serves all lanes */
+        sums.reduced_bytes += reduced;
+    }
+    out->wire_s = dl_tally_seconds(&e->all, e->bytes_per_s);
+    out->reduction_s = sums.reduced_bytes * out->pace.reduction_s_per_byte;
+    finish(e, c, &sums, pump_bytes_per_s, out);
+    return DL_OK;
+}
+
+/* ---- by rounds ---- */
+
+struct rounds {
+    double path_s;    /* one chunk through all rounds, without latencies */
+    double longest_s; /* message of a chunk */
+    double most_sent; /* payload of one rank, if it sends in every round */
+    double n_steps;
+};
+
+/* All messages of one round at once; returns whether some lane has that round. */
+static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uint32_t k, struct dl_estimate *out,
+                      struct rounds *sum, struct dl_error *err)
+{
+    double latency_s = 0, reduce_s = 0, repeat = 0, sent = 0;
+    struct dl_route route = {0};
+    struct dl_round round;
+    dl_tally_clear(&e->round);
+    for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
+        if (!c->algorithm->round(c, lane, k, &round)) continue;
+        const double dense = round.blocks * dl_collective_block_bytes(c, lane);
+        const double payload = dl_payload_bytes(&c->payload, dense, round.merged);
+        repeat = fmax(repeat, round.repeat);
+        sent += payload;
+        if (round.reduce) reduce_s += payload * out->pace.reduction_s_per_byte;
+        if (dl_payload_is_packed(&c->payload)) reduce_s += 2 * dense * out->pace.pack_s_per_byte;
+        for (uint32_t rank = 0; rank < c->group->n + c->algorithm->extra_ranks; rank++) {
+            const uint32_t to = c->algorithm->peer(c, lane, k, rank);
+            if (to == DL_NOBODY) continue;
+            if (dl_topology_route(e->topology, c->group->device[rank], c->group->device[to], 0, NULL, &route, err)) break;
+            latency_s = fmax(latency_s, dl_pace_latency_s(&out->pace, &route));
+            const double wire = dl_pace_wire_bytes(&out->pace, &route, payload);
+            for (size_t i = 0; i < route.n_hops; i++) {
+                dl_tally_add(&e->round, route.hops[i].link, wire * route.hops[i].weight);
+                dl_tally_add(&e->all, route.hops[i].link, round.repeat * wire * route.hops[i].weight);
+            }
+        }
+    }
+    const double move_s = dl_tally_seconds(&e->round, e->bytes_per_s);
+    out->latency_s += repeat * latency_s;
+    out->reduction_s += repeat * reduce_s;
+    sum->path_s += repeat * move_s;
+    sum->longest_s = fmax(sum->longest_s, fmax(move_s, reduce_s));
+    sum->most_sent += repeat * sent * c->chunks;
+    sum->n_steps += repeat;
+    dl_route_release(&route);
+    return repeat > 0;
+}
+
+/* Chunks follow each other: each rank's port is busy for all of them, the last one still has its way to go. */
+static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl_collective *c, double pump_bytes_per_s,
+                                         struct dl_estimate *out, struct dl_error *err)
+{
+    struct rounds sum = {0};
+    dl_tally_clear(&e->all);
+    for (uint32_t k = 0; add_round(e, c, k, out, &sum, err) && !err->status; k++) continue;
+    if (err->status) return err->status;
+    const double busy_s = c->chunks * dl_tally_seconds(&e->all, e->bytes_per_s);
+    const double chunked_s = out->latency_s + out->reduction_s + sum.path_s + (c->chunks - 1) * sum.longest_s;
+    out->wire_s = fmax(chunked_s, busy_s) - out->latency_s - out->reduction_s;
+    finish(e, c, &(struct sums){.sent_bytes = sum.most_sent, .n_steps = sum.n_steps}, pump_bytes_per_s, out);
+    return DL_OK;
+}
+
+/* Where the fold is what will be run, or as good: a ring in one piece, a pipeline of many pieces. */
+static bool prices_by_fold(const struct dl_estimator *e, const struct dl_collective *c)
+{
+    const uint32_t many_chunks = 8;
+    if (!dl_fold_count(c)) return false;
+    if (e->fluid || c->algorithm->fold == DL_FOLD_SWITCH) return true;
+    if (c->algorithm->fold == DL_FOLD_RING) return c->chunks == 1;
+    return c->algorithm->fold == DL_FOLD_TREE && c->chunks >= many_chunks;
+}
+
+enum dl_status dl_estimate(struct dl_estimator *e, const struct dl_collective *c, const struct dl_protocol *protocol,
+                           struct dl_estimate *out, struct dl_error *err)
+{
+    const enum dl_family family = c->algorithm->family;
+    const double pump = protocol->pump_bytes_per_s[family];
+    *out = (struct dl_estimate){.pace = pace_of(e->transport, protocol, family)};
+    if (c->group->n == 1) {
+        out->time_s = out->pace.start_s;
+        return DL_OK;
+    }
+    if (prices_by_fold(e, c)) return estimate_by_folds(e, c, pump, out, err);
+    return estimate_by_rounds(e, c, pump, out, err);
+}

@@ -1,0 +1,31 @@
+/* estimate.h - the time of a collective by alpha, beta and gamma on its routes, without simulating it.
+ *
+ * It is the analytic engine for collectives, and what `--algo auto` compares. What folds is priced as its fold; the rest
+ * round by round: the slowest latency, plus the bytes of the most loaded link, plus the reduction. */
+#ifndef DL_COLLECTIVE_ESTIMATE_H
+#define DL_COLLECTIVE_ESTIMATE_H
+
+#include "sim/collective/fold.h"
+
+struct dl_estimator {
+    const struct dl_topology *topology;
+    const struct dl_transport *transport;
+    const double *bytes_per_s; /* by link, as the transport achieves it */
+    bool fluid;                /* trees are taken as fully pipelined, whatever the chunks */
+    struct dl_tally round, all;
+};
+void dl_estimator_init(struct dl_estimator *e, const struct dl_topology *t, const struct dl_transport *transport,
+                       const double *bytes_per_s);
+void dl_estimator_release(struct dl_estimator *e);
+
+struct dl_estimate {
+    double time_s;
+    double latency_s, wire_s, reduction_s; /* time = start + latency + max(wire, pump) + reduction */
+    struct dl_pace pace;
+};
+
+/* c must be prepared. The protocol must have the algorithm's family. */
+enum dl_status dl_estimate(struct dl_estimator *e, const struct dl_collective *c, const struct dl_protocol *protocol,
+                           struct dl_estimate *out, struct dl_error *err);
+
+#endif

@@ -1,0 +1,177 @@
+#include "sim/collective/fold.h"
+
+#include <math.h>
+
+void dl_fold_release(struct dl_fold *fold)
+{
+    dl_free(fold->hops);
+    *fold = (struct dl_fold){0};
+}
+
+uint32_t dl_fold_count(const struct dl_collective *c)
+{
+    /* A sparse message grows from round to round: no two of them are equal. */
+    if (c->algorithm->fold == DL_FOLD_NONE || c->payload.kind == DL_TOPK || c->group->n == 1) return 0;
+    return c->algorithm->fold == DL_FOLD_SOURCES ? c->group->n : 1;
+}
+
+struct context {
+    const struct dl_collective *c;
+    uint32_t lane;
+    const struct dl_pace *pace;
+    struct dl_tally *tally;
+    struct dl_route route; /* scratch */
+    struct dl_error *err;
+};
+
+static double payload_bytes(const struct context *x, const struct dl_round *round)
+{
+    const double dense = round->blocks * dl_collective_block_bytes(x->c, x->lane) * x->c->chunks;
+    return dl_payload_bytes(&x->c->payload, dense, round->merged);
+}
+
+static bool find_route(struct context *x, uint32_t from, uint32_t to)
+{
+    const struct dl_group *const g = x->c->group;
+    return !dl_topology_route(g->topology, g->device[from], g->device[to], 0, NULL, &x->route, x->err);
+}
+
+/* Book a payload on the links between two ranks; returns the latency. */
+static double book(struct context *x, uint32_t from, uint32_t to, double payload)
+{
+    if (!find_route(x, from, to)) return 0;
+    const double wire = dl_pace_wire_bytes(x->pace, &x->route, payload);
+    for (size_t i = 0; i < x->route.n_hops; i++)
+        dl_tally_add(x->tally, x->route.hops[i].link, wire * x->route.hops[i].weight);
+    return dl_pace_latency_s(x->pace, &x->route);
+}
+
+static void take_hops(struct context *x, struct dl_fold *out)
+{
+    for (size_t i = 0; i < x->tally->n_touched; i++) {
+        const uint32_t link = x->tally->touched[i];
+        DL_GROW(out->hops, out->n_hops, out->capacity);
+        out->hops[out->n_hops++] = (struct dl_hop){.link = link, .weight = x->tally->sum[link] / out->bytes};
+    }
+    dl_tally_clear(x->tally);
+}
+
+/* ---- rings ---- */
+
+/* The piece that meets the slowest stretch of n_steps hops out of a ring of n. */
+static double slowest_stretch(const double *latency_s, uint32_t n, double n_steps)
+{
+    double all = 0, window = 0;
+    for (uint32_t i = 0; i < n; i++) all += latency_s[i];
+    const double turns = floor(n_steps / n);
+    const uint32_t rest = (uint32_t)(n_steps - turns * n);
+    for (uint32_t i = 0; i < rest; i++) window += latency_s[i];
+    double slowest = window;
+    for (uint32_t i = 0; i < n; i++) {
+        window += latency_s[(i + rest) % n] - latency_s[i];
+        slowest = fmax(slowest, window);
+    }
+    return turns * all + slowest;
+}
+
+static void fold_ring(struct context *x, struct dl_fold *out)
+{
+    const struct dl_collective *const c = x->c;
+    const uint32_t n = c->group->n;
+    double payload = 0;
+    struct dl_round round;
+    for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round); k++) {
+        payload += round.repeat * payload_bytes(x, &round);
+        out->n_steps += round.repeat;
+        if (round.reduce) out->reduced_bytes += round.repeat * payload_bytes(x, &round);
+    }
+    out->bytes = payload / x->pace->bandwidth_fraction;
+    out->sent_bytes = payload;
+    double *const latency_s = dl_alloc(n * sizeof *latency_s);
+    for (uint32_t i = 0, rank = 0; i < n && !x->err->status; i++) {
+        const uint32_t next = c->algorithm->peer(c, x->lane, 0, rank);
+        latency_s[i] = book(x, rank, next, payload);
+        rank = next;
+    }
+    out->latency_s = slowest_stretch(latency_s, n, out->n_steps);
+    dl_free(latency_s);
+}
+
+/* ---- trees: every edge carries the lane's bytes once, all at the same time ---- */
+
+static void fold_tree(struct context *x, struct dl_fold *out)
+{
+    const struct dl_collective *const c = x->c;
+    const uint32_t n = c->group->n + c->algorithm->extra_ranks;
+    double *const sent = dl_alloc(n * sizeof *sent);
+    double together_s = 0;
+    struct dl_round round;
+    for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round) && !x->err->status; k++) {
+        const double payload = payload_bytes(x, &round);
+        double latency_s = 0;
+        for (uint32_t rank = 0; rank < n; rank++) {
+            const uint32_t to = c->algorithm->peer(c, x->lane, k, rank);
+            if (to == DL_NOBODY) continue;
+            latency_s = fmax(latency_s, book(x, rank, to, round.repeat * payload));
+            sent[rank] += round.repeat * payload;
+        }
+        out->bytes = fmax(out->bytes, payload / x->pace->bandwidth_fraction);
+        /* Rounds that go together take as long as the slowest of them. */
+        out->latency_s += round.repeat * (round.together ? fmax(latency_s - together_s, 0) : latency_s);
+        together_s = round.together ? fmax(latency_s, together_s) : latency_s;
+        if (round.reduce) out->reduced_bytes = fmax(out->reduced_bytes, payload);
+        out->n_steps += round.repeat;
+    }
+    for (uint32_t rank = 0; rank < n; rank++) out->sent_bytes = fmax(out->sent_bytes, sent[rank]);
+    dl_free(sent);
+}
+
+/* ---- all sends of one source at once ---- */
+
+static void fold_source(struct context *x, uint32_t source, struct dl_fold *out)
+{
+    const struct dl_collective *const c = x->c;
+    struct dl_round round;
+    out->n_steps = 1;
+    for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round) && !x->err->status; k++) {
+        const uint32_t to = c->algorithm->peer(c, x->lane, k, source);
+        if (to == DL_NOBODY) continue;
+        const double payload = payload_bytes(x, &round);
+        out->bytes = fmax(out->bytes, payload / x->pace->bandwidth_fraction);
+        out->latency_s = fmax(out->latency_s, book(x, source, to, payload));
+        out->sent_bytes += payload;
+    }
+}
+
+enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32_t which, const struct dl_pace *pace,
+                            struct dl_tally *tally, struct dl_fold *out, struct dl_error *err)
+{
+    struct context x = {.c = c, .lane = lane, .pace = pace, .tally = tally, .err = err};
+    *out = (struct dl_fold){0};
+    dl_tally_clear(tally);
+    switch (c->algorithm->fold) {
+    case DL_FOLD_RING: fold_ring(&x, out); break;
+    case DL_FOLD_TREE: fold_tree(&x, out); break;
+    case DL_FOLD_SOURCES: fold_source(&x, which, out); break;
+    case DL_FOLD_SWITCH: dl_fold_switch(c, pace, tally, out, err); break;
+    case DL_FOLD_NONE: break;
+    }
+    take_hops(&x, out);
+    dl_route_release(&x.route);
+    return err->status;
+}
+
+double dl_count_messages(const struct dl_collective *c)
+{
+    double messages = 0;
+    if (c->algorithm->fold == DL_FOLD_SWITCH) return 2.0 * c->group->n; /* every rank: up once, down once */
+    struct dl_round round;
+    for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++)
+        for (uint32_t k = 0; c->algorithm->round(c, lane, k, &round); k++) {
+            uint32_t senders = 0;
+            for (uint32_t rank = 0; rank < c->group->n + c->algorithm->extra_ranks; rank++)
+                senders += c->algorithm->peer(c, lane, k, rank) != DL_NOBODY;
+            messages += round.repeat * senders;
+        }
+    return messages * c->chunks;
+}

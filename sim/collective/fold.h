@@ -1,0 +1,51 @@
+/* fold.h - many messages as one weighted bundle.
+ *
+ * Exact for a ring of equal hops: its bundle moves 2(P-1)/P of the bytes over all of its links at once and pays the sum
+ * of the hop latencies that one piece meets on its way. An approximation for unequal rings and under contention, where
+ * one slow hop slows all of the bundle at once; the tests tabulate by how much. */
+#ifndef DL_COLLECTIVE_FOLD_H
+#define DL_COLLECTIVE_FOLD_H
+
+#include "sim/collective/collective.h"
+#include "sim/collective/pace.h"
+
+/* Bytes by link, for as many links as were touched. */
+struct dl_tally {
+    double *sum; /* by link */
+    uint32_t *touched;
+    size_t n_touched;
+    size_t n_links;
+};
+void dl_tally_init(struct dl_tally *tally, size_t n_links);
+void dl_tally_release(struct dl_tally *tally);
+void dl_tally_clear(struct dl_tally *tally);
+void dl_tally_add(struct dl_tally *tally, uint32_t link, double bytes);
+/* The most seconds that a link needs for its bytes. */
+double dl_tally_seconds(const struct dl_tally *tally, const double *bytes_per_s);
+
+struct dl_fold {
+    struct dl_hop *hops; /* weights are relative to `bytes` */
+    size_t n_hops, capacity;
+    double bytes;       /* on the wire, between two ranks that talk; all chunks */
+    double latency_s;   /* that one piece meets on its way */
+    double sent_bytes;  /* payload that the busiest rank sends */
+    double reduced_bytes; /* payload that one rank adds up */
+    double n_steps;
+};
+void dl_fold_release(struct dl_fold *fold);
+
+/* How many bundles a lane folds into: 1, or one per source; 0: it does not fold. */
+uint32_t dl_fold_count(const struct dl_collective *c);
+
+/* The which-th bundle of a lane. `tally` is scratch, cleared before and after. */
+enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32_t which, const struct dl_pace *pace,
+                            struct dl_tally *tally, struct dl_fold *out, struct dl_error *err);
+
+/* The one bundle of an algorithm whose sums are made by switches (in_network.c). */
+void dl_fold_switch(const struct dl_collective *c, const struct dl_pace *pace, struct dl_tally *tally,
+                    struct dl_fold *out, struct dl_error *err);
+
+/* Messages that the algorithm sends in all, by its rounds. */
+double dl_count_messages(const struct dl_collective *c);
+
+#endif

@@ -1,0 +1,70 @@
+/* node_tree.c - chains inside the nodes, double binary trees between them, as NCCL's "tree" is.
+ *
+ * There is a pair of trees for each slot of a node: in the trees of slot j the nodes talk to each other through the rank
+ * in that slot, so that every NIC carries its part. */
+#include "sim/collective/algorithms.h"
+#include "sim/collective/channels.h"
+#include "sim/collective/forest.h"
+#include "sim/collective/phase.h"
+
+struct hanging {
+    struct dl_forest *forest;
+    const struct dl_group *group;
+    const struct dl_channels *channels;
+    uint32_t tree, channel;
+    const uint32_t *node_start; /* position on a channel at which a node begins */
+};
+
+/* The rank of a node that talks to other nodes: the first on the channel. */
+static uint32_t head(const struct hanging *h, uint32_t node)
+{
+    return h->channels->order[(size_t)h->channel * h->group->n + h->node_start[node]];
+}
+
+static void hang_node(void *user, uint32_t node, uint32_t parent)
+{
+    const struct hanging *const h = user;
+    dl_forest_hang(h->forest, h->tree, head(h, node), head(h, parent));
+}
+
+static void hang_chain(const struct hanging *h, uint32_t node)
+{
+    const uint32_t *const order = h->channels->order + (size_t)h->channel * h->group->n + h->node_start[node];
+    const uint32_t size = h->group->node_first[node + 1] - h->group->node_first[node];
+    for (uint32_t i = 1; i < size; i++) dl_forest_hang(h->forest, h->tree, order[i], order[i - 1]);
+}
+
+static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_group *const g = c->group;
+    if (g->n > 1 && g->n_nodes < 2)
+        return dl_fail(err, DL_IMPOSSIBLE, "--algo", "node_tree is for several nodes; on one node rings do the same with less");
+    struct dl_channels channels;
+    dl_channels_find(g, arena, &channels);
+    const uint32_t n_halves = 2;
+    struct dl_forest *const forest = dl_forest_new(g->n, n_halves * channels.n_channels, arena);
+    struct hanging h = {.forest = forest, .group = g, .channels = &channels, .node_start = g->node_first};
+    for (h.tree = 0; h.tree < forest->n_trees; h.tree++) {
+        h.channel = h.tree / n_halves;
+        dl_half_tree(g->n_nodes, h.tree % n_halves, hang_node, &h);
+        for (uint32_t node = 0; node < g->n_nodes; node++) hang_chain(&h, node);
+    }
+    dl_forest_finish(forest);
+    c->plan = forest;
+    return DL_OK;
+}
+
+const struct dl_algorithm dl_allreduce_node_tree = {
+    .name = "node_tree",
+    .doc = "chains in the nodes, double binary trees between them, as NCCL's tree; give it many chunks",
+    .op = DL_ALLREDUCE,
+    .prepare = prepare,
+    .lanes = dl_forest_lanes,
+    .blocks = dl_one_block,
+    .next = dl_forest_next,
+    .round = dl_forest_round,
+    .peer = dl_forest_peer,
+    .fold = DL_FOLD_TREE,
+    .family = DL_FAMILY_TREE,
+    .automatic = true,
+};

@@ -1,0 +1,30 @@
+/* payload.h - how values travel: dense, quantised to fewer bits, or sparse.
+ *
+ * Bytes of a message are asked for with the number of ranks whose values it merges: a sparse message grows with it,
+ * since the union of what they picked grows, until it is cheaper to send it dense (SparCML, SC19). */
+#ifndef DL_COLLECTIVE_PAYLOAD_H
+#define DL_COLLECTIVE_PAYLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/core/error.h"
+
+enum dl_payload_kind { DL_DENSE, DL_QUANTIZED, DL_TOPK };
+
+struct dl_payload {
+    enum dl_payload_kind kind;
+    double bits;  /* DL_QUANTIZED: per value */
+    double ratio; /* DL_TOPK: values that a rank sends, of all */
+};
+
+/* "dense", "quantized:4", "topk:0.01". */
+enum dl_status dl_payload_parse(const char *text, struct dl_payload *out, struct dl_error *err);
+
+/* Bytes on the wire for dense_bytes of values that merge the values of `merged` ranks. */
+double dl_payload_bytes(const struct dl_payload *payload, double dense_bytes, uint32_t merged);
+
+/* Whether a message must be packed before it is sent and unpacked when it comes. */
+bool dl_payload_is_packed(const struct dl_payload *payload);
+
+#endif

@@ -1,0 +1,73 @@
+#include "sim/core/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/core/memory.h"
+
+static void replace_control_characters(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
+}
+
+enum dl_status dl_fail(struct dl_error *err, enum dl_status status, const char *where, const char *format, ...)
+{
+    if (err->status != DL_OK) return err->status;
+    err->status = status;
+    enum { longest_place = sizeof err->text / 2 }; /* a hostile name must not push out what is wrong */
+    size_t used = 0;
+    if (where) {
+        snprintf(err->text, sizeof err->text, "%.*s: ", longest_place, where);
+        used = strlen(err->text);
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(err->text + used, sizeof err->text - used, format, arguments);
+    va_end(arguments);
+    replace_control_characters(err->text);
+    return status;
+}
+
+static size_t smallest(size_t a, size_t b, size_t c)
+{
+    const size_t m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Levenshtein distance by one row of the table. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    const size_t n = strlen(b);
+    size_t *const row = dl_alloc((n + 1) * sizeof *row);
+    for (size_t j = 0; j <= n; j++) row[j] = j;
+    for (size_t i = 0; a[i]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < n; j++) {
+            const size_t above = row[j + 1];
+            row[j + 1] = smallest(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
+            diagonal = above;
+        }
+    }
+    const size_t distance = row[n];
+    dl_free(row);
+    return distance;
+}
+
+const char *dl_nearest(const char *word, const char *const *candidates, size_t n_candidates)
+{
+    enum { longest_word = 64 }; /* nobody mistypes a key of this length; keeps hostile input cheap */
+    if (strlen(word) > longest_word) return NULL;
+    const char *best = NULL;
+    size_t best_distance = strlen(word) / 2 + 2;
+    for (size_t i = 0; i < n_candidates; i++) {
+        const size_t distance = edit_distance(word, candidates[i]);
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = candidates[i];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,36 @@
+/* error.h - what is wrong with the input, where, and what would be right.
+ *
+ * Bad input is reported with dl_fail and travels up as a status; the first error wins and calls chain with ||.
+ * Our own mistakes are asserts, and running out of memory stops the program (memory.h): the three are never mixed. */
+#ifndef DL_CORE_ERROR_H
+#define DL_CORE_ERROR_H
+
+#include <stddef.h>
+
+#define DL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum dl_status {
+    DL_OK = 0,
+    DL_SYNTAX,     /* not JSON, or not what the command line allows */
+    DL_KEY,        /* a key that is unknown, missing or given twice */
+    DL_TYPE,       /* a value of another type */
+    DL_RANGE,      /* a value outside of what is allowed */
+    DL_NOT_FOUND,  /* a file or a name that does not exist */
+    DL_IMPOSSIBLE, /* each value is fine, together they cannot be */
+    DL_STALLED,    /* the simulation cannot go on: someone waits for ever */
+};
+
+struct dl_error {
+    enum dl_status status;
+    char text[640]; /* one line: place, what is wrong, what would be right */
+};
+
+/* Record "where: message" unless an earlier error is there already; returns the status that err now holds.
+ * `where` is a file with a JSON pointer ("frontier.json:/node/nics") or an option ("--bytes"); NULL for none. */
+enum dl_status dl_fail(struct dl_error *err, enum dl_status status, const char *where, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The candidate closest to `word` by edit distance, or NULL if none is close enough to be meant. */
+const char *dl_nearest(const char *word, const char *const *candidates, size_t n_candidates);
+
+#endif

@@ -1,0 +1,136 @@
+#define _POSIX_C_SOURCE 200809L
+#include "sim/core/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *dl_base_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+enum dl_status dl_read_file(const char *path, size_t max_bytes, char **text, size_t *bytes, struct dl_error *err)
+{
+    struct stat info;
+    if (stat(path, &info)) return dl_fail(err, DL_NOT_FOUND, path, "%s", strerror(errno));
+    if (!S_ISREG(info.st_mode)) return dl_fail(err, DL_NOT_FOUND, path, "is not a file");
+    if ((size_t)info.st_size > max_bytes)
+        return dl_fail(err, DL_RANGE, path, "is larger than the %zu MiB that an input file may have", max_bytes >> 20);
+    FILE *const file = fopen(path, "rb");
+    if (!file) return dl_fail(err, DL_NOT_FOUND, path, "%s", strerror(errno));
+    char *const buffer = dl_alloc((size_t)info.st_size + 1);
+    const size_t got = fread(buffer, 1, (size_t)info.st_size, file);
+    fclose(file);
+    buffer[got] = '\0';
+    *text = buffer;
+    *bytes = got;
+    return DL_OK;
+}
+
+static enum dl_status write_to_stream(FILE *stream, const char *path, const char *text, size_t bytes,
+                                      struct dl_error *err)
+{
+    const size_t written = fwrite(text, 1, bytes, stream);
+    const int flushed = fflush(stream);
+    if (written == bytes && !flushed) return DL_OK;
+    return dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
+}
+
+/* A device or a pipe (/dev/null, /dev/stdout): renaming a file over it would replace it. */
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+static enum dl_status write_to_special(const char *path, const char *text, size_t bytes, struct dl_error *err)
+{
+    FILE *const file = fopen(path, "wb");
+    if (!file) return dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
+    write_to_stream(file, path, text, bytes, err);
+    fclose(file);
+    return err->status;
+}
+
+enum dl_status dl_write_file(const char *path, const char *text, size_t bytes, struct dl_error *err)
+{
+    if (strcmp(path, "-") == 0) return write_to_stream(stdout, "standard output", text, bytes, err);
+    if (is_special(path)) return write_to_special(path, text, bytes, err);
+    struct dl_arena *const arena = dl_arena_new();
+    const char *const temporary = dl_arena_format(arena, "%s.%ld.part", path, (long)getpid());
+    FILE *const file = fopen(temporary, "wb");
+    if (!file) {
+        dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
+    } else {
+        write_to_stream(file, path, text, bytes, err);
+        if (fclose(file) && !err->status) dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
+        if (!err->status && rename(temporary, path))
+            dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
+        if (err->status) unlink(temporary);
+    }
+    dl_arena_free(arena);
+    return err->status;
+}
+
+const char *dl_shipped(const char *folder, struct dl_arena *arena)
+{
+    const char *const home = getenv("DLSIM_HOME");
+    return dl_arena_format(arena, "%s/%s", home && *home ? home : DLSIM_SOURCE_DIR, folder);
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+size_t dl_list_folder(const char *folder, struct dl_arena *arena, const char ***names)
+{
+    *names = NULL;
+    DIR *const dir = opendir(dl_shipped(folder, arena));
+    if (!dir) return 0;
+    const char **list = NULL;
+    size_t n = 0, capacity = 0;
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        const size_t length = strlen(entry->d_name);
+        if (length <= 5 || strcmp(entry->d_name + length - 5, ".json")) continue;
+        DL_GROW(list, n, capacity);
+        list[n++] = dl_arena_format(arena, "%.*s", (int)(length - 5), entry->d_name);
+    }
+    closedir(dir);
+    if (n) {
+        qsort(list, n, sizeof *list, by_name);
+        *names = memcpy(dl_arena_alloc(arena, n * sizeof *list), list, n * sizeof *list);
+    }
+    dl_free(list);
+    return n;
+}
+
+static enum dl_status not_found(const char *folder, const char *what, const char *name, struct dl_arena *arena,
+                                struct dl_error *err)
+{
+    const char **names;
+    const size_t n = dl_list_folder(folder, arena, &names);
+    const char *const nearest = dl_nearest(name, names, n);
+    if (nearest) return dl_fail(err, DL_NOT_FOUND, name, "no such %s, did you mean '%s'?", what, nearest);
+    return dl_fail(err, DL_NOT_FOUND, name, "no such %s: neither a file nor a name in %s/ (see `dlsim list`)", what,
+                   folder);
+}
+
+enum dl_status dl_find_file(const char *folder, const char *what, const char *name, struct dl_arena *arena,
+                            const char **path, struct dl_error *err)
+{
+    struct stat info;
+    *path = name;
+    if (stat(name, &info) == 0 && S_ISREG(info.st_mode)) return DL_OK;
+    if (strchr(name, '/')) return dl_fail(err, DL_NOT_FOUND, name, "no such %s file", what);
+    const char *const base = dl_shipped(folder, arena);
+    *path = dl_arena_format(arena, "%s/%s", base, name);
+    if (stat(*path, &info) == 0 && S_ISREG(info.st_mode)) return DL_OK;
+    *path = dl_arena_format(arena, "%s/%s.json", base, name);
+    if (stat(*path, &info) == 0 && S_ISREG(info.st_mode)) return DL_OK;
+    return not_found(folder, what, name, arena, err);
+}

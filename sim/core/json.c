@@ -1,0 +1,362 @@
+#include "sim/core/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/core/files.h"
+
+enum { max_file_bytes = 16 << 20 };
+
+static enum dl_status parse_error(const char *name, const json_error_t *e, struct dl_error *err)
+{
+    char where[256];
+    snprintf(where, sizeof where, "%.200s:%d:%d", name, e->line, e->column);
+    return dl_fail(err, DL_SYNTAX, where, "%s", e->text);
+}
+
+enum dl_status dl_json_parse(const char *text, size_t bytes, const char *name, struct dl_arena *arena,
+                             struct dl_json *doc, struct dl_error *err)
+{
+    json_error_t parse;
+    json_t *const root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &parse);
+    if (!root) return parse_error(name, &parse, err);
+    if (!json_is_object(root)) {
+        json_decref(root);
+        return dl_fail(err, DL_TYPE, name, "must be a JSON object, {...}");
+    }
+    *doc = (struct dl_json){.value = root, .where = dl_arena_string(arena, name)};
+    return DL_OK;
+}
+
+enum dl_status dl_json_load(const char *path, struct dl_arena *arena, struct dl_json *doc, struct dl_error *err)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    const enum dl_status status = dl_read_file(path, max_file_bytes, &text, &bytes, err) ||
+                                  dl_json_parse(text, bytes, dl_base_name(path), arena, doc, err);
+    dl_free(text);
+    return status ? err->status : DL_OK;
+}
+
+/* "file.json" is the whole document, "file.json:/key" a member of it. */
+static const char *below(const char *where, const char *key, struct dl_arena *arena)
+{
+    return dl_arena_format(arena, strstr(where, ":/") ? "%s/%.80s" : "%s:/%.80s", where, key);
+}
+
+struct dl_json dl_json_member(struct dl_json object, const char *key, struct dl_arena *arena)
+{
+    return (struct dl_json){.value = json_object_get(object.value, key), .where = below(object.where, key, arena)};
+}
+
+struct dl_json dl_json_element(struct dl_json array, size_t index, struct dl_arena *arena)
+{
+    char key[24];
+    snprintf(key, sizeof key, "%zu", index);
+    return (struct dl_json){.value = json_array_get(array.value, index), .where = below(array.where, key, arena)};
+}
+
+static const char *type_name(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "a list";
+    case JSON_STRING: return "a string";
+    case JSON_INTEGER: return "an integer";
+    case JSON_REAL: return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE: return "a boolean";
+    default: return "null";
+    }
+}
+
+static enum dl_status wrong_type(struct dl_json from, const char *wanted, struct dl_error *err)
+{
+    return dl_fail(err, DL_TYPE, from.where, "must be %s, got %s", wanted, type_name(from.value));
+}
+
+static enum dl_status read_number(struct dl_json from, double min, double max, double *out, struct dl_error *err)
+{
+    if (!json_is_number(from.value)) return wrong_type(from, "a number", err);
+    const double x = json_number_value(from.value);
+    if (!(x >= min && x <= max)) /* so that NaN fails too */
+        return dl_fail(err, DL_RANGE, from.where, "must be in [%g, %g], got %g", min, max, x);
+    *out = x;
+    return DL_OK;
+}
+
+static enum dl_status read_int(struct dl_json from, double min, double max, int64_t *out, struct dl_error *err)
+{
+    double x = 0;
+    if (read_number(from, min, max, &x, err)) return err->status;
+    if (x != floor(x)) return dl_fail(err, DL_TYPE, from.where, "must be a whole number, got %g", x);
+    *out = json_is_integer(from.value) ? json_integer_value(from.value) : (int64_t)x;
+    return DL_OK;
+}
+
+static enum dl_status read_text(struct dl_json from, const char **out, struct dl_arena *arena, struct dl_error *err)
+{
+    if (!json_is_string(from.value)) return wrong_type(from, "a string", err);
+    *out = dl_arena_string(arena, json_string_value(from.value));
+    return DL_OK;
+}
+
+static enum dl_status read_choice(struct dl_json from, const char *const *choices, int64_t *out, struct dl_error *err)
+{
+    if (!json_is_string(from.value)) return wrong_type(from, "a string", err);
+    char all[256] = "";
+    for (int64_t i = 0; choices[i]; i++) {
+        if (strcmp(choices[i], json_string_value(from.value)) == 0) {
+            *out = i;
+            return DL_OK;
+        }
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", choices[i]);
+    }
+    return dl_fail(err, DL_RANGE, from.where, "must be one of %s, got '%.60s'", all, json_string_value(from.value));
+}
+
+static enum dl_status read_int_list(struct dl_json from, const struct dl_field *f, struct dl_int_list *out,
+                                    struct dl_arena *arena, struct dl_error *err)
+{
+    if (!json_is_array(from.value)) return wrong_type(from, "a list of whole numbers", err);
+    out->n = json_array_size(from.value);
+    out->items = dl_arena_alloc(arena, out->n * sizeof *out->items);
+    for (size_t i = 0; i < out->n; i++)
+        if (read_int(dl_json_element(from, i, arena), f->min, f->max, &out->items[i], err)) return err->status;
+    return DL_OK;
+}
+
+static enum dl_status read_field(struct dl_json from, const struct dl_field *f, void *out, struct dl_arena *arena,
+                                 struct dl_error *err)
+{
+    void *const place = (char *)out + f->offset;
+    switch (f->type) {
+    case DL_INT: return read_int(from, f->min, f->max, place, err);
+    case DL_NUMBER: return read_number(from, f->min, f->max, place, err);
+    case DL_TEXT: return read_text(from, place, arena, err);
+    case DL_CHOICE: return read_choice(from, f->choices, place, err);
+    case DL_INT_LIST: return read_int_list(from, f, place, arena, err);
+    case DL_BOOL:
+        if (!json_is_boolean(from.value)) return wrong_type(from, "true or false", err);
+        *(bool *)place = json_is_true(from.value);
+        return DL_OK;
+    case DL_LIST:
+        if (!json_is_array(from.value)) return wrong_type(from, "a list", err);
+        break;
+    case DL_OBJECT:
+        if (!json_is_object(from.value)) return wrong_type(from, "an object", err);
+        break;
+    case DL_ANY: break;
+    }
+    *(struct dl_json *)place = from;
+    return DL_OK;
+}
+
+static const char *const grade_names[] = {"measured", "published", "derived", "assumed"};
+
+static bool read_grade(const char *text, enum dl_grade *grade)
+{
+    for (size_t g = 0; g < DL_COUNT(grade_names); g++) {
+        const size_t n = strlen(grade_names[g]);
+        if (strncmp(text, grade_names[g], n) || text[n] != ':' || text[n + 1] != ' ' || !text[n + 2]) continue;
+        *grade = (enum dl_grade)g;
+        return true;
+    }
+    return false;
+}
+
+static enum dl_status check_facts(struct dl_json object, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_json facts = dl_json_member(object, "facts", arena);
+    if (!facts.value) return DL_OK;
+    if (!json_is_object(facts.value)) return wrong_type(facts, "an object", err);
+    const char *key;
+    json_t *text;
+    json_object_foreach(facts.value, key, text) {
+        const struct dl_json place = dl_json_member(facts, key, arena);
+        enum dl_grade grade;
+        if (strcmp(key, "*") && !json_object_get(object.value, key))
+            return dl_fail(err, DL_KEY, place.where, "speaks of a key that is not there");
+        if (!json_is_string(text) || !read_grade(json_string_value(text), &grade))
+            return dl_fail(err, DL_RANGE, place.where, "must be 'measured|published|derived|assumed: source'");
+    }
+    return DL_OK;
+}
+
+static bool is_field(const char *key, const struct dl_field *fields, size_t n_fields)
+{
+    for (size_t i = 0; i < n_fields; i++)
+        if (strcmp(fields[i].key, key) == 0) return true;
+    return false;
+}
+
+static enum dl_status unknown_key(struct dl_json object, const char *key, const struct dl_field *fields,
+                                  size_t n_fields, struct dl_arena *arena, struct dl_error *err)
+{
+    const char **const known = dl_arena_alloc(arena, n_fields * sizeof *known);
+    for (size_t i = 0; i < n_fields; i++) known[i] = fields[i].key;
+    const char *const nearest = dl_nearest(key, known, n_fields);
+    if (nearest) return dl_fail(err, DL_KEY, below(object.where, key, arena), "unknown key, did you mean '%s'?", nearest);
+    char all[400] = "";
+    for (size_t i = 0; i < n_fields; i++) {
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", known[i]);
+    }
+    return dl_fail(err, DL_KEY, below(object.where, key, arena), "unknown key; known here: %s", all);
+}
+
+static enum dl_status refuse_unknown_keys(struct dl_json object, const struct dl_field *fields, size_t n_fields,
+                                          struct dl_arena *arena, struct dl_error *err)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(object.value, key, value) {
+        if (strcmp(key, "facts") && !is_field(key, fields, n_fields))
+            return unknown_key(object, key, fields, n_fields, arena, err);
+    }
+    return DL_OK;
+}
+
+enum dl_status dl_read(struct dl_json object, const struct dl_field *fields, size_t n_fields, void *out,
+                       struct dl_arena *arena, struct dl_error *err)
+{
+    if (!json_is_object(object.value)) return wrong_type(object, "an object", err);
+    if (refuse_unknown_keys(object, fields, n_fields, arena, err) || check_facts(object, arena, err))
+        return err->status;
+    for (size_t i = 0; i < n_fields; i++) {
+        const struct dl_json from = dl_json_member(object, fields[i].key, arena);
+        if (!from.value && !fields[i].optional)
+            return dl_fail(err, DL_KEY, object.where, "needs the key '%s'", fields[i].key);
+        if (from.value && read_field(from, &fields[i], out, arena, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+enum dl_status dl_read_document(struct dl_json doc, const char *kind, const struct dl_field *fields, size_t n_fields,
+                                void *out, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_json schema = dl_json_member(doc, "schema", arena), source = dl_json_member(doc, "source", arena);
+    const char *const wanted = dl_arena_format(arena, "dlsim/%s/1", kind);
+    if (!json_is_string(schema.value) || strcmp(json_string_value(schema.value), wanted))
+        return dl_fail(err, DL_KEY, schema.where, "must be \"%s\"", wanted);
+    if (!json_is_string(source.value))
+        return dl_fail(err, DL_KEY, source.where, "must say in a string where the figures come from");
+    struct dl_json rest = {.value = json_copy(doc.value), .where = doc.where};
+    json_object_del(rest.value, "schema");
+    json_object_del(rest.value, "source");
+    dl_read(rest, fields, n_fields, out, arena, err);
+    json_decref(rest.value); /* a shallow copy: the members that the fields point to stay with doc */
+    return err->status;
+}
+
+const char *dl_document_name(struct dl_json doc, struct dl_arena *arena)
+{
+    static const char ending[] = ".json";
+    char *const name = dl_arena_string(arena, doc.where);
+    const size_t length = strlen(name), ending_length = sizeof ending - 1;
+    if (length > ending_length && strcmp(name + length - ending_length, ending) == 0) name[length - ending_length] = '\0';
+    return name;
+}
+
+static bool is_index(const char *part, size_t n, size_t *index)
+{
+    char *end;
+    *index = strtoul(part, &end, 10);
+    return *part >= '0' && *part <= '9' && !*end && *index < n;
+}
+
+static json_t *step_into(json_t *at, const char *part)
+{
+    if (json_is_object(at)) return json_object_get(at, part);
+    size_t index;
+    if (is_index(part, json_array_size(at), &index)) return json_array_get(at, index);
+    for (size_t i = 0; i < json_array_size(at); i++) {
+        const json_t *const name = json_object_get(json_array_get(at, i), "name");
+        if (json_is_string(name) && strcmp(json_string_value(name), part) == 0) return json_array_get(at, i);
+    }
+    return NULL;
+}
+
+static enum dl_status put(json_t *at, const char *part, json_t *value, const char *assignment, struct dl_error *err)
+{
+    size_t index;
+    if (json_is_object(at)) {
+        if (json_object_set_new(at, part, value) == 0) return DL_OK;
+        return dl_fail(err, DL_KEY, "--set", "'%s': '%s' is not UTF-8", assignment, part);
+    }
+    if (json_is_array(at) && is_index(part, json_array_size(at), &index)) {
+        json_array_set_new(at, index, value);
+        return DL_OK;
+    }
+    json_decref(value);
+    return dl_fail(err, DL_KEY, "--set", "'%s': '%s' is no key of an object and no index of a list", assignment, part);
+}
+
+enum dl_status dl_json_set(struct dl_json doc, const char *assignment, struct dl_arena *arena, struct dl_error *err)
+{
+    const char *const equals = strchr(assignment, '=');
+    if (!equals || equals == assignment)
+        return dl_fail(err, DL_SYNTAX, "--set", "'%s' must be PATH=JSON, for example node.devices=4", assignment);
+    json_error_t parse;
+    json_t *const value = json_loads(equals + 1, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &parse);
+    if (!value)
+        return dl_fail(err, DL_SYNTAX, "--set", "'%s' is not JSON (%s); strings need quotes: '\"text\"'", equals + 1,
+                       parse.text);
+    char *path = dl_arena_string(arena, assignment);
+    path[equals - assignment] = '\0';
+    json_t *at = doc.value;
+    for (char *dot; (dot = strchr(path, '.')); path = dot + 1) {
+        *dot = '\0';
+        at = step_into(at, path);
+        if (!at) {
+            json_decref(value);
+            return dl_fail(err, DL_KEY, "--set", "'%s': there is no '%s' in %s", assignment, path, doc.where);
+        }
+    }
+    return put(at, path, value, assignment, err);
+}
+
+struct walk {
+    struct dl_arena *arena;
+    void (*visit)(void *user, const struct dl_fact *fact);
+    void *user;
+};
+
+static struct dl_fact fact_of(const json_t *object, const char *key, const char *where)
+{
+    const json_t *const facts = json_object_get(object, "facts");
+    const json_t *text = json_object_get(facts, key);
+    if (!text) text = json_object_get(facts, "*");
+    struct dl_fact fact = {.where = where, .text = "assumed: no source is given", .grade = DL_ASSUMED};
+    if (json_is_string(text) && read_grade(json_string_value(text), &fact.grade)) {
+        fact.text = json_string_value(text);
+        fact.stated = true;
+    }
+    return fact;
+}
+
+static void walk_value(struct dl_json at, const json_t *object, const char *key, const struct walk *w)
+{
+    if (json_is_number(at.value)) {
+        const struct dl_fact fact = fact_of(object, key, at.where);
+        w->visit(w->user, &fact);
+    } else if (json_is_array(at.value)) {
+        for (size_t i = 0; i < json_array_size(at.value); i++)
+            walk_value(dl_json_element(at, i, w->arena), object, key, w);
+    } else if (json_is_object(at.value)) {
+        const char *member;
+        json_t *value;
+        json_object_foreach(at.value, member, value) {
+            if (strcmp(member, "facts")) walk_value(dl_json_member(at, member, w->arena), at.value, member, w);
+        }
+    }
+}
+
+void dl_json_facts(struct dl_json doc, struct dl_arena *arena, void (*visit)(void *user, const struct dl_fact *fact),
+                   void *user)
+{
+    const struct walk w = {.arena = arena, .visit = visit, .user = user};
+    walk_value(doc, NULL, "", &w);
+}

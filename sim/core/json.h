@@ -1,0 +1,88 @@
+/* json.h - strict reading of data files through tables of fields, and writing of results.
+ *
+ * The rule to remember: a key that no field names is an error, so a misspelt option is never silently ignored.
+ * Every value keeps the place it came from ("frontier.json:/node/nics/0"), and errors name it.
+ * Any object may hold "facts": for its keys (or "*" for all of them) where the figure comes from and how sure it is,
+ * as "grade: source", for example {"bandwidth_bytes_per_s": "published: OLCF user guide"}. */
+#ifndef DL_CORE_JSON_H
+#define DL_CORE_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/core/error.h"
+#include "sim/core/memory.h"
+
+struct dl_json {
+    json_t *value;     /* NULL: absent */
+    const char *where; /* file:/json/pointer */
+};
+
+struct dl_int_list {
+    int64_t *items;
+    size_t n;
+};
+
+enum dl_type {
+    DL_INT,      /* int64_t */
+    DL_NUMBER,   /* double */
+    DL_BOOL,     /* bool */
+    DL_TEXT,     /* const char * */
+    DL_CHOICE,   /* int64_t: index into choices */
+    DL_INT_LIST, /* struct dl_int_list; min and max bound each item */
+    DL_LIST,     /* struct dl_json: an array, read by its owner */
+    DL_OBJECT,   /* struct dl_json: an object, read by its owner */
+    DL_ANY,      /* struct dl_json */
+};
+
+struct dl_field {
+    const char *key;
+    enum dl_type type;
+    size_t offset; /* of the member in the struct that dl_read fills */
+    double min, max;
+    bool optional;              /* absent leaves the default that the struct held before */
+    const char *const *choices; /* DL_CHOICE: ends with NULL */
+    const char *doc;            /* shown by `dlsim list` */
+};
+
+/* Parse a file. The document is released with json_decref(doc->value). */
+enum dl_status dl_json_load(const char *path, struct dl_arena *arena, struct dl_json *doc, struct dl_error *err);
+
+/* Parse `bytes` of text that came from `name`; the same checks as for a file. */
+enum dl_status dl_json_parse(const char *text, size_t bytes, const char *name, struct dl_arena *arena,
+                             struct dl_json *doc, struct dl_error *err);
+
+/* Fill the struct at `out` from the object by its fields; refuses unknown keys, wrong types and values out of range. */
+enum dl_status dl_read(struct dl_json object, const struct dl_field *fields, size_t n_fields, void *out,
+                       struct dl_arena *arena, struct dl_error *err);
+
+/* "schema" must be dlsim/KIND/1; then as dl_read, with the keys schema and source taken care of. */
+enum dl_status dl_read_document(struct dl_json doc, const char *kind, const struct dl_field *fields, size_t n_fields,
+                                void *out, struct dl_arena *arena, struct dl_error *err);
+
+/* The name of the file that the document was read from, without folder and .json. */
+const char *dl_document_name(struct dl_json doc, struct dl_arena *arena);
+
+/* A member or an element with its place; value is NULL if there is none. */
+struct dl_json dl_json_member(struct dl_json object, const char *key, struct dl_arena *arena);
+struct dl_json dl_json_element(struct dl_json array, size_t index, struct dl_arena *arena);
+
+/* Apply "path.to.key=JSON" to the document. A path part that names no key of an array is looked up among the "name"s of
+ * its elements. New keys are made; whether they mean anything is for the reader of the document to say. */
+enum dl_status dl_json_set(struct dl_json doc, const char *assignment, struct dl_arena *arena, struct dl_error *err);
+
+/* How sure a figure is, from the facts beside it. No facts at all: assumed. */
+enum dl_grade { DL_MEASURED, DL_PUBLISHED, DL_DERIVED, DL_ASSUMED };
+struct dl_fact {
+    const char *where;
+    const char *text; /* "assumed: why" */
+    enum dl_grade grade;
+    bool stated; /* false: the file says nothing about this figure */
+};
+
+/* Call visit for every number of the document, in the order of the file. */
+void dl_json_facts(struct dl_json doc, struct dl_arena *arena, void (*visit)(void *user, const struct dl_fact *fact),
+                   void *user);
+
+#endif

@@ -1,0 +1,86 @@
+#include "sim/core/memory.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *checked(void *block, size_t bytes)
+{
+    if (block) return block;
+    fprintf(stderr, "dlsim: out of memory (%zu bytes more were needed)\n", bytes);
+    exit(3);
+}
+
+void *dl_alloc(size_t bytes) { return checked(calloc(1, bytes ? bytes : 1), bytes); }
+
+void *dl_realloc(void *old, size_t bytes) { return checked(realloc(old, bytes ? bytes : 1), bytes); }
+
+void dl_free(void *block) { free(block); }
+
+void *dl_grow(void *array, size_t n, size_t *capacity, size_t element_bytes)
+{
+    if (n < *capacity) return array;
+    *capacity = *capacity ? 2 * *capacity : 16;
+    return dl_realloc(array, *capacity * element_bytes);
+}
+
+struct block {
+    struct block *next;
+    size_t used, size;
+    max_align_t data[];
+};
+
+struct dl_arena {
+    struct block *newest;
+};
+
+struct dl_arena *dl_arena_new(void) { return dl_alloc(sizeof(struct dl_arena)); }
+
+void dl_arena_free(struct dl_arena *arena)
+{
+    if (!arena) return;
+    for (struct block *b = arena->newest, *next; b; b = next) {
+        next = b->next;
+        dl_free(b);
+    }
+    dl_free(arena);
+}
+
+void *dl_arena_alloc(struct dl_arena *arena, size_t bytes)
+{
+    enum { usual_block = 16384 };
+    const size_t unit = sizeof(max_align_t);
+    const size_t rounded = (bytes + unit - 1) / unit * unit;
+    struct block *b = arena->newest;
+    if (!b || b->size - b->used < rounded) {
+        const size_t size = rounded > usual_block ? rounded : usual_block;
+        b = dl_alloc(sizeof *b + size);
+        b->size = size;
+        b->next = arena->newest;
+        arena->newest = b;
+    }
+    void *const place = (char *)b->data + b->used;
+    b->used += rounded;
+    return place;
+}
+
+char *dl_arena_string(struct dl_arena *arena, const char *text)
+{
+    const size_t bytes = strlen(text) + 1;
+    return memcpy(dl_arena_alloc(arena, bytes), text, bytes);
+}
+
+char *dl_arena_format(struct dl_arena *arena, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    const int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *const text = dl_arena_alloc(arena, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}

@@ -1,0 +1,24 @@
+/* memory.h - allocation that cannot fail, growing arrays, and an arena for what lives as long as a run. */
+#ifndef DL_CORE_MEMORY_H
+#define DL_CORE_MEMORY_H
+
+#include <stddef.h>
+
+/* Zeroed memory; stops the program with one line if there is none. Free with dl_free. */
+void *dl_alloc(size_t bytes);
+void *dl_realloc(void *old, size_t bytes);
+void dl_free(void *block);
+
+/* Make room for one more element: DL_GROW(list, n, capacity); list[n++] = x. */
+#define DL_GROW(array, n, capacity) ((array) = dl_grow((array), (n), &(capacity), sizeof *(array)))
+void *dl_grow(void *array, size_t n, size_t *capacity, size_t element_bytes);
+
+/* Many small blocks, freed together. What is read from JSON lives in the run's arena. */
+struct dl_arena;
+struct dl_arena *dl_arena_new(void);
+void dl_arena_free(struct dl_arena *arena);
+void *dl_arena_alloc(struct dl_arena *arena, size_t bytes);
+char *dl_arena_string(struct dl_arena *arena, const char *text);
+char *dl_arena_format(struct dl_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

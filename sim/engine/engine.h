@@ -1,0 +1,64 @@
+/* engine.h - simulated time and the bundles that share the network.
+ *
+ * A bundle is a flow over weighted links: it pays a latency, then moves its bytes at the rate that max-min fair sharing
+ * gives it on all of its links at once (at rate r it takes weight x r of each link). Timers are all the rest of time.
+ * SimGrid owns the clock. One process holds one simulation: what needs several forks. */
+#ifndef DL_ENGINE_ENGINE_H
+#define DL_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+
+#include "sim/core/error.h"
+#include "topologies/route.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void (*dl_event_fn)(void *user, uint32_t tag);
+
+struct dl_bundle {
+    const struct dl_hop *hops; /* copied */
+    size_t n_hops;
+    double latency_s;
+    double bytes;                /* 0 is allowed: done after the latency */
+    double rate_cap_bytes_per_s; /* INFINITY: none */
+    dl_event_fn done;
+    void *user;
+    uint32_t tag;
+};
+
+struct dl_engine_link {
+    double bandwidth_bytes_per_s;
+    bool fatpipe; /* every bundle may have the whole bandwidth: sharing does not slow it */
+};
+
+struct dl_engine;
+
+struct dl_engine_kind {
+    const char *name, *doc;
+    bool whole_weights; /* cannot split a bundle over paths: weights must be integers */
+    struct dl_engine *(*create)(const struct dl_engine_link *links, size_t n_links); /* links are copied */
+    void (*start)(struct dl_engine *engine, const struct dl_bundle *bundle);
+    void (*timer)(struct dl_engine *engine, double date_s, dl_event_fn fire, void *user, uint32_t tag);
+    /* From now on; 0 stops every bundle that crosses the link until it is raised again. */
+    void (*set_bandwidth)(struct dl_engine *engine, uint32_t link, double bandwidth_bytes_per_s);
+    double (*used_bytes_per_s)(struct dl_engine *engine, uint32_t link);
+    double (*now_s)(const struct dl_engine *engine);
+    /* Until nothing is left to happen. Returns the number of bundles that can never end. */
+    size_t (*run)(struct dl_engine *engine);
+    uint64_t (*n_events)(const struct dl_engine *engine);
+    void (*destroy)(struct dl_engine *engine);
+};
+size_t dl_engine_count(void);
+const struct dl_engine_kind *dl_engine_get(size_t index);
+
+struct dl_engine {
+    const struct dl_engine_kind *kind;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,71 @@
+/* engine_simgrid.c - the default engine: our bundle solver in SimGrid's time. */
+#include <math.h>
+
+#include "sim/core/memory.h"
+#include "sim/engine/engines.h"
+#include "sim/engine/flows.h"
+#include "sim/engine/simgrid.h"
+
+struct engine {
+    struct dl_engine base;
+    struct dl_flows *flows;
+};
+
+static struct dl_flows *flows_of(const struct dl_engine *e) { return ((const struct engine *)e)->flows; }
+
+static struct dl_engine *create(const struct dl_engine_link *links, size_t n_links)
+{
+    struct engine *const e = dl_alloc(sizeof *e);
+    e->base.kind = &dl_engine_simgrid;
+    e->flows = dl_flows_new(links, n_links);
+    return &e->base;
+}
+
+static void start(struct dl_engine *e, const struct dl_bundle *bundle) { dl_flows_start(flows_of(e), bundle); }
+
+static void timer(struct dl_engine *e, double date_s, dl_event_fn fire, void *user, uint32_t tag)
+{
+    dl_flows_timer(flows_of(e), date_s, fire, user, tag);
+}
+
+static void set_bandwidth(struct dl_engine *e, uint32_t link, double bytes_per_s)
+{
+    dl_flows_set_bandwidth(flows_of(e), link, bytes_per_s);
+}
+
+static double used_bytes_per_s(struct dl_engine *e, uint32_t link) { return dl_flows_used(flows_of(e), link); }
+
+static double now_s(const struct dl_engine *e) { return dl_flows_now_s(flows_of(e)); }
+
+static double next_s(void *user) { return dl_flows_next_s(user); }
+
+static void advance(void *user) { dl_flows_advance(user); }
+
+static size_t run(struct dl_engine *e)
+{
+    struct dl_flows *const flows = flows_of(e);
+    dl_simgrid_drive(&(struct dl_clockwork){.user = flows, .next_s = next_s, .advance = advance});
+    return dl_flows_n_live(flows);
+}
+
+static uint64_t n_events(const struct dl_engine *e) { return dl_flows_n_events(flows_of(e)); }
+
+static void destroy(struct dl_engine *e)
+{
+    dl_flows_free(flows_of(e));
+    dl_free(e);
+}
+
+const struct dl_engine_kind dl_engine_simgrid = {
+    .name = "simgrid",
+    .doc = "dlsim's own bundle solver as a model in SimGrid",
+    .create = create,
+    .start = start,
+    .timer = timer,
+    .set_bandwidth = set_bandwidth,
+    .used_bytes_per_s = used_bytes_per_s,
+    .now_s = now_s,
+    .run = run,
+    .n_events = n_events,
+    .destroy = destroy,
+};

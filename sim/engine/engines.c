@@ -1,0 +1,7 @@
+#include "sim/engine/engines.h"
+
+static const struct dl_engine_kind *const kinds[] = {&dl_engine_simgrid, &dl_engine_cm02};
+
+size_t dl_engine_count(void) { return DL_COUNT(kinds); }
+
+const struct dl_engine_kind *dl_engine_get(size_t index) { return kinds[index]; }

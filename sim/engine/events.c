@@ -1,0 +1,257 @@
+#include "sim/engine/events.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "sim/core/memory.h"
+#include "sim/core/random.h"
+
+enum { nothing = 0xffffffffu };
+
+struct event {
+    uint32_t previous, next; /* within its instant */
+    uint32_t instant;
+    uint32_t payload;
+};
+
+struct instant {
+    double date_s;
+    uint32_t first, last; /* events */
+    uint32_t heap_place;  /* `nothing`: open or free */
+    uint32_t chain;       /* next of the same hash; next free one */
+};
+
+struct heap_entry {
+    double date_s;
+    uint32_t instant;
+};
+
+struct dl_events {
+    struct event *events;
+    size_t n_events, events_capacity;
+    uint32_t free_event;
+    struct instant *instants;
+    size_t n_instants, instants_capacity;
+    uint32_t free_instant;
+    struct heap_entry *heap; /* by date; dates are distinct, since equal ones share an instant */
+    size_t n_heap, heap_capacity;
+    uint32_t *hash; /* date -> instant, by chains */
+    size_t hash_size;
+    uint32_t open;
+};
+
+struct dl_events *dl_events_new(void)
+{
+    struct dl_events *const q = dl_alloc(sizeof *q);
+    q->free_event = q->free_instant = q->open = nothing;
+    q->hash_size = 1024;
+    q->hash = dl_alloc(q->hash_size * sizeof *q->hash);
+    memset(q->hash, 0xff, q->hash_size * sizeof *q->hash);
+    return q;
+}
+
+void dl_events_free(struct dl_events *q)
+{
+    if (!q) return;
+    dl_free(q->events);
+    dl_free(q->instants);
+    dl_free(q->heap);
+    dl_free(q->hash);
+    dl_free(q);
+}
+
+/* ---- the heap: four children a node, so that a level is one cache line ---- */
+
+enum { arity = 4 };
+
+static void heap_place(struct dl_events *q, size_t i, struct heap_entry entry)
+{
+    q->heap[i] = entry;
+    q->instants[entry.instant].heap_place = (uint32_t)i;
+}
+
+static void heap_up(struct dl_events *q, size_t i, struct heap_entry entry)
+{
+    while (i > 0 && entry.date_s < q->heap[(i - 1) / arity].date_s) {
+        heap_place(q, i, q->heap[(i - 1) / arity]);
+        i = (i - 1) / arity;
+    }
+    heap_place(q, i, entry);
+}
+
+static size_t earliest_child(const struct dl_events *q, size_t i)
+{
+    size_t best = arity * i + 1;
+    for (size_t c = best + 1; c < arity * i + 1 + arity && c < q->n_heap; c++)
+        if (q->heap[c].date_s < q->heap[best].date_s) best = c;
+    return best;
+}
+
+static void heap_down(struct dl_events *q, size_t i, struct heap_entry entry)
+{
+    while (arity * i + 1 < q->n_heap) {
+        const size_t child = earliest_child(q, i);
+        if (entry.date_s <= q->heap[child].date_s) break;
+        heap_place(q, i, q->heap[child]);
+        i = child;
+    }
+    heap_place(q, i, entry);
+}
+
+static void heap_remove(struct dl_events *q, size_t i)
+{
+    const struct heap_entry last = q->heap[--q->n_heap];
+    if (i == q->n_heap) return;
+    if (i > 0 && last.date_s < q->heap[(i - 1) / arity].date_s)
+        heap_up(q, i, last);
+    else
+        heap_down(q, i, last);
+}
+
+/* ---- instants by date ---- */
+
+static uint32_t *bucket(const struct dl_events *q, double date_s)
+{
+    uint64_t bits;
+    memcpy(&bits, &date_s, sizeof bits);
+    return &q->hash[dl_mix(bits) & (q->hash_size - 1)];
+}
+
+static void grow_hash(struct dl_events *q)
+{
+    q->hash_size *= 2;
+    q->hash = dl_realloc(q->hash, q->hash_size * sizeof *q->hash);
+    memset(q->hash, 0xff, q->hash_size * sizeof *q->hash);
+    for (size_t i = 0; i < q->n_heap; i++) {
+        struct instant *const at = &q->instants[q->heap[i].instant];
+        uint32_t *const head = bucket(q, at->date_s);
+        at->chain = *head;
+        *head = q->heap[i].instant;
+    }
+}
+
+static uint32_t new_instant(struct dl_events *q, double date_s)
+{
+    if (q->n_heap >= q->hash_size) grow_hash(q);
+    uint32_t id = q->free_instant;
+    if (id == nothing) {
+        DL_GROW(q->instants, q->n_instants, q->instants_capacity);
+        id = (uint32_t)q->n_instants++;
+    } else {
+        q->free_instant = q->instants[id].chain;
+    }
+    uint32_t *const head = bucket(q, date_s);
+    q->instants[id] = (struct instant){.date_s = date_s, .first = nothing, .last = nothing, .chain = *head};
+    *head = id;
+    DL_GROW(q->heap, q->n_heap, q->heap_capacity);
+    heap_up(q, q->n_heap++, (struct heap_entry){.date_s = date_s, .instant = id});
+    return id;
+}
+
+static void unhash(struct dl_events *q, uint32_t id)
+{
+    uint32_t *link = bucket(q, q->instants[id].date_s);
+    while (*link != id) link = &q->instants[*link].chain;
+    *link = q->instants[id].chain;
+}
+
+static void free_instant(struct dl_events *q, uint32_t id)
+{
+    q->instants[id].chain = q->free_instant;
+    q->free_instant = id;
+}
+
+static uint32_t instant_at(struct dl_events *q, double date_s)
+{
+    for (uint32_t id = *bucket(q, date_s); id != nothing; id = q->instants[id].chain)
+        if (q->instants[id].date_s == date_s) return id;
+    return new_instant(q, date_s);
+}
+
+/* ---- events ---- */
+
+static void append(struct dl_events *q, uint32_t event, double date_s)
+{
+    const uint32_t id = instant_at(q, date_s);
+    struct instant *const at = &q->instants[id];
+    q->events[event].instant = id;
+    q->events[event].previous = at->last;
+    q->events[event].next = nothing;
+    if (at->last == nothing)
+        at->first = event;
+    else
+        q->events[at->last].next = event;
+    at->last = event;
+}
+
+/* Take the event out of its instant; an instant left empty goes too, unless it is open. */
+static void detach(struct dl_events *q, uint32_t event)
+{
+    const struct event *const e = &q->events[event];
+    struct instant *const at = &q->instants[e->instant];
+    if (e->previous == nothing)
+        at->first = e->next;
+    else
+        q->events[e->previous].next = e->next;
+    if (e->next == nothing)
+        at->last = e->previous;
+    else
+        q->events[e->next].previous = e->previous;
+    if (at->first != nothing || e->instant == q->open) return;
+    heap_remove(q, at->heap_place);
+    unhash(q, e->instant);
+    free_instant(q, e->instant);
+}
+
+uint32_t dl_events_add(struct dl_events *q, double date_s, uint32_t payload)
+{
+    assert(!isnan(date_s));
+    uint32_t id = q->free_event;
+    if (id == nothing) {
+        DL_GROW(q->events, q->n_events, q->events_capacity);
+        id = (uint32_t)q->n_events++;
+    } else {
+        q->free_event = q->events[id].next;
+    }
+    q->events[id].payload = payload;
+    append(q, id, date_s);
+    return id;
+}
+
+void dl_events_move(struct dl_events *q, uint32_t event, double date_s)
+{
+    assert(!isnan(date_s));
+    detach(q, event);
+    append(q, event, date_s);
+}
+
+void dl_events_remove(struct dl_events *q, uint32_t event)
+{
+    detach(q, event);
+    q->events[event].next = q->free_event;
+    q->free_event = event;
+}
+
+double dl_events_next_s(const struct dl_events *q) { return q->n_heap ? q->heap[0].date_s : INFINITY; }
+
+void dl_events_open(struct dl_events *q)
+{
+    assert(q->n_heap && q->open == nothing);
+    q->open = q->heap[0].instant;
+    heap_remove(q, 0);
+    unhash(q, q->open);
+}
+
+bool dl_events_take(struct dl_events *q, uint32_t *payload)
+{
+    const uint32_t event = q->instants[q->open].first;
+    if (event == nothing) {
+        free_instant(q, q->open);
+        q->open = nothing;
+        return false;
+    }
+    *payload = q->events[event].payload;
+    dl_events_remove(q, event);
+    return true;
+}

@@ -1,0 +1,303 @@
+#include "sim/engine/exchange.h"
+
+#include <math.h>
+
+#include "sim/core/memory.h"
+#include "sim/collective/fold.h"
+#include "sim/engine/folded.h"
+#include "sim/engine/matching.h"
+
+enum { none = 0xffffffffu };
+
+/* One rank's run through one lane's program (lanes times chunks of them a rank). */
+struct lane {
+    uint32_t rank, lane;
+    uint32_t step;          /* next action */
+    uint32_t pending;       /* receives that have not come, or are not yet reduced */
+    uint32_t early;         /* letters that came before their receive */
+    uint32_t expected;      /* the sender, where one receive waits and the matching knows nothing of this lane */
+    uint32_t meeting;       /* the rank with which it waits to do something synchronous */
+    uint32_t partner;       /* index of the lane that goes on when the receive here is done */
+    struct dl_causes causes, latest;
+    struct dl_way way;
+};
+
+/* A letter that is being packed before it can go. */
+struct outgoing {
+    struct dl_letter letter;
+    uint32_t next_free;
+};
+
+struct dl_exchange {
+    struct dl_exchange_spec spec;
+    struct dl_folded *folded; /* NULL: message by message */
+    struct dl_matching *matching;
+    struct lane *lanes;
+    uint32_t n_lanes; /* of one rank */
+    uint32_t n_ranks, n_running;
+    double *block_bytes; /* by lane of the algorithm */
+    double *unit_free_s; /* by rank: when what reduces and packs is free */
+    struct outgoing *outgoing;
+    size_t n_outgoing, outgoing_capacity;
+    uint32_t free_outgoing;
+    double start_s;
+    struct dl_exchange_result result;
+};
+
+
+static double now_s(const struct dl_exchange *x) { return x->spec.engine->kind->now_s(x->spec.engine); }
+
+static void go_on(struct dl_exchange *x, struct lane *at);
+
+static uint32_t index_of(const struct dl_exchange *x, const struct lane *at) { return (uint32_t)(at - x->lanes); }
+
+/* ---- the unit of a rank that reduces, packs and unpacks, one after the other ---- */
+
+static double occupy_unit(struct dl_exchange *x, uint32_t rank, double seconds)
+{
+    x->unit_free_s[rank] = fmax(now_s(x), x->unit_free_s[rank]) + seconds;
+    return x->unit_free_s[rank];
+}
+
+static void received(void *user, uint32_t index)
+{
+    struct dl_exchange *const x = user;
+    struct lane *const at = &x->lanes[index];
+    if (--at->pending) return;
+    at->causes = at->latest;
+    const uint32_t partner = at->partner;
+    at->partner = none;
+    go_on(x, at);
+    if (partner == none) return;
+    x->lanes[partner].causes = x->lanes[index].latest;
+    x->lanes[partner].pending = 0;
+    go_on(x, &x->lanes[partner]);
+}
+
+/* The letter is here and its receive is posted; `causes` is the history of whichever came last. */
+static void absorb(struct dl_exchange *x, struct lane *at, const struct dl_causes *causes, double work_s)
+{
+    at->latest = *causes;
+    if (work_s <= 0) {
+        received(x, index_of(x, at));
+        return;
+    }
+    const double end_s = occupy_unit(x, at->rank, work_s);
+    at->latest.reduction_s += end_s - now_s(x);
+    x->spec.engine->kind->timer(x->spec.engine, end_s, received, x, index_of(x, at));
+}
+
+static void on_arrival(void *user, const struct dl_letter *letter)
+{
+    struct dl_exchange *const x = user;
+    struct lane *const at = &x->lanes[letter->receiver];
+    if (at->expected == letter->sender)
+        at->expected = DL_NOBODY;
+    else if (!dl_matching_deliver(x->matching, letter->receiver, letter)) {
+        at->early++;
+        return;
+    }
+    absorb(x, at, &letter->causes, letter->work_s);
+}
+
+static void receive_early(struct dl_exchange *x, struct lane *at, const struct dl_letter *letter)
+{
+    at->early--;
+    if (letter->work_s <= 0) return;
+    at->pending++;
+    absorb(x, at, &at->causes, letter->work_s);
+}
+
+static void post_receive(struct dl_exchange *x, struct lane *at, uint32_t sender)
+{
+    struct dl_letter letter;
+    if (!at->pending && !at->early) {
+        at->expected = sender;
+        at->pending = 1;
+        return;
+    }
+    if (at->expected != DL_NOBODY) { /* now there are several: they wait in the matching */
+        dl_matching_receive(x->matching, index_of(x, at), at->expected, &letter);
+        at->expected = DL_NOBODY;
+    }
+    if (dl_matching_receive(x->matching, index_of(x, at), sender, &letter))
+        receive_early(x, at, &letter);
+    else
+        at->pending++;
+}
+
+/* ---- sending ---- */
+
+static void pack_done(void *user, uint32_t id)
+{
+    struct dl_exchange *const x = user;
+    const struct dl_letter letter = x->outgoing[id].letter;
+    x->outgoing[id].next_free = x->free_outgoing;
+    x->free_outgoing = id;
+    dl_wire_send(x->spec.wire, &letter, on_arrival, x);
+}
+
+static void pack_then_send(struct dl_exchange *x, const struct dl_letter *letter, uint32_t rank, double pack_s)
+{
+    uint32_t id = x->free_outgoing;
+    if (id == none) {
+        DL_GROW(x->outgoing, x->n_outgoing, x->outgoing_capacity);
+        id = (uint32_t)x->n_outgoing++;
+    } else {
+        x->free_outgoing = x->outgoing[id].next_free;
+    }
+    x->outgoing[id].letter = *letter;
+    const double end_s = occupy_unit(x, rank, pack_s);
+    x->outgoing[id].letter.causes.reduction_s += end_s - now_s(x);
+    x->spec.engine->kind->timer(x->spec.engine, end_s, pack_done, x, id);
+}
+
+static void send(struct dl_exchange *x, struct lane *at, const struct dl_action *action)
+{
+    const struct dl_collective *const c = x->spec.collective;
+    const struct dl_pace *const pace = x->spec.pace;
+    const double dense = action->blocks.count * x->block_bytes[at->lane];
+    const double payload = dl_payload_bytes(&c->payload, dense, action->merged);
+    const bool packed = dl_payload_is_packed(&c->payload);
+    const struct dl_letter letter = {
+        .from = c->group->device[at->rank],
+        .to = c->group->device[action->peer],
+        .way = &at->way,
+        .bytes = payload,
+        .pace = pace,
+        .lane = at->lane,
+        .causes = at->causes,
+        .sender = at->rank,
+        .receiver = action->peer * x->n_lanes + (index_of(x, at) - at->rank * x->n_lanes),
+        .work_s = (action->reduce ? payload * pace->reduction_s_per_byte : 0) + (packed ? dense * pace->pack_s_per_byte : 0),
+    };
+    x->result.messages++;
+    x->result.bundles++;
+    const double pack_s = packed ? dense * pace->pack_s_per_byte : 0;
+    if (pack_s > 0)
+        pack_then_send(x, &letter, at->rank, pack_s);
+    else
+        dl_wire_send(x->spec.wire, &letter, on_arrival, x);
+}
+
+/* ---- programs ---- */
+
+static void finish(void *user, const struct dl_causes *causes)
+{
+    struct dl_exchange *const x = user;
+    x->result.complete = true;
+    x->result.time_s = now_s(x) - x->start_s;
+    x->result.causes = *causes;
+    if (x->spec.done) x->spec.done(x->spec.user, x->spec.tag);
+}
+
+static struct lane *other_lane(const struct dl_exchange *x, const struct lane *at, uint32_t rank)
+{
+    return &x->lanes[index_of(x, at) + (rank - at->rank) * x->n_lanes]; /* wraps as unsigned numbers do */
+}
+
+/* Both are here and idle: the message goes, and both wait until it is received. */
+static void exchange_synchronously(struct dl_exchange *x, struct lane *sender, struct lane *receiver)
+{
+    struct dl_action action;
+    x->spec.collective->algorithm->next(x->spec.collective, sender->lane, sender->rank, sender->step, &action);
+    sender->meeting = receiver->meeting = DL_NOBODY;
+    sender->step++;
+    receiver->step++;
+    sender->pending = 1;
+    post_receive(x, receiver, sender->rank);
+    receiver->partner = index_of(x, sender);
+    send(x, sender, &action);
+}
+
+static void meet(struct dl_exchange *x, struct lane *at, const struct dl_action *action)
+{
+    struct lane *const other = other_lane(x, at, action->peer);
+    at->meeting = action->peer;
+    if (other->meeting != at->rank) return;
+    other->causes = at->causes; /* it waited for us */
+    if (action->kind == DL_SEND)
+        exchange_synchronously(x, at, other);
+    else
+        exchange_synchronously(x, other, at);
+}
+
+static void go_on(struct dl_exchange *x, struct lane *at)
+{
+    const struct dl_collective *const c = x->spec.collective;
+    struct dl_action action;
+    while (c->algorithm->next(c, at->lane, at->rank, at->step, &action)) {
+        if (action.synchronous) {
+            if (!at->pending) meet(x, at, &action);
+            return;
+        }
+        if (action.kind == DL_SEND) {
+            if (at->pending) return;
+            at->step++;
+            send(x, at, &action);
+            continue;
+        }
+        at->step++;
+        post_receive(x, at, action.peer);
+    }
+    if (!at->pending && --x->n_running == 0) finish(x, &at->causes);
+}
+
+static bool folds(const struct dl_exchange_spec *spec)
+{
+    const bool always = spec->collective->algorithm->fold == DL_FOLD_SWITCH;
+    return (spec->fluid || always) && dl_fold_count(spec->collective) > 0;
+}
+
+static void begin(void *user, uint32_t tag)
+{
+    (void)tag;
+    struct dl_exchange *const x = user;
+    if (folds(&x->spec)) {
+        x->folded = dl_folded_start(&x->spec, dl_wire_error(x->spec.wire), finish, x);
+        x->result.messages = (uint64_t)dl_count_messages(x->spec.collective);
+        x->result.bundles = dl_folded_bundles(x->folded);
+        return;
+    }
+    for (uint32_t i = 0; i < x->n_ranks * x->n_lanes; i++) {
+        x->lanes[i].causes.start_s = x->spec.pace->start_s;
+        go_on(x, &x->lanes[i]);
+    }
+}
+
+struct dl_exchange *dl_exchange_start(const struct dl_exchange_spec *spec)
+{
+    const struct dl_collective *const c = spec->collective;
+    struct dl_exchange *const x = dl_alloc(sizeof *x);
+    const uint32_t lanes = dl_collective_lanes(c);
+    x->spec = *spec;
+    x->matching = dl_matching_new();
+    x->free_outgoing = none;
+    x->n_ranks = c->group->n + c->algorithm->extra_ranks;
+    x->n_lanes = lanes * c->chunks;
+    x->n_running = x->n_ranks * x->n_lanes;
+    x->unit_free_s = dl_alloc(x->n_ranks * sizeof *x->unit_free_s);
+    x->block_bytes = dl_alloc(lanes * sizeof *x->block_bytes);
+    for (uint32_t i = 0; i < lanes; i++) x->block_bytes[i] = dl_collective_block_bytes(c, i);
+    x->lanes = dl_alloc((size_t)x->n_running * sizeof *x->lanes);
+    for (uint32_t i = 0; i < x->n_running; i++)
+        x->lanes[i] = (struct lane){.rank = i / x->n_lanes, .lane = i % lanes, .expected = DL_NOBODY, .meeting = DL_NOBODY, .partner = none};
+    x->start_s = now_s(x);
+    spec->engine->kind->timer(spec->engine, x->start_s + spec->pace->start_s, begin, x, 0);
+    return x;
+}
+
+struct dl_exchange_result dl_exchange_result(const struct dl_exchange *x) { return x->result; }
+
+void dl_exchange_free(struct dl_exchange *x)
+{
+    if (!x) return;
+    for (uint32_t i = 0; i < x->n_ranks * x->n_lanes; i++) dl_wire_release_way(x->spec.wire, &x->lanes[i].way);
+    dl_folded_free(x->folded);
+    dl_matching_free(x->matching);
+    dl_free(x->lanes);
+    dl_free(x->unit_free_s);
+    dl_free(x->block_bytes);
+    dl_free(x->outgoing);
+    dl_free(x);
+}

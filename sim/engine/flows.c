@@ -1,0 +1,200 @@
+#include "sim/engine/flows.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "sim/core/memory.h"
+#include "sim/engine/events.h"
+#include "sim/engine/sharing.h"
+
+enum { none = 0xffffffffu };
+
+enum state { TIMER, LATENCY, MOVING, FREE };
+
+/* A bundle or a timer. */
+struct task {
+    dl_event_fn done;
+    void *user;
+    uint32_t tag;
+    enum state state;
+    uint32_t event; /* none: at rate 0 */
+    uint32_t flow;  /* MOVING: in the sharing */
+    double bytes;   /* left to move at `since_s` */
+    double rate, since_s;
+    double rate_cap;
+    struct dl_hop *hops; /* LATENCY: kept until it moves */
+    size_t n_hops;
+    uint32_t next_free;
+};
+
+struct dl_flows {
+    struct dl_events *events;
+    struct dl_sharing *sharing;
+    struct task *tasks;
+    size_t n_tasks, tasks_capacity;
+    uint32_t free_task;
+    uint32_t *task_of_flow;
+    size_t n_task_of_flow, task_of_flow_capacity;
+    double now_s;
+    uint64_t n_events;
+    size_t n_live;
+};
+
+struct dl_flows *dl_flows_new(const struct dl_engine_link *links, size_t n_links)
+{
+    struct dl_flows *const f = dl_alloc(sizeof *f);
+    f->events = dl_events_new();
+    f->sharing = dl_sharing_new(links, n_links);
+    f->free_task = none;
+    return f;
+}
+
+void dl_flows_free(struct dl_flows *f)
+{
+    if (!f) return;
+    for (size_t i = 0; i < f->n_tasks; i++)
+        if (f->tasks[i].state == LATENCY) dl_free(f->tasks[i].hops);
+    dl_events_free(f->events);
+    dl_sharing_free(f->sharing);
+    dl_free(f->tasks);
+    dl_free(f->task_of_flow);
+    dl_free(f);
+}
+
+static uint32_t new_task(struct dl_flows *f)
+{
+    const uint32_t id = f->free_task;
+    if (id != none) {
+        f->free_task = f->tasks[id].next_free;
+        return id;
+    }
+    DL_GROW(f->tasks, f->n_tasks, f->tasks_capacity);
+    return (uint32_t)f->n_tasks++;
+}
+
+static void free_task(struct dl_flows *f, uint32_t id)
+{
+    f->tasks[id].state = FREE;
+    f->tasks[id].next_free = f->free_task;
+    f->free_task = id;
+}
+
+void dl_flows_timer(struct dl_flows *f, double date_s, dl_event_fn fire, void *user, uint32_t tag)
+{
+    const uint32_t id = new_task(f);
+    f->tasks[id] = (struct task){.done = fire, .user = user, .tag = tag, .state = TIMER};
+    f->tasks[id].event = dl_events_add(f->events, fmax(date_s, f->now_s), id);
+}
+
+static void move(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, size_t n_hops)
+{
+    struct task *const t = &f->tasks[id];
+    t->state = MOVING;
+    t->event = none;
+    t->rate = 0;
+    t->since_s = f->now_s;
+    t->flow = dl_sharing_join(f->sharing, hops, n_hops, t->rate_cap);
+    while (f->n_task_of_flow <= t->flow) {
+        DL_GROW(f->task_of_flow, f->n_task_of_flow, f->task_of_flow_capacity);
+        f->task_of_flow[f->n_task_of_flow++] = none;
+    }
+    f->task_of_flow[t->flow] = id;
+}
+
+/* Nothing to move, or nothing to move over and no cap: only the latency counts. */
+static bool is_instant(const struct dl_bundle *b)
+{
+    return b->bytes <= 0 || (b->n_hops == 0 && isinf(b->rate_cap_bytes_per_s));
+}
+
+void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
+{
+    const uint32_t id = new_task(f);
+    f->n_live++;
+    f->tasks[id] = (struct task){.done = b->done,
+                                 .user = b->user,
+                                 .tag = b->tag,
+                                 .bytes = b->bytes,
+                                 .rate_cap = b->rate_cap_bytes_per_s,
+                                 .flow = none};
+    if (is_instant(b)) {
+        f->tasks[id].state = MOVING;
+        f->tasks[id].event = dl_events_add(f->events, f->now_s + b->latency_s, id);
+    } else if (b->latency_s > 0) {
+        struct task *const t = &f->tasks[id];
+        t->state = LATENCY;
+        t->hops = dl_alloc(b->n_hops * sizeof *t->hops);
+        t->n_hops = b->n_hops;
+        for (size_t i = 0; i < b->n_hops; i++) t->hops[i] = b->hops[i];
+        t->event = dl_events_add(f->events, f->now_s + b->latency_s, id);
+    } else {
+        move(f, id, b->hops, b->n_hops);
+    }
+}
+
+void dl_flows_set_bandwidth(struct dl_flows *f, uint32_t link, double bytes_per_s)
+{
+    dl_sharing_set_bandwidth(f->sharing, link, bytes_per_s);
+}
+
+double dl_flows_used(const struct dl_flows *f, uint32_t link) { return dl_sharing_used(f->sharing, link); }
+
+static void change_rate(void *user, uint32_t flow, double rate)
+{
+    struct dl_flows *const f = user;
+    const uint32_t id = f->task_of_flow[flow];
+    struct task *const t = &f->tasks[id];
+    t->bytes = fmax(t->bytes - t->rate * (f->now_s - t->since_s), 0);
+    t->since_s = f->now_s;
+    t->rate = rate;
+    if (rate <= 0) {
+        if (t->event != none) dl_events_remove(f->events, t->event);
+        t->event = none;
+        return;
+    }
+    const double end_s = f->now_s + t->bytes / rate;
+    if (t->event == none)
+        t->event = dl_events_add(f->events, end_s, id);
+    else
+        dl_events_move(f->events, t->event, end_s);
+}
+
+double dl_flows_next_s(struct dl_flows *f)
+{
+    dl_sharing_settle(f->sharing, change_rate, f);
+    return dl_events_next_s(f->events);
+}
+
+static void end(struct dl_flows *f, uint32_t id)
+{
+    const struct task t = f->tasks[id];
+    if (t.state == MOVING) {
+        if (t.flow != none) dl_sharing_leave(f->sharing, t.flow);
+        f->n_live--;
+    }
+    free_task(f, id);
+    if (t.done) t.done(t.user, t.tag);
+}
+
+void dl_flows_advance(struct dl_flows *f)
+{
+    const double date_s = dl_events_next_s(f->events);
+    assert(date_s >= f->now_s && isfinite(date_s));
+    f->now_s = date_s;
+    dl_events_open(f->events);
+    for (uint32_t id; dl_events_take(f->events, &id); f->n_events++) {
+        if (f->tasks[id].state != LATENCY) {
+            end(f, id);
+            continue;
+        }
+        struct dl_hop *const hops = f->tasks[id].hops;
+        move(f, id, hops, f->tasks[id].n_hops);
+        dl_free(hops);
+    }
+}
+
+double dl_flows_now_s(const struct dl_flows *f) { return f->now_s; }
+
+uint64_t dl_flows_n_events(const struct dl_flows *f) { return f->n_events; }
+
+size_t dl_flows_n_live(const struct dl_flows *f) { return f->n_live; }

@@ -1,0 +1,478 @@
+#include "sim/engine/sharing.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/core/memory.h"
+
+enum { nobody = 0xffffffffu };
+
+/* Rates that differ by less are equal: far below what is reported, far above rounding. */
+static const double tolerance = 1e-12;
+
+struct link {
+    double capacity;
+    double limit; /* full: rate of its fastest flow; else INFINITY */
+    double remaining, weight_left; /* while solving */
+    double level;                  /* key in the heap: remaining / weight_left, never above the true one */
+    uint32_t first;                /* member */
+    uint32_t touched;              /* epoch in which it belongs to the solved part */
+    bool fatpipe, dirty;
+};
+
+/* A flow on a link: element of the link's list and of the flow's run of hops. */
+struct member {
+    uint32_t flow, link;
+    uint32_t previous, next; /* on the link */
+    double weight;
+};
+
+struct flow {
+    double rate, solved_rate;
+    double limit; /* its own: rate cap and fatpipes */
+    double cap;
+    uint32_t first_member, n_members;
+    uint32_t size_class; /* its run of members holds 2^size_class */
+    uint32_t next_free;
+    uint32_t solved; /* epoch in which it is in the solved set */
+    bool fresh, live;
+};
+
+/* A solved flow with a limit of its own. */
+struct capped {
+    double limit;
+    uint32_t flow;
+};
+
+enum { n_classes = 32 };
+
+struct dl_sharing {
+    struct link *links;
+    size_t n_links;
+    struct flow *flows;
+    size_t n_flows, flows_capacity;
+    struct member *members;
+    size_t n_members, members_capacity;
+    uint32_t free_flow[n_classes];
+    uint32_t epoch;
+    uint32_t *fresh, *dirty, *set, *part, *heap; /* flows, links, flows, links, links */
+    struct capped *capped;
+    size_t n_fresh, n_dirty, n_set, n_part, n_heap, n_capped;
+    size_t fresh_capacity, dirty_capacity, set_capacity, part_capacity, heap_capacity, capped_capacity;
+};
+
+struct dl_sharing *dl_sharing_new(const struct dl_engine_link *links, size_t n_links)
+{
+    struct dl_sharing *const s = dl_alloc(sizeof *s);
+    s->links = dl_alloc(n_links * sizeof *s->links);
+    s->n_links = n_links;
+    for (size_t i = 0; i < n_links; i++)
+        s->links[i] = (struct link){.capacity = links[i].bandwidth_bytes_per_s,
+                                    .limit = INFINITY,
+                                    .first = nobody,
+                                    .fatpipe = links[i].fatpipe};
+    for (size_t c = 0; c < n_classes; c++) s->free_flow[c] = nobody;
+    return s;
+}
+
+void dl_sharing_free(struct dl_sharing *s)
+{
+    if (!s) return;
+    void *const blocks[] = {s->links, s->flows, s->members, s->fresh, s->dirty, s->set, s->part, s->heap, s->capped};
+    for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
+    dl_free(s);
+}
+
+/* ---- joining and leaving ---- */
+
+static uint32_t class_for(size_t n)
+{
+    uint32_t c = 0;
+    while (((size_t)1 << c) < n) c++;
+    return c;
+}
+
+static uint32_t new_flow(struct dl_sharing *s, size_t n_hops)
+{
+    const uint32_t c = class_for(n_hops);
+    const uint32_t old = s->free_flow[c];
+    if (old != nobody) {
+        s->free_flow[c] = s->flows[old].next_free;
+        return old;
+    }
+    DL_GROW(s->flows, s->n_flows, s->flows_capacity);
+    const size_t needed = s->n_members + ((size_t)1 << c);
+    while (s->members_capacity < needed)
+        s->members = dl_grow(s->members, s->members_capacity, &s->members_capacity, sizeof *s->members);
+    s->flows[s->n_flows] = (struct flow){.first_member = (uint32_t)s->n_members, .size_class = c};
+    s->n_members = needed;
+    return (uint32_t)s->n_flows++;
+}
+
+static double own_limit(const struct dl_sharing *s, const struct flow *f)
+{
+    double limit = f->cap;
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        const struct link *const l = &s->links[s->members[m].link];
+        if (l->fatpipe) limit = fmin(limit, l->capacity / s->members[m].weight);
+    }
+    return limit;
+}
+
+static void put_on_link(struct dl_sharing *s, uint32_t m)
+{
+    struct link *const l = &s->links[s->members[m].link];
+    s->members[m].previous = nobody;
+    s->members[m].next = l->first;
+    if (l->first != nobody) s->members[l->first].previous = m;
+    l->first = m;
+}
+
+static void take_off_link(struct dl_sharing *s, uint32_t m)
+{
+    const struct member *const at = &s->members[m];
+    if (at->previous == nobody)
+        s->links[at->link].first = at->next;
+    else
+        s->members[at->previous].next = at->next;
+    if (at->next != nobody) s->members[at->next].previous = at->previous;
+}
+
+static void mark_dirty(struct dl_sharing *s, uint32_t link)
+{
+    if (s->links[link].dirty) return;
+    s->links[link].dirty = true;
+    DL_GROW(s->dirty, s->n_dirty, s->dirty_capacity);
+    s->dirty[s->n_dirty++] = link;
+}
+
+uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t n_hops, double rate_cap)
+{
+    const uint32_t id = new_flow(s, n_hops);
+    struct flow *const f = &s->flows[id];
+    f->rate = 0;
+    f->cap = rate_cap;
+    f->n_members = (uint32_t)n_hops;
+    f->fresh = f->live = true;
+    for (size_t i = 0; i < n_hops; i++) {
+        const uint32_t m = f->first_member + (uint32_t)i;
+        assert(hops[i].link < s->n_links && hops[i].weight > 0);
+        s->members[m] = (struct member){.flow = id, .link = hops[i].link, .weight = hops[i].weight};
+        put_on_link(s, m);
+    }
+    f->limit = own_limit(s, f);
+    DL_GROW(s->fresh, s->n_fresh, s->fresh_capacity);
+    s->fresh[s->n_fresh++] = id;
+    return id;
+}
+
+void dl_sharing_leave(struct dl_sharing *s, uint32_t flow)
+{
+    struct flow *const f = &s->flows[flow];
+    assert(f->live);
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        take_off_link(s, m);
+        struct link *const l = &s->links[s->members[m].link];
+        if (l->first == nobody)
+            l->limit = INFINITY;
+        else if (l->limit < INFINITY) /* only where it was full does its leaving matter to others */
+            mark_dirty(s, s->members[m].link);
+    }
+    f->live = f->fresh = false;
+    f->next_free = s->free_flow[f->size_class];
+    s->free_flow[f->size_class] = flow;
+}
+
+/* ---- the solved set ---- */
+
+static void touch(struct dl_sharing *s, uint32_t link)
+{
+    if (s->links[link].touched == s->epoch || s->links[link].fatpipe) return;
+    s->links[link].touched = s->epoch;
+    DL_GROW(s->part, s->n_part, s->part_capacity);
+    s->part[s->n_part++] = link;
+}
+
+static void add_to_set(struct dl_sharing *s, uint32_t flow)
+{
+    struct flow *const f = &s->flows[flow];
+    if (f->solved == s->epoch) return;
+    f->solved = s->epoch;
+    DL_GROW(s->set, s->n_set, s->set_capacity);
+    s->set[s->n_set++] = flow;
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) touch(s, s->members[m].link);
+}
+
+static bool in_set(const struct dl_sharing *s, const struct flow *f) { return f->solved == s->epoch; }
+
+static double current_rate(const struct dl_sharing *s, const struct flow *f)
+{
+    return in_set(s, f) ? f->solved_rate : f->rate;
+}
+
+void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_per_s)
+{
+    struct link *const l = &s->links[link];
+    l->capacity = bytes_per_s;
+    if (!l->fatpipe) l->limit = 0; /* every flow there is looked at again */
+    mark_dirty(s, link);
+    for (uint32_t m = l->first; l->fatpipe && m != nobody; m = s->members[m].next) {
+        struct flow *const f = &s->flows[s->members[m].flow];
+        f->limit = own_limit(s, f);
+    }
+}
+
+/* Those whose bottleneck the link was may run faster, or must make room for a newcomer. */
+static void add_bottlenecked(struct dl_sharing *s, uint32_t link)
+{
+    const struct link *const l = &s->links[link];
+    if (l->limit == INFINITY) return;
+    for (uint32_t m = l->first; m != nobody; m = s->members[m].next)
+        if (s->flows[s->members[m].flow].rate >= l->limit * (1 - tolerance)) add_to_set(s, s->members[m].flow);
+}
+
+static bool is_alone(const struct dl_sharing *s, const struct flow *f)
+{
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        const struct link *const l = &s->links[s->members[m].link];
+        if (!l->fatpipe && (l->first != m || s->members[m].next != nobody || l->dirty)) return false;
+    }
+    return true;
+}
+
+/* The common case on an empty network: nobody to share with. */
+static double lone_rate(struct dl_sharing *s, const struct flow *f)
+{
+    double rate = f->limit;
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        const struct link *const l = &s->links[s->members[m].link];
+        if (!l->fatpipe) rate = fmin(rate, l->capacity / s->members[m].weight);
+    }
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        struct link *const l = &s->links[s->members[m].link];
+        l->limit = !l->fatpipe && rate * s->members[m].weight >= l->capacity * (1 - tolerance) ? rate : INFINITY;
+    }
+    return rate;
+}
+
+/* ---- progressive filling of the solved set, the others' rates fixed ---- */
+
+static void heap_down(struct dl_sharing *s, size_t i)
+{
+    const uint32_t link = s->heap[i];
+    const double level = s->links[link].level;
+    for (size_t c; (c = 2 * i + 1) < s->n_heap; i = c) {
+        if (c + 1 < s->n_heap && s->links[s->heap[c + 1]].level < s->links[s->heap[c]].level) c++;
+        if (s->links[s->heap[c]].level >= level) break;
+        s->heap[i] = s->heap[c];
+    }
+    s->heap[i] = link;
+}
+
+static void heap_drop(struct dl_sharing *s)
+{
+    s->heap[0] = s->heap[--s->n_heap];
+    if (s->n_heap) heap_down(s, 0);
+}
+
+static void prepare_link(struct dl_sharing *s, uint32_t link)
+{
+    struct link *const l = &s->links[link];
+    l->remaining = l->capacity;
+    l->weight_left = 0;
+    for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
+        const struct flow *const f = &s->flows[s->members[m].flow];
+        if (in_set(s, f))
+            l->weight_left += s->members[m].weight;
+        else
+            l->remaining -= s->members[m].weight * f->rate;
+    }
+    l->remaining = fmax(l->remaining, 0);
+    if (l->weight_left <= 0) return;
+    l->level = l->remaining / l->weight_left;
+    s->heap[s->n_heap++] = link;
+}
+
+static int by_limit(const void *a, const void *b)
+{
+    const struct capped *const x = a, *const y = b;
+    return x->limit < y->limit ? -1 : x->limit > y->limit ? 1 : x->flow < y->flow ? -1 : x->flow > y->flow;
+}
+
+static void prepare_filling(struct dl_sharing *s)
+{
+    s->n_heap = s->n_capped = 0;
+    while (s->heap_capacity < s->n_part) s->heap = dl_grow(s->heap, s->heap_capacity, &s->heap_capacity, sizeof *s->heap);
+    for (size_t i = 0; i < s->n_part; i++) prepare_link(s, s->part[i]);
+    for (size_t i = s->n_heap / 2; i-- > 0;) heap_down(s, i);
+    for (size_t i = 0; i < s->n_set; i++) {
+        s->flows[s->set[i]].solved_rate = -1; /* not yet known */
+        if (s->flows[s->set[i]].limit == INFINITY) continue;
+        DL_GROW(s->capped, s->n_capped, s->capped_capacity);
+        s->capped[s->n_capped++] = (struct capped){.limit = s->flows[s->set[i]].limit, .flow = s->set[i]};
+    }
+    if (s->n_capped > 1) qsort(s->capped, s->n_capped, sizeof *s->capped, by_limit);
+}
+
+static void fix(struct dl_sharing *s, struct flow *f, double rate)
+{
+    f->solved_rate = rate;
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        struct link *const l = &s->links[s->members[m].link];
+        l->remaining = fmax(l->remaining - rate * s->members[m].weight, 0);
+        l->weight_left -= s->members[m].weight;
+    }
+}
+
+/* The link at the top of the heap with its true level; levels only grow while others are fixed, so a stale top sinks. */
+static struct link *lowest_link(struct dl_sharing *s)
+{
+    while (s->n_heap) {
+        struct link *const l = &s->links[s->heap[0]];
+        bool open = false;
+        for (uint32_t m = l->first; m != nobody && !open; m = s->members[m].next) {
+            const struct flow *const f = &s->flows[s->members[m].flow];
+            open = in_set(s, f) && f->solved_rate < 0;
+        }
+        if (!open) {
+            heap_drop(s);
+            continue;
+        }
+        const double level = l->remaining / l->weight_left;
+        if (level > l->level) {
+            l->level = level;
+            heap_down(s, 0);
+        }
+        if (&s->links[s->heap[0]] == l) return l;
+    }
+    return NULL;
+}
+
+static void fill(struct dl_sharing *s)
+{
+    prepare_filling(s);
+    size_t next_capped = 0;
+    for (;;) {
+        struct link *const l = lowest_link(s);
+        const double level = l ? l->level : INFINITY;
+        while (next_capped < s->n_capped && s->flows[s->capped[next_capped].flow].solved_rate >= 0) next_capped++;
+        if (next_capped < s->n_capped && s->capped[next_capped].limit <= level) {
+            struct flow *const f = &s->flows[s->capped[next_capped++].flow];
+            fix(s, f, f->limit);
+            continue;
+        }
+        if (!l) return;
+        for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
+            struct flow *const f = &s->flows[s->members[m].flow];
+            if (in_set(s, f) && f->solved_rate < 0) fix(s, f, level);
+        }
+        heap_drop(s);
+    }
+}
+
+/* ---- does everyone near the change have a bottleneck? ---- */
+
+static void measure_limit(struct dl_sharing *s, uint32_t link)
+{
+    struct link *const l = &s->links[link];
+    double used = 0, fastest = 0;
+    for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
+        const double rate = current_rate(s, &s->flows[s->members[m].flow]);
+        used += rate * s->members[m].weight;
+        fastest = fmax(fastest, rate);
+    }
+    l->limit = l->first != nobody && used >= l->capacity * (1 - tolerance) ? fastest : INFINITY;
+}
+
+static bool has_bottleneck(const struct dl_sharing *s, const struct flow *f)
+{
+    const double rate = current_rate(s, f) * (1 + tolerance);
+    if (rate >= f->limit) return true;
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++)
+        if (rate >= s->links[s->members[m].link].limit) return true;
+    return f->n_members == 0;
+}
+
+/* A solved flow that others hold back: the faster ones on its full links must give way. */
+static void add_faster(struct dl_sharing *s, const struct flow *f)
+{
+    for (uint32_t i = f->first_member; i < f->first_member + f->n_members; i++) {
+        const struct link *const l = &s->links[s->members[i].link];
+        if (l->limit == INFINITY) continue;
+        for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
+            const struct flow *const g = &s->flows[s->members[m].flow];
+            if (!in_set(s, g) && g->rate > f->solved_rate * (1 + tolerance)) add_to_set(s, s->members[m].flow);
+        }
+    }
+}
+
+static bool grow_set(struct dl_sharing *s)
+{
+    const size_t n_set = s->n_set, n_part = s->n_part;
+    for (size_t i = 0; i < n_part; i++) measure_limit(s, s->part[i]);
+    for (size_t i = 0; i < n_part; i++)
+        for (uint32_t m = s->links[s->part[i]].first; m != nobody; m = s->members[m].next) {
+            struct flow *const f = &s->flows[s->members[m].flow];
+            if (in_set(s, f) || has_bottleneck(s, f)) continue;
+            f->solved_rate = f->rate; /* keeps counting as before until it is solved */
+            add_to_set(s, s->members[m].flow);
+        }
+    for (size_t i = 0; i < n_set; i++)
+        if (!has_bottleneck(s, &s->flows[s->set[i]])) add_faster(s, &s->flows[s->set[i]]);
+    return s->n_set > n_set;
+}
+
+static void start_set(struct dl_sharing *s, dl_rate_fn changed, void *user)
+{
+    s->epoch++;
+    s->n_set = s->n_part = 0;
+    for (size_t i = 0; i < s->n_dirty; i++) {
+        touch(s, s->dirty[i]);
+        add_bottlenecked(s, s->dirty[i]);
+        if (s->links[s->dirty[i]].fatpipe)
+            for (uint32_t m = s->links[s->dirty[i]].first; m != nobody; m = s->members[m].next)
+                add_to_set(s, s->members[m].flow);
+    }
+    for (size_t i = 0; i < s->n_fresh; i++) {
+        struct flow *const f = &s->flows[s->fresh[i]];
+        if (!f->fresh) continue;
+        f->fresh = false;
+        if (is_alone(s, f)) {
+            f->rate = lone_rate(s, f);
+            changed(user, s->fresh[i], f->rate);
+            continue;
+        }
+        for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++)
+            add_bottlenecked(s, s->members[m].link);
+        add_to_set(s, s->fresh[i]);
+    }
+    for (size_t i = 0; i < s->n_dirty; i++) s->links[s->dirty[i]].dirty = false;
+    s->n_dirty = s->n_fresh = 0;
+}
+
+void dl_sharing_settle(struct dl_sharing *s, dl_rate_fn changed, void *user)
+{
+    if (!s->n_dirty && !s->n_fresh) return;
+    start_set(s, changed, user);
+    if (!s->n_set) {
+        for (size_t i = 0; i < s->n_part; i++) measure_limit(s, s->part[i]);
+        return;
+    }
+    do fill(s);
+    while (grow_set(s));
+    for (size_t i = 0; i < s->n_set; i++) {
+        struct flow *const f = &s->flows[s->set[i]];
+        if (fabs(f->solved_rate - f->rate) <= tolerance * f->rate) continue;
+        f->rate = f->solved_rate;
+        changed(user, s->set[i], f->rate);
+    }
+}
+
+double dl_sharing_used(const struct dl_sharing *s, uint32_t link)
+{
+    double used = 0;
+    for (uint32_t m = s->links[link].first; m != nobody; m = s->members[m].next)
+        used += s->members[m].weight * s->flows[s->members[m].flow].rate;
+    return used;
+}

@@ -1,0 +1,29 @@
+/* sharing.h - max-min fair sharing of links among weighted flows, solved again only where something changed.
+ *
+ * A flow at rate r takes weight x r of each of its links. An allocation is the max-min one if and only if every flow has
+ * a bottleneck: it runs at its own limit, or some link of its is full and no flow there is faster. The solver keeps all
+ * rates but those near the change, and lets the solved set grow by the flows that lost their bottleneck until none did.
+ * There is no time here: see flows.h. */
+#ifndef DL_ENGINE_SHARING_H
+#define DL_ENGINE_SHARING_H
+
+#include "sim/engine/engine.h"
+
+struct dl_sharing;
+
+struct dl_sharing *dl_sharing_new(const struct dl_engine_link *links, size_t n_links);
+void dl_sharing_free(struct dl_sharing *s);
+
+/* A flow joins; its rate is 0 until the next settle. The id may be used again after the flow has left. */
+uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t n_hops, double rate_cap);
+void dl_sharing_leave(struct dl_sharing *s, uint32_t flow);
+void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_per_s);
+
+/* Solve what is pending; changed(user, flow, rate) is called for each flow whose rate is not what it was. */
+typedef void (*dl_rate_fn)(void *user, uint32_t flow, double rate);
+void dl_sharing_settle(struct dl_sharing *s, dl_rate_fn changed, void *user);
+
+/* What flows take from a link, as of the last settle. */
+double dl_sharing_used(const struct dl_sharing *s, uint32_t link);
+
+#endif

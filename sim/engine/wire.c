@@ -1,0 +1,243 @@
+#include "sim/engine/wire.h"
+
+#include <math.h>
+
+#include "sim/core/memory.h"
+
+enum { none = 0xffffffffu };
+
+struct posted {
+    struct dl_letter letter;
+    dl_arrival_fn arrive;
+    void *user;
+    double sent_s, moving_s; /* when it was sent, when its bytes began to move */
+    double wire_bytes;
+    struct port *port;
+    uint32_t next; /* in the port's queue, by its id + 1; next free one */
+};
+
+/* A queue; ids count from 1, so that zeroed memory is an empty one. */
+struct port {
+    uint32_t first, last; /* the first one is moving */
+};
+
+struct dl_wire {
+    struct dl_engine *engine;
+    const struct dl_topology *topology;
+    const struct dl_engine_link *links;
+    struct dl_error *err;
+    struct dl_load load;
+    struct port **ports;     /* by lane, then link */
+    size_t n_lanes;
+    double *link_bytes;      /* by link */
+    struct posted *letters;
+    size_t n_letters, letters_capacity;
+    uint32_t free_letter;
+};
+
+static double used_bytes_per_s(void *user, uint32_t link)
+{
+    struct dl_engine *const engine = user;
+    return engine->kind->used_bytes_per_s(engine, link);
+}
+
+struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *t, const struct dl_engine_link *links,
+                            struct dl_error *err)
+{
+    struct dl_wire *const w = dl_alloc(sizeof *w);
+    w->engine = engine;
+    w->topology = t;
+    w->links = links;
+    w->err = err;
+    w->load = (struct dl_load){.used_bytes_per_s = used_bytes_per_s, .user = engine};
+    w->link_bytes = dl_alloc(t->n_links * sizeof *w->link_bytes);
+    w->free_letter = none;
+    return w;
+}
+
+void dl_wire_free(struct dl_wire *w)
+{
+    if (!w) return;
+    for (size_t lane = 0; lane < w->n_lanes; lane++) dl_free(w->ports[lane]);
+    dl_free(w->ports);
+    dl_free(w->link_bytes);
+    dl_free(w->letters);
+    dl_free(w);
+}
+
+void dl_wire_book(struct dl_wire *w, uint32_t link, double bytes) { w->link_bytes[link] += bytes; }
+
+static void book(struct dl_wire *w, struct dl_way *way)
+{
+    for (size_t i = 0; i < way->route.n_hops; i++)
+        w->link_bytes[way->route.hops[i].link] += way->bytes * way->route.hops[i].weight;
+    way->bytes = 0;
+}
+
+void dl_wire_release_way(struct dl_wire *w, struct dl_way *way)
+{
+    book(w, way);
+    dl_route_release(&way->route);
+    way->known = false;
+}
+
+static bool has_whole_weights(const struct dl_route *route)
+{
+    for (size_t i = 0; i < route->n_hops; i++)
+        if (route->hops[i].weight != floor(route->hops[i].weight)) return false;
+    return true;
+}
+
+static double lone_rate(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops)
+{
+    double rate = INFINITY;
+    for (size_t i = 0; i < n_hops; i++)
+        rate = fmin(rate, w->links[hops[i].link].bandwidth_bytes_per_s / hops[i].weight);
+    return rate;
+}
+
+double dl_wire_lone_seconds(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops, double bytes)
+{
+    return bytes / lone_rate(w, hops, n_hops);
+}
+
+struct dl_error *dl_wire_error(const struct dl_wire *w) { return w->err; }
+
+static bool is_current(const struct dl_wire *w, const struct dl_way *way, uint32_t from, uint32_t to)
+{
+    const struct dl_network_kind *const network = w->topology->network.kind;
+    return way->known && way->from == from && way->to == to && !(network && network->reads_load);
+}
+
+bool dl_wire_find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t to)
+{
+    if (is_current(w, way, from, to)) return true;
+    book(w, way);
+    way->known = false;
+    const uint64_t no_key = 0; /* routes that hash tell pairs apart, not messages */
+    if (dl_topology_route(w->topology, from, to, no_key, &w->load, &way->route, w->err)) return false;
+    if (w->engine->kind->whole_weights && !has_whole_weights(&way->route)) {
+        dl_fail(w->err, DL_IMPOSSIBLE, "--engine",
+                "%s cannot split a message over paths as this network's routing does; use --engine simgrid",
+                w->engine->kind->name);
+        return false;
+    }
+    way->from = from;
+    way->to = to;
+    way->known = true;
+    way->lone_rate = lone_rate(w, way->route.hops, way->route.n_hops);
+    return true;
+}
+
+static uint32_t new_letter(struct dl_wire *w)
+{
+    const uint32_t id = w->free_letter;
+    if (id != none) {
+        w->free_letter = w->letters[id].next;
+        return id;
+    }
+    DL_GROW(w->letters, w->n_letters, w->letters_capacity);
+    return (uint32_t)w->n_letters++;
+}
+
+static void arrive(void *user, uint32_t id)
+{
+    struct dl_wire *const w = user;
+    const struct posted p = w->letters[id]; /* a copy: arrival may send more letters */
+    w->letters[id].next = w->free_letter;
+    w->free_letter = id;
+    p.arrive(p.user, &p.letter);
+}
+
+static void moved(void *user, uint32_t id);
+
+static void start(struct dl_wire *w, uint32_t id)
+{
+    struct posted *const p = &w->letters[id];
+    struct dl_letter *const l = &p->letter;
+    if (!dl_wire_find(w, l->way, l->from, l->to)) return;
+    p->moving_s = w->engine->kind->now_s(w->engine);
+    p->wire_bytes = dl_pace_wire_bytes(l->pace, &l->way->route, l->bytes);
+    l->way->bytes += p->wire_bytes;
+    const struct dl_bundle bundle = {.hops = l->way->route.hops,
+                                     .n_hops = l->way->route.n_hops,
+                                     .bytes = p->wire_bytes,
+                                     .rate_cap_bytes_per_s = l->pace->rate_cap_bytes_per_s,
+                                     .done = moved,
+                                     .user = w,
+                                     .tag = id};
+    w->engine->kind->start(w->engine, &bundle);
+}
+
+/* Who waited at the port waited for the one before it: from here on they have the same history. */
+static void leave_port(struct dl_wire *w, const struct posted *p)
+{
+    p->port->first = p->next;
+    if (!p->next) {
+        p->port->last = 0;
+        return;
+    }
+    struct posted *const next = &w->letters[p->next - 1];
+    if (next->sent_s < w->engine->kind->now_s(w->engine)) next->letter.causes = p->letter.causes;
+    start(w, p->next - 1);
+}
+
+static void moved(void *user, uint32_t id)
+{
+    struct dl_wire *const w = user;
+    struct posted *const p = &w->letters[id];
+    struct dl_causes *const causes = &p->letter.causes;
+    const double now_s = w->engine->kind->now_s(w->engine);
+    const double took_s = now_s - p->moving_s;
+    const double alone_s = p->wire_bytes / fmin(p->letter.way->lone_rate, p->letter.pace->rate_cap_bytes_per_s);
+    causes->bandwidth_s += fmin(alone_s, took_s);
+    causes->sharing_s += fmax(took_s - alone_s, 0);
+    const double wait_s = dl_pace_latency_s(p->letter.pace, &p->letter.way->route);
+    leave_port(w, p);
+    w->letters[id].letter.causes.latency_s += wait_s;
+    if (wait_s > 0)
+        w->engine->kind->timer(w->engine, now_s + wait_s, arrive, w, id);
+    else
+        arrive(w, id);
+}
+
+static struct port *port_of(struct dl_wire *w, const struct dl_letter *letter)
+{
+    while (w->n_lanes <= letter->lane) {
+        w->ports = dl_realloc(w->ports, (w->n_lanes + 1) * sizeof *w->ports);
+        w->ports[w->n_lanes++] = dl_alloc(w->topology->n_links * sizeof **w->ports);
+    }
+    return &w->ports[letter->lane][letter->way->route.hops[0].link];
+}
+
+void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_fn on_arrival, void *user)
+{
+    if (!dl_wire_find(w, letter->way, letter->from, letter->to)) return;
+    const uint32_t id = new_letter(w);
+    w->letters[id] = (struct posted){.letter = *letter,
+                                     .arrive = on_arrival,
+                                     .user = user,
+                                     .sent_s = w->engine->kind->now_s(w->engine),
+                                     .port = port_of(w, letter)};
+    struct port *const port = w->letters[id].port;
+    if (port->first) {
+        w->letters[port->last - 1].next = id + 1;
+        port->last = id + 1;
+    } else {
+        port->first = port->last = id + 1;
+        start(w, id);
+    }
+}
+
+uint32_t dl_wire_busiest(const struct dl_wire *w, double *busy_s)
+{
+    uint32_t busiest = UINT32_MAX;
+    *busy_s = 0;
+    for (uint32_t i = 0; i < w->topology->n_links; i++) {
+        const double seconds = w->link_bytes[i] / w->links[i].bandwidth_bytes_per_s;
+        if (seconds <= *busy_s) continue;
+        *busy_s = seconds;
+        busiest = i;
+    }
+    return busiest;
+}

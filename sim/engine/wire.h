@@ -1,0 +1,64 @@
+/* wire.h - letters from device to device: routed, queued at the sender's port, carried by a bundle.
+ *
+ * A port is the first link of a route. It is busy while the bytes of a letter move (bytes / rate), not for the latency,
+ * which passes between the last byte and the arrival. Letters of a lane leave a port in the order in which they were
+ * sent; those of different lanes move side by side and share the link. */
+#ifndef DL_ENGINE_WIRE_H
+#define DL_ENGINE_WIRE_H
+
+#include "sim/collective/pace.h"
+#include "sim/engine/engine.h"
+#include "topologies/topology.h"
+
+/* Seconds along the chain of events that led to now, by cause; they sum to the time since the start. */
+struct dl_causes {
+    double start_s, latency_s, bandwidth_s, sharing_s, reduction_s;
+};
+
+/* A route that its owner keeps from letter to letter. Starts as {0}. */
+struct dl_way {
+    struct dl_route route;
+    uint32_t from, to;
+    bool known;
+    double lone_rate; /* on an empty network */
+    double bytes;     /* sent over it so far, not yet booked on its links */
+};
+
+struct dl_letter {
+    uint32_t from, to; /* devices */
+    struct dl_way *way;
+    double bytes; /* of payload; the pace tells what that is on the wire */
+    const struct dl_pace *pace;
+    struct dl_causes causes; /* up to the sending; at arrival: up to the arrival */
+    uint32_t lane;             /* lanes share a port's link and have queues of their own */
+    uint32_t sender, receiver; /* the caller's own */
+    double work_s;             /* the caller's own: what the receiver has to do with it */
+};
+
+struct dl_wire;
+typedef void (*dl_arrival_fn)(void *user, const struct dl_letter *letter);
+
+/* links: what the engine was made with. Errors while running (no way between two devices) are put into err. */
+struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *t, const struct dl_engine_link *links,
+                            struct dl_error *err);
+void dl_wire_free(struct dl_wire *w);
+
+void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_fn arrive, void *user);
+
+/* Fill the way from device to device; false: there is none, and the wire's error says so. */
+bool dl_wire_find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t to);
+/* Book the way's bytes on its links and free its memory. */
+void dl_wire_release_way(struct dl_wire *w, struct dl_way *way);
+
+/* Seconds that bytes need over these links on an empty network. */
+double dl_wire_lone_seconds(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops, double bytes);
+
+/* Where errors of this run go. */
+struct dl_error *dl_wire_error(const struct dl_wire *w);
+
+/* Add to the bytes that a link has carried, for bundles that did not go through dl_wire_send. */
+void dl_wire_book(struct dl_wire *w, uint32_t link, double bytes);
+/* The link that was busy longest, by bytes / bandwidth, and for how long; UINT32_MAX if nothing moved. */
+uint32_t dl_wire_busiest(const struct dl_wire *w, double *busy_s);
+
+#endif

@@ -1,0 +1,33 @@
+#include "sim/report/assumptions.h"
+
+struct collecting {
+    struct dl_assumptions *to;
+    struct dl_arena *arena;
+};
+
+static void collect(void *user, const struct dl_fact *fact)
+{
+    struct collecting *const c = user;
+    if (fact->grade != DL_ASSUMED) return;
+    DL_GROW(c->to->items, c->to->n, c->to->capacity);
+    c->to->items[c->to->n++] = (struct dl_assumption){.where = fact->where, .why = dl_arena_string(c->arena, fact->text)};
+}
+
+void dl_assumptions_add(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena)
+{
+    dl_json_facts(doc, arena, collect, &(struct collecting){.to = a, .arena = arena});
+}
+
+void dl_assumptions_release(struct dl_assumptions *a)
+{
+    dl_free(a->items);
+    *a = (struct dl_assumptions){0};
+}
+
+json_t *dl_assumptions_json(const struct dl_assumptions *a)
+{
+    json_t *const list = json_array();
+    for (size_t i = 0; i < a->n; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s}", "where", a->items[i].where, "why", a->items[i].why));
+    return list;
+}

@@ -1,0 +1,19 @@
+/* assumptions.h - the figures of the input that nobody measured or published. */
+#ifndef DL_REPORT_ASSUMPTIONS_H
+#define DL_REPORT_ASSUMPTIONS_H
+
+#include "sim/core/json.h"
+
+struct dl_assumptions {
+    struct dl_assumption {
+        const char *where, *why;
+    } *items;
+    size_t n, capacity;
+};
+
+/* Collect them from a document; places and reasons live in the arena. */
+void dl_assumptions_add(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena);
+void dl_assumptions_release(struct dl_assumptions *a);
+json_t *dl_assumptions_json(const struct dl_assumptions *a);
+
+#endif

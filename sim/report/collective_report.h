@@ -1,0 +1,27 @@
+/* collective_report.h - the answer of `dlsim collective`, for people and for programs. */
+#ifndef DL_REPORT_COLLECTIVE_REPORT_H
+#define DL_REPORT_COLLECTIVE_REPORT_H
+
+#include "sim/collective/choose.h"
+#include "sim/engine/exchange.h"
+#include "sim/report/assumptions.h"
+#include "sim/report/host.h"
+
+struct dl_collective_report {
+    const struct dl_topology *topology;
+    const struct dl_transport *transport;
+    const struct dl_choice *choice;
+    struct dl_exchange_result result;
+    const char *engine;
+    bool fluid;
+    uint64_t n_events;
+    const char *limiting_link; /* NULL: nothing moved */
+    double limiting_link_busy_s;
+    struct dl_assumptions assumptions;
+};
+
+void dl_collective_report_text(const struct dl_collective_report *r);
+/* The caller's to release. Everything outside "host" is the same from run to run. */
+json_t *dl_collective_report_json(const struct dl_collective_report *r);
+
+#endif

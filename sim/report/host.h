@@ -1,0 +1,17 @@
+/* host.h - what a run cost the machine that dlsim ran on. It is the only part of a result that differs from run to run. */
+#ifndef DL_REPORT_HOST_H
+#define DL_REPORT_HOST_H
+
+#include <jansson.h>
+
+struct dl_host {
+    double wall_s, user_s;
+    double peak_rss_bytes;
+};
+
+/* Call first in main; dl_host_now counts from there. */
+void dl_host_begin(void);
+struct dl_host dl_host_now(void);
+json_t *dl_host_json(const struct dl_host *host);
+
+#endif

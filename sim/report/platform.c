@@ -1,0 +1,108 @@
+#include "sim/report/platform.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* n squared routes: more would be gigabytes of XML. */
+enum { max_devices = 2048 };
+
+static enum dl_status check_size(uint32_t n_devices, struct dl_error *err)
+{
+    if (n_devices <= max_devices) return DL_OK;
+    return dl_fail(err, DL_RANGE, "--devices", "the routes of %u devices are too many to write out; ask for at most %d",
+                   n_devices, max_devices);
+}
+
+/* Links that some route uses; the others would only make the file long. */
+static enum dl_status mark_used(const struct dl_topology *t, uint32_t n, bool *used, struct dl_error *err)
+{
+    struct dl_route route = {0};
+    for (uint32_t from = 0; from < n && !err->status; from++)
+        for (uint32_t to = 0; to < n && !err->status; to++) {
+            if (from == to || dl_topology_route(t, from, to, 0, NULL, &route, err)) continue;
+            for (size_t i = 0; i < route.n_hops; i++) used[route.hops[i].link] = true;
+        }
+    dl_route_release(&route);
+    return err->status;
+}
+
+static enum dl_status write_route(const struct dl_topology *t, uint32_t from, uint32_t to, struct dl_route *route,
+                                  struct dl_error *err)
+{
+    if (dl_topology_route(t, from, to, 0, NULL, route, err)) return err->status;
+    printf("    <route src=\"device%u\" dst=\"device%u\" symmetrical=\"NO\">", from, to);
+    for (size_t i = 0; i < route->n_hops; i++) {
+        if (route->hops[i].weight != floor(route->hops[i].weight))
+            return dl_fail(err, DL_IMPOSSIBLE, "--format",
+                           "simgrid has no routes that split over paths; use static routing (--set topo.network.routing=...)");
+        for (double w = 0; w < route->hops[i].weight; w++) printf("<link_ctn id=\"%u\"/>", route->hops[i].link);
+    }
+    puts("</route>");
+    return DL_OK;
+}
+
+static void write_links(const struct dl_topology *t, const double *bytes_per_s, const bool *used)
+{
+    char name[160];
+    for (uint32_t i = 0; i < t->n_links; i++) {
+        if (!used[i]) continue;
+        dl_topology_link_name(t, i, name, sizeof name);
+        for (char *c = name; *c; c++)
+            if (*c == '-' && c[1] == '-') *c = '~'; /* two hyphens would end the comment */
+        printf("    <link id=\"%u\" bandwidth=\"%.17gBps\" latency=\"%.17gs\"/> <!-- %s -->\n", i, bytes_per_s[i],
+               t->links[i].latency_s, name);
+    }
+}
+
+enum dl_status dl_platform_write_simgrid(const struct dl_topology *t, const double *bytes_per_s, uint32_t n_devices,
+                                         struct dl_error *err)
+{
+    if (check_size(n_devices, err)) return err->status;
+    bool *const used = dl_alloc(t->n_links * sizeof *used);
+    struct dl_route route = {0};
+    if (!mark_used(t, n_devices, used, err)) {
+        puts("<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+             "<platform version=\"4.1\">\n  <zone id=\"machine\" routing=\"Full\">");
+        for (uint32_t i = 0; i < n_devices; i++) printf("    <host id=\"device%u\" speed=\"1Gf\"/>\n", i);
+        write_links(t, bytes_per_s, used);
+        for (uint32_t from = 0; from < n_devices && !err->status; from++)
+            for (uint32_t to = 0; to < n_devices && !err->status; to++)
+                if (from != to) write_route(t, from, to, &route, err);
+        puts("  </zone>\n</platform>");
+    }
+    dl_route_release(&route);
+    dl_free(used);
+    return err->status;
+}
+
+/* Link names are "PLACE: A -> B" or "A -> B": the ends are the vertices of the picture. */
+static void write_edge(const char *name, double bytes_per_s)
+{
+    const char *arrow = name;
+    while (*arrow && !(arrow[0] == ' ' && arrow[1] == '-' && arrow[2] == '>')) arrow++;
+    if (!*arrow) return;
+    const char *colon = name;
+    while (colon < arrow && *colon != ':') colon++;
+    const int place = colon < arrow ? (int)(colon - name) : 0;
+    const char *const from = place ? colon + 2 : name;
+    printf("  \"%.*s%s%.*s\" -> \"%.*s%s%s\" [label=\"%.3g GB/s\"];\n", place, name, place ? " " : "", (int)(arrow - from),
+           from, place, name, place ? " " : "", arrow + 4, bytes_per_s * 1e-9);
+}
+
+enum dl_status dl_platform_write_dot(const struct dl_topology *t, uint32_t n_devices, struct dl_error *err)
+{
+    if (check_size(n_devices, err)) return err->status;
+    bool *const used = dl_alloc(t->n_links * sizeof *used);
+    if (!mark_used(t, n_devices, used, err)) {
+        printf("digraph \"%s\" {\n  node [shape=box];\n", t->name);
+        for (uint32_t i = 0; i < t->n_links; i++) {
+            char name[160];
+            if (!used[i]) continue;
+            dl_topology_link_name(t, i, name, sizeof name);
+            write_edge(name, t->links[i].bandwidth_bytes_per_s);
+        }
+        puts("}");
+    }
+    dl_free(used);
+    return err->status;
+}

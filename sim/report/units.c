@@ -1,0 +1,53 @@
+#include "sim/report/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct prefix {
+    double factor;
+    const char *unit;
+};
+
+/* The prefixes go from small to large. */
+static char *format(double x, const struct prefix *prefixes, size_t n, char text[DL_QUANTITY])
+{
+    size_t i = 0;
+    while (i + 1 < n && fabs(x) >= 0.9995 * prefixes[i + 1].factor) i++;
+    const double scaled = x / prefixes[i].factor;
+    const int decimals = fabs(scaled) < 9.995 ? 2 : fabs(scaled) < 99.95 ? 1 : 0;
+    snprintf(text, DL_QUANTITY, "%.*f %s", decimals, scaled, prefixes[i].unit);
+    return text;
+}
+
+char *dl_format_seconds(double seconds, char text[DL_QUANTITY])
+{
+    static const struct prefix prefixes[] = {{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}};
+    return format(seconds, prefixes, sizeof prefixes / sizeof *prefixes, text);
+}
+
+char *dl_format_bytes(double bytes, char text[DL_QUANTITY])
+{
+    static const struct prefix prefixes[] = {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}};
+    return format(bytes, prefixes, sizeof prefixes / sizeof *prefixes, text);
+}
+
+char *dl_format_rate(double bytes_per_s, char text[DL_QUANTITY])
+{
+    dl_format_bytes(bytes_per_s, text);
+    strncat(text, "/s", DL_QUANTITY - strlen(text) - 1);
+    return text;
+}
+
+char *dl_format_count(double count, char text[DL_QUANTITY])
+{
+    char digits[DL_QUANTITY];
+    const int n = snprintf(digits, sizeof digits, "%.0f", count);
+    char *out = text;
+    for (int i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0) *out++ = ',';
+        *out++ = digits[i];
+    }
+    *out = '\0';
+    return text;
+}

@@ -1,0 +1,16 @@
+/* units.h - numbers for people: three figures that count and a fitting prefix. */
+#ifndef DL_REPORT_UNITS_H
+#define DL_REPORT_UNITS_H
+
+#include <stddef.h>
+
+enum { DL_QUANTITY = 32 }; /* room for one */
+
+/* "12.3 us", "96.5 GB/s". Returns text. */
+char *dl_format_seconds(double seconds, char text[DL_QUANTITY]);
+char *dl_format_bytes(double bytes, char text[DL_QUANTITY]);
+char *dl_format_rate(double bytes_per_s, char text[DL_QUANTITY]);
+/* "8,388,608" */
+char *dl_format_count(double count, char text[DL_QUANTITY]);
+
+#endif

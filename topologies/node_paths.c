@@ -1,0 +1,134 @@
+#include "topologies/node_paths.h"
+
+#include <math.h>
+
+/* What an edge costs a path: the time of a message of this size, large enough that bandwidth matters most. */
+static const double cost_message_bytes = 1e6;
+
+static double edge_cost(const struct dl_edge *edge)
+{
+    return edge->latency_s + cost_message_bytes / edge->bandwidth_bytes_per_s;
+}
+
+static uint32_t link_source(const struct dl_node *node, uint32_t link)
+{
+    const struct dl_edge *const edge = &node->edges[link / 2];
+    return link % 2 ? edge->b : edge->a;
+}
+
+static uint32_t link_target(const struct dl_node *node, uint32_t link) { return link_source(node, link ^ 1); }
+
+/* The links out of vertex v are links[first[v]] to links[first[v + 1] - 1], in the order of their edges. */
+struct neighbours {
+    uint32_t *first, *links;
+};
+
+static struct neighbours neighbours_of(const struct dl_node *node)
+{
+    const uint32_t n_links = 2 * (uint32_t)node->n_edges;
+    struct neighbours all = {dl_alloc((node->n_vertices + 2) * sizeof *all.first),
+                             dl_alloc(n_links * sizeof *all.links)};
+    uint32_t *const next = all.first + 1; /* counts, then places; after the filling these are the ends */
+    for (uint32_t link = 0; link < n_links; link++) next[link_source(node, link) + 1]++;
+    for (size_t v = 0; v < node->n_vertices; v++) next[v + 1] += next[v];
+    for (uint32_t link = 0; link < n_links; link++) all.links[next[link_source(node, link)]++] = link;
+    return all;
+}
+
+struct search {
+    double *cost; /* to the target, by vertex */
+    bool *done;
+    struct neighbours neighbours;
+};
+
+static uint32_t nearest_open(const struct search *s, size_t n)
+{
+    uint32_t best = UINT32_MAX;
+    double best_cost = INFINITY;
+    for (uint32_t v = 0; v < n; v++) {
+        if (s->done[v] || !(s->cost[v] < best_cost)) continue;
+        best = v;
+        best_cost = s->cost[v];
+    }
+    return best;
+}
+
+/* Dijkstra from the target backwards, so that the first edges of all vertices form one tree and a route may follow
+ * them step by step. Of equally cheap ways the one over the nearer, then the lower vertex stays. */
+static void find_paths_to(struct dl_node *node, uint32_t target, const struct search *s)
+{
+    const size_t n = node->n_vertices;
+    for (size_t v = 0; v < n; v++) {
+        s->cost[v] = INFINITY;
+        s->done[v] = !node->vertices[v].forwards; /* no way leads on from it */
+        node->first_edge[v * n + target] = DL_NO_LINK;
+    }
+    s->cost[target] = 0;
+    s->done[target] = false;
+    for (uint32_t v; (v = nearest_open(s, n)) != UINT32_MAX;) {
+        s->done[v] = true;
+        for (uint32_t i = s->neighbours.first[v]; i < s->neighbours.first[v + 1]; i++) {
+            const uint32_t link = s->neighbours.links[i], other = link_target(node, link);
+            const double cost = s->cost[v] + edge_cost(&node->edges[link / 2]);
+            if (!(cost < s->cost[other])) continue;
+            s->cost[other] = cost;
+            node->first_edge[other * n + target] = (uint16_t)(link ^ 1);
+        }
+    }
+}
+
+void dl_node_find_paths(struct dl_node *node)
+{
+    const size_t n = node->n_vertices;
+    const struct search s = {dl_alloc(n * sizeof *s.cost), dl_alloc(n * sizeof *s.done), neighbours_of(node)};
+    node->first_edge = dl_alloc(n * n * sizeof *node->first_edge);
+    for (uint32_t target = 0; target < n; target++) find_paths_to(node, target, &s);
+    dl_free(s.cost);
+    dl_free(s.done);
+    dl_free(s.neighbours.first);
+    dl_free(s.neighbours.links);
+}
+
+static double path_cost(const struct dl_node *node, uint32_t from, uint32_t to)
+{
+    double cost = 0;
+    while (from != to) {
+        const uint16_t link = node->first_edge[from * node->n_vertices + to];
+        if (link == DL_NO_LINK) return INFINITY;
+        cost += edge_cost(&node->edges[link / 2]);
+        from = link_target(node, link);
+    }
+    return cost;
+}
+
+void dl_node_assign_nics(struct dl_node *node)
+{
+    uint32_t *const uses = dl_alloc(node->n_nics * sizeof *uses);
+    for (uint32_t device = 0; device < node->n_devices; device++) {
+        uint32_t best = UINT32_MAX;
+        double best_cost = INFINITY;
+        for (uint32_t nic = 0; nic < node->n_nics; nic++) {
+            const double cost = path_cost(node, device, node->nic_vertex[nic]);
+            if (cost == INFINITY || cost > best_cost || (cost == best_cost && uses[nic] >= uses[best])) continue;
+            best = nic;
+            best_cost = cost;
+        }
+        if (best != UINT32_MAX) uses[best]++;
+        node->device_nic[device] = best;
+    }
+    dl_free(uses);
+}
+
+bool dl_node_route(const struct dl_node *node, uint32_t from, uint32_t to, uint32_t first_link, struct dl_route *out)
+{
+    while (from != to) {
+        const uint16_t link = node->first_edge[from * node->n_vertices + to];
+        if (link == DL_NO_LINK) return false; /* only ever at the start: the rest of a way is a way */
+        const struct dl_edge *const edge = &node->edges[link / 2];
+        dl_route_add(out, first_link + link, 1);
+        dl_route_pass(out, 1, edge->latency_s, edge->reach);
+        from = link % 2 ? edge->a : edge->b;
+        if (from != to && node->vertices[from].kind == DL_DEVICE) out->relayed = true;
+    }
+    return true;
+}

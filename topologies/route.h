@@ -1,0 +1,46 @@
+/* route.h - the way of a message through the machine: a weighted list of links.
+ *
+ * A weight is the share of the message's bytes that crosses the link: 1 on a single path, 1/k on each of k paths that
+ * routing sprays packets over, 2 where the same link is crossed twice. */
+#ifndef DL_TOPOLOGIES_ROUTE_H
+#define DL_TOPOLOGIES_ROUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl_hop {
+    uint32_t link;
+    double weight;
+};
+
+/* Where a route leads, for software latencies that depend on it: the worst of the links that it uses, best first here.
+ */
+enum dl_reach { DL_REACH_DIRECT, DL_REACH_PCIE, DL_REACH_NETWORK, DL_N_REACHES };
+
+struct dl_route {
+    struct dl_hop *hops;
+    size_t n_hops, capacity;
+    double latency_s; /* of the links, weighted; software adds its own */
+    enum dl_reach reach;
+    bool relayed; /* passes through a device on its way */
+};
+
+/* An empty route is {0}; clear keeps the memory for the next use. */
+void dl_route_clear(struct dl_route *route);
+void dl_route_release(struct dl_route *route);
+
+/* Append a link. A link is on the list once: who may cross it again raises its weight instead. */
+void dl_route_add(struct dl_route *route, uint32_t link, double weight);
+
+/* Account for the latency and reach of an added link; dl_node_route and dl_network_hop do both. */
+void dl_route_pass(struct dl_route *route, double weight, double latency_s, enum dl_reach reach);
+
+/* What routing may look at when it adapts: the bytes per second that live bundles take from a link. NULL: idle network.
+ */
+struct dl_load {
+    double (*used_bytes_per_s)(void *user, uint32_t link);
+    void *user;
+};
+
+#endif

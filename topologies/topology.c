@@ -1,0 +1,201 @@
+#include "topologies/topology.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "topologies/networks.h"
+
+#define MAX_DEVICES 2147483648.0 /* 2^31; NICs are counted alike */
+
+enum { max_node_links = 1 << 25 }; /* so that a slip in a file is an error and not all of the memory */
+
+struct options {
+    int64_t nodes;
+    const char *transport;
+    struct dl_json node, network;
+};
+static const struct options defaults = {.nodes = 1, .transport = "ideal"};
+static const struct dl_field fields[] = {
+    {"nodes", DL_INT, offsetof(struct options, nodes), 1, MAX_DEVICES, true, NULL, "number of nodes, all alike"},
+    {"transport", DL_TEXT, offsetof(struct options, transport), 0, 0, true, NULL, "default transport file"},
+    {"node", DL_OBJECT, offsetof(struct options, node), 0, 0, false, NULL, "the inside of a node"},
+    {"network", DL_OBJECT, offsetof(struct options, network), 0, 0, true, NULL, "what joins the nodes"},
+};
+
+uint16_t dl_topology_link_kind(struct dl_topology *t, const char *name)
+{
+    for (uint16_t k = 0; k < t->n_link_kinds; k++)
+        if (t->link_kinds[k] == name || strcmp(t->link_kinds[k], name) == 0) return k;
+    assert(t->n_link_kinds < DL_MAX_LINK_KINDS); /* nodes have few parts, networks few kinds of cables */
+    t->link_kinds[t->n_link_kinds] = name;
+    return t->n_link_kinds++;
+}
+
+static uint32_t links_per_node(const struct dl_topology *t) { return 2 * (uint32_t)t->node.n_edges; }
+
+/* Endpoints of the network that a node has. */
+static uint32_t endpoints_per_node(const struct dl_node *node) { return node->n_nics ? node->n_nics : node->n_devices; }
+
+static enum dl_status check_size(const struct dl_topology *t, const struct options *o, struct dl_json doc,
+                                 struct dl_error *err)
+{
+    const char *const where = dl_json_member(doc, "nodes", t->arena).where;
+    const double nodes = (double)o->nodes;
+    if (nodes * t->node.n_devices > MAX_DEVICES || nodes * endpoints_per_node(&t->node) > MAX_DEVICES)
+        return dl_fail(err, DL_RANGE, where, "%lld nodes of %u devices and %u NICs are more than 2^31 of them",
+                       (long long)o->nodes, t->node.n_devices, t->node.n_nics);
+    if (nodes * links_per_node(t) > max_node_links)
+        return dl_fail(err, DL_RANGE, where, "%lld nodes of %u links each are more than the %d that dlsim keeps",
+                       (long long)o->nodes, links_per_node(t), max_node_links);
+    if (o->nodes > 1 && !o->network.value)
+        return dl_fail(err, DL_IMPOSSIBLE, where,
+                       "%lld nodes need the key 'network' to be joined by; without it there is 1 node",
+                       (long long)o->nodes);
+    return DL_OK;
+}
+
+static void add_node_links(struct dl_topology *t)
+{
+    const size_t per_node = links_per_node(t);
+    t->n_links = t->links_capacity = t->n_nodes * per_node;
+    if (!t->n_links) return;
+    t->links = dl_alloc(t->n_links * sizeof *t->links);
+    for (size_t i = 0; i < per_node; i++) {
+        const struct dl_edge *const edge = &t->node.edges[i / 2];
+        t->links[i] = (struct dl_link){.bandwidth_bytes_per_s = edge->bandwidth_bytes_per_s,
+                                       .latency_s = edge->latency_s,
+                                       .kind = dl_topology_link_kind(t, edge->link_kind)};
+    }
+    for (size_t node = 1; node < t->n_nodes; node++)
+        memcpy(t->links + node * per_node, t->links, per_node * sizeof *t->links);
+}
+
+static enum dl_status build(struct dl_topology *t, struct dl_json doc, struct dl_error *err)
+{
+    struct options o = defaults;
+    if (dl_read_document(doc, "system", fields, DL_COUNT(fields), &o, t->arena, err) ||
+        dl_node_read(o.node, &t->node, t->arena, err) || check_size(t, &o, doc, err))
+        return err->status;
+    t->name = dl_document_name(doc, t->arena);
+    t->transport = o.transport;
+    t->n_nodes = (uint32_t)o.nodes;
+    t->n_devices = t->n_nodes * t->node.n_devices;
+    add_node_links(t);
+    if (!o.network.value) return DL_OK;
+    t->network.topology = t;
+    t->network.n_nodes = t->n_nodes;
+    t->network.endpoints_per_node = endpoints_per_node(&t->node);
+    return dl_network_read(o.network, &t->network, t->arena, err);
+}
+
+enum dl_status dl_topology_read(struct dl_json doc, struct dl_arena *arena, struct dl_topology **out,
+                                struct dl_error *err)
+{
+    struct dl_topology *const t = dl_alloc(sizeof *t);
+    t->arena = arena;
+    if (build(t, doc, err)) {
+        dl_topology_free(t);
+        return err->status;
+    }
+    *out = t;
+    return DL_OK;
+}
+
+void dl_topology_free(struct dl_topology *t)
+{
+    if (!t) return;
+    dl_node_release(&t->node);
+    dl_free(t->links);
+    dl_free(t);
+}
+
+/* A device as routing sees it. */
+struct place {
+    uint32_t device, node, slot;
+    uint32_t first_link; /* of its node */
+};
+
+static struct place place_of(const struct dl_topology *t, uint32_t device)
+{
+    const uint32_t node = dl_topology_node_of(t, device);
+    return (struct place){device, node, device - node * t->node.n_devices, node * links_per_node(t)};
+}
+
+static enum dl_status no_way(const struct dl_topology *t, const struct place *from, const struct place *to,
+                             const char *advice, struct dl_error *err)
+{
+    return dl_fail(err, DL_IMPOSSIBLE, t->name,
+                   "no way from device %u (node%u: device%u) to device %u (node%u: device%u): %s", from->device,
+                   from->node, from->slot, to->device, to->node, to->slot, advice);
+}
+
+/* Device -> its NIC -> network -> the other's NIC -> the other. */
+static enum dl_status route_by_nics(const struct dl_topology *t, const struct place *from, const struct place *to,
+                                    uint64_t key, const struct dl_load *load, struct dl_route *out,
+                                    struct dl_error *err)
+{
+    static const char advice[] = "a device has no way to its NIC; join them by a part or let the mesh forward";
+    const struct dl_node *const node = &t->node;
+    const uint32_t from_nic = node->device_nic[from->slot], to_nic = node->device_nic[to->slot];
+    if (from_nic == UINT32_MAX || to_nic == UINT32_MAX ||
+        !dl_node_route(node, from->slot, node->nic_vertex[from_nic], from->first_link, out))
+        return no_way(t, from, to, advice, err);
+    const uint32_t source = from->node * node->n_nics + from_nic, target = to->node * node->n_nics + to_nic;
+    /* Equal only where the other has no way to the NIC, else they had met inside. */
+    if (source != target && t->network.kind->route(&t->network, source, target, key, load, out, err))
+        return err->status;
+    if (!dl_node_route(node, node->nic_vertex[to_nic], to->slot, to->first_link, out))
+        return no_way(t, from, to, advice, err);
+    return DL_OK;
+}
+
+enum dl_status dl_topology_route(const struct dl_topology *t, uint32_t from, uint32_t to, uint64_t key,
+                                 const struct dl_load *load, struct dl_route *out, struct dl_error *err)
+{
+    assert(from != to && from < t->n_devices && to < t->n_devices);
+    dl_route_clear(out);
+    const struct place a = place_of(t, from), b = place_of(t, to);
+    if (a.node == b.node && dl_node_route(&t->node, a.slot, b.slot, a.first_link, out)) return DL_OK;
+    if (!t->network.kind) return no_way(t, &a, &b, "join them by a part, or let the mesh forward", err);
+    if (t->node.n_nics) return route_by_nics(t, &a, &b, key, load, out, err);
+    return t->network.kind->route(&t->network, from, to, key, load, out, err);
+}
+
+void dl_topology_link_name(const struct dl_topology *t, uint32_t link, char *name, size_t bytes)
+{
+    const uint32_t per_node = links_per_node(t);
+    if (t->network.kind && link >= t->network.first_link) {
+        t->network.kind->name_link(&t->network, link - t->network.first_link, name, bytes);
+        return;
+    }
+    const uint32_t local = link % per_node;
+    const struct dl_edge *const edge = &t->node.edges[local / 2];
+    const uint32_t from = local % 2 ? edge->b : edge->a, to = local % 2 ? edge->a : edge->b;
+    snprintf(name, bytes, "node%u: %s -> %s", link / per_node, t->node.vertices[from].name, t->node.vertices[to].name);
+}
+
+/* The range of links that a name can belong to: those of one node, or those of the network. */
+static void range_of(const struct dl_topology *t, const char *name, size_t *first, size_t *end)
+{
+    unsigned node;
+    int length = 0;
+    const size_t per_node = links_per_node(t);
+    *first = t->n_nodes * per_node;
+    *end = t->n_links;
+    if (sscanf(name, "node%9u: %n", &node, &length) != 1 || !length || node >= t->n_nodes) return;
+    *first = node * per_node;
+    *end = *first + per_node;
+}
+
+uint32_t dl_topology_find_link(const struct dl_topology *t, const char *name)
+{
+    size_t first, end;
+    range_of(t, name, &first, &end);
+    char candidate[256];
+    for (size_t link = first; link < end; link++) {
+        dl_topology_link_name(t, (uint32_t)link, candidate, sizeof candidate);
+        if (strcmp(candidate, name) == 0) return (uint32_t)link;
+    }
+    return UINT32_MAX;
+}

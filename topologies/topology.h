@@ -1,0 +1,53 @@
+/* topology.h - a whole machine: nodes, the network between them, links, and the route from device to device.
+ *
+ * Links are directed and numbered from 0: first those inside the nodes (node by node), then the network's. */
+#ifndef DL_TOPOLOGIES_TOPOLOGY_H
+#define DL_TOPOLOGIES_TOPOLOGY_H
+
+#include "topologies/network.h"
+#include "topologies/node.h"
+
+struct dl_link {
+    double bandwidth_bytes_per_s, latency_s;
+    uint16_t kind; /* index into the topology's link_kinds */
+};
+
+enum { DL_MAX_LINK_KINDS = 64 };
+
+struct dl_topology {
+    const char *name;
+    struct dl_node node;
+    struct dl_network network; /* kind is NULL: a single node */
+    uint32_t n_nodes, n_devices;
+    const char *transport; /* default transport file */
+    struct dl_link *links;
+    size_t n_links, links_capacity;
+    const char *link_kinds[DL_MAX_LINK_KINDS];
+    uint16_t n_link_kinds;
+    struct dl_arena *arena; /* the run's; not owned */
+};
+
+/* Build from the document of a system file (schema dlsim/system/1). Release with dl_topology_free. */
+enum dl_status dl_topology_read(struct dl_json doc, struct dl_arena *arena, struct dl_topology **out,
+                                struct dl_error *err);
+void dl_topology_free(struct dl_topology *t);
+
+/* The route from device to device (from != to) into `out`, which is cleared first. Unreachable: DL_IMPOSSIBLE. */
+enum dl_status dl_topology_route(const struct dl_topology *t, uint32_t from, uint32_t to, uint64_t key,
+                                 const struct dl_load *load, struct dl_route *out, struct dl_error *err);
+
+/* "node3: device1 -> nvswitch0", "leaf3 -> spine1". */
+void dl_topology_link_name(const struct dl_topology *t, uint32_t link, char *name, size_t bytes);
+
+/* The link of that name, or UINT32_MAX. */
+uint32_t dl_topology_find_link(const struct dl_topology *t, const char *name);
+
+static inline uint32_t dl_topology_node_of(const struct dl_topology *t, uint32_t device)
+{
+    return device / t->node.n_devices;
+}
+
+/* Intern the name of a kind of link. */
+uint16_t dl_topology_link_kind(struct dl_topology *t, const char *name);
+
+#endif
