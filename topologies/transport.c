@@ -4,8 +4,8 @@
 #include <string.h>
 
 struct options {
-    bool adds_wire_latency;
-    double fill, drain, relay_efficiency, reduction_s_per_byte, pack_s_per_byte, chunk_bytes;
+    bool adds_wire_latency, pipelines;
+    double fill, drain, relay_efficiency, reduction_s_per_byte, pack_s_per_byte;
     struct dl_json efficiency, algorithms, protocols;
 };
 static const struct options defaults = {.adds_wire_latency = true, .relay_efficiency = 1};
@@ -20,8 +20,7 @@ static const struct dl_field fields[] = {
      "time to add one byte of what has come (gamma)"},
     {"pack_s_per_byte", DL_NUMBER, offsetof(struct options, pack_s_per_byte), 0, 1, true, NULL,
      "time to pack or unpack one dense byte of a lossy payload"},
-    {"chunk_bytes", DL_NUMBER, offsetof(struct options, chunk_bytes), 0, 1e12, true, NULL,
-     "pieces in which pipelines are cut; 0: not at all"},
+    {"pipelines", DL_BOOL, offsetof(struct options, pipelines), 0, 0, true, NULL, "cuts trees and chains into small pieces"},
     {"efficiency", DL_OBJECT, offsetof(struct options, efficiency), 0, 0, true, NULL,
      "achieved part of the bandwidth, by kind of link"},
     {"algorithms", DL_LIST, offsetof(struct options, algorithms), 0, 0, true, NULL, "those that the software has"},
@@ -245,13 +244,21 @@ enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t
     out->relay_efficiency = o.relay_efficiency;
     out->reduction_s_per_byte = o.reduction_s_per_byte;
     out->pack_s_per_byte = o.pack_s_per_byte;
-    out->chunk_bytes = o.chunk_bytes;
+    out->pipelines = o.pipelines;
     return DL_OK;
 }
 
-bool dl_transport_has(const struct dl_transport *transport, const char *algorithm)
+static bool names(const char *entry, const char *operation, const char *algorithm)
+{
+    const char *const dot = strchr(entry, '.');
+    if (!dot) return strcmp(entry, algorithm) == 0;
+    const size_t length = (size_t)(dot - entry);
+    return strncmp(entry, operation, length) == 0 && !operation[length] && strcmp(dot + 1, algorithm) == 0;
+}
+
+bool dl_transport_has(const struct dl_transport *transport, const char *operation, const char *algorithm)
 {
     for (size_t i = 0; i < transport->n_algorithms; i++)
-        if (strcmp(transport->algorithms[i], algorithm) == 0) return true;
+        if (names(transport->algorithms[i], operation, algorithm)) return true;
     return !transport->algorithms;
 }

@@ -37,8 +37,8 @@ struct dl_transport {
     double relay_efficiency; /* of a hop that another device passes on */
     double reduction_s_per_byte; /* gamma */
     double pack_s_per_byte; /* of a lossy payload's dense bytes, each time it is packed or unpacked */
-    double chunk_bytes;     /* pieces in which pipelines are cut unless asked otherwise; 0: not at all */
-    const char *const *algorithms; /* that the software has, by name; NULL: all */
+    bool pipelines;         /* cuts trees and chains into pieces so small that all of their edges are busy at once */
+    const char *const *algorithms; /* that the software has, as NAME or OPERATION.NAME; NULL: all */
     size_t n_algorithms;
     double efficiency[DL_MAX_LINK_KINDS]; /* by the topology's link kinds */
 };
@@ -47,6 +47,6 @@ struct dl_transport {
 enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t, uint32_t n_nodes,
                                  struct dl_arena *arena, struct dl_transport *out, struct dl_error *err);
 
-bool dl_transport_has(const struct dl_transport *transport, const char *algorithm);
+bool dl_transport_has(const struct dl_transport *transport, const char *operation, const char *algorithm);
 
 #endif

@@ -6,10 +6,7 @@
 #include "sim/collective/algorithms.h"
 #include "sim/collective/alltoall.h"
 
-static uint32_t in_node(const struct dl_collective *c)
-{
-    return c->group->n / c->group->n_nodes;
-}
+static uint32_t in_node(const struct dl_collective *c) { return c->group->n / c->group->n_nodes; }
 
 static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err)
 {
@@ -80,6 +77,7 @@ static bool round_of(const struct dl_collective *c, uint32_t lane, uint32_t k, s
     (void)lane;
     const uint32_t m = in_node(c), n_nodes = c->group->n_nodes;
     *out = (struct dl_round){.repeat = 1, .blocks = k < m - 1 ? n_nodes : m, .merged = 1};
+    out->together = k != 0 && k != m - 1; /* all but the first inside and the first between nodes */
     return k < m - 1 + n_nodes - 1;
 }
 

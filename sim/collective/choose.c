@@ -15,13 +15,6 @@ static struct dl_collective collective_of(const struct dl_wish *wish, const stru
                                   .payload = wish->payload};
 }
 
-static uint32_t usual_chunks(const struct dl_collective *c, double chunk_bytes)
-{
-    const double most = 1024; /* more would not change the time, only the work */
-    if (c->algorithm->fold != DL_FOLD_TREE || chunk_bytes <= 0) return 1;
-    return (uint32_t)fmin(fmax(ceil(c->bytes / dl_collective_lanes(c) / chunk_bytes), 1), most);
-}
-
 static enum dl_status prepare(struct dl_collective *c, const struct dl_estimator *e, const struct dl_wish *wish,
                               struct dl_arena *arena, struct dl_error *err)
 {
@@ -29,7 +22,9 @@ static enum dl_status prepare(struct dl_collective *c, const struct dl_estimator
         return dl_fail(err, DL_IMPOSSIBLE, "--devices", "%s needs %u device more than its %u workers; ask for fewer",
                        c->algorithm->name, c->algorithm->extra_ranks, wish->group->n);
     if (c->algorithm->prepare && c->algorithm->prepare(c, arena, err)) return err->status;
-    if (!c->chunks) c->chunks = usual_chunks(c, e->transport->chunk_bytes);
+    if (c->chunks) return DL_OK;
+    c->chunks = 1;
+    c->pipelined = e->transport->pipelines && c->algorithm->fold == DL_FOLD_TREE;
     return DL_OK;
 }
 
@@ -66,7 +61,7 @@ static enum dl_status choose_freely(struct dl_estimator *e, const struct dl_wish
 {
     for (size_t i = 0; i < dl_algorithm_count(); i++) {
         const struct dl_algorithm *const a = dl_algorithm_get(i);
-        if (a->op != wish->op || !a->automatic || !dl_transport_has(e->transport, a->name)) continue;
+        if (a->op != wish->op || !a->automatic || !dl_transport_has(e->transport, dl_op_name(a->op), a->name)) continue;
         struct dl_collective c = collective_of(wish, a);
         struct dl_error not_this_one = {0};
         if (prepare(&c, e, wish, arena, &not_this_one) || is_too_large(&c)) continue;

@@ -10,7 +10,7 @@ struct dl_wish {
     const char *protocol;  /* a name or "auto" */
     const struct dl_group *group;
     double bytes;
-    uint32_t chunks; /* 0: as many as the transport cuts pipelines into */
+    uint32_t chunks; /* 0: as the transport does it */
     struct dl_payload payload;
     uint32_t n_extra_devices; /* entries of group->device beyond n: algorithms with extra ranks need them */
 };

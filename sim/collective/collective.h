@@ -59,6 +59,7 @@ struct dl_collective {
     const struct dl_group *group;
     double bytes;
     uint32_t chunks; /* each lane is cut into so many independent pieces */
+    bool pipelined;  /* the software cuts trees finer than into chunks: they always run folded, its fill is their cost */
     struct dl_payload payload;
     const void *plan; /* the algorithm's own, made by prepare (arena memory) */
 };
@@ -87,7 +88,7 @@ struct dl_round {
     uint32_t blocks; /* of the largest message */
     uint32_t merged; /* in the middle of its repetitions */
     bool reduce;
-    bool together; /* at the same time as the round before it: another child of the same parents */
+    bool together; /* at the same time as the round before it: other messages of its senders */
 };
 
 #define DL_NOBODY UINT32_MAX

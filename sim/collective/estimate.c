@@ -39,10 +39,11 @@ struct sums {
 
 /* The pump with its fill: see transport.h. */
 static double pump_s(const struct dl_estimator *e, const struct dl_estimate *out, const struct sums *sums,
-                     double pump_bytes_per_s)
+                     enum dl_family family, double pump_bytes_per_s)
 {
     if (isinf(pump_bytes_per_s) || sums->sent_bytes <= 0) return 0;
-    const double pumping_s = sums->sent_bytes * (1 + e->transport->drain / sums->n_steps) / pump_bytes_per_s;
+    const double drain = family == DL_FAMILY_PEER ? e->transport->drain / sums->n_steps : 0;
+    const double pumping_s = sums->sent_bytes * (1 + drain) / pump_bytes_per_s;
     return pumping_s + e->transport->fill * sqrt((out->pace.start_s + out->latency_s) * pumping_s);
 }
 
@@ -50,7 +51,7 @@ static void finish(const struct dl_estimator *e, const struct dl_collective *c, 
                    double pump_bytes_per_s, struct dl_estimate *out)
 {
     struct dl_pace *const pace = &out->pace;
-    pace->pump_s = pump_s(e, out, sums, pump_bytes_per_s);
+    pace->pump_s = pump_s(e, out, sums, c->algorithm->family, pump_bytes_per_s);
     if (pace->pump_s > 0)
         pace->rate_cap_bytes_per_s =
             sums->sent_bytes / pace->bandwidth_fraction / pace->pump_s / dl_collective_lanes(c);
@@ -99,6 +100,7 @@ struct rounds {
     double longest_s; /* message of a chunk */
     double most_sent; /* payload of one rank, if it sends in every round */
     double n_steps;
+    double together_s; /* slowest latency of the rounds that go together with the last one */
 };
 
 /* All messages of one round at once; returns whether some lane has that round. */
@@ -106,6 +108,7 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
                       struct rounds *sum, struct dl_error *err)
 {
     double latency_s = 0, reduce_s = 0, repeat = 0, sent = 0;
+    bool together = false;
     struct dl_route route = {0};
     struct dl_round round;
     dl_tally_clear(&e->round);
@@ -114,6 +117,7 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
         const double dense = round.blocks * dl_collective_block_bytes(c, lane);
         const double payload = dl_payload_bytes(&c->payload, dense, round.merged);
         repeat = fmax(repeat, round.repeat);
+        together = round.together;
         sent += payload;
         if (round.reduce) reduce_s += payload * out->pace.reduction_s_per_byte;
         if (dl_payload_is_packed(&c->payload)) reduce_s += 2 * dense * out->pace.pack_s_per_byte;
@@ -130,7 +134,9 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
         }
     }
     const double move_s = dl_tally_seconds(&e->round, e->bytes_per_s);
-    out->latency_s += repeat * latency_s;
+    /* Rounds that go together take the latency of the slowest of them. */
+    out->latency_s += repeat * (together ? fmax(latency_s - sum->together_s, 0) : latency_s);
+    sum->together_s = together ? fmax(latency_s, sum->together_s) : latency_s;
     out->reduction_s += repeat * reduce_s;
     sum->path_s += repeat * move_s;
     sum->longest_s = fmax(sum->longest_s, fmax(move_s, reduce_s));
@@ -155,14 +161,12 @@ static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl
     return DL_OK;
 }
 
-/* Where the fold is what will be run, or as good: a ring in one piece, a pipeline of many pieces. */
+/* Where the fold is what will be run, or the same: a ring in one piece. */
 static bool prices_by_fold(const struct dl_estimator *e, const struct dl_collective *c)
 {
-    const uint32_t many_chunks = 8;
     if (!dl_fold_count(c)) return false;
-    if (e->fluid || c->algorithm->fold == DL_FOLD_SWITCH) return true;
-    if (c->algorithm->fold == DL_FOLD_RING) return c->chunks == 1;
-    return c->algorithm->fold == DL_FOLD_TREE && c->chunks >= many_chunks;
+    if (e->fluid || c->pipelined || c->algorithm->fold == DL_FOLD_SWITCH) return true;
+    return c->algorithm->fold == DL_FOLD_RING && c->chunks == 1;
 }
 
 enum dl_status dl_estimate(struct dl_estimator *e, const struct dl_collective *c, const struct dl_protocol *protocol,

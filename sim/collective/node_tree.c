@@ -7,6 +7,24 @@
 #include "sim/collective/forest.h"
 #include "sim/collective/phase.h"
 
+/* The tree that NCCL uses over 0..n-1: the number of zeros at the end of a node's number is its height, so that leaves
+ * are odd, and 0 is the root with one child. Its other half is the mirror image, or for odd n the tree shifted by one. */
+static uint32_t parent_in_tree(uint32_t node, uint32_t n)
+{
+    const uint32_t lowest_bit = node & -node;
+    const uint32_t above = (node ^ lowest_bit) | (lowest_bit << 1);
+    return above < n ? above : node ^ lowest_bit;
+}
+
+static uint32_t parent_of(uint32_t node, uint32_t n, uint32_t half)
+{
+    if (!half) return node ? parent_in_tree(node, n) : DL_NOBODY;
+    const uint32_t image = n % 2 ? (node + n - 1) % n : n - 1 - node;
+    if (!image) return DL_NOBODY;
+    const uint32_t parent = parent_in_tree(image, n);
+    return n % 2 ? (parent + 1) % n : n - 1 - parent;
+}
+
 struct hanging {
     struct dl_forest *forest;
     const struct dl_group *group;
@@ -21,10 +39,10 @@ static uint32_t head(const struct hanging *h, uint32_t node)
     return h->channels->order[(size_t)h->channel * h->group->n + h->node_start[node]];
 }
 
-static void hang_node(void *user, uint32_t node, uint32_t parent)
+static void hang_node(const struct hanging *h, uint32_t node, uint32_t half)
 {
-    const struct hanging *const h = user;
-    dl_forest_hang(h->forest, h->tree, head(h, node), head(h, parent));
+    const uint32_t parent = parent_of(node, h->group->n_nodes, half);
+    if (parent != DL_NOBODY) dl_forest_hang(h->forest, h->tree, head(h, node), head(h, parent));
 }
 
 static void hang_chain(const struct hanging *h, uint32_t node)
@@ -46,8 +64,10 @@ static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, s
     struct hanging h = {.forest = forest, .group = g, .channels = &channels, .node_start = g->node_first};
     for (h.tree = 0; h.tree < forest->n_trees; h.tree++) {
         h.channel = h.tree / n_halves;
-        dl_half_tree(g->n_nodes, h.tree % n_halves, hang_node, &h);
-        for (uint32_t node = 0; node < g->n_nodes; node++) hang_chain(&h, node);
+        for (uint32_t node = 0; node < g->n_nodes; node++) {
+            hang_node(&h, node, h.tree % n_halves);
+            hang_chain(&h, node);
+        }
     }
     dl_forest_finish(forest);
     c->plan = forest;

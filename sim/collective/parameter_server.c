@@ -52,7 +52,9 @@ static uint32_t peer_serial(const struct dl_collective *c, uint32_t lane, uint32
 /* One round up for all workers, then n rounds down: a rank sends only one message in a round. */
 static bool round_concurrent(const struct dl_collective *c, uint32_t lane, uint32_t k, struct dl_round *out)
 {
-    return round_serial(c, lane, k ? k + c->group->n - 1 : 0, out);
+    if (!round_serial(c, lane, k ? k + c->group->n - 1 : 0, out)) return false;
+    out->together = k > 1;
+    return true;
 }
 
 static uint32_t peer_concurrent(const struct dl_collective *c, uint32_t lane, uint32_t k, uint32_t rank)

@@ -8,10 +8,7 @@ uint32_t dl_one_block(const struct dl_collective *c)
     return 1;
 }
 
-uint32_t dl_block_per_rank(const struct dl_collective *c)
-{
-    return c->group->n;
-}
+uint32_t dl_block_per_rank(const struct dl_collective *c) { return c->group->n; }
 
 uint32_t dl_floor_power_of_2(uint32_t n)
 {
@@ -52,12 +49,9 @@ static bool find_team(const struct dl_group *g, enum dl_scope scope, uint32_t ra
 static uint32_t rank_of(const struct team *t, uint32_t member)
 {
     switch (t->scope) {
-    case DL_IN_NODE:
-        return t->group->node_ranks[t->group->node_first[t->node] + member];
-    case DL_FIRST_OF_NODES:
-        return t->group->node_ranks[t->group->node_first[member]];
-    case DL_ALL_RANKS:
-        break;
+    case DL_IN_NODE: return t->group->node_ranks[t->group->node_first[t->node] + member];
+    case DL_FIRST_OF_NODES: return t->group->node_ranks[t->group->node_first[member]];
+    case DL_ALL_RANKS: break;
     }
     return member;
 }
@@ -83,10 +77,7 @@ static struct dl_blocks blocks_of(const struct dl_collective *c, const struct te
     return (struct dl_blocks){start[parts.first], start[parts.first + 1] - start[parts.first], 1};
 }
 
-static bool op_reduces(enum dl_op op)
-{
-    return op == DL_ALLREDUCE || op == DL_REDUCESCATTER || op == DL_REDUCE;
-}
+static bool op_reduces(enum dl_op op) { return op == DL_ALLREDUCE || op == DL_REDUCESCATTER || op == DL_REDUCE; }
 
 static struct dl_action message_action(const struct dl_collective *c, const struct dl_pattern *p, const struct team *t,
                                        const struct dl_message *m)
@@ -197,7 +188,11 @@ bool dl_phases_round(const struct dl_collective *c, uint32_t lane, uint32_t k, s
     assert(sends);
     (void)sends;
     if (phase->scope == DL_FIRST_OF_NODES) sent.blocks = blocks_of(c, &t, (struct dl_blocks){t.node, 1, 1});
-    *out = (struct dl_round){p->steady ? rounds : 1, sent.blocks.count, sent.merged, p->reduce};
+    *out = (struct dl_round){.repeat = p->steady ? rounds : 1,
+                             .blocks = sent.blocks.count,
+                             .merged = sent.merged,
+                             .reduce = p->reduce,
+                             .together = p->rhythm == DL_BURST && round > 0};
     return true;
 }
 

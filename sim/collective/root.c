@@ -53,6 +53,7 @@ static bool round_each(const struct dl_collective *c, uint32_t lane, uint32_t k,
 {
     (void)lane;
     *out = one_message;
+    out->together = k > 0;
     return k + 1 < c->group->n;
 }
 

@@ -245,8 +245,8 @@ static void go_on(struct dl_exchange *x, struct lane *at)
 
 static bool folds(const struct dl_exchange_spec *spec)
 {
-    const bool always = spec->collective->algorithm->fold == DL_FOLD_SWITCH;
-    return (spec->fluid || always) && dl_fold_count(spec->collective) > 0;
+    const struct dl_collective *const c = spec->collective;
+    return (spec->fluid || c->pipelined || c->algorithm->fold == DL_FOLD_SWITCH) && dl_fold_count(spec->collective) > 0;
 }
 
 static void begin(void *user, uint32_t tag)

@@ -11,7 +11,7 @@ struct posted {
     dl_arrival_fn arrive;
     void *user;
     double sent_s, moving_s; /* when it was sent, when its bytes began to move */
-    double wire_bytes;
+    double alone_s, latency_s; /* on an empty network; kept here because the way may lead elsewhere by then */
     struct port *port;
     uint32_t next; /* in the port's queue, by its id + 1; next free one */
 };
@@ -157,11 +157,13 @@ static void start(struct dl_wire *w, uint32_t id)
     struct dl_letter *const l = &p->letter;
     if (!dl_wire_find(w, l->way, l->from, l->to)) return;
     p->moving_s = w->engine->kind->now_s(w->engine);
-    p->wire_bytes = dl_pace_wire_bytes(l->pace, &l->way->route, l->bytes);
-    l->way->bytes += p->wire_bytes;
+    const double wire_bytes = dl_pace_wire_bytes(l->pace, &l->way->route, l->bytes);
+    p->alone_s = wire_bytes / fmin(l->way->lone_rate, l->pace->rate_cap_bytes_per_s);
+    p->latency_s = dl_pace_latency_s(l->pace, &l->way->route);
+    l->way->bytes += wire_bytes;
     const struct dl_bundle bundle = {.hops = l->way->route.hops,
                                      .n_hops = l->way->route.n_hops,
-                                     .bytes = p->wire_bytes,
+                                     .bytes = wire_bytes,
                                      .rate_cap_bytes_per_s = l->pace->rate_cap_bytes_per_s,
                                      .done = moved,
                                      .user = w,
@@ -189,10 +191,9 @@ static void moved(void *user, uint32_t id)
     struct dl_causes *const causes = &p->letter.causes;
     const double now_s = w->engine->kind->now_s(w->engine);
     const double took_s = now_s - p->moving_s;
-    const double alone_s = p->wire_bytes / fmin(p->letter.way->lone_rate, p->letter.pace->rate_cap_bytes_per_s);
-    causes->bandwidth_s += fmin(alone_s, took_s);
-    causes->sharing_s += fmax(took_s - alone_s, 0);
-    const double wait_s = dl_pace_latency_s(p->letter.pace, &p->letter.way->route);
+    causes->bandwidth_s += fmin(p->alone_s, took_s);
+    causes->sharing_s += fmax(took_s - p->alone_s, 0);
+    const double wait_s = p->latency_s;
     leave_port(w, p);
     w->letters[id].letter.causes.latency_s += wait_s;
     if (wait_s > 0)

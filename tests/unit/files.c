@@ -15,10 +15,7 @@ static char folder[] = "/tmp/dlsim-files-XXXXXX";
 static struct dl_arena *arena;
 static struct dl_error err;
 
-static const char *in_folder(const char *name)
-{
-    return dl_arena_format(arena, "%s/%s", folder, name);
-}
+static const char *in_folder(const char *name) { return dl_arena_format(arena, "%s/%s", folder, name); }
 
 static void put(const char *name, const char *text)
 {
