@@ -86,6 +86,7 @@ static enum dl_status check_table(struct dl_json table, double min, double max, 
     const char *key;
     json_t *value;
     double ignored;
+    if (table.value && dl_json_check_facts(table, arena, err)) return err->status;
     json_object_foreach(table.value, key, value) {
         if (strcmp(key, "facts") == 0) continue;
         const json_t *const item = json_is_array(value) ? json_array_get(value, 0) : value;

@@ -7,6 +7,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/inputs.h"
 #include "sim/core/files.h"
+#include "sim/engine/scenario.h"
 #include "sim/report/collective_report.h"
 #include "topologies/placement.h"
 
@@ -36,6 +37,7 @@ static const struct dl_option options[] = {
     {"seed", DL_OPT_COUNT, offsetof(struct request, seed), false, 0, 9007199254740992.0, NULL},
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, engines},
     {"fidelity", DL_OPT_CHOICE, offsetof(struct request, fidelity), false, 0, 0, fidelities},
+    {"scenario", DL_OPT_TEXT, offsetof(struct request, scenario), false, 0, 0, NULL},
     {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL},
 };
@@ -55,6 +57,8 @@ struct run {
     struct dl_group group;
     struct dl_estimator estimator;
     struct dl_choice choice;
+    struct dl_json scenario_doc;
+    struct dl_scenario scenario;
     struct dl_collective_report report;
     char limiting_link[160];
 };
@@ -77,6 +81,23 @@ static enum dl_status open_machine(struct run *r, struct dl_error *err)
     return dl_machine_use_transport(&r->machine, q->transport, r->group.n_nodes, &q->set, r->arena, err);
 }
 
+static const struct dl_engine_kind *engine_of(const char *name)
+{
+    for (size_t i = 0; i < dl_engine_count(); i++)
+        if (strcmp(dl_engine_get(i)->name, name) == 0) return dl_engine_get(i);
+    return NULL; /* analytic: nothing is simulated */
+}
+
+static enum dl_status read_scenario(struct run *r, struct dl_error *err)
+{
+    const char *const path = r->request.scenario;
+    if (!path) return DL_OK;
+    if (!engine_of(r->request.engine))
+        return dl_fail(err, DL_IMPOSSIBLE, "--scenario", "needs a simulation; use --engine simgrid or cm02");
+    if (dl_json_load(path, r->arena, &r->scenario_doc, err)) return err->status;
+    return dl_scenario_read(r->scenario_doc, r->machine.topology, r->arena, &r->scenario, err);
+}
+
 static enum dl_status choose(struct run *r, struct dl_error *err)
 {
     const struct request *const q = &r->request;
@@ -95,13 +116,6 @@ static enum dl_status choose(struct run *r, struct dl_error *err)
     dl_estimator_init(&r->estimator, r->machine.topology, &r->machine.transport, r->machine.bytes_per_s);
     r->estimator.fluid = strcmp(q->fidelity, "fluid") == 0;
     return dl_choose(&r->estimator, &wish, r->arena, &r->choice, err);
-}
-
-static const struct dl_engine_kind *engine_of(const char *name)
-{
-    for (size_t i = 0; i < dl_engine_count(); i++)
-        if (strcmp(dl_engine_get(i)->name, name) == 0) return dl_engine_get(i);
-    return NULL; /* analytic: nothing is simulated */
 }
 
 static void note_limiting_link(struct run *r, const struct dl_wire *wire)
@@ -126,6 +140,7 @@ static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind,
         .pace = &r->choice.estimate.pace,
         .fluid = r->report.fluid,
     });
+    dl_scenario_start(&r->scenario, engine, links);
     const size_t n_stuck = kind->run(engine);
     r->report.result = dl_exchange_result(exchange);
     r->report.n_events = kind->n_events(engine);
@@ -187,7 +202,7 @@ static int run(int argc, char **argv, struct dl_error *err)
                                 .bytes = NAN},
                     .arena = dl_arena_new()};
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, NULL, err) && !open_machine(&r, err) &&
-        !choose(&r, err)) {
+        !read_scenario(&r, err) && !choose(&r, err)) {
         const struct dl_engine_kind *const kind = engine_of(r.request.engine);
         r.report.fluid = r.estimator.fluid;
         if (kind)
@@ -199,6 +214,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     dl_estimator_release(&r.estimator);
     dl_assumptions_release(&r.report.assumptions);
     dl_machine_close(&r.machine);
+    json_decref(r.scenario_doc.value);
     dl_free(r.device);
     dl_arena_free(r.arena);
     return 0;

@@ -61,7 +61,7 @@ const char *dl_nearest(const char *word, const char *const *candidates, size_t n
     enum { longest_word = 64 }; /* nobody mistypes a key of this length; keeps hostile input cheap */
     if (strlen(word) > longest_word) return NULL;
     const char *best = NULL;
-    size_t best_distance = strlen(word) / 2 + 2;
+    size_t best_distance = strlen(word) / 3 + 2; /* more slips than this make another word */
     for (size_t i = 0; i < n_candidates; i++) {
         const size_t distance = edit_distance(word, candidates[i]);
         if (distance < best_distance) {

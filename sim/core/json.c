@@ -167,7 +167,7 @@ static bool read_grade(const char *text, enum dl_grade *grade)
     return false;
 }
 
-static enum dl_status check_facts(struct dl_json object, struct dl_arena *arena, struct dl_error *err)
+enum dl_status dl_json_check_facts(struct dl_json object, struct dl_arena *arena, struct dl_error *err)
 {
     const struct dl_json facts = dl_json_member(object, "facts", arena);
     if (!facts.value) return DL_OK;
@@ -223,7 +223,7 @@ enum dl_status dl_read(struct dl_json object, const struct dl_field *fields, siz
                        struct dl_arena *arena, struct dl_error *err)
 {
     if (!json_is_object(object.value)) return wrong_type(object, "an object", err);
-    if (refuse_unknown_keys(object, fields, n_fields, arena, err) || check_facts(object, arena, err))
+    if (refuse_unknown_keys(object, fields, n_fields, arena, err) || dl_json_check_facts(object, arena, err))
         return err->status;
     for (size_t i = 0; i < n_fields; i++) {
         const struct dl_json from = dl_json_member(object, fields[i].key, arena);

@@ -72,6 +72,9 @@ struct dl_json dl_json_element(struct dl_json array, size_t index, struct dl_are
  * its elements. New keys are made; whether they mean anything is for the reader of the document to say. */
 enum dl_status dl_json_set(struct dl_json doc, const char *assignment, struct dl_arena *arena, struct dl_error *err);
 
+/* Whether the "facts" of an object, if it has any, are well-formed; dl_read does this by itself. */
+enum dl_status dl_json_check_facts(struct dl_json object, struct dl_arena *arena, struct dl_error *err);
+
 /* How sure a figure is, from the facts beside it. No facts at all: assumed. */
 enum dl_grade { DL_MEASURED, DL_PUBLISHED, DL_DERIVED, DL_ASSUMED };
 struct dl_fact {

@@ -246,33 +246,20 @@ static void go_on(struct dl_exchange *x, struct lane *at)
 static bool folds(const struct dl_exchange_spec *spec)
 {
     const struct dl_collective *const c = spec->collective;
-    return (spec->fluid || c->pipelined || c->algorithm->fold == DL_FOLD_SWITCH) && dl_fold_count(spec->collective) > 0;
+    return (spec->fluid || c->pipelined || c->algorithm->fold == DL_FOLD_SWITCH) && dl_fold_count(c) > 0;
 }
 
-static void begin(void *user, uint32_t tag)
+static void begin_folded(struct dl_exchange *x)
 {
-    (void)tag;
-    struct dl_exchange *const x = user;
-    if (folds(&x->spec)) {
-        x->folded = dl_folded_start(&x->spec, dl_wire_error(x->spec.wire), finish, x);
-        x->result.messages = (uint64_t)dl_count_messages(x->spec.collective);
-        x->result.bundles = dl_folded_bundles(x->folded);
-        return;
-    }
-    for (uint32_t i = 0; i < x->n_ranks * x->n_lanes; i++) {
-        x->lanes[i].causes.start_s = x->spec.pace->start_s;
-        go_on(x, &x->lanes[i]);
-    }
+    x->folded = dl_folded_start(&x->spec, dl_wire_error(x->spec.wire), finish, x);
+    x->result.messages = (uint64_t)dl_count_messages(x->spec.collective);
+    x->result.bundles = dl_folded_bundles(x->folded);
 }
 
-struct dl_exchange *dl_exchange_start(const struct dl_exchange_spec *spec)
+static void make_lanes(struct dl_exchange *x)
 {
-    const struct dl_collective *const c = spec->collective;
-    struct dl_exchange *const x = dl_alloc(sizeof *x);
+    const struct dl_collective *const c = x->spec.collective;
     const uint32_t lanes = dl_collective_lanes(c);
-    x->spec = *spec;
-    x->matching = dl_matching_new();
-    x->free_outgoing = none;
     x->n_ranks = c->group->n + c->algorithm->extra_ranks;
     x->n_lanes = lanes * c->chunks;
     x->n_running = x->n_ranks * x->n_lanes;
@@ -281,7 +268,32 @@ struct dl_exchange *dl_exchange_start(const struct dl_exchange_spec *spec)
     for (uint32_t i = 0; i < lanes; i++) x->block_bytes[i] = dl_collective_block_bytes(c, i);
     x->lanes = dl_alloc((size_t)x->n_running * sizeof *x->lanes);
     for (uint32_t i = 0; i < x->n_running; i++)
-        x->lanes[i] = (struct lane){.rank = i / x->n_lanes, .lane = i % lanes, .expected = DL_NOBODY, .meeting = DL_NOBODY, .partner = none};
+        x->lanes[i] = (struct lane){.rank = i / x->n_lanes,
+                                    .lane = i % lanes,
+                                    .expected = DL_NOBODY,
+                                    .meeting = DL_NOBODY,
+                                    .partner = none,
+                                    .causes = {.start_s = x->spec.pace->start_s}};
+}
+
+static void begin(void *user, uint32_t tag)
+{
+    (void)tag;
+    struct dl_exchange *const x = user;
+    if (folds(&x->spec)) {
+        begin_folded(x);
+        return;
+    }
+    make_lanes(x);
+    for (uint32_t i = 0; i < x->n_ranks * x->n_lanes; i++) go_on(x, &x->lanes[i]);
+}
+
+struct dl_exchange *dl_exchange_start(const struct dl_exchange_spec *spec)
+{
+    struct dl_exchange *const x = dl_alloc(sizeof *x);
+    x->spec = *spec;
+    x->matching = dl_matching_new();
+    x->free_outgoing = none;
     x->start_s = now_s(x);
     spec->engine->kind->timer(spec->engine, x->start_s + spec->pace->start_s, begin, x, 0);
     return x;

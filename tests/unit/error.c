@@ -77,7 +77,9 @@ END_TEST
 
 START_TEST(nearest_offers_nothing_far_fetched)
 {
+    const char *const options[] = {"topo", "op", "bytes"};
     ck_assert_ptr_null(dl_nearest("colour", keys, DL_COUNT(keys)));
+    ck_assert_ptr_null(dl_nearest("colour", options, DL_COUNT(options)));
     ck_assert_ptr_null(dl_nearest("lanes", keys, 0));
     char word[200];
     memset(word, 'l', sizeof word - 1);
