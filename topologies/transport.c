@@ -20,7 +20,8 @@ static const struct dl_field fields[] = {
      "time to add one byte of what has come (gamma)"},
     {"pack_s_per_byte", DL_NUMBER, offsetof(struct options, pack_s_per_byte), 0, 1, true, NULL,
      "time to pack or unpack one dense byte of a lossy payload"},
-    {"pipelines", DL_BOOL, offsetof(struct options, pipelines), 0, 0, true, NULL, "cuts trees and chains into small pieces"},
+    {"pipelines", DL_BOOL, offsetof(struct options, pipelines), 0, 0, true, NULL,
+     "cuts trees and chains into small pieces"},
     {"efficiency", DL_OBJECT, offsetof(struct options, efficiency), 0, 0, true, NULL,
      "achieved part of the bandwidth, by kind of link"},
     {"algorithms", DL_LIST, offsetof(struct options, algorithms), 0, 0, true, NULL, "those that the software has"},
@@ -53,7 +54,8 @@ static const struct dl_field family_fields[] = {
     {"start_s", DL_NUMBER, offsetof(struct family_options, start_s), 0, 1, true, NULL, "once a collective"},
     {"direct_s", DL_NUMBER, offsetof(struct family_options, direct_s), 0, 1, true, NULL, "a message in the node"},
     {"pcie_s", DL_NUMBER, offsetof(struct family_options, pcie_s), 0, 1, true, NULL, "a message over PCIe"},
-    {"network_s", DL_NUMBER, offsetof(struct family_options, network_s), 0, 1, true, NULL, "a message over the network"},
+    {"network_s", DL_NUMBER, offsetof(struct family_options, network_s), 0, 1, true, NULL,
+     "a message over the network"},
     {"pump_bytes_per_s", DL_OBJECT, offsetof(struct family_options, pump), 0, 0, true, NULL,
      "payload that a device's kernel moves, by kind of link in the node; a list: on 1, 2, more nodes"},
     {"pump_port_fraction", DL_NUMBER, offsetof(struct family_options, port_fraction), 0, 1, true, NULL,
@@ -87,10 +89,12 @@ static enum dl_status check_table(struct dl_json table, double min, double max, 
     json_t *value;
     double ignored;
     if (table.value && dl_json_check_facts(table, arena, err)) return err->status;
-    json_object_foreach(table.value, key, value) {
+    json_object_foreach(table.value, key, value)
+    {
         if (strcmp(key, "facts") == 0) continue;
         const json_t *const item = json_is_array(value) ? json_array_get(value, 0) : value;
-        if (!json_is_number(item)) return dl_fail(err, DL_TYPE, dl_json_member(table, key, arena).where, "must be a number");
+        if (!json_is_number(item))
+            return dl_fail(err, DL_TYPE, dl_json_member(table, key, arena).where, "must be a number");
         if (json_is_number(value) && number_for(table, key, min, max, 0, &ignored, arena, err)) return err->status;
     }
     return DL_OK;

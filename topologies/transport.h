@@ -1,13 +1,14 @@
 /* transport.h - the communication software: what it adds to the wire in latency, and takes from it in bandwidth.
  *
  * A collective costs start_s once; each of its messages costs a step latency by the route's reach and by the family of
- * the algorithm; its bytes are divided by the protocol's bandwidth fraction (LL sends a flag with every word, so its wire
- * bytes are twice the payload's). The pump is the rate at which a device's own kernel moves payload, whatever the wires:
+ * the algorithm; its bytes are divided by the protocol's bandwidth fraction (LL sends a flag with every word, so its
+ * wire bytes are twice the payload's). The pump is the rate at which a device's own kernel moves payload, whatever the
+ * wires:
  *
  *     time = start + latency + max(wire, pump + fill * sqrt((start + latency) * pump))
  *
- * The square root is what cutting a transfer into pieces costs: k pieces of n bytes through a chain with start-up a take
- * a + n/B + k a' + n/(k B), least at 2 sqrt(a n / B) above the sum (van de Geijn 1994). */
+ * The square root is what cutting a transfer into pieces costs: k pieces of n bytes through a chain with start-up a
+ * take a + n/B + k a' + n/(k B), least at 2 sqrt(a n / B) above the sum (van de Geijn 1994). */
 #ifndef DL_TOPOLOGIES_TRANSPORT_H
 #define DL_TOPOLOGIES_TRANSPORT_H
 
@@ -21,8 +22,8 @@ struct dl_protocol {
     const char *name;
     double start_s[DL_N_FAMILIES];
     double step_s[DL_N_FAMILIES][DL_N_REACHES];
-    double network_s;          /* more for each message over this machine's network */
-    double bandwidth_fraction; /* payload per byte on the wire */
+    double network_s;                       /* more for each message over this machine's network */
+    double bandwidth_fraction;              /* payload per byte on the wire */
     double pump_bytes_per_s[DL_N_FAMILIES]; /* INFINITY: never the limit */
     bool has_family[DL_N_FAMILIES];
 };
@@ -31,13 +32,13 @@ struct dl_transport {
     const char *name;
     struct dl_protocol *protocols; /* those that work on this machine */
     size_t n_protocols;
-    bool adds_wire_latency; /* false: the step latencies were measured with the wire's in them */
-    double fill;            /* factor of the square root */
-    double drain;           /* steps of pumping that the last piece still needs when all others are through */
-    double relay_efficiency; /* of a hop that another device passes on */
+    bool adds_wire_latency;      /* false: the step latencies were measured with the wire's in them */
+    double fill;                 /* factor of the square root */
+    double drain;                /* steps of pumping that the last piece still needs when all others are through */
+    double relay_efficiency;     /* of a hop that another device passes on */
     double reduction_s_per_byte; /* gamma */
-    double pack_s_per_byte; /* of a lossy payload's dense bytes, each time it is packed or unpacked */
-    bool pipelines;         /* cuts trees and chains into pieces so small that all of their edges are busy at once */
+    double pack_s_per_byte;      /* of a lossy payload's dense bytes, each time it is packed or unpacked */
+    bool pipelines; /* cuts trees and chains into pieces so small that all of their edges are busy at once */
     const char *const *algorithms; /* that the software has, as NAME or OPERATION.NAME; NULL: all */
     size_t n_algorithms;
     double efficiency[DL_MAX_LINK_KINDS]; /* by the topology's link kinds */

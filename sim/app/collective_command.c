@@ -66,7 +66,7 @@ struct run {
 static enum dl_status open_machine(struct run *r, struct dl_error *err)
 {
     struct request *const q = &r->request;
-    if (dl_machine_open(q->topo, &q->set, r->arena, &r->machine, err)) return err->status;
+    if (dl_only_machine_set(&q->set, err) || dl_machine_open(q->topo, &q->set, r->arena, &r->machine, err)) return err->status;
     const struct dl_topology *const t = r->machine.topology;
     if (!q->devices) q->devices = t->n_devices;
     if (q->devices > t->n_devices)
@@ -126,6 +126,17 @@ static void note_limiting_link(struct run *r, const struct dl_wire *wire)
     r->report.limiting_link = r->limiting_link;
 }
 
+/* Only a scenario can stop a link for good. */
+static void tell_stall(const struct run *r, size_t n_stuck, struct dl_error *err)
+{
+    char name[160] = "?";
+    for (size_t i = 0; i < r->scenario.n_changes; i++)
+        if (r->scenario.changes[i].bandwidth_fraction == 0)
+            dl_topology_link_name(r->machine.topology, r->scenario.changes[i].link, name, sizeof name);
+    dl_fail(err, DL_STALLED, "collective", "cannot end: %zu bundle%s for links that have failed, the last of them '%s'",
+            n_stuck, n_stuck == 1 ? " waits" : "s wait", name);
+}
+
 static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind, struct dl_error *err)
 {
     const struct dl_topology *const t = r->machine.topology;
@@ -146,8 +157,7 @@ static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind,
     r->report.n_events = kind->n_events(engine);
     dl_exchange_free(exchange);
     note_limiting_link(r, wire);
-    if (!r->report.result.complete)
-        dl_fail(err, DL_STALLED, "collective", "cannot end: %zu bundles wait for links that move nothing", n_stuck);
+    if (!r->report.result.complete) tell_stall(r, n_stuck, err);
     dl_wire_free(wire);
     kind->destroy(engine);
     dl_free(links);
@@ -181,14 +191,7 @@ static enum dl_status tell(struct run *r, struct dl_error *err)
         dl_collective_report_text(report);
         return DL_OK;
     }
-    json_t *const json = dl_collective_report_json(report);
-    char *const text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    const size_t length = strlen(text);
-    text[length] = '\n'; /* in place of the NUL, which dl_write_file does not need */
-    dl_write_file(r->request.json, text, length + 1, err);
-    free(text);
-    json_decref(json);
-    return err->status;
+    return dl_write_json(r->request.json, dl_collective_report_json(report), err);
 }
 
 static int run(int argc, char **argv, struct dl_error *err)

@@ -10,6 +10,7 @@ struct dl_command {
     int (*run)(int argc, char **argv, struct dl_error *err); /* an error in err means exit code 2 or 3 */
 };
 
+extern const struct dl_command dl_command_run;
 extern const struct dl_command dl_command_collective;
 extern const struct dl_command dl_command_list;
 extern const struct dl_command dl_command_check;

@@ -21,7 +21,8 @@ static const struct dl_option options[] = {
 
 static enum dl_status write(const struct request *q, const struct dl_machine *m, struct dl_error *err)
 {
-    const uint32_t n = q->devices && q->devices < m->topology->n_devices ? (uint32_t)q->devices : m->topology->n_devices;
+    const uint32_t n =
+        q->devices && q->devices < m->topology->n_devices ? (uint32_t)q->devices : m->topology->n_devices;
     if (q->format == formats[0]) return dl_platform_write_simgrid(m->topology, m->bytes_per_s, n, err);
     return dl_platform_write_dot(m->topology, n, err);
 }
@@ -31,7 +32,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     struct request q = {0};
     struct dl_machine m = {0};
     struct dl_arena *const arena = dl_arena_new();
-    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) &&
+    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) && !dl_only_machine_set(&q.set, err) &&
         !dl_machine_open(q.topo, &q.set, arena, &m, err) &&
         !dl_machine_use_transport(&m, q.transport, m.topology->n_nodes, &q.set, arena, err))
         write(&q, &m, err);

@@ -11,7 +11,32 @@ static const char *meant_for(const char *assignment, const char *prefix)
     return strncmp(assignment, prefix, length) == 0 && assignment[length] == '.' ? assignment + length + 1 : NULL;
 }
 
-static enum dl_status check_prefixes(const struct dl_texts *set, struct dl_error *err)
+/* A path without one of these words in front is the strategy's. */
+static const char *const prefixes[] = {"strategy", "workload", "topo", "device", "software", "transport"};
+
+static const char *assignment_for(const char *assignment, const char *prefix)
+{
+    const char *const rest = meant_for(assignment, prefix);
+    if (rest || strcmp(prefix, "strategy")) return rest;
+    for (size_t i = 0; i < DL_COUNT(prefixes); i++)
+        if (meant_for(assignment, prefixes[i])) return NULL;
+    return assignment;
+}
+
+enum dl_status dl_load_document(const char *folder, const char *what, const char *name, const char *prefix,
+                                const struct dl_texts *set, struct dl_arena *arena, struct dl_json *doc,
+                                struct dl_error *err)
+{
+    const char *path;
+    if (dl_find_file(folder, what, name, arena, &path, err) || dl_json_load(path, arena, doc, err)) return err->status;
+    for (size_t i = 0; i < set->n; i++) {
+        const char *const assignment = assignment_for(set->items[i], prefix);
+        if (assignment && dl_json_set(*doc, assignment, arena, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *err)
 {
     for (size_t i = 0; i < set->n; i++)
         if (!meant_for(set->items[i], "topo") && !meant_for(set->items[i], "transport"))
@@ -19,23 +44,10 @@ static enum dl_status check_prefixes(const struct dl_texts *set, struct dl_error
     return DL_OK;
 }
 
-static enum dl_status load(const char *folder, const char *what, const char *name, const char *prefix,
-                           const struct dl_texts *set, struct dl_arena *arena, struct dl_json *doc,
-                           struct dl_error *err)
-{
-    const char *path;
-    if (dl_find_file(folder, what, name, arena, &path, err) || dl_json_load(path, arena, doc, err)) return err->status;
-    for (size_t i = 0; i < set->n; i++) {
-        const char *const assignment = meant_for(set->items[i], prefix);
-        if (assignment && dl_json_set(*doc, assignment, arena, err)) return err->status;
-    }
-    return DL_OK;
-}
-
 enum dl_status dl_machine_open(const char *topo, const struct dl_texts *set, struct dl_arena *arena,
                                struct dl_machine *m, struct dl_error *err)
 {
-    if (check_prefixes(set, err) || load(DL_SYSTEMS, "topology", topo, "topo", set, arena, &m->system_doc, err))
+    if (dl_load_document(DL_SYSTEMS, "topology", topo, "topo", set, arena, &m->system_doc, err))
         return err->status;
     return dl_topology_read(m->system_doc, arena, &m->topology, err);
 }
@@ -45,7 +57,7 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
 {
     const struct dl_topology *const t = m->topology;
     const char *const name = transport ? transport : t->transport;
-    if (load(DL_TRANSPORTS, "transport", name, "transport", set, arena, &m->transport_doc, err) ||
+    if (dl_load_document(DL_TRANSPORTS, "transport", name, "transport", set, arena, &m->transport_doc, err) ||
         dl_transport_read(m->transport_doc, t, n_nodes, arena, &m->transport, err))
         return err->status;
     m->bytes_per_s = dl_alloc(t->n_links * sizeof *m->bytes_per_s);

@@ -8,6 +8,19 @@
 
 #define DL_SYSTEMS "topologies/systems"
 #define DL_TRANSPORTS "topologies/transports"
+#define DL_DEVICES "topologies/devices"
+#define DL_WORKLOADS "workloads/models"
+#define DL_STRATEGIES "strategies/presets"
+#define DL_SOFTWARE "strategies/software"
+
+/* Load a file by name or path and apply the `--set` values that begin with the prefix, or, for "strategy", with none.
+ * The caller releases the document. */
+enum dl_status dl_load_document(const char *folder, const char *what, const char *name, const char *prefix,
+                                const struct dl_texts *set, struct dl_arena *arena, struct dl_json *doc,
+                                struct dl_error *err);
+
+/* For commands that read nothing else: every `--set` must be for the system or the transport. */
+enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *err);
 
 struct dl_machine {
     struct dl_json system_doc, transport_doc;

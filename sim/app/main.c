@@ -1,4 +1,5 @@
 /* main.c - dlsim COMMAND [OPTIONS]. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "sim/report/host.h"
 
 static const struct dl_command *const commands[] = {
+    &dl_command_run,
     &dl_command_collective,
     &dl_command_list,
     &dl_command_check,
@@ -28,8 +30,8 @@ static const struct dl_command *find(const char *name, struct dl_error *err)
         if (strcmp(name, names[i]) == 0) return commands[i];
     }
     const char *const nearest = dl_nearest(name, names, DL_COUNT(names));
-    dl_fail(err, DL_SYNTAX, name, "no such command%s%s%s (collective, list, check, export)", nearest ? ", did you mean '" : "",
-            nearest ? nearest : "", nearest ? "'?" : "");
+    dl_fail(err, DL_SYNTAX, name, "no such command%s%s%s (run, collective, list, check, export)",
+            nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return NULL;
 }
 
@@ -41,8 +43,9 @@ int main(int argc, char **argv)
         print_help();
         return argc < 2 ? 2 : 0;
     }
-    const struct dl_command *const command = find(argv[1], &err);
-    const int code = command ? command->run(argc - 1, argv + 1, &err) : 2;
+    const bool has_word = argv[1][0] != '-'; /* the word `run` may be left out */
+    const struct dl_command *const command = has_word ? find(argv[1], &err) : &dl_command_run;
+    const int code = command ? command->run(argc - has_word, argv + has_word, &err) : 2;
     if (!err.status) return code;
     fprintf(stderr, "dlsim: %s\n", err.text);
     return err.status == DL_STALLED ? 3 : 2;

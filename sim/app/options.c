@@ -38,7 +38,8 @@ static enum dl_status read_number(const struct dl_option *o, const char *text, b
     const double x = strtod(text, &end);
     const bool has_digits = strpbrk(text, "0123456789") && !strpbrk(text, "xXpPnN"); /* no nan, inf or hexadecimal */
     if (end == text || !has_digits || (units ? !is_unit(end, &factor) : *end != '\0'))
-        return dl_fail(err, DL_SYNTAX, where, "must be a number%s, got '%.60s'", units ? " such as 1e9, 64Mi or 2G" : "", text);
+        return dl_fail(err, DL_SYNTAX, where, "must be a number%s, got '%.60s'",
+                       units ? " such as 1e9, 64Mi or 2G" : "", text);
     *out = x * factor;
     if (!(*out >= o->min && *out <= o->max))
         return dl_fail(err, DL_RANGE, where, "must be in [%.15g, %.15g], got '%.60s'", o->min, o->max, text);
@@ -76,6 +77,7 @@ static enum dl_status read_option(const struct dl_option *o, const char *text, v
     case DL_OPT_COUNT: return read_count(o, text, place, err);
     case DL_OPT_BYTES: return read_number(o, text, true, place, err);
     case DL_OPT_CHOICE: return read_choice(o, text, place, err);
+    case DL_OPT_FLAG: *(bool *)place = true; return DL_OK;
     case DL_OPT_TEXTS: {
         struct dl_texts *const texts = place;
         if (texts->n == DL_COUNT(texts->items))
@@ -111,7 +113,7 @@ enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *op
 {
     struct option table[max_options + 1] = {0};
     bool given[max_options] = {false};
-    for (size_t i = 0; i < n_options; i++) table[i] = (struct option){options[i].name, required_argument, NULL, (int)i};
+    for (size_t i = 0; i < n_options; i++) table[i] = (struct option){options[i].name, options[i].type == DL_OPT_FLAG ? no_argument : required_argument, NULL, (int)i};
     optind = 0;
     for (;;) {
         const int word = optind ? optind : 1;
@@ -123,6 +125,7 @@ enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *op
         if (read_option(&options[which], optarg, out, err)) return err->status;
     }
     for (size_t i = 0; i < n_options; i++)
-        if (options[i].required && !given[i]) return dl_fail(err, DL_SYNTAX, argv[0], "needs the option --%s", options[i].name);
+        if (options[i].required && !given[i])
+            return dl_fail(err, DL_SYNTAX, argv[0], "needs the option --%s", options[i].name);
     return read_words(argc, argv, words, err);
 }

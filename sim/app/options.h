@@ -1,5 +1,5 @@
-/* options.h - command-line options as a table, read with getopt_long; values are checked here, with the option's name in
- * the error. */
+/* options.h - command-line options as a table, read with getopt_long; values are checked here, with the option's name
+ * in the error. */
 #ifndef DL_APP_OPTIONS_H
 #define DL_APP_OPTIONS_H
 
@@ -15,6 +15,7 @@ enum dl_option_type {
     DL_OPT_BYTES,  /* double: a number with an optional k, M, G, T (1000) or Ki, Mi, Gi, Ti (1024) */
     DL_OPT_TEXTS,  /* struct dl_texts: may be given several times */
     DL_OPT_CHOICE, /* const char *: one of choices */
+    DL_OPT_FLAG,   /* bool: takes no value */
 };
 
 struct dl_texts {

@@ -47,19 +47,15 @@ static const struct dl_algorithm *const algorithms[] = {
     &dl_sendrecv_direct,
 };
 
-size_t dl_algorithm_count(void)
-{
-    return DL_COUNT(algorithms);
-}
+size_t dl_algorithm_count(void) { return DL_COUNT(algorithms); }
 
-const struct dl_algorithm *dl_algorithm_get(size_t index)
-{
-    return algorithms[index];
-}
+const struct dl_algorithm *dl_algorithm_get(size_t index) { return algorithms[index]; }
 
 enum dl_status dl_algorithm_find(enum dl_op op, const char *name, const struct dl_algorithm **out, struct dl_error *err)
 {
     char all[400] = "";
+    const char *names[DL_COUNT(algorithms)];
+    size_t n = 0;
     for (size_t i = 0; i < DL_COUNT(algorithms); i++) {
         if (algorithms[i]->op != op) continue;
         if (strcmp(algorithms[i]->name, name) == 0) {
@@ -68,6 +64,11 @@ enum dl_status dl_algorithm_find(enum dl_op op, const char *name, const struct d
         }
         const size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", algorithms[i]->name);
+        names[n++] = algorithms[i]->name;
     }
+    const char *const nearest = dl_nearest(name, names, n);
+    if (nearest)
+        return dl_fail(err, DL_NOT_FOUND, "--algo", "%s has no algorithm '%.60s', did you mean '%s'?", dl_op_name(op),
+                       name, nearest);
     return dl_fail(err, DL_NOT_FOUND, "--algo", "%s has no algorithm '%.60s'; it has %s", dl_op_name(op), name, all);
 }

@@ -5,10 +5,7 @@
 
 enum { most_ranks = 65535 }; /* whose square is still a uint32_t */
 
-uint32_t dl_alltoall_blocks(const struct dl_collective *c)
-{
-    return c->group->n * c->group->n;
-}
+uint32_t dl_alltoall_blocks(const struct dl_collective *c) { return c->group->n * c->group->n; }
 
 enum dl_status dl_alltoall_check(const struct dl_collective *c, struct dl_error *err)
 {
@@ -23,20 +20,14 @@ static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, s
     return dl_alltoall_check(c, err);
 }
 
-static uint32_t other_ranks(uint32_t size)
-{
-    return size - 1;
-}
+static uint32_t other_ranks(uint32_t size) { return size - 1; }
 
 static struct dl_message message_to(uint32_t size, uint32_t member, uint32_t to)
 {
     return (struct dl_message){.to = to, .parts = {member * size + to, 1, 1}};
 }
 
-static uint32_t behind(uint32_t size, uint32_t member, uint32_t round)
-{
-    return (member + size - 1 - round) % size;
-}
+static uint32_t behind(uint32_t size, uint32_t member, uint32_t round) { return (member + size - 1 - round) % size; }
 
 static bool send_ahead(uint32_t size, uint32_t member, uint32_t round, struct dl_message *out)
 {
@@ -48,10 +39,7 @@ static const struct dl_pattern direct = {
     .rhythm = DL_BURST, .rounds = other_ranks, .send = send_ahead, .source = behind};
 
 /* Powers of two pair up, so that both ways of a link are busy with one partner; others go round. */
-static bool pairs_up(uint32_t size)
-{
-    return (size & (size - 1)) == 0;
-}
+static bool pairs_up(uint32_t size) { return (size & (size - 1)) == 0; }
 
 static bool send_pairwise(uint32_t size, uint32_t member, uint32_t round, struct dl_message *out)
 {

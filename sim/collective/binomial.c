@@ -11,10 +11,7 @@ static bool is_child(uint32_t member, uint32_t level)
     return (member & (2 * bit - 1)) == bit;
 }
 
-static uint32_t parent_of(uint32_t member, uint32_t level)
-{
-    return member - (UINT32_C(1) << level);
-}
+static uint32_t parent_of(uint32_t member, uint32_t level) { return member - (UINT32_C(1) << level); }
 
 static uint32_t child_of(uint32_t size, uint32_t member, uint32_t level)
 {
@@ -38,10 +35,7 @@ static bool send_up(uint32_t size, uint32_t member, uint32_t round, struct dl_me
     return true;
 }
 
-static uint32_t source_up(uint32_t size, uint32_t member, uint32_t round)
-{
-    return child_of(size, member, round);
-}
+static uint32_t source_up(uint32_t size, uint32_t member, uint32_t round) { return child_of(size, member, round); }
 
 static uint32_t largest_up(uint32_t size, uint32_t round)
 {

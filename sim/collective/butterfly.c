@@ -8,10 +8,7 @@
 #include "sim/collective/algorithms.h"
 #include "sim/collective/phase.h"
 
-static uint32_t n_folded(uint32_t size)
-{
-    return size - dl_floor_power_of_2(size);
-}
+static uint32_t n_folded(uint32_t size) { return size - dl_floor_power_of_2(size); }
 
 static uint32_t player_of(uint32_t size, uint32_t rank)
 {
@@ -39,10 +36,7 @@ static uint32_t ranks_behind(uint32_t size, uint32_t base, uint32_t count)
     return count + (doubled < count ? doubled : count);
 }
 
-static uint32_t fold_rounds(uint32_t size)
-{
-    return n_folded(size) ? 1 : 0;
-}
+static uint32_t fold_rounds(uint32_t size) { return n_folded(size) ? 1 : 0; }
 
 static uint32_t even_partner(uint32_t size, uint32_t rank)
 {
@@ -86,10 +80,7 @@ const struct dl_pattern dl_fold_in = {
 const struct dl_pattern dl_fold_out = {
     .whole = true, .rounds = fold_rounds, .send = send_fold_out, .source = source_fold_out, .largest = first_player};
 
-static uint32_t player_rounds(uint32_t size)
-{
-    return dl_ceil_log2(dl_floor_power_of_2(size));
-}
+static uint32_t player_rounds(uint32_t size) { return dl_ceil_log2(dl_floor_power_of_2(size)); }
 
 static uint32_t partner(uint32_t size, uint32_t rank, uint32_t bit)
 {
@@ -110,10 +101,7 @@ static bool send_rising(uint32_t size, uint32_t rank, uint32_t round, struct dl_
     return true;
 }
 
-static uint32_t source_rising(uint32_t size, uint32_t rank, uint32_t round)
-{
-    return partner(size, rank, round);
-}
+static uint32_t source_rising(uint32_t size, uint32_t rank, uint32_t round) { return partner(size, rank, round); }
 
 static bool send_falling(uint32_t size, uint32_t rank, uint32_t round, struct dl_message *out)
 {
@@ -154,10 +142,7 @@ const struct dl_pattern dl_doubling_allgather = {
     .largest = first_player,
 };
 
-static uint32_t block_per_player(const struct dl_collective *c)
-{
-    return dl_floor_power_of_2(c->group->n);
-}
+static uint32_t block_per_player(const struct dl_collective *c) { return dl_floor_power_of_2(c->group->n); }
 
 static const struct dl_phase doubling_phases[] = {
     {&dl_fold_in, DL_ALL_RANKS}, {&dl_butterfly, DL_ALL_RANKS}, {&dl_fold_out, DL_ALL_RANKS}, {0}};

@@ -40,7 +40,8 @@ static struct node_rings *rings_of_nodes(const struct dl_group *g, struct dl_are
         if (node && alike(r, &rings[node - 1]))
             *r = rings[node - 1];
         else
-            r->n_rings = dl_node_rings(g->topology ? &g->topology->node : &nothing_known, r->device, r->n, arena, &r->orders);
+            r->n_rings =
+                dl_node_rings(g->topology ? &g->topology->node : &nothing_known, r->device, r->n, arena, &r->orders);
     }
     return rings;
 }

@@ -79,8 +79,9 @@ static enum dl_status no_protocol(const struct dl_estimator *e, const struct dl_
     if (is_auto(wish->protocol))
         return dl_fail(err, DL_IMPOSSIBLE, "--algo", "transport %s cannot do %s by '%s' here", e->transport->name,
                        dl_op_name(wish->op), wish->algorithm);
-    return dl_fail(err, DL_NOT_FOUND, "--protocol", "transport %s has no protocol '%s' for this%s%s%s", e->transport->name,
-                   wish->protocol, nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return dl_fail(err, DL_NOT_FOUND, "--protocol", "transport %s has no protocol '%s' for this%s%s%s",
+                   e->transport->name, wish->protocol, nearest ? ", did you mean '" : "", nearest ? nearest : "",
+                   nearest ? "'?" : "");
 }
 
 enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,

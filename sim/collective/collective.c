@@ -7,15 +7,9 @@ static const char *const op_names[DL_N_OPS] = {
     [DL_SENDRECV] = "sendrecv",
 };
 
-const char *dl_op_name(enum dl_op op)
-{
-    return op_names[op];
-}
+const char *dl_op_name(enum dl_op op) { return op_names[op]; }
 
-static uint32_t *new_indexes(struct dl_arena *arena, size_t n)
-{
-    return dl_arena_alloc(arena, n * sizeof(uint32_t));
-}
+static uint32_t *new_indexes(struct dl_arena *arena, size_t n) { return dl_arena_alloc(arena, n * sizeof(uint32_t)); }
 
 /* From g->node, with nodes numbered in order of their first rank, to all the rest. */
 static void index_nodes(struct dl_group *g, struct dl_arena *arena)
@@ -61,10 +55,7 @@ void dl_group_init_plain(struct dl_group *g, uint32_t n, uint32_t ranks_per_node
     index_nodes(g, arena);
 }
 
-uint32_t dl_collective_lanes(const struct dl_collective *c)
-{
-    return c->algorithm->lanes ? c->algorithm->lanes(c) : 1;
-}
+uint32_t dl_collective_lanes(const struct dl_collective *c) { return c->algorithm->lanes ? c->algorithm->lanes(c) : 1; }
 
 double dl_collective_block_bytes(const struct dl_collective *c, uint32_t lane)
 {
@@ -78,16 +69,13 @@ static double bus_factor(enum dl_op op, uint32_t n)
 {
     const double others = (n - 1.0) / n;
     switch (op) {
-    case DL_ALLREDUCE:
-        return 2 * others;
+    case DL_ALLREDUCE: return 2 * others;
     case DL_ALLGATHER:
     case DL_REDUCESCATTER:
     case DL_ALLTOALL:
     case DL_GATHER:
-    case DL_SCATTER:
-        return others;
-    default:
-        return 1;
+    case DL_SCATTER: return others;
+    default: return 1;
     }
 }
 

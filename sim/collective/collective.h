@@ -59,7 +59,7 @@ struct dl_collective {
     const struct dl_group *group;
     double bytes;
     uint32_t chunks; /* each lane is cut into so many independent pieces */
-    bool pipelined;  /* the software cuts trees finer than into chunks: they always run folded, its fill is their cost */
+    bool pipelined; /* the software cuts trees finer than into chunks: they always run folded, its fill is their cost */
     struct dl_payload payload;
     const void *plan; /* the algorithm's own, made by prepare (arena memory) */
 };
@@ -88,7 +88,8 @@ struct dl_round {
     uint32_t blocks; /* of the largest message */
     uint32_t merged; /* in the middle of its repetitions */
     bool reduce;
-    bool together; /* at the same time as the round before it: other messages of its senders */
+    bool together;   /* at the same time as the round before it: other messages of its senders */
+    uint32_t fan_in; /* messages that one rank gets in it; 0: one */
 };
 
 #define DL_NOBODY UINT32_MAX
@@ -130,8 +131,8 @@ struct dl_algorithm {
     bool (*is_ring)(const struct dl_collective *c, uint32_t lane);
     const struct dl_phase *phases; /* OPTIONAL: for those whose next, round and peer are those of phase.h */
     enum dl_fold_kind fold;
-    enum dl_family family;         /* which of the software's paths it takes */
-    bool automatic;                /* `--algo auto` may choose it */
+    enum dl_family family; /* which of the software's paths it takes */
+    bool automatic;        /* `--algo auto` may choose it */
 };
 size_t dl_algorithm_count(void);
 const struct dl_algorithm *dl_algorithm_get(size_t index);

@@ -2,20 +2,11 @@
 #include "sim/collective/algorithms.h"
 #include "sim/collective/phase.h"
 
-static uint32_t other_ranks(uint32_t size)
-{
-    return size - 1;
-}
+static uint32_t other_ranks(uint32_t size) { return size - 1; }
 
-static uint32_t ahead(uint32_t size, uint32_t member, uint32_t round)
-{
-    return (member + 1 + round) % size;
-}
+static uint32_t ahead(uint32_t size, uint32_t member, uint32_t round) { return (member + 1 + round) % size; }
 
-static uint32_t behind(uint32_t size, uint32_t member, uint32_t round)
-{
-    return (member + size - 1 - round) % size;
-}
+static uint32_t behind(uint32_t size, uint32_t member, uint32_t round) { return (member + size - 1 - round) % size; }
 
 static bool send_part_of_receiver(uint32_t size, uint32_t member, uint32_t round, struct dl_message *out)
 {

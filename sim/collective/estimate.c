@@ -33,7 +33,7 @@ static struct dl_pace pace_of(const struct dl_transport *t, const struct dl_prot
 
 struct sums {
     double sent_bytes;    /* payload that the busiest rank sends */
-    double reduced_bytes; /* payload that it adds up */
+    double work_s;        /* that it spends adding, packing and unpacking */
     double n_steps;
 };
 
@@ -62,7 +62,8 @@ static void finish(const struct dl_estimator *e, const struct dl_collective *c, 
 
 static void add_fold(struct dl_estimator *e, const struct dl_fold *fold, struct dl_estimate *out, struct sums *sums)
 {
-    for (size_t i = 0; i < fold->n_hops; i++) dl_tally_add(&e->all, fold->hops[i].link, fold->bytes * fold->hops[i].weight);
+    for (size_t i = 0; i < fold->n_hops; i++)
+        dl_tally_add(&e->all, fold->hops[i].link, fold->bytes * fold->hops[i].weight);
     out->latency_s = fmax(out->latency_s, fold->latency_s);
     sums->n_steps = fmax(sums->n_steps, fold->n_steps);
 }
@@ -74,21 +75,21 @@ static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_
     const uint32_t n_bundles = dl_fold_count(c);
     dl_tally_clear(&e->all);
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
-        double sent = 0, reduced = 0;
+        double sent = 0, work_s = 0;
         for (uint32_t which = 0; which < n_bundles; which++) {
             struct dl_fold fold;
             dl_fold_lane(c, lane, which, &out->pace, &e->round, &fold, err);
             add_fold(e, &fold, out, &sums);
             sent = fmax(sent, fold.sent_bytes);
-            reduced = fmax(reduced, fold.reduced_bytes);
+            work_s = fmax(work_s, fold.work_s);
             dl_fold_release(&fold);
             if (err->status) return err->status;
         }
         sums.sent_bytes += sent; /* a device serves all lanes */
-        sums.reduced_bytes += reduced;
+        sums.work_s += work_s;
     }
     out->wire_s = dl_tally_seconds(&e->all, e->bytes_per_s);
-    out->reduction_s = sums.reduced_bytes * out->pace.reduction_s_per_byte;
+    out->reduction_s = sums.work_s;
     finish(e, c, &sums, pump_bytes_per_s, out);
     return DL_OK;
 }
@@ -100,15 +101,25 @@ struct rounds {
     double longest_s; /* message of a chunk */
     double most_sent; /* payload of one rank, if it sends in every round */
     double n_steps;
-    double together_s; /* slowest latency of the rounds that go together with the last one */
+    struct lane_latency {
+        double sum_s;
+        double together_s; /* the slowest of the rounds that go together with the last one */
+    } *lanes;
 };
+
+/* Lanes go on by themselves. Rounds that go together take the latency of the slowest of them. */
+static void pay_latency(struct lane_latency *lane, const struct dl_round *round, double latency_s)
+{
+    const double more_s = round->together ? fmax(latency_s - lane->together_s, 0) : latency_s;
+    lane->sum_s += round->repeat * more_s;
+    lane->together_s = round->together ? fmax(latency_s, lane->together_s) : latency_s;
+}
 
 /* All messages of one round at once; returns whether some lane has that round. */
 static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uint32_t k, struct dl_estimate *out,
                       struct rounds *sum, struct dl_error *err)
 {
-    double latency_s = 0, reduce_s = 0, repeat = 0, sent = 0;
-    bool together = false;
+    double reduce_s = 0, repeat = 0;
     struct dl_route route = {0};
     struct dl_round round;
     dl_tally_clear(&e->round);
@@ -116,31 +127,31 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
         if (!c->algorithm->round(c, lane, k, &round)) continue;
         const double dense = round.blocks * dl_collective_block_bytes(c, lane);
         const double payload = dl_payload_bytes(&c->payload, dense, round.merged);
+        const double received = fmax(round.fan_in, 1);
+        double latency_s = 0;
         repeat = fmax(repeat, round.repeat);
-        together = round.together;
-        sent += payload;
-        if (round.reduce) reduce_s += payload * out->pace.reduction_s_per_byte;
-        if (dl_payload_is_packed(&c->payload)) reduce_s += 2 * dense * out->pace.pack_s_per_byte;
+        sum->most_sent += round.repeat * payload * c->chunks;
+        if (round.reduce) reduce_s += round.repeat * received * payload * out->pace.reduction_s_per_byte;
+        if (dl_payload_is_packed(&c->payload))
+            reduce_s += round.repeat * (1 + received) * dense * out->pace.pack_s_per_byte;
         for (uint32_t rank = 0; rank < c->group->n + c->algorithm->extra_ranks; rank++) {
             const uint32_t to = c->algorithm->peer(c, lane, k, rank);
             if (to == DL_NOBODY) continue;
-            if (dl_topology_route(e->topology, c->group->device[rank], c->group->device[to], 0, NULL, &route, err)) break;
+            if (dl_topology_route(e->topology, c->group->device[rank], c->group->device[to], 0, NULL, &route, err))
+                break;
             latency_s = fmax(latency_s, dl_pace_latency_s(&out->pace, &route));
             const double wire = dl_pace_wire_bytes(&out->pace, &route, payload);
             for (size_t i = 0; i < route.n_hops; i++) {
-                dl_tally_add(&e->round, route.hops[i].link, wire * route.hops[i].weight);
+                dl_tally_add(&e->round, route.hops[i].link, round.repeat * wire * route.hops[i].weight);
                 dl_tally_add(&e->all, route.hops[i].link, round.repeat * wire * route.hops[i].weight);
             }
         }
+        pay_latency(&sum->lanes[lane], &round, latency_s);
     }
     const double move_s = dl_tally_seconds(&e->round, e->bytes_per_s);
-    /* Rounds that go together take the latency of the slowest of them. */
-    out->latency_s += repeat * (together ? fmax(latency_s - sum->together_s, 0) : latency_s);
-    sum->together_s = together ? fmax(latency_s, sum->together_s) : latency_s;
-    out->reduction_s += repeat * reduce_s;
-    sum->path_s += repeat * move_s;
-    sum->longest_s = fmax(sum->longest_s, fmax(move_s, reduce_s));
-    sum->most_sent += repeat * sent * c->chunks;
+    out->reduction_s += reduce_s;
+    sum->path_s += move_s;
+    if (repeat > 0) sum->longest_s = fmax(sum->longest_s, fmax(move_s, reduce_s) / repeat);
     sum->n_steps += repeat;
     dl_route_release(&route);
     return repeat > 0;
@@ -150,9 +161,12 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
 static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl_collective *c, double pump_bytes_per_s,
                                          struct dl_estimate *out, struct dl_error *err)
 {
-    struct rounds sum = {0};
+    const uint32_t n_lanes = dl_collective_lanes(c);
+    struct rounds sum = {.lanes = dl_alloc(n_lanes * sizeof *sum.lanes)};
     dl_tally_clear(&e->all);
     for (uint32_t k = 0; add_round(e, c, k, out, &sum, err) && !err->status; k++) continue;
+    for (uint32_t lane = 0; lane < n_lanes; lane++) out->latency_s = fmax(out->latency_s, sum.lanes[lane].sum_s);
+    dl_free(sum.lanes);
     if (err->status) return err->status;
     const double busy_s = c->chunks * dl_tally_seconds(&e->all, e->bytes_per_s);
     const double chunked_s = out->latency_s + out->reduction_s + sum.path_s + (c->chunks - 1) * sum.longest_s;

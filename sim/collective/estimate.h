@@ -1,7 +1,7 @@
 /* estimate.h - the time of a collective by alpha, beta and gamma on its routes, without simulating it.
  *
- * It is the analytic engine for collectives, and what `--algo auto` compares. What folds is priced as its fold; the rest
- * round by round: the slowest latency, plus the bytes of the most loaded link, plus the reduction. */
+ * It is the analytic engine for collectives, and what `--algo auto` compares. What folds is priced as its fold; the
+ * rest round by round: the slowest latency, plus the bytes of the most loaded link, plus the reduction. */
 #ifndef DL_COLLECTIVE_ESTIMATE_H
 #define DL_COLLECTIVE_ESTIMATE_H
 

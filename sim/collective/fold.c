@@ -24,10 +24,22 @@ struct context {
     struct dl_error *err;
 };
 
+static double dense_bytes(const struct context *x, const struct dl_round *round)
+{
+    return round->blocks * dl_collective_block_bytes(x->c, x->lane) * x->c->chunks;
+}
+
 static double payload_bytes(const struct context *x, const struct dl_round *round)
 {
-    const double dense = round->blocks * dl_collective_block_bytes(x->c, x->lane) * x->c->chunks;
-    return dl_payload_bytes(&x->c->payload, dense, round->merged);
+    return dl_payload_bytes(&x->c->payload, dense_bytes(x, round), round->merged);
+}
+
+/* What a rank has to do for a message: pack what it sends, unpack and add what comes. */
+static double work_s(const struct context *x, const struct dl_round *round)
+{
+    const double reduced = round->reduce ? payload_bytes(x, round) : 0;
+    const double packed = dl_payload_is_packed(&x->c->payload) ? 2 * dense_bytes(x, round) : 0;
+    return reduced * x->pace->reduction_s_per_byte + packed * x->pace->pack_s_per_byte;
 }
 
 static bool find_route(struct context *x, uint32_t from, uint32_t to)
@@ -83,7 +95,7 @@ static void fold_ring(struct context *x, struct dl_fold *out)
     for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round); k++) {
         payload += round.repeat * payload_bytes(x, &round);
         out->n_steps += round.repeat;
-        if (round.reduce) out->reduced_bytes += round.repeat * payload_bytes(x, &round);
+        out->work_s += round.repeat * work_s(x, &round);
     }
     out->bytes = payload / x->pace->bandwidth_fraction;
     out->sent_bytes = payload;
@@ -104,7 +116,7 @@ static void fold_tree(struct context *x, struct dl_fold *out)
     const struct dl_collective *const c = x->c;
     const uint32_t n = c->group->n + c->algorithm->extra_ranks;
     double *const sent = dl_alloc(n * sizeof *sent);
-    double together_s = 0;
+    double together_s = 0, work[2] = {0, 0}; /* on the way down, on the way up: a rank does each once */
     struct dl_round round;
     for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round) && !x->err->status; k++) {
         const double payload = payload_bytes(x, &round);
@@ -119,10 +131,11 @@ static void fold_tree(struct context *x, struct dl_fold *out)
         /* Rounds that go together take as long as the slowest of them. */
         out->latency_s += round.repeat * (round.together ? fmax(latency_s - together_s, 0) : latency_s);
         together_s = round.together ? fmax(latency_s, together_s) : latency_s;
-        if (round.reduce) out->reduced_bytes = fmax(out->reduced_bytes, payload);
+        work[round.reduce] = fmax(work[round.reduce], work_s(x, &round));
         out->n_steps += round.repeat;
     }
     for (uint32_t rank = 0; rank < n; rank++) out->sent_bytes = fmax(out->sent_bytes, sent[rank]);
+    out->work_s = work[false] + work[true];
     dl_free(sent);
 }
 
@@ -140,6 +153,7 @@ static void fold_source(struct context *x, uint32_t source, struct dl_fold *out)
         out->bytes = fmax(out->bytes, payload / x->pace->bandwidth_fraction);
         out->latency_s = fmax(out->latency_s, book(x, source, to, payload));
         out->sent_bytes += payload;
+        out->work_s += work_s(x, &round);
     }
 }
 

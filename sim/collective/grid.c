@@ -40,15 +40,9 @@ static void find_coordinates(struct dl_grid *grid, struct dl_arena *arena)
             grid->coordinate[(size_t)position * n_dimensions + d] = position / grid->stride[d] % grid->size[d];
 }
 
-static uint32_t ways(const struct dl_grid *grid)
-{
-    return grid->every_way ? 2 : 1;
-}
+static uint32_t ways(const struct dl_grid *grid) { return grid->every_way ? 2 : 1; }
 
-static bool goes_backwards(const struct dl_grid *grid, uint32_t lane)
-{
-    return lane % ways(grid) == 1;
-}
+static bool goes_backwards(const struct dl_grid *grid, uint32_t lane) { return lane % ways(grid) == 1; }
 
 /* The dimension that a lane has at a place of its order. */
 static uint32_t dimension_at(const struct dl_grid *grid, uint32_t lane, uint32_t place)

@@ -6,7 +6,8 @@
  *   nvls       one node: every rank is responsible for one part of the data; the switch collects it (n bytes leave each
  *              port), the sum (n / R) comes to the rank, which stores it to all (n / R up, n down).
  *   nvls_tree  the same in each node, with a double binary tree between equal slots of the nodes for each part.
- *   sharp      rings in the nodes, the switches of the network between them: each NIC sends its part up and gets the sum. */
+ *   sharp      rings in the nodes, the switches of the network between them: each NIC sends its part up and gets the
+ * sum. */
 #include <math.h>
 
 #include "sim/collective/algorithms.h"
@@ -169,7 +170,8 @@ static enum dl_status prepare_nvls(struct dl_collective *c, struct dl_arena *are
 {
     static const struct kind kind = {fold_nvls};
     (void)arena;
-    if (!node_has_summing_switch(c->group->topology)) return refuse(err, "nvls needs a switch in the node that reduces");
+    if (!node_has_summing_switch(c->group->topology))
+        return refuse(err, "nvls needs a switch in the node that reduces");
     if (c->group->n_nodes > 1) return refuse(err, "nvls is for one node; use nvls_tree on several");
     c->plan = &kind;
     return DL_OK;

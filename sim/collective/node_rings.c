@@ -1,8 +1,8 @@
 /* node_rings.c - the most rings that the lanes between the devices of a node can carry at once.
  *
- * All Hamiltonian cycles over neighbouring devices are listed (2,520 at most for 8 devices), then as many of them as the
- * lanes allow are chosen by depth-first search; it stops at the bound that the device with the fewest lanes sets. If
- * there is no such cycle, hops through a device between count too and use the lanes on both sides of it. */
+ * All Hamiltonian cycles over neighbouring devices are listed (2,520 at most for 8 devices), then as many of them as
+ * the lanes allow are chosen by depth-first search; it stops at the bound that the device with the fewest lanes sets.
+ * If there is no such cycle, hops through a device between count too and use the lanes on both sides of it. */
 #include <string.h>
 
 #include "sim/collective/channels.h"
@@ -35,11 +35,13 @@ static bool joins_devices(const struct dl_node *node, size_t edge)
            node->vertices[e->b].kind == DL_DEVICE;
 }
 
-/* Count the lanes on the way between two devices; false: not over lanes between devices, or over more hops than allowed. */
+/* Count the lanes on the way between two devices; false: not over lanes between devices, or over more hops than
+ * allowed. */
 static bool add_hop(struct search *s, uint32_t from, uint32_t to, int amount)
 {
     struct dl_route route = {0};
-    bool fine = dl_node_route(s->node, s->vertex[from], s->vertex[to], 0, &route) && route.n_hops <= (s->relays ? 2 : 1);
+    bool fine =
+        dl_node_route(s->node, s->vertex[from], s->vertex[to], 0, &route) && route.n_hops <= (s->relays ? 2 : 1);
     for (size_t i = 0; fine && i < route.n_hops; i++) fine = joins_devices(s->node, route.hops[i].link / 2);
     for (size_t i = 0; fine && i < route.n_hops; i++)
         s->at.uses[route.hops[i].link / 2] = (uint8_t)(s->at.uses[route.hops[i].link / 2] + amount);
@@ -152,12 +154,14 @@ static uint32_t write_rings(const struct search *s, struct dl_arena *arena, uint
 }
 
 /* Two devices: every lane between them is a ring of its own, there and back. */
-static uint32_t pair_rings(const struct dl_node *node, const uint32_t *device, struct dl_arena *arena, uint32_t **orders)
+static uint32_t pair_rings(const struct dl_node *node, const uint32_t *device, struct dl_arena *arena,
+                           uint32_t **orders)
 {
     uint32_t lanes = 1;
     for (size_t e = 0; e < node->n_edges; e++) {
         const struct dl_edge *const edge = &node->edges[e];
-        const bool between = (edge->a == device[0] && edge->b == device[1]) || (edge->a == device[1] && edge->b == device[0]);
+        const bool between =
+            (edge->a == device[0] && edge->b == device[1]) || (edge->a == device[1] && edge->b == device[0]);
         if (between && joins_devices(node, e)) lanes = edge->lanes;
     }
     *orders = dl_arena_alloc(arena, 2 * (size_t)lanes * sizeof **orders);

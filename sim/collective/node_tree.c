@@ -1,14 +1,15 @@
 /* node_tree.c - chains inside the nodes, double binary trees between them, as NCCL's "tree" is.
  *
- * There is a pair of trees for each slot of a node: in the trees of slot j the nodes talk to each other through the rank
- * in that slot, so that every NIC carries its part. */
+ * There is a pair of trees for each slot of a node: in the trees of slot j the nodes talk to each other through the
+ * rank in that slot, so that every NIC carries its part. */
 #include "sim/collective/algorithms.h"
 #include "sim/collective/channels.h"
 #include "sim/collective/forest.h"
 #include "sim/collective/phase.h"
 
 /* The tree that NCCL uses over 0..n-1: the number of zeros at the end of a node's number is its height, so that leaves
- * are odd, and 0 is the root with one child. Its other half is the mirror image, or for odd n the tree shifted by one. */
+ * are odd, and 0 is the root with one child. Its other half is the mirror image, or for odd n the tree shifted by one.
+ */
 static uint32_t parent_in_tree(uint32_t node, uint32_t n)
 {
     const uint32_t lowest_bit = node & -node;
@@ -56,7 +57,8 @@ static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, s
 {
     const struct dl_group *const g = c->group;
     if (g->n > 1 && g->n_nodes < 2)
-        return dl_fail(err, DL_IMPOSSIBLE, "--algo", "node_tree is for several nodes; on one node rings do the same with less");
+        return dl_fail(err, DL_IMPOSSIBLE, "--algo",
+                       "node_tree is for several nodes; on one node rings do the same with less");
     struct dl_channels channels;
     dl_channels_find(g, arena, &channels);
     const uint32_t n_halves = 2;

@@ -54,6 +54,7 @@ static bool round_concurrent(const struct dl_collective *c, uint32_t lane, uint3
 {
     if (!round_serial(c, lane, k ? k + c->group->n - 1 : 0, out)) return false;
     out->together = k > 1;
+    out->fan_in = k ? 1 : c->group->n;
     return true;
 }
 

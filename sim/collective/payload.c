@@ -56,26 +56,18 @@ enum dl_status dl_payload_parse(const char *text, struct dl_payload *out, struct
 }
 
 /* Ranks pick independently of each other: a value is in the union of m picks unless all m passed it over. */
-static double union_ratio(double ratio, uint32_t merged)
-{
-    return 1 - pow(1 - ratio, merged);
-}
+static double union_ratio(double ratio, uint32_t merged) { return 1 - pow(1 - ratio, merged); }
 
 double dl_payload_bytes(const struct dl_payload *payload, double dense_bytes, uint32_t merged)
 {
     const double n_values = dense_bytes / value_bytes;
     switch (payload->kind) {
-    case DL_QUANTIZED:
-        return n_values * payload->bits / 8 + n_values / bucket_values * scale_bytes;
+    case DL_QUANTIZED: return n_values * payload->bits / 8 + n_values / bucket_values * scale_bytes;
     case DL_TOPK:
         return fmin(dense_bytes, n_values * union_ratio(payload->ratio, merged) * (value_bytes + index_bytes));
-    case DL_DENSE:
-        break;
+    case DL_DENSE: break;
     }
     return dense_bytes;
 }
 
-bool dl_payload_is_packed(const struct dl_payload *payload)
-{
-    return payload->kind != DL_DENSE;
-}
+bool dl_payload_is_packed(const struct dl_payload *payload) { return payload->kind != DL_DENSE; }

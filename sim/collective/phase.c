@@ -10,19 +10,11 @@ uint32_t dl_one_block(const struct dl_collective *c)
 
 uint32_t dl_block_per_rank(const struct dl_collective *c) { return c->group->n; }
 
-uint32_t dl_floor_power_of_2(uint32_t n)
-{
-    uint32_t power = 1;
-    while (power <= n / 2) power *= 2;
-    return power;
-}
+enum { highest_bit = 31 };
 
-uint32_t dl_ceil_log2(uint32_t n)
-{
-    uint32_t log = 0;
-    while (n > UINT32_C(1) << log) log++;
-    return log;
-}
+uint32_t dl_floor_power_of_2(uint32_t n) { return UINT32_C(1) << (highest_bit - __builtin_clz(n)); }
+
+uint32_t dl_ceil_log2(uint32_t n) { return n > 1 ? highest_bit + 1 - (uint32_t)__builtin_clz(n - 1) : 0; }
 
 /* The team of a rank, and its place in it. */
 struct team {
@@ -121,8 +113,10 @@ static bool sometimes_next(const struct dl_collective *c, const struct dl_patter
 {
     const uint32_t rounds = p->rounds(t->size);
     for (uint32_t round = 0; round < rounds; round++) {
-        if (send_action(c, p, t, round, out) && (*step)-- == 0) return true;
-        if (recv_action(c, p, t, round, out) && (*step)-- == 0) return true;
+        struct dl_message m;
+        if (p->send(t->size, t->member, round, &m) && (*step)-- == 0) return send_action(c, p, t, round, out);
+        if (p->source(t->size, t->member, round) != DL_NOBODY && (*step)-- == 0)
+            return recv_action(c, p, t, round, out);
     }
     return false;
 }

@@ -56,6 +56,7 @@ extern const struct dl_pattern dl_binomial_gather, dl_binomial_scatter;         
 extern const struct dl_pattern dl_fold_in, dl_fold_out, dl_butterfly;            /* butterfly.c */
 extern const struct dl_pattern dl_halving_reduce_scatter, dl_doubling_allgather; /* butterfly.c */
 
+/* n must not be 0. */
 uint32_t dl_ceil_log2(uint32_t n);
 uint32_t dl_floor_power_of_2(uint32_t n);
 

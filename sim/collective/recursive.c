@@ -6,20 +6,11 @@
 #include "sim/collective/algorithms.h"
 #include "sim/collective/phase.h"
 
-static bool is_power_of_2(uint32_t n)
-{
-    return (n & (n - 1)) == 0;
-}
+static bool is_power_of_2(uint32_t n) { return (n & (n - 1)) == 0; }
 
-static uint32_t ahead(uint32_t size, uint32_t member, uint32_t distance)
-{
-    return (member + distance) % size;
-}
+static uint32_t ahead(uint32_t size, uint32_t member, uint32_t distance) { return (member + distance) % size; }
 
-static uint32_t behind(uint32_t size, uint32_t member, uint32_t distance)
-{
-    return (member + size - distance) % size;
-}
+static uint32_t behind(uint32_t size, uint32_t member, uint32_t distance) { return (member + size - distance) % size; }
 
 static uint32_t parts_wanted(uint32_t size, uint32_t distance)
 {

@@ -10,10 +10,7 @@ static uint32_t before(uint32_t size, uint32_t member, uint32_t distance)
     return member >= distance ? member - distance : member + size - distance;
 }
 
-static uint32_t ring_rounds(uint32_t size)
-{
-    return size - 1;
-}
+static uint32_t ring_rounds(uint32_t size) { return size - 1; }
 
 static uint32_t ring_source(uint32_t size, uint32_t member, uint32_t round)
 {
@@ -21,10 +18,7 @@ static uint32_t ring_source(uint32_t size, uint32_t member, uint32_t round)
     return before(size, member, 1);
 }
 
-static uint32_t ring_next(uint32_t size, uint32_t member)
-{
-    return member + 1 < size ? member + 1 : 0;
-}
+static uint32_t ring_next(uint32_t size, uint32_t member) { return member + 1 < size ? member + 1 : 0; }
 
 static bool send_reduce_scatter(uint32_t size, uint32_t member, uint32_t round, struct dl_message *out)
 {

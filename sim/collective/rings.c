@@ -50,7 +50,9 @@ static bool round_of(const struct dl_collective *c, uint32_t lane, uint32_t k, s
     const uint32_t middle = n / 2 ? n / 2 : 1;
     *out = (struct dl_round){.repeat = n - 1,
                              .blocks = 1,
-                             .merged = reduce ? middle : c->op == DL_ALLGATHER ? 1 : n,
+                             .merged = reduce                  ? middle
+                                       : c->op == DL_ALLGATHER ? 1
+                                                               : n,
                              .reduce = reduce};
     return true;
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/core/files.h"
@@ -174,7 +175,8 @@ enum dl_status dl_json_check_facts(struct dl_json object, struct dl_arena *arena
     if (!json_is_object(facts.value)) return wrong_type(facts, "an object", err);
     const char *key;
     json_t *text;
-    json_object_foreach(facts.value, key, text) {
+    json_object_foreach(facts.value, key, text)
+    {
         const struct dl_json place = dl_json_member(facts, key, arena);
         enum dl_grade grade;
         if (strcmp(key, "*") && !json_object_get(object.value, key))
@@ -198,7 +200,8 @@ static enum dl_status unknown_key(struct dl_json object, const char *key, const 
     const char **const known = dl_arena_alloc(arena, n_fields * sizeof *known);
     for (size_t i = 0; i < n_fields; i++) known[i] = fields[i].key;
     const char *const nearest = dl_nearest(key, known, n_fields);
-    if (nearest) return dl_fail(err, DL_KEY, below(object.where, key, arena), "unknown key, did you mean '%s'?", nearest);
+    if (nearest)
+        return dl_fail(err, DL_KEY, below(object.where, key, arena), "unknown key, did you mean '%s'?", nearest);
     char all[400] = "";
     for (size_t i = 0; i < n_fields; i++) {
         const size_t used = strlen(all);
@@ -212,7 +215,8 @@ static enum dl_status refuse_unknown_keys(struct dl_json object, const struct dl
 {
     const char *key;
     json_t *value;
-    json_object_foreach(object.value, key, value) {
+    json_object_foreach(object.value, key, value)
+    {
         if (strcmp(key, "facts") && !is_field(key, fields, n_fields))
             return unknown_key(object, key, fields, n_fields, arena, err);
     }
@@ -256,8 +260,20 @@ const char *dl_document_name(struct dl_json doc, struct dl_arena *arena)
     static const char ending[] = ".json";
     char *const name = dl_arena_string(arena, doc.where);
     const size_t length = strlen(name), ending_length = sizeof ending - 1;
-    if (length > ending_length && strcmp(name + length - ending_length, ending) == 0) name[length - ending_length] = '\0';
+    if (length > ending_length && strcmp(name + length - ending_length, ending) == 0)
+        name[length - ending_length] = '\0';
     return name;
+}
+
+enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *err)
+{
+    char *const text = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    const size_t length = strlen(text);
+    text[length] = '\n'; /* in place of the NUL, which dl_write_file does not need */
+    dl_write_file(path, text, length + 1, err);
+    free(text);
+    json_decref(value);
+    return err->status;
 }
 
 static bool is_index(const char *part, size_t n, size_t *index)
@@ -348,7 +364,8 @@ static void walk_value(struct dl_json at, const json_t *object, const char *key,
     } else if (json_is_object(at.value)) {
         const char *member;
         json_t *value;
-        json_object_foreach(at.value, member, value) {
+        json_object_foreach(at.value, member, value)
+        {
             if (strcmp(member, "facts")) walk_value(dl_json_member(at, member, w->arena), at.value, member, w);
         }
     }

@@ -68,6 +68,9 @@ const char *dl_document_name(struct dl_json doc, struct dl_arena *arena);
 struct dl_json dl_json_member(struct dl_json object, const char *key, struct dl_arena *arena);
 struct dl_json dl_json_element(struct dl_json array, size_t index, struct dl_arena *arena);
 
+/* Write the value to a file, or to standard output for "-", and release it. */
+enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *err);
+
 /* Apply "path.to.key=JSON" to the document. A path part that names no key of an array is looked up among the "name"s of
  * its elements. New keys are made; whether they mean anything is for the reader of the document to say. */
 enum dl_status dl_json_set(struct dl_json doc, const char *assignment, struct dl_arena *arena, struct dl_error *err);

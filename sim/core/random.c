@@ -1,7 +1,5 @@
 #include "sim/core/random.h"
 
-
-
 /* Finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
 uint64_t dl_mix(uint64_t value)
 {

@@ -114,6 +114,7 @@ static void heap_remove(struct dl_events *q, size_t i)
 static uint32_t *bucket(const struct dl_events *q, double date_s)
 {
     uint64_t bits;
+    date_s += 0.0; /* -0 and 0 are the same date */
     memcpy(&bits, &date_s, sizeof bits);
     return &q->hash[dl_mix(bits) & (q->hash_size - 1)];
 }

@@ -12,12 +12,12 @@ enum { none = 0xffffffffu };
 /* One rank's run through one lane's program (lanes times chunks of them a rank). */
 struct lane {
     uint32_t rank, lane;
-    uint32_t step;          /* next action */
-    uint32_t pending;       /* receives that have not come, or are not yet reduced */
-    uint32_t early;         /* letters that came before their receive */
-    uint32_t expected;      /* the sender, where one receive waits and the matching knows nothing of this lane */
-    uint32_t meeting;       /* the rank with which it waits to do something synchronous */
-    uint32_t partner;       /* index of the lane that goes on when the receive here is done */
+    uint32_t step;     /* next action */
+    uint32_t pending;  /* receives that have not come, or are not yet reduced */
+    uint32_t early;    /* letters that came before their receive */
+    uint32_t expected; /* the sender, where one receive waits and the matching knows nothing of this lane */
+    uint32_t meeting;  /* the rank with which it waits to do something synchronous */
+    uint32_t partner;  /* index of the lane that goes on when the receive here is done */
     struct dl_causes causes, latest;
     struct dl_way way;
 };
@@ -43,7 +43,6 @@ struct dl_exchange {
     double start_s;
     struct dl_exchange_result result;
 };
-
 
 static double now_s(const struct dl_exchange *x) { return x->spec.engine->kind->now_s(x->spec.engine); }
 
@@ -169,7 +168,8 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
         .causes = at->causes,
         .sender = at->rank,
         .receiver = action->peer * x->n_lanes + (index_of(x, at) - at->rank * x->n_lanes),
-        .work_s = (action->reduce ? payload * pace->reduction_s_per_byte : 0) + (packed ? dense * pace->pack_s_per_byte : 0),
+        .work_s =
+            (action->reduce ? payload * pace->reduction_s_per_byte : 0) + (packed ? dense * pace->pack_s_per_byte : 0),
     };
     x->result.messages++;
     x->result.bundles++;

@@ -12,7 +12,7 @@ struct dl_folded {
     double reduction_s;
     struct fate {
         double start_s, latency_s, alone_s; /* alone: to move its bytes on an empty network */
-    } *fates;
+    } * fates;
     size_t n_fates, fates_capacity;
     struct dl_causes causes; /* of the bundle that ended last */
 };
@@ -43,7 +43,8 @@ static void ended(void *user, uint32_t tag)
 static void start_bundle(struct dl_folded *f, const struct dl_fold *fold)
 {
     const double cap = f->spec.pace->pump_s > 0 ? fold->bytes / f->spec.pace->pump_s : INFINITY;
-    const double alone_s = fmax(dl_wire_lone_seconds(f->spec.wire, fold->hops, fold->n_hops, fold->bytes), fold->bytes / cap);
+    const double alone_s =
+        fmax(dl_wire_lone_seconds(f->spec.wire, fold->hops, fold->n_hops, fold->bytes), fold->bytes / cap);
     DL_GROW(f->fates, f->n_fates, f->fates_capacity);
     f->fates[f->n_fates] = (struct fate){.start_s = now_s(f), .latency_s = fold->latency_s, .alone_s = alone_s};
     for (size_t i = 0; i < fold->n_hops; i++)
@@ -71,14 +72,14 @@ struct dl_folded *dl_folded_start(const struct dl_exchange_spec *spec, struct dl
     f->user = user;
     dl_tally_init(&tally, c->group->topology->n_links);
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
-        double reduced_bytes = 0;
+        double work_s = 0;
         for (uint32_t which = 0; which < dl_fold_count(c) && !err->status; which++) {
             struct dl_fold fold;
             if (!dl_fold_lane(c, lane, which, spec->pace, &tally, &fold, err)) start_bundle(f, &fold);
-            reduced_bytes = fmax(reduced_bytes, fold.reduced_bytes);
+            work_s = fmax(work_s, fold.work_s);
             dl_fold_release(&fold);
         }
-        f->reduction_s += reduced_bytes * spec->pace->reduction_s_per_byte;
+        f->reduction_s += work_s;
     }
     dl_tally_release(&tally);
     return f;

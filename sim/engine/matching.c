@@ -8,8 +8,8 @@ enum { none = 0xffffffffu };
 /* Entries stay once made: their number is that of pairs that ever met out of order. */
 struct entry {
     uint64_t key;
-    uint32_t waiting;        /* receives */
-    uint32_t first, last;    /* early letters */
+    uint32_t waiting;     /* receives */
+    uint32_t first, last; /* early letters */
     bool used;
 };
 

@@ -25,13 +25,13 @@ static enum dl_status read_change(struct dl_json from, const struct dl_topology 
 {
     struct change_options o;
     if (dl_read(from, change_fields, DL_COUNT(change_fields), &o, arena, err)) return err->status;
-    *out = (struct dl_link_change){.link = dl_topology_find_link(t, o.link),
-                                   .at_s = o.at_s,
-                                   .bandwidth_fraction = o.bandwidth_fraction};
+    *out = (struct dl_link_change){
+        .link = dl_topology_find_link(t, o.link), .at_s = o.at_s, .bandwidth_fraction = o.bandwidth_fraction};
     if (out->link != UINT32_MAX) return DL_OK;
-    return dl_fail(err, DL_NOT_FOUND, dl_json_member(from, "link", arena).where,
-                   "%s has no link '%.100s'; names are such as limiting_link gives them, or `dlsim export --format dot`",
-                   t->name, o.link);
+    return dl_fail(
+        err, DL_NOT_FOUND, dl_json_member(from, "link", arena).where,
+        "%s has no link '%.100s'; names are such as limiting_link gives them, or `dlsim export --format dot`", t->name,
+        o.link);
 }
 
 enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_topology *t, struct dl_arena *arena,

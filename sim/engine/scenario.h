@@ -1,6 +1,7 @@
 /* scenario.h - what goes wrong and when: links that slow down, fail and come back (schema dlsim/scenario/1).
  *
- *     {"schema": "dlsim/scenario/1", "source": "...", "links": [{"link": "leaf0 -> spine1", "at_s": 0.01, "bandwidth_fraction": 0}]}
+ *     {"schema": "dlsim/scenario/1", "source": "...", "links": [{"link": "leaf0 -> spine1", "at_s": 0.01,
+ * "bandwidth_fraction": 0}]}
  */
 #ifndef DL_ENGINE_SCENARIO_H
 #define DL_ENGINE_SCENARIO_H

@@ -13,7 +13,7 @@ static const double tolerance = 1e-12;
 
 struct link {
     double capacity;
-    double limit; /* full: rate of its fastest flow; else INFINITY */
+    double limit;                  /* full: rate of its fastest flow; else INFINITY */
     double remaining, weight_left; /* while solving */
     double level;                  /* key in the heap: remaining / weight_left, never above the true one */
     uint32_t first;                /* member */
@@ -303,7 +303,8 @@ static int by_limit(const void *a, const void *b)
 static void prepare_filling(struct dl_sharing *s)
 {
     s->n_heap = s->n_capped = 0;
-    while (s->heap_capacity < s->n_part) s->heap = dl_grow(s->heap, s->heap_capacity, &s->heap_capacity, sizeof *s->heap);
+    while (s->heap_capacity < s->n_part)
+        s->heap = dl_grow(s->heap, s->heap_capacity, &s->heap_capacity, sizeof *s->heap);
     for (size_t i = 0; i < s->n_part; i++) prepare_link(s, s->part[i]);
     for (size_t i = s->n_heap / 2; i-- > 0;) heap_down(s, i);
     for (size_t i = 0; i < s->n_set; i++) {
@@ -325,7 +326,8 @@ static void fix(struct dl_sharing *s, struct flow *f, double rate)
     }
 }
 
-/* The link at the top of the heap with its true level; levels only grow while others are fixed, so a stale top sinks. */
+/* The link at the top of the heap with its true level; levels only grow while others are fixed, so a stale top sinks.
+ */
 static struct link *lowest_link(struct dl_sharing *s)
 {
     while (s->n_heap) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <simgrid/kernel/Timer.hpp>
@@ -34,7 +35,7 @@ s4u::Engine *start_engine(const std::vector<std::string> &settings)
 
 class Clockwork : public kernel::resource::Model
 {
-public:
+  public:
     explicit Clockwork(const dl_clockwork &clockwork) : Model("dlsim"), clockwork_(clockwork) {}
 
     double next_occurring_event(double now) override
@@ -49,7 +50,7 @@ public:
         if (std::isfinite(planned_) && now >= planned_ * (1 - 1e-15)) clockwork_.advance(clockwork_.user);
     }
 
-private:
+  private:
     dl_clockwork clockwork_;
     double planned_ = INFINITY;
 };
@@ -81,13 +82,14 @@ struct Cm02 {
     PathZone *zone = nullptr;
     s4u::Host *from = nullptr, *to = nullptr;
     std::vector<s4u::Link *> links;
+    std::unordered_map<uint32_t, double> changed; /* bandwidth of the links that were given another */
     std::vector<Flow *> idle, ended;
     Path starting = {nullptr, 0, 0.0, nullptr}; /* of the flow that is being started */
 } cm02;
 
 class PathZone : public kernel::routing::NetZoneImpl
 {
-public:
+  public:
     explicit PathZone(const std::string &name) : NetZoneImpl(name) {}
 
     void get_local_route(const kernel::routing::NetPoint *, const kernel::routing::NetPoint *,
@@ -122,10 +124,22 @@ void make_idle_flows(bool guarded)
 
 Flow *idle_flow()
 {
-    xbt_assert(!cm02.idle.empty(), "engine cm02 cannot hold more than %zu bundles at once; use --engine simgrid", max_flows);
+    xbt_assert(!cm02.idle.empty(), "engine cm02 cannot hold more than %zu bundles at once; use --engine simgrid",
+               max_flows);
     Flow *const flow = cm02.idle.back();
     cm02.idle.pop_back();
     return flow;
+}
+
+/* SimGrid never lets a flow run faster than the slowest of its links was when the flow started, even if that link is
+ * faster later. So links that were slowed are wide while a flow starts. */
+void widen_changed(const uint32_t *links, size_t n_links, bool widen)
+{
+    for (size_t i = 0; i < n_links && !cm02.changed.empty(); i++) {
+        const auto change = cm02.changed.find(links[i]);
+        if (change == cm02.changed.end()) continue;
+        cm02.links[links[i]]->set_bandwidth(widen ? unlimited * scale : change->second);
+    }
 }
 
 void on_completion(const s4u::Activity &activity)
@@ -185,7 +199,9 @@ extern "C" void dl_cm02_flow(const uint32_t *links, size_t n_links, const struct
     flow->comm->set_data(flow);
     flow->comm->set_payload_size(static_cast<uint64_t>(std::llround(bundle->bytes * scale)));
     flow->comm->set_source(cm02.from);
+    widen_changed(links, n_links, true);
     flow->comm->set_destination(cm02.to); /* starts it */
+    widen_changed(links, n_links, false);
 }
 
 extern "C" void dl_cm02_timer(double date_s, dl_event_fn fire, void *user, uint32_t tag)
@@ -198,7 +214,8 @@ extern "C" void dl_cm02_timer(double date_s, dl_event_fn fire, void *user, uint3
 extern "C" void dl_cm02_set_bandwidth(uint32_t link, double bytes_per_s)
 {
     constexpr double as_good_as_none = 1e-12; /* SimGrid takes no zero */
-    cm02.links[link]->set_bandwidth(std::fmax(bytes_per_s, as_good_as_none) * scale);
+    cm02.changed[link] = std::fmax(bytes_per_s, as_good_as_none) * scale;
+    cm02.links[link]->set_bandwidth(cm02.changed[link]);
 }
 
 extern "C" double dl_cm02_used(uint32_t link) { return cm02.links[link]->get_usage() / scale; }

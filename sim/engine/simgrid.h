@@ -25,6 +25,7 @@ void dl_simgrid_drive(const struct dl_clockwork *clockwork);
 void dl_cm02_open(const struct dl_engine_link *links, size_t n_links, bool guarded);
 void dl_cm02_flow(const uint32_t *links, size_t n_links, const struct dl_bundle *bundle);
 void dl_cm02_timer(double date_s, dl_event_fn fire, void *user, uint32_t tag);
+/* Exact as long as no link is made faster than it was at first: a flow under way would not notice. */
 void dl_cm02_set_bandwidth(uint32_t link, double bytes_per_s);
 double dl_cm02_used(uint32_t link);
 double dl_cm02_now_s(void);

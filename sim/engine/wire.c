@@ -10,7 +10,7 @@ struct posted {
     struct dl_letter letter;
     dl_arrival_fn arrive;
     void *user;
-    double sent_s, moving_s; /* when it was sent, when its bytes began to move */
+    double sent_s, moving_s;   /* when it was sent, when its bytes began to move */
     double alone_s, latency_s; /* on an empty network; kept here because the way may lead elsewhere by then */
     struct port *port;
     uint32_t next; /* in the port's queue, by its id + 1; next free one */
@@ -27,9 +27,9 @@ struct dl_wire {
     const struct dl_engine_link *links;
     struct dl_error *err;
     struct dl_load load;
-    struct port **ports;     /* by lane, then link */
+    struct port **ports; /* by lane, then link */
     size_t n_lanes;
-    double *link_bytes;      /* by link */
+    double *link_bytes; /* by link */
     struct posted *letters;
     size_t n_letters, letters_capacity;
     uint32_t free_letter;

@@ -29,7 +29,7 @@ struct dl_letter {
     struct dl_way *way;
     double bytes; /* of payload; the pace tells what that is on the wire */
     const struct dl_pace *pace;
-    struct dl_causes causes; /* up to the sending; at arrival: up to the arrival */
+    struct dl_causes causes;   /* up to the sending; at arrival: up to the arrival */
     uint32_t lane;             /* lanes share a port's link and have queues of their own */
     uint32_t sender, receiver; /* the caller's own */
     double work_s;             /* the caller's own: what the receiver has to do with it */

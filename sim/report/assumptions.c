@@ -1,5 +1,7 @@
 #include "sim/report/assumptions.h"
 
+#include <stdio.h>
+
 struct collecting {
     struct dl_assumptions *to;
     struct dl_arena *arena;
@@ -10,7 +12,8 @@ static void collect(void *user, const struct dl_fact *fact)
     struct collecting *const c = user;
     if (fact->grade != DL_ASSUMED) return;
     DL_GROW(c->to->items, c->to->n, c->to->capacity);
-    c->to->items[c->to->n++] = (struct dl_assumption){.where = fact->where, .why = dl_arena_string(c->arena, fact->text)};
+    c->to->items[c->to->n++] =
+        (struct dl_assumption){.where = fact->where, .why = dl_arena_string(c->arena, fact->text)};
 }
 
 void dl_assumptions_add(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena)
@@ -30,4 +33,12 @@ json_t *dl_assumptions_json(const struct dl_assumptions *a)
     for (size_t i = 0; i < a->n; i++)
         json_array_append_new(list, json_pack("{s:s, s:s}", "where", a->items[i].where, "why", a->items[i].why));
     return list;
+}
+
+void dl_assumptions_print(const struct dl_assumptions *a)
+{
+    enum { shown = 3 };
+    if (!a->n) return;
+    printf("  rests on %zu assumed figure%s (all of them: --json -)\n", a->n, a->n == 1 ? "" : "s");
+    for (size_t i = 0; i < a->n && i < shown; i++) printf("    %s: %s\n", a->items[i].where, a->items[i].why);
 }

@@ -7,13 +7,15 @@
 struct dl_assumptions {
     struct dl_assumption {
         const char *where, *why;
-    } *items;
+    } * items;
     size_t n, capacity;
 };
 
 /* Collect them from a document; places and reasons live in the arena. */
 void dl_assumptions_add(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena);
 void dl_assumptions_release(struct dl_assumptions *a);
+/* How many there are, and the first few. */
+void dl_assumptions_print(const struct dl_assumptions *a);
 json_t *dl_assumptions_json(const struct dl_assumptions *a);
 
 #endif

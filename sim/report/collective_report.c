@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/report/bar.h"
 #include "sim/report/units.h"
 
 static double bus_bytes_per_s(const struct dl_collective_report *r)
@@ -13,13 +14,8 @@ static double bus_bytes_per_s(const struct dl_collective_report *r)
 
 static void print_cause(const char *name, double seconds, double total_s)
 {
-    enum { width = 40 };
-    char text[DL_QUANTITY], bar[width + 1];
-    const double share = total_s > 0 ? seconds / total_s : 0;
-    const size_t length = (size_t)(share * width + 0.5);
-    memset(bar, '#', sizeof bar);
-    bar[length < width ? length : width] = '\0';
-    printf("    %-14s %9s %5.1f %%  %s\n", name, dl_format_seconds(seconds, text), 100 * share, bar);
+    char text[DL_QUANTITY];
+    dl_print_bar(name, dl_format_seconds(seconds, text), total_s > 0 ? seconds / total_s : 0);
 }
 
 static void print_causes(const struct dl_collective_report *r)
@@ -38,19 +34,12 @@ static void print_heading(const struct dl_collective_report *r)
     const struct dl_collective *const c = &r->choice->collective;
     char bytes[DL_QUANTITY], devices[DL_QUANTITY];
     printf("%s of %s over %s devices of %s (%u node%s), %s: %s", dl_op_name(c->op), dl_format_bytes(c->bytes, bytes),
-           dl_format_count(c->group->n, devices), r->topology->name, c->group->n_nodes, c->group->n_nodes == 1 ? "" : "s",
-           r->transport->name, c->algorithm->name);
-    if (strcmp(r->choice->estimate.pace.protocol, r->transport->name)) printf(", %s", r->choice->estimate.pace.protocol);
+           dl_format_count(c->group->n, devices), r->topology->name, c->group->n_nodes,
+           c->group->n_nodes == 1 ? "" : "s", r->transport->name, c->algorithm->name);
+    if (strcmp(r->choice->estimate.pace.protocol, r->transport->name))
+        printf(", %s", r->choice->estimate.pace.protocol);
     if (c->chunks > 1) printf(", %u chunks", c->chunks);
     putchar('\n');
-}
-
-static void print_assumptions(const struct dl_assumptions *a)
-{
-    enum { shown = 3 };
-    if (!a->n) return;
-    printf("  rests on %zu assumed figure%s (all of them: --json -)\n", a->n, a->n == 1 ? "" : "s");
-    for (size_t i = 0; i < a->n && i < shown; i++) printf("    %s: %s\n", a->items[i].where, a->items[i].why);
 }
 
 void dl_collective_report_text(const struct dl_collective_report *r)
@@ -68,7 +57,7 @@ void dl_collective_report_text(const struct dl_collective_report *r)
     print_causes(r);
     printf("  %s messages in %s bundles, %s fidelity, engine %s\n", dl_format_count((double)r->result.messages, a),
            dl_format_count((double)r->result.bundles, b), r->fluid ? "fluid" : "step", r->engine);
-    print_assumptions(&r->assumptions);
+    dl_assumptions_print(&r->assumptions);
 }
 
 static json_t *causes_json(const struct dl_causes *c)
@@ -81,15 +70,15 @@ json_t *dl_collective_report_json(const struct dl_collective_report *r)
 {
     const struct dl_collective *const c = &r->choice->collective;
     const struct dl_host host = dl_host_now();
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:s?, s:f, s:o, s:s, s:s, s:I, "
-                     "s:o, s:o}",
-                     "topology", r->topology->name, "op", dl_op_name(c->op), "algorithm", c->algorithm->name, "transport",
-                     r->transport->name, "protocol", r->choice->estimate.pace.protocol, "bytes", c->bytes, "devices",
-                     (json_int_t)c->group->n, "nodes", (json_int_t)c->group->n_nodes, "chunks", (json_int_t)c->chunks,
-                     "time_s", r->result.time_s, "estimate_s", r->choice->estimate.time_s, "bus_bytes_per_s",
-                     bus_bytes_per_s(r), "messages", (json_int_t)r->result.messages, "bundles",
-                     (json_int_t)r->result.bundles, "limiting_link", r->limiting_link, "limiting_link_busy_s",
-                     r->limiting_link_busy_s, "causes", causes_json(&r->result.causes), "engine", r->engine, "fidelity",
-                     r->fluid ? "fluid" : "step", "events", (json_int_t)r->n_events, "assumptions",
-                     dl_assumptions_json(&r->assumptions), "host", dl_host_json(&host));
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:s?, s:f, s:o, s:s, s:s, s:I, "
+        "s:o, s:o}",
+        "topology", r->topology->name, "op", dl_op_name(c->op), "algorithm", c->algorithm->name, "transport",
+        r->transport->name, "protocol", r->choice->estimate.pace.protocol, "bytes", c->bytes, "devices",
+        (json_int_t)c->group->n, "nodes", (json_int_t)c->group->n_nodes, "chunks", (json_int_t)c->chunks, "time_s",
+        r->result.time_s, "estimate_s", r->choice->estimate.time_s, "bus_bytes_per_s", bus_bytes_per_s(r), "messages",
+        (json_int_t)r->result.messages, "bundles", (json_int_t)r->result.bundles, "limiting_link", r->limiting_link,
+        "limiting_link_busy_s", r->limiting_link_busy_s, "causes", causes_json(&r->result.causes), "engine", r->engine,
+        "fidelity", r->fluid ? "fluid" : "step", "events", (json_int_t)r->n_events, "assumptions",
+        dl_assumptions_json(&r->assumptions), "host", dl_host_json(&host));
 }

@@ -1,4 +1,5 @@
-/* host.h - what a run cost the machine that dlsim ran on. It is the only part of a result that differs from run to run. */
+/* host.h - what a run cost the machine that dlsim ran on. It is the only part of a result that differs from run to run.
+ */
 #ifndef DL_REPORT_HOST_H
 #define DL_REPORT_HOST_H
 

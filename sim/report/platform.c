@@ -13,13 +13,27 @@ static enum dl_status check_size(uint32_t n_devices, struct dl_error *err)
                    n_devices, max_devices);
 }
 
-/* Links that some route uses; the others would only make the file long. */
-static enum dl_status mark_used(const struct dl_topology *t, uint32_t n, bool *used, struct dl_error *err)
+static enum dl_status check_unsplit(const struct dl_route *route, struct dl_error *err)
+{
+    for (size_t i = 0; i < route->n_hops; i++)
+        if (route->hops[i].weight != floor(route->hops[i].weight))
+            return dl_fail(
+                err, DL_IMPOSSIBLE, "--format",
+                "simgrid has no routes that split over paths, as this network's routing does (a torus splits "
+                "where both ways round are equally long); use static routing or odd dimensions");
+    return DL_OK;
+}
+
+/* Links that some route uses; the others would only make the file long. What cannot be written is found here, before
+ * the first line is out. */
+static enum dl_status mark_used(const struct dl_topology *t, uint32_t n, bool may_split, bool *used,
+                                struct dl_error *err)
 {
     struct dl_route route = {0};
     for (uint32_t from = 0; from < n && !err->status; from++)
         for (uint32_t to = 0; to < n && !err->status; to++) {
             if (from == to || dl_topology_route(t, from, to, 0, NULL, &route, err)) continue;
+            if (!may_split && check_unsplit(&route, err)) continue;
             for (size_t i = 0; i < route.n_hops; i++) used[route.hops[i].link] = true;
         }
     dl_route_release(&route);
@@ -31,12 +45,8 @@ static enum dl_status write_route(const struct dl_topology *t, uint32_t from, ui
 {
     if (dl_topology_route(t, from, to, 0, NULL, route, err)) return err->status;
     printf("    <route src=\"device%u\" dst=\"device%u\" symmetrical=\"NO\">", from, to);
-    for (size_t i = 0; i < route->n_hops; i++) {
-        if (route->hops[i].weight != floor(route->hops[i].weight))
-            return dl_fail(err, DL_IMPOSSIBLE, "--format",
-                           "simgrid has no routes that split over paths; use static routing (--set topo.network.routing=...)");
+    for (size_t i = 0; i < route->n_hops; i++)
         for (double w = 0; w < route->hops[i].weight; w++) printf("<link_ctn id=\"%u\"/>", route->hops[i].link);
-    }
     puts("</route>");
     return DL_OK;
 }
@@ -60,7 +70,7 @@ enum dl_status dl_platform_write_simgrid(const struct dl_topology *t, const doub
     if (check_size(n_devices, err)) return err->status;
     bool *const used = dl_alloc(t->n_links * sizeof *used);
     struct dl_route route = {0};
-    if (!mark_used(t, n_devices, used, err)) {
+    if (!mark_used(t, n_devices, false, used, err)) {
         puts("<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
              "<platform version=\"4.1\">\n  <zone id=\"machine\" routing=\"Full\">");
         for (uint32_t i = 0; i < n_devices; i++) printf("    <host id=\"device%u\" speed=\"1Gf\"/>\n", i);
@@ -85,15 +95,15 @@ static void write_edge(const char *name, double bytes_per_s)
     while (colon < arrow && *colon != ':') colon++;
     const int place = colon < arrow ? (int)(colon - name) : 0;
     const char *const from = place ? colon + 2 : name;
-    printf("  \"%.*s%s%.*s\" -> \"%.*s%s%s\" [label=\"%.3g GB/s\"];\n", place, name, place ? " " : "", (int)(arrow - from),
-           from, place, name, place ? " " : "", arrow + 4, bytes_per_s * 1e-9);
+    printf("  \"%.*s%s%.*s\" -> \"%.*s%s%s\" [label=\"%.3g GB/s\"];\n", place, name, place ? " " : "",
+           (int)(arrow - from), from, place, name, place ? " " : "", arrow + 4, bytes_per_s * 1e-9);
 }
 
 enum dl_status dl_platform_write_dot(const struct dl_topology *t, uint32_t n_devices, struct dl_error *err)
 {
     if (check_size(n_devices, err)) return err->status;
     bool *const used = dl_alloc(t->n_links * sizeof *used);
-    if (!mark_used(t, n_devices, used, err)) {
+    if (!mark_used(t, n_devices, true, used, err)) {
         printf("digraph \"%s\" {\n  node [shape=box];\n", t->name);
         for (uint32_t i = 0; i < t->n_links; i++) {
             char name[160];

@@ -107,7 +107,7 @@ static void use_transport(const struct dl_transport *transport)
         for (int family = 0; family < DL_N_FAMILIES; family++)
             if (transport->protocols[i].has_family[family])
                 assert(transport->protocols[i].pump_bytes_per_s[family] > 0);
-    dl_transport_has(transport, "ring"); /* what it names must outlive the document */
+    dl_transport_has(transport, "allreduce", "ring"); /* what it names must outlive the document */
 }
 
 static void read_transport_on(struct input *in, const char *system)

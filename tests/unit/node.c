@@ -281,7 +281,7 @@ static const struct {
     {NODE_WITH_NICS(PCIE_TREE, NICS("1", "['pci0']")),
      "test.json:/nics/attach/0: the node has no 'pci0', did you mean 'pcie0'?"},
     {NODE_WITH_NICS(PCIE_TREE, NICS("2", "['pcie0','nic0']")),
-     "test.json:/nics/attach/1: the node has no 'nic0', did you mean 'pcie0'?"},
+     "test.json:/nics/attach/1: the node has no 'nic0': name a device (device0) or a hub of a part"},
     {NODE_WITH_NICS(PCIE_TREE, NICS("2", "['pcie0']")),
      "test.json:/nics/attach: must name one place for each of the 2 NICs, got 1"},
     {NODE_WITH_NICS(PCIE_TREE, NICS("1", "[1]")),

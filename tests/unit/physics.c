@@ -209,9 +209,9 @@ START_TEST(split_paths_share_by_their_parts)
 {
     open_engine(0, (struct dl_engine_link[]){{10e9, false}, {10e9, false}}, 2);
     const struct dl_hop split[] = {{0, 0.3}, {1, 0.7}};
-    start(bundle(0, split, 2, 0, 10e9 / 1.7));        /* r = 10e9 / 1.7 by link 1 */
-    start(bundle(1, on_b, 1, 0, 10e9 / 1.7));         /* the same */
-    start(bundle(2, on_a, 1, 0, 10e9 - 3e9 / 1.7));   /* the rest of link 0 */
+    start(bundle(0, split, 2, 0, 10e9 / 1.7));      /* r = 10e9 / 1.7 by link 1 */
+    start(bundle(1, on_b, 1, 0, 10e9 / 1.7));       /* the same */
+    start(bundle(2, on_a, 1, 0, 10e9 - 3e9 / 1.7)); /* the rest of link 0 */
     run();
     for (int i = 0; i < 3; i++) close_to(end_s[i], 1.0);
 }
@@ -222,11 +222,16 @@ int main(void)
     Suite *const s = suite_create("physics");
     TCase *const every = tcase_create("every engine"), *const own = tcase_create("own solver");
     const TTest *const shared[] = {
-        lone_flow_pays_latency_then_bandwidth, two_flows_halve_a_link_whatever_their_latencies,
-        late_joiner_shares_from_its_start,     three_flows_share_by_max_min,
-        flows_that_start_together_do_not_overbook, weights_count_as_several_crossings,
-        rate_cap_leaves_the_rest_to_others,    fatpipe_serves_each_fully,
-        nothing_to_move_takes_the_latency,     bandwidth_changes_at_its_date,
+        lone_flow_pays_latency_then_bandwidth,
+        two_flows_halve_a_link_whatever_their_latencies,
+        late_joiner_shares_from_its_start,
+        three_flows_share_by_max_min,
+        flows_that_start_together_do_not_overbook,
+        weights_count_as_several_crossings,
+        rate_cap_leaves_the_rest_to_others,
+        fatpipe_serves_each_fully,
+        nothing_to_move_takes_the_latency,
+        bandwidth_changes_at_its_date,
         failed_link_holds_its_flows_until_it_is_back,
     };
     for (size_t i = 0; i < DL_COUNT(shared); i++) tcase_add_loop_test(every, shared[i], 0, (int)dl_engine_count());

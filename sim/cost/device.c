@@ -1,0 +1,117 @@
+#include "sim/cost/device.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Micikevicius et al. 2022, FP8 Formats for Deep Learning: only the operands of matrix products are cast to fp8. */
+static const struct {
+    const char *name;
+    double activation_bytes, operand_bytes;
+} precisions[DL_N_PRECISIONS] = {
+    [DL_FP32] = {"fp32", 4, 4}, [DL_TF32] = {"tf32", 4, 4}, [DL_FP16] = {"fp16", 2, 2},
+    [DL_BF16] = {"bf16", 2, 2}, [DL_FP8] = {"fp8", 2, 1},
+};
+
+const char *dl_precision_name(enum dl_precision p) { return precisions[p].name; }
+
+double dl_precision_bytes(enum dl_precision p) { return precisions[p].activation_bytes; }
+
+double dl_precision_operand_bytes(enum dl_precision p) { return precisions[p].operand_bytes; }
+
+struct file {
+    int64_t model;
+    struct dl_json peaks, figures;
+    double memory_bytes, memory_bytes_per_s, launch_s;
+};
+
+static const struct dl_field peak_fields[] = {
+    {"fp32", DL_NUMBER, sizeof(double) * DL_FP32, 1e6, 1e21, true, NULL, "dense, without tf32"},
+    {"tf32", DL_NUMBER, sizeof(double) * DL_TF32, 1e6, 1e21, true, NULL, "dense"},
+    {"fp16", DL_NUMBER, sizeof(double) * DL_FP16, 1e6, 1e21, true, NULL, "dense, sums in fp32"},
+    {"bf16", DL_NUMBER, sizeof(double) * DL_BF16, 1e6, 1e21, true, NULL, "dense, sums in fp32"},
+    {"fp8", DL_NUMBER, sizeof(double) * DL_FP8, 1e6, 1e21, true, NULL, "dense, sums in fp32"},
+};
+
+static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_arena *arena, struct dl_error *err)
+{
+    const char **const names = dl_arena_alloc(arena, (dl_device_model_count() + 1) * sizeof *names);
+    for (size_t i = 0; i < dl_device_model_count(); i++) names[i] = dl_device_model_get(i)->name;
+    const struct dl_field fields[] = {
+        {"model", DL_CHOICE, offsetof(struct file, model), 0, 0, false, names, "how shapes become times"},
+        {"peak_flop_per_s", DL_OBJECT, offsetof(struct file, peaks), 0, 0, false, NULL, "by precision"},
+        {"memory_bytes", DL_NUMBER, offsetof(struct file, memory_bytes), 1, 1e18, false, NULL, "of the device"},
+        {"memory_bytes_per_s", DL_NUMBER, offsetof(struct file, memory_bytes_per_s), 1, 1e18, false, NULL, "peak"},
+        {"launch_s", DL_NUMBER, offsetof(struct file, launch_s), 0, 1, false, NULL, "between the starts of kernels"},
+        {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the model's own"},
+    };
+    return dl_read_document(doc, "device", fields, DL_COUNT(fields), out, arena, err);
+}
+
+static enum dl_status read_options(const struct dl_device_model *model, struct dl_json figures, struct dl_arena *arena,
+                                   const void **out, struct dl_error *err)
+{
+    void *const options = dl_arena_alloc(arena, model->options_size);
+    memcpy(options, model->defaults, model->options_size);
+    *out = options;
+    return dl_read(figures, model->fields, model->n_fields, options, arena, err);
+}
+
+static bool computes(const struct dl_device *d)
+{
+    for (int p = 0; p < DL_N_PRECISIONS; p++)
+        if (dl_device_supports(d, (enum dl_precision)p)) return true;
+    return false;
+}
+
+enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct dl_error *err)
+{
+    struct file file = {0};
+    if (read_file(doc, &file, arena, err)) return err->status;
+    *out = (struct dl_device){.name = dl_document_name(doc, arena),
+                              .model = dl_device_model_get((size_t)file.model),
+                              .memory_bytes = file.memory_bytes,
+                              .memory_bytes_per_s = file.memory_bytes_per_s,
+                              .launch_s = file.launch_s};
+    if (dl_read(file.peaks, peak_fields, DL_COUNT(peak_fields), out->peak_flop_per_s, arena, err) ||
+        read_options(out->model, file.figures, arena, &out->options, err))
+        return err->status;
+    if (!computes(out)) return dl_fail(err, DL_KEY, file.peaks.where, "needs the peak of at least one precision");
+    return DL_OK;
+}
+
+bool dl_device_supports(const struct dl_device *d, enum dl_precision precision)
+{
+    return d->peak_flop_per_s[precision] > 0;
+}
+
+struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    assert(dl_device_supports(d, precision));
+    return d->model->price(d, k, precision);
+}
+
+static double product_bytes(const struct dl_kernel *k, enum dl_precision precision)
+{
+    return k->batch *
+           ((k->m + k->n) * k->k * dl_precision_operand_bytes(precision) + k->m * k->n * dl_precision_bytes(precision));
+}
+
+/* Queries, keys, values and output; backward reads these and the output's gradient and writes three gradients. */
+static double attention_bytes(const struct dl_kernel *k, enum dl_precision precision)
+{
+    const double of_queries = k->m * k->k, of_keys = k->n * k->k;
+    const double elements = k->backward ? 4 * of_queries + 4 * of_keys : 2 * of_queries + 2 * of_keys;
+    return k->batch * elements * dl_precision_bytes(precision);
+}
+
+double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision)
+{
+    switch (k->kind) {
+    case DL_KERNEL_GEMM: return product_bytes(k, precision);
+    case DL_KERNEL_CONV:
+        return k->elements > 0 ? k->elements * dl_precision_bytes(precision) : product_bytes(k, precision);
+    case DL_KERNEL_ATTENTION: return attention_bytes(k, precision);
+    case DL_KERNEL_MEMORY: break;
+    }
+    return k->elements * dl_precision_bytes(precision);
+}

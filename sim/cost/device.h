@@ -1,0 +1,55 @@
+/* device.h - what a kernel costs on a device: a pure function of (shape, device, precision), with where it comes from.
+ *
+ * A price is the time that the kernel keeps the device busy; what the host needs to issue it is the engine's affair.
+ * To add a device model: one file with a const struct dl_device_model, one line in the table of device_models.c. */
+#ifndef DL_COST_DEVICE_H
+#define DL_COST_DEVICE_H
+
+#include "workloads/workload.h"
+
+enum dl_precision { DL_FP32, DL_TF32, DL_FP16, DL_BF16, DL_FP8, DL_N_PRECISIONS };
+const char *dl_precision_name(enum dl_precision p);
+double dl_precision_bytes(enum dl_precision p);         /* of an activation; training in fp8 keeps them in bf16 */
+double dl_precision_operand_bytes(enum dl_precision p); /* of what goes into a matrix product */
+
+struct dl_device {
+    const char *name;
+    const struct dl_device_model *model;
+    const void *options;                     /* the model's own figures, from the file */
+    double peak_flop_per_s[DL_N_PRECISIONS]; /* dense; 0: not supported */
+    double memory_bytes, memory_bytes_per_s;
+    double launch_s; /* least time between the starts of two kernels on the device */
+};
+
+/* How a price came about. */
+enum dl_ground { DL_GROUND_MEASURED, DL_GROUND_INTERPOLATED, DL_GROUND_MODELLED };
+
+struct dl_price {
+    double seconds;
+    double flop;
+    enum dl_ground ground;
+};
+
+struct dl_device_model {
+    const char *name, *doc;
+    const struct dl_field *fields; /* its own keys in the device file, below "figures" */
+    size_t n_fields, options_size;
+    const void *defaults;
+    struct dl_price (*price)(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
+};
+size_t dl_device_model_count(void);
+const struct dl_device_model *dl_device_model_get(size_t index);
+
+/* Schema dlsim/device/1. */
+enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct dl_error *err);
+
+bool dl_device_supports(const struct dl_device *d, enum dl_precision precision);
+
+/* The precision must be one that the device supports. */
+struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
+
+/* Bytes that must come from or go to memory at least: every operand and every result once. A convolution whose
+ * `elements` are given moves these, since its im2col is never written out. */
+double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision);
+
+#endif

@@ -1,0 +1,10 @@
+/* device_models.h - the device models, one file each. */
+#ifndef DL_COST_DEVICE_MODELS_H
+#define DL_COST_DEVICE_MODELS_H
+
+#include "sim/cost/device.h"
+
+extern const struct dl_device_model dl_device_gpu;
+extern const struct dl_device_model dl_device_roofline;
+
+#endif

@@ -1,0 +1,480 @@
+#include "sim/engine/training.h"
+
+#include <math.h>
+
+#include "sim/core/memory.h"
+#include "sim/engine/exchange.h"
+
+enum { none = 0xffffffffu };
+
+/* The way from one crew to another: all members' routes in one bundle. */
+struct channel {
+    struct dl_hop *hops;
+    size_t n_hops;
+    double bytes, latency_s;
+    uint32_t to;
+};
+
+struct crew {
+    uint32_t stage, replica;
+    uint32_t item;           /* next one */
+    bool waits;              /* for the input of that item */
+    double waits_since_s;
+    uint8_t *arrived;        /* [(kind * chunks + chunk) * micros + micro] */
+    struct channel onward, back;
+    double causes_s[DL_N_CAUSES];
+    double end_s;
+};
+
+/* Activations or gradients on their way. */
+struct parcel {
+    uint32_t crew, place; /* receiver, index into its `arrived` */
+    double sent_s;
+    uint32_t next_free;
+};
+
+/* The exchanges of a stage over its replicas, one call after the other, for all tensor ranks at once. */
+struct sync {
+    uint32_t n_arrived, call, n_running;
+    double begun_s;
+    struct dl_choice *choices; /* by tensor rank */
+    struct dl_group *groups;
+    struct dl_exchange **exchanges;
+};
+
+/* How often something goes on, to know when at least one of it does. */
+struct busy {
+    uint32_t n;
+    double since_s, total_s;
+};
+
+struct dl_training {
+    struct dl_training_request request;
+    struct dl_error *err;
+    uint32_t n_crews, n_stages, n_replicas, n_members, n_done;
+    struct crew *crews; /* stage by stage */
+    struct sync *syncs; /* by stage */
+    struct parcel *parcels;
+    size_t n_parcels, parcels_capacity;
+    uint32_t free_parcel;
+    struct dl_pace send_pace;
+    struct busy sending, exchanging;
+    uint32_t *position_of; /* [stage * chunks + chunk] */
+    struct dl_training_result result;
+};
+
+static double now_s(const struct dl_training *t) { return t->request.engine->kind->now_s(t->request.engine); }
+
+static void begin_busy(struct dl_training *t, struct busy *b)
+{
+    if (b->n++ == 0) b->since_s = now_s(t);
+}
+
+static void end_busy(struct dl_training *t, struct busy *b)
+{
+    if (--b->n == 0) b->total_s += now_s(t) - b->since_s;
+}
+
+static const struct dl_schedule *schedule_of(const struct dl_training *t) { return &t->request.lowered->schedule; }
+
+static const struct dl_program *program_of(const struct dl_training *t, const struct crew *c)
+{
+    return &t->request.lowered->programs[c->stage];
+}
+
+static uint32_t place_of(const struct dl_training *t, enum dl_item_kind kind, uint32_t chunk, uint32_t micro)
+{
+    const struct dl_schedule *const s = schedule_of(t);
+    return ((uint32_t)kind * s->chunks + chunk) * s->micros + micro;
+}
+
+static uint32_t device_of(const struct dl_training *t, const struct crew *c, uint32_t member)
+{
+    const uint32_t coordinate[DL_N_AXES] = {
+        [DL_AXIS_TENSOR] = member, [DL_AXIS_DATA] = c->replica, [DL_AXIS_PIPELINE] = c->stage};
+    return t->request.device_of_rank[dl_rank_at(t->request.setting, coordinate)];
+}
+
+static void work(struct dl_training *t, struct crew *c);
+
+/* ---- sends between stages ---- */
+
+static enum dl_status open_channel(struct dl_training *t, const struct crew *from, const struct crew *to,
+                                   struct dl_tally *tally, struct channel *out)
+{
+    struct dl_route route = {0};
+    out->to = (uint32_t)(to - t->crews);
+    out->bytes = program_of(t, from)->send_bytes / t->n_members / t->send_pace.bandwidth_fraction;
+    dl_tally_clear(tally);
+    for (uint32_t i = 0; i < t->n_members && !t->err->status; i++) {
+        if (dl_topology_route(t->request.estimator->topology, device_of(t, from, i), device_of(t, to, i), 0, NULL, &route, t->err))
+            break;
+        for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
+        out->latency_s = fmax(out->latency_s, t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &route));
+    }
+    out->hops = dl_arena_alloc(t->request.arena, tally->n_touched * sizeof *out->hops);
+    out->n_hops = tally->n_touched;
+    for (size_t i = 0; i < tally->n_touched; i++)
+        out->hops[i] = (struct dl_hop){.link = tally->touched[i], .weight = tally->sum[tally->touched[i]]};
+    dl_route_release(&route);
+    return t->err->status;
+}
+
+/* The software of a plain message, chosen once: all stages send alike. */
+static enum dl_status choose_send_pace(struct dl_training *t)
+{
+    uint32_t pair[2] = {device_of(t, &t->crews[0], 0), device_of(t, &t->crews[t->n_replicas], 0)};
+    struct dl_group group;
+    struct dl_choice choice;
+    dl_group_init(&group, t->request.estimator->topology, pair, 2, t->request.arena);
+    const struct dl_wish wish = {.op = DL_SENDRECV,
+                                 .algorithm = "auto",
+                                 .protocol = "auto",
+                                 .group = &group,
+                                 .bytes = program_of(t, &t->crews[0])->send_bytes / t->n_members};
+    if (dl_choose(t->request.estimator, &wish, t->request.arena, &choice, t->err)) return t->err->status;
+    t->send_pace = choice.estimate.pace;
+    return DL_OK;
+}
+
+static enum dl_status open_channels(struct dl_training *t)
+{
+    struct dl_tally tally;
+    if (t->n_stages == 1 || choose_send_pace(t)) return t->err->status;
+    dl_tally_init(&tally, t->request.estimator->topology->n_links);
+    for (uint32_t i = 0; i < t->n_crews && !t->err->status; i++) {
+        struct crew *const c = &t->crews[i];
+        const uint32_t next = (c->stage + 1) % t->n_stages, before = (c->stage + t->n_stages - 1) % t->n_stages;
+        open_channel(t, c, &t->crews[next * t->n_replicas + c->replica], &tally, &c->onward);
+        open_channel(t, c, &t->crews[before * t->n_replicas + c->replica], &tally, &c->back);
+    }
+    dl_tally_release(&tally);
+    return t->err->status;
+}
+
+static uint32_t new_parcel(struct dl_training *t)
+{
+    const uint32_t id = t->free_parcel;
+    if (id != none) {
+        t->free_parcel = t->parcels[id].next_free;
+        return id;
+    }
+    DL_GROW(t->parcels, t->n_parcels, t->parcels_capacity);
+    return (uint32_t)t->n_parcels++;
+}
+
+/* Waiting before it was sent is the partner's fault, waiting since then the network's. */
+static void end_wait(struct dl_training *t, struct crew *c, double sent_s)
+{
+    const double in_flight_s = now_s(t) - fmax(sent_s, c->waits_since_s);
+    c->causes_s[DL_CAUSE_PIPELINE] += in_flight_s;
+    c->causes_s[DL_CAUSE_BUBBLE] += now_s(t) - c->waits_since_s - in_flight_s;
+    c->waits = false;
+}
+
+static bool has_input(const struct dl_training *t, const struct crew *c);
+
+static void deliver(struct dl_training *t, uint32_t crew, uint32_t place, double sent_s)
+{
+    struct crew *const c = &t->crews[crew];
+    c->arrived[place] = true;
+    if (!c->waits || !has_input(t, c)) return;
+    end_wait(t, c, sent_s);
+    work(t, c);
+}
+
+static void parcel_arrives(void *user, uint32_t id)
+{
+    struct dl_training *const t = user;
+    const struct parcel p = t->parcels[id];
+    t->parcels[id].next_free = t->free_parcel;
+    t->free_parcel = id;
+    end_busy(t, &t->sending);
+    deliver(t, p.crew, p.place, p.sent_s);
+}
+
+static void send(struct dl_training *t, const struct channel *channel, uint32_t place)
+{
+    const uint32_t id = new_parcel(t);
+    t->parcels[id] = (struct parcel){.crew = channel->to, .place = place, .sent_s = now_s(t)};
+    t->result.n_sends++;
+    begin_busy(t, &t->sending);
+    for (size_t i = 0; i < channel->n_hops; i++)
+        dl_wire_book(t->request.wire, channel->hops[i].link, channel->bytes * channel->hops[i].weight);
+    t->request.engine->kind->start(t->request.engine, &(struct dl_bundle){.hops = channel->hops,
+                                                                          .n_hops = channel->n_hops,
+                                                                          .latency_s = channel->latency_s,
+                                                                          .bytes = channel->bytes,
+                                                                          .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
+                                                                          .done = parcel_arrives,
+                                                                          .user = t,
+                                                                          .tag = id});
+}
+
+/* ---- items ---- */
+
+static uint32_t position_of(const struct dl_training *t, const struct crew *c, uint32_t chunk)
+{
+    return t->position_of[c->stage * schedule_of(t)->chunks + chunk];
+}
+
+static bool has_input(const struct dl_training *t, const struct crew *c)
+{
+    const struct dl_schedule *const s = schedule_of(t);
+    const struct dl_item *const item = &s->items[c->stage][c->item];
+    const uint32_t position = position_of(t, c, item->chunk), last = s->stages * s->chunks - 1;
+    if (item->kind == DL_ITEM_W || (item->kind == DL_ITEM_F && position == 0) || (item->kind == DL_ITEM_B && position == last))
+        return true; /* what it needs was done here before, or is the input itself */
+    return c->arrived[place_of(t, item->kind, item->chunk, item->micro)];
+}
+
+/* Activations go to the next position, gradients to the one before. */
+static void pass_on(struct dl_training *t, struct crew *c, const struct dl_item *item)
+{
+    const struct dl_schedule *const s = schedule_of(t);
+    const uint32_t position = position_of(t, c, item->chunk), last = s->stages * s->chunks - 1;
+    if (item->kind == DL_ITEM_W || position == (item->kind == DL_ITEM_F ? last : 0)) return;
+    const uint32_t next = item->kind == DL_ITEM_F ? position + 1 : position - 1;
+    const uint32_t place = place_of(t, item->kind, s->chunk_of[next], item->micro);
+    const uint32_t stage = s->stage_of[next];
+    if (stage == c->stage)
+        deliver(t, (uint32_t)(c - t->crews), place, now_s(t));
+    else
+        send(t, t->crews[c->onward.to].stage == stage ? &c->onward : &c->back, place);
+}
+
+static void book_segment(struct crew *c, const struct dl_segment *segment)
+{
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) c->causes_s[cause] += segment->by_cause[cause];
+}
+
+static void item_ends(void *user, uint32_t index)
+{
+    struct dl_training *const t = user;
+    struct crew *const c = &t->crews[index];
+    const struct dl_item *const item = &schedule_of(t)->items[c->stage][c->item++];
+    pass_on(t, c, item);
+    work(t, c);
+}
+
+static void join_sync(struct dl_training *t, struct crew *c);
+
+static void work(struct dl_training *t, struct crew *c)
+{
+    const struct dl_schedule *const s = schedule_of(t);
+    if (c->item == s->n_items[c->stage]) {
+        join_sync(t, c);
+        return;
+    }
+    if (!has_input(t, c)) {
+        c->waits = true;
+        c->waits_since_s = now_s(t);
+        return;
+    }
+    const struct dl_item *const item = &s->items[c->stage][c->item];
+    const struct dl_segment *const segment =
+        &program_of(t, c)->items[item->chunk * DL_N_ITEM_KINDS + item->kind].fused;
+    book_segment(c, segment);
+    t->request.engine->kind->timer(t->request.engine, now_s(t) + segment->seconds, item_ends, t, (uint32_t)(c - t->crews));
+}
+
+/* ---- the end of the step: exchanges over the replicas, the optimizer ---- */
+
+static void go_through_calls(struct dl_training *t, uint32_t stage);
+
+static struct crew *first_of(struct dl_training *t, uint32_t stage) { return &t->crews[stage * t->n_replicas]; }
+
+static void crew_ends(struct dl_training *t, struct crew *c)
+{
+    c->end_s = now_s(t);
+    if (++t->n_done < t->n_crews) return;
+    t->result.complete = true;
+    t->result.step_s = now_s(t);
+}
+
+static void optimizer_ends(void *user, uint32_t stage)
+{
+    struct dl_training *const t = user;
+    t->syncs[stage].call++;
+    go_through_calls(t, stage);
+}
+
+/* All replicas of a stage have the same optimizer step and begin it together. */
+static void start_optimizer(struct dl_training *t, uint32_t stage)
+{
+    const struct dl_segment *const segment = &t->request.lowered->programs[stage].optimizer.fused;
+    for (uint32_t i = 0; i < t->n_replicas; i++) book_segment(first_of(t, stage) + i, segment);
+    t->request.engine->kind->timer(t->request.engine, now_s(t) + segment->seconds, optimizer_ends, t, stage);
+}
+
+static void exchange_ends(void *user, uint32_t stage)
+{
+    struct dl_training *const t = user;
+    struct sync *const sync = &t->syncs[stage];
+    end_busy(t, &t->exchanging);
+    if (--sync->n_running) return;
+    for (uint32_t i = 0; i < t->n_replicas; i++)
+        first_of(t, stage)[i].causes_s[DL_CAUSE_DATA] += now_s(t) - sync->begun_s;
+    sync->call++;
+    go_through_calls(t, stage);
+}
+
+static enum dl_status choose_exchange(struct dl_training *t, uint32_t stage, const struct dl_call *call, uint32_t member)
+{
+    static const enum dl_op ops[] = {DL_ALLREDUCE, DL_REDUCESCATTER, DL_ALLGATHER};
+    struct sync *const sync = &t->syncs[stage];
+    uint32_t *const device = dl_arena_alloc(t->request.arena, (t->n_replicas + 1) * sizeof *device);
+    for (uint32_t i = 0; i < t->n_replicas; i++) device[i] = device_of(t, first_of(t, stage) + i, member);
+    dl_group_init(&sync->groups[member], t->request.estimator->topology, device, t->n_replicas, t->request.arena);
+    const struct dl_wish wish = {
+        .op = ops[call->op],
+        .algorithm = "auto",
+        .protocol = "auto",
+        .group = &sync->groups[member],
+        .bytes = call->bytes,
+        .payload = {.kind = call->payload_bits > 0 ? DL_QUANTIZED : DL_DENSE, .bits = call->payload_bits}};
+    return dl_choose(t->request.estimator, &wish, t->request.arena, &sync->choices[member], t->err);
+}
+
+static void start_call(struct dl_training *t, uint32_t stage, const struct dl_call *call)
+{
+    struct sync *const sync = &t->syncs[stage];
+    sync->begun_s = now_s(t);
+    sync->n_running = t->n_members;
+    for (uint32_t i = 0; i < t->n_members; i++) {
+        if (choose_exchange(t, stage, call, i)) return;
+        dl_exchange_free(sync->exchanges[i]);
+        begin_busy(t, &t->exchanging);
+        t->result.n_exchanges++;
+        sync->exchanges[i] = dl_exchange_start(&(struct dl_exchange_spec){.engine = t->request.engine,
+                                                                          .wire = t->request.wire,
+                                                                          .collective = &sync->choices[i].collective,
+                                                                          .pace = &sync->choices[i].estimate.pace,
+                                                                          .fluid = true,
+                                                                          .done = exchange_ends,
+                                                                          .user = t,
+                                                                          .tag = stage});
+    }
+}
+
+/* Calls before the optimizer, the optimizer, calls after it: `call` counts all of them. */
+static void go_through_calls(struct dl_training *t, uint32_t stage)
+{
+    const struct dl_program *const p = &t->request.lowered->programs[stage];
+    const struct sync *const sync = &t->syncs[stage];
+    uint32_t n_before = 0;
+    while (n_before < p->n_calls && !p->calls[n_before].after_optimizer) n_before++;
+    if (sync->call == n_before) {
+        start_optimizer(t, stage);
+    } else if (sync->call <= p->n_calls) {
+        start_call(t, stage, &p->calls[sync->call < n_before ? sync->call : sync->call - 1]);
+    } else {
+        for (uint32_t i = 0; i < t->n_replicas; i++) crew_ends(t, first_of(t, stage) + i);
+    }
+}
+
+static void join_sync(struct dl_training *t, struct crew *c)
+{
+    struct sync *const sync = &t->syncs[c->stage];
+    c->waits_since_s = now_s(t);
+    if (++sync->n_arrived < t->n_replicas) return;
+    for (uint32_t i = 0; i < t->n_replicas; i++) {
+        struct crew *const other = first_of(t, c->stage) + i;
+        other->causes_s[DL_CAUSE_BUBBLE] += now_s(t) - other->waits_since_s;
+    }
+    go_through_calls(t, c->stage);
+}
+
+/* ---- from the outside ---- */
+
+static void index_positions(struct dl_training *t)
+{
+    const struct dl_schedule *const s = schedule_of(t);
+    t->position_of = dl_alloc((size_t)s->stages * s->chunks * sizeof *t->position_of);
+    for (uint32_t i = 0; i < s->stages * s->chunks; i++) t->position_of[s->stage_of[i] * s->chunks + s->chunk_of[i]] = i;
+}
+
+struct dl_training *dl_training_start(const struct dl_training_request *request, struct dl_error *err)
+{
+    struct dl_training *const t = dl_alloc(sizeof *t);
+    const struct dl_schedule *const s = &request->lowered->schedule;
+    t->request = *request;
+    t->err = err;
+    t->n_stages = request->setting->ways[DL_AXIS_PIPELINE];
+    t->n_replicas = request->setting->ways[DL_AXIS_DATA];
+    t->n_members = request->setting->ways[DL_AXIS_TENSOR];
+    t->n_crews = t->n_stages * t->n_replicas;
+    t->crews = dl_alloc(t->n_crews * sizeof *t->crews);
+    t->syncs = dl_alloc(t->n_stages * sizeof *t->syncs);
+    t->free_parcel = none;
+    index_positions(t);
+    for (uint32_t i = 0; i < t->n_crews; i++) {
+        t->crews[i].stage = i / t->n_replicas;
+        t->crews[i].replica = i % t->n_replicas;
+        t->crews[i].arrived = dl_alloc((size_t)2 * s->chunks * s->micros); /* of forwards and backwards */
+    }
+    for (uint32_t i = 0; i < t->n_stages; i++) {
+        t->syncs[i].choices = dl_alloc(t->n_members * sizeof *t->syncs[i].choices);
+        t->syncs[i].groups = dl_alloc(t->n_members * sizeof *t->syncs[i].groups);
+        t->syncs[i].exchanges = dl_alloc(t->n_members * sizeof *t->syncs[i].exchanges);
+    }
+    if (open_channels(t)) return t;
+    for (uint32_t i = 0; i < t->n_crews; i++) work(t, &t->crews[i]);
+    return t;
+}
+
+static double segment_sum(const struct dl_training *t, uint32_t stage, enum dl_item_kind kind)
+{
+    const struct dl_schedule *const s = schedule_of(t);
+    double sum = 0;
+    for (uint32_t i = 0; i < s->n_items[stage]; i++) {
+        const struct dl_item *const item = &s->items[stage][i];
+        if (item->kind == kind)
+            sum += t->request.lowered->programs[stage].items[item->chunk * DL_N_ITEM_KINDS + kind].fused.seconds;
+    }
+    return sum;
+}
+
+struct dl_training_result dl_training_result(const struct dl_training *t, struct dl_error *err)
+{
+    struct dl_training_result r = t->result;
+    if (!r.complete) {
+        for (uint32_t i = 0; i < t->n_crews && !err->status; i++)
+            if (t->crews[i].waits)
+                dl_fail(err, DL_STALLED, "run", "stage %u of replica %u waits for ever for the input of its item %u",
+                        t->crews[i].stage, t->crews[i].replica, t->crews[i].item);
+        return r;
+    }
+    for (uint32_t i = 0; i < t->n_crews; i++) {
+        const struct crew *const c = &t->crews[i];
+        for (int cause = 0; cause < DL_N_CAUSES; cause++) r.exposed_s[cause] += c->causes_s[cause] / t->n_crews;
+        r.exposed_s[DL_CAUSE_BUBBLE] += (r.step_s - c->end_s) / t->n_crews;
+    }
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) r.busy_s[cause] = r.exposed_s[cause];
+    r.busy_s[DL_CAUSE_PIPELINE] = t->sending.total_s;
+    r.busy_s[DL_CAUSE_DATA] = t->exchanging.total_s;
+    r.busy_s[DL_CAUSE_BUBBLE] = 0;
+    for (uint32_t stage = 0; stage < t->n_stages; stage++) {
+        r.forward_s = fmax(r.forward_s, segment_sum(t, stage, DL_ITEM_F));
+        r.backward_s = fmax(r.backward_s, segment_sum(t, stage, DL_ITEM_B) + segment_sum(t, stage, DL_ITEM_W));
+        r.optimizer_s = fmax(r.optimizer_s, t->request.lowered->programs[stage].optimizer.fused.seconds);
+    }
+    return r;
+}
+
+void dl_training_free(struct dl_training *t)
+{
+    if (!t) return;
+    for (uint32_t i = 0; i < t->n_crews; i++) dl_free(t->crews[i].arrived);
+    for (uint32_t i = 0; i < t->n_stages; i++) {
+        for (uint32_t m = 0; m < t->n_members; m++) dl_exchange_free(t->syncs[i].exchanges[m]);
+        dl_free(t->syncs[i].choices);
+        dl_free(t->syncs[i].groups);
+        dl_free(t->syncs[i].exchanges);
+    }
+    dl_free(t->position_of);
+    dl_free(t->parcels);
+    dl_free(t->syncs);
+    dl_free(t->crews);
+    dl_free(t);
+}

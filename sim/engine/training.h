@@ -1,0 +1,39 @@
+/* training.h - a training step played out: every pipeline stage of every replica works through its program.
+ *
+ * Ranks that go in step (the tensor ranks of a stage and replica) share one interpreter, a crew. That never merges
+ * traffic: each member's messages keep their own links. Collectives inside a crew are timed work in its program; sends
+ * between stages and exchanges over replicas are bundles on the network. */
+#ifndef DL_ENGINE_TRAINING_H
+#define DL_ENGINE_TRAINING_H
+
+#include "sim/collective/choose.h"
+#include "sim/engine/wire.h"
+#include "sim/program/program.h"
+#include "strategies/lower.h"
+
+struct dl_training_request {
+    struct dl_engine *engine;
+    struct dl_wire *wire;
+    struct dl_estimator *estimator;
+    const struct dl_setting *setting;
+    const struct dl_lowered *lowered;
+    const uint32_t *device_of_rank;
+    struct dl_arena *arena;
+};
+
+struct dl_training_result {
+    bool complete;
+    double step_s;
+    double exposed_s[DL_N_CAUSES]; /* mean over crews; they sum to step_s */
+    double busy_s[DL_N_CAUSES];    /* seconds with at least one such thing going on somewhere */
+    double forward_s, backward_s, optimizer_s; /* of the stage that takes longest */
+    uint64_t n_sends, n_exchanges;
+};
+
+struct dl_training;
+struct dl_training *dl_training_start(const struct dl_training_request *request, struct dl_error *err);
+/* After the engine has run. An unfinished step: complete is false, and err says who waits for what. */
+struct dl_training_result dl_training_result(const struct dl_training *t, struct dl_error *err);
+void dl_training_free(struct dl_training *t);
+
+#endif

@@ -1,0 +1,29 @@
+/* run_report.h - the answer of `dlsim run`, for people and for programs. */
+#ifndef DL_REPORT_RUN_REPORT_H
+#define DL_REPORT_RUN_REPORT_H
+
+#include "sim/engine/training.h"
+#include "sim/memory/memory_use.h"
+#include "sim/report/assumptions.h"
+
+struct dl_run_report {
+    const struct dl_topology *topology;
+    const struct dl_transport *transport;
+    const struct dl_job *job;
+    const struct dl_model *model;
+    const struct dl_device *device;
+    const struct dl_lowered *lowered;
+    struct dl_training_result result;
+    const struct dl_memory_use *memory; /* by stage */
+    const char *engine;
+    uint64_t n_events;
+    struct dl_assumptions assumptions;
+};
+
+/* Whether the fullest stage fits into a device. */
+bool dl_run_fits(const struct dl_run_report *r);
+
+void dl_run_report_text(const struct dl_run_report *r);
+json_t *dl_run_report_json(const struct dl_run_report *r);
+
+#endif

@@ -1,0 +1,289 @@
+#include "strategies/lower.h"
+
+#include <string.h>
+
+uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_AXES])
+{
+    uint32_t rank = 0, stride = 1;
+    for (size_t i = 0; i < DL_N_AXES; i++) {
+        rank += coordinate[s->order[i]] * stride;
+        stride *= s->ways[s->order[i]];
+    }
+    return rank;
+}
+
+/* ---- the bottom of the stack: events become instructions ---- */
+
+struct priced_collective {
+    enum dl_op op;
+    double bytes, seconds;
+};
+
+struct sink {
+    const struct dl_lower_request *request;
+    struct dl_arena *arena;
+    struct dl_group tensor_group; /* of the first replica's first stage: nodes are alike */
+    struct priced_collective *prices;
+    size_t n_prices, prices_capacity;
+    struct dl_template *into;
+    struct dl_program *program;    /* while the end of the step is lowered */
+    struct dl_position *splitting; /* a backward whose weight gradients go into a template of their own */
+};
+
+static enum dl_status price_collective(struct sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
+{
+    for (size_t i = 0; i < s->n_prices; i++)
+        if (s->prices[i].op == ev->op && s->prices[i].bytes == ev->bytes) {
+            *seconds = s->prices[i].seconds;
+            return DL_OK;
+        }
+    const struct dl_wish wish = {.op = ev->op,
+                                 .algorithm = "auto",
+                                 .protocol = "auto",
+                                 .group = &s->tensor_group,
+                                 .bytes = ev->bytes,
+                                 .payload = ev->payload};
+    struct dl_choice choice;
+    if (dl_choose(s->request->estimator, &wish, s->arena, &choice, err)) return err->status;
+    *seconds = choice.estimate.time_s;
+    DL_GROW(s->prices, s->n_prices, s->prices_capacity);
+    s->prices[s->n_prices++] = (struct priced_collective){.op = ev->op, .bytes = ev->bytes, .seconds = *seconds};
+    return DL_OK;
+}
+
+static void add_kernel(struct sink *s, const struct dl_event *ev)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const struct dl_price price = dl_price(s->request->device, &ev->kernel, setting->precision);
+    struct dl_template *into = s->into;
+    if (s->splitting && ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT)
+        into = &s->splitting->items[DL_ITEM_W];
+    dl_template_add(into, &(struct dl_instruction){
+                              .name = ev->kernel.name,
+                              .cause = ev->cause,
+                              .device_s = price.seconds,
+                              .host_s = setting->software->host_s_per_launch * setting->software->launches_per_kernel,
+                              .flop = price.flop,
+                              .measured_s = price.ground == DL_GROUND_MODELLED ? 0 : price.seconds});
+}
+
+static enum dl_status add_collective(struct sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    if (ev->axis == DL_AXIS_DATA) {
+        struct dl_program *const p = s->program;
+        p->calls[p->n_calls++] = (struct dl_call){
+            .op = ev->op == DL_ALLREDUCE ? DL_EXCHANGE_ALLREDUCE
+                                         : ev->op == DL_ALLGATHER ? DL_EXCHANGE_ALLGATHER : DL_EXCHANGE_REDUCESCATTER,
+            .bytes = ev->bytes,
+            .payload_bits = ev->payload.kind == DL_QUANTIZED ? ev->payload.bits : 0,
+            .after_optimizer = ev->pass == DL_PARAMETERS};
+        return DL_OK;
+    }
+    double seconds = 0;
+    if (price_collective(s, ev, &seconds, err)) return err->status;
+    dl_template_add(s->into, &(struct dl_instruction){.name = dl_op_name(ev->op),
+                                                      .cause = ev->cause,
+                                                      .device_s = seconds,
+                                                      .host_s = s->request->job->setting.software->collective_host_s});
+    return DL_OK;
+}
+
+static void add_update(struct sink *s, const struct dl_event *ev)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const double bytes =
+        (ev->parameters_inside + ev->parameters_outside) * setting->optimizer_moved_bytes_per_parameter;
+    struct dl_event kernel = *ev;
+    kernel.cause = DL_CAUSE_OPTIMIZER;
+    kernel.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
+                                       .name = "optimizer",
+                                       .elements = bytes / dl_precision_bytes(setting->precision)};
+    add_kernel(s, &kernel);
+}
+
+static enum dl_status take(void *user, const struct dl_event *ev, struct dl_error *err)
+{
+    struct sink *const s = user;
+    switch (ev->kind) {
+    case DL_EV_COMPUTE: add_kernel(s, ev); break;
+    case DL_EV_COLLECTIVE: return add_collective(s, ev, err);
+    case DL_EV_UPDATE: add_update(s, ev); break;
+    case DL_EV_LAYER:
+    case DL_EV_MARK:
+    case DL_EV_GRADIENT: break; /* nobody had anything to do here */
+    }
+    return DL_OK;
+}
+
+/* ---- the top of the stack: the model's work ---- */
+
+static enum dl_status emit_layer(struct dl_stack *top, const struct dl_layer *layer, enum dl_pass pass,
+                                 struct dl_error *err)
+{
+    const bool forward = pass == DL_FORWARD;
+    const struct dl_work *const work = forward ? layer->forward : layer->backward;
+    const size_t n = forward ? layer->n_forward : layer->n_backward;
+    if (dl_emit(top, &(struct dl_event){.kind = DL_EV_LAYER, .pass = pass, .layer = layer}, err)) return err->status;
+    for (size_t i = 0; i < n; i++)
+        if (dl_emit_work(top, &work[i], pass, layer, err)) return err->status;
+    return DL_OK;
+}
+
+static enum dl_status lower_position(struct sink *s, struct dl_position *p, bool splits, struct dl_error *err)
+{
+    const struct dl_lower_request *const r = s->request;
+    struct dl_stack *const top = r->job->stack;
+    s->into = &p->items[DL_ITEM_F];
+    for (size_t i = p->first_layer; i < p->end_layer; i++)
+        if (emit_layer(top, &r->model->layers[i], DL_FORWARD, err)) return err->status;
+    s->into = &p->items[DL_ITEM_B];
+    s->splitting = splits ? p : NULL;
+    for (size_t i = p->end_layer; i-- > p->first_layer;)
+        if (emit_layer(top, &r->model->layers[i], DL_BACKWARD, err)) return err->status;
+    s->splitting = NULL;
+    for (int kind = 0; kind < DL_N_ITEM_KINDS; kind++) dl_template_fuse(&p->items[kind]);
+    return DL_OK;
+}
+
+static enum dl_status lower_end_of_step(struct sink *s, struct dl_program *program, double inside, double outside,
+                                        struct dl_error *err)
+{
+    struct dl_stack *const top = s->request->job->stack;
+    struct dl_event ev = {.kind = DL_EV_GRADIENT,
+                          .pass = DL_GRADIENT,
+                          .parameters_inside = inside,
+                          .parameters_outside = outside};
+    s->program = program;
+    s->into = &program->optimizer;
+    if (dl_emit(top, &ev, err)) return err->status;
+    ev.kind = DL_EV_UPDATE;
+    ev.pass = DL_OPTIMIZER;
+    if (dl_emit(top, &ev, err)) return err->status;
+    dl_template_fuse(&program->optimizer);
+    return DL_OK;
+}
+
+/* ---- who gets what ---- */
+
+/* Blocks in parts as even as can be, the larger ones first; what comes before the blocks goes to the first position, what
+ * comes after to the last. */
+static enum dl_status deal_layers(const struct dl_model *m, uint32_t n_positions, struct dl_position *positions,
+                                  struct dl_error *err)
+{
+    size_t first_block = 0, n_blocks = 0;
+    for (size_t i = 0; i < m->n_layers; i++) {
+        if (!m->layers[i].is_block) continue;
+        if (!n_blocks) first_block = i;
+        n_blocks++;
+    }
+    if (n_positions > 1 && n_blocks < n_positions)
+        return dl_fail(err, DL_IMPOSSIBLE, "pipeline", "%s has %zu blocks, too few for %u stages x chunks", m->name,
+                       n_blocks, n_positions);
+    size_t at = first_block;
+    for (uint32_t i = 0; i < n_positions; i++) {
+        const size_t share = n_blocks / n_positions + (i < n_blocks % n_positions);
+        positions[i].first_layer = i ? at : 0;
+        at += share;
+        positions[i].end_layer = i + 1 == n_positions ? m->n_layers : at;
+    }
+    return DL_OK;
+}
+
+static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *request)
+{
+    for (uint32_t i = 0; i < l->n_positions; i++) {
+        request->forward_s += l->positions[i].items[DL_ITEM_F].fused.seconds / l->n_positions;
+        request->backward_s += l->positions[i].items[DL_ITEM_B].fused.seconds / l->n_positions;
+        request->weight_s += l->positions[i].items[DL_ITEM_W].fused.seconds / l->n_positions;
+    }
+}
+
+static bool splits_backward(const char *schedule)
+{
+    for (size_t i = 0; i < dl_schedule_count(); i++)
+        if (strcmp(dl_schedule_get(i)->name, schedule) == 0) return dl_schedule_get(i)->splits_backward;
+    return false;
+}
+
+static void init_tensor_group(struct sink *s)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const uint32_t n = setting->ways[DL_AXIS_TENSOR];
+    uint32_t *const device = dl_arena_alloc(s->arena, (n + 1) * sizeof *device);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t coordinate[DL_N_AXES] = {0};
+        coordinate[DL_AXIS_TENSOR] = i;
+        device[i] = s->request->device_of_rank[dl_rank_at(setting, coordinate)];
+    }
+    dl_group_init(&s->tensor_group, s->request->estimator->topology, device, n, s->arena);
+}
+
+/* Bytes between two stages, of all tensor ranks together. */
+static double send_bytes(const struct dl_lower_request *r, const struct dl_position *p)
+{
+    const struct dl_setting *const s = &r->job->setting;
+    const double once = r->model->layers[p->end_layer - 1].output_elements * dl_precision_bytes(s->precision);
+    return s->software->scatters_sends || s->sequence_parallel ? once : once * s->ways[DL_AXIS_TENSOR];
+}
+
+static enum dl_status assemble(struct sink *s, struct dl_lowered *out, struct dl_error *err)
+{
+    const struct dl_lower_request *const r = s->request;
+    const struct dl_setting *const setting = &r->job->setting;
+    const uint32_t n_stages = setting->ways[DL_AXIS_PIPELINE];
+    out->programs = dl_alloc(n_stages * sizeof *out->programs);
+    for (uint32_t stage = 0; stage < n_stages; stage++) {
+        struct dl_program *const p = &out->programs[stage];
+        double inside = 0, outside = 0;
+        *p = (struct dl_program){.stage = stage, .n_chunks = setting->chunks, .send_bytes = send_bytes(r, out->positions)};
+        p->items = dl_alloc((size_t)setting->chunks * DL_N_ITEM_KINDS * sizeof *p->items);
+        for (uint32_t i = 0; i < out->n_positions; i++) {
+            if (out->schedule.stage_of[i] != stage) continue;
+            memcpy(&p->items[out->schedule.chunk_of[i] * DL_N_ITEM_KINDS], out->positions[i].items,
+                   sizeof out->positions[i].items);
+            for (size_t layer = out->positions[i].first_layer; layer < out->positions[i].end_layer; layer++) {
+                inside += r->model->layers[layer].parameters_inside;
+                outside += r->model->layers[layer].parameters_outside;
+            }
+        }
+        if (lower_end_of_step(s, p, inside, outside, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,
+                        struct dl_error *err)
+{
+    const struct dl_setting *const setting = &request->job->setting;
+    struct dl_stack *bottom = request->job->stack;
+    struct sink s = {.request = request, .arena = arena};
+    while (bottom->strategy) bottom++;
+    bottom->sink = take;
+    bottom->user = &s;
+    *out = (struct dl_lowered){.n_positions = setting->ways[DL_AXIS_PIPELINE] * setting->chunks};
+    out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
+    init_tensor_group(&s);
+    const bool splits = splits_backward(setting->schedule);
+    deal_layers(request->model, out->n_positions, out->positions, err);
+    for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
+        lower_position(&s, &out->positions[i], splits, err);
+        for (int kind = 0; kind < DL_N_ITEM_KINDS; kind++) {
+            out->measured_s += out->positions[i].items[kind].fused.measured_s;
+            out->device_s += out->positions[i].items[kind].fused.seconds;
+        }
+    }
+    struct dl_schedule_request wish = {.stages = setting->ways[DL_AXIS_PIPELINE], .micros = setting->micros, .chunks = setting->chunks};
+    mean_costs(out, &wish);
+    if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) assemble(&s, out, err);
+    out->model_flop = request->model->model_flop_per_sample * setting->global_batch;
+    dl_free(s.prices);
+    return err->status;
+}
+
+void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages)
+{
+    for (uint32_t i = 0; l->programs && i < n_stages; i++) dl_program_release(&l->programs[i]); /* frees the templates */
+    dl_free(l->programs);
+    dl_free(l->positions);
+    *l = (struct dl_lowered){0};
+}

@@ -1,0 +1,41 @@
+/* lower.h - from a model and a stack of strategies to one program per pipeline stage.
+ *
+ * The model's layers are dealt to positions (stages x chunks of them, in the order of the model); each position has a
+ * template for the forward, the backward and, where the schedule splits it, the weight gradients of one micro-batch. */
+#ifndef DL_STRATEGIES_LOWER_H
+#define DL_STRATEGIES_LOWER_H
+
+#include "sim/collective/choose.h"
+#include "strategies/schedule.h"
+#include "strategies/stack.h"
+
+struct dl_position {
+    size_t first_layer, end_layer;
+    struct dl_template items[DL_N_ITEM_KINDS];
+};
+
+struct dl_lowered {
+    uint32_t n_positions;
+    struct dl_position *positions;
+    struct dl_schedule schedule;
+    struct dl_program *programs; /* by stage */
+    double model_flop;           /* of a step, without recomputation */
+    double measured_s, device_s; /* compute seconds of one micro-batch through all positions; the measured part of them */
+};
+
+struct dl_lower_request {
+    struct dl_job *job;
+    const struct dl_model *model;
+    const struct dl_device *device;
+    struct dl_estimator *estimator; /* prices collectives of ranks that go in step */
+    const uint32_t *device_of_rank;
+};
+
+enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,
+                        struct dl_error *err);
+void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages);
+
+/* The rank at these coordinates of the axes. */
+uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_AXES]);
+
+#endif

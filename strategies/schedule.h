@@ -1,0 +1,74 @@
+/* schedule.h - the order in which a pipeline stage works: data, made by a generator.
+ *
+ * A stage holds `chunks` parts of the model. An item is the forward (F) or backward (B) of one micro-batch through one
+ * chunk; zero-bubble schedules split the backward into the gradient of the input (B) and of the weights (W).
+ * A micro-batch passes the `n_positions` positions of the model in order. The rule to remember: micro-batch k takes path
+ * k % n_paths; there is one path, and stages x chunks positions, unless the model is held twice (dualpipe).
+ * To add a schedule: one file in strategies/schedules with a const struct dl_schedule_kind, one line in schedules.c; the
+ * battery of the tests then runs over it. */
+#ifndef DL_STRATEGIES_SCHEDULE_H
+#define DL_STRATEGIES_SCHEDULE_H
+
+#include "sim/core/error.h"
+#include "sim/core/memory.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum dl_item_kind { DL_ITEM_F, DL_ITEM_B, DL_ITEM_W };
+
+struct dl_item {
+    enum dl_item_kind kind;
+    uint32_t micro, chunk; /* chunk of this stage, from 0 */
+    bool with_next;        /* one step with the item after it: they start when all inputs are there and hand on when all
+                              is done. B with its W: a whole backward; F with B and W: interleaved layer by layer. */
+};
+
+struct dl_schedule_request {
+    uint32_t stages, micros, chunks;
+    double forward_s, backward_s, weight_s, transfer_s; /* of one chunk; backward is of the input alone where split */
+    double pair_s;     /* a forward interleaved with a whole backward; 0: the sum of its parts */
+    uint32_t max_live; /* micro-batches x chunks whose activations a stage may hold; 0: no limit */
+};
+
+struct dl_schedule {
+    uint32_t stages, micros, chunks;
+    uint32_t n_positions, n_paths;
+    bool splits_backward;
+    struct dl_item **items; /* by stage */
+    uint32_t *n_items;
+    uint32_t *stage_of;    /* [path * n_positions + position]: which stage holds it */
+    uint32_t *chunk_of;    /* and as which of its chunks */
+    uint32_t *position_of; /* [stage * chunks + chunk]: the other way round */
+};
+
+struct dl_schedule_kind {
+    const char *name, *doc;
+    bool splits_backward;
+    uint32_t min_chunks, max_chunks; /* UINT32_MAX: as many as the model has layers for */
+    /* REQUIRED. Refuse what cannot be (DL_IMPOSSIBLE, with the key and the nearest valid value). Memory is the arena's. */
+    enum dl_status (*make)(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
+                           struct dl_error *err);
+    /* REQUIRED. Bubble over ideal time for equal stages and no communication, or a negative number where no formula is
+     * known. */
+    double (*bubble)(const struct dl_schedule_request *request);
+    /* REQUIRED. The most activations that a stage holds (as dl_schedule_live counts), whatever the times are. */
+    uint32_t (*live)(const struct dl_schedule_request *request, uint32_t stage);
+};
+size_t dl_schedule_count(void);
+const struct dl_schedule_kind *dl_schedule_get(size_t index);
+enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_request *request, struct dl_arena *arena,
+                                struct dl_schedule *out, struct dl_error *err);
+
+/* Time of the schedule by longest path over (stage, item): a second way to what the engine gives. Returns the end of the
+ * last item; end_s, if not NULL, gets [stage][item]. A negative number: items wait for each other in a circle. */
+double dl_schedule_length_s(const struct dl_schedule *s, const struct dl_schedule_request *request, double **end_s);
+
+/* The longest stay of a stage, from the start of its first item to the end of its last: the time of a step if stages do
+ * not wait for each other between steps. This is the time that `bubble` speaks of. */
+double dl_schedule_span_s(const struct dl_schedule *s, const struct dl_schedule_request *request);
+
+/* The most (micro-batch, chunk) pairs whose activations the stage holds at once: from F to B, to W where it is split. */
+uint32_t dl_schedule_live(const struct dl_schedule *s, uint32_t stage);
+
+#endif

@@ -1,0 +1,122 @@
+/* schedules.c - the only list of schedules; a new one is one file and one line here. */
+#include "strategies/schedules/schedules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct dl_schedule_kind *const kinds[] = {
+    &dl_schedule_gpipe,
+    &dl_schedule_1f1b,
+    &dl_schedule_interleaved,
+    &dl_schedule_zb_h1,
+    &dl_schedule_zb_2p,
+    &dl_schedule_zbv,
+    &dl_schedule_dualpipe,
+    &dl_schedule_breadth_first,
+};
+
+size_t dl_schedule_count(void) { return DL_COUNT(kinds); }
+
+const struct dl_schedule_kind *dl_schedule_get(size_t index) { return kinds[index]; }
+
+static enum dl_status find(const char *name, const struct dl_schedule_kind **out, struct dl_error *err)
+{
+    char all[400] = "";
+    const char *names[DL_COUNT(kinds)];
+    for (size_t i = 0; i < DL_COUNT(kinds); i++) {
+        *out = kinds[i];
+        if (strcmp(kinds[i]->name, name) == 0) return DL_OK;
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", kinds[i]->name);
+        names[i] = kinds[i]->name;
+    }
+    const char *const nearest = dl_nearest(name, names, DL_COUNT(kinds));
+    if (nearest)
+        return dl_fail(err, DL_NOT_FOUND, "pipeline/schedule", "no schedule '%.60s', did you mean '%s'?", name, nearest);
+    return dl_fail(err, DL_NOT_FOUND, "pipeline/schedule", "no schedule '%.60s'; there is %s", name, all);
+}
+
+static enum dl_status check_counts(const struct dl_schedule_kind *kind, const struct dl_schedule_request *request,
+                                   struct dl_error *err)
+{
+    const uint64_t most_items = UINT64_C(1) << 26; /* of one kind; keeps the order of a step below a few GiB */
+    const uint64_t most_micros = most_items / request->stages / request->chunks;
+    if (request->chunks < kind->min_chunks || request->chunks > kind->max_chunks)
+        return dl_fail(err, DL_IMPOSSIBLE, "pipeline/chunks", "%s needs %s %u, got %u", kind->name,
+                       kind->min_chunks == kind->max_chunks ? "exactly" : "at least", kind->min_chunks, request->chunks);
+    if (request->micros > most_micros)
+        return dl_fail(err, DL_IMPOSSIBLE, "global_batch", "gives %u micro-batches; at most %ju can be scheduled",
+                       request->micros, (uintmax_t)most_micros);
+    return DL_OK;
+}
+
+static enum dl_status check_live(const char *name, const struct dl_schedule *s, uint32_t max_live, struct dl_error *err)
+{
+    uint32_t most = 0, where = 0;
+    for (uint32_t stage = 0; stage < s->stages; stage++) {
+        const uint32_t live = dl_schedule_live(s, stage);
+        if (live <= most) continue;
+        most = live;
+        where = stage;
+    }
+    if (!max_live || most <= max_live) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, "pipeline/max_live",
+                   "%s holds the activations of %u micro-batches x chunks on stage %u, above the limit of %u; nearest: %u",
+                   name, most, where, max_live, most);
+}
+
+enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_request *request, struct dl_arena *arena,
+                                struct dl_schedule *out, struct dl_error *err)
+{
+    const struct dl_schedule_kind *kind;
+    if (find(name, &kind, err) || check_counts(kind, request, err) || kind->make(request, arena, out, err) ||
+        check_live(name, out, request->max_live, err))
+        return err->status;
+    return DL_OK;
+}
+
+void dl_schedule_init(struct dl_schedule *s, const struct dl_schedule_request *request, bool splits_backward,
+                      struct dl_arena *arena)
+{
+    const uint32_t n_places = request->stages * request->chunks;
+    const size_t n_items = (size_t)request->micros * request->chunks * (splits_backward ? 3 : 2);
+    *s = (struct dl_schedule){.stages = request->stages,
+                              .micros = request->micros,
+                              .chunks = request->chunks,
+                              .n_positions = n_places,
+                              .n_paths = 1,
+                              .splits_backward = splits_backward};
+    s->items = dl_arena_alloc(arena, request->stages * sizeof *s->items);
+    s->n_items = dl_arena_alloc(arena, request->stages * sizeof *s->n_items);
+    s->stage_of = dl_arena_alloc(arena, n_places * sizeof *s->stage_of);
+    s->chunk_of = dl_arena_alloc(arena, n_places * sizeof *s->chunk_of);
+    s->position_of = dl_arena_alloc(arena, n_places * sizeof *s->position_of);
+    for (uint32_t stage = 0; stage < request->stages; stage++) {
+        s->items[stage] = dl_arena_alloc(arena, n_items * sizeof *s->items[stage]);
+        for (uint32_t chunk = 0; chunk < request->chunks; chunk++)
+            dl_schedule_place(s, 0, chunk * request->stages + stage, stage, chunk);
+    }
+}
+
+void dl_schedule_place(struct dl_schedule *s, uint32_t path, uint32_t position, uint32_t stage, uint32_t chunk)
+{
+    s->stage_of[path * s->n_positions + position] = stage;
+    s->chunk_of[path * s->n_positions + position] = chunk;
+    s->position_of[stage * s->chunks + chunk] = position;
+}
+
+void dl_schedule_append(struct dl_schedule *s, uint32_t stage, enum dl_item_kind kind, uint32_t micro, uint32_t chunk)
+{
+    s->items[stage][s->n_items[stage]++] = (struct dl_item){.kind = kind, .micro = micro, .chunk = chunk};
+}
+
+uint32_t dl_schedule_live(const struct dl_schedule *s, uint32_t stage)
+{
+    uint32_t live = 0, most = 0;
+    for (uint32_t i = 0; i < s->n_items[stage]; i++) {
+        const enum dl_item_kind kind = s->items[stage][i].kind;
+        if (kind == DL_ITEM_F && ++live > most) most = live;
+        if (kind == (s->splits_backward ? DL_ITEM_W : DL_ITEM_B)) live--;
+    }
+    return most;
+}

@@ -1,0 +1,20 @@
+/* software.h - the training framework in physical terms: what it launches, fuses and overlaps (schema dlsim/software/1). */
+#ifndef DL_STRATEGIES_SOFTWARE_H
+#define DL_STRATEGIES_SOFTWARE_H
+
+#include "sim/core/json.h"
+
+struct dl_software {
+    const char *name;
+    double host_s_per_launch;   /* of the host, for one kernel */
+    double launches_per_kernel; /* what the workload lists as one kernel is so many launches here */
+    double gradient_bytes;      /* per parameter, as accumulated */
+    double collective_host_s;   /* of the host, for one collective inside the node */
+    const char *attention;      /* "unfused" or "flash" */
+    bool scatters_sends;        /* a pipeline send is split over the tensor ranks, not repeated by each */
+};
+
+enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,
+                                struct dl_error *err);
+
+#endif

@@ -1,0 +1,199 @@
+#include "strategies/stack.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum dl_status dl_emit(struct dl_stack *below, const struct dl_event *ev, struct dl_error *err)
+{
+    while (below->strategy && !below->strategy->rewrite) below++;
+    if (!below->strategy) return below->sink(below->user, ev, err);
+    return below->strategy->rewrite(below->options, ev, below + 1, err);
+}
+
+const struct dl_setting *dl_stack_setting(const struct dl_stack *below) { return below->setting; }
+
+enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
+                            const struct dl_layer *layer, struct dl_error *err)
+{
+    const struct dl_event ev = {.kind = work->kind == DL_WORK_KERNEL ? DL_EV_COMPUTE : DL_EV_MARK,
+                                .pass = pass,
+                                .cause = pass == DL_RECOMPUTE ? DL_CAUSE_RECOMPUTE : DL_CAUSE_COMPUTE,
+                                .layer = layer,
+                                .gradient = work->gradient,
+                                .kernel = work->kernel,
+                                .mark = work->kind,
+                                .elements = work->elements};
+    return dl_emit(below, &ev, err);
+}
+
+/* ---- the strategy file ---- */
+
+struct options {
+    const char *workload, *software;
+    int64_t devices, global_batch, microbatch, precision, optimizer, recompute;
+    struct dl_json order, stack;
+};
+
+static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", NULL};
+static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", NULL};
+static const char *const recomputes[] = {"none", "selective", "full", NULL};
+enum { adam = 2 };
+
+static const struct options defaults = {.microbatch = 1, .precision = DL_BF16, .optimizer = adam, .software = "ideal"};
+static const struct dl_field fields[] = {
+    {"workload", DL_TEXT, offsetof(struct options, workload), 0, 0, false, NULL, "what is trained"},
+    {"software", DL_TEXT, offsetof(struct options, software), 0, 0, true, NULL, "framework profile"},
+    {"devices", DL_INT, offsetof(struct options, devices), 1, 2147483647.0, true, NULL, "number of devices"},
+    {"global_batch", DL_INT, offsetof(struct options, global_batch), 1, 1e12, false, NULL, "samples of a step"},
+    {"microbatch", DL_INT, offsetof(struct options, microbatch), 1, 1e9, true, NULL, "samples that go together"},
+    {"precision", DL_CHOICE, offsetof(struct options, precision), 0, 0, true, precisions, "of matrix products"},
+    {"optimizer", DL_CHOICE, offsetof(struct options, optimizer), 0, 0, true, optimizers, "what updates parameters"},
+    {"recompute", DL_CHOICE, offsetof(struct options, recompute), 0, 0, true, recomputes, "what is computed again"},
+    {"order", DL_LIST, offsetof(struct options, order), 0, 0, true, NULL, "axes, innermost first"},
+    {"stack", DL_LIST, offsetof(struct options, stack), 0, 0, false, NULL, "strategies, each with a name and its options"},
+};
+
+/* Per parameter: fp32 master copy and moments kept; all of them, the gradient and the copy in the working precision read or
+ * written in a step. */
+static const struct {
+    double state_bytes, moved_bytes;
+} optimizer_costs[] = {{4, 14}, {8, 22}, {12, 30}, {12, 34}};
+
+/* ---- the stack ---- */
+
+static const struct dl_strategy *find_strategy(struct dl_json entry, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_json name = dl_json_member(entry, "name", arena);
+    const char *known[64];
+    if (!json_is_string(name.value)) {
+        dl_fail(err, DL_KEY, name.where, "must be the name of a strategy");
+        return NULL;
+    }
+    for (size_t i = 0; i < dl_strategy_count(); i++) {
+        known[i] = dl_strategy_get(i)->name;
+        if (strcmp(known[i], json_string_value(name.value)) == 0) return dl_strategy_get(i);
+    }
+    const char *const nearest = dl_nearest(json_string_value(name.value), known, dl_strategy_count());
+    dl_fail(err, DL_NOT_FOUND, name.where, "no such strategy%s%s%s (see `dlsim list strategies`)",
+            nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return NULL;
+}
+
+static enum dl_status read_entry(struct dl_json entry, const struct dl_strategy *s, struct dl_setting *setting,
+                                 struct dl_stack *level, struct dl_arena *arena, struct dl_error *err)
+{
+    void *const options = dl_arena_alloc(arena, s->options_size);
+    memcpy(options, s->defaults, s->options_size);
+    struct dl_json rest = {.value = json_copy(entry.value), .where = entry.where};
+    json_object_del(rest.value, "name");
+    dl_read(rest, s->fields, s->n_fields, options, arena, err);
+    json_decref(rest.value);
+    if (err->status || (s->claim && s->claim(options, entry, setting, err))) return err->status;
+    *level = (struct dl_stack){.strategy = s, .options = options, .setting = setting};
+    return DL_OK;
+}
+
+/* The level of each strategy is its place in the table. */
+static enum dl_status read_stack(struct dl_json list, struct dl_setting *setting, struct dl_stack *levels,
+                                 struct dl_arena *arena, struct dl_error *err)
+{
+    for (size_t i = 0; i < json_array_size(list.value); i++) {
+        const struct dl_json entry = dl_json_element(list, i, arena);
+        const struct dl_strategy *const s = find_strategy(entry, arena, err);
+        size_t level = 0;
+        while (s && dl_strategy_get(level) != s) level++;
+        if (s && levels[level].strategy) return dl_fail(err, DL_KEY, entry.where, "%s is in the stack twice", s->name);
+        if (!s || read_entry(entry, s, setting, &levels[level], arena, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+/* Leave out the levels of strategies that the file does not name. */
+static struct dl_stack *close_gaps(struct dl_stack *levels, const struct dl_setting *setting)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < dl_strategy_count(); i++)
+        if (levels[i].strategy) levels[n++] = levels[i];
+    levels[n] = (struct dl_stack){.setting = setting};
+    return levels;
+}
+
+/* ---- what must fit together ---- */
+
+static enum dl_status read_order(struct dl_json list, struct dl_setting *setting, struct dl_arena *arena,
+                                 struct dl_error *err)
+{
+    static const char *const names[DL_N_AXES] = {"tensor", "data", "pipeline"};
+    bool seen[DL_N_AXES] = {false};
+    for (size_t i = 0; i < DL_N_AXES; i++) setting->order[i] = (enum dl_axis)i;
+    if (!list.value) return DL_OK;
+    if (json_array_size(list.value) != DL_N_AXES)
+        return dl_fail(err, DL_RANGE, list.where, "must name tensor, data and pipeline, innermost first");
+    for (size_t i = 0; i < DL_N_AXES; i++) {
+        const struct dl_json item = dl_json_element(list, i, arena);
+        size_t axis = 0;
+        while (axis < DL_N_AXES && !(json_is_string(item.value) && strcmp(json_string_value(item.value), names[axis]) == 0)) axis++;
+        if (axis == DL_N_AXES || seen[axis])
+            return dl_fail(err, DL_RANGE, item.where, "must be one of tensor, data, pipeline, each once");
+        seen[axis] = true;
+        setting->order[i] = (enum dl_axis)axis;
+    }
+    return DL_OK;
+}
+
+static enum dl_status count_devices(struct dl_json doc, const struct options *o, uint32_t asked, struct dl_job *job,
+                                    struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_setting *const s = &job->setting;
+    const uint32_t others = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_PIPELINE];
+    job->n_devices = asked ? asked : o->devices ? (uint32_t)o->devices : others;
+    s->ways[DL_AXIS_DATA] = job->n_devices / others;
+    if (job->n_devices % others == 0 && s->ways[DL_AXIS_DATA]) return DL_OK;
+    const uint32_t below = job->n_devices / others * others;
+    return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "devices", arena).where,
+                   "must be a multiple of tensor x pipeline ways = %u, got %u; %u or %u would do", others, job->n_devices,
+                   below ? below : others, below + others);
+}
+
+static enum dl_status count_micros(struct dl_json doc, struct dl_setting *s, struct dl_arena *arena, struct dl_error *err)
+{
+    const double unit = s->ways[DL_AXIS_DATA] * s->microbatch, n = s->global_batch / unit;
+    s->micros = (uint32_t)n;
+    if (n == floor(n) && n >= 1 && n <= 1e6) return DL_OK;
+    const double below = floor(n) * unit;
+    return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "global_batch", arena).where,
+                   "must be a multiple of data ways x microbatch = %.0f, got %.0f; %.0f or %.0f would do", unit,
+                   s->global_batch, below > 0 ? below : unit, below + unit);
+}
+
+/* "recompute": "full" is short for the entry of that strategy. */
+static void add_recompute(const struct options *o, struct dl_json stack)
+{
+    if (o->recompute)
+        json_array_append_new(stack.value, json_pack("{s:s, s:s}", "name", "recompute", "mode", recomputes[o->recompute]));
+}
+
+enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_arena *arena, struct dl_job *out,
+                           struct dl_error *err)
+{
+    struct options o = defaults;
+    struct dl_stack *const levels = dl_arena_alloc(arena, (dl_strategy_count() + 1) * sizeof *levels);
+    memset(levels, 0, (dl_strategy_count() + 1) * sizeof *levels);
+    *out = (struct dl_job){.setting = {.ways = {1, 1, 1}, .chunks = 1, .schedule = "1f1b"}};
+    struct dl_setting *const s = &out->setting;
+    if (dl_read_document(doc, "strategy", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
+    add_recompute(&o, o.stack);
+    s->global_batch = (double)o.global_batch;
+    s->microbatch = (double)o.microbatch;
+    s->precision = (enum dl_precision)o.precision;
+    s->optimizer_bytes_per_parameter = optimizer_costs[o.optimizer].state_bytes;
+    s->optimizer_moved_bytes_per_parameter = optimizer_costs[o.optimizer].moved_bytes;
+    if (read_stack(o.stack, s, levels, arena, err) || read_order(o.order, s, arena, err) ||
+        count_devices(doc, &o, n_devices, out, arena, err) || count_micros(doc, s, arena, err))
+        return err->status;
+    out->workload = o.workload;
+    out->software = o.software;
+    out->stack = close_gaps(levels, s);
+    return DL_OK;
+}

@@ -1,0 +1,30 @@
+/* stack.h - a strategy file: what is trained, with which settings, under which stack of strategies. */
+#ifndef DL_STRATEGIES_STACK_H
+#define DL_STRATEGIES_STACK_H
+
+#include "strategies/strategy.h"
+
+typedef enum dl_status (*dl_sink_fn)(void *user, const struct dl_event *ev, struct dl_error *err);
+
+/* One level: a strategy with its options, or at the end the sink. Levels follow each other in memory. */
+struct dl_stack {
+    const struct dl_strategy *strategy; /* NULL: the sink */
+    const void *options;
+    const struct dl_setting *setting;
+    dl_sink_fn sink;
+    void *user;
+};
+
+struct dl_job {
+    const char *workload; /* name of the workload file */
+    struct dl_setting setting;
+    struct dl_stack *stack;
+    uint32_t n_devices;
+    const char *software; /* name of the software file */
+};
+
+/* Schema dlsim/strategy/1. n_devices 0: as the file says, else the product of the ways. */
+enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_arena *arena, struct dl_job *out,
+                           struct dl_error *err);
+
+#endif

@@ -1,0 +1,201 @@
+/* collective_runs.h - collectives simulated on a machine, for tests and benches: a list of jobs in one simulation, in a process of its
+ * own because SimGrid allows only one simulation a process.
+ *
+ * A job starts when the one before it has ended, or together with it. Small jobs go first in a list: dates are sums, and
+ * a short job late in simulated time would lose digits. */
+#ifndef DL_TESTS_COLLECTIVE_RUNS_H
+#define DL_TESTS_COLLECTIVE_RUNS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/app/inputs.h"
+#include "sim/collective/choose.h"
+#include "sim/engine/exchange.h"
+
+struct setting {
+    const char *system, *transport; /* transport NULL: the system's own */
+    const char *engine;
+    struct dl_texts set; /* as --set */
+};
+
+struct job {
+    enum dl_op op;
+    const char *algorithm;
+    uint32_t n;
+    double bytes;
+    uint32_t chunks;        /* 0: as the transport does it */
+    const uint32_t *device; /* NULL: 0, 1, 2, ...; one more than n */
+    bool fluid, with_previous;
+    bool refusable; /* the algorithm may refuse this group: then there is no result */
+};
+
+struct outcome {
+    struct dl_exchange_result result;
+    double estimate_s;
+    bool refused;
+};
+
+/* ---- in the child ---- */
+
+struct job_run {
+    uint32_t *device;
+    struct dl_group group;
+    struct dl_choice choice;
+    struct dl_exchange *exchange;
+};
+
+struct jobs_run {
+    const struct job *jobs;
+    size_t n_jobs, next, n_running;
+    struct job_run *runs;
+    struct outcome *outcomes;
+    struct dl_engine *engine;
+    struct dl_wire *wire;
+};
+
+static inline void stop_on(const struct dl_error *err)
+{
+    if (!err->status) return;
+    fprintf(stderr, "%s\n", err->text);
+    _exit(EXIT_FAILURE);
+}
+
+static inline void choose_job(struct dl_machine *m, const struct job *job, struct job_run *run, struct outcome *outcome,
+                              struct dl_arena *arena)
+{
+    struct dl_error err = {0};
+    struct dl_estimator estimator;
+    dl_estimator_init(&estimator, m->topology, &m->transport, m->bytes_per_s);
+    estimator.fluid = job->fluid;
+    const struct dl_wish wish = {.op = job->op,
+                                 .algorithm = job->algorithm,
+                                 .protocol = "auto",
+                                 .group = &run->group,
+                                 .bytes = job->bytes,
+                                 .chunks = job->chunks,
+                                 .n_extra_devices = 1};
+    outcome->refused = dl_choose(&estimator, &wish, arena, &run->choice, &err) == DL_IMPOSSIBLE && job->refusable;
+    if (!outcome->refused) stop_on(&err);
+    outcome->estimate_s = run->choice.estimate.time_s;
+    dl_estimator_release(&estimator);
+}
+
+static inline void place_job(const struct dl_topology *t, const struct job *job, struct job_run *run,
+                             struct dl_arena *arena)
+{
+    run->device = dl_arena_alloc(arena, (job->n + 1) * sizeof *run->device);
+    for (uint32_t i = 0; i <= job->n; i++) run->device[i] = job->device ? job->device[i] : i;
+    dl_group_init(&run->group, t, run->device, job->n, arena);
+}
+
+static inline void start_jobs(void *user, uint32_t tag)
+{
+    (void)tag;
+    struct jobs_run *const r = user;
+    if (r->n_running && --r->n_running) return;
+    while (r->next < r->n_jobs && r->outcomes[r->next].refused) r->next++;
+    while (r->next < r->n_jobs && (!r->n_running || r->jobs[r->next].with_previous)) {
+        struct job_run *const run = &r->runs[r->next];
+        r->n_running++;
+        run->exchange = dl_exchange_start(&(struct dl_exchange_spec){.engine = r->engine,
+                                                                     .wire = r->wire,
+                                                                     .collective = &run->choice.collective,
+                                                                     .pace = &run->choice.estimate.pace,
+                                                                     .fluid = r->jobs[r->next++].fluid,
+                                                                     .done = start_jobs,
+                                                                     .user = r});
+    }
+}
+
+static inline const struct dl_engine_kind *engine_named(const char *name)
+{
+    for (size_t i = 0; i < dl_engine_count(); i++)
+        if (strcmp(dl_engine_get(i)->name, name) == 0) return dl_engine_get(i);
+    abort();
+}
+
+static inline void simulate_jobs(struct dl_machine *m, const char *engine, struct jobs_run *r)
+{
+    struct dl_error err = {0};
+    struct dl_engine_link *const links = dl_alloc(m->topology->n_links * sizeof *links);
+    for (size_t i = 0; i < m->topology->n_links; i++) links[i].bandwidth_bytes_per_s = m->bytes_per_s[i];
+    r->engine = engine_named(engine)->create(links, m->topology->n_links);
+    r->wire = dl_wire_new(r->engine, m->topology, links, &err);
+    start_jobs(r, 0);
+    r->engine->kind->run(r->engine);
+    stop_on(&err);
+    for (size_t i = 0; i < r->n_jobs; i++)
+        if (r->runs[i].exchange) r->outcomes[i].result = dl_exchange_result(r->runs[i].exchange);
+}
+
+/* What is left unfreed goes with the process. */
+static inline void run_here(const struct setting *s, const struct job *jobs, size_t n_jobs, struct outcome *outcomes)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_error err = {0};
+    struct dl_machine m = {0};
+    struct jobs_run r = {
+        .jobs = jobs, .n_jobs = n_jobs, .outcomes = outcomes, .runs = dl_alloc(n_jobs * sizeof *r.runs)};
+    if (!dl_machine_open(s->system, &s->set, arena, &m, &err)) {
+        for (size_t i = 0; i < n_jobs; i++) place_job(m.topology, &jobs[i], &r.runs[i], arena);
+        dl_machine_use_transport(&m, s->transport, r.runs[0].group.n_nodes, &s->set, arena, &err);
+    }
+    stop_on(&err);
+    for (size_t i = 0; i < n_jobs; i++) choose_job(&m, &jobs[i], &r.runs[i], &outcomes[i], arena);
+    simulate_jobs(&m, s->engine, &r);
+}
+
+/* ---- for the tests ---- */
+
+static inline void send_outcomes(int to, const struct outcome *outcomes, size_t n)
+{
+    const size_t bytes = n * sizeof *outcomes;
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t part = write(to, (const char *)outcomes + done, bytes - done);
+        if (part <= 0) _exit(EXIT_FAILURE);
+        done += (size_t)part;
+    }
+}
+
+static inline bool receive_outcomes(int from, struct outcome *outcomes, size_t n)
+{
+    const size_t bytes = n * sizeof *outcomes;
+    size_t got = 0;
+    for (ssize_t part; (part = read(from, (char *)outcomes + got, bytes - got)) > 0;) got += (size_t)part;
+    return got == bytes;
+}
+
+static inline void stop_unless(bool fine, const char *what)
+{
+    if (fine) return;
+    fprintf(stderr, "%s\n", what);
+    exit(EXIT_FAILURE);
+}
+
+/* Stops the program if a job fails. All groups of the list span as many nodes as the first, as far as the transport
+ * cares (one, two, more). */
+static inline void run_jobs(const struct setting *s, const struct job *jobs, size_t n_jobs, struct outcome *outcomes)
+{
+    int ends[2], status;
+    memset(outcomes, 0, n_jobs * sizeof *outcomes);
+    fflush(NULL); /* or the child would print it again */
+    stop_unless(pipe(ends) == 0, "no pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+        run_here(s, jobs, n_jobs, outcomes);
+        send_outcomes(ends[1], outcomes, n_jobs);
+        _exit(EXIT_SUCCESS);
+    }
+    close(ends[1]);
+    const bool complete = receive_outcomes(ends[0], outcomes, n_jobs);
+    close(ends[0]);
+    stop_unless(waitpid(child, &status, 0) == child && status == 0 && complete, "a simulation failed");
+    for (size_t i = 0; i < n_jobs; i++)
+        stop_unless(outcomes[i].refused || outcomes[i].result.complete, "a simulation did not end");
+}
+
+#endif

@@ -1,0 +1,107 @@
+/* estimates.c - the analytic engine against the simulation, for every algorithm of the table, on an ideal crossbar.
+ *
+ * In one piece most algorithms are estimated exactly. The exceptions overlap what the estimate takes one after the other,
+ * or compete where it sees no competition; each has a bound with its reason. In several pieces, pieces of different
+ * rounds meet at the ports, and the estimate is only good to a factor of two. */
+#include <check.h>
+#include <math.h>
+
+#include "tests/collective_runs.h"
+
+static const double beta = 1e-10, gamma_s = 2.5e-11;
+static const double rounding = 1e-9;
+
+/* Allowed (estimate - simulation) / simulation. */
+struct bound {
+    const char *algorithm;
+    double low, high;
+};
+
+static const struct bound exceptions[] = {
+    /* Off powers of two a rank without a message in a round goes on, so that rounds overlap: at most two and two. */
+    {"tree", 0, 1},
+    {"binomial", 0, 1},
+    {"scatter_allgather", 0, 1},
+    /* Off powers of two the ranks in excess send first, or, at the end, receive last; ranks that need not wait for them
+     * are a round ahead, which helps (two of 1 + lg p + 1 rounds) or competes with them for a port (one of at least 3). */
+    {"recursive_doubling", -1. / 3, 1. / 2},
+    {"rabenseifner", -1. / 3, 1. / 2},
+    /* Unequal children: the two halves of a tree are not in step. */
+    {"double_binary_tree", 0, 1. / 2},
+    {"node_tree", 0, 1. / 2},
+    /* The lanes begin with dimensions of unequal size and fill each other's gaps. */
+    {"torus", 0, 1. / 4},
+};
+
+/* What comes in directly from all others is added while the next part is moving: the estimate adds it at the end. */
+static struct bound bound_of(const struct dl_algorithm *algorithm, double gamma)
+{
+    for (size_t i = 0; i < DL_COUNT(exceptions); i++)
+        if (strcmp(exceptions[i].algorithm, algorithm->name) == 0) return exceptions[i];
+    if (strcmp(algorithm->name, "direct") == 0) return (struct bound){algorithm->name, 0, gamma / beta};
+    return (struct bound){algorithm->name, 0, 0};
+}
+
+static const uint32_t ranks[] = {2, 3, 5, 8, 13, 16, 24};
+static const double sizes[] = {64, 1e4, 1e6, 1e8}; /* small first: see collective_runs.h */
+enum { n_jobs = DL_COUNT(ranks) * DL_COUNT(sizes) };
+
+/* Refused by the crossbar, where no switch adds up. */
+static size_t compare(const struct dl_algorithm *algorithm, double gamma, uint32_t chunks, struct bound bound)
+{
+    static struct job jobs[n_jobs];
+    static struct outcome outcomes[n_jobs];
+    char gamma_text[64];
+    snprintf(gamma_text, sizeof gamma_text, "transport.reduction_s_per_byte=%.17g", gamma);
+    const struct setting crossbar = {
+        .system = "crossbar", .engine = "simgrid", .set = {{"topo.nodes=25", gamma_text}, 2}};
+    size_t n_compared = 0;
+    for (size_t i = 0; i < n_jobs; i++)
+        jobs[i] = (struct job){.op = algorithm->op,
+                               .algorithm = algorithm->name,
+                               .n = ranks[i % DL_COUNT(ranks)],
+                               .bytes = algorithm->op == DL_BARRIER ? 0 : sizes[i / DL_COUNT(ranks)],
+                               .chunks = chunks,
+                               .refusable = algorithm->fold == DL_FOLD_SWITCH};
+    run_jobs(&crossbar, jobs, n_jobs, outcomes);
+    for (size_t i = 0; i < n_jobs; i++) {
+        if (outcomes[i].refused) continue;
+        const double error = outcomes[i].estimate_s / outcomes[i].result.time_s - 1;
+        ck_assert_msg(error >= bound.low - rounding && error <= bound.high + rounding,
+                      "%s %s, %u ranks, %g bytes, %u chunks, gamma %g: estimate %.6g s, simulation %.6g s, off by %+.3g",
+                      dl_op_name(algorithm->op), algorithm->name, jobs[i].n, jobs[i].bytes, chunks, gamma,
+                      outcomes[i].estimate_s, outcomes[i].result.time_s, error);
+        n_compared++;
+    }
+    return n_compared;
+}
+
+START_TEST(estimate_in_one_piece_is_within_its_bound)
+{
+    const struct dl_algorithm *const a = dl_algorithm_get((size_t)_i);
+    const size_t n_compared = compare(a, 0, 1, bound_of(a, 0)) + compare(a, gamma_s, 1, bound_of(a, gamma_s));
+    ck_assert_uint_eq(n_compared, a->fold == DL_FOLD_SWITCH ? 0 : 2 * n_jobs);
+}
+END_TEST
+
+START_TEST(estimate_in_pieces_is_within_a_factor_of_two)
+{
+    const struct dl_algorithm *const a = dl_algorithm_get((size_t)_i);
+    const size_t n_compared = compare(a, gamma_s, 4, (struct bound){a->name, -1. / 2, 1});
+    ck_assert_uint_eq(n_compared, a->fold == DL_FOLD_SWITCH ? 0 : n_jobs);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const s = suite_create("estimates");
+    TCase *const tests = tcase_create("crossbar");
+    tcase_add_loop_test(tests, estimate_in_one_piece_is_within_its_bound, 0, (int)dl_algorithm_count());
+    tcase_add_loop_test(tests, estimate_in_pieces_is_within_a_factor_of_two, 0, (int)dl_algorithm_count());
+    suite_add_tcase(s, tests);
+    SRunner *const runner = srunner_create(s);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,94 @@
+/* attention.c - self-attention with any number of key-value heads, and the latent attention of DeepSeek-V2 and V3. */
+#include "workloads/transformer.h"
+#include "workloads/workloads.h"
+
+static bool is_latent(const struct dl_transformer *o) { return o->kv_rank > 0; }
+
+/* What a head multiplies queries and keys by, and values. */
+static double key_size(const struct dl_transformer *o)
+{
+    return (double)(o->head_size + (is_latent(o) ? o->rope_size : 0));
+}
+
+static double value_size(const struct dl_transformer *o) { return (double)o->value_size; }
+
+/* The keys of DeepSeek's heads share the part that is rotated, but are multiplied as if they did not. */
+static double key_heads(const struct dl_transformer *o) { return (double)(is_latent(o) ? o->heads : o->kv_heads); }
+
+/* Latent: down to small vectors in every device, then up to the heads of each (DeepSeek-V2, arXiv 2405.04434, 2.1). */
+static void latent_queries_keys_values(struct dl_block *b)
+{
+    const struct dl_transformer *const o = b->o;
+    const double q = (double)o->q_rank, kv = (double)o->kv_rank, rope = (double)o->rope_size;
+    struct dl_saved *const saved = &b->tape.layer->saved;
+    if (q > 0) {
+        dl_block_linear(b, "q_down", q, (double)o->hidden, DL_CUT_OUTSIDE);
+        dl_block_norm(b, "q_norm", q);
+        saved->outside_bytes += DL_ACTIVATION_BYTES * b->tokens * q; /* what q_up is given */
+    }
+    dl_block_linear(b, "kv_down", kv + rope, (double)o->hidden, DL_CUT_OUTSIDE);
+    dl_block_norm(b, "kv_norm", kv);
+    saved->outside_bytes += DL_ACTIVATION_BYTES * b->tokens * kv;
+    const double queries_from = q > 0 ? q : (double)o->hidden;
+    dl_tape_mark(&b->tape, DL_WORK_ENTER, b->tokens * (queries_from + kv + rope));
+    dl_block_linear(b, "q_up", (double)o->heads * key_size(o), queries_from, DL_CUT_N);
+    dl_block_linear(b, "kv_up", (double)o->heads * ((double)o->head_size + value_size(o)), kv, DL_CUT_N);
+}
+
+static void queries_keys_values(struct dl_block *b)
+{
+    const struct dl_transformer *const o = b->o;
+    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the linear layer is given */
+    if (is_latent(o)) {
+        latent_queries_keys_values(b);
+    } else {
+        dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
+        dl_block_linear(b, "qkv", (double)(o->heads + 2 * o->kv_heads) * (double)o->head_size, (double)o->hidden,
+                        DL_CUT_N);
+    }
+    const double rotated = (double)(is_latent(o) ? o->rope_size : o->head_size);
+    const double moved = 2 * b->tokens * ((double)o->heads + key_heads(o)) * rotated;
+    if (o->positions == DL_ROTARY)
+        dl_tape_pass(&b->tape, &(struct dl_pass){"rotary", DL_CUT_INSIDE, .forward = moved, .input_gradient = moved});
+}
+
+/* Scores in memory, one kernel a product. Dropout keeps a mask and what is left beside the softmax: 5 a s^2 b bytes;
+ * without it the softmax is all that backward needs: 2 a s^2 b. */
+static void unfused_scores(struct dl_block *b)
+{
+    const struct dl_transformer *const o = b->o;
+    const double heads = b->samples * (double)o->heads, seq = (double)o->seq, scores = heads * seq * seq;
+    const double mask = DL_MASK_BYTES / DL_ACTIVATION_BYTES;
+    double *const saved = &b->tape.layer->saved.scores_bytes;
+    dl_tape_product(&b->tape,
+                    &(struct dl_product){"scores", heads, seq, seq, key_size(o), DL_CUT_BATCH, .of_activations = true});
+    dl_tape_pass(&b->tape,
+                 &(struct dl_pass){"softmax", DL_CUT_INSIDE, .forward = 2 * scores, .input_gradient = 3 * scores});
+    *saved += DL_ACTIVATION_BYTES * scores;
+    if (o->dropout) {
+        const double moved = (2 + mask) * scores;
+        dl_tape_pass(&b->tape,
+                     &(struct dl_pass){"scores_dropout", DL_CUT_INSIDE, .forward = moved, .input_gradient = moved});
+        *saved += (DL_ACTIVATION_BYTES + DL_MASK_BYTES) * scores;
+    }
+    dl_tape_product(&b->tape, &(struct dl_product){"context", heads, seq, value_size(o), seq, DL_CUT_BATCH,
+                                                   .of_activations = true});
+}
+
+void dl_block_attention(struct dl_block *b)
+{
+    const struct dl_transformer *const o = b->o;
+    const double heads = (double)o->heads;
+    const double queries = heads * key_size(o), keys = key_heads(o) * key_size(o),
+                 values = key_heads(o) * value_size(o), context = heads * value_size(o);
+    dl_block_norm(b, "norm1", (double)o->hidden);
+    queries_keys_values(b);
+    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values + context);
+    if (b->flash)
+        dl_tape_attention(&b->tape, b->samples * heads, (double)o->seq, (key_size(o) + value_size(o)) / 2, o->causal);
+    else
+        unfused_scores(b);
+    dl_block_linear(b, "projection", (double)o->hidden, context, DL_CUT_K);
+    dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
+    dl_block_residual(b);
+}

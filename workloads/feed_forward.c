@@ -1,0 +1,27 @@
+/* feed_forward.c - the second half of a block: two linear layers, or three if gated. */
+#include "workloads/transformer.h"
+#include "workloads/workloads.h"
+
+bool dl_is_gated(const struct dl_transformer *o) { return o->activation == DL_SWIGLU || o->activation == DL_GEGLU; }
+
+/* Saves what it is given (twice as much if gated) and its result, which the second linear layer is given. */
+void dl_block_activation(struct dl_block *b, double elements)
+{
+    const double inputs = dl_is_gated(b->o) ? 2 * elements : elements;
+    dl_tape_pass(&b->tape, &(struct dl_pass){"activation", DL_CUT_INSIDE, .forward = inputs + elements,
+                                             .input_gradient = inputs + elements + inputs});
+    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * (inputs + elements);
+}
+
+void dl_block_feed_forward(struct dl_block *b)
+{
+    const double hidden = (double)b->o->hidden, ffn = (double)b->o->ffn;
+    dl_block_norm(b, "norm2", hidden);
+    dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
+    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what fc1 is given */
+    dl_block_linear(b, "fc1", dl_is_gated(b->o) ? 2 * ffn : ffn, hidden, DL_CUT_N);
+    dl_block_activation(b, b->tokens * ffn);
+    dl_block_linear(b, "fc2", hidden, ffn, DL_CUT_K);
+    dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
+    dl_block_residual(b);
+}

@@ -1,0 +1,65 @@
+/* moe.c - the second half of a block as a mixture of experts, with shared ones beside them if there are any.
+ *
+ *   norm  router  [ENTER fc1 activation fc2 LEAVE]  permute DISPATCH ENTER fc1 activation fc2 LEAVE COMBINE unpermute
+ *                  shared experts                           batch = experts */
+#include "workloads/transformer.h"
+#include "workloads/workloads.h"
+
+double dl_expert_padding(const struct dl_transformer *o) { return o->capacity_factor > 0 ? o->capacity_factor : 1; }
+
+/* Scores in fp32, of which each token's best top_k are kept. */
+static void route(struct dl_block *b)
+{
+    const double experts = (double)b->o->experts, fp32 = 2, scores = fp32 * b->tokens * experts;
+    dl_tape_product(&b->tape, &(struct dl_product){"router", 1, b->tokens, experts, (double)b->o->hidden,
+                                                   DL_CUT_OUTSIDE, .has_bias = false});
+    dl_tape_pass(&b->tape,
+                 &(struct dl_pass){"top_k", DL_CUT_OUTSIDE, .forward = 2 * scores, .input_gradient = 3 * scores});
+    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * scores;
+}
+
+/* As the dense half: what they are given is saved by the router. */
+static void shared_experts(struct dl_block *b)
+{
+    const double hidden = (double)b->o->hidden, ffn = (double)(b->o->shared_experts * b->o->expert_ffn);
+    dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
+    dl_block_linear(b, "shared_fc1", dl_is_gated(b->o) ? 2 * ffn : ffn, hidden, DL_CUT_N);
+    dl_block_activation(b, b->tokens * ffn);
+    dl_block_linear(b, "shared_fc2", hidden, ffn, DL_CUT_K);
+    dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
+}
+
+static void experts(struct dl_block *b)
+{
+    const struct dl_transformer *const o = b->o;
+    const double n = (double)o->experts, hidden = (double)o->hidden, ffn = (double)o->expert_ffn;
+    const double copies = (double)o->top_k * dl_expert_padding(o), tokens = copies * b->tokens;
+    dl_tape_mark(&b->tape, DL_WORK_DISPATCH, tokens * hidden);
+    dl_tape_mark(&b->tape, DL_WORK_ENTER, tokens * hidden);
+    dl_tape_product(&b->tape, &(struct dl_product){"expert_fc1", n, tokens / n, dl_is_gated(o) ? 2 * ffn : ffn, hidden,
+                                                   DL_CUT_N, .has_bias = o->bias});
+    dl_block_activation(b, tokens * ffn);
+    dl_tape_product(&b->tape,
+                    &(struct dl_product){"expert_fc2", n, tokens / n, hidden, ffn, DL_CUT_K, .has_bias = o->bias});
+    dl_tape_mark(&b->tape, DL_WORK_LEAVE, tokens * hidden);
+    dl_tape_mark(&b->tape, DL_WORK_COMBINE, tokens * hidden);
+    /* What fc1 is given, and what fc2 gave: the gradient of the router's weights needs it. */
+    b->tape.layer->saved.outside_bytes += 2 * DL_ACTIVATION_BYTES * tokens * hidden;
+}
+
+void dl_block_experts(struct dl_block *b)
+{
+    const double copied = (double)b->o->top_k * dl_expert_padding(b->o) * b->elements;
+    const struct dl_pass permute = {"permute", DL_CUT_OUTSIDE, .forward = b->elements + copied,
+                                    .input_gradient = b->elements + copied};
+    const struct dl_pass unpermute = {"unpermute", DL_CUT_OUTSIDE, .forward = copied + b->elements,
+                                      .input_gradient = 2 * copied + b->elements};
+    dl_block_norm(b, "norm2", (double)b->o->hidden);
+    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the router is given */
+    route(b);
+    if (b->o->shared_experts) shared_experts(b);
+    dl_tape_pass(&b->tape, &permute);
+    experts(b);
+    dl_tape_pass(&b->tape, &unpermute);
+    dl_block_residual(b);
+}

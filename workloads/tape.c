@@ -1,0 +1,189 @@
+#include "workloads/tape.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { max_gradients = 2 };
+
+/* One operation: what it does forward and what that becomes backward. */
+struct dl_step {
+    struct dl_work forward;
+    struct dl_work input[max_gradients], weight[max_gradients];
+    size_t n_forward, n_input, n_weight;
+};
+
+void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *name)
+{
+    *layer = (struct dl_layer){.name = name};
+    *tape = (struct dl_tape){.layer = layer};
+}
+
+static struct dl_step *add_step(struct dl_tape *tape)
+{
+    DL_GROW(tape->steps, tape->n_steps, tape->capacity);
+    struct dl_step *const step = &tape->steps[tape->n_steps++];
+    *step = (struct dl_step){0};
+    return step;
+}
+
+static struct dl_work kernel_work(const struct dl_kernel *kernel, enum dl_gradient gradient)
+{
+    return (struct dl_work){.kind = DL_WORK_KERNEL, .kernel = *kernel, .gradient = gradient};
+}
+
+static void add_forward(struct dl_step *step, const struct dl_kernel *kernel)
+{
+    step->forward = kernel_work(kernel, DL_GRADIENT_INPUT);
+    step->n_forward = 1;
+}
+
+static void add_gradient(struct dl_step *step, const struct dl_kernel *kernel, enum dl_gradient gradient)
+{
+    const bool is_input = gradient == DL_GRADIENT_INPUT;
+    size_t *const n = is_input ? &step->n_input : &step->n_weight;
+    assert(*n < max_gradients);
+    (is_input ? step->input : step->weight)[(*n)++] = kernel_work(kernel, gradient);
+}
+
+/* Y = X W, so dX = dY W^T: its columns are the rows of W, its inner dimension their columns. */
+static enum dl_cut cut_of_input_gradient(enum dl_cut cut)
+{
+    return cut == DL_CUT_N ? DL_CUT_K : cut == DL_CUT_K ? DL_CUT_N : cut;
+}
+
+/* dW = X^T dY: its rows are the inner dimension of the product, its inner dimension the rows of X. */
+static enum dl_cut cut_of_weight_gradient(enum dl_cut cut)
+{
+    return cut == DL_CUT_K ? DL_CUT_M : cut == DL_CUT_M ? DL_CUT_K : cut;
+}
+
+static void add_parameters(struct dl_tape *tape, const struct dl_product *p)
+{
+    if (p->of_activations) return;
+    struct dl_layer *const layer = tape->layer;
+    const double weights = p->shares_weights ? 0 : p->batch * p->n * p->k, bias = p->has_bias ? p->batch * p->n : 0;
+    const bool is_cut = p->cut == DL_CUT_N || p->cut == DL_CUT_K;
+    /* Partial sums are added before the bias, so a layer cut by its inner dimension keeps it whole. */
+    const bool bias_is_cut = p->cut == DL_CUT_N;
+    *(tape->among_experts ? &layer->expert_parameters
+      : is_cut            ? &layer->parameters_inside
+                          : &layer->parameters_outside) += weights;
+    *(tape->among_experts ? &layer->expert_parameters
+      : bias_is_cut       ? &layer->parameters_inside
+                          : &layer->parameters_outside) += bias;
+}
+
+static void add_bias_gradient(struct dl_step *step, const struct dl_product *p)
+{
+    const struct dl_kernel sum = {.kind = DL_KERNEL_MEMORY,
+                                  .name = "bias",
+                                  .elements = p->batch * p->m * p->n,
+                                  .cut = p->cut == DL_CUT_N ? DL_CUT_INSIDE : DL_CUT_OUTSIDE};
+    add_gradient(step, &sum, DL_GRADIENT_WEIGHT);
+}
+
+void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
+{
+    assert(p->batch > 0 && p->m > 0 && p->n > 0 && p->k > 0);
+    struct dl_step *const step = add_step(tape);
+    const struct dl_kernel forward = {.kind = p->is_convolution ? DL_KERNEL_CONV : DL_KERNEL_GEMM,
+                                      .name = p->name,
+                                      .batch = p->batch,
+                                      .m = p->m,
+                                      .n = p->n,
+                                      .k = p->k,
+                                      .cut = p->cut};
+    struct dl_kernel input = forward, weight = forward;
+    input.n = p->k, input.k = p->n, input.cut = cut_of_input_gradient(p->cut);
+    weight.m = p->k, weight.k = p->m, weight.cut = cut_of_weight_gradient(p->cut);
+    add_forward(step, &forward);
+    if (!p->is_first) add_gradient(step, &input, DL_GRADIENT_INPUT);
+    add_gradient(step, &weight, p->of_activations ? DL_GRADIENT_INPUT : DL_GRADIENT_WEIGHT);
+    if (p->has_bias) add_bias_gradient(step, p);
+    add_parameters(tape, p);
+}
+
+void dl_tape_attention(struct dl_tape *tape, double batch, double seq, double head_size, bool causal)
+{
+    struct dl_step *const step = add_step(tape);
+    struct dl_kernel kernel = {.kind = DL_KERNEL_ATTENTION,
+                               .name = "attention",
+                               .batch = batch,
+                               .m = seq,
+                               .n = seq,
+                               .k = head_size,
+                               .causal = causal,
+                               .cut = DL_CUT_BATCH};
+    add_forward(step, &kernel);
+    kernel.backward = true;
+    add_gradient(step, &kernel, DL_GRADIENT_INPUT);
+}
+
+void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass)
+{
+    struct dl_step *const step = add_step(tape);
+    struct dl_kernel kernel = {
+        .kind = DL_KERNEL_MEMORY, .name = pass->name, .elements = pass->forward, .cut = pass->cut};
+    if (pass->forward > 0) add_forward(step, &kernel);
+    kernel.elements = pass->input_gradient;
+    if (pass->input_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_INPUT);
+    kernel.elements = pass->weight_gradient;
+    if (pass->weight_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_WEIGHT);
+}
+
+static enum dl_work_kind backward_of_mark(enum dl_work_kind mark)
+{
+    switch (mark) {
+    case DL_WORK_ENTER: return DL_WORK_LEAVE;
+    case DL_WORK_LEAVE: return DL_WORK_ENTER;
+    case DL_WORK_DISPATCH: return DL_WORK_COMBINE;
+    case DL_WORK_COMBINE: return DL_WORK_DISPATCH;
+    case DL_WORK_KERNEL: break;
+    }
+    assert(!"a kernel is no mark");
+    return DL_WORK_KERNEL;
+}
+
+void dl_tape_mark(struct dl_tape *tape, enum dl_work_kind mark, double elements)
+{
+    struct dl_step *const step = add_step(tape);
+    if (mark == DL_WORK_DISPATCH) tape->among_experts = true;
+    if (mark == DL_WORK_COMBINE) tape->among_experts = false;
+    step->forward = (struct dl_work){.kind = mark, .elements = elements};
+    step->n_forward = 1;
+    step->input[step->n_input++] = (struct dl_work){.kind = backward_of_mark(mark), .elements = elements};
+}
+
+static void append(struct dl_work *list, size_t *n, const struct dl_work *work, size_t n_work)
+{
+    memcpy(list + *n, work, n_work * sizeof *work);
+    *n += n_work;
+}
+
+/* Gradients of weights wait until after a mark that follows them: the communication there need not wait for them. */
+static void write_backward(const struct dl_tape *tape)
+{
+    struct dl_layer *const layer = tape->layer;
+    const struct dl_step *waiting = NULL;
+    for (size_t i = tape->n_steps; i-- > 0;) {
+        const struct dl_step *const step = &tape->steps[i];
+        const bool is_mark = step->n_forward && step->forward.kind != DL_WORK_KERNEL;
+        if (waiting && !is_mark) append(layer->backward, &layer->n_backward, waiting->weight, waiting->n_weight);
+        append(layer->backward, &layer->n_backward, step->input, step->n_input);
+        if (waiting && is_mark) append(layer->backward, &layer->n_backward, waiting->weight, waiting->n_weight);
+        waiting = is_mark ? NULL : step;
+    }
+    if (waiting) append(layer->backward, &layer->n_backward, waiting->weight, waiting->n_weight);
+}
+
+void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena)
+{
+    struct dl_layer *const layer = tape->layer;
+    layer->forward = dl_arena_alloc(arena, tape->n_steps * sizeof *layer->forward);
+    layer->backward = dl_arena_alloc(arena, 2 * max_gradients * tape->n_steps * sizeof *layer->backward);
+    for (size_t i = 0; i < tape->n_steps; i++)
+        append(layer->forward, &layer->n_forward, &tape->steps[i].forward, tape->steps[i].n_forward);
+    write_backward(tape);
+    dl_free(tape->steps);
+    *tape = (struct dl_tape){0};
+}

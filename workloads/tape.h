@@ -1,0 +1,50 @@
+/* tape.h - the work of a layer, written down once in forward order; its backward and its parameters follow from it.
+ *
+ * dl_tape_begin, one call for each operation of the forward, dl_tape_end. Backward is the reverse: a GEMM becomes one
+ * for the gradient of its input and one for that of its weights, an ENTER a LEAVE, a DISPATCH a COMBINE. */
+#ifndef DL_WORKLOADS_TAPE_H
+#define DL_WORKLOADS_TAPE_H
+
+#include "workloads/workload.h"
+
+struct dl_tape {
+    struct dl_layer *layer;
+    struct dl_step *steps;
+    size_t n_steps, capacity;
+    bool among_experts; /* between DISPATCH and COMBINE */
+};
+
+void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *name);
+
+/* Fill the layer's lists of work, in the arena. */
+void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena);
+
+/* batch x (m x k times k x n). The second operand is weights, which become parameters of the layer, unless it says
+ * otherwise. */
+struct dl_product {
+    const char *name;
+    double batch, m, n, k;
+    enum dl_cut cut;
+    bool is_convolution;
+    bool has_bias;
+    bool of_activations; /* the second operand is data: both gradients are needed at once */
+    bool shares_weights; /* they are the parameters of another layer */
+    bool is_first;       /* nobody needs the gradient of its input */
+};
+void dl_tape_product(struct dl_tape *tape, const struct dl_product *product);
+
+/* Fused attention: batch of (sample, head), seq queries and keys, head size. */
+void dl_tape_attention(struct dl_tape *tape, double batch, double seq, double head_size, bool causal);
+
+/* What is bound by memory, with the elements it moves. 0: there is no such kernel. */
+struct dl_pass {
+    const char *name;
+    enum dl_cut cut;
+    double forward, input_gradient, weight_gradient;
+};
+void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass);
+
+/* A mark, at a tensor of so many elements. */
+void dl_tape_mark(struct dl_tape *tape, enum dl_work_kind mark, double elements);
+
+#endif

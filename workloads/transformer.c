@@ -1,0 +1,258 @@
+/* transformer.c - GPT, BERT, Llama and mixtures of experts: an embedding, blocks, and a head that ends in the loss. */
+#include "workloads/transformer.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "workloads/workloads.h"
+
+#define MAX_SIZE 16777216.0 /* 2^24: no width or length of a model comes near */
+#define MAX_LAYERS 100000.0
+#define AT(member) offsetof(struct dl_transformer, member)
+
+static const char *const norms[] = {"layernorm", "rmsnorm", NULL};
+static const char *const activations[] = {"gelu", "relu", "swiglu", "geglu", NULL};
+static const char *const positions[] = {"learned", "rotary", "none", NULL};
+
+static const struct dl_transformer defaults = {
+    .bias = true, .dropout = true, .causal = true, .tied_embedding = true, .final_norm = true, .moe_every = 1};
+static const struct dl_field fields[] = {
+    {"layers", DL_INT, AT(layers), 1, MAX_LAYERS, false, NULL, "blocks"},
+    {"hidden", DL_INT, AT(hidden), 1, MAX_SIZE, false, NULL, "width of the model"},
+    {"heads", DL_INT, AT(heads), 1, MAX_SIZE, false, NULL, "attention heads"},
+    {"seq", DL_INT, AT(seq), 1, MAX_SIZE, false, NULL, "tokens of a sample"},
+    {"vocab", DL_INT, AT(vocab), 1, MAX_SIZE, false, NULL, "tokens that there are, padded as in the run"},
+    {"ffn", DL_INT, AT(ffn), 1, MAX_SIZE, true, NULL, "width between the linear layers; 4 hidden if absent"},
+    {"kv_heads", DL_INT, AT(kv_heads), 1, MAX_SIZE, true, NULL, "heads of keys and values; heads if absent"},
+    {"head_size", DL_INT, AT(head_size), 1, MAX_SIZE, true, NULL, "width of a head; hidden / heads if absent"},
+    {"norm", DL_CHOICE, AT(norm), 0, 0, true, norms, "kind of normalisation; layernorm if absent"},
+    {"activation", DL_CHOICE, AT(activation), 0, 0, true, activations, "between the linear layers; gelu if absent"},
+    {"positions", DL_CHOICE, AT(positions), 0, 0, true, positions, "how positions are told; learned if absent"},
+    {"bias", DL_BOOL, AT(bias), 0, 0, true, NULL, "linear layers have biases; true if absent"},
+    {"dropout", DL_BOOL, AT(dropout), 0, 0, true, NULL, "there is dropout; true if absent"},
+    {"causal", DL_BOOL, AT(causal), 0, 0, true, NULL, "tokens see only earlier ones; true if absent"},
+    {"tied_embedding", DL_BOOL, AT(tied_embedding), 0, 0, true, NULL, "the head has the embedding's weights; or true"},
+    {"embedding_norm", DL_BOOL, AT(embedding_norm), 0, 0, true, NULL, "a norm after the embedding"},
+    {"final_norm", DL_BOOL, AT(final_norm), 0, 0, true, NULL, "a norm before the head; true if absent"},
+    {"head_transform", DL_BOOL, AT(head_transform), 0, 0, true, NULL, "a linear layer and a norm more in the head"},
+    {"token_types", DL_INT, AT(token_types), 0, MAX_SIZE, true, NULL, "kinds of tokens with a vector each"},
+    {"experts", DL_INT, AT(experts), 2, MAX_SIZE, true, NULL, "routed experts of a layer; none if absent"},
+    {"top_k", DL_INT, AT(top_k), 1, MAX_SIZE, true, NULL, "experts that a token goes to"},
+    {"expert_ffn", DL_INT, AT(expert_ffn), 1, MAX_SIZE, true, NULL, "ffn of an expert; ffn if absent"},
+    {"shared_experts", DL_INT, AT(shared_experts), 0, MAX_SIZE, true, NULL, "experts that all tokens go to"},
+    {"dense_layers", DL_INT, AT(dense_layers), 0, MAX_LAYERS, true, NULL, "first blocks that have no experts"},
+    {"moe_every", DL_INT, AT(moe_every), 1, MAX_LAYERS, true, NULL, "of so many blocks the last has experts"},
+    {"capacity_factor", DL_NUMBER, AT(capacity_factor), 1, MAX_SIZE, true, NULL,
+     "experts work on as many tokens, over those of an even load; as many as come if absent"},
+    {"q_rank", DL_INT, AT(q_rank), 1, MAX_SIZE, true, NULL, "latent attention: width of queries; no latent if absent"},
+    {"kv_rank", DL_INT, AT(kv_rank), 1, MAX_SIZE, true, NULL, "latent attention: width of keys and values"},
+    {"rope_size", DL_INT, AT(rope_size), 1, MAX_SIZE, true, NULL, "latent attention: rotated part of a head, added"},
+    {"value_size", DL_INT, AT(value_size), 1, MAX_SIZE, true, NULL, "width of a head's values; head_size if absent"},
+};
+
+void dl_block_norm(struct dl_block *b, const char *name, double width)
+{
+    const double elements = b->tokens * width;
+    const double vectors = b->o->norm == DL_LAYERNORM ? 2 : 1; /* gain and, in LayerNorm, bias */
+    dl_tape_pass(&b->tape, &(struct dl_pass){name, DL_CUT_OUTSIDE, .forward = 2 * elements,
+                                             .input_gradient = 3 * elements, .weight_gradient = 2 * elements});
+    b->tape.layer->parameters_outside += vectors * width;
+    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
+}
+
+/* Backward, the gradients of the two ways are added where they parted, and dropout is a kernel of its own. */
+void dl_block_residual(struct dl_block *b)
+{
+    const double mask = b->o->dropout ? DL_MASK_BYTES / DL_ACTIVATION_BYTES : 0;
+    dl_tape_pass(&b->tape, &(struct dl_pass){"residual", DL_CUT_OUTSIDE, .forward = (3 + mask) * b->elements,
+                                             .input_gradient = 3 * b->elements});
+    if (!b->o->dropout) return;
+    dl_tape_pass(&b->tape, &(struct dl_pass){"dropout", DL_CUT_OUTSIDE, .input_gradient = (2 + mask) * b->elements});
+    b->tape.layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
+}
+
+void dl_block_linear(struct dl_block *b, const char *name, double outputs, double inputs, enum dl_cut cut)
+{
+    dl_tape_product(&b->tape, &(struct dl_product){name, 1, b->tokens, outputs, inputs, cut, .has_bias = b->o->bias});
+}
+
+static void begin(struct dl_block *b, struct dl_layer *layer, const char *name)
+{
+    dl_tape_begin(&b->tape, layer, name);
+    layer->output_elements = b->elements;
+}
+
+/* The gradient of a look-up adds each row to that of its token. */
+static void build_embedding(struct dl_block *b, struct dl_layer *layer, struct dl_arena *arena)
+{
+    const struct dl_transformer *const o = b->o;
+    const double hidden = (double)o->hidden, added = (double)(o->positions == DL_LEARNED ? o->seq : 0) * hidden;
+    begin(b, layer, "embedding");
+    dl_tape_pass(&b->tape, &(struct dl_pass){"look-up", DL_CUT_INSIDE, .forward = 2 * b->elements,
+                                             .weight_gradient = 3 * b->elements});
+    dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
+    layer->parameters_inside += (double)o->vocab * hidden;
+    layer->parameters_outside += added + (double)o->token_types * hidden;
+    if (added > 0)
+        dl_tape_pass(&b->tape, &(struct dl_pass){"positions", DL_CUT_OUTSIDE, .forward = 2 * b->elements + added,
+                                                 .weight_gradient = b->elements + added});
+    if (o->token_types)
+        dl_tape_pass(&b->tape, &(struct dl_pass){"token_types", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
+                                                 .weight_gradient = b->elements});
+    if (o->embedding_norm) dl_block_norm(b, "embedding_norm", hidden);
+    if (o->dropout) {
+        const double moved = (2 + DL_MASK_BYTES / DL_ACTIVATION_BYTES) * b->elements;
+        dl_tape_pass(&b->tape, &(struct dl_pass){"dropout", DL_CUT_OUTSIDE, .forward = moved, .input_gradient = moved});
+        layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
+    }
+    dl_tape_end(&b->tape, arena);
+}
+
+static void build_block(struct dl_block *b, bool has_experts, struct dl_layer *layer, struct dl_arena *arena)
+{
+    begin(b, layer, "block");
+    dl_block_attention(b);
+    if (has_experts)
+        dl_block_experts(b);
+    else
+        dl_block_feed_forward(b);
+    layer->is_block = true;
+    layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;
+    dl_tape_end(&b->tape, arena);
+}
+
+/* BERT's: a linear layer, GELU and a norm before the logits. */
+static void transform(struct dl_block *b)
+{
+    struct dl_saved *const saved = &b->tape.layer->saved;
+    saved->outside_bytes += 2 * DL_ACTIVATION_BYTES * b->elements; /* what the layer and the function are given */
+    dl_block_linear(b, "transform", (double)b->o->hidden, (double)b->o->hidden, DL_CUT_OUTSIDE);
+    dl_tape_pass(&b->tape, &(struct dl_pass){"activation", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
+                                             .input_gradient = 3 * b->elements});
+    dl_block_norm(b, "transform_norm", (double)b->o->hidden);
+}
+
+/* Cross entropy turns the logits into fp32 and keeps their softmax for backward. */
+static void cross_entropy(struct dl_block *b)
+{
+    const double fp32 = 2, logits = b->tokens * (double)b->o->vocab;
+    const struct dl_pass convert = {"logits_to_fp32", DL_CUT_INSIDE, .forward = (1 + fp32) * logits,
+                                    .input_gradient = (fp32 + 1) * logits};
+    const struct dl_pass loss = {"cross_entropy", DL_CUT_INSIDE, .forward = 2 * fp32 * logits,
+                                 .input_gradient = 2 * fp32 * logits};
+    dl_tape_pass(&b->tape, &convert);
+    dl_tape_pass(&b->tape, &loss);
+    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * fp32 * logits;
+}
+
+static void build_head(struct dl_block *b, struct dl_layer *layer, struct dl_arena *arena)
+{
+    const struct dl_transformer *const o = b->o;
+    begin(b, layer, "head");
+    if (o->final_norm) dl_block_norm(b, "final_norm", (double)o->hidden);
+    if (o->head_transform) transform(b);
+    dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
+    dl_tape_product(&b->tape,
+                    &(struct dl_product){"logits", 1, b->tokens, (double)o->vocab, (double)o->hidden, DL_CUT_N,
+                                         .has_bias = o->head_transform, .shares_weights = o->tied_embedding});
+    layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what that is given */
+    cross_entropy(b);
+    layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;
+    layer->output_elements = b->tokens; /* a loss for each */
+    dl_tape_end(&b->tape, arena);
+}
+
+/* Keys that mean nothing without another. */
+static enum dl_status check_companions(const struct dl_transformer *o, const struct dl_build *build,
+                                       struct dl_error *err)
+{
+    static const struct {
+        const char *key, *needs;
+    } companions[] = {
+        {"top_k", "experts"},        {"expert_ffn", "experts"}, {"shared_experts", "experts"},
+        {"dense_layers", "experts"}, {"moe_every", "experts"},  {"capacity_factor", "experts"},
+        {"q_rank", "kv_rank"},       {"rope_size", "kv_rank"},  {"value_size", "kv_rank"},
+        {"experts", "top_k"},
+    };
+    for (size_t i = 0; i < DL_COUNT(companions); i++)
+        if (json_object_get(build->doc.value, companions[i].key) &&
+            !json_object_get(build->doc.value, companions[i].needs))
+            return dl_refuse(build, companions[i].key, err, "means nothing without the key '%s'", companions[i].needs);
+    if (o->kv_rank && o->kv_heads)
+        return dl_refuse(build, "kv_heads", err, "means nothing beside 'kv_rank': latent attention has none");
+    return DL_OK;
+}
+
+static enum dl_status check(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
+{
+    if (check_companions(o, build, err)) return err->status;
+    if (!o->head_size && o->hidden % o->heads)
+        return dl_refuse(build, "heads", err, "%lld heads do not divide hidden, %lld; or give head_size",
+                         (long long)o->heads, (long long)o->hidden);
+    if (o->kv_heads && o->heads % o->kv_heads)
+        return dl_refuse(build, "kv_heads", err, "must divide heads, %lld, got %lld", (long long)o->heads,
+                         (long long)o->kv_heads);
+    if (o->top_k > o->experts)
+        return dl_refuse(build, "top_k", err, "must be at most experts, %lld, got %lld", (long long)o->experts,
+                         (long long)o->top_k);
+    if (o->dense_layers > o->layers)
+        return dl_refuse(build, "dense_layers", err, "must be at most layers, %lld, got %lld", (long long)o->layers,
+                         (long long)o->dense_layers);
+    return DL_OK;
+}
+
+static struct dl_transformer completed(const struct dl_transformer *given)
+{
+    const int64_t ffn_of_hidden = 4; /* Vaswani et al. 2017, and GPT since */
+    struct dl_transformer o = *given;
+    if (!o.ffn) o.ffn = ffn_of_hidden * o.hidden;
+    if (!o.kv_heads) o.kv_heads = o.heads;
+    if (!o.head_size) o.head_size = o.hidden / o.heads;
+    if (!o.value_size) o.value_size = o.head_size;
+    if (!o.expert_ffn) o.expert_ffn = o.ffn;
+    return o;
+}
+
+static bool block_has_experts(const struct dl_transformer *o, int64_t block)
+{
+    return o->experts && block >= o->dense_layers && (block - o->dense_layers + 1) % o->moe_every == 0;
+}
+
+static enum dl_status build(const void *options, const struct dl_build *build, struct dl_model *out,
+                            struct dl_error *err)
+{
+    if (check(options, build, err)) return err->status;
+    const struct dl_transformer o = completed(options);
+    const double tokens = build->samples * (double)o.seq;
+    struct dl_block b = {.o = &o, .samples = build->samples, .tokens = tokens, .elements = tokens * (double)o.hidden};
+    b.flash = build->flash;
+    struct dl_layer dense, sparse = {0};
+    build_block(&b, false, &dense, build->arena);
+    if (o.experts) build_block(&b, true, &sparse, build->arena);
+
+    out->n_layers = (size_t)o.layers + 2;
+    out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);
+    build_embedding(&b, &out->layers[0], build->arena);
+    for (int64_t i = 0; i < o.layers; i++) out->layers[1 + i] = block_has_experts(&o, i) ? sparse : dense;
+    build_head(&b, &out->layers[1 + o.layers], build->arena);
+
+    out->tokens_per_sample = (double)o.seq;
+    out->hidden = (double)o.hidden;
+    out->tied_embedding = o.tied_embedding;
+    const double passes = 3; /* backward has two products for each of forward */
+    double forward_flop = 0;
+    for (size_t i = 0; i < out->n_layers; i++)
+        forward_flop += dl_layer_model_flop(&out->layers[i], dl_expert_padding(&o));
+    out->model_flop_per_sample = passes * forward_flop / build->samples;
+    return DL_OK;
+}
+
+const struct dl_workload_kind dl_workload_transformer = {
+    .name = "transformer",
+    .doc = "GPT, BERT, Llama and mixtures of experts",
+    .fields = fields,
+    .n_fields = DL_COUNT(fields),
+    .options_size = sizeof(struct dl_transformer),
+    .defaults = &defaults,
+    .build = build,
+};

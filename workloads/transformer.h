@@ -1,0 +1,56 @@
+/* transformer.h - what the parts of a transformer share: its options and the block that is being written down. */
+#ifndef DL_WORKLOADS_TRANSFORMER_H
+#define DL_WORKLOADS_TRANSFORMER_H
+
+#include "workloads/tape.h"
+
+enum dl_norm { DL_LAYERNORM, DL_RMSNORM };
+enum dl_activation { DL_GELU, DL_RELU, DL_SWIGLU, DL_GEGLU };
+enum dl_positions { DL_LEARNED, DL_ROTARY, DL_NO_POSITIONS };
+
+/* 0 in an option that may be absent: what its doc in the table of fields says. */
+struct dl_transformer {
+    int64_t layers, hidden, ffn, heads, kv_heads, head_size, seq, vocab;
+    int64_t norm, activation, positions; /* the enums above */
+    bool bias, dropout, causal, tied_embedding;
+    bool embedding_norm, final_norm, head_transform;
+    int64_t token_types;
+    /* Mixture of experts */
+    int64_t experts, top_k, expert_ffn, shared_experts, dense_layers, moe_every;
+    double capacity_factor;
+    /* Latent attention */
+    int64_t q_rank, kv_rank, rope_size, value_size;
+};
+
+/* A layer of a transformer on its tape. */
+struct dl_block {
+    const struct dl_transformer *o; /* complete: nothing is 0 that has another default */
+    struct dl_tape tape;
+    double samples;
+    double tokens;   /* samples x seq */
+    double elements; /* tokens x hidden */
+    bool flash;
+};
+
+/* A norm over rows of `width`, of which there is one for each token; outside of what is cut. */
+void dl_block_norm(struct dl_block *block, const char *name, double width);
+
+/* Bias, dropout and the addition to what went around. */
+void dl_block_residual(struct dl_block *block);
+
+/* A linear layer, column-parallel (cut N) or row-parallel (cut K), or neither. */
+void dl_block_linear(struct dl_block *block, const char *name, double outputs, double inputs, enum dl_cut cut);
+
+/* The halves of a block, from the norm to the residual. */
+void dl_block_attention(struct dl_block *block);
+void dl_block_feed_forward(struct dl_block *block);
+void dl_block_experts(struct dl_block *block);
+
+/* The element-wise function between the two linear layers, on so many outputs of it; with what it saves. */
+void dl_block_activation(struct dl_block *block, double elements);
+bool dl_is_gated(const struct dl_transformer *o);
+
+/* Tokens that experts are given for each that there is: top_k, and the padding up to their capacity. */
+double dl_expert_padding(const struct dl_transformer *o);
+
+#endif

@@ -1,0 +1,121 @@
+/* workload.h - a model as a list of layers, each with what it computes forward and backward for one micro-batch.
+ *
+ * Shapes are those of the whole layer; strategies cut them. A kernel says which of its dimensions tensor parallelism
+ * divides; marks in the list of work say where data is whole (outside) and where it is cut by heads or columns
+ * (inside), so that a strategy knows where to communicate. To add a builder: one file, one line in the table of
+ * workloads.c.
+ *
+ * The rule to remember: a mark means the same forward and backward, in the direction in which the data goes. The
+ * backward of an ENTER is a LEAVE and the other way round; so is it with DISPATCH and COMBINE. A LEAVE is where partial
+ * sums are added (all-reduce, or reduce-scatter under sequence parallelism), an ENTER where a divided sequence is
+ * gathered. Layers begin and end whole, but for two: the vocabulary is cut, so the embedding begins and the head ends
+ * inside. The weight gradient of a column-parallel layer comes after its LEAVE, so that the two can overlap. */
+#ifndef DL_WORKLOADS_WORKLOAD_H
+#define DL_WORKLOADS_WORKLOAD_H
+
+#include "sim/core/json.h"
+
+enum dl_kernel_kind {
+    DL_KERNEL_GEMM,      /* batch x (m x k times k x n) */
+    DL_KERNEL_ATTENTION, /* fused: batch of (sample, head), m queries, n keys, head size k */
+    DL_KERNEL_CONV,      /* as the GEMM of its implicit im2col: m = samples x output pixels, n = filters, k = channels x
+                            window */
+    DL_KERNEL_MEMORY, /* norms, softmax, activations, dropout, residuals, look-ups: bound by the elements they move */
+};
+
+/* Which dimension tensor parallelism divides. */
+enum dl_cut { DL_CUT_NOTHING, DL_CUT_M, DL_CUT_N, DL_CUT_K, DL_CUT_BATCH, DL_CUT_INSIDE, DL_CUT_OUTSIDE };
+/* INSIDE: the elements, in the part between two marks; OUTSIDE: whole, unless sequence parallelism divides them: the
+ * elements, or the dimension of the tokens, which is m and in the gradient of weights k. Between DISPATCH and COMBINE a
+ * GEMM's batch is the experts, which expert parallelism divides, and m the tokens that each gets if all get as many. */
+
+struct dl_kernel {
+    enum dl_kernel_kind kind;
+    const char *name; /* "qkv", "softmax", ... */
+    double batch, m, n, k;
+    double elements;     /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
+    bool causal;         /* attention: half of the scores are never needed */
+    bool backward;       /* attention: 2.5 times the forward's work */
+    bool attention_core; /* between the projections of attention: what selective recomputation does again */
+    enum dl_cut cut;
+};
+
+enum dl_work_kind {
+    DL_WORK_KERNEL,
+    DL_WORK_ENTER,    /* whole -> cut: a column-parallel layer begins */
+    DL_WORK_LEAVE,    /* cut -> whole: a row-parallel layer has ended */
+    DL_WORK_DISPATCH, /* tokens go to their experts */
+    DL_WORK_COMBINE,  /* and come back */
+};
+
+/* Backward work is for the gradient of the input or of the weights: zero-bubble schedules put them apart. */
+enum dl_gradient { DL_GRADIENT_INPUT, DL_GRADIENT_WEIGHT };
+
+struct dl_work {
+    enum dl_work_kind kind;
+    struct dl_kernel kernel;
+    double elements;           /* of the tensor at a mark */
+    enum dl_gradient gradient; /* backward only */
+};
+
+/* Bytes that forward leaves for backward, by what becomes of them (Korthikanti et al., MLSys 2023, section 4), with two
+ * bytes for an activation and one for an element of a dropout mask. */
+struct dl_saved {
+    double outside_bytes; /* whole under tensor parallelism, divided by sequence parallelism */
+    double inside_bytes;  /* divided by tensor parallelism */
+    double
+        scores_bytes; /* attention scores: divided by tensor parallelism, dropped by selective recomputation or flash */
+    double input_bytes; /* what full recomputation keeps; counted in outside_bytes too */
+};
+
+struct dl_layer {
+    const char *name;                             /* "embedding", "block", "head", "conv3_1" */
+    double parameters_inside, parameters_outside; /* divided by tensor parallelism, and not; a tied head has none */
+    double expert_parameters;                     /* divided by expert parallelism; not in the two above */
+    struct dl_work *forward, *backward;
+    size_t n_forward, n_backward;
+    struct dl_saved saved;
+    double output_elements; /* what the next layer gets */
+    bool is_block;          /* one of the equal layers that pipeline stages are counted in */
+};
+
+struct dl_model {
+    const char *name;
+    struct dl_layer *layers;
+    size_t n_layers;
+    double samples;           /* of the micro-batch that it was built for */
+    double tokens_per_sample; /* 0: not a language model */
+    double hidden;
+    double model_flop_per_sample; /* forward and backward, no recomputation, no padding, full scores: for MFU */
+    bool tied_embedding;          /* the head's weights are the embedding's parameters_inside */
+};
+
+/* What a builder is asked for besides its options. */
+struct dl_build {
+    struct dl_json doc; /* for the places of errors */
+    double samples;
+    bool flash;
+    struct dl_arena *arena; /* what the model points to lives here */
+};
+
+struct dl_workload_kind {
+    const char *name, *doc;
+    const struct dl_field *fields;
+    size_t n_fields, options_size;
+    const void *defaults;
+    enum dl_status (*build)(const void *options, const struct dl_build *build, struct dl_model *out,
+                            struct dl_error *err); /* REQUIRED */
+};
+size_t dl_workload_count(void);
+const struct dl_workload_kind *dl_workload_get(size_t index);
+
+/* Schema dlsim/workload/1: {"kind": "transformer", "layers": 96, ...}. `attention` is "unfused" or "flash". */
+enum dl_status dl_workload_read(struct dl_json doc, double samples, const char *attention, struct dl_arena *arena,
+                                struct dl_model *out, struct dl_error *err);
+
+/* Multiplications and additions of GEMMs, convolutions and attention; 0 for what is bound by memory. */
+double dl_kernel_flop(const struct dl_kernel *k);
+double dl_layer_parameters(const struct dl_layer *layer);
+double dl_model_parameters(const struct dl_model *model);
+
+#endif

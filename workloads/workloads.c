@@ -1,0 +1,111 @@
+#include "workloads/workloads.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The only list; a new workload is one file and one line here. */
+static const struct dl_workload_kind *const workloads[] = {&dl_workload_transformer};
+
+size_t dl_workload_count(void) { return DL_COUNT(workloads); }
+
+const struct dl_workload_kind *dl_workload_get(size_t index) { return workloads[index]; }
+
+static enum dl_status find_kind(struct dl_json doc, const struct dl_workload_kind **kind, struct dl_arena *arena,
+                                struct dl_error *err)
+{
+    const char *choices[DL_COUNT(workloads) + 1] = {NULL};
+    for (size_t i = 0; i < DL_COUNT(workloads); i++) choices[i] = workloads[i]->name;
+    int64_t chosen = 0;
+    const struct dl_field field = {"kind", DL_CHOICE, 0, 0, 0, false, choices, "which builder makes the model"};
+    struct dl_json only_kind = {.value = json_object(), .where = doc.where};
+    json_t *const name = json_object_get(doc.value, "kind");
+    if (name) json_object_set(only_kind.value, "kind", name);
+    dl_read(only_kind, &field, 1, &chosen, arena, err);
+    json_decref(only_kind.value);
+    *kind = workloads[chosen];
+    return err->status;
+}
+
+static enum dl_status read_options(struct dl_json doc, const struct dl_workload_kind *kind, void *options,
+                                   struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_json rest = {.value = json_copy(doc.value), .where = doc.where};
+    json_object_del(rest.value, "kind");
+    memcpy(options, kind->defaults, kind->options_size);
+    dl_read_document(rest, "workload", kind->fields, kind->n_fields, options, arena, err);
+    json_decref(rest.value); /* a shallow copy: the members that the fields point to stay with doc */
+    return err->status;
+}
+
+enum dl_status dl_workload_read(struct dl_json doc, double samples, const char *attention, struct dl_arena *arena,
+                                struct dl_model *out, struct dl_error *err)
+{
+    assert(samples > 0);
+    const struct dl_build build = {
+        .doc = doc, .samples = samples, .flash = strcmp(attention, "flash") == 0, .arena = arena};
+    if (!build.flash && strcmp(attention, "unfused"))
+        return dl_fail(err, DL_RANGE, "attention", "must be one of unfused, flash, got '%.60s'", attention);
+    const struct dl_workload_kind *kind;
+    if (find_kind(doc, &kind, arena, err)) return err->status;
+    void *const options = dl_arena_alloc(arena, kind->options_size);
+    *out = (struct dl_model){.name = dl_document_name(doc, arena), .samples = samples};
+    if (read_options(doc, kind, options, arena, err)) return err->status;
+    return kind->build(options, &build, out, err);
+}
+
+double dl_kernel_flop(const struct dl_kernel *k)
+{
+    const double flop_per_multiply_add = 2;
+    const double products = k->batch * k->m * k->n * k->k;
+    switch (k->kind) {
+    case DL_KERNEL_GEMM:
+    case DL_KERNEL_CONV: return flop_per_multiply_add * products;
+    case DL_KERNEL_ATTENTION: {
+        /* Forward has two products; backward four and the scores once more (Dao et al. 2022, algorithm 4). */
+        const double n_products = k->backward ? 5 : 2;
+        return flop_per_multiply_add * n_products * products * (k->causal ? 0.5 : 1);
+    }
+    case DL_KERNEL_MEMORY: break;
+    }
+    return 0;
+}
+
+double dl_layer_parameters(const struct dl_layer *layer)
+{
+    return layer->parameters_inside + layer->parameters_outside + layer->expert_parameters;
+}
+
+double dl_model_parameters(const struct dl_model *model)
+{
+    double sum = 0;
+    for (size_t i = 0; i < model->n_layers; i++) sum += dl_layer_parameters(&model->layers[i]);
+    return sum;
+}
+
+double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding)
+{
+    double sum = 0;
+    bool among_experts = false;
+    for (size_t i = 0; i < layer->n_forward; i++) {
+        const struct dl_work *const work = &layer->forward[i];
+        if (work->kind == DL_WORK_DISPATCH) among_experts = true;
+        if (work->kind == DL_WORK_COMBINE) among_experts = false;
+        if (work->kind != DL_WORK_KERNEL) continue;
+        struct dl_kernel kernel = work->kernel;
+        kernel.causal = false;
+        sum += dl_kernel_flop(&kernel) / (among_experts ? expert_padding : 1);
+    }
+    return sum;
+}
+
+enum dl_status dl_refuse(const struct dl_build *build, const char *key, struct dl_error *err, const char *format, ...)
+{
+    char text[320];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(build->doc, key, build->arena).where, "%s", text);
+}
