@@ -2,9 +2,9 @@
  *
  * A stage holds `chunks` parts of the model. An item is the forward (F) or backward (B) of one micro-batch through one
  * chunk; zero-bubble schedules split the backward into the gradient of the input (B) and of the weights (W).
- * A micro-batch passes the `n_positions` positions of the model in order. The rule to remember: micro-batch k takes path
- * k % n_paths; there is one path, and stages x chunks positions, unless the model is held twice (dualpipe).
- * To add a schedule: one file in strategies/schedules with a const struct dl_schedule_kind, one line in schedules.c; the
+ * A micro-batch passes the `n_positions` positions of the model in order. The rule to remember: micro-batch k takes
+ * path k % n_paths; there is one path, and stages x chunks positions, unless the model is held twice (dualpipe). To add
+ * a schedule: one file in strategies/schedules with a const struct dl_schedule_kind, one line in schedules.c; the
  * battery of the tests then runs over it. */
 #ifndef DL_STRATEGIES_SCHEDULE_H
 #define DL_STRATEGIES_SCHEDULE_H
@@ -46,7 +46,8 @@ struct dl_schedule_kind {
     const char *name, *doc;
     bool splits_backward;
     uint32_t min_chunks, max_chunks; /* UINT32_MAX: as many as the model has layers for */
-    /* REQUIRED. Refuse what cannot be (DL_IMPOSSIBLE, with the key and the nearest valid value). Memory is the arena's. */
+    /* REQUIRED. Refuse what cannot be (DL_IMPOSSIBLE, with the key and the nearest valid value). Memory is the arena's.
+     */
     enum dl_status (*make)(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
                            struct dl_error *err);
     /* REQUIRED. Bubble over ideal time for equal stages and no communication, or a negative number where no formula is
@@ -60,15 +61,16 @@ const struct dl_schedule_kind *dl_schedule_get(size_t index);
 enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_request *request, struct dl_arena *arena,
                                 struct dl_schedule *out, struct dl_error *err);
 
-/* Time of the schedule by longest path over (stage, item): a second way to what the engine gives. Returns the end of the
- * last item; end_s, if not NULL, gets [stage][item]. A negative number: items wait for each other in a circle. */
+/* Time of the schedule by longest path over (stage, item): a second way to what the engine gives. Returns the end of
+ * the last item; end_s, if not NULL, gets [stage][item]. A negative number: items wait for each other in a circle. */
 double dl_schedule_length_s(const struct dl_schedule *s, const struct dl_schedule_request *request, double **end_s);
 
 /* The longest stay of a stage, from the start of its first item to the end of its last: the time of a step if stages do
  * not wait for each other between steps. This is the time that `bubble` speaks of. */
 double dl_schedule_span_s(const struct dl_schedule *s, const struct dl_schedule_request *request);
 
-/* The most (micro-batch, chunk) pairs whose activations the stage holds at once: from F to B, to W where it is split. */
+/* The most (micro-batch, chunk) pairs whose activations the stage holds at once: from F to B, to W where it is split.
+ */
 uint32_t dl_schedule_live(const struct dl_schedule *s, uint32_t stage);
 
 #endif

@@ -81,21 +81,28 @@ static enum dl_status number_for(struct dl_json table, const char *kind, double 
     return dl_fail(err, DL_RANGE, entry.where, "must be a number in [%g, %g]", min, max);
 }
 
+static enum dl_status check_number(struct dl_json item, double min, double max, struct dl_error *err)
+{
+    const double x = json_number_value(item.value);
+    if (!json_is_number(item.value)) return dl_fail(err, DL_TYPE, item.where, "must be a number");
+    if (!(x >= min && x <= max)) return dl_fail(err, DL_RANGE, item.where, "must be a number in [%g, %g]", min, max);
+    return DL_OK;
+}
+
 /* Every entry is looked at, also those of links that this machine does not have. */
 static enum dl_status check_table(struct dl_json table, double min, double max, struct dl_arena *arena,
                                   struct dl_error *err)
 {
     const char *key;
     json_t *value;
-    double ignored;
     if (table.value && dl_json_check_facts(table, arena, err)) return err->status;
-    json_object_foreach(table.value, key, value)
-    {
+    json_object_foreach(table.value, key, value) {
         if (strcmp(key, "facts") == 0) continue;
-        const json_t *const item = json_is_array(value) ? json_array_get(value, 0) : value;
-        if (!json_is_number(item))
-            return dl_fail(err, DL_TYPE, dl_json_member(table, key, arena).where, "must be a number");
-        if (json_is_number(value) && number_for(table, key, min, max, 0, &ignored, arena, err)) return err->status;
+        const struct dl_json entry = dl_json_member(table, key, arena);
+        const size_t n = json_array_size(value);
+        if (n == 0 && check_number(entry, min, max, err)) return err->status;
+        for (size_t i = 0; i < n; i++)
+            if (check_number(dl_json_element(entry, i, arena), min, max, err)) return err->status;
     }
     return DL_OK;
 }
@@ -144,9 +151,7 @@ static enum dl_status read_pump(struct dl_json table, const struct context *x, d
         if (n != 3) return dl_fail(err, DL_RANGE, entry.where, "must have 3 numbers: on 1, on 2, on more nodes");
         entry = dl_json_element(entry, by_span, x->arena);
     }
-    if (!entry.value) return DL_OK;
-    *out = json_number_value(entry.value);
-    if (*out <= 0) return dl_fail(err, DL_RANGE, entry.where, "must be a number above 0");
+    if (entry.value) *out = json_number_value(entry.value);
     return DL_OK;
 }
 
@@ -189,6 +194,9 @@ static enum dl_status read_protocol(struct dl_json from, const struct context *x
         read_family(o.peer, DL_FAMILY_PEER, x, &p, err) || read_family(o.tree, DL_FAMILY_TREE, x, &p, err) ||
         read_family(o.in_switch, DL_FAMILY_SWITCH, x, &p, err))
         return err->status;
+    for (size_t i = 0; i < json_array_size(o.never_on.value); i++)
+        if (!json_is_string(json_array_get(o.never_on.value, i)))
+            return dl_fail(err, DL_TYPE, dl_json_element(o.never_on, i, x->arena).where, "must be a string");
     p.name = o.name;
     p.bandwidth_fraction = o.bandwidth_fraction;
     if (x->n_nodes == 1 || !is_listed(o.never_on, network)) out->protocols[out->n_protocols++] = p;

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* The only list; a new workload is one file and one line here. */
-static const struct dl_workload_kind *const workloads[] = {&dl_workload_transformer};
+static const struct dl_workload_kind *const workloads[] = {&dl_workload_transformer, &dl_workload_convnet,
+                                                           &dl_workload_mlp};
 
 size_t dl_workload_count(void) { return DL_COUNT(workloads); }
 
@@ -96,6 +97,24 @@ double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding)
         struct dl_kernel kernel = work->kernel;
         kernel.causal = false;
         sum += dl_kernel_flop(&kernel) / (among_experts ? expert_padding : 1);
+    }
+    return sum;
+}
+
+static double work_flop(const struct dl_work *work, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        if (work[i].kind == DL_WORK_KERNEL) sum += dl_kernel_flop(&work[i].kernel);
+    return sum;
+}
+
+double dl_model_flop(const struct dl_model *model)
+{
+    double sum = 0;
+    for (size_t i = 0; i < model->n_layers; i++) {
+        const struct dl_layer *const layer = &model->layers[i];
+        sum += work_flop(layer->forward, layer->n_forward) + work_flop(layer->backward, layer->n_backward);
     }
     return sum;
 }

@@ -5,6 +5,8 @@
 #include "workloads/workload.h"
 
 extern const struct dl_workload_kind dl_workload_transformer;
+extern const struct dl_workload_kind dl_workload_convnet;
+extern const struct dl_workload_kind dl_workload_mlp;
 
 /* What saved.*_bytes are counted in. */
 #define DL_ACTIVATION_BYTES 2.0
@@ -13,6 +15,9 @@ extern const struct dl_workload_kind dl_workload_transformer;
 /* Forward flop of a layer: with the scores that a causal mask makes unneeded, without the padding of experts, which is
  * a factor on their work. */
 double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding);
+
+/* Flop of all work forward and backward, as it is listed. */
+double dl_model_flop(const struct dl_model *model);
 
 /* Refuse a value of the document, naming its key. */
 enum dl_status dl_refuse(const struct dl_build *build, const char *key, struct dl_error *err, const char *format, ...)

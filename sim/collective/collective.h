@@ -126,9 +126,6 @@ struct dl_algorithm {
     bool (*round)(const struct dl_collective *c, uint32_t lane, uint32_t k, struct dl_round *out);
     /* REQUIRED: to whom a rank sends in that round, or DL_NOBODY. */
     uint32_t (*peer)(const struct dl_collective *c, uint32_t lane, uint32_t k, uint32_t rank);
-    /* OPTIONAL: this lane is one ring (or several equal hops in step), so that fluid fidelity may fold it into one
-     * bundle: rounds 0..last all have the same peers. NULL or false: message by message. */
-    bool (*is_ring)(const struct dl_collective *c, uint32_t lane);
     const struct dl_phase *phases; /* OPTIONAL: for those whose next, round and peer are those of phase.h */
     enum dl_fold_kind fold;
     enum dl_family family; /* which of the software's paths it takes */

@@ -32,8 +32,8 @@ static struct dl_pace pace_of(const struct dl_transport *t, const struct dl_prot
 }
 
 struct sums {
-    double sent_bytes;    /* payload that the busiest rank sends */
-    double work_s;        /* that it spends adding, packing and unpacking */
+    double sent_bytes; /* payload that the busiest rank sends */
+    double work_s;     /* that it spends adding, packing and unpacking */
     double n_steps;
 };
 
@@ -104,7 +104,7 @@ struct rounds {
     struct lane_latency {
         double sum_s;
         double together_s; /* the slowest of the rounds that go together with the last one */
-    } *lanes;
+    } * lanes;
 };
 
 /* Lanes go on by themselves. Rounds that go together take the latency of the slowest of them. */

@@ -26,10 +26,10 @@ double dl_tally_seconds(const struct dl_tally *tally, const double *bytes_per_s)
 struct dl_fold {
     struct dl_hop *hops; /* weights are relative to `bytes` */
     size_t n_hops, capacity;
-    double bytes;         /* on the wire, between two ranks that talk; all chunks */
-    double latency_s;     /* that one piece meets on its way */
-    double sent_bytes;    /* payload that the busiest rank sends */
-    double work_s;       /* that one rank spends adding, packing and unpacking */
+    double bytes;      /* on the wire, between two ranks that talk; all chunks */
+    double latency_s;  /* that one piece meets on its way */
+    double sent_bytes; /* payload that the busiest rank sends */
+    double work_s;     /* that one rank spends adding, packing and unpacking */
     double n_steps;
 };
 void dl_fold_release(struct dl_fold *fold);

@@ -179,10 +179,3 @@ uint32_t dl_grid_peer(const struct dl_collective *c, uint32_t lane, uint32_t k, 
     const struct leg *const leg = &grid->legs[lane * grid->n_legs + k];
     return neighbour(grid, position_of(grid, rank), leg->dimension, !goes_backwards(grid, lane));
 }
-
-bool dl_grid_is_ring(const struct dl_collective *c, uint32_t lane)
-{
-    (void)lane;
-    const struct dl_grid *const grid = c->plan;
-    return grid->n_dimensions == 1;
-}

@@ -26,7 +26,5 @@ uint32_t dl_grid_lanes(const struct dl_collective *c);
 bool dl_grid_next(const struct dl_collective *c, uint32_t lane, uint32_t rank, uint32_t step, struct dl_action *out);
 bool dl_grid_round(const struct dl_collective *c, uint32_t lane, uint32_t k, struct dl_round *out);
 uint32_t dl_grid_peer(const struct dl_collective *c, uint32_t lane, uint32_t k, uint32_t rank);
-/* Whether there is only one dimension to go round. */
-bool dl_grid_is_ring(const struct dl_collective *c, uint32_t lane);
 
 #endif

@@ -92,12 +92,6 @@ static bool next_allgather(const struct dl_collective *c, uint32_t lane, uint32_
     return fast_next(c, rank, step, c->group->n - 1, 0, out);
 }
 
-static bool is_ring(const struct dl_collective *c, uint32_t lane)
-{
-    (void)c, (void)lane;
-    return true;
-}
-
 static const struct dl_phase reduce_scatter_phases[] = {{&dl_ring_reduce_scatter, DL_ALL_RANKS}, {0}};
 static const struct dl_phase allgather_phases[] = {{&dl_ring_allgather, DL_ALL_RANKS}, {0}};
 static const struct dl_phase allreduce_phases[] = {
@@ -112,7 +106,6 @@ const struct dl_algorithm dl_allreduce_ring = {
     .phases = allreduce_phases,
     .round = dl_phases_round,
     .peer = dl_phases_peer,
-    .is_ring = is_ring,
     .fold = DL_FOLD_RING,
     .automatic = true,
 };
@@ -126,7 +119,6 @@ const struct dl_algorithm dl_reducescatter_ring = {
     .phases = reduce_scatter_phases,
     .round = dl_phases_round,
     .peer = dl_phases_peer,
-    .is_ring = is_ring,
     .fold = DL_FOLD_RING,
     .automatic = true,
 };
@@ -140,7 +132,6 @@ const struct dl_algorithm dl_allgather_ring = {
     .phases = allgather_phases,
     .round = dl_phases_round,
     .peer = dl_phases_peer,
-    .is_ring = is_ring,
     .fold = DL_FOLD_RING,
     .automatic = true,
 };

@@ -63,16 +63,10 @@ static uint32_t peer(const struct dl_collective *c, uint32_t lane, uint32_t k, u
     return neighbour(c->plan, lane, rank, 1);
 }
 
-static bool is_ring(const struct dl_collective *c, uint32_t lane)
-{
-    (void)c, (void)lane;
-    return true;
-}
-
 #define RINGS(OP, DOC)                                                                                                 \
     {                                                                                                                  \
         .name = "rings", .doc = DOC, .op = OP, .prepare = prepare, .lanes = lanes, .blocks = dl_block_per_rank,        \
-        .next = next, .round = round_of, .peer = peer, .is_ring = is_ring, .fold = DL_FOLD_RING, .automatic = true,    \
+        .next = next, .round = round_of, .peer = peer, .fold = DL_FOLD_RING, .automatic = true,                        \
     }
 
 const struct dl_algorithm dl_allreduce_rings = RINGS(DL_ALLREDUCE, "rings along all channels of the links, as NCCL's");

@@ -93,7 +93,6 @@ const struct dl_algorithm dl_allreduce_torus = {
     .next = dl_grid_next,
     .round = dl_grid_round,
     .peer = dl_grid_peer,
-    .is_ring = dl_grid_is_ring,
     .automatic = true,
 };
 
@@ -106,6 +105,5 @@ const struct dl_algorithm dl_allreduce_torus_rings = {
     .next = dl_grid_next,
     .round = dl_grid_round,
     .peer = dl_grid_peer,
-    .is_ring = dl_grid_is_ring,
     .automatic = true,
 };

@@ -1,5 +1,6 @@
 /* 1f1b.c - one forward, one backward: GPipe's bubble with the activations of p - stage micro-batches
- * (Narayanan et al., "PipeDream", SOSP 2019; the flushing form of "Memory-Efficient Pipeline-Parallel DNN Training"). */
+ * (Narayanan et al., "PipeDream", SOSP 2019; the flushing form of "Memory-Efficient Pipeline-Parallel DNN Training").
+ */
 #include "strategies/schedules/schedules.h"
 
 static uint32_t live(const struct dl_schedule_request *request, uint32_t stage)

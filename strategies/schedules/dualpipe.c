@@ -42,8 +42,8 @@ static void oldest_weight(struct stage_order *o)
     append(o, DL_ITEM_W, items[o->owed++].chunk ^ o->near, false);
 }
 
-/* Until both directions are under way. `depth`: stages between this one and its end of the pipeline; `inner`: between it
- * and the middle. */
+/* Until both directions are under way. `depth`: stages between this one and its end of the pipeline; `inner`: between
+ * it and the middle. */
 static void fill(struct stage_order *o, uint32_t depth, uint32_t inner)
 {
     for (uint32_t k = 0; k < 2 * inner; k++) forward(o, 0);
@@ -105,12 +105,15 @@ static void order_stage(struct dl_schedule *s, uint32_t stage)
 static enum dl_status check(const struct dl_schedule_request *request, struct dl_error *err)
 {
     const uint32_t p = request->stages, m = request->micros;
-    if (p % 2) return dl_fail(err, DL_IMPOSSIBLE, "pipeline/ways", "dualpipe needs an even number, got %u; nearest: %u", p, p + 1);
+    if (p % 2)
+        return dl_fail(err, DL_IMPOSSIBLE, "pipeline/ways", "dualpipe needs an even number, got %u; nearest: %u", p,
+                       p + 1);
     if (m >= 2 * p && m % 2 == 0) return DL_OK;
-    return dl_fail(err, DL_IMPOSSIBLE, "global_batch",
-                   "dualpipe needs an even number of micro-batches, at least twice the %u stages (pipeline/ways), got %u; "
-                   "nearest: %u",
-                   p, m, m < 2 * p ? 2 * p : m + 1);
+    return dl_fail(
+        err, DL_IMPOSSIBLE, "global_batch",
+        "dualpipe needs an even number of micro-batches, at least twice the %u stages (pipeline/ways), got %u; "
+        "nearest: %u",
+        p, m, m < 2 * p ? 2 * p : m + 1);
 }
 
 static enum dl_status make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
@@ -130,8 +133,10 @@ static enum dl_status make(const struct dl_schedule_request *request, struct dl_
 
 static double bubble(const struct dl_schedule_request *request)
 {
-    (void)request;
-    return -1;
+    const double forward_s = request->forward_s, whole_s = request->backward_s + request->weight_s;
+    const double pair_s = request->pair_s > 0 ? request->pair_s : forward_s + whole_s;
+    return (request->stages / 2 - 1.0) * (pair_s + whole_s - 3 * request->weight_s) /
+           (request->micros * (forward_s + whole_s));
 }
 
 static uint32_t live(const struct dl_schedule_request *request, uint32_t stage)

@@ -1,8 +1,8 @@
 /* greedy.c - an order of F, B and W for any times and any limit of memory, by playing the step through.
  *
- * Stages decide in the order of time. A stage that is free takes a B or an F whose input is there, else a W, else waits.
- * No circle can come up: with several chunks a forward leaves one place for each later chunk, so the oldest micro-batch
- * can always go on, and its W gives its places back. */
+ * Stages decide in the order of time. A stage that is free takes a B or an F whose input is there, else a W, else
+ * waits. No circle can come up: with several chunks a forward leaves one place for each later chunk, so the oldest
+ * micro-batch can always go on, and its W gives its places back. */
 #include "strategies/schedules/greedy.h"
 
 #include <assert.h>
@@ -81,8 +81,8 @@ static struct choice decide(const struct play *p, uint32_t stage)
 {
     const struct worker *const w = &p->workers[stage];
     const struct choice forward = first_ready(p, stage, DL_ITEM_F), backward = first_ready(p, stage, DL_ITEM_B);
-    const bool forward_first = forward.ready_s == backward.ready_s ? forward_goes_first(p, w)
-                                                                   : forward.ready_s < backward.ready_s;
+    const bool forward_first =
+        forward.ready_s == backward.ready_s ? forward_goes_first(p, w) : forward.ready_s < backward.ready_s;
     const struct choice soonest = forward_first ? forward : backward, weight = oldest_weight(p, stage);
     const double worth_waiting_s = p->policy->patience * p->request->weight_s;
     const bool waits = soonest.ready_s == w->looks_at_s || soonest.ready_s < w->looks_at_s + worth_waiting_s;
@@ -115,13 +115,11 @@ static uint32_t earliest(const struct play *p)
     return best;
 }
 
-void dl_schedule_greedy(struct dl_schedule *s, const struct dl_schedule_request *request, const struct dl_greedy *policy)
+void dl_schedule_greedy(struct dl_schedule *s, const struct dl_schedule_request *request,
+                        const struct dl_greedy *policy)
 {
     assert(s->chunks <= most_chunks && s->n_paths == 1 && policy->limit >= s->chunks);
-    struct play p = {.s = s,
-                     .request = request,
-                     .policy = policy,
-                     .workers = dl_alloc(s->stages * sizeof *p.workers)};
+    struct play p = {.s = s, .request = request, .policy = policy, .workers = dl_alloc(s->stages * sizeof *p.workers)};
     dl_item_times_init(&p.times, s, request);
     for (uint64_t left = UINT64_C(3) * s->micros * s->chunks * s->stages; left;) {
         const uint32_t stage = earliest(&p);

@@ -13,6 +13,7 @@ struct dl_greedy {
 };
 
 /* Fill the order of a schedule that was initialised and placed: one path, at most two chunks, all times above 0. */
-void dl_schedule_greedy(struct dl_schedule *s, const struct dl_schedule_request *request, const struct dl_greedy *policy);
+void dl_schedule_greedy(struct dl_schedule *s, const struct dl_schedule_request *request,
+                        const struct dl_greedy *policy);
 
 #endif

@@ -1,18 +1,13 @@
 /* schedules.c - the only list of schedules; a new one is one file and one line here. */
 #include "strategies/schedules/schedules.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct dl_schedule_kind *const kinds[] = {
-    &dl_schedule_gpipe,
-    &dl_schedule_1f1b,
-    &dl_schedule_interleaved,
-    &dl_schedule_zb_h1,
-    &dl_schedule_zb_2p,
-    &dl_schedule_zbv,
-    &dl_schedule_dualpipe,
-    &dl_schedule_breadth_first,
+    &dl_schedule_gpipe, &dl_schedule_1f1b, &dl_schedule_interleaved, &dl_schedule_zb_h1,
+    &dl_schedule_zb_2p, &dl_schedule_zbv,  &dl_schedule_dualpipe,    &dl_schedule_breadth_first,
 };
 
 size_t dl_schedule_count(void) { return DL_COUNT(kinds); }
@@ -32,7 +27,8 @@ static enum dl_status find(const char *name, const struct dl_schedule_kind **out
     }
     const char *const nearest = dl_nearest(name, names, DL_COUNT(kinds));
     if (nearest)
-        return dl_fail(err, DL_NOT_FOUND, "pipeline/schedule", "no schedule '%.60s', did you mean '%s'?", name, nearest);
+        return dl_fail(err, DL_NOT_FOUND, "pipeline/schedule", "no schedule '%.60s', did you mean '%s'?", name,
+                       nearest);
     return dl_fail(err, DL_NOT_FOUND, "pipeline/schedule", "no schedule '%.60s'; there is %s", name, all);
 }
 
@@ -40,13 +36,20 @@ static enum dl_status check_counts(const struct dl_schedule_kind *kind, const st
                                    struct dl_error *err)
 {
     const uint64_t most_items = UINT64_C(1) << 26; /* of one kind; keeps the order of a step below a few GiB */
-    const uint64_t most_micros = most_items / request->stages / request->chunks;
+    assert(request->stages && request->micros && request->chunks);
     if (request->chunks < kind->min_chunks || request->chunks > kind->max_chunks)
-        return dl_fail(err, DL_IMPOSSIBLE, "pipeline/chunks", "%s needs %s %u, got %u", kind->name,
-                       kind->min_chunks == kind->max_chunks ? "exactly" : "at least", kind->min_chunks, request->chunks);
+        return dl_fail(err, DL_IMPOSSIBLE, "pipeline/chunks", "%s needs %s %u, got %u; nearest: %u", kind->name,
+                       kind->min_chunks == kind->max_chunks ? "exactly" : "at least", kind->min_chunks, request->chunks,
+                       kind->min_chunks);
+    const uint64_t n_places = (uint64_t)request->stages * request->chunks, most_micros = most_items / n_places;
+    if (!most_micros)
+        return dl_fail(err, DL_IMPOSSIBLE, "pipeline/chunks",
+                       "%u on %u stages (pipeline/ways) are too many; nearest: %ju", request->chunks, request->stages,
+                       (uintmax_t)(most_items / request->stages));
     if (request->micros > most_micros)
-        return dl_fail(err, DL_IMPOSSIBLE, "global_batch", "gives %u micro-batches; at most %ju can be scheduled",
-                       request->micros, (uintmax_t)most_micros);
+        return dl_fail(err, DL_IMPOSSIBLE, "global_batch",
+                       "gives %u micro-batches; at most %ju can be scheduled; nearest: %ju", request->micros,
+                       (uintmax_t)most_micros, (uintmax_t)most_micros);
     return DL_OK;
 }
 
@@ -60,9 +63,10 @@ static enum dl_status check_live(const char *name, const struct dl_schedule *s, 
         where = stage;
     }
     if (!max_live || most <= max_live) return DL_OK;
-    return dl_fail(err, DL_IMPOSSIBLE, "pipeline/max_live",
-                   "%s holds the activations of %u micro-batches x chunks on stage %u, above the limit of %u; nearest: %u",
-                   name, most, where, max_live, most);
+    return dl_fail(
+        err, DL_IMPOSSIBLE, "pipeline/max_live",
+        "%s holds the activations of %u micro-batches x chunks on stage %u, above the limit of %u; nearest: %u", name,
+        most, where, max_live, most);
 }
 
 enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_request *request, struct dl_arena *arena,

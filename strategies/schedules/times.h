@@ -10,7 +10,8 @@ struct dl_item_times {
     double *ends_s; /* by (kind, stage, chunk, micro); NaN: not known yet */
 };
 
-void dl_item_times_init(struct dl_item_times *t, const struct dl_schedule *s, const struct dl_schedule_request *request);
+void dl_item_times_init(struct dl_item_times *t, const struct dl_schedule *s,
+                        const struct dl_schedule_request *request);
 void dl_item_times_release(struct dl_item_times *t);
 
 /* Where the end of an item is kept. */

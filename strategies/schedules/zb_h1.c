@@ -10,7 +10,10 @@ static uint32_t live(const struct dl_schedule_request *request, uint32_t stage)
     return request->stages < request->micros ? request->stages : request->micros;
 }
 
-static void hand_made(struct dl_schedule *s, uint32_t stage) { dl_zero_bubble_append(s, stage, s->stages - stage, stage); }
+static void hand_made(struct dl_schedule *s, uint32_t stage)
+{
+    dl_zero_bubble_append(s, stage, s->stages - stage, stage);
+}
 
 static enum dl_status make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
                            struct dl_error *err)

@@ -11,7 +11,8 @@ struct dl_zero_bubble {
     uint32_t (*live)(const struct dl_schedule_request *request, uint32_t stage); /* what the order may hold */
 };
 
-/* The shortest of the hand-made and the greedy orders within the memory: what the schedule allows itself, and max_live. */
+/* The shortest of the hand-made and the greedy orders within the memory: what the schedule allows itself, and max_live.
+ */
 void dl_zero_bubble_make(const struct dl_zero_bubble *z, const struct dl_schedule_request *request,
                          struct dl_arena *arena, struct dl_schedule *out);
 

@@ -182,7 +182,7 @@ END_TEST
 static void check_ring(const struct dl_collective *c)
 {
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
-        if (!c->algorithm->is_ring || !c->algorithm->is_ring(c, lane)) continue;
+        if (c->algorithm->fold != DL_FOLD_RING) continue;
         for (uint32_t rank = 0; rank < c->group->n; rank++) {
             struct dl_action a;
             struct dl_round round;

@@ -45,7 +45,7 @@ static const struct dl_topology *open_system(const char *name)
     return topology;
 }
 
-static void check_route(const struct dl_topology *t, uint32_t from, uint32_t to, struct dl_route *route)
+static inline void check_route(const struct dl_topology *t, uint32_t from, uint32_t to, struct dl_route *route)
 {
     ck_assert_msg(dl_topology_route(t, from, to, 0, NULL, route, &err) == DL_OK, "%s", err.text);
     ck_assert_uint_gt(route->n_hops, 0);

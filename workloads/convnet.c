@@ -1,0 +1,138 @@
+/* convnet.c - a convolutional network as a list of elements; each at the top of the list is a layer of the model.
+ *
+ * {"kind": "convnet", "input": [3, 224, 224], "layers": [{"kind": "conv", "filters": 64, "window": 7, "stride": 2},
+ * ...]} "add" and "concat" have branches that get the same input, "repeat" has a list of layers that it repeats.
+ * Nothing is cut by tensor parallelism. Backward has what each element was given, once; a relu needs nothing of its
+ * own. */
+#include "workloads/convnet.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "workloads/workloads.h"
+
+enum { max_elements = 100000 }; /* so that a slip in nested repeats is an error and not all of the memory */
+
+struct options {
+    struct dl_int_list input;
+    struct dl_json layers;
+};
+static const struct options defaults = {0};
+static const struct dl_field fields[] = {
+    {"input", DL_INT_LIST, offsetof(struct options, input), 1, 1 << 20, false, NULL, "channels, height and width"},
+    {"layers", DL_LIST, offsetof(struct options, layers), 0, 0, false, NULL,
+     "conv, deconv, pool, global_pool, fc, batchnorm, relu, lrn, dropout, add, concat, repeat"},
+};
+
+double dl_net_elements(const struct dl_net *net, const struct dl_tensor *t)
+{
+    return net->build->samples * t->channels * t->height * t->width;
+}
+
+void dl_net_save(struct dl_net *net)
+{
+    if (net->at.is_saved) return;
+    net->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * dl_net_elements(net, &net->at);
+    net->at.is_saved = true;
+}
+
+static enum dl_status find_kind(struct dl_json from, const struct dl_element_kind **kind, struct dl_arena *arena,
+                                struct dl_error *err)
+{
+    const struct dl_json name = dl_json_member(from, "kind", arena);
+    if (!json_is_object(from.value)) return dl_fail(err, DL_TYPE, from.where, "must be an object with a \"kind\"");
+    if (!json_is_string(name.value)) return dl_fail(err, DL_KEY, from.where, "needs the key 'kind'");
+    const char **const names = dl_arena_alloc(arena, dl_n_element_kinds * sizeof *names);
+    for (size_t i = 0; i < dl_n_element_kinds; i++) {
+        names[i] = dl_element_kinds[i].name;
+        if (strcmp(names[i], json_string_value(name.value))) continue;
+        *kind = &dl_element_kinds[i];
+        return DL_OK;
+    }
+    const char *const nearest = dl_nearest(json_string_value(name.value), names, dl_n_element_kinds);
+    return dl_fail(err, DL_RANGE, name.where, "unknown element '%.60s'%s%s%s", json_string_value(name.value),
+                   nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static enum dl_status read_element(struct dl_net *net, struct dl_json from, struct dl_element *e,
+                                   const struct dl_element_kind **kind, struct dl_error *err)
+{
+    *e = (struct dl_element){.stride = 1, .groups = 1, .bias = true};
+    if (net->n_elements++ >= max_elements)
+        return dl_fail(err, DL_RANGE, from.where, "with all repeats there are more than %d elements", max_elements);
+    if (find_kind(from, kind, net->build->arena, err)) return err->status;
+    return dl_read(from, (*kind)->fields, (*kind)->n_fields, e, net->build->arena, err);
+}
+
+enum dl_status dl_net_add_list(struct dl_net *net, struct dl_json list, struct dl_error *err)
+{
+    if (!json_is_array(list.value)) return dl_fail(err, DL_TYPE, list.where, "must be a list of elements");
+    for (size_t i = 0; i < json_array_size(list.value); i++) {
+        const struct dl_json from = dl_json_element(list, i, net->build->arena);
+        struct dl_element e;
+        const struct dl_element_kind *kind;
+        if (read_element(net, from, &e, &kind, err) || kind->add(net, &e, from, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+static enum dl_status add_layer(struct dl_net *net, const struct dl_element *e, const struct dl_element_kind *kind,
+                                struct dl_json from, struct dl_error *err)
+{
+    DL_GROW(net->layers, net->n_layers, net->capacity);
+    struct dl_layer *const layer = &net->layers[net->n_layers++];
+    dl_tape_begin(&net->tape, layer, e->name ? e->name : e->kind);
+    layer->saved.input_bytes = DL_ACTIVATION_BYTES * dl_net_elements(net, &net->at);
+    layer->is_block = true;
+    const enum dl_status status = kind->add(net, e, from, err);
+    layer->output_elements = dl_net_elements(net, &net->at);
+    dl_tape_end(&net->tape, net->build->arena);
+    return status;
+}
+
+/* Repeats at the top of the list become layers of their own. */
+static enum dl_status add_layers(struct dl_net *net, struct dl_json list, struct dl_error *err)
+{
+    if (!json_is_array(list.value)) return dl_fail(err, DL_TYPE, list.where, "must be a list of elements");
+    for (size_t i = 0; i < json_array_size(list.value); i++) {
+        const struct dl_json from = dl_json_element(list, i, net->build->arena);
+        struct dl_element e;
+        const struct dl_element_kind *kind;
+        if (read_element(net, from, &e, &kind, err)) return err->status;
+        if (!e.layers.value && add_layer(net, &e, kind, from, err)) return err->status;
+        for (int64_t n = 0; n < e.times; n++)
+            if (add_layers(net, e.layers, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+static enum dl_status build(const void *options, const struct dl_build *build, struct dl_model *out,
+                            struct dl_error *err)
+{
+    const struct options *const o = options;
+    if (o->input.n != 3) return dl_refuse(build, "input", err, "must be [channels, height, width]");
+    struct dl_net net = {.build = build};
+    net.at = (struct dl_tensor){(double)o->input.items[0], (double)o->input.items[1], (double)o->input.items[2], false};
+    if (add_layers(&net, o->layers, err)) goto out;
+    if (!net.has_weights) {
+        dl_refuse(build, "layers", err, "has no conv or fc, so there is nothing to train");
+        goto out;
+    }
+    out->n_layers = net.n_layers;
+    out->layers = dl_arena_alloc(build->arena, net.n_layers * sizeof *out->layers);
+    memcpy(out->layers, net.layers, net.n_layers * sizeof *out->layers);
+    out->model_flop_per_sample = dl_model_flop(out) / build->samples;
+out:
+    dl_free(net.layers);
+    return err->status;
+}
+
+const struct dl_workload_kind dl_workload_convnet = {
+    .name = "convnet",
+    .doc = "a convolutional network as a list of layers",
+    .fields = fields,
+    .n_fields = DL_COUNT(fields),
+    .options_size = sizeof(struct options),
+    .defaults = &defaults,
+    .build = build,
+};

@@ -1,0 +1,50 @@
+/* convnet.h - what the two halves of the convnet builder share: the elements of its list, and the network so far. */
+#ifndef DL_WORKLOADS_CONVNET_H
+#define DL_WORKLOADS_CONVNET_H
+
+#include "workloads/tape.h"
+
+/* An element of "layers"; which of these keys it has is its kind's matter. */
+struct dl_element {
+    const char *kind, *name;
+    int64_t filters, outputs, window, stride, pad, output_pad, groups, times;
+    bool bias, batchnorm, relu, round_up;
+    struct dl_json layers, branches;
+};
+
+/* What flows from one element to the next. */
+struct dl_tensor {
+    double channels, height, width;
+    bool is_saved; /* backward has it already */
+};
+
+struct dl_net {
+    const struct dl_build *build;
+    struct dl_tape tape;
+    struct dl_tensor at;
+    bool has_weights; /* so that someone needs the gradient of what flows here */
+    size_t n_elements;
+    struct dl_layer *layers;
+    size_t n_layers, capacity;
+};
+
+/* One kind of element: adds its work to the tape and changes what flows. */
+struct dl_element_kind {
+    const char *name;
+    const struct dl_field *fields;
+    size_t n_fields;
+    enum dl_status (*add)(struct dl_net *net, const struct dl_element *element, struct dl_json where,
+                          struct dl_error *err);
+};
+extern const struct dl_element_kind dl_element_kinds[];
+extern const size_t dl_n_element_kinds;
+
+double dl_net_elements(const struct dl_net *net, const struct dl_tensor *tensor);
+
+/* Keep what flows here for backward, unless that is done already. */
+void dl_net_save(struct dl_net *net);
+
+/* The elements of a list in a row, within the layer that is being written down. */
+enum dl_status dl_net_add_list(struct dl_net *net, struct dl_json list, struct dl_error *err);
+
+#endif

@@ -1,0 +1,364 @@
+/* convnet_elements.c - what a convolutional network can be made of. */
+#include "workloads/convnet.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "workloads/workloads.h"
+
+#define MAX_SIZE 16777216.0 /* 2^24: no width or length of a network comes near */
+#define AT(member) offsetof(struct dl_element, member)
+
+#define KIND                                                                                                           \
+    {                                                                                                                  \
+        "kind", DL_TEXT, AT(kind), 0, 0, false, NULL, "what the element is"                                            \
+    }
+#define NAME                                                                                                           \
+    {                                                                                                                  \
+        "name", DL_TEXT, AT(name), 0, 0, true, NULL, "its name in reports; its kind if absent"                         \
+    }
+#define FILTERS                                                                                                        \
+    {                                                                                                                  \
+        "filters", DL_INT, AT(filters), 1, MAX_SIZE, false, NULL, "channels of the output"                             \
+    }
+#define WINDOW                                                                                                         \
+    {                                                                                                                  \
+        "window", DL_INT, AT(window), 1, MAX_SIZE, false, NULL, "side of the window"                                   \
+    }
+#define STRIDE                                                                                                         \
+    {                                                                                                                  \
+        "stride", DL_INT, AT(stride), 1, MAX_SIZE, true, NULL, "step of the window; 1 if absent"                       \
+    }
+#define PAD                                                                                                            \
+    {                                                                                                                  \
+        "pad", DL_INT, AT(pad), 0, MAX_SIZE, true, NULL, "zeros on each side; 0 if absent"                             \
+    }
+#define BIAS                                                                                                           \
+    {                                                                                                                  \
+        "bias", DL_BOOL, AT(bias), 0, 0, true, NULL, "has a bias; true if absent"                                      \
+    }
+#define BATCHNORM                                                                                                      \
+    {                                                                                                                  \
+        "batchnorm", DL_BOOL, AT(batchnorm), 0, 0, true, NULL, "a batchnorm follows"                                   \
+    }
+#define RELU                                                                                                           \
+    {                                                                                                                  \
+        "relu", DL_BOOL, AT(relu), 0, 0, true, NULL, "a relu follows, after the batchnorm if there is one"             \
+    }
+#define BRANCHES                                                                                                       \
+    {                                                                                                                  \
+        "branches", DL_LIST, AT(branches), 0, 0, false, NULL,                                                          \
+            "lists of elements that all get the same; [] passes it on"                                                 \
+    }
+
+static const struct dl_field conv_fields[] = {
+    KIND,
+    NAME,
+    FILTERS,
+    WINDOW,
+    STRIDE,
+    PAD,
+    BIAS,
+    BATCHNORM,
+    RELU,
+    {"groups", DL_INT, AT(groups), 1, MAX_SIZE, true, NULL, "parts of the channels that do not mix; 1 if absent"},
+};
+static const struct dl_field deconv_fields[] = {
+    KIND,    NAME,
+    FILTERS, WINDOW,
+    STRIDE,  PAD,
+    BIAS,    BATCHNORM,
+    RELU,    {"output_pad", DL_INT, AT(output_pad), 0, MAX_SIZE, true, NULL, "rows and columns more; 0 if absent"},
+};
+static const struct dl_field pool_fields[] = {
+    KIND,   NAME,
+    WINDOW, STRIDE,
+    PAD,    {"round_up", DL_BOOL, AT(round_up), 0, 0, true, NULL, "windows may reach over the edge, as Caffe's do"},
+};
+static const struct dl_field fc_fields[] = {
+    KIND, NAME, BIAS, BATCHNORM, RELU, {"outputs", DL_INT, AT(outputs), 1, MAX_SIZE, false, NULL, "neurons"},
+};
+static const struct dl_field plain_fields[] = {KIND, NAME};
+static const struct dl_field branches_fields[] = {KIND, NAME, RELU, BRANCHES};
+static const struct dl_field repeat_fields[] = {
+    KIND,
+    NAME,
+    {"times", DL_INT, AT(times), 1, MAX_SIZE, false, NULL, "how often"},
+    {"layers", DL_LIST, AT(layers), 0, 0, false, NULL, "elements that are repeated"},
+};
+
+static void pass(struct dl_net *net, const char *name, double forward, double backward)
+{
+    dl_tape_pass(&net->tape, &(struct dl_pass){name, DL_CUT_NOTHING, .forward = forward,
+                                               .input_gradient = net->has_weights ? backward : 0});
+}
+
+/* The sign of a relu's result is the sign of what it was given, and whoever gets the result saves it. */
+static void add_relu(struct dl_net *net)
+{
+    const double elements = dl_net_elements(net, &net->at);
+    pass(net, "relu", 2 * elements, 3 * elements);
+}
+
+/* Mean and variance first, so both ways read twice; gain and bias of each channel. */
+static void add_batchnorm(struct dl_net *net)
+{
+    const double elements = dl_net_elements(net, &net->at);
+    dl_net_save(net);
+    pass(net, "batchnorm", 3 * elements, 5 * elements);
+    net->tape.layer->parameters_outside += 2 * net->at.channels;
+    net->at.is_saved = false;
+    net->has_weights = true;
+}
+
+static void add_what_follows(struct dl_net *net, const struct dl_element *e)
+{
+    if (e->batchnorm) add_batchnorm(net);
+    if (e->relu) add_relu(net);
+}
+
+static const char *name_of(const struct dl_element *e) { return e->name ? e->name : e->kind; }
+
+static enum dl_status refuse_window(const struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                                    struct dl_error *err)
+{
+    return dl_fail(err, DL_IMPOSSIBLE, where.where,
+                   "a window of %lld with pad %lld and stride %lld does not fit on %g x %g", (long long)e->window,
+                   (long long)e->pad, (long long)e->stride, net->at.height, net->at.width);
+}
+
+static double windows_on(double size, const struct dl_element *e)
+{
+    const double steps = (size + 2 * (double)e->pad - (double)e->window) / (double)e->stride;
+    return steps < 0 ? 0 : (e->round_up ? ceil(steps) : floor(steps)) + 1;
+}
+
+/* A product has weights: from here on gradients are needed. */
+static void add_product(struct dl_net *net, struct dl_product *p)
+{
+    dl_net_save(net);
+    p->is_first = !net->has_weights;
+    dl_tape_product(&net->tape, p);
+    net->has_weights = true;
+}
+
+static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                               struct dl_error *err)
+{
+    const double groups = (double)e->groups, filters = (double)e->filters, window = (double)(e->window * e->window);
+    struct dl_tensor out = {filters, windows_on(net->at.height, e), windows_on(net->at.width, e), false};
+    if (out.height < 1 || out.width < 1) return refuse_window(net, e, where, err);
+    if (fmod(net->at.channels, groups) != 0 || e->filters % e->groups)
+        return dl_fail(err, DL_IMPOSSIBLE, where.where, "%lld groups do not divide %g channels and %lld filters",
+                       (long long)e->groups, net->at.channels, (long long)e->filters);
+    struct dl_product p = {name_of(e),
+                           groups,
+                           net->build->samples * out.height * out.width,
+                           filters / groups,
+                           net->at.channels / groups * window,
+                           DL_CUT_NOTHING,
+                           .is_convolution = true,
+                           .has_bias = e->bias};
+    add_product(net, &p);
+    net->at = out;
+    add_what_follows(net, e);
+    return DL_OK;
+}
+
+/* The transpose of a convolution: each pixel becomes a window, and overlaps are added. */
+static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                                 struct dl_error *err)
+{
+    const double filters = (double)e->filters, window = (double)(e->window * e->window);
+    const double grown = (double)(e->window + e->output_pad - 2 * e->pad), stride = (double)e->stride;
+    struct dl_tensor out = {filters, (net->at.height - 1) * stride + grown, (net->at.width - 1) * stride + grown,
+                            false};
+    if (out.height < 1 || out.width < 1) return refuse_window(net, e, where, err);
+    struct dl_product p = {name_of(e),
+                           1,
+                           net->build->samples * net->at.height * net->at.width,
+                           filters * window,
+                           net->at.channels,
+                           DL_CUT_NOTHING,
+                           .is_convolution = true};
+    add_product(net, &p);
+    if (e->bias) net->tape.layer->parameters_outside += filters;
+    net->at = out;
+    add_what_follows(net, e);
+    return DL_OK;
+}
+
+static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, struct dl_json where, struct dl_error *err)
+{
+    (void)where, (void)err;
+    struct dl_product p = {name_of(e),
+                           1,
+                           net->build->samples,
+                           (double)e->outputs,
+                           net->at.channels * net->at.height * net->at.width,
+                           DL_CUT_NOTHING,
+                           .has_bias = e->bias};
+    add_product(net, &p);
+    net->at = (struct dl_tensor){(double)e->outputs, 1, 1, false};
+    add_what_follows(net, e);
+    return DL_OK;
+}
+
+static void shrink(struct dl_net *net, const char *name, struct dl_tensor out)
+{
+    const double in = dl_net_elements(net, &net->at), left = dl_net_elements(net, &out);
+    dl_net_save(net);
+    pass(net, name, in + left, 2 * in + left);
+    net->at = out;
+}
+
+static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                               struct dl_error *err)
+{
+    const struct dl_tensor out = {net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e), false};
+    if (out.height < 1 || out.width < 1) return refuse_window(net, e, where, err);
+    shrink(net, name_of(e), out);
+    return DL_OK;
+}
+
+/* A mean over all pixels: backward needs nothing of what it was given. */
+static enum dl_status add_global_pool(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                                      struct dl_error *err)
+{
+    (void)where, (void)err;
+    const struct dl_tensor out = {net->at.channels, 1, 1, false};
+    const double moved = dl_net_elements(net, &net->at) + dl_net_elements(net, &out);
+    pass(net, name_of(e), moved, moved);
+    net->at = out;
+    return DL_OK;
+}
+
+static enum dl_status add_batchnorm_alone(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                                          struct dl_error *err)
+{
+    (void)e, (void)where, (void)err;
+    add_batchnorm(net);
+    return DL_OK;
+}
+
+static enum dl_status add_relu_alone(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                                     struct dl_error *err)
+{
+    (void)e, (void)where, (void)err;
+    add_relu(net);
+    return DL_OK;
+}
+
+/* Local response normalisation (Krizhevsky et al. 2012, section 3.3) keeps the sums that it divided by. */
+static enum dl_status add_lrn(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                              struct dl_error *err)
+{
+    (void)where, (void)err;
+    const double elements = dl_net_elements(net, &net->at);
+    dl_net_save(net);
+    pass(net, name_of(e), 3 * elements, 5 * elements);
+    net->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements;
+    net->at.is_saved = false;
+    return DL_OK;
+}
+
+static enum dl_status add_dropout(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                                  struct dl_error *err)
+{
+    (void)where, (void)err;
+    const double elements = dl_net_elements(net, &net->at);
+    const double moved = (2 + DL_MASK_BYTES / DL_ACTIVATION_BYTES) * elements;
+    pass(net, name_of(e), moved, moved);
+    net->tape.layer->saved.outside_bytes += DL_MASK_BYTES * elements;
+    return DL_OK;
+}
+
+/* What is joined, and how much of it there is. */
+struct join {
+    struct dl_tensor out;
+    size_t n_branches;
+};
+
+static enum dl_status add_branches(struct dl_net *net, const struct dl_element *e, bool adds, struct join *join,
+                                   struct dl_error *err)
+{
+    const struct dl_json branches = e->branches;
+    join->n_branches = json_array_size(branches.value);
+    if (join->n_branches < 2) return dl_fail(err, DL_RANGE, branches.where, "must be at least two lists of elements");
+    dl_net_save(net);
+    const struct dl_tensor input = net->at;
+    for (size_t i = 0; i < join->n_branches; i++) {
+        const struct dl_json branch = dl_json_element(branches, i, net->build->arena);
+        net->at = input;
+        if (dl_net_add_list(net, branch, err)) return err->status;
+        if (i == 0) {
+            join->out = net->at;
+            continue;
+        }
+        if (net->at.height != join->out.height || net->at.width != join->out.width ||
+            (adds && net->at.channels != join->out.channels))
+            return dl_fail(err, DL_IMPOSSIBLE, branch.where,
+                           "ends with %g x %g x %g, the first branch with %g x %g x %g", net->at.channels,
+                           net->at.height, net->at.width, join->out.channels, join->out.height, join->out.width);
+        if (!adds) join->out.channels += net->at.channels;
+    }
+    join->out.is_saved = false;
+    return DL_OK;
+}
+
+/* Backward, the gradients of the branches are added where they part. */
+static enum dl_status join_branches(struct dl_net *net, const struct dl_element *e, bool adds, struct dl_error *err)
+{
+    const double input = dl_net_elements(net, &net->at);
+    const bool gradient_is_needed = net->has_weights;
+    struct join join;
+    if (add_branches(net, e, adds, &join, err)) return err->status;
+    const double out = dl_net_elements(net, &join.out), n = (double)join.n_branches;
+    const double sums = gradient_is_needed ? 3 * (n - 1) * input : 0;
+    net->at = join.out;
+    pass(net, name_of(e), adds ? (n + 1) * out : 2 * out, adds ? sums : 2 * out + sums);
+    add_what_follows(net, e);
+    return DL_OK;
+}
+
+static enum dl_status add_add(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                              struct dl_error *err)
+{
+    (void)where;
+    return join_branches(net, e, true, err);
+}
+
+static enum dl_status add_concat(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                                 struct dl_error *err)
+{
+    (void)where;
+    return join_branches(net, e, false, err);
+}
+
+static enum dl_status add_repeat(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                                 struct dl_error *err)
+{
+    (void)where;
+    for (int64_t i = 0; i < e->times; i++)
+        if (dl_net_add_list(net, e->layers, err)) return err->status;
+    return DL_OK;
+}
+
+#define FIELDS(table) table, DL_COUNT(table)
+
+/* The only list; a new element is a function and a line here. */
+const struct dl_element_kind dl_element_kinds[] = {
+    {"conv", FIELDS(conv_fields), add_conv},
+    {"deconv", FIELDS(deconv_fields), add_deconv},
+    {"pool", FIELDS(pool_fields), add_pool},
+    {"global_pool", FIELDS(plain_fields), add_global_pool},
+    {"fc", FIELDS(fc_fields), add_fc},
+    {"batchnorm", FIELDS(plain_fields), add_batchnorm_alone},
+    {"relu", FIELDS(plain_fields), add_relu_alone},
+    {"lrn", FIELDS(plain_fields), add_lrn},
+    {"dropout", FIELDS(plain_fields), add_dropout},
+    {"add", FIELDS(branches_fields), add_add},
+    {"concat", FIELDS(branches_fields), add_concat},
+    {"repeat", FIELDS(repeat_fields), add_repeat},
+};
+const size_t dl_n_element_kinds = DL_COUNT(dl_element_kinds);
