@@ -71,12 +71,13 @@ static enum dl_status add_collective(struct sink *s, const struct dl_event *ev, 
 {
     if (ev->axis == DL_AXIS_DATA) {
         struct dl_program *const p = s->program;
-        p->calls[p->n_calls++] = (struct dl_call){
-            .op = ev->op == DL_ALLREDUCE ? DL_EXCHANGE_ALLREDUCE
-                                         : ev->op == DL_ALLGATHER ? DL_EXCHANGE_ALLGATHER : DL_EXCHANGE_REDUCESCATTER,
-            .bytes = ev->bytes,
-            .payload_bits = ev->payload.kind == DL_QUANTIZED ? ev->payload.bits : 0,
-            .after_optimizer = ev->pass == DL_PARAMETERS};
+        p->calls[p->n_calls++] =
+            (struct dl_call){.op = ev->op == DL_ALLREDUCE   ? DL_EXCHANGE_ALLREDUCE
+                                   : ev->op == DL_ALLGATHER ? DL_EXCHANGE_ALLGATHER
+                                                            : DL_EXCHANGE_REDUCESCATTER,
+                             .bytes = ev->bytes,
+                             .payload_bits = ev->payload.kind == DL_QUANTIZED ? ev->payload.bits : 0,
+                             .after_optimizer = ev->pass == DL_PARAMETERS};
         return DL_OK;
     }
     double seconds = 0;
@@ -95,9 +96,8 @@ static void add_update(struct sink *s, const struct dl_event *ev)
         (ev->parameters_inside + ev->parameters_outside) * setting->optimizer_moved_bytes_per_parameter;
     struct dl_event kernel = *ev;
     kernel.cause = DL_CAUSE_OPTIMIZER;
-    kernel.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
-                                       .name = "optimizer",
-                                       .elements = bytes / dl_precision_bytes(setting->precision)};
+    kernel.kernel = (struct dl_kernel){
+        .kind = DL_KERNEL_MEMORY, .name = "optimizer", .elements = bytes / dl_precision_bytes(setting->precision)};
     add_kernel(s, &kernel);
 }
 
@@ -149,10 +149,8 @@ static enum dl_status lower_end_of_step(struct sink *s, struct dl_program *progr
                                         struct dl_error *err)
 {
     struct dl_stack *const top = s->request->job->stack;
-    struct dl_event ev = {.kind = DL_EV_GRADIENT,
-                          .pass = DL_GRADIENT,
-                          .parameters_inside = inside,
-                          .parameters_outside = outside};
+    struct dl_event ev = {
+        .kind = DL_EV_GRADIENT, .pass = DL_GRADIENT, .parameters_inside = inside, .parameters_outside = outside};
     s->program = program;
     s->into = &program->optimizer;
     if (dl_emit(top, &ev, err)) return err->status;
@@ -165,8 +163,8 @@ static enum dl_status lower_end_of_step(struct sink *s, struct dl_program *progr
 
 /* ---- who gets what ---- */
 
-/* Blocks in parts as even as can be, the larger ones first; what comes before the blocks goes to the first position, what
- * comes after to the last. */
+/* Blocks in parts as even as can be, the larger ones first; what comes before the blocks goes to the first position,
+ * what comes after to the last. */
 static enum dl_status deal_layers(const struct dl_model *m, uint32_t n_positions, struct dl_position *positions,
                                   struct dl_error *err)
 {
@@ -235,7 +233,8 @@ static enum dl_status assemble(struct sink *s, struct dl_lowered *out, struct dl
     for (uint32_t stage = 0; stage < n_stages; stage++) {
         struct dl_program *const p = &out->programs[stage];
         double inside = 0, outside = 0;
-        *p = (struct dl_program){.stage = stage, .n_chunks = setting->chunks, .send_bytes = send_bytes(r, out->positions)};
+        *p = (struct dl_program){
+            .stage = stage, .n_chunks = setting->chunks, .send_bytes = send_bytes(r, out->positions)};
         p->items = dl_alloc((size_t)setting->chunks * DL_N_ITEM_KINDS * sizeof *p->items);
         for (uint32_t i = 0; i < out->n_positions; i++) {
             if (out->schedule.stage_of[i] != stage) continue;
@@ -272,7 +271,8 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
             out->device_s += out->positions[i].items[kind].fused.seconds;
         }
     }
-    struct dl_schedule_request wish = {.stages = setting->ways[DL_AXIS_PIPELINE], .micros = setting->micros, .chunks = setting->chunks};
+    struct dl_schedule_request wish = {
+        .stages = setting->ways[DL_AXIS_PIPELINE], .micros = setting->micros, .chunks = setting->chunks};
     mean_costs(out, &wish);
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) assemble(&s, out, err);
     out->model_flop = request->model->model_flop_per_sample * setting->global_batch;
@@ -282,7 +282,8 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
 
 void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages)
 {
-    for (uint32_t i = 0; l->programs && i < n_stages; i++) dl_program_release(&l->programs[i]); /* frees the templates */
+    for (uint32_t i = 0; l->programs && i < n_stages; i++)
+        dl_program_release(&l->programs[i]); /* frees the templates */
     dl_free(l->programs);
     dl_free(l->positions);
     *l = (struct dl_lowered){0};

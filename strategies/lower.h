@@ -20,7 +20,8 @@ struct dl_lowered {
     struct dl_schedule schedule;
     struct dl_program *programs; /* by stage */
     double model_flop;           /* of a step, without recomputation */
-    double measured_s, device_s; /* compute seconds of one micro-batch through all positions; the measured part of them */
+    double measured_s,
+        device_s; /* compute seconds of one micro-batch through all positions; the measured part of them */
 };
 
 struct dl_lower_request {

@@ -9,7 +9,8 @@ struct options {
 static const struct options defaults = {.ways = 1, .chunks = 1, .schedule = "1f1b"};
 static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "stages"},
-    {"schedule", DL_TEXT, offsetof(struct options, schedule), 0, 0, true, NULL, "order of work: see `dlsim list schedules`"},
+    {"schedule", DL_TEXT, offsetof(struct options, schedule), 0, 0, true, NULL,
+     "order of work: see `dlsim list schedules`"},
     {"chunks", DL_INT, offsetof(struct options, chunks), 1, 64, true, NULL, "parts of the model on each stage"},
 };
 

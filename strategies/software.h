@@ -1,4 +1,5 @@
-/* software.h - the training framework in physical terms: what it launches, fuses and overlaps (schema dlsim/software/1). */
+/* software.h - the training framework in physical terms: what it launches, fuses and overlaps (schema
+ * dlsim/software/1). */
 #ifndef DL_STRATEGIES_SOFTWARE_H
 #define DL_STRATEGIES_SOFTWARE_H
 

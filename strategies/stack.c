@@ -51,11 +51,12 @@ static const struct dl_field fields[] = {
     {"optimizer", DL_CHOICE, offsetof(struct options, optimizer), 0, 0, true, optimizers, "what updates parameters"},
     {"recompute", DL_CHOICE, offsetof(struct options, recompute), 0, 0, true, recomputes, "what is computed again"},
     {"order", DL_LIST, offsetof(struct options, order), 0, 0, true, NULL, "axes, innermost first"},
-    {"stack", DL_LIST, offsetof(struct options, stack), 0, 0, false, NULL, "strategies, each with a name and its options"},
+    {"stack", DL_LIST, offsetof(struct options, stack), 0, 0, false, NULL,
+     "strategies, each with a name and its options"},
 };
 
-/* Per parameter: fp32 master copy and moments kept; all of them, the gradient and the copy in the working precision read or
- * written in a step. */
+/* Per parameter: fp32 master copy and moments kept; all of them, the gradient and the copy in the working precision
+ * read or written in a step. */
 static const struct {
     double state_bytes, moved_bytes;
 } optimizer_costs[] = {{4, 14}, {8, 22}, {12, 30}, {12, 34}};
@@ -133,7 +134,9 @@ static enum dl_status read_order(struct dl_json list, struct dl_setting *setting
     for (size_t i = 0; i < DL_N_AXES; i++) {
         const struct dl_json item = dl_json_element(list, i, arena);
         size_t axis = 0;
-        while (axis < DL_N_AXES && !(json_is_string(item.value) && strcmp(json_string_value(item.value), names[axis]) == 0)) axis++;
+        while (axis < DL_N_AXES &&
+               !(json_is_string(item.value) && strcmp(json_string_value(item.value), names[axis]) == 0))
+            axis++;
         if (axis == DL_N_AXES || seen[axis])
             return dl_fail(err, DL_RANGE, item.where, "must be one of tensor, data, pipeline, each once");
         seen[axis] = true;
@@ -152,11 +155,12 @@ static enum dl_status count_devices(struct dl_json doc, const struct options *o,
     if (job->n_devices % others == 0 && s->ways[DL_AXIS_DATA]) return DL_OK;
     const uint32_t below = job->n_devices / others * others;
     return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "devices", arena).where,
-                   "must be a multiple of tensor x pipeline ways = %u, got %u; %u or %u would do", others, job->n_devices,
-                   below ? below : others, below + others);
+                   "must be a multiple of tensor x pipeline ways = %u, got %u; %u or %u would do", others,
+                   job->n_devices, below ? below : others, below + others);
 }
 
-static enum dl_status count_micros(struct dl_json doc, struct dl_setting *s, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status count_micros(struct dl_json doc, struct dl_setting *s, struct dl_arena *arena,
+                                   struct dl_error *err)
 {
     const double unit = s->ways[DL_AXIS_DATA] * s->microbatch, n = s->global_batch / unit;
     s->micros = (uint32_t)n;
@@ -171,7 +175,8 @@ static enum dl_status count_micros(struct dl_json doc, struct dl_setting *s, str
 static void add_recompute(const struct options *o, struct dl_json stack)
 {
     if (o->recompute)
-        json_array_append_new(stack.value, json_pack("{s:s, s:s}", "name", "recompute", "mode", recomputes[o->recompute]));
+        json_array_append_new(stack.value,
+                              json_pack("{s:s, s:s}", "name", "recompute", "mode", recomputes[o->recompute]));
 }
 
 enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_arena *arena, struct dl_job *out,

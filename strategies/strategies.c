@@ -1,8 +1,9 @@
-/* strategies.c - the only list, from the top of the stack to its bottom; a new strategy is one file and one line here. */
+/* strategies.c - the only list, from the top of the stack to its bottom; a new strategy is one file and one line here.
+ */
 #include "strategies/strategies.h"
 
 static const struct dl_strategy *const strategies[] = {
-    &dl_strategy_pipeline, /* which layers are where */
+    &dl_strategy_pipeline,  /* which layers are where */
     &dl_strategy_recompute, /* above tensor, so that the collectives of what is done again come again */
     &dl_strategy_tensor,
     &dl_strategy_data,

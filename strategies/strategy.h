@@ -48,13 +48,13 @@ struct dl_event {
     enum dl_cause cause;
     const struct dl_layer *layer;
     enum dl_gradient gradient;
-    struct dl_kernel kernel;   /* COMPUTE */
-    enum dl_work_kind mark;    /* MARK */
-    double elements;           /* MARK */
-    enum dl_op op;             /* COLLECTIVE */
-    enum dl_axis axis;         /* COLLECTIVE */
-    double bytes;              /* COLLECTIVE */
-    struct dl_payload payload; /* COLLECTIVE */
+    struct dl_kernel kernel;                      /* COMPUTE */
+    enum dl_work_kind mark;                       /* MARK */
+    double elements;                              /* MARK */
+    enum dl_op op;                                /* COLLECTIVE */
+    enum dl_axis axis;                            /* COLLECTIVE */
+    double bytes;                                 /* COLLECTIVE */
+    struct dl_payload payload;                    /* COLLECTIVE */
     double parameters_inside, parameters_outside; /* GRADIENT, UPDATE: those that tensor parallelism divides, and not */
 };
 
@@ -72,7 +72,8 @@ struct dl_strategy {
     size_t n_fields, options_size;
     const void *defaults;
     /* OPTIONAL: tell the others what this entry means for them (its ways, for example). */
-    enum dl_status (*claim)(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err);
+    enum dl_status (*claim)(const void *options, struct dl_json entry, struct dl_setting *setting,
+                            struct dl_error *err);
     /* OPTIONAL: NULL passes everything on. */
     enum dl_status (*rewrite)(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err);

@@ -38,8 +38,8 @@ static void cut(struct dl_kernel *k, double ways, bool sequence)
     }
 }
 
-/* Whole -> cut needs a sum on the way back only, cut -> whole on the way there only; marks follow the data's direction, so
- * that this is the same forward and backward. Sequence parallelism gathers at one and scatters at the other. */
+/* Whole -> cut needs a sum on the way back only, cut -> whole on the way there only; marks follow the data's direction,
+ * so that this is the same forward and backward. Sequence parallelism gathers at one and scatters at the other. */
 static enum dl_status communicate(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                                   struct dl_error *err)
 {

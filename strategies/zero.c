@@ -1,7 +1,7 @@
 /* zero.c - what replicas hold in common is cut over them (ZeRO, SC20).
  *
- * Stages 1 and 2 scatter the sums of gradients, update a part of the parameters each, and gather them: the same bytes as
- * an all-reduce. */
+ * Stages 1 and 2 scatter the sums of gradients, update a part of the parameters each, and gather them: the same bytes
+ * as an all-reduce. */
 #include "strategies/strategies.h"
 
 struct options {

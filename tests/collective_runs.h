@@ -1,8 +1,8 @@
-/* collective_runs.h - collectives simulated on a machine, for tests and benches: a list of jobs in one simulation, in a process of its
- * own because SimGrid allows only one simulation a process.
+/* collective_runs.h - collectives simulated on a machine, for tests and benches: a list of jobs in one simulation, in a
+ * process of its own because SimGrid allows only one simulation a process.
  *
- * A job starts when the one before it has ended, or together with it. Small jobs go first in a list: dates are sums, and
- * a short job late in simulated time would lose digits. */
+ * A job starts when the one before it has ended, or together with it. Small jobs go first in a list: dates are sums,
+ * and a short job late in simulated time would lose digits. */
 #ifndef DL_TESTS_COLLECTIVE_RUNS_H
 #define DL_TESTS_COLLECTIVE_RUNS_H
 

@@ -96,7 +96,8 @@ static enum dl_status check_table(struct dl_json table, double min, double max, 
     const char *key;
     json_t *value;
     if (table.value && dl_json_check_facts(table, arena, err)) return err->status;
-    json_object_foreach(table.value, key, value) {
+    json_object_foreach(table.value, key, value)
+    {
         if (strcmp(key, "facts") == 0) continue;
         const struct dl_json entry = dl_json_member(table, key, arena);
         const size_t n = json_array_size(value);

@@ -21,7 +21,7 @@ static const struct options defaults = {0};
 static const struct dl_field fields[] = {
     {"input", DL_INT_LIST, offsetof(struct options, input), 1, 1 << 20, false, NULL, "channels, height and width"},
     {"layers", DL_LIST, offsetof(struct options, layers), 0, 0, false, NULL,
-     "conv, deconv, pool, global_pool, fc, batchnorm, relu, lrn, dropout, add, concat, repeat"},
+     "conv, deconv, pool, global_pool, fc, batchnorm, relu, lrn, dropout, add, concat, side, repeat"},
 };
 
 double dl_net_elements(const struct dl_net *net, const struct dl_tensor *t)
@@ -99,7 +99,7 @@ static enum dl_status add_layers(struct dl_net *net, struct dl_json list, struct
         struct dl_element e;
         const struct dl_element_kind *kind;
         if (read_element(net, from, &e, &kind, err)) return err->status;
-        if (!e.layers.value && add_layer(net, &e, kind, from, err)) return err->status;
+        if (!e.times && add_layer(net, &e, kind, from, err)) return err->status;
         for (int64_t n = 0; n < e.times; n++)
             if (add_layers(net, e.layers, err)) return err->status;
     }
@@ -112,7 +112,8 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     const struct options *const o = options;
     if (o->input.n != 3) return dl_refuse(build, "input", err, "must be [channels, height, width]");
     struct dl_net net = {.build = build};
-    net.at = (struct dl_tensor){(double)o->input.items[0], (double)o->input.items[1], (double)o->input.items[2], false};
+    net.at = (struct dl_tensor){(double)o->input.items[0], (double)o->input.items[1], (double)o->input.items[2], false,
+                                false};
     if (add_layers(&net, o->layers, err)) goto out;
     if (!net.has_weights) {
         dl_refuse(build, "layers", err, "has no conv or fc, so there is nothing to train");

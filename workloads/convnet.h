@@ -15,7 +15,8 @@ struct dl_element {
 /* What flows from one element to the next. */
 struct dl_tensor {
     double channels, height, width;
-    bool is_saved; /* backward has it already */
+    bool is_saved;  /* backward has it already */
+    bool from_relu; /* whose backward needs its sign, even if who gets it next does not */
 };
 
 struct dl_net {

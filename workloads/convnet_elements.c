@@ -80,6 +80,11 @@ static const struct dl_field fc_fields[] = {
 };
 static const struct dl_field plain_fields[] = {KIND, NAME};
 static const struct dl_field branches_fields[] = {KIND, NAME, RELU, BRANCHES};
+static const struct dl_field side_fields[] = {
+    KIND,
+    NAME,
+    {"layers", DL_LIST, AT(layers), 0, 0, false, NULL, "elements that end in a loss of their own"},
+};
 static const struct dl_field repeat_fields[] = {
     KIND,
     NAME,
@@ -93,11 +98,18 @@ static void pass(struct dl_net *net, const char *name, double forward, double ba
                                                .input_gradient = net->has_weights ? backward : 0});
 }
 
-/* The sign of a relu's result is the sign of what it was given, and whoever gets the result saves it. */
+/* Its backward needs the sign of its result, which is saved where that goes. */
 static void add_relu(struct dl_net *net)
 {
     const double elements = dl_net_elements(net, &net->at);
     pass(net, "relu", 2 * elements, 3 * elements);
+    net->at.from_relu = true;
+}
+
+/* For elements whose own backward does not need what they are given. */
+static void save_for_relu(struct dl_net *net)
+{
+    if (net->at.from_relu) dl_net_save(net);
 }
 
 /* Mean and variance first, so both ways read twice; gain and bias of each channel. */
@@ -107,7 +119,7 @@ static void add_batchnorm(struct dl_net *net)
     dl_net_save(net);
     pass(net, "batchnorm", 3 * elements, 5 * elements);
     net->tape.layer->parameters_outside += 2 * net->at.channels;
-    net->at.is_saved = false;
+    net->at.is_saved = net->at.from_relu = false;
     net->has_weights = true;
 }
 
@@ -146,7 +158,7 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
                                struct dl_error *err)
 {
     const double groups = (double)e->groups, filters = (double)e->filters, window = (double)(e->window * e->window);
-    struct dl_tensor out = {filters, windows_on(net->at.height, e), windows_on(net->at.width, e), false};
+    struct dl_tensor out = {filters, windows_on(net->at.height, e), windows_on(net->at.width, e), false, false};
     if (out.height < 1 || out.width < 1) return refuse_window(net, e, where, err);
     if (fmod(net->at.channels, groups) != 0 || e->filters % e->groups)
         return dl_fail(err, DL_IMPOSSIBLE, where.where, "%lld groups do not divide %g channels and %lld filters",
@@ -199,7 +211,7 @@ static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, str
                            DL_CUT_NOTHING,
                            .has_bias = e->bias};
     add_product(net, &p);
-    net->at = (struct dl_tensor){(double)e->outputs, 1, 1, false};
+    net->at = (struct dl_tensor){(double)e->outputs, 1, 1, false, false};
     add_what_follows(net, e);
     return DL_OK;
 }
@@ -215,19 +227,21 @@ static void shrink(struct dl_net *net, const char *name, struct dl_tensor out)
 static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, struct dl_json where,
                                struct dl_error *err)
 {
-    const struct dl_tensor out = {net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e), false};
+    const struct dl_tensor out = {net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e), false,
+                                  false};
     if (out.height < 1 || out.width < 1) return refuse_window(net, e, where, err);
     shrink(net, name_of(e), out);
     return DL_OK;
 }
 
-/* A mean over all pixels: backward needs nothing of what it was given. */
+/* A mean over all pixels. */
 static enum dl_status add_global_pool(struct dl_net *net, const struct dl_element *e, struct dl_json where,
                                       struct dl_error *err)
 {
     (void)where, (void)err;
-    const struct dl_tensor out = {net->at.channels, 1, 1, false};
+    const struct dl_tensor out = {net->at.channels, 1, 1, false, false};
     const double moved = dl_net_elements(net, &net->at) + dl_net_elements(net, &out);
+    save_for_relu(net);
     pass(net, name_of(e), moved, moved);
     net->at = out;
     return DL_OK;
@@ -258,7 +272,7 @@ static enum dl_status add_lrn(struct dl_net *net, const struct dl_element *e, st
     dl_net_save(net);
     pass(net, name_of(e), 3 * elements, 5 * elements);
     net->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements;
-    net->at.is_saved = false;
+    net->at.is_saved = net->at.from_relu = false;
     return DL_OK;
 }
 
@@ -268,55 +282,54 @@ static enum dl_status add_dropout(struct dl_net *net, const struct dl_element *e
     (void)where, (void)err;
     const double elements = dl_net_elements(net, &net->at);
     const double moved = (2 + DL_MASK_BYTES / DL_ACTIVATION_BYTES) * elements;
+    save_for_relu(net);
     pass(net, name_of(e), moved, moved);
     net->tape.layer->saved.outside_bytes += DL_MASK_BYTES * elements;
+    net->at.is_saved = net->at.from_relu = false;
     return DL_OK;
 }
 
-/* What is joined, and how much of it there is. */
-struct join {
-    struct dl_tensor out;
-    size_t n_branches;
-};
+/* Take what a branch ended with into what they become together. */
+static enum dl_status join(struct dl_net *net, bool adds, struct dl_tensor *out, struct dl_json branch,
+                           struct dl_error *err)
+{
+    const struct dl_tensor *const end = &net->at;
+    if (end->height != out->height || end->width != out->width || (adds && end->channels != out->channels))
+        return dl_fail(err, DL_IMPOSSIBLE, branch.where, "ends with %g x %g x %g, the first branch with %g x %g x %g",
+                       end->channels, end->height, end->width, out->channels, out->height, out->width);
+    if (!adds) out->channels += end->channels;
+    return DL_OK;
+}
 
-static enum dl_status add_branches(struct dl_net *net, const struct dl_element *e, bool adds, struct join *join,
+static enum dl_status add_branches(struct dl_net *net, struct dl_json branches, bool adds, struct dl_tensor *out,
                                    struct dl_error *err)
 {
-    const struct dl_json branches = e->branches;
-    join->n_branches = json_array_size(branches.value);
-    if (join->n_branches < 2) return dl_fail(err, DL_RANGE, branches.where, "must be at least two lists of elements");
-    dl_net_save(net);
     const struct dl_tensor input = net->at;
-    for (size_t i = 0; i < join->n_branches; i++) {
+    for (size_t i = 0; i < json_array_size(branches.value); i++) {
         const struct dl_json branch = dl_json_element(branches, i, net->build->arena);
         net->at = input;
         if (dl_net_add_list(net, branch, err)) return err->status;
-        if (i == 0) {
-            join->out = net->at;
-            continue;
-        }
-        if (net->at.height != join->out.height || net->at.width != join->out.width ||
-            (adds && net->at.channels != join->out.channels))
-            return dl_fail(err, DL_IMPOSSIBLE, branch.where,
-                           "ends with %g x %g x %g, the first branch with %g x %g x %g", net->at.channels,
-                           net->at.height, net->at.width, join->out.channels, join->out.height, join->out.width);
-        if (!adds) join->out.channels += net->at.channels;
+        save_for_relu(net);
+        if (i == 0)
+            *out = (struct dl_tensor){net->at.channels, net->at.height, net->at.width, false, false};
+        else if (join(net, adds, out, branch, err))
+            return err->status;
     }
-    join->out.is_saved = false;
     return DL_OK;
 }
 
-/* Backward, the gradients of the branches are added where they part. */
+/* Backward, the gradients of the branches are added where they part; a sum itself has no work there. */
 static enum dl_status join_branches(struct dl_net *net, const struct dl_element *e, bool adds, struct dl_error *err)
 {
-    const double input = dl_net_elements(net, &net->at);
-    const bool gradient_is_needed = net->has_weights;
-    struct join join;
-    if (add_branches(net, e, adds, &join, err)) return err->status;
-    const double out = dl_net_elements(net, &join.out), n = (double)join.n_branches;
-    const double sums = gradient_is_needed ? 3 * (n - 1) * input : 0;
-    net->at = join.out;
-    pass(net, name_of(e), adds ? (n + 1) * out : 2 * out, adds ? sums : 2 * out + sums);
+    const double n = (double)json_array_size(e->branches.value);
+    if (n < 2) return dl_fail(err, DL_RANGE, e->branches.where, "must be at least two lists of elements");
+    dl_net_save(net);
+    pass(net, name_of(e), 0, 3 * (n - 1) * dl_net_elements(net, &net->at));
+    struct dl_tensor out;
+    if (add_branches(net, e->branches, adds, &out, err)) return err->status;
+    net->at = out;
+    const double elements = dl_net_elements(net, &out);
+    pass(net, name_of(e), (adds ? n + 1 : 2) * elements, adds ? 0 : 2 * elements);
     add_what_follows(net, e);
     return DL_OK;
 }
@@ -344,6 +357,19 @@ static enum dl_status add_repeat(struct dl_net *net, const struct dl_element *e,
     return DL_OK;
 }
 
+/* Beside the main way: what it ends in goes nowhere but into a loss of its own. */
+static enum dl_status add_side(struct dl_net *net, const struct dl_element *e, struct dl_json where,
+                               struct dl_error *err)
+{
+    (void)where;
+    dl_net_save(net);
+    const struct dl_tensor main_way = net->at;
+    pass(net, name_of(e), 0, 3 * dl_net_elements(net, &main_way));
+    if (dl_net_add_list(net, e->layers, err)) return err->status;
+    net->at = main_way;
+    return DL_OK;
+}
+
 #define FIELDS(table) table, DL_COUNT(table)
 
 /* The only list; a new element is a function and a line here. */
@@ -359,6 +385,7 @@ const struct dl_element_kind dl_element_kinds[] = {
     {"dropout", FIELDS(plain_fields), add_dropout},
     {"add", FIELDS(branches_fields), add_add},
     {"concat", FIELDS(branches_fields), add_concat},
+    {"side", FIELDS(side_fields), add_side},
     {"repeat", FIELDS(repeat_fields), add_repeat},
 };
 const size_t dl_n_element_kinds = DL_COUNT(dl_element_kinds);

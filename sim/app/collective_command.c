@@ -66,7 +66,8 @@ struct run {
 static enum dl_status open_machine(struct run *r, struct dl_error *err)
 {
     struct request *const q = &r->request;
-    if (dl_only_machine_set(&q->set, err) || dl_machine_open(q->topo, &q->set, r->arena, &r->machine, err)) return err->status;
+    if (dl_only_machine_set(&q->set, err) || dl_machine_open(q->topo, &q->set, r->arena, &r->machine, err))
+        return err->status;
     const struct dl_topology *const t = r->machine.topology;
     if (!q->devices) q->devices = t->n_devices;
     if (q->devices > t->n_devices)
@@ -154,6 +155,7 @@ static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind,
     dl_scenario_start(&r->scenario, engine, links);
     const size_t n_stuck = kind->run(engine);
     r->report.result = dl_exchange_result(exchange);
+    r->report.fluid = r->report.result.folded;
     r->report.n_events = kind->n_events(engine);
     dl_exchange_free(exchange);
     note_limiting_link(r, wire);

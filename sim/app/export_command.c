@@ -21,8 +21,8 @@ static const struct dl_option options[] = {
 
 static enum dl_status write(const struct request *q, const struct dl_machine *m, struct dl_error *err)
 {
-    const uint32_t n =
-        q->devices && q->devices < m->topology->n_devices ? (uint32_t)q->devices : m->topology->n_devices;
+    const uint32_t all = m->topology->n_devices, n = q->devices ? (uint32_t)q->devices : all;
+    if (n > all) return dl_fail(err, DL_RANGE, "--devices", "%s has %u devices, got %u", m->topology->name, all, n);
     if (q->format == formats[0]) return dl_platform_write_simgrid(m->topology, m->bytes_per_s, n, err);
     return dl_platform_write_dot(m->topology, n, err);
 }

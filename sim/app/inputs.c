@@ -47,8 +47,7 @@ enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *
 enum dl_status dl_machine_open(const char *topo, const struct dl_texts *set, struct dl_arena *arena,
                                struct dl_machine *m, struct dl_error *err)
 {
-    if (dl_load_document(DL_SYSTEMS, "topology", topo, "topo", set, arena, &m->system_doc, err))
-        return err->status;
+    if (dl_load_document(DL_SYSTEMS, "topology", topo, "topo", set, arena, &m->system_doc, err)) return err->status;
     return dl_topology_read(m->system_doc, arena, &m->topology, err);
 }
 

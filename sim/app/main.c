@@ -1,4 +1,5 @@
 /* main.c - dlsim COMMAND [OPTIONS]. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,11 +8,7 @@
 #include "sim/report/host.h"
 
 static const struct dl_command *const commands[] = {
-    &dl_command_run,
-    &dl_command_collective,
-    &dl_command_list,
-    &dl_command_check,
-    &dl_command_export,
+    &dl_command_run, &dl_command_collective, &dl_command_list, &dl_command_check, &dl_command_export,
 };
 
 static void print_help(void)
@@ -46,6 +43,8 @@ int main(int argc, char **argv)
     const bool has_word = argv[1][0] != '-'; /* the word `run` may be left out */
     const struct dl_command *const command = has_word ? find(argv[1], &err) : &dl_command_run;
     const int code = command ? command->run(argc - has_word, argv + has_word, &err) : 2;
+    if (!err.status && fflush(stdout))
+        dl_fail(&err, DL_STALLED, "standard output", "cannot be written: %s", strerror(errno));
     if (!err.status) return code;
     fprintf(stderr, "dlsim: %s\n", err.text);
     return err.status == DL_STALLED ? 3 : 2;

@@ -108,12 +108,23 @@ static enum dl_status read_words(int argc, char **argv, struct dl_texts *words, 
     return DL_OK;
 }
 
+/* getopt_long takes any beginning of a name that is the only one, which would break scripts when an option is added. */
+static bool is_abbreviated(char *const *argv, const char *name)
+{
+    const char *const last = argv[optind - 1];
+    const char *const word = last == optarg ? argv[optind - 2] : last;
+    const size_t length = strlen(name);
+    return strncmp(word, "--", 2) || strncmp(word + 2, name, length) || (word[2 + length] && word[2 + length] != '=');
+}
+
 enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *options, size_t n_options, void *out,
                                struct dl_texts *words, struct dl_error *err)
 {
     struct option table[max_options + 1] = {0};
     bool given[max_options] = {false};
-    for (size_t i = 0; i < n_options; i++) table[i] = (struct option){options[i].name, options[i].type == DL_OPT_FLAG ? no_argument : required_argument, NULL, (int)i};
+    for (size_t i = 0; i < n_options; i++)
+        table[i] = (struct option){options[i].name, options[i].type == DL_OPT_FLAG ? no_argument : required_argument,
+                                   NULL, (int)i};
     optind = 0;
     for (;;) {
         const int word = optind ? optind : 1;
@@ -121,6 +132,8 @@ enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *op
         if (which == -1) break;
         if (which == ':') return dl_fail(err, DL_SYNTAX, argv[optind - 1], "needs a value");
         if (which == '?') return unknown_option(argv[word], options, n_options, err);
+        if (is_abbreviated(argv, options[which].name))
+            return dl_fail(err, DL_SYNTAX, argv[word], "write the option in full: --%s", options[which].name);
         given[which] = true;
         if (read_option(&options[which], optarg, out, err)) return err->status;
     }

@@ -52,7 +52,8 @@ struct run {
 static enum dl_status read_strategy(struct run *r, struct dl_error *err)
 {
     const struct request *const q = &r->request;
-    if (dl_load_document(DL_STRATEGIES, "strategy", q->strategy, "strategy", &q->set, r->arena, &r->strategy_doc, err) ||
+    if (dl_load_document(DL_STRATEGIES, "strategy", q->strategy, "strategy", &q->set, r->arena, &r->strategy_doc,
+                         err) ||
         dl_job_read(r->strategy_doc, (uint32_t)q->devices, r->arena, &r->job, err))
         return err->status;
     const char *const name = q->software ? q->software : r->job.software;
@@ -67,8 +68,10 @@ static enum dl_status build_model(struct run *r, struct dl_error *err)
 {
     const struct request *const q = &r->request;
     const char *const name = q->workload ? q->workload : r->job.workload;
-    if (dl_load_document(DL_WORKLOADS, "workload", name, "workload", &q->set, r->arena, &r->workload_doc, err)) return err->status;
-    return dl_workload_read(r->workload_doc, r->job.setting.microbatch, r->software.attention, r->arena, &r->model, err);
+    if (dl_load_document(DL_WORKLOADS, "workload", name, "workload", &q->set, r->arena, &r->workload_doc, err))
+        return err->status;
+    return dl_workload_read(r->workload_doc, r->job.setting.microbatch, r->software.attention, r->arena, &r->model,
+                            err);
 }
 
 static enum dl_status open_machine(struct run *r, struct dl_error *err)
@@ -83,8 +86,8 @@ static enum dl_status open_machine(struct run *r, struct dl_error *err)
         dl_device_read(r->device_doc, r->arena, &r->device, err))
         return err->status;
     if (r->device.peak_flop_per_s[r->job.setting.precision] <= 0)
-        return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(r->strategy_doc, "precision", r->arena).where,
-                       "%s has no %s", r->device.name, dl_precision_name(r->job.setting.precision));
+        return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(r->strategy_doc, "precision", r->arena).where, "%s has no %s",
+                       r->device.name, dl_precision_name(r->job.setting.precision));
     return dl_machine_use_transport(&r->machine, q->transport, (n + per_node - 1) / per_node, &q->set, r->arena, err);
 }
 
@@ -108,14 +111,15 @@ static enum dl_status simulate(struct run *r, struct dl_error *err)
     for (size_t i = 0; i < t->n_links; i++) links[i].bandwidth_bytes_per_s = r->machine.bytes_per_s[i];
     struct dl_engine *const engine = kind->create(links, t->n_links);
     struct dl_wire *const wire = dl_wire_new(engine, t, links, err);
-    struct dl_training *const training = dl_training_start(&(struct dl_training_request){.engine = engine,
-                                                                                         .wire = wire,
-                                                                                         .estimator = &r->estimator,
-                                                                                         .setting = &r->job.setting,
-                                                                                         .lowered = &r->lowered,
-                                                                                         .device_of_rank = r->device_of_rank,
-                                                                                         .arena = r->arena},
-                                                           err);
+    struct dl_training *const training =
+        dl_training_start(&(struct dl_training_request){.engine = engine,
+                                                        .wire = wire,
+                                                        .estimator = &r->estimator,
+                                                        .setting = &r->job.setting,
+                                                        .lowered = &r->lowered,
+                                                        .device_of_rank = r->device_of_rank,
+                                                        .arena = r->arena},
+                          err);
     if (!err->status) kind->run(engine);
     r->report.result = dl_training_result(training, err);
     r->report.n_events = kind->n_events(engine);
@@ -148,7 +152,8 @@ static enum dl_status tell(struct run *r, struct dl_error *err)
 
 static void print_programs(const struct run *r)
 {
-    for (uint32_t i = 0; i < r->job.setting.ways[DL_AXIS_PIPELINE]; i++) dl_program_print(&r->lowered.programs[i], stdout);
+    for (uint32_t i = 0; i < r->job.setting.ways[DL_AXIS_PIPELINE]; i++)
+        dl_program_print(&r->lowered.programs[i], stdout);
 }
 
 static void release(struct run *r)
@@ -184,6 +189,7 @@ static int run(int argc, char **argv, struct dl_error *err)
 const struct dl_command dl_command_run = {
     .name = "run",
     .doc = "simulate a training step (the word `run` may be left out)",
-    .usage = "[run] --topo T --strategy S [--workload W] [--devices N] [--json FILE|-] [--print-program] [--set PATH=JSON]...",
+    .usage = "[run] --topo T --strategy S [--workload W] [--devices N] [--json FILE|-] [--print-program] [--set "
+             "PATH=JSON]...",
     .run = run,
 };

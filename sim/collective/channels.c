@@ -6,6 +6,12 @@ struct node_rings {
     const uint32_t *device; /* within the node, by slot */
     uint32_t n, n_rings;
     uint32_t *orders;
+    struct visit *visits; /* by channel */
+};
+
+/* How a channel passes through a node: along one of its rings, cut open before the slot where it enters. */
+struct visit {
+    uint32_t ring, entry;
 };
 
 static uint32_t node_size(const struct dl_group *g, uint32_t node)
@@ -46,34 +52,90 @@ static struct node_rings *rings_of_nodes(const struct dl_group *g, struct dl_are
     return rings;
 }
 
+/* Between nodes, as many for every slot, so that every NIC is used equally. */
 static uint32_t count_channels(const struct dl_group *g, const struct node_rings *rings)
 {
-    uint32_t most = 1;
+    uint32_t most = 1, largest = 1;
     const bool has_nics = !g->topology || g->topology->node.n_nics;
     for (uint32_t node = 0; node < g->n_nodes; node++) {
         if (rings[node].n_rings > most) most = rings[node].n_rings;
-        if (g->n_nodes > 1 && has_nics && rings[node].n > most) most = rings[node].n;
+        if (rings[node].n > largest) largest = rings[node].n;
     }
-    return most;
+    return g->n_nodes > 1 && has_nics ? (most + largest - 1) / largest * largest : most;
 }
 
-/* The node's part of a channel: one of its rings, cut open where slot (channel) comes first. */
+/* ---- where channels enter and leave a node ---- */
+
+static uint32_t place_on(const struct node_rings *r, uint32_t ring, uint32_t slot)
+{
+    uint32_t place = 0;
+    while (r->orders[ring * r->n + place] != slot) place++;
+    return place;
+}
+
+static uint32_t slot_before(const struct node_rings *r, uint32_t ring, uint32_t slot)
+{
+    return r->orders[ring * r->n + (place_on(r, ring, slot) + r->n - 1) % r->n];
+}
+
+/* Rings come in pairs, there (even) and back (odd). Channels come in pairs too: the second goes back round the ring of
+ * the first, enters where that one leaves and leaves where it enters. So NICs send as much as they receive if the pairs
+ * cover every slot once; a search finds such pairs, each on the next ring if it can be. */
+static bool pair_up(const struct node_rings *r, uint32_t n_before, uint32_t n_paired, uint32_t taken)
+{
+    if (n_paired == r->n) return true;
+    uint32_t slot = 0;
+    while (taken & 1u << slot) slot++;
+    for (uint32_t i = 0; i < r->n_rings; i++) {
+        const uint32_t ring = (n_before + n_paired + i) % r->n_rings;
+        const uint32_t other = slot_before(r, ring, slot), both = taken | 1u << slot | 1u << other;
+        if (taken & 1u << other) continue;
+        r->visits[n_before + n_paired] = (struct visit){.ring = ring, .entry = slot};
+        r->visits[n_before + n_paired + 1] = (struct visit){.ring = ring ^ 1u, .entry = other};
+        if (pair_up(r, n_before, n_paired + 2, both)) return true;
+    }
+    return false;
+}
+
+/* In one node channel by channel the next ring. Between nodes that would send more through some NICs than through
+ * others: pairs, or else all along one ring, which leaves at every slot once if it enters at every slot once. */
+static void plan_visits(struct node_rings *r, uint32_t n_channels, bool several_nodes, struct dl_arena *arena)
+{
+    enum { most_paired = 16 };
+    const bool in_pairs = several_nodes && r->n > 2 && r->n % 2 == 0 && r->n <= most_paired && r->n_rings % 2 == 0;
+    const bool on_one_ring = several_nodes && r->n > 2;
+    r->visits = dl_arena_alloc(arena, (n_channels + r->n) * sizeof *r->visits);
+    for (uint32_t first = 0; first < n_channels; first += r->n) {
+        if (in_pairs && pair_up(r, first, 0, 0)) continue;
+        for (uint32_t channel = first; channel < first + r->n; channel++) {
+            const uint32_t ring = on_one_ring ? 0 : channel % r->n_rings;
+            const uint32_t entry = several_nodes ? channel % r->n : r->orders[ring * r->n];
+            r->visits[channel] = (struct visit){.ring = ring, .entry = entry};
+        }
+    }
+}
+
 static uint32_t *write_node(const struct dl_group *g, uint32_t node, const struct node_rings *r, uint32_t channel,
                             uint32_t *out)
 {
-    const uint32_t *const ring = r->orders + (size_t)(channel % r->n_rings) * r->n;
-    const uint32_t entry = g->n_nodes > 1 ? channel % r->n : ring[0];
-    uint32_t start = 0;
-    while (ring[start] != entry) start++;
+    const struct visit *const visit = &r->visits[channel];
+    const uint32_t *const ring = r->orders + (size_t)visit->ring * r->n;
+    const uint32_t start = place_on(r, visit->ring, visit->entry);
     for (uint32_t i = 0; i < r->n; i++) *out++ = g->node_ranks[g->node_first[node] + ring[(start + i) % r->n]];
     return out;
 }
 
 void dl_channels_find(const struct dl_group *g, struct dl_arena *arena, struct dl_channels *out)
 {
-    const struct node_rings *const rings = rings_of_nodes(g, arena);
+    struct node_rings *const rings = rings_of_nodes(g, arena);
     out->n = g->n;
     out->n_channels = count_channels(g, rings);
+    for (uint32_t node = 0; node < g->n_nodes; node++) {
+        if (node && rings[node].orders == rings[node - 1].orders)
+            rings[node].visits = rings[node - 1].visits;
+        else
+            plan_visits(&rings[node], out->n_channels, g->n_nodes > 1, arena);
+    }
     const size_t size = (size_t)out->n_channels * g->n;
     out->order = dl_arena_alloc(arena, size * sizeof *out->order);
     out->position = dl_arena_alloc(arena, size * sizeof *out->position);

@@ -1,8 +1,8 @@
 /* channels.h - rings through all ranks of a group, found from the links inside its nodes as NCCL finds its channels.
  *
  * Where devices are joined in pairs (NVLink meshes, xGMI) the search takes as many rings through the node as its lanes
- * can carry at once, each in both directions. Through a switch one ring fills every port. Between nodes channel j
- * enters each node at slot j, so that every NIC is used. */
+ * can carry at once, each in both directions. Through a switch one ring fills every port. Between nodes as many
+ * channels enter and leave each node at each slot, so that every NIC is used equally. */
 #ifndef DL_COLLECTIVE_CHANNELS_H
 #define DL_COLLECTIVE_CHANNELS_H
 

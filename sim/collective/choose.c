@@ -1,6 +1,7 @@
 #include "sim/collective/choose.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool is_auto(const char *name) { return strcmp(name, "auto") == 0; }
@@ -72,16 +73,16 @@ static enum dl_status choose_freely(struct dl_estimator *e, const struct dl_wish
 
 static enum dl_status no_protocol(const struct dl_estimator *e, const struct dl_wish *wish, struct dl_error *err)
 {
-    const char *names[16];
-    size_t n = 0;
-    for (; n < e->transport->n_protocols && n < DL_COUNT(names); n++) names[n] = e->transport->protocols[n].name;
-    const char *const nearest = dl_nearest(wish->protocol, names, n);
+    char all[128] = "";
+    for (size_t i = 0; i < e->transport->n_protocols; i++) {
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", e->transport->protocols[i].name);
+    }
     if (is_auto(wish->protocol))
         return dl_fail(err, DL_IMPOSSIBLE, "--algo", "transport %s cannot do %s by '%s' here", e->transport->name,
                        dl_op_name(wish->op), wish->algorithm);
-    return dl_fail(err, DL_NOT_FOUND, "--protocol", "transport %s has no protocol '%s' for this%s%s%s",
-                   e->transport->name, wish->protocol, nearest ? ", did you mean '" : "", nearest ? nearest : "",
-                   nearest ? "'?" : "");
+    return dl_fail(err, DL_NOT_FOUND, "--protocol", "transport %s has no protocol '%.60s' for this; it has %s",
+                   e->transport->name, wish->protocol, all);
 }
 
 enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,

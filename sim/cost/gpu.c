@@ -102,9 +102,10 @@ static double product_s(const struct dl_device *d, const struct dl_kernel *k, en
     return o->ramp_s + fmax(best_tiling_s(&p), fmax(power_s, memory_s(d, dl_kernel_bytes(k, precision))));
 }
 
-/* Dao 2023, FlashAttention-2: a unit takes 128 queries and goes through the keys; backward the other way round. */
+/* Dao 2023, FlashAttention-2: a unit takes 128 queries and goes through their keys; backward the other way round. */
 static const double attention_rows = 128;
-/* Rows of a causal mask are unequal in length: on average the last unit ends this part of the longest row late. */
+/* Units that end early wait for the last: on average for this part of the longest row. Fitted to attention of 8 to 64
+ * heads on the A100 (SimuMax, configs/system/a100_pcie.json). */
 static const double attention_tail = 0.7;
 
 static double attention_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

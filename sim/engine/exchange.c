@@ -251,6 +251,7 @@ static bool folds(const struct dl_exchange_spec *spec)
 
 static void begin_folded(struct dl_exchange *x)
 {
+    x->result.folded = true;
     x->folded = dl_folded_start(&x->spec, dl_wire_error(x->spec.wire), finish, x);
     x->result.messages = (uint64_t)dl_count_messages(x->spec.collective);
     x->result.bundles = dl_folded_bundles(x->folded);

@@ -22,6 +22,7 @@ struct dl_exchange_spec {
 
 struct dl_exchange_result {
     bool complete;
+    bool folded; /* run as bundles of many messages: by fluid fidelity, or because the software pipelines that finely */
     double time_s;
     uint64_t messages; /* of the algorithm, whatever the fidelity */
     uint64_t bundles;

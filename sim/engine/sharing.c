@@ -1,66 +1,13 @@
+/* sharing.c - who shares with whom, and which flows must be solved again; the solving itself is in filling.c. */
 #include "sim/engine/sharing.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
-#include "sim/core/memory.h"
-
-enum { nobody = 0xffffffffu };
+#include "sim/engine/filling.h"
 
 /* Rates that differ by less are equal: far below what is reported, far above rounding. */
 static const double tolerance = 1e-12;
-
-struct link {
-    double capacity;
-    double limit;                  /* full: rate of its fastest flow; else INFINITY */
-    double remaining, weight_left; /* while solving */
-    double level;                  /* key in the heap: remaining / weight_left, never above the true one */
-    uint32_t first;                /* member */
-    uint32_t touched;              /* epoch in which it belongs to the solved part */
-    bool fatpipe, dirty;
-};
-
-/* A flow on a link: element of the link's list and of the flow's run of hops. */
-struct member {
-    uint32_t flow, link;
-    uint32_t previous, next; /* on the link */
-    double weight;
-};
-
-struct flow {
-    double rate, solved_rate;
-    double limit; /* its own: rate cap and fatpipes */
-    double cap;
-    uint32_t first_member, n_members;
-    uint32_t size_class; /* its run of members holds 2^size_class */
-    uint32_t next_free;
-    uint32_t solved; /* epoch in which it is in the solved set */
-    bool fresh, live;
-};
-
-/* A solved flow with a limit of its own. */
-struct capped {
-    double limit;
-    uint32_t flow;
-};
-
-enum { n_classes = 32 };
-
-struct dl_sharing {
-    struct link *links;
-    size_t n_links;
-    struct flow *flows;
-    size_t n_flows, flows_capacity;
-    struct member *members;
-    size_t n_members, members_capacity;
-    uint32_t free_flow[n_classes];
-    uint32_t epoch;
-    uint32_t *fresh, *dirty, *set, *part, *heap; /* flows, links, flows, links, links */
-    struct capped *capped;
-    size_t n_fresh, n_dirty, n_set, n_part, n_heap, n_capped;
-    size_t fresh_capacity, dirty_capacity, set_capacity, part_capacity, heap_capacity, capped_capacity;
-};
 
 struct dl_sharing *dl_sharing_new(const struct dl_engine_link *links, size_t n_links)
 {
@@ -204,8 +151,6 @@ static void add_to_set(struct dl_sharing *s, uint32_t flow)
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) touch(s, s->members[m].link);
 }
 
-static bool in_set(const struct dl_sharing *s, const struct flow *f) { return f->solved == s->epoch; }
-
 static double current_rate(const struct dl_sharing *s, const struct flow *f)
 {
     return in_set(s, f) ? f->solved_rate : f->rate;
@@ -254,123 +199,6 @@ static double lone_rate(struct dl_sharing *s, const struct flow *f)
         l->limit = !l->fatpipe && rate * s->members[m].weight >= l->capacity * (1 - tolerance) ? rate : INFINITY;
     }
     return rate;
-}
-
-/* ---- progressive filling of the solved set, the others' rates fixed ---- */
-
-static void heap_down(struct dl_sharing *s, size_t i)
-{
-    const uint32_t link = s->heap[i];
-    const double level = s->links[link].level;
-    for (size_t c; (c = 2 * i + 1) < s->n_heap; i = c) {
-        if (c + 1 < s->n_heap && s->links[s->heap[c + 1]].level < s->links[s->heap[c]].level) c++;
-        if (s->links[s->heap[c]].level >= level) break;
-        s->heap[i] = s->heap[c];
-    }
-    s->heap[i] = link;
-}
-
-static void heap_drop(struct dl_sharing *s)
-{
-    s->heap[0] = s->heap[--s->n_heap];
-    if (s->n_heap) heap_down(s, 0);
-}
-
-static void prepare_link(struct dl_sharing *s, uint32_t link)
-{
-    struct link *const l = &s->links[link];
-    l->remaining = l->capacity;
-    l->weight_left = 0;
-    for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
-        const struct flow *const f = &s->flows[s->members[m].flow];
-        if (in_set(s, f))
-            l->weight_left += s->members[m].weight;
-        else
-            l->remaining -= s->members[m].weight * f->rate;
-    }
-    l->remaining = fmax(l->remaining, 0);
-    if (l->weight_left <= 0) return;
-    l->level = l->remaining / l->weight_left;
-    s->heap[s->n_heap++] = link;
-}
-
-static int by_limit(const void *a, const void *b)
-{
-    const struct capped *const x = a, *const y = b;
-    return x->limit < y->limit ? -1 : x->limit > y->limit ? 1 : x->flow < y->flow ? -1 : x->flow > y->flow;
-}
-
-static void prepare_filling(struct dl_sharing *s)
-{
-    s->n_heap = s->n_capped = 0;
-    while (s->heap_capacity < s->n_part)
-        s->heap = dl_grow(s->heap, s->heap_capacity, &s->heap_capacity, sizeof *s->heap);
-    for (size_t i = 0; i < s->n_part; i++) prepare_link(s, s->part[i]);
-    for (size_t i = s->n_heap / 2; i-- > 0;) heap_down(s, i);
-    for (size_t i = 0; i < s->n_set; i++) {
-        s->flows[s->set[i]].solved_rate = -1; /* not yet known */
-        if (s->flows[s->set[i]].limit == INFINITY) continue;
-        DL_GROW(s->capped, s->n_capped, s->capped_capacity);
-        s->capped[s->n_capped++] = (struct capped){.limit = s->flows[s->set[i]].limit, .flow = s->set[i]};
-    }
-    if (s->n_capped > 1) qsort(s->capped, s->n_capped, sizeof *s->capped, by_limit);
-}
-
-static void fix(struct dl_sharing *s, struct flow *f, double rate)
-{
-    f->solved_rate = rate;
-    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
-        struct link *const l = &s->links[s->members[m].link];
-        l->remaining = fmax(l->remaining - rate * s->members[m].weight, 0);
-        l->weight_left -= s->members[m].weight;
-    }
-}
-
-/* The link at the top of the heap with its true level; levels only grow while others are fixed, so a stale top sinks.
- */
-static struct link *lowest_link(struct dl_sharing *s)
-{
-    while (s->n_heap) {
-        struct link *const l = &s->links[s->heap[0]];
-        bool open = false;
-        for (uint32_t m = l->first; m != nobody && !open; m = s->members[m].next) {
-            const struct flow *const f = &s->flows[s->members[m].flow];
-            open = in_set(s, f) && f->solved_rate < 0;
-        }
-        if (!open) {
-            heap_drop(s);
-            continue;
-        }
-        const double level = l->remaining / l->weight_left;
-        if (level > l->level) {
-            l->level = level;
-            heap_down(s, 0);
-        }
-        if (&s->links[s->heap[0]] == l) return l;
-    }
-    return NULL;
-}
-
-static void fill(struct dl_sharing *s)
-{
-    prepare_filling(s);
-    size_t next_capped = 0;
-    for (;;) {
-        struct link *const l = lowest_link(s);
-        const double level = l ? l->level : INFINITY;
-        while (next_capped < s->n_capped && s->flows[s->capped[next_capped].flow].solved_rate >= 0) next_capped++;
-        if (next_capped < s->n_capped && s->capped[next_capped].limit <= level) {
-            struct flow *const f = &s->flows[s->capped[next_capped++].flow];
-            fix(s, f, f->limit);
-            continue;
-        }
-        if (!l) return;
-        for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
-            struct flow *const f = &s->flows[s->members[m].flow];
-            if (in_set(s, f) && f->solved_rate < 0) fix(s, f, level);
-        }
-        heap_drop(s);
-    }
 }
 
 /* ---- does everyone near the change have a bottleneck? ---- */
@@ -461,7 +289,7 @@ void dl_sharing_settle(struct dl_sharing *s, dl_rate_fn changed, void *user)
         for (size_t i = 0; i < s->n_part; i++) measure_limit(s, s->part[i]);
         return;
     }
-    do fill(s);
+    do dl_fill(s);
     while (grow_set(s));
     for (size_t i = 0; i < s->n_set; i++) {
         struct flow *const f = &s->flows[s->set[i]];

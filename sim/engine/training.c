@@ -17,10 +17,10 @@ struct channel {
 
 struct crew {
     uint32_t stage, replica;
-    uint32_t item;           /* next one */
-    bool waits;              /* for the input of that item */
+    uint32_t item; /* next one */
+    bool waits;    /* for the input of that item */
     double waits_since_s;
-    uint8_t *arrived;        /* [(kind * chunks + chunk) * micros + micro] */
+    uint8_t *arrived; /* [(kind * chunks + chunk) * micros + micro] */
     struct channel onward, back;
     double causes_s[DL_N_CAUSES];
     double end_s;
@@ -107,7 +107,8 @@ static enum dl_status open_channel(struct dl_training *t, const struct crew *fro
     out->bytes = program_of(t, from)->send_bytes / t->n_members / t->send_pace.bandwidth_fraction;
     dl_tally_clear(tally);
     for (uint32_t i = 0; i < t->n_members && !t->err->status; i++) {
-        if (dl_topology_route(t->request.estimator->topology, device_of(t, from, i), device_of(t, to, i), 0, NULL, &route, t->err))
+        if (dl_topology_route(t->request.estimator->topology, device_of(t, from, i), device_of(t, to, i), 0, NULL,
+                              &route, t->err))
             break;
         for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
         out->latency_s = fmax(out->latency_s, t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &route));
@@ -201,14 +202,15 @@ static void send(struct dl_training *t, const struct channel *channel, uint32_t 
     begin_busy(t, &t->sending);
     for (size_t i = 0; i < channel->n_hops; i++)
         dl_wire_book(t->request.wire, channel->hops[i].link, channel->bytes * channel->hops[i].weight);
-    t->request.engine->kind->start(t->request.engine, &(struct dl_bundle){.hops = channel->hops,
-                                                                          .n_hops = channel->n_hops,
-                                                                          .latency_s = channel->latency_s,
-                                                                          .bytes = channel->bytes,
-                                                                          .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
-                                                                          .done = parcel_arrives,
-                                                                          .user = t,
-                                                                          .tag = id});
+    t->request.engine->kind->start(t->request.engine,
+                                   &(struct dl_bundle){.hops = channel->hops,
+                                                       .n_hops = channel->n_hops,
+                                                       .latency_s = channel->latency_s,
+                                                       .bytes = channel->bytes,
+                                                       .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
+                                                       .done = parcel_arrives,
+                                                       .user = t,
+                                                       .tag = id});
 }
 
 /* ---- items ---- */
@@ -223,7 +225,8 @@ static bool has_input(const struct dl_training *t, const struct crew *c)
     const struct dl_schedule *const s = schedule_of(t);
     const struct dl_item *const item = &s->items[c->stage][c->item];
     const uint32_t position = position_of(t, c, item->chunk), last = s->stages * s->chunks - 1;
-    if (item->kind == DL_ITEM_W || (item->kind == DL_ITEM_F && position == 0) || (item->kind == DL_ITEM_B && position == last))
+    if (item->kind == DL_ITEM_W || (item->kind == DL_ITEM_F && position == 0) ||
+        (item->kind == DL_ITEM_B && position == last))
         return true; /* what it needs was done here before, or is the input itself */
     return c->arrived[place_of(t, item->kind, item->chunk, item->micro)];
 }
@@ -272,10 +275,10 @@ static void work(struct dl_training *t, struct crew *c)
         return;
     }
     const struct dl_item *const item = &s->items[c->stage][c->item];
-    const struct dl_segment *const segment =
-        &program_of(t, c)->items[item->chunk * DL_N_ITEM_KINDS + item->kind].fused;
+    const struct dl_segment *const segment = &program_of(t, c)->items[item->chunk * DL_N_ITEM_KINDS + item->kind].fused;
     book_segment(c, segment);
-    t->request.engine->kind->timer(t->request.engine, now_s(t) + segment->seconds, item_ends, t, (uint32_t)(c - t->crews));
+    t->request.engine->kind->timer(t->request.engine, now_s(t) + segment->seconds, item_ends, t,
+                                   (uint32_t)(c - t->crews));
 }
 
 /* ---- the end of the step: exchanges over the replicas, the optimizer ---- */
@@ -319,7 +322,8 @@ static void exchange_ends(void *user, uint32_t stage)
     go_through_calls(t, stage);
 }
 
-static enum dl_status choose_exchange(struct dl_training *t, uint32_t stage, const struct dl_call *call, uint32_t member)
+static enum dl_status choose_exchange(struct dl_training *t, uint32_t stage, const struct dl_call *call,
+                                      uint32_t member)
 {
     static const enum dl_op ops[] = {DL_ALLREDUCE, DL_REDUCESCATTER, DL_ALLGATHER};
     struct sync *const sync = &t->syncs[stage];
@@ -391,7 +395,8 @@ static void index_positions(struct dl_training *t)
 {
     const struct dl_schedule *const s = schedule_of(t);
     t->position_of = dl_alloc((size_t)s->stages * s->chunks * sizeof *t->position_of);
-    for (uint32_t i = 0; i < s->stages * s->chunks; i++) t->position_of[s->stage_of[i] * s->chunks + s->chunk_of[i]] = i;
+    for (uint32_t i = 0; i < s->stages * s->chunks; i++)
+        t->position_of[s->stage_of[i] * s->chunks + s->chunk_of[i]] = i;
 }
 
 struct dl_training *dl_training_start(const struct dl_training_request *request, struct dl_error *err)

@@ -24,8 +24,8 @@ struct dl_training_request {
 struct dl_training_result {
     bool complete;
     double step_s;
-    double exposed_s[DL_N_CAUSES]; /* mean over crews; they sum to step_s */
-    double busy_s[DL_N_CAUSES];    /* seconds with at least one such thing going on somewhere */
+    double exposed_s[DL_N_CAUSES];             /* mean over crews; they sum to step_s */
+    double busy_s[DL_N_CAUSES];                /* seconds with at least one such thing going on somewhere */
     double forward_s, backward_s, optimizer_s; /* of the stage that takes longest */
     uint64_t n_sends, n_exchanges;
 };

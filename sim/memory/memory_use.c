@@ -2,12 +2,13 @@
 
 #include <math.h>
 
-/* Without recomputation: sbh (10 + 24/t + 5as/ht), or all of it divided by t with sequence parallelism (Korthikanti et al.,
- * MLSys 2023, equations 2 and 4). */
+/* Without recomputation: sbh (10 + 24/t + 5as/ht), or all of it divided by t with sequence parallelism (Korthikanti et
+ * al., MLSys 2023, equations 2 and 4). */
 static double all_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer, bool scores)
 {
     const double t = s->ways[DL_AXIS_TENSOR], outside_ways = s->sequence_parallel ? t : 1;
-    return layer->saved.outside_bytes / outside_ways + (layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0)) / t;
+    return layer->saved.outside_bytes / outside_ways +
+           (layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0)) / t;
 }
 
 double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer)
@@ -18,17 +19,18 @@ double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 }
 
 struct stage_sums {
-    double parameters;  /* on one rank */
-    double *saved;      /* by chunk, for one micro-batch */
+    double parameters;    /* on one rank */
+    double *saved;        /* by chunk, for one micro-batch */
     double largest_block; /* everything that one block saves: what its recomputation needs for a while */
 };
 
-static void add_position(const struct dl_setting *s, const struct dl_model *m, const struct dl_position *p, uint32_t chunk,
-                         struct stage_sums *sums)
+static void add_position(const struct dl_setting *s, const struct dl_model *m, const struct dl_position *p,
+                         uint32_t chunk, struct stage_sums *sums)
 {
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
         const struct dl_layer *const layer = &m->layers[i];
-        sums->parameters += layer->parameters_inside / s->ways[DL_AXIS_TENSOR] + layer->parameters_outside + layer->expert_parameters;
+        sums->parameters +=
+            layer->parameters_inside / s->ways[DL_AXIS_TENSOR] + layer->parameters_outside + layer->expert_parameters;
         sums->saved[chunk] += dl_saved_bytes(s, layer);
         if (layer->is_block) sums->largest_block = fmax(sums->largest_block, all_saved_bytes(s, layer, true));
     }
@@ -64,7 +66,8 @@ void dl_memory_of_stages(const struct dl_setting *s, const struct dl_model *m, c
             .buffers = s->ways[DL_AXIS_PIPELINE] > 1 ? 2 * l->programs[stage].send_bytes / s->ways[DL_AXIS_TENSOR] : 0,
             .workspace = s->recompute == DL_RECOMPUTE_NOTHING ? 0 : sums.largest_block,
         };
-        u->peak = u->parameters + u->gradients + u->optimizer + u->activations + u->buffers + u->workspace + u->fragmentation;
+        u->peak =
+            u->parameters + u->gradients + u->optimizer + u->activations + u->buffers + u->workspace + u->fragmentation;
         dl_free(sums.saved);
     }
 }

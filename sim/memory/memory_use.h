@@ -1,7 +1,7 @@
 /* memory_use.h - bytes on a device of each pipeline stage at its fullest moment.
  *
- * Activations are counted by walking the stage's schedule: a forward leaves what its backward needs, the backward (or its
- * weight part, where they are apart) frees it. */
+ * Activations are counted by walking the stage's schedule: a forward leaves what its backward needs, the backward (or
+ * its weight part, where they are apart) frees it. */
 #ifndef DL_MEMORY_MEMORY_USE_H
 #define DL_MEMORY_MEMORY_USE_H
 
@@ -13,8 +13,8 @@ struct dl_memory_use {
 };
 
 /* use[0..stages). */
-void dl_memory_of_stages(const struct dl_setting *setting, const struct dl_model *model, const struct dl_lowered *lowered,
-                         struct dl_memory_use *use);
+void dl_memory_of_stages(const struct dl_setting *setting, const struct dl_model *model,
+                         const struct dl_lowered *lowered, struct dl_memory_use *use);
 
 /* What one block keeps of the forward of a micro-batch, on one rank. */
 double dl_saved_bytes(const struct dl_setting *setting, const struct dl_layer *layer);

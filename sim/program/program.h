@@ -2,7 +2,8 @@
  *
  * A role is the set of ranks that share a program: all ranks of a stage. The program is a list of items (forward or
  * backward of a micro-batch through a chunk), each a reference to a template, since the same ops come again for every
- * micro-batch; so its size does not grow with their number. After the items come the gradient exchanges and the optimizer. */
+ * micro-batch; so its size does not grow with their number. After the items come the gradient exchanges and the
+ * optimizer. */
 #ifndef DL_PROGRAM_PROGRAM_H
 #define DL_PROGRAM_PROGRAM_H
 
@@ -72,7 +73,8 @@ struct dl_program {
 };
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *op);
-/* Run host and device of the template side by side: an op starts when the one before it has ended and it is launched. */
+/* Run host and device of the template side by side: an op starts when the one before it has ended and it is launched.
+ */
 void dl_template_fuse(struct dl_template *t);
 void dl_program_release(struct dl_program *p);
 /* The text form, for people and goldens. */

@@ -25,7 +25,10 @@ static double flop_per_device_s(const struct dl_run_report *r)
     return r->lowered->model_flop / r->result.step_s / r->job->n_devices;
 }
 
-static double peak_flop_per_s(const struct dl_run_report *r) { return r->device->peak_flop_per_s[r->job->setting.precision]; }
+static double peak_flop_per_s(const struct dl_run_report *r)
+{
+    return r->device->peak_flop_per_s[r->job->setting.precision];
+}
 
 /* All flop that devices spend on the model, recomputation included. */
 static double hardware_flop(const struct dl_run_report *r)
@@ -48,8 +51,8 @@ static void print_memory(const struct dl_run_report *r)
     const struct {
         const char *name;
         double bytes;
-    } parts[] = {{"parameters", m->parameters}, {"gradients", m->gradients},     {"optimizer", m->optimizer},
-                 {"activations", m->activations}, {"buffers", m->buffers}, {"workspace", m->workspace}};
+    } parts[] = {{"parameters", m->parameters},   {"gradients", m->gradients}, {"optimizer", m->optimizer},
+                 {"activations", m->activations}, {"buffers", m->buffers},     {"workspace", m->workspace}};
     char a[DL_QUANTITY], b[DL_QUANTITY];
     printf("  memory of the fullest stage (%u): %s of %s%s\n", stage, dl_format_bytes(m->peak, a),
            dl_format_bytes(r->device->memory_bytes, b), dl_run_fits(r) ? "" : ": DOES NOT FIT");
@@ -61,9 +64,9 @@ void dl_run_report_text(const struct dl_run_report *r)
 {
     const struct dl_setting *const s = &r->job->setting;
     char a[DL_QUANTITY], b[DL_QUANTITY];
-    printf("%s on %s devices of %s: tensor %u x data %u x pipeline %u, %u micro-batches of %.0f, %s, %s\n", r->model->name,
-           dl_format_count(r->job->n_devices, a), r->topology->name, s->ways[DL_AXIS_TENSOR], s->ways[DL_AXIS_DATA],
-           s->ways[DL_AXIS_PIPELINE], s->micros, s->microbatch, s->schedule, s->software->name);
+    printf("%s on %s devices of %s: tensor %u x data %u x pipeline %u, %u micro-batches of %.0f, %s, %s\n",
+           r->model->name, dl_format_count(r->job->n_devices, a), r->topology->name, s->ways[DL_AXIS_TENSOR],
+           s->ways[DL_AXIS_DATA], s->ways[DL_AXIS_PIPELINE], s->micros, s->microbatch, s->schedule, s->software->name);
     printf("  step           %s\n", dl_format_seconds(r->result.step_s, a));
     printf("  throughput     %.3g samples/s", samples_per_s(r));
     if (r->model->tokens_per_sample > 0)
@@ -77,7 +80,8 @@ void dl_run_report_text(const struct dl_run_report *r)
                          r->result.exposed_s[cause] / r->result.step_s);
     print_memory(r);
     printf("  engine %s, %s events; %.0f %% of the compute time rests on measured points\n", r->engine,
-           dl_format_count((double)r->n_events, a), r->lowered->device_s > 0 ? 100 * r->lowered->measured_s / r->lowered->device_s : 0);
+           dl_format_count((double)r->n_events, a),
+           r->lowered->device_s > 0 ? 100 * r->lowered->measured_s / r->lowered->device_s : 0);
     dl_assumptions_print(&r->assumptions);
 }
 
@@ -86,10 +90,11 @@ static json_t *memory_json(const struct dl_run_report *r)
     json_t *const list = json_array();
     for (uint32_t i = 0; i < n_stages(r); i++) {
         const struct dl_memory_use *const m = &r->memory[i];
-        json_array_append_new(list, json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "stage", (json_int_t)i,
-                                              "parameters", m->parameters, "gradients", m->gradients, "optimizer",
-                                              m->optimizer, "activations", m->activations, "buffers", m->buffers,
-                                              "workspace", m->workspace, "fragmentation", m->fragmentation, "peak", m->peak));
+        json_array_append_new(list,
+                              json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "stage", (json_int_t)i,
+                                        "parameters", m->parameters, "gradients", m->gradients, "optimizer",
+                                        m->optimizer, "activations", m->activations, "buffers", m->buffers, "workspace",
+                                        m->workspace, "fragmentation", m->fragmentation, "peak", m->peak));
     }
     return list;
 }
@@ -98,8 +103,9 @@ static json_t *causes_json(const struct dl_training_result *result)
 {
     json_t *const causes = json_object();
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
-        json_object_set_new(causes, dl_cause_name((enum dl_cause)cause),
-                            json_pack("{s:f, s:f}", "busy", result->busy_s[cause], "exposed", result->exposed_s[cause]));
+        json_object_set_new(
+            causes, dl_cause_name((enum dl_cause)cause),
+            json_pack("{s:f, s:f}", "busy", result->busy_s[cause], "exposed", result->exposed_s[cause]));
     return causes;
 }
 
@@ -109,12 +115,12 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
     const double tokens = samples_per_s(r) * r->model->tokens_per_sample;
     const double measured = r->lowered->device_s > 0 ? r->lowered->measured_s / r->lowered->device_s : 0;
     return json_pack(
-        "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:s, s:s, s:I, s:s, s:o}", "step_s",
-        r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r), "tokens_per_s",
-        r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s", flop_per_device_s(r),
-        "mfu", flop_per_device_s(r) / peak_flop_per_s(r), "hfu", hfu(r), "fits", dl_run_fits(r), "memory_bytes",
-        memory_json(r), "causes", causes_json(&r->result), "forward_s", r->result.forward_s, "backward_s",
-        r->result.backward_s, "optimizer_s", r->result.optimizer_s, "measured_share", measured, "assumptions",
-        dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", "fluid", "events", (json_int_t)r->n_events,
-        "verdict", dl_run_fits(r) ? "fits" : "does not fit", "host", dl_host_json(&host));
+        "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:s, s:s, s:I, s:s, s:o}",
+        "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r),
+        "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s",
+        flop_per_device_s(r), "mfu", flop_per_device_s(r) / peak_flop_per_s(r), "hfu", hfu(r), "fits", dl_run_fits(r),
+        "memory_bytes", memory_json(r), "causes", causes_json(&r->result), "forward_s", r->result.forward_s,
+        "backward_s", r->result.backward_s, "optimizer_s", r->result.optimizer_s, "measured_share", measured,
+        "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", "fluid", "events",
+        (json_int_t)r->n_events, "verdict", dl_run_fits(r) ? "fits" : "does not fit", "host", dl_host_json(&host));
 }

@@ -3,7 +3,7 @@
  * The model is held twice: stage s has position s of path 0 as chunk 0 and position p - 1 - s of path 1 as chunk 1.
  * Even micro-batches take path 0, odd ones path 1. Phase 0 of a stage is the path that enters nearer to it. The forward
  * of one phase is interleaved with the whole backward of the other, so that each hides the other's communication. */
-#include "strategies/schedules/schedules.h"
+#include "strategies/schedules/zero_bubble.h"
 
 struct stage_order {
     struct dl_schedule *s;
@@ -131,12 +131,11 @@ static enum dl_status make(const struct dl_schedule_request *request, struct dl_
     return DL_OK;
 }
 
+/* (p/2 - 1) (F&B + B - 3 W) of the report, where B is the whole backward; exact for F = B = W. */
 static double bubble(const struct dl_schedule_request *request)
 {
-    const double forward_s = request->forward_s, whole_s = request->backward_s + request->weight_s;
-    const double pair_s = request->pair_s > 0 ? request->pair_s : forward_s + whole_s;
-    return (request->stages / 2 - 1.0) * (pair_s + whole_s - 3 * request->weight_s) /
-           (request->micros * (forward_s + whole_s));
+    if (!dl_schedule_times_are_equal(request) || request->pair_s > 0) return -1;
+    return (request->stages - 2.0) / (3.0 * request->micros);
 }
 
 static uint32_t live(const struct dl_schedule_request *request, uint32_t stage)

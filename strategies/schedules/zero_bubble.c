@@ -55,26 +55,37 @@ static double try_one(const struct dl_zero_bubble *z, const struct dl_schedule_r
     return span_s;
 }
 
-void dl_zero_bubble_make(const struct dl_zero_bubble *z, const struct dl_schedule_request *request,
-                         struct dl_arena *arena, struct dl_schedule *out)
+/* The best of the greedy orders if one is shorter than best_s. A greedy order needs times to play with. */
+static bool improve(const struct dl_zero_bubble *z, const struct dl_schedule_request *request, double best_s,
+                    struct dl_greedy *best)
 {
-    static const double patience[] = {0, 0.5, 1}; /* in W: below one half waiting costs less than it delays */
+    static const double patience[] = {0, 0.5, 1};
     static const enum dl_greedy_preference preferences[] = {DL_GREEDY_BACKWARD, DL_GREEDY_FORWARD, DL_GREEDY_OTHER};
-    const uint32_t allowed = z->live(request, 0), least = request->chunks;
-    const uint32_t limit = request->max_live ? smaller(request->max_live, allowed) : allowed;
-    const bool hand_made_fits = limit == allowed;
-    struct dl_greedy best = {.limit = limit < least ? least : limit}, policy = best;
-    double best_s = hand_made_fits ? try_one(z, request, NULL) : INFINITY;
-    bool hand_made = hand_made_fits;
+    const double work_s = request->forward_s + request->backward_s + request->weight_s;
+    const double ideal_s = work_s * request->micros * request->chunks;
     const bool has_times = request->forward_s > 0 && request->backward_s > 0 && request->weight_s > 0;
-    for (size_t i = 0; has_times && i < DL_COUNT(preferences) * DL_COUNT(patience); i++) {
+    struct dl_greedy policy = *best;
+    bool found = false;
+    for (size_t i = 0; has_times && best_s > ideal_s && i < DL_COUNT(preferences) * DL_COUNT(patience); i++) {
         policy.prefer = preferences[i / DL_COUNT(patience)];
         policy.patience = patience[i % DL_COUNT(patience)];
         const double span_s = try_one(z, request, &policy);
         if (span_s >= best_s) continue;
         best_s = span_s;
-        best = policy;
-        hand_made = false;
+        *best = policy;
+        found = true;
     }
-    make_one(z, request, hand_made ? NULL : &best, arena, out);
+    return found;
+}
+
+void dl_zero_bubble_make(const struct dl_zero_bubble *z, const struct dl_schedule_request *request,
+                         struct dl_arena *arena, struct dl_schedule *out)
+{
+    const uint32_t wanted = z->live(request, 0), allowed = request->max_live ? request->max_live : wanted;
+    const uint32_t limit = smaller(wanted, allowed);
+    struct dl_greedy policy = {.limit = limit < request->chunks ? request->chunks : limit, .patience = 0.5};
+    const bool hand_made_fits = limit == wanted;
+    const double hand_made_s = hand_made_fits ? try_one(z, request, NULL) : INFINITY;
+    const bool greedy_wins = improve(z, request, hand_made_s, &policy) || !hand_made_fits;
+    make_one(z, request, greedy_wins ? &policy : NULL, arena, out);
 }

@@ -96,8 +96,9 @@ static struct job job_of(size_t which)
 
 static void check_time(const char *what, const struct job *job, double got, double want)
 {
-    ck_assert_msg(fabs(got - want) <= exact * want, "%s %s, %u ranks, %g bytes, %u chunks: %s %.12g s, should be %.12g s",
-                  dl_op_name(job->op), job->algorithm, job->n, job->bytes, job->chunks, what, got, want);
+    ck_assert_msg(fabs(got - want) <= exact * want,
+                  "%s %s, %u ranks, %g bytes, %u chunks: %s %.12g s, should be %.12g s", dl_op_name(job->op),
+                  job->algorithm, job->n, job->bytes, job->chunks, what, got, want);
 }
 
 static void check_laws(const char *engine, double gamma)

@@ -99,7 +99,8 @@ static inline void draw_bundle(struct bundle_set *set, enum weights weights, gsl
     b->bundle = (struct dl_bundle){.hops = b->hops,
                                    .latency_s = chance(random, 0.3) ? 0 : some_value(random, some_latency),
                                    .bytes = chance(random, 0.07) ? 0 : some_value(random, some_size),
-                                   .rate_cap_bytes_per_s = chance(random, 0.25) ? some_value(random, some_bandwidth / 4) : INFINITY,
+                                   .rate_cap_bytes_per_s =
+                                       chance(random, 0.25) ? some_value(random, some_bandwidth / 4) : INFINITY,
                                    .tag = (uint32_t)set->n_bundles++};
     b->start_s = chance(random, 0.3) ? 0 : some_value(random, some_date);
     const double first = weights == WHOLE_WEIGHTS ? 1 : 0.05 + 0.9 * gsl_rng_uniform(random);

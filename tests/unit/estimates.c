@@ -1,8 +1,8 @@
 /* estimates.c - the analytic engine against the simulation, for every algorithm of the table, on an ideal crossbar.
  *
- * In one piece most algorithms are estimated exactly. The exceptions overlap what the estimate takes one after the other,
- * or compete where it sees no competition; each has a bound with its reason. In several pieces, pieces of different
- * rounds meet at the ports, and the estimate is only good to a factor of two. */
+ * In one piece most algorithms are estimated exactly. The exceptions overlap what the estimate takes one after the
+ * other, or compete where it sees no competition; each has a bound with its reason. In several pieces, pieces of
+ * different rounds meet at the ports, and the estimate is only good to a factor of two. */
 #include <check.h>
 #include <math.h>
 
@@ -23,7 +23,8 @@ static const struct bound exceptions[] = {
     {"binomial", 0, 1},
     {"scatter_allgather", 0, 1},
     /* Off powers of two the ranks in excess send first, or, at the end, receive last; ranks that need not wait for them
-     * are a round ahead, which helps (two of 1 + lg p + 1 rounds) or competes with them for a port (one of at least 3). */
+     * are a round ahead, which helps (two of 1 + lg p + 1 rounds) or competes with them for a port (one of at least 3).
+     */
     {"recursive_doubling", -1. / 3, 1. / 2},
     {"rabenseifner", -1. / 3, 1. / 2},
     /* Unequal children: the two halves of a tree are not in step. */
@@ -67,10 +68,11 @@ static size_t compare(const struct dl_algorithm *algorithm, double gamma, uint32
     for (size_t i = 0; i < n_jobs; i++) {
         if (outcomes[i].refused) continue;
         const double error = outcomes[i].estimate_s / outcomes[i].result.time_s - 1;
-        ck_assert_msg(error >= bound.low - rounding && error <= bound.high + rounding,
-                      "%s %s, %u ranks, %g bytes, %u chunks, gamma %g: estimate %.6g s, simulation %.6g s, off by %+.3g",
-                      dl_op_name(algorithm->op), algorithm->name, jobs[i].n, jobs[i].bytes, chunks, gamma,
-                      outcomes[i].estimate_s, outcomes[i].result.time_s, error);
+        ck_assert_msg(
+            error >= bound.low - rounding && error <= bound.high + rounding,
+            "%s %s, %u ranks, %g bytes, %u chunks, gamma %g: estimate %.6g s, simulation %.6g s, off by %+.3g",
+            dl_op_name(algorithm->op), algorithm->name, jobs[i].n, jobs[i].bytes, chunks, gamma, outcomes[i].estimate_s,
+            outcomes[i].result.time_s, error);
         n_compared++;
     }
     return n_compared;

@@ -114,8 +114,7 @@ static void compare_with_fresh(const struct world *w)
     struct rates rates = {0};
     uint32_t ids[n_slots];
     for (int i = 0; i < n_slots; i++)
-        if (w->flows[i].live)
-            ids[i] = dl_sharing_join(fresh, w->flows[i].hops, w->flows[i].n_hops, w->flows[i].cap);
+        if (w->flows[i].live) ids[i] = dl_sharing_join(fresh, w->flows[i].hops, w->flows[i].n_hops, w->flows[i].cap);
     dl_sharing_settle(fresh, note_rate, &rates);
     for (int i = 0; i < n_slots; i++) {
         if (!w->flows[i].live) continue;
@@ -146,7 +145,8 @@ static double used(const struct world *w, uint32_t link)
     double sum = 0;
     for (int i = 0; i < n_slots; i++)
         for (size_t h = 0; w->flows[i].live && h < w->flows[i].n_hops; h++)
-            if (w->flows[i].hops[h].link == link) sum += w->flows[i].hops[h].weight * rate_of(&w->rates, w->flows[i].id);
+            if (w->flows[i].hops[h].link == link)
+                sum += w->flows[i].hops[h].weight * rate_of(&w->rates, w->flows[i].id);
     return sum;
 }
 

@@ -118,7 +118,7 @@ START_TEST(algorithms_are_listed_with_and_without_operation)
     ck_assert(dl_transport_has(&transport, "allgather", "ring"));
     ck_assert(dl_transport_has(&transport, "alltoall", "direct"));
     ck_assert(!dl_transport_has(&transport, "allreduce", "direct"));
-    ck_assert(!dl_transport_has(&transport, "all", "direct"));      /* not the beginning of an operation */
+    ck_assert(!dl_transport_has(&transport, "all", "direct"));       /* not the beginning of an operation */
     ck_assert(!dl_transport_has(&transport, "alltoallv", "direct")); /* nor a longer one */
     ck_assert(!dl_transport_has(&transport, "allreduce", "tree"));
     ck_assert(!dl_transport_has(&transport, "allreduce", "rings"));

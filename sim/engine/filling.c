@@ -1,0 +1,121 @@
+/* filling.c - the link with the lowest level (what remains of it over the weight that still wants it) fixes its flows,
+ * then the next one, until all are fixed; a flow with a limit of its own is fixed when the level reaches it. */
+#include "sim/engine/filling.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void heap_down(struct dl_sharing *s, size_t i)
+{
+    const uint32_t link = s->heap[i];
+    const double level = s->links[link].level;
+    for (size_t c; (c = 2 * i + 1) < s->n_heap; i = c) {
+        if (c + 1 < s->n_heap && s->links[s->heap[c + 1]].level < s->links[s->heap[c]].level) c++;
+        if (s->links[s->heap[c]].level >= level) break;
+        s->heap[i] = s->heap[c];
+    }
+    s->heap[i] = link;
+}
+
+static void heap_drop(struct dl_sharing *s)
+{
+    s->heap[0] = s->heap[--s->n_heap];
+    if (s->n_heap) heap_down(s, 0);
+}
+
+static void prepare_link(struct dl_sharing *s, uint32_t link)
+{
+    struct link *const l = &s->links[link];
+    l->remaining = l->capacity;
+    l->weight_left = 0;
+    for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
+        const struct flow *const f = &s->flows[s->members[m].flow];
+        if (in_set(s, f))
+            l->weight_left += s->members[m].weight;
+        else
+            l->remaining -= s->members[m].weight * f->rate;
+    }
+    l->remaining = fmax(l->remaining, 0);
+    if (l->weight_left <= 0) return;
+    l->level = l->remaining / l->weight_left;
+    s->heap[s->n_heap++] = link;
+}
+
+static int by_limit(const void *a, const void *b)
+{
+    const struct capped *const x = a, *const y = b;
+    return x->limit < y->limit ? -1 : x->limit > y->limit ? 1 : x->flow < y->flow ? -1 : x->flow > y->flow;
+}
+
+static void prepare_filling(struct dl_sharing *s)
+{
+    s->n_heap = s->n_capped = 0;
+    while (s->heap_capacity < s->n_part)
+        s->heap = dl_grow(s->heap, s->heap_capacity, &s->heap_capacity, sizeof *s->heap);
+    for (size_t i = 0; i < s->n_part; i++) prepare_link(s, s->part[i]);
+    for (size_t i = s->n_heap / 2; i-- > 0;) heap_down(s, i);
+    for (size_t i = 0; i < s->n_set; i++) {
+        s->flows[s->set[i]].solved_rate = -1; /* not yet known */
+        if (s->flows[s->set[i]].limit == INFINITY) continue;
+        DL_GROW(s->capped, s->n_capped, s->capped_capacity);
+        s->capped[s->n_capped++] = (struct capped){.limit = s->flows[s->set[i]].limit, .flow = s->set[i]};
+    }
+    if (s->n_capped > 1) qsort(s->capped, s->n_capped, sizeof *s->capped, by_limit);
+}
+
+static void fix(struct dl_sharing *s, struct flow *f, double rate)
+{
+    f->solved_rate = rate;
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        struct link *const l = &s->links[s->members[m].link];
+        l->remaining = fmax(l->remaining - rate * s->members[m].weight, 0);
+        l->weight_left -= s->members[m].weight;
+    }
+}
+
+/* The link at the top of the heap with its true level; levels only grow while others are fixed, so a stale top sinks.
+ */
+static struct link *lowest_link(struct dl_sharing *s)
+{
+    while (s->n_heap) {
+        struct link *const l = &s->links[s->heap[0]];
+        bool open = false;
+        for (uint32_t m = l->first; m != nobody && !open; m = s->members[m].next) {
+            const struct flow *const f = &s->flows[s->members[m].flow];
+            open = in_set(s, f) && f->solved_rate < 0;
+        }
+        if (!open) {
+            heap_drop(s);
+            continue;
+        }
+        const double level = l->remaining / l->weight_left;
+        if (level > l->level) {
+            l->level = level;
+            heap_down(s, 0);
+        }
+        if (&s->links[s->heap[0]] == l) return l;
+    }
+    return NULL;
+}
+
+void dl_fill(struct dl_sharing *s)
+{
+    prepare_filling(s);
+    size_t next_capped = 0;
+    for (;;) {
+        struct link *const l = lowest_link(s);
+        const double level = l ? l->level : INFINITY;
+        while (next_capped < s->n_capped && s->flows[s->capped[next_capped].flow].solved_rate >= 0) next_capped++;
+        if (next_capped < s->n_capped && s->capped[next_capped].limit <= level) {
+            struct flow *const f = &s->flows[s->capped[next_capped++].flow];
+            fix(s, f, f->limit);
+            continue;
+        }
+        if (!l) return;
+        for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
+            struct flow *const f = &s->flows[s->members[m].flow];
+            if (in_set(s, f) && f->solved_rate < 0) fix(s, f, level);
+        }
+        heap_drop(s);
+    }
+}

@@ -1,0 +1,66 @@
+/* filling.h - the parts of a sharing, and the solving of a set of its flows by progressive filling. */
+#ifndef DL_ENGINE_FILLING_H
+#define DL_ENGINE_FILLING_H
+
+#include "sim/core/memory.h"
+#include "sim/engine/sharing.h"
+
+enum { nobody = 0xffffffffu };
+
+struct link {
+    double capacity;
+    double limit;                  /* full: rate of its fastest flow; else INFINITY */
+    double remaining, weight_left; /* while solving */
+    double level;                  /* key in the heap: remaining / weight_left, never above the true one */
+    uint32_t first;                /* member */
+    uint32_t touched;              /* epoch in which it belongs to the solved part */
+    bool fatpipe, dirty;
+};
+
+/* A flow on a link: element of the link's list and of the flow's run of hops. */
+struct member {
+    uint32_t flow, link;
+    uint32_t previous, next; /* on the link */
+    double weight;
+};
+
+struct flow {
+    double rate, solved_rate;
+    double limit; /* its own: rate cap and fatpipes */
+    double cap;
+    uint32_t first_member, n_members;
+    uint32_t size_class; /* its run of members holds 2^size_class */
+    uint32_t next_free;
+    uint32_t solved; /* epoch in which it is in the solved set */
+    bool fresh, live;
+};
+
+/* A solved flow with a limit of its own. */
+struct capped {
+    double limit;
+    uint32_t flow;
+};
+
+enum { n_classes = 32 };
+
+struct dl_sharing {
+    struct link *links;
+    size_t n_links;
+    struct flow *flows;
+    size_t n_flows, flows_capacity;
+    struct member *members;
+    size_t n_members, members_capacity;
+    uint32_t free_flow[n_classes];
+    uint32_t epoch;
+    uint32_t *fresh, *dirty, *set, *part, *heap; /* flows, links, flows, links, links */
+    struct capped *capped;
+    size_t n_fresh, n_dirty, n_set, n_part, n_heap, n_capped;
+    size_t fresh_capacity, dirty_capacity, set_capacity, part_capacity, heap_capacity, capped_capacity;
+};
+
+static inline bool in_set(const struct dl_sharing *s, const struct flow *f) { return f->solved == s->epoch; }
+
+/* Give every flow of the set its max-min rate, into solved_rate, while all others keep theirs. */
+void dl_fill(struct dl_sharing *s);
+
+#endif
