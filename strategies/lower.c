@@ -196,13 +196,6 @@ static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *r
     }
 }
 
-static bool splits_backward(const char *schedule)
-{
-    for (size_t i = 0; i < dl_schedule_count(); i++)
-        if (strcmp(dl_schedule_get(i)->name, schedule) == 0) return dl_schedule_get(i)->splits_backward;
-    return false;
-}
-
 static void init_tensor_group(struct sink *s)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
@@ -236,11 +229,11 @@ static enum dl_status assemble(struct sink *s, struct dl_lowered *out, struct dl
         *p = (struct dl_program){
             .stage = stage, .n_chunks = setting->chunks, .send_bytes = send_bytes(r, out->positions)};
         p->items = dl_alloc((size_t)setting->chunks * DL_N_ITEM_KINDS * sizeof *p->items);
-        for (uint32_t i = 0; i < out->n_positions; i++) {
-            if (out->schedule.stage_of[i] != stage) continue;
-            memcpy(&p->items[out->schedule.chunk_of[i] * DL_N_ITEM_KINDS], out->positions[i].items,
-                   sizeof out->positions[i].items);
-            for (size_t layer = out->positions[i].first_layer; layer < out->positions[i].end_layer; layer++) {
+        for (uint32_t chunk = 0; chunk < setting->chunks; chunk++) {
+            const struct dl_position *const at =
+                &out->positions[out->schedule.position_of[stage * setting->chunks + chunk]];
+            memcpy(&p->items[chunk * DL_N_ITEM_KINDS], at->items, sizeof at->items);
+            for (size_t layer = at->first_layer; layer < at->end_layer; layer++) {
                 inside += r->model->layers[layer].parameters_inside;
                 outside += r->model->layers[layer].parameters_outside;
             }
@@ -259,20 +252,22 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     while (bottom->strategy) bottom++;
     bottom->sink = take;
     bottom->user = &s;
-    *out = (struct dl_lowered){.n_positions = setting->ways[DL_AXIS_PIPELINE] * setting->chunks};
-    out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
     init_tensor_group(&s);
-    const bool splits = splits_backward(setting->schedule);
+    *out = (struct dl_lowered){0};
+    struct dl_schedule_request wish = {
+        .stages = setting->ways[DL_AXIS_PIPELINE], .micros = setting->micros, .chunks = setting->chunks};
+    /* First only for its positions; once these are priced the order may depend on what they cost. */
+    if (dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) return err->status;
+    out->n_positions = out->schedule.n_positions;
+    out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
     deal_layers(request->model, out->n_positions, out->positions, err);
     for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
-        lower_position(&s, &out->positions[i], splits, err);
+        lower_position(&s, &out->positions[i], out->schedule.splits_backward, err);
         for (int kind = 0; kind < DL_N_ITEM_KINDS; kind++) {
             out->measured_s += out->positions[i].items[kind].fused.measured_s;
             out->device_s += out->positions[i].items[kind].fused.seconds;
         }
     }
-    struct dl_schedule_request wish = {
-        .stages = setting->ways[DL_AXIS_PIPELINE], .micros = setting->micros, .chunks = setting->chunks};
     mean_costs(out, &wish);
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) assemble(&s, out, err);
     out->model_flop = request->model->model_flop_per_sample * setting->global_batch;

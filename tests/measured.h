@@ -26,6 +26,7 @@ struct measured_row {
 };
 
 struct measured {
+    struct dl_json doc; /* holds the texts of the rows */
     struct measured_row *rows;
     size_t n_rows, capacity;
 };
@@ -99,12 +100,11 @@ static inline void measured_read_bus(struct measured *m, struct dl_json list, st
     }
 }
 
-/* Rows of a system are next to each other. Free the rows with dl_free. */
+/* Rows of a system are next to each other. */
 static inline struct measured measured_load(struct dl_arena *arena)
 {
     struct measured m = {0};
     struct dl_error err = {0};
-    struct dl_json doc = {0};
     struct lists {
         struct dl_json groups, bus;
     } lists;
@@ -114,13 +114,19 @@ static inline struct measured measured_load(struct dl_arena *arena)
     };
     const char *path;
     if (!dl_find_file(MEASURED_FOLDER, "measurement", "nccl_allreduce", arena, &path, &err) &&
-        !dl_json_load(path, arena, &doc, &err))
-        dl_read_document(doc, "measured", fields, DL_COUNT(fields), &lists, arena, &err);
+        !dl_json_load(path, arena, &m.doc, &err))
+        dl_read_document(m.doc, "measured", fields, DL_COUNT(fields), &lists, arena, &err);
     stop_on_error(&err);
     for (size_t i = 0; i < json_array_size(lists.groups.value); i++)
         measured_read_group(&m, dl_json_element(lists.groups, i, arena), arena, &err);
     measured_read_bus(&m, lists.bus, arena, &err);
     return m;
+}
+
+static inline void measured_release(struct measured *m)
+{
+    dl_free(m->rows);
+    json_decref(m->doc.value);
 }
 
 /* The first devices of a system, with its own transport. */

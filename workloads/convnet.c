@@ -24,6 +24,34 @@ static const struct dl_field fields[] = {
      "conv, deconv, pool, global_pool, fc, batchnorm, relu, lrn, dropout, add, concat, side, repeat"},
 };
 
+#define MAX_SIZE 16777216.0 /* 2^24: no width or length of a network comes near */
+#define AT(member) offsetof(struct dl_element, member)
+
+/* Each key with the elements that have it. */
+static const struct {
+    int elements;
+    struct dl_field field;
+} keys[] = {
+    {DL_ALL_ELEMENTS, {"kind", DL_TEXT, AT(kind), 0, 0, false, NULL, "what the element is"}},
+    {DL_ALL_ELEMENTS, {"name", DL_TEXT, AT(name), 0, 0, true, NULL, "its name in reports; its kind if absent"}},
+    {DL_CONV | DL_DECONV, {"filters", DL_INT, AT(filters), 1, MAX_SIZE, false, NULL, "channels of the output"}},
+    {DL_CONV | DL_DECONV | DL_POOL, {"window", DL_INT, AT(window), 1, MAX_SIZE, false, NULL, "side of the window"}},
+    {DL_CONV | DL_DECONV | DL_POOL, {"stride", DL_INT, AT(stride), 1, MAX_SIZE, true, NULL, "step; 1 if absent"}},
+    {DL_CONV | DL_DECONV | DL_POOL, {"pad", DL_INT, AT(pad), 0, MAX_SIZE, true, NULL, "zeros on each side"}},
+    {DL_POOL, {"round_up", DL_BOOL, AT(round_up), 0, 0, true, NULL, "windows may reach over the edge, as in Caffe"}},
+    {DL_CONV, {"groups", DL_INT, AT(groups), 1, MAX_SIZE, true, NULL, "parts of the channels that do not mix"}},
+    {DL_DECONV, {"output_pad", DL_INT, AT(output_pad), 0, MAX_SIZE, true, NULL, "rows and columns more"}},
+    {DL_FC, {"outputs", DL_INT, AT(outputs), 1, MAX_SIZE, false, NULL, "neurons"}},
+    {DL_CONV | DL_DECONV | DL_FC, {"bias", DL_BOOL, AT(bias), 0, 0, true, NULL, "has a bias; true if absent"}},
+    {DL_CONV | DL_DECONV | DL_FC, {"batchnorm", DL_BOOL, AT(batchnorm), 0, 0, true, NULL, "a batchnorm follows"}},
+    {DL_CONV | DL_DECONV | DL_FC | DL_ADD | DL_CONCAT,
+     {"relu", DL_BOOL, AT(relu), 0, 0, true, NULL, "a relu follows, after the batchnorm if there is one"}},
+    {DL_ADD | DL_CONCAT,
+     {"branches", DL_LIST, AT(branches), 0, 0, false, NULL, "lists that all get the same; [] passes it on"}},
+    {DL_REPEAT, {"times", DL_INT, AT(times), 1, MAX_SIZE, false, NULL, "how often"}},
+    {DL_REPEAT | DL_SIDE, {"layers", DL_LIST, AT(layers), 0, 0, false, NULL, "what is repeated or leads away"}},
+};
+
 double dl_net_elements(const struct dl_net *net, const struct dl_tensor *t)
 {
     return net->build->samples * t->channels * t->height * t->width;
@@ -57,11 +85,25 @@ static enum dl_status find_kind(struct dl_json from, const struct dl_element_kin
 static enum dl_status read_element(struct dl_net *net, struct dl_json from, struct dl_element *e,
                                    const struct dl_element_kind **kind, struct dl_error *err)
 {
-    *e = (struct dl_element){.stride = 1, .groups = 1, .bias = true};
+    *e = (struct dl_element){.where = from.where, .stride = 1, .groups = 1, .bias = true};
     if (net->n_elements++ >= max_elements)
         return dl_fail(err, DL_RANGE, from.where, "with all repeats there are more than %d elements", max_elements);
     if (find_kind(from, kind, net->build->arena, err)) return err->status;
-    return dl_read(from, (*kind)->fields, (*kind)->n_fields, e, net->build->arena, err);
+    struct dl_field of_kind[DL_COUNT(keys)];
+    size_t n = 0;
+    for (size_t i = 0; i < DL_COUNT(keys); i++)
+        if (keys[i].elements & (int)(*kind)->bit) of_kind[n++] = keys[i].field;
+    return dl_read(from, of_kind, n, e, net->build->arena, err);
+}
+
+static enum dl_status add_element(struct dl_net *net, const struct dl_element *e, const struct dl_element_kind *kind,
+                                  struct dl_error *err)
+{
+    if (kind->add(net, e, err)) return err->status;
+    if (net->at.channels > MAX_SIZE || net->at.height > MAX_SIZE || net->at.width > MAX_SIZE)
+        return dl_fail(err, DL_RANGE, e->where, "makes %g x %g x %g, which is more than %g in one direction",
+                       net->at.channels, net->at.height, net->at.width, MAX_SIZE);
+    return DL_OK;
 }
 
 enum dl_status dl_net_add_list(struct dl_net *net, struct dl_json list, struct dl_error *err)
@@ -71,20 +113,20 @@ enum dl_status dl_net_add_list(struct dl_net *net, struct dl_json list, struct d
         const struct dl_json from = dl_json_element(list, i, net->build->arena);
         struct dl_element e;
         const struct dl_element_kind *kind;
-        if (read_element(net, from, &e, &kind, err) || kind->add(net, &e, from, err)) return err->status;
+        if (read_element(net, from, &e, &kind, err) || add_element(net, &e, kind, err)) return err->status;
     }
     return DL_OK;
 }
 
 static enum dl_status add_layer(struct dl_net *net, const struct dl_element *e, const struct dl_element_kind *kind,
-                                struct dl_json from, struct dl_error *err)
+                                struct dl_error *err)
 {
     DL_GROW(net->layers, net->n_layers, net->capacity);
     struct dl_layer *const layer = &net->layers[net->n_layers++];
     dl_tape_begin(&net->tape, layer, e->name ? e->name : e->kind);
     layer->saved.input_bytes = DL_ACTIVATION_BYTES * dl_net_elements(net, &net->at);
     layer->is_block = true;
-    const enum dl_status status = kind->add(net, e, from, err);
+    const enum dl_status status = add_element(net, e, kind, err);
     layer->output_elements = dl_net_elements(net, &net->at);
     dl_tape_end(&net->tape, net->build->arena);
     return status;
@@ -99,7 +141,7 @@ static enum dl_status add_layers(struct dl_net *net, struct dl_json list, struct
         struct dl_element e;
         const struct dl_element_kind *kind;
         if (read_element(net, from, &e, &kind, err)) return err->status;
-        if (!e.times && add_layer(net, &e, kind, from, err)) return err->status;
+        if (!e.times && add_layer(net, &e, kind, err)) return err->status;
         for (int64_t n = 0; n < e.times; n++)
             if (add_layers(net, e.layers, err)) return err->status;
     }
@@ -111,9 +153,9 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
 {
     const struct options *const o = options;
     if (o->input.n != 3) return dl_refuse(build, "input", err, "must be [channels, height, width]");
+    const int64_t *const input = o->input.items;
     struct dl_net net = {.build = build};
-    net.at = (struct dl_tensor){(double)o->input.items[0], (double)o->input.items[1], (double)o->input.items[2], false,
-                                false};
+    net.at = (struct dl_tensor){.channels = (double)input[0], .height = (double)input[1], .width = (double)input[2]};
     if (add_layers(&net, o->layers, err)) goto out;
     if (!net.has_weights) {
         dl_refuse(build, "layers", err, "has no conv or fc, so there is nothing to train");

@@ -6,6 +6,7 @@
 
 /* An element of "layers"; which of these keys it has is its kind's matter. */
 struct dl_element {
+    const char *where;
     const char *kind, *name;
     int64_t filters, outputs, window, stride, pad, output_pad, groups, times;
     bool bias, batchnorm, relu, round_up;
@@ -29,13 +30,29 @@ struct dl_net {
     size_t n_layers, capacity;
 };
 
+/* Bits, so that a key can say which elements have it. */
+enum dl_element_bit {
+    DL_CONV = 1 << 0,
+    DL_DECONV = 1 << 1,
+    DL_POOL = 1 << 2,
+    DL_GLOBAL_POOL = 1 << 3,
+    DL_FC = 1 << 4,
+    DL_BATCHNORM = 1 << 5,
+    DL_RELU_ALONE = 1 << 6,
+    DL_LRN = 1 << 7,
+    DL_DROPOUT = 1 << 8,
+    DL_ADD = 1 << 9,
+    DL_CONCAT = 1 << 10,
+    DL_SIDE = 1 << 11,
+    DL_REPEAT = 1 << 12,
+    DL_ALL_ELEMENTS = (1 << 13) - 1,
+};
+
 /* One kind of element: adds its work to the tape and changes what flows. */
 struct dl_element_kind {
     const char *name;
-    const struct dl_field *fields;
-    size_t n_fields;
-    enum dl_status (*add)(struct dl_net *net, const struct dl_element *element, struct dl_json where,
-                          struct dl_error *err);
+    enum dl_element_bit bit;
+    enum dl_status (*add)(struct dl_net *net, const struct dl_element *element, struct dl_error *err);
 };
 extern const struct dl_element_kind dl_element_kinds[];
 extern const size_t dl_n_element_kinds;

@@ -2,95 +2,13 @@
 #include "workloads/convnet.h"
 
 #include <math.h>
-#include <stddef.h>
 
 #include "workloads/workloads.h"
 
-#define MAX_SIZE 16777216.0 /* 2^24: no width or length of a network comes near */
-#define AT(member) offsetof(struct dl_element, member)
-
-#define KIND                                                                                                           \
-    {                                                                                                                  \
-        "kind", DL_TEXT, AT(kind), 0, 0, false, NULL, "what the element is"                                            \
-    }
-#define NAME                                                                                                           \
-    {                                                                                                                  \
-        "name", DL_TEXT, AT(name), 0, 0, true, NULL, "its name in reports; its kind if absent"                         \
-    }
-#define FILTERS                                                                                                        \
-    {                                                                                                                  \
-        "filters", DL_INT, AT(filters), 1, MAX_SIZE, false, NULL, "channels of the output"                             \
-    }
-#define WINDOW                                                                                                         \
-    {                                                                                                                  \
-        "window", DL_INT, AT(window), 1, MAX_SIZE, false, NULL, "side of the window"                                   \
-    }
-#define STRIDE                                                                                                         \
-    {                                                                                                                  \
-        "stride", DL_INT, AT(stride), 1, MAX_SIZE, true, NULL, "step of the window; 1 if absent"                       \
-    }
-#define PAD                                                                                                            \
-    {                                                                                                                  \
-        "pad", DL_INT, AT(pad), 0, MAX_SIZE, true, NULL, "zeros on each side; 0 if absent"                             \
-    }
-#define BIAS                                                                                                           \
-    {                                                                                                                  \
-        "bias", DL_BOOL, AT(bias), 0, 0, true, NULL, "has a bias; true if absent"                                      \
-    }
-#define BATCHNORM                                                                                                      \
-    {                                                                                                                  \
-        "batchnorm", DL_BOOL, AT(batchnorm), 0, 0, true, NULL, "a batchnorm follows"                                   \
-    }
-#define RELU                                                                                                           \
-    {                                                                                                                  \
-        "relu", DL_BOOL, AT(relu), 0, 0, true, NULL, "a relu follows, after the batchnorm if there is one"             \
-    }
-#define BRANCHES                                                                                                       \
-    {                                                                                                                  \
-        "branches", DL_LIST, AT(branches), 0, 0, false, NULL,                                                          \
-            "lists of elements that all get the same; [] passes it on"                                                 \
-    }
-
-static const struct dl_field conv_fields[] = {
-    KIND,
-    NAME,
-    FILTERS,
-    WINDOW,
-    STRIDE,
-    PAD,
-    BIAS,
-    BATCHNORM,
-    RELU,
-    {"groups", DL_INT, AT(groups), 1, MAX_SIZE, true, NULL, "parts of the channels that do not mix; 1 if absent"},
-};
-static const struct dl_field deconv_fields[] = {
-    KIND,    NAME,
-    FILTERS, WINDOW,
-    STRIDE,  PAD,
-    BIAS,    BATCHNORM,
-    RELU,    {"output_pad", DL_INT, AT(output_pad), 0, MAX_SIZE, true, NULL, "rows and columns more; 0 if absent"},
-};
-static const struct dl_field pool_fields[] = {
-    KIND,   NAME,
-    WINDOW, STRIDE,
-    PAD,    {"round_up", DL_BOOL, AT(round_up), 0, 0, true, NULL, "windows may reach over the edge, as Caffe's do"},
-};
-static const struct dl_field fc_fields[] = {
-    KIND, NAME, BIAS, BATCHNORM, RELU, {"outputs", DL_INT, AT(outputs), 1, MAX_SIZE, false, NULL, "neurons"},
-};
-static const struct dl_field plain_fields[] = {KIND, NAME};
-static const struct dl_field branches_fields[] = {KIND, NAME, RELU, BRANCHES};
-static const struct dl_field side_fields[] = {
-    KIND,
-    NAME,
-    {"layers", DL_LIST, AT(layers), 0, 0, false, NULL, "elements that end in a loss of their own"},
-};
-static const struct dl_field repeat_fields[] = {
-    KIND,
-    NAME,
-    {"times", DL_INT, AT(times), 1, MAX_SIZE, false, NULL, "how often"},
-    {"layers", DL_LIST, AT(layers), 0, 0, false, NULL, "elements that are repeated"},
-};
+static struct dl_tensor tensor(double channels, double height, double width)
+{
+    return (struct dl_tensor){.channels = channels, .height = height, .width = width};
+}
 
 static void pass(struct dl_net *net, const char *name, double forward, double backward)
 {
@@ -131,10 +49,9 @@ static void add_what_follows(struct dl_net *net, const struct dl_element *e)
 
 static const char *name_of(const struct dl_element *e) { return e->name ? e->name : e->kind; }
 
-static enum dl_status refuse_window(const struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                                    struct dl_error *err)
+static enum dl_status refuse_window(const struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    return dl_fail(err, DL_IMPOSSIBLE, where.where,
+    return dl_fail(err, DL_IMPOSSIBLE, e->where,
                    "a window of %lld with pad %lld and stride %lld does not fit on %g x %g", (long long)e->window,
                    (long long)e->pad, (long long)e->stride, net->at.height, net->at.width);
 }
@@ -154,14 +71,13 @@ static void add_product(struct dl_net *net, struct dl_product *p)
     net->has_weights = true;
 }
 
-static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                               struct dl_error *err)
+static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
     const double groups = (double)e->groups, filters = (double)e->filters, window = (double)(e->window * e->window);
-    struct dl_tensor out = {filters, windows_on(net->at.height, e), windows_on(net->at.width, e), false, false};
-    if (out.height < 1 || out.width < 1) return refuse_window(net, e, where, err);
+    const struct dl_tensor out = tensor(filters, windows_on(net->at.height, e), windows_on(net->at.width, e));
+    if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
     if (fmod(net->at.channels, groups) != 0 || e->filters % e->groups)
-        return dl_fail(err, DL_IMPOSSIBLE, where.where, "%lld groups do not divide %g channels and %lld filters",
+        return dl_fail(err, DL_IMPOSSIBLE, e->where, "%lld groups do not divide %g channels and %lld filters",
                        (long long)e->groups, net->at.channels, (long long)e->filters);
     struct dl_product p = {name_of(e),
                            groups,
@@ -178,14 +94,13 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
 }
 
 /* The transpose of a convolution: each pixel becomes a window, and overlaps are added. */
-static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                                 struct dl_error *err)
+static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
     const double filters = (double)e->filters, window = (double)(e->window * e->window);
     const double grown = (double)(e->window + e->output_pad - 2 * e->pad), stride = (double)e->stride;
-    struct dl_tensor out = {filters, (net->at.height - 1) * stride + grown, (net->at.width - 1) * stride + grown,
-                            false};
-    if (out.height < 1 || out.width < 1) return refuse_window(net, e, where, err);
+    const struct dl_tensor out =
+        tensor(filters, (net->at.height - 1) * stride + grown, (net->at.width - 1) * stride + grown);
+    if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
     struct dl_product p = {name_of(e),
                            1,
                            net->build->samples * net->at.height * net->at.width,
@@ -200,9 +115,9 @@ static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e,
     return DL_OK;
 }
 
-static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, struct dl_json where, struct dl_error *err)
+static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    (void)where, (void)err;
+    (void)err;
     struct dl_product p = {name_of(e),
                            1,
                            net->build->samples,
@@ -211,7 +126,7 @@ static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, str
                            DL_CUT_NOTHING,
                            .has_bias = e->bias};
     add_product(net, &p);
-    net->at = (struct dl_tensor){(double)e->outputs, 1, 1, false, false};
+    net->at = tensor((double)e->outputs, 1, 1);
     add_what_follows(net, e);
     return DL_OK;
 }
@@ -224,22 +139,19 @@ static void shrink(struct dl_net *net, const char *name, struct dl_tensor out)
     net->at = out;
 }
 
-static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                               struct dl_error *err)
+static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    const struct dl_tensor out = {net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e), false,
-                                  false};
-    if (out.height < 1 || out.width < 1) return refuse_window(net, e, where, err);
+    const struct dl_tensor out = tensor(net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e));
+    if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
     shrink(net, name_of(e), out);
     return DL_OK;
 }
 
 /* A mean over all pixels. */
-static enum dl_status add_global_pool(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                                      struct dl_error *err)
+static enum dl_status add_global_pool(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    (void)where, (void)err;
-    const struct dl_tensor out = {net->at.channels, 1, 1, false, false};
+    (void)err;
+    const struct dl_tensor out = tensor(net->at.channels, 1, 1);
     const double moved = dl_net_elements(net, &net->at) + dl_net_elements(net, &out);
     save_for_relu(net);
     pass(net, name_of(e), moved, moved);
@@ -247,27 +159,24 @@ static enum dl_status add_global_pool(struct dl_net *net, const struct dl_elemen
     return DL_OK;
 }
 
-static enum dl_status add_batchnorm_alone(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                                          struct dl_error *err)
+static enum dl_status add_batchnorm_alone(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    (void)e, (void)where, (void)err;
+    (void)e, (void)err;
     add_batchnorm(net);
     return DL_OK;
 }
 
-static enum dl_status add_relu_alone(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                                     struct dl_error *err)
+static enum dl_status add_relu_alone(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    (void)e, (void)where, (void)err;
+    (void)e, (void)err;
     add_relu(net);
     return DL_OK;
 }
 
 /* Local response normalisation (Krizhevsky et al. 2012, section 3.3) keeps the sums that it divided by. */
-static enum dl_status add_lrn(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                              struct dl_error *err)
+static enum dl_status add_lrn(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    (void)where, (void)err;
+    (void)err;
     const double elements = dl_net_elements(net, &net->at);
     dl_net_save(net);
     pass(net, name_of(e), 3 * elements, 5 * elements);
@@ -276,10 +185,9 @@ static enum dl_status add_lrn(struct dl_net *net, const struct dl_element *e, st
     return DL_OK;
 }
 
-static enum dl_status add_dropout(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                                  struct dl_error *err)
+static enum dl_status add_dropout(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    (void)where, (void)err;
+    (void)err;
     const double elements = dl_net_elements(net, &net->at);
     const double moved = (2 + DL_MASK_BYTES / DL_ACTIVATION_BYTES) * elements;
     save_for_relu(net);
@@ -311,7 +219,7 @@ static enum dl_status add_branches(struct dl_net *net, struct dl_json branches, 
         if (dl_net_add_list(net, branch, err)) return err->status;
         save_for_relu(net);
         if (i == 0)
-            *out = (struct dl_tensor){net->at.channels, net->at.height, net->at.width, false, false};
+            *out = tensor(net->at.channels, net->at.height, net->at.width);
         else if (join(net, adds, out, branch, err))
             return err->status;
     }
@@ -334,34 +242,26 @@ static enum dl_status join_branches(struct dl_net *net, const struct dl_element 
     return DL_OK;
 }
 
-static enum dl_status add_add(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                              struct dl_error *err)
+static enum dl_status add_add(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    (void)where;
     return join_branches(net, e, true, err);
 }
 
-static enum dl_status add_concat(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                                 struct dl_error *err)
+static enum dl_status add_concat(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    (void)where;
     return join_branches(net, e, false, err);
 }
 
-static enum dl_status add_repeat(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                                 struct dl_error *err)
+static enum dl_status add_repeat(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    (void)where;
     for (int64_t i = 0; i < e->times; i++)
         if (dl_net_add_list(net, e->layers, err)) return err->status;
     return DL_OK;
 }
 
 /* Beside the main way: what it ends in goes nowhere but into a loss of its own. */
-static enum dl_status add_side(struct dl_net *net, const struct dl_element *e, struct dl_json where,
-                               struct dl_error *err)
+static enum dl_status add_side(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    (void)where;
     dl_net_save(net);
     const struct dl_tensor main_way = net->at;
     pass(net, name_of(e), 0, 3 * dl_net_elements(net, &main_way));
@@ -370,22 +270,20 @@ static enum dl_status add_side(struct dl_net *net, const struct dl_element *e, s
     return DL_OK;
 }
 
-#define FIELDS(table) table, DL_COUNT(table)
-
-/* The only list; a new element is a function and a line here. */
+/* The only list; a new element is a function, a line here, and its bit at the keys that it has. */
 const struct dl_element_kind dl_element_kinds[] = {
-    {"conv", FIELDS(conv_fields), add_conv},
-    {"deconv", FIELDS(deconv_fields), add_deconv},
-    {"pool", FIELDS(pool_fields), add_pool},
-    {"global_pool", FIELDS(plain_fields), add_global_pool},
-    {"fc", FIELDS(fc_fields), add_fc},
-    {"batchnorm", FIELDS(plain_fields), add_batchnorm_alone},
-    {"relu", FIELDS(plain_fields), add_relu_alone},
-    {"lrn", FIELDS(plain_fields), add_lrn},
-    {"dropout", FIELDS(plain_fields), add_dropout},
-    {"add", FIELDS(branches_fields), add_add},
-    {"concat", FIELDS(branches_fields), add_concat},
-    {"side", FIELDS(side_fields), add_side},
-    {"repeat", FIELDS(repeat_fields), add_repeat},
+    {"conv", DL_CONV, add_conv},
+    {"deconv", DL_DECONV, add_deconv},
+    {"pool", DL_POOL, add_pool},
+    {"global_pool", DL_GLOBAL_POOL, add_global_pool},
+    {"fc", DL_FC, add_fc},
+    {"batchnorm", DL_BATCHNORM, add_batchnorm_alone},
+    {"relu", DL_RELU_ALONE, add_relu_alone},
+    {"lrn", DL_LRN, add_lrn},
+    {"dropout", DL_DROPOUT, add_dropout},
+    {"add", DL_ADD, add_add},
+    {"concat", DL_CONCAT, add_concat},
+    {"side", DL_SIDE, add_side},
+    {"repeat", DL_REPEAT, add_repeat},
 };
 const size_t dl_n_element_kinds = DL_COUNT(dl_element_kinds);

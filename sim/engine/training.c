@@ -2,78 +2,9 @@
 
 #include <math.h>
 
-#include "sim/core/memory.h"
-#include "sim/engine/exchange.h"
+#include "sim/engine/training_parts.h"
 
 enum { none = 0xffffffffu };
-
-/* The way from one crew to another: all members' routes in one bundle. */
-struct channel {
-    struct dl_hop *hops;
-    size_t n_hops;
-    double bytes, latency_s;
-    uint32_t to;
-};
-
-struct crew {
-    uint32_t stage, replica;
-    uint32_t item; /* next one */
-    bool waits;    /* for the input of that item */
-    double waits_since_s;
-    uint8_t *arrived; /* [(kind * chunks + chunk) * micros + micro] */
-    struct channel onward, back;
-    double causes_s[DL_N_CAUSES];
-    double end_s;
-};
-
-/* Activations or gradients on their way. */
-struct parcel {
-    uint32_t crew, place; /* receiver, index into its `arrived` */
-    double sent_s;
-    uint32_t next_free;
-};
-
-/* The exchanges of a stage over its replicas, one call after the other, for all tensor ranks at once. */
-struct sync {
-    uint32_t n_arrived, call, n_running;
-    double begun_s;
-    struct dl_choice *choices; /* by tensor rank */
-    struct dl_group *groups;
-    struct dl_exchange **exchanges;
-};
-
-/* How often something goes on, to know when at least one of it does. */
-struct busy {
-    uint32_t n;
-    double since_s, total_s;
-};
-
-struct dl_training {
-    struct dl_training_request request;
-    struct dl_error *err;
-    uint32_t n_crews, n_stages, n_replicas, n_members, n_done;
-    struct crew *crews; /* stage by stage */
-    struct sync *syncs; /* by stage */
-    struct parcel *parcels;
-    size_t n_parcels, parcels_capacity;
-    uint32_t free_parcel;
-    struct dl_pace send_pace;
-    struct busy sending, exchanging;
-    uint32_t *position_of; /* [stage * chunks + chunk] */
-    struct dl_training_result result;
-};
-
-static double now_s(const struct dl_training *t) { return t->request.engine->kind->now_s(t->request.engine); }
-
-static void begin_busy(struct dl_training *t, struct busy *b)
-{
-    if (b->n++ == 0) b->since_s = now_s(t);
-}
-
-static void end_busy(struct dl_training *t, struct busy *b)
-{
-    if (--b->n == 0) b->total_s += now_s(t) - b->since_s;
-}
 
 static const struct dl_schedule *schedule_of(const struct dl_training *t) { return &t->request.lowered->schedule; }
 
@@ -86,13 +17,6 @@ static uint32_t place_of(const struct dl_training *t, enum dl_item_kind kind, ui
 {
     const struct dl_schedule *const s = schedule_of(t);
     return ((uint32_t)kind * s->chunks + chunk) * s->micros + micro;
-}
-
-static uint32_t device_of(const struct dl_training *t, const struct crew *c, uint32_t member)
-{
-    const uint32_t coordinate[DL_N_AXES] = {
-        [DL_AXIS_TENSOR] = member, [DL_AXIS_DATA] = c->replica, [DL_AXIS_PIPELINE] = c->stage};
-    return t->request.device_of_rank[dl_rank_at(t->request.setting, coordinate)];
 }
 
 static void work(struct dl_training *t, struct crew *c);
@@ -217,14 +141,14 @@ static void send(struct dl_training *t, const struct channel *channel, uint32_t 
 
 static uint32_t position_of(const struct dl_training *t, const struct crew *c, uint32_t chunk)
 {
-    return t->position_of[c->stage * schedule_of(t)->chunks + chunk];
+    return schedule_of(t)->position_of[c->stage * schedule_of(t)->chunks + chunk];
 }
 
 static bool has_input(const struct dl_training *t, const struct crew *c)
 {
     const struct dl_schedule *const s = schedule_of(t);
     const struct dl_item *const item = &s->items[c->stage][c->item];
-    const uint32_t position = position_of(t, c, item->chunk), last = s->stages * s->chunks - 1;
+    const uint32_t position = position_of(t, c, item->chunk), last = s->n_positions - 1;
     if (item->kind == DL_ITEM_W || (item->kind == DL_ITEM_F && position == 0) ||
         (item->kind == DL_ITEM_B && position == last))
         return true; /* what it needs was done here before, or is the input itself */
@@ -235,20 +159,16 @@ static bool has_input(const struct dl_training *t, const struct crew *c)
 static void pass_on(struct dl_training *t, struct crew *c, const struct dl_item *item)
 {
     const struct dl_schedule *const s = schedule_of(t);
-    const uint32_t position = position_of(t, c, item->chunk), last = s->stages * s->chunks - 1;
+    const uint32_t position = position_of(t, c, item->chunk), last = s->n_positions - 1;
     if (item->kind == DL_ITEM_W || position == (item->kind == DL_ITEM_F ? last : 0)) return;
     const uint32_t next = item->kind == DL_ITEM_F ? position + 1 : position - 1;
-    const uint32_t place = place_of(t, item->kind, s->chunk_of[next], item->micro);
-    const uint32_t stage = s->stage_of[next];
+    const uint32_t holder = item->micro % s->n_paths * s->n_positions + next;
+    const uint32_t place = place_of(t, item->kind, s->chunk_of[holder], item->micro);
+    const uint32_t stage = s->stage_of[holder];
     if (stage == c->stage)
         deliver(t, (uint32_t)(c - t->crews), place, now_s(t));
     else
         send(t, t->crews[c->onward.to].stage == stage ? &c->onward : &c->back, place);
-}
-
-static void book_segment(struct crew *c, const struct dl_segment *segment)
-{
-    for (int cause = 0; cause < DL_N_CAUSES; cause++) c->causes_s[cause] += segment->by_cause[cause];
 }
 
 static void item_ends(void *user, uint32_t index)
@@ -260,13 +180,11 @@ static void item_ends(void *user, uint32_t index)
     work(t, c);
 }
 
-static void join_sync(struct dl_training *t, struct crew *c);
-
 static void work(struct dl_training *t, struct crew *c)
 {
     const struct dl_schedule *const s = schedule_of(t);
     if (c->item == s->n_items[c->stage]) {
-        join_sync(t, c);
+        dl_training_join_sync(t, c);
         return;
     }
     if (!has_input(t, c)) {
@@ -281,123 +199,7 @@ static void work(struct dl_training *t, struct crew *c)
                                    (uint32_t)(c - t->crews));
 }
 
-/* ---- the end of the step: exchanges over the replicas, the optimizer ---- */
-
-static void go_through_calls(struct dl_training *t, uint32_t stage);
-
-static struct crew *first_of(struct dl_training *t, uint32_t stage) { return &t->crews[stage * t->n_replicas]; }
-
-static void crew_ends(struct dl_training *t, struct crew *c)
-{
-    c->end_s = now_s(t);
-    if (++t->n_done < t->n_crews) return;
-    t->result.complete = true;
-    t->result.step_s = now_s(t);
-}
-
-static void optimizer_ends(void *user, uint32_t stage)
-{
-    struct dl_training *const t = user;
-    t->syncs[stage].call++;
-    go_through_calls(t, stage);
-}
-
-/* All replicas of a stage have the same optimizer step and begin it together. */
-static void start_optimizer(struct dl_training *t, uint32_t stage)
-{
-    const struct dl_segment *const segment = &t->request.lowered->programs[stage].optimizer.fused;
-    for (uint32_t i = 0; i < t->n_replicas; i++) book_segment(first_of(t, stage) + i, segment);
-    t->request.engine->kind->timer(t->request.engine, now_s(t) + segment->seconds, optimizer_ends, t, stage);
-}
-
-static void exchange_ends(void *user, uint32_t stage)
-{
-    struct dl_training *const t = user;
-    struct sync *const sync = &t->syncs[stage];
-    end_busy(t, &t->exchanging);
-    if (--sync->n_running) return;
-    for (uint32_t i = 0; i < t->n_replicas; i++)
-        first_of(t, stage)[i].causes_s[DL_CAUSE_DATA] += now_s(t) - sync->begun_s;
-    sync->call++;
-    go_through_calls(t, stage);
-}
-
-static enum dl_status choose_exchange(struct dl_training *t, uint32_t stage, const struct dl_call *call,
-                                      uint32_t member)
-{
-    static const enum dl_op ops[] = {DL_ALLREDUCE, DL_REDUCESCATTER, DL_ALLGATHER};
-    struct sync *const sync = &t->syncs[stage];
-    uint32_t *const device = dl_arena_alloc(t->request.arena, (t->n_replicas + 1) * sizeof *device);
-    for (uint32_t i = 0; i < t->n_replicas; i++) device[i] = device_of(t, first_of(t, stage) + i, member);
-    dl_group_init(&sync->groups[member], t->request.estimator->topology, device, t->n_replicas, t->request.arena);
-    const struct dl_wish wish = {
-        .op = ops[call->op],
-        .algorithm = "auto",
-        .protocol = "auto",
-        .group = &sync->groups[member],
-        .bytes = call->bytes,
-        .payload = {.kind = call->payload_bits > 0 ? DL_QUANTIZED : DL_DENSE, .bits = call->payload_bits}};
-    return dl_choose(t->request.estimator, &wish, t->request.arena, &sync->choices[member], t->err);
-}
-
-static void start_call(struct dl_training *t, uint32_t stage, const struct dl_call *call)
-{
-    struct sync *const sync = &t->syncs[stage];
-    sync->begun_s = now_s(t);
-    sync->n_running = t->n_members;
-    for (uint32_t i = 0; i < t->n_members; i++) {
-        if (choose_exchange(t, stage, call, i)) return;
-        dl_exchange_free(sync->exchanges[i]);
-        begin_busy(t, &t->exchanging);
-        t->result.n_exchanges++;
-        sync->exchanges[i] = dl_exchange_start(&(struct dl_exchange_spec){.engine = t->request.engine,
-                                                                          .wire = t->request.wire,
-                                                                          .collective = &sync->choices[i].collective,
-                                                                          .pace = &sync->choices[i].estimate.pace,
-                                                                          .fluid = true,
-                                                                          .done = exchange_ends,
-                                                                          .user = t,
-                                                                          .tag = stage});
-    }
-}
-
-/* Calls before the optimizer, the optimizer, calls after it: `call` counts all of them. */
-static void go_through_calls(struct dl_training *t, uint32_t stage)
-{
-    const struct dl_program *const p = &t->request.lowered->programs[stage];
-    const struct sync *const sync = &t->syncs[stage];
-    uint32_t n_before = 0;
-    while (n_before < p->n_calls && !p->calls[n_before].after_optimizer) n_before++;
-    if (sync->call == n_before) {
-        start_optimizer(t, stage);
-    } else if (sync->call <= p->n_calls) {
-        start_call(t, stage, &p->calls[sync->call < n_before ? sync->call : sync->call - 1]);
-    } else {
-        for (uint32_t i = 0; i < t->n_replicas; i++) crew_ends(t, first_of(t, stage) + i);
-    }
-}
-
-static void join_sync(struct dl_training *t, struct crew *c)
-{
-    struct sync *const sync = &t->syncs[c->stage];
-    c->waits_since_s = now_s(t);
-    if (++sync->n_arrived < t->n_replicas) return;
-    for (uint32_t i = 0; i < t->n_replicas; i++) {
-        struct crew *const other = first_of(t, c->stage) + i;
-        other->causes_s[DL_CAUSE_BUBBLE] += now_s(t) - other->waits_since_s;
-    }
-    go_through_calls(t, c->stage);
-}
-
 /* ---- from the outside ---- */
-
-static void index_positions(struct dl_training *t)
-{
-    const struct dl_schedule *const s = schedule_of(t);
-    t->position_of = dl_alloc((size_t)s->stages * s->chunks * sizeof *t->position_of);
-    for (uint32_t i = 0; i < s->stages * s->chunks; i++)
-        t->position_of[s->stage_of[i] * s->chunks + s->chunk_of[i]] = i;
-}
 
 struct dl_training *dl_training_start(const struct dl_training_request *request, struct dl_error *err)
 {
@@ -412,7 +214,6 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     t->crews = dl_alloc(t->n_crews * sizeof *t->crews);
     t->syncs = dl_alloc(t->n_stages * sizeof *t->syncs);
     t->free_parcel = none;
-    index_positions(t);
     for (uint32_t i = 0; i < t->n_crews; i++) {
         t->crews[i].stage = i / t->n_replicas;
         t->crews[i].replica = i % t->n_replicas;
@@ -477,7 +278,6 @@ void dl_training_free(struct dl_training *t)
         dl_free(t->syncs[i].groups);
         dl_free(t->syncs[i].exchanges);
     }
-    dl_free(t->position_of);
     dl_free(t->parcels);
     dl_free(t->syncs);
     dl_free(t->crews);

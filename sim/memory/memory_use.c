@@ -56,8 +56,8 @@ void dl_memory_of_stages(const struct dl_setting *s, const struct dl_model *m, c
     for (uint32_t stage = 0; stage < s->ways[DL_AXIS_PIPELINE]; stage++) {
         struct stage_sums sums = {.saved = dl_alloc(s->chunks * sizeof *sums.saved)};
         struct dl_memory_use *const u = &use[stage];
-        for (uint32_t i = 0; i < l->n_positions; i++)
-            if (l->schedule.stage_of[i] == stage) add_position(s, m, &l->positions[i], l->schedule.chunk_of[i], &sums);
+        for (uint32_t chunk = 0; chunk < s->chunks; chunk++)
+            add_position(s, m, &l->positions[l->schedule.position_of[stage * s->chunks + chunk]], chunk, &sums);
         *u = (struct dl_memory_use){
             .parameters = sums.parameters * dl_precision_bytes(s->precision),
             .gradients = sums.parameters * s->software->gradient_bytes / (s->zero_stage >= 2 ? d : 1),

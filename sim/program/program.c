@@ -38,7 +38,6 @@ void dl_template_fuse(struct dl_template *t)
 
 void dl_program_release(struct dl_program *p)
 {
-    for (uint32_t i = 0; i < p->n_chunks * DL_N_ITEM_KINDS; i++) dl_free(p->items[i].ops);
     dl_free(p->items);
     dl_free(p->optimizer.ops);
     *p = (struct dl_program){0};

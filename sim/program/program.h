@@ -65,7 +65,7 @@ enum { DL_MAX_CALLS = 8, DL_N_ITEM_KINDS = 3 };
 
 struct dl_program {
     uint32_t stage, n_chunks;
-    struct dl_template *items; /* [chunk * DL_N_ITEM_KINDS + kind] */
+    struct dl_template *items; /* [chunk * DL_N_ITEM_KINDS + kind]; their ops belong to whoever made them */
     struct dl_template optimizer;
     struct dl_call calls[DL_MAX_CALLS];
     size_t n_calls;

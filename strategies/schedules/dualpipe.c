@@ -3,7 +3,7 @@
  * The model is held twice: stage s has position s of path 0 as chunk 0 and position p - 1 - s of path 1 as chunk 1.
  * Even micro-batches take path 0, odd ones path 1. Phase 0 of a stage is the path that enters nearer to it. The forward
  * of one phase is interleaved with the whole backward of the other, so that each hides the other's communication. */
-#include "strategies/schedules/zero_bubble.h"
+#include "strategies/schedules/schedules.h"
 
 struct stage_order {
     struct dl_schedule *s;

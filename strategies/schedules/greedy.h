@@ -12,7 +12,7 @@ struct dl_greedy {
     double patience;                  /* wait for a B or F that comes within this share of a W */
 };
 
-/* Fill the order of a schedule that was initialised and placed: one path, at most two chunks, all times above 0. */
+/* Fill the order of a schedule that was initialised and placed: one path, at most two chunks. */
 void dl_schedule_greedy(struct dl_schedule *s, const struct dl_schedule_request *request,
                         const struct dl_greedy *policy);
 

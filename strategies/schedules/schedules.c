@@ -124,3 +124,9 @@ uint32_t dl_schedule_live(const struct dl_schedule *s, uint32_t stage)
     }
     return most;
 }
+
+bool dl_schedule_times_are_equal(const struct dl_schedule_request *request)
+{
+    return request->forward_s == request->backward_s && request->forward_s == request->weight_s &&
+           request->transfer_s == 0;
+}

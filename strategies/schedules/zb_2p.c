@@ -1,4 +1,4 @@
-/* zb_2p.c - no bubble with twice the memory of 1F1B (ZB-H2 of Qi et al., ICLR 2024, section 2.3; ZB-2P where greedy).
+/* zb_2p.c - no bubble with twice the memory of 1F1B (ZB-H2 of Qi et al., ICLR 2024, section 2; ZB-2P where greedy).
  *
  * Stage s fills the time until its first backward comes, 2 (p - s) - 1 forwards, and does each W 2 s backwards late. So
  * it works without a pause, s forwards later than stage 0: the stages must not wait for each other between steps. */

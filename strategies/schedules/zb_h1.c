@@ -1,4 +1,4 @@
-/* zb_h1.c - zero bubble within the memory of 1F1B (ZB-H1 of Qi et al., ICLR 2024, section 2.3; ZB-1P where greedy).
+/* zb_h1.c - zero bubble within the memory of 1F1B (ZB-H1 of Qi et al., ICLR 2024, section 2; ZB-1P where greedy).
  *
  * 1F1B's order with W split off and put s backwards late on stage s: all stages hold p micro-batches, and what was the
  * bubble of the weights' gradients is filled. */

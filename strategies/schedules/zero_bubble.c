@@ -6,12 +6,6 @@
 
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-bool dl_schedule_times_are_equal(const struct dl_schedule_request *request)
-{
-    return request->forward_s == request->backward_s && request->forward_s == request->weight_s &&
-           request->transfer_s == 0;
-}
-
 void dl_schedule_place_v(struct dl_schedule *s)
 {
     for (uint32_t stage = 0; stage < s->stages; stage++) {
@@ -83,7 +77,7 @@ void dl_zero_bubble_make(const struct dl_zero_bubble *z, const struct dl_schedul
 {
     const uint32_t wanted = z->live(request, 0), allowed = request->max_live ? request->max_live : wanted;
     const uint32_t limit = smaller(wanted, allowed);
-    struct dl_greedy policy = {.limit = limit < request->chunks ? request->chunks : limit, .patience = 0.5};
+    struct dl_greedy policy = {.limit = limit < request->chunks ? request->chunks : limit};
     const bool hand_made_fits = limit == wanted;
     const double hand_made_s = hand_made_fits ? try_one(z, request, NULL) : INFINITY;
     const bool greedy_wins = improve(z, request, hand_made_s, &policy) || !hand_made_fits;

@@ -22,6 +22,4 @@ void dl_zero_bubble_append(struct dl_schedule *s, uint32_t stage, uint32_t warm_
 /* Positions go down the stages and up again: the first and the last of the model are on stage 0. */
 void dl_schedule_place_v(struct dl_schedule *s);
 
-bool dl_schedule_times_are_equal(const struct dl_schedule_request *request); /* F = B = W, and transfers are free */
-
 #endif

@@ -56,7 +56,7 @@ static double print_row(struct subject *s, const struct measured_row *row)
 int main(void)
 {
     struct dl_arena *const arena = dl_arena_new();
-    const struct measured m = measured_load(arena);
+    struct measured m = measured_load(arena);
     struct sums groups = {0}, families = {0};
     struct subject s = {0};
     printf("%-16s %-14s %4s %12s %10s %10s %9s %9s  %s\n", "group", "system", "gpus", "bytes", "measured us",
@@ -74,7 +74,7 @@ int main(void)
     subject_close(&s);
     sums_print(&groups, "group");
     sums_print(&families, "family");
-    dl_free(m.rows);
+    measured_release(&m);
     dl_arena_free(arena);
     return EXIT_SUCCESS;
 }

@@ -7,7 +7,7 @@
 static const struct family {
     const char *name;
     double limit; /* of the mean absolute error */
-} families[] = {{"a100-one-node", 0.10}, {"v100-one-node", 0.15}, {"multi-node", 0.25}};
+} families[] = {{"a100-one-node", 0.10}, {"v100-one-node", 0.15}, {"multi-node", 0.25}, {"bus", 0.10}};
 
 static const char *const nodes_of[] = {"selene", "dgx1-v100", "h200x8"}; /* with and without switches that add */
 static const char *const networks[] = {"dgx1-v100", "dgx-h100", "p4de", "p5", "a3-mega", "dgx-a100-hdr4"};
@@ -32,14 +32,14 @@ START_TEST(mean_error_of_a_family_is_within_its_limit)
 {
     const struct family *const family = &families[_i];
     struct dl_arena *const arena = dl_arena_new();
-    const struct measured m = measured_load(arena);
+    struct measured m = measured_load(arena);
     struct errors sum = {0};
     for (size_t i = 0; i < m.n_rows; i++)
         if (strcmp(m.rows[i].family, family->name) == 0) add_row(&sum, &m.rows[i]);
     ck_assert_uint_gt(sum.n, 0);
     ck_assert_double_le(sum.simulated / (double)sum.n, family->limit);
     ck_assert_double_le(sum.estimated / (double)sum.n, family->limit);
-    dl_free(m.rows);
+    measured_release(&m);
     dl_arena_free(arena);
 }
 END_TEST

@@ -1,0 +1,586 @@
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/core/files.h"
+#include "tests/unit/system_text.h"
+#include "workloads/workload.h"
+
+#define MODELS "workloads/models"
+
+static struct fixture f;
+static struct dl_model model;
+
+static void set_up(void)
+{
+    f = (struct fixture){.arena = dl_arena_new()};
+    model = (struct dl_model){0};
+}
+
+static void close_document(void)
+{
+    json_decref(f.doc.value);
+    f.doc.value = NULL;
+}
+
+static void tear_down(void)
+{
+    close_document();
+    dl_arena_free(f.arena);
+}
+
+static void build(double samples, const char *attention)
+{
+    ck_assert_msg(!dl_workload_read(f.doc, samples, attention, f.arena, &model, &f.err), "%s", f.err.text);
+}
+
+static void open_shipped(const char *name, double samples, const char *attention)
+{
+    const char *path;
+    close_document();
+    ck_assert_msg(!dl_find_file(MODELS, "workload", name, f.arena, &path, &f.err), "%s", f.err.text);
+    ck_assert_msg(!dl_json_load(path, f.arena, &f.doc, &f.err), "%s", f.err.text);
+    build(samples, attention);
+}
+
+static void open_text(const char *text)
+{
+    dl_arena_free(f.arena);
+    close_document();
+    fixture_open(&f, text);
+}
+
+static double number(const char *key) { return json_number_value(json_object_get(f.doc.value, key)); }
+
+static double flop_of(const struct dl_work *work, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        if (work[i].kind == DL_WORK_KERNEL) sum += dl_kernel_flop(&work[i].kernel);
+    return sum;
+}
+
+static double forward_flop(void)
+{
+    double sum = 0;
+    for (size_t i = 0; i < model.n_layers; i++) sum += flop_of(model.layers[i].forward, model.layers[i].n_forward);
+    return sum;
+}
+
+static double saved_bytes(const struct dl_saved *s) { return s->outside_bytes + s->inside_bytes + s->scores_bytes; }
+
+#define ck_assert_close(got, wanted) ck_assert_double_eq_tol(got, wanted, 1e-12 * fabs(wanted))
+
+/* GPT, against the formulas of Narayanan et al. 2021 and Korthikanti et al. 2022. */
+
+static const char *const gpts[] = {
+    "gpt-1.7b",   "gpt-3.6b",  "gpt-7.5b",  "gpt-18.4b", "gpt-39.1b", "gpt-76.1b", "gpt-145.6b",         "gpt-310.1b",
+    "gpt-529.6b", "gpt-1008b", "gpt-22b",   "gpt-175b",  "gpt-530b",  "gpt-1t",    "gpt-1t-korthikanti", "mt-nlg-530b",
+    "gpt2-125m",  "gpt2-355m", "gpt2-774m", "gpt2-1.5b", "gpt3-2.7b", "gpt3-6.7b",
+};
+
+START_TEST(gpt_has_the_parameters_of_the_formula)
+{
+    open_shipped(gpts[_i], 1, "unfused");
+    const double l = number("layers"), h = number("hidden"), v = number("vocab"), s = number("seq");
+    const double formula = 12 * l * h * h * (1 + 13 / (12 * h) + (v + s) / (12 * l * h)); /* SC21 eq. 2 */
+    const double final_norm = 2 * h;                                                      /* which it leaves out */
+    ck_assert_close(dl_model_parameters(&model), formula + final_norm);
+}
+END_TEST
+
+START_TEST(gpt_has_the_flop_of_the_formula)
+{
+    const double samples = 2;
+    const char *const attentions[] = {"unfused", "flash"};
+    for (size_t i = 0; i < DL_COUNT(attentions); i++) {
+        open_shipped(gpts[_i], samples, attentions[i]);
+        const double l = number("layers"), h = number("hidden"), v = number("vocab"), s = number("seq");
+        const double formula = 72 * s * l * h * h * (1 + s / (6 * h) + v / (12 * l * h)); /* Korthikanti, appendix A */
+        ck_assert_close(model.model_flop_per_sample, formula);
+    }
+}
+END_TEST
+
+START_TEST(gpt_saves_the_bytes_of_the_formulas)
+{
+    const double b = 4;
+    open_shipped(gpts[_i], b, "unfused");
+    const double s = number("seq"), h = number("hidden"), a = number("heads"), v = number("vocab");
+    const struct dl_saved *const block = &model.layers[1].saved;
+    ck_assert_close(saved_bytes(block), s * b * h * (34 + 5 * a * s / h)); /* eq. 1 */
+    const double t = 8;
+    ck_assert_close(block->outside_bytes + block->inside_bytes / t + block->scores_bytes / t,
+                    s * b * h * (10 + 24 / t + 5 * a * s / (h * t))); /* eq. 2 */
+    ck_assert_close(block->input_bytes, 2 * s * b * h);
+    ck_assert_close(saved_bytes(&model.layers[0].saved), s * b * h); /* section 4.3 */
+    ck_assert_close(saved_bytes(&model.layers[model.n_layers - 1].saved), 4 * s * b * h * (1 + v / h));
+
+    open_shipped(gpts[_i], b, "flash");
+    ck_assert_close(saved_bytes(&model.layers[1].saved), 34 * s * b * h);
+    ck_assert_double_eq(model.layers[1].saved.scores_bytes, 0);
+}
+END_TEST
+
+START_TEST(tied_head_has_no_parameters_of_its_own)
+{
+    open_shipped("gpt-22b", 1, "unfused");
+    const struct dl_layer *const head = &model.layers[model.n_layers - 1];
+    ck_assert(model.tied_embedding);
+    ck_assert_double_eq(head->parameters_inside, 0);
+    ck_assert_double_eq(model.layers[0].parameters_inside, number("vocab") * number("hidden"));
+    open_shipped("llama2-7b", 1, "unfused");
+    ck_assert(!model.tied_embedding);
+    ck_assert_double_eq(model.layers[model.n_layers - 1].parameters_inside, number("vocab") * number("hidden"));
+}
+END_TEST
+
+/* Llama: each norm and each linear layer after it keeps what it is given, 4 x 2sbh whole; of attention q, k, v and what
+ * the projection is given, of the gated layers both halves and their product, cut; no dropout, so the softmax alone. */
+static const char *const llamas[] = {"llama2-7b", "llama2-13b", "llama2-70b", "llama3-8b", "llama3-70b", "llama3-405b"};
+
+START_TEST(llama_saves_what_its_layers_are_given)
+{
+    const double b = 3;
+    open_shipped(llamas[_i], b, "unfused");
+    const double s = number("seq"), h = number("hidden"), a = number("heads"), kv = number("kv_heads");
+    const double ffn = number("ffn"), head = h / a;
+    const struct dl_saved *const block = &model.layers[1].saved;
+    ck_assert_close(block->outside_bytes, 8 * s * b * h);
+    ck_assert_close(block->inside_bytes, 2 * s * b * (2 * a + 2 * kv) * head + 3 * 2 * s * b * ffn);
+    ck_assert_close(block->scores_bytes, 2 * a * s * s * b);
+}
+END_TEST
+
+/* Exact counts of the released checkpoints or of what is usually built from the paper. */
+static const struct {
+    const char *name;
+    double parameters, tolerance;
+} published[] = {
+    {"gpt2-125m", 124439808, 0},
+    {"gpt2-1.5b", 1557611200, 0},
+    {"llama2-7b", 6738415616, 0},
+    {"llama2-13b", 13015864320, 0},
+    {"llama2-70b", 68976648192, 0},
+    {"llama3-8b", 8030261248, 0},
+    {"llama3-70b", 70553706496, 0},
+    {"llama3-405b", 405853388800, 0},
+    {"mixtral-8x7b", 46702792704, 0},
+    {"deepseek-v3", 671e9, 1e-3},
+    {"switch-base", 7.4e9, 0.01},
+    {"bert-large", 336.2e6, 0.005}, /* without pooler and next-sentence head */
+    {"lenet-5", 61706, 0},
+    {"alexnet", 60965224, 0},
+    {"vgg-19", 143667240, 0},
+    {"googlenet", 6998552, 0},
+    {"resnet-50", 25557032, 0},
+    {"resnet-152", 60192808, 0},
+    {"densenet-121", 7978856, 0},
+    {"hep-15pf", 2.3 * 1048576 / 4, 0.02},        /* 2.3 MiB of fp32 */
+    {"climate-15pf", 302.1 * 1048576 / 4, 0.001}, /* 302.1 MiB */
+};
+
+START_TEST(models_have_the_published_parameters)
+{
+    open_shipped(published[_i].name, 1, "flash");
+    const double wanted = published[_i].parameters, got = dl_model_parameters(&model);
+    ck_assert_msg(fabs(got - wanted) <= published[_i].tolerance * wanted, "%s: %.0f, published %.0f",
+                  published[_i].name, got, wanted);
+}
+END_TEST
+
+/* 10^9 multiply-adds of one forward, as tables of such networks have them. */
+static const struct {
+    const char *name;
+    double multiply_adds;
+} convnets[] = {
+    {"alexnet", 0.72},   {"vgg-19", 19.6},     {"googlenet", 1.58},
+    {"resnet-50", 4.09}, {"resnet-152", 11.5}, {"densenet-121", 2.83},
+};
+
+START_TEST(convnets_have_the_published_flop)
+{
+    open_shipped(convnets[_i].name, 1, "flash");
+    ck_assert_double_eq_tol(forward_flop() / 2e9, convnets[_i].multiply_adds, 0.01 * convnets[_i].multiply_adds);
+}
+END_TEST
+
+START_TEST(lenet_layers_are_those_of_the_paper)
+{
+    static const struct {
+        const char *name;
+        double parameters; /* LeCun et al. 1998, section II.B */
+    } layers[] = {{"C1", 156}, {"C5", 48120}, {"F6", 10164}};
+    open_shipped("lenet-5", 1, "flash");
+    for (size_t i = 0; i < DL_COUNT(layers); i++) {
+        size_t at = 0;
+        while (at < model.n_layers && strcmp(model.layers[at].name, layers[i].name)) at++;
+        ck_assert_uint_lt(at, model.n_layers);
+        ck_assert_double_eq(dl_layer_parameters(&model.layers[at]), layers[i].parameters);
+    }
+}
+END_TEST
+
+START_TEST(deconvolutions_undo_convolutions)
+{
+    open_shipped("climate-15pf", 2, "flash");
+    ck_assert_double_eq(model.layers[model.n_layers - 1].output_elements, 2 * 16 * 768 * 768);
+    ck_assert_double_eq(model.layers[0].saved.input_bytes, 2 * 2 * 16 * 768 * 768);
+}
+END_TEST
+
+/* What must hold of every shipped model. */
+
+static const char **shipped;
+static int n_shipped;
+
+static void check_shapes(const struct dl_work *work, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct dl_kernel *const k = &work[i].kernel;
+        if (work[i].kind != DL_WORK_KERNEL) {
+            ck_assert(isfinite(work[i].elements) && work[i].elements > 0);
+            continue;
+        }
+        ck_assert_ptr_nonnull(k->name);
+        if (k->kind == DL_KERNEL_MEMORY)
+            ck_assert(isfinite(k->elements) && k->elements > 0);
+        else
+            ck_assert(isfinite(dl_kernel_flop(k)) && k->batch > 0 && k->m > 0 && k->n > 0 && k->k > 0);
+        const bool cuts_elements = k->cut == DL_CUT_INSIDE;
+        ck_assert(!cuts_elements || k->kind == DL_KERNEL_MEMORY);
+    }
+}
+
+/* Marks alternate; what is cut inside is between them; returns whether the list ends inside. */
+static bool check_marks(const struct dl_work *work, size_t n, bool inside)
+{
+    bool among_experts = false;
+    for (size_t i = 0; i < n; i++) {
+        switch (work[i].kind) {
+        case DL_WORK_ENTER:
+        case DL_WORK_LEAVE:
+            ck_assert_int_eq(inside, work[i].kind == DL_WORK_LEAVE);
+            inside = !inside;
+            break;
+        case DL_WORK_DISPATCH:
+        case DL_WORK_COMBINE:
+            ck_assert(!inside);
+            ck_assert_int_eq(among_experts, work[i].kind == DL_WORK_COMBINE);
+            among_experts = !among_experts;
+            break;
+        case DL_WORK_KERNEL:
+            if (work[i].gradient == DL_GRADIENT_INPUT && work[i].kernel.kind == DL_KERNEL_MEMORY)
+                ck_assert_int_eq(work[i].kernel.cut == DL_CUT_INSIDE, inside);
+            break;
+        }
+    }
+    ck_assert(!among_experts);
+    return inside;
+}
+
+START_TEST(every_model_is_well_formed)
+{
+    const char *const attentions[] = {"unfused", "flash"};
+    for (size_t a = 0; a < DL_COUNT(attentions); a++) {
+        open_shipped(shipped[_i], 1, attentions[a]);
+        ck_assert_str_eq(model.name, shipped[_i]);
+        ck_assert_double_gt(model.model_flop_per_sample, 0);
+        for (size_t i = 0; i < model.n_layers; i++) {
+            const struct dl_layer *const layer = &model.layers[i];
+            if (i && layer->forward == layer[-1].forward) continue; /* blocks that are alike share their work */
+            const bool cuts_vocabulary = model.tokens_per_sample > 0 && (i == 0 || i == model.n_layers - 1);
+            check_shapes(layer->forward, layer->n_forward);
+            check_shapes(layer->backward, layer->n_backward);
+            ck_assert_int_eq(check_marks(layer->forward, layer->n_forward, cuts_vocabulary && i == 0),
+                             cuts_vocabulary && i > 0);
+            ck_assert_int_eq(check_marks(layer->backward, layer->n_backward, cuts_vocabulary && i > 0),
+                             cuts_vocabulary && i == 0);
+            ck_assert_double_ge(layer->saved.outside_bytes, 0);
+            ck_assert_double_gt(layer->output_elements, 0);
+            if (model.tokens_per_sample > 0) ck_assert_double_le(layer->saved.input_bytes, layer->saved.outside_bytes);
+        }
+    }
+}
+END_TEST
+
+/* The gradient of the model's input is the one that nobody needs. */
+static double products_that_nobody_needs(const struct dl_layer *first)
+{
+    if (model.tokens_per_sample > 0) return 0;
+    for (size_t i = 0; i < first->n_forward; i++)
+        if (first->forward[i].kind == DL_WORK_KERNEL) {
+            const double flop = dl_kernel_flop(&first->forward[i].kernel);
+            if (flop > 0) return flop;
+        }
+    return 0;
+}
+
+START_TEST(backward_has_two_products_for_each_of_forward)
+{
+    open_shipped(shipped[_i], 1, "unfused");
+    for (size_t i = 0; i < model.n_layers; i++) {
+        const struct dl_layer *const layer = &model.layers[i];
+        const double forward = flop_of(layer->forward, layer->n_forward);
+        const double unneeded = i == 0 ? products_that_nobody_needs(layer) : 0;
+        ck_assert_double_eq_tol(flop_of(layer->backward, layer->n_backward), 2 * forward - unneeded,
+                                1e-12 * forward + DBL_MIN);
+    }
+}
+END_TEST
+
+START_TEST(work_grows_with_the_samples)
+{
+    open_shipped(shipped[_i], 1, "unfused");
+    const double one = forward_flop(), parameters = dl_model_parameters(&model),
+                 per_sample = model.model_flop_per_sample;
+    open_shipped(shipped[_i], 7, "unfused");
+    ck_assert_close(forward_flop(), 7 * one);
+    ck_assert_close(dl_model_parameters(&model), parameters);
+    ck_assert_close(model.model_flop_per_sample, per_sample);
+}
+END_TEST
+
+static void check_fact(void *user, const struct dl_fact *fact)
+{
+    (void)user;
+    ck_assert_msg(fact->stated || strstr(fact->where, "/layers/"), "%s says nothing of its source", fact->where);
+}
+
+START_TEST(every_figure_says_where_it_comes_from)
+{
+    open_shipped(shipped[_i], 1, "flash");
+    dl_json_facts(f.doc, f.arena, check_fact, NULL);
+}
+END_TEST
+
+/* Kernels */
+
+START_TEST(attention_counts_what_flash_computes)
+{
+    struct dl_kernel k = {.kind = DL_KERNEL_ATTENTION, .batch = 6, .m = 64, .n = 64, .k = 32};
+    const double two_products = 2 * (2.0 * 6 * 64 * 64 * 32);
+    ck_assert_double_eq(dl_kernel_flop(&k), two_products);
+    k.causal = true;
+    ck_assert_double_eq(dl_kernel_flop(&k), two_products / 2);
+    k.backward = true;
+    ck_assert_double_eq(dl_kernel_flop(&k), 2.5 * two_products / 2);
+}
+END_TEST
+
+static const struct dl_work *find(const struct dl_work *work, size_t n, const char *name, enum dl_gradient gradient)
+{
+    for (size_t i = 0; i < n; i++)
+        if (work[i].kind == DL_WORK_KERNEL && work[i].gradient == gradient && strcmp(work[i].kernel.name, name) == 0)
+            return &work[i];
+    ck_abort_msg("there is no %s", name);
+    return NULL;
+}
+
+/* Of Y = X W, with W cut by columns or by rows; dX = dY W^T and dW = X^T dY are cut where W is. */
+START_TEST(gradients_are_cut_where_the_weights_are)
+{
+    static const struct {
+        const char *name;
+        enum dl_cut forward, input, weight;
+    } cuts[] = {{"qkv", DL_CUT_N, DL_CUT_K, DL_CUT_N},
+                {"projection", DL_CUT_K, DL_CUT_N, DL_CUT_M},
+                {"fc1", DL_CUT_N, DL_CUT_K, DL_CUT_N},
+                {"fc2", DL_CUT_K, DL_CUT_N, DL_CUT_M}};
+    open_shipped("gpt-22b", 1, "flash");
+    const struct dl_layer *const block = &model.layers[1];
+    for (size_t i = 0; i < DL_COUNT(cuts); i++) {
+        const struct dl_kernel
+            *const y = &find(block->forward, block->n_forward, cuts[i].name, DL_GRADIENT_INPUT)->kernel,
+                   *const dx = &find(block->backward, block->n_backward, cuts[i].name, DL_GRADIENT_INPUT)->kernel,
+                   *const dw = &find(block->backward, block->n_backward, cuts[i].name, DL_GRADIENT_WEIGHT)->kernel;
+        ck_assert_int_eq(y->cut, cuts[i].forward);
+        ck_assert_int_eq(dx->cut, cuts[i].input);
+        ck_assert_int_eq(dw->cut, cuts[i].weight);
+        ck_assert(dx->m == y->m && dx->n == y->k && dx->k == y->n);
+        ck_assert(dw->m == y->k && dw->n == y->n && dw->k == y->m);
+    }
+}
+END_TEST
+
+/* So that the sum over tensor ranks need not wait for it. */
+START_TEST(weight_gradients_come_after_the_mark)
+{
+    open_shipped("gpt-22b", 1, "flash");
+    const struct dl_layer *const block = &model.layers[1];
+    const struct dl_work *const input = find(block->backward, block->n_backward, "fc1", DL_GRADIENT_INPUT);
+    ck_assert_int_eq(input[1].kind, DL_WORK_LEAVE);
+    ck_assert_double_eq(input[1].elements, number("seq") * number("hidden"));
+    ck_assert_str_eq(input[2].kernel.name, "fc1");
+    ck_assert_int_eq(input[2].gradient, DL_GRADIENT_WEIGHT);
+}
+END_TEST
+
+/* Mixtures of experts */
+
+#define SMALL                                                                                                          \
+    "'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"    \
+    "'vocab':100"
+#define EXPERTS "'experts':8,'top_k':2,'expert_ffn':96"
+
+static const struct dl_kernel *expert_product(size_t layer)
+{
+    return &find(model.layers[layer].forward, model.layers[layer].n_forward, "expert_fc1", DL_GRADIENT_INPUT)->kernel;
+}
+
+START_TEST(experts_share_the_tokens)
+{
+    open_text("{" SMALL "," EXPERTS "}");
+    build(3, "flash");
+    const struct dl_kernel *const fc1 = expert_product(1);
+    ck_assert_double_eq(fc1->batch, 8);
+    ck_assert_double_eq(fc1->batch * fc1->m, 2 * 3 * 32);
+    ck_assert_double_eq(model.layers[1].expert_parameters, 8 * (64 * 96 + 96 + 96 * 64 + 64));
+    const struct dl_layer *const block = &model.layers[1];
+    for (size_t i = 0; i < block->n_forward; i++)
+        if (block->forward[i].kind == DL_WORK_DISPATCH || block->forward[i].kind == DL_WORK_COMBINE)
+            ck_assert_double_eq(block->forward[i].elements, 2 * 3 * 32 * 64);
+}
+END_TEST
+
+START_TEST(padding_is_work_but_not_the_models)
+{
+    open_text("{" SMALL "," EXPERTS "}");
+    build(1, "flash");
+    const double even = expert_product(1)->m, flop = model.model_flop_per_sample;
+    open_text("{" SMALL "," EXPERTS ",'capacity_factor':1.5}");
+    build(1, "flash");
+    ck_assert_double_eq(expert_product(1)->m, 1.5 * even);
+    ck_assert_close(model.model_flop_per_sample, flop);
+}
+END_TEST
+
+START_TEST(experts_are_in_the_layers_that_are_said)
+{
+    open_text("{" SMALL "," EXPERTS ",'moe_every':2,'dense_layers':1}");
+    build(1, "flash");
+    for (size_t i = 0; i < 4; i++) ck_assert_int_eq(model.layers[1 + i].expert_parameters > 0, i == 2);
+    open_shipped("deepseek-v3", 1, "flash");
+    for (size_t i = 0; i < 61; i++) ck_assert_int_eq(model.layers[1 + i].expert_parameters > 0, i >= 3);
+}
+END_TEST
+
+START_TEST(layers_of_an_mlp_are_cut_in_pairs)
+{
+    open_text("{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','widths':[10,20,30,40]}");
+    build(5, "flash");
+    ck_assert_uint_eq(model.n_layers, 2);
+    ck_assert_double_eq(model.layers[0].parameters_inside, 10 * 20 + 20 + 20 * 30);
+    ck_assert_double_eq(model.layers[0].parameters_outside, 30);
+    ck_assert_double_eq(dl_layer_parameters(&model.layers[1]), 30 * 40 + 40);
+    ck_assert_double_eq(model.layers[0].output_elements, 5 * 30);
+}
+END_TEST
+
+/* Bad input */
+
+#define CONVNET(layers)                                                                                                \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'convnet','input':[3,8,8],'layers':[" layers "]}"
+#define CONV "{'kind':'conv','filters':4,'window':3}"
+
+static const struct {
+    const char *text, *message;
+} bad[] = {
+    {"{'schema':'dlsim/workload/1','source':'a test'}", "test.json: needs the key 'kind'"},
+    {"{'schema':'dlsim/workload/1','source':'a test','kind':'gpt'}",
+     "test.json:/kind: must be one of transformer, convnet, mlp, got 'gpt'"},
+    {"{" SMALL ",'layer':3}", "test.json:/layer: unknown key, did you mean 'layers'?"},
+    {"{" SMALL ",'kv_heads':3}", "test.json:/kv_heads: must divide heads, 4, got 3"},
+    {"{" SMALL ",'ffn':0}", "test.json:/ffn: must be in [1, 1.67772e+07], got 0"},
+    {"{" SMALL ",'norm':'batchnorm'}", "test.json:/norm: must be one of layernorm, rmsnorm, got 'batchnorm'"},
+    {"{" SMALL ",'top_k':2}", "test.json:/top_k: means nothing without the key 'experts'"},
+    {"{" SMALL ",'experts':8}", "test.json:/experts: means nothing without the key 'top_k'"},
+    {"{" SMALL ",'experts':8,'top_k':9}", "test.json:/top_k: must be at most experts, 8, got 9"},
+    {"{" SMALL "," EXPERTS ",'dense_layers':5}", "test.json:/dense_layers: must be at most layers, 4, got 5"},
+    {"{" SMALL "," EXPERTS ",'capacity_factor':0.5}",
+     "test.json:/capacity_factor: must be in [1, 1.67772e+07], got 0.5"},
+    {"{" SMALL ",'kv_rank':16,'kv_heads':2}",
+     "test.json:/kv_heads: means nothing beside 'kv_rank': latent attention has none"},
+    {"{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':5,'seq':32,"
+     "'vocab':100}",
+     "test.json:/heads: 5 heads do not divide hidden, 64; or give head_size"},
+    {"{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','widths':[10]}",
+     "test.json:/widths: must be at least that of the input and of the output"},
+    {"{'schema':'dlsim/workload/1','source':'a test','kind':'convnet','input':[3,8],'layers':[]}",
+     "test.json:/input: must be [channels, height, width]"},
+    {CONVNET(""), "test.json:/layers: has no conv or fc, so there is nothing to train"},
+    {CONVNET("3"), "test.json:/layers/0: must be an object with a \"kind\""},
+    {CONVNET("{'filters':3}"), "test.json:/layers/0: needs the key 'kind'"},
+    {CONVNET("{'kind':'cnv'}"), "test.json:/layers/0/kind: unknown element 'cnv', did you mean 'conv'?"},
+    {CONVNET("{'kind':'conv','filters':4}"), "test.json:/layers/0: needs the key 'window'"},
+    {CONVNET("{'kind':'fc','outputs':4,'momentum':3}"), "test.json:/layers/0/momentum: unknown key; known here: kind, "
+                                                        "name, outputs, bias, batchnorm, relu"},
+    {CONVNET(CONV ",{'kind':'pool','window':9}"),
+     "test.json:/layers/1: a window of 9 with pad 0 and stride 1 does not fit on 6 x 6"},
+    {CONVNET("{'kind':'conv','filters':4,'window':3,'groups':2}"),
+     "test.json:/layers/0: 2 groups do not divide 3 channels and 4 filters"},
+    {CONVNET("{'kind':'add','branches':[[]]}"), "test.json:/layers/0/branches: must be at least two lists of elements"},
+    {CONVNET("{'kind':'add','branches':[[],[" CONV "]]}"),
+     "test.json:/layers/0/branches/1: ends with 4 x 6 x 6, the first branch with 3 x 8 x 8"},
+    {CONVNET("{'kind':'concat','branches':[[],3]}"), "test.json:/layers/0/branches/1: must be a list of elements"},
+    {CONVNET("{'kind':'repeat','times':60,'layers':[{'kind':'concat','branches':[[],[]]}]}"),
+     "test.json:/layers/0/layers/0: makes 2.51658e+07 x 8 x 8, which is more than 1.67772e+07 in one direction"},
+    {CONVNET("{'kind':'repeat','times':999,'layers':[{'kind':'repeat','times':999,'layers':[{'kind':'relu'}]}]}"),
+     "test.json:/layers/0/layers/0/layers/0: with all repeats there are more than 100000 elements"},
+};
+
+START_TEST(bad_workloads_are_refused_with_the_key)
+{
+    open_text(bad[_i].text);
+    ck_assert_int_ne(dl_workload_read(f.doc, 1, "flash", f.arena, &model, &f.err), DL_OK);
+    ck_assert_str_eq(f.err.text, bad[_i].message);
+}
+END_TEST
+
+START_TEST(unknown_attention_is_refused)
+{
+    open_text("{" SMALL "}");
+    ck_assert_int_ne(dl_workload_read(f.doc, 1, "fast", f.arena, &model, &f.err), DL_OK);
+    ck_assert_str_eq(f.err.text, "attention: must be one of unfused, flash, got 'fast'");
+}
+END_TEST
+
+int main(void)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    n_shipped = (int)dl_list_folder(MODELS, arena, &shipped);
+    Suite *const suite = suite_create("workloads");
+    TCase *const all = tcase_create("workloads");
+    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_loop_test(all, gpt_has_the_parameters_of_the_formula, 0, DL_COUNT(gpts));
+    tcase_add_loop_test(all, gpt_has_the_flop_of_the_formula, 0, DL_COUNT(gpts));
+    tcase_add_loop_test(all, gpt_saves_the_bytes_of_the_formulas, 0, DL_COUNT(gpts));
+    tcase_add_test(all, tied_head_has_no_parameters_of_its_own);
+    tcase_add_loop_test(all, llama_saves_what_its_layers_are_given, 0, DL_COUNT(llamas));
+    tcase_add_loop_test(all, models_have_the_published_parameters, 0, DL_COUNT(published));
+    tcase_add_loop_test(all, convnets_have_the_published_flop, 0, DL_COUNT(convnets));
+    tcase_add_test(all, lenet_layers_are_those_of_the_paper);
+    tcase_add_test(all, deconvolutions_undo_convolutions);
+    tcase_add_loop_test(all, every_model_is_well_formed, 0, n_shipped);
+    tcase_add_loop_test(all, backward_has_two_products_for_each_of_forward, 0, n_shipped);
+    tcase_add_loop_test(all, work_grows_with_the_samples, 0, n_shipped);
+    tcase_add_loop_test(all, every_figure_says_where_it_comes_from, 0, n_shipped);
+    tcase_add_test(all, attention_counts_what_flash_computes);
+    tcase_add_test(all, gradients_are_cut_where_the_weights_are);
+    tcase_add_test(all, weight_gradients_come_after_the_mark);
+    tcase_add_test(all, experts_share_the_tokens);
+    tcase_add_test(all, padding_is_work_but_not_the_models);
+    tcase_add_test(all, experts_are_in_the_layers_that_are_said);
+    tcase_add_test(all, layers_of_an_mlp_are_cut_in_pairs);
+    tcase_add_loop_test(all, bad_workloads_are_refused_with_the_key, 0, DL_COUNT(bad));
+    tcase_add_test(all, unknown_attention_is_refused);
+    suite_add_tcase(suite, all);
+    SRunner *const runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* hundreds of short tests: forking would take longer than they do */
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    dl_arena_free(arena);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
