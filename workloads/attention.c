@@ -84,10 +84,12 @@ void dl_block_attention(struct dl_block *b)
     dl_block_norm(b, "norm1", (double)o->hidden);
     queries_keys_values(b);
     b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values + context);
+    b->tape.attention_core = true;
     if (b->flash)
         dl_tape_attention(&b->tape, b->samples * heads, (double)o->seq, (key_size(o) + value_size(o)) / 2, o->causal);
     else
         unfused_scores(b);
+    b->tape.attention_core = false;
     dl_block_linear(b, "projection", (double)o->hidden, context, DL_CUT_K);
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
     dl_block_residual(b);

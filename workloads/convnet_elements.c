@@ -35,10 +35,10 @@ static void add_batchnorm(struct dl_net *net)
 {
     const double elements = dl_net_elements(net, &net->at);
     dl_net_save(net);
+    net->has_weights = true;
     pass(net, "batchnorm", 3 * elements, 5 * elements);
     net->tape.layer->parameters_outside += 2 * net->at.channels;
     net->at.is_saved = net->at.from_relu = false;
-    net->has_weights = true;
 }
 
 static void add_what_follows(struct dl_net *net, const struct dl_element *e)
@@ -79,12 +79,12 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
     if (fmod(net->at.channels, groups) != 0 || e->filters % e->groups)
         return dl_fail(err, DL_IMPOSSIBLE, e->where, "%lld groups do not divide %g channels and %lld filters",
                        (long long)e->groups, net->at.channels, (long long)e->filters);
-    struct dl_product p = {name_of(e),
-                           groups,
-                           net->build->samples * out.height * out.width,
-                           filters / groups,
-                           net->at.channels / groups * window,
-                           DL_CUT_NOTHING,
+    struct dl_product p = {.name = name_of(e),
+                           .batch = groups,
+                           .m = net->build->samples * out.height * out.width,
+                           .n = filters / groups,
+                           .k = net->at.channels / groups * window,
+                           .cut = DL_CUT_NOTHING,
                            .is_convolution = true,
                            .has_bias = e->bias};
     add_product(net, &p);
@@ -101,16 +101,20 @@ static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e,
     const struct dl_tensor out =
         tensor(filters, (net->at.height - 1) * stride + grown, (net->at.width - 1) * stride + grown);
     if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
-    struct dl_product p = {name_of(e),
-                           1,
-                           net->build->samples * net->at.height * net->at.width,
-                           filters * window,
-                           net->at.channels,
-                           DL_CUT_NOTHING,
+    struct dl_product p = {.name = name_of(e),
+                           .batch = 1,
+                           .m = net->build->samples * net->at.height * net->at.width,
+                           .n = filters * window,
+                           .k = net->at.channels,
+                           .cut = DL_CUT_NOTHING,
                            .is_convolution = true};
     add_product(net, &p);
-    if (e->bias) net->tape.layer->parameters_outside += filters;
     net->at = out;
+    if (e->bias) {
+        dl_tape_pass(&net->tape,
+                     &(struct dl_pass){"bias", DL_CUT_NOTHING, .weight_gradient = dl_net_elements(net, &out)});
+        net->tape.layer->parameters_outside += filters;
+    }
     add_what_follows(net, e);
     return DL_OK;
 }
@@ -118,12 +122,12 @@ static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e,
 static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
     (void)err;
-    struct dl_product p = {name_of(e),
-                           1,
-                           net->build->samples,
-                           (double)e->outputs,
-                           net->at.channels * net->at.height * net->at.width,
-                           DL_CUT_NOTHING,
+    struct dl_product p = {.name = name_of(e),
+                           .batch = 1,
+                           .m = net->build->samples,
+                           .n = (double)e->outputs,
+                           .k = net->at.channels * net->at.height * net->at.width,
+                           .cut = DL_CUT_NOTHING,
                            .has_bias = e->bias};
     add_product(net, &p);
     net->at = tensor((double)e->outputs, 1, 1);

@@ -10,9 +10,9 @@ double dl_expert_padding(const struct dl_transformer *o) { return o->capacity_fa
 /* Scores in fp32, of which each token's best top_k are kept. */
 static void route(struct dl_block *b)
 {
-    const double experts = (double)b->o->experts, fp32 = 2, scores = fp32 * b->tokens * experts;
-    dl_tape_product(&b->tape, &(struct dl_product){"router", 1, b->tokens, experts, (double)b->o->hidden,
-                                                   DL_CUT_OUTSIDE, .has_bias = false});
+    const double n = (double)b->o->experts, fp32 = 2, scores = fp32 * b->tokens * n;
+    dl_tape_product(&b->tape, &(struct dl_product){"router", 1, b->tokens, n, (double)b->o->hidden, DL_CUT_OUTSIDE,
+                                                   .has_bias = false});
     dl_tape_pass(&b->tape,
                  &(struct dl_pass){"top_k", DL_CUT_OUTSIDE, .forward = 2 * scores, .input_gradient = 3 * scores});
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * scores;
@@ -33,7 +33,7 @@ static void experts(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
     const double n = (double)o->experts, hidden = (double)o->hidden, ffn = (double)o->expert_ffn;
-    const double copies = (double)o->top_k * dl_expert_padding(o), tokens = copies * b->tokens;
+    const double tokens = (double)o->top_k * dl_expert_padding(o) * b->tokens;
     dl_tape_mark(&b->tape, DL_WORK_DISPATCH, tokens * hidden);
     dl_tape_mark(&b->tape, DL_WORK_ENTER, tokens * hidden);
     dl_tape_product(&b->tape, &(struct dl_product){"expert_fc1", n, tokens / n, dl_is_gated(o) ? 2 * ffn : ffn, hidden,

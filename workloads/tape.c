@@ -92,6 +92,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                       .m = p->m,
                                       .n = p->n,
                                       .k = p->k,
+                                      .attention_core = tape->attention_core,
                                       .cut = p->cut};
     struct dl_kernel input = forward, weight = forward;
     input.n = p->k, input.k = p->n, input.cut = cut_of_input_gradient(p->cut);
@@ -113,6 +114,7 @@ void dl_tape_attention(struct dl_tape *tape, double batch, double seq, double he
                                .n = seq,
                                .k = head_size,
                                .causal = causal,
+                               .attention_core = tape->attention_core,
                                .cut = DL_CUT_BATCH};
     add_forward(step, &kernel);
     kernel.backward = true;
@@ -122,8 +124,11 @@ void dl_tape_attention(struct dl_tape *tape, double batch, double seq, double he
 void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass)
 {
     struct dl_step *const step = add_step(tape);
-    struct dl_kernel kernel = {
-        .kind = DL_KERNEL_MEMORY, .name = pass->name, .elements = pass->forward, .cut = pass->cut};
+    struct dl_kernel kernel = {.kind = DL_KERNEL_MEMORY,
+                               .name = pass->name,
+                               .elements = pass->forward,
+                               .attention_core = tape->attention_core,
+                               .cut = pass->cut};
     if (pass->forward > 0) add_forward(step, &kernel);
     kernel.elements = pass->input_gradient;
     if (pass->input_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_INPUT);

@@ -11,7 +11,8 @@ struct dl_tape {
     struct dl_layer *layer;
     struct dl_step *steps;
     size_t n_steps, capacity;
-    bool among_experts; /* between DISPATCH and COMBINE */
+    bool among_experts;  /* between DISPATCH and COMBINE */
+    bool attention_core; /* set while kernels of the core of attention are written down */
 };
 
 void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *name);

@@ -50,7 +50,7 @@ void dl_block_experts(struct dl_block *block);
 void dl_block_activation(struct dl_block *block, double elements);
 bool dl_is_gated(const struct dl_transformer *o);
 
-/* Tokens that experts are given for each that there is: top_k, and the padding up to their capacity. */
+/* What experts work on over what they are sent: they fill up to their capacity, if they have one. */
 double dl_expert_padding(const struct dl_transformer *o);
 
 #endif

@@ -18,16 +18,16 @@
 enum dl_kernel_kind {
     DL_KERNEL_GEMM,      /* batch x (m x k times k x n) */
     DL_KERNEL_ATTENTION, /* fused: batch of (sample, head), m queries, n keys, head size k */
-    DL_KERNEL_CONV,      /* as the GEMM of its implicit im2col: m = samples x output pixels, n = filters, k = channels x
-                            window */
-    DL_KERNEL_MEMORY, /* norms, softmax, activations, dropout, residuals, look-ups: bound by the elements they move */
+    DL_KERNEL_CONV,      /* implicit im2col: m = samples x output pixels, n = filters, k = channels x window */
+    DL_KERNEL_MEMORY,    /* norms, softmax, dropout, residuals, look-ups: bound by the elements they move */
 };
 
 /* Which dimension tensor parallelism divides. */
 enum dl_cut { DL_CUT_NOTHING, DL_CUT_M, DL_CUT_N, DL_CUT_K, DL_CUT_BATCH, DL_CUT_INSIDE, DL_CUT_OUTSIDE };
 /* INSIDE: the elements, in the part between two marks; OUTSIDE: whole, unless sequence parallelism divides them: the
  * elements, or the dimension of the tokens, which is m and in the gradient of weights k. Between DISPATCH and COMBINE a
- * GEMM's batch is the experts, which expert parallelism divides, and m the tokens that each gets if all get as many. */
+ * GEMM's batch is the experts, which expert parallelism divides, and m the tokens that each gets if all get as many;
+ * elements are those of all experts together. */
 
 struct dl_kernel {
     enum dl_kernel_kind kind;
@@ -63,9 +63,8 @@ struct dl_work {
 struct dl_saved {
     double outside_bytes; /* whole under tensor parallelism, divided by sequence parallelism */
     double inside_bytes;  /* divided by tensor parallelism */
-    double
-        scores_bytes; /* attention scores: divided by tensor parallelism, dropped by selective recomputation or flash */
-    double input_bytes; /* what full recomputation keeps; counted in outside_bytes too */
+    double scores_bytes;  /* as inside_bytes, and dropped by selective recomputation; flash has none */
+    double input_bytes;   /* what full recomputation keeps; in a block counted in outside_bytes too */
 };
 
 struct dl_layer {

@@ -417,6 +417,23 @@ START_TEST(weight_gradients_come_after_the_mark)
 }
 END_TEST
 
+/* What selective recomputation does again: 4 b s^2 h (Korthikanti et al., appendix A). */
+START_TEST(core_of_attention_is_between_its_projections)
+{
+    const double b = 2;
+    open_shipped("gpt-22b", b, "unfused");
+    const struct dl_layer *const block = &model.layers[1];
+    double flop = 0, kernels = 0;
+    for (size_t i = 0; i < block->n_forward; i++)
+        if (block->forward[i].kernel.attention_core) {
+            flop += dl_kernel_flop(&block->forward[i].kernel);
+            kernels++;
+        }
+    ck_assert_close(flop, 4 * b * number("seq") * number("seq") * number("hidden"));
+    ck_assert_double_eq(kernels, 4); /* scores, softmax, dropout, context */
+}
+END_TEST
+
 /* Mixtures of experts */
 
 #define SMALL                                                                                                          \
@@ -569,6 +586,7 @@ int main(void)
     tcase_add_test(all, attention_counts_what_flash_computes);
     tcase_add_test(all, gradients_are_cut_where_the_weights_are);
     tcase_add_test(all, weight_gradients_come_after_the_mark);
+    tcase_add_test(all, core_of_attention_is_between_its_projections);
     tcase_add_test(all, experts_share_the_tokens);
     tcase_add_test(all, padding_is_work_but_not_the_models);
     tcase_add_test(all, experts_are_in_the_layers_that_are_said);
