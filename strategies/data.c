@@ -1,31 +1,58 @@
-/* data.c - replicas of the model, each with a part of the batch; gradients are summed over them. */
+/* data.c - replicas of the model, each with a part of the batch; gradients are summed over them, all at the end or
+ * layer by layer while the last backward goes on. */
 #include "strategies/strategies.h"
 
 struct options {
-    int unused;
+    bool overlap;
 };
 static const struct options defaults = {0};
+static const struct dl_field fields[] = {
+    {"overlap", DL_BOOL, offsetof(struct options, overlap), 0, 0, true, NULL, "sum gradients during the last backward"},
+};
+
+static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
+{
+    (void)entry, (void)err;
+    setting->overlaps_gradients = ((const struct options *)options)->overlap;
+    return DL_OK;
+}
+
+static enum dl_status sum(const struct dl_event *ev, double parameters, bool async, struct dl_stack *below,
+                          struct dl_error *err)
+{
+    const struct dl_event exchange = {.kind = DL_EV_COLLECTIVE,
+                                      .pass = DL_GRADIENT,
+                                      .cause = DL_CAUSE_DATA,
+                                      .layer = ev->layer,
+                                      .op = DL_ALLREDUCE,
+                                      .axis = DL_AXIS_DATA,
+                                      .bytes = parameters * dl_stack_setting(below)->software->gradient_bytes,
+                                      .async = async};
+    return dl_emit(below, &exchange, err);
+}
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
-    (void)options;
-    const struct dl_setting *const s = dl_stack_setting(below);
-    if (ev->kind != DL_EV_GRADIENT || s->ways[DL_AXIS_DATA] == 1) return dl_emit(below, ev, err);
-    struct dl_event sum = *ev;
-    sum.kind = DL_EV_COLLECTIVE;
-    sum.pass = DL_GRADIENT;
-    sum.cause = DL_CAUSE_DATA;
-    sum.op = DL_ALLREDUCE;
-    sum.axis = DL_AXIS_DATA;
-    sum.bytes = (ev->parameters_inside + ev->parameters_outside) * s->software->gradient_bytes;
-    return dl_emit(below, &sum, err);
+    const struct options *const o = options;
+    const bool alone = dl_stack_setting(below)->ways[DL_AXIS_DATA] == 1;
+    const double parameters = ev->parameters_inside + ev->parameters_outside;
+    if (dl_emit(below, ev, err) || alone) return err->status;
+    if (ev->kind == DL_EV_GRADIENT && o->overlap)
+        return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = DL_EVERY_CALL}, err);
+    if (ev->kind == DL_EV_GRADIENT) return sum(ev, parameters, false, below, err);
+    if (ev->kind == DL_EV_LAYER_DONE && ev->last_micro && o->overlap && parameters > 0)
+        return sum(ev, parameters, true, below, err);
+    return DL_OK;
 }
 
 const struct dl_strategy dl_strategy_data = {
     .name = "data",
     .doc = "replicas of the model; as many as the other strategies leave devices for",
+    .fields = fields,
+    .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
     .defaults = &defaults,
+    .claim = claim,
     .rewrite = rewrite,
 };

@@ -25,9 +25,9 @@ struct sink {
     struct dl_group tensor_group; /* of the first replica's first stage: nodes are alike */
     struct priced_collective *prices;
     size_t n_prices, prices_capacity;
+    struct dl_lowered *out;
     struct dl_template *into;
-    struct dl_program *program;    /* while the end of the step is lowered */
-    struct dl_position *splitting; /* a backward whose weight gradients go into a template of their own */
+    struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
 };
 
 static enum dl_status price_collective(struct sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
@@ -55,9 +55,8 @@ static void add_kernel(struct sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_price price = dl_price(s->request->device, &ev->kernel, setting->precision);
-    struct dl_template *into = s->into;
-    if (s->splitting && ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT)
-        into = &s->splitting->items[DL_ITEM_W];
+    const bool is_weight = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
+    struct dl_template *const into = is_weight && s->weights ? s->weights : s->into;
     dl_template_add(into, &(struct dl_instruction){
                               .name = ev->kernel.name,
                               .cause = ev->cause,
@@ -67,20 +66,49 @@ static void add_kernel(struct sink *s, const struct dl_event *ev)
                               .measured_s = price.ground == DL_GROUND_MODELLED ? 0 : price.seconds});
 }
 
+/* Gradients of a layer are complete where its weight gradients are. */
+static struct dl_template *place_of_exchange(const struct sink *s, const struct dl_event *ev)
+{
+    return ev->pass == DL_GRADIENT && s->weights ? s->weights : s->into;
+}
+
+static void add_exchange(struct sink *s, const struct dl_event *ev)
+{
+    struct dl_lowered *const out = s->out;
+    DL_GROW(out->calls, out->n_calls, out->calls_capacity);
+    out->calls[out->n_calls] = (struct dl_call){.op = ev->op == DL_ALLREDUCE   ? DL_EXCHANGE_ALLREDUCE
+                                                      : ev->op == DL_ALLGATHER ? DL_EXCHANGE_ALLGATHER
+                                                                               : DL_EXCHANGE_REDUCESCATTER,
+                                                .bytes = ev->bytes,
+                                                .payload_bits = ev->payload.kind == DL_QUANTIZED ? ev->payload.bits : 0,
+                                                .cause = ev->cause,
+                                                .handle = ev->handle};
+    struct dl_instruction instruction = {.kind = DL_START,
+                                         .name = dl_op_name(ev->op),
+                                         .host_s = s->request->job->setting.software->collective_host_s,
+                                         .call = (uint32_t)out->n_calls++};
+    dl_template_add(place_of_exchange(s, ev), &instruction);
+    instruction.kind = DL_WAIT;
+    instruction.host_s = 0;
+    if (!ev->async) dl_template_add(place_of_exchange(s, ev), &instruction);
+}
+
+/* The latest call with that handle. */
+static void add_wait(struct sink *s, const struct dl_event *ev)
+{
+    uint32_t call = DL_EVERY_CALL;
+    for (size_t i = s->out->n_calls; ev->handle != DL_EVERY_CALL && i-- > 0 && call == DL_EVERY_CALL;)
+        if (s->out->calls[i].handle == ev->handle) call = (uint32_t)i;
+    dl_template_add(s->into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = call});
+}
+
 static enum dl_status add_collective(struct sink *s, const struct dl_event *ev, struct dl_error *err)
 {
+    double seconds = 0;
     if (ev->axis == DL_AXIS_DATA) {
-        struct dl_program *const p = s->program;
-        p->calls[p->n_calls++] =
-            (struct dl_call){.op = ev->op == DL_ALLREDUCE   ? DL_EXCHANGE_ALLREDUCE
-                                   : ev->op == DL_ALLGATHER ? DL_EXCHANGE_ALLGATHER
-                                                            : DL_EXCHANGE_REDUCESCATTER,
-                             .bytes = ev->bytes,
-                             .payload_bits = ev->payload.kind == DL_QUANTIZED ? ev->payload.bits : 0,
-                             .after_optimizer = ev->pass == DL_PARAMETERS};
+        add_exchange(s, ev);
         return DL_OK;
     }
-    double seconds = 0;
     if (price_collective(s, ev, &seconds, err)) return err->status;
     dl_template_add(s->into, &(struct dl_instruction){.name = dl_op_name(ev->op),
                                                       .cause = ev->cause,
@@ -108,7 +136,9 @@ static enum dl_status take(void *user, const struct dl_event *ev, struct dl_erro
     case DL_EV_COMPUTE: add_kernel(s, ev); break;
     case DL_EV_COLLECTIVE: return add_collective(s, ev, err);
     case DL_EV_UPDATE: add_update(s, ev); break;
+    case DL_EV_WAIT: add_wait(s, ev); break;
     case DL_EV_LAYER:
+    case DL_EV_LAYER_DONE:
     case DL_EV_MARK:
     case DL_EV_GRADIENT: break; /* nobody had anything to do here */
     }
@@ -117,31 +147,74 @@ static enum dl_status take(void *user, const struct dl_event *ev, struct dl_erro
 
 /* ---- the top of the stack: the model's work ---- */
 
-static enum dl_status emit_layer(struct dl_stack *top, const struct dl_layer *layer, enum dl_pass pass,
-                                 struct dl_error *err)
+struct place {
+    const struct dl_layer *layer, *next; /* next in this pass on this position; NULL: none */
+    bool first, last_micro;
+};
+
+static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const struct place *at, struct dl_error *err)
 {
+    const struct dl_layer *const layer = at->layer;
     const bool forward = pass == DL_FORWARD;
     const struct dl_work *const work = forward ? layer->forward : layer->backward;
     const size_t n = forward ? layer->n_forward : layer->n_backward;
-    if (dl_emit(top, &(struct dl_event){.kind = DL_EV_LAYER, .pass = pass, .layer = layer}, err)) return err->status;
+    struct dl_event ev = {.kind = DL_EV_LAYER, .pass = pass, .layer = layer, .next = at->next, .first = at->first};
+    if (dl_emit(top, &ev, err)) return err->status;
     for (size_t i = 0; i < n; i++)
         if (dl_emit_work(top, &work[i], pass, layer, err)) return err->status;
+    ev.kind = DL_EV_LAYER_DONE;
+    ev.last_micro = at->last_micro;
+    ev.parameters_inside = layer->parameters_inside;
+    ev.parameters_outside = layer->parameters_outside;
+    return dl_emit(top, &ev, err);
+}
+
+static enum dl_status emit_forward(struct sink *s, const struct dl_position *p, struct dl_error *err)
+{
+    const struct dl_layer *const layers = s->request->model->layers;
+    for (size_t i = p->first_layer; i < p->end_layer; i++) {
+        const struct place at = {
+            .layer = &layers[i], .next = i + 1 < p->end_layer ? &layers[i + 1] : NULL, .first = i == p->first_layer};
+        if (emit_layer(s->request->job->stack, DL_FORWARD, &at, err)) return err->status;
+    }
     return DL_OK;
+}
+
+static enum dl_status emit_backward(struct sink *s, const struct dl_position *p, bool last_micro, struct dl_error *err)
+{
+    const struct dl_layer *const layers = s->request->model->layers;
+    for (size_t i = p->end_layer; i-- > p->first_layer;) {
+        const struct place at = {.layer = &layers[i],
+                                 .next = i > p->first_layer ? &layers[i - 1] : NULL,
+                                 .first = i + 1 == p->end_layer,
+                                 .last_micro = last_micro};
+        if (emit_layer(s->request->job->stack, DL_BACKWARD, &at, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+/* What of the last micro-batch completes a gradient: its backward, or its weight gradients where they are apart. */
+static enum dl_status lower_last(struct sink *s, struct dl_position *p, bool splits, struct dl_error *err)
+{
+    struct dl_template rest = {0};
+    s->into = splits ? &rest : &p->items[DL_TEMPLATE_LAST];
+    s->weights = splits ? &p->items[DL_TEMPLATE_LAST] : NULL;
+    emit_backward(s, p, true, err);
+    dl_template_release(&rest);
+    return err->status;
 }
 
 static enum dl_status lower_position(struct sink *s, struct dl_position *p, bool splits, struct dl_error *err)
 {
-    const struct dl_lower_request *const r = s->request;
-    struct dl_stack *const top = r->job->stack;
+    s->weights = NULL;
     s->into = &p->items[DL_ITEM_F];
-    for (size_t i = p->first_layer; i < p->end_layer; i++)
-        if (emit_layer(top, &r->model->layers[i], DL_FORWARD, err)) return err->status;
+    if (emit_forward(s, p, err)) return err->status;
     s->into = &p->items[DL_ITEM_B];
-    s->splitting = splits ? p : NULL;
-    for (size_t i = p->end_layer; i-- > p->first_layer;)
-        if (emit_layer(top, &r->model->layers[i], DL_BACKWARD, err)) return err->status;
-    s->splitting = NULL;
-    for (int kind = 0; kind < DL_N_ITEM_KINDS; kind++) dl_template_fuse(&p->items[kind]);
+    s->weights = splits ? &p->items[DL_ITEM_W] : NULL;
+    if (emit_backward(s, p, false, err)) return err->status;
+    if (s->request->job->setting.overlaps_gradients && lower_last(s, p, splits, err)) return err->status;
+    s->weights = NULL;
+    for (int kind = 0; kind < DL_N_TEMPLATES; kind++) dl_template_fuse(&p->items[kind]);
     return DL_OK;
 }
 
@@ -151,13 +224,12 @@ static enum dl_status lower_end_of_step(struct sink *s, struct dl_program *progr
     struct dl_stack *const top = s->request->job->stack;
     struct dl_event ev = {
         .kind = DL_EV_GRADIENT, .pass = DL_GRADIENT, .parameters_inside = inside, .parameters_outside = outside};
-    s->program = program;
-    s->into = &program->optimizer;
+    s->into = &program->end;
     if (dl_emit(top, &ev, err)) return err->status;
     ev.kind = DL_EV_UPDATE;
     ev.pass = DL_OPTIMIZER;
     if (dl_emit(top, &ev, err)) return err->status;
-    dl_template_fuse(&program->optimizer);
+    dl_template_fuse(&program->end);
     return DL_OK;
 }
 
@@ -190,9 +262,9 @@ static enum dl_status deal_layers(const struct dl_model *m, uint32_t n_positions
 static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *request)
 {
     for (uint32_t i = 0; i < l->n_positions; i++) {
-        request->forward_s += l->positions[i].items[DL_ITEM_F].fused.seconds / l->n_positions;
-        request->backward_s += l->positions[i].items[DL_ITEM_B].fused.seconds / l->n_positions;
-        request->weight_s += l->positions[i].items[DL_ITEM_W].fused.seconds / l->n_positions;
+        request->forward_s += l->positions[i].items[DL_ITEM_F].total.seconds / l->n_positions;
+        request->backward_s += l->positions[i].items[DL_ITEM_B].total.seconds / l->n_positions;
+        request->weight_s += l->positions[i].items[DL_ITEM_W].total.seconds / l->n_positions;
     }
 }
 
@@ -228,11 +300,11 @@ static enum dl_status assemble(struct sink *s, struct dl_lowered *out, struct dl
         double inside = 0, outside = 0;
         *p = (struct dl_program){
             .stage = stage, .n_chunks = setting->chunks, .send_bytes = send_bytes(r, out->positions)};
-        p->items = dl_alloc((size_t)setting->chunks * DL_N_ITEM_KINDS * sizeof *p->items);
+        p->items = dl_alloc((size_t)setting->chunks * DL_N_TEMPLATES * sizeof *p->items);
         for (uint32_t chunk = 0; chunk < setting->chunks; chunk++) {
             const struct dl_position *const at =
                 &out->positions[out->schedule.position_of[stage * setting->chunks + chunk]];
-            memcpy(&p->items[chunk * DL_N_ITEM_KINDS], at->items, sizeof at->items);
+            memcpy(&p->items[chunk * DL_N_TEMPLATES], at->items, sizeof at->items);
             for (size_t layer = at->first_layer; layer < at->end_layer; layer++) {
                 inside += r->model->layers[layer].parameters_inside;
                 outside += r->model->layers[layer].parameters_outside;
@@ -248,7 +320,7 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
 {
     const struct dl_setting *const setting = &request->job->setting;
     struct dl_stack *bottom = request->job->stack;
-    struct sink s = {.request = request, .arena = arena};
+    struct sink s = {.request = request, .arena = arena, .out = out};
     while (bottom->strategy) bottom++;
     bottom->sink = take;
     bottom->user = &s;
@@ -263,9 +335,9 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     deal_layers(request->model, out->n_positions, out->positions, err);
     for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
         lower_position(&s, &out->positions[i], out->schedule.splits_backward, err);
-        for (int kind = 0; kind < DL_N_ITEM_KINDS; kind++) {
-            out->measured_s += out->positions[i].items[kind].fused.measured_s;
-            out->device_s += out->positions[i].items[kind].fused.seconds;
+        for (int kind = 0; kind <= DL_ITEM_W; kind++) {
+            out->measured_s += out->positions[i].items[kind].total.measured_s;
+            out->device_s += out->positions[i].items[kind].total.seconds;
         }
     }
     mean_costs(out, &wish);
@@ -280,6 +352,7 @@ void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages)
     for (uint32_t i = 0; l->programs && i < n_stages; i++)
         dl_program_release(&l->programs[i]); /* frees the templates */
     dl_free(l->programs);
+    dl_free(l->calls);
     dl_free(l->positions);
     *l = (struct dl_lowered){0};
 }

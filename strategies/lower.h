@@ -11,7 +11,7 @@
 
 struct dl_position {
     size_t first_layer, end_layer;
-    struct dl_template items[DL_N_ITEM_KINDS];
+    struct dl_template items[DL_N_TEMPLATES];
 };
 
 struct dl_lowered {
@@ -19,7 +19,9 @@ struct dl_lowered {
     struct dl_position *positions;
     struct dl_schedule schedule;
     struct dl_program *programs; /* by stage */
-    double model_flop;           /* of a step, without recomputation */
+    struct dl_call *calls;       /* of all programs */
+    size_t n_calls, calls_capacity;
+    double model_flop; /* of a step, without recomputation */
     double measured_s,
         device_s; /* compute seconds of one micro-batch through all positions; the measured part of them */
 };

@@ -27,6 +27,7 @@ struct dl_setting {
     bool sequence_parallel;
     enum dl_recompute recompute;
     uint32_t zero_stage;
+    bool overlaps_gradients; /* exchanged layer by layer during the last backward */
     double optimizer_bytes_per_parameter, optimizer_moved_bytes_per_parameter;
     const struct dl_software *software;
 };
@@ -34,10 +35,12 @@ struct dl_setting {
 enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_PARAMETERS, DL_OPTIMIZER };
 
 enum dl_event_kind {
-    DL_EV_LAYER,      /* the work of a layer begins; carries the layer */
+    DL_EV_LAYER,      /* the work of a layer begins */
+    DL_EV_LAYER_DONE, /* and has ended; backward: its gradients are there */
     DL_EV_COMPUTE,    /* one kernel */
     DL_EV_MARK,       /* whole data becomes cut, or the other way round: see workload.h */
-    DL_EV_COLLECTIVE, /* over an axis */
+    DL_EV_COLLECTIVE, /* over an axis; `async`: it goes on while others compute */
+    DL_EV_WAIT,       /* for the collective with that handle, or for all (DL_EVERY_CALL) */
     DL_EV_GRADIENT,   /* the gradients of the stage are complete: `parameters` of them */
     DL_EV_UPDATE,     /* the optimizer's step over `parameters` */
 };
@@ -47,15 +50,21 @@ struct dl_event {
     enum dl_pass pass;
     enum dl_cause cause;
     const struct dl_layer *layer;
+    const struct dl_layer *next; /* LAYER: the one after it in this pass on this stage; NULL: none */
+    bool first;                  /* LAYER: of this pass on this stage */
+    bool last_micro;             /* LAYER_DONE: of the last micro-batch of the step */
     enum dl_gradient gradient;
-    struct dl_kernel kernel;                      /* COMPUTE */
-    enum dl_work_kind mark;                       /* MARK */
-    double elements;                              /* MARK */
-    enum dl_op op;                                /* COLLECTIVE */
-    enum dl_axis axis;                            /* COLLECTIVE */
-    double bytes;                                 /* COLLECTIVE */
-    struct dl_payload payload;                    /* COLLECTIVE */
-    double parameters_inside, parameters_outside; /* GRADIENT, UPDATE: those that tensor parallelism divides, and not */
+    struct dl_kernel kernel;   /* COMPUTE */
+    enum dl_work_kind mark;    /* MARK */
+    double elements;           /* MARK */
+    enum dl_op op;             /* COLLECTIVE */
+    enum dl_axis axis;         /* COLLECTIVE */
+    double bytes;              /* COLLECTIVE */
+    struct dl_payload payload; /* COLLECTIVE */
+    bool async;                /* COLLECTIVE */
+    uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
+    /* GRADIENT, UPDATE, LAYER_DONE: those that tensor parallelism divides, and not. */
+    double parameters_inside, parameters_outside;
 };
 
 /* What is below a filter: the next one, or at the end the program being built. */

@@ -63,7 +63,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
         return communicate(o, ev, below, err);
     struct dl_event mine = *ev;
     if (ev->kind == DL_EV_COMPUTE) cut(&mine.kernel, (double)o->ways, o->sequence);
-    if (ev->kind == DL_EV_GRADIENT || ev->kind == DL_EV_UPDATE) mine.parameters_inside /= (double)o->ways;
+    if (ev->kind == DL_EV_GRADIENT || ev->kind == DL_EV_UPDATE || ev->kind == DL_EV_LAYER_DONE)
+        mine.parameters_inside /= (double)o->ways;
     return dl_emit(below, &mine, err);
 }
 

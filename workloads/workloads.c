@@ -53,7 +53,9 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, const char *
     void *const options = dl_arena_alloc(arena, kind->options_size);
     *out = (struct dl_model){.name = dl_document_name(doc, arena), .samples = samples};
     if (read_options(doc, kind, options, arena, err)) return err->status;
-    return kind->build(options, &build, out, err);
+    if (kind->build(options, &build, out, err)) return err->status;
+    for (size_t i = 0; i < out->n_layers; i++) out->layers[i].index = (uint32_t)i;
+    return DL_OK;
 }
 
 double dl_kernel_flop(const struct dl_kernel *k)

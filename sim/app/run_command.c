@@ -153,7 +153,7 @@ static enum dl_status tell(struct run *r, struct dl_error *err)
 static void print_programs(const struct run *r)
 {
     for (uint32_t i = 0; i < r->job.setting.ways[DL_AXIS_PIPELINE]; i++)
-        dl_program_print(&r->lowered.programs[i], stdout);
+        dl_program_print(&r->lowered.programs[i], r->lowered.calls, stdout);
 }
 
 static void release(struct run *r)

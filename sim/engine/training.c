@@ -94,7 +94,7 @@ static void end_wait(struct dl_training *t, struct crew *c, double sent_s)
     const double in_flight_s = now_s(t) - fmax(sent_s, c->waits_since_s);
     c->causes_s[DL_CAUSE_PIPELINE] += in_flight_s;
     c->causes_s[DL_CAUSE_BUBBLE] += now_s(t) - c->waits_since_s - in_flight_s;
-    c->waits = false;
+    c->waits_for_input = false;
 }
 
 static bool has_input(const struct dl_training *t, const struct crew *c);
@@ -103,7 +103,7 @@ static void deliver(struct dl_training *t, uint32_t crew, uint32_t place, double
 {
     struct crew *const c = &t->crews[crew];
     c->arrived[place] = true;
-    if (!c->waits || !has_input(t, c)) return;
+    if (!c->waits_for_input || !has_input(t, c)) return;
     end_wait(t, c, sent_s);
     work(t, c);
 }
@@ -171,60 +171,109 @@ static void pass_on(struct dl_training *t, struct crew *c, const struct dl_item 
         send(t, t->crews[c->onward.to].stage == stage ? &c->onward : &c->back, place);
 }
 
-static void item_ends(void *user, uint32_t index)
+static void crew_ends(struct dl_training *t, struct crew *c)
+{
+    c->end_s = now_s(t);
+    if (++t->n_done < t->n_crews) return;
+    t->result.complete = true;
+    t->result.step_s = now_s(t);
+}
+
+static void template_ends(struct dl_training *t, struct crew *c)
+{
+    if (c->running == &program_of(t, c)->end) {
+        crew_ends(t, c);
+        return;
+    }
+    pass_on(t, c, &schedule_of(t)->items[c->stage][c->item++]);
+    work(t, c);
+}
+
+static void part_ends(void *user, uint32_t index)
 {
     struct dl_training *const t = user;
-    struct crew *const c = &t->crews[index];
-    const struct dl_item *const item = &schedule_of(t)->items[c->stage][c->item++];
-    pass_on(t, c, item);
-    work(t, c);
+    dl_training_go_on(t, &t->crews[index]);
+}
+
+void dl_training_go_on(struct dl_training *t, struct crew *c)
+{
+    while (c->part < c->running->n_parts) {
+        const struct dl_part *const part = &c->running->parts[c->part++];
+        if (part->kind == DL_START) {
+            dl_training_join(t, c, part->call);
+        } else if (part->kind == DL_DO) {
+            book_segment(c, &part->segment);
+            t->request.engine->kind->timer(t->request.engine, now_s(t) + part->segment.seconds, part_ends, t,
+                                           (uint32_t)(c - t->crews));
+            return;
+        } else if (!dl_training_may_pass(t, c, part->call)) {
+            return;
+        }
+    }
+    template_ends(t, c);
+}
+
+static const struct dl_template *template_of(const struct dl_training *t, const struct crew *c)
+{
+    const struct dl_schedule *const s = schedule_of(t);
+    if (c->item == s->n_items[c->stage]) return &program_of(t, c)->end;
+    const struct dl_item *const item = &s->items[c->stage][c->item];
+    const bool last =
+        t->request.setting->overlaps_gradients && t->last_item[c->stage * s->chunks + item->chunk] == c->item;
+    return &program_of(t, c)->items[item->chunk * DL_N_TEMPLATES + (last ? DL_TEMPLATE_LAST : (int)item->kind)];
 }
 
 static void work(struct dl_training *t, struct crew *c)
 {
-    const struct dl_schedule *const s = schedule_of(t);
-    if (c->item == s->n_items[c->stage]) {
-        dl_training_join_sync(t, c);
-        return;
-    }
-    if (!has_input(t, c)) {
-        c->waits = true;
+    if (c->item < schedule_of(t)->n_items[c->stage] && !has_input(t, c)) {
+        c->waits_for_input = true;
         c->waits_since_s = now_s(t);
         return;
     }
-    const struct dl_item *const item = &s->items[c->stage][c->item];
-    const struct dl_segment *const segment = &program_of(t, c)->items[item->chunk * DL_N_ITEM_KINDS + item->kind].fused;
-    book_segment(c, segment);
-    t->request.engine->kind->timer(t->request.engine, now_s(t) + segment->seconds, item_ends, t,
-                                   (uint32_t)(c - t->crews));
+    c->running = template_of(t, c);
+    c->part = 0;
+    dl_training_go_on(t, c);
 }
 
 /* ---- from the outside ---- */
 
+static void find_last_items(struct dl_training *t)
+{
+    const struct dl_schedule *const s = schedule_of(t);
+    const enum dl_item_kind completes = s->splits_backward ? DL_ITEM_W : DL_ITEM_B;
+    t->last_item = dl_alloc((size_t)s->stages * s->chunks * sizeof *t->last_item);
+    for (uint32_t stage = 0; stage < s->stages; stage++)
+        for (uint32_t i = 0; i < s->n_items[stage]; i++)
+            if (s->items[stage][i].kind == completes) t->last_item[stage * s->chunks + s->items[stage][i].chunk] = i;
+}
+
+static void muster_crews(struct dl_training *t)
+{
+    const struct dl_schedule *const s = schedule_of(t);
+    const size_t n_kinds_sent = 2; /* forwards and backwards */
+    t->crews = dl_alloc(t->n_crews * sizeof *t->crews);
+    for (uint32_t i = 0; i < t->n_crews; i++) {
+        struct crew *const c = &t->crews[i];
+        c->stage = i / t->n_replicas;
+        c->replica = i % t->n_replicas;
+        c->arrived = dl_alloc(n_kinds_sent * s->chunks * s->micros);
+        c->latest = dl_alloc(t->request.lowered->n_calls * sizeof *c->latest);
+    }
+}
+
 struct dl_training *dl_training_start(const struct dl_training_request *request, struct dl_error *err)
 {
     struct dl_training *const t = dl_alloc(sizeof *t);
-    const struct dl_schedule *const s = &request->lowered->schedule;
     t->request = *request;
     t->err = err;
     t->n_stages = request->setting->ways[DL_AXIS_PIPELINE];
     t->n_replicas = request->setting->ways[DL_AXIS_DATA];
     t->n_members = request->setting->ways[DL_AXIS_TENSOR];
     t->n_crews = t->n_stages * t->n_replicas;
-    t->crews = dl_alloc(t->n_crews * sizeof *t->crews);
-    t->syncs = dl_alloc(t->n_stages * sizeof *t->syncs);
     t->free_parcel = none;
-    for (uint32_t i = 0; i < t->n_crews; i++) {
-        t->crews[i].stage = i / t->n_replicas;
-        t->crews[i].replica = i % t->n_replicas;
-        t->crews[i].arrived = dl_alloc((size_t)2 * s->chunks * s->micros); /* of forwards and backwards */
-    }
-    for (uint32_t i = 0; i < t->n_stages; i++) {
-        t->syncs[i].choices = dl_alloc(t->n_members * sizeof *t->syncs[i].choices);
-        t->syncs[i].groups = dl_alloc(t->n_members * sizeof *t->syncs[i].groups);
-        t->syncs[i].exchanges = dl_alloc(t->n_members * sizeof *t->syncs[i].exchanges);
-    }
-    if (open_channels(t)) return t;
+    muster_crews(t);
+    find_last_items(t);
+    if (dl_training_open_queues(t) || open_channels(t)) return t;
     for (uint32_t i = 0; i < t->n_crews; i++) work(t, &t->crews[i]);
     return t;
 }
@@ -236,7 +285,7 @@ static double segment_sum(const struct dl_training *t, uint32_t stage, enum dl_i
     for (uint32_t i = 0; i < s->n_items[stage]; i++) {
         const struct dl_item *const item = &s->items[stage][i];
         if (item->kind == kind)
-            sum += t->request.lowered->programs[stage].items[item->chunk * DL_N_ITEM_KINDS + kind].fused.seconds;
+            sum += t->request.lowered->programs[stage].items[item->chunk * DL_N_TEMPLATES + kind].total.seconds;
     }
     return sum;
 }
@@ -246,7 +295,7 @@ struct dl_training_result dl_training_result(const struct dl_training *t, struct
     struct dl_training_result r = t->result;
     if (!r.complete) {
         for (uint32_t i = 0; i < t->n_crews && !err->status; i++)
-            if (t->crews[i].waits)
+            if (t->crews[i].waits_for_input)
                 dl_fail(err, DL_STALLED, "run", "stage %u of replica %u waits for ever for the input of its item %u",
                         t->crews[i].stage, t->crews[i].replica, t->crews[i].item);
         return r;
@@ -263,7 +312,7 @@ struct dl_training_result dl_training_result(const struct dl_training *t, struct
     for (uint32_t stage = 0; stage < t->n_stages; stage++) {
         r.forward_s = fmax(r.forward_s, segment_sum(t, stage, DL_ITEM_F));
         r.backward_s = fmax(r.backward_s, segment_sum(t, stage, DL_ITEM_B) + segment_sum(t, stage, DL_ITEM_W));
-        r.optimizer_s = fmax(r.optimizer_s, t->request.lowered->programs[stage].optimizer.fused.seconds);
+        r.optimizer_s = fmax(r.optimizer_s, t->request.lowered->programs[stage].end.total.seconds);
     }
     return r;
 }
@@ -271,15 +320,13 @@ struct dl_training_result dl_training_result(const struct dl_training *t, struct
 void dl_training_free(struct dl_training *t)
 {
     if (!t) return;
-    for (uint32_t i = 0; i < t->n_crews; i++) dl_free(t->crews[i].arrived);
-    for (uint32_t i = 0; i < t->n_stages; i++) {
-        for (uint32_t m = 0; m < t->n_members; m++) dl_exchange_free(t->syncs[i].exchanges[m]);
-        dl_free(t->syncs[i].choices);
-        dl_free(t->syncs[i].groups);
-        dl_free(t->syncs[i].exchanges);
+    for (uint32_t i = 0; i < t->n_crews; i++) {
+        dl_free(t->crews[i].arrived);
+        dl_free(t->crews[i].latest);
     }
+    dl_training_close_queues(t);
+    dl_free(t->last_item);
     dl_free(t->parcels);
-    dl_free(t->syncs);
     dl_free(t->crews);
     dl_free(t);
 }

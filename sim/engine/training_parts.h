@@ -16,10 +16,15 @@ struct channel {
 
 struct crew {
     uint32_t stage, replica;
-    uint32_t item; /* next one */
-    bool waits;    /* for the input of that item */
+    uint32_t item; /* next one, or being worked on */
+    const struct dl_template *running;
+    size_t part;          /* next one of the template */
+    bool waits_for_input; /* of the item */
+    uint32_t waits_for;   /* number of the exchange that it waits for, + 1; 0: none */
     double waits_since_s;
-    uint8_t *arrived; /* [(kind * chunks + chunk) * micros + micro] */
+    uint32_t n_started; /* exchanges of this step so far */
+    uint32_t *latest;   /* by call: number of its latest exchange, + 1 */
+    uint8_t *arrived;   /* [(kind * chunks + chunk) * micros + micro] */
     struct channel onward, back;
     double causes_s[DL_N_CAUSES];
     double end_s;
@@ -32,13 +37,30 @@ struct parcel {
     uint32_t next_free;
 };
 
-/* The exchanges of a stage over its replicas, one call after the other, for all tensor ranks at once. */
-struct sync {
-    uint32_t n_arrived, call, n_running;
+/* One exchange over the replicas of a stage: the k-th that each of them starts. */
+struct exchange {
+    uint32_t call, n_joined, n_running;
     double begun_s;
-    struct dl_choice *choices; /* by tensor rank */
-    struct dl_group *groups;
-    struct dl_exchange **exchanges;
+    bool done;
+};
+
+/* What is chosen for exchanges of this kind and size, for each tensor rank. */
+struct chosen {
+    struct dl_call call;
+    struct dl_choice *choices;
+};
+
+/* The exchanges of a stage, in the order in which its crews start them; they go one after the other, as one
+ * communicator's do. */
+struct queue {
+    struct exchange *exchanges;
+    size_t n_exchanges, exchanges_capacity;
+    uint32_t next; /* the first that is not done */
+    bool busy;
+    struct dl_group *groups; /* by tensor rank */
+    struct chosen *chosen;
+    size_t n_chosen, chosen_capacity;
+    struct dl_exchange **running, **ended; /* by tensor rank; an exchange may not be freed while it reports its end */
 };
 
 /* How often something goes on, to know when at least one of it does. */
@@ -51,8 +73,9 @@ struct dl_training {
     struct dl_training_request request;
     struct dl_error *err;
     uint32_t n_crews, n_stages, n_replicas, n_members, n_done;
-    struct crew *crews; /* stage by stage */
-    struct sync *syncs; /* by stage */
+    struct crew *crews;   /* stage by stage */
+    struct queue *queues; /* by stage */
+    uint32_t *last_item;  /* [stage * chunks + chunk]: the item that completes its gradients */
     struct parcel *parcels;
     size_t n_parcels, parcels_capacity;
     uint32_t free_parcel;
@@ -85,8 +108,15 @@ static inline void book_segment(struct crew *c, const struct dl_segment *segment
     for (int cause = 0; cause < DL_N_CAUSES; cause++) c->causes_s[cause] += segment->by_cause[cause];
 }
 
-/* training_sync.c: the crew is through with its items. When all replicas of its stage are, they exchange gradients,
- * update and end. */
-void dl_training_join_sync(struct dl_training *t, struct crew *c);
+/* training.c: go on with the parts of the crew's template. */
+void dl_training_go_on(struct dl_training *t, struct crew *c);
+
+/* training_exchanges.c */
+enum dl_status dl_training_open_queues(struct dl_training *t);
+void dl_training_close_queues(struct dl_training *t);
+/* The crew comes to the start of a call. */
+void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call);
+/* Whether the crew may go on; if not it will be called when the exchange is done. */
+bool dl_training_may_pass(struct dl_training *t, struct crew *c, uint32_t call);
 
 #endif

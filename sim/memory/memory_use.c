@@ -59,7 +59,7 @@ void dl_memory_of_stages(const struct dl_setting *s, const struct dl_model *m, c
         for (uint32_t chunk = 0; chunk < s->chunks; chunk++)
             add_position(s, m, &l->positions[l->schedule.position_of[stage * s->chunks + chunk]], chunk, &sums);
         *u = (struct dl_memory_use){
-            .parameters = sums.parameters * dl_precision_bytes(s->precision),
+            .parameters = sums.parameters * dl_precision_bytes(s->precision) / (s->zero_stage >= 3 ? d : 1),
             .gradients = sums.parameters * s->software->gradient_bytes / (s->zero_stage >= 2 ? d : 1),
             .optimizer = sums.parameters * s->optimizer_bytes_per_parameter / (s->zero_stage >= 1 ? d : 1),
             .activations = most_activations(&l->schedule, stage, sums.saved),

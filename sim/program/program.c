@@ -13,57 +13,90 @@ const char *dl_cause_name(enum dl_cause cause)
     return names[cause];
 }
 
-void dl_template_add(struct dl_template *t, const struct dl_instruction *op)
+void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction)
 {
-    DL_GROW(t->ops, t->n_ops, t->capacity);
-    t->ops[t->n_ops++] = *op;
+    DL_GROW(t->instructions, t->n_instructions, t->capacity);
+    t->instructions[t->n_instructions++] = *instruction;
+}
+
+void dl_template_release(struct dl_template *t)
+{
+    dl_free(t->instructions);
+    dl_free(t->parts);
+    *t = (struct dl_template){0};
+}
+
+static struct dl_part *add_part(struct dl_template *t, enum dl_instruction_kind kind, uint32_t call)
+{
+    DL_GROW(t->parts, t->n_parts, t->parts_capacity);
+    t->parts[t->n_parts] = (struct dl_part){.kind = kind, .call = call};
+    return &t->parts[t->n_parts++];
+}
+
+static void add_to_segment(struct dl_segment *s, const struct dl_instruction *i, double wait_s)
+{
+    s->by_cause[DL_CAUSE_HOST] += wait_s;
+    s->by_cause[i->cause] += i->device_s;
+    s->seconds += wait_s + i->device_s;
+    s->flop += i->flop;
+    s->measured_s += i->measured_s;
 }
 
 void dl_template_fuse(struct dl_template *t)
 {
-    struct dl_segment s = {0};
     double launched_s = 0;
-    for (size_t i = 0; i < t->n_ops; i++) {
-        const struct dl_instruction *const op = &t->ops[i];
-        launched_s += op->host_s;
-        const double wait_s = fmax(launched_s - s.seconds, 0);
-        s.by_cause[DL_CAUSE_HOST] += wait_s;
-        s.by_cause[op->cause] += op->device_s;
-        s.seconds += wait_s + op->device_s;
-        s.flop += op->flop;
-        s.measured_s += op->measured_s;
+    t->n_parts = 0;
+    t->total = (struct dl_segment){0};
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        const struct dl_instruction *const at = &t->instructions[i];
+        launched_s += at->host_s;
+        if (at->kind != DL_DO) {
+            add_part(t, at->kind, at->call);
+            continue;
+        }
+        const double wait_s = fmax(launched_s - t->total.seconds, 0);
+        struct dl_part *part = t->n_parts ? &t->parts[t->n_parts - 1] : NULL;
+        if (!part || part->kind != DL_DO) part = add_part(t, DL_DO, 0);
+        add_to_segment(&part->segment, at, wait_s);
+        add_to_segment(&t->total, at, wait_s);
     }
-    t->fused = s;
 }
 
 void dl_program_release(struct dl_program *p)
 {
     dl_free(p->items);
-    dl_free(p->optimizer.ops);
+    dl_template_release(&p->end);
     *p = (struct dl_program){0};
 }
 
-static void print_template(const struct dl_template *t, FILE *out)
+static void print_instruction(const struct dl_instruction *i, const struct dl_call *calls, FILE *out)
 {
-    for (size_t i = 0; i < t->n_ops; i++)
-        fprintf(out, "    %-24s %-10s device %.6e s  host %.6e s  flop %.6e\n", t->ops[i].name,
-                dl_cause_name(t->ops[i].cause), t->ops[i].device_s, t->ops[i].host_s, t->ops[i].flop);
-    fprintf(out, "    = %.6e s\n", t->fused.seconds);
+    static const char *const ops[] = {"allreduce", "reducescatter", "allgather"};
+    if (i->kind == DL_DO)
+        fprintf(out, "    %-24s %-10s device %.6e s  host %.6e s  flop %.6e\n", i->name, dl_cause_name(i->cause),
+                i->device_s, i->host_s, i->flop);
+    else if (i->call == DL_EVERY_CALL)
+        fputs("    wait for all exchanges\n", out);
+    else
+        fprintf(out, "    %s %s of %.17g bytes (call %u)\n", i->kind == DL_START ? "start" : "wait for",
+                ops[calls[i->call].op], calls[i->call].bytes, i->call);
 }
 
-void dl_program_print(const struct dl_program *p, FILE *out)
+static void print_template(const struct dl_template *t, const struct dl_call *calls, FILE *out)
 {
-    static const char *const kinds[DL_N_ITEM_KINDS] = {"forward", "backward", "weight gradient"};
-    static const char *const calls[] = {"allreduce", "reducescatter", "allgather"};
+    for (size_t i = 0; i < t->n_instructions; i++) print_instruction(&t->instructions[i], calls, out);
+    fprintf(out, "    = %.6e s of work\n", t->total.seconds);
+}
+
+void dl_program_print(const struct dl_program *p, const struct dl_call *calls, FILE *out)
+{
+    static const char *const kinds[DL_N_TEMPLATES] = {"forward", "backward", "weight gradient", "last gradient"};
     fprintf(out, "stage %u: sends %.17g bytes\n", p->stage, p->send_bytes);
-    for (uint32_t i = 0; i < p->n_chunks * DL_N_ITEM_KINDS; i++) {
-        if (!p->items[i].n_ops) continue;
-        fprintf(out, "  chunk %u, %s\n", i / DL_N_ITEM_KINDS, kinds[i % DL_N_ITEM_KINDS]);
-        print_template(&p->items[i], out);
+    for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++) {
+        if (!p->items[i].n_instructions) continue;
+        fprintf(out, "  chunk %u, %s\n", i / DL_N_TEMPLATES, kinds[i % DL_N_TEMPLATES]);
+        print_template(&p->items[i], calls, out);
     }
-    for (size_t i = 0; i < p->n_calls; i++)
-        fprintf(out, "  %s of %.17g bytes over the data axis%s\n", calls[p->calls[i].op], p->calls[i].bytes,
-                p->calls[i].after_optimizer ? ", after the optimizer" : "");
-    fputs("  optimizer\n", out);
-    print_template(&p->optimizer, out);
+    fputs("  end of the step\n", out);
+    print_template(&p->end, calls, out);
 }

@@ -29,55 +29,74 @@ enum dl_cause {
 };
 const char *dl_cause_name(enum dl_cause cause);
 
-/* One kernel, or one collective inside the ranks that go in step, which is timed. */
+enum dl_instruction_kind {
+    DL_DO,    /* one kernel, or one collective among ranks that go in step, which is timed */
+    DL_START, /* a call begins as soon as all its ranks have come here; nobody waits */
+    DL_WAIT,  /* until the call is done, or, for DL_EVERY_CALL, all calls that were started */
+};
+
+#define DL_EVERY_CALL UINT32_MAX
+
 struct dl_instruction {
+    enum dl_instruction_kind kind;
     const char *name;
     enum dl_cause cause;
     double device_s; /* on the device */
     double host_s;   /* on the host, to launch it; the host runs ahead of the device within a template */
     double flop;
     double measured_s; /* the part of device_s that rests on measured points */
+    uint32_t call;     /* DL_START, DL_WAIT */
 };
 
-/* The time of a template as a whole, with its causes; they sum to `seconds`. */
+/* A stretch of timed work with its causes; they sum to `seconds`. */
 struct dl_segment {
     double seconds;
     double by_cause[DL_N_CAUSES];
     double flop, measured_s;
 };
 
-struct dl_template {
-    struct dl_instruction *ops;
-    size_t n_ops, capacity;
-    struct dl_segment fused; /* by dl_template_fuse */
+/* Instructions between two that others can see, as one. */
+struct dl_part {
+    enum dl_instruction_kind kind;
+    struct dl_segment segment; /* DL_DO */
+    uint32_t call;             /* DL_START, DL_WAIT */
 };
 
-/* An exchange between ranks that do not go in step: over the data axis, of all gradients or parameters of the stage. */
+struct dl_template {
+    struct dl_instruction *instructions;
+    size_t n_instructions, capacity;
+    struct dl_part *parts; /* by dl_template_fuse */
+    size_t n_parts, parts_capacity;
+    struct dl_segment total; /* all of its timed work */
+};
+
+/* An exchange between ranks that do not go in step: over the data axis. */
 enum dl_exchange_op { DL_EXCHANGE_ALLREDUCE, DL_EXCHANGE_REDUCESCATTER, DL_EXCHANGE_ALLGATHER };
 struct dl_call {
     enum dl_exchange_op op;
     double bytes;
     double payload_bits; /* 0: dense */
-    bool after_optimizer;
+    enum dl_cause cause;
+    uint32_t handle; /* the strategy's own, to wait for it */
 };
 
-enum { DL_MAX_CALLS = 8, DL_N_ITEM_KINDS = 3 };
+/* Forward, backward, weight gradient, and whichever of the last two completes a gradient, for the last micro-batch. */
+enum { DL_TEMPLATE_LAST = 3, DL_N_TEMPLATES = 4 };
 
 struct dl_program {
     uint32_t stage, n_chunks;
-    struct dl_template *items; /* [chunk * DL_N_ITEM_KINDS + kind]; their ops belong to whoever made them */
-    struct dl_template optimizer;
-    struct dl_call calls[DL_MAX_CALLS];
-    size_t n_calls;
-    double send_bytes; /* of the activations that leave a chunk, of all ranks that go in step together */
+    struct dl_template *items; /* [chunk * DL_N_TEMPLATES + kind]; they belong to whoever made them */
+    struct dl_template end;    /* of the step: gradients, optimizer */
+    double send_bytes;         /* of the activations that leave a chunk, of all ranks that go in step together */
 };
 
-void dl_template_add(struct dl_template *t, const struct dl_instruction *op);
+void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction);
 /* Run host and device of the template side by side: an op starts when the one before it has ended and it is launched.
  */
 void dl_template_fuse(struct dl_template *t);
+void dl_template_release(struct dl_template *t);
 void dl_program_release(struct dl_program *p);
 /* The text form, for people and goldens. */
-void dl_program_print(const struct dl_program *p, FILE *out);
+void dl_program_print(const struct dl_program *p, const struct dl_call *calls, FILE *out);
 
 #endif

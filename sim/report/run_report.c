@@ -35,7 +35,7 @@ static double hardware_flop(const struct dl_run_report *r)
 {
     double flop = 0;
     for (uint32_t i = 0; i < r->lowered->n_positions; i++)
-        for (int kind = 0; kind < DL_N_ITEM_KINDS; kind++) flop += r->lowered->positions[i].items[kind].fused.flop;
+        for (int kind = 0; kind <= DL_ITEM_W; kind++) flop += r->lowered->positions[i].items[kind].total.flop;
     return flop * r->job->setting.micros * r->job->setting.ways[DL_AXIS_DATA] * r->job->setting.ways[DL_AXIS_TENSOR];
 }
 

@@ -148,7 +148,7 @@ START_TEST(causes_are_the_terms_of_the_formula)
     struct outcome outcome;
     run_jobs(&setting, &job, 1, &outcome);
     const struct dl_causes *const causes = &outcome.result.causes;
-    ck_assert_double_eq_tol(causes->latency_s, 2 * (p - 1) * alpha, exact);
+    ck_assert_double_eq_tol(causes->latency_s, 2 * (p - 1) * alpha, exact * p * alpha);
     ck_assert_double_eq_tol(causes->bandwidth_s, 2 * (p - 1) / p * n * beta, exact * n * beta);
     ck_assert_double_eq_tol(causes->reduction_s, (p - 1) / p * n * gamma, exact * n * gamma);
     ck_assert_double_le(causes->sharing_s + causes->start_s, exact * outcome.result.time_s);

@@ -1,182 +1,7 @@
-/* device.c - prices of kernels: limits, growth, what tiles and waves do, the shipped device files, published times. */
-#include <check.h>
+/* device.c - prices of kernels: limits, growth, what tiles and waves do, published times. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "sim/core/files.h"
-#include "sim/cost/device.h"
-
-static struct dl_arena *arena;
-static struct dl_error err;
-static struct dl_json doc;
-static struct dl_device device;
-
-static void set_up(void)
-{
-    arena = dl_arena_new();
-    err = (struct dl_error){0};
-    doc = (struct dl_json){0};
-}
-
-static void close_document(void)
-{
-    json_decref(doc.value);
-    doc.value = NULL;
-}
-
-static void tear_down(void)
-{
-    close_document();
-    dl_arena_free(arena);
-}
-
-static void check_ok(void) { ck_assert_msg(err.status == DL_OK, "%s", err.text); }
-
-static void load(const char *folder, const char *name)
-{
-    close_document();
-    const char *path;
-    (void)(dl_find_file(folder, "file", name, arena, &path, &err) || dl_json_load(path, arena, &doc, &err));
-    check_ok();
-}
-
-static const struct dl_device *open_device(const char *name)
-{
-    load("topologies/devices", name);
-    dl_device_read(doc, arena, &device, &err);
-    check_ok();
-    return &device;
-}
-
-/* The device of the file with "path=JSON" applied to it. */
-static const struct dl_device *change_device(const char *assignment)
-{
-    dl_json_set(doc, assignment, arena, &err);
-    check_ok();
-    dl_device_read(doc, arena, &device, &err);
-    check_ok();
-    return &device;
-}
-
-static const char **device_names;
-static int n_devices;
-
-static const struct dl_device *open_device_number(int index) { return open_device(device_names[index]); }
-
-static double figure(const char *key)
-{
-    const json_t *const value = json_object_get(json_object_get(doc.value, "figures"), key);
-    ck_assert_msg(json_is_number(value), "%s has no %s", device.name, key);
-    return json_number_value(value);
-}
-
-static bool is_gpu(void) { return strcmp(device.model->name, "gpu") == 0; }
-
-/* The one that training would use. */
-static enum dl_precision fast_precision(void)
-{
-    static const enum dl_precision order[] = {DL_BF16, DL_FP16, DL_FP32};
-    for (size_t i = 0; i < DL_COUNT(order); i++)
-        if (dl_device_supports(&device, order[i])) return order[i];
-    ck_abort_msg("%s has none of bf16, fp16, fp32", device.name);
-}
-
-static struct dl_kernel product(double m, double n, double k)
-{
-    return (struct dl_kernel){.kind = DL_KERNEL_GEMM, .batch = 1, .m = m, .n = n, .k = k};
-}
-
-static struct dl_kernel attention(double heads, double tokens, double head_size, bool causal, bool backward)
-{
-    return (struct dl_kernel){.kind = DL_KERNEL_ATTENTION,
-                              .batch = heads,
-                              .m = tokens,
-                              .n = tokens,
-                              .k = head_size,
-                              .causal = causal,
-                              .backward = backward};
-}
-
-static struct dl_kernel moving(double elements)
-{
-    return (struct dl_kernel){.kind = DL_KERNEL_MEMORY, .elements = elements};
-}
-
-static double seconds(struct dl_kernel k) { return dl_price(&device, &k, fast_precision()).seconds; }
-
-/* ---- the files ---- */
-
-static void must_be_stated(void *user, const struct dl_fact *fact)
-{
-    (void)user;
-    ck_assert_msg(fact->stated, "%s has no grade", fact->where);
-}
-
-START_TEST(every_figure_of_a_shipped_device_has_a_grade)
-{
-    open_device_number(_i);
-    ck_assert_str_eq(device.name, device_names[_i]);
-    dl_json_facts(doc, arena, must_be_stated, NULL);
-}
-END_TEST
-
-START_TEST(every_device_that_a_system_names_is_shipped)
-{
-    const char **systems;
-    const size_t n = dl_list_folder("topologies/systems", arena, &systems);
-    ck_assert_uint_gt(n, 0);
-    for (size_t i = 0; i < n; i++) {
-        load("topologies/systems", systems[i]);
-        const json_t *const name = json_object_get(json_object_get(doc.value, "node"), "device");
-        ck_assert_msg(json_is_string(name), "%s names no device", systems[i]);
-        open_device(dl_arena_string(arena, json_string_value(name)));
-    }
-}
-END_TEST
-
-#define ROOFLINE(peaks, figures)                                                                                       \
-    "{\"schema\": \"dlsim/device/1\", \"source\": \"none\", \"model\": \"roofline\", \"peak_flop_per_s\": " peaks      \
-    ", \"memory_bytes\": 1e9, \"memory_bytes_per_s\": 1e10, \"launch_s\": 1e-6, \"figures\": " figures "}"
-
-static const struct {
-    const char *text, *message;
-} bad[] = {
-    {ROOFLINE("{}", "{\"compute_fraction\": 1, \"bandwidth_fraction\": 1}"),
-     "d.json:/peak_flop_per_s: needs the peak of at least one precision"},
-    {ROOFLINE("{\"fp33\": 1e12}", "{\"compute_fraction\": 1, \"bandwidth_fraction\": 1}"),
-     "d.json:/peak_flop_per_s/fp33: unknown key, did you mean 'fp32'?"},
-    {ROOFLINE("{\"fp32\": 1e12}", "{\"compute_fraction\": 1}"), "d.json:/figures: needs the key 'bandwidth_fraction'"},
-    {ROOFLINE("{\"fp32\": 1e12}", "{\"compute_fraction\": 1.5, \"bandwidth_fraction\": 1}"),
-     "d.json:/figures/compute_fraction: must be in [0.001, 1], got 1.5"},
-    {"{\"schema\": \"dlsim/device/1\", \"source\": \"none\", \"model\": \"abacus\"}",
-     "d.json:/model: must be one of gpu, roofline, got 'abacus'"},
-};
-
-START_TEST(bad_files_are_refused_by_place)
-{
-    dl_json_parse(bad[_i].text, strlen(bad[_i].text), "d.json", arena, &doc, &err);
-    check_ok();
-    ck_assert_int_ne(dl_device_read(doc, arena, &device, &err), DL_OK);
-    ck_assert_str_eq(err.text, bad[_i].message);
-}
-END_TEST
-
-START_TEST(precisions_have_the_names_and_bytes_of_their_formats)
-{
-    static const struct {
-        const char *name;
-        double activation_bytes, operand_bytes;
-    } wanted[DL_N_PRECISIONS] = {{"fp32", 4, 4}, {"tf32", 4, 4}, {"fp16", 2, 2}, {"bf16", 2, 2}, {"fp8", 2, 1}};
-    for (int p = 0; p < DL_N_PRECISIONS; p++) {
-        ck_assert_str_eq(dl_precision_name((enum dl_precision)p), wanted[p].name);
-        ck_assert_double_eq(dl_precision_bytes((enum dl_precision)p), wanted[p].activation_bytes);
-        ck_assert_double_eq(dl_precision_operand_bytes((enum dl_precision)p), wanted[p].operand_bytes);
-    }
-    open_device("v100-32");
-    ck_assert(dl_device_supports(&device, DL_FP16) && !dl_device_supports(&device, DL_BF16));
-}
-END_TEST
+#include "tests/unit/priced_device.h"
 
 /* ---- what holds for every device ---- */
 
@@ -333,6 +158,16 @@ END_TEST
 
 /* ---- published times ---- */
 
+/* The device of the file with "path=JSON" applied to it. */
+static const struct dl_device *change_device(const char *assignment)
+{
+    dl_json_set(doc, assignment, arena, &err);
+    check_ok();
+    dl_device_read(doc, arena, &device, &err);
+    check_ok();
+    return &device;
+}
+
 static struct dl_kernel published_kernel(const json_t *row)
 {
     const char *const name = json_string_value(json_object_get(row, "kernel"));
@@ -390,16 +225,8 @@ START_TEST(published_kernels_are_met_on_average)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tests)
 {
-    struct dl_arena *const names_arena = dl_arena_new();
-    n_devices = (int)dl_list_folder("topologies/devices", names_arena, &device_names);
-    TCase *const tests = tcase_create("device");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_loop_test(tests, every_figure_of_a_shipped_device_has_a_grade, 0, n_devices);
-    tcase_add_test(tests, every_device_that_a_system_names_is_shipped);
-    tcase_add_loop_test(tests, bad_files_are_refused_by_place, 0, (int)DL_COUNT(bad));
-    tcase_add_test(tests, precisions_have_the_names_and_bytes_of_their_formats);
     tcase_add_loop_test(tests, no_kernel_beats_peak_memory_or_launch, 0, n_devices);
     tcase_add_loop_test(tests, products_grow_with_every_dimension, 0, n_devices);
     tcase_add_loop_test(tests, twice_the_work_takes_twice_the_time, 0, n_devices);
@@ -412,12 +239,6 @@ int main(void)
     tcase_add_test(tests, causal_attention_costs_half_and_backward_more_than_twice);
     tcase_add_test(tests, convolutions_move_the_elements_that_they_are_given);
     tcase_add_loop_test(tests, published_kernels_are_met_on_average, 0, (int)DL_COUNT(families));
-    Suite *const suite = suite_create("device");
-    suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    dl_arena_free(names_arena);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+int main(void) { return run_devices("device", add); }

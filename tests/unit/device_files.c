@@ -1,0 +1,83 @@
+/* device_files.c - what the shipped device files must have, and what a device file must not say. */
+#include "tests/unit/priced_device.h"
+
+static void must_be_stated(void *user, const struct dl_fact *fact)
+{
+    (void)user;
+    ck_assert_msg(fact->stated, "%s has no grade", fact->where);
+}
+
+START_TEST(every_figure_of_a_shipped_device_has_a_grade)
+{
+    open_device_number(_i);
+    ck_assert_str_eq(device.name, device_names[_i]);
+    dl_json_facts(doc, arena, must_be_stated, NULL);
+}
+END_TEST
+
+START_TEST(every_device_that_a_system_names_is_shipped)
+{
+    const char **systems;
+    const size_t n = dl_list_folder("topologies/systems", arena, &systems);
+    ck_assert_uint_gt(n, 0);
+    for (size_t i = 0; i < n; i++) {
+        load("topologies/systems", systems[i]);
+        const json_t *const name = json_object_get(json_object_get(doc.value, "node"), "device");
+        ck_assert_msg(json_is_string(name), "%s names no device", systems[i]);
+        open_device(dl_arena_string(arena, json_string_value(name)));
+    }
+}
+END_TEST
+
+#define ROOFLINE(peaks, figures)                                                                                       \
+    "{\"schema\": \"dlsim/device/1\", \"source\": \"none\", \"model\": \"roofline\", \"peak_flop_per_s\": " peaks      \
+    ", \"memory_bytes\": 1e9, \"memory_bytes_per_s\": 1e10, \"launch_s\": 1e-6, \"figures\": " figures "}"
+
+static const struct {
+    const char *text, *message;
+} bad[] = {
+    {ROOFLINE("{}", "{\"compute_fraction\": 1, \"bandwidth_fraction\": 1}"),
+     "d.json:/peak_flop_per_s: needs the peak of at least one precision"},
+    {ROOFLINE("{\"fp33\": 1e12}", "{\"compute_fraction\": 1, \"bandwidth_fraction\": 1}"),
+     "d.json:/peak_flop_per_s/fp33: unknown key, did you mean 'fp32'?"},
+    {ROOFLINE("{\"fp32\": 1e12}", "{\"compute_fraction\": 1}"), "d.json:/figures: needs the key 'bandwidth_fraction'"},
+    {ROOFLINE("{\"fp32\": 1e12}", "{\"compute_fraction\": 1.5, \"bandwidth_fraction\": 1}"),
+     "d.json:/figures/compute_fraction: must be in [0.001, 1], got 1.5"},
+    {"{\"schema\": \"dlsim/device/1\", \"source\": \"none\", \"model\": \"abacus\"}",
+     "d.json:/model: must be one of gpu, roofline, got 'abacus'"},
+};
+
+START_TEST(bad_files_are_refused_by_place)
+{
+    dl_json_parse(bad[_i].text, strlen(bad[_i].text), "d.json", arena, &doc, &err);
+    check_ok();
+    ck_assert_int_ne(dl_device_read(doc, arena, &device, &err), DL_OK);
+    ck_assert_str_eq(err.text, bad[_i].message);
+}
+END_TEST
+
+START_TEST(precisions_have_the_names_and_bytes_of_their_formats)
+{
+    static const struct {
+        const char *name;
+        double activation_bytes, operand_bytes;
+    } wanted[DL_N_PRECISIONS] = {{"fp32", 4, 4}, {"tf32", 4, 4}, {"fp16", 2, 2}, {"bf16", 2, 2}, {"fp8", 2, 1}};
+    for (int p = 0; p < DL_N_PRECISIONS; p++) {
+        ck_assert_str_eq(dl_precision_name((enum dl_precision)p), wanted[p].name);
+        ck_assert_double_eq(dl_precision_bytes((enum dl_precision)p), wanted[p].activation_bytes);
+        ck_assert_double_eq(dl_precision_operand_bytes((enum dl_precision)p), wanted[p].operand_bytes);
+    }
+    open_device("v100-32");
+    ck_assert(dl_device_supports(&device, DL_FP16) && !dl_device_supports(&device, DL_BF16));
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_loop_test(tests, every_figure_of_a_shipped_device_has_a_grade, 0, n_devices);
+    tcase_add_test(tests, every_device_that_a_system_names_is_shipped);
+    tcase_add_loop_test(tests, bad_files_are_refused_by_place, 0, (int)DL_COUNT(bad));
+    tcase_add_test(tests, precisions_have_the_names_and_bytes_of_their_formats);
+}
+
+int main(void) { return run_devices("device_files", add); }
