@@ -83,8 +83,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (ev->kind == DL_EV_UPDATE) return update(ev, !full, below, err);
     const bool summing = ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT && ev->op == DL_ALLREDUCE;
     if (summing && full && ev->async) return DL_OK; /* each layer's gradients are scattered after its backward */
-    if (summing && full)
-        return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = DL_EVERY_CALL}, err);
+    if (summing && full) return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = DL_EVERY_CALL}, err);
     struct dl_event mine = *ev;
     if (summing) mine.op = DL_REDUCESCATTER;
     if (dl_emit(below, &mine, err) || !full || dl_stack_setting(below)->ways[DL_AXIS_DATA] == 1) return err->status;

@@ -123,7 +123,7 @@ static void choose_detours(struct plan *p, uint64_t hash)
 
 static double used_share(const struct plan *p, uint32_t link, double bandwidth_bytes_per_s)
 {
-    return p->load->used_bytes_per_s(p->load->user, p->net->first_link + link) / bandwidth_bytes_per_s;
+    return p->load->wanted_bytes_per_s(p->load->user, p->net->first_link + link) / bandwidth_bytes_per_s;
 }
 
 static double local_use(const struct plan *p, uint32_t from, uint32_t to)
@@ -169,17 +169,17 @@ static double detour_use(const struct plan *p)
     return sum / p->n_detours;
 }
 
-/* UGAL (Singh, Load-balanced routing in interconnection networks, Stanford 2005; for dragonflies Kim et al. 2008): a
- * packet compares queue x hops of both ways. As a share of a flow: it meets a queue on the minimal way with probability
- * u_min (the use of the link), and then leaves it the more likely, the more u_min x hops exceeds that of the detour. */
+/* As UGAL (Singh 2005) does it packet by packet: a detour where the queue on the minimal way, times its hops, is the
+ * longer one. As shares of a flow that wants one more link's worth: nothing goes round while the minimal way can take
+ * it; beyond that, as much as makes both ways equally full, counting the hops. */
 static double detour_share(const struct plan *p)
 {
     const double hops_of_detour = 2; /* links of the scarce kind (global; local inside a group), 1 on the minimal way */
     if (!p->load || p->n_detours == 0) return 0;
-    const double minimal = fmin(minimal_use(p), 1);
-    const double detour = hops_of_detour * fmin(detour_use(p), 1);
-    if (minimal <= detour) return 0;
-    return minimal * (minimal - detour) / (minimal + detour);
+    const double minimal = minimal_use(p), detour = detour_use(p);
+    const double too_much = minimal; /* with its own share of 1 the minimal way is full at minimal = 0 */
+    const double even = (minimal + 1 - hops_of_detour * detour) / (1 + hops_of_detour / p->n_detours);
+    return fmax(fmin(fmin(too_much, even), 1), 0);
 }
 
 enum dl_status dl_dragonfly_route(const struct dl_network *net, uint32_t from, uint32_t to, uint64_t key,

@@ -36,10 +36,10 @@ void dl_route_add(struct dl_route *route, uint32_t link, double weight);
 /* Account for the latency and reach of an added link; dl_node_route and dl_network_hop do both. */
 void dl_route_pass(struct dl_route *route, double weight, double latency_s, enum dl_reach reach);
 
-/* What routing may look at when it adapts: the bytes per second that live bundles take from a link. NULL: idle network.
- */
+/* What routing may look at when it adapts: the bytes per second that bundles would take from a link if each were alone,
+ * so that what waits counts too. NULL: idle network. */
 struct dl_load {
-    double (*used_bytes_per_s)(void *user, uint32_t link);
+    double (*wanted_bytes_per_s)(void *user, uint32_t link);
     void *user;
 };
 

@@ -68,7 +68,7 @@ struct dl_saved {
 };
 
 struct dl_layer {
-    uint32_t index; /* in the model; set by dl_workload_read */
+    uint32_t index;                               /* in the model; set by dl_workload_read */
     const char *name;                             /* "embedding", "block", "head", "conv3_1" */
     double parameters_inside, parameters_outside; /* divided by tensor parallelism, and not; a tied head has none */
     double expert_parameters;                     /* divided by expert parallelism; not in the two above */

@@ -16,7 +16,7 @@ extern const struct dl_algorithm dl_reducescatter_ring, dl_reducescatter_recursi
 extern const struct dl_algorithm dl_reducescatter_hierarchical;
 extern const struct dl_algorithm dl_alltoall_direct, dl_alltoall_pairwise, dl_alltoall_hierarchical;
 extern const struct dl_algorithm dl_broadcast_binomial, dl_broadcast_chain, dl_broadcast_scatter_allgather;
-extern const struct dl_algorithm dl_reduce_binomial, dl_reduce_chain;
+extern const struct dl_algorithm dl_reduce_binomial, dl_reduce_chain, dl_broadcast_chains, dl_reduce_chains;
 extern const struct dl_algorithm dl_gather_binomial, dl_gather_direct;
 extern const struct dl_algorithm dl_scatter_binomial, dl_scatter_direct;
 extern const struct dl_algorithm dl_barrier_dissemination;

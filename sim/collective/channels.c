@@ -115,13 +115,18 @@ static void plan_visits(struct node_rings *r, uint32_t n_channels, bool several_
     }
 }
 
+/* Every other node is passed the other way round, so that a channel leaves a node and enters the next at the same slot:
+ * on rails it stays on its rail. */
 static uint32_t *write_node(const struct dl_group *g, uint32_t node, const struct node_rings *r, uint32_t channel,
                             uint32_t *out)
 {
     const struct visit *const visit = &r->visits[channel];
     const uint32_t *const ring = r->orders + (size_t)visit->ring * r->n;
     const uint32_t start = place_on(r, visit->ring, visit->entry);
-    for (uint32_t i = 0; i < r->n; i++) *out++ = g->node_ranks[g->node_first[node] + ring[(start + i) % r->n]];
+    for (uint32_t i = 0; i < r->n; i++) {
+        const uint32_t place = node % 2 ? r->n - 1 - i : i;
+        *out++ = g->node_ranks[g->node_first[node] + ring[(start + place) % r->n]];
+    }
     return out;
 }
 

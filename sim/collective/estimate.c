@@ -38,11 +38,11 @@ struct sums {
 };
 
 /* The pump with its fill: see transport.h. */
-static double pump_s(const struct dl_estimator *e, const struct dl_estimate *out, const struct sums *sums,
-                     enum dl_family family, double pump_bytes_per_s)
+static double pump_s(const struct dl_estimator *e, const struct dl_estimate *out, const struct sums *sums, bool rings,
+                     double pump_bytes_per_s)
 {
     if (isinf(pump_bytes_per_s) || sums->sent_bytes <= 0) return 0;
-    const double drain = family == DL_FAMILY_PEER ? e->transport->drain / sums->n_steps : 0;
+    const double drain = rings ? e->transport->drain / sums->n_steps : 0;
     const double pumping_s = sums->sent_bytes * (1 + drain) / pump_bytes_per_s;
     return pumping_s + e->transport->fill * sqrt((out->pace.start_s + out->latency_s) * pumping_s);
 }
@@ -51,7 +51,7 @@ static void finish(const struct dl_estimator *e, const struct dl_collective *c, 
                    double pump_bytes_per_s, struct dl_estimate *out)
 {
     struct dl_pace *const pace = &out->pace;
-    pace->pump_s = pump_s(e, out, sums, c->algorithm->family, pump_bytes_per_s);
+    pace->pump_s = pump_s(e, out, sums, c->algorithm->fold == DL_FOLD_RING, pump_bytes_per_s);
     if (pace->pump_s > 0)
         pace->rate_cap_bytes_per_s =
             sums->sent_bytes / pace->bandwidth_fraction / pace->pump_s / dl_collective_lanes(c);
@@ -122,6 +122,8 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
     double reduce_s = 0, repeat = 0;
     struct dl_route route = {0};
     struct dl_round round;
+    struct dl_booked booked = {.tally = &e->round, .topology = e->topology};
+    const struct dl_load load = {.wanted_bytes_per_s = dl_booked_bytes_per_s, .user = &booked};
     dl_tally_clear(&e->round);
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
         if (!c->algorithm->round(c, lane, k, &round)) continue;
@@ -137,7 +139,8 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
         for (uint32_t rank = 0; rank < c->group->n + c->algorithm->extra_ranks; rank++) {
             const uint32_t to = c->algorithm->peer(c, lane, k, rank);
             if (to == DL_NOBODY) continue;
-            if (dl_topology_route(e->topology, c->group->device[rank], c->group->device[to], 0, NULL, &route, err))
+            booked.message_bytes = round.repeat * payload / out->pace.bandwidth_fraction;
+            if (dl_topology_route(e->topology, c->group->device[rank], c->group->device[to], 0, &load, &route, err))
                 break;
             latency_s = fmax(latency_s, dl_pace_latency_s(&out->pace, &route));
             const double wire = dl_pace_wire_bytes(&out->pace, &route, payload);

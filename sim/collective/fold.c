@@ -22,6 +22,7 @@ struct context {
     struct dl_tally *tally;
     struct dl_route route; /* scratch */
     struct dl_error *err;
+    struct dl_booked booked; /* what adaptive routing sees: what is in the tally already */
 };
 
 static double dense_bytes(const struct context *x, const struct dl_round *round)
@@ -45,12 +46,14 @@ static double work_s(const struct context *x, const struct dl_round *round)
 static bool find_route(struct context *x, uint32_t from, uint32_t to)
 {
     const struct dl_group *const g = x->c->group;
-    return !dl_topology_route(g->topology, g->device[from], g->device[to], 0, NULL, &x->route, x->err);
+    const struct dl_load load = {.wanted_bytes_per_s = dl_booked_bytes_per_s, .user = &x->booked};
+    return !dl_topology_route(g->topology, g->device[from], g->device[to], 0, &load, &x->route, x->err);
 }
 
 /* Book a payload on the links between two ranks; returns the latency. */
 static double book(struct context *x, uint32_t from, uint32_t to, double payload)
 {
+    x->booked.message_bytes = payload / x->pace->bandwidth_fraction;
     if (!find_route(x, from, to)) return 0;
     const double wire = dl_pace_wire_bytes(x->pace, &x->route, payload);
     for (size_t i = 0; i < x->route.n_hops; i++)
@@ -160,7 +163,12 @@ static void fold_source(struct context *x, uint32_t source, struct dl_fold *out)
 enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32_t which, const struct dl_pace *pace,
                             struct dl_tally *tally, struct dl_fold *out, struct dl_error *err)
 {
-    struct context x = {.c = c, .lane = lane, .pace = pace, .tally = tally, .err = err};
+    struct context x = {.c = c,
+                        .lane = lane,
+                        .pace = pace,
+                        .tally = tally,
+                        .err = err,
+                        .booked = {.tally = tally, .topology = c->group->topology}};
     *out = (struct dl_fold){0};
     dl_tally_clear(tally);
     switch (c->algorithm->fold) {

@@ -23,6 +23,15 @@ void dl_tally_add(struct dl_tally *tally, uint32_t link, double bytes);
 /* The most seconds that a link needs for its bytes. */
 double dl_tally_seconds(const struct dl_tally *tally, const double *bytes_per_s);
 
+/* The tally as a load for adaptive routing: as many messages as have been booked on a link, each at an endpoint's rate.
+ */
+struct dl_booked {
+    const struct dl_tally *tally;
+    const struct dl_topology *topology;
+    double message_bytes;
+};
+double dl_booked_bytes_per_s(void *booked, uint32_t link);
+
 struct dl_fold {
     struct dl_hop *hops; /* weights are relative to `bytes` */
     size_t n_hops, capacity;

@@ -31,14 +31,18 @@ struct hanging {
     const struct dl_group *group;
     const struct dl_channels *channels;
     uint32_t tree, channel;
-    const uint32_t *node_start; /* position on a channel at which a node begins */
 };
 
-/* The rank of a node that talks to other nodes: the first on the channel. */
-static uint32_t head(const struct hanging *h, uint32_t node)
+/* The ranks of a node along the channel, from the one that talks to other nodes. Channels pass every other node the
+ * other way round; the slot that talks is the same in all of them. */
+static uint32_t rank_in_chain(const struct hanging *h, uint32_t node, uint32_t place)
 {
-    return h->channels->order[(size_t)h->channel * h->group->n + h->node_start[node]];
+    const uint32_t *const order = h->channels->order + (size_t)h->channel * h->group->n;
+    const uint32_t first = h->group->node_first[node], end = h->group->node_first[node + 1];
+    return order[node % 2 ? end - 1 - place : first + place];
 }
+
+static uint32_t head(const struct hanging *h, uint32_t node) { return rank_in_chain(h, node, 0); }
 
 static void hang_node(const struct hanging *h, uint32_t node, uint32_t half)
 {
@@ -48,9 +52,9 @@ static void hang_node(const struct hanging *h, uint32_t node, uint32_t half)
 
 static void hang_chain(const struct hanging *h, uint32_t node)
 {
-    const uint32_t *const order = h->channels->order + (size_t)h->channel * h->group->n + h->node_start[node];
     const uint32_t size = h->group->node_first[node + 1] - h->group->node_first[node];
-    for (uint32_t i = 1; i < size; i++) dl_forest_hang(h->forest, h->tree, order[i], order[i - 1]);
+    for (uint32_t i = 1; i < size; i++)
+        dl_forest_hang(h->forest, h->tree, rank_in_chain(h, node, i), rank_in_chain(h, node, i - 1));
 }
 
 static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err)
@@ -63,7 +67,7 @@ static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, s
     dl_channels_find(g, arena, &channels);
     const uint32_t n_halves = 2;
     struct dl_forest *const forest = dl_forest_new(g->n, n_halves * channels.n_channels, arena);
-    struct hanging h = {.forest = forest, .group = g, .channels = &channels, .node_start = g->node_first};
+    struct hanging h = {.forest = forest, .group = g, .channels = &channels};
     for (h.tree = 0; h.tree < forest->n_trees; h.tree++) {
         h.channel = h.tree / n_halves;
         for (uint32_t node = 0; node < g->n_nodes; node++) {

@@ -36,3 +36,11 @@ double dl_tally_seconds(const struct dl_tally *tally, const double *bytes_per_s)
         most = fmax(most, tally->sum[tally->touched[i]] / bytes_per_s[tally->touched[i]]);
     return most;
 }
+
+double dl_booked_bytes_per_s(void *booked, uint32_t link)
+{
+    const struct dl_booked *const b = booked;
+    const struct dl_network *const network = &b->topology->network;
+    const double endpoint_bytes_per_s = b->topology->links[network->first_link].bandwidth_bytes_per_s;
+    return b->message_bytes > 0 ? b->tally->sum[link] / b->message_bytes * endpoint_bytes_per_s : 0;
+}

@@ -43,7 +43,7 @@ struct dl_engine_kind {
     void (*timer)(struct dl_engine *engine, double date_s, dl_event_fn fire, void *user, uint32_t tag);
     /* From now on; 0 stops every bundle that crosses the link until it is raised again. */
     void (*set_bandwidth)(struct dl_engine *engine, uint32_t link, double bandwidth_bytes_per_s);
-    double (*used_bytes_per_s)(struct dl_engine *engine, uint32_t link);
+    double (*wanted_bytes_per_s)(struct dl_engine *engine, uint32_t link); /* for routing: see struct dl_load */
     double (*now_s)(const struct dl_engine *engine);
     /* Until nothing is left to happen. Returns the number of bundles that can never end. */
     size_t (*run)(struct dl_engine *engine);

@@ -95,7 +95,7 @@ static void set_bandwidth(struct dl_engine *engine, uint32_t link, double bytes_
     dl_cm02_set_bandwidth(link, bytes_per_s);
 }
 
-static double used_bytes_per_s(struct dl_engine *engine, uint32_t link)
+static double wanted_bytes_per_s(struct dl_engine *engine, uint32_t link)
 {
     (void)engine;
     return dl_cm02_used(link);
@@ -131,7 +131,7 @@ const struct dl_engine_kind dl_engine_cm02 = {
     .start = start,
     .timer = timer,
     .set_bandwidth = set_bandwidth,
-    .used_bytes_per_s = used_bytes_per_s,
+    .wanted_bytes_per_s = wanted_bytes_per_s,
     .now_s = now_s,
     .run = run,
     .n_events = n_events,

@@ -33,7 +33,7 @@ static void set_bandwidth(struct dl_engine *e, uint32_t link, double bytes_per_s
     dl_flows_set_bandwidth(flows_of(e), link, bytes_per_s);
 }
 
-static double used_bytes_per_s(struct dl_engine *e, uint32_t link) { return dl_flows_used(flows_of(e), link); }
+static double wanted_bytes_per_s(struct dl_engine *e, uint32_t link) { return dl_flows_wanted(flows_of(e), link); }
 
 static double now_s(const struct dl_engine *e) { return dl_flows_now_s(flows_of(e)); }
 
@@ -63,7 +63,7 @@ const struct dl_engine_kind dl_engine_simgrid = {
     .start = start,
     .timer = timer,
     .set_bandwidth = set_bandwidth,
-    .used_bytes_per_s = used_bytes_per_s,
+    .wanted_bytes_per_s = wanted_bytes_per_s,
     .now_s = now_s,
     .run = run,
     .n_events = n_events,

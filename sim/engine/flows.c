@@ -137,7 +137,7 @@ void dl_flows_set_bandwidth(struct dl_flows *f, uint32_t link, double bytes_per_
     dl_sharing_set_bandwidth(f->sharing, link, bytes_per_s);
 }
 
-double dl_flows_used(const struct dl_flows *f, uint32_t link) { return dl_sharing_used(f->sharing, link); }
+double dl_flows_wanted(const struct dl_flows *f, uint32_t link) { return dl_sharing_wanted(f->sharing, link); }
 
 static void change_rate(void *user, uint32_t flow, double rate)
 {

@@ -13,7 +13,7 @@ void dl_flows_free(struct dl_flows *f);
 void dl_flows_start(struct dl_flows *f, const struct dl_bundle *bundle);
 void dl_flows_timer(struct dl_flows *f, double date_s, dl_event_fn fire, void *user, uint32_t tag);
 void dl_flows_set_bandwidth(struct dl_flows *f, uint32_t link, double bytes_per_s);
-double dl_flows_used(const struct dl_flows *f, uint32_t link);
+double dl_flows_wanted(const struct dl_flows *f, uint32_t link);
 
 /* Settle the rates, then the date of the next instant, or INFINITY. */
 double dl_flows_next_s(struct dl_flows *f);

@@ -186,14 +186,20 @@ static bool is_alone(const struct dl_sharing *s, const struct flow *f)
     return true;
 }
 
-/* The common case on an empty network: nobody to share with. */
-static double lone_rate(struct dl_sharing *s, const struct flow *f)
+static double lone_rate_of(const struct dl_sharing *s, const struct flow *f)
 {
     double rate = f->limit;
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         const struct link *const l = &s->links[s->members[m].link];
         if (!l->fatpipe) rate = fmin(rate, l->capacity / s->members[m].weight);
     }
+    return rate;
+}
+
+/* The common case on an empty network: nobody to share with. */
+static double lone_rate(struct dl_sharing *s, const struct flow *f)
+{
+    const double rate = lone_rate_of(s, f);
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         struct link *const l = &s->links[s->members[m].link];
         l->limit = !l->fatpipe && rate * s->members[m].weight >= l->capacity * (1 - tolerance) ? rate : INFINITY;
@@ -305,4 +311,12 @@ double dl_sharing_used(const struct dl_sharing *s, uint32_t link)
     for (uint32_t m = s->links[link].first; m != nobody; m = s->members[m].next)
         used += s->members[m].weight * s->flows[s->members[m].flow].rate;
     return used;
+}
+
+double dl_sharing_wanted(const struct dl_sharing *s, uint32_t link)
+{
+    double wanted = 0;
+    for (uint32_t m = s->links[link].first; m != nobody; m = s->members[m].next)
+        wanted += s->members[m].weight * lone_rate_of(s, &s->flows[s->members[m].flow]);
+    return wanted;
 }

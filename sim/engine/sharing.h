@@ -25,5 +25,7 @@ void dl_sharing_settle(struct dl_sharing *s, dl_rate_fn changed, void *user);
 
 /* What flows take from a link, as of the last settle. */
 double dl_sharing_used(const struct dl_sharing *s, uint32_t link);
+/* What they would take if each were alone. */
+double dl_sharing_wanted(const struct dl_sharing *s, uint32_t link);
 
 #endif

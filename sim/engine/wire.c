@@ -35,10 +35,10 @@ struct dl_wire {
     uint32_t free_letter;
 };
 
-static double used_bytes_per_s(void *user, uint32_t link)
+static double wanted_bytes_per_s(void *user, uint32_t link)
 {
     struct dl_engine *const engine = user;
-    return engine->kind->used_bytes_per_s(engine, link);
+    return engine->kind->wanted_bytes_per_s(engine, link);
 }
 
 struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *t, const struct dl_engine_link *links,
@@ -49,7 +49,7 @@ struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *
     w->topology = t;
     w->links = links;
     w->err = err;
-    w->load = (struct dl_load){.used_bytes_per_s = used_bytes_per_s, .user = engine};
+    w->load = (struct dl_load){.wanted_bytes_per_s = wanted_bytes_per_s, .user = engine};
     w->link_bytes = dl_alloc(t->n_links * sizeof *w->link_bytes);
     w->free_letter = none;
     return w;

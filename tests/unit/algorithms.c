@@ -148,7 +148,7 @@ START_TEST(unknown_algorithm_is_told_what_there_is)
     const struct dl_algorithm *found = NULL;
     struct dl_error err = {0};
     ck_assert_int_eq(dl_algorithm_find(DL_REDUCE, "ring", &found, &err), DL_NOT_FOUND);
-    ck_assert_str_eq(err.text, "--algo: reduce has no algorithm 'ring'; it has binomial, chain");
+    ck_assert_str_eq(err.text, "--algo: reduce has no algorithm 'ring'; it has binomial, chain, chains");
 }
 END_TEST
 

@@ -207,7 +207,7 @@ struct use {
     double share;
 };
 
-static double used_bytes_per_s(void *user, uint32_t link)
+static double wanted_bytes_per_s(void *user, uint32_t link)
 {
     const struct use *const u = user;
     char from[end_bytes], to[end_bytes];
@@ -236,7 +236,7 @@ START_TEST(an_idle_network_is_crossed_the_minimal_way)
     open_with(&adaptive, &bounds[_i].shape, "adaptive");
     open_with(&minimal, &bounds[_i].shape, "minimal");
     struct use idle = {.net = adaptive.net, .from = "", .to = ""};
-    const struct dl_load load = {used_bytes_per_s, &idle};
+    const struct dl_load load = {wanted_bytes_per_s, &idle};
     for (uint32_t to = 1; to < minimal.net->n_endpoints; to++) {
         const struct dl_route *const wanted = find_route(&minimal, 0, to, 0, NULL);
         const struct dl_route *const found = find_route(&adaptive, 0, to, 0, to % 2 ? &load : NULL);
@@ -257,7 +257,7 @@ START_TEST(detours_take_what_a_used_way_leaves_over)
     struct network_fixture n;
     open_with(&n, &bounds[0].shape, "adaptive");
     struct use use = {.net = n.net, .from = "group0.", .to = "group3."};
-    const struct dl_load load = {used_bytes_per_s, &use};
+    const struct dl_load load = {wanted_bytes_per_s, &use};
     for (use.share = 0; use.share <= 1; use.share += 0.125) {
         const struct dl_route *const r = find_route(&n, 0, 4 * 8 * 3 + 1, 5, &load);
         ck_assert_double_eq_tol(part_over(&n, r, "group0.", "group3."), 1 - use.share, tolerance);
@@ -267,12 +267,12 @@ START_TEST(detours_take_what_a_used_way_leaves_over)
 }
 END_TEST
 
-START_TEST(a_network_in_even_use_is_crossed_the_minimal_way)
+START_TEST(a_network_full_everywhere_is_crossed_the_minimal_way)
 {
     struct network_fixture n;
     open_with(&n, &bounds[0].shape, "adaptive");
-    struct use use = {.net = n.net, .from = "group", .to = "group", .share = 0.75};
-    const struct dl_load load = {used_bytes_per_s, &use};
+    struct use use = {.net = n.net, .from = "group", .to = "group", .share = 1};
+    const struct dl_load load = {wanted_bytes_per_s, &use};
     const struct dl_route *const r = find_route(&n, 0, 4 * 8 * 3 + 1, 5, &load);
     ck_assert_double_eq_tol(part_over(&n, r, "group0.", "group3."), 1, tolerance);
     network_close(&n);
@@ -284,7 +284,7 @@ START_TEST(a_full_local_link_is_avoided)
     struct network_fixture n;
     open_with(&n, &bounds[0].shape, "adaptive");
     struct use use = {.net = n.net, .from = "group0.switch0", .to = "group0.switch2", .share = 1};
-    const struct dl_load load = {used_bytes_per_s, &use};
+    const struct dl_load load = {wanted_bytes_per_s, &use};
     ck_assert_double_eq(part_over(&n, find_route(&n, 0, 2, 5, NULL), use.from, use.to), 1);
     const struct dl_route *const r = find_route(&n, 0, 2, 5, &load);
     ck_assert_double_eq(part_over(&n, r, use.from, use.to), 0);
@@ -318,7 +318,7 @@ int main(void)
     tcase_add_test(tests, valiant_takes_all_groups_alike);
     tcase_add_loop_test(tests, an_idle_network_is_crossed_the_minimal_way, 0, n_bounds);
     tcase_add_test(tests, detours_take_what_a_used_way_leaves_over);
-    tcase_add_test(tests, a_network_in_even_use_is_crossed_the_minimal_way);
+    tcase_add_test(tests, a_network_full_everywhere_is_crossed_the_minimal_way);
     tcase_add_test(tests, a_full_local_link_is_avoided);
     tcase_add_test(tests, each_kind_of_link_has_its_own_figures);
     Suite *const suite = suite_create("dragonfly");
