@@ -9,6 +9,7 @@
 #include "sim/core/files.h"
 #include "sim/engine/scenario.h"
 #include "sim/report/collective_report.h"
+#include "sim/report/progress.h"
 #include "topologies/placement.h"
 
 struct request {
@@ -144,6 +145,7 @@ static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind,
     struct dl_engine_link *const links = dl_alloc(t->n_links * sizeof *links);
     for (size_t i = 0; i < t->n_links; i++) links[i].bandwidth_bytes_per_s = r->machine.bytes_per_s[i];
     struct dl_engine *const engine = kind->create(links, t->n_links);
+    engine->progress = dl_progress();
     struct dl_wire *const wire = dl_wire_new(engine, t, links, err);
     struct dl_exchange *const exchange = dl_exchange_start(&(struct dl_exchange_spec){
         .engine = engine,
@@ -154,6 +156,7 @@ static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind,
     });
     dl_scenario_start(&r->scenario, engine, links);
     const size_t n_stuck = kind->run(engine);
+    dl_progress_end();
     r->report.result = dl_exchange_result(exchange);
     r->report.fluid = r->report.result.folded;
     r->report.n_events = kind->n_events(engine);

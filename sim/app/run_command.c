@@ -7,6 +7,7 @@
 #include "sim/app/inputs.h"
 #include "sim/core/files.h"
 #include "sim/report/run_report.h"
+#include "sim/report/progress.h"
 #include "topologies/placement.h"
 
 struct request {
@@ -110,6 +111,7 @@ static enum dl_status simulate(struct run *r, struct dl_error *err)
     struct dl_engine_link *const links = dl_alloc(t->n_links * sizeof *links);
     for (size_t i = 0; i < t->n_links; i++) links[i].bandwidth_bytes_per_s = r->machine.bytes_per_s[i];
     struct dl_engine *const engine = kind->create(links, t->n_links);
+    engine->progress = dl_progress();
     struct dl_wire *const wire = dl_wire_new(engine, t, links, err);
     struct dl_training *const training =
         dl_training_start(&(struct dl_training_request){.engine = engine,
@@ -121,6 +123,7 @@ static enum dl_status simulate(struct run *r, struct dl_error *err)
                                                         .arena = r->arena},
                           err);
     if (!err->status) kind->run(engine);
+    dl_progress_end();
     r->report.result = dl_training_result(training, err);
     r->report.n_events = kind->n_events(engine);
     dl_training_free(training);

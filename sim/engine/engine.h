@@ -55,6 +55,8 @@ const struct dl_engine_kind *dl_engine_get(size_t index);
 
 struct dl_engine {
     const struct dl_engine_kind *kind;
+    /* OPTIONAL: called now and then while running, to show that something goes on. */
+    void (*progress)(double now_s, uint64_t n_events);
 };
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@
 struct engine {
     struct dl_engine base;
     struct dl_flows *flows;
+    uint64_t n_instants;
 };
 
 static struct dl_flows *flows_of(const struct dl_engine *e) { return ((const struct engine *)e)->flows; }
@@ -37,15 +38,21 @@ static double wanted_bytes_per_s(struct dl_engine *e, uint32_t link) { return dl
 
 static double now_s(const struct dl_engine *e) { return dl_flows_now_s(flows_of(e)); }
 
-static double next_s(void *user) { return dl_flows_next_s(user); }
+static double next_s(void *user) { return dl_flows_next_s(flows_of(user)); }
 
-static void advance(void *user) { dl_flows_advance(user); }
+static void advance(void *user)
+{
+    enum { instants_between = 1 << 14 };
+    struct engine *const e = user;
+    dl_flows_advance(e->flows);
+    if (++e->n_instants % instants_between == 0 && e->base.progress)
+        e->base.progress(dl_flows_now_s(e->flows), dl_flows_n_events(e->flows));
+}
 
 static size_t run(struct dl_engine *e)
 {
-    struct dl_flows *const flows = flows_of(e);
-    dl_simgrid_drive(&(struct dl_clockwork){.user = flows, .next_s = next_s, .advance = advance});
-    return dl_flows_n_live(flows);
+    dl_simgrid_drive(&(struct dl_clockwork){.user = e, .next_s = next_s, .advance = advance});
+    return dl_flows_n_live(flows_of(e));
 }
 
 static uint64_t n_events(const struct dl_engine *e) { return dl_flows_n_events(flows_of(e)); }
