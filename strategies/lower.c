@@ -237,9 +237,10 @@ static enum dl_status lower_end_of_step(struct sink *s, struct dl_program *progr
 
 /* Blocks in parts as even as can be, the larger ones first; what comes before the blocks goes to the first position,
  * what comes after to the last. */
-static enum dl_status deal_layers(const struct dl_model *m, uint32_t n_positions, struct dl_position *positions,
+static enum dl_status deal_layers(const struct dl_lower_request *r, uint32_t n_positions, struct dl_position *positions,
                                   struct dl_error *err)
 {
+    const struct dl_model *const m = r->model;
     size_t first_block = 0, n_blocks = 0;
     for (size_t i = 0; i < m->n_layers; i++) {
         if (!m->layers[i].is_block) continue;
@@ -247,8 +248,9 @@ static enum dl_status deal_layers(const struct dl_model *m, uint32_t n_positions
         n_blocks++;
     }
     if (n_positions > 1 && n_blocks < n_positions)
-        return dl_fail(err, DL_IMPOSSIBLE, "pipeline", "%s has %zu blocks, too few for %u stages x chunks", m->name,
-                       n_blocks, n_positions);
+        return dl_fail(err, DL_IMPOSSIBLE, r->job->setting.pipeline_where,
+                       "ways x chunks = %u parts, but %s has only %zu blocks to deal out", n_positions, m->name,
+                       n_blocks);
     size_t at = first_block;
     for (uint32_t i = 0; i < n_positions; i++) {
         const size_t share = n_blocks / n_positions + (i < n_blocks % n_positions);
@@ -326,13 +328,12 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     bottom->user = &s;
     init_tensor_group(&s);
     *out = (struct dl_lowered){0};
-    struct dl_schedule_request wish = {
-        .stages = setting->ways[DL_AXIS_PIPELINE], .micros = setting->micros, .chunks = setting->chunks};
+    struct dl_schedule_request wish = dl_setting_schedule(setting);
     /* First only for its positions; once these are priced the order may depend on what they cost. */
     if (dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) return err->status;
     out->n_positions = out->schedule.n_positions;
     out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
-    deal_layers(request->model, out->n_positions, out->positions, err);
+    deal_layers(request, out->n_positions, out->positions, err);
     for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
         lower_position(&s, &out->positions[i], out->schedule.splits_backward, err);
         for (int kind = 0; kind <= DL_ITEM_W; kind++) {

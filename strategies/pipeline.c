@@ -17,10 +17,11 @@ static const struct dl_field fields[] = {
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct options *const o = options;
-    (void)entry, (void)err;
+    (void)err;
     setting->ways[DL_AXIS_PIPELINE] = (uint32_t)o->ways;
     setting->chunks = (uint32_t)o->chunks;
     setting->schedule = o->schedule;
+    setting->pipeline_where = entry.where;
     return DL_OK;
 }
 

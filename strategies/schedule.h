@@ -29,6 +29,7 @@ struct dl_schedule_request {
     double forward_s, backward_s, weight_s, transfer_s; /* of one chunk; backward is of the input alone where split */
     double pair_s;     /* a forward interleaved with a whole backward; 0: the sum of its parts */
     uint32_t max_live; /* micro-batches x chunks whose activations a stage may hold; 0: no limit */
+    const char *pipeline_where, *batch_where; /* places for refusals; NULL: "pipeline" and "global_batch" */
 };
 
 struct dl_schedule {
@@ -46,8 +47,9 @@ struct dl_schedule_kind {
     const char *name, *doc;
     bool splits_backward;
     uint32_t min_chunks, max_chunks; /* UINT32_MAX: as many as the model has layers for */
-    /* REQUIRED. Refuse what cannot be (DL_IMPOSSIBLE, with the key and the nearest valid value). Memory is the arena's.
-     */
+    /* OPTIONAL. Refuse counts that cannot be, by dl_schedule_refuse; NULL: all can. */
+    enum dl_status (*check)(const struct dl_schedule_request *request, struct dl_error *err);
+    /* REQUIRED. Gets only what passed the check. Memory is the arena's. */
     enum dl_status (*make)(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
                            struct dl_error *err);
     /* REQUIRED. Bubble over ideal time for equal stages and no communication, or a negative number where no formula is
@@ -58,6 +60,9 @@ struct dl_schedule_kind {
 };
 size_t dl_schedule_count(void);
 const struct dl_schedule_kind *dl_schedule_get(size_t index);
+
+/* Whether there is such a schedule for these counts; nothing is made. */
+enum dl_status dl_schedule_check(const char *name, const struct dl_schedule_request *request, struct dl_error *err);
 enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_request *request, struct dl_arena *arena,
                                 struct dl_schedule *out, struct dl_error *err);
 

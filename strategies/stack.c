@@ -38,13 +38,13 @@ struct options {
 static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", NULL};
 static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", NULL};
 static const char *const recomputes[] = {"none", "selective", "full", NULL};
-enum { adam = 2 };
+enum { adam = 2, most_devices = 2147483647, most_micros = 1000000 /* of one replica */ };
 
 static const struct options defaults = {.microbatch = 1, .precision = DL_BF16, .optimizer = adam, .software = "ideal"};
 static const struct dl_field fields[] = {
     {"workload", DL_TEXT, offsetof(struct options, workload), 0, 0, false, NULL, "what is trained"},
     {"software", DL_TEXT, offsetof(struct options, software), 0, 0, true, NULL, "framework profile"},
-    {"devices", DL_INT, offsetof(struct options, devices), 1, 2147483647.0, true, NULL, "number of devices"},
+    {"devices", DL_INT, offsetof(struct options, devices), 1, most_devices, true, NULL, "number of devices"},
     {"global_batch", DL_INT, offsetof(struct options, global_batch), 1, 1e12, false, NULL, "samples of a step"},
     {"microbatch", DL_INT, offsetof(struct options, microbatch), 1, 1e9, true, NULL, "samples that go together"},
     {"precision", DL_CHOICE, offsetof(struct options, precision), 0, 0, true, precisions, "of matrix products"},
@@ -96,18 +96,36 @@ static enum dl_status read_entry(struct dl_json entry, const struct dl_strategy 
 }
 
 /* The level of each strategy is its place in the table. */
+static enum dl_status push(struct dl_json entry, struct dl_setting *setting, struct dl_stack *levels,
+                           struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_strategy *const s = find_strategy(entry, arena, err);
+    size_t level = 0;
+    while (s && dl_strategy_get(level) != s) level++;
+    if (s && levels[level].strategy)
+        return dl_fail(err, DL_KEY, entry.where, "%s is in the stack already; say it once", s->name);
+    return s ? read_entry(entry, s, setting, &levels[level], arena, err) : err->status;
+}
+
 static enum dl_status read_stack(struct dl_json list, struct dl_setting *setting, struct dl_stack *levels,
                                  struct dl_arena *arena, struct dl_error *err)
 {
-    for (size_t i = 0; i < json_array_size(list.value); i++) {
-        const struct dl_json entry = dl_json_element(list, i, arena);
-        const struct dl_strategy *const s = find_strategy(entry, arena, err);
-        size_t level = 0;
-        while (s && dl_strategy_get(level) != s) level++;
-        if (s && levels[level].strategy) return dl_fail(err, DL_KEY, entry.where, "%s is in the stack twice", s->name);
-        if (!s || read_entry(entry, s, setting, &levels[level], arena, err)) return err->status;
-    }
+    for (size_t i = 0; i < json_array_size(list.value); i++)
+        if (push(dl_json_element(list, i, arena), setting, levels, arena, err)) return err->status;
     return DL_OK;
+}
+
+/* "recompute": "full" is short for the entry of that strategy. */
+static enum dl_status push_recompute(struct dl_json doc, const struct options *o, struct dl_setting *setting,
+                                     struct dl_stack *levels, struct dl_arena *arena, struct dl_error *err)
+{
+    if (!o->recompute) return DL_OK;
+    const struct dl_json entry = {.value =
+                                      json_pack("{s:s, s:s}", "name", "recompute", "mode", recomputes[o->recompute]),
+                                  .where = dl_json_member(doc, "recompute", arena).where};
+    push(entry, setting, levels, arena, err);
+    json_decref(entry.value);
+    return err->status;
 }
 
 /* Leave out the levels of strategies that the file does not name. */
@@ -149,34 +167,49 @@ static enum dl_status count_devices(struct dl_json doc, const struct options *o,
                                     struct dl_arena *arena, struct dl_error *err)
 {
     struct dl_setting *const s = &job->setting;
-    const uint32_t others = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_PIPELINE];
-    job->n_devices = asked ? asked : o->devices ? (uint32_t)o->devices : others;
-    s->ways[DL_AXIS_DATA] = job->n_devices / others;
-    if (job->n_devices % others == 0 && s->ways[DL_AXIS_DATA]) return DL_OK;
-    const uint32_t below = job->n_devices / others * others;
-    return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "devices", arena).where,
-                   "must be a multiple of tensor x pipeline ways = %u, got %u; %u or %u would do", others,
-                   job->n_devices, below ? below : others, below + others);
+    const uint64_t others = (uint64_t)s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_PIPELINE];
+    if (others > most_devices)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "stack", arena).where,
+                       "tensor x pipeline ways = %ju devices; at most %d can be", (uintmax_t)others, most_devices);
+    job->n_devices = asked ? asked : o->devices ? (uint32_t)o->devices : (uint32_t)others;
+    s->ways[DL_AXIS_DATA] = (uint32_t)(job->n_devices / others);
+    if (job->n_devices % others == 0) return DL_OK;
+    const uint64_t below = job->n_devices / others * others;
+    return dl_fail(err, DL_IMPOSSIBLE, asked ? "--devices" : dl_json_member(doc, "devices", arena).where,
+                   "must be a multiple of tensor x pipeline ways = %ju, got %u; %ju or %ju would do", (uintmax_t)others,
+                   job->n_devices, (uintmax_t)(below ? below : others),
+                   (uintmax_t)(below ? below + others : 2 * others));
 }
 
 static enum dl_status count_micros(struct dl_json doc, struct dl_setting *s, struct dl_arena *arena,
                                    struct dl_error *err)
 {
     const double unit = s->ways[DL_AXIS_DATA] * s->microbatch, n = s->global_batch / unit;
+    s->batch_where = dl_json_member(doc, "global_batch", arena).where;
+    if (n > most_micros)
+        return dl_fail(err, DL_IMPOSSIBLE, s->batch_where, "gives %.0f micro-batches of %.0f; at most %d can be",
+                       floor(n), s->microbatch, most_micros);
     s->micros = (uint32_t)n;
-    if (n == floor(n) && n >= 1 && n <= 1e6) return DL_OK;
+    if (n == s->micros && n >= 1) return DL_OK;
     const double below = floor(n) * unit;
-    return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "global_batch", arena).where,
+    return dl_fail(err, DL_IMPOSSIBLE, s->batch_where,
                    "must be a multiple of data ways x microbatch = %.0f, got %.0f; %.0f or %.0f would do", unit,
-                   s->global_batch, below > 0 ? below : unit, below + unit);
+                   s->global_batch, below > 0 ? below : unit, below > 0 ? below + unit : 2 * unit);
 }
 
-/* "recompute": "full" is short for the entry of that strategy. */
-static void add_recompute(const struct options *o, struct dl_json stack)
+struct dl_schedule_request dl_setting_schedule(const struct dl_setting *s)
 {
-    if (o->recompute)
-        json_array_append_new(stack.value,
-                              json_pack("{s:s, s:s}", "name", "recompute", "mode", recomputes[o->recompute]));
+    return (struct dl_schedule_request){.stages = s->ways[DL_AXIS_PIPELINE],
+                                        .micros = s->micros,
+                                        .chunks = s->chunks,
+                                        .pipeline_where = s->pipeline_where,
+                                        .batch_where = s->batch_where};
+}
+
+static enum dl_status check_schedule(const struct dl_setting *s, struct dl_error *err)
+{
+    const struct dl_schedule_request request = dl_setting_schedule(s);
+    return dl_schedule_check(s->schedule, &request, err);
 }
 
 enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_arena *arena, struct dl_job *out,
@@ -188,14 +221,14 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
     *out = (struct dl_job){.setting = {.ways = {1, 1, 1}, .chunks = 1, .schedule = "1f1b"}};
     struct dl_setting *const s = &out->setting;
     if (dl_read_document(doc, "strategy", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
-    add_recompute(&o, o.stack);
     s->global_batch = (double)o.global_batch;
     s->microbatch = (double)o.microbatch;
     s->precision = (enum dl_precision)o.precision;
     s->optimizer_bytes_per_parameter = optimizer_costs[o.optimizer].state_bytes;
     s->optimizer_moved_bytes_per_parameter = optimizer_costs[o.optimizer].moved_bytes;
-    if (read_stack(o.stack, s, levels, arena, err) || read_order(o.order, s, arena, err) ||
-        count_devices(doc, &o, n_devices, out, arena, err) || count_micros(doc, s, arena, err))
+    if (read_stack(o.stack, s, levels, arena, err) || push_recompute(doc, &o, s, levels, arena, err) ||
+        read_order(o.order, s, arena, err) || count_devices(doc, &o, n_devices, out, arena, err) ||
+        count_micros(doc, s, arena, err) || check_schedule(s, err))
         return err->status;
     out->workload = o.workload;
     out->software = o.software;

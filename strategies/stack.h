@@ -2,6 +2,7 @@
 #ifndef DL_STRATEGIES_STACK_H
 #define DL_STRATEGIES_STACK_H
 
+#include "strategies/schedule.h"
 #include "strategies/strategy.h"
 
 typedef enum dl_status (*dl_sink_fn)(void *user, const struct dl_event *ev, struct dl_error *err);
@@ -26,5 +27,8 @@ struct dl_job {
 /* Schema dlsim/strategy/1. n_devices 0: as the file says, else the product of the ways. */
 enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_arena *arena, struct dl_job *out,
                            struct dl_error *err);
+
+/* What the setting asks of its schedule; times are 0. */
+struct dl_schedule_request dl_setting_schedule(const struct dl_setting *s);
 
 #endif

@@ -21,6 +21,7 @@ struct dl_setting {
     enum dl_axis order[DL_N_AXES]; /* innermost first */
     uint32_t chunks;               /* parts of the model on a stage */
     const char *schedule;
+    const char *pipeline_where, *batch_where; /* in the strategy file, for refusals; NULL: not there */
     double global_batch, microbatch;
     uint32_t micros; /* micro-batches of one replica */
     enum dl_precision precision;

@@ -7,14 +7,13 @@
 
 static void heap_down(struct dl_sharing *s, size_t i)
 {
-    const uint32_t link = s->heap[i];
-    const double level = s->links[link].level;
+    const struct rung rung = s->heap[i];
     for (size_t c; (c = 2 * i + 1) < s->n_heap; i = c) {
-        if (c + 1 < s->n_heap && s->links[s->heap[c + 1]].level < s->links[s->heap[c]].level) c++;
-        if (s->links[s->heap[c]].level >= level) break;
+        if (c + 1 < s->n_heap && s->heap[c + 1].level < s->heap[c].level) c++;
+        if (s->heap[c].level >= rung.level) break;
         s->heap[i] = s->heap[c];
     }
-    s->heap[i] = link;
+    s->heap[i] = rung;
 }
 
 static void heap_drop(struct dl_sharing *s)
@@ -37,8 +36,7 @@ static void prepare_link(struct dl_sharing *s, uint32_t link)
     }
     l->remaining = fmax(l->remaining, 0);
     if (l->weight_left <= 0) return;
-    l->level = l->remaining / l->weight_left;
-    s->heap[s->n_heap++] = link;
+    s->heap[s->n_heap++] = (struct rung){.level = l->remaining / l->weight_left, .link = link};
 }
 
 static int by_limit(const void *a, const void *b)
@@ -50,6 +48,7 @@ static int by_limit(const void *a, const void *b)
 static void prepare_filling(struct dl_sharing *s)
 {
     s->n_heap = s->n_capped = 0;
+    s->n_open = s->n_set;
     while (s->heap_capacity < s->n_part)
         s->heap = dl_grow(s->heap, s->heap_capacity, &s->heap_capacity, sizeof *s->heap);
     for (size_t i = 0; i < s->n_part; i++) prepare_link(s, s->part[i]);
@@ -66,6 +65,7 @@ static void prepare_filling(struct dl_sharing *s)
 static void fix(struct dl_sharing *s, struct flow *f, double rate)
 {
     f->solved_rate = rate;
+    s->n_open--;
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         struct link *const l = &s->links[s->members[m].link];
         l->remaining = fmax(l->remaining - rate * s->members[m].weight, 0);
@@ -73,27 +73,31 @@ static void fix(struct dl_sharing *s, struct flow *f, double rate)
     }
 }
 
-/* The link at the top of the heap with its true level; levels only grow while others are fixed, so a stale top sinks.
- */
-static struct link *lowest_link(struct dl_sharing *s)
+static bool is_open(const struct dl_sharing *s, const struct flow *f) { return in_set(s, f) && f->solved_rate < 0; }
+
+static bool has_open_flow(const struct dl_sharing *s, const struct link *l)
+{
+    for (uint32_t m = l->first; m != nobody; m = s->members[m].next)
+        if (is_open(s, &s->flows[s->members[m].flow])) return true;
+    return false;
+}
+
+/* The top of the heap with its true level; levels only grow while others are fixed, so a stale top sinks. */
+static const struct rung *lowest_rung(struct dl_sharing *s)
 {
     while (s->n_heap) {
-        struct link *const l = &s->links[s->heap[0]];
-        bool open = false;
-        for (uint32_t m = l->first; m != nobody && !open; m = s->members[m].next) {
-            const struct flow *const f = &s->flows[s->members[m].flow];
-            open = in_set(s, f) && f->solved_rate < 0;
-        }
-        if (!open) {
+        const uint32_t link = s->heap[0].link;
+        const struct link *const l = &s->links[link];
+        if (!has_open_flow(s, l)) {
             heap_drop(s);
             continue;
         }
         const double level = l->remaining / l->weight_left;
-        if (level > l->level) {
-            l->level = level;
+        if (level > s->heap[0].level) {
+            s->heap[0].level = level;
             heap_down(s, 0);
         }
-        if (&s->links[s->heap[0]] == l) return l;
+        if (s->heap[0].link == link) return s->heap;
     }
     return NULL;
 }
@@ -102,19 +106,19 @@ void dl_fill(struct dl_sharing *s)
 {
     prepare_filling(s);
     size_t next_capped = 0;
-    for (;;) {
-        struct link *const l = lowest_link(s);
-        const double level = l ? l->level : INFINITY;
+    while (s->n_open) {
+        const struct rung *const lowest = lowest_rung(s);
+        const double level = lowest ? lowest->level : INFINITY;
         while (next_capped < s->n_capped && s->flows[s->capped[next_capped].flow].solved_rate >= 0) next_capped++;
         if (next_capped < s->n_capped && s->capped[next_capped].limit <= level) {
             struct flow *const f = &s->flows[s->capped[next_capped++].flow];
             fix(s, f, f->limit);
             continue;
         }
-        if (!l) return;
-        for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
+        if (!lowest) return; /* flows that cross nothing and have no limit */
+        for (uint32_t m = s->links[lowest->link].first; m != nobody; m = s->members[m].next) {
             struct flow *const f = &s->flows[s->members[m].flow];
-            if (in_set(s, f) && f->solved_rate < 0) fix(s, f, level);
+            if (is_open(s, f)) fix(s, f, level);
         }
         heap_drop(s);
     }

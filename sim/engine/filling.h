@@ -11,7 +11,6 @@ struct link {
     double capacity;
     double limit;                  /* full: rate of its fastest flow; else INFINITY */
     double remaining, weight_left; /* while solving */
-    double level;                  /* key in the heap: remaining / weight_left, never above the true one */
     uint32_t first;                /* member */
     uint32_t touched;              /* epoch in which it belongs to the solved part */
     bool fatpipe, dirty;
@@ -41,6 +40,12 @@ struct capped {
     uint32_t flow;
 };
 
+/* A link in the heap, by its level: remaining / weight_left, or less if that has grown meanwhile. */
+struct rung {
+    double level;
+    uint32_t link;
+};
+
 enum { n_classes = 32 };
 
 struct dl_sharing {
@@ -52,8 +57,10 @@ struct dl_sharing {
     size_t n_members, members_capacity;
     uint32_t free_flow[n_classes];
     uint32_t epoch;
-    uint32_t *fresh, *dirty, *set, *part, *heap; /* flows, links, flows, links, links */
+    uint32_t *fresh, *dirty, *set, *part; /* flows, links, flows, links */
+    struct rung *heap;
     struct capped *capped;
+    size_t n_open; /* flows of the set whose rate is not yet known */
     size_t n_fresh, n_dirty, n_set, n_part, n_heap, n_capped;
     size_t fresh_capacity, dirty_capacity, set_capacity, part_capacity, heap_capacity, capped_capacity;
 };

@@ -106,11 +106,10 @@ static enum dl_status check(const struct dl_schedule_request *request, struct dl
 {
     const uint32_t p = request->stages, m = request->micros;
     if (p % 2)
-        return dl_fail(err, DL_IMPOSSIBLE, "pipeline/ways", "dualpipe needs an even number, got %u; nearest: %u", p,
-                       p + 1);
+        return dl_schedule_refuse(request, "ways", err, "dualpipe needs an even number, got %u; nearest: %u", p, p + 1);
     if (m >= 2 * p && m % 2 == 0) return DL_OK;
-    return dl_fail(
-        err, DL_IMPOSSIBLE, "global_batch",
+    return dl_schedule_refuse(
+        request, "global_batch", err,
         "dualpipe needs an even number of micro-batches, at least twice the %u stages (pipeline/ways), got %u; "
         "nearest: %u",
         p, m, m < 2 * p ? 2 * p : m + 1);
@@ -119,7 +118,7 @@ static enum dl_status check(const struct dl_schedule_request *request, struct dl
 static enum dl_status make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
                            struct dl_error *err)
 {
-    if (check(request, err)) return err->status;
+    (void)err;
     dl_schedule_init(out, request, true, arena);
     out->n_paths = 2;
     out->n_positions = request->stages;
@@ -150,6 +149,7 @@ const struct dl_schedule_kind dl_schedule_dualpipe = {
     .splits_backward = true,
     .min_chunks = 2,
     .max_chunks = 2,
+    .check = check,
     .make = make,
     .bubble = bubble,
     .live = live,

@@ -24,16 +24,17 @@ static enum dl_status check(const struct dl_schedule_request *request, struct dl
 {
     const uint32_t p = request->stages, below = request->micros / p * p;
     if (below == request->micros) return DL_OK;
-    return dl_fail(err, DL_IMPOSSIBLE, "global_batch",
-                   "interleaved needs micro-batches in whole groups of the %u stages (pipeline/ways), got %u; "
-                   "nearest: %u",
-                   p, request->micros, below && request->micros - below < p - p / 2 ? below : below + p);
+    return dl_schedule_refuse(
+        request, "global_batch", err,
+        "interleaved needs micro-batches in whole groups of the %u stages (pipeline/ways), got %u; "
+        "nearest: %u",
+        p, request->micros, below && request->micros - below < p - p / 2 ? below : below + p);
 }
 
 static enum dl_status make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
                            struct dl_error *err)
 {
-    if (check(request, err)) return err->status;
+    (void)err;
     dl_schedule_init(out, request, false, arena);
     const uint32_t all = request->micros * request->chunks;
     for (uint32_t stage = 0; stage < request->stages; stage++) {
@@ -57,6 +58,7 @@ const struct dl_schedule_kind dl_schedule_interleaved = {
     .doc = "1f1b over `chunks` parts per stage: a bubble `chunks` times smaller, more transfers and activations",
     .min_chunks = 2,
     .max_chunks = UINT32_MAX,
+    .check = check,
     .make = make,
     .bubble = bubble,
     .live = live,

@@ -2,6 +2,7 @@
 #include "strategies/schedules/schedules.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,27 @@ size_t dl_schedule_count(void) { return DL_COUNT(kinds); }
 
 const struct dl_schedule_kind *dl_schedule_get(size_t index) { return kinds[index]; }
 
-static enum dl_status find(const char *name, const struct dl_schedule_kind **out, struct dl_error *err)
+static const char *where(const struct dl_schedule_request *request, const char *key, char *text, size_t size)
+{
+    const char *const batch = request->batch_where, *const pipeline = request->pipeline_where;
+    if (strcmp(key, "global_batch") == 0) return batch ? batch : key;
+    snprintf(text, size, "%s/%s", pipeline ? pipeline : "pipeline", key);
+    return text;
+}
+
+enum dl_status dl_schedule_refuse(const struct dl_schedule_request *request, const char *key, struct dl_error *err,
+                                  const char *format, ...)
+{
+    char place[256], text[320];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return dl_fail(err, DL_IMPOSSIBLE, where(request, key, place, sizeof place), "%s", text);
+}
+
+static enum dl_status find(const char *name, const struct dl_schedule_request *request,
+                           const struct dl_schedule_kind **out, struct dl_error *err)
 {
     char all[400] = "";
     const char *names[DL_COUNT(kinds)];
@@ -27,9 +48,8 @@ static enum dl_status find(const char *name, const struct dl_schedule_kind **out
     }
     const char *const nearest = dl_nearest(name, names, DL_COUNT(kinds));
     if (nearest)
-        return dl_fail(err, DL_NOT_FOUND, "pipeline/schedule", "no schedule '%.60s', did you mean '%s'?", name,
-                       nearest);
-    return dl_fail(err, DL_NOT_FOUND, "pipeline/schedule", "no schedule '%.60s'; there is %s", name, all);
+        return dl_schedule_refuse(request, "schedule", err, "no schedule '%.60s', did you mean '%s'?", name, nearest);
+    return dl_schedule_refuse(request, "schedule", err, "no schedule '%.60s'; there is %s", name, all);
 }
 
 static enum dl_status check_counts(const struct dl_schedule_kind *kind, const struct dl_schedule_request *request,
@@ -38,43 +58,55 @@ static enum dl_status check_counts(const struct dl_schedule_kind *kind, const st
     const uint64_t most_items = UINT64_C(1) << 26; /* of one kind; keeps the order of a step below a few GiB */
     assert(request->stages && request->micros && request->chunks);
     if (request->chunks < kind->min_chunks || request->chunks > kind->max_chunks)
-        return dl_fail(err, DL_IMPOSSIBLE, "pipeline/chunks", "%s needs %s %u, got %u; nearest: %u", kind->name,
-                       kind->min_chunks == kind->max_chunks ? "exactly" : "at least", kind->min_chunks, request->chunks,
-                       kind->min_chunks);
+        return dl_schedule_refuse(request, "chunks", err, "%s needs %s %u, got %u; nearest: %u", kind->name,
+                                  kind->min_chunks == kind->max_chunks ? "exactly" : "at least", kind->min_chunks,
+                                  request->chunks, kind->min_chunks);
     const uint64_t n_places = (uint64_t)request->stages * request->chunks, most_micros = most_items / n_places;
     if (!most_micros)
-        return dl_fail(err, DL_IMPOSSIBLE, "pipeline/chunks",
-                       "%u on %u stages (pipeline/ways) are too many; nearest: %ju", request->chunks, request->stages,
-                       (uintmax_t)(most_items / request->stages));
+        return dl_schedule_refuse(request, "chunks", err, "%u on %u stages (pipeline/ways) are too many; nearest: %ju",
+                                  request->chunks, request->stages, (uintmax_t)(most_items / request->stages));
     if (request->micros > most_micros)
-        return dl_fail(err, DL_IMPOSSIBLE, "global_batch",
-                       "gives %u micro-batches; at most %ju can be scheduled; nearest: %ju", request->micros,
-                       (uintmax_t)most_micros, (uintmax_t)most_micros);
+        return dl_schedule_refuse(request, "global_batch", err,
+                                  "gives %u micro-batches; at most %ju can be scheduled; nearest: %ju", request->micros,
+                                  (uintmax_t)most_micros, (uintmax_t)most_micros);
     return DL_OK;
 }
 
-static enum dl_status check_live(const char *name, const struct dl_schedule *s, uint32_t max_live, struct dl_error *err)
+static enum dl_status check_live(const char *name, const struct dl_schedule *s,
+                                 const struct dl_schedule_request *request, struct dl_error *err)
 {
-    uint32_t most = 0, where = 0;
+    uint32_t most = 0, stage_of_most = 0;
     for (uint32_t stage = 0; stage < s->stages; stage++) {
         const uint32_t live = dl_schedule_live(s, stage);
         if (live <= most) continue;
         most = live;
-        where = stage;
+        stage_of_most = stage;
     }
-    if (!max_live || most <= max_live) return DL_OK;
-    return dl_fail(
-        err, DL_IMPOSSIBLE, "pipeline/max_live",
+    if (!request->max_live || most <= request->max_live) return DL_OK;
+    return dl_schedule_refuse(
+        request, "max_live", err,
         "%s holds the activations of %u micro-batches x chunks on stage %u, above the limit of %u; nearest: %u", name,
-        most, where, max_live, most);
+        most, stage_of_most, request->max_live, most);
+}
+
+static enum dl_status check(const char *name, const struct dl_schedule_request *request,
+                            const struct dl_schedule_kind **kind, struct dl_error *err)
+{
+    if (find(name, request, kind, err) || check_counts(*kind, request, err)) return err->status;
+    return (*kind)->check ? (*kind)->check(request, err) : DL_OK;
+}
+
+enum dl_status dl_schedule_check(const char *name, const struct dl_schedule_request *request, struct dl_error *err)
+{
+    const struct dl_schedule_kind *kind;
+    return check(name, request, &kind, err);
 }
 
 enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_request *request, struct dl_arena *arena,
                                 struct dl_schedule *out, struct dl_error *err)
 {
     const struct dl_schedule_kind *kind;
-    if (find(name, &kind, err) || check_counts(kind, request, err) || kind->make(request, arena, out, err) ||
-        check_live(name, out, request->max_live, err))
+    if (check(name, request, &kind, err) || kind->make(request, arena, out, err) || check_live(name, out, request, err))
         return err->status;
     return DL_OK;
 }

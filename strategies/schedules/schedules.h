@@ -18,6 +18,11 @@ void dl_schedule_place(struct dl_schedule *s, uint32_t path, uint32_t position, 
 /* Add an item at the end of the stage's order. */
 void dl_schedule_append(struct dl_schedule *s, uint32_t stage, enum dl_item_kind kind, uint32_t micro, uint32_t chunk);
 
+/* Refuse a request: the key ("ways", "chunks", "global_batch"), what is needed, what was found and the nearest valid
+ * value. */
+enum dl_status dl_schedule_refuse(const struct dl_schedule_request *request, const char *key, struct dl_error *err,
+                                  const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 /* F = B = W, and transfers are free: the case that formulas are given for. */
 bool dl_schedule_times_are_equal(const struct dl_schedule_request *request);
 

@@ -1,0 +1,173 @@
+/* training_schedules.c - pipelines played by the engine against the closed forms of their schedules, on an ideal
+ * machine.
+ *
+ * Stages are equal: blocks so wide, of one token and one word, that embedding, head and attention's scores are less
+ * than 1e-7 of the work. */
+#define _GNU_SOURCE /* fork, pipe */
+#include <check.h>
+#include <math.h>
+
+#include "strategies/schedule.h"
+#include "tests/training_runs.h"
+
+#define WIDE_BLOCKS(layers)                                                                                            \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':" layers                             \
+    ",'hidden':8388608,'heads':1,'seq':1,'vocab':1,'positions':'none','dropout':false}"
+#define UNLIMITED_BYTES_PER_S "1e18"
+#define LATENCY_S 1e-2 /* about a tenth of a forward through a block */
+
+static const double exactly = 1e-6;
+
+static const struct size {
+    uint32_t stages, micros;
+} sizes[] = {{2, 4}, {4, 8}, {4, 16}, {8, 8}, {3, 12}};
+
+struct pipeline {
+    struct training training;
+    struct dl_schedule_request request; /* what the schedule is made of, from the programs */
+    struct dl_training_result result;
+};
+
+static uint32_t chunks_of(const struct dl_schedule_kind *kind) { return kind->min_chunks; }
+
+static void measure_items(struct pipeline *p)
+{
+    const struct dl_lowered *const l = &p->training.lowered;
+    const struct dl_template *const items = l->positions[l->n_positions / 2].items;
+    p->request.forward_s = items[DL_ITEM_F].total.seconds;
+    p->request.backward_s = items[DL_ITEM_B].total.seconds;
+    p->request.weight_s = items[DL_ITEM_W].total.seconds;
+}
+
+/* False: the schedule refuses this size. */
+static bool play(struct pipeline *p, const struct dl_schedule_kind *kind, struct size size, const char *system,
+                 double transfer_s)
+{
+    char strategy[600], workload[400];
+    const uint32_t chunks = chunks_of(kind), n_blocks = size.stages * chunks;
+    snprintf(workload, sizeof workload, WIDE_BLOCKS("%u"), n_blocks);
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','global_batch':%u,'stack':"
+             "[{'name':'pipeline','ways':%u,'chunks':%u,'schedule':'%s'}]}",
+             size.micros, size.stages, chunks, kind->name);
+    const struct training_inputs inputs = {
+        .system = system, .device = IDEAL_DEVICE, .software = "ideal", .workload = workload, .strategy = strategy};
+    *p = (struct pipeline){
+        .request = {.stages = size.stages, .micros = size.micros, .chunks = chunks, .transfer_s = transfer_s}};
+    if (training_open(&p->training, &inputs)) {
+        ck_assert_int_eq(p->training.err.status, DL_IMPOSSIBLE);
+        return false;
+    }
+    measure_items(p);
+    const struct training_outcome outcome = training_simulate(&p->training, "simgrid");
+    ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s: %s", kind->name, outcome.err.text);
+    p->result = outcome.result;
+    return true;
+}
+
+static void check_close(const char *what, const char *schedule, struct size size, double is, double should)
+{
+    ck_assert_msg(fabs(is - should) <= exactly * fabs(should), "%s, %u stages, %u micro-batches: %s is %.9g, not %.9g",
+                  schedule, size.stages, size.micros, what, is, should);
+}
+
+static double ideal_s(const struct dl_schedule_request *r)
+{
+    return r->micros * r->chunks * (r->forward_s + r->backward_s + r->weight_s);
+}
+
+START_TEST(step_is_the_longest_path_of_the_schedule)
+{
+    const struct dl_schedule_kind *const kind = dl_schedule_get((size_t)_i);
+    const struct {
+        const char *system;
+        double transfer_s;
+    } networks[] = {{IDEAL_SYSTEM(UNLIMITED_BYTES_PER_S, "0"), 0},
+                    {IDEAL_SYSTEM(UNLIMITED_BYTES_PER_S, "5e-3"), LATENCY_S}}; /* two links */
+    for (size_t i = 0; i < DL_COUNT(sizes); i++)
+        for (size_t n = 0; n < DL_COUNT(networks); n++) {
+            struct pipeline p;
+            if (play(&p, kind, sizes[i], networks[n].system, networks[n].transfer_s)) {
+                const double length_s = dl_schedule_length_s(&p.training.lowered.schedule, &p.request, NULL);
+                check_close("step", kind->name, sizes[i], p.result.step_s, length_s);
+            }
+            training_close(&p.training);
+        }
+}
+END_TEST
+
+/* `bubble` speaks of the longest stay of a stage; where that is the whole step, all stages wait for as long. */
+START_TEST(bubble_is_that_of_the_formula)
+{
+    const struct dl_schedule_kind *const kind = dl_schedule_get((size_t)_i);
+    for (size_t i = 0; i < DL_COUNT(sizes); i++) {
+        struct pipeline p;
+        if (play(&p, kind, sizes[i], IDEAL_SYSTEM(UNLIMITED_BYTES_PER_S, "0"), 0)) {
+            const struct dl_schedule *const s = &p.training.lowered.schedule;
+            const double length_s = dl_schedule_length_s(s, &p.request, NULL),
+                         span_s = dl_schedule_span_s(s, &p.request);
+            const double bubble_s = p.result.exposed_s[DL_CAUSE_BUBBLE];
+            check_close("bubble and work", kind->name, sizes[i], bubble_s + ideal_s(&p.request), p.result.step_s);
+            struct dl_schedule_request equal = p.request; /* formulas of split backwards are for equal parts */
+            if (s->splits_backward) equal.backward_s = equal.weight_s = equal.forward_s;
+            const double formula = kind->bubble(&equal);
+            if (formula >= 0 && fabs(length_s - span_s) <= exactly * span_s)
+                check_close("bubble", kind->name, sizes[i], 1 + bubble_s / ideal_s(&p.request), 1 + formula);
+        }
+        training_close(&p.training);
+    }
+}
+END_TEST
+
+/* By hand: the first micro-batch goes down, all follow it, gradients come back. */
+START_TEST(gpipe_and_1f1b_are_those_of_the_textbook)
+{
+    static const char *const names[] = {"gpipe", "1f1b"};
+    for (size_t i = 0; i < dl_schedule_count(); i++) {
+        const struct dl_schedule_kind *const kind = dl_schedule_get(i);
+        if (strcmp(kind->name, names[_i])) continue;
+        for (size_t k = 0; k < DL_COUNT(sizes); k++) {
+            struct pipeline p;
+            const struct size size = sizes[k];
+            ck_assert(play(&p, kind, size, IDEAL_SYSTEM(UNLIMITED_BYTES_PER_S, "0"), 0));
+            const double both_s = p.request.forward_s + p.request.backward_s;
+            check_close("step", kind->name, size, p.result.step_s, (size.micros + size.stages - 1) * both_s);
+            check_close("bubble", kind->name, size, p.result.exposed_s[DL_CAUSE_BUBBLE], (size.stages - 1) * both_s);
+            ck_assert_uint_eq(p.result.n_sends, 2 * (size.stages - 1) * size.micros);
+            training_close(&p.training);
+        }
+    }
+}
+END_TEST
+
+/* All wait for the way there and back of the messages, and for nothing else that was not there without it. */
+START_TEST(latency_of_gpipe_is_paid_once_each_way)
+{
+    for (size_t k = 0; k < DL_COUNT(sizes); k++) {
+        struct pipeline p;
+        const struct size size = sizes[k];
+        ck_assert(play(&p, dl_schedule_get(0), size, IDEAL_SYSTEM(UNLIMITED_BYTES_PER_S, "5e-3"), LATENCY_S));
+        const double both_s = p.request.forward_s + p.request.backward_s;
+        check_close("step", "gpipe", size, p.result.step_s,
+                    (size.micros + size.stages - 1) * both_s + 2 * (size.stages - 1) * LATENCY_S);
+        training_close(&p.training);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("training_schedules");
+    tcase_add_loop_test(tests, step_is_the_longest_path_of_the_schedule, 0, (int)dl_schedule_count());
+    tcase_add_loop_test(tests, bubble_is_that_of_the_formula, 0, (int)dl_schedule_count());
+    tcase_add_loop_test(tests, gpipe_and_1f1b_are_those_of_the_textbook, 0, 2);
+    tcase_add_test(tests, latency_of_gpipe_is_paid_once_each_way);
+    Suite *const suite = suite_create("training_schedules");
+    suite_add_tcase(suite, tests);
+    SRunner *const runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
