@@ -1,8 +1,8 @@
 /* algorithms.c - what single algorithms promise besides what the battery of collectives.c checks of all. */
-#include <stdlib.h>
 
 #include "sim/collective/phase.h"
 #include "tests/unit/collective_fixture.h"
+#include "tests/unit/suite.h"
 
 static const struct dl_algorithm *find(enum dl_op op, const char *name)
 {
@@ -195,9 +195,5 @@ int main(void)
     tcase_add_test(single, groups_number_nodes_by_first_rank);
     tcase_add_test(single, bus_bandwidth_follows_nccl_tests);
     suite_add_tcase(suite, single);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "tests/collective_runs.h"
+#include "tests/unit/suite.h"
 
 /* System file crossbar: two links of 0.5 us on every way, 10 GB/s each. */
 static const double alpha = 1e-6, beta = 1e-10;
@@ -163,9 +164,5 @@ int main(void)
     tcase_add_test(tests, worked_numbers_are_the_textbooks);
     tcase_add_test(tests, causes_are_the_terms_of_the_formula);
     suite_add_tcase(s, tests);
-    SRunner *const runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

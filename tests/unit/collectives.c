@@ -1,9 +1,9 @@
 /* collectives.c - one battery over every algorithm of the table. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "sim/collective/phase.h"
 #include "tests/unit/collective_fixture.h"
+#include "tests/unit/suite.h"
 
 static void check_every_schedule(const struct dl_collective *c)
 {
@@ -211,9 +211,5 @@ int main(void)
     tcase_add_loop_test(battery, rounds_send_what_the_programs_send, 0, n);
     tcase_add_loop_test(battery, rings_have_one_peer, 0, n);
     suite_add_tcase(suite, battery);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "tests/unit/network_text.h"
+#include "tests/unit/suite.h"
 
 static const double tolerance = 1e-9;
 
@@ -323,9 +324,5 @@ int main(void)
     tcase_add_test(tests, each_kind_of_link_has_its_own_figures);
     Suite *const suite = suite_create("dragonfly");
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -1,9 +1,9 @@
 /* Errors: the first one wins, they are one line, and misspelt words find their neighbour. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/core/error.h"
+#include "tests/unit/suite.h"
 
 START_TEST(an_error_is_place_and_message)
 {
@@ -109,9 +109,5 @@ int main(void)
     tcase_add_test(tests, nearest_prefers_the_earlier_of_equals);
     Suite *const suite = suite_create("error");
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "tests/collective_runs.h"
+#include "tests/unit/suite.h"
 
 static const double beta = 1e-10, gamma_s = 2.5e-11;
 static const double rounding = 1e-9;
@@ -101,9 +102,5 @@ int main(void)
     tcase_add_loop_test(tests, estimate_in_one_piece_is_within_its_bound, 0, (int)dl_algorithm_count());
     tcase_add_loop_test(tests, estimate_in_pieces_is_within_a_factor_of_two, 0, (int)dl_algorithm_count());
     suite_add_tcase(s, tests);
-    SRunner *const runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

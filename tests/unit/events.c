@@ -1,11 +1,11 @@
 /* events.c - the event queue: order, ties, moving and removing, against a sorted list. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "sim/core/random.h"
 #include "sim/engine/events.h"
 #include "sim/core/error.h"
+#include "tests/unit/suite.h"
 
 static struct dl_events *q;
 
@@ -238,9 +238,5 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     for (size_t i = 0; i < DL_COUNT(all); i++) tcase_add_test(tests, all[i]);
     suite_add_tcase(s, tests);
-    SRunner *const runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sim/core/files.h"
+#include "tests/unit/suite.h"
 
 static char folder[] = "/tmp/dlsim-files-XXXXXX";
 static struct dl_arena *arena;
@@ -190,9 +191,5 @@ int main(void)
     tcase_add_test(tests, a_folder_is_listed_in_order_and_without_strangers);
     Suite *const suite = suite_create("files");
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

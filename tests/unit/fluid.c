@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "tests/collective_runs.h"
+#include "tests/unit/suite.h"
 
 static const double same = 1e-6, rounding = 1e-9;
 
@@ -143,9 +144,5 @@ int main(void)
                         DL_COUNT(network_speeds));
     tcase_add_test(tests, rings_that_share_nics_are_not_faster_than_these);
     suite_add_tcase(s, tests);
-    SRunner *const runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -9,6 +9,7 @@
 
 #include "sim/core/files.h"
 #include "sim/core/json.h"
+#include "tests/unit/suite.h"
 
 struct sample {
     int64_t count;
@@ -325,9 +326,5 @@ int main(void)
     tcase_add_test(tests, a_file_reads_as_its_text_does);
     Suite *const suite = suite_create("json");
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

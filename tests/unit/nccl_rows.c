@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "tests/measured.h"
+#include "tests/unit/suite.h"
 
 static const struct family {
     const char *name;
@@ -85,9 +86,5 @@ int main(void)
     tcase_add_loop_test(tests, more_bytes_take_longer_over_nodes, 0, DL_COUNT(networks));
     Suite *const suite = suite_create("nccl_rows");
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

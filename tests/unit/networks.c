@@ -3,6 +3,7 @@
 
 #include "sim/core/random.h"
 #include "tests/unit/network_text.h"
+#include "tests/unit/suite.h"
 
 static const double tolerance = 1e-12; /* for sums of weights */
 
@@ -378,9 +379,5 @@ int main(void)
     Suite *const suite = suite_create("networks");
     suite_add_tcase(suite, contract);
     suite_add_tcase(suite, own);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

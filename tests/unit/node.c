@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "tests/unit/system_text.h"
+#include "tests/unit/suite.h"
 #include "topologies/interiors.h"
 
 static struct fixture f;
@@ -329,9 +330,5 @@ int main(void)
     tcase_add_loop_test(tests, errors_name_the_place_and_what_would_be_right, 0, DL_COUNT(bad_nodes));
     tcase_add_loop_test(tests, every_kind_of_part_is_described, 0, (int)dl_interior_count());
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

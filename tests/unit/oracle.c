@@ -1,11 +1,11 @@
 /* oracle.c - the solver against others that compute the same in another way: SimGrid's CM02, and progressive filling in
  * plain loops. Each test is a process of its own, as SimGrid needs it. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "sim/engine/flows.h"
 #include "sim/engine/simgrid.h"
 #include "tests/unit/progressive_filling.h"
+#include "tests/unit/suite.h"
 
 enum { n_batches = 10, sets_per_batch = 100 };
 
@@ -183,9 +183,5 @@ int main(void)
     tcase_add_loop_test(tests, split_weights_end_as_by_progressive_filling, 0, n_batches);
     tcase_add_loop_test(tests, changes_and_failures_act_as_by_progressive_filling, 0, n_batches);
     suite_add_tcase(s, tests);
-    SRunner *const runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

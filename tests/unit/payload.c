@@ -1,9 +1,9 @@
 /* payload.c - bytes on the wire of lossy payloads, and what the command line may say of them. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "sim/collective/payload.h"
+#include "tests/unit/suite.h"
 
 static const double dense_bytes = 4 * 1024 * 1024;
 
@@ -100,9 +100,5 @@ int main(void)
     tcase_add_test(all, sparse_turns_dense_when_that_is_smaller);
     tcase_add_loop_test(all, bad_payloads_are_told_what_is_right, 0, DL_COUNT(bad));
     suite_add_tcase(suite, all);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -2,9 +2,9 @@
  * SimGrid needs it. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "sim/engine/engine.h"
+#include "tests/unit/suite.h"
 
 enum { max_bundles = 8 };
 
@@ -239,9 +239,5 @@ int main(void)
     tcase_add_test(own, split_paths_share_by_their_parts);
     suite_add_tcase(s, every);
     suite_add_tcase(s, own);
-    SRunner *const runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

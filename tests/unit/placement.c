@@ -1,4 +1,5 @@
 #include "tests/unit/system_text.h"
+#include "tests/unit/suite.h"
 #include "topologies/placement.h"
 
 /* What placement looks at: 3 nodes of 4 devices. */
@@ -119,9 +120,5 @@ int main(void)
     tcase_add_test(tests, a_list_is_taken_as_it_is);
     tcase_add_loop_test(tests, errors_say_what_would_be_right, 0, DL_COUNT(bad_placements));
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -1,9 +1,9 @@
 /* Random streams: the same (seed, purpose, index) gives the same numbers, any other gives others. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "tests/unit/suite.h"
 
 enum { n_drawn = 8 };
 
@@ -92,9 +92,5 @@ int main(void)
     tcase_add_test(tests, mix_turns_one_bit_into_about_half_of_them);
     Suite *const suite = suite_create("random");
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

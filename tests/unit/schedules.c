@@ -1,11 +1,11 @@
 /* schedules.c - one battery over every pipeline schedule: what is done, in which order, with what memory and bubble. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/core/random.h"
 #include "strategies/schedule.h"
+#include "tests/unit/suite.h"
 
 static const double tolerance = 1e-9;
 enum { most_stages = 8, most_micros = 24, most_chunks = 4 };
@@ -420,9 +420,5 @@ int main(void)
     tcase_add_test(all, a_circle_is_seen);
     tcase_add_loop_test(all, refusals_name_the_key_and_the_nearest_value, 0, DL_COUNT(bad));
     suite_add_tcase(suite, all);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

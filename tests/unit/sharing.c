@@ -2,12 +2,12 @@
  * solving everything. Whether bundles end in time is checked in physics.c and oracle.c. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/core/memory.h"
 #include "sim/core/random.h"
 #include "sim/engine/sharing.h"
+#include "tests/unit/suite.h"
 
 /* Rates by flow, as the callback tells them. */
 struct rates {
@@ -293,9 +293,5 @@ int main(void)
     tcase_add_test(tests, a_flow_may_cross_thousands_of_links);
     tcase_add_test(tests, a_flow_without_links_runs_at_its_cap);
     suite_add_tcase(s, tests);
-    SRunner *const runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -6,9 +6,9 @@
  * and flow 2 gets as much on top. Each test is a process of its own, as SimGrid needs it. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "sim/engine/simgrid.h"
+#include "tests/unit/suite.h"
 
 static const double a_bytes_per_s = 10e9, b_bytes_per_s = 1e9;
 static const double bytes_on_b = 1e9, bytes_on_a = 20e9;
@@ -75,9 +75,5 @@ int main(void)
     tcase_add_test(tests, private_first_links_make_cm02_right);
     tcase_add_test(tests, without_them_simgrid_overbooks_a_link);
     suite_add_tcase(s, tests);
-    SRunner *const runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -1,4 +1,5 @@
 #include "tests/unit/system_text.h"
+#include "tests/unit/suite.h"
 
 static struct fixture f;
 static struct dl_topology *t;
@@ -264,9 +265,5 @@ int main(void)
     tcase_add_test(tests, routing_does_not_allocate_once_there_is_room);
     tcase_add_loop_test(tests, errors_name_the_place_and_what_would_be_right, 0, DL_COUNT(bad_systems));
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

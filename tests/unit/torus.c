@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "tests/unit/network_text.h"
+#include "tests/unit/suite.h"
 
 static const double tolerance = 1e-9;
 
@@ -164,9 +165,5 @@ int main(void)
     tcase_add_test(tests, fugaku_has_ten_links_a_node);
     Suite *const suite = suite_create("torus");
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }
