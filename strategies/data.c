@@ -17,32 +17,40 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
-static enum dl_status sum(const struct dl_event *ev, double parameters, bool async, struct dl_stack *below,
-                          struct dl_error *err)
+static enum dl_status sum_set(const struct dl_event *ev, bool of_experts, bool async, struct dl_stack *below,
+                              struct dl_error *err)
 {
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const double parameters = dl_parameters_in(ev, s, of_experts);
+    if (parameters == 0 || dl_copies(s, of_experts) == 1) return DL_OK;
     const struct dl_event exchange = {.kind = DL_EV_COLLECTIVE,
                                       .pass = DL_GRADIENT,
                                       .cause = DL_CAUSE_DATA,
                                       .layer = ev->layer,
                                       .op = DL_ALLREDUCE,
-                                      .axis = DL_AXIS_DATA,
-                                      .bytes = parameters * dl_stack_setting(below)->software->gradient_bytes,
-                                      .async = async};
+                                      .axis = of_experts ? DL_AXIS_EXPERT_DATA : DL_AXIS_DATA,
+                                      .bytes = parameters * dl_gradient_bytes(s),
+                                      .async = async,
+                                      .handle = DL_EVERY_CALL}; /* nobody waits for it alone */
     return dl_emit(below, &exchange, err);
+}
+
+static enum dl_status sum(const struct dl_event *ev, bool async, struct dl_stack *below, struct dl_error *err)
+{
+    if (sum_set(ev, false, async, below, err)) return err->status;
+    return sum_set(ev, true, async, below, err);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
     const struct options *const o = options;
-    const bool alone = dl_stack_setting(below)->ways[DL_AXIS_DATA] == 1;
-    const double parameters = ev->parameters_inside + ev->parameters_outside;
+    const bool alone = dl_copies(dl_stack_setting(below), false) == 1;
     if (dl_emit(below, ev, err) || alone) return err->status;
     if (ev->kind == DL_EV_GRADIENT && o->overlap)
         return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = DL_EVERY_CALL}, err);
-    if (ev->kind == DL_EV_GRADIENT) return sum(ev, parameters, false, below, err);
-    if (ev->kind == DL_EV_LAYER_DONE && ev->last_micro && o->overlap && parameters > 0)
-        return sum(ev, parameters, true, below, err);
+    if (ev->kind == DL_EV_GRADIENT) return sum(ev, false, below, err);
+    if (ev->kind == DL_EV_LAYER_DONE && ev->last_micro && o->overlap) return sum(ev, true, below, err);
     return DL_OK;
 }
 

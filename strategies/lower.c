@@ -1,5 +1,6 @@
 #include "strategies/lower.h"
 
+#include <math.h>
 #include <string.h>
 
 uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_AXES])
@@ -16,13 +17,14 @@ uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_A
 
 struct priced_collective {
     enum dl_op op;
+    enum dl_axis axis;
     double bytes, seconds;
 };
 
 struct sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
-    struct dl_group tensor_group; /* of the first replica's first stage: nodes are alike */
+    struct dl_group groups[DL_AXIS_EXPERT + 1]; /* by axis, of ranks that go in step: the first ones, nodes are alike */
     struct priced_collective *prices;
     size_t n_prices, prices_capacity;
     struct dl_lowered *out;
@@ -30,28 +32,39 @@ struct sink {
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
 };
 
-static enum dl_status price_collective(struct sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
+/* A message from every rank to the next is a step of a ring's all-gather, which has one less than ranks. */
+static enum dl_status choose(struct sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
 {
-    for (size_t i = 0; i < s->n_prices; i++)
-        if (s->prices[i].op == ev->op && s->prices[i].bytes == ev->bytes) {
-            *seconds = s->prices[i].seconds;
-            return DL_OK;
-        }
-    const struct dl_wish wish = {.op = ev->op,
-                                 .algorithm = "auto",
+    const struct dl_group *const group = &s->groups[ev->axis];
+    const bool shifts = ev->op == DL_SENDRECV;
+    const struct dl_wish wish = {.op = shifts ? DL_ALLGATHER : ev->op,
+                                 .algorithm = shifts ? "ring" : "auto",
                                  .protocol = "auto",
-                                 .group = &s->tensor_group,
-                                 .bytes = ev->bytes,
+                                 .group = group,
+                                 .bytes = shifts ? ev->bytes * group->n : ev->bytes,
                                  .payload = ev->payload};
     struct dl_choice choice;
     if (dl_choose(s->request->estimator, &wish, s->arena, &choice, err)) return err->status;
-    *seconds = choice.estimate.time_s;
-    DL_GROW(s->prices, s->n_prices, s->prices_capacity);
-    s->prices[s->n_prices++] = (struct priced_collective){.op = ev->op, .bytes = ev->bytes, .seconds = *seconds};
+    *seconds = choice.estimate.time_s / (shifts ? group->n - 1 : 1);
     return DL_OK;
 }
 
-static void add_kernel(struct sink *s, const struct dl_event *ev)
+static enum dl_status price_collective(struct sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
+{
+    for (size_t i = 0; i < s->n_prices; i++)
+        if (s->prices[i].op == ev->op && s->prices[i].axis == ev->axis && s->prices[i].bytes == ev->bytes) {
+            *seconds = s->prices[i].seconds;
+            return DL_OK;
+        }
+    if (choose(s, ev, seconds, err)) return err->status;
+    DL_GROW(s->prices, s->n_prices, s->prices_capacity);
+    s->prices[s->n_prices++] =
+        (struct priced_collective){.op = ev->op, .axis = ev->axis, .bytes = ev->bytes, .seconds = *seconds};
+    return DL_OK;
+}
+
+/* How long the kernel keeps the device busy. */
+static double add_kernel(struct sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_price price = dl_price(s->request->device, &ev->kernel, setting->precision);
@@ -62,8 +75,9 @@ static void add_kernel(struct sink *s, const struct dl_event *ev)
                               .cause = ev->cause,
                               .device_s = price.seconds,
                               .host_s = setting->software->host_s_per_launch * setting->software->launches_per_kernel,
-                              .flop = price.flop,
+                              .flop = price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
                               .measured_s = price.ground == DL_GROUND_MODELLED ? 0 : price.seconds});
+    return price.seconds;
 }
 
 /* Gradients of a layer are complete where its weight gradients are. */
@@ -81,6 +95,7 @@ static void add_exchange(struct sink *s, const struct dl_event *ev)
                                                                                : DL_EXCHANGE_REDUCESCATTER,
                                                 .bytes = ev->bytes,
                                                 .payload_bits = ev->payload.kind == DL_QUANTIZED ? ev->payload.bits : 0,
+                                                .of_experts = ev->axis == DL_AXIS_EXPERT_DATA,
                                                 .cause = ev->cause,
                                                 .handle = ev->handle};
     struct dl_instruction instruction = {.kind = DL_START,
@@ -102,26 +117,38 @@ static void add_wait(struct sink *s, const struct dl_event *ev)
     dl_template_add(s->into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = call});
 }
 
-static enum dl_status add_collective(struct sink *s, const struct dl_event *ev, struct dl_error *err)
+/* Timed, but for what goes on beside it. */
+static enum dl_status add_timed(struct sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
 {
     double seconds = 0;
-    if (ev->axis == DL_AXIS_DATA) {
-        add_exchange(s, ev);
-        return DL_OK;
-    }
     if (price_collective(s, ev, &seconds, err)) return err->status;
     dl_template_add(s->into, &(struct dl_instruction){.name = dl_op_name(ev->op),
                                                       .cause = ev->cause,
-                                                      .device_s = seconds,
+                                                      .device_s = fmax(seconds - beside_s, 0),
                                                       .host_s = s->request->job->setting.software->collective_host_s});
     return DL_OK;
+}
+
+static enum dl_status add_collective(struct sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    if (ev->axis != DL_AXIS_DATA && ev->axis != DL_AXIS_EXPERT_DATA) return add_timed(s, ev, 0, err);
+    add_exchange(s, ev);
+    return DL_OK;
+}
+
+static enum dl_status add_compute(struct sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    const double seconds = add_kernel(s, ev);
+    struct dl_event beside = *ev;
+    beside.cause = DL_CAUSE_CONTEXT; /* nobody else sends beside a kernel */
+    return ev->bytes > 0 ? add_timed(s, &beside, seconds, err) : DL_OK;
 }
 
 static void add_update(struct sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    const double bytes =
-        (ev->parameters_inside + ev->parameters_outside) * setting->optimizer_moved_bytes_per_parameter;
+    const double bytes = (ev->parameters_inside + ev->parameters_outside + ev->parameters_expert) *
+                         setting->optimizer_moved_bytes_per_parameter;
     struct dl_event kernel = *ev;
     kernel.cause = DL_CAUSE_OPTIMIZER;
     kernel.kernel = (struct dl_kernel){
@@ -133,7 +160,7 @@ static enum dl_status take(void *user, const struct dl_event *ev, struct dl_erro
 {
     struct sink *const s = user;
     switch (ev->kind) {
-    case DL_EV_COMPUTE: add_kernel(s, ev); break;
+    case DL_EV_COMPUTE: return add_compute(s, ev, err);
     case DL_EV_COLLECTIVE: return add_collective(s, ev, err);
     case DL_EV_UPDATE: add_update(s, ev); break;
     case DL_EV_WAIT: add_wait(s, ev); break;
@@ -166,6 +193,7 @@ static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const 
     ev.last_micro = at->last_micro;
     ev.parameters_inside = layer->parameters_inside;
     ev.parameters_outside = layer->parameters_outside;
+    ev.parameters_expert = layer->expert_parameters;
     return dl_emit(top, &ev, err);
 }
 
@@ -218,12 +246,22 @@ static enum dl_status lower_position(struct sink *s, struct dl_position *p, bool
     return DL_OK;
 }
 
-static enum dl_status lower_end_of_step(struct sink *s, struct dl_program *program, double inside, double outside,
+static void add_parameters(const struct dl_layer *layers, const struct dl_position *p, struct dl_event *sum)
+{
+    for (size_t i = p->first_layer; i < p->end_layer; i++) {
+        sum->parameters_inside += layers[i].parameters_inside;
+        sum->parameters_outside += layers[i].parameters_outside;
+        sum->parameters_expert += layers[i].expert_parameters;
+    }
+}
+
+static enum dl_status lower_end_of_step(struct sink *s, struct dl_program *program, const struct dl_event *parameters,
                                         struct dl_error *err)
 {
     struct dl_stack *const top = s->request->job->stack;
-    struct dl_event ev = {
-        .kind = DL_EV_GRADIENT, .pass = DL_GRADIENT, .parameters_inside = inside, .parameters_outside = outside};
+    struct dl_event ev = *parameters;
+    ev.kind = DL_EV_GRADIENT;
+    ev.pass = DL_GRADIENT;
     s->into = &program->end;
     if (dl_emit(top, &ev, err)) return err->status;
     ev.kind = DL_EV_UPDATE;
@@ -249,8 +287,8 @@ static enum dl_status deal_layers(const struct dl_lower_request *r, uint32_t n_p
     }
     if (n_positions > 1 && n_blocks < n_positions)
         return dl_fail(err, DL_IMPOSSIBLE, r->job->setting.pipeline_where,
-                       "ways x chunks = %u parts, but %s has only %zu blocks to deal out", n_positions, m->name,
-                       n_blocks);
+                       "ways x chunks = %u parts, but %s has only %zu block%s to deal out", n_positions, m->name,
+                       n_blocks, n_blocks == 1 ? "" : "s");
     size_t at = first_block;
     for (uint32_t i = 0; i < n_positions; i++) {
         const size_t share = n_blocks / n_positions + (i < n_blocks % n_positions);
@@ -270,20 +308,22 @@ static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *r
     }
 }
 
-static void init_tensor_group(struct sink *s)
+/* Experts are the inner part of data. */
+static void init_group(struct sink *s, enum dl_axis axis)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    const uint32_t n = setting->ways[DL_AXIS_TENSOR];
+    const bool of_experts = axis == DL_AXIS_EXPERT;
+    const uint32_t n = of_experts ? setting->expert_ways : setting->ways[axis];
     uint32_t *const device = dl_arena_alloc(s->arena, (n + 1) * sizeof *device);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t coordinate[DL_N_AXES] = {0};
-        coordinate[DL_AXIS_TENSOR] = i;
+        coordinate[of_experts ? DL_AXIS_DATA : axis] = i;
         device[i] = s->request->device_of_rank[dl_rank_at(setting, coordinate)];
     }
-    dl_group_init(&s->tensor_group, s->request->estimator->topology, device, n, s->arena);
+    dl_group_init(&s->groups[axis], s->request->estimator->topology, device, n, s->arena);
 }
 
-/* Bytes between two stages, of all tensor ranks together. */
+/* Bytes between two stages, of all ranks that go in step together. */
 static double send_bytes(const struct dl_lower_request *r, const struct dl_position *p)
 {
     const struct dl_setting *const s = &r->job->setting;
@@ -299,7 +339,7 @@ static enum dl_status assemble(struct sink *s, struct dl_lowered *out, struct dl
     out->programs = dl_alloc(n_stages * sizeof *out->programs);
     for (uint32_t stage = 0; stage < n_stages; stage++) {
         struct dl_program *const p = &out->programs[stage];
-        double inside = 0, outside = 0;
+        struct dl_event parameters = {0};
         *p = (struct dl_program){
             .stage = stage, .n_chunks = setting->chunks, .send_bytes = send_bytes(r, out->positions)};
         p->items = dl_alloc((size_t)setting->chunks * DL_N_TEMPLATES * sizeof *p->items);
@@ -307,12 +347,9 @@ static enum dl_status assemble(struct sink *s, struct dl_lowered *out, struct dl
             const struct dl_position *const at =
                 &out->positions[out->schedule.position_of[stage * setting->chunks + chunk]];
             memcpy(&p->items[chunk * DL_N_TEMPLATES], at->items, sizeof at->items);
-            for (size_t layer = at->first_layer; layer < at->end_layer; layer++) {
-                inside += r->model->layers[layer].parameters_inside;
-                outside += r->model->layers[layer].parameters_outside;
-            }
+            add_parameters(r->model->layers, at, &parameters);
         }
-        if (lower_end_of_step(s, p, inside, outside, err)) return err->status;
+        if (lower_end_of_step(s, p, &parameters, err)) return err->status;
     }
     return DL_OK;
 }
@@ -326,8 +363,11 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     while (bottom->strategy) bottom++;
     bottom->sink = take;
     bottom->user = &s;
-    init_tensor_group(&s);
     *out = (struct dl_lowered){0};
+    if (dl_job_check(request->job, request->model, arena, err)) return err->status;
+    init_group(&s, DL_AXIS_TENSOR);
+    init_group(&s, DL_AXIS_CONTEXT);
+    init_group(&s, DL_AXIS_EXPERT);
     struct dl_schedule_request wish = dl_setting_schedule(setting);
     /* First only for its positions; once these are priced the order may depend on what they cost. */
     if (dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) return err->status;
@@ -350,8 +390,10 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
 
 void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages)
 {
-    for (uint32_t i = 0; l->programs && i < n_stages; i++)
-        dl_program_release(&l->programs[i]); /* frees the templates */
+    for (uint32_t i = 0; l->programs && i < n_stages; i++) dl_program_release(&l->programs[i]);
+    for (uint32_t i = 0; i < l->n_positions;
+         i++) /* a position may be in several programs, so its templates stay here */
+        for (int kind = 0; kind < DL_N_TEMPLATES; kind++) dl_template_release(&l->positions[i].items[kind]);
     dl_free(l->programs);
     dl_free(l->calls);
     dl_free(l->positions);

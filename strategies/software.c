@@ -7,9 +7,10 @@ static const char *const attentions[] = {"unfused", "flash", NULL};
 struct options {
     double host_s_per_launch, launches_per_kernel, gradient_bytes, collective_host_s;
     int64_t attention;
-    bool scatters_sends;
+    bool scatters_sends, step_barrier;
 };
-static const struct options defaults = {.launches_per_kernel = 1, .gradient_bytes = 4, .scatters_sends = true};
+static const struct options defaults = {
+    .launches_per_kernel = 1, .gradient_bytes = 4, .scatters_sends = true, .step_barrier = true};
 static const struct dl_field fields[] = {
     {"host_s_per_launch", DL_NUMBER, offsetof(struct options, host_s_per_launch), 0, 1, true, NULL,
      "host time of one kernel launch"},
@@ -22,7 +23,15 @@ static const struct dl_field fields[] = {
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions, "how scores are computed"},
     {"scatters_sends", DL_BOOL, offsetof(struct options, scatters_sends), 0, 0, true, NULL,
      "pipeline sends are split over the tensor ranks"},
+    {"step_barrier", DL_BOOL, offsetof(struct options, step_barrier), 0, 0, true, NULL,
+     "no rank begins a step before all have ended the one before"},
 };
+
+const struct dl_field *dl_software_fields(size_t *n_fields)
+{
+    *n_fields = DL_COUNT(fields);
+    return fields;
+}
 
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,
                                 struct dl_error *err)
@@ -35,6 +44,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gradient_bytes = o.gradient_bytes,
                                 .collective_host_s = o.collective_host_s,
                                 .attention = attentions[o.attention],
+                                .step_barrier = o.step_barrier,
                                 .scatters_sends = o.scatters_sends};
     return DL_OK;
 }

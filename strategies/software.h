@@ -12,10 +12,14 @@ struct dl_software {
     double gradient_bytes;      /* per parameter, as accumulated */
     double collective_host_s;   /* of the host, for one collective inside the node */
     const char *attention;      /* "unfused" or "flash" */
+    bool step_barrier;          /* no rank begins a step before all have ended the one before */
     bool scatters_sends;        /* a pipeline send is split over the tensor ranks, not repeated by each */
 };
 
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,
                                 struct dl_error *err);
+
+/* The keys of a software file, for `dlsim list`. */
+const struct dl_field *dl_software_fields(size_t *n_fields);
 
 #endif

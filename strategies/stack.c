@@ -27,6 +27,23 @@ enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, 
     return dl_emit(below, &ev, err);
 }
 
+double dl_parameters_in(const struct dl_event *ev, const struct dl_setting *s, bool of_experts)
+{
+    const bool apart = s->expert_ways > 1;
+    if (of_experts) return apart ? ev->parameters_expert : 0;
+    return ev->parameters_inside + ev->parameters_outside + (apart ? 0 : ev->parameters_expert);
+}
+
+uint32_t dl_copies(const struct dl_setting *s, bool of_experts)
+{
+    return s->ways[DL_AXIS_DATA] * s->ways[DL_AXIS_CONTEXT] / (of_experts ? s->expert_ways : 1);
+}
+
+double dl_gradient_bytes(const struct dl_setting *setting)
+{
+    return fmax(setting->software->gradient_bytes, dl_precision_bytes(setting->precision));
+}
+
 /* ---- the strategy file ---- */
 
 struct options {
@@ -60,6 +77,21 @@ static const struct dl_field fields[] = {
 static const struct {
     double state_bytes, moved_bytes;
 } optimizer_costs[] = {{4, 14}, {8, 22}, {12, 30}, {12, 34}};
+/* Who works in fp32 has no copy beside the master copy. */
+static const double master_bytes = 4, copy_bytes = 2;
+
+static void set_optimizer(struct dl_setting *s, int64_t optimizer)
+{
+    const bool is_master = dl_precision_bytes(s->precision) == master_bytes;
+    s->optimizer_bytes_per_parameter = optimizer_costs[optimizer].state_bytes - (is_master ? master_bytes : 0);
+    s->optimizer_moved_bytes_per_parameter = optimizer_costs[optimizer].moved_bytes - (is_master ? copy_bytes : 0);
+}
+
+const struct dl_field *dl_job_fields(size_t *n_fields)
+{
+    *n_fields = DL_COUNT(fields);
+    return fields;
+}
 
 /* ---- the stack ---- */
 
@@ -67,6 +99,10 @@ static const struct dl_strategy *find_strategy(struct dl_json entry, struct dl_a
 {
     const struct dl_json name = dl_json_member(entry, "name", arena);
     const char *known[64];
+    if (!json_is_object(entry.value)) {
+        dl_fail(err, DL_TYPE, entry.where, "must be an object with the name of a strategy, {\"name\": \"data\"}");
+        return NULL;
+    }
     if (!json_is_string(name.value)) {
         dl_fail(err, DL_KEY, name.where, "must be the name of a strategy");
         return NULL;
@@ -91,7 +127,7 @@ static enum dl_status read_entry(struct dl_json entry, const struct dl_strategy 
     dl_read(rest, s->fields, s->n_fields, options, arena, err);
     json_decref(rest.value);
     if (err->status || (s->claim && s->claim(options, entry, setting, err))) return err->status;
-    *level = (struct dl_stack){.strategy = s, .options = options, .setting = setting};
+    *level = (struct dl_stack){.strategy = s, .options = options, .where = entry.where, .setting = setting};
     return DL_OK;
 }
 
@@ -140,45 +176,75 @@ static struct dl_stack *close_gaps(struct dl_stack *levels, const struct dl_sett
 
 /* ---- what must fit together ---- */
 
+static const char *const axis_names[DL_N_AXES] = {"tensor", "context", "data", "pipeline"};
+
+/* Where an axis of one way comes does not matter. */
+static enum dl_status append_single_axes(struct dl_json list, const bool seen[DL_N_AXES], size_t n,
+                                         struct dl_setting *setting, struct dl_error *err)
+{
+    for (size_t axis = 0; axis < DL_N_AXES; axis++) {
+        if (seen[axis]) continue;
+        if (setting->ways[axis] > 1)
+            return dl_fail(err, DL_RANGE, list.where, "must name %s too, which has %u ways", axis_names[axis],
+                           setting->ways[axis]);
+        setting->order[n++] = (enum dl_axis)axis;
+    }
+    return DL_OK;
+}
+
 static enum dl_status read_order(struct dl_json list, struct dl_setting *setting, struct dl_arena *arena,
                                  struct dl_error *err)
 {
-    static const char *const names[DL_N_AXES] = {"tensor", "data", "pipeline"};
     bool seen[DL_N_AXES] = {false};
     for (size_t i = 0; i < DL_N_AXES; i++) setting->order[i] = (enum dl_axis)i;
     if (!list.value) return DL_OK;
-    if (json_array_size(list.value) != DL_N_AXES)
-        return dl_fail(err, DL_RANGE, list.where, "must name tensor, data and pipeline, innermost first");
-    for (size_t i = 0; i < DL_N_AXES; i++) {
+    const size_t n = json_array_size(list.value);
+    for (size_t i = 0; i < n; i++) {
         const struct dl_json item = dl_json_element(list, i, arena);
         size_t axis = 0;
         while (axis < DL_N_AXES &&
-               !(json_is_string(item.value) && strcmp(json_string_value(item.value), names[axis]) == 0))
+               !(json_is_string(item.value) && strcmp(json_string_value(item.value), axis_names[axis]) == 0))
             axis++;
         if (axis == DL_N_AXES || seen[axis])
-            return dl_fail(err, DL_RANGE, item.where, "must be one of tensor, data, pipeline, each once");
+            return dl_fail(err, DL_RANGE, item.where, "must be one of tensor, context, data, pipeline, each once");
         seen[axis] = true;
         setting->order[i] = (enum dl_axis)axis;
     }
-    return DL_OK;
+    return append_single_axes(list, seen, n, setting, err);
 }
 
 static enum dl_status count_devices(struct dl_json doc, const struct options *o, uint32_t asked, struct dl_job *job,
                                     struct dl_arena *arena, struct dl_error *err)
 {
     struct dl_setting *const s = &job->setting;
-    const uint64_t others = (uint64_t)s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_PIPELINE];
+    const uint64_t others = (uint64_t)s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT] * s->ways[DL_AXIS_PIPELINE];
+    const char *const axes = s->ways[DL_AXIS_CONTEXT] > 1 ? "tensor x context x pipeline" : "tensor x pipeline";
     if (others > most_devices)
         return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "stack", arena).where,
-                       "tensor x pipeline ways = %ju devices; at most %d can be", (uintmax_t)others, most_devices);
+                       "%s ways = %ju devices; at most %d can be", axes, (uintmax_t)others, most_devices);
     job->n_devices = asked ? asked : o->devices ? (uint32_t)o->devices : (uint32_t)others;
     s->ways[DL_AXIS_DATA] = (uint32_t)(job->n_devices / others);
     if (job->n_devices % others == 0) return DL_OK;
     const uint64_t below = job->n_devices / others * others;
     return dl_fail(err, DL_IMPOSSIBLE, asked ? "--devices" : dl_json_member(doc, "devices", arena).where,
-                   "must be a multiple of tensor x pipeline ways = %ju, got %u; %ju or %ju would do", (uintmax_t)others,
+                   "must be a multiple of %s ways = %ju, got %u; %ju or %ju would do", axes, (uintmax_t)others,
                    job->n_devices, (uintmax_t)(below ? below : others),
                    (uintmax_t)(below ? below + others : 2 * others));
+}
+
+/* Replicas that nobody keeps equal would train models of their own. */
+static enum dl_status check_replicas(struct dl_json doc, const struct dl_stack *levels, const struct dl_job *job,
+                                     struct dl_arena *arena, struct dl_error *err)
+{
+    const uint32_t replicas = dl_copies(&job->setting, false);
+    bool summed = replicas == 1;
+    for (size_t i = 0; i < dl_strategy_count(); i++)
+        if (levels[i].strategy) summed |= strcmp(levels[i].strategy->name, "data") == 0;
+    if (summed) return DL_OK;
+    return dl_fail(
+        err, DL_IMPOSSIBLE, dl_json_member(doc, "stack", arena).where,
+        "%u devices hold the model %u times, which needs {\"name\": \"data\"}; without it %u devices would do",
+        job->n_devices, replicas, job->n_devices / replicas);
 }
 
 static enum dl_status count_micros(struct dl_json doc, struct dl_setting *s, struct dl_arena *arena,
@@ -218,20 +284,52 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
     struct options o = defaults;
     struct dl_stack *const levels = dl_arena_alloc(arena, (dl_strategy_count() + 1) * sizeof *levels);
     memset(levels, 0, (dl_strategy_count() + 1) * sizeof *levels);
-    *out = (struct dl_job){.setting = {.ways = {1, 1, 1}, .chunks = 1, .schedule = "1f1b"}};
+    *out = (struct dl_job){.setting = {.ways = {1, 1, 1, 1}, .expert_ways = 1, .chunks = 1, .schedule = "1f1b"}};
     struct dl_setting *const s = &out->setting;
     if (dl_read_document(doc, "strategy", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
     s->global_batch = (double)o.global_batch;
     s->microbatch = (double)o.microbatch;
     s->precision = (enum dl_precision)o.precision;
-    s->optimizer_bytes_per_parameter = optimizer_costs[o.optimizer].state_bytes;
-    s->optimizer_moved_bytes_per_parameter = optimizer_costs[o.optimizer].moved_bytes;
+    set_optimizer(s, o.optimizer);
     if (read_stack(o.stack, s, levels, arena, err) || push_recompute(doc, &o, s, levels, arena, err) ||
-        read_order(o.order, s, arena, err) || count_devices(doc, &o, n_devices, out, arena, err) ||
-        count_micros(doc, s, arena, err) || check_schedule(s, err))
+        count_devices(doc, &o, n_devices, out, arena, err) || read_order(o.order, s, arena, err) ||
+        check_replicas(doc, levels, out, arena, err) || count_micros(doc, s, arena, err) || check_schedule(s, err))
         return err->status;
     out->workload = o.workload;
     out->software = o.software;
     out->stack = close_gaps(levels, s);
+    return DL_OK;
+}
+
+/* ---- what must fit the model ---- */
+
+const char *dl_check_place(const struct dl_check *check, const char *key)
+{
+    return dl_json_member((struct dl_json){.where = check->where}, key, check->arena).where;
+}
+
+enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double whole, const char *what,
+                             struct dl_error *err)
+{
+    if (fmod(whole, ways) == 0) return DL_OK;
+    const double most = fmin(whole, UINT32_MAX);
+    double below = fmin(ways, most), above = ways;
+    while (below > 1 && fmod(whole, below) != 0) below--;
+    while (above < most && fmod(whole, above) != 0) above++;
+    const char *const where = dl_check_place(check, "ways");
+    if (above > most)
+        return dl_fail(err, DL_IMPOSSIBLE, where, "must divide %s, %.0f, got %u; %.0f would do", what, whole, ways,
+                       below);
+    return dl_fail(err, DL_IMPOSSIBLE, where, "must divide %s, %.0f, got %u; %.0f or %.0f would do", what, whole, ways,
+                   below, above);
+}
+
+enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
+                            struct dl_error *err)
+{
+    for (const struct dl_stack *level = job->stack; level->strategy; level++) {
+        const struct dl_check what = {.where = level->where, .setting = &job->setting, .model = model, .arena = arena};
+        if (level->strategy->check && level->strategy->check(level->options, &what, err)) return err->status;
+    }
     return DL_OK;
 }

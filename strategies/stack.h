@@ -11,6 +11,7 @@ typedef enum dl_status (*dl_sink_fn)(void *user, const struct dl_event *ev, stru
 struct dl_stack {
     const struct dl_strategy *strategy; /* NULL: the sink */
     const void *options;
+    const char *where; /* its entry in the file */
     const struct dl_setting *setting;
     dl_sink_fn sink;
     void *user;
@@ -28,7 +29,14 @@ struct dl_job {
 enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_arena *arena, struct dl_job *out,
                            struct dl_error *err);
 
+/* The keys of a strategy file, for `dlsim list`. */
+const struct dl_field *dl_job_fields(size_t *n_fields);
+
 /* What the setting asks of its schedule; times are 0. */
 struct dl_schedule_request dl_setting_schedule(const struct dl_setting *s);
+
+/* All strategies' refusals of a model. */
+enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
+                            struct dl_error *err);
 
 #endif

@@ -11,7 +11,16 @@
 #include "sim/program/program.h"
 #include "strategies/software.h"
 
-enum dl_axis { DL_AXIS_TENSOR, DL_AXIS_DATA, DL_AXIS_PIPELINE, DL_N_AXES };
+enum dl_axis {
+    DL_AXIS_TENSOR,
+    DL_AXIS_CONTEXT,
+    DL_AXIS_DATA,
+    DL_AXIS_PIPELINE,
+    DL_N_AXES,
+    /* Data may be split in two: ranks next to each other share the experts, ranks `expert_ways` apart hold the same. */
+    DL_AXIS_EXPERT = DL_N_AXES,
+    DL_AXIS_EXPERT_DATA,
+};
 
 enum dl_recompute { DL_RECOMPUTE_NOTHING, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_BLOCKS };
 
@@ -19,6 +28,7 @@ enum dl_recompute { DL_RECOMPUTE_NOTHING, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_B
 struct dl_setting {
     uint32_t ways[DL_N_AXES];
     enum dl_axis order[DL_N_AXES]; /* innermost first */
+    uint32_t expert_ways;          /* of the data axis; 1: every replica has all experts */
     uint32_t chunks;               /* parts of the model on a stage */
     const char *schedule;
     const char *pipeline_where, *batch_where; /* in the strategy file, for refusals; NULL: not there */
@@ -33,6 +43,9 @@ struct dl_setting {
     const struct dl_software *software;
 };
 
+/* Bytes of a gradient, as accumulated and exchanged: never fewer than those of what it is made of. */
+double dl_gradient_bytes(const struct dl_setting *setting);
+
 enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_PARAMETERS, DL_OPTIMIZER };
 
 enum dl_event_kind {
@@ -40,7 +53,7 @@ enum dl_event_kind {
     DL_EV_LAYER_DONE, /* and has ended; backward: its gradients are there */
     DL_EV_COMPUTE,    /* one kernel */
     DL_EV_MARK,       /* whole data becomes cut, or the other way round: see workload.h */
-    DL_EV_COLLECTIVE, /* over an axis; `async`: it goes on while others compute */
+    DL_EV_COLLECTIVE, /* over an axis; `async`: it goes on while others compute. SENDRECV: all send to the next. */
     DL_EV_WAIT,       /* for the collective with that handle, or for all (DL_EVERY_CALL) */
     DL_EV_GRADIENT,   /* the gradients of the stage are complete: `parameters` of them */
     DL_EV_UPDATE,     /* the optimizer's step over `parameters` */
@@ -55,18 +68,24 @@ struct dl_event {
     bool first;                  /* LAYER: of this pass on this stage */
     bool last_micro;             /* LAYER_DONE: of the last micro-batch of the step */
     enum dl_gradient gradient;
-    struct dl_kernel kernel;   /* COMPUTE */
+    struct dl_kernel kernel;   /* COMPUTE: of the slowest rank, where they differ */
+    double mean_work;          /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
     enum dl_work_kind mark;    /* MARK */
     double elements;           /* MARK */
-    enum dl_op op;             /* COLLECTIVE */
-    enum dl_axis axis;         /* COLLECTIVE */
-    double bytes;              /* COLLECTIVE */
+    enum dl_op op;             /* COLLECTIVE, or COMPUTE with bytes > 0: goes on beside the kernel */
+    enum dl_axis axis;         /* with op. Over data or a part of it, context takes part too, but for EXPERT */
+    double bytes;              /* with op */
     struct dl_payload payload; /* COLLECTIVE */
     bool async;                /* COLLECTIVE */
     uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
-    /* GRADIENT, UPDATE, LAYER_DONE: those that tensor parallelism divides, and not. */
-    double parameters_inside, parameters_outside;
+    /* GRADIENT, UPDATE, LAYER_DONE: those that tensor parallelism divides, and not; those of experts it divides too. */
+    double parameters_inside, parameters_outside, parameters_expert;
 };
+
+/* Parameters are exchanged in two sets, because fewer ranks hold the same experts where these are divided; where they
+ * are not, all are in the first. Parameters of an event in a set, and the ranks that hold the same of them. */
+double dl_parameters_in(const struct dl_event *ev, const struct dl_setting *setting, bool of_experts);
+uint32_t dl_copies(const struct dl_setting *setting, bool of_experts);
 
 /* What is below a filter: the next one, or at the end the program being built. */
 struct dl_stack;
@@ -76,6 +95,21 @@ const struct dl_setting *dl_stack_setting(const struct dl_stack *below);
 enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                             const struct dl_layer *layer, struct dl_error *err);
 
+/* What a strategy is asked whether it can do. */
+struct dl_check {
+    const char *where; /* its entry in the stack */
+    const struct dl_setting *setting;
+    const struct dl_model *model;
+    struct dl_arena *arena; /* for the places of errors */
+};
+
+/* The place of a key of the entry. */
+const char *dl_check_place(const struct dl_check *check, const char *key);
+
+/* Refuse an entry's ways that do not divide `whole`, which is so many of `what`; the nearest that do are named. */
+enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double whole, const char *what,
+                             struct dl_error *err);
+
 struct dl_strategy {
     const char *name, *doc;
     const struct dl_field *fields; /* REQUIRED: keys of its entry in "stack" besides "name" */
@@ -84,6 +118,8 @@ struct dl_strategy {
     /* OPTIONAL: tell the others what this entry means for them (its ways, for example). */
     enum dl_status (*claim)(const void *options, struct dl_json entry, struct dl_setting *setting,
                             struct dl_error *err);
+    /* OPTIONAL: refuse what cannot be done with this model, now that all ways are known. */
+    enum dl_status (*check)(const void *options, const struct dl_check *what, struct dl_error *err);
     /* OPTIONAL: NULL passes everything on. */
     enum dl_status (*rewrite)(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err);

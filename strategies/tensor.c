@@ -23,7 +23,16 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
-static void cut(struct dl_kernel *k, double ways, bool sequence)
+/* Tokens are m, and what is summed over in the gradient of weights. */
+static void cut_tokens(struct dl_kernel *k, double ways, enum dl_gradient gradient)
+{
+    if (k->kind == DL_KERNEL_MEMORY)
+        k->elements /= ways;
+    else
+        *(gradient == DL_GRADIENT_WEIGHT ? &k->k : &k->m) /= ways;
+}
+
+static void cut(struct dl_kernel *k, double ways, bool sequence, enum dl_gradient gradient)
 {
     switch (k->cut) {
     case DL_CUT_NOTHING: break;
@@ -33,7 +42,7 @@ static void cut(struct dl_kernel *k, double ways, bool sequence)
     case DL_CUT_BATCH: k->batch /= ways; break;
     case DL_CUT_INSIDE: k->elements /= ways; break;
     case DL_CUT_OUTSIDE:
-        if (sequence) k->elements /= ways;
+        if (sequence) cut_tokens(k, ways, gradient);
         break;
     }
 }
@@ -62,9 +71,9 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (ev->kind == DL_EV_MARK && (ev->mark == DL_WORK_ENTER || ev->mark == DL_WORK_LEAVE))
         return communicate(o, ev, below, err);
     struct dl_event mine = *ev;
-    if (ev->kind == DL_EV_COMPUTE) cut(&mine.kernel, (double)o->ways, o->sequence);
+    if (ev->kind == DL_EV_COMPUTE) cut(&mine.kernel, (double)o->ways, o->sequence, ev->gradient);
     if (ev->kind == DL_EV_GRADIENT || ev->kind == DL_EV_UPDATE || ev->kind == DL_EV_LAYER_DONE)
-        mine.parameters_inside /= (double)o->ways;
+        mine.parameters_inside /= (double)o->ways, mine.parameters_expert /= (double)o->ways;
     return dl_emit(below, &mine, err);
 }
 

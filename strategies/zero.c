@@ -21,29 +21,44 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
-static struct dl_event exchange(enum dl_op op, enum dl_pass pass, double bytes)
+/* One of the two sets of parameters; nothing where there are none, or one rank holds them. */
+static enum dl_status exchange(struct dl_event ev, const struct dl_event *of, bool of_experts, double bytes_each,
+                               struct dl_stack *below, struct dl_error *err)
 {
-    return (struct dl_event){
-        .kind = DL_EV_COLLECTIVE, .pass = pass, .cause = DL_CAUSE_DATA, .op = op, .axis = DL_AXIS_DATA, .bytes = bytes};
+    const struct dl_setting *const s = dl_stack_setting(below);
+    ev.kind = DL_EV_COLLECTIVE;
+    ev.cause = DL_CAUSE_DATA;
+    ev.axis = of_experts ? DL_AXIS_EXPERT_DATA : DL_AXIS_DATA;
+    ev.bytes = dl_parameters_in(of, s, of_experts) * bytes_each;
+    return ev.bytes > 0 && dl_copies(s, of_experts) > 1 ? dl_emit(below, &ev, err) : DL_OK;
 }
 
-static double layer_bytes(const struct dl_layer *layer, const struct dl_setting *s)
+static enum dl_status exchange_both(struct dl_event ev, const struct dl_event *of, double bytes_each,
+                                    struct dl_stack *below, struct dl_error *err)
 {
-    const double parameters = layer->parameters_inside / s->ways[DL_AXIS_TENSOR] + layer->parameters_outside;
-    return parameters * dl_precision_bytes(s->precision);
+    if (exchange(ev, of, false, bytes_each, below, err)) return err->status;
+    return exchange(ev, of, true, bytes_each, below, err);
+}
+
+static struct dl_event parameters_of(const struct dl_layer *layer, const struct dl_setting *s)
+{
+    return (struct dl_event){.parameters_inside = layer->parameters_inside / s->ways[DL_AXIS_TENSOR],
+                             .parameters_outside = layer->parameters_outside,
+                             .parameters_expert = layer->expert_parameters / s->ways[DL_AXIS_TENSOR] / s->expert_ways};
 }
 
 static enum dl_status gather(const struct dl_layer *layer, struct dl_stack *below, struct dl_error *err)
 {
-    struct dl_event ev = exchange(DL_ALLGATHER, DL_PARAMETERS, layer_bytes(layer, dl_stack_setting(below)));
-    ev.async = true;
-    ev.handle = layer->index;
-    return ev.bytes > 0 ? dl_emit(below, &ev, err) : DL_OK;
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_event all = parameters_of(layer, s);
+    const struct dl_event ev = {.pass = DL_PARAMETERS, .op = DL_ALLGATHER, .async = true, .handle = layer->index};
+    return exchange_both(ev, &all, dl_precision_bytes(s->precision), below, err);
 }
 
+/* For the later of its gathers: they go one after the other. */
 static enum dl_status wait(const struct dl_layer *layer, struct dl_stack *below, struct dl_error *err)
 {
-    if (layer_bytes(layer, dl_stack_setting(below)) <= 0) return DL_OK;
+    if (dl_layer_parameters(layer) <= 0) return DL_OK;
     return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = layer->index}, err);
 }
 
@@ -56,24 +71,22 @@ static enum dl_status begin_layer(const struct dl_event *ev, struct dl_stack *be
 
 static enum dl_status scatter_gradients(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
-    const struct dl_setting *const s = dl_stack_setting(below);
-    const double parameters = ev->parameters_inside + ev->parameters_outside;
-    struct dl_event scatter = exchange(DL_REDUCESCATTER, DL_GRADIENT, parameters * s->software->gradient_bytes);
-    scatter.async = true;
-    return scatter.bytes > 0 ? dl_emit(below, &scatter, err) : DL_OK;
+    const struct dl_event scatter = {
+        .pass = DL_GRADIENT, .op = DL_REDUCESCATTER, .async = true, .handle = DL_EVERY_CALL};
+    return exchange_both(scatter, ev, dl_gradient_bytes(dl_stack_setting(below)), below, err);
 }
 
 /* Every replica updates its part; in stages 1 and 2 it then gives it to the others. */
 static enum dl_status update(const struct dl_event *ev, bool gathers, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const double ways = s->ways[DL_AXIS_DATA], all = ev->parameters_inside + ev->parameters_outside;
+    const struct dl_event whole = {.pass = DL_PARAMETERS, .op = DL_ALLGATHER, .handle = DL_EVERY_CALL};
     struct dl_event part = *ev;
-    part.parameters_inside /= ways;
-    part.parameters_outside /= ways;
-    if (dl_emit(below, &part, err) || !gathers || ways == 1) return err->status;
-    const struct dl_event whole = exchange(DL_ALLGATHER, DL_PARAMETERS, all * dl_precision_bytes(s->precision));
-    return dl_emit(below, &whole, err);
+    part.parameters_inside /= dl_copies(s, false);
+    part.parameters_outside /= dl_copies(s, false);
+    part.parameters_expert /= dl_copies(s, true);
+    if (dl_emit(below, &part, err) || !gathers) return err->status;
+    return exchange_both(whole, ev, dl_precision_bytes(s->precision), below, err);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
@@ -86,7 +99,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (summing && full) return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = DL_EVERY_CALL}, err);
     struct dl_event mine = *ev;
     if (summing) mine.op = DL_REDUCESCATTER;
-    if (dl_emit(below, &mine, err) || !full || dl_stack_setting(below)->ways[DL_AXIS_DATA] == 1) return err->status;
+    if (dl_emit(below, &mine, err) || !full || dl_copies(dl_stack_setting(below), false) == 1) return err->status;
     if (ev->kind == DL_EV_LAYER) return begin_layer(ev, below, err);
     if (ev->kind == DL_EV_LAYER_DONE && ev->pass == DL_BACKWARD) return scatter_gradients(ev, below, err);
     return DL_OK;

@@ -5,6 +5,7 @@
 #ifndef DL_TESTS_TRAINING_RUNS_H
 #define DL_TESTS_TRAINING_RUNS_H
 
+#include "sim/core/files.h"
 #include "sim/core/random.h"
 #include "sim/report/run_report.h"
 #include "tests/collective_runs.h"
@@ -21,7 +22,8 @@ struct training_inputs {
     "'devices':1,'parts':[]},'network':{'kind':'crossbar','link':'ideal','bandwidth_bytes_per_s':" bandwidth           \
     ",'latency_s':" latency "}}"
 #define IDEAL_DEVICE                                                                                                   \
-    "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e15,'bf16':1e15},"     \
+    "{'schema':'dlsim/device/1','source':'a "                                                                          \
+    "test','model':'roofline','peak_flop_per_s':{'fp32':1e15,'fp16':1e15,'bf16':1e15},"                                \
     "'memory_bytes':1e18,'memory_bytes_per_s':1e18,'launch_s':0,'figures':{'compute_fraction':1,"                      \
     "'bandwidth_fraction':1}}"
 
@@ -59,8 +61,9 @@ static inline const struct dl_texts *no_assignments(void)
 static inline enum dl_status training_read(struct training *t, const char *folder, const char *input,
                                            struct dl_json *doc)
 {
+    const char *path;
     if (*input != '{') {
-        if (dl_load_document(folder, "file", input, "test", no_assignments(), t->arena, doc, &t->err))
+        if (dl_find_file(folder, "file", input, t->arena, &path, &t->err) || dl_json_load(path, t->arena, doc, &t->err))
             return t->err.status;
     } else {
         char *const text = dl_arena_string(t->arena, input);
@@ -87,8 +90,10 @@ static inline enum dl_status training_read_machine(struct training *t, const str
 {
     struct dl_json doc;
     const uint32_t n = t->job.n_devices;
-    if (training_read(t, DL_SYSTEMS, in->system, &doc) ||
-        dl_topology_read(doc, t->arena, &t->machine.topology, &t->err) ||
+    if (training_read(t, DL_SYSTEMS, in->system, &doc)) return t->err.status;
+    t->machine.system_doc = doc;
+    json_incref(doc.value); /* the machine releases it too */
+    if (dl_topology_read(doc, t->arena, &t->machine.topology, &t->err) ||
         training_read(t, DL_DEVICES, in->device, &doc) || dl_device_read(doc, t->arena, &t->device, &t->err))
         return t->err.status;
     const uint32_t per_node = t->machine.topology->node.n_devices;

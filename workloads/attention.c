@@ -86,7 +86,12 @@ void dl_block_attention(struct dl_block *b)
     b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values + context);
     b->tape.attention_core = true;
     if (b->flash)
-        dl_tape_attention(&b->tape, b->samples * heads, (double)o->seq, (key_size(o) + value_size(o)) / 2, o->causal);
+        dl_tape_attention(&b->tape, &(struct dl_kernel){.batch = b->samples * heads,
+                                                        .m = (double)o->seq,
+                                                        .n = (double)o->seq,
+                                                        .k = (key_size(o) + value_size(o)) / 2,
+                                                        .causal = o->causal,
+                                                        .kv_share = key_heads(o) / heads});
     else
         unfused_scores(b);
     b->tape.attention_core = false;

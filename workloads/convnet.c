@@ -93,7 +93,10 @@ static enum dl_status read_element(struct dl_net *net, struct dl_json from, stru
     size_t n = 0;
     for (size_t i = 0; i < DL_COUNT(keys); i++)
         if (keys[i].elements & (int)(*kind)->bit) of_kind[n++] = keys[i].field;
-    return dl_read(from, of_kind, n, e, net->build->arena, err);
+    if (dl_read(from, of_kind, n, e, net->build->arena, err)) return err->status;
+    if (e->times && !json_array_size(e->layers.value)) /* nothing would ever reach the limit above */
+        return dl_fail(err, DL_RANGE, from.where, "has nothing to repeat in 'layers'; name at least one element");
+    return DL_OK;
 }
 
 static enum dl_status add_element(struct dl_net *net, const struct dl_element *e, const struct dl_element_kind *kind,

@@ -73,11 +73,12 @@ static void add_parameters(struct dl_tape *tape, const struct dl_product *p)
                           : &layer->parameters_outside) += bias;
 }
 
-static void add_bias_gradient(struct dl_step *step, const struct dl_product *p)
+static void add_bias_gradient(struct dl_step *step, const struct dl_product *p, bool among_experts)
 {
     const struct dl_kernel sum = {.kind = DL_KERNEL_MEMORY,
                                   .name = "bias",
                                   .elements = p->batch * p->m * p->n,
+                                  .among_experts = among_experts,
                                   .cut = p->cut == DL_CUT_N ? DL_CUT_INSIDE : DL_CUT_OUTSIDE};
     add_gradient(step, &sum, DL_GRADIENT_WEIGHT);
 }
@@ -93,6 +94,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                       .n = p->n,
                                       .k = p->k,
                                       .attention_core = tape->attention_core,
+                                      .among_experts = tape->among_experts,
                                       .cut = p->cut};
     struct dl_kernel input = forward, weight = forward;
     input.n = p->k, input.k = p->n, input.cut = cut_of_input_gradient(p->cut);
@@ -100,22 +102,18 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
     add_forward(step, &forward);
     if (!p->is_first) add_gradient(step, &input, DL_GRADIENT_INPUT);
     add_gradient(step, &weight, p->of_activations ? DL_GRADIENT_INPUT : DL_GRADIENT_WEIGHT);
-    if (p->has_bias) add_bias_gradient(step, p);
+    if (p->has_bias) add_bias_gradient(step, p, tape->among_experts);
     add_parameters(tape, p);
 }
 
-void dl_tape_attention(struct dl_tape *tape, double batch, double seq, double head_size, bool causal)
+void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
 {
     struct dl_step *const step = add_step(tape);
-    struct dl_kernel kernel = {.kind = DL_KERNEL_ATTENTION,
-                               .name = "attention",
-                               .batch = batch,
-                               .m = seq,
-                               .n = seq,
-                               .k = head_size,
-                               .causal = causal,
-                               .attention_core = tape->attention_core,
-                               .cut = DL_CUT_BATCH};
+    struct dl_kernel kernel = *attention;
+    kernel.kind = DL_KERNEL_ATTENTION;
+    kernel.name = "attention";
+    kernel.attention_core = tape->attention_core;
+    kernel.cut = DL_CUT_BATCH;
     add_forward(step, &kernel);
     kernel.backward = true;
     add_gradient(step, &kernel, DL_GRADIENT_INPUT);
@@ -128,6 +126,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass)
                                .name = pass->name,
                                .elements = pass->forward,
                                .attention_core = tape->attention_core,
+                               .among_experts = tape->among_experts,
                                .cut = pass->cut};
     if (pass->forward > 0) add_forward(step, &kernel);
     kernel.elements = pass->input_gradient;

@@ -34,8 +34,8 @@ struct dl_product {
 };
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *product);
 
-/* Fused attention: batch of (sample, head), seq queries and keys, head size. */
-void dl_tape_attention(struct dl_tape *tape, double batch, double seq, double head_size, bool causal);
+/* Fused attention, written down in its `batch`, `m`, `n`, `k`, `causal` and `kv_share`. */
+void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention);
 
 /* What is bound by memory, with the elements it moves. 0: there is no such kernel. */
 struct dl_pass {

@@ -36,7 +36,9 @@ struct dl_kernel {
     double elements;     /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
     bool causal;         /* attention: half of the scores are never needed */
     bool backward;       /* attention: 2.5 times the forward's work */
+    double kv_share;     /* attention: heads of keys and values over those of queries */
     bool attention_core; /* between the projections of attention: what selective recomputation does again */
+    bool among_experts;  /* between DISPATCH and COMBINE */
     enum dl_cut cut;
 };
 

@@ -49,7 +49,7 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, const char *
     if (!build.flash && strcmp(attention, "unfused"))
         return dl_fail(err, DL_RANGE, "attention", "must be one of unfused, flash, got '%.60s'", attention);
     const struct dl_workload_kind *kind;
-    if (find_kind(doc, &kind, arena, err)) return err->status;
+    if (dl_check_schema(doc, "workload", arena, err) || find_kind(doc, &kind, arena, err)) return err->status;
     void *const options = dl_arena_alloc(arena, kind->options_size);
     *out = (struct dl_model){.name = dl_document_name(doc, arena), .samples = samples};
     if (read_options(doc, kind, options, arena, err)) return err->status;

@@ -4,8 +4,10 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/inputs.h"
+#include "sim/engine/scenario.h"
 #include "sim/report/assumptions.h"
 #include "sim/report/units.h"
+#include "strategies/stack.h"
 
 static enum dl_status check_system(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
 {
@@ -28,33 +30,102 @@ static enum dl_status check_transport(struct dl_json doc, struct dl_arena *arena
     return DL_OK;
 }
 
+static enum dl_status check_device(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_device device;
+    char memory[DL_QUANTITY];
+    if (dl_device_read(doc, arena, &device, err)) return err->status;
+    printf("%s: a device with %s of memory, for %s", doc.where, dl_format_bytes(device.memory_bytes, memory),
+           dl_device_precisions(&device, arena));
+    return DL_OK;
+}
+
+static enum dl_status check_workload(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_model model;
+    char parameters[DL_QUANTITY];
+    if (dl_workload_read(doc, 1, "flash", arena, &model, err)) return err->status;
+    printf("%s: a workload of %s parameters in %zu layers", doc.where,
+           dl_format_count(dl_model_parameters(&model), parameters), model.n_layers);
+    return DL_OK;
+}
+
+static enum dl_status check_software(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_software software;
+    if (dl_software_read(doc, arena, &software, err)) return err->status;
+    printf("%s: a software profile with %s attention", doc.where, software.attention);
+    return DL_OK;
+}
+
+static enum dl_status check_strategy(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_job job;
+    const char *path;
+    char devices[DL_QUANTITY];
+    if (dl_job_read(doc, 0, arena, &job, err)) return err->status;
+    const struct dl_want named[] = {
+        {DL_WORKLOADS, "workload", job.workload, NULL, dl_place_of_name(NULL, doc, "workload", arena)},
+        {DL_SOFTWARE, "software", job.software, NULL, dl_place_of_name(NULL, doc, "software", arena)},
+    };
+    for (size_t i = 0; i < DL_COUNT(named); i++)
+        if (dl_find_wanted(&named[i], arena, &path, err)) return err->status;
+    printf("%s: a strategy for %s on %s device%s with %u micro-batch%s", doc.where, job.workload,
+           dl_format_count(job.n_devices, devices), job.n_devices == 1 ? "" : "s", job.setting.micros,
+           job.setting.micros == 1 ? "" : "es");
+    return DL_OK;
+}
+
+/* Names are not looked for: the file does not say of which system and strategy they are. */
+static enum dl_status check_scenario(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_scenario scenario;
+    if (dl_scenario_read(doc, NULL, arena, &scenario, err)) return err->status;
+    printf("%s: a scenario with %zu changes of links, %zu slow crews and %g %% of jitter", doc.where,
+           scenario.n_changes, scenario.n_crews, 100 * scenario.jitter_fraction);
+    return DL_OK;
+}
+
 static const struct {
     const char *schema;
     enum dl_status (*check)(struct dl_json doc, struct dl_arena *arena, struct dl_error *err);
+    bool says_facts; /* about the world; others say what someone wants */
 } kinds[] = {
-    {"dlsim/system/1", check_system},
-    {"dlsim/transport/1", check_transport},
+    {"dlsim/system/1", check_system, true},      {"dlsim/transport/1", check_transport, true},
+    {"dlsim/device/1", check_device, true},      {"dlsim/workload/1", check_workload, true},
+    {"dlsim/strategy/1", check_strategy, false}, {"dlsim/software/1", check_software, true},
+    {"dlsim/scenario/1", check_scenario, false},
 };
+
+static void print_assumed(struct dl_json doc, struct dl_arena *arena)
+{
+    struct dl_assumptions assumptions = {0};
+    dl_assumptions_add(&assumptions, doc, arena);
+    printf("; %zu assumed figures", assumptions.n);
+    dl_assumptions_release(&assumptions);
+}
 
 static enum dl_status check(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
 {
     const struct dl_json schema = dl_json_member(doc, "schema", arena);
-    const char *const name = json_is_string(schema.value) ? json_string_value(schema.value) : NULL;
-    for (size_t i = 0; name && i < DL_COUNT(kinds); i++)
-        if (strcmp(name, kinds[i].schema) == 0) return kinds[i].check(doc, arena, err);
-    return dl_fail(err, DL_KEY, schema.where, "must be \"dlsim/system/1\" or \"dlsim/transport/1\"");
+    const char *const name = json_is_string(schema.value) ? json_string_value(schema.value) : "";
+    const char *all = "";
+    for (size_t i = 0; i < DL_COUNT(kinds); i++) {
+        all = dl_arena_format(arena, "%s%s%s", all, i ? ", " : "", kinds[i].schema);
+        if (strcmp(name, kinds[i].schema)) continue;
+        if (kinds[i].check(doc, arena, err)) return err->status;
+        if (kinds[i].says_facts) print_assumed(doc, arena);
+        putchar('\n');
+        return DL_OK;
+    }
+    return dl_fail(err, DL_KEY, schema.where, "must be one of %s", all);
 }
 
 static enum dl_status check_file(const char *path, struct dl_arena *arena, struct dl_error *err)
 {
     struct dl_json doc;
-    struct dl_assumptions assumptions = {0};
     if (dl_json_load(path, arena, &doc, err)) return err->status;
-    if (!check(doc, arena, err)) {
-        dl_assumptions_add(&assumptions, doc, arena);
-        printf("; %zu assumed figures\n", assumptions.n);
-    }
-    dl_assumptions_release(&assumptions);
+    check(doc, arena, err);
     json_decref(doc.value);
     return err->status;
 }

@@ -97,7 +97,8 @@ static enum dl_status read_scenario(struct run *r, struct dl_error *err)
     if (!engine_of(r->request.engine))
         return dl_fail(err, DL_IMPOSSIBLE, "--scenario", "needs a simulation; use --engine simgrid or cm02");
     if (dl_json_load(path, r->arena, &r->scenario_doc, err)) return err->status;
-    return dl_scenario_read(r->scenario_doc, r->machine.topology, r->arena, &r->scenario, err);
+    const struct dl_scenario_scope only_links = {.topology = r->machine.topology};
+    return dl_scenario_read(r->scenario_doc, &only_links, r->arena, &r->scenario, err);
 }
 
 static enum dl_status choose(struct run *r, struct dl_error *err)

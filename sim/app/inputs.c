@@ -23,14 +23,26 @@ static const char *assignment_for(const char *assignment, const char *prefix)
     return assignment;
 }
 
-enum dl_status dl_load_document(const char *folder, const char *what, const char *name, const char *prefix,
-                                const struct dl_texts *set, struct dl_arena *arena, struct dl_json *doc,
-                                struct dl_error *err)
+const char *dl_place_of_name(const char *given, struct dl_json doc, const char *key, struct dl_arena *arena)
+{
+    return given ? NULL : dl_json_member(doc, key, arena).where;
+}
+
+enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena, const char **path,
+                              struct dl_error *err)
+{
+    struct dl_error missing = {0};
+    if (!dl_find_file(want->folder, want->what, want->name, arena, path, &missing)) return DL_OK;
+    return dl_fail(err, missing.status, want->where, "%s", missing.text);
+}
+
+enum dl_status dl_load_document(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
+                                struct dl_json *doc, struct dl_error *err)
 {
     const char *path;
-    if (dl_find_file(folder, what, name, arena, &path, err) || dl_json_load(path, arena, doc, err)) return err->status;
+    if (dl_find_wanted(want, arena, &path, err) || dl_json_load(path, arena, doc, err)) return err->status;
     for (size_t i = 0; i < set->n; i++) {
-        const char *const assignment = assignment_for(set->items[i], prefix);
+        const char *const assignment = assignment_for(set->items[i], want->prefix);
         if (assignment && dl_json_set(*doc, assignment, arena, err)) return err->status;
     }
     return DL_OK;
@@ -47,7 +59,8 @@ enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *
 enum dl_status dl_machine_open(const char *topo, const struct dl_texts *set, struct dl_arena *arena,
                                struct dl_machine *m, struct dl_error *err)
 {
-    if (dl_load_document(DL_SYSTEMS, "topology", topo, "topo", set, arena, &m->system_doc, err)) return err->status;
+    const struct dl_want want = {DL_SYSTEMS, "topology", topo, "topo", NULL};
+    if (dl_load_document(&want, set, arena, &m->system_doc, err)) return err->status;
     return dl_topology_read(m->system_doc, arena, &m->topology, err);
 }
 
@@ -55,8 +68,9 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
                                         const struct dl_texts *set, struct dl_arena *arena, struct dl_error *err)
 {
     const struct dl_topology *const t = m->topology;
-    const char *const name = transport ? transport : t->transport;
-    if (dl_load_document(DL_TRANSPORTS, "transport", name, "transport", set, arena, &m->transport_doc, err) ||
+    const struct dl_want want = {DL_TRANSPORTS, "transport", transport ? transport : t->transport, "transport",
+                                 dl_place_of_name(transport, m->system_doc, "transport", arena)};
+    if (dl_load_document(&want, set, arena, &m->transport_doc, err) ||
         dl_transport_read(m->transport_doc, t, n_nodes, arena, &m->transport, err))
         return err->status;
     m->bytes_per_s = dl_alloc(t->n_links * sizeof *m->bytes_per_s);

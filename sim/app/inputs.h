@@ -13,11 +13,21 @@
 #define DL_STRATEGIES "strategies/presets"
 #define DL_SOFTWARE "strategies/software"
 
-/* Load a file by name or path and apply the `--set` values that begin with the prefix, or, for "strategy", with none.
- * The caller releases the document. */
-enum dl_status dl_load_document(const char *folder, const char *what, const char *name, const char *prefix,
-                                const struct dl_texts *set, struct dl_arena *arena, struct dl_json *doc,
-                                struct dl_error *err);
+/* A file that is asked for by name or path. */
+struct dl_want {
+    const char *folder, *what, *name; /* shipped folder, what errors call it */
+    const char *prefix;               /* of the `--set` values meant for it; those without one are the "strategy"'s */
+    const char *where;                /* the place that names it ("3d.json:/workload"); NULL: the command line */
+};
+
+/* The place of a key, if it was this that gave the name: `given` on the command line goes before. */
+const char *dl_place_of_name(const char *given, struct dl_json doc, const char *key, struct dl_arena *arena);
+
+enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena, const char **path,
+                              struct dl_error *err);
+/* Load the file and apply the `--set` values meant for it. The caller releases the document. */
+enum dl_status dl_load_document(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
+                                struct dl_json *doc, struct dl_error *err);
 
 /* For commands that read nothing else: every `--set` must be for the system or the transport. */
 enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *err);

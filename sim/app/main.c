@@ -42,6 +42,8 @@ int main(int argc, char **argv)
     }
     const bool has_word = argv[1][0] != '-'; /* the word `run` may be left out */
     const struct dl_command *const command = has_word ? find(argv[1], &err) : &dl_command_run;
+    static char run[] = "run";
+    if (!has_word) argv[0] = run; /* errors name the command, not the path of the program */
     const int code = command ? command->run(argc - has_word, argv + has_word, &err) : 2;
     if (!err.status && fflush(stdout))
         dl_fail(&err, DL_STALLED, "standard output", "cannot be written: %s", strerror(errno));

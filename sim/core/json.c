@@ -82,7 +82,7 @@ static enum dl_status read_number(struct dl_json from, double min, double max, d
     if (!json_is_number(from.value)) return wrong_type(from, "a number", err);
     const double x = json_number_value(from.value);
     if (!(x >= min && x <= max)) /* so that NaN fails too */
-        return dl_fail(err, DL_RANGE, from.where, "must be in [%g, %g], got %g", min, max, x);
+        return dl_fail(err, DL_RANGE, from.where, "must be in [%.10g, %.10g], got %.10g", min, max, x);
     *out = x;
     return DL_OK;
 }
@@ -238,13 +238,19 @@ enum dl_status dl_read(struct dl_json object, const struct dl_field *fields, siz
     return DL_OK;
 }
 
+enum dl_status dl_check_schema(struct dl_json doc, const char *kind, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_json schema = dl_json_member(doc, "schema", arena);
+    const char *const wanted = dl_arena_format(arena, "dlsim/%s/1", kind);
+    if (json_is_string(schema.value) && strcmp(json_string_value(schema.value), wanted) == 0) return DL_OK;
+    return dl_fail(err, DL_KEY, schema.where, "must be \"%s\"", wanted);
+}
+
 enum dl_status dl_read_document(struct dl_json doc, const char *kind, const struct dl_field *fields, size_t n_fields,
                                 void *out, struct dl_arena *arena, struct dl_error *err)
 {
-    const struct dl_json schema = dl_json_member(doc, "schema", arena), source = dl_json_member(doc, "source", arena);
-    const char *const wanted = dl_arena_format(arena, "dlsim/%s/1", kind);
-    if (!json_is_string(schema.value) || strcmp(json_string_value(schema.value), wanted))
-        return dl_fail(err, DL_KEY, schema.where, "must be \"%s\"", wanted);
+    const struct dl_json source = dl_json_member(doc, "source", arena);
+    if (dl_check_schema(doc, kind, arena, err)) return err->status;
     if (!json_is_string(source.value))
         return dl_fail(err, DL_KEY, source.where, "must say in a string where the figures come from");
     struct dl_json rest = {.value = json_copy(doc.value), .where = doc.where};
@@ -276,23 +282,25 @@ enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *e
     return err->status;
 }
 
-static bool is_index(const char *part, size_t n, size_t *index)
+/* An element by its index or, for elements that have one, by its name. */
+static bool find_element(const json_t *array, const char *part, size_t *index)
 {
+    const size_t n = json_array_size(array);
     char *end;
     *index = strtoul(part, &end, 10);
-    return *part >= '0' && *part <= '9' && !*end && *index < n;
+    if (*part >= '0' && *part <= '9' && !*end) return *index < n;
+    for (*index = 0; *index < n; (*index)++) {
+        const json_t *const name = json_object_get(json_array_get(array, *index), "name");
+        if (json_is_string(name) && strcmp(json_string_value(name), part) == 0) return true;
+    }
+    return false;
 }
 
 static json_t *step_into(json_t *at, const char *part)
 {
-    if (json_is_object(at)) return json_object_get(at, part);
     size_t index;
-    if (is_index(part, json_array_size(at), &index)) return json_array_get(at, index);
-    for (size_t i = 0; i < json_array_size(at); i++) {
-        const json_t *const name = json_object_get(json_array_get(at, i), "name");
-        if (json_is_string(name) && strcmp(json_string_value(name), part) == 0) return json_array_get(at, i);
-    }
-    return NULL;
+    if (json_is_object(at)) return json_object_get(at, part);
+    return find_element(at, part, &index) ? json_array_get(at, index) : NULL;
 }
 
 static enum dl_status put(json_t *at, const char *part, json_t *value, const char *assignment, struct dl_error *err)
@@ -302,12 +310,13 @@ static enum dl_status put(json_t *at, const char *part, json_t *value, const cha
         if (json_object_set_new(at, part, value) == 0) return DL_OK;
         return dl_fail(err, DL_KEY, "--set", "'%s': '%s' is not UTF-8", assignment, part);
     }
-    if (json_is_array(at) && is_index(part, json_array_size(at), &index)) {
+    if (find_element(at, part, &index)) {
         json_array_set_new(at, index, value);
         return DL_OK;
     }
     json_decref(value);
-    return dl_fail(err, DL_KEY, "--set", "'%s': '%s' is no key of an object and no index of a list", assignment, part);
+    return dl_fail(err, DL_KEY, "--set", "'%s': '%s' is no key of an object and no element of a list", assignment,
+                   part);
 }
 
 enum dl_status dl_json_set(struct dl_json doc, const char *assignment, struct dl_arena *arena, struct dl_error *err)

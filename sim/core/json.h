@@ -57,7 +57,10 @@ enum dl_status dl_json_parse(const char *text, size_t bytes, const char *name, s
 enum dl_status dl_read(struct dl_json object, const struct dl_field *fields, size_t n_fields, void *out,
                        struct dl_arena *arena, struct dl_error *err);
 
-/* "schema" must be dlsim/KIND/1; then as dl_read, with the keys schema and source taken care of. */
+/* Whether "schema" is dlsim/KIND/1. */
+enum dl_status dl_check_schema(struct dl_json doc, const char *kind, struct dl_arena *arena, struct dl_error *err);
+
+/* The schema is checked; then as dl_read, with the keys schema and source taken care of. */
 enum dl_status dl_read_document(struct dl_json doc, const char *kind, const struct dl_field *fields, size_t n_fields,
                                 void *out, struct dl_arena *arena, struct dl_error *err);
 

@@ -84,6 +84,15 @@ bool dl_device_supports(const struct dl_device *d, enum dl_precision precision)
     return d->peak_flop_per_s[precision] > 0;
 }
 
+const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *arena)
+{
+    const char *all = "";
+    for (int p = 0; p < DL_N_PRECISIONS; p++)
+        if (dl_device_supports(d, (enum dl_precision)p))
+            all = dl_arena_format(arena, "%s%s%s", all, *all ? ", " : "", precisions[p].name);
+    return all;
+}
+
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     assert(dl_device_supports(d, precision));

@@ -44,6 +44,8 @@ const struct dl_device_model *dl_device_model_get(size_t index);
 enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct dl_error *err);
 
 bool dl_device_supports(const struct dl_device *d, enum dl_precision precision);
+/* "fp32, fp16": those that it supports. */
+const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *arena);
 
 /* The precision must be one that the device supports. */
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);

@@ -3,10 +3,12 @@
 #include "sim/core/memory.h"
 
 struct options {
-    struct dl_json links;
+    struct dl_json links, crews, jitter;
 };
 static const struct dl_field fields[] = {
-    {"links", DL_LIST, offsetof(struct options, links), 0, 0, false, NULL, "links that change"},
+    {"links", DL_LIST, offsetof(struct options, links), 0, 0, true, NULL, "links that change"},
+    {"crews", DL_LIST, offsetof(struct options, crews), 0, 0, true, NULL, "stages and replicas that are slow"},
+    {"jitter", DL_OBJECT, offsetof(struct options, jitter), 0, 0, true, NULL, "work takes more or less long by chance"},
 };
 
 struct change_options {
@@ -20,30 +22,116 @@ static const struct dl_field change_fields[] = {
      "of what the link has by its file; 0: it fails"},
 };
 
+struct crew_options {
+    int64_t stage, replica;
+    double slowdown;
+};
+static const struct crew_options every_crew = {.stage = -1, .replica = -1};
+static const struct dl_field crew_fields[] = {
+    {"stage", DL_INT, offsetof(struct crew_options, stage), 0, INT32_MAX, true, NULL, "pipeline stage; absent: every"},
+    {"replica", DL_INT, offsetof(struct crew_options, replica), 0, INT32_MAX, true, NULL, "absent: every"},
+    {"slowdown", DL_NUMBER, offsetof(struct crew_options, slowdown), 0.01, 1000, false, NULL,
+     "its work takes so many times as long"},
+};
+
+struct jitter_options {
+    double fraction;
+};
+static const struct dl_field jitter_fields[] = {
+    {"fraction", DL_NUMBER, offsetof(struct jitter_options, fraction), 0, 1, false, NULL,
+     "standard deviation over mean"},
+};
+
 static enum dl_status read_change(struct dl_json from, const struct dl_topology *t, struct dl_arena *arena,
                                   struct dl_link_change *out, struct dl_error *err)
 {
     struct change_options o;
     if (dl_read(from, change_fields, DL_COUNT(change_fields), &o, arena, err)) return err->status;
-    *out = (struct dl_link_change){
-        .link = dl_topology_find_link(t, o.link), .at_s = o.at_s, .bandwidth_fraction = o.bandwidth_fraction};
-    if (out->link != UINT32_MAX) return DL_OK;
+    *out = (struct dl_link_change){.link = t ? dl_topology_find_link(t, o.link) : UINT32_MAX,
+                                   .at_s = o.at_s,
+                                   .bandwidth_fraction = o.bandwidth_fraction};
+    if (out->link != UINT32_MAX || !t) return DL_OK;
     return dl_fail(
         err, DL_NOT_FOUND, dl_json_member(from, "link", arena).where,
         "%s has no link '%.100s'; names are such as limiting_link gives them, or `dlsim export --format dot`", t->name,
         o.link);
 }
 
-enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_topology *t, struct dl_arena *arena,
+static enum dl_status check_below(struct dl_json from, const char *key, int64_t value, uint32_t n,
+                                  struct dl_arena *arena, struct dl_error *err)
+{
+    if (value < (int64_t)n) return DL_OK;
+    return dl_fail(err, DL_RANGE, dl_json_member(from, key, arena).where, "must be in [0, %u], got %jd", n - 1,
+                   (intmax_t)value);
+}
+
+static enum dl_status read_crew(struct dl_json from, const struct dl_scenario_scope *scope, struct dl_arena *arena,
+                                struct dl_slow_crew *out, struct dl_error *err)
+{
+    struct crew_options o = every_crew;
+    if (dl_read(from, crew_fields, DL_COUNT(crew_fields), &o, arena, err) ||
+        (scope && (check_below(from, "stage", o.stage, scope->n_stages, arena, err) ||
+                   check_below(from, "replica", o.replica, scope->n_replicas, arena, err))))
+        return err->status;
+    *out = (struct dl_slow_crew){.stage = o.stage < 0 ? DL_EVERY : (uint32_t)o.stage,
+                                 .replica = o.replica < 0 ? DL_EVERY : (uint32_t)o.replica,
+                                 .slowdown = o.slowdown};
+    return DL_OK;
+}
+
+static enum dl_status read_links(struct dl_json list, const struct dl_topology *t, struct dl_arena *arena,
+                                 struct dl_scenario *out, struct dl_error *err)
+{
+    out->n_changes = json_array_size(list.value);
+    out->changes = dl_arena_alloc(arena, out->n_changes * sizeof *out->changes);
+    for (size_t i = 0; i < out->n_changes; i++)
+        if (read_change(dl_json_element(list, i, arena), t, arena, &out->changes[i], err)) return err->status;
+    return DL_OK;
+}
+
+static enum dl_status read_crews(struct dl_json list, const struct dl_scenario_scope *scope, struct dl_arena *arena,
+                                 struct dl_scenario *out, struct dl_error *err)
+{
+    out->n_crews = json_array_size(list.value);
+    out->crews = dl_arena_alloc(arena, out->n_crews * sizeof *out->crews);
+    for (size_t i = 0; i < out->n_crews; i++)
+        if (read_crew(dl_json_element(list, i, arena), scope, arena, &out->crews[i], err)) return err->status;
+    return DL_OK;
+}
+
+static enum dl_status read_jitter(struct dl_json from, struct dl_arena *arena, struct dl_scenario *out,
+                                  struct dl_error *err)
+{
+    struct jitter_options o = {0};
+    if (from.value && dl_read(from, jitter_fields, DL_COUNT(jitter_fields), &o, arena, err)) return err->status;
+    out->jitter_fraction = o.fraction;
+    return DL_OK;
+}
+
+enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_scenario_scope *scope, struct dl_arena *arena,
                                 struct dl_scenario *out, struct dl_error *err)
 {
     struct options o = {0};
     if (dl_read_document(doc, "scenario", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
-    out->n_changes = json_array_size(o.links.value);
-    out->changes = dl_arena_alloc(arena, out->n_changes * sizeof *out->changes);
-    for (size_t i = 0; i < out->n_changes; i++)
-        if (read_change(dl_json_element(o.links, i, arena), t, arena, &out->changes[i], err)) return err->status;
-    return DL_OK;
+    const struct dl_json of_crews = o.crews.value ? o.crews : o.jitter;
+    if (of_crews.value && scope && !scope->n_stages)
+        return dl_fail(err, DL_KEY, of_crews.where, "is for training steps (`dlsim run`); here only links can change");
+    *out = (struct dl_scenario){0};
+    if (read_links(o.links, scope ? scope->topology : NULL, arena, out, err) ||
+        read_crews(o.crews, scope, arena, out, err))
+        return err->status;
+    return read_jitter(o.jitter, arena, out, err);
+}
+
+double dl_scenario_slowdown(const struct dl_scenario *s, uint32_t stage, uint32_t replica)
+{
+    double slowdown = 1;
+    for (size_t i = 0; i < s->n_crews; i++) {
+        const struct dl_slow_crew *const c = &s->crews[i];
+        if ((c->stage == stage || c->stage == DL_EVERY) && (c->replica == replica || c->replica == DL_EVERY))
+            slowdown *= c->slowdown;
+    }
+    return slowdown;
 }
 
 static void apply(void *user, uint32_t index)

@@ -1,8 +1,11 @@
-/* scenario.h - what goes wrong and when: links that slow down, fail and come back (schema dlsim/scenario/1).
+/* scenario.h - what goes wrong and when: links that slow down, fail and come back, crews that are slow, and jitter
+ * (schema dlsim/scenario/1). A crew is the ranks of one pipeline stage of one replica.
  *
- *     {"schema": "dlsim/scenario/1", "source": "...", "links": [{"link": "leaf0 -> spine1", "at_s": 0.01,
- * "bandwidth_fraction": 0}]}
- */
+ *     {"schema": "dlsim/scenario/1", "source": "...",
+ *      "links": [{"link": "leaf0 -> spine1", "at_s": 0.01, "bandwidth_fraction": 0}],
+ *      "crews": [{"stage": 0, "replica": 1, "slowdown": 1.2}], "jitter": {"fraction": 0.02}}
+ *
+ * All three are optional; a crew without a stage (or replica) is every stage (or replica). */
 #ifndef DL_ENGINE_SCENARIO_H
 #define DL_ENGINE_SCENARIO_H
 
@@ -14,16 +17,35 @@ struct dl_link_change {
     double at_s, bandwidth_fraction; /* of what the link has by its file; 0: it has failed */
 };
 
+#define DL_EVERY UINT32_MAX
+
+struct dl_slow_crew {
+    uint32_t stage, replica; /* or DL_EVERY */
+    double slowdown;         /* its work takes so many times as long */
+};
+
 struct dl_scenario {
     struct dl_link_change *changes;
     size_t n_changes;
+    struct dl_slow_crew *crews;
+    size_t n_crews;
+    double jitter_fraction;   /* standard deviation over mean of each stretch of work that nothing interrupts */
     struct dl_engine *engine; /* once started */
     const struct dl_engine_link *links;
 };
 
-/* Links are found by their names in this topology; memory is the arena's. */
-enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_topology *t, struct dl_arena *arena,
+/* What a scenario can speak of. */
+struct dl_scenario_scope {
+    const struct dl_topology *topology; /* links are found by their names in it */
+    uint32_t n_stages, n_replicas;      /* 0: there are no crews */
+};
+
+/* Memory is the arena's. Without a scope (NULL) names are not looked for, and nothing can be started. */
+enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_scenario_scope *scope, struct dl_arena *arena,
                                 struct dl_scenario *out, struct dl_error *err);
+
+/* Of the crew: the product of all that name it. */
+double dl_scenario_slowdown(const struct dl_scenario *s, uint32_t stage, uint32_t replica);
 
 /* Set the timers. `links` are those that the engine was made with; everything must outlive the run. */
 void dl_scenario_start(struct dl_scenario *s, struct dl_engine *engine, const struct dl_engine_link *links);

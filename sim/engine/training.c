@@ -1,5 +1,6 @@
 #include "sim/engine/training.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "sim/engine/training_parts.h"
@@ -18,8 +19,6 @@ static uint32_t place_of(const struct dl_training *t, enum dl_item_kind kind, ui
     const struct dl_schedule *const s = schedule_of(t);
     return ((uint32_t)kind * s->chunks + chunk) * s->micros + micro;
 }
-
-static void work(struct dl_training *t, struct crew *c);
 
 /* ---- sends between stages ---- */
 
@@ -88,40 +87,48 @@ static uint32_t new_parcel(struct dl_training *t)
     return (uint32_t)t->n_parcels++;
 }
 
-/* Waiting before it was sent is the partner's fault, waiting since then the network's. */
-static void end_wait(struct dl_training *t, struct crew *c, double sent_s)
-{
-    const double in_flight_s = now_s(t) - fmax(sent_s, c->waits_since_s);
-    c->causes_s[DL_CAUSE_PIPELINE] += in_flight_s;
-    c->causes_s[DL_CAUSE_BUBBLE] += now_s(t) - c->waits_since_s - in_flight_s;
-    c->waits_for_input = false;
-}
-
-static bool has_input(const struct dl_training *t, const struct crew *c);
+static bool has_inputs(const struct dl_training *t, const struct crew *c);
 
 static void deliver(struct dl_training *t, uint32_t crew, uint32_t place, double sent_s)
 {
     struct crew *const c = &t->crews[crew];
+    assert(!c->arrived[place]); /* nobody is a whole iteration ahead of what it hands on */
     c->arrived[place] = true;
-    if (!c->waits_for_input || !has_input(t, c)) return;
-    end_wait(t, c, sent_s);
-    work(t, c);
+    if (!c->waits_for_input || !has_inputs(t, c) || t->over) return;
+    dl_training_end_wait(t, c, sent_s, DL_CAUSE_PIPELINE);
+    dl_training_work(t, c);
+}
+
+static void record_send(const struct dl_training *t, const struct parcel *p)
+{
+    const struct crew *const from = &t->crews[p->sender];
+    t->request.recorder->add(t->request.recorder->user, &(struct dl_slice){.kind = DL_SLICE_SEND,
+                                                                           .stage = from->stage,
+                                                                           .replica = from->replica,
+                                                                           .from_s = p->sent_s,
+                                                                           .to_s = now_s(t),
+                                                                           .item = p->item,
+                                                                           .to_stage = t->crews[p->crew].stage});
 }
 
 static void parcel_arrives(void *user, uint32_t id)
 {
     struct dl_training *const t = user;
     const struct parcel p = t->parcels[id];
+    t->parcels[id].item = NULL;
     t->parcels[id].next_free = t->free_parcel;
     t->free_parcel = id;
     end_busy(t, &t->sending);
+    if (t->request.recorder) record_send(t, &p);
     deliver(t, p.crew, p.place, p.sent_s);
 }
 
-static void send(struct dl_training *t, const struct channel *channel, uint32_t place)
+static void send(struct dl_training *t, const struct crew *from, const struct dl_item *item,
+                 const struct channel *channel, uint32_t place)
 {
     const uint32_t id = new_parcel(t);
-    t->parcels[id] = (struct parcel){.crew = channel->to, .place = place, .sent_s = now_s(t)};
+    t->parcels[id] = (struct parcel){
+        .crew = channel->to, .place = place, .sender = (uint32_t)(from - t->crews), .item = item, .sent_s = now_s(t)};
     t->result.n_sends++;
     begin_busy(t, &t->sending);
     for (size_t i = 0; i < channel->n_hops; i++)
@@ -144,19 +151,39 @@ static uint32_t position_of(const struct dl_training *t, const struct crew *c, u
     return schedule_of(t)->position_of[c->stage * schedule_of(t)->chunks + chunk];
 }
 
-static bool has_input(const struct dl_training *t, const struct crew *c)
+/* Where its input arrives; none: what it needs was done here before, or is the input of the model itself. */
+static uint32_t input_place(const struct dl_training *t, const struct crew *c, const struct dl_item *item)
 {
-    const struct dl_schedule *const s = schedule_of(t);
-    const struct dl_item *const item = &s->items[c->stage][c->item];
-    const uint32_t position = position_of(t, c, item->chunk), last = s->n_positions - 1;
+    const uint32_t position = position_of(t, c, item->chunk), last = schedule_of(t)->n_positions - 1;
     if (item->kind == DL_ITEM_W || (item->kind == DL_ITEM_F && position == 0) ||
         (item->kind == DL_ITEM_B && position == last))
-        return true; /* what it needs was done here before, or is the input itself */
-    return c->arrived[place_of(t, item->kind, item->chunk, item->micro)];
+        return none;
+    return place_of(t, item->kind, item->chunk, item->micro);
+}
+
+static bool has_input(const struct dl_training *t, const struct crew *c, const struct dl_item *item)
+{
+    const uint32_t place = input_place(t, c, item);
+    return place == none || c->arrived[place];
+}
+
+/* Those of all items that make one step with the next. */
+static bool has_inputs(const struct dl_training *t, const struct crew *c)
+{
+    const struct dl_item *item = &schedule_of(t)->items[c->stage][c->item];
+    while (item->with_next && has_input(t, c, item)) item++;
+    return has_input(t, c, item);
+}
+
+bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t place)
+{
+    const struct dl_item *item = &schedule_of(t)->items[c->stage][c->item];
+    while (item->with_next && input_place(t, c, item) != place) item++;
+    return input_place(t, c, item) == place;
 }
 
 /* Activations go to the next position, gradients to the one before. */
-static void pass_on(struct dl_training *t, struct crew *c, const struct dl_item *item)
+static void pass_on_item(struct dl_training *t, struct crew *c, const struct dl_item *item)
 {
     const struct dl_schedule *const s = schedule_of(t);
     const uint32_t position = position_of(t, c, item->chunk), last = s->n_positions - 1;
@@ -168,30 +195,39 @@ static void pass_on(struct dl_training *t, struct crew *c, const struct dl_item 
     if (stage == c->stage)
         deliver(t, (uint32_t)(c - t->crews), place, now_s(t));
     else
-        send(t, t->crews[c->onward.to].stage == stage ? &c->onward : &c->back, place);
+        send(t, c, item, t->crews[c->onward.to].stage == stage ? &c->onward : &c->back, place);
 }
 
-static void crew_ends(struct dl_training *t, struct crew *c)
+/* Items that make one step hand on when all of it is done. */
+static void pass_on(struct dl_training *t, struct crew *c, const struct dl_item *last)
 {
-    c->end_s = now_s(t);
-    if (++t->n_done < t->n_crews) return;
-    t->result.complete = true;
-    t->result.step_s = now_s(t);
+    const struct dl_item *const items = schedule_of(t)->items[c->stage], *first = last;
+    while (first > items && first[-1].with_next) first--;
+    for (const struct dl_item *item = first; item <= last; item++) pass_on_item(t, c, item);
 }
+
+static void begin_item(struct dl_training *t, struct crew *c);
 
 static void template_ends(struct dl_training *t, struct crew *c)
 {
     if (c->running == &program_of(t, c)->end) {
-        crew_ends(t, c);
+        dl_training_crew_ends(t, c);
         return;
     }
-    pass_on(t, c, &schedule_of(t)->items[c->stage][c->item++]);
-    work(t, c);
+    const struct dl_item *const item = &schedule_of(t)->items[c->stage][c->item++];
+    if (item->with_next) {
+        begin_item(t, c);
+        return;
+    }
+    pass_on(t, c, item);
+    dl_training_work(t, c);
 }
 
 static void part_ends(void *user, uint32_t index)
 {
     struct dl_training *const t = user;
+    if (t->over) return;
+    dl_training_end_work(t, &t->crews[index]);
     dl_training_go_on(t, &t->crews[index]);
 }
 
@@ -202,9 +238,8 @@ void dl_training_go_on(struct dl_training *t, struct crew *c)
         if (part->kind == DL_START) {
             dl_training_join(t, c, part->call);
         } else if (part->kind == DL_DO) {
-            book_segment(c, &part->segment);
-            t->request.engine->kind->timer(t->request.engine, now_s(t) + part->segment.seconds, part_ends, t,
-                                           (uint32_t)(c - t->crews));
+            dl_training_begin_work(t, c, &part->segment);
+            t->request.engine->kind->timer(t->request.engine, c->doing_until_s, part_ends, t, (uint32_t)(c - t->crews));
             return;
         } else if (!dl_training_may_pass(t, c, part->call)) {
             return;
@@ -223,16 +258,29 @@ static const struct dl_template *template_of(const struct dl_training *t, const 
     return &program_of(t, c)->items[item->chunk * DL_N_TEMPLATES + (last ? DL_TEMPLATE_LAST : (int)item->kind)];
 }
 
-static void work(struct dl_training *t, struct crew *c)
+/* The same place will be used again in the next iteration. */
+static void take_input(const struct dl_training *t, struct crew *c)
 {
-    if (c->item < schedule_of(t)->n_items[c->stage] && !has_input(t, c)) {
-        c->waits_for_input = true;
-        c->waits_since_s = now_s(t);
-        return;
-    }
+    const uint32_t place = input_place(t, c, &schedule_of(t)->items[c->stage][c->item]);
+    if (place != none) c->arrived[place] = false;
+}
+
+static void begin_item(struct dl_training *t, struct crew *c)
+{
+    if (c->item < schedule_of(t)->n_items[c->stage]) take_input(t, c);
     c->running = template_of(t, c);
     c->part = 0;
     dl_training_go_on(t, c);
+}
+
+void dl_training_work(struct dl_training *t, struct crew *c)
+{
+    if (c->item == schedule_of(t)->n_items[c->stage] || has_inputs(t, c)) {
+        begin_item(t, c);
+        return;
+    }
+    c->waits_for_input = true;
+    c->waits_since_s = now_s(t);
 }
 
 /* ---- from the outside ---- */
@@ -258,6 +306,7 @@ static void muster_crews(struct dl_training *t)
         c->replica = i % t->n_replicas;
         c->arrived = dl_alloc(n_kinds_sent * s->chunks * s->micros);
         c->latest = dl_alloc(t->request.lowered->n_calls * sizeof *c->latest);
+        c->slowdown = 1;
     }
 }
 
@@ -268,13 +317,14 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     t->err = err;
     t->n_stages = request->setting->ways[DL_AXIS_PIPELINE];
     t->n_replicas = request->setting->ways[DL_AXIS_DATA];
-    t->n_members = request->setting->ways[DL_AXIS_TENSOR];
+    t->n_members = request->setting->ways[DL_AXIS_TENSOR] * request->setting->ways[DL_AXIS_CONTEXT];
     t->n_crews = t->n_stages * t->n_replicas;
     t->free_parcel = none;
     muster_crews(t);
+    dl_training_open_iterations(t);
     find_last_items(t);
     if (dl_training_open_queues(t) || open_channels(t)) return t;
-    for (uint32_t i = 0; i < t->n_crews; i++) work(t, &t->crews[i]);
+    for (uint32_t i = 0; i < t->n_crews; i++) dl_training_work(t, &t->crews[i]);
     return t;
 }
 
@@ -290,21 +340,29 @@ static double segment_sum(const struct dl_training *t, uint32_t stage, enum dl_i
     return sum;
 }
 
+/* Who waits for a partner first: exchanges that others wait for may be its fault. */
+static void tell_who_waits(const struct dl_training *t, struct dl_error *err)
+{
+    for (uint32_t i = 0; i < t->n_crews && !err->status; i++)
+        if (t->crews[i].waits_for_input)
+            dl_fail(err, DL_STALLED, "run", "stage %u of replica %u waits for ever for the input of its item %u",
+                    t->crews[i].stage, t->crews[i].replica, t->crews[i].item);
+    for (uint32_t i = 0; i < t->n_crews && !err->status; i++)
+        if (t->crews[i].waits_for)
+            dl_fail(err, DL_STALLED, "run", "stage %u of replica %u waits for ever for its exchange %u",
+                    t->crews[i].stage, t->crews[i].replica, t->crews[i].waits_for - 1);
+}
+
 struct dl_training_result dl_training_result(const struct dl_training *t, struct dl_error *err)
 {
     struct dl_training_result r = t->result;
     if (!r.complete) {
-        for (uint32_t i = 0; i < t->n_crews && !err->status; i++)
-            if (t->crews[i].waits_for_input)
-                dl_fail(err, DL_STALLED, "run", "stage %u of replica %u waits for ever for the input of its item %u",
-                        t->crews[i].stage, t->crews[i].replica, t->crews[i].item);
+        tell_who_waits(t, err);
         return r;
     }
-    for (uint32_t i = 0; i < t->n_crews; i++) {
-        const struct crew *const c = &t->crews[i];
-        for (int cause = 0; cause < DL_N_CAUSES; cause++) r.exposed_s[cause] += c->causes_s[cause] / t->n_crews;
-        r.exposed_s[DL_CAUSE_BUBBLE] += (r.step_s - c->end_s) / t->n_crews;
-    }
+    for (uint32_t i = 0; i < t->n_crews; i++)
+        for (int cause = 0; cause < DL_N_CAUSES; cause++)
+            r.exposed_s[cause] += t->crews[i].causes_s[cause] / t->n_crews;
     for (int cause = 0; cause < DL_N_CAUSES; cause++) r.busy_s[cause] = r.exposed_s[cause];
     r.busy_s[DL_CAUSE_PIPELINE] = t->sending.total_s;
     r.busy_s[DL_CAUSE_DATA] = t->exchanging.total_s;
@@ -325,6 +383,7 @@ void dl_training_free(struct dl_training *t)
         dl_free(t->crews[i].latest);
     }
     dl_training_close_queues(t);
+    dl_training_close_iterations(t);
     dl_free(t->last_item);
     dl_free(t->parcels);
     dl_free(t->crews);

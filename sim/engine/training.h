@@ -1,12 +1,14 @@
 /* training.h - a training step played out: every pipeline stage of every replica works through its program.
  *
- * Ranks that go in step (the tensor ranks of a stage and replica) share one interpreter, a crew. That never merges
- * traffic: each member's messages keep their own links. Collectives inside a crew are timed work in its program; sends
- * between stages and exchanges over replicas are bundles on the network. */
+ * Ranks that go in step (the tensor and context ranks of a stage and replica) share one interpreter, a crew. That never
+ * merges traffic: each member's messages keep their own links. Collectives inside a crew are timed work in its program;
+ * sends between stages and exchanges over replicas are bundles on the network. */
 #ifndef DL_ENGINE_TRAINING_H
 #define DL_ENGINE_TRAINING_H
 
 #include "sim/collective/choose.h"
+#include "sim/engine/recorder.h"
+#include "sim/engine/scenario.h"
 #include "sim/engine/wire.h"
 #include "sim/program/program.h"
 #include "strategies/lower.h"
@@ -19,15 +21,19 @@ struct dl_training_request {
     const struct dl_lowered *lowered;
     const uint32_t *device_of_rank;
     struct dl_arena *arena;
+    uint32_t iterations;                /* 0 is 1; the result is of the last one */
+    const struct dl_scenario *scenario; /* OPTIONAL: slow crews and jitter */
+    uint64_t seed;                      /* of the jitter */
+    const struct dl_recorder *recorder; /* OPTIONAL */
 };
 
 struct dl_training_result {
     bool complete;
-    double step_s;
+    double step_s; /* from the end of the iteration before the last to the end of the last, on all crews */
     double exposed_s[DL_N_CAUSES];             /* mean over crews; they sum to step_s */
     double busy_s[DL_N_CAUSES];                /* seconds with at least one such thing going on somewhere */
     double forward_s, backward_s, optimizer_s; /* of the stage that takes longest */
-    uint64_t n_sends, n_exchanges;
+    uint64_t n_sends, n_exchanges;             /* of all iterations */
 };
 
 struct dl_training;

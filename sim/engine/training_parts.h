@@ -3,6 +3,7 @@
 #define DL_ENGINE_TRAINING_PARTS_H
 
 #include "sim/core/memory.h"
+#include "sim/core/random.h"
 #include "sim/engine/exchange.h"
 #include "sim/engine/training.h"
 
@@ -18,33 +19,41 @@ struct crew {
     uint32_t stage, replica;
     uint32_t item; /* next one, or being worked on */
     const struct dl_template *running;
-    size_t part;          /* next one of the template */
-    bool waits_for_input; /* of the item */
-    uint32_t waits_for;   /* number of the exchange that it waits for, + 1; 0: none */
+    size_t part;                    /* next one of the template */
+    const struct dl_segment *doing; /* NULL: it waits */
+    double doing_since_s, doing_until_s;
+    bool waits_for_input;  /* of the item */
+    bool waits_for_others; /* it has ended its iteration and does not go on by itself */
+    uint32_t waits_for;    /* number of the exchange that it waits for, + 1; 0: none */
     double waits_since_s;
-    uint32_t n_started; /* exchanges of this step so far */
+    uint32_t n_started; /* exchanges so far */
     uint32_t *latest;   /* by call: number of its latest exchange, + 1 */
-    uint8_t *arrived;   /* [(kind * chunks + chunk) * micros + micro] */
+    uint8_t *arrived;   /* [(kind * chunks + chunk) * micros + micro], until it is worked on */
     struct channel onward, back;
+    uint32_t iteration; /* iterations that it has ended */
+    double slowdown;    /* seconds of its work over those of its program */
+    gsl_rng *jitter;    /* NULL: none */
     double causes_s[DL_N_CAUSES];
-    double end_s;
 };
 
 /* Activations or gradients on their way. */
 struct parcel {
     uint32_t crew, place; /* receiver, index into its `arrived` */
+    uint32_t sender;
+    const struct dl_item *item; /* that made it; NULL: this parcel is free */
     double sent_s;
     uint32_t next_free;
 };
 
-/* One exchange over the replicas of a stage: the k-th that each of them starts. */
+/* One exchange of a stage, in all of its groups: the k-th that each replica starts. */
 struct exchange {
     uint32_t call, n_joined, n_running;
-    double begun_s;
+    double begun_s, ended_s;
+    double unbroken_s; /* since then there was always one of this queue on the network, up to this one */
     bool done;
 };
 
-/* What is chosen for exchanges of this kind and size, for each tensor rank. */
+/* What is chosen for exchanges of this kind and size, for each group. */
 struct chosen {
     struct dl_call call;
     struct dl_choice *choices;
@@ -57,10 +66,12 @@ struct queue {
     size_t n_exchanges, exchanges_capacity;
     uint32_t next; /* the first that is not done */
     bool busy;
-    struct dl_group *groups; /* by tensor rank */
+    /* Ranks that hold the same parameters: one group for each tensor rank, or, [1], of experts, expert and tensor rank.
+     */
+    struct dl_group *groups[2];
     struct chosen *chosen;
     size_t n_chosen, chosen_capacity;
-    struct dl_exchange **running, **ended; /* by tensor rank; an exchange may not be freed while it reports its end */
+    struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
 };
 
 /* How often something goes on, to know when at least one of it does. */
@@ -72,7 +83,7 @@ struct busy {
 struct dl_training {
     struct dl_training_request request;
     struct dl_error *err;
-    uint32_t n_crews, n_stages, n_replicas, n_members, n_done;
+    uint32_t n_crews, n_stages, n_replicas, n_members;
     struct crew *crews;   /* stage by stage */
     struct queue *queues; /* by stage */
     uint32_t *last_item;  /* [stage * chunks + chunk]: the item that completes its gradients */
@@ -81,6 +92,10 @@ struct dl_training {
     uint32_t free_parcel;
     struct dl_pace send_pace;
     struct busy sending, exchanging;
+    uint32_t n_iterations;
+    uint32_t *n_ended; /* by iteration: crews that are through with it */
+    double from_s;     /* what was before is not booked: the last iteration begins */
+    bool over;         /* the last iteration has ended on all crews */
     struct dl_training_result result;
 };
 
@@ -98,18 +113,34 @@ static inline void end_busy(struct dl_training *t, struct busy *b)
 
 static inline uint32_t device_of(const struct dl_training *t, const struct crew *c, uint32_t member)
 {
-    const uint32_t coordinate[DL_N_AXES] = {
-        [DL_AXIS_TENSOR] = member, [DL_AXIS_DATA] = c->replica, [DL_AXIS_PIPELINE] = c->stage};
+    const uint32_t n_tensor = t->request.setting->ways[DL_AXIS_TENSOR];
+    const uint32_t coordinate[DL_N_AXES] = {[DL_AXIS_TENSOR] = member % n_tensor,
+                                            [DL_AXIS_CONTEXT] = member / n_tensor,
+                                            [DL_AXIS_DATA] = c->replica,
+                                            [DL_AXIS_PIPELINE] = c->stage};
     return t->request.device_of_rank[dl_rank_at(t->request.setting, coordinate)];
 }
 
-static inline void book_segment(struct crew *c, const struct dl_segment *segment)
-{
-    for (int cause = 0; cause < DL_N_CAUSES; cause++) c->causes_s[cause] += segment->by_cause[cause];
-}
-
-/* training.c: go on with the parts of the crew's template. */
+/* training.c: go on with the parts of the crew's template; begin with the item, or wait for its input. */
 void dl_training_go_on(struct dl_training *t, struct crew *c);
+void dl_training_work(struct dl_training *t, struct crew *c);
+/* Whether what the crew waits for arrives at this place. */
+bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t place);
+
+/* training_iterations.c */
+void dl_training_open_iterations(struct dl_training *t);
+void dl_training_close_iterations(struct dl_training *t);
+/* The crew is through with its iteration. */
+void dl_training_crew_ends(struct dl_training *t, struct crew *c);
+
+/* training_causes.c: where a crew's time goes. It either works or waits. */
+void dl_training_begin_work(struct dl_training *t, struct crew *c, const struct dl_segment *segment);
+void dl_training_end_work(struct dl_training *t, struct crew *c);
+/* Waiting before begun_s was for a partner, waiting since then for `cause`. */
+void dl_training_end_wait(struct dl_training *t, struct crew *c, double begun_s, enum dl_cause cause);
+/* Begin to book anew, and stop: crews are in the middle of something. */
+void dl_training_open_books(struct dl_training *t);
+void dl_training_close_books(struct dl_training *t);
 
 /* training_exchanges.c */
 enum dl_status dl_training_open_queues(struct dl_training *t);

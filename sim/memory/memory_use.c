@@ -2,26 +2,38 @@
 
 #include <math.h>
 
+/* Layers count two bytes for an activation. In fp32 that makes masks of dropout too large, as they are not told apart:
+ * by 2 of 34 sbh in a block of GPT. */
+static double width(const struct dl_setting *s)
+{
+    const double counted_bytes = 2;
+    return dl_precision_bytes(s->precision) / counted_bytes;
+}
+
 /* Without recomputation: sbh (10 + 24/t + 5as/ht), or all of it divided by t with sequence parallelism (Korthikanti et
- * al., MLSys 2023, equations 2 and 4). */
+ * al., MLSys 2023, equations 2 and 4); s is the part of the sequence that a rank has. */
 static double all_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer, bool scores)
 {
     const double t = s->ways[DL_AXIS_TENSOR], outside_ways = s->sequence_parallel ? t : 1;
-    return layer->saved.outside_bytes / outside_ways +
-           (layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0)) / t;
+    return width(s) / s->ways[DL_AXIS_CONTEXT] *
+           (layer->saved.outside_bytes / outside_ways +
+            (layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0)) / t);
 }
 
 double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
     if (!layer->is_block || s->recompute == DL_RECOMPUTE_NOTHING) return all_saved_bytes(s, layer, true);
     if (s->recompute == DL_RECOMPUTE_SELECTIVE) return all_saved_bytes(s, layer, false);
-    return layer->saved.input_bytes / (s->sequence_parallel ? s->ways[DL_AXIS_TENSOR] : 1);
+    return width(s) * layer->saved.input_bytes / (s->sequence_parallel ? s->ways[DL_AXIS_TENSOR] : 1) /
+           s->ways[DL_AXIS_CONTEXT];
 }
 
 struct stage_sums {
-    double parameters;    /* on one rank */
-    double *saved;        /* by chunk, for one micro-batch */
-    double largest_block; /* everything that one block saves: what its recomputation needs for a while */
+    double parameters;      /* on one rank */
+    double part;            /* of them, where ranks that hold the same divide them */
+    double *saved;          /* by chunk, for one micro-batch */
+    double most_recomputed; /* of one block: what it drops, and has again while its backward goes on */
+    double most_parameters; /* of one layer */
 };
 
 static void add_position(const struct dl_setting *s, const struct dl_model *m, const struct dl_position *p,
@@ -29,10 +41,15 @@ static void add_position(const struct dl_setting *s, const struct dl_model *m, c
 {
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
         const struct dl_layer *const layer = &m->layers[i];
-        sums->parameters +=
-            layer->parameters_inside / s->ways[DL_AXIS_TENSOR] + layer->parameters_outside + layer->expert_parameters;
-        sums->saved[chunk] += dl_saved_bytes(s, layer);
-        if (layer->is_block) sums->largest_block = fmax(sums->largest_block, all_saved_bytes(s, layer, true));
+        const double tensor = s->ways[DL_AXIS_TENSOR];
+        const double common = layer->parameters_inside / tensor + layer->parameters_outside;
+        const double of_experts = layer->expert_parameters / tensor / s->expert_ways;
+        const double saved = dl_saved_bytes(s, layer);
+        sums->parameters += common + of_experts;
+        sums->part += common / dl_copies(s, false) + of_experts / dl_copies(s, true);
+        sums->saved[chunk] += saved;
+        sums->most_recomputed = fmax(sums->most_recomputed, all_saved_bytes(s, layer, true) - saved);
+        sums->most_parameters = fmax(sums->most_parameters, common + of_experts);
     }
 }
 
@@ -49,22 +66,31 @@ static double most_activations(const struct dl_schedule *schedule, uint32_t stag
     return most;
 }
 
+/* What comes from and goes to other stages; of cut parameters the layer at work and the next one, gathered, and the
+ * gradients of the layer before until they are scattered. */
+static double buffer_bytes(const struct dl_setting *s, const struct dl_program *p, const struct stage_sums *sums)
+{
+    const double in_step = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT];
+    const double sends = s->ways[DL_AXIS_PIPELINE] > 1 ? 2 * p->send_bytes / in_step : 0;
+    if (s->zero_stage < 3 || dl_copies(s, false) == 1) return sends;
+    return sends + sums->most_parameters * (2 * dl_precision_bytes(s->precision) + dl_gradient_bytes(s));
+}
+
 void dl_memory_of_stages(const struct dl_setting *s, const struct dl_model *m, const struct dl_lowered *l,
                          struct dl_memory_use *use)
 {
-    const double d = s->ways[DL_AXIS_DATA];
     for (uint32_t stage = 0; stage < s->ways[DL_AXIS_PIPELINE]; stage++) {
         struct stage_sums sums = {.saved = dl_alloc(s->chunks * sizeof *sums.saved)};
         struct dl_memory_use *const u = &use[stage];
         for (uint32_t chunk = 0; chunk < s->chunks; chunk++)
             add_position(s, m, &l->positions[l->schedule.position_of[stage * s->chunks + chunk]], chunk, &sums);
         *u = (struct dl_memory_use){
-            .parameters = sums.parameters * dl_precision_bytes(s->precision) / (s->zero_stage >= 3 ? d : 1),
-            .gradients = sums.parameters * s->software->gradient_bytes / (s->zero_stage >= 2 ? d : 1),
-            .optimizer = sums.parameters * s->optimizer_bytes_per_parameter / (s->zero_stage >= 1 ? d : 1),
+            .parameters = (s->zero_stage >= 3 ? sums.part : sums.parameters) * dl_precision_bytes(s->precision),
+            .gradients = (s->zero_stage >= 2 ? sums.part : sums.parameters) * dl_gradient_bytes(s),
+            .optimizer = (s->zero_stage >= 1 ? sums.part : sums.parameters) * s->optimizer_bytes_per_parameter,
             .activations = most_activations(&l->schedule, stage, sums.saved),
-            .buffers = s->ways[DL_AXIS_PIPELINE] > 1 ? 2 * l->programs[stage].send_bytes / s->ways[DL_AXIS_TENSOR] : 0,
-            .workspace = s->recompute == DL_RECOMPUTE_NOTHING ? 0 : sums.largest_block,
+            .buffers = buffer_bytes(s, &l->programs[stage], &sums),
+            .workspace = sums.most_recomputed,
         };
         u->peak =
             u->parameters + u->gradients + u->optimizer + u->activations + u->buffers + u->workspace + u->fragmentation;

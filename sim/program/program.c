@@ -5,12 +5,20 @@
 const char *dl_cause_name(enum dl_cause cause)
 {
     static const char *const names[DL_N_CAUSES] = {
-        [DL_CAUSE_COMPUTE] = "compute",   [DL_CAUSE_RECOMPUTE] = "recompute", [DL_CAUSE_OPTIMIZER] = "optimizer",
-        [DL_CAUSE_TENSOR] = "tensor",     [DL_CAUSE_SEQUENCE] = "sequence",   [DL_CAUSE_EXPERT] = "expert",
-        [DL_CAUSE_PIPELINE] = "pipeline", [DL_CAUSE_DATA] = "data",           [DL_CAUSE_HOST] = "host",
-        [DL_CAUSE_BUBBLE] = "bubble",
+        [DL_CAUSE_COMPUTE] = "compute", [DL_CAUSE_RECOMPUTE] = "recompute", [DL_CAUSE_OPTIMIZER] = "optimizer",
+        [DL_CAUSE_TENSOR] = "tensor",   [DL_CAUSE_SEQUENCE] = "sequence",   [DL_CAUSE_CONTEXT] = "context",
+        [DL_CAUSE_EXPERT] = "expert",   [DL_CAUSE_PIPELINE] = "pipeline",   [DL_CAUSE_DATA] = "data",
+        [DL_CAUSE_HOST] = "host",       [DL_CAUSE_BUBBLE] = "bubble",
     };
     return names[cause];
+}
+
+const char *dl_exchange_name(enum dl_exchange_op op)
+{
+    static const char *const names[] = {[DL_EXCHANGE_ALLREDUCE] = "allreduce",
+                                        [DL_EXCHANGE_REDUCESCATTER] = "reducescatter",
+                                        [DL_EXCHANGE_ALLGATHER] = "allgather"};
+    return names[op];
 }
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction)
@@ -71,15 +79,15 @@ void dl_program_release(struct dl_program *p)
 
 static void print_instruction(const struct dl_instruction *i, const struct dl_call *calls, FILE *out)
 {
-    static const char *const ops[] = {"allreduce", "reducescatter", "allgather"};
     if (i->kind == DL_DO)
         fprintf(out, "    %-24s %-10s device %.6e s  host %.6e s  flop %.6e\n", i->name, dl_cause_name(i->cause),
                 i->device_s, i->host_s, i->flop);
     else if (i->call == DL_EVERY_CALL)
         fputs("    wait for all exchanges\n", out);
     else
-        fprintf(out, "    %s %s of %.17g bytes (call %u)\n", i->kind == DL_START ? "start" : "wait for",
-                ops[calls[i->call].op], calls[i->call].bytes, i->call);
+        fprintf(out, "    %s %s of %.17g bytes%s (call %u)\n", i->kind == DL_START ? "start" : "wait for",
+                dl_exchange_name(calls[i->call].op), calls[i->call].bytes,
+                calls[i->call].of_experts ? " of experts" : "", i->call);
 }
 
 static void print_template(const struct dl_template *t, const struct dl_call *calls, FILE *out)

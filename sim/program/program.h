@@ -20,6 +20,7 @@ enum dl_cause {
     DL_CAUSE_OPTIMIZER,
     DL_CAUSE_TENSOR,
     DL_CAUSE_SEQUENCE,
+    DL_CAUSE_CONTEXT,
     DL_CAUSE_EXPERT,
     DL_CAUSE_PIPELINE,
     DL_CAUSE_DATA,
@@ -70,12 +71,14 @@ struct dl_template {
     struct dl_segment total; /* all of its timed work */
 };
 
-/* An exchange between ranks that do not go in step: over the data axis. */
+/* An exchange between ranks that do not go in step: those that hold the same parameters. */
 enum dl_exchange_op { DL_EXCHANGE_ALLREDUCE, DL_EXCHANGE_REDUCESCATTER, DL_EXCHANGE_ALLGATHER };
+const char *dl_exchange_name(enum dl_exchange_op op);
 struct dl_call {
     enum dl_exchange_op op;
     double bytes;
     double payload_bits; /* 0: dense */
+    bool of_experts;     /* among the ranks that hold the same experts, not all */
     enum dl_cause cause;
     uint32_t handle; /* the strategy's own, to wait for it */
 };

@@ -36,7 +36,7 @@ static double hardware_flop(const struct dl_run_report *r)
     double flop = 0;
     for (uint32_t i = 0; i < r->lowered->n_positions; i++)
         for (int kind = 0; kind <= DL_ITEM_W; kind++) flop += r->lowered->positions[i].items[kind].total.flop;
-    return flop * r->job->setting.micros * r->job->setting.ways[DL_AXIS_DATA] * r->job->setting.ways[DL_AXIS_TENSOR];
+    return flop * r->job->setting.micros * r->job->n_devices / n_stages(r);
 }
 
 static double hfu(const struct dl_run_report *r)
@@ -64,9 +64,11 @@ void dl_run_report_text(const struct dl_run_report *r)
 {
     const struct dl_setting *const s = &r->job->setting;
     char a[DL_QUANTITY], b[DL_QUANTITY];
-    printf("%s on %s devices of %s: tensor %u x data %u x pipeline %u, %u micro-batches of %.0f, %s, %s\n",
-           r->model->name, dl_format_count(r->job->n_devices, a), r->topology->name, s->ways[DL_AXIS_TENSOR],
-           s->ways[DL_AXIS_DATA], s->ways[DL_AXIS_PIPELINE], s->micros, s->microbatch, s->schedule, s->software->name);
+    printf("%s on %s devices of %s: tensor %u x ", r->model->name, dl_format_count(r->job->n_devices, a),
+           r->topology->name, s->ways[DL_AXIS_TENSOR]);
+    if (s->ways[DL_AXIS_CONTEXT] > 1) printf("context %u x ", s->ways[DL_AXIS_CONTEXT]);
+    printf("data %u x pipeline %u, %u micro-batches of %.0f, %s, %s\n", s->ways[DL_AXIS_DATA],
+           s->ways[DL_AXIS_PIPELINE], s->micros, s->microbatch, s->schedule, s->software->name);
     printf("  step           %s\n", dl_format_seconds(r->result.step_s, a));
     printf("  throughput     %.3g samples/s", samples_per_s(r));
     if (r->model->tokens_per_sample > 0)

@@ -10,6 +10,7 @@
 #include "topologies/placement.h"
 #include "topologies/transport.h"
 
+#include "tests/fuzz/readers.h"
 #include "tests/fuzz/target.h"
 
 static const char small_system[] =
@@ -25,14 +26,6 @@ static const char bare_system[] =
     " \"node\": {\"device\": \"any\", \"devices\": 1, \"parts\": []},"
     " \"network\": {\"kind\": \"full_mesh\", \"link\": \"ici\", \"bandwidth_bytes_per_s\": 25e9, \"latency_s\": 1e-6}}";
 
-/* One input: its text, and what every reader needs. */
-struct input {
-    const char *text; /* ends with a NUL that `bytes` does not count */
-    size_t bytes;
-    struct dl_arena *arena;
-    struct dl_error err;
-};
-
 static void check_refusal(const struct dl_error *err)
 {
     assert(err->status != DL_OK && err->text[0] && !strpbrk(err->text, "\n\r"));
@@ -45,6 +38,11 @@ static struct dl_topology *open_system(struct input *in, const char *text, struc
         dl_topology_read(*doc, in->arena, &t, &in->err))
         assert(!"the systems above are valid");
     return t;
+}
+
+struct dl_topology *open_small_system(struct input *in, struct dl_json *doc)
+{
+    return open_system(in, small_system, doc);
 }
 
 /* Sizes between those that are built at once and those that a reader must refuse: valid, but slow to try. */
@@ -134,7 +132,7 @@ static void read_transport(struct input *in)
 static void read_assignment(struct input *in)
 {
     struct dl_json small;
-    dl_topology_free(open_system(in, small_system, &small));
+    dl_topology_free(open_small_system(in, &small));
     struct dl_topology *t = NULL;
     if (!dl_json_set(small, in->text, in->arena, &in->err) && !has_slow_size(small.value) &&
         !dl_topology_read(small, in->arena, &t, &in->err))
@@ -155,7 +153,7 @@ static void read_placement(struct input *in)
 {
     enum { n_ranks = 3 };
     struct dl_json small;
-    struct dl_topology *const t = open_system(in, small_system, &small);
+    struct dl_topology *const t = open_small_system(in, &small);
     uint32_t device[n_ranks];
     if (!dl_place(t, in->text, 1, n_ranks, device, &in->err))
         for (int i = 0; i < n_ranks; i++) assert(device[i] < t->n_devices);
@@ -167,7 +165,8 @@ static const struct reader {
     char letter; /* the first byte, so that a corpus file can be read by people */
     void (*read)(struct input *in);
 } readers[] = {
-    {'s', read_system}, {'t', read_transport}, {'a', read_assignment}, {'p', read_payload}, {'l', read_placement},
+    {'s', read_system},   {'t', read_transport}, {'a', read_assignment}, {'p', read_payload},  {'l', read_placement},
+    {'w', read_workload}, {'d', read_device},    {'f', read_software},   {'g', read_strategy}, {'c', read_scenario},
 };
 
 static const struct reader *choose(uint8_t first)

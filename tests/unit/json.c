@@ -250,9 +250,9 @@ static const struct refusal bad_assignments[] = {
     {"name=text", DL_SYNTAX, "--set: 'text' is not JSON ("},
     {"count=", DL_SYNTAX, "--set: '' is not JSON ("},
     {"absent.key=1", DL_KEY, "--set: 'absent.key=1': there is no 'absent' in f.json"},
-    {"count.key=1", DL_KEY, "--set: 'count.key=1': 'key' is no key of an object and no index of a list"},
-    {"list.2=1", DL_KEY, "--set: 'list.2=1': '2' is no key of an object and no index of a list"},
-    {"list.-1=1", DL_KEY, "--set: 'list.-1=1': '-1' is no key of an object and no index of a list"},
+    {"count.key=1", DL_KEY, "--set: 'count.key=1': 'key' is no key of an object and no element of a list"},
+    {"list.2=1", DL_KEY, "--set: 'list.2=1': '2' is no key of an object and no element of a list"},
+    {"list.-1=1", DL_KEY, "--set: 'list.-1=1': '-1' is no key of an object and no element of a list"},
     {"list.99999999999999999999=1", DL_KEY, "--set: 'list.99999999999999999999=1': '"},
     {"\xff=1", DL_KEY, "--set: '\xff=1': '\xff' is not UTF-8"},
 };

@@ -223,7 +223,7 @@ static const struct {
 } bad_systems[] = {
     {"{}", "test.json:/schema: must be \"dlsim/system/1\""},
     {SYSTEM("'node':{'device':'d','devices':1},'nods':2"), "test.json:/nods: unknown key, did you mean 'nodes'?"},
-    {SYSTEM("'nodes':0," EIGHT("", "")), "test.json:/nodes: must be in [1, 2.14748e+09], got 0"},
+    {SYSTEM("'nodes':0," EIGHT("", "")), "test.json:/nodes: must be in [1, 2147483648], got 0"},
     {SYSTEM("'nodes':2," EIGHT("", "")),
      "test.json:/nodes: 2 nodes need the key 'network' to be joined by; without it there is 1 node"},
     {SYSTEM("'nodes':300000000," EIGHT("", "") "," CROSSBAR),

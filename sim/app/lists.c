@@ -1,0 +1,145 @@
+#include "sim/app/lists.h"
+
+#include <stdio.h>
+
+#include "sim/app/inputs.h"
+#include "sim/collective/collective.h"
+#include "sim/core/files.h"
+#include "sim/engine/engine.h"
+#include "strategies/stack.h"
+
+static void print_range(const struct dl_field *f)
+{
+    switch (f->type) {
+    case DL_INT:
+    case DL_NUMBER:
+    case DL_INT_LIST: printf(" [%.10g, %.10g]", f->min, f->max); break;
+    case DL_BOOL: printf(" true|false"); break;
+    case DL_CHOICE:
+        for (size_t i = 0; f->choices[i]; i++) printf("%s%s", i ? "|" : " ", f->choices[i]);
+        break;
+    default: break;
+    }
+}
+
+static void print_fields(const struct dl_field *fields, size_t n_fields)
+{
+    for (size_t i = 0; i < n_fields; i++) {
+        printf("      %s%s", fields[i].key, fields[i].optional ? " (optional)" : "");
+        print_range(&fields[i]);
+        printf(": %s\n", fields[i].doc ? fields[i].doc : "");
+    }
+}
+
+/* An entry of a table: its name, and the keys that a file may give it. */
+static void print_kind(const char *name, const char *doc, const struct dl_field *fields, size_t n_fields)
+{
+    printf("    %-20s %s\n", name, doc);
+    print_fields(fields, n_fields);
+}
+
+static void print_files(const char *folder)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    const char **names;
+    const size_t n = dl_list_folder(folder, arena, &names);
+    for (size_t i = 0; i < n; i++) {
+        struct dl_json doc;
+        struct dl_error err = {0};
+        const char *const path = dl_arena_format(arena, "%s/%s.json", dl_shipped(folder, arena), names[i]);
+        if (dl_json_load(path, arena, &doc, &err)) continue;
+        const json_t *const source = json_object_get(doc.value, "source");
+        printf("  %-20s %.120s\n", names[i], json_is_string(source) ? json_string_value(source) : "");
+        json_decref(doc.value);
+    }
+    dl_arena_free(arena);
+}
+
+void dl_list_topologies(void)
+{
+    print_files(DL_SYSTEMS);
+    puts("  kinds of networks");
+    for (size_t i = 0; i < dl_network_count(); i++) {
+        const struct dl_network_kind *const k = dl_network_get(i);
+        print_kind(k->name, k->doc, k->fields, k->n_fields);
+    }
+    puts("  kinds of parts of a node");
+    for (size_t i = 0; i < dl_interior_count(); i++) {
+        const struct dl_interior *const k = dl_interior_get(i);
+        print_kind(k->name, k->doc, k->fields, k->n_fields);
+    }
+}
+
+void dl_list_devices(void)
+{
+    print_files(DL_DEVICES);
+    puts("  models of devices");
+    for (size_t i = 0; i < dl_device_model_count(); i++) {
+        const struct dl_device_model *const m = dl_device_model_get(i);
+        print_kind(m->name, m->doc, m->fields, m->n_fields);
+    }
+}
+
+void dl_list_transports(void) { print_files(DL_TRANSPORTS); }
+
+void dl_list_workloads(void)
+{
+    print_files(DL_WORKLOADS);
+    puts("  kinds of workloads");
+    for (size_t i = 0; i < dl_workload_count(); i++) {
+        const struct dl_workload_kind *const k = dl_workload_get(i);
+        print_kind(k->name, k->doc, k->fields, k->n_fields);
+    }
+}
+
+void dl_list_strategies(void)
+{
+    size_t n_fields;
+    const struct dl_field *const fields = dl_job_fields(&n_fields);
+    print_files(DL_STRATEGIES);
+    puts("  keys of a strategy file");
+    print_fields(fields, n_fields);
+    puts("  entries of a stack");
+    for (size_t i = 0; i < dl_strategy_count(); i++) {
+        const struct dl_strategy *const s = dl_strategy_get(i);
+        print_kind(s->name, s->doc, s->fields, s->n_fields);
+    }
+}
+
+void dl_list_schedules(void)
+{
+    for (size_t i = 0; i < dl_schedule_count(); i++) {
+        const struct dl_schedule_kind *const k = dl_schedule_get(i);
+        printf("  %-20s %s\n    chunks %u", k->name, k->doc, k->min_chunks);
+        if (k->max_chunks == UINT32_MAX)
+            puts(" or more");
+        else
+            printf(k->max_chunks > k->min_chunks ? " to %u\n" : "\n", k->max_chunks);
+    }
+}
+
+void dl_list_software(void)
+{
+    size_t n_fields;
+    const struct dl_field *const fields = dl_software_fields(&n_fields);
+    print_files(DL_SOFTWARE);
+    puts("  keys of a software file");
+    print_fields(fields, n_fields);
+}
+
+void dl_list_collectives(void)
+{
+    for (int op = 0; op < DL_N_OPS; op++) {
+        printf("  %s\n", dl_op_name((enum dl_op)op));
+        for (size_t i = 0; i < dl_algorithm_count(); i++)
+            if (dl_algorithm_get(i)->op == (enum dl_op)op)
+                printf("    %-26s %s\n", dl_algorithm_get(i)->name, dl_algorithm_get(i)->doc);
+    }
+}
+
+void dl_list_engines(void)
+{
+    for (size_t i = 0; i < dl_engine_count(); i++)
+        printf("  %-20s %s\n", dl_engine_get(i)->name, dl_engine_get(i)->doc);
+    puts("  analytic             alpha, beta and gamma on the routes; nothing is simulated (`dlsim collective` only)");
+}

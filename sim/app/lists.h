@@ -1,0 +1,16 @@
+/* lists.h - what `dlsim list` can print: shipped files, and the entries of every table with their options and ranges.
+ */
+#ifndef DL_APP_LISTS_H
+#define DL_APP_LISTS_H
+
+void dl_list_topologies(void);
+void dl_list_devices(void);
+void dl_list_transports(void);
+void dl_list_workloads(void);
+void dl_list_strategies(void);
+void dl_list_schedules(void);
+void dl_list_software(void);
+void dl_list_collectives(void);
+void dl_list_engines(void);
+
+#endif

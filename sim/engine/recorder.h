@@ -1,0 +1,35 @@
+/* recorder.h - someone who wants to know everything that happens in a training step, slice by slice, as it ends.
+ *
+ * The slices of work and of waiting of a crew follow each other without gap or overlap: together they are its time. */
+#ifndef DL_ENGINE_RECORDER_H
+#define DL_ENGINE_RECORDER_H
+
+#include "sim/program/program.h"
+#include "strategies/schedule.h"
+
+enum dl_slice_kind {
+    DL_SLICE_WORK,     /* one part of a template */
+    DL_SLICE_WAIT,     /* nothing but waiting, for one cause */
+    DL_SLICE_SEND,     /* activations or gradients on their way to another stage */
+    DL_SLICE_EXCHANGE, /* over the replicas of the stage */
+};
+
+struct dl_slice {
+    enum dl_slice_kind kind;
+    uint32_t stage, replica;
+    double from_s, to_s;
+    const struct dl_item *item;        /* WORK, WAIT: of that item, NULL: at the end of the step; SEND: what made it */
+    const struct dl_template *running; /* WORK */
+    size_t part;                       /* WORK: of `running` */
+    double pace;                       /* WORK: its seconds are so many times those of the template */
+    enum dl_cause cause;               /* WAIT, EXCHANGE */
+    uint32_t to_stage;                 /* SEND */
+    uint32_t call;                     /* EXCHANGE */
+};
+
+struct dl_recorder {
+    void *user;
+    void (*add)(void *user, const struct dl_slice *slice);
+};
+
+#endif

@@ -1,0 +1,73 @@
+/* training_iterations.c - one iteration after the other.
+ *
+ * Without a barrier between steps a crew goes on by itself, and the last iteration is looked at from the end of the one
+ * before to its own end, on all crews: some have begun with it earlier, and go on with the next one meanwhile. So it is
+ * a step among others, in which nothing runs empty. A single iteration stands alone. */
+#include "sim/engine/training_parts.h"
+
+static void slow_crews(struct dl_training *t)
+{
+    const struct dl_scenario *const s = t->request.scenario;
+    for (uint32_t i = 0; i < t->n_crews; i++) {
+        struct crew *const c = &t->crews[i];
+        c->slowdown = dl_scenario_slowdown(s, c->stage, c->replica);
+        if (s->jitter_fraction > 0) c->jitter = dl_random_new(t->request.seed, "jitter", i);
+    }
+}
+
+void dl_training_open_iterations(struct dl_training *t)
+{
+    t->n_iterations = t->request.iterations ? t->request.iterations : 1;
+    t->n_ended = dl_alloc(t->n_iterations * sizeof *t->n_ended);
+    if (t->request.scenario) slow_crews(t);
+}
+
+void dl_training_close_iterations(struct dl_training *t)
+{
+    for (uint32_t i = 0; i < t->n_crews; i++)
+        if (t->crews[i].jitter) gsl_rng_free(t->crews[i].jitter);
+    dl_free(t->n_ended);
+}
+
+static bool goes_on_by_itself(const struct dl_training *t, const struct crew *c)
+{
+    const bool last_is_among_others = t->n_iterations > 1; /* one more than asked for, as far as it comes */
+    return !t->request.setting->software->step_barrier && c->iteration < t->n_iterations + last_is_among_others;
+}
+
+static void begin(struct dl_training *t, struct crew *c)
+{
+    c->item = 0;
+    dl_training_work(t, c);
+}
+
+static void pass_barrier(struct dl_training *t)
+{
+    for (uint32_t i = 0; i < t->n_crews; i++)
+        if (t->crews[i].waits_for_others) dl_training_end_wait(t, &t->crews[i], now_s(t), DL_CAUSE_BUBBLE);
+    for (uint32_t i = 0; i < t->n_crews; i++) begin(t, &t->crews[i]);
+}
+
+static void finish(struct dl_training *t)
+{
+    t->result.complete = true;
+    t->result.step_s = now_s(t) - t->from_s;
+    dl_training_close_books(t);
+    t->over = true;
+}
+
+void dl_training_crew_ends(struct dl_training *t, struct crew *c)
+{
+    const uint32_t iteration = c->iteration++;
+    const bool all = iteration < t->n_iterations && ++t->n_ended[iteration] == t->n_crews;
+    const bool goes_on = goes_on_by_itself(t, c);
+    c->waits_for_others = !goes_on;
+    c->waits_since_s = now_s(t);
+    if (all && c->iteration + 1 == t->n_iterations) dl_training_open_books(t);
+    if (all && c->iteration == t->n_iterations)
+        finish(t);
+    else if (all && t->request.setting->software->step_barrier)
+        pass_barrier(t);
+    else if (goes_on)
+        begin(t, c);
+}

@@ -1,0 +1,261 @@
+/* trace_json.c - the trace event format: {"traceEvents": [...]}, one object a slice ("ph": "X"), counter value ("C") or
+ * name ("M").
+ *
+ * Perfetto counts in whole nanoseconds; dates are rounded to them before they are subtracted, so that slices that touch
+ * still touch, and slices inside of others stay there. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/report/trace_parts.h"
+
+/* ---- text ---- */
+
+static void make_room(struct dl_text *t, size_t more)
+{
+    if (t->n + more <= t->capacity) return;
+    t->capacity = 2 * t->capacity + more;
+    t->bytes = dl_realloc(t->bytes, t->capacity);
+}
+
+void dl_text_add(struct dl_text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    make_room(t, (size_t)length + 1);
+    va_start(args, format);
+    vsnprintf(t->bytes + t->n, (size_t)length + 1, format, args);
+    va_end(args);
+    t->n += (size_t)length;
+}
+
+void dl_text_add_quoted(struct dl_text *t, const char *text)
+{
+    make_room(t, 6 * strlen(text) + 3); /* \u00xx is the longest that one byte can become */
+    t->bytes[t->n++] = '"';
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ') {
+            t->n += (size_t)snprintf(t->bytes + t->n, 7, "\\u%04x", *text);
+            continue;
+        }
+        if (*text == '"' || *text == '\\') t->bytes[t->n++] = '\\';
+        t->bytes[t->n++] = *text;
+    }
+    t->bytes[t->n++] = '"';
+}
+
+static int64_t nanoseconds(double date_s) { return (int64_t)llround(date_s * 1e9); }
+
+static void add_microseconds(struct dl_text *out, const char *key, int64_t ns)
+{
+    dl_text_add(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
+}
+
+static void begin_event(struct dl_text *out, const char *phase, uint32_t process, uint32_t track)
+{
+    dl_text_add(out, "%s{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u", out->n && out->bytes[out->n - 1] == '}' ? ",\n" : "",
+                phase, process, track);
+}
+
+/* ---- slices ---- */
+
+/* From 1 on, as tracks are: 0 means something else to Perfetto. */
+static uint32_t process_of(const struct dl_trace *t, const struct dl_slice *s)
+{
+    return s->stage * t->n_replicas + s->replica + 1;
+}
+
+static uint32_t process_of_network(const struct dl_trace *t)
+{
+    return t->request.setting->ways[DL_AXIS_PIPELINE] * t->n_replicas + 1;
+}
+
+static void add_dates(struct dl_text *out, double from_s, double to_s)
+{
+    const int64_t from = nanoseconds(from_s), to = nanoseconds(to_s);
+    add_microseconds(out, "ts", from);
+    add_microseconds(out, "dur", to - from);
+}
+
+static void add_item_name(struct dl_text *out, const struct dl_item *item)
+{
+    static const char letters[] = {[DL_ITEM_F] = 'F', [DL_ITEM_B] = 'B', [DL_ITEM_W] = 'W'};
+    if (item)
+        dl_text_add(out, "%c m%u c%u", letters[item->kind], item->micro, item->chunk);
+    else
+        dl_text_add(out, "end of step");
+}
+
+static void add_name(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s)
+{
+    dl_text_add(out, ",\"name\":\"");
+    if (s->kind == DL_SLICE_WAIT)
+        dl_text_add(out, "wait: %s", dl_cause_name(s->cause));
+    else if (s->kind == DL_SLICE_EXCHANGE)
+        dl_text_add(out, "%s", dl_exchange_name(t->request.lowered->calls[s->call].op));
+    else
+        add_item_name(out, s->item);
+    if (s->kind == DL_SLICE_SEND) dl_text_add(out, " to stage %u", s->to_stage);
+    dl_text_add(out, "\"");
+}
+
+/* The seconds of each cause, as they are booked. */
+static void add_causes(struct dl_text *out, const struct dl_slice *s)
+{
+    const struct dl_segment *const segment = &s->running->parts[s->part].segment;
+    const double share = segment->seconds > 0 ? (s->to_s - s->from_s) / segment->seconds : 0;
+    const char *comma = "";
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) {
+        if (segment->by_cause[cause] <= 0) continue;
+        dl_text_add(out, "%s\"%s_s\":%.9g", comma, dl_cause_name((enum dl_cause)cause),
+                    segment->by_cause[cause] * share);
+        comma = ",";
+    }
+}
+
+static void add_arguments(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s)
+{
+    dl_text_add(out, ",\"args\":{");
+    if (s->kind == DL_SLICE_WORK) add_causes(out, s);
+    if (s->kind == DL_SLICE_WAIT) {
+        dl_text_add(out, "\"before\":\"");
+        add_item_name(out, s->item);
+        dl_text_add(out, "\",\"%s_s\":%.9g", dl_cause_name(s->cause), s->to_s - s->from_s);
+    }
+    if (s->kind == DL_SLICE_EXCHANGE)
+        dl_text_add(out, "\"cause\":\"%s\",\"bytes\":%.9g", dl_cause_name(s->cause),
+                    t->request.lowered->calls[s->call].bytes);
+    dl_text_add(out, "}}");
+}
+
+static void tell_slice(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s, uint32_t track)
+{
+    static const char *const categories[] = {"work", "wait", "send", "exchange"};
+    begin_event(out, "X", process_of(t, s), track);
+    add_name(out, t, s);
+    dl_text_add(out, ",\"cat\":\"%s\"", categories[s->kind]);
+    add_dates(out, s->from_s, s->to_s);
+    add_arguments(out, t, s);
+}
+
+/* ---- instructions ---- */
+
+static bool has_instructions(const struct dl_slice *s)
+{
+    return s->kind == DL_SLICE_WORK && s->running->n_instructions > 1; /* a single one would say the same again */
+}
+
+static bool continues_part(const struct dl_template *t, size_t i)
+{
+    return t->instructions[i].kind == DL_DO && t->instructions[i - 1].kind == DL_DO;
+}
+
+/* The instructions of the part of a slice, from the first to the one before the end. */
+static size_t find_instructions(const struct dl_slice *s, size_t *end)
+{
+    size_t part = 0, first = 0, i = 0;
+    for (; i < s->running->n_instructions; i++) {
+        if (i && !continues_part(s->running, i)) part++;
+        if (part > s->part) break;
+        if (part < s->part) first = i + 1;
+    }
+    *end = i;
+    return first;
+}
+
+uint64_t dl_trace_count_instructions(const struct dl_trace *t)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < t->n_slices; i++) {
+        size_t end;
+        if (!has_instructions(&t->slices[i])) continue;
+        const size_t first = find_instructions(&t->slices[i], &end);
+        n += end - first;
+    }
+    return n;
+}
+
+/* Host and device side by side, as dl_template_fuse has it. */
+static void tell_instructions(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s, uint32_t track)
+{
+    size_t end;
+    const size_t first = find_instructions(s, &end);
+    double launched_s = 0, at_s = 0, part_at_s = 0;
+    for (size_t i = 0; i < end; i++) {
+        const struct dl_instruction *const now = &s->running->instructions[i];
+        if (i == first) part_at_s = at_s;
+        launched_s += now->host_s;
+        if (now->kind != DL_DO) continue;
+        const double from_s = fmax(at_s, launched_s);
+        at_s = from_s + now->device_s;
+        if (i < first) continue;
+        begin_event(out, "X", process_of(t, s), track);
+        dl_text_add(out, ",\"name\":");
+        dl_text_add_quoted(out, now->name);
+        dl_text_add(out, ",\"cat\":\"%s\"", dl_cause_name(now->cause));
+        add_dates(out, fmin(s->from_s + (from_s - part_at_s) * s->pace, s->to_s),
+                  fmin(s->from_s + (at_s - part_at_s) * s->pace, s->to_s));
+        dl_text_add(out, "}");
+    }
+}
+
+/* ---- names and counters ---- */
+
+static void tell_name(struct dl_text *out, const char *what, uint32_t process, uint32_t track, const char *name)
+{
+    begin_event(out, "M", process, track);
+    dl_text_add(out, ",\"name\":\"%s\",\"args\":{\"name\":", what);
+    dl_text_add_quoted(out, name);
+    dl_text_add(out, "}}");
+}
+
+static void tell_names(struct dl_text *out, const struct dl_trace *t, size_t index)
+{
+    static const char *const tracks[] = {"compute", "compute", "sends", "exchanges"};
+    const struct dl_slice *const s = &t->slices[index];
+    const uint32_t process = process_of(t, s), track = t->track[index];
+    char name[60];
+    snprintf(name, sizeof name, t->n_replicas > 1 ? "stage %u, replica %u" : "stage %u", s->stage, s->replica);
+    if (!index || process_of(t, s - 1) != process) tell_name(out, "process_name", process, track, name);
+    tell_name(out, "thread_name", process, track, tracks[s->kind]);
+}
+
+/* Each track is named where it first comes. */
+static bool opens_track(const struct dl_trace *t, size_t index, uint32_t *n_named)
+{
+    const bool new_process = !index || process_of(t, &t->slices[index - 1]) != process_of(t, &t->slices[index]);
+    if (new_process) *n_named = 0;
+    if (!new_process && t->track[index] < *n_named) return false;
+    *n_named = t->track[index] + 1;
+    return true;
+}
+
+static void tell_counter(struct dl_text *out, const struct dl_trace *t, const struct dl_counter *c)
+{
+    for (size_t bin = 0; bin < DL_TAP_BINS; bin++) {
+        if (bin && c->bytes[bin] == c->bytes[bin - 1]) continue;
+        begin_event(out, "C", process_of_network(t), 1);
+        dl_text_add(out, ",\"name\":");
+        dl_text_add_quoted(out, c->name);
+        add_microseconds(out, "ts", nanoseconds((double)bin * t->bin_s));
+        dl_text_add(out, ",\"args\":{\"bytes_per_s\":%.9g}}", c->bytes[bin] / t->bin_s);
+    }
+}
+
+void dl_trace_tell(const struct dl_trace *t, bool with_instructions, struct dl_text *out)
+{
+    uint32_t n_named = 0;
+    dl_text_add(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    if (t->n_counters) tell_name(out, "process_name", process_of_network(t), 1, "busiest links");
+    for (size_t i = 0; i < t->n_slices; i++) {
+        if (opens_track(t, i, &n_named)) tell_names(out, t, i);
+        tell_slice(out, t, &t->slices[i], t->track[i]);
+        if (with_instructions && has_instructions(&t->slices[i])) tell_instructions(out, t, &t->slices[i], t->track[i]);
+    }
+    for (size_t i = 0; i < t->n_counters; i++) tell_counter(out, t, &t->counters[i]);
+    dl_text_add(out, "\n]}\n");
+}

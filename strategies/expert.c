@@ -1,0 +1,102 @@
+/* expert.c - the experts of a layer divided over ranks of the data axis, to which tokens travel and from which they
+ * return (GShard, arXiv 2006.16668; Switch Transformers, arXiv 2101.03961).
+ *
+ * A rank has experts / ways of them and works on the tokens of all ranks of its group. The all-to-alls are timed as
+ * work, with nothing else on their links: exact as long as the replicas of a group go in step. */
+#include "strategies/strategies.h"
+
+struct options {
+    int64_t ways;
+    double imbalance;
+};
+static const struct options defaults = {.ways = 1, .imbalance = 1};
+static const struct dl_field fields[] = {
+    {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "replicas that share the experts"},
+    {"imbalance", DL_NUMBER, offsetof(struct options, imbalance), 1, 65536, true, NULL,
+     "tokens of the busiest of these ranks over their mean; 1 if absent"},
+};
+
+static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
+{
+    (void)entry, (void)err;
+    setting->expert_ways = (uint32_t)((const struct options *)options)->ways;
+    return DL_OK;
+}
+
+/* 0: there are none. */
+static double count_experts(const struct dl_model *m)
+{
+    for (size_t i = 0; i < m->n_layers; i++)
+        for (size_t j = 0; j < m->layers[i].n_forward; j++) {
+            const struct dl_kernel *const k = &m->layers[i].forward[j].kernel;
+            if (k->among_experts && k->kind == DL_KERNEL_GEMM) return k->batch;
+        }
+    return 0;
+}
+
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    const struct options *const o = options;
+    const double experts = count_experts(what->model);
+    if (experts == 0) return dl_fail(err, DL_IMPOSSIBLE, what->where, "%s has no experts", what->model->name);
+    if (o->imbalance > (double)o->ways)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "imbalance"),
+                       "must be at most ways, %lld, when one rank gets everything; got %g", (long long)o->ways,
+                       o->imbalance);
+    if (dl_check_ways(what, (uint32_t)o->ways, experts, "the experts", err)) return err->status;
+    return dl_check_ways(what, (uint32_t)o->ways, what->setting->ways[DL_AXIS_DATA], "the data ways", err);
+}
+
+/* Fewer experts with more tokens each: as much work as before, on the mean rank. */
+static void share_experts(const struct options *o, struct dl_event *ev)
+{
+    const bool of_weights = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
+    struct dl_kernel *const k = &ev->kernel;
+    if (k->kind == DL_KERNEL_GEMM) {
+        k->batch /= (double)o->ways;
+        *(of_weights ? &k->k : &k->m) *= (double)o->ways * o->imbalance;
+    } else {
+        k->elements *= o->imbalance;
+    }
+    ev->mean_work = 1 / o->imbalance;
+}
+
+/* Tensor ranks have the same tokens, unless sequence parallelism divides these. */
+static enum dl_status travel(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                             struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    struct dl_event trip = *ev;
+    trip.kind = DL_EV_COLLECTIVE;
+    trip.cause = DL_CAUSE_EXPERT;
+    trip.op = DL_ALLTOALL;
+    trip.axis = DL_AXIS_EXPERT;
+    trip.bytes = o->imbalance * ev->elements * dl_precision_bytes(s->precision);
+    if (s->sequence_parallel) trip.bytes /= s->ways[DL_AXIS_TENSOR];
+    return dl_emit(below, &trip, err);
+}
+
+static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    const struct options *const o = options;
+    if (o->ways == 1) return dl_emit(below, ev, err);
+    if (ev->kind == DL_EV_MARK && (ev->mark == DL_WORK_DISPATCH || ev->mark == DL_WORK_COMBINE))
+        return travel(o, ev, below, err);
+    struct dl_event mine = *ev;
+    if (ev->kind == DL_EV_COMPUTE && ev->kernel.among_experts) share_experts(o, &mine);
+    mine.parameters_expert /= (double)o->ways;
+    return dl_emit(below, &mine, err);
+}
+
+const struct dl_strategy dl_strategy_expert = {
+    .name = "expert",
+    .doc = "experts divided over `ways` replicas, tokens travel to them",
+    .fields = fields,
+    .n_fields = DL_COUNT(fields),
+    .options_size = sizeof(struct options),
+    .defaults = &defaults,
+    .claim = claim,
+    .check = check,
+    .rewrite = rewrite,
+};

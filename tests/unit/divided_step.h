@@ -1,0 +1,92 @@
+/* divided_step.h - training steps of one stage on a machine where seconds are bytes or flop, and what they are made of.
+ */
+#ifndef DL_TESTS_DIVIDED_STEP_H
+#define DL_TESTS_DIVIDED_STEP_H
+
+#include <check.h>
+#include <math.h>
+
+#include "tests/training_runs.h"
+#include "tests/unit/suite.h"
+
+#define SLOW_BYTES_PER_S 1e3
+#define FAST_BYTES_PER_S 1e15
+#define SLOW_SYSTEM IDEAL_SYSTEM("1e3", "0")  /* whatever is sent takes longer than any kernel */
+#define FAST_SYSTEM IDEAL_SYSTEM("1e15", "0") /* and here less */
+#define FLASH                                                                                                          \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':0,'collective_host_s':0,'gradient_bytes':4,"   \
+    "'attention':'flash'}"
+
+static const double activation_bytes = 2, gradient_bytes = 4;
+
+struct step {
+    const char *system, *software, *workload, *head, *stack; /* NULL: slow, with flash attention */
+};
+
+/* A refusal is in t->err. */
+static inline void try_step(struct training *t, const struct step *step)
+{
+    char strategy[800];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", step->head,
+             step->stack);
+    const struct training_inputs inputs = {.system = step->system ? step->system : SLOW_SYSTEM,
+                                           .device = IDEAL_DEVICE,
+                                           .software = step->software ? step->software : FLASH,
+                                           .workload = step->workload,
+                                           .strategy = strategy};
+    training_open(t, &inputs);
+}
+
+static inline void open_step(struct training *t, const struct step *step)
+{
+    try_step(t, step);
+    ck_assert_msg(!t->err.status, "%s", t->err.text);
+}
+
+static inline void check_refusal(const struct step *step, const char *message)
+{
+    struct training t;
+    try_step(&t, step);
+    ck_assert_str_eq(t.err.text, message);
+    training_close(&t);
+}
+
+static inline void check_close(const char *what, double is, double should, double exactly)
+{
+    ck_assert_msg(fabs(is - should) <= exactly * fabs(should), "%s: %.15g, not %.15g", what, is, should);
+}
+
+static inline const struct dl_template *item(const struct training *t, enum dl_item_kind kind)
+{
+    return &t->lowered.positions[0].items[kind];
+}
+
+static inline double flop_of(const struct training *t)
+{
+    return item(t, DL_ITEM_F)->total.flop + item(t, DL_ITEM_B)->total.flop;
+}
+
+static inline double cause_s(const struct training *t, enum dl_item_kind kind, enum dl_cause cause)
+{
+    return item(t, kind)->total.by_cause[cause];
+}
+
+static inline uint32_t count_cause(const struct training *t, enum dl_item_kind kind, enum dl_cause cause)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < item(t, kind)->n_instructions; i++) n += item(t, kind)->instructions[i].cause == cause;
+    return n;
+}
+
+/* Of the kernels whose names begin like that. */
+static inline double kernels_s(const struct training *t, enum dl_item_kind kind, const char *name)
+{
+    double sum = 0;
+    for (size_t i = 0; i < item(t, kind)->n_instructions; i++)
+        if (strncmp(item(t, kind)->instructions[i].name, name, strlen(name)) == 0)
+            sum += item(t, kind)->instructions[i].device_s;
+    return sum;
+}
+
+#endif

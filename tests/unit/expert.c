@@ -1,0 +1,186 @@
+/* expert.c - experts divided over replicas: volumes, work, parameters and exchanges against closed forms. */
+#define _GNU_SOURCE /* fork, pipe */
+#include "tests/unit/divided_step.h"
+
+#define LAYERS 2
+#define HIDDEN 64
+#define SEQ 64
+#define SAMPLES 2
+#define TOP_K 2
+#define DATA_WAYS 8
+#define MODEL(more)                                                                                                    \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':64,"  \
+    "'vocab':512,'experts':8,'top_k':2,'bias':false" more "}"
+#define BATCH "'global_batch':16,'microbatch':2,'devices':8"
+#define DATA ",{'name':'data'}"
+
+static const double exactly = 1e-9;
+static const uint32_t all_ways[] = {2, 4, 8};
+
+static const char *stack_of(uint32_t ways, const char *more)
+{
+    static char text[300];
+    snprintf(text, sizeof text, "{'name':'expert','ways':%u%s}" DATA, ways, more);
+    return text;
+}
+
+/* Of a layer of one rank, there or back. */
+static double travelling_bytes(double capacity) { return activation_bytes * SAMPLES * SEQ * TOP_K * capacity * HIDDEN; }
+
+static double expert_parameters(const struct dl_model *m)
+{
+    double sum = 0;
+    for (size_t i = 0; i < m->n_layers; i++) sum += m->layers[i].expert_parameters;
+    return sum;
+}
+
+/* Tokens go and return, forward and backward; 1/w of them stay where they are. */
+START_TEST(tokens_travel_twice_each_way)
+{
+    static const struct {
+        const char *workload;
+        double capacity;
+    } models[] = {{MODEL(""), 1}, {MODEL(",'capacity_factor':1.25"), 1.25}};
+    const uint32_t ways = all_ways[_i % 3];
+    struct training t;
+    open_step(&t, &(struct step){.workload = models[_i / 3].workload, .head = BATCH, .stack = stack_of(ways, "")});
+    const double bytes = LAYERS * 2 * travelling_bytes(models[_i / 3].capacity) * (ways - 1) / ways;
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        check_close("bytes", cause_s(&t, kind, DL_CAUSE_EXPERT) * SLOW_BYTES_PER_S, bytes, exactly);
+        ck_assert_uint_eq(count_cause(&t, kind, DL_CAUSE_EXPERT), 2 * LAYERS);
+    }
+    training_close(&t);
+}
+END_TEST
+
+START_TEST(sequence_parallelism_divides_what_travels)
+{
+    static const char *const stacks[] = {"{'name':'tensor','ways':2},{'name':'expert','ways':4}" DATA,
+                                         "{'name':'tensor','ways':2,'sequence':true},{'name':'expert','ways':4}" DATA};
+    const double bytes = LAYERS * 2 * travelling_bytes(1) * 3 / 4;
+    struct training t;
+    open_step(&t, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stacks[_i]});
+    check_close("bytes", cause_s(&t, DL_ITEM_F, DL_CAUSE_EXPERT) * SLOW_BYTES_PER_S, bytes / (_i ? 2 : 1), exactly);
+    training_close(&t);
+}
+END_TEST
+
+/* Fewer experts with more tokens: as many flop and as much time as before, with fewer parameters. */
+START_TEST(work_stays_and_parameters_are_divided)
+{
+    const uint32_t ways = all_ways[_i];
+    struct training whole, part;
+    open_step(&whole, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = "{'name':'data'}"});
+    open_step(&part, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stack_of(ways, "")});
+    check_close("flop", flop_of(&part), flop_of(&whole), exactly);
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+        check_close("seconds", kernels_s(&part, kind, "expert_"), kernels_s(&whole, kind, "expert_"), exactly);
+    const double dropped = expert_parameters(&part.model) * (1 - 1.0 / ways) * activation_bytes;
+    check_close("parameters", whole.memory[0].parameters - part.memory[0].parameters, dropped, exactly);
+    ck_assert_double_eq(part.lowered.model_flop, whole.lowered.model_flop);
+    training_close(&whole);
+    training_close(&part);
+}
+END_TEST
+
+/* The busiest rank has so many times the tokens; in the mean nothing changes. */
+START_TEST(everybody_waits_for_the_busiest_rank)
+{
+    struct training even, uneven;
+    open_step(&even, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stack_of(8, "")});
+    open_step(&uneven, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stack_of(8, ",'imbalance':1.5")});
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        check_close("work", kernels_s(&uneven, kind, "expert_"), 1.5 * kernels_s(&even, kind, "expert_"), exactly);
+        check_close("travel", cause_s(&uneven, kind, DL_CAUSE_EXPERT), 1.5 * cause_s(&even, kind, DL_CAUSE_EXPERT),
+                    exactly);
+        check_close("others", kernels_s(&uneven, kind, "qkv"), kernels_s(&even, kind, "qkv"), exactly);
+    }
+    check_close("flop", flop_of(&uneven), flop_of(&even), exactly);
+    training_close(&even);
+    training_close(&uneven);
+}
+END_TEST
+
+/* An all-reduce of P bytes over n ranks takes 2 (n - 1) / n P of a link. */
+static double allreduce_s(double parameters, double n)
+{
+    return 2 * (n - 1) / n * parameters * gradient_bytes / SLOW_BYTES_PER_S;
+}
+
+/* Those of experts over data / w ranks and w-th parts, the others over all. */
+START_TEST(gradients_are_summed_where_parameters_are_the_same)
+{
+    static const struct {
+        const char *stack;
+        double ways, copies; /* of the others */
+    } cases[] = {
+        {"{'name':'expert','ways':1}" DATA, 1, DATA_WAYS},
+        {"{'name':'expert','ways':2}" DATA, 2, DATA_WAYS},
+        {"{'name':'expert','ways':4}" DATA, 4, DATA_WAYS},
+        {"{'name':'expert','ways':8}" DATA, 8, DATA_WAYS},
+        {"{'name':'expert','ways':2},{'name':'zero','stage':1}" DATA, 2, DATA_WAYS}, /* the same bytes in two halves */
+        {"{'name':'expert','ways':2},{'name':'context','ways':2}" DATA, 2, DATA_WAYS},
+    };
+    struct training t;
+    open_step(&t, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = cases[_i].stack});
+    const struct training_outcome outcome = training_simulate(&t, "simgrid");
+    ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
+    const double of_experts = expert_parameters(&t.model), others = dl_model_parameters(&t.model) - of_experts;
+    const double in_two_halves = t.job.setting.zero_stage ? (1 + activation_bytes / gradient_bytes) / 2 : 1;
+    const double seconds = allreduce_s(others, cases[_i].copies) +
+                           allreduce_s(of_experts / cases[_i].ways, cases[_i].copies / cases[_i].ways);
+    check_close("data", outcome.result.exposed_s[DL_CAUSE_DATA], in_two_halves * seconds, 1e-6);
+    training_close(&t);
+}
+END_TEST
+
+/* Each rank keeps the n-th part of what n ranks hold in common. */
+START_TEST(zero_cuts_what_is_held_in_common)
+{
+    struct training t;
+    open_step(&t, &(struct step){.workload = MODEL(""),
+                                 .head = BATCH,
+                                 .stack = "{'name':'expert','ways':4},{'name':'zero','stage':3}" DATA});
+    check_close("parameters", t.memory[0].parameters * DATA_WAYS, dl_model_parameters(&t.model) * activation_bytes,
+                exactly);
+    const struct training_outcome outcome = training_simulate(&t, "simgrid");
+    ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
+    training_close(&t);
+}
+END_TEST
+
+START_TEST(what_cannot_be_divided_is_refused)
+{
+    static const struct {
+        struct step step;
+        const char *message;
+    } bad[] = {
+        {{.workload = MODEL(""), .head = BATCH, .stack = "{'name':'expert','ways':3}" DATA},
+         "test.json:/stack/0/ways: must divide the experts, 8, got 3; 2 or 4 would do"},
+        {{.workload = MODEL(""), .head = "'global_batch':16,'devices':2", .stack = "{'name':'expert','ways':4}" DATA},
+         "test.json:/stack/0/ways: must divide the data ways, 2, got 4; 2 would do"},
+        {{.workload = "gpt2-125m", .head = BATCH, .stack = "{'name':'expert','ways':4}" DATA},
+         "test.json:/stack/0: gpt2-125m has no experts"},
+        {{.workload = MODEL(""), .head = BATCH, .stack = "{'name':'expert','ways':4,'imbalance':5}" DATA},
+         "test.json:/stack/0/imbalance: must be at most ways, 4, when one rank gets everything; got 5"},
+        {{.workload = MODEL(""), .head = BATCH, .stack = "{'name':'expert','ways':4,'imbalance':0.5}" DATA},
+         "test.json:/stack/0/imbalance: must be in [1, 65536], got 0.5"},
+    };
+    check_refusal(&bad[_i].step, bad[_i].message);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("expert");
+    tcase_add_loop_test(tests, tokens_travel_twice_each_way, 0, 6);
+    tcase_add_loop_test(tests, sequence_parallelism_divides_what_travels, 0, 2);
+    tcase_add_loop_test(tests, work_stays_and_parameters_are_divided, 0, 3);
+    tcase_add_test(tests, everybody_waits_for_the_busiest_rank);
+    tcase_add_loop_test(tests, gradients_are_summed_where_parameters_are_the_same, 0, 6);
+    tcase_add_test(tests, zero_cuts_what_is_held_in_common);
+    tcase_add_loop_test(tests, what_cannot_be_divided_is_refused, 0, 5);
+    Suite *const suite = suite_create("expert");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

@@ -1,0 +1,245 @@
+/* hand_made_step.h - training steps whose programs are written by hand: equal stages that take so long and send so
+ * much, on a crossbar. Every run is in a child, because SimGrid allows only one simulation a process. */
+#ifndef DL_TESTS_HAND_MADE_STEP_H
+#define DL_TESTS_HAND_MADE_STEP_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/app/inputs.h"
+#include "sim/engine/tap.h"
+#include "sim/engine/training.h"
+#include "sim/report/trace.h"
+
+#define BYTES_PER_S 1e9
+
+struct step {
+    const char *schedule;
+    uint32_t stages, replicas, micros, chunks;
+    double forward_s, backward_s, weight_s, update_s;
+    double send_bytes, gradient_bytes; /* gradient_bytes 0: replicas exchange nothing */
+    uint32_t more_exchanges;           /* besides the one, started before anything is waited for */
+    bool barrier;
+    uint32_t iterations;
+    const char *scenario; /* JSON with ' for ", NULL: none */
+    uint64_t seed;
+};
+
+struct hand_made {
+    const struct step *step;
+    struct dl_arena *arena;
+    struct dl_error err;
+    struct dl_json scenario_doc;
+    struct dl_machine machine;
+    struct dl_software software;
+    struct dl_setting setting;
+    struct dl_lowered lowered;
+    struct dl_scenario scenario;
+    struct dl_estimator estimator;
+    uint32_t *device_of_rank;
+    struct dl_trace *trace; /* NULL: none; the test makes it, once there are programs, and frees it */
+};
+
+static inline void check_ok(const struct dl_error *err) { ck_assert_msg(!err->status, "%s", err->text); }
+
+static inline struct dl_json parse(struct hand_made *h, const char *quoted, struct dl_json *doc)
+{
+    char *const text = dl_arena_string(h->arena, quoted);
+    for (char *c = text; *c; c++)
+        if (*c == '\'') *c = '"';
+    dl_json_parse(text, strlen(text), "test.json", h->arena, doc, &h->err);
+    check_ok(&h->err);
+    return *doc;
+}
+
+static inline void open_crossbar(struct hand_made *h)
+{
+    static const char text[] =
+        "{'schema':'dlsim/system/1','source':'a test','nodes':128,'transport':'ideal','node':{'device':'none',"
+        "'devices':1,'parts':[]},'network':{'kind':'crossbar','link':'ideal','bandwidth_bytes_per_s':1e9,"
+        "'latency_s':0}}";
+    const struct dl_texts nothing_set = {0};
+    const uint32_t n = h->step->stages * h->step->replicas;
+    dl_topology_read(parse(h, text, &h->machine.system_doc), h->arena, &h->machine.topology, &h->err);
+    dl_machine_use_transport(&h->machine, NULL, n, &nothing_set, h->arena, &h->err);
+    check_ok(&h->err);
+    dl_estimator_init(&h->estimator, h->machine.topology, &h->machine.transport, h->machine.bytes_per_s);
+    h->estimator.fluid = true;
+    h->device_of_rank = dl_alloc(n * sizeof *h->device_of_rank);
+    for (uint32_t i = 0; i < n; i++) h->device_of_rank[i] = i;
+}
+
+static inline struct dl_schedule_request times_of(const struct step *s)
+{
+    return (struct dl_schedule_request){.stages = s->stages,
+                                        .micros = s->micros,
+                                        .chunks = s->chunks,
+                                        .forward_s = s->forward_s,
+                                        .backward_s = s->backward_s,
+                                        .weight_s = s->weight_s};
+}
+
+static inline void add_work(struct dl_template *t, const char *name, enum dl_cause cause, double seconds)
+{
+    dl_template_add(t, &(struct dl_instruction){.name = name, .cause = cause, .device_s = seconds});
+}
+
+/* Half of every item is computing, half is something else. */
+static inline void write_items(struct dl_template *items, const struct step *s)
+{
+    const double seconds[] = {s->forward_s, s->backward_s, s->weight_s};
+    for (int kind = 0; kind <= DL_ITEM_W; kind++) {
+        add_work(&items[kind], "half \"one\"", DL_CAUSE_COMPUTE, seconds[kind] / 2);
+        add_work(&items[kind], "half two", DL_CAUSE_TENSOR, seconds[kind] / 2);
+        dl_template_fuse(&items[kind]);
+    }
+}
+
+static inline void write_end(struct dl_template *end, const struct step *s, uint32_t call)
+{
+    if (s->gradient_bytes > 0) {
+        for (uint32_t i = 0; i <= s->more_exchanges; i++)
+            dl_template_add(end, &(struct dl_instruction){.kind = DL_START, .name = "exchange", .call = call});
+        dl_template_add(end, &(struct dl_instruction){.kind = DL_WAIT, .name = "exchange", .call = DL_EVERY_CALL});
+    }
+    if (s->update_s > 0) add_work(end, "update", DL_CAUSE_OPTIMIZER, s->update_s);
+    dl_template_fuse(end);
+}
+
+static inline void write_programs(struct hand_made *h)
+{
+    const struct step *const s = h->step;
+    struct dl_lowered *const l = &h->lowered;
+    const struct dl_schedule_request times = times_of(s);
+    dl_schedule_make(s->schedule, &times, h->arena, &l->schedule, &h->err);
+    check_ok(&h->err);
+    l->programs = dl_alloc(s->stages * sizeof *l->programs);
+    l->n_calls = s->stages;
+    l->calls = dl_alloc(s->stages * sizeof *l->calls);
+    for (uint32_t stage = 0; stage < s->stages; stage++) {
+        struct dl_program *const p = &l->programs[stage];
+        *p = (struct dl_program){.stage = stage, .n_chunks = s->chunks, .send_bytes = s->send_bytes};
+        p->items = dl_alloc((size_t)s->chunks * DL_N_TEMPLATES * sizeof *p->items);
+        for (uint32_t chunk = 0; chunk < s->chunks; chunk++) write_items(&p->items[chunk * DL_N_TEMPLATES], s);
+        l->calls[stage] = (struct dl_call){.bytes = s->gradient_bytes, .cause = DL_CAUSE_DATA};
+        write_end(&p->end, s, stage);
+    }
+}
+
+static inline void make_by_hand(struct hand_made *h, const struct step *s)
+{
+    *h = (struct hand_made){.step = s, .arena = dl_arena_new(), .software = {.name = "test"}};
+    h->software.step_barrier = s->barrier;
+    h->setting =
+        (struct dl_setting){.chunks = s->chunks, .micros = s->micros, .expert_ways = 1, .software = &h->software};
+    for (int axis = 0; axis < DL_N_AXES; axis++) {
+        h->setting.ways[axis] = 1;
+        h->setting.order[axis] = (enum dl_axis)axis;
+    }
+    h->setting.ways[DL_AXIS_DATA] = s->replicas;
+    h->setting.ways[DL_AXIS_PIPELINE] = s->stages;
+    open_crossbar(h);
+    write_programs(h);
+    const struct dl_scenario_scope scope = {
+        .topology = h->machine.topology, .n_stages = s->stages, .n_replicas = s->replicas};
+    if (s->scenario) dl_scenario_read(parse(h, s->scenario, &h->scenario_doc), &scope, h->arena, &h->scenario, &h->err);
+    check_ok(&h->err);
+}
+
+static inline struct dl_training_result play_here(struct hand_made *h)
+{
+    const struct dl_topology *const t = h->machine.topology;
+    struct dl_engine_link *const links = dl_alloc(t->n_links * sizeof *links);
+    for (size_t i = 0; i < t->n_links; i++) links[i].bandwidth_bytes_per_s = h->machine.bytes_per_s[i];
+    struct dl_engine *engine = dl_engine_get(0)->create(links, t->n_links);
+    if (h->trace) engine = dl_tap_new(engine, t->n_links);
+    struct dl_wire *const wire = dl_wire_new(engine, t, links, &h->err);
+    struct dl_training *const training =
+        dl_training_start(&(struct dl_training_request){.engine = engine,
+                                                        .wire = wire,
+                                                        .estimator = &h->estimator,
+                                                        .setting = &h->setting,
+                                                        .lowered = &h->lowered,
+                                                        .device_of_rank = h->device_of_rank,
+                                                        .arena = h->arena,
+                                                        .iterations = h->step->iterations,
+                                                        .scenario = &h->scenario,
+                                                        .seed = h->step->seed,
+                                                        .recorder = h->trace ? dl_trace_recorder(h->trace) : NULL},
+                          &h->err);
+    dl_scenario_start(&h->scenario, engine, links);
+    if (!h->err.status) engine->kind->run(engine);
+    const struct dl_training_result result = dl_training_result(training, &h->err);
+    if (h->trace) dl_trace_count_links(h->trace, engine);
+    dl_training_free(training);
+    dl_wire_free(wire);
+    engine->kind->destroy(engine);
+    dl_free(links);
+    return result;
+}
+
+static inline void release_by_hand(struct hand_made *h)
+{
+    for (uint32_t stage = 0; stage < h->step->stages; stage++) {
+        for (uint32_t i = 0; i < h->step->chunks * DL_N_TEMPLATES; i++)
+            dl_template_release(&h->lowered.programs[stage].items[i]);
+        dl_program_release(&h->lowered.programs[stage]);
+    }
+    dl_free(h->lowered.programs);
+    dl_free(h->lowered.calls);
+    dl_estimator_release(&h->estimator);
+    dl_machine_close(&h->machine);
+    dl_free(h->device_of_rank);
+    json_decref(h->scenario_doc.value);
+    dl_arena_free(h->arena);
+}
+
+/* In a child; the test must run in a process that has simulated nothing itself. */
+static inline struct dl_training_result play(const struct step *s)
+{
+    struct dl_training_result *const shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(shared != MAP_FAILED);
+    struct hand_made h;
+    int status;
+    make_by_hand(&h, s);
+    fflush(NULL); /* or the child would print it again */
+    const pid_t child = fork();
+    if (child == 0) {
+        *shared = play_here(&h);
+        if (h.err.status) fprintf(stderr, "%s\n", h.err.text);
+        _exit(h.err.status != DL_OK);
+    }
+    ck_assert(waitpid(child, &status, 0) == child && status == 0);
+    release_by_hand(&h);
+    const struct dl_training_result result = *shared;
+    munmap(shared, sizeof *shared);
+    ck_assert(result.complete);
+    return result;
+}
+
+static inline double sum_of_causes(const struct dl_training_result *r)
+{
+    double sum = 0;
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) sum += r->exposed_s[cause];
+    return sum;
+}
+
+static inline int run_steps(TCase *tests, const char *name)
+{
+    Suite *const suite = suite_create(name);
+    suite_add_tcase(suite, tests);
+    SRunner *const runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* runs are in children already */
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif

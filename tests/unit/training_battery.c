@@ -1,0 +1,281 @@
+/* training_battery.c - random stacks of strategies: whatever is put together either is refused with the key that must
+ * change, or ends, and adds up. */
+#define _GNU_SOURCE /* fork, pipe */
+#include <check.h>
+#include <math.h>
+
+#include "strategies/schedule.h"
+#include "tests/training_runs.h"
+
+enum { n_stacks = 200 };
+static const uint64_t seed = 20;
+
+#define WORKLOAD                                                                                                       \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':%u,'hidden':512,'heads':8,"          \
+    "'seq':128,'vocab':1024%s}"
+#define FLASH "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-6,'attention':'flash'}"
+
+static const struct machine {
+    const char *system, *device, *software;
+} machines[] = {
+    {IDEAL_SYSTEM("1e9", "1e-6"), IDEAL_DEVICE, "ideal"}, {IDEAL_SYSTEM("1e11", "1e-5"), IDEAL_DEVICE, "megatron-2021"},
+    {"dgx-a100-hdr4", "a100-40", "megatron-2021"},        {"dgx1-v100", "v100-32", "ideal"},
+    {IDEAL_SYSTEM("1e10", "1e-6"), IDEAL_DEVICE, FLASH},
+};
+
+/* What was drawn, as texts. */
+struct drawn {
+    const struct machine *machine;
+    bool has_experts;
+    char workload[400], strategy[1000];
+};
+
+static uint32_t draw(gsl_rng *rng, uint32_t n) { return (uint32_t)gsl_rng_uniform_int(rng, n); }
+
+static const char *one_of(gsl_rng *rng, const char *const *texts, uint32_t n) { return texts[draw(rng, n)]; }
+
+struct ways {
+    uint32_t tensor, context, data, pipeline, expert;
+};
+
+static struct ways draw_ways(gsl_rng *rng, const struct drawn *d)
+{
+    struct ways w = {.tensor = 1u << draw(rng, 4), .pipeline = 1 + draw(rng, 4), .data = 1 + draw(rng, 4)};
+    w.context = strcmp(d->machine->software, FLASH) == 0 ? 1u << draw(rng, 3) : 1;
+    w.expert = d->has_experts && w.data % 2 == 0 ? 2 : 1;
+    return w;
+}
+
+static void draw_stack(gsl_rng *rng, const struct ways *w, char *out, size_t bytes)
+{
+    static const char *const zeros[] = {"", "", ",{'name':'zero','stage':1}", ",{'name':'zero','stage':2}",
+                                        ",{'name':'zero','stage':3}"};
+    static const char *const quantized[] = {"", "", ",{'name':'quantized_allreduce','bits':8}",
+                                            ",{'name':'quantized_allreduce','bits':1}"};
+    const struct dl_schedule_kind *const kind = dl_schedule_get(draw(rng, (uint32_t)dl_schedule_count()));
+    const uint32_t chunks = draw(rng, 4) ? kind->min_chunks : 1 + draw(rng, 3); /* sometimes a wrong number */
+    const bool sequence = draw(rng, 2), overlap = draw(rng, 2);
+    snprintf(out, bytes,
+             "[{'name':'pipeline','ways':%u,'schedule':'%s','chunks':%u},{'name':'tensor','ways':%u,'sequence':%s},"
+             "{'name':'data','overlap':%s}%s%s",
+             w->pipeline, kind->name, chunks, w->tensor, sequence ? "true" : "false", overlap ? "true" : "false",
+             one_of(rng, zeros, DL_COUNT(zeros)), one_of(rng, quantized, DL_COUNT(quantized)));
+    const bool zigzag = draw(rng, 2);
+    size_t used = strlen(out);
+    if (w->context > 1)
+        snprintf(out + used, bytes - used, ",{'name':'context','ways':%u,'zigzag':%s}", w->context,
+                 zigzag ? "true" : "false");
+    used = strlen(out);
+    if (w->expert > 1) snprintf(out + used, bytes - used, ",{'name':'expert','ways':%u}", w->expert);
+}
+
+static void draw_job(uint64_t index, struct drawn *out)
+{
+    static const char *const orders[] = {"['tensor','context','data','pipeline']",
+                                         "['pipeline','tensor','data','context']",
+                                         "['data','pipeline','context','tensor']"};
+    static const char *const recomputes[] = {"none", "selective", "full"};
+    static const char *const precisions[] = {"fp16", "fp32"};
+    static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb"};
+    gsl_rng *const rng = dl_random_new(seed, "battery", index);
+    char stack[500];
+    out->machine = &machines[draw(rng, DL_COUNT(machines))];
+    out->has_experts = draw(rng, 4) == 0;
+    const struct ways w = draw_ways(rng, out);
+    const uint32_t microbatch = 1 + draw(rng, 3), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
+    draw_stack(rng, &w, stack, sizeof stack);
+    const uint32_t n_blocks = w.pipeline * (1 + draw(rng, 3)) + draw(rng, 3);
+    snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks, out->has_experts ? ",'experts':4,'top_k':2" : "");
+    snprintf(out->strategy, sizeof out->strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':%u,'global_batch':%u,"
+             "'microbatch':%u,'recompute':'%s','precision':'%s','optimizer':'%s','order':%s,'stack':%s]}",
+             w.tensor * w.context * w.pipeline * w.data, w.data * microbatch * micros, microbatch,
+             one_of(rng, recomputes, 3), one_of(rng, precisions, 2), one_of(rng, optimizers, 4), one_of(rng, orders, 3),
+             stack);
+    gsl_rng_free(rng);
+}
+
+/* ---- what must hold ---- */
+
+static void check_refusal(const struct drawn *d, const struct dl_error *err)
+{
+    ck_assert_msg(err->status == DL_IMPOSSIBLE, "%s: %s", d->strategy, err->text);
+    ck_assert_msg(strstr(err->text, "test.json:/"), "%s: no key in '%s'", d->strategy, err->text);
+}
+
+static void check_causes(const struct drawn *d, const struct dl_training_result *r)
+{
+    const double slack = 1e-9 * r->step_s;
+    double sum = 0;
+    for (int i = 0; i < DL_N_CAUSES; i++) {
+        ck_assert_msg(r->exposed_s[i] >= -slack && r->busy_s[i] >= -slack && r->busy_s[i] <= r->step_s + slack,
+                      "%s: %s exposed %g, busy %g of %g", d->strategy, dl_cause_name((enum dl_cause)i), r->exposed_s[i],
+                      r->busy_s[i], r->step_s);
+        sum += r->exposed_s[i];
+    }
+    ck_assert_msg(fabs(sum - r->step_s) <= slack, "%s: causes sum to %.12g of %.12g", d->strategy, sum, r->step_s);
+}
+
+struct counting {
+    enum dl_recompute recompute;
+    double repeats; /* of what is whole on every tensor rank */
+};
+
+static double work_flop(const struct dl_work *work, size_t n, bool only_core, double repeats)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct dl_kernel *const k = &work[i].kernel;
+        if (work[i].kind == DL_WORK_KERNEL && (!only_core || k->attention_core))
+            sum += dl_kernel_flop(k) * (k->cut == DL_CUT_OUTSIDE ? repeats : 1);
+    }
+    return sum;
+}
+
+/* Of the whole layer for one micro-batch, with what is computed again. */
+static double layer_flop(const struct dl_layer *layer, struct counting c)
+{
+    double sum = work_flop(layer->forward, layer->n_forward, false, c.repeats) +
+                 work_flop(layer->backward, layer->n_backward, false, c.repeats);
+    if (layer->is_block && c.recompute != DL_RECOMPUTE_NOTHING)
+        sum += work_flop(layer->forward, layer->n_forward, c.recompute == DL_RECOMPUTE_SELECTIVE, c.repeats);
+    return sum;
+}
+
+static double step_flop(const struct training *t, struct counting c)
+{
+    double sum = 0;
+    for (size_t i = 0; i < t->model.n_layers; i++) sum += layer_flop(&t->model.layers[i], c);
+    return sum * t->job.setting.global_batch / t->job.setting.microbatch;
+}
+
+/* By items, as the crews go through them. */
+static double played_flop(const struct training *t)
+{
+    const struct dl_schedule *const s = &t->lowered.schedule;
+    double sum = 0;
+    for (uint32_t stage = 0; stage < s->stages; stage++)
+        for (uint32_t i = 0; i < s->n_items[stage]; i++) {
+            const struct dl_item *const item = &s->items[stage][i];
+            sum += t->lowered.programs[stage].items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind].total.flop;
+        }
+    const uint32_t *const ways = t->job.setting.ways;
+    return sum * ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * ways[DL_AXIS_DATA];
+}
+
+static void check_flop(const struct drawn *d, const struct training *t)
+{
+    const struct dl_setting *const s = &t->job.setting;
+    const double expected =
+        step_flop(t, (struct counting){s->recompute, s->sequence_parallel ? 1 : s->ways[DL_AXIS_TENSOR]});
+    const double model = step_flop(t, (struct counting){DL_RECOMPUTE_NOTHING, 1});
+    if (strcmp(t->software.attention, "unfused") == 0) /* fused attention leaves out what the mask hides */
+        ck_assert_double_le(fabs(model - t->lowered.model_flop), 1e-9 * model);
+    const double played = played_flop(t);
+    ck_assert_msg(fabs(played - expected) <= 1e-9 * expected, "%s: %.12g flop, not %.12g", d->strategy, played,
+                  expected);
+}
+
+/* What completes the gradients does the same work as in the other micro-batches. */
+static void check_last_items(const struct drawn *d, const struct training *t)
+{
+    if (!t->job.setting.overlaps_gradients) return;
+    const int completes = t->lowered.schedule.splits_backward ? DL_ITEM_W : DL_ITEM_B;
+    for (uint32_t i = 0; i < t->lowered.n_positions; i++) {
+        const struct dl_template *const items = t->lowered.positions[i].items;
+        ck_assert_msg(items[DL_TEMPLATE_LAST].total.flop == items[completes].total.flop, "%s: position %u", d->strategy,
+                      i);
+    }
+}
+
+static void check_parts(const struct drawn *d, const struct dl_memory_use *m)
+{
+    const double parts[] = {m->parameters, m->gradients, m->optimizer,    m->activations,
+                            m->buffers,    m->workspace, m->fragmentation};
+    double sum = 0;
+    for (size_t k = 0; k < DL_COUNT(parts); k++) {
+        ck_assert_msg(parts[k] >= 0, "%s: part %zu is %g bytes", d->strategy, k, parts[k]);
+        sum += parts[k];
+    }
+    ck_assert_msg(fabs(sum - m->peak) <= 1e-9 * sum && m->activations > 0, "%s: the peak is %g bytes, not %g",
+                  d->strategy, m->peak, sum);
+}
+
+/* Parameters of a layer on a rank: tensor ranks share most, expert ranks the experts, and ZeRO 3 cuts over all ranks
+ * that would hold the same. */
+static double rank_parameters(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    const double tensor = s->ways[DL_AXIS_TENSOR];
+    const double replicas = s->zero_stage == 3 ? s->ways[DL_AXIS_DATA] * s->ways[DL_AXIS_CONTEXT] : 1;
+    const double experts = s->zero_stage == 3 ? layer->expert_parameters / tensor / replicas
+                                              : layer->expert_parameters / tensor / s->expert_ways;
+    return (layer->parameters_inside / tensor + layer->parameters_outside) / replicas + experts;
+}
+
+static void check_memory(const struct drawn *d, const struct training *t)
+{
+    const struct dl_setting *const s = &t->job.setting;
+    double parameters = 0, expected = 0;
+    for (uint32_t i = 0; i < s->ways[DL_AXIS_PIPELINE]; i++) {
+        check_parts(d, &t->memory[i]);
+        parameters += t->memory[i].parameters / dl_precision_bytes(s->precision);
+    }
+    for (size_t i = 0; i < t->model.n_layers; i++) expected += rank_parameters(s, &t->model.layers[i]);
+    expected *= t->lowered.schedule.n_paths; /* some hold the model twice */
+    ck_assert_msg(fabs(parameters - expected) <= 1e-9 * expected, "%s: %.12g parameters, not %.12g", d->strategy,
+                  parameters, expected);
+}
+
+/* The hash of the report, or 0 if the stack is refused. */
+static uint64_t play(const struct drawn *d)
+{
+    struct training t;
+    const struct training_inputs inputs = {.system = d->machine->system,
+                                           .device = d->machine->device,
+                                           .software = d->machine->software,
+                                           .workload = d->workload,
+                                           .strategy = d->strategy};
+    struct training_outcome outcome = {0};
+    if (training_open(&t, &inputs)) {
+        check_refusal(d, &t.err);
+    } else {
+        outcome = training_simulate(&t, "simgrid");
+        ck_assert_msg(outcome.result.complete && !outcome.err.status, "%s: %s", d->strategy, outcome.err.text);
+        check_causes(d, &outcome.result);
+        check_flop(d, &t);
+        check_last_items(d, &t);
+        check_memory(d, &t);
+    }
+    training_close(&t);
+    return outcome.report_hash;
+}
+
+static size_t n_refused;
+
+START_TEST(a_random_stack_is_refused_or_adds_up)
+{
+    struct drawn d;
+    draw_job((uint64_t)_i, &d);
+    const uint64_t hash = play(&d);
+    if (!hash) n_refused++;
+    if (_i % 4 == 0) ck_assert_msg(play(&d) == hash, "%s: the same input gives another report", d.strategy);
+}
+END_TEST
+
+START_TEST(most_stacks_are_possible) { ck_assert_uint_lt(2 * n_refused, n_stacks); }
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("training_battery");
+    tcase_add_loop_test(tests, a_random_stack_is_refused_or_adds_up, 0, n_stacks);
+    tcase_add_test(tests, most_stacks_are_possible);
+    Suite *const suite = suite_create("training_battery");
+    suite_add_tcase(suite, tests);
+    SRunner *const runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

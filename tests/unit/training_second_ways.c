@@ -1,0 +1,349 @@
+/* training_second_ways.c - a step told in other ways: op by op instead of fused segments, with the collectives of a
+ * crew simulated by themselves, and by SimGrid's own network model. */
+#define _GNU_SOURCE /* fork, pipe */
+#include <check.h>
+#include <math.h>
+
+#include "tests/training_runs.h"
+#include "tests/unit/suite.h"
+
+#define GPT                                                                                                            \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':10,'hidden':1024,'heads':16,"        \
+    "'seq':256,'vocab':8192}"
+#define LATENCY_S 2e-6 /* of the two links between any two devices below */
+#define FAST_SYSTEM IDEAL_SYSTEM("1e18", "1e-6")
+
+static struct training training;
+
+static struct training_outcome play(const struct training_inputs *inputs, const char *engine)
+{
+    ck_assert_msg(!training_open(&training, inputs), "%s", training.err.text);
+    const struct training_outcome outcome = training_simulate(&training, engine);
+    ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
+    return outcome;
+}
+
+static void check_close(const char *what, double is, double should, double tolerance)
+{
+    ck_assert_msg(fabs(is - should) <= tolerance * fabs(should), "%s: %.15g, not %.15g", what, is, should);
+}
+
+/* ---- op by op ---- */
+
+struct clock {
+    double host_s, device_s; /* when each is free */
+    double by_cause[DL_N_CAUSES];
+};
+
+/* The host issues in order and runs ahead; an op starts when it is issued and the one before it has ended. */
+static struct clock walk(const struct dl_template *t)
+{
+    struct clock c = {0};
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        const struct dl_instruction *const op = &t->instructions[i];
+        c.host_s += op->host_s;
+        if (op->kind != DL_DO) continue;
+        if (c.host_s > c.device_s) {
+            c.by_cause[DL_CAUSE_HOST] += c.host_s - c.device_s;
+            c.device_s = c.host_s;
+        }
+        c.by_cause[op->cause] += op->device_s;
+        c.device_s += op->device_s;
+    }
+    return c;
+}
+
+static const struct dl_template *template_of(uint32_t stage, const struct dl_item *item)
+{
+    return &training.lowered.programs[stage].items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind];
+}
+
+/* When each forward and backward has ended, by position; NAN: not yet. */
+struct dates {
+    double *ends_s[2];
+};
+
+static double *end_of(const struct dates *d, const struct dl_item *item, uint32_t position)
+{
+    return &d->ends_s[item->kind][position * training.lowered.schedule.micros + item->micro];
+}
+
+/* What the item waits for, or NAN if that has no date yet. */
+static double ready_s(const struct dates *d, uint32_t stage, const struct dl_item *item)
+{
+    const struct dl_schedule *const s = &training.lowered.schedule;
+    const uint32_t position = s->position_of[stage * s->chunks + item->chunk];
+    const bool forward = item->kind == DL_ITEM_F;
+    if (item->kind == DL_ITEM_W || position == (forward ? 0 : s->n_positions - 1)) return 0;
+    const uint32_t from = forward ? position - 1 : position + 1;
+    return *end_of(d, item, from) + (s->stage_of[from] == stage ? 0 : LATENCY_S);
+}
+
+/* One pass over the items of a stage, as far as it gets; whether it got any further. */
+static bool advance(const struct dates *d, uint32_t stage, uint32_t *next, double *free_s)
+{
+    const struct dl_schedule *const s = &training.lowered.schedule;
+    const uint32_t before = *next;
+    while (*next < s->n_items[stage]) {
+        const struct dl_item *const item = &s->items[stage][*next];
+        const double ready = ready_s(d, stage, item);
+        if (isnan(ready)) break;
+        *free_s = fmax(*free_s, ready) + walk(template_of(stage, item)).device_s;
+        if (item->kind != DL_ITEM_W) *end_of(d, item, s->position_of[stage * s->chunks + item->chunk]) = *free_s;
+        ++*next;
+    }
+    return *next > before;
+}
+
+/* The step without replicas: every stage goes through its items, and ends with the optimizer. */
+static double step_by_hand_s(void)
+{
+    const struct dl_schedule *const s = &training.lowered.schedule;
+    const size_t n = (size_t)s->n_positions * s->micros;
+    const struct dates d = {.ends_s = {dl_alloc(n * sizeof(double)), dl_alloc(n * sizeof(double))}};
+    for (size_t i = 0; i < n; i++) d.ends_s[0][i] = d.ends_s[1][i] = NAN;
+    uint32_t *const next = dl_alloc(s->stages * sizeof *next);
+    double *const free_s = dl_alloc(s->stages * sizeof *free_s), last_s = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t stage = 0; stage < s->stages; stage++) moved |= advance(&d, stage, &next[stage], &free_s[stage]);
+    }
+    for (uint32_t stage = 0; stage < s->stages; stage++)
+        last_s = fmax(last_s, free_s[stage] + walk(&training.lowered.programs[stage].end).device_s);
+    void *const blocks[] = {d.ends_s[0], d.ends_s[1], next, free_s};
+    for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
+    return last_s;
+}
+
+static const char *const stacks[] = {
+    "'recompute':'none','stack':[]",
+    "'recompute':'full','stack':[{'name':'tensor','ways':4}]",
+    "'recompute':'none','stack':[{'name':'pipeline','ways':5}]",
+    "'recompute':'selective','stack':[{'name':'pipeline','ways':3,'schedule':'gpipe'}]",
+    "'recompute':'full','stack':[{'name':'pipeline','ways':2,'schedule':'interleaved','chunks':4}]",
+    "'recompute':'none','stack':[{'name':'pipeline','ways':4,'schedule':'zb-h1'},{'name':'tensor','ways':2}]",
+    "'recompute':'full','stack':[{'name':'pipeline','ways':3,'schedule':'zb-2p'}]",
+    "'recompute':'selective','stack':[{'name':'pipeline','ways':4,'schedule':'zbv','chunks':2}]",
+    "'recompute':'none','stack':[{'name':'pipeline','ways':4,'schedule':'breadth-first','chunks':2},"
+    "{'name':'tensor','ways':2,'sequence':true}]",
+    "'recompute':'selective','stack':[{'name':'pipeline','ways':10},{'name':'tensor','ways':8,'sequence':true}]",
+};
+static const char *const softwares[] = {"ideal", "megatron-2021"};
+enum { n_fused_cases = DL_COUNT(stacks) * DL_COUNT(softwares) };
+
+START_TEST(fused_is_as_op_by_op)
+{
+    const double tolerance = 1e-9;
+    char strategy[600];
+    const char *const stack = stacks[(size_t)_i % DL_COUNT(stacks)];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','global_batch':12,%s}", stack);
+    const struct training_inputs inputs = {.system = FAST_SYSTEM,
+                                           .device = "a100-80",
+                                           .software = softwares[(size_t)_i / DL_COUNT(stacks)],
+                                           .workload = GPT,
+                                           .strategy = strategy};
+    const struct training_outcome outcome = play(&inputs, "simgrid");
+    for (uint32_t i = 0; i < training.lowered.n_positions; i++)
+        for (int kind = 0; kind <= DL_ITEM_W; kind++) {
+            const struct dl_template *const t = &training.lowered.positions[i].items[kind];
+            const struct clock c = walk(t);
+            check_close(stack, t->total.seconds, c.device_s, tolerance);
+            for (int cause = 0; cause < DL_N_CAUSES; cause++)
+                ck_assert_double_le(fabs(t->total.by_cause[cause] - c.by_cause[cause]), tolerance * c.device_s);
+        }
+    check_close(stack, outcome.result.step_s, step_by_hand_s(), tolerance);
+    training_close(&training);
+}
+END_TEST
+
+/* ---- a crew, and its collectives by themselves ---- */
+
+/* Seconds of all but the collectives, which are counted. */
+static double without_collectives_s(const struct dl_template *t, double *n_collectives)
+{
+    double sum = 0;
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        if (t->instructions[i].cause == DL_CAUSE_TENSOR)
+            ++*n_collectives;
+        else
+            sum += t->instructions[i].device_s;
+    }
+    return sum;
+}
+
+/* Software takes no time here, so ops follow each other. */
+START_TEST(a_crew_takes_the_time_of_its_simulated_collectives)
+{
+    const uint32_t ways = 1u << (1 + _i);
+    const double micros = 4, seq = 256, hidden = 1024, activation_bytes = 2;
+    char strategy[400];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','global_batch':4,"
+             "'stack':[{'name':'tensor','ways':%u}]}",
+             ways);
+    const struct training_inputs inputs = {
+        .system = "crossbar", .device = "a100-80", .software = "ideal", .workload = GPT, .strategy = strategy};
+    const struct training_outcome outcome = play(&inputs, "simgrid");
+    const struct setting setting = {.system = "crossbar", .engine = "simgrid"};
+    const struct job job = {
+        .op = DL_ALLREDUCE, .algorithm = "auto", .n = ways, .bytes = seq * hidden * activation_bytes, .fluid = true};
+    struct outcome alone;
+    run_jobs(&setting, &job, 1, &alone);
+    double n_collectives = 0, others_s = 0;
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+        others_s += without_collectives_s(&training.lowered.programs[0].items[kind], &n_collectives);
+    const double end_s = walk(&training.lowered.programs[0].end).device_s;
+    check_close("step", outcome.result.step_s, micros * (others_s + n_collectives * alone.result.time_s) + end_s, 1e-9);
+    training_close(&training);
+}
+END_TEST
+
+/* ---- exchanges beside the work ---- */
+
+#define EXCHANGE_BYTES_PER_S 4e12 /* so that now the work, now the exchanges take longer */
+
+/* The only stage, replicas in step: work on one line, exchanges one after the other on another. */
+struct lines {
+    double work_s, exchanges_s; /* when each is free */
+    double *done_s;             /* by call: its latest exchange */
+};
+
+static double exchange_s(const struct dl_call *call)
+{
+    const double n = training.job.setting.ways[DL_AXIS_DATA];
+    const double passes = call->op == DL_EXCHANGE_ALLREDUCE ? 2 : 1;
+    return passes * (n - 1) / n * call->bytes / EXCHANGE_BYTES_PER_S;
+}
+
+static void follow(struct lines *l, const struct dl_template *t)
+{
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        const struct dl_instruction *const op = &t->instructions[i];
+        if (op->kind == DL_DO) {
+            l->work_s += op->device_s;
+        } else if (op->kind == DL_START) {
+            l->exchanges_s = fmax(l->exchanges_s, l->work_s) + exchange_s(&training.lowered.calls[op->call]);
+            l->done_s[op->call] = l->exchanges_s;
+        } else {
+            l->work_s = fmax(l->work_s, op->call == DL_EVERY_CALL ? l->exchanges_s : l->done_s[op->call]);
+        }
+    }
+}
+
+static double step_of_lines_s(void)
+{
+    const struct dl_schedule *const s = &training.lowered.schedule;
+    const struct dl_program *const p = &training.lowered.programs[0];
+    struct lines l = {.done_s = dl_alloc((training.lowered.n_calls + 1) * sizeof *l.done_s)};
+    for (uint32_t i = 0; i < s->n_items[0]; i++) {
+        const bool last = training.job.setting.overlaps_gradients && i + 1 == s->n_items[0];
+        follow(&l, &p->items[last ? DL_TEMPLATE_LAST : (int)s->items[0][i].kind]);
+    }
+    follow(&l, &p->end);
+    dl_free(l.done_s);
+    return l.work_s;
+}
+
+static const char *const exchanging_stacks[] = {
+    "[{'name':'data'}]",
+    "[{'name':'data','overlap':true}]",
+    "[{'name':'data'},{'name':'zero','stage':1}]",
+    "[{'name':'data','overlap':true},{'name':'zero','stage':2}]",
+    "[{'name':'data'},{'name':'zero','stage':3}]",
+    "[{'name':'data','overlap':true},{'name':'zero','stage':3},{'name':'recompute','mode':'full'}]",
+    "[{'name':'data','overlap':true},{'name':'tensor','ways':2}]",
+};
+
+START_TEST(exchanges_go_on_beside_the_work)
+{
+    char strategy[600];
+    const char *const stack = exchanging_stacks[_i];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':8,'global_batch':64,"
+             "'microbatch':4,'stack':%s}",
+             stack);
+    const struct training_inputs inputs = {.system = IDEAL_SYSTEM("4e12", "0"),
+                                           .device = IDEAL_DEVICE,
+                                           .software = "ideal",
+                                           .workload = GPT,
+                                           .strategy = strategy};
+    const struct training_outcome outcome = play(&inputs, "simgrid");
+    check_close(stack, outcome.result.step_s, step_of_lines_s(), 1e-6);
+    training_close(&training);
+}
+END_TEST
+
+/* What is gathered for a layer is what the layer waits for. */
+START_TEST(a_layer_waits_for_its_own_parameters)
+{
+    const struct training_inputs inputs = {
+        .system = FAST_SYSTEM,
+        .device = IDEAL_DEVICE,
+        .software = "ideal",
+        .workload = GPT,
+        .strategy = "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':4,'global_batch':4,"
+                    "'stack':[{'name':'data','overlap':true},{'name':'zero','stage':3}]}"};
+    ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
+    for (int kind = 0; kind < DL_N_TEMPLATES; kind++) {
+        const struct dl_template *const t = &training.lowered.positions[0].items[kind];
+        for (size_t i = 0; i < t->n_instructions; i++)
+            if (t->instructions[i].kind == DL_WAIT && t->instructions[i].call != DL_EVERY_CALL)
+                ck_assert_int_eq(training.lowered.calls[t->instructions[i].call].op, DL_EXCHANGE_ALLGATHER);
+    }
+    training_close(&training);
+}
+END_TEST
+
+/* ---- another engine ---- */
+
+/* Routes of these systems are fixed, one way for each pair. */
+static const struct engine_case {
+    const char *system, *device, *strategy;
+} engine_cases[] = {
+    {"crossbar", "a100-80",
+     "'devices':64,'global_batch':64,'stack':[{'name':'pipeline','ways':4},{'name':'tensor','ways':2},"
+     "{'name':'data'}]"},
+    {"crossbar", "a100-80",
+     "'devices':48,'global_batch':96,'stack':[{'name':'pipeline','ways':2,'schedule':'interleaved','chunks':2},"
+     "{'name':'data','overlap':true},{'name':'zero','stage':2}]"},
+    {"crossbar", "a100-80", "'devices':32,'global_batch':64,'stack':[{'name':'data'},{'name':'zero','stage':3}]"},
+    {"dgx1-v100", "v100-32",
+     "'devices':128,'global_batch':128,'precision':'fp16','order':['tensor','pipeline','data'],'stack':"
+     "[{'name':'pipeline','ways':4},{'name':'tensor','ways':4},{'name':'data','overlap':true}]"},
+    {"dgx1-v100", "v100-32",
+     "'devices':512,'global_batch':512,'precision':'fp16','stack':[{'name':'pipeline','ways':8},"
+     "{'name':'tensor','ways':8},{'name':'data'},{'name':'zero','stage':1}]"},
+};
+
+START_TEST(simgrids_own_model_gives_the_same_step)
+{
+    const struct engine_case *const c = &engine_cases[_i];
+    char strategy[600];
+    snprintf(strategy, sizeof strategy, "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s}",
+             c->strategy);
+    const struct training_inputs inputs = {
+        .system = c->system, .device = c->device, .software = "megatron-2021", .workload = GPT, .strategy = strategy};
+    const struct training_outcome ours = play(&inputs, "simgrid");
+    const struct training_outcome theirs = training_simulate(&training, "cm02");
+    ck_assert_msg(!theirs.err.status && theirs.result.complete, "%s", theirs.err.text);
+    check_close(c->strategy, ours.result.step_s, theirs.result.step_s, 1e-9);
+    for (int cause = 0; cause < DL_N_CAUSES; cause++)
+        ck_assert_double_le(fabs(ours.result.exposed_s[cause] - theirs.result.exposed_s[cause]),
+                            1e-9 * ours.result.step_s);
+    training_close(&training);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("training_second_ways");
+    tcase_add_loop_test(tests, fused_is_as_op_by_op, 0, n_fused_cases);
+    tcase_add_loop_test(tests, a_crew_takes_the_time_of_its_simulated_collectives, 0, 3);
+    tcase_add_loop_test(tests, exchanges_go_on_beside_the_work, 0, (int)DL_COUNT(exchanging_stacks));
+    tcase_add_test(tests, a_layer_waits_for_its_own_parameters);
+    tcase_add_loop_test(tests, simgrids_own_model_gives_the_same_step, 0, (int)DL_COUNT(engine_cases));
+    Suite *const suite = suite_create("training_second_ways");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

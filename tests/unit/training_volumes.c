@@ -1,0 +1,260 @@
+/* training_volumes.c - the bytes of each strategy against the papers: what programs ask for, what time that takes on an
+ * ideal machine, and what its links carry. */
+#define _GNU_SOURCE /* fork, pipe */
+#include <check.h>
+#include <math.h>
+
+#include "tests/training_runs.h"
+#include "tests/unit/suite.h"
+
+#define BYTES_PER_S 1e9
+#define SYSTEM IDEAL_SYSTEM("1e9", "0")
+#define LAYERS 4
+#define HIDDEN 64
+#define SEQ 32
+#define WORKLOAD                                                                                                       \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
+    "'vocab':512}"
+#define SOFTWARE(gradient_bytes, scatters)                                                                             \
+    "{'schema':'dlsim/software/1','source':'a "                                                                        \
+    "test','host_s_per_launch':0,'collective_host_s':0,'gradient_bytes':" gradient_bytes ",'scatters_sends':" scatters \
+    "}"
+
+static const double exactly = 1e-6, activation_bytes = 2;
+
+static struct training training;
+static struct training_outcome outcome;
+
+static void play(const char *software, const char *head, const char *stack)
+{
+    char strategy[800];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", head, stack);
+    const struct training_inputs inputs = {
+        .system = SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = WORKLOAD, .strategy = strategy};
+    ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
+    outcome = training_simulate(&training, "simgrid");
+    ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
+}
+
+static void done(void) { training_close(&training); }
+
+static void check_close(const char *what, double is, double should)
+{
+    ck_assert_msg(fabs(is - should) <= exactly * fabs(should), "%s: %.12g, not %.12g", what, is, should);
+}
+
+/* ---- over the replicas ---- */
+
+/* Bytes of a template in units of what passes through a rank that sends everything once. */
+static double volume_of(const struct dl_template *t)
+{
+    double sum = 0;
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        if (t->instructions[i].kind != DL_START) continue;
+        const struct dl_call *const call = &training.lowered.calls[t->instructions[i].call];
+        sum += (call->op == DL_EXCHANGE_ALLREDUCE ? 2 : 1) * call->bytes;
+    }
+    return sum;
+}
+
+/* Of a step of a single stage. */
+static double step_volume(void)
+{
+    const struct dl_schedule *const s = &training.lowered.schedule;
+    const struct dl_program *const p = &training.lowered.programs[0];
+    double sum = volume_of(&p->end);
+    for (uint32_t i = 0; i < s->n_items[0]; i++) {
+        const bool last = training.job.setting.overlaps_gradients && i + 1 == s->n_items[0];
+        sum += volume_of(&p->items[last ? DL_TEMPLATE_LAST : (int)s->items[0][i].kind]);
+    }
+    return sum;
+}
+
+static double rank_parameters(void)
+{
+    double sum = 0;
+    for (size_t i = 0; i < training.model.n_layers; i++)
+        sum += training.model.layers[i].parameters_inside / training.job.setting.ways[DL_AXIS_TENSOR] +
+               training.model.layers[i].parameters_outside;
+    return sum;
+}
+
+static const struct exchange_case {
+    const char *stack;
+    double psi; /* ZeRO (Rajbhandari et al., SC20), section 7: parameters that a rank sends, of all */
+} exchange_cases[] = {
+    {"{'name':'data'}", 2},
+    {"{'name':'data','overlap':true}", 2},
+    {"{'name':'data'},{'name':'zero','stage':1}", 2},
+    {"{'name':'data'},{'name':'zero','stage':2}", 2},
+    {"{'name':'data'},{'name':'zero','stage':3}", 3},
+    {"{'name':'data','overlap':true},{'name':'zero','stage':1}", 2},
+    {"{'name':'data','overlap':true},{'name':'zero','stage':2}", 2},
+    {"{'name':'data','overlap':true},{'name':'zero','stage':3}", 3},
+    {"{'name':'data'},{'name':'zero','stage':3},{'name':'recompute','mode':'full'}", 3}, /* gathered for both */
+    {"{'name':'data'},{'name':'tensor','ways':2}", 2},
+    {"{'name':'data'},{'name':'tensor','ways':2},{'name':'zero','stage':1}", 2},
+    {"{'name':'data'},{'name':'tensor','ways':2},{'name':'zero','stage':3}", 3},
+};
+
+START_TEST(replicas_exchange_the_volumes_of_zero)
+{
+    const struct exchange_case *const c = &exchange_cases[_i];
+    play("ideal", "'devices':8,'global_batch':8", c->stack);
+    const double n = training.job.setting.ways[DL_AXIS_DATA];
+    const double times = c->psi == 3 ? training.job.setting.micros : 1;         /* cut parameters are needed for each */
+    const double bytes = times * c->psi * rank_parameters() * activation_bytes; /* gradients have as many here */
+    ck_assert_double_gt(n, 1);
+    check_close(c->stack, step_volume(), bytes);
+    check_close(c->stack, outcome.busiest_s * BYTES_PER_S, bytes * (n - 1) / n);
+    done();
+}
+END_TEST
+
+/* Nothing overlaps, so the step has them after all else. */
+START_TEST(an_exchange_takes_its_bytes_over_the_bandwidth)
+{
+    play("ideal", "'devices':8,'global_batch':32", "{'name':'data'}");
+    const double bytes = 2 * rank_parameters() * activation_bytes * 7 / 8;
+    check_close("data", outcome.result.exposed_s[DL_CAUSE_DATA], bytes / BYTES_PER_S);
+    done();
+}
+END_TEST
+
+/* QSGD: so many bits a value whatever the gradients are kept in, and one scale of 4 bytes for 512 values. */
+START_TEST(quantized_gradients_have_their_bits)
+{
+    static const struct {
+        const char *software, *stack;
+        double bits, dense_passes;
+    } cases[] = {
+        {SOFTWARE("4", "true"), "{'name':'data'},{'name':'quantized_allreduce','bits':8}", 8, 0},
+        {SOFTWARE("2", "true"), "{'name':'data'},{'name':'quantized_allreduce','bits':8}", 8, 0},
+        {SOFTWARE("2", "true"), "{'name':'data'},{'name':'quantized_allreduce','bits':1}", 1, 0},
+        {SOFTWARE("4", "true"), "{'name':'data'},{'name':'quantized_allreduce','bits':4},{'name':'zero'}", 4, 1},
+    };
+    const double scale = 4.0 / 512;
+    play(cases[_i].software, "'devices':8,'global_batch':8", cases[_i].stack);
+    const double passes = 2 - cases[_i].dense_passes; /* with zero parameters are gathered as they are */
+    const double bytes =
+        rank_parameters() * (passes * (cases[_i].bits / 8 + scale) + cases[_i].dense_passes * activation_bytes);
+    check_close(cases[_i].stack, outcome.busiest_s * BYTES_PER_S, bytes * 7 / 8);
+    done();
+}
+END_TEST
+
+/* ---- over the tensor ranks ---- */
+
+static size_t count(const struct dl_template *t, const char *name)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_instructions; i++)
+        if (t->instructions[i].kind == DL_DO && strcmp(t->instructions[i].name, name) == 0) n++;
+    return n;
+}
+
+/* Two sums forward and two backward in a block (Shoeybi et al. 2019, figure 4), one in the embedding, and one in the
+ * head backward; full recomputation has those of the blocks forward once more. */
+static const struct tensor_case {
+    const char *stack;
+    bool sequence;
+    size_t forward, backward; /* sums, or pairs of gather and scatter */
+} tensor_cases[] = {
+    {"{'name':'tensor','ways':4}", false, 2 * LAYERS + 1, 2 * LAYERS + 1},
+    {"{'name':'tensor','ways':4},{'name':'recompute','mode':'selective'}", false, 2 * LAYERS + 1, 2 * LAYERS + 1},
+    {"{'name':'tensor','ways':4},{'name':'recompute','mode':'full'}", false, 2 * LAYERS + 1, 4 * LAYERS + 1},
+    {"{'name':'tensor','ways':4,'sequence':true}", true, 2 * LAYERS + 1, 2 * LAYERS + 1},
+    {"{'name':'tensor','ways':4,'sequence':true},{'name':'recompute','mode':'selective'}", true, 2 * LAYERS + 1,
+     2 * LAYERS + 1},
+    {"{'name':'tensor','ways':4,'sequence':true},{'name':'recompute','mode':'full'}", true, 2 * LAYERS + 1,
+     4 * LAYERS + 1},
+};
+
+START_TEST(tensor_ranks_sum_four_times_a_block)
+{
+    const struct tensor_case *const c = &tensor_cases[_i];
+    const double ways = 4, micros = 3, microbatch = 2;
+    play("ideal", "'global_batch':6,'microbatch':2", c->stack);
+    const struct dl_template *const items = training.lowered.programs[0].items;
+    const char *const first = c->sequence ? "allgather" : "allreduce", *const second =
+                                                                           c->sequence ? "reducescatter" : "allreduce";
+    ck_assert_uint_eq(count(&items[DL_ITEM_F], first), c->forward);
+    ck_assert_uint_eq(count(&items[DL_ITEM_F], second), c->forward);
+    ck_assert_uint_eq(count(&items[DL_ITEM_B], first), c->backward);
+    ck_assert_uint_eq(count(&items[DL_ITEM_B], second), c->backward);
+    const double bytes = microbatch * SEQ * HIDDEN * activation_bytes;
+    const double sum_s = 2 * (ways - 1) / ways * bytes / BYTES_PER_S;
+    check_close(c->stack, outcome.result.exposed_s[c->sequence ? DL_CAUSE_SEQUENCE : DL_CAUSE_TENSOR],
+                micros * (double)(c->forward + c->backward) * sum_s);
+    done();
+}
+END_TEST
+
+/* What is whole on every rank is done by all of them, unless tokens are cut there too. */
+START_TEST(sequence_parallelism_leaves_no_work_twice)
+{
+    static const char *const workloads[] = {"bert-large", "gpt-1.7b"};
+    const struct training_inputs inputs = {
+        .system = SYSTEM,
+        .device = IDEAL_DEVICE,
+        .software = "ideal",
+        .workload = workloads[_i],
+        .strategy = "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','global_batch':1,"
+                    "'stack':[{'name':'tensor','ways':4,'sequence':true}]}"};
+    ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
+    const struct dl_template *const items = training.lowered.programs[0].items;
+    check_close(workloads[_i], 4 * (items[DL_ITEM_F].total.flop + items[DL_ITEM_B].total.flop),
+                training.model.model_flop_per_sample);
+    done();
+}
+END_TEST
+
+/* ---- between the stages ---- */
+
+START_TEST(stages_send_an_activation_or_its_gradient)
+{
+    static const struct {
+        const char *software, *stack;
+        double ways; /* that a send is divided by */
+    } cases[] = {
+        {SOFTWARE("2", "true"), "{'name':'pipeline','ways':2}", 1},
+        {SOFTWARE("2", "true"), "{'name':'pipeline','ways':2},{'name':'tensor','ways':4}", 4},
+        {SOFTWARE("2", "false"), "{'name':'pipeline','ways':2},{'name':'tensor','ways':4}", 1},
+        {SOFTWARE("2", "false"), "{'name':'pipeline','ways':2},{'name':'tensor','ways':4,'sequence':true}", 4},
+        {SOFTWARE("2", "true"), "{'name':'pipeline','ways':4,'schedule':'gpipe'},{'name':'tensor','ways':2}", 2},
+    };
+    const double micros = 5, microbatch = 3;
+    play(cases[_i].software, "'global_batch':15,'microbatch':3", cases[_i].stack);
+    const double bytes = microbatch * SEQ * HIDDEN * activation_bytes / cases[_i].ways;
+    const uint32_t stages = training.job.setting.ways[DL_AXIS_PIPELINE];
+    const double directions = stages > 2 ? 2 : 1; /* a stage in the middle sends both ways */
+    check_close(cases[_i].stack, outcome.busiest_s * BYTES_PER_S, directions * micros * bytes);
+    ck_assert_double_eq(outcome.result.n_sends, 2 * (stages - 1) * micros);
+    done();
+}
+END_TEST
+
+/* The last stage hands its first chunk on to the first stage. */
+START_TEST(chunks_multiply_the_sends)
+{
+    play("ideal", "'global_batch':6", "{'name':'pipeline','ways':2,'chunks':2,'schedule':'interleaved'}");
+    ck_assert_double_eq(outcome.result.n_sends, 2 * (2 * 2 - 1) * 6);
+    done();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("training_volumes");
+    tcase_add_loop_test(tests, replicas_exchange_the_volumes_of_zero, 0, (int)DL_COUNT(exchange_cases));
+    tcase_add_test(tests, an_exchange_takes_its_bytes_over_the_bandwidth);
+    tcase_add_loop_test(tests, quantized_gradients_have_their_bits, 0, 4);
+    tcase_add_loop_test(tests, tensor_ranks_sum_four_times_a_block, 0, (int)DL_COUNT(tensor_cases));
+    tcase_add_loop_test(tests, sequence_parallelism_leaves_no_work_twice, 0, 2);
+    tcase_add_loop_test(tests, stages_send_an_activation_or_its_gradient, 0, 5);
+    tcase_add_test(tests, chunks_multiply_the_sends);
+    Suite *const suite = suite_create("training_volumes");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
