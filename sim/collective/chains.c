@@ -4,21 +4,6 @@
 #include "sim/collective/channels.h"
 #include "sim/collective/phase.h"
 
-static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err)
-{
-    (void)err;
-    struct dl_channels *const channels = dl_arena_alloc(arena, sizeof *channels);
-    dl_channels_find(c->group, arena, channels);
-    c->plan = channels;
-    return DL_OK;
-}
-
-static uint32_t lanes(const struct dl_collective *c)
-{
-    const struct dl_channels *const channels = c->plan;
-    return channels->n_channels;
-}
-
 /* How many ranks come before it on the way from rank 0, and which rank is so many further. */
 static uint32_t place_of(const struct dl_channels *channels, uint32_t lane, uint32_t rank)
 {
@@ -68,8 +53,9 @@ static uint32_t peer(const struct dl_collective *c, uint32_t lane, uint32_t k, u
 
 #define CHAINS(OP, DOC)                                                                                                \
     {                                                                                                                  \
-        .name = "chains", .doc = DOC, .op = OP, .prepare = prepare, .lanes = lanes, .blocks = dl_one_block,            \
-        .next = next, .round = round_of, .peer = peer, .fold = DL_FOLD_TREE, .automatic = true,                        \
+        .name = "chains", .doc = DOC, .op = OP, .prepare = dl_channels_prepare, .lanes = dl_channels_lanes,            \
+        .blocks = dl_one_block, .next = next, .round = round_of, .peer = peer, .fold = DL_FOLD_TREE,                   \
+        .automatic = true,                                                                                             \
     }
 
 const struct dl_algorithm dl_broadcast_chains =

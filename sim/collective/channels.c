@@ -149,3 +149,18 @@ void dl_channels_find(const struct dl_group *g, struct dl_arena *arena, struct d
         for (uint32_t node = 0; node < g->n_nodes; node++) at = write_node(g, node, &rings[node], channel, at);
     for (size_t i = 0; i < size; i++) out->position[i / g->n * g->n + out->order[i]] = (uint32_t)(i % g->n);
 }
+
+enum dl_status dl_channels_prepare(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err)
+{
+    (void)err;
+    struct dl_channels *const channels = dl_arena_alloc(arena, sizeof *channels);
+    dl_channels_find(c->group, arena, channels);
+    c->plan = channels;
+    return DL_OK;
+}
+
+uint32_t dl_channels_lanes(const struct dl_collective *c)
+{
+    const struct dl_channels *const channels = c->plan;
+    return channels->n_channels;
+}

@@ -16,6 +16,10 @@ struct dl_channels {
 
 void dl_channels_find(const struct dl_group *g, struct dl_arena *arena, struct dl_channels *out);
 
+/* For the slots of algorithms with a lane for each channel; c->plan is the struct dl_channels. */
+enum dl_status dl_channels_prepare(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err);
+uint32_t dl_channels_lanes(const struct dl_collective *c);
+
 /* Rings through `n` devices of a node, as orders of 0..n-1, ring after ring; returns their number (at least 1). */
 uint32_t dl_node_rings(const struct dl_node *node, const uint32_t *device, uint32_t n, struct dl_arena *arena,
                        uint32_t **orders);

@@ -3,21 +3,6 @@
 #include "sim/collective/channels.h"
 #include "sim/collective/phase.h"
 
-static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err)
-{
-    (void)err;
-    struct dl_channels *const channels = dl_arena_alloc(arena, sizeof *channels);
-    dl_channels_find(c->group, arena, channels);
-    c->plan = channels;
-    return DL_OK;
-}
-
-static uint32_t lanes(const struct dl_collective *c)
-{
-    const struct dl_channels *const channels = c->plan;
-    return channels->n_channels;
-}
-
 static uint32_t neighbour(const struct dl_channels *channels, uint32_t lane, uint32_t rank, uint32_t distance)
 {
     const uint32_t *const order = channels->order + (size_t)lane * channels->n;
@@ -65,8 +50,9 @@ static uint32_t peer(const struct dl_collective *c, uint32_t lane, uint32_t k, u
 
 #define RINGS(OP, DOC)                                                                                                 \
     {                                                                                                                  \
-        .name = "rings", .doc = DOC, .op = OP, .prepare = prepare, .lanes = lanes, .blocks = dl_block_per_rank,        \
-        .next = next, .round = round_of, .peer = peer, .fold = DL_FOLD_RING, .automatic = true,                        \
+        .name = "rings", .doc = DOC, .op = OP, .prepare = dl_channels_prepare, .lanes = dl_channels_lanes,             \
+        .blocks = dl_block_per_rank, .next = next, .round = round_of, .peer = peer, .fold = DL_FOLD_RING,              \
+        .automatic = true,                                                                                             \
     }
 
 const struct dl_algorithm dl_allreduce_rings = RINGS(DL_ALLREDUCE, "rings along all channels of the links, as NCCL's");
