@@ -6,6 +6,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/inputs.h"
 #include "sim/core/files.h"
+#include "sim/engine/engines.h"
 #include "sim/engine/tap.h"
 #include "sim/report/run_report.h"
 #include "sim/report/progress.h"
@@ -19,7 +20,7 @@ struct request {
     struct dl_texts set;
 };
 
-static const char *const engines[] = {"simgrid", "cm02", NULL};
+static const char *const engines[] = {"simgrid", "cm02", "analytic", NULL};
 
 static const struct dl_option options[] = {
     {"topo", DL_OPT_TEXT, offsetof(struct request, topo), true, 0, 0, NULL},
@@ -120,9 +121,13 @@ static enum dl_status open_machine(struct run *r, struct dl_error *err)
     return dl_machine_use_transport(&r->machine, q->transport, (n + per_node - 1) / per_node, &q->set, r->arena, err);
 }
 
+static bool is_analytic(const struct run *r) { return strcmp(r->request.engine, "analytic") == 0; }
+
 static enum dl_status read_scenario(struct run *r, struct dl_error *err)
 {
     if (!r->request.scenario) return DL_OK;
+    if (is_analytic(r))
+        return dl_fail(err, DL_IMPOSSIBLE, "--scenario", "needs a simulation; use --engine simgrid or cm02");
     const struct dl_scenario_scope scope = {.topology = r->machine.topology,
                                             .n_stages = r->job.setting.ways[DL_AXIS_PIPELINE],
                                             .n_replicas = r->job.setting.ways[DL_AXIS_DATA]};
@@ -145,7 +150,8 @@ static enum dl_status lower(struct run *r, struct dl_error *err)
 static struct dl_engine *make_engine(struct run *r, const struct dl_engine_link *links)
 {
     const struct dl_topology *const t = r->machine.topology;
-    const struct dl_engine_kind *const kind = dl_engine_get(strcmp(r->request.engine, "cm02") == 0);
+    const struct dl_engine_kind *const kind =
+        is_analytic(r) ? &dl_engine_alone : dl_engine_get(strcmp(r->request.engine, "cm02") == 0);
     struct dl_engine *const engine = kind->create(links, t->n_links);
     engine->progress = dl_progress();
     if (!r->request.trace) return engine;
@@ -172,7 +178,8 @@ static enum dl_status simulate(struct run *r, struct dl_error *err)
                                                         .iterations = (uint32_t)r->request.iterations,
                                                         .scenario = &r->scenario,
                                                         .seed = r->request.seed,
-                                                        .recorder = r->trace ? dl_trace_recorder(r->trace) : NULL},
+                                                        .recorder = r->trace ? dl_trace_recorder(r->trace) : NULL,
+                                                        .one_replica = is_analytic(r)},
                           err);
     dl_scenario_start(&r->scenario, engine, links);
     if (!err->status) engine->kind->run(engine);

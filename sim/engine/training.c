@@ -47,7 +47,7 @@ static enum dl_status open_channel(struct dl_training *t, const struct crew *fro
 /* The software of a plain message, chosen once: all stages send alike. */
 static enum dl_status choose_send_pace(struct dl_training *t)
 {
-    uint32_t pair[2] = {device_of(t, &t->crews[0], 0), device_of(t, &t->crews[t->n_replicas], 0)};
+    uint32_t pair[2] = {device_of(t, &t->crews[0], 0), device_of(t, &t->crews[t->n_played], 0)};
     struct dl_group group;
     struct dl_choice choice;
     dl_group_init(&group, t->request.estimator->topology, pair, 2, t->request.arena);
@@ -69,8 +69,8 @@ static enum dl_status open_channels(struct dl_training *t)
     for (uint32_t i = 0; i < t->n_crews && !t->err->status; i++) {
         struct crew *const c = &t->crews[i];
         const uint32_t next = (c->stage + 1) % t->n_stages, before = (c->stage + t->n_stages - 1) % t->n_stages;
-        open_channel(t, c, &t->crews[next * t->n_replicas + c->replica], &tally, &c->onward);
-        open_channel(t, c, &t->crews[before * t->n_replicas + c->replica], &tally, &c->back);
+        open_channel(t, c, &t->crews[next * t->n_played + c->replica], &tally, &c->onward);
+        open_channel(t, c, &t->crews[before * t->n_played + c->replica], &tally, &c->back);
     }
     dl_tally_release(&tally);
     return t->err->status;
@@ -302,8 +302,8 @@ static void muster_crews(struct dl_training *t)
     t->crews = dl_alloc(t->n_crews * sizeof *t->crews);
     for (uint32_t i = 0; i < t->n_crews; i++) {
         struct crew *const c = &t->crews[i];
-        c->stage = i / t->n_replicas;
-        c->replica = i % t->n_replicas;
+        c->stage = i / t->n_played;
+        c->replica = i % t->n_played;
         c->arrived = dl_alloc(n_kinds_sent * s->chunks * s->micros);
         c->latest = dl_alloc(t->request.lowered->n_calls * sizeof *c->latest);
         c->slowdown = 1;
@@ -317,8 +317,9 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     t->err = err;
     t->n_stages = request->setting->ways[DL_AXIS_PIPELINE];
     t->n_replicas = request->setting->ways[DL_AXIS_DATA];
+    t->n_played = request->one_replica ? 1 : t->n_replicas;
     t->n_members = request->setting->ways[DL_AXIS_TENSOR] * request->setting->ways[DL_AXIS_CONTEXT];
-    t->n_crews = t->n_stages * t->n_replicas;
+    t->n_crews = t->n_stages * t->n_played;
     t->free_parcel = none;
     muster_crews(t);
     dl_training_open_iterations(t);

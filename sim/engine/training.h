@@ -25,6 +25,7 @@ struct dl_training_request {
     const struct dl_scenario *scenario; /* OPTIONAL: slow crews and jitter */
     uint64_t seed;                      /* of the jitter */
     const struct dl_recorder *recorder; /* OPTIONAL */
+    bool one_replica; /* play the first replica alone and take the others as like it; exchanges are still over all */
 };
 
 struct dl_training_result {

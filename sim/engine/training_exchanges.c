@@ -7,7 +7,7 @@
 
 #include "sim/engine/training_parts.h"
 
-static struct crew *first_of(struct dl_training *t, uint32_t stage) { return &t->crews[stage * t->n_replicas]; }
+static struct crew *first_of(struct dl_training *t, uint32_t stage) { return &t->crews[stage * t->n_played]; }
 
 static uint32_t expert_ways(const struct dl_training *t, bool of_experts)
 {
@@ -27,7 +27,7 @@ static void open_group(struct dl_training *t, uint32_t stage, bool of_experts, u
     uint32_t n = 0;
     for (uint32_t replica = index / n_tensor; replica < t->n_replicas; replica += apart)
         for (uint32_t member = index % n_tensor; member < t->n_members; member += n_tensor)
-            device[n++] = device_of(t, first_of(t, stage) + replica, member);
+            device[n++] = device_of(t, &(struct crew){.stage = stage, .replica = replica}, member);
     dl_group_init(&t->queues[stage].groups[of_experts][index], t->request.estimator->topology, device, n,
                   t->request.arena);
 }
@@ -112,7 +112,7 @@ static void release(struct dl_training *t, struct crew *c, const struct exchange
 /* On each of the crews that take part. */
 static void record(struct dl_training *t, uint32_t stage, const struct exchange *x)
 {
-    for (uint32_t i = 0; i < t->n_replicas; i++)
+    for (uint32_t i = 0; i < t->n_played; i++)
         t->request.recorder->add(t->request.recorder->user,
                                  &(struct dl_slice){.kind = DL_SLICE_EXCHANGE,
                                                     .stage = stage,
@@ -137,7 +137,7 @@ static void ended(void *user, uint32_t stage)
     if (t->request.recorder) record(t, stage, &q->exchanges[number]);
     if (t->over) return;
     start_next(t, stage);
-    for (uint32_t i = 0; i < t->n_replicas; i++) {
+    for (uint32_t i = 0; i < t->n_played; i++) {
         struct crew *const c = first_of(t, stage) + i;
         const struct exchange x = q->exchanges[number]; /* a copy: going on may start more of them */
         if (c->waits_for == number + 1) release(t, c, &x);
@@ -173,7 +173,7 @@ static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
 static void start_next(struct dl_training *t, uint32_t stage)
 {
     struct queue *const q = &t->queues[stage];
-    if (q->busy || q->next == q->n_exchanges || q->exchanges[q->next].n_joined < t->n_replicas) return;
+    if (q->busy || q->next == q->n_exchanges || q->exchanges[q->next].n_joined < t->n_played) return;
     start(t, stage, &q->exchanges[q->next]);
 }
 

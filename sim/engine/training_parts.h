@@ -83,10 +83,11 @@ struct busy {
 struct dl_training {
     struct dl_training_request request;
     struct dl_error *err;
-    uint32_t n_crews, n_stages, n_replicas, n_members;
-    struct crew *crews;   /* stage by stage */
-    struct queue *queues; /* by stage */
-    uint32_t *last_item;  /* [stage * chunks + chunk]: the item that completes its gradients */
+    uint32_t n_crews, n_stages, n_members;
+    uint32_t n_replicas, n_played; /* all, and those that are played */
+    struct crew *crews;            /* stage by stage */
+    struct queue *queues;          /* by stage */
+    uint32_t *last_item;           /* [stage * chunks + chunk]: the item that completes its gradients */
     struct parcel *parcels;
     size_t n_parcels, parcels_capacity;
     uint32_t free_parcel;

@@ -1,0 +1,77 @@
+/* engine_alone.c - every bundle as if it were alone on the machine, in a loop of its own: the analytic engine of
+ * training steps. What remains is a longest path through programs whose sends and exchanges cost alpha + bytes x beta.
+ * Several may live in one process, one after the other, since there is no SimGrid. */
+#include <math.h>
+
+#include "sim/core/memory.h"
+#include "sim/engine/engines.h"
+#include "sim/engine/flows.h"
+
+struct engine {
+    struct dl_engine base;
+    struct dl_flows *flows;
+};
+
+static struct dl_flows *flows_of(const struct dl_engine *e) { return ((const struct engine *)e)->flows; }
+
+/* On a fatpipe nobody slows anybody. */
+static struct dl_engine *create(const struct dl_engine_link *links, size_t n_links)
+{
+    struct engine *const e = dl_alloc(sizeof *e);
+    struct dl_engine_link *const unshared = dl_alloc(n_links * sizeof *unshared);
+    for (size_t i = 0; i < n_links; i++)
+        unshared[i] = (struct dl_engine_link){.bandwidth_bytes_per_s = links[i].bandwidth_bytes_per_s, .fatpipe = true};
+    e->base.kind = &dl_engine_alone;
+    e->flows = dl_flows_new(unshared, n_links);
+    dl_free(unshared);
+    return &e->base;
+}
+
+static void start(struct dl_engine *e, const struct dl_bundle *bundle) { dl_flows_start(flows_of(e), bundle); }
+
+static void timer(struct dl_engine *e, double date_s, dl_event_fn fire, void *user, uint32_t tag)
+{
+    dl_flows_timer(flows_of(e), date_s, fire, user, tag);
+}
+
+static void set_bandwidth(struct dl_engine *e, uint32_t link, double bytes_per_s)
+{
+    dl_flows_set_bandwidth(flows_of(e), link, bytes_per_s);
+}
+
+static double wanted_bytes_per_s(struct dl_engine *e, uint32_t link)
+{
+    (void)e, (void)link;
+    return 0; /* nobody else is there */
+}
+
+static double now_s(const struct dl_engine *e) { return dl_flows_now_s(flows_of(e)); }
+
+static size_t run(struct dl_engine *e)
+{
+    struct dl_flows *const flows = flows_of(e);
+    while (isfinite(dl_flows_next_s(flows))) dl_flows_advance(flows);
+    return dl_flows_n_live(flows);
+}
+
+static uint64_t n_events(const struct dl_engine *e) { return dl_flows_n_events(flows_of(e)); }
+
+static void destroy(struct dl_engine *e)
+{
+    dl_flows_free(flows_of(e));
+    dl_free(e);
+}
+
+const struct dl_engine_kind dl_engine_alone = {
+    .name = "analytic",
+    .doc = "alpha, beta and gamma on the routes; nothing shares a link",
+    .create = create,
+    .start = start,
+    .timer = timer,
+    .set_bandwidth = set_bandwidth,
+    .wanted_bytes_per_s = wanted_bytes_per_s,
+    .now_s = now_s,
+    .run = run,
+    .n_events = n_events,
+    .destroy = destroy,
+};

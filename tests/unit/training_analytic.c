@@ -1,0 +1,106 @@
+/* training_analytic.c - the analytic engine against the simulation: equal where nothing shares a link, never slower. */
+#define _GNU_SOURCE /* fork, pipe */
+#include <math.h>
+#include <stdio.h>
+
+#include "sim/engine/engines.h"
+#include "tests/training_runs.h"
+#include "tests/unit/suite.h"
+
+#define GPT                                                                                                            \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':16,'hidden':1024,'heads':16,"        \
+    "'seq':512,'vocab':8192}"
+
+static const struct {
+    const char *system, *transport, *device, *schedule;
+    int tensor, pipeline, data, chunks, zero;
+    bool alike; /* nothing shares a link, so that both must agree */
+} cases[] = {
+    {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 4, 1, 1, 0, true},
+    {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "interleaved", 1, 4, 1, 2, 0, true},
+    {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "zb-h1", 2, 4, 1, 1, 0, true},
+    {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 1, 8, 1, 0, true},
+    {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 1, 8, 1, 3, true},
+    {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 4, 2, 1, 0, false}, /* sends both ways share a port */
+    {"selene", NULL, "a100-80", "1f1b", 8, 4, 8, 1, 1, false},
+    {"frontier", NULL, "mi250x-gcd", "1f1b", 8, 8, 4, 1, 0, false},
+};
+
+static struct dl_training_result play_alone(struct training *t)
+{
+    const struct dl_topology *const topology = t->machine.topology;
+    struct dl_engine_link *const links = dl_alloc(topology->n_links * sizeof *links);
+    for (size_t i = 0; i < topology->n_links; i++) links[i].bandwidth_bytes_per_s = t->machine.bytes_per_s[i];
+    struct dl_engine *const engine = dl_engine_alone.create(links, topology->n_links);
+    struct dl_wire *const wire = dl_wire_new(engine, topology, links, &t->err);
+    struct dl_training *const training =
+        dl_training_start(&(struct dl_training_request){.engine = engine,
+                                                        .wire = wire,
+                                                        .estimator = &t->estimator,
+                                                        .setting = &t->job.setting,
+                                                        .lowered = &t->lowered,
+                                                        .device_of_rank = t->device_of_rank,
+                                                        .arena = t->arena,
+                                                        .one_replica = true},
+                          &t->err);
+    engine->kind->run(engine);
+    const struct dl_training_result result = dl_training_result(training, &t->err);
+    dl_training_free(training);
+    dl_wire_free(wire);
+    engine->kind->destroy(engine);
+    dl_free(links);
+    return result;
+}
+
+static void open_case(struct training *t, int which)
+{
+    char zero[64] = "", strategy[640];
+    if (cases[which].zero) snprintf(zero, sizeof zero, ",{'name':'zero','stage':%d}", cases[which].zero);
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'x','devices':%d,'global_batch':%d,"
+             "'precision':'bf16','stack':[{'name':'pipeline','ways':%d,'schedule':'%s','chunks':%d},"
+             "{'name':'tensor','ways':%d},{'name':'data'}%s]}",
+             cases[which].tensor * cases[which].pipeline * cases[which].data, 16 * cases[which].data,
+             cases[which].pipeline, cases[which].schedule, cases[which].chunks, cases[which].tensor, zero);
+    const struct training_inputs in = {.system = cases[which].system,
+                                       .transport = cases[which].transport,
+                                       .device = cases[which].device,
+                                       .software = "ideal",
+                                       .workload = GPT,
+                                       .strategy = strategy};
+    ck_assert_msg(!training_open(t, &in), "%s", t->err.text);
+}
+
+START_TEST(analytic_is_the_simulation_without_sharing)
+{
+    struct training t;
+    open_case(&t, _i);
+    const struct dl_training_result simulated = training_simulate(&t, "simgrid").result, alone = play_alone(&t);
+    ck_assert(simulated.complete && alone.complete);
+    ck_assert_double_le(alone.step_s, simulated.step_s * (1 + 1e-9));
+    if (cases[_i].alike) ck_assert_double_eq_tol(alone.step_s, simulated.step_s, 1e-9 * simulated.step_s);
+    training_close(&t);
+}
+END_TEST
+
+START_TEST(causes_of_the_one_replica_sum_to_the_step)
+{
+    struct training t;
+    open_case(&t, _i);
+    const struct dl_training_result r = play_alone(&t);
+    double sum = 0;
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) sum += r.exposed_s[cause];
+    ck_assert_double_eq_tol(sum, r.step_s, 1e-9 * r.step_s);
+    training_close(&t);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("training_analytic");
+    TCase *const all = tcase_create("analytic");
+    tcase_add_loop_test(all, analytic_is_the_simulation_without_sharing, 0, DL_COUNT(cases));
+    tcase_add_loop_test(all, causes_of_the_one_replica_sum_to_the_step, 0, DL_COUNT(cases));
+    suite_add_tcase(suite, all);
+    return run_suite(suite);
+}
