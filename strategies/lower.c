@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "strategies/sink.h"
+
 uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_AXES])
 {
     uint32_t rank = 0, stride = 1;
@@ -11,165 +13,6 @@ uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_A
         stride *= s->ways[s->order[i]];
     }
     return rank;
-}
-
-/* ---- the bottom of the stack: events become instructions ---- */
-
-struct priced_collective {
-    enum dl_op op;
-    enum dl_axis axis;
-    double bytes, seconds;
-};
-
-struct sink {
-    const struct dl_lower_request *request;
-    struct dl_arena *arena;
-    struct dl_group groups[DL_AXIS_EXPERT + 1]; /* by axis, of ranks that go in step: the first ones, nodes are alike */
-    struct priced_collective *prices;
-    size_t n_prices, prices_capacity;
-    struct dl_lowered *out;
-    struct dl_template *into;
-    struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
-};
-
-/* A message from every rank to the next is a step of a ring's all-gather, which has one less than ranks. */
-static enum dl_status choose(struct sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
-{
-    const struct dl_group *const group = &s->groups[ev->axis];
-    const bool shifts = ev->op == DL_SENDRECV;
-    const struct dl_wish wish = {.op = shifts ? DL_ALLGATHER : ev->op,
-                                 .algorithm = shifts ? "ring" : "auto",
-                                 .protocol = "auto",
-                                 .group = group,
-                                 .bytes = shifts ? ev->bytes * group->n : ev->bytes,
-                                 .payload = ev->payload};
-    struct dl_choice choice;
-    if (dl_choose(s->request->estimator, &wish, s->arena, &choice, err)) return err->status;
-    *seconds = choice.estimate.time_s / (shifts ? group->n - 1 : 1);
-    return DL_OK;
-}
-
-static enum dl_status price_collective(struct sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
-{
-    for (size_t i = 0; i < s->n_prices; i++)
-        if (s->prices[i].op == ev->op && s->prices[i].axis == ev->axis && s->prices[i].bytes == ev->bytes) {
-            *seconds = s->prices[i].seconds;
-            return DL_OK;
-        }
-    if (choose(s, ev, seconds, err)) return err->status;
-    DL_GROW(s->prices, s->n_prices, s->prices_capacity);
-    s->prices[s->n_prices++] =
-        (struct priced_collective){.op = ev->op, .axis = ev->axis, .bytes = ev->bytes, .seconds = *seconds};
-    return DL_OK;
-}
-
-/* How long the kernel keeps the device busy. */
-static double add_kernel(struct sink *s, const struct dl_event *ev)
-{
-    const struct dl_setting *const setting = &s->request->job->setting;
-    const struct dl_price price = dl_price(s->request->device, &ev->kernel, setting->precision);
-    const bool is_weight = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
-    struct dl_template *const into = is_weight && s->weights ? s->weights : s->into;
-    dl_template_add(into, &(struct dl_instruction){
-                              .name = ev->kernel.name,
-                              .cause = ev->cause,
-                              .device_s = price.seconds,
-                              .host_s = setting->software->host_s_per_launch * setting->software->launches_per_kernel,
-                              .flop = price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
-                              .measured_s = price.ground == DL_GROUND_MODELLED ? 0 : price.seconds});
-    return price.seconds;
-}
-
-/* Gradients of a layer are complete where its weight gradients are. */
-static struct dl_template *place_of_exchange(const struct sink *s, const struct dl_event *ev)
-{
-    return ev->pass == DL_GRADIENT && s->weights ? s->weights : s->into;
-}
-
-static void add_exchange(struct sink *s, const struct dl_event *ev)
-{
-    struct dl_lowered *const out = s->out;
-    DL_GROW(out->calls, out->n_calls, out->calls_capacity);
-    out->calls[out->n_calls] = (struct dl_call){.op = ev->op == DL_ALLREDUCE   ? DL_EXCHANGE_ALLREDUCE
-                                                      : ev->op == DL_ALLGATHER ? DL_EXCHANGE_ALLGATHER
-                                                                               : DL_EXCHANGE_REDUCESCATTER,
-                                                .bytes = ev->bytes,
-                                                .payload_bits = ev->payload.kind == DL_QUANTIZED ? ev->payload.bits : 0,
-                                                .of_experts = ev->axis == DL_AXIS_EXPERT_DATA,
-                                                .cause = ev->cause,
-                                                .handle = ev->handle};
-    struct dl_instruction instruction = {.kind = DL_START,
-                                         .name = dl_op_name(ev->op),
-                                         .host_s = s->request->job->setting.software->collective_host_s,
-                                         .call = (uint32_t)out->n_calls++};
-    dl_template_add(place_of_exchange(s, ev), &instruction);
-    instruction.kind = DL_WAIT;
-    instruction.host_s = 0;
-    if (!ev->async) dl_template_add(place_of_exchange(s, ev), &instruction);
-}
-
-/* The latest call with that handle. */
-static void add_wait(struct sink *s, const struct dl_event *ev)
-{
-    uint32_t call = DL_EVERY_CALL;
-    for (size_t i = s->out->n_calls; ev->handle != DL_EVERY_CALL && i-- > 0 && call == DL_EVERY_CALL;)
-        if (s->out->calls[i].handle == ev->handle) call = (uint32_t)i;
-    dl_template_add(s->into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = call});
-}
-
-/* Timed, but for what goes on beside it. */
-static enum dl_status add_timed(struct sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
-{
-    double seconds = 0;
-    if (price_collective(s, ev, &seconds, err)) return err->status;
-    dl_template_add(s->into, &(struct dl_instruction){.name = dl_op_name(ev->op),
-                                                      .cause = ev->cause,
-                                                      .device_s = fmax(seconds - beside_s, 0),
-                                                      .host_s = s->request->job->setting.software->collective_host_s});
-    return DL_OK;
-}
-
-static enum dl_status add_collective(struct sink *s, const struct dl_event *ev, struct dl_error *err)
-{
-    if (ev->axis != DL_AXIS_DATA && ev->axis != DL_AXIS_EXPERT_DATA) return add_timed(s, ev, 0, err);
-    add_exchange(s, ev);
-    return DL_OK;
-}
-
-static enum dl_status add_compute(struct sink *s, const struct dl_event *ev, struct dl_error *err)
-{
-    const double seconds = add_kernel(s, ev);
-    struct dl_event beside = *ev;
-    beside.cause = DL_CAUSE_CONTEXT; /* nobody else sends beside a kernel */
-    return ev->bytes > 0 ? add_timed(s, &beside, seconds, err) : DL_OK;
-}
-
-static void add_update(struct sink *s, const struct dl_event *ev)
-{
-    const struct dl_setting *const setting = &s->request->job->setting;
-    const double bytes = (ev->parameters_inside + ev->parameters_outside + ev->parameters_expert) *
-                         setting->optimizer_moved_bytes_per_parameter;
-    struct dl_event kernel = *ev;
-    kernel.cause = DL_CAUSE_OPTIMIZER;
-    kernel.kernel = (struct dl_kernel){
-        .kind = DL_KERNEL_MEMORY, .name = "optimizer", .elements = bytes / dl_precision_bytes(setting->precision)};
-    add_kernel(s, &kernel);
-}
-
-static enum dl_status take(void *user, const struct dl_event *ev, struct dl_error *err)
-{
-    struct sink *const s = user;
-    switch (ev->kind) {
-    case DL_EV_COMPUTE: return add_compute(s, ev, err);
-    case DL_EV_COLLECTIVE: return add_collective(s, ev, err);
-    case DL_EV_UPDATE: add_update(s, ev); break;
-    case DL_EV_WAIT: add_wait(s, ev); break;
-    case DL_EV_LAYER:
-    case DL_EV_LAYER_DONE:
-    case DL_EV_MARK:
-    case DL_EV_GRADIENT: break; /* nobody had anything to do here */
-    }
-    return DL_OK;
 }
 
 /* ---- the top of the stack: the model's work ---- */
@@ -197,7 +40,7 @@ static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const 
     return dl_emit(top, &ev, err);
 }
 
-static enum dl_status emit_forward(struct sink *s, const struct dl_position *p, struct dl_error *err)
+static enum dl_status emit_forward(struct dl_sink *s, const struct dl_position *p, struct dl_error *err)
 {
     const struct dl_layer *const layers = s->request->model->layers;
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
@@ -208,7 +51,8 @@ static enum dl_status emit_forward(struct sink *s, const struct dl_position *p, 
     return DL_OK;
 }
 
-static enum dl_status emit_backward(struct sink *s, const struct dl_position *p, bool last_micro, struct dl_error *err)
+static enum dl_status emit_backward(struct dl_sink *s, const struct dl_position *p, bool last_micro,
+                                    struct dl_error *err)
 {
     const struct dl_layer *const layers = s->request->model->layers;
     for (size_t i = p->end_layer; i-- > p->first_layer;) {
@@ -222,7 +66,7 @@ static enum dl_status emit_backward(struct sink *s, const struct dl_position *p,
 }
 
 /* What of the last micro-batch completes a gradient: its backward, or its weight gradients where they are apart. */
-static enum dl_status lower_last(struct sink *s, struct dl_position *p, bool splits, struct dl_error *err)
+static enum dl_status lower_last(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
 {
     struct dl_template rest = {0};
     s->into = splits ? &rest : &p->items[DL_TEMPLATE_LAST];
@@ -232,7 +76,7 @@ static enum dl_status lower_last(struct sink *s, struct dl_position *p, bool spl
     return err->status;
 }
 
-static enum dl_status lower_position(struct sink *s, struct dl_position *p, bool splits, struct dl_error *err)
+static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
 {
     s->weights = NULL;
     s->into = &p->items[DL_ITEM_F];
@@ -255,8 +99,8 @@ static void add_parameters(const struct dl_layer *layers, const struct dl_positi
     }
 }
 
-static enum dl_status lower_end_of_step(struct sink *s, struct dl_program *program, const struct dl_event *parameters,
-                                        struct dl_error *err)
+static enum dl_status lower_end_of_step(struct dl_sink *s, struct dl_program *program,
+                                        const struct dl_event *parameters, struct dl_error *err)
 {
     struct dl_stack *const top = s->request->job->stack;
     struct dl_event ev = *parameters;
@@ -309,19 +153,6 @@ static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *r
 }
 
 /* Experts are the inner part of data. */
-static void init_group(struct sink *s, enum dl_axis axis)
-{
-    const struct dl_setting *const setting = &s->request->job->setting;
-    const bool of_experts = axis == DL_AXIS_EXPERT;
-    const uint32_t n = of_experts ? setting->expert_ways : setting->ways[axis];
-    uint32_t *const device = dl_arena_alloc(s->arena, (n + 1) * sizeof *device);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t coordinate[DL_N_AXES] = {0};
-        coordinate[of_experts ? DL_AXIS_DATA : axis] = i;
-        device[i] = s->request->device_of_rank[dl_rank_at(setting, coordinate)];
-    }
-    dl_group_init(&s->groups[axis], s->request->estimator->topology, device, n, s->arena);
-}
 
 /* Bytes between two stages, of all ranks that go in step together. */
 static double send_bytes(const struct dl_lower_request *r, const struct dl_position *p)
@@ -331,7 +162,7 @@ static double send_bytes(const struct dl_lower_request *r, const struct dl_posit
     return s->software->scatters_sends || s->sequence_parallel ? once : once * s->ways[DL_AXIS_TENSOR];
 }
 
-static enum dl_status assemble(struct sink *s, struct dl_lowered *out, struct dl_error *err)
+static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct dl_error *err)
 {
     const struct dl_lower_request *const r = s->request;
     const struct dl_setting *const setting = &r->job->setting;
@@ -359,15 +190,15 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
 {
     const struct dl_setting *const setting = &request->job->setting;
     struct dl_stack *bottom = request->job->stack;
-    struct sink s = {.request = request, .arena = arena, .out = out};
+    struct dl_sink s = {.request = request, .arena = arena, .out = out};
     while (bottom->strategy) bottom++;
-    bottom->sink = take;
+    bottom->sink = dl_sink_take;
     bottom->user = &s;
     *out = (struct dl_lowered){0};
     if (dl_job_check(request->job, request->model, arena, err)) return err->status;
-    init_group(&s, DL_AXIS_TENSOR);
-    init_group(&s, DL_AXIS_CONTEXT);
-    init_group(&s, DL_AXIS_EXPERT);
+    dl_sink_init_group(&s, DL_AXIS_TENSOR);
+    dl_sink_init_group(&s, DL_AXIS_CONTEXT);
+    dl_sink_init_group(&s, DL_AXIS_EXPERT);
     struct dl_schedule_request wish = dl_setting_schedule(setting);
     /* First only for its positions; once these are priced the order may depend on what they cost. */
     if (dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) return err->status;
@@ -384,7 +215,7 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     mean_costs(out, &wish);
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) assemble(&s, out, err);
     out->model_flop = request->model->model_flop_per_sample * setting->global_batch;
-    dl_free(s.prices);
+    dl_sink_release(&s);
     return err->status;
 }
 

@@ -1,0 +1,191 @@
+#include "strategies/sink.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/core/random.h"
+
+void dl_sink_init_group(struct dl_sink *s, enum dl_axis axis)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const bool of_experts = axis == DL_AXIS_EXPERT;
+    const uint32_t n = of_experts ? setting->expert_ways : setting->ways[axis];
+    uint32_t *const device = dl_arena_alloc(s->arena, (n + 1) * sizeof *device);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t coordinate[DL_N_AXES] = {0};
+        coordinate[of_experts ? DL_AXIS_DATA : axis] = i;
+        device[i] = s->request->device_of_rank[dl_rank_at(setting, coordinate)];
+    }
+    dl_group_init(&s->groups[axis], s->request->estimator->topology, device, n, s->arena);
+}
+
+/* A message from every rank to the next is a step of a ring's all-gather, which has one less than ranks. */
+static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
+{
+    const struct dl_group *const group = &s->groups[ev->axis];
+    const bool shifts = ev->op == DL_SENDRECV;
+    const struct dl_wish wish = {.op = shifts ? DL_ALLGATHER : ev->op,
+                                 .algorithm = shifts ? "ring" : "auto",
+                                 .protocol = "auto",
+                                 .group = group,
+                                 .bytes = shifts ? ev->bytes * group->n : ev->bytes,
+                                 .payload = ev->payload};
+    struct dl_choice choice;
+    if (dl_choose(s->request->estimator, &wish, s->arena, &choice, err)) return err->status;
+    *seconds = choice.estimate.time_s / (shifts ? group->n - 1 : 1);
+    return DL_OK;
+}
+
+static enum dl_status price_collective(struct dl_sink *s, const struct dl_event *ev, double *seconds,
+                                       struct dl_error *err)
+{
+    for (size_t i = 0; i < s->n_prices; i++)
+        if (s->prices[i].op == ev->op && s->prices[i].axis == ev->axis && s->prices[i].bytes == ev->bytes) {
+            *seconds = s->prices[i].seconds;
+            return DL_OK;
+        }
+    if (choose(s, ev, seconds, err)) return err->status;
+    DL_GROW(s->prices, s->n_prices, s->prices_capacity);
+    s->prices[s->n_prices++] =
+        (struct dl_priced_collective){.op = ev->op, .axis = ev->axis, .bytes = ev->bytes, .seconds = *seconds};
+    return DL_OK;
+}
+
+static bool same_shape(const struct dl_kernel *a, const struct dl_kernel *b)
+{
+    return a->kind == b->kind && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
+           a->elements == b->elements && a->causal == b->causal && a->backward == b->backward &&
+           a->kv_share == b->kv_share && a->among_experts == b->among_experts;
+}
+
+static size_t hash_of(const struct dl_kernel *k)
+{
+    const double numbers[] = {k->batch, k->m, k->n, k->k, k->elements};
+    uint64_t hash = (uint64_t)k->kind;
+    for (size_t i = 0; i < DL_COUNT(numbers); i++) {
+        uint64_t bits;
+        memcpy(&bits, &numbers[i], sizeof bits);
+        hash = dl_mix(hash ^ bits);
+    }
+    return hash % DL_KERNEL_CACHE;
+}
+
+static struct dl_price price_kernel(struct dl_sink *s, const struct dl_kernel *k)
+{
+    struct dl_priced_kernel *const slot = &s->kernels[hash_of(k)];
+    if (!slot->known || !same_shape(&slot->kernel, k))
+        *slot = (struct dl_priced_kernel){
+            .kernel = *k, .price = dl_price(s->request->device, k, s->request->job->setting.precision), .known = true};
+    return slot->price;
+}
+
+/* How long the kernel keeps the device busy. */
+static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const struct dl_price price = price_kernel(s, &ev->kernel);
+    const bool is_weight = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
+    struct dl_template *const into = is_weight && s->weights ? s->weights : s->into;
+    dl_template_add(into, &(struct dl_instruction){
+                              .name = ev->kernel.name,
+                              .cause = ev->cause,
+                              .device_s = price.seconds,
+                              .host_s = setting->software->host_s_per_launch * setting->software->launches_per_kernel,
+                              .flop = price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
+                              .measured_s = price.ground == DL_GROUND_MODELLED ? 0 : price.seconds});
+    return price.seconds;
+}
+
+/* Gradients of a layer are complete where its weight gradients are. */
+static struct dl_template *place_of_exchange(const struct dl_sink *s, const struct dl_event *ev)
+{
+    return ev->pass == DL_GRADIENT && s->weights ? s->weights : s->into;
+}
+
+static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
+{
+    struct dl_lowered *const out = s->out;
+    DL_GROW(out->calls, out->n_calls, out->calls_capacity);
+    out->calls[out->n_calls] = (struct dl_call){.op = ev->op == DL_ALLREDUCE   ? DL_EXCHANGE_ALLREDUCE
+                                                      : ev->op == DL_ALLGATHER ? DL_EXCHANGE_ALLGATHER
+                                                                               : DL_EXCHANGE_REDUCESCATTER,
+                                                .bytes = ev->bytes,
+                                                .payload_bits = ev->payload.kind == DL_QUANTIZED ? ev->payload.bits : 0,
+                                                .of_experts = ev->axis == DL_AXIS_EXPERT_DATA,
+                                                .cause = ev->cause,
+                                                .handle = ev->handle};
+    struct dl_instruction instruction = {.kind = DL_START,
+                                         .name = dl_op_name(ev->op),
+                                         .host_s = s->request->job->setting.software->collective_host_s,
+                                         .call = (uint32_t)out->n_calls++};
+    dl_template_add(place_of_exchange(s, ev), &instruction);
+    instruction.kind = DL_WAIT;
+    instruction.host_s = 0;
+    if (!ev->async) dl_template_add(place_of_exchange(s, ev), &instruction);
+}
+
+/* The latest call with that handle. */
+static void add_wait(struct dl_sink *s, const struct dl_event *ev)
+{
+    uint32_t call = DL_EVERY_CALL;
+    for (size_t i = s->out->n_calls; ev->handle != DL_EVERY_CALL && i-- > 0 && call == DL_EVERY_CALL;)
+        if (s->out->calls[i].handle == ev->handle) call = (uint32_t)i;
+    dl_template_add(s->into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = call});
+}
+
+/* Timed, but for what goes on beside it. */
+static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
+{
+    double seconds = 0;
+    if (price_collective(s, ev, &seconds, err)) return err->status;
+    dl_template_add(s->into, &(struct dl_instruction){.name = dl_op_name(ev->op),
+                                                      .cause = ev->cause,
+                                                      .device_s = fmax(seconds - beside_s, 0),
+                                                      .host_s = s->request->job->setting.software->collective_host_s});
+    return DL_OK;
+}
+
+static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    if (ev->axis != DL_AXIS_DATA && ev->axis != DL_AXIS_EXPERT_DATA) return add_timed(s, ev, 0, err);
+    add_exchange(s, ev);
+    return DL_OK;
+}
+
+static enum dl_status add_compute(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    const double seconds = add_kernel(s, ev);
+    struct dl_event beside = *ev;
+    beside.cause = DL_CAUSE_CONTEXT; /* nobody else sends beside a kernel */
+    return ev->bytes > 0 ? add_timed(s, &beside, seconds, err) : DL_OK;
+}
+
+static void add_update(struct dl_sink *s, const struct dl_event *ev)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const double bytes = (ev->parameters_inside + ev->parameters_outside + ev->parameters_expert) *
+                         setting->optimizer_moved_bytes_per_parameter;
+    struct dl_event kernel = *ev;
+    kernel.cause = DL_CAUSE_OPTIMIZER;
+    kernel.kernel = (struct dl_kernel){
+        .kind = DL_KERNEL_MEMORY, .name = "optimizer", .elements = bytes / dl_precision_bytes(setting->precision)};
+    add_kernel(s, &kernel);
+}
+
+enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err)
+{
+    struct dl_sink *const s = user;
+    switch (ev->kind) {
+    case DL_EV_COMPUTE: return add_compute(s, ev, err);
+    case DL_EV_COLLECTIVE: return add_collective(s, ev, err);
+    case DL_EV_UPDATE: add_update(s, ev); break;
+    case DL_EV_WAIT: add_wait(s, ev); break;
+    case DL_EV_LAYER:
+    case DL_EV_LAYER_DONE:
+    case DL_EV_MARK:
+    case DL_EV_GRADIENT: break; /* nobody had anything to do here */
+    }
+    return DL_OK;
+}
+
+void dl_sink_release(struct dl_sink *s) { dl_free(s->prices); }

@@ -1,0 +1,39 @@
+/* sink.h - the bottom of a stack of strategies: events become priced instructions of the program being built. */
+#ifndef DL_STRATEGIES_SINK_H
+#define DL_STRATEGIES_SINK_H
+
+#include "strategies/lower.h"
+
+enum { DL_KERNEL_CACHE = 256 };
+
+struct dl_priced_kernel {
+    struct dl_kernel kernel;
+    struct dl_price price;
+    bool known;
+};
+
+struct dl_priced_collective {
+    enum dl_op op;
+    enum dl_axis axis;
+    double bytes, seconds;
+};
+
+struct dl_sink {
+    const struct dl_lower_request *request;
+    struct dl_arena *arena;
+    struct dl_group groups[DL_AXIS_EXPERT + 1]; /* by axis, of ranks that go in step: the first ones, nodes are alike */
+    struct dl_priced_collective *prices;
+    size_t n_prices, prices_capacity;
+    struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */
+    struct dl_lowered *out;
+    struct dl_template *into;
+    struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
+};
+
+/* The group of an axis whose ranks go in step. */
+void dl_sink_init_group(struct dl_sink *s, enum dl_axis axis);
+/* For the sink of the stack; user is the struct dl_sink. */
+enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err);
+void dl_sink_release(struct dl_sink *s);
+
+#endif
