@@ -32,6 +32,19 @@ static void cut_tokens(struct dl_kernel *k, double ways, enum dl_gradient gradie
         *(gradient == DL_GRADIENT_WEIGHT ? &k->k : &k->m) /= ways;
 }
 
+/* Attention is cut by heads, and half a head is nothing. */
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    const struct options *const o = options;
+    for (size_t layer = 0; layer < what->model->n_layers; layer++)
+        for (size_t i = 0; i < what->model->layers[layer].n_forward; i++) {
+            const struct dl_kernel *const k = &what->model->layers[layer].forward[i].kernel;
+            if (!k->attention_core || k->cut != DL_CUT_BATCH) continue;
+            return dl_check_ways(what, (uint32_t)o->ways, k->batch / what->model->samples, "the heads", err);
+        }
+    return DL_OK;
+}
+
 static void cut(struct dl_kernel *k, double ways, bool sequence, enum dl_gradient gradient)
 {
     switch (k->cut) {
@@ -85,5 +98,6 @@ const struct dl_strategy dl_strategy_tensor = {
     .options_size = sizeof(struct options),
     .defaults = &defaults,
     .claim = claim,
+    .check = check,
     .rewrite = rewrite,
 };
