@@ -4,6 +4,7 @@
 
 #include "sim/core/memory.h"
 #include "sim/engine/engines.h"
+#include "sim/engine/events.h"
 #include "sim/engine/simgrid.h"
 
 struct waiting {
@@ -16,9 +17,10 @@ struct engine {
     struct dl_engine base;
     uint32_t *path;
     size_t path_capacity;
-    struct waiting *waiting; /* bundles begun and not ended; they pass through here to be counted */
+    struct waiting *waiting; /* what bundles and timers will call */
     size_t n_waiting, waiting_capacity, n_live;
     uint32_t free_waiting;
+    struct dl_events *timers; /* SimGrid does not keep the order of timers with the same date */
     uint64_t n_events;
 };
 
@@ -29,22 +31,29 @@ static struct dl_engine *create(const struct dl_engine_link *links, size_t n_lin
     struct engine *const e = dl_alloc(sizeof *e);
     e->base.kind = &dl_engine_cm02;
     e->free_waiting = none;
+    e->timers = dl_events_new();
     dl_cm02_open(links, n_links, true);
     return &e->base;
+}
+
+/* It has happened: free its place, then tell. */
+static void forget(struct engine *e, uint32_t id)
+{
+    const struct waiting w = e->waiting[id];
+    e->waiting[id].next_free = e->free_waiting;
+    e->free_waiting = id;
+    e->n_events++;
+    if (w.done) w.done(w.user, w.tag);
 }
 
 static void ended(void *user, uint32_t id)
 {
     struct engine *const e = user;
-    const struct waiting w = e->waiting[id];
-    e->waiting[id].next_free = e->free_waiting;
-    e->free_waiting = id;
     e->n_live--;
-    e->n_events++;
-    if (w.done) w.done(w.user, w.tag);
+    forget(e, id);
 }
 
-static uint32_t remember(struct engine *e, const struct dl_bundle *bundle)
+static uint32_t remember(struct engine *e, struct waiting waiting)
 {
     uint32_t id = e->free_waiting;
     if (id == none) {
@@ -53,8 +62,7 @@ static uint32_t remember(struct engine *e, const struct dl_bundle *bundle)
     } else {
         e->free_waiting = e->waiting[id].next_free;
     }
-    e->waiting[id] = (struct waiting){.done = bundle->done, .user = bundle->user, .tag = bundle->tag};
-    e->n_live++;
+    e->waiting[id] = waiting;
     return id;
 }
 
@@ -77,16 +85,30 @@ static void start(struct dl_engine *engine, const struct dl_bundle *bundle)
     struct engine *const e = (struct engine *)engine;
     const size_t n = spell_out(e, bundle);
     struct dl_bundle passed = *bundle;
-    passed.tag = remember(e, bundle);
+    passed.tag = remember(e, (struct waiting){.done = bundle->done, .user = bundle->user, .tag = bundle->tag});
+    e->n_live++;
     passed.user = e;
     passed.done = ended;
     dl_cm02_flow(e->path, n, &passed);
 }
 
+/* The first of SimGrid's timers at a date lets all of ours happen that are due, in the order in which they were set. */
+static void fire_due(void *user, uint32_t ignored)
+{
+    (void)ignored;
+    struct engine *const e = user;
+    while (dl_events_next_s(e->timers) <= dl_cm02_now_s()) {
+        dl_events_open(e->timers);
+        for (uint32_t id; dl_events_take(e->timers, &id);) forget(e, id);
+    }
+}
+
 static void timer(struct dl_engine *engine, double date_s, dl_event_fn fire, void *user, uint32_t tag)
 {
-    ((struct engine *)engine)->n_events++;
-    dl_cm02_timer(date_s, fire, user, tag);
+    struct engine *const e = (struct engine *)engine;
+    const double due_s = fmax(date_s, dl_cm02_now_s());
+    dl_events_add(e->timers, due_s, remember(e, (struct waiting){.done = fire, .user = user, .tag = tag}));
+    dl_cm02_timer(due_s, fire_due, e, 0);
 }
 
 static void set_bandwidth(struct dl_engine *engine, uint32_t link, double bytes_per_s)
@@ -118,6 +140,7 @@ static uint64_t n_events(const struct dl_engine *engine) { return ((const struct
 static void destroy(struct dl_engine *engine)
 {
     struct engine *const e = (struct engine *)engine;
+    dl_events_free(e->timers);
     dl_free(e->path);
     dl_free(e->waiting);
     dl_free(e);
