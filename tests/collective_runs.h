@@ -111,19 +111,12 @@ static inline void start_jobs(void *user, uint32_t tag)
     }
 }
 
-static inline const struct dl_engine_kind *engine_named(const char *name)
-{
-    for (size_t i = 0; i < dl_engine_count(); i++)
-        if (strcmp(dl_engine_get(i)->name, name) == 0) return dl_engine_get(i);
-    abort();
-}
-
 static inline void simulate_jobs(struct dl_machine *m, const char *engine, struct jobs_run *r)
 {
     struct dl_error err = {0};
     struct dl_engine_link *const links = dl_alloc(m->topology->n_links * sizeof *links);
     for (size_t i = 0; i < m->topology->n_links; i++) links[i].bandwidth_bytes_per_s = m->bytes_per_s[i];
-    r->engine = engine_named(engine)->create(links, m->topology->n_links);
+    r->engine = dl_engine_find(engine)->create(links, m->topology->n_links);
     r->wire = dl_wire_new(r->engine, m->topology, links, &err);
     start_jobs(r, 0);
     r->engine->kind->run(r->engine);

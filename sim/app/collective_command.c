@@ -83,18 +83,11 @@ static enum dl_status open_machine(struct run *r, struct dl_error *err)
     return dl_machine_use_transport(&r->machine, q->transport, r->group.n_nodes, &q->set, r->arena, err);
 }
 
-static const struct dl_engine_kind *engine_of(const char *name)
-{
-    for (size_t i = 0; i < dl_engine_count(); i++)
-        if (strcmp(dl_engine_get(i)->name, name) == 0) return dl_engine_get(i);
-    return NULL; /* analytic: nothing is simulated */
-}
-
 static enum dl_status read_scenario(struct run *r, struct dl_error *err)
 {
     const char *const path = r->request.scenario;
     if (!path) return DL_OK;
-    if (!engine_of(r->request.engine))
+    if (!dl_engine_find(r->request.engine))
         return dl_fail(err, DL_IMPOSSIBLE, "--scenario", "needs a simulation; use --engine simgrid or cm02");
     if (dl_json_load(path, r->arena, &r->scenario_doc, err)) return err->status;
     const struct dl_scenario_scope only_links = {.topology = r->machine.topology};
@@ -212,7 +205,7 @@ static int run(int argc, char **argv, struct dl_error *err)
                     .arena = dl_arena_new()};
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, NULL, err) && !open_machine(&r, err) &&
         !read_scenario(&r, err) && !choose(&r, err)) {
-        const struct dl_engine_kind *const kind = engine_of(r.request.engine);
+        const struct dl_engine_kind *const kind = dl_engine_find(r.request.engine); /* NULL: analytic */
         r.report.fluid = r.estimator.fluid;
         if (kind)
             simulate(&r, kind, err);

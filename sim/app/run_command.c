@@ -150,8 +150,7 @@ static enum dl_status lower(struct run *r, struct dl_error *err)
 static struct dl_engine *make_engine(struct run *r, const struct dl_engine_link *links)
 {
     const struct dl_topology *const t = r->machine.topology;
-    const struct dl_engine_kind *const kind =
-        is_analytic(r) ? &dl_engine_alone : dl_engine_get(strcmp(r->request.engine, "cm02") == 0);
+    const struct dl_engine_kind *const kind = is_analytic(r) ? &dl_engine_alone : dl_engine_find(r->request.engine);
     struct dl_engine *const engine = kind->create(links, t->n_links);
     engine->progress = dl_progress();
     if (!r->request.trace) return engine;

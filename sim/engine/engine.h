@@ -52,6 +52,7 @@ struct dl_engine_kind {
 };
 size_t dl_engine_count(void);
 const struct dl_engine_kind *dl_engine_get(size_t index);
+const struct dl_engine_kind *dl_engine_find(const char *name); /* NULL: none of that name */
 
 struct dl_engine {
     const struct dl_engine_kind *kind;

@@ -1,7 +1,16 @@
 #include "sim/engine/engines.h"
 
+#include <string.h>
+
 static const struct dl_engine_kind *const kinds[] = {&dl_engine_simgrid, &dl_engine_cm02};
 
 size_t dl_engine_count(void) { return DL_COUNT(kinds); }
 
 const struct dl_engine_kind *dl_engine_get(size_t index) { return kinds[index]; }
+
+const struct dl_engine_kind *dl_engine_find(const char *name)
+{
+    for (size_t i = 0; i < DL_COUNT(kinds); i++)
+        if (strcmp(kinds[i]->name, name) == 0) return kinds[i];
+    return NULL;
+}
