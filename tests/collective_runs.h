@@ -114,8 +114,7 @@ static inline void start_jobs(void *user, uint32_t tag)
 static inline void simulate_jobs(struct dl_machine *m, const char *engine, struct jobs_run *r)
 {
     struct dl_error err = {0};
-    struct dl_engine_link *const links = dl_alloc(m->topology->n_links * sizeof *links);
-    for (size_t i = 0; i < m->topology->n_links; i++) links[i].bandwidth_bytes_per_s = m->bytes_per_s[i];
+    struct dl_engine_link *const links = dl_machine_links(m);
     r->engine = dl_engine_find(engine)->create(links, m->topology->n_links);
     r->wire = dl_wire_new(r->engine, m->topology, links, &err);
     start_jobs(r, 0);

@@ -178,8 +178,7 @@ static inline double subject_run(const struct subject *s, const struct dl_choice
     const struct dl_engine_kind *const kind = dl_engine_get(0);
     const size_t n_links = s->machine.topology->n_links;
     struct dl_error err = {0};
-    struct dl_engine_link *const links = dl_alloc(n_links * sizeof *links);
-    for (size_t i = 0; i < n_links; i++) links[i].bandwidth_bytes_per_s = s->machine.bytes_per_s[i];
+    struct dl_engine_link *const links = dl_machine_links(&s->machine);
     struct dl_engine *const engine = kind->create(links, n_links);
     struct dl_wire *const wire = dl_wire_new(engine, s->machine.topology, links, &err);
     struct dl_exchange *const exchange = dl_exchange_start(&(struct dl_exchange_spec){

@@ -162,8 +162,7 @@ static inline uint64_t report_hash(const struct training *t, const struct dl_tra
 static inline void training_simulate_here(struct training *t, const char *engine_name, struct training_outcome *out)
 {
     const struct dl_topology *const topology = t->machine.topology;
-    struct dl_engine_link *const links = dl_alloc(topology->n_links * sizeof *links);
-    for (size_t i = 0; i < topology->n_links; i++) links[i].bandwidth_bytes_per_s = t->machine.bytes_per_s[i];
+    struct dl_engine_link *const links = dl_machine_links(&t->machine);
     struct dl_engine *const engine = dl_engine_find(engine_name)->create(links, topology->n_links);
     struct dl_wire *const wire = dl_wire_new(engine, topology, links, &t->err);
     struct dl_training *const training =

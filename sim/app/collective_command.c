@@ -136,8 +136,7 @@ static void tell_stall(const struct run *r, size_t n_stuck, struct dl_error *err
 static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind, struct dl_error *err)
 {
     const struct dl_topology *const t = r->machine.topology;
-    struct dl_engine_link *const links = dl_alloc(t->n_links * sizeof *links);
-    for (size_t i = 0; i < t->n_links; i++) links[i].bandwidth_bytes_per_s = r->machine.bytes_per_s[i];
+    struct dl_engine_link *const links = dl_machine_links(&r->machine);
     struct dl_engine *const engine = kind->create(links, t->n_links);
     engine->progress = dl_progress();
     struct dl_wire *const wire = dl_wire_new(engine, t, links, err);

@@ -79,6 +79,14 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
     return DL_OK;
 }
 
+struct dl_engine_link *dl_machine_links(const struct dl_machine *m)
+{
+    const size_t n_links = m->topology->n_links;
+    struct dl_engine_link *const links = dl_alloc(n_links * sizeof *links);
+    for (size_t i = 0; i < n_links; i++) links[i].bandwidth_bytes_per_s = m->bytes_per_s[i];
+    return links;
+}
+
 void dl_machine_close(struct dl_machine *m)
 {
     dl_topology_free(m->topology);

@@ -4,6 +4,7 @@
 
 #include "sim/app/options.h"
 #include "sim/core/json.h"
+#include "sim/engine/engine.h"
 #include "topologies/transport.h"
 
 #define DL_SYSTEMS "topologies/systems"
@@ -45,6 +46,8 @@ enum dl_status dl_machine_open(const char *topo, const struct dl_texts *set, str
 /* Load the transport (NULL: the system's own) for a group that spans so many nodes; --set transport.PATH=JSON. */
 enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transport, uint32_t n_nodes,
                                         const struct dl_texts *set, struct dl_arena *arena, struct dl_error *err);
+/* Its links as an engine takes them, for dl_free. */
+struct dl_engine_link *dl_machine_links(const struct dl_machine *m);
 void dl_machine_close(struct dl_machine *m);
 
 #endif

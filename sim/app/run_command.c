@@ -162,8 +162,7 @@ static struct dl_engine *make_engine(struct run *r, const struct dl_engine_link 
 static enum dl_status simulate(struct run *r, struct dl_error *err)
 {
     const struct dl_topology *const t = r->machine.topology;
-    struct dl_engine_link *const links = dl_alloc(t->n_links * sizeof *links);
-    for (size_t i = 0; i < t->n_links; i++) links[i].bandwidth_bytes_per_s = r->machine.bytes_per_s[i];
+    struct dl_engine_link *const links = dl_machine_links(&r->machine);
     struct dl_engine *const engine = make_engine(r, links);
     struct dl_wire *const wire = dl_wire_new(engine, t, links, err);
     struct dl_training *const training =

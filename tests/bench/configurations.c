@@ -58,8 +58,7 @@ static void measure(const char *name, const char *workload, const char *strategy
         fprintf(stderr, "%s\n", t.err.text);
         exit(EXIT_FAILURE);
     }
-    struct dl_engine_link *const links = dl_alloc(t.machine.topology->n_links * sizeof *links);
-    for (size_t i = 0; i < t.machine.topology->n_links; i++) links[i].bandwidth_bytes_per_s = t.machine.bytes_per_s[i];
+    struct dl_engine_link *const links = dl_machine_links(&t.machine);
     const double begin_s = cpu_s();
     int n = 0;
     for (; cpu_s() - begin_s < enough_s; n++) lower_and_play(&t, links);

@@ -154,8 +154,7 @@ static inline void make_by_hand(struct hand_made *h, const struct step *s)
 static inline struct dl_training_result play_here(struct hand_made *h)
 {
     const struct dl_topology *const t = h->machine.topology;
-    struct dl_engine_link *const links = dl_alloc(t->n_links * sizeof *links);
-    for (size_t i = 0; i < t->n_links; i++) links[i].bandwidth_bytes_per_s = h->machine.bytes_per_s[i];
+    struct dl_engine_link *const links = dl_machine_links(&h->machine);
     struct dl_engine *engine = dl_engine_get(0)->create(links, t->n_links);
     if (h->trace) engine = dl_tap_new(engine, t->n_links);
     struct dl_wire *const wire = dl_wire_new(engine, t, links, &h->err);

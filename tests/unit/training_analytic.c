@@ -29,8 +29,7 @@ static const struct {
 static struct dl_training_result play_alone(struct training *t)
 {
     const struct dl_topology *const topology = t->machine.topology;
-    struct dl_engine_link *const links = dl_alloc(topology->n_links * sizeof *links);
-    for (size_t i = 0; i < topology->n_links; i++) links[i].bandwidth_bytes_per_s = t->machine.bytes_per_s[i];
+    struct dl_engine_link *const links = dl_machine_links(&t->machine);
     struct dl_engine *const engine = dl_engine_alone.create(links, topology->n_links);
     struct dl_wire *const wire = dl_wire_new(engine, topology, links, &t->err);
     struct dl_training *const training =

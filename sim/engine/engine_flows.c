@@ -1,4 +1,9 @@
-/* engine_simgrid.c - the default engine: our bundle solver in SimGrid's time. */
+/* engine_flows.c - the two engines on our own flows.
+ *
+ * simgrid: the default; bundles share links, in SimGrid's time.
+ * analytic: every bundle as if it were alone on the machine, in a loop of its own. What remains of a training step is a
+ * longest path through programs whose sends and exchanges cost alpha + bytes x beta. Several may live in one process,
+ * one after the other, since there is no SimGrid. */
 #include <math.h>
 
 #include "sim/core/memory.h"
@@ -14,12 +19,29 @@ struct engine {
 
 static struct dl_flows *flows_of(const struct dl_engine *e) { return ((const struct engine *)e)->flows; }
 
-static struct dl_engine *create(const struct dl_engine_link *links, size_t n_links)
+static struct dl_engine *create_on(const struct dl_engine_kind *kind, const struct dl_engine_link *links,
+                                   size_t n_links)
 {
     struct engine *const e = dl_alloc(sizeof *e);
-    e->base.kind = &dl_engine_simgrid;
+    e->base.kind = kind;
     e->flows = dl_flows_new(links, n_links);
     return &e->base;
+}
+
+static struct dl_engine *create(const struct dl_engine_link *links, size_t n_links)
+{
+    return create_on(&dl_engine_simgrid, links, n_links);
+}
+
+/* On a fatpipe nobody slows anybody. */
+static struct dl_engine *create_alone(const struct dl_engine_link *links, size_t n_links)
+{
+    struct dl_engine_link *const unshared = dl_alloc(n_links * sizeof *unshared);
+    for (size_t i = 0; i < n_links; i++)
+        unshared[i] = (struct dl_engine_link){.bandwidth_bytes_per_s = links[i].bandwidth_bytes_per_s, .fatpipe = true};
+    struct dl_engine *const e = create_on(&dl_engine_alone, unshared, n_links);
+    dl_free(unshared);
+    return e;
 }
 
 static void start(struct dl_engine *e, const struct dl_bundle *bundle) { dl_flows_start(flows_of(e), bundle); }
@@ -35,6 +57,12 @@ static void set_bandwidth(struct dl_engine *e, uint32_t link, double bytes_per_s
 }
 
 static double wanted_bytes_per_s(struct dl_engine *e, uint32_t link) { return dl_flows_wanted(flows_of(e), link); }
+
+static double nothing_wanted(struct dl_engine *e, uint32_t link)
+{
+    (void)e, (void)link;
+    return 0; /* nobody else is there */
+}
 
 static double now_s(const struct dl_engine *e) { return dl_flows_now_s(flows_of(e)); }
 
@@ -52,6 +80,12 @@ static void advance(void *user)
 static size_t run(struct dl_engine *e)
 {
     dl_simgrid_drive(&(struct dl_clockwork){.user = e, .next_s = next_s, .advance = advance});
+    return dl_flows_n_live(flows_of(e));
+}
+
+static size_t run_alone(struct dl_engine *e)
+{
+    while (isfinite(next_s(e))) advance(e);
     return dl_flows_n_live(flows_of(e));
 }
 
@@ -73,6 +107,20 @@ const struct dl_engine_kind dl_engine_simgrid = {
     .wanted_bytes_per_s = wanted_bytes_per_s,
     .now_s = now_s,
     .run = run,
+    .n_events = n_events,
+    .destroy = destroy,
+};
+
+const struct dl_engine_kind dl_engine_alone = {
+    .name = "analytic",
+    .doc = "alpha, beta and gamma on the routes; nothing shares a link",
+    .create = create_alone,
+    .start = start,
+    .timer = timer,
+    .set_bandwidth = set_bandwidth,
+    .wanted_bytes_per_s = nothing_wanted,
+    .now_s = now_s,
+    .run = run_alone,
     .n_events = n_events,
     .destroy = destroy,
 };
