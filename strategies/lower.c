@@ -207,10 +207,9 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     deal_layers(request, out->n_positions, out->positions, err);
     for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
         lower_position(&s, &out->positions[i], out->schedule.splits_backward, err);
-        for (int kind = 0; kind <= DL_ITEM_W; kind++) {
-            out->measured_s += out->positions[i].items[kind].total.measured_s;
-            out->device_s += out->positions[i].items[kind].total.seconds;
-        }
+        for (int kind = 0; kind <= DL_ITEM_W; kind++)
+            for (int ground = 0; ground < DL_N_GROUNDS; ground++)
+                out->by_ground[ground] += out->positions[i].items[kind].total.by_ground[ground];
     }
     mean_costs(out, &wish);
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) assemble(&s, out, err);

@@ -21,9 +21,8 @@ struct dl_lowered {
     struct dl_program *programs; /* by stage */
     struct dl_call *calls;       /* of all programs */
     size_t n_calls, calls_capacity;
-    double model_flop; /* of a step, without recomputation */
-    double measured_s,
-        device_s; /* compute seconds of one micro-batch through all positions; the measured part of them */
+    double model_flop;              /* of a step, without recomputation */
+    double by_ground[DL_N_GROUNDS]; /* seconds of kernels of one micro-batch through all positions */
 };
 
 struct dl_lower_request {

@@ -55,7 +55,8 @@ static bool same_shape(const struct dl_kernel *a, const struct dl_kernel *b)
 {
     return a->kind == b->kind && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
            a->elements == b->elements && a->causal == b->causal && a->backward == b->backward &&
-           a->kv_share == b->kv_share && a->among_experts == b->among_experts;
+           a->kv_share == b->kv_share && a->among_experts == b->among_experts && a->pass == b->pass &&
+           strcmp(dl_kernel_operation(a), dl_kernel_operation(b)) == 0;
 }
 
 static size_t hash_of(const struct dl_kernel *k)
@@ -86,13 +87,13 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     const struct dl_price price = price_kernel(s, &ev->kernel);
     const bool is_weight = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
     struct dl_template *const into = is_weight && s->weights ? s->weights : s->into;
-    dl_template_add(into, &(struct dl_instruction){
-                              .name = ev->kernel.name,
-                              .cause = ev->cause,
-                              .device_s = price.seconds,
-                              .host_s = setting->software->host_s_per_launch * setting->software->launches_per_kernel,
-                              .flop = price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
-                              .measured_s = price.ground == DL_GROUND_MODELLED ? 0 : price.seconds});
+    dl_template_add(into, &(struct dl_instruction){.name = ev->kernel.name,
+                                                   .cause = ev->cause,
+                                                   .device_s = price.seconds,
+                                                   .host_s = setting->software->host_s_per_launch *
+                                                             setting->software->launches_per_kernel,
+                                                   .flop = price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
+                                                   .ground = price.ground});
     return price.seconds;
 }
 
@@ -167,8 +168,10 @@ static void add_update(struct dl_sink *s, const struct dl_event *ev)
                          setting->optimizer_moved_bytes_per_parameter;
     struct dl_event kernel = *ev;
     kernel.cause = DL_CAUSE_OPTIMIZER;
-    kernel.kernel = (struct dl_kernel){
-        .kind = DL_KERNEL_MEMORY, .name = "optimizer", .elements = bytes / dl_precision_bytes(setting->precision)};
+    kernel.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
+                                       .name = "optimizer",
+                                       .operation = setting->optimizer,
+                                       .elements = bytes / dl_precision_bytes(setting->precision)};
     add_kernel(s, &kernel);
 }
 

@@ -83,6 +83,7 @@ static const double master_bytes = 4, copy_bytes = 2;
 static void set_optimizer(struct dl_setting *s, int64_t optimizer)
 {
     const bool is_master = dl_precision_bytes(s->precision) == master_bytes;
+    s->optimizer = optimizers[optimizer];
     s->optimizer_bytes_per_parameter = optimizer_costs[optimizer].state_bytes - (is_master ? master_bytes : 0);
     s->optimizer_moved_bytes_per_parameter = optimizer_costs[optimizer].moved_bytes - (is_master ? copy_bytes : 0);
 }

@@ -67,8 +67,8 @@ static void unfused_scores(struct dl_block *b)
     *saved += DL_ACTIVATION_BYTES * scores;
     if (o->dropout) {
         const double moved = (2 + mask) * scores;
-        dl_tape_pass(&b->tape,
-                     &(struct dl_pass){"scores_dropout", DL_CUT_INSIDE, .forward = moved, .input_gradient = moved});
+        dl_tape_pass(&b->tape, &(struct dl_pass){"scores_dropout", DL_CUT_INSIDE, .forward = moved,
+                                                 .input_gradient = moved, .operation = "dropout"});
         *saved += (DL_ACTIVATION_BYTES + DL_MASK_BYTES) * scores;
     }
     dl_tape_product(&b->tape, &(struct dl_product){"context", heads, seq, value_size(o), seq, DL_CUT_BATCH,

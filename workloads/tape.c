@@ -42,7 +42,9 @@ static void add_gradient(struct dl_step *step, const struct dl_kernel *kernel, e
     const bool is_input = gradient == DL_GRADIENT_INPUT;
     size_t *const n = is_input ? &step->n_input : &step->n_weight;
     assert(*n < max_gradients);
-    (is_input ? step->input : step->weight)[(*n)++] = kernel_work(kernel, gradient);
+    struct dl_work *const work = &(is_input ? step->input : step->weight)[(*n)++];
+    *work = kernel_work(kernel, gradient);
+    work->kernel.pass = is_input ? DL_PASS_INPUT_GRADIENT : DL_PASS_WEIGHT_GRADIENT;
 }
 
 /* Y = X W, so dX = dY W^T: its columns are the rows of W, its inner dimension their columns. */
@@ -124,6 +126,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass)
     struct dl_step *const step = add_step(tape);
     struct dl_kernel kernel = {.kind = DL_KERNEL_MEMORY,
                                .name = pass->name,
+                               .operation = pass->operation,
                                .elements = pass->forward,
                                .attention_core = tape->attention_core,
                                .among_experts = tape->among_experts,

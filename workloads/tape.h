@@ -42,6 +42,7 @@ struct dl_pass {
     const char *name;
     enum dl_cut cut;
     double forward, input_gradient, weight_gradient;
+    const char *operation; /* NULL: as the name says */
 };
 void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass);
 

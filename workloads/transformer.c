@@ -11,7 +11,7 @@
 #define AT(member) offsetof(struct dl_transformer, member)
 
 static const char *const norms[] = {"layernorm", "rmsnorm", NULL};
-static const char *const activations[] = {"gelu", "relu", "swiglu", "geglu", NULL};
+const char *const dl_activations[] = {"gelu", "relu", "swiglu", "geglu", NULL};
 static const char *const positions[] = {"learned", "rotary", "none", NULL};
 
 static const struct dl_transformer defaults = {
@@ -26,7 +26,7 @@ static const struct dl_field fields[] = {
     {"kv_heads", DL_INT, AT(kv_heads), 1, MAX_SIZE, true, NULL, "heads of keys and values; heads if absent"},
     {"head_size", DL_INT, AT(head_size), 1, MAX_SIZE, true, NULL, "width of a head; hidden / heads if absent"},
     {"norm", DL_CHOICE, AT(norm), 0, 0, true, norms, "kind of normalisation; layernorm if absent"},
-    {"activation", DL_CHOICE, AT(activation), 0, 0, true, activations, "between the linear layers; gelu if absent"},
+    {"activation", DL_CHOICE, AT(activation), 0, 0, true, dl_activations, "between the linear layers; gelu if absent"},
     {"positions", DL_CHOICE, AT(positions), 0, 0, true, positions, "how positions are told; learned if absent"},
     {"bias", DL_BOOL, AT(bias), 0, 0, true, NULL, "linear layers have biases; true if absent"},
     {"dropout", DL_BOOL, AT(dropout), 0, 0, true, NULL, "there is dropout; true if absent"},
@@ -54,8 +54,9 @@ void dl_block_norm(struct dl_block *b, const char *name, double width)
 {
     const double elements = b->tokens * width;
     const double vectors = b->o->norm == DL_LAYERNORM ? 2 : 1; /* gain and, in LayerNorm, bias */
-    dl_tape_pass(&b->tape, &(struct dl_pass){name, DL_CUT_OUTSIDE, .forward = 2 * elements,
-                                             .input_gradient = 3 * elements, .weight_gradient = 2 * elements});
+    dl_tape_pass(&b->tape,
+                 &(struct dl_pass){name, DL_CUT_OUTSIDE, .forward = 2 * elements, .input_gradient = 3 * elements,
+                                   .weight_gradient = 2 * elements, .operation = norms[b->o->norm]});
     b->tape.layer->parameters_outside += vectors * width;
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
 }
@@ -89,7 +90,7 @@ static void build_embedding(struct dl_block *b, struct dl_layer *layer, struct d
     const double hidden = (double)o->hidden, added = (double)(o->positions == DL_LEARNED ? o->seq : 0) * hidden;
     begin(b, layer, "embedding");
     dl_tape_pass(&b->tape, &(struct dl_pass){"look-up", DL_CUT_INSIDE, .forward = 2 * b->elements,
-                                             .weight_gradient = 3 * b->elements});
+                                             .weight_gradient = 3 * b->elements, .operation = "embedding"});
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
     layer->parameters_inside += (double)o->vocab * hidden;
     layer->parameters_outside += added + (double)o->token_types * hidden;
@@ -128,7 +129,7 @@ static void transform(struct dl_block *b)
     saved->outside_bytes += 2 * DL_ACTIVATION_BYTES * b->elements; /* what the layer and the function are given */
     dl_block_linear(b, "transform", (double)b->o->hidden, (double)b->o->hidden, DL_CUT_OUTSIDE);
     dl_tape_pass(&b->tape, &(struct dl_pass){"activation", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
-                                             .input_gradient = 3 * b->elements});
+                                             .input_gradient = 3 * b->elements, .operation = dl_activations[DL_GELU]});
     dl_block_norm(b, "transform_norm", (double)b->o->hidden);
 }
 

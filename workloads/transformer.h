@@ -6,6 +6,7 @@
 
 enum dl_norm { DL_LAYERNORM, DL_RMSNORM };
 enum dl_activation { DL_GELU, DL_RELU, DL_SWIGLU, DL_GEGLU };
+extern const char *const dl_activations[]; /* their names */
 enum dl_positions { DL_LEARNED, DL_ROTARY, DL_NO_POSITIONS };
 
 /* 0 in an option that may be absent: what its doc in the table of fields says. */

@@ -29,9 +29,14 @@ enum dl_cut { DL_CUT_NOTHING, DL_CUT_M, DL_CUT_N, DL_CUT_K, DL_CUT_BATCH, DL_CUT
  * GEMM's batch is the experts, which expert parallelism divides, and m the tokens that each gets if all get as many;
  * elements are those of all experts together. */
 
+/* For what a kernel is there; the two gradients of a product of activations are both INPUT_GRADIENT. */
+enum dl_kernel_pass { DL_PASS_FORWARD, DL_PASS_INPUT_GRADIENT, DL_PASS_WEIGHT_GRADIENT };
+
 struct dl_kernel {
     enum dl_kernel_kind kind;
-    const char *name; /* "qkv", "softmax", ... */
+    enum dl_kernel_pass pass;
+    const char *name;      /* "qkv", "softmax", ... */
+    const char *operation; /* DL_KERNEL_MEMORY: what it does, if its name does not say so: "layernorm", "gelu" */
     double batch, m, n, k;
     double elements;     /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
     bool causal;         /* attention: half of the scores are never needed */
@@ -117,6 +122,8 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, const char *
 
 /* Multiplications and additions of GEMMs, convolutions and attention; 0 for what is bound by memory. */
 double dl_kernel_flop(const struct dl_kernel *k);
+/* "gemm", "attention", "conv", or what a kernel that is bound by memory does: as tables of measured times call it. */
+const char *dl_kernel_operation(const struct dl_kernel *k);
 double dl_layer_parameters(const struct dl_layer *layer);
 double dl_model_parameters(const struct dl_model *model);
 

@@ -75,6 +75,17 @@ double dl_kernel_flop(const struct dl_kernel *k)
     return 0;
 }
 
+const char *dl_kernel_operation(const struct dl_kernel *k)
+{
+    switch (k->kind) {
+    case DL_KERNEL_GEMM: return "gemm";
+    case DL_KERNEL_CONV: return "conv";
+    case DL_KERNEL_ATTENTION: return "attention";
+    case DL_KERNEL_MEMORY: break;
+    }
+    return k->operation ? k->operation : k->name;
+}
+
 double dl_layer_parameters(const struct dl_layer *layer)
 {
     return layer->parameters_inside + layer->parameters_outside + layer->expert_parameters;

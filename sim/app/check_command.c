@@ -35,8 +35,9 @@ static enum dl_status check_device(struct dl_json doc, struct dl_arena *arena, s
     struct dl_device device;
     char memory[DL_QUANTITY];
     if (dl_device_read(doc, arena, &device, err)) return err->status;
-    printf("%s: a device with %s of memory, for %s", doc.where, dl_format_bytes(device.memory_bytes, memory),
-           dl_device_precisions(&device, arena));
+    const char *const libraries = dl_device_libraries(&device);
+    printf("%s: a device with %s of memory, for %s%s%s", doc.where, dl_format_bytes(device.memory_bytes, memory),
+           dl_device_precisions(&device, arena), *libraries ? ", with times of " : "", libraries);
     return DL_OK;
 }
 

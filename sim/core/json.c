@@ -362,6 +362,11 @@ static struct dl_fact fact_of(const json_t *object, const char *key, const char 
     return fact;
 }
 
+static bool is_table(const json_t *object)
+{
+    return json_is_array(json_object_get(object, "columns")) && json_is_array(json_object_get(object, "rows"));
+}
+
 static void walk_value(struct dl_json at, const json_t *object, const char *key, const struct walk *w)
 {
     if (json_is_number(at.value)) {
@@ -370,7 +375,7 @@ static void walk_value(struct dl_json at, const json_t *object, const char *key,
     } else if (json_is_array(at.value)) {
         for (size_t i = 0; i < json_array_size(at.value); i++)
             walk_value(dl_json_element(at, i, w->arena), object, key, w);
-    } else if (json_is_object(at.value)) {
+    } else if (json_is_object(at.value) && !is_table(at.value)) {
         const char *member;
         json_t *value;
         json_object_foreach(at.value, member, value)

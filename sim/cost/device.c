@@ -1,4 +1,4 @@
-#include "sim/cost/device.h"
+#include "sim/cost/measured.h"
 
 #include <assert.h>
 #include <string.h>
@@ -20,7 +20,7 @@ double dl_precision_operand_bytes(enum dl_precision p) { return precisions[p].op
 
 struct file {
     int64_t model;
-    struct dl_json peaks, figures;
+    struct dl_json peaks, figures, measured;
     double memory_bytes, memory_bytes_per_s, launch_s;
 };
 
@@ -43,6 +43,7 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
         {"memory_bytes_per_s", DL_NUMBER, offsetof(struct file, memory_bytes_per_s), 1, 1e18, false, NULL, "peak"},
         {"launch_s", DL_NUMBER, offsetof(struct file, launch_s), 0, 1, false, NULL, "between the starts of kernels"},
         {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the model's own"},
+        {"measured", DL_LIST, offsetof(struct file, measured), 0, 0, true, NULL, "tables of times that correct it"},
     };
     return dl_read_document(doc, "device", fields, DL_COUNT(fields), out, arena, err);
 }
@@ -76,7 +77,7 @@ enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct
         read_options(out->model, file.figures, arena, &out->options, err))
         return err->status;
     if (!computes(out)) return dl_fail(err, DL_KEY, file.peaks.where, "needs the peak of at least one precision");
-    return DL_OK;
+    return file.measured.value ? dl_measured_read(file.measured, arena, out, err) : DL_OK;
 }
 
 bool dl_device_supports(const struct dl_device *d, enum dl_precision precision)
@@ -96,7 +97,8 @@ const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *are
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     assert(dl_device_supports(d, precision));
-    return d->model->price(d, k, precision);
+    const struct dl_price modelled = d->model->price(d, k, precision);
+    return d->measured ? dl_measured_price(d, k, precision, &modelled) : modelled;
 }
 
 static double product_bytes(const struct dl_kernel *k, enum dl_precision precision)

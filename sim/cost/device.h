@@ -5,6 +5,7 @@
 #ifndef DL_COST_DEVICE_H
 #define DL_COST_DEVICE_H
 
+#include "sim/program/program.h"
 #include "workloads/workload.h"
 
 enum dl_precision { DL_FP32, DL_TF32, DL_FP16, DL_BF16, DL_FP8, DL_N_PRECISIONS };
@@ -18,11 +19,9 @@ struct dl_device {
     const void *options;                     /* the model's own figures, from the file */
     double peak_flop_per_s[DL_N_PRECISIONS]; /* dense; 0: not supported */
     double memory_bytes, memory_bytes_per_s;
-    double launch_s; /* least time between the starts of two kernels on the device */
+    const struct dl_measured *measured; /* NULL: nothing was timed on it */
+    double launch_s;                    /* least time between the starts of two kernels on the device */
 };
-
-/* How a price came about. */
-enum dl_ground { DL_GROUND_MEASURED, DL_GROUND_INTERPOLATED, DL_GROUND_MODELLED };
 
 struct dl_price {
     double seconds;
@@ -46,6 +45,9 @@ enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct
 bool dl_device_supports(const struct dl_device *d, enum dl_precision precision);
 /* "fp32, fp16": those that it supports. */
 const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *arena);
+
+/* "cuBLAS 13.0, cuDNN 9.2": whose kernels were timed on it; "" if nothing was. */
+const char *dl_device_libraries(const struct dl_device *d);
 
 /* The precision must be one that the device supports. */
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);

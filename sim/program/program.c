@@ -13,6 +13,15 @@ const char *dl_cause_name(enum dl_cause cause)
     return names[cause];
 }
 
+const char *dl_ground_name(enum dl_ground ground)
+{
+    static const char *const names[DL_N_GROUNDS] = {[DL_GROUND_NONE] = "none",
+                                                    [DL_GROUND_MEASURED] = "measured",
+                                                    [DL_GROUND_INTERPOLATED] = "interpolated",
+                                                    [DL_GROUND_MODELLED] = "modelled"};
+    return names[ground];
+}
+
 const char *dl_exchange_name(enum dl_exchange_op op)
 {
     static const char *const names[] = {[DL_EXCHANGE_ALLREDUCE] = "allreduce",
@@ -47,7 +56,7 @@ static void add_to_segment(struct dl_segment *s, const struct dl_instruction *i,
     s->by_cause[i->cause] += i->device_s;
     s->seconds += wait_s + i->device_s;
     s->flop += i->flop;
-    s->measured_s += i->measured_s;
+    s->by_ground[i->ground] += i->device_s;
 }
 
 void dl_template_fuse(struct dl_template *t)

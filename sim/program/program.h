@@ -30,6 +30,10 @@ enum dl_cause {
 };
 const char *dl_cause_name(enum dl_cause cause);
 
+/* How a price came about; NONE: it is no kernel's. */
+enum dl_ground { DL_GROUND_NONE, DL_GROUND_MEASURED, DL_GROUND_INTERPOLATED, DL_GROUND_MODELLED, DL_N_GROUNDS };
+const char *dl_ground_name(enum dl_ground ground);
+
 enum dl_instruction_kind {
     DL_DO,    /* one kernel, or one collective among ranks that go in step, which is timed */
     DL_START, /* a call begins as soon as all its ranks have come here; nobody waits */
@@ -45,15 +49,16 @@ struct dl_instruction {
     double device_s; /* on the device */
     double host_s;   /* on the host, to launch it; the host runs ahead of the device within a template */
     double flop;
-    double measured_s; /* the part of device_s that rests on measured points */
-    uint32_t call;     /* DL_START, DL_WAIT */
+    enum dl_ground ground; /* of device_s */
+    uint32_t call;         /* DL_START, DL_WAIT */
 };
 
 /* A stretch of timed work with its causes; they sum to `seconds`. */
 struct dl_segment {
     double seconds;
     double by_cause[DL_N_CAUSES];
-    double flop, measured_s;
+    double by_ground[DL_N_GROUNDS]; /* of what devices do; waiting for the host is none of it */
+    double flop;
 };
 
 /* Instructions between two that others can see, as one. */

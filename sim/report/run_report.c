@@ -60,9 +60,33 @@ static void print_memory(const struct dl_run_report *r)
         dl_print_bar(parts[i].name, dl_format_bytes(parts[i].bytes, a), parts[i].bytes / m->peak);
 }
 
+/* Of the seconds of kernels. */
+static double ground_share(const struct dl_run_report *r, enum dl_ground ground)
+{
+    double all_s = 0;
+    for (int i = DL_GROUND_MEASURED; i < DL_N_GROUNDS; i++) all_s += r->lowered->by_ground[i];
+    return all_s > 0 ? r->lowered->by_ground[ground] / all_s : 0;
+}
+
+static double measured_share(const struct dl_run_report *r)
+{
+    return ground_share(r, DL_GROUND_MEASURED) + ground_share(r, DL_GROUND_INTERPOLATED);
+}
+
+static json_t *grounds_json(const struct dl_run_report *r)
+{
+    json_t *const grounds = json_object();
+    for (int i = DL_GROUND_MEASURED; i < DL_N_GROUNDS; i++)
+        json_object_set_new(grounds, dl_ground_name((enum dl_ground)i), json_real(ground_share(r, (enum dl_ground)i)));
+    json_object_set_new(grounds, "device", json_string(r->device->name));
+    json_object_set_new(grounds, "model", json_string(r->device->model->name));
+    return grounds;
+}
+
 void dl_run_report_text(const struct dl_run_report *r)
 {
     const struct dl_setting *const s = &r->job->setting;
+    const char *const libraries = dl_device_libraries(r->device);
     char a[DL_QUANTITY], b[DL_QUANTITY];
     printf("%s on %s devices of %s: tensor %u x ", r->model->name, dl_format_count(r->job->n_devices, a),
            r->topology->name, s->ways[DL_AXIS_TENSOR]);
@@ -81,9 +105,12 @@ void dl_run_report_text(const struct dl_run_report *r)
             dl_print_bar(dl_cause_name((enum dl_cause)cause), dl_format_seconds(r->result.exposed_s[cause], a),
                          r->result.exposed_s[cause] / r->result.step_s);
     print_memory(r);
-    printf("  engine %s, %s events; %.0f %% of the compute time rests on measured points\n", r->engine,
-           dl_format_count((double)r->n_events, a),
-           r->lowered->device_s > 0 ? 100 * r->lowered->measured_s / r->lowered->device_s : 0);
+    printf("  kernels        ");
+    for (int ground = DL_GROUND_MEASURED; ground < DL_N_GROUNDS; ground++)
+        printf("%.0f %% %s, ", 100 * ground_share(r, (enum dl_ground)ground), dl_ground_name((enum dl_ground)ground));
+    printf("by %s (model %s%s%s)\n", r->device->name, r->device->model->name, *libraries ? ", times of " : "",
+           libraries);
+    printf("  engine %s, %s events\n", r->engine, dl_format_count((double)r->n_events, a));
     dl_assumptions_print(&r->assumptions);
 }
 
@@ -115,14 +142,14 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
 {
     const struct dl_host host = dl_host_now();
     const double tokens = samples_per_s(r) * r->model->tokens_per_sample;
-    const double measured = r->lowered->device_s > 0 ? r->lowered->measured_s / r->lowered->device_s : 0;
     return json_pack(
-        "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:s, s:s, s:I, s:s, s:o}",
+        "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, s:s, s:o}",
         "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r),
         "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s",
         flop_per_device_s(r), "mfu", flop_per_device_s(r) / peak_flop_per_s(r), "hfu", hfu(r), "fits", dl_run_fits(r),
         "memory_bytes", memory_json(r), "causes", causes_json(&r->result), "forward_s", r->result.forward_s,
-        "backward_s", r->result.backward_s, "optimizer_s", r->result.optimizer_s, "measured_share", measured,
-        "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", "fluid", "events",
-        (json_int_t)r->n_events, "verdict", dl_run_fits(r) ? "fits" : "does not fit", "host", dl_host_json(&host));
+        "backward_s", r->result.backward_s, "optimizer_s", r->result.optimizer_s, "measured_share", measured_share(r),
+        "kernels", grounds_json(r), "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine,
+        "fidelity", "fluid", "events", (json_int_t)r->n_events, "verdict", dl_run_fits(r) ? "fits" : "does not fit",
+        "host", dl_host_json(&host));
 }

@@ -142,7 +142,7 @@ static void lower(struct input *in, struct dl_job *job, const struct dl_topology
     dl_estimator_init(&estimator, t, &transport, bytes_per_s);
     const struct dl_lower_request request = {
         .job = job, .model = &model, .device = &device, .estimator = &estimator, .device_of_rank = device_of_rank};
-    if (!dl_lower(&request, in->arena, &lowered, &in->err)) assert(isfinite(lowered.device_s));
+    if (!dl_lower(&request, in->arena, &lowered, &in->err)) assert(isfinite(lowered.by_ground[DL_GROUND_MODELLED]));
     dl_lowered_release(&lowered, job->setting.ways[DL_AXIS_PIPELINE]);
     dl_estimator_release(&estimator);
     json_decref(workload.value);

@@ -1,0 +1,28 @@
+/* measured.h - times of kernels on a device, and how they correct its model.
+ *
+ * A shape that was timed costs what was measured. For others the model gives the form of the function and the points
+ * near by say how wrong it is there:
+ *
+ *     seconds = model(shape) x exp(weighted mean of log(measured / model) of the points)
+ *
+ * Near is meant in the logarithms of (batch x m, n, k): a product twice as long is as far from this one as one half as
+ * long. Far from all points the mean of all of them is left. Kernels that are bound by memory have one dimension, in
+ * which their times are interpolated monotonically.
+ *
+ * A device file has "measured": [{"kernel": "gemm", "pass": "forward", "precision": "bf16", "library": "cuBLAS 13.0",
+ * "columns": ["batch", "m", "n", "k", "seconds", "spread"], "rows": [[1, 4096, 4096, 4096, 0.0002, 0.01], ...]}, ...]:
+ * the kernel as dl_kernel_operation names it, fields of struct dl_kernel, and the relative spread of the times. */
+#ifndef DL_COST_MEASURED_H
+#define DL_COST_MEASURED_H
+
+#include "sim/cost/device.h"
+
+/* The tables of a device that is read but for them; out->measured then points into the arena. */
+enum dl_status dl_measured_read(struct dl_json tables, struct dl_arena *arena, struct dl_device *out,
+                                struct dl_error *err);
+
+/* The price of the device's model, corrected by what was measured. */
+struct dl_price dl_measured_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                                  const struct dl_price *modelled);
+
+#endif

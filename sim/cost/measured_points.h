@@ -1,0 +1,55 @@
+/* measured_points.h - what measured_read.c makes of a device's tables and measured.c looks up. */
+#ifndef DL_COST_MEASURED_POINTS_H
+#define DL_COST_MEASURED_POINTS_H
+
+#include "sim/cost/measured.h"
+
+/* What a row may say, besides its time. */
+enum dl_column { DL_BATCH, DL_M, DL_N, DL_K, DL_ELEMENTS, DL_CAUSAL, DL_KV_SHARE, DL_N_COLUMNS };
+
+enum { dl_n_coordinates = 3 };
+
+struct dl_point {
+    double at[dl_n_coordinates]; /* dl_point_at */
+    double log_ratio;            /* of the measured time to the model's */
+    double spread;               /* of the time, relative */
+    double seconds;
+    double column[DL_N_COLUMNS];
+    unsigned known; /* bits of the columns that the table has */
+    bool is_forward, is_weight_gradient, is_causal;
+};
+
+/* Times of a memory-bound kernel over its bytes, both as logarithms, the first strictly growing. */
+struct dl_curve {
+    const char *operation;
+    int64_t pass;
+    double *log_bytes, *log_seconds;
+    size_t n;
+};
+
+/* All that was timed of one kind of kernel in one precision. */
+struct dl_points {
+    struct dl_point *points;
+    size_t n;
+    double mean_log_ratio;
+};
+
+enum { dl_n_kinds = DL_KERNEL_MEMORY + 1 };
+
+struct dl_measured {
+    const char *libraries; /* each once */
+    struct dl_points points[dl_n_kinds][DL_N_PRECISIONS];
+    struct dl_curve *curves[DL_N_PRECISIONS];
+    size_t n_curves[DL_N_PRECISIONS];
+};
+
+/* The "pass" of a table. */
+enum { DL_TABLE_FORWARD, DL_TABLE_INPUT_GRADIENT, DL_TABLE_WEIGHT_GRADIENT, DL_TABLE_BACKWARD, DL_TABLE_ANY };
+
+/* The field of the kernel that the column names. */
+double dl_column_of(const struct dl_kernel *k, enum dl_column column);
+
+/* Where a kernel is among those of its kind. */
+void dl_point_at(const struct dl_kernel *k, enum dl_precision precision, double *at);
+
+#endif

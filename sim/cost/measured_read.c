@@ -1,0 +1,241 @@
+/* measured_read.c - tables of measured times become points and curves. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cost/measured_points.h"
+
+struct table {
+    const char *kernel, *library;
+    int64_t pass, precision;
+    struct dl_json columns, rows;
+};
+
+static const char *const passes[] = {[DL_TABLE_FORWARD] = "forward",
+                                     [DL_TABLE_INPUT_GRADIENT] = "input_gradient",
+                                     [DL_TABLE_WEIGHT_GRADIENT] = "weight_gradient",
+                                     [DL_TABLE_BACKWARD] = "backward",
+                                     [DL_TABLE_ANY] = NULL};
+
+/* The columns of enum dl_column and then those of the time. */
+enum { seconds_column = DL_N_COLUMNS, spread_column, n_names };
+static const struct {
+    const char *name;
+    double min, max;
+} columns[n_names] = {[DL_BATCH] = {"batch", 1, 1e9},
+                      [DL_M] = {"m", 1, 1e12},
+                      [DL_N] = {"n", 1, 1e12},
+                      [DL_K] = {"k", 1, 1e12},
+                      [DL_ELEMENTS] = {"elements", 1, 1e15},
+                      [DL_CAUSAL] = {"causal", 0, 1},
+                      [DL_KV_SHARE] = {"kv_share", 0, 1},
+                      [seconds_column] = {"seconds", 1e-9, 1e6},
+                      [spread_column] = {"spread", 0, 10}};
+
+static enum dl_status read_table(struct dl_json at, struct dl_arena *arena, struct table *out, struct dl_error *err)
+{
+    const char *precision_names[DL_N_PRECISIONS + 1] = {NULL};
+    for (int p = 0; p < DL_N_PRECISIONS; p++) precision_names[p] = dl_precision_name((enum dl_precision)p);
+    const struct dl_field fields[] = {
+        {"kernel", DL_TEXT, offsetof(struct table, kernel), 0, 0, false, NULL, "gemm, attention, conv, layernorm, ..."},
+        {"pass", DL_CHOICE, offsetof(struct table, pass), 0, 0, true, passes, "all of them if absent"},
+        {"precision", DL_CHOICE, offsetof(struct table, precision), 0, 0, false, precision_names, "of operands"},
+        {"library", DL_TEXT, offsetof(struct table, library), 0, 0, false, NULL, "whose kernels were timed"},
+        {"columns", DL_LIST, offsetof(struct table, columns), 0, 0, false, NULL, "what the numbers of a row are"},
+        {"rows", DL_LIST, offsetof(struct table, rows), 0, 0, false, NULL, "one for each shape"},
+    };
+    *out = (struct table){.pass = DL_TABLE_ANY};
+    return dl_read(at, fields, DL_COUNT(fields), out, arena, err);
+}
+
+static enum dl_kernel_kind kind_of(const char *kernel)
+{
+    static const char *const names[] = {
+        [DL_KERNEL_GEMM] = "gemm", [DL_KERNEL_ATTENTION] = "attention", [DL_KERNEL_CONV] = "conv"};
+    for (size_t i = 0; i < DL_COUNT(names); i++)
+        if (strcmp(names[i], kernel) == 0) return (enum dl_kernel_kind)i;
+    return DL_KERNEL_MEMORY;
+}
+
+/* Columns without which a row is no shape. */
+static unsigned needed(enum dl_kernel_kind kind)
+{
+    const unsigned time = 1u << seconds_column;
+    return time | (kind == DL_KERNEL_MEMORY ? 1u << DL_ELEMENTS : 1u << DL_M | 1u << DL_N | 1u << DL_K);
+}
+
+/* which[i]: the name of the i-th column of the table. */
+static enum dl_status read_columns(const struct table *t, enum dl_kernel_kind kind, struct dl_arena *arena, int *which,
+                                   unsigned *known, struct dl_error *err)
+{
+    size_t i;
+    json_t *value;
+    *known = 0;
+    json_array_foreach(t->columns.value, i, value)
+    {
+        const char *const name = json_string_value(value);
+        int c = 0;
+        while (name && c < n_names && strcmp(columns[c].name, name)) c++;
+        if (!name || c == n_names || *known >> c & 1)
+            return dl_fail(err, DL_KEY, dl_json_element(t->columns, i, arena).where,
+                           "must be one of batch, m, n, k, elements, causal, kv_share, seconds, spread, each once");
+        which[i] = c;
+        *known |= 1u << c;
+    }
+    if (~*known & needed(kind))
+        return dl_fail(err, DL_KEY, t->columns.where, "needs seconds and %s",
+                       kind == DL_KERNEL_MEMORY ? "elements" : "m, n, k");
+    return DL_OK;
+}
+
+static enum dl_status read_row(struct dl_json row, const int *which, size_t n, struct dl_arena *arena, double *values,
+                               struct dl_error *err)
+{
+    if (!json_is_array(row.value) || json_array_size(row.value) != n)
+        return dl_fail(err, DL_TYPE, row.where, "must be a list of %zu numbers, as there are columns", n);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *const cell = json_array_get(row.value, i);
+        const double x = json_is_boolean(cell)  ? json_is_true(cell)
+                         : json_is_number(cell) ? json_number_value(cell)
+                                                : NAN;
+        if (!(x >= columns[which[i]].min && x <= columns[which[i]].max))
+            return dl_fail(err, DL_RANGE, dl_json_element(row, i, arena).where, "%s must be in [%g, %g]",
+                           columns[which[i]].name, columns[which[i]].min, columns[which[i]].max);
+        values[which[i]] = x;
+    }
+    return DL_OK;
+}
+
+static struct dl_kernel kernel_of(const struct table *t, const double *values)
+{
+    const enum dl_kernel_kind kind = kind_of(t->kernel);
+    const bool is_forward = t->pass == DL_TABLE_FORWARD || t->pass == DL_TABLE_ANY;
+    return (struct dl_kernel){.kind = kind,
+                              .pass = is_forward                            ? DL_PASS_FORWARD
+                                      : t->pass == DL_TABLE_WEIGHT_GRADIENT ? DL_PASS_WEIGHT_GRADIENT
+                                                                            : DL_PASS_INPUT_GRADIENT,
+                              .name = t->kernel,
+                              .batch = values[DL_BATCH],
+                              .m = values[DL_M],
+                              .n = values[DL_N],
+                              .k = values[DL_K],
+                              .elements = values[DL_ELEMENTS],
+                              .causal = values[DL_CAUSAL] > 0,
+                              .kv_share = values[DL_KV_SHARE],
+                              .backward = kind == DL_KERNEL_ATTENTION && !is_forward};
+}
+
+static void add_point(struct dl_points *to, const struct dl_device *d, const struct table *t, unsigned known,
+                      const double *values)
+{
+    const enum dl_precision precision = (enum dl_precision)t->precision;
+    const struct dl_kernel k = kernel_of(t, values);
+    struct dl_point p = {.log_ratio = log(values[seconds_column] / d->model->price(d, &k, precision).seconds),
+                         .spread = values[spread_column],
+                         .seconds = values[seconds_column],
+                         .known = known,
+                         .is_forward = k.pass == DL_PASS_FORWARD,
+                         .is_weight_gradient = k.pass == DL_PASS_WEIGHT_GRADIENT,
+                         .is_causal = k.causal};
+    memcpy(p.column, values, sizeof p.column);
+    dl_point_at(&k, precision, p.at);
+    to->points[to->n++] = p;
+}
+
+static void finish_points(struct dl_points *of)
+{
+    double sum = 0;
+    for (size_t i = 0; i < of->n; i++) sum += of->points[i].log_ratio;
+    of->mean_log_ratio = of->n ? sum / (double)of->n : 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const double x = ((const struct dl_point *)a)->at[0], y = ((const struct dl_point *)b)->at[0];
+    return (x > y) - (x < y);
+}
+
+/* Points of as many bytes become one, at the mean of their times. */
+static struct dl_curve make_curve(const struct table *t, const struct dl_point *from, size_t n, struct dl_arena *arena)
+{
+    struct dl_curve c = {.operation = dl_arena_string(arena, t->kernel),
+                         .pass = t->pass,
+                         .log_bytes = dl_arena_alloc(arena, n * sizeof *c.log_bytes),
+                         .log_seconds = dl_arena_alloc(arena, n * sizeof *c.log_seconds)};
+    struct dl_point *const sorted = dl_alloc(n * sizeof *sorted);
+    memcpy(sorted, from, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_bytes);
+    for (size_t i = 0, end; i < n; i = end) {
+        double sum = 0;
+        for (end = i; end < n && sorted[end].at[0] == sorted[i].at[0]; end++) sum += log(sorted[end].seconds);
+        c.log_bytes[c.n] = sorted[i].at[0];
+        c.log_seconds[c.n++] = sum / (double)(end - i);
+    }
+    dl_free(sorted);
+    return c;
+}
+
+static enum dl_status add_table(const struct table *t, const struct dl_device *d, struct dl_arena *arena,
+                                struct dl_measured *out, struct dl_error *err)
+{
+    const enum dl_kernel_kind kind = kind_of(t->kernel);
+    const size_t n_columns = json_array_size(t->columns.value), n_rows = json_array_size(t->rows.value);
+    struct dl_points *const to = &out->points[kind][t->precision];
+    const size_t first = to->n;
+    int which[n_names];
+    unsigned known;
+    if (!d->peak_flop_per_s[t->precision])
+        return dl_fail(err, DL_KEY, t->rows.where, "are in %s, which has no peak_flop_per_s",
+                       dl_precision_name((enum dl_precision)t->precision));
+    if (read_columns(t, kind, arena, which, &known, err)) return err->status;
+    for (size_t i = 0; i < n_rows; i++) {
+        double values[n_names] = {[DL_BATCH] = 1, [DL_KV_SHARE] = 1};
+        if (read_row(dl_json_element(t->rows, i, arena), which, n_columns, arena, values, err)) return err->status;
+        add_point(to, d, t, known | 1u << DL_BATCH, values); /* batch is 1 where it is not told */
+    }
+    if (kind == DL_KERNEL_MEMORY && n_rows)
+        out->curves[t->precision][out->n_curves[t->precision]++] = make_curve(t, &to->points[first], n_rows, arena);
+    return DL_OK;
+}
+
+/* Rows of all tables of a kind and precision; and tables, for the curves. */
+static void make_room(const struct table *tables, size_t n, struct dl_arena *arena, struct dl_measured *m)
+{
+    size_t rows[dl_n_kinds][DL_N_PRECISIONS] = {{0}};
+    for (size_t i = 0; i < n; i++)
+        rows[kind_of(tables[i].kernel)][tables[i].precision] += json_array_size(tables[i].rows.value);
+    for (int p = 0; p < DL_N_PRECISIONS; p++) {
+        m->curves[p] = dl_arena_alloc(arena, (n + 1) * sizeof *m->curves[p]);
+        for (int kind = 0; kind < dl_n_kinds; kind++)
+            m->points[kind][p].points = dl_arena_alloc(arena, (rows[kind][p] + 1) * sizeof(struct dl_point));
+    }
+}
+
+static const char *list_libraries(const struct table *tables, size_t n, struct dl_arena *arena)
+{
+    const char *list = "";
+    for (size_t i = 0; i < n; i++) {
+        bool is_new = true;
+        for (size_t j = 0; j < i; j++) is_new &= strcmp(tables[j].library, tables[i].library) != 0;
+        if (is_new) list = dl_arena_format(arena, "%s%s%s", list, *list ? ", " : "", tables[i].library);
+    }
+    return list;
+}
+
+enum dl_status dl_measured_read(struct dl_json list, struct dl_arena *arena, struct dl_device *out,
+                                struct dl_error *err)
+{
+    const size_t n = json_array_size(list.value);
+    struct table *const tables = dl_arena_alloc(arena, (n + 1) * sizeof *tables);
+    struct dl_measured *const m = dl_arena_alloc(arena, sizeof *m);
+    for (size_t i = 0; i < n; i++)
+        if (read_table(dl_json_element(list, i, arena), arena, &tables[i], err)) return err->status;
+    make_room(tables, n, arena, m);
+    m->libraries = list_libraries(tables, n, arena);
+    for (size_t i = 0; i < n; i++)
+        if (add_table(&tables[i], out, arena, m, err)) return err->status;
+    for (int kind = 0; kind < dl_n_kinds; kind++)
+        for (int p = 0; p < DL_N_PRECISIONS; p++) finish_points(&m->points[kind][p]);
+    out->measured = m;
+    return DL_OK;
+}
