@@ -4,7 +4,11 @@
 
 #include "sim/cost/device.h"
 
+extern const struct dl_device_model dl_device_cpu;
+extern const struct dl_device_model dl_device_dataflow;
 extern const struct dl_device_model dl_device_gpu;
 extern const struct dl_device_model dl_device_roofline;
+extern const struct dl_device_model dl_device_systolic;
+extern const struct dl_device_model dl_device_wafer;
 
 #endif

@@ -113,12 +113,12 @@ static double attention_s(const struct dl_device *d, const struct dl_kernel *k, 
     const struct options *const o = d->options;
     const double rate =
         d->peak_flop_per_s[precision] * (k->backward ? o->attention_backward_fraction : o->attention_fraction);
-    const double flop = dl_kernel_flop(k);
-    const double full_scores = k->batch * k->m * k->n;
+    const double length = k->backward ? k->n : k->m, blocks = ceil(length / attention_rows);
+    const double padding = blocks * attention_rows / length; /* a block that is not full takes as long */
+    const double full_scores = padding * k->batch * k->m * k->n;
     const double needed_scores = k->causal ? full_scores / 2 : full_scores;
-    const double busy_s = flop / rate + needed_scores / o->exponentials_per_s;
-    const double rows = k->batch * ceil((k->backward ? k->n : k->m) / attention_rows);
-    const double longest_s = busy_s * o->units / rows * full_scores / needed_scores;
+    const double busy_s = padding * dl_kernel_flop(k) / rate + needed_scores / o->exponentials_per_s;
+    const double longest_s = busy_s * o->units / (k->batch * blocks) * full_scores / needed_scores;
     return o->ramp_s + fmax(busy_s + attention_tail * longest_s, memory_s(d, dl_kernel_bytes(k, precision)));
 }
 

@@ -3,16 +3,39 @@
 
 #include "tests/unit/priced_device.h"
 
+/* The device of the file with "path=JSON" applied to it. */
+static const struct dl_device *change_device(const char *assignment)
+{
+    dl_json_set(doc, assignment, arena, &err);
+    check_ok();
+    dl_device_read(doc, arena, &device, &err);
+    check_ok();
+    return &device;
+}
+
 /* ---- what holds for every device ---- */
+
+/* Element-wise work in a pipeline: neither launched nor written to memory. */
+static bool is_fused(const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_MEMORY && strcmp(device.model->name, "dataflow") == 0;
+}
+
+/* Data that one kernel leaves to the next in caches or in memory beside the arithmetic, without going to memory. */
+static bool keeps_near(void)
+{
+    return strcmp(device.model->name, "dataflow") == 0 || strcmp(device.model->name, "cpu") == 0;
+}
 
 static void check_limits(const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct dl_price price = dl_price(&device, k, precision);
-    ck_assert(isfinite(price.seconds));
+    ck_assert(isfinite(price.seconds) && price.seconds > 0);
     ck_assert_double_eq(price.flop, dl_kernel_flop(k));
-    ck_assert_double_ge(price.seconds, device.launch_s);
     ck_assert_double_ge(price.seconds, price.flop / device.peak_flop_per_s[precision]);
-    ck_assert_double_ge(price.seconds, dl_kernel_bytes(k, precision) / device.memory_bytes_per_s);
+    const double modelled_s = device.model->price(&device, k, precision).seconds;
+    if (!is_fused(k)) ck_assert_double_ge(modelled_s, device.launch_s);
+    if (!keeps_near()) ck_assert_double_ge(modelled_s, dl_kernel_bytes(k, precision) / device.memory_bytes_per_s);
 }
 
 START_TEST(no_kernel_beats_peak_memory_or_launch)
@@ -44,7 +67,27 @@ START_TEST(products_grow_with_every_dimension)
             ck_assert_double_ge(seconds(product(3000, more, 2000)), seconds(product(3000, x, 2000)));
             ck_assert_double_ge(seconds(product(300, 200, more)), seconds(product(300, 200, x)));
             ck_assert_double_ge(seconds(product(3000, 2000, more)), seconds(product(3000, 2000, x)));
+            ck_assert_double_ge(seconds(moving(1e4 * more)), seconds(moving(1e4 * x)));
+            ck_assert_double_ge(seconds(attention(more, 512, 128, true, false)),
+                                seconds(attention(x, 512, 128, true, false)));
+            ck_assert_double_ge(seconds(attention(16, more, 128, false, true)),
+                                seconds(attention(16, x, 128, false, true)));
         }
+}
+END_TEST
+
+/* Two products in one call: never cheaper than one, never dearer than two calls; many as many times as dear. */
+START_TEST(batches_cost_between_one_and_all_of_their_products)
+{
+    open_device_number(_i);
+    static const double sizes[] = {64, 100, 512, 2048};
+    for (size_t i = 0; i < DL_COUNT(sizes); i++) {
+        struct dl_kernel one = product(sizes[i], 512, 256), two = one, many = one, more = one;
+        two.batch = 2, many.batch = 4096, more.batch = 8192;
+        ck_assert_double_ge(seconds(two), seconds(one));
+        if (!keeps_near()) ck_assert_double_le(seconds(two), 2 * seconds(one)); /* else it may leave a cache */
+        ck_assert_double_eq_tol(seconds(more) / seconds(many), 2, 0.1);
+    }
 }
 END_TEST
 
@@ -53,7 +96,7 @@ START_TEST(twice_the_work_takes_twice_the_time)
     open_device_number(_i);
     const double big = 16384;
     const struct dl_kernel pairs[][2] = {
-        {product(big, big, big), product(2 * big, big, big)},
+        {product(big, big, big), product(big, 2 * big, big)},
         {attention(256, 8192, 128, true, false), attention(512, 8192, 128, true, false)},
         {attention(256, 8192, 128, true, true), attention(512, 8192, 128, true, true)},
         {moving(1e10), moving(2e10)},
@@ -63,16 +106,78 @@ START_TEST(twice_the_work_takes_twice_the_time)
 }
 END_TEST
 
-/* ---- the two models ---- */
+/* ---- the models ---- */
 
 START_TEST(roofline_is_the_longer_of_arithmetic_and_memory)
 {
-    open_device("xeon-core");
-    const double flop_per_s = device.peak_flop_per_s[DL_FP32] * figure("compute_fraction");
+    open_device("max1550-tile");
+    const double flop_per_s = device.peak_flop_per_s[DL_BF16] * figure("compute_fraction");
     const double bytes_per_s = device.memory_bytes_per_s * figure("bandwidth_fraction");
-    ck_assert_double_eq_tol(seconds(product(1000, 1000, 1000)) * flop_per_s, 2e9, 1);
-    ck_assert_double_eq_tol(seconds(product(1000, 1000, 1)) * bytes_per_s, 4 * 1002000, 1e-3);
+    ck_assert_double_eq_tol(seconds(product(8000, 8000, 8000)) * flop_per_s, 1024e9, 1e3);
+    ck_assert_double_eq_tol(seconds(product(8000, 8000, 1)) * bytes_per_s, 2 * 64016000, 1);
     ck_assert_double_eq(seconds(product(1, 1, 1)), device.launch_s);
+}
+END_TEST
+
+START_TEST(systolic_arrays_are_filled_by_squares)
+{
+    open_device("tpu-v4");
+    const double array = figure("array"), arrays = figure("arrays"), peak = device.peak_flop_per_s[DL_BF16];
+    const double cycle_s = 2 * array * array * arrays / peak / figure("matrix_fraction");
+    /* 8192 rows through 16 x 64 squares on 8 arrays. */
+    ck_assert_double_eq_tol(seconds(product(8192, 2048, 8192)) / cycle_s, 16 * 64 / arrays * 8192 + 2 * array, 1e-6);
+    /* A square that is half empty takes as long. */
+    ck_assert_double_eq(seconds(product(8192, 2048, 8192 - 64)), seconds(product(8192, 2048, 8192)));
+    /* Few rows take as long as loading the weights, unless memory takes longer. */
+    const double weights_s = 2.0 * 4096 * 4096 / device.memory_bytes_per_s / figure("bandwidth_fraction");
+    ck_assert_double_ge(seconds(product(8, 4096, 4096)), weights_s);
+}
+END_TEST
+
+START_TEST(a_wafer_waits_for_its_weights_unless_the_batch_is_large)
+{
+    open_device("wse-2");
+    const double weights = 12288.0 * 12288, stream_s = 2 * weights / figure("stream_bytes_per_s");
+    ck_assert_double_eq_tol(seconds(product(2048, 12288, 12288)), stream_s, 1e-9);
+    const double tokens = 1e6;
+    const double arithmetic_s = 2 * tokens * weights / device.peak_flop_per_s[DL_BF16] / figure("compute_fraction");
+    ck_assert_double_eq_tol(seconds(product(tokens, 12288, 12288)) / arithmetic_s, 1, 1e-3);
+    change_device("figures.weight_density=0.25");
+    ck_assert_double_eq_tol(seconds(product(2048, 12288, 12288)), stream_s / 4, 1e-9);
+    struct dl_kernel scores = product(2048, 2048, 128); /* of activations: nothing streams, nothing is sparse */
+    scores.attention_core = true;
+    const double sparse_s = seconds(scores);
+    change_device("figures.weight_density=1");
+    ck_assert_double_eq(seconds(scores), sparse_s);
+}
+END_TEST
+
+START_TEST(element_wise_work_is_free_in_a_pipeline)
+{
+    open_device("sn40l");
+    struct dl_kernel work = moving(2e7);
+    work.name = "gelu";
+    ck_assert_double_eq(seconds(work), figure("stage_s"));
+    work.name = "adam";
+    ck_assert_double_ge(seconds(work), 4e7 / device.memory_bytes_per_s);
+    work = moving(1e9); /* too much for the memory units */
+    work.name = "gelu";
+    ck_assert_double_ge(seconds(work), 2e9 / device.memory_bytes_per_s);
+}
+END_TEST
+
+START_TEST(a_processor_loses_small_products_to_packing_and_large_data_to_memory)
+{
+    open_device("xeon-core");
+    double before = 0;
+    for (double n = 64; n <= 4096; n *= 4) {
+        const double rate = n * n * n / seconds(product(n, n, n));
+        ck_assert_double_gt(rate, before);
+        before = rate;
+    }
+    const double short_k = seconds(product(1024, 1024, 16)) / 16, long_k = seconds(product(1024, 1024, 1024)) / 1024;
+    ck_assert_double_ge(short_k, 1.3 * long_k);
+    ck_assert_double_ge(seconds(moving(1e8)) / 1e8, 2 * seconds(moving(1e5)) / 1e5);
 }
 END_TEST
 
@@ -158,16 +263,6 @@ END_TEST
 
 /* ---- published times ---- */
 
-/* The device of the file with "path=JSON" applied to it. */
-static const struct dl_device *change_device(const char *assignment)
-{
-    dl_json_set(doc, assignment, arena, &err);
-    check_ok();
-    dl_device_read(doc, arena, &device, &err);
-    check_ok();
-    return &device;
-}
-
 static struct dl_kernel published_kernel(const json_t *row)
 {
     const char *const name = json_string_value(json_object_get(row, "kernel"));
@@ -230,6 +325,11 @@ static void add(TCase *tests)
     tcase_add_loop_test(tests, no_kernel_beats_peak_memory_or_launch, 0, n_devices);
     tcase_add_loop_test(tests, products_grow_with_every_dimension, 0, n_devices);
     tcase_add_loop_test(tests, twice_the_work_takes_twice_the_time, 0, n_devices);
+    tcase_add_loop_test(tests, batches_cost_between_one_and_all_of_their_products, 0, n_devices);
+    tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
+    tcase_add_test(tests, a_wafer_waits_for_its_weights_unless_the_batch_is_large);
+    tcase_add_test(tests, element_wise_work_is_free_in_a_pipeline);
+    tcase_add_test(tests, a_processor_loses_small_products_to_packing_and_large_data_to_memory);
     tcase_add_test(tests, roofline_is_the_longer_of_arithmetic_and_memory);
     tcase_add_loop_test(tests, large_products_reach_the_sustained_fraction, 0, n_devices);
     tcase_add_test(tests, a_last_wave_that_is_not_full_costs);

@@ -44,7 +44,7 @@ static const struct {
     {ROOFLINE("{\"fp32\": 1e12}", "{\"compute_fraction\": 1.5, \"bandwidth_fraction\": 1}"),
      "d.json:/figures/compute_fraction: must be in [0.001, 1], got 1.5"},
     {"{\"schema\": \"dlsim/device/1\", \"source\": \"none\", \"model\": \"abacus\"}",
-     "d.json:/model: must be one of gpu, roofline, got 'abacus'"},
+     "d.json:/model: must be one of cpu, dataflow, gpu, roofline, systolic, wafer, got 'abacus'"},
 };
 
 START_TEST(bad_files_are_refused_by_place)

@@ -1,0 +1,103 @@
+/* cpu.c - a processor of cores with vector units and caches.
+ *
+ * A matrix product is done as Goto and van de Geijn 2008 (ACM TOMS 34:3) do it: a panel of one operand is packed for
+ * the last cache, a block of the other for the second, and tiles of the result stay in registers while k goes by in
+ * blocks:
+ *
+ *     time = call + packing of both operands + longer of (padded flop at the micro-kernel's rate, the result for each
+ *            block of k)
+ *
+ * so small products and short k lose to packing and to the result. What is moved comes from the smallest cache that
+ * holds all of it; cores share a product by tiles. */
+#include <math.h>
+
+#include "sim/cost/device_models.h"
+
+struct options {
+    double cores, matrix_fraction, bandwidth_fraction, tile_m, tile_n, k_block;
+    double core_cache_bytes, core_cache_bytes_per_s, last_cache_bytes, last_cache_bytes_per_s, call_s;
+};
+static const struct options defaults = {0};
+static const struct dl_field fields[] = {
+    {"cores", DL_NUMBER, offsetof(struct options, cores), 1, 1e5, false, NULL, "that share a kernel"},
+    {"matrix_fraction", DL_NUMBER, offsetof(struct options, matrix_fraction), 0.01, 1, false, NULL,
+     "of the peak, while a tile of the result is in registers"},
+    {"bandwidth_fraction", DL_NUMBER, offsetof(struct options, bandwidth_fraction), 0.01, 1, false, NULL,
+     "of the memory's bandwidth, that large kernels reach"},
+    {"tile_m", DL_NUMBER, offsetof(struct options, tile_m), 1, 1024, false, NULL, "rows of the result in registers"},
+    {"tile_n", DL_NUMBER, offsetof(struct options, tile_n), 1, 1024, false, NULL, "columns of the result in registers"},
+    {"k_block", DL_NUMBER, offsetof(struct options, k_block), 1, 1e5, false, NULL,
+     "of k, between visits of the result"},
+    {"core_cache_bytes", DL_NUMBER, offsetof(struct options, core_cache_bytes), 1, 1e12, false, NULL, "of one core"},
+    {"core_cache_bytes_per_s", DL_NUMBER, offsetof(struct options, core_cache_bytes_per_s), 1, 1e15, false, NULL,
+     "of one core"},
+    {"last_cache_bytes", DL_NUMBER, offsetof(struct options, last_cache_bytes), 1, 1e12, false, NULL,
+     "that all cores share; as core_cache_bytes where there is no other"},
+    {"last_cache_bytes_per_s", DL_NUMBER, offsetof(struct options, last_cache_bytes_per_s), 1, 1e15, false, NULL,
+     "to all cores"},
+    {"call_s", DL_NUMBER, offsetof(struct options, call_s), 0, 1, false, NULL,
+     "of a library function: its checks, the start of its threads"},
+};
+
+/* Bytes are moved from where `held` of them fit. */
+static double move_s(const struct dl_device *d, double bytes, double held)
+{
+    const struct options *const o = d->options;
+    if (held <= o->core_cache_bytes * o->cores) return bytes / (o->core_cache_bytes_per_s * o->cores);
+    if (held <= o->last_cache_bytes) return bytes / o->last_cache_bytes_per_s;
+    return bytes / (d->memory_bytes_per_s * o->bandwidth_fraction);
+}
+
+static double padded(double x, double to) { return ceil(x / to) * to; }
+
+/* Tiles are dealt to the cores. */
+static double arithmetic_s(const struct dl_device *d, const struct dl_kernel *k, double flop_per_s)
+{
+    const struct options *const o = d->options;
+    const double tiles = k->batch * ceil(k->m / o->tile_m) * ceil(k->n / o->tile_n);
+    const double flop = padded(tiles, o->cores) * o->tile_m * o->tile_n * dl_kernel_flop(k) / (k->batch * k->m * k->n);
+    return flop / (flop_per_s * o->matrix_fraction);
+}
+
+/* Both operands are read and written again in packed form. The result is read and written for every block of k, while
+ * the next tiles are computed. */
+static double product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const struct options *const o = d->options;
+    const double held = dl_kernel_bytes(k, precision);
+    const double operands = k->batch * (k->m + k->n) * k->k * dl_precision_operand_bytes(precision);
+    const double result = k->batch * k->m * k->n * dl_precision_bytes(precision);
+    const double visits_s = move_s(d, 2 * result * ceil(k->k / o->k_block), held);
+    return move_s(d, 2 * operands, held) + fmax(arithmetic_s(d, k, d->peak_flop_per_s[precision]), visits_s);
+}
+
+static double seconds(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const struct options *const o = d->options;
+    const double bytes = dl_kernel_bytes(k, precision), least_s = move_s(d, bytes, bytes);
+    const double flop_per_s = d->peak_flop_per_s[precision];
+    switch (k->kind) {
+    case DL_KERNEL_GEMM: return o->call_s + product_s(d, k, precision);
+    case DL_KERNEL_CONV:
+    case DL_KERNEL_ATTENTION: return o->call_s + fmax(arithmetic_s(d, k, flop_per_s), least_s);
+    case DL_KERNEL_MEMORY: break;
+    }
+    return o->call_s + least_s;
+}
+
+static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    return (struct dl_price){.seconds = fmax(d->launch_s, seconds(d, k, precision)),
+                             .flop = dl_kernel_flop(k),
+                             .ground = DL_GROUND_MODELLED};
+}
+
+const struct dl_device_model dl_device_cpu = {
+    .name = "cpu",
+    .doc = "cores with vector units: packed products, caches by level",
+    .fields = fields,
+    .n_fields = DL_COUNT(fields),
+    .options_size = sizeof(struct options),
+    .defaults = &defaults,
+    .price = price,
+};

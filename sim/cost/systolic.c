@@ -1,0 +1,116 @@
+/* systolic.c - a device of systolic arrays, as Google's TPUs: square arrays of multipliers through which rows flow
+ * while one operand stays (Jouppi et al. 2017, ISCA; Jouppi et al. 2020, CACM 63:7; Norrie et al. 2021, IEEE Micro
+ * 41:2).
+ *
+ * One operand is cut into squares of the array's size. While the rows of the other flow through, one a cycle, the next
+ * square is loaded; so fewer rows than the array has take as long as that (SCALE-Sim, Samajdar et al. 2020, without
+ * its gap between two squares). The compiler lets the operand stay for which that is faster:
+ *
+ *     cycles = ceil(squares / arrays) * larger of (rows, array) + fill and drain, 2 * array
+ *
+ * Vectors (norms, exponentials) go to units of their own that work at the same time. */
+#include <math.h>
+
+#include "sim/cost/device_models.h"
+
+struct options {
+    double array, arrays, matrix_fraction, bandwidth_fraction, buffer_bytes, vector_flop_per_s;
+};
+static const struct options defaults = {0};
+static const struct dl_field fields[] = {
+    {"array", DL_NUMBER, offsetof(struct options, array), 4, 4096, false, NULL, "rows and columns of an array"},
+    {"arrays", DL_NUMBER, offsetof(struct options, arrays), 1, 1e6, false, NULL, "of the device"},
+    {"matrix_fraction", DL_NUMBER, offsetof(struct options, matrix_fraction), 0.01, 1, false, NULL,
+     "of the cycles, in which the arrays get their operands"},
+    {"bandwidth_fraction", DL_NUMBER, offsetof(struct options, bandwidth_fraction), 0.01, 1, false, NULL,
+     "of the memory's bandwidth, that large kernels reach"},
+    {"buffer_bytes", DL_NUMBER, offsetof(struct options, buffer_bytes), 1024, 1e12, false, NULL,
+     "beside the arrays, that hold blocks of the operands"},
+    {"vector_flop_per_s", DL_NUMBER, offsetof(struct options, vector_flop_per_s), 1, 1e18, false, NULL,
+     "of the vector units"},
+};
+
+/* A vector register has 8 rows (Norrie et al. 2021), so that many rows flow together. */
+static const double rows_at_once = 8;
+/* Estimates of what a vector unit does: a few operations for an element of a norm or an activation; for a score of
+ * attention the exponential, as a polynomial, with maximum and sum. */
+static const double vector_flop_per_element = 4, vector_flop_per_score = 12;
+
+static double padded(double x, double to) { return ceil(x / to) * to; }
+
+/* The squares of `stays` x k stay, `flows` rows go through each. */
+static double cycles(const struct options *o, double batch, double flows, double stays, double k)
+{
+    const double squares = batch * ceil(stays / o->array) * ceil(k / o->array);
+    return ceil(squares / o->arrays) * fmax(padded(flows, rows_at_once), o->array) + 2 * o->array;
+}
+
+static double product_s(const struct dl_device *d, double batch, double m, double n, double k, double flop_per_s)
+{
+    const struct options *const o = d->options;
+    const double flop_per_cycle = 2 * o->array * o->array * o->arrays;
+    const double least = fmin(cycles(o, batch, m, n, k), cycles(o, batch, n, m, k));
+    return least * flop_per_cycle / (flop_per_s * o->matrix_fraction);
+}
+
+static double memory_s(const struct dl_device *d, double bytes)
+{
+    const struct options *const o = d->options;
+    return bytes / (d->memory_bytes_per_s * o->bandwidth_fraction);
+}
+
+/* Blocks of both operands that are twice in the buffers, so that one is filled while the other is used: an operand is
+ * read once for each block of the other. */
+static double blocked_bytes(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const struct options *const o = d->options;
+    const double operand_bytes = dl_precision_operand_bytes(precision), in_buffers = 4;
+    const double side = fmax(o->array, sqrt(o->buffer_bytes / in_buffers / operand_bytes));
+    const double again = k->m * k->k * (ceil(k->n / side) - 1) + k->n * k->k * (ceil(k->m / side) - 1);
+    return dl_kernel_bytes(k, precision) + k->batch * again * operand_bytes;
+}
+
+/* Scores, context; backward scores again and four more. The scores stay in the buffers. */
+static double attention_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const struct options *const o = d->options;
+    const double flop_per_s = d->peak_flop_per_s[precision], needed = k->causal ? 0.5 : 1;
+    const double scores_s = product_s(d, k->batch, k->m, k->n, k->k, flop_per_s);
+    const double context_s = product_s(d, k->batch, k->m, k->k, k->n, flop_per_s);
+    const double matrix_s = k->backward ? 2 * scores_s + 3 * context_s : scores_s + context_s;
+    const double vector_s = k->batch * k->m * k->n * vector_flop_per_score / o->vector_flop_per_s;
+    return fmax(needed * fmax(matrix_s, vector_s), memory_s(d, dl_kernel_bytes(k, precision)));
+}
+
+static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const struct options *const o = d->options;
+    switch (k->kind) {
+    case DL_KERNEL_GEMM:
+        return fmax(product_s(d, k->batch, k->m, k->n, k->k, d->peak_flop_per_s[precision]),
+                    memory_s(d, blocked_bytes(d, k, precision)));
+    case DL_KERNEL_CONV:
+        return fmax(product_s(d, k->batch, k->m, k->n, k->k, d->peak_flop_per_s[precision]),
+                    memory_s(d, dl_kernel_bytes(k, precision)));
+    case DL_KERNEL_ATTENTION: return attention_s(d, k, precision);
+    case DL_KERNEL_MEMORY: break;
+    }
+    return fmax(memory_s(d, dl_kernel_bytes(k, precision)),
+                k->elements * vector_flop_per_element / o->vector_flop_per_s);
+}
+
+static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    return (struct dl_price){
+        .seconds = fmax(d->launch_s, body_s(d, k, precision)), .flop = dl_kernel_flop(k), .ground = DL_GROUND_MODELLED};
+}
+
+const struct dl_device_model dl_device_systolic = {
+    .name = "systolic",
+    .doc = "square arrays through which rows flow, vector units, memory",
+    .fields = fields,
+    .n_fields = DL_COUNT(fields),
+    .options_size = sizeof(struct options),
+    .defaults = &defaults,
+    .price = price,
+};
