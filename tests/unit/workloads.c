@@ -101,11 +101,11 @@ static const struct {
     {"bert-large", 336.2e6, 0.005}, /* without pooler and next-sentence head */
     {"lenet-5", 61706, 0},
     {"alexnet", 60965224, 0},
-    {"vgg-19", 143667240, 0},
+    {"vgg19", 143667240, 0},
     {"googlenet", 6998552, 0},
-    {"resnet-50", 25557032, 0},
-    {"resnet-152", 60192808, 0},
-    {"densenet-121", 7978856, 0},
+    {"resnet50", 25557032, 0},
+    {"resnet152", 60192808, 0},
+    {"densenet121", 7978856, 0},
     {"hep-15pf", 2.3 * 1048576 / 4, 0.02},        /* 2.3 MiB of fp32 */
     {"climate-15pf", 302.1 * 1048576 / 4, 0.001}, /* 302.1 MiB */
 };
@@ -124,8 +124,8 @@ static const struct {
     const char *name;
     double multiply_adds;
 } convnets[] = {
-    {"alexnet", 0.72},   {"vgg-19", 19.6},     {"googlenet", 1.58},
-    {"resnet-50", 4.09}, {"resnet-152", 11.5}, {"densenet-121", 2.83},
+    {"alexnet", 0.72},   {"vgg19", 19.6},     {"googlenet", 1.58},
+    {"resnet50", 4.09}, {"resnet152", 11.5}, {"densenet121", 2.83},
 };
 
 START_TEST(convnets_have_the_published_flop)
