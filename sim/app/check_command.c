@@ -66,8 +66,8 @@ static enum dl_status check_strategy(struct dl_json doc, struct dl_arena *arena,
     char devices[DL_QUANTITY];
     if (dl_job_read(doc, 0, arena, &job, err)) return err->status;
     const struct dl_want named[] = {
-        {DL_WORKLOADS, "workload", job.workload, NULL, dl_place_of_name(NULL, doc, "workload", arena)},
-        {DL_SOFTWARE, "software", job.software, NULL, dl_place_of_name(NULL, doc, "software", arena)},
+        {DL_WORKLOADS, "workload", {job.workload, NULL}, NULL, dl_place_of_name(NULL, doc, "workload", arena)},
+        {DL_SOFTWARE, "software", {job.software, NULL}, NULL, dl_place_of_name(NULL, doc, "software", arena)},
     };
     for (size_t i = 0; i < DL_COUNT(named); i++)
         if (dl_find_wanted(&named[i], arena, &path, err)) return err->status;

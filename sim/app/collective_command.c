@@ -67,7 +67,8 @@ struct run {
 static enum dl_status open_machine(struct run *r, struct dl_error *err)
 {
     struct request *const q = &r->request;
-    if (dl_only_machine_set(&q->set, err) || dl_machine_open(q->topo, &q->set, r->arena, &r->machine, err))
+    if (dl_only_machine_set(&q->set, err) ||
+        dl_machine_open((struct dl_input){q->topo, NULL}, &q->set, r->arena, &r->machine, err))
         return err->status;
     const struct dl_topology *const t = r->machine.topology;
     if (!q->devices) q->devices = t->n_devices;

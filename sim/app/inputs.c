@@ -32,15 +32,23 @@ enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena
                               struct dl_error *err)
 {
     struct dl_error missing = {0};
-    if (!dl_find_file(want->folder, want->what, want->name, arena, path, &missing)) return DL_OK;
+    if (!dl_find_file(want->folder, want->what, want->input.name, arena, path, &missing)) return DL_OK;
     return dl_fail(err, missing.status, want->where, "%s", missing.text);
+}
+
+static enum dl_status load(const struct dl_want *want, struct dl_arena *arena, struct dl_json *doc,
+                           struct dl_error *err)
+{
+    const struct dl_input *const in = &want->input;
+    const char *path;
+    if (in->text) return dl_json_parse(in->text, strlen(in->text), in->name, arena, doc, err);
+    return dl_find_wanted(want, arena, &path, err) || dl_json_load(path, arena, doc, err) ? err->status : DL_OK;
 }
 
 enum dl_status dl_load_document(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
                                 struct dl_json *doc, struct dl_error *err)
 {
-    const char *path;
-    if (dl_find_wanted(want, arena, &path, err) || dl_json_load(path, arena, doc, err)) return err->status;
+    if (load(want, arena, doc, err)) return err->status;
     for (size_t i = 0; i < set->n; i++) {
         const char *const assignment = assignment_for(set->items[i], want->prefix);
         if (assignment && dl_json_set(*doc, assignment, arena, err)) return err->status;
@@ -56,7 +64,7 @@ enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *
     return DL_OK;
 }
 
-enum dl_status dl_machine_open(const char *topo, const struct dl_texts *set, struct dl_arena *arena,
+enum dl_status dl_machine_open(struct dl_input topo, const struct dl_texts *set, struct dl_arena *arena,
                                struct dl_machine *m, struct dl_error *err)
 {
     const struct dl_want want = {DL_SYSTEMS, "topology", topo, "topo", NULL};
@@ -68,7 +76,10 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
                                         const struct dl_texts *set, struct dl_arena *arena, struct dl_error *err)
 {
     const struct dl_topology *const t = m->topology;
-    const struct dl_want want = {DL_TRANSPORTS, "transport", transport ? transport : t->transport, "transport",
+    const struct dl_want want = {DL_TRANSPORTS,
+                                 "transport",
+                                 {transport ? transport : t->transport, NULL},
+                                 "transport",
                                  dl_place_of_name(transport, m->system_doc, "transport", arena)};
     if (dl_load_document(&want, set, arena, &m->transport_doc, err) ||
         dl_transport_read(m->transport_doc, t, n_nodes, arena, &m->transport, err))

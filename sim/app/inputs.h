@@ -14,11 +14,18 @@
 #define DL_STRATEGIES "strategies/presets"
 #define DL_SOFTWARE "strategies/software"
 
-/* A file that is asked for by name or path. */
+/* A document: the name or path of a file, or the text of one that was made in memory, with a name for errors. */
+struct dl_input {
+    const char *name; /* NULL: none was given */
+    const char *text; /* NULL: in a file */
+};
+
+/* A document that is asked for. */
 struct dl_want {
-    const char *folder, *what, *name; /* shipped folder, what errors call it */
-    const char *prefix;               /* of the `--set` values meant for it; those without one are the "strategy"'s */
-    const char *where;                /* the place that names it ("3d.json:/workload"); NULL: the command line */
+    const char *folder, *what; /* shipped folder, what errors call it */
+    struct dl_input input;
+    const char *prefix; /* of the `--set` values meant for it; those without one are the "strategy"'s */
+    const char *where;  /* the place that names it ("3d.json:/workload"); NULL: the command line */
 };
 
 /* The place of a key, if it was this that gave the name: `given` on the command line goes before. */
@@ -26,7 +33,7 @@ const char *dl_place_of_name(const char *given, struct dl_json doc, const char *
 
 enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena, const char **path,
                               struct dl_error *err);
-/* Load the file and apply the `--set` values meant for it. The caller releases the document. */
+/* Load it and apply the `--set` values meant for it. The caller releases the document. */
 enum dl_status dl_load_document(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
                                 struct dl_json *doc, struct dl_error *err);
 
@@ -40,8 +47,8 @@ struct dl_machine {
     double *bytes_per_s; /* by link, as the transport achieves it */
 };
 
-/* Load a system file by name or path and apply the `--set` values meant for it (topo.PATH=JSON). */
-enum dl_status dl_machine_open(const char *topo, const struct dl_texts *set, struct dl_arena *arena,
+/* Load a system and apply the `--set` values meant for it (topo.PATH=JSON). */
+enum dl_status dl_machine_open(struct dl_input topo, const struct dl_texts *set, struct dl_arena *arena,
                                struct dl_machine *m, struct dl_error *err);
 /* Load the transport (NULL: the system's own) for a group that spans so many nodes; --set transport.PATH=JSON. */
 enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transport, uint32_t n_nodes,

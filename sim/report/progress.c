@@ -10,21 +10,35 @@
 
 static bool is_shown;
 
-static void show(double now_s, uint64_t n_events)
+/* Once a second is often enough. */
+static bool is_time(void)
 {
     static time_t last;
     struct timespec t;
-    char events[DL_QUANTITY], seconds[DL_QUANTITY];
     clock_gettime(CLOCK_MONOTONIC, &t);
-    if (t.tv_sec == last) return; /* once a second is often enough */
+    if (t.tv_sec == last) return false;
     last = t.tv_sec;
     is_shown = true;
+    return true;
+}
+
+static void show(double now_s, uint64_t n_events)
+{
+    char events[DL_QUANTITY], seconds[DL_QUANTITY];
+    if (!is_time()) return;
     fprintf(stderr, "\rdlsim: simulated %s, %s events ", dl_format_seconds(now_s, seconds),
             dl_format_count((double)n_events, events));
     fflush(stderr);
 }
 
 dl_progress_fn dl_progress(void) { return isatty(STDERR_FILENO) ? show : NULL; }
+
+void dl_progress_jobs(size_t n_done, size_t n_jobs, const char *what)
+{
+    if (!isatty(STDERR_FILENO) || !is_time()) return;
+    fprintf(stderr, "\rdlsim: %zu of %zu %s ", n_done, n_jobs, what);
+    fflush(stderr);
+}
 
 void dl_progress_end(void)
 {

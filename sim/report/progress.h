@@ -2,11 +2,15 @@
 #ifndef DL_REPORT_PROGRESS_H
 #define DL_REPORT_PROGRESS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* What an engine may call as its `progress`, or NULL where nobody watches. */
 typedef void (*dl_progress_fn)(double now_s, uint64_t n_events);
 dl_progress_fn dl_progress(void);
+
+/* For many runs: so many of them are done. */
+void dl_progress_jobs(size_t n_done, size_t n_jobs, const char *what);
 
 /* Take the line away again. */
 void dl_progress_end(void);

@@ -14,7 +14,7 @@ static double cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void lower_and_play(struct training *t, const struct dl_engine_link *links)
+static void lower_and_play(struct dl_session *t, const struct dl_engine_link *links)
 {
     const struct dl_topology *const topology = t->machine.topology;
     struct dl_arena *const arena = dl_arena_new();
@@ -53,7 +53,7 @@ static void measure(const char *name, const char *workload, const char *strategy
                                        .software = "megatron-2021",
                                        .workload = workload,
                                        .strategy = strategy};
-    struct training t;
+    struct dl_session t;
     if (training_open(&t, &in)) {
         fprintf(stderr, "%s\n", t.err.text);
         exit(EXIT_FAILURE);
@@ -64,7 +64,7 @@ static void measure(const char *name, const char *workload, const char *strategy
     for (; cpu_s() - begin_s < enough_s; n++) lower_and_play(&t, links);
     printf("%-34s %8.0f configurations a second\n", name, n / (cpu_s() - begin_s));
     dl_free(links);
-    training_close(&t);
+    dl_session_close(&t);
 }
 
 int main(void)

@@ -37,14 +37,14 @@ START_TEST(a_ring_carries_keys_and_values_round)
 {
     const uint32_t ways = all_ways[_i];
     const double bytes = LAYERS * key_bytes(ways, KV_HEADS);
-    struct training t;
+    struct dl_session t;
     open_step(&t, &(struct step){.workload = GROUPED, .head = BATCH, .stack = stack_of(ways, ",'zigzag':true")});
     const double last_s = kernels_s(&t, DL_ITEM_F, "attention") / ways; /* all blocks are equal */
     check_close("forward", cause_s(&t, DL_ITEM_F, DL_CAUSE_CONTEXT) + kernels_s(&t, DL_ITEM_F, "attention") - last_s,
                 (ways - 1) * bytes / SLOW_BYTES_PER_S, exactly);
     check_close("backward", cause_s(&t, DL_ITEM_B, DL_CAUSE_CONTEXT) + kernels_s(&t, DL_ITEM_B, "attention"),
                 (2 * ways - 1) * bytes / SLOW_BYTES_PER_S, exactly);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -52,13 +52,13 @@ END_TEST
 START_TEST(a_ring_hides_behind_attention)
 {
     const uint32_t ways = all_ways[_i];
-    struct training t;
+    struct dl_session t;
     open_step(&t,
               &(struct step){.system = FAST_SYSTEM, .workload = GROUPED, .head = BATCH, .stack = stack_of(ways, "")});
     ck_assert_double_eq(cause_s(&t, DL_ITEM_F, DL_CAUSE_CONTEXT), 0);
     check_close("backward", cause_s(&t, DL_ITEM_B, DL_CAUSE_CONTEXT),
                 LAYERS * key_bytes(ways, KV_HEADS) / FAST_BYTES_PER_S, exactly);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -68,7 +68,7 @@ START_TEST(a_causal_mask_makes_the_last_rank_slow)
     static const char *const kinds[] = {"ring", "allgather"};
     const uint32_t ways = all_ways[_i % 3];
     char plain[100], zigzag[100];
-    struct training whole, uneven, even;
+    struct dl_session whole, uneven, even;
     snprintf(plain, sizeof plain, ",'kind':'%s'", kinds[_i / 3]);
     snprintf(zigzag, sizeof zigzag, ",'kind':'%s','zigzag':true", kinds[_i / 3]);
     open_step(&whole, &(struct step){.workload = GROUPED, .head = BATCH, .stack = ""});
@@ -79,9 +79,9 @@ START_TEST(a_causal_mask_makes_the_last_rank_slow)
         check_close("zigzag", kernels_s(&even, kind, "attention"), mean_s, exactly);
         check_close("plain", kernels_s(&uneven, kind, "attention"), (2 - 1.0 / ways) * mean_s, exactly);
     }
-    training_close(&whole);
-    training_close(&uneven);
-    training_close(&even);
+    dl_session_close(&whole);
+    dl_session_close(&uneven);
+    dl_session_close(&even);
 }
 END_TEST
 
@@ -96,7 +96,7 @@ START_TEST(an_alltoall_carries_queries_keys_values_and_results)
     const double held = fmax(models[_i / 3].key_heads, ways); /* every rank needs at least one head */
     const double queries = activation_bytes * SAMPLES * SEQ * HIDDEN / ways;
     const double bytes = LAYERS * (2 * queries + key_bytes(ways, held));
-    struct training t;
+    struct dl_session t;
     open_step(&t, &(struct step){.workload = models[_i / 3].workload,
                                  .head = BATCH,
                                  .stack = stack_of(ways, ",'kind':'alltoall'")});
@@ -106,7 +106,7 @@ START_TEST(an_alltoall_carries_queries_keys_values_and_results)
                     exactly);
         ck_assert_uint_eq(count_cause(&t, kind, DL_CAUSE_CONTEXT), 2 * LAYERS);
     }
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -114,11 +114,11 @@ START_TEST(an_allgather_carries_what_a_ring_does)
 {
     const uint32_t ways = all_ways[_i];
     const double seconds = (ways - 1) * LAYERS * key_bytes(ways, KV_HEADS) / SLOW_BYTES_PER_S;
-    struct training t;
+    struct dl_session t;
     open_step(&t, &(struct step){.workload = GROUPED, .head = BATCH, .stack = stack_of(ways, ",'kind':'allgather'")});
     check_close("forward", cause_s(&t, DL_ITEM_F, DL_CAUSE_CONTEXT), seconds, exactly);
     check_close("backward", cause_s(&t, DL_ITEM_B, DL_CAUSE_CONTEXT), 2 * seconds, exactly); /* and the gradients */
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -131,7 +131,7 @@ START_TEST(ranks_share_the_flop_and_the_activations)
 {
     static const char *const models[] = {GROUPED, MODEL(",'causal':false")};
     const char *const workload = models[_i % 2], *const kind = kinds_of_work[_i / 2];
-    struct training whole, part;
+    struct dl_session whole, part;
     open_step(&whole, &(struct step){.workload = workload, .head = BATCH, .stack = ""});
     for (size_t i = 0; i < DL_COUNT(all_ways); i++) {
         const uint32_t ways = all_ways[i];
@@ -140,9 +140,9 @@ START_TEST(ranks_share_the_flop_and_the_activations)
         check_close("activations", ways * part.memory[0].activations, whole.memory[0].activations, exactly);
         check_close("parameters", part.memory[0].parameters, whole.memory[0].parameters, exactly);
         ck_assert_double_eq(part.lowered.model_flop, whole.lowered.model_flop);
-        training_close(&part);
+        dl_session_close(&part);
     }
-    training_close(&whole);
+    dl_session_close(&whole);
 }
 END_TEST
 
@@ -150,7 +150,7 @@ END_TEST
 START_TEST(other_kernels_are_divided_exactly)
 {
     const uint32_t ways = all_ways[_i];
-    struct training whole, part;
+    struct dl_session whole, part;
     open_step(&whole, &(struct step){.workload = GROUPED, .head = BATCH, .stack = ""});
     open_step(&part,
               &(struct step){.workload = GROUPED, .head = BATCH, .stack = stack_of(ways, ",'kind':'allgather'")});
@@ -165,8 +165,8 @@ START_TEST(other_kernels_are_divided_exactly)
                             exactly);
         }
     }
-    training_close(&whole);
-    training_close(&part);
+    dl_session_close(&whole);
+    dl_session_close(&part);
 }
 END_TEST
 
@@ -178,27 +178,27 @@ START_TEST(gradients_are_summed_over_data_and_context)
     } cases[] = {{4, 1}, {2, 2}, {2, 4}, {1, 8}};
     const uint32_t n = cases[_i].context * cases[_i].data;
     char head[100];
-    struct training t;
+    struct dl_session t;
     snprintf(head, sizeof head, "'global_batch':%u,'microbatch':2,'devices':%u", 2 * cases[_i].data, n);
     open_step(&t, &(struct step){.workload = GROUPED, .head = head, .stack = stack_of(cases[_i].context, "")});
     const struct training_outcome outcome = training_simulate(&t, "simgrid");
     ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
     const double bytes = dl_model_parameters(&t.model) * gradient_bytes;
     check_close("data", outcome.result.exposed_s[DL_CAUSE_DATA], 2.0 * (n - 1) / n * bytes / SLOW_BYTES_PER_S, 1e-6);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
 START_TEST(zero_cuts_over_data_and_context)
 {
     static const char stack[] = "{'name':'context','ways':4},{'name':'data'},{'name':'zero','stage':3}";
-    struct training t;
+    struct dl_session t;
     open_step(
         &t, &(struct step){.workload = GROUPED, .head = "'global_batch':4,'microbatch':2,'devices':8", .stack = stack});
     check_close("parameters", t.memory[0].parameters * 8, dl_model_parameters(&t.model) * activation_bytes, exactly);
     const struct training_outcome outcome = training_simulate(&t, "simgrid");
     ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -213,13 +213,13 @@ START_TEST(recomputation_sends_again_what_it_has_not)
         {"ring", "none", 0},     {"ring", "selective", 3},     {"ring", "full", 3},
     };
     char head[100], kind[40];
-    struct training t;
+    struct dl_session t;
     snprintf(head, sizeof head, BATCH ",'recompute':'%s'", cases[_i].recompute);
     snprintf(kind, sizeof kind, ",'kind':'%s'", cases[_i].kind);
     open_step(&t, &(struct step){.workload = GROUPED, .head = head, .stack = stack_of(4, kind)});
     const uint32_t own = strcmp(cases[_i].kind, "ring") == 0 ? 5 : 2;
     ck_assert_uint_eq(count_cause(&t, DL_ITEM_B, DL_CAUSE_CONTEXT), LAYERS * (own + cases[_i].again));
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -229,13 +229,13 @@ START_TEST(tensor_ranks_send_their_own_heads)
     const uint32_t tensor = 1u << _i;
     const double heads = fmax((double)KV_HEADS / tensor, 1);
     char stack[200];
-    struct training t;
+    struct dl_session t;
     snprintf(stack, sizeof stack, "{'name':'tensor','ways':%u},{'name':'context','ways':4,'kind':'allgather'}" DATA,
              tensor);
     open_step(&t, &(struct step){.workload = GROUPED, .head = BATCH, .stack = stack});
     check_close("forward", cause_s(&t, DL_ITEM_F, DL_CAUSE_CONTEXT),
                 3 * LAYERS * key_bytes(4, heads) / SLOW_BYTES_PER_S, exactly);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 

@@ -24,7 +24,7 @@ struct step {
 };
 
 /* A refusal is in t->err. */
-static inline void try_step(struct training *t, const struct step *step)
+static inline void try_step(struct dl_session *t, const struct step *step)
 {
     char strategy[800];
     snprintf(strategy, sizeof strategy,
@@ -38,7 +38,7 @@ static inline void try_step(struct training *t, const struct step *step)
     training_open(t, &inputs);
 }
 
-static inline void open_step(struct training *t, const struct step *step)
+static inline void open_step(struct dl_session *t, const struct step *step)
 {
     try_step(t, step);
     ck_assert_msg(!t->err.status, "%s", t->err.text);
@@ -46,10 +46,10 @@ static inline void open_step(struct training *t, const struct step *step)
 
 static inline void check_refusal(const struct step *step, const char *message)
 {
-    struct training t;
+    struct dl_session t;
     try_step(&t, step);
     ck_assert_str_eq(t.err.text, message);
-    training_close(&t);
+    dl_session_close(&t);
 }
 
 static inline void check_close(const char *what, double is, double should, double exactly)
@@ -57,22 +57,22 @@ static inline void check_close(const char *what, double is, double should, doubl
     ck_assert_msg(fabs(is - should) <= exactly * fabs(should), "%s: %.15g, not %.15g", what, is, should);
 }
 
-static inline const struct dl_template *item(const struct training *t, enum dl_item_kind kind)
+static inline const struct dl_template *item(const struct dl_session *t, enum dl_item_kind kind)
 {
     return &t->lowered.positions[0].items[kind];
 }
 
-static inline double flop_of(const struct training *t)
+static inline double flop_of(const struct dl_session *t)
 {
     return item(t, DL_ITEM_F)->total.flop + item(t, DL_ITEM_B)->total.flop;
 }
 
-static inline double cause_s(const struct training *t, enum dl_item_kind kind, enum dl_cause cause)
+static inline double cause_s(const struct dl_session *t, enum dl_item_kind kind, enum dl_cause cause)
 {
     return item(t, kind)->total.by_cause[cause];
 }
 
-static inline uint32_t count_cause(const struct training *t, enum dl_item_kind kind, enum dl_cause cause)
+static inline uint32_t count_cause(const struct dl_session *t, enum dl_item_kind kind, enum dl_cause cause)
 {
     uint32_t n = 0;
     for (size_t i = 0; i < item(t, kind)->n_instructions; i++) n += item(t, kind)->instructions[i].cause == cause;
@@ -80,7 +80,7 @@ static inline uint32_t count_cause(const struct training *t, enum dl_item_kind k
 }
 
 /* Of the kernels whose names begin like that. */
-static inline double kernels_s(const struct training *t, enum dl_item_kind kind, const char *name)
+static inline double kernels_s(const struct dl_session *t, enum dl_item_kind kind, const char *name)
 {
     double sum = 0;
     for (size_t i = 0; i < item(t, kind)->n_instructions; i++)

@@ -42,14 +42,14 @@ START_TEST(tokens_travel_twice_each_way)
         double capacity;
     } models[] = {{MODEL(""), 1}, {MODEL(",'capacity_factor':1.25"), 1.25}};
     const uint32_t ways = all_ways[_i % 3];
-    struct training t;
+    struct dl_session t;
     open_step(&t, &(struct step){.workload = models[_i / 3].workload, .head = BATCH, .stack = stack_of(ways, "")});
     const double bytes = LAYERS * 2 * travelling_bytes(models[_i / 3].capacity) * (ways - 1) / ways;
     for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
         check_close("bytes", cause_s(&t, kind, DL_CAUSE_EXPERT) * SLOW_BYTES_PER_S, bytes, exactly);
         ck_assert_uint_eq(count_cause(&t, kind, DL_CAUSE_EXPERT), 2 * LAYERS);
     }
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -58,10 +58,10 @@ START_TEST(sequence_parallelism_divides_what_travels)
     static const char *const stacks[] = {"{'name':'tensor','ways':2},{'name':'expert','ways':4}" DATA,
                                          "{'name':'tensor','ways':2,'sequence':true},{'name':'expert','ways':4}" DATA};
     const double bytes = LAYERS * 2 * travelling_bytes(1) * 3 / 4;
-    struct training t;
+    struct dl_session t;
     open_step(&t, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stacks[_i]});
     check_close("bytes", cause_s(&t, DL_ITEM_F, DL_CAUSE_EXPERT) * SLOW_BYTES_PER_S, bytes / (_i ? 2 : 1), exactly);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -69,7 +69,7 @@ END_TEST
 START_TEST(work_stays_and_parameters_are_divided)
 {
     const uint32_t ways = all_ways[_i];
-    struct training whole, part;
+    struct dl_session whole, part;
     open_step(&whole, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = "{'name':'data'}"});
     open_step(&part, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stack_of(ways, "")});
     check_close("flop", flop_of(&part), flop_of(&whole), exactly);
@@ -78,15 +78,15 @@ START_TEST(work_stays_and_parameters_are_divided)
     const double dropped = expert_parameters(&part.model) * (1 - 1.0 / ways) * activation_bytes;
     check_close("parameters", whole.memory[0].parameters - part.memory[0].parameters, dropped, exactly);
     ck_assert_double_eq(part.lowered.model_flop, whole.lowered.model_flop);
-    training_close(&whole);
-    training_close(&part);
+    dl_session_close(&whole);
+    dl_session_close(&part);
 }
 END_TEST
 
 /* The busiest rank has so many times the tokens; in the mean nothing changes. */
 START_TEST(everybody_waits_for_the_busiest_rank)
 {
-    struct training even, uneven;
+    struct dl_session even, uneven;
     open_step(&even, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stack_of(8, "")});
     open_step(&uneven, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stack_of(8, ",'imbalance':1.5")});
     for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
@@ -96,8 +96,8 @@ START_TEST(everybody_waits_for_the_busiest_rank)
         check_close("others", kernels_s(&uneven, kind, "qkv"), kernels_s(&even, kind, "qkv"), exactly);
     }
     check_close("flop", flop_of(&uneven), flop_of(&even), exactly);
-    training_close(&even);
-    training_close(&uneven);
+    dl_session_close(&even);
+    dl_session_close(&uneven);
 }
 END_TEST
 
@@ -121,7 +121,7 @@ START_TEST(gradients_are_summed_where_parameters_are_the_same)
         {"{'name':'expert','ways':2},{'name':'zero','stage':1}" DATA, 2, DATA_WAYS}, /* the same bytes in two halves */
         {"{'name':'expert','ways':2},{'name':'context','ways':2}" DATA, 2, DATA_WAYS},
     };
-    struct training t;
+    struct dl_session t;
     open_step(&t, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = cases[_i].stack});
     const struct training_outcome outcome = training_simulate(&t, "simgrid");
     ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
@@ -130,14 +130,14 @@ START_TEST(gradients_are_summed_where_parameters_are_the_same)
     const double seconds = allreduce_s(others, cases[_i].copies) +
                            allreduce_s(of_experts / cases[_i].ways, cases[_i].copies / cases[_i].ways);
     check_close("data", outcome.result.exposed_s[DL_CAUSE_DATA], in_two_halves * seconds, 1e-6);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
 /* Each rank keeps the n-th part of what n ranks hold in common. */
 START_TEST(zero_cuts_what_is_held_in_common)
 {
-    struct training t;
+    struct dl_session t;
     open_step(&t, &(struct step){.workload = MODEL(""),
                                  .head = BATCH,
                                  .stack = "{'name':'expert','ways':4},{'name':'zero','stage':3}" DATA});
@@ -145,7 +145,7 @@ START_TEST(zero_cuts_what_is_held_in_common)
                 exactly);
     const struct training_outcome outcome = training_simulate(&t, "simgrid");
     ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 

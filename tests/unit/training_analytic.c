@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "sim/engine/engines.h"
 #include "tests/training_runs.h"
 #include "tests/unit/suite.h"
 
@@ -26,32 +25,14 @@ static const struct {
     {"frontier", NULL, "mi250x-gcd", "1f1b", 8, 8, 4, 1, 0, false},
 };
 
-static struct dl_training_result play_alone(struct training *t)
+static struct dl_training_result play_alone(struct dl_session *t)
 {
-    const struct dl_topology *const topology = t->machine.topology;
-    struct dl_engine_link *const links = dl_machine_links(&t->machine);
-    struct dl_engine *const engine = dl_engine_alone.create(links, topology->n_links);
-    struct dl_wire *const wire = dl_wire_new(engine, topology, links, &t->err);
-    struct dl_training *const training =
-        dl_training_start(&(struct dl_training_request){.engine = engine,
-                                                        .wire = wire,
-                                                        .estimator = &t->estimator,
-                                                        .setting = &t->job.setting,
-                                                        .lowered = &t->lowered,
-                                                        .device_of_rank = t->device_of_rank,
-                                                        .arena = t->arena,
-                                                        .one_replica = true},
-                          &t->err);
-    engine->kind->run(engine);
-    const struct dl_training_result result = dl_training_result(training, &t->err);
-    dl_training_free(training);
-    dl_wire_free(wire);
-    engine->kind->destroy(engine);
-    dl_free(links);
-    return result;
+    t->request.engine = "analytic";
+    ck_assert_msg(!dl_session_run(t), "%s", t->err.text);
+    return t->report.result;
 }
 
-static void open_case(struct training *t, int which)
+static void open_case(struct dl_session *t, int which)
 {
     char zero[64] = "", strategy[640];
     if (cases[which].zero) snprintf(zero, sizeof zero, ",{'name':'zero','stage':%d}", cases[which].zero);
@@ -72,25 +53,25 @@ static void open_case(struct training *t, int which)
 
 START_TEST(analytic_is_the_simulation_without_sharing)
 {
-    struct training t;
+    struct dl_session t;
     open_case(&t, _i);
     const struct dl_training_result simulated = training_simulate(&t, "simgrid").result, alone = play_alone(&t);
     ck_assert(simulated.complete && alone.complete);
     ck_assert_double_le(alone.step_s, simulated.step_s * (1 + 1e-9));
     if (cases[_i].alike) ck_assert_double_eq_tol(alone.step_s, simulated.step_s, 1e-9 * simulated.step_s);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
 START_TEST(causes_of_the_one_replica_sum_to_the_step)
 {
-    struct training t;
+    struct dl_session t;
     open_case(&t, _i);
     const struct dl_training_result r = play_alone(&t);
     double sum = 0;
     for (int cause = 0; cause < DL_N_CAUSES; cause++) sum += r.exposed_s[cause];
     ck_assert_double_eq_tol(sum, r.step_s, 1e-9 * r.step_s);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 

@@ -142,7 +142,7 @@ static double layer_flop(const struct dl_layer *layer, struct counting c)
     return sum;
 }
 
-static double step_flop(const struct training *t, struct counting c)
+static double step_flop(const struct dl_session *t, struct counting c)
 {
     double sum = 0;
     for (size_t i = 0; i < t->model.n_layers; i++) sum += layer_flop(&t->model.layers[i], c);
@@ -150,7 +150,7 @@ static double step_flop(const struct training *t, struct counting c)
 }
 
 /* By items, as the crews go through them. */
-static double played_flop(const struct training *t)
+static double played_flop(const struct dl_session *t)
 {
     const struct dl_schedule *const s = &t->lowered.schedule;
     double sum = 0;
@@ -163,7 +163,7 @@ static double played_flop(const struct training *t)
     return sum * ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * ways[DL_AXIS_DATA];
 }
 
-static void check_flop(const struct drawn *d, const struct training *t)
+static void check_flop(const struct drawn *d, const struct dl_session *t)
 {
     const struct dl_setting *const s = &t->job.setting;
     const double expected =
@@ -177,7 +177,7 @@ static void check_flop(const struct drawn *d, const struct training *t)
 }
 
 /* What completes the gradients does the same work as in the other micro-batches. */
-static void check_last_items(const struct drawn *d, const struct training *t)
+static void check_last_items(const struct drawn *d, const struct dl_session *t)
 {
     if (!t->job.setting.overlaps_gradients) return;
     const int completes = t->lowered.schedule.splits_backward ? DL_ITEM_W : DL_ITEM_B;
@@ -212,7 +212,7 @@ static double rank_parameters(const struct dl_setting *s, const struct dl_layer 
     return (layer->parameters_inside / tensor + layer->parameters_outside) / replicas + experts;
 }
 
-static void check_memory(const struct drawn *d, const struct training *t)
+static void check_memory(const struct drawn *d, const struct dl_session *t)
 {
     const struct dl_setting *const s = &t->job.setting;
     double parameters = 0, expected = 0;
@@ -229,7 +229,7 @@ static void check_memory(const struct drawn *d, const struct training *t)
 /* The hash of the report, or 0 if the stack is refused. */
 static uint64_t play(const struct drawn *d)
 {
-    struct training t;
+    struct dl_session t;
     const struct training_inputs inputs = {.system = d->machine->system,
                                            .device = d->machine->device,
                                            .software = d->machine->software,
@@ -246,7 +246,7 @@ static uint64_t play(const struct drawn *d)
         check_last_items(d, &t);
         check_memory(d, &t);
     }
-    training_close(&t);
+    dl_session_close(&t);
     return outcome.report_hash;
 }
 

@@ -10,7 +10,7 @@
 
 #define SYSTEM IDEAL_SYSTEM("1e9", "0")
 
-static struct training training;
+static struct dl_session training;
 
 static void open_strategy(const char *workload, const char *software, const char *head, const char *stack)
 {
@@ -65,7 +65,7 @@ START_TEST(a_block_keeps_what_the_equations_say)
     const struct block_case *const c = &block_cases[_i];
     open_strategy(SMALL_GPT, "ideal", "'global_batch':2,'microbatch':2", c->stack);
     check_equal(c->stack, dl_saved_bytes(&training.job.setting, &training.model.layers[1]), block_bytes(c));
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -77,7 +77,7 @@ START_TEST(recomputation_needs_what_one_block_dropped)
     open_strategy(SMALL_GPT, "ideal", "'global_batch':2,'microbatch':2", c->stack);
     const struct block_case *const all = &block_cases[sequence ? 2 : tensor ? 1 : 0];
     ck_assert_double_eq_tol(training.memory[0].workspace, block_bytes(all) - block_bytes(c), 1e-9 * block_bytes(all));
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -100,7 +100,7 @@ START_TEST(the_first_stage_keeps_all_layers_once)
     const double more = v > 1 ? 1 + (p - 1) / (p * v) : 1;
     check_equal(cases[_i].stack, training.memory[0].activations,
                 small.layers * more * block_bytes(&block_cases[0]) + cases[_i].embeddings * sbh);
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -111,7 +111,7 @@ START_TEST(the_last_stage_keeps_the_logits)
     open_strategy(SMALL_GPT, "ideal", "'global_batch':64,'microbatch':2", "{'name':'pipeline','ways':4}");
     check_equal("last stage", training.memory[3].activations,
                 small.layers / 4 * block_bytes(&block_cases[0]) + 4 * sbh * (1 + small.v / small.h));
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -120,7 +120,7 @@ START_TEST(fp32_doubles_what_is_kept)
     open_strategy(SMALL_GPT, "ideal", "'precision':'fp32','global_batch':2,'microbatch':2", "");
     check_equal("fp32", dl_saved_bytes(&training.job.setting, &training.model.layers[1]),
                 2 * block_bytes(&block_cases[0]));
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -147,7 +147,7 @@ START_TEST(states_are_those_of_zeros_table)
     const double states = states_of(&training.memory[0]), parameters = dl_model_parameters(&training.model);
     check_equal(c->stack, states, (c->whole + c->cut / devices) * parameters);
     ck_assert_double_eq_tol(states / parameters * psi / 1e9, c->printed_gb, 0.05); /* one digit is printed */
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -169,7 +169,7 @@ START_TEST(states_are_those_of_precision_and_optimizer)
     snprintf(head, sizeof head, "%s,'global_batch':1", cases[_i].head);
     open_strategy(SMALL_GPT, "ideal", head, "");
     check_equal(head, states_of(&training.memory[0]), cases[_i].bytes * dl_model_parameters(&training.model));
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -218,7 +218,7 @@ static double error_of(const struct row *row)
     const double is = row->quantity == activations ? first->activations
                       : row->quantity == states    ? states_of(first)
                                                    : share_of_block();
-    training_close(&training);
+    dl_session_close(&training);
     free(strategy);
     return is / (row->quantity == block_share ? row->share : row->bytes) - 1;
 }

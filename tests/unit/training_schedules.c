@@ -24,7 +24,7 @@ static const struct size {
 } sizes[] = {{2, 4}, {4, 8}, {4, 16}, {8, 8}, {3, 12}};
 
 struct pipeline {
-    struct training training;
+    struct dl_session training;
     struct dl_schedule_request request; /* what the schedule is made of, from the programs */
     struct dl_training_result result;
     double items_s; /* the step without the optimizer that ends it on every stage */
@@ -102,7 +102,7 @@ START_TEST(step_is_the_longest_path_of_the_schedule)
                 const double length_s = dl_schedule_length_s(&p.training.lowered.schedule, &p.request, NULL);
                 check_close("step", kind->name, sizes[i], p.items_s, length_s);
             }
-            training_close(&p.training);
+            dl_session_close(&p.training);
         }
 }
 END_TEST
@@ -125,7 +125,7 @@ START_TEST(bubble_is_that_of_the_formula)
             if (formula >= 0 && fabs(length_s - span_s) <= exactly * span_s)
                 check_close("bubble", kind->name, sizes[i], 1 + bubble_s / ideal_s(&p), 1 + formula);
         }
-        training_close(&p.training);
+        dl_session_close(&p.training);
     }
 }
 END_TEST
@@ -145,7 +145,7 @@ START_TEST(gpipe_and_1f1b_are_those_of_the_textbook)
             check_close("step", kind->name, size, p.items_s, (size.micros + size.stages - 1) * both_s);
             check_close("bubble", kind->name, size, p.result.exposed_s[DL_CAUSE_BUBBLE], (size.stages - 1) * both_s);
             ck_assert_uint_eq(p.result.n_sends, 2 * (size.stages - 1) * size.micros);
-            training_close(&p.training);
+            dl_session_close(&p.training);
         }
     }
 }
@@ -161,7 +161,7 @@ START_TEST(latency_of_gpipe_is_paid_once_each_way)
         const double both_s = p.request.forward_s + p.request.backward_s;
         check_close("step", "gpipe", size, p.items_s,
                     (size.micros + size.stages - 1) * both_s + 2 * (size.stages - 1) * LATENCY_S);
-        training_close(&p.training);
+        dl_session_close(&p.training);
     }
 }
 END_TEST

@@ -13,7 +13,7 @@
 #define LATENCY_S 2e-6 /* of the two links between any two devices below */
 #define FAST_SYSTEM IDEAL_SYSTEM("1e18", "1e-6")
 
-static struct training training;
+static struct dl_session training;
 
 static struct training_outcome play(const struct training_inputs *inputs, const char *engine)
 {
@@ -153,7 +153,7 @@ START_TEST(fused_is_as_op_by_op)
                 ck_assert_double_le(fabs(t->total.by_cause[cause] - c.by_cause[cause]), tolerance * c.device_s);
         }
     check_close(stack, outcome.result.step_s, step_by_hand_s(), tolerance);
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -195,7 +195,7 @@ START_TEST(a_crew_takes_the_time_of_its_simulated_collectives)
         others_s += without_collectives_s(&training.lowered.programs[0].items[kind], &n_collectives);
     const double end_s = walk(&training.lowered.programs[0].end).device_s;
     check_close("step", outcome.result.step_s, micros * (others_s + n_collectives * alone.result.time_s) + end_s, 1e-9);
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -270,7 +270,7 @@ START_TEST(exchanges_go_on_beside_the_work)
                                            .strategy = strategy};
     const struct training_outcome outcome = play(&inputs, "simgrid");
     check_close(stack, outcome.result.step_s, step_of_lines_s(), 1e-6);
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -291,7 +291,7 @@ START_TEST(a_layer_waits_for_its_own_parameters)
             if (t->instructions[i].kind == DL_WAIT && t->instructions[i].call != DL_EVERY_CALL)
                 ck_assert_int_eq(training.lowered.calls[t->instructions[i].call].op, DL_EXCHANGE_ALLGATHER);
     }
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 
@@ -331,7 +331,7 @@ START_TEST(simgrids_own_model_gives_the_same_step)
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
         ck_assert_double_le(fabs(ours.result.exposed_s[cause] - theirs.result.exposed_s[cause]),
                             1e-9 * ours.result.step_s);
-    training_close(&training);
+    dl_session_close(&training);
 }
 END_TEST
 

@@ -22,7 +22,7 @@
 
 static const double exactly = 1e-6, activation_bytes = 2;
 
-static struct training training;
+static struct dl_session training;
 static struct training_outcome outcome;
 
 static void play(const char *software, const char *head, const char *stack)
@@ -37,7 +37,7 @@ static void play(const char *software, const char *head, const char *stack)
     ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
 }
 
-static void done(void) { training_close(&training); }
+static void done(void) { dl_session_close(&training); }
 
 static void check_close(const char *what, double is, double should)
 {

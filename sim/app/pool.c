@@ -1,0 +1,143 @@
+#define _GNU_SOURCE /* fork, pipe, poll, strsignal */
+#include "sim/app/pool.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/core/memory.h"
+#include "sim/report/progress.h"
+
+struct worker {
+    pid_t child;
+    size_t job, n_received;
+};
+
+struct pool {
+    const struct dl_pool_request *request;
+    char *results;
+    struct dl_error *errors;
+    struct worker *workers;
+    struct pollfd *pipes; /* of the workers */
+    size_t n_running, n_started, n_done;
+};
+
+/* ---- in the child ---- */
+
+static void send_result(int to, const char *result, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t part = write(to, result + done, bytes - done);
+        if (part < 0 && errno == EINTR) continue;
+        if (part <= 0) _exit(EXIT_FAILURE); /* nobody waits for it any more */
+        done += (size_t)part;
+    }
+}
+
+static void work(const struct dl_pool_request *q, size_t job, int to)
+{
+    char *const result = dl_alloc(q->result_bytes);
+    q->run(q->user, job, result);
+    send_result(to, result, q->result_bytes);
+    _exit(EXIT_SUCCESS); /* without the exit handlers of the parent */
+}
+
+/* ---- in the parent ---- */
+
+static void start_job(struct pool *p)
+{
+    const size_t job = p->n_started++;
+    int ends[2];
+    fflush(NULL); /* or the child would print it again */
+    const bool has_pipe = pipe(ends) == 0;
+    const pid_t child = has_pipe ? fork() : -1;
+    if (child == 0) {
+        close(ends[0]);
+        work(p->request, job, ends[1]);
+    }
+    if (has_pipe) close(ends[1]);
+    if (child < 0) {
+        dl_fail(&p->errors[job], DL_STALLED, NULL, "no process for it: %s", strerror(errno));
+        if (has_pipe) close(ends[0]);
+        p->n_done++;
+        return;
+    }
+    p->workers[p->n_running] = (struct worker){.child = child, .job = job};
+    p->pipes[p->n_running++] = (struct pollfd){.fd = ends[0], .events = POLLIN};
+}
+
+static void judge_end(struct pool *p, const struct worker *w, int status)
+{
+    struct dl_error *const err = &p->errors[w->job];
+    if (WIFSIGNALED(status))
+        dl_fail(err, DL_STALLED, NULL, "its process ended by signal %d, %s", WTERMSIG(status),
+                strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) || w->n_received < p->request->result_bytes)
+        dl_fail(err, DL_STALLED, NULL, "its process ended with exit code %d before the result", WEXITSTATUS(status));
+    if (err->status) memset(p->results + w->job * p->request->result_bytes, 0, p->request->result_bytes);
+}
+
+static void end_job(struct pool *p, size_t which)
+{
+    int status = 0;
+    close(p->pipes[which].fd);
+    while (waitpid(p->workers[which].child, &status, 0) < 0 && errno == EINTR) continue;
+    judge_end(p, &p->workers[which], status);
+    p->n_running--;
+    p->n_done++;
+    p->workers[which] = p->workers[p->n_running];
+    p->pipes[which] = p->pipes[p->n_running];
+}
+
+/* Whether there may be more: the pipe of a child that has ended has an end. */
+static bool receive(struct pool *p, size_t which)
+{
+    struct worker *const w = &p->workers[which];
+    const size_t bytes = p->request->result_bytes;
+    char extra;
+    const bool complete = w->n_received == bytes;
+    char *const place = complete ? &extra : p->results + w->job * bytes + w->n_received;
+    const ssize_t part = read(p->pipes[which].fd, place, complete ? 1 : bytes - w->n_received);
+    if (part < 0) return errno == EINTR || errno == EAGAIN;
+    if (!complete) w->n_received += (size_t)part;
+    return part > 0;
+}
+
+static void wait_for_some(struct pool *p)
+{
+    if (poll(p->pipes, p->n_running, -1) < 0) return; /* a signal; ask again */
+    for (size_t i = p->n_running; i-- > 0;) /* from the end, because the last takes the place of one that ended */
+        if (p->pipes[i].revents && !receive(p, i)) end_job(p, i);
+}
+
+static size_t count_workers(const struct dl_pool_request *q)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t wanted = q->n_workers ? q->n_workers : processors > 0 ? (size_t)processors : 1;
+    return wanted < q->n_jobs ? wanted : q->n_jobs;
+}
+
+void dl_pool_run(const struct dl_pool_request *request, void *results, struct dl_error *errors)
+{
+    const size_t n_workers = count_workers(request);
+    struct pool p = {.request = request,
+                     .results = results,
+                     .errors = errors,
+                     .workers = dl_alloc(n_workers * sizeof *p.workers),
+                     .pipes = dl_alloc(n_workers * sizeof *p.pipes)};
+    memset(results, 0, request->n_jobs * request->result_bytes);
+    memset(errors, 0, request->n_jobs * sizeof *errors);
+    while (p.n_done < request->n_jobs) {
+        while (p.n_running < n_workers && p.n_started < request->n_jobs) start_job(&p);
+        if (p.n_running) wait_for_some(&p);
+        if (request->what) dl_progress_jobs(p.n_done, request->n_jobs, request->what);
+    }
+    if (request->what) dl_progress_end();
+    dl_free(p.workers);
+    dl_free(p.pipes);
+}

@@ -1,0 +1,210 @@
+#include "sim/app/session.h"
+
+#include <string.h>
+
+#include "sim/engine/engines.h"
+#include "sim/engine/tap.h"
+#include "topologies/placement.h"
+
+const char *const dl_session_engines[] = {"simgrid", "cm02", "analytic", NULL};
+
+/* ---- reading ---- */
+
+static struct dl_input given_or(struct dl_input given, const char *name)
+{
+    return given.name ? given : (struct dl_input){name, NULL};
+}
+
+static enum dl_status read_strategy(struct dl_session *s)
+{
+    const struct dl_session_request *const q = &s->request;
+    const struct dl_want strategy = {DL_STRATEGIES, "strategy", q->strategy, "strategy", NULL};
+    if (dl_load_document(&strategy, &q->set, s->arena, &s->strategy_doc, &s->err) ||
+        dl_job_read(s->strategy_doc, (uint32_t)q->devices, s->arena, &s->job, &s->err))
+        return s->err.status;
+    const struct dl_want software = {DL_SOFTWARE, "software", given_or(q->software, s->job.software), "software",
+                                     dl_place_of_name(q->software.name, s->strategy_doc, "software", s->arena)};
+    if (dl_load_document(&software, &q->set, s->arena, &s->software_doc, &s->err) ||
+        dl_software_read(s->software_doc, s->arena, &s->software, &s->err))
+        return s->err.status;
+    s->job.setting.software = &s->software;
+    return DL_OK;
+}
+
+static enum dl_status build_model(struct dl_session *s)
+{
+    const struct dl_session_request *const q = &s->request;
+    const struct dl_want want = {DL_WORKLOADS, "workload", given_or(q->workload, s->job.workload), "workload",
+                                 dl_place_of_name(q->workload.name, s->strategy_doc, "workload", s->arena)};
+    if (dl_load_document(&want, &q->set, s->arena, &s->workload_doc, &s->err)) return s->err.status;
+    return dl_workload_read(s->workload_doc, s->job.setting.microbatch, s->software.attention, s->arena, &s->model,
+                            &s->err);
+}
+
+static enum dl_status place_ranks(struct dl_session *s)
+{
+    const struct dl_session_request *const q = &s->request;
+    const struct dl_topology *const t = s->machine.topology;
+    const uint32_t n = s->job.n_devices;
+    if (n > t->n_devices)
+        return dl_fail(&s->err, DL_IMPOSSIBLE,
+                       q->devices ? "--devices" : dl_json_member(s->strategy_doc, "devices", s->arena).where,
+                       "%s has %u devices, got %u", t->name, t->n_devices, n);
+    s->device_of_rank = dl_alloc(n * sizeof *s->device_of_rank);
+    return dl_place(t, q->placement, q->seed, n, s->device_of_rank, &s->err);
+}
+
+static enum dl_status read_device(struct dl_session *s)
+{
+    const struct dl_input given = s->request.device;
+    const struct dl_json node = dl_json_member(s->machine.system_doc, "node", s->arena);
+    const struct dl_want want = {DL_DEVICES, "device", given_or(given, s->machine.topology->node.device), "device",
+                                 dl_place_of_name(given.name, node, "device", s->arena)};
+    const enum dl_precision precision = s->job.setting.precision;
+    if (dl_load_document(&want, &s->request.set, s->arena, &s->device_doc, &s->err) ||
+        dl_device_read(s->device_doc, s->arena, &s->device, &s->err))
+        return s->err.status;
+    if (dl_device_supports(&s->device, precision)) return DL_OK;
+    return dl_fail(&s->err, DL_IMPOSSIBLE, dl_json_member(s->strategy_doc, "precision", s->arena).where,
+                   "%s has no %s; it has %s", s->device.name, dl_precision_name(precision),
+                   dl_device_precisions(&s->device, s->arena));
+}
+
+static enum dl_status open_machine(struct dl_session *s)
+{
+    const struct dl_session_request *const q = &s->request;
+    if (dl_machine_open(q->topo, &q->set, s->arena, &s->machine, &s->err) || place_ranks(s) || read_device(s))
+        return s->err.status;
+    const uint32_t n = s->job.n_devices, per_node = s->machine.topology->node.n_devices;
+    return dl_machine_use_transport(&s->machine, q->transport, (n + per_node - 1) / per_node, &q->set, s->arena,
+                                    &s->err);
+}
+
+static bool is_analytic(const struct dl_session *s) { return strcmp(s->request.engine, "analytic") == 0; }
+
+static enum dl_status read_scenario(struct dl_session *s)
+{
+    if (!s->request.scenario) return DL_OK;
+    if (is_analytic(s))
+        return dl_fail(&s->err, DL_IMPOSSIBLE, "--scenario", "needs a simulation; use --engine simgrid or cm02");
+    const struct dl_scenario_scope scope = {.topology = s->machine.topology,
+                                            .n_stages = s->job.setting.ways[DL_AXIS_PIPELINE],
+                                            .n_replicas = s->job.setting.ways[DL_AXIS_DATA]};
+    if (dl_json_load(s->request.scenario, s->arena, &s->scenario_doc, &s->err)) return s->err.status;
+    return dl_scenario_read(s->scenario_doc, &scope, s->arena, &s->scenario, &s->err);
+}
+
+static enum dl_status lower(struct dl_session *s)
+{
+    dl_estimator_init(&s->estimator, s->machine.topology, &s->machine.transport, s->machine.bytes_per_s);
+    s->estimator.fluid = true;
+    if (dl_lower(&(struct dl_lower_request){.job = &s->job,
+                                            .model = &s->model,
+                                            .device = &s->device,
+                                            .estimator = &s->estimator,
+                                            .device_of_rank = s->device_of_rank},
+                 s->arena, &s->lowered, &s->err))
+        return s->err.status;
+    s->memory = dl_alloc(s->job.setting.ways[DL_AXIS_PIPELINE] * sizeof *s->memory);
+    dl_memory_of_stages(&s->job.setting, &s->model, &s->lowered, s->memory);
+    return DL_OK;
+}
+
+static void set_defaults(struct dl_session_request *q)
+{
+    if (!q->placement) q->placement = "packed";
+    if (!q->engine) q->engine = "simgrid";
+    if (!q->iterations) q->iterations = 1;
+}
+
+enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)
+{
+    *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
+    set_defaults(&s->request);
+    return read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) || lower(s) ? s->err.status
+                                                                                                 : DL_OK;
+}
+
+/* ---- playing ---- */
+
+static struct dl_engine *make_engine(struct dl_session *s, const struct dl_engine_link *links)
+{
+    const struct dl_topology *const t = s->machine.topology;
+    const struct dl_engine_kind *const kind = is_analytic(s) ? &dl_engine_alone : dl_engine_find(s->request.engine);
+    struct dl_engine *const engine = kind->create(links, t->n_links);
+    engine->progress = s->request.progress;
+    if (!s->request.trace) return engine;
+    s->trace =
+        dl_trace_new(&(struct dl_trace_request){.setting = &s->job.setting, .lowered = &s->lowered, .topology = t});
+    return dl_tap_new(engine, t->n_links);
+}
+
+static struct dl_training *start(struct dl_session *s, struct dl_engine *engine, struct dl_wire *wire)
+{
+    return dl_training_start(&(struct dl_training_request){.engine = engine,
+                                                           .wire = wire,
+                                                           .estimator = &s->estimator,
+                                                           .setting = &s->job.setting,
+                                                           .lowered = &s->lowered,
+                                                           .device_of_rank = s->device_of_rank,
+                                                           .arena = s->arena,
+                                                           .iterations = (uint32_t)s->request.iterations,
+                                                           .scenario = &s->scenario,
+                                                           .seed = s->request.seed,
+                                                           .recorder = s->trace ? dl_trace_recorder(s->trace) : NULL,
+                                                           .one_replica = is_analytic(s)},
+                             &s->err);
+}
+
+static void fill_report(struct dl_session *s, struct dl_engine *engine, struct dl_training *training)
+{
+    s->report = (struct dl_run_report){.topology = s->machine.topology,
+                                       .transport = &s->machine.transport,
+                                       .job = &s->job,
+                                       .model = &s->model,
+                                       .device = &s->device,
+                                       .lowered = &s->lowered,
+                                       .memory = s->memory,
+                                       .engine = s->request.engine,
+                                       .result = dl_training_result(training, &s->err),
+                                       .n_events = engine->kind->n_events(engine)};
+}
+
+enum dl_status dl_session_run(struct dl_session *s)
+{
+    if (s->err.status) return s->err.status;
+    struct dl_engine_link *const links = dl_machine_links(&s->machine);
+    struct dl_engine *const engine = make_engine(s, links);
+    struct dl_wire *const wire = dl_wire_new(engine, s->machine.topology, links, &s->err);
+    struct dl_training *const training = start(s, engine, wire);
+    dl_scenario_start(&s->scenario, engine, links);
+    if (!s->err.status) engine->kind->run(engine);
+    fill_report(s, engine, training);
+    if (s->trace) dl_trace_count_links(s->trace, engine);
+    dl_training_free(training); /* exchanges book their bytes when they are freed */
+    (void)dl_wire_busiest(wire, &s->busiest_s);
+    dl_wire_free(wire);
+    engine->kind->destroy(engine);
+    dl_free(links);
+    return s->err.status;
+}
+
+void dl_session_list_assumptions(struct dl_session *s)
+{
+    const struct dl_json docs[] = {s->machine.system_doc, s->machine.transport_doc, s->device_doc, s->software_doc};
+    for (size_t i = 0; i < DL_COUNT(docs); i++) dl_assumptions_add(&s->report.assumptions, docs[i], s->arena);
+}
+
+void dl_session_close(struct dl_session *s)
+{
+    const struct dl_json docs[] = {s->strategy_doc, s->workload_doc, s->device_doc, s->software_doc, s->scenario_doc};
+    dl_trace_free(s->trace);
+    dl_lowered_release(&s->lowered, s->job.setting.ways[DL_AXIS_PIPELINE]);
+    if (s->estimator.topology) dl_estimator_release(&s->estimator);
+    dl_assumptions_release(&s->report.assumptions);
+    dl_machine_close(&s->machine);
+    dl_free(s->device_of_rank);
+    dl_free(s->memory);
+    for (size_t i = 0; i < DL_COUNT(docs); i++) json_decref(docs[i].value);
+    dl_arena_free(s->arena);
+}

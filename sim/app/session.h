@@ -1,0 +1,60 @@
+/* session.h - from inputs to the result of a step: the documents are read, the model is spread over the machine, the
+ * step is played.
+ *
+ * The rule to remember: a session keeps everything in itself, so that a forked child can play what its parent opened,
+ * and its first error ends it: what is called afterwards does nothing. SimGrid allows one dl_session_run a process
+ * (see pool.h for many); the analytic engine any number. */
+#ifndef DL_APP_SESSION_H
+#define DL_APP_SESSION_H
+
+#include "sim/app/inputs.h"
+#include "sim/engine/scenario.h"
+#include "sim/report/run_report.h"
+#include "sim/report/trace.h"
+
+struct dl_session_request {
+    struct dl_input topo, strategy;
+    struct dl_input workload, software;         /* nothing: as the strategy says */
+    struct dl_input device;                     /* nothing: as the system says */
+    const char *transport;                      /* NULL: as the system says */
+    const char *placement, *engine, *scenario;  /* NULL: packed, simgrid, none */
+    uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, once */
+    struct dl_texts set;                        /* as --set */
+    bool trace;                                 /* remember what happens when */
+    void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */
+};
+
+struct dl_session {
+    struct dl_session_request request;
+    struct dl_arena *arena;
+    struct dl_error err; /* the first refusal */
+    struct dl_machine machine;
+    struct dl_json strategy_doc, workload_doc, device_doc, software_doc, scenario_doc;
+    struct dl_scenario scenario;
+    struct dl_job job;
+    struct dl_software software;
+    struct dl_model model;
+    struct dl_device device;
+    uint32_t *device_of_rank;
+    struct dl_estimator estimator;
+    struct dl_lowered lowered;
+    struct dl_memory_use *memory; /* by stage */
+    /* After dl_session_run: */
+    struct dl_run_report report; /* without assumptions */
+    double busiest_s;            /* bytes over bandwidth of the link that was busy longest */
+    struct dl_trace *trace;      /* NULL: not asked for */
+};
+
+/* Read everything and make the programs. Names in the request must outlive the session, texts of documents need not.
+ * Close it in any case. */
+enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request);
+/* Play the step and fill in the report. */
+enum dl_status dl_session_run(struct dl_session *s);
+/* Add to the report what the inputs assume. */
+void dl_session_list_assumptions(struct dl_session *s);
+void dl_session_close(struct dl_session *s);
+
+/* The names that dl_session_request.engine may have; ends with NULL. */
+extern const char *const dl_session_engines[];
+
+#endif

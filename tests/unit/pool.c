@@ -1,0 +1,144 @@
+/* pool.c - many jobs in processes of their own: in order, as if alone, and none disturbs another. */
+#define _GNU_SOURCE /* usleep */
+#include <check.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/training_runs.h"
+#include "tests/unit/suite.h"
+
+enum { most_jobs = 300 };
+static struct dl_error errors[most_jobs];
+
+struct square {
+    size_t of, square;
+    pid_t process;
+};
+static struct square squares[most_jobs];
+
+/* Later jobs end earlier. */
+static void square(void *user, size_t job, void *result)
+{
+    const size_t n = *(const size_t *)user;
+    usleep((useconds_t)(200 * (n - job) / n));
+    *(struct square *)result = (struct square){job, job * job, getpid()};
+}
+
+START_TEST(results_are_in_the_order_of_the_jobs)
+{
+    static const struct {
+        size_t n_jobs, n_workers;
+    } cases[] = {{1, 1}, {7, 1}, {7, 3}, {3, 7}, {most_jobs, 4}, {20, 0}, {0, 2}};
+    size_t n = cases[_i].n_jobs;
+    dl_pool_run(
+        &(struct dl_pool_request){
+            .n_jobs = n, .n_workers = cases[_i].n_workers, .result_bytes = sizeof *squares, .run = square, .user = &n},
+        squares, errors);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_msg(!errors[i].status, "%s", errors[i].text);
+        ck_assert(squares[i].of == i && squares[i].square == i * i && squares[i].process != getpid());
+    }
+}
+END_TEST
+
+/* ---- jobs that end badly ---- */
+
+static void misbehave(void *user, size_t job, void *result)
+{
+    (void)user;
+    memset(result, 1, sizeof(int));
+    if (job == 1) raise(SIGKILL);
+    if (job == 2) _exit(7);
+    if (job == 3) _exit(0);
+}
+
+START_TEST(a_crash_is_the_error_of_its_job)
+{
+    static const char *const messages[] = {"", "its process ended by signal 9, Killed",
+                                           "its process ended with exit code 7 before the result",
+                                           "its process ended with exit code 0 before the result", ""};
+    int results[5];
+    dl_pool_run(
+        &(struct dl_pool_request){.n_jobs = 5, .n_workers = 2, .result_bytes = sizeof *results, .run = misbehave},
+        results, errors);
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert_str_eq(errors[i].text, messages[i]);
+        ck_assert_int_eq(results[i], *messages[i] ? 0 : 0x01010101);
+    }
+}
+END_TEST
+
+/* More than a pipe holds. */
+enum { large_bytes = 1 << 20 };
+
+static void fill(void *user, size_t job, void *result)
+{
+    (void)user;
+    memset(result, (int)job + 1, large_bytes);
+}
+
+START_TEST(a_large_result_comes_whole)
+{
+    unsigned char *const results = dl_alloc(3 * (size_t)large_bytes);
+    dl_pool_run(&(struct dl_pool_request){.n_jobs = 3, .n_workers = 3, .result_bytes = large_bytes, .run = fill},
+                results, errors);
+    for (size_t i = 0; i < 3 * (size_t)large_bytes; i++) ck_assert_uint_eq(results[i], i / large_bytes + 1);
+    dl_free(results);
+}
+END_TEST
+
+/* ---- simulations ---- */
+
+#define WORKLOAD                                                                                                       \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':512,'heads':8,"           \
+    "'seq':128,'vocab':1024}"
+
+static struct dl_session sessions[4];
+
+static void simulate(void *user, size_t job, void *result)
+{
+    (void)user;
+    training_simulate_here(&sessions[job % 4], job, result);
+}
+
+START_TEST(many_simulations_give_the_bits_of_each_alone)
+{
+    static struct training_outcome together[12];
+    for (int i = 0; i < 4; i++) {
+        char strategy[400];
+        snprintf(strategy, sizeof strategy,
+                 "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':8,'global_batch':16,"
+                 "'stack':[{'name':'tensor','ways':%d},{'name':'pipeline','ways':2},{'name':'data'}]}",
+                 1 << i % 3);
+        const struct training_inputs in = {.system = i == 3 ? "selene" : IDEAL_SYSTEM("1e9", "1e-6"),
+                                           .device = i == 3 ? "a100-80" : IDEAL_DEVICE,
+                                           .software = "megatron-2021",
+                                           .workload = WORKLOAD,
+                                           .strategy = strategy};
+        ck_assert_msg(!training_open(&sessions[i], &in), "%s", sessions[i].err.text);
+    }
+    dl_pool_run(
+        &(struct dl_pool_request){.n_jobs = 12, .n_workers = 3, .result_bytes = sizeof *together, .run = simulate},
+        together, errors);
+    for (size_t i = 0; i < 12; i++) {
+        const struct training_outcome alone = training_simulate(&sessions[i % 4], "simgrid");
+        ck_assert_msg(!errors[i].status, "%s", errors[i].text);
+        ck_assert(alone.result.step_s > 0 && alone.report_hash == together[i].report_hash);
+        ck_assert(memcmp(&alone.result.step_s, &together[i].result.step_s, sizeof(double)) == 0);
+    }
+    for (int i = 0; i < 4; i++) dl_session_close(&sessions[i]);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("pool");
+    tcase_add_loop_test(tests, results_are_in_the_order_of_the_jobs, 0, 7);
+    tcase_add_test(tests, a_crash_is_the_error_of_its_job);
+    tcase_add_test(tests, a_large_result_comes_whole);
+    tcase_add_test(tests, many_simulations_give_the_bits_of_each_alone);
+    Suite *const suite = suite_create("pool");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
