@@ -15,5 +15,6 @@ extern const struct dl_command dl_command_collective;
 extern const struct dl_command dl_command_list;
 extern const struct dl_command dl_command_check;
 extern const struct dl_command dl_command_export;
+extern const struct dl_command dl_command_validate;
 
 #endif

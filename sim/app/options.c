@@ -75,6 +75,7 @@ static enum dl_status read_option(const struct dl_option *o, const char *text, v
     switch (o->type) {
     case DL_OPT_TEXT: *(const char **)place = text; return DL_OK;
     case DL_OPT_COUNT: return read_count(o, text, place, err);
+    case DL_OPT_NUMBER: return read_number(o, text, false, place, err);
     case DL_OPT_BYTES: return read_number(o, text, true, place, err);
     case DL_OPT_CHOICE: return read_choice(o, text, place, err);
     case DL_OPT_FLAG: *(bool *)place = true; return DL_OK;

@@ -12,6 +12,7 @@
 enum dl_option_type {
     DL_OPT_TEXT,   /* const char * */
     DL_OPT_COUNT,  /* uint64_t: a whole number, 1e6 is fine */
+    DL_OPT_NUMBER, /* double */
     DL_OPT_BYTES,  /* double: a number with an optional k, M, G, T (1000) or Ki, Mi, Gi, Ti (1024) */
     DL_OPT_TEXTS,  /* struct dl_texts: may be given several times */
     DL_OPT_CHOICE, /* const char *: one of choices */
@@ -28,7 +29,7 @@ struct dl_option {
     enum dl_option_type type;
     size_t offset;
     bool required;
-    double min, max; /* DL_OPT_COUNT, DL_OPT_BYTES */
+    double min, max; /* DL_OPT_COUNT, DL_OPT_NUMBER, DL_OPT_BYTES */
     const char *const *choices;
 };
 

@@ -1,0 +1,141 @@
+/* row_request.c - a measured training step as the documents of a session. */
+#include "sim/app/training_row.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+static struct dl_input made(json_t *value, const char *where, struct dl_arena *arena)
+{
+    char *const text = json_dumps(value, JSON_REAL_PRECISION(17));
+    const struct dl_input input = {where, dl_arena_string(arena, text)};
+    free(text);
+    json_decref(value);
+    return input;
+}
+
+static void set_if(json_t *object, const char *key, int64_t value)
+{
+    if (value) json_object_set_new(object, key, json_integer(value));
+}
+
+/* ---- the model ---- */
+
+/* Grouped queries, or a width between the linear layers that is not four times that of the model, are of the kind of
+ * Llama: gated, RMSNorm, rotary positions, no biases. All others are of the kind of GPT. */
+static bool is_like_llama(const struct dl_training_row *row)
+{
+    return (row->kv_heads && row->kv_heads < row->heads) || (row->ffn && row->ffn != 4 * row->hidden);
+}
+
+/* MPT as its benchmarks configure it (llm-foundry, scripts/train/yamls/pretrain): GPT without dropout. */
+static bool is_mpt(const struct dl_training_row *row) { return strncmp(row->model, "MPT", 3) == 0; }
+
+static struct dl_input make_workload(const struct dl_training_row *row, struct dl_arena *arena)
+{
+    json_t *const w =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "schema", "dlsim/workload/1", "source", row->source,
+                  "kind", "transformer", "layers", (json_int_t)row->layers, "hidden", (json_int_t)row->hidden, "heads",
+                  (json_int_t)row->heads, "seq", (json_int_t)row->seq, "vocab", (json_int_t)row->vocab);
+    set_if(w, "ffn", row->ffn);
+    set_if(w, "kv_heads", row->kv_heads);
+    set_if(w, "experts", row->experts);
+    set_if(w, "top_k", row->top_k);
+    set_if(w, "expert_ffn", row->expert_ffn);
+    if (is_like_llama(row)) {
+        json_t *const style = json_pack("{s:s, s:s, s:s, s:b, s:b, s:b}", "norm", "rmsnorm", "activation", "swiglu",
+                                        "positions", "rotary", "bias", 0, "dropout", 0, "tied_embedding", 0);
+        json_object_update(w, style);
+        json_decref(style);
+    } else if (is_mpt(row)) {
+        json_object_set_new(w, "dropout", json_false());
+    }
+    return made(w, row->where, arena);
+}
+
+/* ---- how it is spread ---- */
+
+/* Names of the papers for schedules that have another here; ZB-1p is ZB-H1 with its order searched for. */
+static const char *schedule_of(const struct dl_training_row *row)
+{
+    if (!row->schedule) return row->vpp > 1 ? "interleaved" : "1f1b";
+    return strcmp(row->schedule, "zb-1p") == 0 ? "zb-h1" : row->schedule;
+}
+
+static const char counts_ends[] = "embedding+head count as a layer each";
+
+static json_t *make_pipeline(const struct dl_training_row *row)
+{
+    json_t *const entry = json_pack("{s:s, s:I, s:s, s:I}", "name", "pipeline", "ways", (json_int_t)row->pp, "schedule",
+                                    schedule_of(row), "chunks", (json_int_t)row->vpp);
+    if (row->stage_rule && strcmp(row->stage_rule, counts_ends) == 0)
+        json_object_set_new(entry, "split", json_string("count_ends"));
+    return entry;
+}
+
+/* Context parallelism is Megatron's: keys go round, each rank has a part from the front and one from the back. Who cuts
+ * gradients over replicas sums them as backward goes on, others at the end. */
+static json_t *make_stack(const struct dl_training_row *row)
+{
+    json_t *const stack = json_array();
+    if (row->pp > 1 || row->vpp > 1) json_array_append_new(stack, make_pipeline(row));
+    if (row->tp > 1)
+        json_array_append_new(stack, json_pack("{s:s, s:I, s:b}", "name", "tensor", "ways", (json_int_t)row->tp,
+                                               "sequence", row->sp != 0));
+    if (row->cp > 1)
+        json_array_append_new(
+            stack, json_pack("{s:s, s:I, s:b}", "name", "context", "ways", (json_int_t)row->cp, "zigzag", 1));
+    if (row->ep > 1)
+        json_array_append_new(stack, json_pack("{s:s, s:I}", "name", "expert", "ways", (json_int_t)row->ep));
+    json_array_append_new(stack, json_pack("{s:s, s:b}", "name", "data", "overlap", row->zero >= 2));
+    if (row->zero)
+        json_array_append_new(stack, json_pack("{s:s, s:I}", "name", "zero", "stage", (json_int_t)row->zero));
+    return stack;
+}
+
+static struct dl_input make_strategy(const struct dl_training_row *row, int64_t microbatch, struct dl_arena *arena)
+{
+    json_t *const s = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "schema", "dlsim/strategy/1", "source",
+                                row->source, "workload", row->model, "software", row->software, "devices",
+                                (json_int_t)row->devices, "global_batch", (json_int_t)row->global_batch, "microbatch",
+                                (json_int_t)microbatch, "stack", make_stack(row));
+    if (row->precision) json_object_set_new(s, "precision", json_string(row->precision));
+    if (row->recompute) json_object_set_new(s, "recompute", json_string(row->recompute));
+    return made(s, row->where, arena);
+}
+
+/* ---- together ---- */
+
+int64_t dl_training_row_batch(const struct dl_training_row *row)
+{
+    const int64_t others = row->tp * row->pp * row->cp, replicas = row->devices / others;
+    const bool fits_together = row->devices % others == 0 && (!row->dp || row->dp == replicas);
+    return fits_together && row->global_batch % replicas == 0 ? row->global_batch / replicas : 0;
+}
+
+static enum dl_status check(const struct dl_training_row *row, struct dl_error *err)
+{
+    static const char *const rules[] = {"even", "uneven", counts_ends};
+    bool known = !row->stage_rule;
+    for (size_t i = 0; i < DL_COUNT(rules) && !known; i++) known = strcmp(row->stage_rule, rules[i]) == 0;
+    if (!known)
+        return dl_fail(err, DL_RANGE, row->where, "stage_rule must be one of %s, %s, %s, got '%.60s'", rules[0],
+                       rules[1], rules[2], row->stage_rule);
+    if (dl_training_row_batch(row)) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, row->where,
+                   "tp x pp x cp x dp must be devices, and global_batch a multiple of dp");
+}
+
+enum dl_status dl_training_row_request(const struct dl_training_row *row, int64_t microbatch, struct dl_arena *arena,
+                                       struct dl_session_request *out, struct dl_error *err)
+{
+    if (check(row, err)) return err->status;
+    out->topo = (struct dl_input){row->topo, NULL};
+    out->strategy = make_strategy(row, microbatch, arena);
+    out->workload = make_workload(row, arena);
+    if (!row->attention) return DL_OK;
+    if (out->set.n == DL_COUNT(out->set.items))
+        return dl_fail(err, DL_RANGE, "--set", "one less is possible here, for the attention of the row");
+    out->set.items[out->set.n++] = dl_arena_format(arena, "software.attention=\"%s\"", row->attention);
+    return DL_OK;
+}

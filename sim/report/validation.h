@@ -1,0 +1,65 @@
+/* validation.h - what was measured beside what is predicted: errors of rows, of families of rows, and of all.
+ *
+ * error = (predicted - measured) / measured. A row that could not be predicted is counted as failed, and is in no mean.
+ */
+#ifndef DL_REPORT_VALIDATION_H
+#define DL_REPORT_VALIDATION_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/core/memory.h"
+
+struct dl_compared {
+    const char *id, *source;
+    const char *model;   /* rows of the same one are compared with each other */
+    const char *assumed; /* "": nothing; else what the source does not say */
+    const char *failure; /* NULL: predicted */
+    double measured_s, predicted_s;
+    bool fits;
+    int64_t microbatch; /* chosen because the row says none; 0: it does */
+};
+
+struct dl_errors {
+    size_t n, n_failed;
+    double mape, bias, max; /* mean of |error|, mean of error, largest |error|; NAN if n is 0 */
+    const struct dl_compared *worst;
+    /* Pairs of one model, measured more than 15 % apart, and those of them that are predicted in the right order. */
+    size_t n_pairs, n_ordered;
+};
+/* Of a row that was predicted. */
+double dl_compared_error(const struct dl_compared *row);
+struct dl_errors dl_sum_errors(const struct dl_compared *const *rows, size_t n);
+
+/* Constants may be fitted to one half of the rows, chosen by a hash of the id; the other half is kept out. */
+bool dl_is_kept_out(const char *id);
+
+/* Rows of one source: all that its text says before a bracket. */
+struct dl_row_family {
+    const char *name; /* what the ids of its rows begin with */
+    const char *source;
+    const struct dl_compared **rows;
+    size_t n_rows;
+};
+
+struct dl_validation {
+    const char *engine;
+    const struct dl_compared *rows;
+    size_t n_rows;
+    struct dl_row_family *families; /* in the order of their first rows */
+    size_t n_families;
+    size_t *family_of; /* by row */
+};
+
+/* Group the rows, which must outlive it; everything else lives in the arena. */
+struct dl_validation dl_validation_of(const struct dl_compared *rows, size_t n_rows, const char *engine,
+                                      struct dl_arena *arena);
+struct dl_errors dl_validation_summary(const struct dl_validation *v);
+/* Of the rows of a family that constants may be fitted to, or of those kept out. */
+struct dl_errors dl_half_errors(const struct dl_row_family *f, bool kept_out);
+
+void dl_validation_text(const struct dl_validation *v);
+json_t *dl_validation_json(const struct dl_validation *v);
+
+#endif

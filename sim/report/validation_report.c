@@ -1,0 +1,136 @@
+/* validation_report.c - a validation for people and for programs. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/report/host.h"
+#include "sim/report/validation.h"
+
+/* ---- text ---- */
+
+static void print_percent(double fraction, bool with_sign)
+{
+    if (isnan(fraction))
+        printf("%9s", "-");
+    else
+        printf(with_sign ? "%+9.1f" : "%9.1f", 100 * fraction);
+}
+
+static void print_ordered(const struct dl_errors *e)
+{
+    if (e->n_pairs)
+        printf("%9.1f", 100 * (double)e->n_ordered / (double)e->n_pairs);
+    else
+        printf("%9s", "-");
+}
+
+static void print_errors(const char *name, const struct dl_errors *e)
+{
+    printf("  %-16.16s %5zu %6zu", name, e->n, e->n_failed);
+    print_percent(e->mape, false);
+    print_percent(e->bias, true);
+    print_ordered(e);
+}
+
+static void print_family(const struct dl_row_family *f)
+{
+    const struct dl_errors all = dl_sum_errors(f->rows, f->n_rows);
+    print_errors(f->name, &all);
+    print_percent(dl_half_errors(f, false).mape, false);
+    print_percent(dl_half_errors(f, true).mape, false);
+    print_percent(all.worst ? dl_compared_error(all.worst) : NAN, true);
+    printf("  %s\n", all.worst ? all.worst->id : "");
+}
+
+static void print_failures(const struct dl_validation *v)
+{
+    for (size_t i = 0; i < v->n_rows; i++)
+        if (v->rows[i].failure) printf("  %s failed: %s\n", v->rows[i].id, v->rows[i].failure);
+}
+
+static void print_assumed(const struct dl_row_family *f)
+{
+    for (size_t i = 0; i < f->n_rows; i++) {
+        const char *const assumed = f->rows[i]->assumed;
+        size_t n = 0, n_before = 0;
+        for (size_t j = 0; j < f->n_rows; j++) {
+            const bool same = strcmp(f->rows[j]->assumed, assumed) == 0;
+            n += same;
+            n_before += same && j < i;
+        }
+        if (*assumed && !n_before) printf("  %s: %s assumed in %zu of %zu rows\n", f->name, assumed, n, f->n_rows);
+    }
+}
+
+static void print_chosen(const struct dl_validation *v)
+{
+    for (size_t i = 0; i < v->n_rows; i++)
+        if (v->rows[i].microbatch && !v->rows[i].failure)
+            printf("  %s: micro-batches of %lld assumed, %s\n", v->rows[i].id, (long long)v->rows[i].microbatch,
+                   v->rows[i].fits ? "the fastest that fit" : "the smallest: none fits");
+}
+
+void dl_validation_text(const struct dl_validation *v)
+{
+    const struct dl_errors all = dl_validation_summary(v);
+    printf("predicted against measured steps, engine %s; errors in percent of the measured\n", v->engine);
+    printf("  %-16s %5s %6s%9s%9s%9s%9s%9s%9s\n", "family", "rows", "failed", "mean", "bias", "ordered", "fit",
+           "kept out", "worst");
+    for (size_t i = 0; i < v->n_families; i++) print_family(&v->families[i]);
+    print_errors("all", &all);
+    putchar('\n');
+    print_failures(v);
+    for (size_t i = 0; i < v->n_families; i++) print_assumed(&v->families[i]);
+    print_chosen(v);
+}
+
+/* ---- JSON ---- */
+
+static json_t *number_or_null(double x) { return isnan(x) ? json_null() : json_real(x); }
+
+static json_t *errors_json(const struct dl_errors *e)
+{
+    const double ordered = e->n_pairs ? (double)e->n_ordered / (double)e->n_pairs : NAN;
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "n", (json_int_t)e->n, "failed", (json_int_t)e->n_failed,
+                     "mape", number_or_null(e->mape), "bias", number_or_null(e->bias), "max", number_or_null(e->max),
+                     "ordered", number_or_null(ordered), "pairs", (json_int_t)e->n_pairs);
+}
+
+static json_t *family_json(const struct dl_row_family *f)
+{
+    const struct dl_errors all = dl_sum_errors(f->rows, f->n_rows), fit = dl_half_errors(f, false),
+                           kept_out = dl_half_errors(f, true);
+    json_t *const json = errors_json(&all);
+    json_object_set_new(json, "worst", all.worst ? json_string(all.worst->id) : json_null());
+    json_object_set_new(json, "fit", errors_json(&fit));
+    json_object_set_new(json, "kept_out", errors_json(&kept_out));
+    json_object_set_new(json, "source", json_string(f->source));
+    return json;
+}
+
+static json_t *row_json(const struct dl_compared *row, const char *family)
+{
+    const bool failed = row->failure != NULL;
+    json_t *const json = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o, s:o}", "id", row->id, "family", family, "half",
+                                   dl_is_kept_out(row->id) ? "kept_out" : "fit", "measured_s", row->measured_s,
+                                   "predicted_s", failed ? json_null() : json_real(row->predicted_s), "error",
+                                   failed ? json_null() : json_real(dl_compared_error(row)), "fits",
+                                   failed ? json_null() : json_boolean(row->fits));
+    if (failed) json_object_set_new(json, "failure", json_string(row->failure));
+    if (*row->assumed) json_object_set_new(json, "assumed", json_string(row->assumed));
+    if (row->microbatch) json_object_set_new(json, "assumed_microbatch", json_integer(row->microbatch));
+    return json;
+}
+
+json_t *dl_validation_json(const struct dl_validation *v)
+{
+    const struct dl_host host = dl_host_now();
+    const struct dl_errors all = dl_validation_summary(v);
+    json_t *const rows = json_array(), *const families = json_object();
+    for (size_t i = 0; i < v->n_rows; i++)
+        json_array_append_new(rows, row_json(&v->rows[i], v->families[v->family_of[i]].name));
+    for (size_t i = 0; i < v->n_families; i++)
+        json_object_set_new(families, v->families[i].name, family_json(&v->families[i]));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "engine", v->engine, "rows", rows, "families", families, "summary",
+                     errors_json(&all), "host", dl_host_json(&host));
+}

@@ -1,0 +1,285 @@
+/* validation.c - errors of predicted steps by hand, and rows of tables as the documents that they stand for. */
+#define _GNU_SOURCE /* mkstemp */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/app/training_row.h"
+#include "sim/report/validation.h"
+#include "tests/unit/suite.h"
+
+static struct dl_arena *arena;
+static struct dl_training_rows rows;
+static struct dl_error err;
+
+static void begin(void)
+{
+    arena = dl_arena_new();
+    rows = (struct dl_training_rows){0};
+    err = (struct dl_error){0};
+}
+
+static void end(void)
+{
+    dl_free(rows.items);
+    dl_arena_free(arena);
+}
+
+/* ---- errors ---- */
+
+#define ROW(name, which, measured, predicted)                                                                          \
+    {                                                                                                                  \
+        .id = name, .source = "a paper", .model = which, .assumed = "", .measured_s = measured,                        \
+        .predicted_s = predicted                                                                                       \
+    }
+
+static struct dl_errors sum(const struct dl_compared *items, size_t n)
+{
+    const struct dl_compared *list[8];
+    for (size_t i = 0; i < n; i++) list[i] = &items[i];
+    return dl_sum_errors(list, n);
+}
+
+/* Errors +10 %, -20 %, 0 and +50 %. Of model A, pairs (1, 2) and (1, 4) are ordered, (2, 4) is not: 3 > 2.4; of model B
+ * there is one row; the failed one, whatever it would be, is in no mean and in no pair. */
+START_TEST(means_are_those_by_hand)
+{
+    const struct dl_compared items[] = {
+        ROW("x-1", "A", 1, 1.1),
+        ROW("x-2", "A", 3, 2.4),
+        ROW("x-3", "B", 5, 5),
+        ROW("x-4", "A", 2, 3),
+        {.id = "x-5", .source = "a paper", .model = "A", .assumed = "", .measured_s = 9, .failure = "no such machine"}};
+    const struct dl_errors e = sum(items, 5);
+    ck_assert(e.n == 4 && e.n_failed == 1);
+    ck_assert_double_eq_tol(e.mape, 0.2, 1e-15);
+    ck_assert_double_eq_tol(e.bias, 0.1, 1e-15);
+    ck_assert_double_eq_tol(e.max, 0.5, 1e-15);
+    ck_assert_str_eq(e.worst->id, "x-4");
+    ck_assert(e.n_pairs == 3 && e.n_ordered == 2);
+}
+END_TEST
+
+START_TEST(pairs_are_those_that_differ_enough)
+{
+    const struct dl_compared near[] = {ROW("x-1", "A", 1, 2), ROW("x-2", "A", 1.15, 1)};
+    const struct dl_compared apart[] = {ROW("x-1", "A", 1, 2), ROW("x-2", "A", 1.16, 1)};
+    const struct dl_compared tie[] = {ROW("x-1", "A", 1, 2), ROW("x-2", "A", 3, 2)};
+    const struct dl_compared other[] = {ROW("x-1", "A", 1, 2), ROW("x-2", "B", 3, 4)};
+    ck_assert_uint_eq(sum(near, 2).n_pairs, 0);
+    ck_assert(sum(apart, 2).n_pairs == 1 && sum(apart, 2).n_ordered == 0);
+    ck_assert(sum(tie, 2).n_pairs == 1 && sum(tie, 2).n_ordered == 0); /* to call them equal is wrong too */
+    ck_assert_uint_eq(sum(other, 2).n_pairs, 0);
+}
+END_TEST
+
+START_TEST(nothing_predicted_is_no_error_of_zero)
+{
+    const struct dl_compared failed[] = {{.id = "x", .source = "", .model = "", .assumed = "", .failure = "why"}};
+    const struct dl_errors e = sum(failed, 1);
+    ck_assert(e.n == 0 && e.n_failed == 1 && isnan(e.mape) && isnan(e.bias) && isnan(e.max) && !e.worst);
+}
+END_TEST
+
+START_TEST(families_are_sources_and_named_by_ids)
+{
+    struct dl_compared items[] = {ROW("VT-M-0001", "A", 1, 1), ROW("MPT-1", "A", 1, 1),   ROW("VT-M-0093", "A", 1, 1),
+                                  ROW("MPT-2", "A", 1, 1),     ROW("alone", "A", 1, 1.5), ROW("VT-M-7", "A", 1, 1)};
+    items[1].source = "benchmarks [A100]";
+    items[3].source = "benchmarks [H100 80GB]";
+    items[4].source = "a letter";
+    items[5].source = "another paper";
+    const struct dl_validation v = dl_validation_of(items, DL_COUNT(items), "simgrid", arena);
+    static const char *const names[] = {"VT-M", "MPT", "a letter", "another paper"}; /* a name once given is taken */
+    ck_assert_uint_eq(v.n_families, DL_COUNT(names));
+    for (size_t i = 0; i < DL_COUNT(names); i++) ck_assert_str_eq(v.families[i].name, names[i]);
+    ck_assert_str_eq(v.families[1].source, "benchmarks");
+    ck_assert_uint_eq(v.families[0].n_rows, 2);
+    ck_assert_ptr_eq(v.families[0].rows[1], &items[2]);
+    ck_assert_double_eq_tol(dl_validation_summary(&v).mape, 0.5 / 6, 1e-15);
+}
+END_TEST
+
+/* Each row is in one half; the halves are about as large. */
+START_TEST(halves_are_halves)
+{
+    enum { n = 1000 };
+    struct dl_compared *const items = dl_alloc(n * sizeof *items);
+    for (size_t i = 0; i < n; i++)
+        items[i] = (struct dl_compared)ROW(dl_arena_format(arena, "row-%04zu", i), "A", 1, 1 + 1e-3 * (double)i);
+    const struct dl_validation v = dl_validation_of(items, n, "simgrid", arena);
+    const struct dl_errors fit = dl_half_errors(&v.families[0], false), kept = dl_half_errors(&v.families[0], true);
+    ck_assert_uint_eq(fit.n + kept.n, n);
+    ck_assert(fit.n > 4 * n / 10 && kept.n > 4 * n / 10);
+    const double mean = ((double)fit.n * fit.mape + (double)kept.n * kept.mape) / n;
+    ck_assert_double_eq_tol(mean, dl_validation_summary(&v).mape, 1e-12);
+    dl_free(items);
+}
+END_TEST
+
+/* ---- rows ---- */
+
+#define COLUMNS                                                                                                        \
+    "id,topo,devices,model,layers,hidden,ffn,heads,kv_heads,seq,vocab,global_batch,microbatch,tp,pp,dp,cp,ep,vpp,"     \
+    "schedule,sp,zero,recompute,precision,attention,software,stage_rule,assumed,step_s,source"
+
+static void read_text(const char *text, const char *ending)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/dlsim-rows-XXXXXX%s", ending);
+    const int file = mkstemps(path, (int)strlen(ending));
+    ck_assert(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
+    close(file);
+    dl_training_rows_read(path, arena, &rows, &err);
+    unlink(path);
+}
+
+static void check_document(const struct dl_input *made, const char *expected)
+{
+    char *const text = dl_arena_string(arena, expected);
+    for (char *c = text; *c; c++)
+        if (*c == '\'') *c = '"';
+    json_t *const is = json_loads(made->text, 0, NULL), *const should = json_loads(text, 0, NULL);
+    ck_assert(is && should);
+    ck_assert_msg(json_equal(is, should), "%s, not %s", made->text, text);
+    json_decref(is);
+    json_decref(should);
+}
+
+static const struct {
+    const char *row, *workload, *strategy, *attention;
+} mappings[] = {
+    {"a,selene,64,GPT 175B,96,12288,49152,96,96,2048,51200,64,1,8,8,1,1,1,3,interleaved,1,0,selective,fp16,unfused,"
+     "megatron-2022,even,,13.75,\"a, paper\"",
+     "{'schema':'dlsim/workload/1','source':'a, paper','kind':'transformer','layers':96,'hidden':12288,'ffn':49152,"
+     "'heads':96,'kv_heads':96,'seq':2048,'vocab':51200}",
+     "{'schema':'dlsim/strategy/1','source':'a, paper','workload':'GPT 175B','software':'megatron-2022','devices':64,"
+     "'global_batch':64,'microbatch':1,'precision':'fp16','recompute':'selective','stack':[{'name':'pipeline',"
+     "'ways':8,'schedule':'interleaved','chunks':3},{'name':'tensor','ways':8,'sequence':true},{'name':'data',"
+     "'overlap':false}]}",
+     "software.attention=\"unfused\""},
+    {"b,dgx-b200,16,llama,4,16384,53248,128,16,4096,128256,4,,2,1,1,8,1,1,1f1b,1,1,none,bf16,flash,megatron-core,even,"
+     ",1,p",
+     "{'schema':'dlsim/workload/1','source':'p','kind':'transformer','layers':4,'hidden':16384,'ffn':53248,"
+     "'heads':128,'kv_heads':16,'seq':4096,'vocab':128256,'norm':'rmsnorm','activation':'swiglu','positions':'rotary',"
+     "'bias':false,'dropout':false,'tied_embedding':false}",
+     "{'schema':'dlsim/strategy/1','source':'p','workload':'llama','software':'megatron-core','devices':16,"
+     "'global_batch':4,'microbatch':5,'precision':'bf16','recompute':'none','stack':[{'name':'tensor','ways':2,"
+     "'sequence':true},{'name':'context','ways':8,'zigzag':true},{'name':'data','overlap':false},{'name':'zero',"
+     "'stage':1}]}",
+     "software.attention=\"flash\""},
+    {"c,mosaic-a100-40,8,MPT-1b,24,2048,,16,,2048,50368,64,,,,,,,,,,3,,,,llm-foundry-fsdp,,,1,p",
+     "{'schema':'dlsim/workload/1','source':'p','kind':'transformer','layers':24,'hidden':2048,'heads':16,'seq':2048,"
+     "'vocab':50368,'dropout':false}",
+     "{'schema':'dlsim/strategy/1','source':'p','workload':'MPT-1b','software':'llm-foundry-fsdp','devices':8,"
+     "'global_batch':64,'microbatch':5,'stack':[{'name':'data','overlap':true},{'name':'zero','stage':3}]}",
+     NULL},
+    {"d,selene,8,GPT,22,2304,9216,24,24,1024,51200,192,6,1,8,1,1,1,1,zb-1p,0,0,none,bf16,,megatron-core,uneven,vpp,1,p",
+     "{'schema':'dlsim/workload/1','source':'p','kind':'transformer','layers':22,'hidden':2304,'ffn':9216,'heads':24,"
+     "'kv_heads':24,'seq':1024,'vocab':51200}",
+     "{'schema':'dlsim/strategy/1','source':'p','workload':'GPT','software':'megatron-core','devices':8,"
+     "'global_batch':192,'microbatch':6,'precision':'bf16','recompute':'none','stack':[{'name':'pipeline','ways':8,"
+     "'schedule':'zb-h1','chunks':1},{'name':'data','overlap':false}]}",
+     NULL},
+};
+
+START_TEST(a_row_is_the_documents_that_it_stands_for)
+{
+    read_text(dl_arena_format(arena, COLUMNS "\n%s\n", mappings[_i].row), ".csv");
+    ck_assert_msg(!err.status && rows.n == 1, "%s", err.text);
+    const struct dl_training_row *const row = &rows.items[0];
+    struct dl_session_request request = {0};
+    dl_training_row_request(row, row->microbatch ? row->microbatch : 5, arena, &request, &err);
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_str_eq(request.topo.name, row->topo);
+    check_document(&request.workload, mappings[_i].workload);
+    check_document(&request.strategy, mappings[_i].strategy);
+    ck_assert_uint_eq(request.set.n, mappings[_i].attention != NULL);
+    if (mappings[_i].attention) ck_assert_str_eq(request.set.items[0], mappings[_i].attention);
+}
+END_TEST
+
+START_TEST(experts_are_columns_that_may_be_there)
+{
+    read_text(COLUMNS
+              ",experts,top_k\n"
+              "e,selene,8,GPT,4,64,256,4,4,64,512,8,1,1,1,8,1,4,1,1f1b,0,0,none,bf16,flash,ideal,even,,1,p,8,2\n",
+              ".csv");
+    ck_assert_msg(!err.status && rows.n == 1, "%s", err.text);
+    struct dl_session_request request = {0};
+    struct dl_session s;
+    ck_assert(!dl_training_row_request(&rows.items[0], 1, arena, &request, &err));
+    request.engine = "analytic";
+    dl_session_open(&s, &request);
+    ck_assert_msg(!dl_session_run(&s), "%s", s.err.text);
+    ck_assert(s.report.result.step_s > 0 && s.job.setting.expert_ways == 4);
+    dl_session_close(&s);
+}
+END_TEST
+
+START_TEST(numbers_that_do_not_go_together_are_refused)
+{
+    read_text(COLUMNS "\nf,selene,8,GPT,4,64,256,4,4,64,512,8,1,2,1,8,1,1,1,,0,0,,,,ideal,even,,1,p\n"
+                      "g,selene,8,GPT,4,64,256,4,4,64,512,9,1,1,1,8,1,1,1,,0,0,,,,ideal,even,,1,p\n"
+                      "h,selene,8,GPT,4,64,256,4,4,64,512,8,1,1,1,8,1,1,1,,0,0,,,,ideal,odd,,1,p\n",
+              ".csv");
+    ck_assert_msg(!err.status && rows.n == 3, "%s", err.text);
+    for (size_t i = 0; i < rows.n; i++) {
+        struct dl_session_request request = {0};
+        struct dl_error refusal = {0};
+        ck_assert(dl_training_row_request(&rows.items[i], 1, arena, &request, &refusal));
+        ck_assert_msg(strstr(refusal.text, i == 2 ? "stage_rule must be one of" : "tp x pp x cp x dp must be devices"),
+                      "%s", refusal.text);
+    }
+}
+END_TEST
+
+START_TEST(json_rows_share_what_is_common)
+{
+    read_text("{\"schema\":\"dlsim/steps/1\",\"source\":\"a paper\",\"all\":{\"topo\":\"selene\",\"seq\":64,\"tp\":2},"
+              "\"rows\":[{\"id\":\"x\",\"devices\":8,\"model\":\"GPT\",\"layers\":4,\"hidden\":64,\"heads\":4,"
+              "\"vocab\":512,\"global_batch\":8,\"software\":\"ideal\",\"tp\":4,\"step_s\":1}]}",
+              ".json");
+    ck_assert_msg(!err.status && rows.n == 1, "%s", err.text);
+    ck_assert(rows.items[0].tp == 4 && rows.items[0].seq == 64 && rows.items[0].pp == 1);
+    ck_assert_str_eq(rows.items[0].source, "a paper");
+    ck_assert_int_eq(dl_training_row_batch(&rows.items[0]), 4); /* 8 samples over 8 / 4 replicas */
+}
+END_TEST
+
+START_TEST(published_rows_are_there_and_can_run)
+{
+    ck_assert_msg(!dl_training_rows_published(arena, &rows, &err), "%s", err.text);
+    ck_assert_uint_ge(rows.n, 18);
+    for (size_t i = 0; i < rows.n; i++) {
+        struct dl_session_request request = {.engine = "analytic"};
+        struct dl_session s;
+        ck_assert_msg(!dl_training_row_request(&rows.items[i], rows.items[i].microbatch, arena, &request, &err), "%s",
+                      err.text);
+        ck_assert_msg(!dl_session_open(&s, &request), "%s", s.err.text);
+        dl_session_close(&s);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("validation");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, means_are_those_by_hand);
+    tcase_add_test(tests, pairs_are_those_that_differ_enough);
+    tcase_add_test(tests, nothing_predicted_is_no_error_of_zero);
+    tcase_add_test(tests, families_are_sources_and_named_by_ids);
+    tcase_add_test(tests, halves_are_halves);
+    tcase_add_loop_test(tests, a_row_is_the_documents_that_it_stands_for, 0, (int)DL_COUNT(mappings));
+    tcase_add_test(tests, experts_are_columns_that_may_be_there);
+    tcase_add_test(tests, numbers_that_do_not_go_together_are_refused);
+    tcase_add_test(tests, json_rows_share_what_is_common);
+    tcase_add_test(tests, published_rows_are_there_and_can_run);
+    Suite *const suite = suite_create("validation");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
