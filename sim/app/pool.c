@@ -99,7 +99,7 @@ static bool receive(struct pool *p, size_t which)
 {
     struct worker *const w = &p->workers[which];
     const size_t bytes = p->request->result_bytes;
-    char extra;
+    char extra = 0; /* after the result comes nothing but the end */
     const bool complete = w->n_received == bytes;
     char *const place = complete ? &extra : p->results + w->job * bytes + w->n_received;
     const ssize_t part = read(p->pipes[which].fd, place, complete ? 1 : bytes - w->n_received);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static struct dl_input made(json_t *value, const char *where, struct dl_arena *arena)
 {
     char *const text = json_dumps(value, JSON_REAL_PRECISION(17));
