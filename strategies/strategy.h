@@ -39,7 +39,7 @@ struct dl_setting {
     enum dl_recompute recompute;
     uint32_t zero_stage;
     bool overlaps_gradients; /* exchanged layer by layer during the last backward */
-    const char *optimizer; /* its name */
+    const char *optimizer;   /* its name */
     double optimizer_bytes_per_parameter, optimizer_moved_bytes_per_parameter;
     const struct dl_software *software;
 };

@@ -124,7 +124,7 @@ static const struct {
     const char *name;
     double multiply_adds;
 } convnets[] = {
-    {"alexnet", 0.72},   {"vgg19", 19.6},     {"googlenet", 1.58},
+    {"alexnet", 0.72},  {"vgg19", 19.6},     {"googlenet", 1.58},
     {"resnet50", 4.09}, {"resnet152", 11.5}, {"densenet121", 2.83},
 };
 
