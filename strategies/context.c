@@ -44,7 +44,7 @@ static const struct dl_kernel *find_attention(const struct dl_model *m)
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
-    const uint32_t ways = (uint32_t)o->ways, tensor = what->setting->ways[DL_AXIS_TENSOR];
+    const uint32_t ways = (uint32_t)o->ways;
     const struct dl_kernel *const attention = find_attention(what->model);
     if (ways == 1) return DL_OK;
     if (!attention)
@@ -59,8 +59,8 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
                       in_halves ? "half of the tokens of a sample" : "the tokens of a sample", err))
         return err->status;
     if (o->kind != ALLTOALL) return DL_OK;
-    return dl_check_ways(what, ways, attention->batch / what->model->samples / tensor, "the heads of a tensor rank",
-                         err);
+    return dl_check_ways(what, ways, attention->batch / what->model->samples / what->setting->parts.heads,
+                         "the heads of a tensor rank", err);
 }
 
 /* ---- attention ---- */
@@ -76,10 +76,11 @@ struct attention {
 static struct attention measure(const struct options *o, const struct dl_event *ev, const struct dl_setting *s)
 {
     const struct dl_kernel *const k = &ev->kernel;
-    const double ways = (double)o->ways, tensor = s->ways[DL_AXIS_TENSOR];
-    const double heads = k->batch / s->microbatch, own_heads = heads / tensor;
-    const double own_key_heads = fmax(heads * k->kv_share / tensor, o->kind == ALLTOALL ? ways : 1);
-    const double a_head = s->microbatch * k->m / ways * k->k * dl_precision_bytes(s->precision);
+    const double ways = (double)o->ways;
+    const double samples = s->microbatch * s->parts.heads / s->parts.inside;
+    const double own_heads = k->batch / s->microbatch / s->parts.heads;
+    const double own_key_heads = fmax(own_heads * k->kv_share, o->kind == ALLTOALL ? ways : 1);
+    const double a_head = samples * k->m / ways * k->k * dl_precision_bytes(s->precision);
     return (struct attention){
         .o = o, .ev = ev, .ways = ways, .query_bytes = own_heads * a_head, .key_bytes = 2 * own_key_heads * a_head};
 }
@@ -121,6 +122,7 @@ static enum dl_status ring(const struct attention *a, struct dl_stack *below, st
         struct dl_event block = ring_block(a, i);
         block.op = DL_SENDRECV;
         block.axis = DL_AXIS_CONTEXT;
+        block.beside = DL_CAUSE_CONTEXT;
         block.bytes = (i + 1 < ways ? a->key_bytes : 0) + (backward && i > 0 ? a->key_bytes : 0);
         if (dl_emit(below, &block, err)) return err->status;
     }
@@ -183,7 +185,9 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (ev->kind == DL_EV_COMPUTE && ev->kernel.kind == DL_KERNEL_ATTENTION) return attend(o, ev, below, err);
     struct dl_event mine = *ev;
     if (ev->kind == DL_EV_COMPUTE) cut_tokens(&mine, (double)o->ways);
-    if (ev->kind == DL_EV_MARK) mine.elements /= (double)o->ways;
+    mine.elements /= (double)o->ways;
+    mine.enters /= (double)o->ways;
+    mine.leaves /= (double)o->ways;
     return dl_emit(below, &mine, err);
 }
 

@@ -61,7 +61,7 @@ static void share_experts(const struct options *o, struct dl_event *ev)
     ev->mean_work = 1 / o->imbalance;
 }
 
-/* Tensor ranks have the same tokens, unless sequence parallelism divides these. */
+/* Tensor ranks have the same data here, unless they divide it. */
 static enum dl_status travel(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                              struct dl_error *err)
 {
@@ -71,8 +71,7 @@ static enum dl_status travel(const struct options *o, const struct dl_event *ev,
     trip.cause = DL_CAUSE_EXPERT;
     trip.op = DL_ALLTOALL;
     trip.axis = DL_AXIS_EXPERT;
-    trip.bytes = o->imbalance * ev->elements * dl_precision_bytes(s->precision);
-    if (s->sequence_parallel) trip.bytes /= s->ways[DL_AXIS_TENSOR];
+    trip.bytes = o->imbalance * ev->elements * dl_precision_bytes(s->precision) / s->parts.outside;
     return dl_emit(below, &trip, err);
 }
 

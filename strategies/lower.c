@@ -159,7 +159,7 @@ static double send_bytes(const struct dl_lower_request *r, const struct dl_posit
 {
     const struct dl_setting *const s = &r->job->setting;
     const double once = r->model->layers[p->end_layer - 1].output_elements * dl_precision_bytes(s->precision);
-    return s->software->scatters_sends || s->sequence_parallel ? once : once * s->ways[DL_AXIS_TENSOR];
+    return s->software->scatters_sends ? once : once * s->ways[DL_AXIS_TENSOR] / s->parts.outside;
 }
 
 static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct dl_error *err)
@@ -199,6 +199,7 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     dl_sink_init_group(&s, DL_AXIS_TENSOR);
     dl_sink_init_group(&s, DL_AXIS_CONTEXT);
     dl_sink_init_group(&s, DL_AXIS_EXPERT);
+    for (int axis = DL_AXIS_GRID_X; axis <= DL_AXIS_GRID_Z; axis++) dl_sink_init_group(&s, (enum dl_axis)axis);
     struct dl_schedule_request wish = dl_setting_schedule(setting);
     /* First only for its positions; once these are priced the order may depend on what they cost. */
     if (dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) return err->status;

@@ -5,15 +5,30 @@
 
 #include "sim/core/random.h"
 
+/* A group's ranks on the axis that they are part of. */
+struct place {
+    enum dl_axis axis;
+    uint32_t n, stride;
+};
+
+static struct place place_of_group(const struct dl_setting *s, enum dl_axis axis)
+{
+    if (axis == DL_AXIS_EXPERT) return (struct place){DL_AXIS_DATA, s->expert_ways, 1};
+    if (axis < DL_N_AXES) return (struct place){axis, s->ways[axis], 1};
+    struct place place = {DL_AXIS_TENSOR, s->grid[axis - DL_AXIS_GRID_X], 1};
+    for (int inner = 0; inner < (int)(axis - DL_AXIS_GRID_X); inner++) place.stride *= s->grid[inner];
+    return place;
+}
+
 void dl_sink_init_group(struct dl_sink *s, enum dl_axis axis)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    const bool of_experts = axis == DL_AXIS_EXPERT;
-    const uint32_t n = of_experts ? setting->expert_ways : setting->ways[axis];
+    const struct place place = place_of_group(setting, axis);
+    const uint32_t n = place.n;
     uint32_t *const device = dl_arena_alloc(s->arena, (n + 1) * sizeof *device);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t coordinate[DL_N_AXES] = {0};
-        coordinate[of_experts ? DL_AXIS_DATA : axis] = i;
+        coordinate[place.axis] = i * place.stride;
         device[i] = s->request->device_of_rank[dl_rank_at(setting, coordinate)];
     }
     dl_group_init(&s->groups[axis], s->request->estimator->topology, device, n, s->arena);
@@ -80,20 +95,25 @@ static struct dl_price price_kernel(struct dl_sink *s, const struct dl_kernel *k
     return slot->price;
 }
 
+static struct dl_template *place_of_work(const struct dl_sink *s, const struct dl_event *ev)
+{
+    const bool is_weight = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
+    return is_weight && s->weights ? s->weights : s->into;
+}
+
 /* How long the kernel keeps the device busy. */
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_price price = price_kernel(s, &ev->kernel);
-    const bool is_weight = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
-    struct dl_template *const into = is_weight && s->weights ? s->weights : s->into;
-    dl_template_add(into, &(struct dl_instruction){.name = ev->kernel.name,
-                                                   .cause = ev->cause,
-                                                   .device_s = price.seconds,
-                                                   .host_s = setting->software->host_s_per_launch *
-                                                             setting->software->launches_per_kernel,
-                                                   .flop = price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
-                                                   .ground = price.ground});
+    dl_template_add(place_of_work(s, ev),
+                    &(struct dl_instruction){.name = ev->kernel.name,
+                                             .cause = ev->cause,
+                                             .device_s = price.seconds,
+                                             .host_s = setting->software->host_s_per_launch *
+                                                       setting->software->launches_per_kernel,
+                                             .flop = price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
+                                             .ground = price.ground});
     return price.seconds;
 }
 
@@ -139,10 +159,11 @@ static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, do
 {
     double seconds = 0;
     if (price_collective(s, ev, &seconds, err)) return err->status;
-    dl_template_add(s->into, &(struct dl_instruction){.name = dl_op_name(ev->op),
-                                                      .cause = ev->cause,
-                                                      .device_s = fmax(seconds - beside_s, 0),
-                                                      .host_s = s->request->job->setting.software->collective_host_s});
+    dl_template_add(place_of_work(s, ev),
+                    &(struct dl_instruction){.name = dl_op_name(ev->op),
+                                             .cause = ev->cause,
+                                             .device_s = fmax(seconds - beside_s, 0),
+                                             .host_s = s->request->job->setting.software->collective_host_s});
     return DL_OK;
 }
 
@@ -157,7 +178,7 @@ static enum dl_status add_compute(struct dl_sink *s, const struct dl_event *ev, 
 {
     const double seconds = add_kernel(s, ev);
     struct dl_event beside = *ev;
-    beside.cause = DL_CAUSE_CONTEXT; /* nobody else sends beside a kernel */
+    beside.cause = ev->beside;
     return ev->bytes > 0 ? add_timed(s, &beside, seconds, err) : DL_OK;
 }
 

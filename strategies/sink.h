@@ -21,7 +21,7 @@ struct dl_priced_collective {
 struct dl_sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
-    struct dl_group groups[DL_AXIS_EXPERT + 1]; /* by axis, of ranks that go in step: the first ones, nodes are alike */
+    struct dl_group groups[DL_N_GROUPS]; /* by axis, of ranks that go in step: the first ones, nodes are alike */
     struct dl_priced_collective *prices;
     size_t n_prices, prices_capacity;
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */

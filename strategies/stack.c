@@ -23,7 +23,10 @@ enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, 
                                 .gradient = work->gradient,
                                 .kernel = work->kernel,
                                 .mark = work->kind,
-                                .elements = work->elements};
+                                .elements = work->elements,
+                                .joined = work->joined,
+                                .enters = work->enters,
+                                .leaves = work->leaves};
     return dl_emit(below, &ev, err);
 }
 
@@ -285,7 +288,12 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
     struct options o = defaults;
     struct dl_stack *const levels = dl_arena_alloc(arena, (dl_strategy_count() + 1) * sizeof *levels);
     memset(levels, 0, (dl_strategy_count() + 1) * sizeof *levels);
-    *out = (struct dl_job){.setting = {.ways = {1, 1, 1, 1}, .expert_ways = 1, .chunks = 1, .schedule = "1f1b"}};
+    *out = (struct dl_job){.setting = {.ways = {1, 1, 1, 1},
+                                       .grid = {1, 1, 1},
+                                       .parts = {1, 1, 1, 1, 1},
+                                       .expert_ways = 1,
+                                       .chunks = 1,
+                                       .schedule = "1f1b"}};
     struct dl_setting *const s = &out->setting;
     if (dl_read_document(doc, "strategy", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
     s->global_batch = (double)o.global_batch;
@@ -309,20 +317,26 @@ const char *dl_check_place(const struct dl_check *check, const char *key)
     return dl_json_member((struct dl_json){.where = check->where}, key, check->arena).where;
 }
 
+enum dl_status dl_check_parts(const struct dl_check *check, const char *key, uint32_t parts, double whole,
+                              const char *what, struct dl_error *err)
+{
+    if (fmod(whole, parts) == 0) return DL_OK;
+    const double most = fmin(whole, UINT32_MAX);
+    double below = fmin(parts, most), above = parts;
+    while (below > 1 && fmod(whole, below) != 0) below--;
+    while (above < most && fmod(whole, above) != 0) above++;
+    const char *const where = dl_check_place(check, key);
+    if (above > most)
+        return dl_fail(err, DL_IMPOSSIBLE, where, "must divide %s, %.0f, got %u; %.0f would do", what, whole, parts,
+                       below);
+    return dl_fail(err, DL_IMPOSSIBLE, where, "must divide %s, %.0f, got %u; %.0f or %.0f would do", what, whole, parts,
+                   below, above);
+}
+
 enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double whole, const char *what,
                              struct dl_error *err)
 {
-    if (fmod(whole, ways) == 0) return DL_OK;
-    const double most = fmin(whole, UINT32_MAX);
-    double below = fmin(ways, most), above = ways;
-    while (below > 1 && fmod(whole, below) != 0) below--;
-    while (above < most && fmod(whole, above) != 0) above++;
-    const char *const where = dl_check_place(check, "ways");
-    if (above > most)
-        return dl_fail(err, DL_IMPOSSIBLE, where, "must divide %s, %.0f, got %u; %.0f would do", what, whole, ways,
-                       below);
-    return dl_fail(err, DL_IMPOSSIBLE, where, "must divide %s, %.0f, got %u; %.0f or %.0f would do", what, whole, ways,
-                   below, above);
+    return dl_check_parts(check, "ways", ways, whole, what, err);
 }
 
 enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,

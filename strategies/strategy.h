@@ -20,9 +20,23 @@ enum dl_axis {
     /* Data may be split in two: ranks next to each other share the experts, ranks `expert_ways` apart hold the same. */
     DL_AXIS_EXPERT = DL_N_AXES,
     DL_AXIS_EXPERT_DATA,
+    /* Tensor ranks may be a grid, whose digits these are: x are neighbours, y are `x` apart, z `x y`. */
+    DL_AXIS_GRID_X,
+    DL_AXIS_GRID_Y,
+    DL_AXIS_GRID_Z,
+    DL_N_GROUPS,
 };
+enum { DL_GRID_DIMENSIONS = 3 };
 
 enum dl_recompute { DL_RECOMPUTE_NOTHING, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_BLOCKS };
+
+/* Into how many parts the tensor ranks divide what there is; ranks beyond as many hold or do the same. */
+struct dl_tensor_parts {
+    uint32_t weights;         /* of layers cut by columns or rows, and of experts */
+    uint32_t others;          /* parameters outside */
+    uint32_t inside, outside; /* activations there, and the work on them */
+    uint32_t heads;           /* the part of `inside` that is by heads; the rest is by samples */
+};
 
 /* What all strategies of a run agree on. */
 struct dl_setting {
@@ -35,7 +49,9 @@ struct dl_setting {
     double global_batch, microbatch;
     uint32_t micros; /* micro-batches of one replica */
     enum dl_precision precision;
-    bool sequence_parallel;
+    uint32_t grid[DL_GRID_DIMENSIONS]; /* of the tensor ranks: x, y, z */
+    struct dl_tensor_parts parts;
+    bool gathers_weights; /* ranks along z hold a part of each other's weights */
     enum dl_recompute recompute;
     uint32_t zero_stage;
     bool overlaps_gradients; /* exchanged layer by layer during the last backward */
@@ -73,9 +89,12 @@ struct dl_event {
     double mean_work;          /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
     enum dl_work_kind mark;    /* MARK */
     double elements;           /* MARK */
+    bool joined;               /* MARK: the matrix product beside it tells of it too: */
+    double enters, leaves;     /* COMPUTE: elements of the ENTER just before it, of the LEAVE just after; 0: none */
     enum dl_op op;             /* COLLECTIVE, or COMPUTE with bytes > 0: goes on beside the kernel */
     enum dl_axis axis;         /* with op. Over data or a part of it, context takes part too, but for EXPERT */
     double bytes;              /* with op */
+    enum dl_cause beside;      /* COMPUTE with op: what the op is, for the time that it takes longer */
     struct dl_payload payload; /* COLLECTIVE */
     bool async;                /* COLLECTIVE */
     uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
@@ -107,7 +126,10 @@ struct dl_check {
 /* The place of a key of the entry. */
 const char *dl_check_place(const struct dl_check *check, const char *key);
 
-/* Refuse an entry's ways that do not divide `whole`, which is so many of `what`; the nearest that do are named. */
+/* Refuse an entry's ways that do not divide `whole`, which is so many of `what`; the nearest that do are named. The
+ * same for parts by another key. */
+enum dl_status dl_check_parts(const struct dl_check *check, const char *key, uint32_t parts, double whole,
+                              const char *what, struct dl_error *err);
 enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double whole, const char *what,
                              struct dl_error *err);
 

@@ -1,27 +1,132 @@
-/* tensor.c - the matrices of a layer cut by columns, then by rows (Megatron-LM), so that a pair of them needs one sum.
+/* tensor.c - the matrices of a layer divided over ranks.
  *
- * Between the cut parts data is whole on every rank. With sequence parallelism it is cut there too, by tokens: the sum
- * becomes a reduce-scatter and the next pair begins with an all-gather, with the same bytes in all. */
+ * 1d: cut by columns, then by rows (Megatron-LM), so that a pair of them needs one sum. Between the cut parts data is
+ * whole on every rank. With sequence parallelism it is cut there too, by tokens: the sum becomes a reduce-scatter and
+ * the next pair begins with an all-gather, with the same bytes in all. Both may be cut into chunks that go beside the
+ * pieces of the product after or before them.
+ * 2d and 2.5d: by panels, see tensor_summa.c. 3d: see tensor_axonn.c. */
+#include <math.h>
+
 #include "strategies/strategies.h"
+#include "strategies/tensor_grid.h"
+
+enum grid { LINE, SUMMA, SUMMA_WITH_DEPTH, AXONN };
+static const char *const grids[] = {"1d", "2d", "2.5d", "3d", NULL};
 
 struct options {
-    int64_t ways;
+    int64_t ways, grid, x, y, z, overlap_chunks;
     bool sequence;
 };
-static const struct options defaults = {.ways = 1};
+#define MOST_WAYS 65536
+static const struct options defaults = {.ways = 1, .grid = LINE, .overlap_chunks = 1};
 static const struct dl_field fields[] = {
-    {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "ranks that share a layer"},
-    {"sequence", DL_BOOL, offsetof(struct options, sequence), 0, 0, true, NULL, "cut tokens where data is whole"},
+    {"ways", DL_INT, offsetof(struct options, ways), 1, MOST_WAYS, false, NULL, "ranks that share a layer"},
+    {"sequence", DL_BOOL, offsetof(struct options, sequence), 0, 0, true, NULL, "1d: cut tokens where data is whole"},
+    {"overlap_chunks", DL_INT, offsetof(struct options, overlap_chunks), 1, 1024, true, NULL,
+     "1d: parts of a collective, each beside a piece of its product; 1 if absent"},
+    {"grid", DL_CHOICE, offsetof(struct options, grid), 0, 0, true, grids,
+     "1d as Megatron-LM, 2d SUMMA, 2.5d with copies, 3d as AxoNN; 1d if absent"},
+    {"x", DL_INT, offsetof(struct options, x), 1, MOST_WAYS, true, NULL, "columns of the grid; as y if absent"},
+    {"y", DL_INT, offsetof(struct options, y), 1, MOST_WAYS, true, NULL, "rows of the grid; what is left if absent"},
+    {"z", DL_INT, offsetof(struct options, z), 1, MOST_WAYS, true, NULL, "depth of the grid; 1 if absent"},
 };
+
+static bool has_panels(const struct options *o) { return o->grid == SUMMA || o->grid == SUMMA_WITH_DEPTH; }
+
+/* ---- what the others are told ---- */
+
+/* A number that does not come out is refused by check. */
+static void shape_grid(const struct options *o, uint32_t grid[DL_GRID_DIMENSIONS])
+{
+    const int64_t z = o->z ? o->z : 1, area = o->ways / z;
+    const int64_t side = (int64_t)round(sqrt((double)area));
+    const int64_t x = o->x ? o->x : o->y ? area / o->y : side, y = o->y ? o->y : o->x ? area / o->x : side;
+    grid[0] = (uint32_t)(x ? x : 1);
+    grid[1] = (uint32_t)(y ? y : 1);
+    grid[2] = (uint32_t)z;
+}
+
+static struct dl_tensor_parts divide(const struct options *o, const uint32_t grid[DL_GRID_DIMENSIONS])
+{
+    const uint32_t ways = (uint32_t)o->ways, x = grid[0], y = grid[1], z = grid[2];
+    if (has_panels(o))
+        return (struct dl_tensor_parts){.weights = x * y, .others = x * y, .inside = ways, .outside = ways, .heads = x};
+    if (o->grid == AXONN)
+        return (struct dl_tensor_parts){.weights = ways, .others = y, .inside = x * z, .outside = y * z, .heads = x};
+    return (struct dl_tensor_parts){
+        .weights = ways, .others = 1, .inside = ways, .outside = o->sequence ? ways : 1, .heads = ways};
+}
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct options *const o = options;
     (void)entry, (void)err;
     setting->ways[DL_AXIS_TENSOR] = (uint32_t)o->ways;
-    setting->sequence_parallel = o->sequence;
+    if (o->grid == LINE)
+        setting->grid[0] = (uint32_t)o->ways;
+    else
+        shape_grid(o, setting->grid);
+    setting->parts = divide(o, setting->grid);
+    setting->gathers_weights = o->grid == AXONN;
     return DL_OK;
 }
+
+/* ---- what cannot be ---- */
+
+static enum dl_status refuse_key(const struct options *o, const struct dl_check *what, const char *key,
+                                 const char *needs, struct dl_error *err)
+{
+    return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, key), "is for grid %s, not %s; leave it out", needs,
+                   grids[o->grid]);
+}
+
+static enum dl_status check_keys(const struct options *o, const struct dl_check *what, struct dl_error *err)
+{
+    if (o->grid != LINE && o->sequence) return refuse_key(o, what, "sequence", "1d", err);
+    if (o->grid != LINE && o->overlap_chunks > 1) return refuse_key(o, what, "overlap_chunks", "1d", err);
+    if (o->grid == LINE && o->x) return refuse_key(o, what, "x", "2d, 2.5d and 3d", err);
+    if (o->grid == LINE && o->y) return refuse_key(o, what, "y", "2d, 2.5d and 3d", err);
+    if (o->grid < SUMMA_WITH_DEPTH && o->z) return refuse_key(o, what, "z", "2.5d and 3d", err);
+    return DL_OK;
+}
+
+static enum dl_status check_grid(const struct options *o, const struct dl_check *what, struct dl_error *err)
+{
+    const uint32_t *const grid = what->setting->grid;
+    const uint64_t ranks = (uint64_t)grid[0] * grid[1] * grid[2];
+    if (ranks != (uint64_t)o->ways)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "ways"),
+                       "must be x y z of the grid, %u x %u x %u = %ju, got %ju", grid[0], grid[1], grid[2],
+                       (uintmax_t)ranks, (uintmax_t)o->ways);
+    return has_panels(o) ? dl_summa_check(what, err) : dl_axonn_check(what, err);
+}
+
+/* Attention is cut by heads, and half a head is nothing; nor is half a token. */
+static enum dl_status check_line(const struct options *o, const struct dl_check *what, struct dl_error *err)
+{
+    for (size_t layer = 0; layer < what->model->n_layers; layer++)
+        for (size_t i = 0; i < what->model->layers[layer].n_forward; i++) {
+            const struct dl_work *const work = &what->model->layers[layer].forward[i];
+            const struct dl_kernel *const k = &work->kernel;
+            const bool in_pieces = (work->enters > 0 || work->leaves > 0) && !k->among_experts;
+            if (in_pieces && dl_check_parts(what, "overlap_chunks", (uint32_t)o->overlap_chunks,
+                                            k->m / what->setting->ways[DL_AXIS_CONTEXT], "the rows of a product", err))
+                return err->status;
+            if (k->attention_core && k->cut == DL_CUT_BATCH &&
+                dl_check_ways(what, (uint32_t)o->ways, k->batch / what->model->samples, "the heads", err))
+                return err->status;
+        }
+    return DL_OK;
+}
+
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    const struct options *const o = options;
+    if (check_keys(o, what, err)) return err->status;
+    return o->grid == LINE ? check_line(o, what, err) : check_grid(o, what, err);
+}
+
+/* ---- kernels ---- */
 
 /* Tokens are m, and what is summed over in the gradient of weights. */
 static void cut_tokens(struct dl_kernel *k, double ways, enum dl_gradient gradient)
@@ -32,67 +137,119 @@ static void cut_tokens(struct dl_kernel *k, double ways, enum dl_gradient gradie
         *(gradient == DL_GRADIENT_WEIGHT ? &k->k : &k->m) /= ways;
 }
 
-/* Attention is cut by heads, and half a head is nothing. */
-static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
-{
-    const struct options *const o = options;
-    for (size_t layer = 0; layer < what->model->n_layers; layer++)
-        for (size_t i = 0; i < what->model->layers[layer].n_forward; i++) {
-            const struct dl_kernel *const k = &what->model->layers[layer].forward[i].kernel;
-            if (!k->attention_core || k->cut != DL_CUT_BATCH) continue;
-            return dl_check_ways(what, (uint32_t)o->ways, k->batch / what->model->samples, "the heads", err);
-        }
-    return DL_OK;
-}
-
-static void cut(struct dl_kernel *k, double ways, bool sequence, enum dl_gradient gradient)
+static void cut(struct dl_kernel *k, const struct dl_tensor_parts *parts, enum dl_gradient gradient)
 {
     switch (k->cut) {
     case DL_CUT_NOTHING: break;
-    case DL_CUT_M: k->m /= ways; break;
-    case DL_CUT_N: k->n /= ways; break;
-    case DL_CUT_K: k->k /= ways; break;
-    case DL_CUT_BATCH: k->batch /= ways; break;
-    case DL_CUT_INSIDE: k->elements /= ways; break;
-    case DL_CUT_OUTSIDE:
-        if (sequence) cut_tokens(k, ways, gradient);
-        break;
+    case DL_CUT_M: k->m /= parts->weights; break;
+    case DL_CUT_N: k->n /= parts->weights; break;
+    case DL_CUT_K: k->k /= parts->weights; break;
+    case DL_CUT_BATCH: k->batch /= parts->inside; break;
+    case DL_CUT_INSIDE: k->elements /= parts->inside; break;
+    case DL_CUT_OUTSIDE: cut_tokens(k, parts->outside, gradient); break;
     }
 }
 
+/* ---- 1d ---- */
+
 /* Whole -> cut needs a sum on the way back only, cut -> whole on the way there only; marks follow the data's direction,
  * so that this is the same forward and backward. Sequence parallelism gathers at one and scatters at the other. */
+static struct dl_event collective_at(const struct options *o, const struct dl_event *ev, bool enters, double elements,
+                                     const struct dl_setting *s)
+{
+    struct dl_event collective = *ev;
+    collective.kind = DL_EV_COLLECTIVE;
+    collective.axis = DL_AXIS_TENSOR;
+    collective.bytes = elements * dl_precision_bytes(s->precision);
+    collective.op = !o->sequence ? DL_ALLREDUCE : enters ? DL_ALLGATHER : DL_REDUCESCATTER;
+    collective.cause = o->sequence ? DL_CAUSE_SEQUENCE : DL_CAUSE_TENSOR;
+    return collective;
+}
+
 static enum dl_status communicate(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                                   struct dl_error *err)
 {
     const bool enters = ev->mark == DL_WORK_ENTER;
     if (enters && !o->sequence) return DL_OK;
-    struct dl_event collective = *ev;
-    collective.kind = DL_EV_COLLECTIVE;
-    collective.axis = DL_AXIS_TENSOR;
-    collective.bytes = ev->elements * dl_precision_bytes(dl_stack_setting(below)->precision);
-    collective.op = !o->sequence ? DL_ALLREDUCE : enters ? DL_ALLGATHER : DL_REDUCESCATTER;
-    collective.cause = o->sequence ? DL_CAUSE_SEQUENCE : DL_CAUSE_TENSOR;
+    if (ev->joined && o->overlap_chunks > 1) return DL_OK; /* with its product, in pieces */
+    const struct dl_event collective = collective_at(o, ev, enters, ev->elements, dl_stack_setting(below));
     return dl_emit(below, &collective, err);
+}
+
+/* The first chunk is gathered alone, each later one beside the piece before; or the last is scattered alone, each
+ * earlier one beside the piece after: chunk + (chunks - 1) max(chunk, piece) + piece. Pieces are fewer tokens. */
+static enum dl_status multiply_in_pieces(const struct options *o, const struct dl_event *product,
+                                         struct dl_stack *below, struct dl_error *err)
+{
+    const bool enters = product->enters > 0;
+    const double elements = enters ? product->enters : product->leaves;
+    const struct dl_event chunk =
+        collective_at(o, product, enters, elements / (double)o->overlap_chunks, dl_stack_setting(below));
+    struct dl_event piece = *product;
+    piece.kernel.m /= (double)o->overlap_chunks;
+    const struct dl_event alone = piece;
+    piece.op = chunk.op;
+    piece.axis = chunk.axis;
+    piece.bytes = chunk.bytes;
+    piece.beside = chunk.cause;
+    if (dl_emit(below, enters ? &chunk : &alone, err)) return err->status;
+    for (int64_t i = 1; i < o->overlap_chunks; i++)
+        if (dl_emit(below, &piece, err)) return err->status;
+    return dl_emit(below, enters ? &alone : &chunk, err);
+}
+
+static enum dl_status compute(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    struct dl_event mine = *ev;
+    cut(&mine.kernel, &dl_stack_setting(below)->parts, ev->gradient);
+    const bool has_collective = ev->leaves > 0 || (ev->enters > 0 && o->sequence);
+    if (has_collective && o->overlap_chunks > 1) return multiply_in_pieces(o, &mine, below, err);
+    return dl_emit(below, &mine, err);
+}
+
+/* ---- grids ---- */
+
+static enum dl_status compute_on_grid(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                                      struct dl_error *err)
+{
+    if (ev->kernel.table > 0)
+        return has_panels(o) ? dl_summa_look_up(ev, below, err) : dl_axonn_look_up(ev, below, err);
+    if (ev->kernel.kind == DL_KERNEL_GEMM && ev->kernel.cut != DL_CUT_BATCH)
+        return has_panels(o) ? dl_summa_product(ev, below, err) : dl_axonn_product(ev, below, err);
+    struct dl_event mine = *ev;
+    cut(&mine.kernel, &dl_stack_setting(below)->parts, ev->gradient);
+    return dl_emit(below, &mine, err);
+}
+
+/* Products have said all at their kernels, but a look-up ends at its mark. */
+static enum dl_status pass_mark_on_grid(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                                        struct dl_error *err)
+{
+    const bool looked_up = ev->mark == DL_WORK_LEAVE && !ev->joined && ev->pass != DL_BACKWARD;
+    return looked_up && o->grid == AXONN ? dl_axonn_looked_up(ev, below, err) : DL_OK;
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
     const struct options *const o = options;
+    const struct dl_tensor_parts *const parts = &dl_stack_setting(below)->parts;
     if (o->ways == 1) return dl_emit(below, ev, err);
     if (ev->kind == DL_EV_MARK && (ev->mark == DL_WORK_ENTER || ev->mark == DL_WORK_LEAVE))
-        return communicate(o, ev, below, err);
+        return o->grid == LINE ? communicate(o, ev, below, err) : pass_mark_on_grid(o, ev, below, err);
+    if (ev->kind == DL_EV_COMPUTE)
+        return o->grid == LINE ? compute(o, ev, below, err) : compute_on_grid(o, ev, below, err);
     struct dl_event mine = *ev;
-    if (ev->kind == DL_EV_COMPUTE) cut(&mine.kernel, (double)o->ways, o->sequence, ev->gradient);
-    if (ev->kind == DL_EV_GRADIENT || ev->kind == DL_EV_UPDATE || ev->kind == DL_EV_LAYER_DONE)
-        mine.parameters_inside /= (double)o->ways, mine.parameters_expert /= (double)o->ways;
+    mine.parameters_inside /= parts->weights;
+    mine.parameters_outside /= parts->others;
+    mine.parameters_expert /= parts->weights;
     return dl_emit(below, &mine, err);
 }
 
 const struct dl_strategy dl_strategy_tensor = {
     .name = "tensor",
-    .doc = "layers cut by columns and rows over `ways` ranks",
+    .doc = "the matrices of layers divided over `ways` ranks, in one, two or three dimensions",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

@@ -42,9 +42,9 @@ static enum dl_status exchange_both(struct dl_event ev, const struct dl_event *o
 
 static struct dl_event parameters_of(const struct dl_layer *layer, const struct dl_setting *s)
 {
-    return (struct dl_event){.parameters_inside = layer->parameters_inside / s->ways[DL_AXIS_TENSOR],
-                             .parameters_outside = layer->parameters_outside,
-                             .parameters_expert = layer->expert_parameters / s->ways[DL_AXIS_TENSOR] / s->expert_ways};
+    return (struct dl_event){.parameters_inside = layer->parameters_inside / s->parts.weights,
+                             .parameters_outside = layer->parameters_outside / s->parts.others,
+                             .parameters_expert = layer->expert_parameters / s->parts.weights / s->expert_ways};
 }
 
 static enum dl_status gather(const struct dl_layer *layer, struct dl_stack *below, struct dl_error *err)

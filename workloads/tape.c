@@ -130,6 +130,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass)
                                .elements = pass->forward,
                                .attention_core = tape->attention_core,
                                .among_experts = tape->among_experts,
+                               .table = pass->table,
                                .cut = pass->cut};
     if (pass->forward > 0) add_forward(step, &kernel);
     kernel.elements = pass->input_gradient;
@@ -183,6 +184,24 @@ static void write_backward(const struct dl_tape *tape)
     if (waiting) append(layer->backward, &layer->n_backward, waiting->weight, waiting->n_weight);
 }
 
+/* A product knows of the mark beside it, so that it can be cut into pieces that go beside those of a collective. */
+static void join(struct dl_work *mark, struct dl_work *product, double *elements)
+{
+    const bool is_product = product->kind == DL_WORK_KERNEL && product->kernel.kind == DL_KERNEL_GEMM &&
+                            product->gradient == DL_GRADIENT_INPUT && product->enters == 0 && product->leaves == 0;
+    if (!is_product) return;
+    *elements = mark->elements;
+    mark->joined = true;
+}
+
+static void join_marks(struct dl_work *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].kind == DL_WORK_ENTER && i + 1 < n) join(&list[i], &list[i + 1], &list[i + 1].enters);
+        if (list[i].kind == DL_WORK_LEAVE && i > 0) join(&list[i], &list[i - 1], &list[i - 1].leaves);
+    }
+}
+
 void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena)
 {
     struct dl_layer *const layer = tape->layer;
@@ -191,6 +210,8 @@ void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena)
     for (size_t i = 0; i < tape->n_steps; i++)
         append(layer->forward, &layer->n_forward, &tape->steps[i].forward, tape->steps[i].n_forward);
     write_backward(tape);
+    join_marks(layer->forward, layer->n_forward);
+    join_marks(layer->backward, layer->n_backward);
     dl_free(tape->steps);
     *tape = (struct dl_tape){0};
 }

@@ -43,6 +43,7 @@ struct dl_pass {
     enum dl_cut cut;
     double forward, input_gradient, weight_gradient;
     const char *operation; /* NULL: as the name says */
+    double table;          /* look-up: its elements */
 };
 void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass);
 

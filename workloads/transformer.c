@@ -90,7 +90,8 @@ static void build_embedding(struct dl_block *b, struct dl_layer *layer, struct d
     const double hidden = (double)o->hidden, added = (double)(o->positions == DL_LEARNED ? o->seq : 0) * hidden;
     begin(b, layer, "embedding");
     dl_tape_pass(&b->tape, &(struct dl_pass){"look-up", DL_CUT_INSIDE, .forward = 2 * b->elements,
-                                             .weight_gradient = 3 * b->elements, .operation = "embedding"});
+                                             .weight_gradient = 3 * b->elements, .operation = "embedding",
+                                             .table = (double)o->vocab * hidden});
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
     layer->parameters_inside += (double)o->vocab * hidden;
     layer->parameters_outside += added + (double)o->token_types * hidden;

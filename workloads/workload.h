@@ -44,6 +44,7 @@ struct dl_kernel {
     double kv_share;     /* attention: heads of keys and values over those of queries */
     bool attention_core; /* between the projections of attention: what selective recomputation does again */
     bool among_experts;  /* between DISPATCH and COMBINE */
+    double table;        /* look-up: elements of its table, which are parameters */
     enum dl_cut cut;
 };
 
@@ -62,6 +63,8 @@ struct dl_work {
     enum dl_work_kind kind;
     struct dl_kernel kernel;
     double elements;           /* of the tensor at a mark */
+    double enters, leaves;     /* matrix product: elements of the ENTER just before it, of the LEAVE just after; or 0 */
+    bool joined;               /* mark: the product beside it tells of it */
     enum dl_gradient gradient; /* backward only */
 };
 

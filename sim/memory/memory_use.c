@@ -14,18 +14,16 @@ static double width(const struct dl_setting *s)
  * al., MLSys 2023, equations 2 and 4); s is the part of the sequence that a rank has. */
 static double all_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer, bool scores)
 {
-    const double t = s->ways[DL_AXIS_TENSOR], outside_ways = s->sequence_parallel ? t : 1;
     return width(s) / s->ways[DL_AXIS_CONTEXT] *
-           (layer->saved.outside_bytes / outside_ways +
-            (layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0)) / t);
+           (layer->saved.outside_bytes / s->parts.outside +
+            (layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0)) / s->parts.inside);
 }
 
 double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
     if (!layer->is_block || s->recompute == DL_RECOMPUTE_NOTHING) return all_saved_bytes(s, layer, true);
     if (s->recompute == DL_RECOMPUTE_SELECTIVE) return all_saved_bytes(s, layer, false);
-    return width(s) * layer->saved.input_bytes / (s->sequence_parallel ? s->ways[DL_AXIS_TENSOR] : 1) /
-           s->ways[DL_AXIS_CONTEXT];
+    return width(s) * layer->saved.input_bytes / s->parts.outside / s->ways[DL_AXIS_CONTEXT];
 }
 
 struct stage_sums {
@@ -41,9 +39,8 @@ static void add_position(const struct dl_setting *s, const struct dl_model *m, c
 {
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
         const struct dl_layer *const layer = &m->layers[i];
-        const double tensor = s->ways[DL_AXIS_TENSOR];
-        const double common = layer->parameters_inside / tensor + layer->parameters_outside;
-        const double of_experts = layer->expert_parameters / tensor / s->expert_ways;
+        const double common = layer->parameters_inside / s->parts.weights + layer->parameters_outside / s->parts.others;
+        const double of_experts = layer->expert_parameters / s->parts.weights / s->expert_ways;
         const double saved = dl_saved_bytes(s, layer);
         sums->parameters += common + of_experts;
         sums->part += common / dl_copies(s, false) + of_experts / dl_copies(s, true);

@@ -46,6 +46,23 @@ static struct ways draw_ways(gsl_rng *rng, const struct drawn *d)
     return w;
 }
 
+/* In a line, or as a grid, sometimes of too many. */
+static void draw_tensor(gsl_rng *rng, uint32_t ways, char *out, size_t bytes)
+{
+    static const char *const lines[] = {"'sequence':false", "'sequence':true", "'sequence':true,'overlap_chunks':2",
+                                        "'overlap_chunks':4"};
+    static const char *const grids[] = {"2d", "2.5d", "3d"};
+    const char *const kind = one_of(rng, grids, DL_COUNT(grids));
+    const uint32_t y = 1u << draw(rng, 2), z = strcmp(kind, "2d") == 0 ? 1 : 1 + draw(rng, 2);
+    const uint32_t x = ways / y / z ? ways / y / z : 1;
+    char depth[20] = "";
+    if (z > 1) snprintf(depth, sizeof depth, ",'z':%u", z);
+    if (ways == 1 || draw(rng, 2))
+        snprintf(out, bytes, "%s", one_of(rng, lines, DL_COUNT(lines)));
+    else
+        snprintf(out, bytes, "'grid':'%s','x':%u,'y':%u%s", kind, x, y, depth);
+}
+
 static void draw_stack(gsl_rng *rng, const struct ways *w, char *out, size_t bytes)
 {
     static const char *const zeros[] = {"", "", ",{'name':'zero','stage':1}", ",{'name':'zero','stage':2}",
@@ -54,11 +71,13 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, char *out, size_t byt
                                             ",{'name':'quantized_allreduce','bits':1}"};
     const struct dl_schedule_kind *const kind = dl_schedule_get(draw(rng, (uint32_t)dl_schedule_count()));
     const uint32_t chunks = draw(rng, 4) ? kind->min_chunks : 1 + draw(rng, 3); /* sometimes a wrong number */
-    const bool sequence = draw(rng, 2), overlap = draw(rng, 2);
+    char tensor[100];
+    draw_tensor(rng, w->tensor, tensor, sizeof tensor);
+    const bool overlap = draw(rng, 2);
     snprintf(out, bytes,
-             "[{'name':'pipeline','ways':%u,'schedule':'%s','chunks':%u},{'name':'tensor','ways':%u,'sequence':%s},"
+             "[{'name':'pipeline','ways':%u,'schedule':'%s','chunks':%u},{'name':'tensor','ways':%u,%s},"
              "{'name':'data','overlap':%s}%s%s",
-             w->pipeline, kind->name, chunks, w->tensor, sequence ? "true" : "false", overlap ? "true" : "false",
+             w->pipeline, kind->name, chunks, w->tensor, tensor, overlap ? "true" : "false",
              one_of(rng, zeros, DL_COUNT(zeros)), one_of(rng, quantized, DL_COUNT(quantized)));
     const bool zigzag = draw(rng, 2);
     size_t used = strlen(out);
@@ -82,7 +101,7 @@ static void draw_job(uint64_t index, struct drawn *out)
     out->machine = &machines[draw(rng, DL_COUNT(machines))];
     out->has_experts = draw(rng, 4) == 0;
     const struct ways w = draw_ways(rng, out);
-    const uint32_t microbatch = 1 + draw(rng, 3), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
+    const uint32_t microbatch = 1 + draw(rng, 4), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
     draw_stack(rng, &w, stack, sizeof stack);
     const uint32_t n_blocks = w.pipeline * (1 + draw(rng, 3)) + draw(rng, 3);
     snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks, out->has_experts ? ",'experts':4,'top_k':2" : "");
@@ -118,16 +137,16 @@ static void check_causes(const struct drawn *d, const struct dl_training_result 
 
 struct counting {
     enum dl_recompute recompute;
-    double repeats; /* of what is whole on every tensor rank */
+    double outside, inside; /* how many tensor ranks do the same there */
 };
 
-static double work_flop(const struct dl_work *work, size_t n, bool only_core, double repeats)
+static double work_flop(const struct dl_work *work, size_t n, bool only_core, struct counting c)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         const struct dl_kernel *const k = &work[i].kernel;
         if (work[i].kind == DL_WORK_KERNEL && (!only_core || k->attention_core))
-            sum += dl_kernel_flop(k) * (k->cut == DL_CUT_OUTSIDE ? repeats : 1);
+            sum += dl_kernel_flop(k) * (k->cut == DL_CUT_OUTSIDE ? c.outside : k->cut == DL_CUT_BATCH ? c.inside : 1);
     }
     return sum;
 }
@@ -135,10 +154,10 @@ static double work_flop(const struct dl_work *work, size_t n, bool only_core, do
 /* Of the whole layer for one micro-batch, with what is computed again. */
 static double layer_flop(const struct dl_layer *layer, struct counting c)
 {
-    double sum = work_flop(layer->forward, layer->n_forward, false, c.repeats) +
-                 work_flop(layer->backward, layer->n_backward, false, c.repeats);
+    double sum =
+        work_flop(layer->forward, layer->n_forward, false, c) + work_flop(layer->backward, layer->n_backward, false, c);
     if (layer->is_block && c.recompute != DL_RECOMPUTE_NOTHING)
-        sum += work_flop(layer->forward, layer->n_forward, c.recompute == DL_RECOMPUTE_SELECTIVE, c.repeats);
+        sum += work_flop(layer->forward, layer->n_forward, c.recompute == DL_RECOMPUTE_SELECTIVE, c);
     return sum;
 }
 
@@ -166,9 +185,10 @@ static double played_flop(const struct dl_session *t)
 static void check_flop(const struct drawn *d, const struct dl_session *t)
 {
     const struct dl_setting *const s = &t->job.setting;
-    const double expected =
-        step_flop(t, (struct counting){s->recompute, s->sequence_parallel ? 1 : s->ways[DL_AXIS_TENSOR]});
-    const double model = step_flop(t, (struct counting){DL_RECOMPUTE_NOTHING, 1});
+    const uint32_t tensor = s->ways[DL_AXIS_TENSOR];
+    const double expected = step_flop(
+        t, (struct counting){s->recompute, (double)tensor / s->parts.outside, (double)tensor / s->parts.inside});
+    const double model = step_flop(t, (struct counting){DL_RECOMPUTE_NOTHING, 1, 1});
     if (strcmp(t->software.attention, "unfused") == 0) /* fused attention leaves out what the mask hides */
         ck_assert_double_le(fabs(model - t->lowered.model_flop), 1e-9 * model);
     const double played = played_flop(t);
@@ -205,11 +225,11 @@ static void check_parts(const struct drawn *d, const struct dl_memory_use *m)
  * that would hold the same. */
 static double rank_parameters(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    const double tensor = s->ways[DL_AXIS_TENSOR];
+    const double tensor = s->parts.weights;
     const double replicas = s->zero_stage == 3 ? s->ways[DL_AXIS_DATA] * s->ways[DL_AXIS_CONTEXT] : 1;
     const double experts = s->zero_stage == 3 ? layer->expert_parameters / tensor / replicas
                                               : layer->expert_parameters / tensor / s->expert_ways;
-    return (layer->parameters_inside / tensor + layer->parameters_outside) / replicas + experts;
+    return (layer->parameters_inside / tensor + layer->parameters_outside / s->parts.others) / replicas + experts;
 }
 
 static void check_memory(const struct drawn *d, const struct dl_session *t)

@@ -195,7 +195,7 @@ static const struct dl_field row_fields[] = {
 static double share_of_block(void)
 {
     struct dl_setting plain = training.job.setting;
-    plain.sequence_parallel = false;
+    plain.parts.outside = 1;
     plain.recompute = DL_RECOMPUTE_NOTHING;
     const struct dl_layer *const block = &training.model.layers[1];
     return dl_saved_bytes(&training.job.setting, block) / dl_saved_bytes(&plain, block);

@@ -1,0 +1,89 @@
+/* tensor_axonn.c - products on a grid of three dimensions (AxoNN; Singh et al., arXiv 2305.13525, algorithm 1, and
+ * SC24, arXiv 2502.08145, equations 1 to 4).
+ *
+ *   A: rows over z, columns over y, the same along x       gather B over z
+ *   B: rows over y, columns over x, each block cut over z  C = A B, summed over y
+ *   C: rows over z, columns over x, the same along y       backward: dA = dC B^T, summed over x; dB = A^T dC, summed
+ *                                                          and scattered over z
+ * In every second product x and y change places, so that its A is the C of the one before; these are the layers that
+ * Megatron cuts by rows. What is inside a pair is the same along y, what is outside along x. Gathered matrices are kept
+ * for the backward (but recomputation gathers again). The sums of vectors are left out. */
+#include "strategies/tensor_grid.h"
+
+struct block {
+    enum dl_axis rows, columns; /* of B */
+    double n_rows, n_columns, depth;
+    double blocks; /* of B, before the cut over z */
+};
+
+/* The dimensions of a gradient tell which of those of B are cut first: see tape.c. */
+static bool is_swapped(const struct dl_event *ev)
+{
+    static const enum dl_cut cut_by_rows[] = {
+        [DL_PRODUCT_FORWARD] = DL_CUT_K, [DL_PRODUCT_INPUT] = DL_CUT_N, [DL_PRODUCT_WEIGHT] = DL_CUT_M};
+    return ev->kernel.cut == cut_by_rows[dl_product_of(ev)];
+}
+
+static struct block block_of(const struct dl_setting *s, bool swapped)
+{
+    const enum dl_axis rows = swapped ? DL_AXIS_GRID_X : DL_AXIS_GRID_Y;
+    const enum dl_axis columns = swapped ? DL_AXIS_GRID_Y : DL_AXIS_GRID_X;
+    return (struct block){.rows = rows,
+                          .columns = columns,
+                          .n_rows = s->grid[rows - DL_AXIS_GRID_X],
+                          .n_columns = s->grid[columns - DL_AXIS_GRID_X],
+                          .depth = s->grid[2],
+                          .blocks = (double)s->grid[0] * s->grid[1]};
+}
+
+static enum dl_status gather(const struct dl_event *ev, double elements, struct dl_stack *below, struct dl_error *err)
+{
+    return dl_grid_send(ev, DL_ALLGATHER, DL_AXIS_GRID_Z, elements, below, err);
+}
+
+static enum dl_status scatter(const struct dl_event *ev, double elements, struct dl_stack *below, struct dl_error *err)
+{
+    return dl_grid_send(ev, DL_REDUCESCATTER, DL_AXIS_GRID_Z, elements, below, err);
+}
+
+static enum dl_status sum(const struct dl_event *piece, enum dl_axis over, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_kernel *const k = &piece->kernel;
+    return dl_grid_send(piece, DL_ALLREDUCE, over, k->batch * k->m * k->n, below, err);
+}
+
+enum dl_status dl_axonn_product(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const struct block b = block_of(dl_stack_setting(below), is_swapped(ev));
+    struct dl_event piece = *ev;
+    struct dl_kernel *const k = &piece.kernel;
+    switch (dl_product_of(ev)) {
+    case DL_PRODUCT_FORWARD:
+        if (gather(ev, k->batch * k->k * k->n / b.blocks, below, err)) return err->status;
+        k->m /= b.depth, k->n /= b.n_columns, k->k /= b.n_rows;
+        return dl_emit(below, &piece, err) ? err->status : sum(&piece, b.rows, below, err);
+    case DL_PRODUCT_INPUT:
+        k->m /= b.depth, k->n /= b.n_rows, k->k /= b.n_columns;
+        return dl_emit(below, &piece, err) ? err->status : sum(&piece, b.columns, below, err);
+    case DL_PRODUCT_WEIGHT: break;
+    }
+    k->m /= b.n_rows, k->n /= b.n_columns, k->k /= b.depth;
+    return dl_emit(below, &piece, err) ? err->status : scatter(ev, k->batch * k->m * k->n, below, err);
+}
+
+/* The table is B, its rows over x; each rank finds those that it has. */
+enum dl_status dl_axonn_look_up(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const struct block b = block_of(dl_stack_setting(below), true);
+    const double elements = ev->kernel.table / b.blocks;
+    struct dl_event part = *ev;
+    part.kernel.elements /= b.blocks * b.depth;
+    if (ev->pass != DL_BACKWARD) return gather(ev, elements, below, err) ? err->status : dl_emit(below, &part, err);
+    return dl_emit(below, &part, err) ? err->status : scatter(ev, elements, below, err);
+}
+
+enum dl_status dl_axonn_looked_up(const struct dl_event *mark, struct dl_stack *below, struct dl_error *err)
+{
+    const struct block b = block_of(dl_stack_setting(below), true);
+    return dl_grid_send(mark, DL_ALLREDUCE, b.rows, mark->elements / (b.depth * b.n_columns), below, err);
+}

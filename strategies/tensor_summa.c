@@ -1,0 +1,108 @@
+/* tensor_summa.c - products by panels on a grid (SUMMA; Optimus, Xu and You, arXiv 2104.05343), with copies in depth
+ * (2.5-D; Tesseract, Wang et al., arXiv 2105.14500).
+ *
+ *              A (y z) x (x)       B (y) x (x)        C (y z) x (x)
+ *   C  = A B      panel of A along the rows (x), panel of B along the columns (y), then the product of both
+ *   dA = dC B^T   panel of B along the columns, the product, its sum along the rows
+ *   dB = A^T dC   panel of A along the rows, the product, its sum along the columns; at last the sum over depth (z)
+ *
+ * A step moves 1/panels of each matrix; with as many panels as rows and columns these are the blocks of one rank. A
+ * panel is sent, then used: nothing overlaps, as in both papers. What norms sum along a row, two values a token, and
+ * the sums of vectors are left out. */
+#include "strategies/tensor_grid.h"
+
+static uint32_t common_divisor(uint32_t a, uint32_t b) { return b ? common_divisor(b, a % b) : a; }
+
+struct summa {
+    const struct dl_event *ev;
+    struct dl_stack *below;
+    double x, y, rows; /* rows of A: over y and z */
+    uint32_t panels;
+    double left, right; /* elements of A and of B that one panel brings to a rank */
+};
+
+/* The least number of panels of which each is in one column and in one row. */
+static struct summa begin(const struct dl_event *ev, struct dl_stack *below)
+{
+    const uint32_t *const grid = dl_stack_setting(below)->grid;
+    const uint32_t panels = grid[0] / common_divisor(grid[0], grid[1]) * grid[1];
+    return (struct summa){
+        .ev = ev, .below = below, .x = grid[0], .y = grid[1], .rows = (double)grid[1] * grid[2], .panels = panels};
+}
+
+static enum dl_status along_row(const struct summa *s, enum dl_op op, struct dl_error *err)
+{
+    return dl_grid_send(s->ev, op, DL_AXIS_GRID_X, s->left, s->below, err);
+}
+
+static enum dl_status along_column(const struct summa *s, enum dl_op op, struct dl_error *err)
+{
+    return dl_grid_send(s->ev, op, DL_AXIS_GRID_Y, s->right, s->below, err);
+}
+
+static enum dl_status forward(struct summa *s, struct dl_event piece, struct dl_error *err)
+{
+    struct dl_kernel *const k = &piece.kernel;
+    k->m /= s->rows, k->n /= s->x, k->k /= s->panels;
+    s->left = k->batch * k->m * k->k;
+    s->right = k->batch * k->k * k->n;
+    for (uint32_t i = 0; i < s->panels; i++)
+        if (along_row(s, DL_BROADCAST, err) || along_column(s, DL_BROADCAST, err) || dl_emit(s->below, &piece, err))
+            return err->status;
+    return DL_OK;
+}
+
+static enum dl_status input_gradient(struct summa *s, struct dl_event piece, struct dl_error *err)
+{
+    struct dl_kernel *const k = &piece.kernel;
+    k->m /= s->rows, k->n /= s->panels, k->k /= s->x;
+    s->left = k->batch * k->m * k->n;
+    s->right = k->batch * k->n * k->k;
+    for (uint32_t i = 0; i < s->panels; i++)
+        if (along_column(s, DL_BROADCAST, err) || dl_emit(s->below, &piece, err) || along_row(s, DL_REDUCE, err))
+            return err->status;
+    return DL_OK;
+}
+
+static enum dl_status sum_over_depth(const struct summa *s, double elements_of_matrix, struct dl_error *err)
+{
+    return dl_grid_send(s->ev, DL_ALLREDUCE, DL_AXIS_GRID_Z, elements_of_matrix / (s->x * s->y), s->below, err);
+}
+
+static enum dl_status weight_gradient(struct summa *s, struct dl_event piece, struct dl_error *err)
+{
+    struct dl_kernel *const k = &piece.kernel;
+    k->m /= s->panels, k->n /= s->x, k->k /= s->rows;
+    s->left = k->batch * k->k * k->m;
+    s->right = k->batch * k->m * k->n;
+    for (uint32_t i = 0; i < s->panels; i++)
+        if (along_row(s, DL_BROADCAST, err) || dl_emit(s->below, &piece, err) || along_column(s, DL_REDUCE, err))
+            return err->status;
+    const struct dl_kernel *const whole = &s->ev->kernel;
+    return sum_over_depth(s, whole->batch * whole->m * whole->n, err);
+}
+
+enum dl_status dl_summa_product(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    struct summa s = begin(ev, below);
+    switch (dl_product_of(ev)) {
+    case DL_PRODUCT_FORWARD: return forward(&s, *ev, err);
+    case DL_PRODUCT_INPUT: return input_gradient(&s, *ev, err);
+    case DL_PRODUCT_WEIGHT: break;
+    }
+    return weight_gradient(&s, *ev, err);
+}
+
+/* The table is B. */
+enum dl_status dl_summa_look_up(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    struct summa s = begin(ev, below);
+    struct dl_event part = *ev;
+    part.kernel.elements /= s.x * s.rows;
+    s.right = ev->kernel.table / s.x / s.panels;
+    const bool is_gradient = ev->pass == DL_BACKWARD;
+    if (is_gradient && dl_emit(below, &part, err)) return err->status;
+    for (uint32_t i = 0; i < s.panels; i++)
+        if (along_column(&s, is_gradient ? DL_REDUCE : DL_BROADCAST, err)) return err->status;
+    return is_gradient ? sum_over_depth(&s, ev->kernel.table, err) : dl_emit(below, &part, err);
+}
