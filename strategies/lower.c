@@ -196,10 +196,7 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     bottom->user = &s;
     *out = (struct dl_lowered){0};
     if (dl_job_check(request->job, request->model, arena, err)) return err->status;
-    dl_sink_init_group(&s, DL_AXIS_TENSOR);
-    dl_sink_init_group(&s, DL_AXIS_CONTEXT);
-    dl_sink_init_group(&s, DL_AXIS_EXPERT);
-    for (int axis = DL_AXIS_GRID_X; axis <= DL_AXIS_GRID_Z; axis++) dl_sink_init_group(&s, (enum dl_axis)axis);
+    dl_sink_init_groups(&s);
     struct dl_schedule_request wish = dl_setting_schedule(setting);
     /* First only for its positions; once these are priced the order may depend on what they cost. */
     if (dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) return err->status;

@@ -5,35 +5,6 @@
 
 #include "sim/core/random.h"
 
-/* A group's ranks on the axis that they are part of. */
-struct place {
-    enum dl_axis axis;
-    uint32_t n, stride;
-};
-
-static struct place place_of_group(const struct dl_setting *s, enum dl_axis axis)
-{
-    if (axis == DL_AXIS_EXPERT) return (struct place){DL_AXIS_DATA, s->expert_ways, 1};
-    if (axis < DL_N_AXES) return (struct place){axis, s->ways[axis], 1};
-    struct place place = {DL_AXIS_TENSOR, s->grid[axis - DL_AXIS_GRID_X], 1};
-    for (int inner = 0; inner < (int)(axis - DL_AXIS_GRID_X); inner++) place.stride *= s->grid[inner];
-    return place;
-}
-
-void dl_sink_init_group(struct dl_sink *s, enum dl_axis axis)
-{
-    const struct dl_setting *const setting = &s->request->job->setting;
-    const struct place place = place_of_group(setting, axis);
-    const uint32_t n = place.n;
-    uint32_t *const device = dl_arena_alloc(s->arena, (n + 1) * sizeof *device);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t coordinate[DL_N_AXES] = {0};
-        coordinate[place.axis] = i * place.stride;
-        device[i] = s->request->device_of_rank[dl_rank_at(setting, coordinate)];
-    }
-    dl_group_init(&s->groups[axis], s->request->estimator->topology, device, n, s->arena);
-}
-
 /* A message from every rank to the next is a step of a ring's all-gather, which has one less than ranks. */
 static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
 {
@@ -46,8 +17,13 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, doubl
                                  .bytes = shifts ? ev->bytes * group->n : ev->bytes,
                                  .payload = ev->payload};
     struct dl_choice choice;
-    if (dl_choose(s->request->estimator, &wish, s->arena, &choice, err)) return err->status;
-    *seconds = choice.estimate.time_s / (shifts ? group->n - 1 : 1);
+    double crowding = 1;
+    if (dl_sink_crowding(s, ev->axis, &crowding, err) ||
+        dl_choose(s->request->estimator, &wish, s->arena, &choice, err))
+        return err->status;
+    const double alone_s = fmax(choice.estimate.wire_s, choice.estimate.pace.pump_s);
+    const double crowded_s = fmax(crowding * choice.estimate.wire_s, choice.estimate.pace.pump_s);
+    *seconds = (choice.estimate.time_s - alone_s + crowded_s) / (shifts ? group->n - 1 : 1);
     return DL_OK;
 }
 

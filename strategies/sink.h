@@ -22,6 +22,7 @@ struct dl_sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
     struct dl_group groups[DL_N_GROUPS]; /* by axis, of ranks that go in step: the first ones, nodes are alike */
+    double crowding[DL_N_GROUPS];        /* see below; 0: not known yet */
     struct dl_priced_collective *prices;
     size_t n_prices, prices_capacity;
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */
@@ -30,8 +31,12 @@ struct dl_sink {
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
 };
 
-/* The group of an axis whose ranks go in step. */
-void dl_sink_init_group(struct dl_sink *s, enum dl_axis axis);
+/* The groups of ranks that go in step. */
+void dl_sink_init_groups(struct dl_sink *s);
+/* All such groups of an axis, those of every tensor and context rank of a replica, send at the same time. So many times
+ * longer than the first one alone they need the links that they share: exact for rings, taken for all. Other replicas
+ * do not go in step and are not counted. */
+enum dl_status dl_sink_crowding(struct dl_sink *s, enum dl_axis axis, double *out, struct dl_error *err);
 /* For the sink of the stack; user is the struct dl_sink. */
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err);
 void dl_sink_release(struct dl_sink *s);

@@ -26,8 +26,9 @@ static const struct dl_field fields[] = {
      "1d: parts of a collective, each beside a piece of its product; 1 if absent"},
     {"grid", DL_CHOICE, offsetof(struct options, grid), 0, 0, true, grids,
      "1d as Megatron-LM, 2d SUMMA, 2.5d with copies, 3d as AxoNN; 1d if absent"},
-    {"x", DL_INT, offsetof(struct options, x), 1, MOST_WAYS, true, NULL, "columns of the grid; as y if absent"},
-    {"y", DL_INT, offsetof(struct options, y), 1, MOST_WAYS, true, NULL, "rows of the grid; what is left if absent"},
+    {"x", DL_INT, offsetof(struct options, x), 1, MOST_WAYS, true, NULL, "columns of the grid; what is left if absent"},
+    {"y", DL_INT, offsetof(struct options, y), 1, MOST_WAYS, true, NULL,
+     "rows of the grid; as columns if both are absent"},
     {"z", DL_INT, offsetof(struct options, z), 1, MOST_WAYS, true, NULL, "depth of the grid; 1 if absent"},
 };
 
@@ -96,8 +97,8 @@ static enum dl_status check_grid(const struct options *o, const struct dl_check 
     const uint64_t ranks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (ranks != (uint64_t)o->ways)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "ways"),
-                       "must be x y z of the grid, %u x %u x %u = %ju, got %ju", grid[0], grid[1], grid[2],
-                       (uintmax_t)ranks, (uintmax_t)o->ways);
+                       "must be x y z of the grid, %u x %u x %u = %ju, got %ju; or give x and y", grid[0], grid[1],
+                       grid[2], (uintmax_t)ranks, (uintmax_t)o->ways);
     return has_panels(o) ? dl_summa_check(what, err) : dl_axonn_check(what, err);
 }
 

@@ -1,5 +1,5 @@
-/* tensor_axonn.c - products on a grid of three dimensions (AxoNN; Singh et al., arXiv 2305.13525, algorithm 1, and
- * SC24, arXiv 2502.08145, equations 1 to 4).
+/* tensor_axonn.c - products on a grid of three dimensions (AxoNN; Singh et al., arXiv 2305.13525 and SC24,
+ * arXiv 2502.08145).
  *
  *   A: rows over z, columns over y, the same along x       gather B over z
  *   B: rows over y, columns over x, each block cut over z  C = A B, summed over y

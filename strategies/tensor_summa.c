@@ -1,4 +1,4 @@
-/* tensor_summa.c - products by panels on a grid (SUMMA; Optimus, Xu and You, arXiv 2104.05343), with copies in depth
+/* tensor_summa.c - products by panels on a grid (SUMMA; Optimus, Xu et al., arXiv 2104.05343), with copies in depth
  * (2.5-D; Tesseract, Wang et al., arXiv 2105.14500).
  *
  *              A (y z) x (x)       B (y) x (x)        C (y z) x (x)
@@ -18,16 +18,23 @@ struct summa {
     struct dl_stack *below;
     double x, y, rows; /* rows of A: over y and z */
     uint32_t panels;
+    double shares;      /* of B, among ranks that have some of the experts each */
     double left, right; /* elements of A and of B that one panel brings to a rank */
 };
 
 /* The least number of panels of which each is in one column and in one row. */
 static struct summa begin(const struct dl_event *ev, struct dl_stack *below)
 {
-    const uint32_t *const grid = dl_stack_setting(below)->grid;
+    const struct dl_setting *const setting = dl_stack_setting(below);
+    const uint32_t *const grid = setting->grid;
     const uint32_t panels = grid[0] / common_divisor(grid[0], grid[1]) * grid[1];
-    return (struct summa){
-        .ev = ev, .below = below, .x = grid[0], .y = grid[1], .rows = (double)grid[1] * grid[2], .panels = panels};
+    return (struct summa){.ev = ev,
+                          .below = below,
+                          .x = grid[0],
+                          .y = grid[1],
+                          .rows = (double)grid[1] * grid[2],
+                          .panels = panels,
+                          .shares = ev->kernel.among_experts ? setting->expert_ways : 1};
 }
 
 static enum dl_status along_row(const struct summa *s, enum dl_op op, struct dl_error *err)
@@ -37,7 +44,7 @@ static enum dl_status along_row(const struct summa *s, enum dl_op op, struct dl_
 
 static enum dl_status along_column(const struct summa *s, enum dl_op op, struct dl_error *err)
 {
-    return dl_grid_send(s->ev, op, DL_AXIS_GRID_Y, s->right, s->below, err);
+    return dl_grid_send(s->ev, op, DL_AXIS_GRID_Y, s->right / s->shares, s->below, err);
 }
 
 static enum dl_status forward(struct summa *s, struct dl_event piece, struct dl_error *err)
@@ -66,7 +73,8 @@ static enum dl_status input_gradient(struct summa *s, struct dl_event piece, str
 
 static enum dl_status sum_over_depth(const struct summa *s, double elements_of_matrix, struct dl_error *err)
 {
-    return dl_grid_send(s->ev, DL_ALLREDUCE, DL_AXIS_GRID_Z, elements_of_matrix / (s->x * s->y), s->below, err);
+    return dl_grid_send(s->ev, DL_ALLREDUCE, DL_AXIS_GRID_Z, elements_of_matrix / (s->x * s->y * s->shares), s->below,
+                        err);
 }
 
 static enum dl_status weight_gradient(struct summa *s, struct dl_event piece, struct dl_error *err)

@@ -32,7 +32,16 @@ struct stage_sums {
     double *saved;          /* by chunk, for one micro-batch */
     double most_recomputed; /* of one block: what it drops, and has again while its backward goes on */
     double most_parameters; /* of one layer */
+    double gathered_kept,
+        gathered_again; /* parameters of other tensor ranks; of the largest layer that is done again */
 };
+
+/* Weights that are cut along the grid's depth are gathered for the forward and kept for the backward. */
+static double gathered_parameters(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    if (!s->gathers_weights) return 0;
+    return (s->grid[2] - 1) * layer->parameters_inside / s->parts.weights;
+}
 
 static void add_position(const struct dl_setting *s, const struct dl_model *m, const struct dl_position *p,
                          uint32_t chunk, struct stage_sums *sums)
@@ -41,9 +50,13 @@ static void add_position(const struct dl_setting *s, const struct dl_model *m, c
         const struct dl_layer *const layer = &m->layers[i];
         const double common = layer->parameters_inside / s->parts.weights + layer->parameters_outside / s->parts.others;
         const double of_experts = layer->expert_parameters / s->parts.weights / s->expert_ways;
-        const double saved = dl_saved_bytes(s, layer);
+        const double saved = dl_saved_bytes(s, layer), gathered = gathered_parameters(s, layer);
         sums->parameters += common + of_experts;
         sums->part += common / dl_copies(s, false) + of_experts / dl_copies(s, true);
+        if (layer->is_block && s->recompute == DL_RECOMPUTE_BLOCKS)
+            sums->gathered_again = fmax(sums->gathered_again, gathered);
+        else
+            sums->gathered_kept += gathered;
         sums->saved[chunk] += saved;
         sums->most_recomputed = fmax(sums->most_recomputed, all_saved_bytes(s, layer, true) - saved);
         sums->most_parameters = fmax(sums->most_parameters, common + of_experts);
@@ -69,8 +82,9 @@ static double buffer_bytes(const struct dl_setting *s, const struct dl_program *
 {
     const double in_step = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT];
     const double sends = s->ways[DL_AXIS_PIPELINE] > 1 ? 2 * p->send_bytes / in_step : 0;
-    if (s->zero_stage < 3 || dl_copies(s, false) == 1) return sends;
-    return sends + sums->most_parameters * (2 * dl_precision_bytes(s->precision) + dl_gradient_bytes(s));
+    const double all = sends + (sums->gathered_kept + sums->gathered_again) * dl_precision_bytes(s->precision);
+    if (s->zero_stage < 3 || dl_copies(s, false) == 1) return all;
+    return all + sums->most_parameters * (2 * dl_precision_bytes(s->precision) + dl_gradient_bytes(s));
 }
 
 void dl_memory_of_stages(const struct dl_setting *s, const struct dl_model *m, const struct dl_lowered *l,

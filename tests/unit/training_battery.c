@@ -46,7 +46,7 @@ static struct ways draw_ways(gsl_rng *rng, const struct drawn *d)
     return w;
 }
 
-/* In a line, or as a grid, sometimes of too many. */
+/* In a line, or as a grid. */
 static void draw_tensor(gsl_rng *rng, uint32_t ways, char *out, size_t bytes)
 {
     static const char *const lines[] = {"'sequence':false", "'sequence':true", "'sequence':true,'overlap_chunks':2",
@@ -54,13 +54,12 @@ static void draw_tensor(gsl_rng *rng, uint32_t ways, char *out, size_t bytes)
     static const char *const grids[] = {"2d", "2.5d", "3d"};
     const char *const kind = one_of(rng, grids, DL_COUNT(grids));
     const uint32_t y = 1u << draw(rng, 2), z = strcmp(kind, "2d") == 0 ? 1 : 1 + draw(rng, 2);
-    const uint32_t x = ways / y / z ? ways / y / z : 1;
     char depth[20] = "";
     if (z > 1) snprintf(depth, sizeof depth, ",'z':%u", z);
-    if (ways == 1 || draw(rng, 2))
+    if (ways < y * z || draw(rng, 2))
         snprintf(out, bytes, "%s", one_of(rng, lines, DL_COUNT(lines)));
     else
-        snprintf(out, bytes, "'grid':'%s','x':%u,'y':%u%s", kind, x, y, depth);
+        snprintf(out, bytes, "'grid':'%s','x':%u,'y':%u%s", kind, ways / y / z, y, depth);
 }
 
 static void draw_stack(gsl_rng *rng, const struct ways *w, char *out, size_t bytes)
