@@ -106,8 +106,10 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
     out->calls[out->n_calls] = (struct dl_call){.op = ev->op == DL_ALLREDUCE   ? DL_EXCHANGE_ALLREDUCE
                                                       : ev->op == DL_ALLGATHER ? DL_EXCHANGE_ALLGATHER
                                                                                : DL_EXCHANGE_REDUCESCATTER,
+                                                .algorithm = ev->algorithm ? ev->algorithm : "auto",
                                                 .bytes = ev->bytes,
-                                                .payload_bits = ev->payload.kind == DL_QUANTIZED ? ev->payload.bits : 0,
+                                                .payload = ev->payload,
+                                                .span = ev->span,
                                                 .of_experts = ev->axis == DL_AXIS_EXPERT_DATA,
                                                 .cause = ev->cause,
                                                 .handle = ev->handle};

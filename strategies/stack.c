@@ -42,6 +42,13 @@ uint32_t dl_copies(const struct dl_setting *s, bool of_experts)
     return s->ways[DL_AXIS_DATA] * s->ways[DL_AXIS_CONTEXT] / (of_experts ? s->expert_ways : 1);
 }
 
+uint32_t dl_shard_replicas(const struct dl_setting *s) { return s->shard_ways ? s->shard_ways : s->ways[DL_AXIS_DATA]; }
+
+uint32_t dl_shards(const struct dl_setting *s, bool of_experts)
+{
+    return dl_shard_replicas(s) * s->ways[DL_AXIS_CONTEXT] / (of_experts ? s->expert_ways : 1);
+}
+
 double dl_gradient_bytes(const struct dl_setting *setting)
 {
     return fmax(setting->software->gradient_bytes, dl_precision_bytes(setting->precision));

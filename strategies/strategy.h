@@ -54,6 +54,7 @@ struct dl_setting {
     bool gathers_weights; /* ranks along z hold a part of each other's weights */
     enum dl_recompute recompute;
     uint32_t zero_stage;
+    uint32_t shard_ways; /* neighbouring replicas that cut what they hold; 0: all */
     bool overlaps_gradients; /* exchanged layer by layer during the last backward */
     const char *optimizer;   /* its name */
     double optimizer_bytes_per_parameter, optimizer_moved_bytes_per_parameter;
@@ -93,8 +94,10 @@ struct dl_event {
     double enters, leaves;     /* COMPUTE: elements of the ENTER just before it, of the LEAVE just after; 0: none */
     enum dl_op op;             /* COLLECTIVE, or COMPUTE with bytes > 0: goes on beside the kernel */
     enum dl_axis axis;         /* with op. Over data or a part of it, context takes part too, but for EXPERT */
+    enum dl_span span;         /* COLLECTIVE over data: which of the ranks that hold the same */
     double bytes;              /* with op */
     enum dl_cause beside;      /* COMPUTE with op: what the op is, for the time that it takes longer */
+    const char *algorithm;     /* COLLECTIVE over data; NULL: the fastest */
     struct dl_payload payload; /* COLLECTIVE */
     bool async;                /* COLLECTIVE */
     uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
@@ -106,6 +109,9 @@ struct dl_event {
  * are not, all are in the first. Parameters of an event in a set, and the ranks that hold the same of them. */
 double dl_parameters_in(const struct dl_event *ev, const struct dl_setting *setting, bool of_experts);
 uint32_t dl_copies(const struct dl_setting *setting, bool of_experts);
+/* Replicas among which things are cut, and the ranks of them that hold the same where nothing is cut. */
+uint32_t dl_shard_replicas(const struct dl_setting *setting);
+uint32_t dl_shards(const struct dl_setting *setting, bool of_experts);
 
 /* What is below a filter: the next one, or at the end the program being built. */
 struct dl_stack;

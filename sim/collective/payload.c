@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values are fp32, as in the papers that these payloads come from. */
-static const double value_bytes = 4;
+static const double value_bytes = DL_PAYLOAD_VALUE_BYTES;
 /* QSGD (Alistarh et al., NeurIPS 2017), section 5: one fp32 scale for each bucket of 512 values. */
 static const double bucket_values = 512, scale_bytes = 4;
 /* SparCML (Renggli et al., SC19), section 5: a 4-byte index beside each value. */
@@ -68,6 +67,11 @@ double dl_payload_bytes(const struct dl_payload *payload, double dense_bytes, ui
     case DL_DENSE: break;
     }
     return dense_bytes;
+}
+
+bool dl_payload_equal(const struct dl_payload *a, const struct dl_payload *b)
+{
+    return a->kind == b->kind && a->bits == b->bits && a->ratio == b->ratio;
 }
 
 bool dl_payload_is_packed(const struct dl_payload *payload) { return payload->kind != DL_DENSE; }

@@ -9,20 +9,18 @@
 #include <stdint.h>
 
 #include "sim/core/error.h"
+#include "sim/program/payload.h"
 
-enum dl_payload_kind { DL_DENSE, DL_QUANTIZED, DL_TOPK };
-
-struct dl_payload {
-    enum dl_payload_kind kind;
-    double bits;  /* DL_QUANTIZED: per value */
-    double ratio; /* DL_TOPK: values that a rank sends, of all */
-};
+/* Dense bytes of one value: values are fp32, as in the papers that these payloads come from. */
+#define DL_PAYLOAD_VALUE_BYTES 4.0
 
 /* "dense", "quantized:4", "topk:0.01". */
 enum dl_status dl_payload_parse(const char *text, struct dl_payload *out, struct dl_error *err);
 
 /* Bytes on the wire for dense_bytes of values that merge the values of `merged` ranks. */
 double dl_payload_bytes(const struct dl_payload *payload, double dense_bytes, uint32_t merged);
+
+bool dl_payload_equal(const struct dl_payload *a, const struct dl_payload *b);
 
 /* Whether a message must be packed before it is sent and unpacked when it comes. */
 bool dl_payload_is_packed(const struct dl_payload *payload);

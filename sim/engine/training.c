@@ -324,7 +324,8 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     muster_crews(t);
     dl_training_open_iterations(t);
     find_last_items(t);
-    if (dl_training_open_queues(t) || open_channels(t)) return t;
+    dl_training_open_queues(t);
+    if (open_channels(t)) return t;
     for (uint32_t i = 0; i < t->n_crews; i++) dl_training_work(t, &t->crews[i]);
     return t;
 }

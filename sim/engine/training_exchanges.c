@@ -3,61 +3,92 @@
  *
  * Replicas and context ranks hold the same; experts only every expert_ways-th replica. A call begins when all replicas
  * have come to it, also where its groups are smaller: exact where they are in step. */
-#include <math.h>
+#include <string.h>
 
 #include "sim/engine/training_parts.h"
 
 static struct crew *first_of(struct dl_training *t, uint32_t stage) { return &t->crews[stage * t->n_played]; }
 
-static uint32_t expert_ways(const struct dl_training *t, bool of_experts)
+/* How the ranks of a stage divide into groups: replicas into windows of neighbours, in each of which every apart-th
+ * takes part; members of a replica into lines, one for each tensor rank or one for each member. */
+struct division {
+    uint32_t window, apart, n_lines;
+};
+
+static struct division division_of(const struct dl_training *t, enum dl_span span, bool of_experts)
 {
-    return of_experts ? t->request.setting->expert_ways : 1;
+    const struct dl_setting *const s = t->request.setting;
+    if (span == DL_SPAN_ACROSS) return (struct division){t->n_replicas, dl_shard_replicas(s), t->n_members};
+    return (struct division){span == DL_SPAN_ALL ? t->n_replicas : dl_shard_replicas(s),
+                             of_experts ? s->expert_ways : 1, s->ways[DL_AXIS_TENSOR]};
 }
 
-static uint32_t n_groups(const struct dl_training *t, bool of_experts)
+static uint32_t n_groups(const struct dl_training *t, enum dl_span span, bool of_experts)
 {
-    return t->request.setting->ways[DL_AXIS_TENSOR] * expert_ways(t, of_experts);
+    const struct division d = division_of(t, span, of_experts);
+    return t->n_replicas / d.window * d.apart * d.n_lines;
 }
 
-static void open_group(struct dl_training *t, uint32_t stage, bool of_experts, uint32_t index)
+static uint32_t n_groups_of(const struct dl_training *t, const struct dl_call *call)
 {
-    const uint32_t n_tensor = t->request.setting->ways[DL_AXIS_TENSOR], apart = expert_ways(t, of_experts);
-    const uint32_t most = dl_copies(t->request.setting, of_experts);
-    uint32_t *const device = dl_arena_alloc(t->request.arena, (most + 1) * sizeof *device);
+    return n_groups(t, call->span, call->of_experts);
+}
+
+static void open_group(struct dl_training *t, uint32_t stage, const struct division *d, uint32_t index,
+                       struct dl_group *out)
+{
+    const uint32_t size = d->window / d->apart * (t->n_members / d->n_lines);
+    const uint32_t begin = index / d->n_lines / d->apart * d->window;
+    uint32_t *const device = dl_arena_alloc(t->request.arena, size * sizeof *device);
     uint32_t n = 0;
-    for (uint32_t replica = index / n_tensor; replica < t->n_replicas; replica += apart)
-        for (uint32_t member = index % n_tensor; member < t->n_members; member += n_tensor)
+    for (uint32_t replica = begin + index / d->n_lines % d->apart; replica < begin + d->window; replica += d->apart)
+        for (uint32_t member = index % d->n_lines; member < t->n_members; member += d->n_lines)
             device[n++] = device_of(t, &(struct crew){.stage = stage, .replica = replica}, member);
-    dl_group_init(&t->queues[stage].groups[of_experts][index], t->request.estimator->topology, device, n,
-                  t->request.arena);
+    dl_group_init(out, t->request.estimator->topology, device, n, t->request.arena);
 }
 
-enum dl_status dl_training_open_queues(struct dl_training *t)
+static const struct dl_group *groups_for(struct dl_training *t, uint32_t stage, const struct dl_call *call)
 {
-    const uint32_t most_groups = n_groups(t, true);
+    struct dl_group **const groups = &t->queues[stage].groups[call->span][call->of_experts];
+    if (*groups) return *groups;
+    const struct division d = division_of(t, call->span, call->of_experts);
+    const uint32_t n = n_groups_of(t, call);
+    *groups = dl_arena_alloc(t->request.arena, n * sizeof **groups);
+    for (uint32_t i = 0; i < n; i++) open_group(t, stage, &d, i, &(*groups)[i]);
+    return *groups;
+}
+
+static uint32_t most_groups(const struct dl_training *t)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < t->request.lowered->n_calls; i++) {
+        const uint32_t n = n_groups_of(t, &t->request.lowered->calls[i]);
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+void dl_training_open_queues(struct dl_training *t)
+{
+    const uint32_t most = most_groups(t);
     t->queues = dl_alloc(t->n_stages * sizeof *t->queues);
     for (uint32_t stage = 0; stage < t->n_stages; stage++) {
-        struct queue *const q = &t->queues[stage];
-        q->running = dl_alloc(most_groups * sizeof *q->running);
-        q->ended = dl_alloc(most_groups * sizeof *q->ended);
-        for (int of_experts = 0; of_experts < 2; of_experts++) {
-            q->groups[of_experts] = dl_alloc(n_groups(t, of_experts) * sizeof *q->groups[of_experts]);
-            for (uint32_t i = 0; i < n_groups(t, of_experts); i++) open_group(t, stage, of_experts, i);
-        }
+        t->queues[stage].running = dl_alloc(most * sizeof *t->queues[stage].running);
+        t->queues[stage].ended = dl_alloc(most * sizeof *t->queues[stage].ended);
     }
-    return DL_OK;
 }
 
 void dl_training_close_queues(struct dl_training *t)
 {
+    const uint32_t most = most_groups(t);
     for (uint32_t stage = 0; stage < t->n_stages; stage++) {
         struct queue *const q = &t->queues[stage];
-        for (uint32_t i = 0; i < n_groups(t, true); i++) {
+        for (uint32_t i = 0; i < most; i++) {
             dl_exchange_free(q->running[i]);
             dl_exchange_free(q->ended[i]);
         }
         for (size_t i = 0; i < q->n_chosen; i++) dl_free(q->chosen[i].choices);
-        void *const blocks[] = {q->exchanges, q->groups[0], q->groups[1], q->chosen, q->running, q->ended};
+        void *const blocks[] = {q->exchanges, q->chosen, q->running, q->ended};
         for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
     }
     dl_free(t->queues);
@@ -65,36 +96,37 @@ void dl_training_close_queues(struct dl_training *t)
 
 /* ---- which algorithm ---- */
 
-static enum dl_status choose(struct dl_training *t, const struct queue *q, const struct dl_call *call, uint32_t index,
+static enum dl_status choose(struct dl_training *t, const struct dl_group *group, const struct dl_call *call,
                              struct dl_choice *out)
 {
     static const enum dl_op ops[] = {DL_ALLREDUCE, DL_REDUCESCATTER, DL_ALLGATHER};
-    const struct dl_wish wish = {
-        .op = ops[call->op],
-        .algorithm = "auto",
-        .protocol = "auto",
-        .group = &q->groups[call->of_experts][index],
-        .bytes = call->bytes,
-        .payload = {.kind = call->payload_bits > 0 ? DL_QUANTIZED : DL_DENSE, .bits = call->payload_bits}};
+    const struct dl_wish wish = {.op = ops[call->op],
+                                 .algorithm = call->algorithm,
+                                 .protocol = "auto",
+                                 .group = group,
+                                 .bytes = call->bytes,
+                                 .payload = call->payload};
     return dl_choose(t->request.estimator, &wish, t->request.arena, out, t->err);
 }
 
 static bool alike(const struct dl_call *a, const struct dl_call *b)
 {
-    return a->op == b->op && a->bytes == b->bytes && a->payload_bits == b->payload_bits &&
-           a->of_experts == b->of_experts;
+    return a->op == b->op && strcmp(a->algorithm, b->algorithm) == 0 && a->bytes == b->bytes &&
+           dl_payload_equal(&a->payload, &b->payload) && a->span == b->span && a->of_experts == b->of_experts;
 }
 
 /* Blocks are equal, so there are few kinds of calls. */
-static const struct dl_choice *choices_for(struct dl_training *t, struct queue *q, const struct dl_call *call)
+static const struct dl_choice *choices_for(struct dl_training *t, uint32_t stage, const struct dl_call *call)
 {
+    struct queue *const q = &t->queues[stage];
     for (size_t i = 0; i < q->n_chosen; i++)
         if (alike(&q->chosen[i].call, call)) return q->chosen[i].choices;
     DL_GROW(q->chosen, q->n_chosen, q->chosen_capacity);
     struct chosen *const c = &q->chosen[q->n_chosen++];
-    const uint32_t n = n_groups(t, call->of_experts);
+    const struct dl_group *const groups = groups_for(t, stage, call);
+    const uint32_t n = n_groups_of(t, call);
     *c = (struct chosen){.call = *call, .choices = dl_alloc(n * sizeof *c->choices)};
-    for (uint32_t i = 0; i < n && !t->err->status; i++) choose(t, q, call, i, &c->choices[i]);
+    for (uint32_t i = 0; i < n && !t->err->status; i++) choose(t, &groups[i], call, &c->choices[i]);
     return c->choices;
 }
 
@@ -148,13 +180,13 @@ static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
 {
     struct queue *const q = &t->queues[stage];
     const struct dl_call *const call = &t->request.lowered->calls[x->call];
-    const struct dl_choice *const choices = choices_for(t, q, call);
+    const struct dl_choice *const choices = choices_for(t, stage, call);
     if (t->err->status) return;
     q->busy = true;
     x->begun_s = now_s(t);
     x->unbroken_s = q->next && x[-1].ended_s == x->begun_s ? x[-1].unbroken_s : x->begun_s;
-    x->n_running = n_groups(t, call->of_experts);
-    for (uint32_t i = 0; i < n_groups(t, call->of_experts); i++) {
+    const uint32_t n = x->n_running = n_groups_of(t, call);
+    for (uint32_t i = 0; i < n; i++) {
         dl_exchange_free(q->ended[i]);
         q->ended[i] = q->running[i];
         begin_busy(t, &t->exchanging);

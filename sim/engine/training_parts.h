@@ -66,9 +66,8 @@ struct queue {
     size_t n_exchanges, exchanges_capacity;
     uint32_t next; /* the first that is not done */
     bool busy;
-    /* Ranks that hold the same parameters: one group for each tensor rank, or, [1], of experts, expert and tensor rank.
-     */
-    struct dl_group *groups[2];
+    /* Ranks that exchange, by span, and, [1], of experts; NULL: no call of that kind has come yet. */
+    struct dl_group *groups[DL_N_SPANS][2];
     struct chosen *chosen;
     size_t n_chosen, chosen_capacity;
     struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
@@ -144,7 +143,7 @@ void dl_training_open_books(struct dl_training *t);
 void dl_training_close_books(struct dl_training *t);
 
 /* training_exchanges.c */
-enum dl_status dl_training_open_queues(struct dl_training *t);
+void dl_training_open_queues(struct dl_training *t);
 void dl_training_close_queues(struct dl_training *t);
 /* The crew comes to the start of a call. */
 void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "sim/core/memory.h"
+#include "sim/program/payload.h"
 
 /* Why time passes on a rank. On each rank every instant has exactly one cause. */
 enum dl_cause {
@@ -79,11 +80,15 @@ struct dl_template {
 /* An exchange between ranks that do not go in step: those that hold the same parameters. */
 enum dl_exchange_op { DL_EXCHANGE_ALLREDUCE, DL_EXCHANGE_REDUCESCATTER, DL_EXCHANGE_ALLGATHER };
 const char *dl_exchange_name(enum dl_exchange_op op);
+/* Which of them: all; those that cut what they hold among each other; or those that have the same cut. */
+enum dl_span { DL_SPAN_ALL, DL_SPAN_SHARD, DL_SPAN_ACROSS, DL_N_SPANS };
 struct dl_call {
     enum dl_exchange_op op;
+    const char *algorithm; /* "auto": the one that is estimated to be fastest */
     double bytes;
-    double payload_bits; /* 0: dense */
-    bool of_experts;     /* among the ranks that hold the same experts, not all */
+    struct dl_payload payload;
+    enum dl_span span;
+    bool of_experts; /* among the ranks that hold the same experts, not all */
     enum dl_cause cause;
     uint32_t handle; /* the strategy's own, to wait for it */
 };

@@ -1,0 +1,13 @@
+/* payload.h - how the values of an exchange travel; sim/collective/payload.h tells what that is in bytes. */
+#ifndef DL_PROGRAM_PAYLOAD_H
+#define DL_PROGRAM_PAYLOAD_H
+
+enum dl_payload_kind { DL_DENSE, DL_QUANTIZED, DL_TOPK };
+
+struct dl_payload {
+    enum dl_payload_kind kind;
+    double bits;  /* DL_QUANTIZED: per value */
+    double ratio; /* DL_TOPK: values that a rank sends, of all */
+};
+
+#endif
