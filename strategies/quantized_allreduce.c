@@ -1,35 +1,99 @@
-/* quantized_allreduce.c - send gradients with fewer bits, pay for packing. */
+/* quantized_allreduce.c - gradients sent with fewer bits, or only the largest of them; packing is paid for.
+ *
+ *   qsgd     `bits` bits a value (QSGD, Alistarh et al., NeurIPS 2017)
+ *   one_bit  signs, with what they lose added the next time (1-bit SGD, Seide et al. 2014; 1-bit Adam, Tang et al.
+ * 2021) top_k    the largest `ratio` of the values, with the rest added the next time (SparCML, Renggli et al., SC19)
+ *
+ * What the bytes of a message are is the payload's affair (sim/collective/payload.h). The device packs what it sends
+ * and unpacks the sum, each in one pass over the values; of an exchange that goes on beside the backward the unpacking
+ * is booked where it starts. */
 #include "strategies/strategies.h"
 
-struct options {
-    int64_t bits;
-};
-static const struct options defaults = {.bits = 8};
-static const struct dl_field fields[] = {
-    {"bits", DL_INT, offsetof(struct options, bits), 1, 32, true, NULL, "per value"},
-};
+enum { qsgd, one_bit, top_k };
+static const char *const methods[] = {"qsgd", "one_bit", "top_k", NULL};
 
-/* Payloads count values of fp32 (payload.c), whatever gradients are accumulated in. */
-static const double payload_value_bytes = 4;
+struct options {
+    int64_t method, bits; /* bits, ratio 0: absent */
+    double ratio;
+};
+static const struct options defaults = {0};
+static const struct dl_field fields[] = {
+    {"method", DL_CHOICE, offsetof(struct options, method), 0, 0, true, methods, "how values are packed"},
+    {"bits", DL_INT, offsetof(struct options, bits), 1, 32, true, NULL, "per value, of qsgd; 8 if absent"},
+    {"ratio", DL_NUMBER, offsetof(struct options, ratio), 1e-9, 1, true, NULL,
+     "of the values that a rank sends, of top_k; 0.01 if absent"},
+};
+static const double default_bits = 8, default_ratio = 0.01;
+/* What was not sent is kept in fp32. */
+static const double error_bytes = 4;
+
+static bool keeps_error(const struct options *o) { return o->method != qsgd; }
+
+static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
+{
+    (void)entry, (void)err;
+    setting->error_bytes_per_parameter = keeps_error(options) ? error_bytes : 0;
+    return DL_OK;
+}
+
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    const struct options *const o = options;
+    if (o->bits && o->method != qsgd)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "bits"), "only the method qsgd has bits, got %s",
+                       methods[o->method]);
+    if (o->ratio > 0 && o->method != top_k)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "ratio"), "only the method top_k has a ratio, got %s",
+                       methods[o->method]);
+    return DL_OK;
+}
+
+static struct dl_payload payload_of(const struct options *o)
+{
+    if (o->method == top_k)
+        return (struct dl_payload){.kind = DL_TOPK, .ratio = o->ratio > 0 ? o->ratio : default_ratio};
+    if (o->method == one_bit) return (struct dl_payload){.kind = DL_QUANTIZED, .bits = 1};
+    return (struct dl_payload){.kind = DL_QUANTIZED, .bits = o->bits ? (double)o->bits : default_bits};
+}
+
+/* Read the gradients, and read and write the error; write what is sent. */
+static double pack_bytes(const struct options *o, const struct dl_event *packed, double gradient_bytes)
+{
+    const double values = packed->bytes / DL_PAYLOAD_VALUE_BYTES;
+    const double read_and_written = gradient_bytes + (keeps_error(o) ? 2 * error_bytes : 0);
+    return values * read_and_written + dl_payload_bytes(&packed->payload, packed->bytes, 1);
+}
+
+/* Read the sum as it came, write it as gradients: of all values, or of a rank's part. */
+static double unpack_bytes(const struct dl_event *packed, const struct dl_setting *s)
+{
+    const uint32_t n = dl_span_ranks(s, packed->span, packed->axis == DL_AXIS_EXPERT_DATA);
+    const double dense = packed->bytes / (packed->op == DL_REDUCESCATTER ? n : 1);
+    return dl_payload_bytes(&packed->payload, dense, n) + dense / DL_PAYLOAD_VALUE_BYTES * dl_gradient_bytes(s);
+}
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
-    const struct options *const o = options;
+    if (ev->kind != DL_EV_COLLECTIVE || ev->pass != DL_GRADIENT) return dl_emit(below, ev, err);
+    const struct dl_setting *const s = dl_stack_setting(below);
     struct dl_event packed = *ev;
-    if (ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT) {
-        packed.payload = (struct dl_payload){.kind = DL_QUANTIZED, .bits = (double)o->bits};
-        packed.bytes *= payload_value_bytes / dl_gradient_bytes(dl_stack_setting(below));
-    }
-    return dl_emit(below, &packed, err);
+    packed.payload = payload_of(options);
+    packed.bytes *= DL_PAYLOAD_VALUE_BYTES / dl_gradient_bytes(s); /* payloads count values of fp32 */
+    if (dl_emit_pass(below, "pack", pack_bytes(options, &packed, dl_gradient_bytes(s)), DL_GRADIENT, err) ||
+        dl_emit(below, &packed, err))
+        return err->status;
+    return dl_emit_pass(below, "unpack", unpack_bytes(&packed, s), DL_GRADIENT, err);
 }
 
 const struct dl_strategy dl_strategy_quantized_allreduce = {
     .name = "quantized_allreduce",
-    .doc = "gradients sent with `bits` bits per value",
+    .doc = "gradients sent with fewer bits, or only the largest of them",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
     .defaults = &defaults,
+    .claim = claim,
+    .check = check,
     .rewrite = rewrite,
 };

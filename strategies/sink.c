@@ -71,10 +71,11 @@ static struct dl_price price_kernel(struct dl_sink *s, const struct dl_kernel *k
     return slot->price;
 }
 
-static struct dl_template *place_of_work(const struct dl_sink *s, const struct dl_event *ev)
+/* Gradients of a layer are complete where its weight gradients are. */
+static struct dl_template *place_of(const struct dl_sink *s, const struct dl_event *ev)
 {
-    const bool is_weight = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
-    return is_weight && s->weights ? s->weights : s->into;
+    const bool of_weights = ev->pass == DL_GRADIENT || (ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT);
+    return of_weights && s->weights ? s->weights : s->into;
 }
 
 /* How long the kernel keeps the device busy. */
@@ -82,7 +83,7 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_price price = price_kernel(s, &ev->kernel);
-    dl_template_add(place_of_work(s, ev),
+    dl_template_add(place_of(s, ev),
                     &(struct dl_instruction){.name = ev->kernel.name,
                                              .cause = ev->cause,
                                              .device_s = price.seconds,
@@ -91,12 +92,6 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
                                              .flop = price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
                                              .ground = price.ground});
     return price.seconds;
-}
-
-/* Gradients of a layer are complete where its weight gradients are. */
-static struct dl_template *place_of_exchange(const struct dl_sink *s, const struct dl_event *ev)
-{
-    return ev->pass == DL_GRADIENT && s->weights ? s->weights : s->into;
 }
 
 static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
@@ -117,10 +112,10 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
                                          .name = dl_op_name(ev->op),
                                          .host_s = s->request->job->setting.software->collective_host_s,
                                          .call = (uint32_t)out->n_calls++};
-    dl_template_add(place_of_exchange(s, ev), &instruction);
+    dl_template_add(place_of(s, ev), &instruction);
     instruction.kind = DL_WAIT;
     instruction.host_s = 0;
-    if (!ev->async) dl_template_add(place_of_exchange(s, ev), &instruction);
+    if (!ev->async) dl_template_add(place_of(s, ev), &instruction);
 }
 
 /* The latest call with that handle. */
@@ -137,7 +132,7 @@ static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, do
 {
     double seconds = 0;
     if (price_collective(s, ev, &seconds, err)) return err->status;
-    dl_template_add(place_of_work(s, ev),
+    dl_template_add(place_of(s, ev),
                     &(struct dl_instruction){.name = dl_op_name(ev->op),
                                              .cause = ev->cause,
                                              .device_s = fmax(seconds - beside_s, 0),

@@ -30,6 +30,17 @@ enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, 
     return dl_emit(below, &ev, err);
 }
 
+enum dl_status dl_emit_pass(struct dl_stack *below, const char *name, double bytes, enum dl_pass pass,
+                            struct dl_error *err)
+{
+    const double elements = bytes / dl_precision_bytes(below->setting->precision);
+    const struct dl_event ev = {.kind = DL_EV_COMPUTE,
+                                .pass = pass,
+                                .cause = DL_CAUSE_DATA,
+                                .kernel = {.kind = DL_KERNEL_MEMORY, .name = name, .elements = elements}};
+    return dl_emit(below, &ev, err);
+}
+
 double dl_parameters_in(const struct dl_event *ev, const struct dl_setting *s, bool of_experts)
 {
     const bool apart = s->expert_ways > 1;
@@ -47,6 +58,12 @@ uint32_t dl_shard_replicas(const struct dl_setting *s) { return s->shard_ways ? 
 uint32_t dl_shards(const struct dl_setting *s, bool of_experts)
 {
     return dl_shard_replicas(s) * s->ways[DL_AXIS_CONTEXT] / (of_experts ? s->expert_ways : 1);
+}
+
+uint32_t dl_span_ranks(const struct dl_setting *s, enum dl_span span, bool of_experts)
+{
+    if (span == DL_SPAN_ACROSS) return s->ways[DL_AXIS_DATA] / dl_shard_replicas(s);
+    return span == DL_SPAN_SHARD ? dl_shards(s, of_experts) : dl_copies(s, of_experts);
 }
 
 double dl_gradient_bytes(const struct dl_setting *setting)

@@ -54,9 +54,10 @@ struct dl_setting {
     bool gathers_weights; /* ranks along z hold a part of each other's weights */
     enum dl_recompute recompute;
     uint32_t zero_stage;
-    uint32_t shard_ways; /* neighbouring replicas that cut what they hold; 0: all */
-    bool overlaps_gradients; /* exchanged layer by layer during the last backward */
-    const char *optimizer;   /* its name */
+    uint32_t shard_ways;              /* neighbouring replicas that cut what they hold; 0: all */
+    bool overlaps_gradients;          /* exchanged layer by layer during the last backward */
+    double error_bytes_per_parameter; /* what lossy exchanges of gradients keep for the next time */
+    const char *optimizer;            /* its name */
     double optimizer_bytes_per_parameter, optimizer_moved_bytes_per_parameter;
     const struct dl_software *software;
 };
@@ -112,6 +113,8 @@ uint32_t dl_copies(const struct dl_setting *setting, bool of_experts);
 /* Replicas among which things are cut, and the ranks of them that hold the same where nothing is cut. */
 uint32_t dl_shard_replicas(const struct dl_setting *setting);
 uint32_t dl_shards(const struct dl_setting *setting, bool of_experts);
+/* Ranks that take part in an exchange. */
+uint32_t dl_span_ranks(const struct dl_setting *setting, enum dl_span span, bool of_experts);
 
 /* What is below a filter: the next one, or at the end the program being built. */
 struct dl_stack;
@@ -120,6 +123,10 @@ const struct dl_setting *dl_stack_setting(const struct dl_stack *below);
 /* A piece of a layer's work as the event that it is. */
 enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                             const struct dl_layer *layer, struct dl_error *err);
+
+/* A kernel that only moves bytes of memory, for an exchange of gradients or parameters. */
+enum dl_status dl_emit_pass(struct dl_stack *below, const char *name, double bytes, enum dl_pass pass,
+                            struct dl_error *err);
 
 /* What a strategy is asked whether it can do. */
 struct dl_check {

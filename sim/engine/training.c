@@ -367,12 +367,14 @@ struct dl_training_result dl_training_result(const struct dl_training *t, struct
             r.exposed_s[cause] += t->crews[i].causes_s[cause] / t->n_crews;
     for (int cause = 0; cause < DL_N_CAUSES; cause++) r.busy_s[cause] = r.exposed_s[cause];
     r.busy_s[DL_CAUSE_PIPELINE] = t->sending.total_s;
-    r.busy_s[DL_CAUSE_DATA] = t->exchanging.total_s;
+    /* Packing may go on beside exchanges or not; at least the longer of the two. */
+    r.busy_s[DL_CAUSE_DATA] = fmax(t->exchanging.total_s, r.exposed_s[DL_CAUSE_DATA]);
     r.busy_s[DL_CAUSE_BUBBLE] = 0;
     for (uint32_t stage = 0; stage < t->n_stages; stage++) {
         r.forward_s = fmax(r.forward_s, segment_sum(t, stage, DL_ITEM_F));
         r.backward_s = fmax(r.backward_s, segment_sum(t, stage, DL_ITEM_B) + segment_sum(t, stage, DL_ITEM_W));
-        r.optimizer_s = fmax(r.optimizer_s, t->request.lowered->programs[stage].end.total.seconds);
+        const struct dl_segment *const end = &t->request.lowered->programs[stage].end.total;
+        r.optimizer_s = fmax(r.optimizer_s, end->seconds - end->by_cause[DL_CAUSE_DATA]);
     }
     return r;
 }

@@ -76,15 +76,17 @@ static double most_activations(const struct dl_schedule *schedule, uint32_t stag
     return most;
 }
 
-/* What comes from and goes to other stages; of cut parameters the layer at work and the next one, gathered, and the
- * gradients of the layer before until they are scattered. */
+/* What comes from and goes to other stages; what lossy exchanges could not send; of cut parameters the layer at work
+ * and the next one, gathered, and the gradients of the layer before until they are scattered. */
 static double buffer_bytes(const struct dl_setting *s, const struct dl_program *p, const struct stage_sums *sums)
 {
     const double in_step = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT];
     const double sends = s->ways[DL_AXIS_PIPELINE] > 1 ? 2 * p->send_bytes / in_step : 0;
     const double all = sends + (sums->gathered_kept + sums->gathered_again) * dl_precision_bytes(s->precision);
-    if (s->zero_stage < 3 || dl_copies(s, false) == 1) return all;
-    return all + sums->most_parameters * (2 * dl_precision_bytes(s->precision) + dl_gradient_bytes(s));
+    if (dl_copies(s, false) == 1) return all;
+    const double errors = sums->parameters * s->error_bytes_per_parameter;
+    if (s->zero_stage < 3) return all + errors;
+    return all + errors + sums->most_parameters * (2 * dl_precision_bytes(s->precision) + dl_gradient_bytes(s));
 }
 
 void dl_memory_of_stages(const struct dl_setting *s, const struct dl_model *m, const struct dl_lowered *l,
