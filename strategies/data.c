@@ -1,44 +1,98 @@
-/* data.c - replicas of the model, each with a part of the batch; gradients are summed over them, all at the end or
- * layer by layer while the last backward goes on. */
+/* data.c - replicas of the model, each with a part of the batch; gradients are summed over them: all at the end, or
+ * while a backward goes on, each as soon as a bucket of them is complete. */
+#include <math.h>
+
 #include "strategies/strategies.h"
+
+enum { at_end, every_micro };
+static const char *const whens[] = {"end", "micro", NULL};
 
 struct options {
     bool overlap;
+    double bucket_bytes; /* 0: absent */
+    int64_t when;
 };
 static const struct options defaults = {0};
 static const struct dl_field fields[] = {
-    {"overlap", DL_BOOL, offsetof(struct options, overlap), 0, 0, true, NULL, "sum gradients during the last backward"},
+    {"overlap", DL_BOOL, offsetof(struct options, overlap), 0, 0, true, NULL, "sum gradients during the backward"},
+    {"bucket_bytes", DL_NUMBER, offsetof(struct options, bucket_bytes), 1, 1e18, true, NULL,
+     "gradients of layers that go together; if absent those of one layer, without overlap all"},
+    {"when", DL_CHOICE, offsetof(struct options, when), 0, 0, true, whens,
+     "summed at the end of the step or every micro-batch"},
+};
+
+/* Parameters whose gradients are there but not yet on their way: of all replicas, and of experts. Empty after a pass.
+ */
+struct state {
+    double waiting[2];
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
+    const struct options *const o = options;
     (void)entry, (void)err;
-    setting->overlaps_gradients = ((const struct options *)options)->overlap;
+    setting->overlaps_gradients = o->overlap && o->when == at_end;
     return DL_OK;
 }
 
-static enum dl_status sum_set(const struct dl_event *ev, bool of_experts, bool async, struct dl_stack *below,
-                              struct dl_error *err)
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    const struct options *const o = options;
+    if (o->bucket_bytes > 0 && what->setting->zero_stage == 3)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "bucket_bytes"),
+                       "zero's stage 3 scatters gradients layer by layer; leave it out or lower the stage");
+    return DL_OK;
+}
+
+static enum dl_status sum(const struct options *o, bool of_experts, double parameters, struct dl_stack *below,
+                          struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const double parameters = dl_parameters_in(ev, s, of_experts);
-    if (parameters == 0 || dl_copies(s, of_experts) == 1) return DL_OK;
     const struct dl_event exchange = {.kind = DL_EV_COLLECTIVE,
                                       .pass = DL_GRADIENT,
                                       .cause = DL_CAUSE_DATA,
-                                      .layer = ev->layer,
                                       .op = DL_ALLREDUCE,
                                       .axis = of_experts ? DL_AXIS_EXPERT_DATA : DL_AXIS_DATA,
                                       .bytes = parameters * dl_gradient_bytes(s),
-                                      .async = async,
+                                      .async = o->overlap,
                                       .handle = DL_EVERY_CALL}; /* nobody waits for it alone */
-    return dl_emit(below, &exchange, err);
+    return parameters > 0 && dl_copies(s, of_experts) > 1 ? dl_emit(below, &exchange, err) : DL_OK;
 }
 
-static enum dl_status sum(const struct dl_event *ev, bool async, struct dl_stack *below, struct dl_error *err)
+/* Where nothing overlaps buckets only limit what goes at once. */
+static enum dl_status sum_in_parts(const struct options *o, bool of_experts, double parameters, struct dl_stack *below,
+                                   struct dl_error *err)
 {
-    if (sum_set(ev, false, async, below, err)) return err->status;
-    return sum_set(ev, true, async, below, err);
+    const double bytes = parameters * dl_gradient_bytes(dl_stack_setting(below));
+    const double n = o->bucket_bytes > 0 ? ceil(bytes / o->bucket_bytes) : 1;
+    for (double i = 0; i < n; i++)
+        if (sum(o, of_experts, parameters / n, below, err)) return err->status;
+    return DL_OK;
+}
+
+/* A bucket is full with the layer that reaches its size (as PyTorch's and Megatron's), or with the last one. */
+static enum dl_status add_layer(const struct options *o, const struct dl_event *ev, bool of_experts,
+                                struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    double *const waiting = &((struct state *)dl_stack_state(below))->waiting[of_experts];
+    *waiting += dl_parameters_in(ev, s, of_experts);
+    const bool last = !ev->n_after, full = *waiting * dl_gradient_bytes(s) >= o->bucket_bytes;
+    if (!(last || (full && o->overlap))) return DL_OK;
+    const double parameters = *waiting;
+    *waiting = 0;
+    if (o->overlap) return sum(o, of_experts, parameters, below, err);
+    return sum_in_parts(o, of_experts, parameters, below, err);
+}
+
+static enum dl_status end_step(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                               struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    if (o->overlap) return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = DL_EVERY_CALL}, err);
+    for (int set = 0; set < 2 && o->when == at_end; set++)
+        if (sum_in_parts(o, set, dl_parameters_in(ev, s, set), below, err)) return err->status;
+    return DL_OK;
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
@@ -47,11 +101,11 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const struct options *const o = options;
     const bool alone = dl_copies(dl_stack_setting(below), false) == 1;
     if (dl_emit(below, ev, err) || alone) return err->status;
-    if (ev->kind == DL_EV_GRADIENT && o->overlap)
-        return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = DL_EVERY_CALL}, err);
-    if (ev->kind == DL_EV_GRADIENT) return sum(ev, false, below, err);
-    if (ev->kind == DL_EV_LAYER_DONE && ev->last_micro && o->overlap) return sum(ev, true, below, err);
-    return DL_OK;
+    if (ev->kind == DL_EV_GRADIENT) return end_step(o, ev, below, err);
+    if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD) return DL_OK;
+    if (o->when == at_end && !(o->overlap && ev->last_micro)) return DL_OK;
+    if (add_layer(o, ev, false, below, err)) return err->status;
+    return add_layer(o, ev, true, below, err);
 }
 
 const struct dl_strategy dl_strategy_data = {
@@ -60,7 +114,9 @@ const struct dl_strategy dl_strategy_data = {
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
+    .state_size = sizeof(struct state),
     .defaults = &defaults,
     .claim = claim,
+    .check = check,
     .rewrite = rewrite,
 };

@@ -18,7 +18,8 @@ uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_A
 /* ---- the top of the stack: the model's work ---- */
 
 struct place {
-    const struct dl_layer *layer, *next; /* next in this pass on this position; NULL: none */
+    const struct dl_layer *layer;
+    size_t n_after; /* in this pass on this position */
     bool first, last_micro;
 };
 
@@ -28,7 +29,8 @@ static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const 
     const bool forward = pass == DL_FORWARD;
     const struct dl_work *const work = forward ? layer->forward : layer->backward;
     const size_t n = forward ? layer->n_forward : layer->n_backward;
-    struct dl_event ev = {.kind = DL_EV_LAYER, .pass = pass, .layer = layer, .next = at->next, .first = at->first};
+    struct dl_event ev = {
+        .kind = DL_EV_LAYER, .pass = pass, .layer = layer, .n_after = (uint32_t)at->n_after, .first = at->first};
     if (dl_emit(top, &ev, err)) return err->status;
     for (size_t i = 0; i < n; i++)
         if (dl_emit_work(top, &work[i], pass, layer, err)) return err->status;
@@ -44,8 +46,7 @@ static enum dl_status emit_forward(struct dl_sink *s, const struct dl_position *
 {
     const struct dl_layer *const layers = s->request->model->layers;
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
-        const struct place at = {
-            .layer = &layers[i], .next = i + 1 < p->end_layer ? &layers[i + 1] : NULL, .first = i == p->first_layer};
+        const struct place at = {.layer = &layers[i], .n_after = p->end_layer - 1 - i, .first = i == p->first_layer};
         if (emit_layer(s->request->job->stack, DL_FORWARD, &at, err)) return err->status;
     }
     return DL_OK;
@@ -57,7 +58,7 @@ static enum dl_status emit_backward(struct dl_sink *s, const struct dl_position 
     const struct dl_layer *const layers = s->request->model->layers;
     for (size_t i = p->end_layer; i-- > p->first_layer;) {
         const struct place at = {.layer = &layers[i],
-                                 .next = i > p->first_layer ? &layers[i - 1] : NULL,
+                                 .n_after = i - p->first_layer,
                                  .first = i + 1 == p->end_layer,
                                  .last_micro = last_micro};
         if (emit_layer(s->request->job->stack, DL_BACKWARD, &at, err)) return err->status;

@@ -124,7 +124,7 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
     uint32_t call = DL_EVERY_CALL;
     for (size_t i = s->out->n_calls; ev->handle != DL_EVERY_CALL && i-- > 0 && call == DL_EVERY_CALL;)
         if (s->out->calls[i].handle == ev->handle) call = (uint32_t)i;
-    dl_template_add(s->into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = call});
+    dl_template_add(place_of(s, ev), &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = call});
 }
 
 /* Timed, but for what goes on beside it. */

@@ -13,6 +13,8 @@ enum dl_status dl_emit(struct dl_stack *below, const struct dl_event *ev, struct
 
 const struct dl_setting *dl_stack_setting(const struct dl_stack *below) { return below->setting; }
 
+void *dl_stack_state(struct dl_stack *below) { return below[-1].state; }
+
 enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                             const struct dl_layer *layer, struct dl_error *err)
 {
@@ -149,13 +151,16 @@ static enum dl_status read_entry(struct dl_json entry, const struct dl_strategy 
                                  struct dl_stack *level, struct dl_arena *arena, struct dl_error *err)
 {
     void *const options = dl_arena_alloc(arena, s->options_size);
+    void *const state = dl_arena_alloc(arena, s->state_size);
     memcpy(options, s->defaults, s->options_size);
+    memset(state, 0, s->state_size);
     struct dl_json rest = {.value = json_copy(entry.value), .where = entry.where};
     json_object_del(rest.value, "name");
     dl_read(rest, s->fields, s->n_fields, options, arena, err);
     json_decref(rest.value);
     if (err->status || (s->claim && s->claim(options, entry, setting, err))) return err->status;
-    *level = (struct dl_stack){.strategy = s, .options = options, .where = entry.where, .setting = setting};
+    *level =
+        (struct dl_stack){.strategy = s, .options = options, .state = state, .where = entry.where, .setting = setting};
     return DL_OK;
 }
 

@@ -11,6 +11,7 @@ typedef enum dl_status (*dl_sink_fn)(void *user, const struct dl_event *ev, stru
 struct dl_stack {
     const struct dl_strategy *strategy; /* NULL: the sink */
     const void *options;
+    void *state;
     const char *where; /* its entry in the file */
     const struct dl_setting *setting;
     dl_sink_fn sink;

@@ -55,6 +55,9 @@ struct dl_setting {
     enum dl_recompute recompute;
     uint32_t zero_stage;
     uint32_t shard_ways;              /* neighbouring replicas that cut what they hold; 0: all */
+    uint32_t gathers_ahead;           /* stage 3: layers, before the one at work is done */
+    bool stays_gathered;              /* stage 3: from the forward to the backward */
+    double gather_bits;               /* per parameter; 0: as they are */
     bool overlaps_gradients;          /* exchanged layer by layer during the last backward */
     double error_bytes_per_parameter; /* what lossy exchanges of gradients keep for the next time */
     const char *optimizer;            /* its name */
@@ -83,9 +86,9 @@ struct dl_event {
     enum dl_pass pass;
     enum dl_cause cause;
     const struct dl_layer *layer;
-    const struct dl_layer *next; /* LAYER: the one after it in this pass on this stage; NULL: none */
-    bool first;                  /* LAYER: of this pass on this stage */
-    bool last_micro;             /* LAYER_DONE: of the last micro-batch of the step */
+    uint32_t n_after; /* LAYER, LAYER_DONE: so many follow in this pass on this stage; backward, at lower addresses */
+    bool first;       /* LAYER: of this pass on this stage */
+    bool last_micro;  /* LAYER_DONE: of the last micro-batch of the step */
     enum dl_gradient gradient;
     struct dl_kernel kernel;   /* COMPUTE: of the slowest rank, where they differ */
     double mean_work;          /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
@@ -120,6 +123,8 @@ uint32_t dl_span_ranks(const struct dl_setting *setting, enum dl_span span, bool
 struct dl_stack;
 enum dl_status dl_emit(struct dl_stack *below, const struct dl_event *ev, struct dl_error *err);
 const struct dl_setting *dl_stack_setting(const struct dl_stack *below);
+/* The private memory of the strategy above, zeroed when the stack is read. */
+void *dl_stack_state(struct dl_stack *below);
 /* A piece of a layer's work as the event that it is. */
 enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                             const struct dl_layer *layer, struct dl_error *err);
@@ -150,6 +155,7 @@ struct dl_strategy {
     const char *name, *doc;
     const struct dl_field *fields; /* REQUIRED: keys of its entry in "stack" besides "name" */
     size_t n_fields, options_size;
+    size_t state_size; /* of what it remembers from event to event; 0: nothing */
     const void *defaults;
     /* OPTIONAL: tell the others what this entry means for them (its ways, for example). */
     enum dl_status (*claim)(const void *options, struct dl_json entry, struct dl_setting *setting,

@@ -1,43 +1,118 @@
 /* zero.c - what replicas hold in common is cut over them (ZeRO, SC20).
  *
  * Stages 1 and 2 scatter the sums of gradients, update a part of the parameters each, and gather them: the same bytes
- * as an all-reduce. Stage 3 (FSDP) gathers the parameters of a layer just before each use, the next layer's while this
- * one computes, and scatters gradients after every backward: half as many bytes again. */
+ * as an all-reduce. Stage 3 (FSDP) gathers the parameters of a layer before each use, of the next layers while this one
+ * computes, and scatters gradients after every backward: half as many bytes again. It has none of that half where the
+ * parameters stay gathered between forward and backward.
+ *
+ * With shard_ways only neighbours cut among themselves (HSDP; MiCS, VLDB 2022): gradients are scattered inside these
+ * shards, and each part is then summed across them. */
 #include "strategies/strategies.h"
 
 struct options {
-    int64_t stage;
+    int64_t stage, prefetch, shard_ways, gather_bits; /* prefetch -1, others 0: absent */
+    bool reshard;
 };
-static const struct options defaults = {.stage = 1};
+static const struct options defaults = {.stage = 1, .prefetch = -1, .reshard = true};
 static const struct dl_field fields[] = {
     {"stage", DL_INT, offsetof(struct options, stage), 1, 3, true, NULL,
      "cut: 1 optimizer, 2 and gradients, 3 and parameters"},
+    {"prefetch", DL_INT, offsetof(struct options, prefetch), 0, 65536, true, NULL,
+     "layers gathered ahead, in stage 3; 1 if absent"},
+    {"reshard", DL_BOOL, offsetof(struct options, reshard), 0, 0, true, NULL,
+     "cut again after the forward, in stage 3; true if absent"},
+    {"shard_ways", DL_INT, offsetof(struct options, shard_ways), 1, 1e9, true, NULL,
+     "neighbouring replicas that cut among themselves; all if absent"},
+    {"gather_bits", DL_INT, offsetof(struct options, gather_bits), 1, 16, true, NULL,
+     "per parameter when gathered (ZeRO++); as they are if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
+    const struct options *const o = options;
     (void)entry, (void)err;
-    setting->zero_stage = (uint32_t)((const struct options *)options)->stage;
+    setting->zero_stage = (uint32_t)o->stage;
+    setting->shard_ways = (uint32_t)o->shard_ways;
+    setting->gathers_ahead = o->prefetch < 0 ? 1 : (uint32_t)o->prefetch;
+    setting->stays_gathered = !o->reshard;
+    setting->gather_bits = (double)o->gather_bits;
     return DL_OK;
 }
 
-/* One of the two sets of parameters; nothing where there are none, or one rank holds them. */
-static enum dl_status exchange(struct dl_event ev, const struct dl_event *of, bool of_experts, double bytes_each,
-                               struct dl_stack *below, struct dl_error *err)
+static enum dl_status check_shards(const struct options *o, const struct dl_check *what, struct dl_error *err)
 {
-    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_setting *const s = what->setting;
+    if (!o->shard_ways) return DL_OK;
+    if (o->shard_ways % s->expert_ways)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "shard_ways"),
+                       "must be a multiple of the expert ways, %u, got %lld", s->expert_ways, (long long)o->shard_ways);
+    return dl_check_parts(what, "shard_ways", (uint32_t)o->shard_ways, s->ways[DL_AXIS_DATA], "the data ways", err);
+}
+
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    const struct options *const o = options;
+    const char *const only_3 = o->prefetch >= 0 ? "prefetch" : !o->reshard ? "reshard" : NULL;
+    if (o->stage < 3 && only_3)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, only_3),
+                       "stage %lld gathers nothing before its use; leave it out or set stage to 3",
+                       (long long)o->stage);
+    if (!o->reshard && what->setting->ways[DL_AXIS_PIPELINE] > 1)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "reshard"),
+                       "must be true in a pipeline, where forwards and backwards alternate");
+    return check_shards(o, what, err);
+}
+
+static enum dl_span within(const struct dl_setting *s) { return s->shard_ways ? DL_SPAN_SHARD : DL_SPAN_ALL; }
+
+/* Parameters of one of the two sets that are cut; 0 where there are none, or one rank holds them. */
+static double cut_parameters(const struct dl_event *of, const struct dl_setting *s, bool of_experts)
+{
+    return dl_shards(s, of_experts) > 1 ? dl_parameters_in(of, s, of_experts) : 0;
+}
+
+static enum dl_status exchange(struct dl_event ev, bool of_experts, double bytes, struct dl_stack *below,
+                               struct dl_error *err)
+{
     ev.kind = DL_EV_COLLECTIVE;
     ev.cause = DL_CAUSE_DATA;
     ev.axis = of_experts ? DL_AXIS_EXPERT_DATA : DL_AXIS_DATA;
-    ev.bytes = dl_parameters_in(of, s, of_experts) * bytes_each;
-    return ev.bytes > 0 && dl_copies(s, of_experts) > 1 ? dl_emit(below, &ev, err) : DL_OK;
+    ev.bytes = bytes;
+    return dl_emit(below, &ev, err);
 }
 
-static enum dl_status exchange_both(struct dl_event ev, const struct dl_event *of, double bytes_each,
-                                    struct dl_stack *below, struct dl_error *err)
+/* ---- parameters ---- */
+
+static struct dl_payload gathered_payload(const struct options *o)
 {
-    if (exchange(ev, of, false, bytes_each, below, err)) return err->status;
-    return exchange(ev, of, true, bytes_each, below, err);
+    if (!o->gather_bits) return (struct dl_payload){.kind = DL_DENSE};
+    return (struct dl_payload){.kind = DL_QUANTIZED, .bits = (double)o->gather_bits};
+}
+
+/* One pass from the one form to the other. */
+static enum dl_status convert(const struct options *o, const char *name, double parameters, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    const struct dl_payload payload = gathered_payload(o);
+    const double plain = parameters * dl_precision_bytes(dl_stack_setting(below)->precision);
+    if (!o->gather_bits || parameters <= 0) return DL_OK;
+    const double packed = dl_payload_bytes(&payload, parameters * DL_PAYLOAD_VALUE_BYTES, 1);
+    return dl_emit_pass(below, name, plain + packed, DL_PARAMETERS, err);
+}
+
+static enum dl_status gather_set(const struct options *o, struct dl_event ev, const struct dl_event *of,
+                                 bool of_experts, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const double parameters = cut_parameters(of, s, of_experts);
+    const double bytes_each = o->gather_bits ? DL_PAYLOAD_VALUE_BYTES : dl_precision_bytes(s->precision);
+    if (parameters <= 0) return DL_OK;
+    ev.pass = DL_PARAMETERS;
+    ev.op = DL_ALLGATHER;
+    ev.span = within(s);
+    ev.payload = gathered_payload(o);
+    if (convert(o, "quantize", parameters / dl_shards(s, of_experts), below, err)) return err->status;
+    return exchange(ev, of_experts, parameters * bytes_each, below, err);
 }
 
 static struct dl_event parameters_of(const struct dl_layer *layer, const struct dl_setting *s)
@@ -47,60 +122,96 @@ static struct dl_event parameters_of(const struct dl_layer *layer, const struct 
                              .parameters_expert = layer->expert_parameters / s->parts.weights / s->expert_ways};
 }
 
-static enum dl_status gather(const struct dl_layer *layer, struct dl_stack *below, struct dl_error *err)
+static enum dl_status gather(const struct options *o, const struct dl_layer *layer, struct dl_stack *below,
+                             struct dl_error *err)
 {
-    const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event all = parameters_of(layer, s);
-    const struct dl_event ev = {.pass = DL_PARAMETERS, .op = DL_ALLGATHER, .async = true, .handle = layer->index};
-    return exchange_both(ev, &all, dl_precision_bytes(s->precision), below, err);
+    const struct dl_event all = parameters_of(layer, dl_stack_setting(below));
+    const struct dl_event ev = {.async = true, .handle = layer->index};
+    if (gather_set(o, ev, &all, false, below, err)) return err->status;
+    return gather_set(o, ev, &all, true, below, err);
 }
 
 /* For the later of its gathers: they go one after the other. */
-static enum dl_status wait(const struct dl_layer *layer, struct dl_stack *below, struct dl_error *err)
+static enum dl_status wait(const struct options *o, const struct dl_layer *layer, struct dl_stack *below,
+                           struct dl_error *err)
 {
-    if (dl_layer_parameters(layer) <= 0) return DL_OK;
-    return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = layer->index}, err);
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_event all = parameters_of(layer, s);
+    const double parameters = cut_parameters(&all, s, false) + cut_parameters(&all, s, true);
+    if (parameters <= 0) return DL_OK;
+    if (dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = layer->index}, err)) return err->status;
+    return convert(o, "dequantize", parameters, below, err);
 }
 
-static enum dl_status begin_layer(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status begin_layer(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                                  struct dl_error *err)
 {
-    if (ev->first && gather(ev->layer, below, err)) return err->status;
-    if (ev->next && gather(ev->next, below, err)) return err->status;
-    return wait(ev->layer, below, err);
+    const uint32_t ahead = dl_stack_setting(below)->gathers_ahead;
+    if (ev->pass == DL_BACKWARD && !o->reshard) return DL_OK;
+    for (uint32_t i = ev->first ? 0 : ahead; i <= ahead && i <= ev->n_after; i++) {
+        const struct dl_layer *const layer = ev->pass == DL_BACKWARD ? ev->layer - i : ev->layer + i;
+        if (gather(o, layer, below, err)) return err->status;
+    }
+    return wait(o, ev->layer, below, err);
 }
+
+/* ---- gradients ---- */
 
 static enum dl_status scatter_gradients(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
+    const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_event scatter = {
-        .pass = DL_GRADIENT, .op = DL_REDUCESCATTER, .async = true, .handle = DL_EVERY_CALL};
-    return exchange_both(scatter, ev, dl_gradient_bytes(dl_stack_setting(below)), below, err);
+        .pass = DL_GRADIENT, .op = DL_REDUCESCATTER, .span = within(s), .async = true, .handle = DL_EVERY_CALL};
+    for (int set = 0; set < 2; set++) {
+        const double bytes = cut_parameters(ev, s, set) * dl_gradient_bytes(s);
+        if (bytes > 0 && exchange(scatter, set, bytes, below, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+/* A sum over all replicas. In stage 3 each layer's gradients were scattered after its backward, so here they are only
+ * waited for. */
+static enum dl_status sum(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                          struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const uint32_t n_shards = dl_shards(s, ev->axis == DL_AXIS_EXPERT_DATA);
+    struct dl_event scatter = *ev, across = *ev;
+    scatter.op = DL_REDUCESCATTER;
+    scatter.span = within(s);
+    across.span = DL_SPAN_ACROSS;
+    across.bytes /= n_shards;
+    if (o->stage < 3 && n_shards > 1 && dl_emit(below, &scatter, err)) return err->status;
+    if (dl_span_ranks(s, DL_SPAN_ACROSS, false) > 1) return dl_emit(below, &across, err);
+    if (o->stage < 3 || ev->async) return DL_OK;
+    return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .pass = DL_GRADIENT, .handle = DL_EVERY_CALL}, err);
 }
 
 /* Every replica updates its part; in stages 1 and 2 it then gives it to the others. */
-static enum dl_status update(const struct dl_event *ev, bool gathers, struct dl_stack *below, struct dl_error *err)
+static enum dl_status update(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                             struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event whole = {.pass = DL_PARAMETERS, .op = DL_ALLGATHER, .handle = DL_EVERY_CALL};
     struct dl_event part = *ev;
-    part.parameters_inside /= dl_copies(s, false);
-    part.parameters_outside /= dl_copies(s, false);
-    part.parameters_expert /= dl_copies(s, true);
-    if (dl_emit(below, &part, err) || !gathers) return err->status;
-    return exchange_both(whole, ev, dl_precision_bytes(s->precision), below, err);
+    part.parameters_inside /= dl_shards(s, false);
+    part.parameters_outside /= dl_shards(s, false);
+    part.parameters_expert /= dl_shards(s, true);
+    if (dl_emit(below, &part, err) || o->stage == 3) return err->status;
+    for (int set = 0; set < 2; set++)
+        if (gather_set(o, (struct dl_event){.handle = DL_EVERY_CALL}, ev, set, below, err) ||
+            convert(o, "dequantize", cut_parameters(ev, s, set), below, err))
+            return err->status;
+    return DL_OK;
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
-    const bool full = ((const struct options *)options)->stage == 3;
-    if (ev->kind == DL_EV_UPDATE) return update(ev, !full, below, err);
-    const bool summing = ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT && ev->op == DL_ALLREDUCE;
-    if (summing && full && ev->async) return DL_OK; /* each layer's gradients are scattered after its backward */
-    if (summing && full) return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = DL_EVERY_CALL}, err);
-    struct dl_event mine = *ev;
-    if (summing) mine.op = DL_REDUCESCATTER;
-    if (dl_emit(below, &mine, err) || !full || dl_copies(dl_stack_setting(below), false) == 1) return err->status;
-    if (ev->kind == DL_EV_LAYER) return begin_layer(ev, below, err);
+    const struct options *const o = options;
+    if (ev->kind == DL_EV_UPDATE) return update(o, ev, below, err);
+    if (ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT) return sum(o, ev, below, err);
+    if (dl_emit(below, ev, err) || o->stage < 3) return err->status;
+    if (ev->kind == DL_EV_LAYER) return begin_layer(o, ev, below, err);
     if (ev->kind == DL_EV_LAYER_DONE && ev->pass == DL_BACKWARD) return scatter_gradients(ev, below, err);
     return DL_OK;
 }
@@ -113,5 +224,6 @@ const struct dl_strategy dl_strategy_zero = {
     .options_size = sizeof(struct options),
     .defaults = &defaults,
     .claim = claim,
+    .check = check,
     .rewrite = rewrite,
 };

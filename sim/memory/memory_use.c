@@ -52,7 +52,7 @@ static void add_position(const struct dl_setting *s, const struct dl_model *m, c
         const double of_experts = layer->expert_parameters / s->parts.weights / s->expert_ways;
         const double saved = dl_saved_bytes(s, layer), gathered = gathered_parameters(s, layer);
         sums->parameters += common + of_experts;
-        sums->part += common / dl_copies(s, false) + of_experts / dl_copies(s, true);
+        sums->part += common / dl_shards(s, false) + of_experts / dl_shards(s, true);
         if (layer->is_block && s->recompute == DL_RECOMPUTE_BLOCKS)
             sums->gathered_again = fmax(sums->gathered_again, gathered);
         else
@@ -76,8 +76,17 @@ static double most_activations(const struct dl_schedule *schedule, uint32_t stag
     return most;
 }
 
-/* What comes from and goes to other stages; what lossy exchanges could not send; of cut parameters the layer at work
- * and the next one, gathered, and the gradients of the layer before until they are scattered. */
+/* Of cut parameters: the layer at work and those gathered ahead, as they travel too if that is another form; or all of
+ * them; and the gradients of the layer before until they are scattered. */
+static double gathered_bytes(const struct dl_setting *s, const struct stage_sums *sums)
+{
+    const double ahead = fmin((1.0 + s->gathers_ahead) * sums->most_parameters, sums->parameters);
+    const double whole = s->stays_gathered ? sums->parameters : ahead;
+    return whole * dl_precision_bytes(s->precision) + ahead * s->gather_bits / 8 +
+           sums->most_parameters * dl_gradient_bytes(s);
+}
+
+/* What comes from and goes to other stages; what lossy exchanges could not send; what cut parameters need. */
 static double buffer_bytes(const struct dl_setting *s, const struct dl_program *p, const struct stage_sums *sums)
 {
     const double in_step = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT];
@@ -85,8 +94,7 @@ static double buffer_bytes(const struct dl_setting *s, const struct dl_program *
     const double all = sends + (sums->gathered_kept + sums->gathered_again) * dl_precision_bytes(s->precision);
     if (dl_copies(s, false) == 1) return all;
     const double errors = sums->parameters * s->error_bytes_per_parameter;
-    if (s->zero_stage < 3) return all + errors;
-    return all + errors + sums->most_parameters * (2 * dl_precision_bytes(s->precision) + dl_gradient_bytes(s));
+    return all + errors + (s->zero_stage < 3 ? 0 : gathered_bytes(s, sums));
 }
 
 void dl_memory_of_stages(const struct dl_setting *s, const struct dl_model *m, const struct dl_lowered *l,
