@@ -1,5 +1,6 @@
 /* data.c - replicas of the model, each with a part of the batch; gradients are summed over them: all at the end, or
- * while a backward goes on, each as soon as a bucket of them is complete. */
+ * while a backward goes on, each as soon as a bucket of them is complete. Servers that add them up are devices of their
+ * own, after those that train. */
 #include <math.h>
 
 #include "strategies/strategies.h"
@@ -7,10 +8,13 @@
 enum { at_end, every_micro };
 static const char *const whens[] = {"end", "micro", NULL};
 
+static const char *const exchanges[] = {"allreduce", "parameter_server", "parameter_server_serial", NULL};
+enum { most_buckets = 100000 }; /* more would be simulated for hours */
+
 struct options {
     bool overlap;
-    double bucket_bytes; /* 0: absent */
-    int64_t when;
+    double bucket_bytes;             /* 0: absent */
+    int64_t when, exchange, servers; /* servers 0: absent */
 };
 static const struct options defaults = {0};
 static const struct dl_field fields[] = {
@@ -19,6 +23,9 @@ static const struct dl_field fields[] = {
      "gradients of layers that go together; if absent those of one layer, without overlap all"},
     {"when", DL_CHOICE, offsetof(struct options, when), 0, 0, true, whens,
      "summed at the end of the step or every micro-batch"},
+    {"exchange", DL_CHOICE, offsetof(struct options, exchange), 0, 0, true, exchanges, "how gradients are summed"},
+    {"servers", DL_INT, offsetof(struct options, servers), 1, 65536, true, NULL,
+     "devices beside those that train, of a parameter server; 1 if absent"},
 };
 
 /* Parameters whose gradients are there but not yet on their way: of all replicas, and of experts. Empty after a pass.
@@ -32,16 +39,35 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     const struct options *const o = options;
     (void)entry, (void)err;
     setting->overlaps_gradients = o->overlap && o->when == at_end;
+    setting->servers = !o->exchange ? 0 : o->servers ? (uint32_t)o->servers : 1;
+    return DL_OK;
+}
+
+static enum dl_status check_buckets(const struct options *o, const struct dl_check *what, struct dl_error *err)
+{
+    if (o->bucket_bytes <= 0) return DL_OK;
+    const double bytes = dl_model_parameters(what->model) * dl_gradient_bytes(what->setting);
+    if (what->setting->zero_stage == 3)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "bucket_bytes"),
+                       "zero's stage 3 scatters gradients layer by layer; leave it out or lower the stage");
+    if (bytes > o->bucket_bytes * most_buckets)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "bucket_bytes"),
+                       "must be at least %.0f, so that %.4g bytes of gradients are at most %d buckets; got %g",
+                       ceil(bytes / most_buckets), bytes, most_buckets, o->bucket_bytes);
     return DL_OK;
 }
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
-    if (o->bucket_bytes > 0 && what->setting->zero_stage == 3)
-        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "bucket_bytes"),
-                       "zero's stage 3 scatters gradients layer by layer; leave it out or lower the stage");
-    return DL_OK;
+    if (o->exchange && what->setting->zero_stage)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "exchange"),
+                       "zero scatters gradients, which servers do not; must be allreduce with it, got %s",
+                       exchanges[o->exchange]);
+    if (o->servers && !o->exchange)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "servers"),
+                       "only a parameter_server has servers; leave it out or say so in exchange");
+    return check_buckets(o, what, err);
 }
 
 static enum dl_status sum(const struct options *o, bool of_experts, double parameters, struct dl_stack *below,
@@ -54,6 +80,7 @@ static enum dl_status sum(const struct options *o, bool of_experts, double param
                                       .op = DL_ALLREDUCE,
                                       .axis = of_experts ? DL_AXIS_EXPERT_DATA : DL_AXIS_DATA,
                                       .bytes = parameters * dl_gradient_bytes(s),
+                                      .algorithm = o->exchange ? exchanges[o->exchange] : NULL,
                                       .async = o->overlap,
                                       .handle = DL_EVERY_CALL}; /* nobody waits for it alone */
     return parameters > 0 && dl_copies(s, of_experts) > 1 ? dl_emit(below, &exchange, err) : DL_OK;

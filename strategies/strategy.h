@@ -53,6 +53,7 @@ struct dl_setting {
     struct dl_tensor_parts parts;
     bool gathers_weights; /* ranks along z hold a part of each other's weights */
     enum dl_recompute recompute;
+    uint32_t servers; /* of parameters, on devices after those of the ranks */
     uint32_t zero_stage;
     uint32_t shard_ways;              /* neighbouring replicas that cut what they hold; 0: all */
     uint32_t gathers_ahead;           /* stage 3: layers, before the one at work is done */

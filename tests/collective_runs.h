@@ -77,7 +77,7 @@ static inline void choose_job(struct dl_machine *m, const struct job *job, struc
                                  .group = &run->group,
                                  .bytes = job->bytes,
                                  .chunks = job->chunks,
-                                 .n_extra_devices = 1};
+                                 .servers = 1};
     outcome->refused = dl_choose(&estimator, &wish, arena, &run->choice, &err) == DL_IMPOSSIBLE && job->refusable;
     if (!outcome->refused) stop_on(&err);
     outcome->estimate_s = run->choice.estimate.time_s;

@@ -104,7 +104,7 @@ static enum dl_status choose(struct run *r, struct dl_error *err)
                            .group = &r->group,
                            .bytes = q->bytes,
                            .chunks = (uint32_t)q->chunks,
-                           .n_extra_devices = r->n_extra};
+                           .servers = r->n_extra};
     if (wish.op == DL_BARRIER)
         wish.bytes = 0;
     else if (isnan(q->bytes))

@@ -45,11 +45,11 @@ static enum dl_status place_ranks(struct dl_session *s)
 {
     const struct dl_session_request *const q = &s->request;
     const struct dl_topology *const t = s->machine.topology;
-    const uint32_t n = s->job.n_devices;
+    const uint32_t n_servers = s->job.setting.servers, n = s->job.n_devices + n_servers;
     if (n > t->n_devices)
         return dl_fail(&s->err, DL_IMPOSSIBLE,
                        q->devices ? "--devices" : dl_json_member(s->strategy_doc, "devices", s->arena).where,
-                       "%s has %u devices, got %u", t->name, t->n_devices, n);
+                       "%s has %u devices, got %u%s", t->name, t->n_devices, n, n_servers ? " with the servers" : "");
     s->device_of_rank = dl_alloc(n * sizeof *s->device_of_rank);
     return dl_place(t, q->placement, q->seed, n, s->device_of_rank, &s->err);
 }

@@ -13,15 +13,16 @@ static struct dl_collective collective_of(const struct dl_wish *wish, const stru
                                   .group = wish->group,
                                   .bytes = wish->bytes,
                                   .chunks = wish->chunks,
+                                  .servers = wish->servers,
                                   .payload = wish->payload};
 }
 
 static enum dl_status prepare(struct dl_collective *c, const struct dl_estimator *e, const struct dl_wish *wish,
                               struct dl_arena *arena, struct dl_error *err)
 {
-    if (c->algorithm->extra_ranks > wish->n_extra_devices)
-        return dl_fail(err, DL_IMPOSSIBLE, "--devices", "%s needs %u device more than its %u workers; ask for fewer",
-                       c->algorithm->name, c->algorithm->extra_ranks, wish->group->n);
+    if (c->algorithm->has_servers && !wish->servers)
+        return dl_fail(err, DL_IMPOSSIBLE, "--devices", "%s needs 1 device more than its %u workers; ask for fewer",
+                       c->algorithm->name, wish->group->n);
     if (c->algorithm->prepare && c->algorithm->prepare(c, arena, err)) return err->status;
     if (c->chunks) return DL_OK;
     c->chunks = 1;

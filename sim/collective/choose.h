@@ -12,7 +12,7 @@ struct dl_wish {
     double bytes;
     uint32_t chunks; /* 0: as the transport does it */
     struct dl_payload payload;
-    uint32_t n_extra_devices; /* entries of group->device beyond n: algorithms with extra ranks need them */
+    uint32_t servers; /* entries of group->device beyond n, which algorithms with servers need */
 };
 
 struct dl_choice {

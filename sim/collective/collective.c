@@ -55,6 +55,11 @@ void dl_group_init_plain(struct dl_group *g, uint32_t n, uint32_t ranks_per_node
     index_nodes(g, arena);
 }
 
+uint32_t dl_collective_ranks(const struct dl_collective *c)
+{
+    return c->group->n + (c->algorithm->has_servers ? c->servers : 0);
+}
+
 uint32_t dl_collective_lanes(const struct dl_collective *c) { return c->algorithm->lanes ? c->algorithm->lanes(c) : 1; }
 
 double dl_collective_block_bytes(const struct dl_collective *c, uint32_t lane)

@@ -34,7 +34,7 @@ const char *dl_op_name(enum dl_op op);
 /* Ranks 0..n-1 and where they sit. Nodes are numbered in order of their first rank. */
 struct dl_group {
     uint32_t n;
-    const uint32_t *device; /* per rank, one more for an extra rank (parameter server) where there is one */
+    const uint32_t *device; /* per rank, and those of servers where there are any */
     uint32_t n_nodes;
     uint32_t *node;                     /* rank -> node of the group */
     uint32_t *slot;                     /* rank -> its place among the node's ranks */
@@ -45,7 +45,7 @@ struct dl_group {
     const struct dl_topology *topology; /* NULL: nothing is known of links */
 };
 
-/* `device` has n entries, or n + 1 where an algorithm's extra rank will be used; it must outlive the group. */
+/* `device` has n entries, and more where an algorithm's servers will be used; it must outlive the group. */
 void dl_group_init(struct dl_group *g, const struct dl_topology *t, const uint32_t *device, uint32_t n,
                    struct dl_arena *arena);
 /* For tests: ranks_per_node consecutive ranks on a node, no topology. */
@@ -60,6 +60,7 @@ struct dl_collective {
     double bytes;
     uint32_t chunks; /* each lane is cut into so many independent pieces */
     bool pipelined; /* the software cuts trees finer than into chunks: they always run folded, its fill is their cost */
+    uint32_t servers; /* of a parameter server, each of an equal part of the data */
     struct dl_payload payload;
     const void *plan; /* the algorithm's own, made by prepare (arena memory) */
 };
@@ -108,7 +109,7 @@ struct dl_phase; /* sim/collective/phase.h */
 struct dl_algorithm {
     const char *name, *doc;
     enum dl_op op;
-    uint32_t extra_ranks; /* ranks beside the group, numbered from n: 1 for a parameter server */
+    bool has_servers; /* ranks beside the group, numbered from n */
     /* OPTIONAL: refuse what cannot be (DL_IMPOSSIBLE, saying what would be right) and make c->plan. */
     enum dl_status (*prepare)(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err);
     /* OPTIONAL: number of lanes that split the bytes and run side by side; NULL: one. */
@@ -137,6 +138,8 @@ const struct dl_algorithm *dl_algorithm_get(size_t index);
 enum dl_status dl_algorithm_find(enum dl_op op, const char *name, const struct dl_algorithm **out,
                                  struct dl_error *err);
 
+/* Of the group, and servers. */
+uint32_t dl_collective_ranks(const struct dl_collective *c);
 /* With defaults for the optional slots. */
 uint32_t dl_collective_lanes(const struct dl_collective *c);
 /* Dense bytes of one block of a lane's chunk. */

@@ -136,7 +136,7 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
         if (round.reduce) reduce_s += round.repeat * received * payload * out->pace.reduction_s_per_byte;
         if (dl_payload_is_packed(&c->payload))
             reduce_s += round.repeat * (1 + received) * dense * out->pace.pack_s_per_byte;
-        for (uint32_t rank = 0; rank < c->group->n + c->algorithm->extra_ranks; rank++) {
+        for (uint32_t rank = 0; rank < dl_collective_ranks(c); rank++) {
             const uint32_t to = c->algorithm->peer(c, lane, k, rank);
             if (to == DL_NOBODY) continue;
             booked.message_bytes = round.repeat * payload / out->pace.bandwidth_fraction;

@@ -117,7 +117,7 @@ static void fold_ring(struct context *x, struct dl_fold *out)
 static void fold_tree(struct context *x, struct dl_fold *out)
 {
     const struct dl_collective *const c = x->c;
-    const uint32_t n = c->group->n + c->algorithm->extra_ranks;
+    const uint32_t n = dl_collective_ranks(c);
     double *const sent = dl_alloc(n * sizeof *sent);
     double together_s = 0, work[2] = {0, 0}; /* on the way down, on the way up: a rank does each once */
     struct dl_round round;
@@ -191,7 +191,7 @@ double dl_count_messages(const struct dl_collective *c)
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++)
         for (uint32_t k = 0; c->algorithm->round(c, lane, k, &round); k++) {
             uint32_t senders = 0;
-            for (uint32_t rank = 0; rank < c->group->n + c->algorithm->extra_ranks; rank++)
+            for (uint32_t rank = 0; rank < dl_collective_ranks(c); rank++)
                 senders += c->algorithm->peer(c, lane, k, rank) != DL_NOBODY;
             messages += round.repeat * senders;
         }

@@ -1,10 +1,14 @@
-/* parameter_server.c - the ranks are workers; one more rank, number n, is the server that adds up and sends back. */
+/* parameter_server.c - the ranks are workers; ranks beside them, from number n on, are servers, which add up and send
+ * back, each for a part of the data: a lane. */
 #include "sim/collective/algorithms.h"
 #include "sim/collective/phase.h"
 
-static void make_action(const struct dl_collective *c, uint32_t rank, uint32_t step, struct dl_action *out)
+static uint32_t one_lane_per_server(const struct dl_collective *c) { return c->servers; }
+
+static void make_action(const struct dl_collective *c, uint32_t server, uint32_t rank, uint32_t step,
+                        struct dl_action *out)
 {
-    const uint32_t n = c->group->n, server = n;
+    const uint32_t n = c->group->n;
     const bool is_server = rank == server, up = step < (is_server ? n : 1);
     *out = (struct dl_action){.kind = up == is_server ? DL_RECV : DL_SEND,
                               .reduce = up,
@@ -16,10 +20,9 @@ static void make_action(const struct dl_collective *c, uint32_t rank, uint32_t s
 static bool next_concurrent(const struct dl_collective *c, uint32_t lane, uint32_t rank, uint32_t step,
                             struct dl_action *out)
 {
-    (void)lane;
-    const uint32_t n = c->group->n;
-    if (n == 1 || step >= 2 * (rank == n ? n : 1)) return false;
-    make_action(c, rank, step, out);
+    const uint32_t n = c->group->n, server = n + lane;
+    if (n == 1 || (rank >= n && rank != server) || step >= 2 * (rank == server ? n : 1)) return false;
+    make_action(c, server, rank, step, out);
     return true;
 }
 
@@ -43,10 +46,9 @@ static bool round_serial(const struct dl_collective *c, uint32_t lane, uint32_t 
 
 static uint32_t peer_serial(const struct dl_collective *c, uint32_t lane, uint32_t k, uint32_t rank)
 {
-    (void)lane;
     const uint32_t n = c->group->n;
-    if (k < n) return rank == k ? n : DL_NOBODY;
-    return rank == n ? k - n : DL_NOBODY;
+    if (k < n) return rank == k ? n + lane : DL_NOBODY;
+    return rank == n + lane ? k - n : DL_NOBODY;
 }
 
 /* One round up for all workers, then n rounds down: a rank sends only one message in a round. */
@@ -61,15 +63,16 @@ static bool round_concurrent(const struct dl_collective *c, uint32_t lane, uint3
 static uint32_t peer_concurrent(const struct dl_collective *c, uint32_t lane, uint32_t k, uint32_t rank)
 {
     const uint32_t n = c->group->n;
-    if (k == 0) return rank < n ? n : DL_NOBODY;
+    if (k == 0) return rank < n ? n + lane : DL_NOBODY;
     return peer_serial(c, lane, k + n - 1, rank);
 }
 
 const struct dl_algorithm dl_allreduce_parameter_server = {
     .name = "parameter_server",
-    .doc = "all workers send to one server at once, which adds and sends back to all",
+    .doc = "all workers send to the server at once, which adds and sends back to all",
     .op = DL_ALLREDUCE,
-    .extra_ranks = 1,
+    .has_servers = true,
+    .lanes = one_lane_per_server,
     .blocks = dl_one_block,
     .next = next_concurrent,
     .round = round_concurrent,
@@ -80,7 +83,8 @@ const struct dl_algorithm dl_allreduce_parameter_server_serial = {
     .name = "parameter_server_serial",
     .doc = "one server serves one worker after the other, first to add, then to send back",
     .op = DL_ALLREDUCE,
-    .extra_ranks = 1,
+    .has_servers = true,
+    .lanes = one_lane_per_server,
     .blocks = dl_one_block,
     .next = next_serial,
     .round = round_serial,

@@ -261,7 +261,7 @@ static void make_lanes(struct dl_exchange *x)
 {
     const struct dl_collective *const c = x->spec.collective;
     const uint32_t lanes = dl_collective_lanes(c);
-    x->n_ranks = c->group->n + c->algorithm->extra_ranks;
+    x->n_ranks = dl_collective_ranks(c);
     x->n_lanes = lanes * c->chunks;
     x->n_running = x->n_ranks * x->n_lanes;
     x->unit_free_s = dl_alloc(x->n_ranks * sizeof *x->unit_free_s);

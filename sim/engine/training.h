@@ -19,7 +19,7 @@ struct dl_training_request {
     struct dl_estimator *estimator;
     const struct dl_setting *setting;
     const struct dl_lowered *lowered;
-    const uint32_t *device_of_rank;
+    const uint32_t *device_of_rank; /* and those of servers */
     struct dl_arena *arena;
     uint32_t iterations;                /* 0 is 1; the result is of the last one */
     const struct dl_scenario *scenario; /* OPTIONAL: slow crews and jitter */

@@ -39,11 +39,13 @@ static void open_group(struct dl_training *t, uint32_t stage, const struct divis
 {
     const uint32_t size = d->window / d->apart * (t->n_members / d->n_lines);
     const uint32_t begin = index / d->n_lines / d->apart * d->window;
-    uint32_t *const device = dl_arena_alloc(t->request.arena, size * sizeof *device);
+    const uint32_t n_servers = t->request.setting->servers, n_ranks = t->n_stages * t->n_replicas * t->n_members;
+    uint32_t *const device = dl_arena_alloc(t->request.arena, (size + n_servers) * sizeof *device);
     uint32_t n = 0;
     for (uint32_t replica = begin + index / d->n_lines % d->apart; replica < begin + d->window; replica += d->apart)
         for (uint32_t member = index % d->n_lines; member < t->n_members; member += d->n_lines)
             device[n++] = device_of(t, &(struct crew){.stage = stage, .replica = replica}, member);
+    for (uint32_t i = 0; i < n_servers; i++) device[n + i] = t->request.device_of_rank[n_ranks + i];
     dl_group_init(out, t->request.estimator->topology, device, n, t->request.arena);
 }
 
@@ -105,6 +107,7 @@ static enum dl_status choose(struct dl_training *t, const struct dl_group *group
                                  .protocol = "auto",
                                  .group = group,
                                  .bytes = call->bytes,
+                                 .servers = t->request.setting->servers,
                                  .payload = call->payload};
     return dl_choose(t->request.estimator, &wish, t->request.arena, out, t->err);
 }

@@ -48,8 +48,12 @@ static inline bool set_up(struct fixture *f, const struct dl_algorithm *algorith
         shuffled_group(f, n);
     else
         dl_group_init_plain(&f->group, n, per_node[layout], f->arena);
-    f->c = (struct dl_collective){
-        .op = algorithm->op, .algorithm = algorithm, .group = &f->group, .bytes = bytes, .chunks = 1};
+    f->c = (struct dl_collective){.op = algorithm->op,
+                                  .algorithm = algorithm,
+                                  .group = &f->group,
+                                  .bytes = bytes,
+                                  .chunks = 1,
+                                  .servers = 1 + n % 3};
     struct dl_error err = {0};
     if (!algorithm->prepare || algorithm->prepare(&f->c, f->arena, &err) == DL_OK) return true;
     ck_assert_int_eq(err.status, DL_IMPOSSIBLE);

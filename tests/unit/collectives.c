@@ -150,10 +150,10 @@ static double blocks_of_rounds(const struct dl_collective *c, uint32_t lane)
     struct dl_round round;
     for (uint32_t k = 0; c->algorithm->round(c, lane, k, &round); k++) {
         uint32_t n_senders = 0;
-        for (uint32_t rank = 0; rank < c->group->n + c->algorithm->extra_ranks; rank++) {
+        for (uint32_t rank = 0; rank < dl_collective_ranks(c); rank++) {
             const uint32_t peer = c->algorithm->peer(c, lane, k, rank);
             if (peer == DL_NOBODY) continue;
-            REQUIRE(peer != rank && peer < c->group->n + c->algorithm->extra_ranks, "rank %u sends to %u", rank, peer);
+            REQUIRE(peer != rank && peer < dl_collective_ranks(c), "rank %u sends to %u", rank, peer);
             n_senders++;
         }
         ck_assert_double_ge(round.repeat, 1);

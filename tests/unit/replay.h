@@ -98,7 +98,7 @@ static inline uint32_t block_at(const struct replay *r, const struct dl_blocks *
 static inline void replay_init(struct replay *r, const struct dl_collective *c, uint32_t lane, enum schedule schedule)
 {
     *r = (struct replay){.c = c, .lane = lane, .schedule = schedule};
-    r->n_ranks = c->group->n + c->algorithm->extra_ranks;
+    r->n_ranks = dl_collective_ranks(c);
     r->n_blocks = c->algorithm->blocks(c);
     r->random = dl_random_new(1, "replay", c->group->n);
     r->sets = dl_alloc((size_t)r->n_ranks * r->n_blocks * sizeof *r->sets);
