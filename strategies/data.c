@@ -8,6 +8,7 @@
 enum { at_end, every_micro };
 static const char *const whens[] = {"end", "micro", NULL};
 
+enum { allreduce, parameter_server };
 static const char *const exchanges[] = {"allreduce", "parameter_server", "parameter_server_serial", NULL};
 enum { most_buckets = 100000 }; /* more would be simulated for hours */
 
@@ -39,7 +40,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     const struct options *const o = options;
     (void)entry, (void)err;
     setting->overlaps_gradients = o->overlap && o->when == at_end;
-    setting->servers = !o->exchange ? 0 : o->servers ? (uint32_t)o->servers : 1;
+    setting->servers = o->exchange == allreduce ? 0 : o->servers ? (uint32_t)o->servers : 1;
     return DL_OK;
 }
 
@@ -60,13 +61,13 @@ static enum dl_status check_buckets(const struct options *o, const struct dl_che
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
-    if (o->exchange && what->setting->zero_stage)
+    if (o->exchange != allreduce && what->setting->zero_stage)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "exchange"),
                        "zero scatters gradients, which servers do not; must be allreduce with it, got %s",
                        exchanges[o->exchange]);
-    if (o->servers && !o->exchange)
+    if (o->servers && o->exchange != parameter_server)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "servers"),
-                       "only a parameter_server has servers; leave it out or say so in exchange");
+                       "only the exchange parameter_server has them to choose, got %s", exchanges[o->exchange]);
     return check_buckets(o, what, err);
 }
 
@@ -80,7 +81,7 @@ static enum dl_status sum(const struct options *o, bool of_experts, double param
                                       .op = DL_ALLREDUCE,
                                       .axis = of_experts ? DL_AXIS_EXPERT_DATA : DL_AXIS_DATA,
                                       .bytes = parameters * dl_gradient_bytes(s),
-                                      .algorithm = o->exchange ? exchanges[o->exchange] : NULL,
+                                      .algorithm = o->exchange == allreduce ? NULL : exchanges[o->exchange],
                                       .async = o->overlap,
                                       .handle = DL_EVERY_CALL}; /* nobody waits for it alone */
     return parameters > 0 && dl_copies(s, of_experts) > 1 ? dl_emit(below, &exchange, err) : DL_OK;

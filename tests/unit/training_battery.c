@@ -27,7 +27,7 @@ static const struct machine {
 struct drawn {
     const struct machine *machine;
     bool has_experts;
-    char workload[400], strategy[1000];
+    char workload[400], strategy[1200];
 };
 
 static uint32_t draw(gsl_rng *rng, uint32_t n) { return (uint32_t)gsl_rng_uniform_int(rng, n); }
@@ -62,22 +62,52 @@ static void draw_tensor(gsl_rng *rng, uint32_t ways, char *out, size_t bytes)
         snprintf(out, bytes, "'grid':'%s','x':%u,'y':%u%s", kind, ways / y / z, y, depth);
 }
 
+/* Mostly what can be. */
+static const char *draw_zero(gsl_rng *rng, const struct ways *w)
+{
+    static const char *const zeros[] = {"",
+                                        "",
+                                        "",
+                                        ",{'name':'zero','stage':1}",
+                                        ",{'name':'zero','stage':2,'gather_bits':8}",
+                                        ",{'name':'zero','stage':3}",
+                                        ",{'name':'zero','stage':3,'gather_bits':4,'prefetch':3}",
+                                        ",{'name':'zero','stage':1,'shard_ways':2}",
+                                        ",{'name':'zero','stage':3,'shard_ways':2,'prefetch':0}",
+                                        ",{'name':'zero','stage':3,'reshard':false,'prefetch':2}"};
+    const uint32_t n_any = DL_COUNT(zeros) - 3, n_even = n_any + 2;
+    return one_of(rng, zeros, w->pipeline == 1 ? DL_COUNT(zeros) : w->data % 2 ? n_any : n_even);
+}
+
+static const char *draw_data(gsl_rng *rng, bool is_cut)
+{
+    static const char *const datas[] = {"",
+                                        "",
+                                        "",
+                                        ",'when':'micro'",
+                                        ",'bucket_bytes':2e6",
+                                        ",'bucket_bytes':2e6,'when':'micro'",
+                                        ",'exchange':'parameter_server'",
+                                        ",'exchange':'parameter_server','servers':2"};
+    return one_of(rng, datas, is_cut ? 5 : DL_COUNT(datas));
+}
+
 static void draw_stack(gsl_rng *rng, const struct ways *w, char *out, size_t bytes)
 {
-    static const char *const zeros[] = {"", "", ",{'name':'zero','stage':1}", ",{'name':'zero','stage':2}",
-                                        ",{'name':'zero','stage':3}"};
     static const char *const quantized[] = {"", "", ",{'name':'quantized_allreduce','bits':8}",
-                                            ",{'name':'quantized_allreduce','bits':1}"};
+                                            ",{'name':'quantized_allreduce','method':'one_bit'}",
+                                            ",{'name':'quantized_allreduce','method':'top_k'}"};
     const struct dl_schedule_kind *const kind = dl_schedule_get(draw(rng, (uint32_t)dl_schedule_count()));
     const uint32_t chunks = draw(rng, 4) ? kind->min_chunks : 1 + draw(rng, 3); /* sometimes a wrong number */
     char tensor[100];
     draw_tensor(rng, w->tensor, tensor, sizeof tensor);
     const bool overlap = draw(rng, 2);
+    const char *const zero = draw_zero(rng, w), *const data = draw_data(rng, *zero != 0);
     snprintf(out, bytes,
              "[{'name':'pipeline','ways':%u,'schedule':'%s','chunks':%u},{'name':'tensor','ways':%u,%s},"
-             "{'name':'data','overlap':%s}%s%s",
-             w->pipeline, kind->name, chunks, w->tensor, tensor, overlap ? "true" : "false",
-             one_of(rng, zeros, DL_COUNT(zeros)), one_of(rng, quantized, DL_COUNT(quantized)));
+             "{'name':'data','overlap':%s%s}%s%s",
+             w->pipeline, kind->name, chunks, w->tensor, tensor, overlap ? "true" : "false", data, zero,
+             one_of(rng, quantized, DL_COUNT(quantized)));
     const bool zigzag = draw(rng, 2);
     size_t used = strlen(out);
     if (w->context > 1)
@@ -96,7 +126,7 @@ static void draw_job(uint64_t index, struct drawn *out)
     static const char *const precisions[] = {"fp16", "fp32"};
     static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb"};
     gsl_rng *const rng = dl_random_new(seed, "battery", index);
-    char stack[500];
+    char stack[700];
     out->machine = &machines[draw(rng, DL_COUNT(machines))];
     out->has_experts = draw(rng, 4) == 0;
     const struct ways w = draw_ways(rng, out);
@@ -225,7 +255,7 @@ static void check_parts(const struct drawn *d, const struct dl_memory_use *m)
 static double rank_parameters(const struct dl_setting *s, const struct dl_layer *layer)
 {
     const double tensor = s->parts.weights;
-    const double replicas = s->zero_stage == 3 ? s->ways[DL_AXIS_DATA] * s->ways[DL_AXIS_CONTEXT] : 1;
+    const double replicas = s->zero_stage == 3 ? dl_shard_replicas(s) * s->ways[DL_AXIS_CONTEXT] : 1;
     const double experts = s->zero_stage == 3 ? layer->expert_parameters / tensor / replicas
                                               : layer->expert_parameters / tensor / s->expert_ways;
     return (layer->parameters_inside / tensor + layer->parameters_outside / s->parts.others) / replicas + experts;

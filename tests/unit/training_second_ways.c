@@ -211,9 +211,10 @@ struct lines {
 
 static double exchange_s(const struct dl_call *call)
 {
-    const double n = training.job.setting.ways[DL_AXIS_DATA];
+    const double n = dl_span_ranks(&training.job.setting, call->span, call->of_experts);
     const double passes = call->op == DL_EXCHANGE_ALLREDUCE ? 2 : 1;
-    return passes * (n - 1) / n * call->bytes / EXCHANGE_BYTES_PER_S;
+    const double bytes = dl_payload_bytes(&call->payload, call->bytes, (uint32_t)n);
+    return passes * (n - 1) / n * bytes / EXCHANGE_BYTES_PER_S;
 }
 
 static void follow(struct lines *l, const struct dl_template *t)
@@ -253,6 +254,16 @@ static const char *const exchanging_stacks[] = {
     "[{'name':'data'},{'name':'zero','stage':3}]",
     "[{'name':'data','overlap':true},{'name':'zero','stage':3},{'name':'recompute','mode':'full'}]",
     "[{'name':'data','overlap':true},{'name':'tensor','ways':2}]",
+    "[{'name':'data','overlap':true,'bucket_bytes':3e7}]",
+    "[{'name':'data','overlap':true,'bucket_bytes':3e7},{'name':'zero','stage':2}]",
+    "[{'name':'data','overlap':true,'when':'micro'}]",
+    "[{'name':'data','when':'micro','bucket_bytes':3e7}]",
+    "[{'name':'data'},{'name':'zero','stage':3,'prefetch':0}]",
+    "[{'name':'data'},{'name':'zero','stage':3,'prefetch':3}]",
+    "[{'name':'data','overlap':true},{'name':'zero','stage':3,'reshard':false}]",
+    "[{'name':'data'},{'name':'zero','stage':3,'gather_bits':8}]",
+    "[{'name':'data','overlap':true},{'name':'zero','stage':3,'shard_ways':4}]",
+    "[{'name':'data','overlap':true},{'name':'quantized_allreduce','method':'one_bit'}]",
 };
 
 START_TEST(exchanges_go_on_beside_the_work)
@@ -308,6 +319,14 @@ static const struct engine_case {
      "'devices':48,'global_batch':96,'stack':[{'name':'pipeline','ways':2,'schedule':'interleaved','chunks':2},"
      "{'name':'data','overlap':true},{'name':'zero','stage':2}]"},
     {"crossbar", "a100-80", "'devices':32,'global_batch':64,'stack':[{'name':'data'},{'name':'zero','stage':3}]"},
+    {"crossbar", "a100-80",
+     "'devices':32,'global_batch':64,'stack':[{'name':'data','overlap':true},"
+     "{'name':'zero','stage':3,'shard_ways':8,'gather_bits':8,'prefetch':2}]"},
+    {"crossbar", "a100-80",
+     "'devices':12,'global_batch':24,'stack':[{'name':'data','overlap':true,'bucket_bytes':25e6,"
+     "'exchange':'parameter_server','servers':3}]"},
+    {"crossbar", "a100-80",
+     "'devices':16,'global_batch':32,'stack':[{'name':'data'},{'name':'quantized_allreduce','method':'top_k'}]"},
     {"dgx1-v100", "v100-32",
      "'devices':128,'global_batch':128,'precision':'fp16','order':['tensor','pipeline','data'],'stack':"
      "[{'name':'pipeline','ways':4},{'name':'tensor','ways':4},{'name':'data','overlap':true}]"},
