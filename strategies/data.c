@@ -25,7 +25,7 @@ static const struct dl_field fields[] = {
     {"when", DL_CHOICE, offsetof(struct options, when), 0, 0, true, whens,
      "summed at the end of the step or every micro-batch"},
     {"exchange", DL_CHOICE, offsetof(struct options, exchange), 0, 0, true, exchanges, "how gradients are summed"},
-    {"servers", DL_INT, offsetof(struct options, servers), 1, 65536, true, NULL,
+    {"servers", DL_INT, offsetof(struct options, servers), 1, 1024, true, NULL,
      "devices beside those that train, of a parameter server; 1 if absent"},
 };
 

@@ -66,22 +66,20 @@ struct dl_folded *dl_folded_start(const struct dl_exchange_spec *spec, struct dl
 {
     const struct dl_collective *const c = spec->collective;
     struct dl_folded *const f = dl_alloc(sizeof *f);
-    struct dl_tally tally;
     f->spec = *spec;
     f->finished = finished;
     f->user = user;
-    dl_tally_init(&tally, c->group->topology->n_links);
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
         double work_s = 0;
         for (uint32_t which = 0; which < dl_fold_count(c) && !err->status; which++) {
             struct dl_fold fold;
-            if (!dl_fold_lane(c, lane, which, spec->pace, &tally, &fold, err)) start_bundle(f, &fold);
+            if (!dl_fold_lane(c, lane, which, spec->pace, dl_wire_scratch(spec->wire), &fold, err))
+                start_bundle(f, &fold);
             work_s = fmax(work_s, fold.work_s);
             dl_fold_release(&fold);
         }
         f->reduction_s += work_s;
     }
-    dl_tally_release(&tally);
     return f;
 }
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "sim/collective/fold.h"
 #include "sim/core/memory.h"
 
 enum { none = 0xffffffffu };
@@ -30,6 +31,7 @@ struct dl_wire {
     struct port **ports; /* by lane, then link */
     size_t n_lanes;
     double *link_bytes; /* by link */
+    struct dl_tally scratch;
     struct posted *letters;
     size_t n_letters, letters_capacity;
     uint32_t free_letter;
@@ -51,6 +53,7 @@ struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *
     w->err = err;
     w->load = (struct dl_load){.wanted_bytes_per_s = wanted_bytes_per_s, .user = engine};
     w->link_bytes = dl_alloc(t->n_links * sizeof *w->link_bytes);
+    dl_tally_init(&w->scratch, t->n_links);
     w->free_letter = none;
     return w;
 }
@@ -60,6 +63,7 @@ void dl_wire_free(struct dl_wire *w)
     if (!w) return;
     for (size_t lane = 0; lane < w->n_lanes; lane++) dl_free(w->ports[lane]);
     dl_free(w->ports);
+    dl_tally_release(&w->scratch);
     dl_free(w->link_bytes);
     dl_free(w->letters);
     dl_free(w);
@@ -100,6 +104,8 @@ double dl_wire_lone_seconds(const struct dl_wire *w, const struct dl_hop *hops, 
 {
     return bytes / lone_rate(w, hops, n_hops);
 }
+
+struct dl_tally *dl_wire_scratch(struct dl_wire *w) { return &w->scratch; }
 
 struct dl_error *dl_wire_error(const struct dl_wire *w) { return w->err; }
 

@@ -36,6 +36,7 @@ struct dl_letter {
 };
 
 struct dl_wire;
+struct dl_tally; /* sim/collective/fold.h */
 typedef void (*dl_arrival_fn)(void *user, const struct dl_letter *letter);
 
 /* links: what the engine was made with. Errors while running (no way between two devices) are put into err. */
@@ -52,6 +53,9 @@ void dl_wire_release_way(struct dl_wire *w, struct dl_way *way);
 
 /* Seconds that bytes need over these links on an empty network. */
 double dl_wire_lone_seconds(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops, double bytes);
+
+/* For whoever folds messages into bundles: a tally as large as the network, since many need one for a moment. */
+struct dl_tally *dl_wire_scratch(struct dl_wire *w);
 
 /* Where errors of this run go. */
 struct dl_error *dl_wire_error(const struct dl_wire *w);

@@ -85,7 +85,7 @@ static double volume_of(const struct volume_case *c, double parameters)
     return (c->shard ? parts + across : 0) + sums;
 }
 
-static struct training_outcome play(struct training *t, const struct step *step)
+static struct training_outcome play(struct dl_session *t, const struct step *step)
 {
     open_step(t, step);
     const struct training_outcome outcome = training_simulate(t, "simgrid");
@@ -96,12 +96,12 @@ static struct training_outcome play(struct training *t, const struct step *step)
 START_TEST(replicas_exchange_their_volumes)
 {
     const struct volume_case *const c = &volume_cases[_i];
-    struct training t;
+    struct dl_session t;
     const struct training_outcome outcome = play(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = c->stack});
     const double bytes = volume_of(c, dl_model_parameters(&t.model));
     check_close(c->stack, outcome.result.exposed_s[DL_CAUSE_DATA] * SLOW_BYTES_PER_S, bytes, exactly);
     check_close(c->stack, outcome.busiest_s * SLOW_BYTES_PER_S, bytes, exactly);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -125,7 +125,7 @@ START_TEST(shards_hold_experts_and_context)
         {"'devices':16,'global_batch':8",
          "{'name':'context','ways':2},{'name':'expert','ways':2}," ZERO("'stage':3,'shard_ways':4"), 8, 4},
     };
-    struct training t;
+    struct dl_session t;
     const struct training_outcome outcome =
         play(&t, &(struct step){.workload = MOE, .head = cases[_i].head, .stack = cases[_i].stack});
     const double experts = expert_parameters(&t.model) / t.job.setting.expert_ways;
@@ -135,21 +135,21 @@ START_TEST(shards_hold_experts_and_context)
     const double bytes = once(cases[_i].shard, others * each) + once(cases[_i].expert_shard, experts * each) +
                          2 * once(2, across * gradient_bytes);
     check_close(cases[_i].stack, outcome.busiest_s * SLOW_BYTES_PER_S, bytes, exactly); /* tokens hide some of it */
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
 /* Two ranks send each other what they picked, once; 8 bytes a value. */
 START_TEST(top_k_sends_values_and_their_places)
 {
-    struct training t;
+    struct dl_session t;
     const struct training_outcome outcome = play(
         &t, &(struct step){.workload = GPT,
                            .head = "'devices':2,'global_batch':2",
                            .stack = "{'name':'data'},{'name':'quantized_allreduce','method':'top_k','ratio':0.02}"});
     check_close("top_k", outcome.result.exposed_s[DL_CAUSE_DATA] * SLOW_BYTES_PER_S,
                 dl_model_parameters(&t.model) * 0.02 * 8, exactly);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -169,19 +169,19 @@ START_TEST(servers_share_what_all_workers_send)
         {"{'name':'data','exchange':'parameter_server','servers':4,'bucket_bytes':1e5}", 4},
         {"{'name':'data','exchange':'parameter_server_serial'}", 1},
     };
-    struct training t;
+    struct dl_session t;
     const struct training_outcome outcome =
         play(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = cases[_i].stack});
     check_close(cases[_i].stack, outcome.result.exposed_s[DL_CAUSE_DATA] * SLOW_BYTES_PER_S,
                 2 * replicas / cases[_i].servers * dl_model_parameters(&t.model) * gradient_bytes, exactly);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
 /* Tensor ranks hold different parts, and send them to the same servers. */
 START_TEST(all_groups_share_the_servers)
 {
-    struct training t;
+    struct dl_session t;
     const struct training_outcome outcome =
         play(&t, &(struct step){.workload = GPT,
                                 .head = "'devices':8,'global_batch':4",
@@ -191,7 +191,7 @@ START_TEST(all_groups_share_the_servers)
         rank_parameters += t.model.layers[i].parameters_inside / 2 + t.model.layers[i].parameters_outside;
     check_close("servers", outcome.result.exposed_s[DL_CAUSE_DATA] * SLOW_BYTES_PER_S,
                 2 * 8 * rank_parameters * gradient_bytes, exactly);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -202,7 +202,7 @@ START_TEST(buckets_hold_the_layers_that_fill_them)
 {
     static const double sizes[] = {10, 2.5e5, 5e5, 1e6, 1e9};
     char stack[100];
-    struct training t;
+    struct dl_session t;
     snprintf(stack, sizeof stack, "{'name':'data','overlap':true,'bucket_bytes':%g}", sizes[_i]);
     open_step(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = stack});
     const struct dl_template *const last = item(&t, (enum dl_item_kind)DL_TEMPLATE_LAST);
@@ -218,19 +218,19 @@ START_TEST(buckets_hold_the_layers_that_fill_them)
     }
     while (at < last->n_instructions && last->instructions[at].kind != DL_START) at++;
     ck_assert_uint_eq(at, last->n_instructions);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
 /* Without overlap as few as can be, all alike. */
 START_TEST(buckets_limit_what_goes_at_once)
 {
-    struct training t;
+    struct dl_session t;
     open_step(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = "{'name':'data','bucket_bytes':1e5}"});
     const double bytes = dl_model_parameters(&t.model) * gradient_bytes, n = ceil(bytes / 1e5);
     ck_assert_double_eq((double)t.lowered.n_calls, n);
     for (size_t i = 0; i < t.lowered.n_calls; i++) check_close("bucket", t.lowered.calls[i].bytes, bytes / n, 1e-12);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -262,19 +262,19 @@ START_TEST(packing_passes_over_the_values)
         {"{'name':'data'},{'name':'quantized_allreduce','method':'top_k'}", 4 + 4 + 4 + 0.01 * 8,
          4 + (1 - 0.99 * 0.99 * 0.99 * 0.99 * 0.99 * 0.99 * 0.99 * 0.99) * 8},
     };
-    struct training t;
+    struct dl_session t;
     open_step(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = cases[_i].stack});
     const double parameters = dl_model_parameters(&t.model);
     check_close(cases[_i].stack, pass_bytes(&t.lowered.programs[0].end, "pack"), parameters * cases[_i].pack, 1e-9);
     check_close(cases[_i].stack, pass_bytes(&t.lowered.programs[0].end, "unpack"), parameters * cases[_i].unpack, 1e-9);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
 /* Each rank packs its part and unpacks the whole, for the forward and again for the backward. */
 START_TEST(quantised_parameters_are_converted_before_each_use)
 {
-    struct training t;
+    struct dl_session t;
     const double each = activation_bytes + 1 + scale_bytes;
     open_step(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = ZERO("'stage':3,'gather_bits':8")});
     const double parameters = dl_model_parameters(&t.model);
@@ -282,14 +282,14 @@ START_TEST(quantised_parameters_are_converted_before_each_use)
         check_close("quantize", pass_bytes(item(&t, kind), "quantize"), parameters / replicas * each, 1e-9);
         check_close("dequantize", pass_bytes(item(&t, kind), "dequantize"), parameters * each, 1e-9);
     }
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
 /* On a network as fast as the memory the passes count as much as the exchange, and both are data's. */
 START_TEST(packing_is_booked_as_data)
 {
-    struct training t;
+    struct dl_session t;
     const struct training_outcome outcome =
         play(&t, &(struct step){.system = IDEAL_SYSTEM("1e18", "0"),
                                 .workload = GPT,
@@ -299,7 +299,7 @@ START_TEST(packing_is_booked_as_data)
     check_close("data", outcome.result.exposed_s[DL_CAUSE_DATA] * DEVICE_MEMORY_BYTES_PER_S,
                 dl_model_parameters(&t.model) * each, exactly);
     ck_assert_double_ge(outcome.result.busy_s[DL_CAUSE_DATA], outcome.result.exposed_s[DL_CAUSE_DATA]);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -323,7 +323,7 @@ START_TEST(memory_is_what_is_cut_gathered_and_kept)
         {ZERO("'stage':3,'gather_bits':8"), 8, 2, 8, 0},
         {ZERO("'stage':3") ",{'name':'quantized_allreduce','method':'one_bit'}", 8, 2, 0, 4},
     };
-    struct training t;
+    struct dl_session t;
     open_step(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = cases[_i].stack});
     const double parameters = dl_model_parameters(&t.model);
     double largest = 0;
@@ -335,7 +335,7 @@ START_TEST(memory_is_what_is_cut_gathered_and_kept)
                 gathered * (activation_bytes + cases[_i].bits / 8) + largest * gradient_bytes +
                     parameters * cases[_i].error_bytes,
                 1e-9);
-    training_close(&t);
+    dl_session_close(&t);
 }
 END_TEST
 
