@@ -101,7 +101,7 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
     out->calls[out->n_calls] = (struct dl_call){.op = ev->op == DL_ALLREDUCE   ? DL_EXCHANGE_ALLREDUCE
                                                       : ev->op == DL_ALLGATHER ? DL_EXCHANGE_ALLGATHER
                                                                                : DL_EXCHANGE_REDUCESCATTER,
-                                                .algorithm = ev->algorithm ? ev->algorithm : "auto",
+                                                .algorithm = ev->algorithm,
                                                 .bytes = ev->bytes,
                                                 .payload = ev->payload,
                                                 .span = ev->span,

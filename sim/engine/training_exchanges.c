@@ -3,8 +3,6 @@
  *
  * Replicas and context ranks hold the same; experts only every expert_ways-th replica. A call begins when all replicas
  * have come to it, also where its groups are smaller: exact where they are in step. */
-#include <string.h>
-
 #include "sim/engine/training_parts.h"
 
 static struct crew *first_of(struct dl_training *t, uint32_t stage) { return &t->crews[stage * t->n_played]; }
@@ -15,23 +13,18 @@ struct division {
     uint32_t window, apart, n_lines;
 };
 
-static struct division division_of(const struct dl_training *t, enum dl_span span, bool of_experts)
+static struct division division_of(const struct dl_training *t, const struct dl_call *call)
 {
     const struct dl_setting *const s = t->request.setting;
-    if (span == DL_SPAN_ACROSS) return (struct division){t->n_replicas, dl_shard_replicas(s), t->n_members};
-    return (struct division){span == DL_SPAN_ALL ? t->n_replicas : dl_shard_replicas(s),
-                             of_experts ? s->expert_ways : 1, s->ways[DL_AXIS_TENSOR]};
+    if (call->span == DL_SPAN_ACROSS) return (struct division){t->n_replicas, dl_shard_replicas(s), t->n_members};
+    return (struct division){call->span == DL_SPAN_ALL ? t->n_replicas : dl_shard_replicas(s),
+                             call->of_experts ? s->expert_ways : 1, s->ways[DL_AXIS_TENSOR]};
 }
 
-static uint32_t n_groups(const struct dl_training *t, enum dl_span span, bool of_experts)
+static uint32_t n_groups(const struct dl_training *t, const struct dl_call *call)
 {
-    const struct division d = division_of(t, span, of_experts);
+    const struct division d = division_of(t, call);
     return t->n_replicas / d.window * d.apart * d.n_lines;
-}
-
-static uint32_t n_groups_of(const struct dl_training *t, const struct dl_call *call)
-{
-    return n_groups(t, call->span, call->of_experts);
 }
 
 static void open_group(struct dl_training *t, uint32_t stage, const struct division *d, uint32_t index,
@@ -49,14 +42,19 @@ static void open_group(struct dl_training *t, uint32_t stage, const struct divis
     dl_group_init(out, t->request.estimator->topology, device, n, t->request.arena);
 }
 
+static struct dl_group *open_groups(struct dl_training *t, uint32_t stage, const struct dl_call *call)
+{
+    const struct division d = division_of(t, call);
+    const uint32_t n = n_groups(t, call);
+    struct dl_group *const groups = dl_arena_alloc(t->request.arena, n * sizeof *groups);
+    for (uint32_t i = 0; i < n; i++) open_group(t, stage, &d, i, &groups[i]);
+    return groups;
+}
+
 static const struct dl_group *groups_for(struct dl_training *t, uint32_t stage, const struct dl_call *call)
 {
     struct dl_group **const groups = &t->queues[stage].groups[call->span][call->of_experts];
-    if (*groups) return *groups;
-    const struct division d = division_of(t, call->span, call->of_experts);
-    const uint32_t n = n_groups_of(t, call);
-    *groups = dl_arena_alloc(t->request.arena, n * sizeof **groups);
-    for (uint32_t i = 0; i < n; i++) open_group(t, stage, &d, i, &(*groups)[i]);
+    if (!*groups) *groups = open_groups(t, stage, call);
     return *groups;
 }
 
@@ -64,7 +62,7 @@ static uint32_t most_groups(const struct dl_training *t)
 {
     uint32_t most = 0;
     for (size_t i = 0; i < t->request.lowered->n_calls; i++) {
-        const uint32_t n = n_groups_of(t, &t->request.lowered->calls[i]);
+        const uint32_t n = n_groups(t, &t->request.lowered->calls[i]);
         if (n > most) most = n;
     }
     return most;
@@ -103,7 +101,7 @@ static enum dl_status choose(struct dl_training *t, const struct dl_group *group
 {
     static const enum dl_op ops[] = {DL_ALLREDUCE, DL_REDUCESCATTER, DL_ALLGATHER};
     const struct dl_wish wish = {.op = ops[call->op],
-                                 .algorithm = call->algorithm,
+                                 .algorithm = call->algorithm ? call->algorithm : "auto",
                                  .protocol = "auto",
                                  .group = group,
                                  .bytes = call->bytes,
@@ -114,7 +112,7 @@ static enum dl_status choose(struct dl_training *t, const struct dl_group *group
 
 static bool alike(const struct dl_call *a, const struct dl_call *b)
 {
-    return a->op == b->op && strcmp(a->algorithm, b->algorithm) == 0 && a->bytes == b->bytes &&
+    return a->op == b->op && a->algorithm == b->algorithm && a->bytes == b->bytes &&
            dl_payload_equal(&a->payload, &b->payload) && a->span == b->span && a->of_experts == b->of_experts;
 }
 
@@ -127,7 +125,7 @@ static const struct dl_choice *choices_for(struct dl_training *t, uint32_t stage
     DL_GROW(q->chosen, q->n_chosen, q->chosen_capacity);
     struct chosen *const c = &q->chosen[q->n_chosen++];
     const struct dl_group *const groups = groups_for(t, stage, call);
-    const uint32_t n = n_groups_of(t, call);
+    const uint32_t n = n_groups(t, call);
     *c = (struct chosen){.call = *call, .choices = dl_alloc(n * sizeof *c->choices)};
     for (uint32_t i = 0; i < n && !t->err->status; i++) choose(t, &groups[i], call, &c->choices[i]);
     return c->choices;
@@ -188,7 +186,7 @@ static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
     q->busy = true;
     x->begun_s = now_s(t);
     x->unbroken_s = q->next && x[-1].ended_s == x->begun_s ? x[-1].unbroken_s : x->begun_s;
-    const uint32_t n = x->n_running = n_groups_of(t, call);
+    const uint32_t n = x->n_running = n_groups(t, call);
     for (uint32_t i = 0; i < n; i++) {
         dl_exchange_free(q->ended[i]);
         q->ended[i] = q->running[i];

@@ -84,7 +84,7 @@ const char *dl_exchange_name(enum dl_exchange_op op);
 enum dl_span { DL_SPAN_ALL, DL_SPAN_SHARD, DL_SPAN_ACROSS, DL_N_SPANS };
 struct dl_call {
     enum dl_exchange_op op;
-    const char *algorithm; /* "auto": the one that is estimated to be fastest */
+    const char *algorithm; /* NULL: the one that is estimated to be fastest */
     double bytes;
     struct dl_payload payload;
     enum dl_span span;
