@@ -94,7 +94,8 @@ static double buffer_bytes(const struct dl_setting *s, const struct dl_program *
     const double all = sends + (sums->gathered_kept + sums->gathered_again) * dl_precision_bytes(s->precision);
     if (dl_copies(s, false) == 1) return all;
     const double errors = sums->parameters * s->error_bytes_per_parameter;
-    return all + errors + (s->zero_stage < 3 ? 0 : gathered_bytes(s, sums));
+    const bool gathers = s->zero_stage == 3 && dl_shards(s, false) > 1;
+    return all + errors + (gathers ? gathered_bytes(s, sums) : 0);
 }
 
 void dl_memory_of_stages(const struct dl_setting *s, const struct dl_model *m, const struct dl_lowered *l,

@@ -319,6 +319,7 @@ START_TEST(memory_is_what_is_cut_gathered_and_kept)
         {ZERO("'stage':3,'prefetch':0"), 8, 1, 0, 0},
         {ZERO("'stage':3,'prefetch':2"), 8, 3, 0, 0},
         {ZERO("'stage':3,'shard_ways':4"), 4, 2, 0, 0},
+        {ZERO("'stage':3,'prefetch':100"), 8, 0, 0, 0},
         {ZERO("'stage':3,'reshard':false,'prefetch':0"), 8, 0, 0, 0},
         {ZERO("'stage':3,'gather_bits':8"), 8, 2, 8, 0},
         {ZERO("'stage':3") ",{'name':'quantized_allreduce','method':'one_bit'}", 8, 2, 0, 4},
@@ -390,7 +391,7 @@ int main(void)
     tcase_add_loop_test(tests, packing_passes_over_the_values, 0, 4);
     tcase_add_test(tests, quantised_parameters_are_converted_before_each_use);
     tcase_add_test(tests, packing_is_booked_as_data);
-    tcase_add_loop_test(tests, memory_is_what_is_cut_gathered_and_kept, 0, 7);
+    tcase_add_loop_test(tests, memory_is_what_is_cut_gathered_and_kept, 0, 8);
     tcase_add_loop_test(tests, a_refusal_names_its_key, 0, (int)DL_COUNT(refusals));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
