@@ -49,9 +49,8 @@ struct dl_schedule_kind {
     uint32_t min_chunks, max_chunks; /* UINT32_MAX: as many as the model has layers for */
     /* OPTIONAL. Refuse counts that cannot be, by dl_schedule_refuse; NULL: all can. */
     enum dl_status (*check)(const struct dl_schedule_request *request, struct dl_error *err);
-    /* REQUIRED. Gets only what passed the check. Memory is the arena's. */
-    enum dl_status (*make)(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
-                           struct dl_error *err);
+    /* REQUIRED. Gets only what passed the check, so it cannot fail. Memory is the arena's. */
+    void (*make)(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out);
     /* REQUIRED. Bubble over ideal time for equal stages and no communication, or a negative number where no formula is
      * known. */
     double (*bubble)(const struct dl_schedule_request *request);

@@ -9,10 +9,8 @@ static uint32_t live(const struct dl_schedule_request *request, uint32_t stage)
     return in_flight < request->micros ? in_flight : request->micros;
 }
 
-static enum dl_status make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
-                           struct dl_error *err)
+static void make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out)
 {
-    (void)err;
     dl_schedule_init(out, request, false, arena);
     for (uint32_t stage = 0; stage < request->stages; stage++) {
         const uint32_t warm_up = live(request, stage) - 1;
@@ -22,7 +20,6 @@ static enum dl_status make(const struct dl_schedule_request *request, struct dl_
             dl_schedule_append(out, stage, DL_ITEM_B, k, 0);
         }
     }
-    return DL_OK;
 }
 
 static double bubble(const struct dl_schedule_request *request) { return (request->stages - 1.0) / request->micros; }

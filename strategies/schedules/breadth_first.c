@@ -2,10 +2,8 @@
  * Parallelism", MLSys 2023): interleaved's bubble, and a chunk's gradients are complete early. */
 #include "strategies/schedules/schedules.h"
 
-static enum dl_status make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
-                           struct dl_error *err)
+static void make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out)
 {
-    (void)err;
     dl_schedule_init(out, request, false, arena);
     for (uint32_t stage = 0; stage < request->stages; stage++) {
         for (uint32_t chunk = 0; chunk < request->chunks; chunk++)
@@ -13,7 +11,6 @@ static enum dl_status make(const struct dl_schedule_request *request, struct dl_
         for (uint32_t chunk = request->chunks; chunk-- > 0;)
             for (uint32_t k = 0; k < request->micros; k++) dl_schedule_append(out, stage, DL_ITEM_B, k, chunk);
     }
-    return DL_OK;
 }
 
 /* With fewer micro-batches than stages a stage also waits, between chunks, for the first to come round again. */

@@ -115,10 +115,8 @@ static enum dl_status check(const struct dl_schedule_request *request, struct dl
         p, m, m < 2 * p ? 2 * p : m + 1);
 }
 
-static enum dl_status make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
-                           struct dl_error *err)
+static void make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out)
 {
-    (void)err;
     dl_schedule_init(out, request, true, arena);
     out->n_paths = 2;
     out->n_positions = request->stages;
@@ -127,7 +125,6 @@ static enum dl_status make(const struct dl_schedule_request *request, struct dl_
         dl_schedule_place(out, 1, request->stages - 1 - stage, stage, 1);
     }
     for (uint32_t stage = 0; stage < request->stages; stage++) order_stage(out, stage);
-    return DL_OK;
 }
 
 /* (p/2 - 1) (F&B + B - 3 W) of the report, where B is the whole backward; exact for F = B = W. */

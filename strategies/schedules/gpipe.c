@@ -1,16 +1,13 @@
 /* gpipe.c - all forwards, then all backwards, newest first (Huang et al., "GPipe", NeurIPS 2019). */
 #include "strategies/schedules/schedules.h"
 
-static enum dl_status make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
-                           struct dl_error *err)
+static void make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out)
 {
-    (void)err;
     dl_schedule_init(out, request, false, arena);
     for (uint32_t stage = 0; stage < request->stages; stage++) {
         for (uint32_t k = 0; k < request->micros; k++) dl_schedule_append(out, stage, DL_ITEM_F, k, 0);
         for (uint32_t k = request->micros; k-- > 0;) dl_schedule_append(out, stage, DL_ITEM_B, k, 0);
     }
-    return DL_OK;
 }
 
 static double bubble(const struct dl_schedule_request *request) { return (request->stages - 1.0) / request->micros; }

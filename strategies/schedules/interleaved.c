@@ -31,10 +31,8 @@ static enum dl_status check(const struct dl_schedule_request *request, struct dl
         p, request->micros, below && request->micros - below < p - p / 2 ? below : below + p);
 }
 
-static enum dl_status make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
-                           struct dl_error *err)
+static void make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out)
 {
-    (void)err;
     dl_schedule_init(out, request, false, arena);
     const uint32_t all = request->micros * request->chunks;
     for (uint32_t stage = 0; stage < request->stages; stage++) {
@@ -45,7 +43,6 @@ static enum dl_status make(const struct dl_schedule_request *request, struct dl_
             append(out, stage, DL_ITEM_B, k);
         }
     }
-    return DL_OK;
 }
 
 static double bubble(const struct dl_schedule_request *request)

@@ -106,9 +106,9 @@ enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_reque
                                 struct dl_schedule *out, struct dl_error *err)
 {
     const struct dl_schedule_kind *kind;
-    if (check(name, request, &kind, err) || kind->make(request, arena, out, err) || check_live(name, out, request, err))
-        return err->status;
-    return DL_OK;
+    if (check(name, request, &kind, err)) return err->status;
+    kind->make(request, arena, out);
+    return check_live(name, out, request, err);
 }
 
 void dl_schedule_init(struct dl_schedule *s, const struct dl_schedule_request *request, bool splits_backward,

@@ -16,13 +16,10 @@ static void hand_made(struct dl_schedule *s, uint32_t stage)
     dl_zero_bubble_append(s, stage, 2 * (s->stages - stage) - 1, 2 * stage);
 }
 
-static enum dl_status make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out,
-                           struct dl_error *err)
+static void make(const struct dl_schedule_request *request, struct dl_arena *arena, struct dl_schedule *out)
 {
-    (void)err;
     static const struct dl_zero_bubble order = {.hand_made = hand_made, .live = live};
     dl_zero_bubble_make(&order, request, arena, out);
-    return DL_OK;
 }
 
 static double bubble(const struct dl_schedule_request *request)
