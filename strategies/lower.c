@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "strategies/sink.h"
+#include "strategies/stages.h"
 
 uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_AXES])
 {
@@ -44,7 +45,7 @@ static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const 
 
 static enum dl_status emit_forward(struct dl_sink *s, const struct dl_position *p, struct dl_error *err)
 {
-    const struct dl_layer *const layers = s->request->model->layers;
+    const struct dl_layer *const layers = s->out->layers;
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
         const struct place at = {.layer = &layers[i], .n_after = p->end_layer - 1 - i, .first = i == p->first_layer};
         if (emit_layer(s->request->job->stack, DL_FORWARD, &at, err)) return err->status;
@@ -55,7 +56,7 @@ static enum dl_status emit_forward(struct dl_sink *s, const struct dl_position *
 static enum dl_status emit_backward(struct dl_sink *s, const struct dl_position *p, bool last_micro,
                                     struct dl_error *err)
 {
-    const struct dl_layer *const layers = s->request->model->layers;
+    const struct dl_layer *const layers = s->out->layers;
     for (size_t i = p->end_layer; i-- > p->first_layer;) {
         const struct place at = {.layer = &layers[i],
                                  .n_after = i - p->first_layer,
@@ -91,6 +92,11 @@ static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, b
     return DL_OK;
 }
 
+static void release_position(struct dl_position *p)
+{
+    for (int kind = 0; kind < DL_N_TEMPLATES; kind++) dl_template_release(&p->items[kind]);
+}
+
 static void add_parameters(const struct dl_layer *layers, const struct dl_position *p, struct dl_event *sum)
 {
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
@@ -105,6 +111,8 @@ static enum dl_status lower_end_of_step(struct dl_sink *s, struct dl_program *pr
 {
     struct dl_stack *const top = s->request->job->stack;
     struct dl_event ev = *parameters;
+    struct dl_shared shared;
+    if (dl_stage_shares(s->request->model, &s->out->schedule, program->stage, parameters, &shared)) ev.shared = &shared;
     ev.kind = DL_EV_GRADIENT;
     ev.pass = DL_GRADIENT;
     s->into = &program->end;
@@ -118,30 +126,33 @@ static enum dl_status lower_end_of_step(struct dl_sink *s, struct dl_program *pr
 
 /* ---- who gets what ---- */
 
-/* Blocks in parts as even as can be, the larger ones first; what comes before the blocks goes to the first position,
- * what comes after to the last. */
-static enum dl_status deal_layers(const struct dl_lower_request *r, uint32_t n_positions, struct dl_position *positions,
-                                  struct dl_error *err)
+/* Seconds of each layer as the only one of a position. */
+static const double *price_layers(struct dl_sink *s, bool splits, struct dl_error *err)
 {
-    const struct dl_model *const m = r->model;
-    size_t first_block = 0, n_blocks = 0;
-    for (size_t i = 0; i < m->n_layers; i++) {
-        if (!m->layers[i].is_block) continue;
-        if (!n_blocks) first_block = i;
-        n_blocks++;
+    const struct dl_model *const m = s->request->model;
+    double *const seconds = dl_arena_alloc(s->arena, m->n_layers * sizeof *seconds);
+    for (size_t i = 0; i < m->n_layers && !err->status; i++) {
+        struct dl_position alone = {
+            .first_layer = i, .end_layer = i + 1, .first_block = i, .n_blocks = m->layers[i].is_block};
+        lower_position(s, &alone, splits, err);
+        for (int kind = 0; kind <= DL_ITEM_W; kind++) seconds[i] += alone.items[kind].total.seconds;
+        release_position(&alone);
     }
-    if (n_positions > 1 && n_blocks < n_positions)
-        return dl_fail(err, DL_IMPOSSIBLE, r->job->setting.pipeline_where,
-                       "ways x chunks = %u parts, but %s has only %zu block%s to deal out", n_positions, m->name,
-                       n_blocks, n_blocks == 1 ? "" : "s");
-    size_t at = first_block;
-    for (uint32_t i = 0; i < n_positions; i++) {
-        const size_t share = n_blocks / n_positions + (i < n_blocks % n_positions);
-        positions[i].first_layer = i ? at : 0;
-        at += share;
-        positions[i].end_layer = i + 1 == n_positions ? m->n_layers : at;
-    }
-    return DL_OK;
+    s->out->n_calls = 0;
+    return seconds;
+}
+
+static enum dl_status deal(struct dl_sink *s, struct dl_error *err)
+{
+    struct dl_lowered *const out = s->out;
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const bool by_cost = setting->split == DL_SPLIT_BY_COST && !setting->blocks_at.n;
+    const struct dl_deal request = {.model = s->request->model,
+                                    .setting = setting,
+                                    .n_positions = out->n_positions,
+                                    .layer_s = by_cost ? price_layers(s, out->schedule.splits_backward, err) : NULL,
+                                    .arena = s->arena};
+    return err->status ? err->status : dl_deal_layers(&request, out->positions, err);
 }
 
 static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *request)
@@ -152,8 +163,6 @@ static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *r
         request->weight_s += l->positions[i].items[DL_ITEM_W].total.seconds / l->n_positions;
     }
 }
-
-/* Experts are the inner part of data. */
 
 /* Bytes between two stages, of all ranks that go in step together. */
 static double send_bytes(const struct dl_lower_request *r, const struct dl_position *p)
@@ -179,7 +188,7 @@ static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct
             const struct dl_position *const at =
                 &out->positions[out->schedule.position_of[stage * setting->chunks + chunk]];
             memcpy(&p->items[chunk * DL_N_TEMPLATES], at->items, sizeof at->items);
-            add_parameters(r->model->layers, at, &parameters);
+            add_parameters(out->layers, at, &parameters);
         }
         if (lower_end_of_step(s, p, &parameters, err)) return err->status;
     }
@@ -203,7 +212,8 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     if (dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) return err->status;
     out->n_positions = out->schedule.n_positions;
     out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
-    deal_layers(request, out->n_positions, out->positions, err);
+    out->layers = dl_dealt_layers(request->model, &out->schedule, arena);
+    deal(&s, err);
     for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
         lower_position(&s, &out->positions[i], out->schedule.splits_backward, err);
         for (int kind = 0; kind <= DL_ITEM_W; kind++)
@@ -220,9 +230,8 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
 void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages)
 {
     for (uint32_t i = 0; l->programs && i < n_stages; i++) dl_program_release(&l->programs[i]);
-    for (uint32_t i = 0; i < l->n_positions;
-         i++) /* a position may be in several programs, so its templates stay here */
-        for (int kind = 0; kind < DL_N_TEMPLATES; kind++) dl_template_release(&l->positions[i].items[kind]);
+    /* A position may be in several programs, so its templates are released here. */
+    for (uint32_t i = 0; i < l->n_positions; i++) release_position(&l->positions[i]);
     dl_free(l->programs);
     dl_free(l->calls);
     dl_free(l->positions);

@@ -11,10 +11,13 @@
 
 struct dl_position {
     size_t first_layer, end_layer;
+    size_t first_block; /* its blocks follow each other */
+    uint32_t n_blocks;
     struct dl_template items[DL_N_TEMPLATES];
 };
 
 struct dl_lowered {
+    const struct dl_layer *layers; /* of the model, as the stages hold them: see dl_dealt_layers */
     uint32_t n_positions;
     struct dl_position *positions;
     struct dl_schedule schedule;

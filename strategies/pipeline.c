@@ -1,10 +1,17 @@
-/* pipeline.c - stages hold parts of the model one after the other; the schedule is data (schedule.h). */
+/* pipeline.c - stages hold parts of the model one after the other; the schedule is data (schedule.h).
+ *
+ * What two stages hold (the table of tied embeddings, all where the schedule has the model twice) has one gradient on
+ * each; after those of replicas are summed, these are, pair by pair (Megatron's embedding group). */
 #include "strategies/schedule.h"
 #include "strategies/strategies.h"
 
+static const char *const splits[] = {"even", "count_ends", "by_cost", NULL}; /* in the order of enum dl_split */
+static const char *const places[] = {"with_blocks", "alone", NULL};
+
 struct options {
-    int64_t ways, chunks;
+    int64_t ways, chunks, split, embedding, head;
     const char *schedule;
+    struct dl_int_list layers_per_stage;
 };
 static const struct options defaults = {.ways = 1, .chunks = 1, .schedule = "1f1b"};
 static const struct dl_field fields[] = {
@@ -12,17 +19,65 @@ static const struct dl_field fields[] = {
     {"schedule", DL_TEXT, offsetof(struct options, schedule), 0, 0, true, NULL,
      "order of work: see `dlsim list schedules`"},
     {"chunks", DL_INT, offsetof(struct options, chunks), 1, 64, true, NULL, "parts of the model on each stage"},
+    {"split", DL_CHOICE, offsetof(struct options, split), 0, 0, true, splits,
+     "blocks evenly; embedding and head counted as blocks; or the least time of the longest part"},
+    {"embedding", DL_CHOICE, offsetof(struct options, embedding), 0, 0, true, places, "where it is: in the first part"},
+    {"head", DL_CHOICE, offsetof(struct options, head), 0, 0, true, places, "where it is: in the last part"},
+    {"layers_per_stage", DL_INT_LIST, offsetof(struct options, layers_per_stage), 0, 1e6, true, NULL,
+     "blocks of each part, in the order of the model, instead of a split"},
 };
+
+/* The list says all of it. */
+static enum dl_status check_list(const struct options *o, struct dl_json entry, struct dl_error *err)
+{
+    static const char *const others[] = {"split", "embedding", "head"};
+    if (json_object_get(entry.value, "layers_per_stage") && !o->layers_per_stage.n)
+        return dl_fail(err, DL_RANGE, entry.where, "'layers_per_stage' must have a number for each part of the model");
+    for (size_t i = 0; o->layers_per_stage.n && i < DL_COUNT(others); i++)
+        if (json_object_get(entry.value, others[i]))
+            return dl_fail(err, DL_KEY, entry.where, "'%s' means nothing beside 'layers_per_stage'", others[i]);
+    return DL_OK;
+}
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct options *const o = options;
-    (void)err;
     setting->ways[DL_AXIS_PIPELINE] = (uint32_t)o->ways;
     setting->chunks = (uint32_t)o->chunks;
     setting->schedule = o->schedule;
+    setting->split = (enum dl_split)o->split;
+    setting->embedding_alone = o->embedding;
+    setting->head_alone = o->head;
+    setting->blocks_at = o->layers_per_stage;
     setting->pipeline_where = entry.where;
-    return DL_OK;
+    return check_list(o, entry, err);
+}
+
+/* On one rank, of gradients that it keeps: ZeRO 2 leaves it a part. */
+static double kept_bytes(const struct dl_setting *s, const struct dl_shared *shared)
+{
+    const double common = shared->parameters_inside / s->parts.weights + shared->parameters_outside / s->parts.others;
+    const double of_experts = shared->parameters_expert / s->parts.weights / s->expert_ways;
+    const bool cut = s->zero_stage >= 2;
+    return (common / (cut ? dl_copies(s, false) : 1) + of_experts / (cut ? dl_copies(s, true) : 1)) *
+           dl_gradient_bytes(s);
+}
+
+static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    (void)options;
+    if (dl_emit(below, ev, err) || ev->kind != DL_EV_GRADIENT || !ev->shared) return err->status;
+    return dl_emit(below,
+                   &(struct dl_event){.kind = DL_EV_COLLECTIVE,
+                                      .pass = DL_COPIES,
+                                      .cause = DL_CAUSE_PIPELINE,
+                                      .op = DL_ALLREDUCE,
+                                      .axis = DL_AXIS_PIPELINE,
+                                      .with_stage = ev->shared->with_stage,
+                                      .bytes = kept_bytes(dl_stack_setting(below), ev->shared),
+                                      .handle = DL_EVERY_CALL},
+                   err);
 }
 
 const struct dl_strategy dl_strategy_pipeline = {
@@ -33,4 +88,5 @@ const struct dl_strategy dl_strategy_pipeline = {
     .options_size = sizeof(struct options),
     .defaults = &defaults,
     .claim = claim,
+    .rewrite = rewrite,
 };

@@ -1,5 +1,6 @@
 #include "strategies/sink.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -106,6 +107,8 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
                                                 .payload = ev->payload,
                                                 .span = ev->span,
                                                 .of_experts = ev->axis == DL_AXIS_EXPERT_DATA,
+                                                .between_stages = ev->axis == DL_AXIS_PIPELINE,
+                                                .with_stage = ev->with_stage,
                                                 .cause = ev->cause,
                                                 .handle = ev->handle};
     struct dl_instruction instruction = {.kind = DL_START,
@@ -142,7 +145,9 @@ static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, do
 
 static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
-    if (ev->axis != DL_AXIS_DATA && ev->axis != DL_AXIS_EXPERT_DATA) return add_timed(s, ev, 0, err);
+    const bool in_step = ev->axis != DL_AXIS_DATA && ev->axis != DL_AXIS_EXPERT_DATA && ev->axis != DL_AXIS_PIPELINE;
+    assert(!ev->async || ev->axis != DL_AXIS_PIPELINE);
+    if (in_step) return add_timed(s, ev, 0, err);
     add_exchange(s, ev);
     return DL_OK;
 }

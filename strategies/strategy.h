@@ -38,6 +38,9 @@ struct dl_tensor_parts {
     uint32_t heads;           /* the part of `inside` that is by heads; the rest is by samples */
 };
 
+/* How layers are dealt to positions: blocks alone are counted, embedding and head count as a block each, or by time. */
+enum dl_split { DL_SPLIT_EVEN, DL_SPLIT_COUNT_ENDS, DL_SPLIT_BY_COST };
+
 /* What all strategies of a run agree on. */
 struct dl_setting {
     uint32_t ways[DL_N_AXES];
@@ -45,6 +48,9 @@ struct dl_setting {
     uint32_t expert_ways;          /* of the data axis; 1: every replica has all experts */
     uint32_t chunks;               /* parts of the model on a stage */
     const char *schedule;
+    enum dl_split split;
+    bool embedding_alone, head_alone;         /* at a position of their own */
+    struct dl_int_list blocks_at;             /* by position, instead of a split; n 0: not given */
     const char *pipeline_where, *batch_where; /* in the strategy file, for refusals; NULL: not there */
     double global_batch, microbatch;
     uint32_t micros; /* micro-batches of one replica */
@@ -69,7 +75,14 @@ struct dl_setting {
 /* Bytes of a gradient, as accumulated and exchanged: never fewer than those of what it is made of. */
 double dl_gradient_bytes(const struct dl_setting *setting);
 
-enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_PARAMETERS, DL_OPTIMIZER };
+/* COPIES: gradients of what two stages hold are summed. */
+enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_COPIES, DL_PARAMETERS, DL_OPTIMIZER };
+
+/* Parameters of a stage that another one holds too. */
+struct dl_shared {
+    uint32_t with_stage;
+    double parameters_inside, parameters_outside, parameters_expert;
+};
 
 enum dl_event_kind {
     DL_EV_LAYER,      /* the work of a layer begins */
@@ -91,14 +104,17 @@ struct dl_event {
     bool first;       /* LAYER: of this pass on this stage */
     bool last_micro;  /* LAYER_DONE: of the last micro-batch of the step */
     enum dl_gradient gradient;
-    struct dl_kernel kernel;   /* COMPUTE: of the slowest rank, where they differ */
-    double mean_work;          /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
-    enum dl_work_kind mark;    /* MARK */
-    double elements;           /* MARK */
-    bool joined;               /* MARK: the matrix product beside it tells of it too: */
-    double enters, leaves;     /* COMPUTE: elements of the ENTER just before it, of the LEAVE just after; 0: none */
-    enum dl_op op;             /* COLLECTIVE, or COMPUTE with bytes > 0: goes on beside the kernel */
-    enum dl_axis axis;         /* with op. Over data or a part of it, context takes part too, but for EXPERT */
+    struct dl_kernel kernel; /* COMPUTE: of the slowest rank, where they differ */
+    double mean_work;        /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
+    enum dl_work_kind mark;  /* MARK */
+    double elements;         /* MARK */
+    bool joined;             /* MARK: the matrix product beside it tells of it too: */
+    double enters, leaves;   /* COMPUTE: elements of the ENTER just before it, of the LEAVE just after; 0: none */
+    enum dl_op op;           /* COLLECTIVE, or COMPUTE with bytes > 0: goes on beside the kernel */
+    /* With op. Over data or a part of it, context takes part too, but for EXPERT. PIPELINE: two stages, all other
+     * coordinates alike; never async. */
+    enum dl_axis axis;
+    uint32_t with_stage;       /* COLLECTIVE over PIPELINE */
     enum dl_span span;         /* COLLECTIVE over data: which of the ranks that hold the same */
     double bytes;              /* with op */
     enum dl_cause beside;      /* COMPUTE with op: what the op is, for the time that it takes longer */
@@ -108,6 +124,7 @@ struct dl_event {
     uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
     /* GRADIENT, UPDATE, LAYER_DONE: those that tensor parallelism divides, and not; those of experts it divides too. */
     double parameters_inside, parameters_outside, parameters_expert;
+    const struct dl_shared *shared; /* GRADIENT: of these; NULL: none */
 };
 
 /* Parameters are exchanged in two sets, because fewer ranks hold the same experts where these are divided; where they

@@ -106,7 +106,7 @@ static enum dl_status lower(struct dl_session *s)
                  s->arena, &s->lowered, &s->err))
         return s->err.status;
     s->memory = dl_alloc(s->job.setting.ways[DL_AXIS_PIPELINE] * sizeof *s->memory);
-    dl_memory_of_stages(&s->job.setting, &s->model, &s->lowered, s->memory);
+    dl_memory_of_stages(&s->job.setting, &s->lowered, s->memory);
     return DL_OK;
 }
 

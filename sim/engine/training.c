@@ -324,6 +324,7 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     muster_crews(t);
     dl_training_open_iterations(t);
     find_last_items(t);
+    dl_training_open_meetings(t);
     dl_training_open_queues(t);
     if (open_channels(t)) return t;
     for (uint32_t i = 0; i < t->n_crews; i++) dl_training_work(t, &t->crews[i]);
@@ -353,6 +354,10 @@ static void tell_who_waits(const struct dl_training *t, struct dl_error *err)
         if (t->crews[i].waits_for)
             dl_fail(err, DL_STALLED, "run", "stage %u of replica %u waits for ever for its exchange %u",
                     t->crews[i].stage, t->crews[i].replica, t->crews[i].waits_for - 1);
+    for (uint32_t i = 0; i < t->n_crews && !err->status; i++)
+        if (t->crews[i].meets)
+            dl_fail(err, DL_STALLED, "run", "stage %u of replica %u waits for ever for the stage that holds the same",
+                    t->crews[i].stage, t->crews[i].replica);
 }
 
 struct dl_training_result dl_training_result(const struct dl_training *t, struct dl_error *err)
@@ -387,6 +392,7 @@ void dl_training_free(struct dl_training *t)
         dl_free(t->crews[i].latest);
     }
     dl_training_close_queues(t);
+    dl_training_close_meetings(t);
     dl_training_close_iterations(t);
     dl_free(t->last_item);
     dl_free(t->parcels);

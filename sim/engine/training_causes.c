@@ -80,6 +80,7 @@ void dl_training_end_wait(struct dl_training *t, struct crew *c, double begun_s,
     book_wait(t, c, since_s, now_s(t), cause);
     c->waits_for_input = c->waits_for_others = false;
     c->waits_for = 0;
+    c->meets = NULL;
 }
 
 /* ---- the last iteration ---- */
@@ -121,6 +122,8 @@ void dl_training_close_books(struct dl_training *t)
             dl_training_end_work(t, c);
         else if (c->waits_for)
             end_wait_for_exchange(t, c);
+        else if (c->meets)
+            dl_training_end_wait(t, c, c->meets->n_running ? c->meets->begun_s : now_s(t), DL_CAUSE_PIPELINE);
         else if (c->waits_for_input || c->waits_for_others)
             dl_training_end_wait(t, c, now_s(t), DL_CAUSE_BUBBLE);
     }

@@ -213,6 +213,10 @@ static void start_next(struct dl_training *t, uint32_t stage)
 void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call)
 {
     struct queue *const q = &t->queues[c->stage];
+    if (t->request.lowered->calls[call].between_stages) {
+        dl_training_meet(t, c, call);
+        return;
+    }
     const uint32_t number = c->n_started++;
     if (number == q->n_exchanges) {
         DL_GROW(q->exchanges, q->n_exchanges, q->exchanges_capacity);
@@ -225,6 +229,7 @@ void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call)
 
 bool dl_training_may_pass(struct dl_training *t, struct crew *c, uint32_t call)
 {
+    if (call != DL_EVERY_CALL && t->request.lowered->calls[call].between_stages) return !c->meets;
     const uint32_t number = call == DL_EVERY_CALL ? c->n_started : c->latest[call]; /* + 1 */
     if (!number || t->queues[c->stage].exchanges[number - 1].done) return true;
     c->waits_for = number;

@@ -25,6 +25,7 @@ struct crew {
     bool waits_for_input;  /* of the item */
     bool waits_for_others; /* it has ended its iteration and does not go on by itself */
     uint32_t waits_for;    /* number of the exchange that it waits for, + 1; 0: none */
+    struct meeting *meets; /* that it waits for; NULL: none */
     double waits_since_s;
     uint32_t n_started; /* exchanges so far */
     uint32_t *latest;   /* by call: number of its latest exchange, + 1 */
@@ -73,6 +74,15 @@ struct queue {
     struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
 };
 
+/* Crews of two stages that hold the same, in one replica: see training_copies.c. */
+struct meeting {
+    struct crew *crews[2];
+    uint32_t call, n_joined, n_running;
+    double begun_s;
+    struct dl_choice *choices;    /* by member; NULL: they have not met yet */
+    struct dl_exchange **running; /* by member */
+};
+
 /* How often something goes on, to know when at least one of it does. */
 struct busy {
     uint32_t n;
@@ -86,6 +96,7 @@ struct dl_training {
     uint32_t n_replicas, n_played; /* all, and those that are played */
     struct crew *crews;            /* stage by stage */
     struct queue *queues;          /* by stage */
+    struct meeting *meetings;      /* as crews: of the earlier stage of two */
     uint32_t *last_item;           /* [stage * chunks + chunk]: the item that completes its gradients */
     struct parcel *parcels;
     size_t n_parcels, parcels_capacity;
@@ -149,5 +160,11 @@ void dl_training_close_queues(struct dl_training *t);
 void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call);
 /* Whether the crew may go on; if not it will be called when the exchange is done. */
 bool dl_training_may_pass(struct dl_training *t, struct crew *c, uint32_t call);
+
+/* training_copies.c */
+void dl_training_open_meetings(struct dl_training *t);
+void dl_training_close_meetings(struct dl_training *t);
+/* The crew comes to a call between two stages, and waits until it is done. */
+void dl_training_meet(struct dl_training *t, struct crew *c, uint32_t call);
 
 #endif

@@ -43,11 +43,11 @@ static double gathered_parameters(const struct dl_setting *s, const struct dl_la
     return (s->grid[2] - 1) * layer->parameters_inside / s->parts.weights;
 }
 
-static void add_position(const struct dl_setting *s, const struct dl_model *m, const struct dl_position *p,
+static void add_position(const struct dl_setting *s, const struct dl_layer *layers, const struct dl_position *p,
                          uint32_t chunk, struct stage_sums *sums)
 {
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
-        const struct dl_layer *const layer = &m->layers[i];
+        const struct dl_layer *const layer = &layers[i];
         const double common = layer->parameters_inside / s->parts.weights + layer->parameters_outside / s->parts.others;
         const double of_experts = layer->expert_parameters / s->parts.weights / s->expert_ways;
         const double saved = dl_saved_bytes(s, layer), gathered = gathered_parameters(s, layer);
@@ -98,14 +98,13 @@ static double buffer_bytes(const struct dl_setting *s, const struct dl_program *
     return all + errors + (gathers ? gathered_bytes(s, sums) : 0);
 }
 
-void dl_memory_of_stages(const struct dl_setting *s, const struct dl_model *m, const struct dl_lowered *l,
-                         struct dl_memory_use *use)
+void dl_memory_of_stages(const struct dl_setting *s, const struct dl_lowered *l, struct dl_memory_use *use)
 {
     for (uint32_t stage = 0; stage < s->ways[DL_AXIS_PIPELINE]; stage++) {
         struct stage_sums sums = {.saved = dl_alloc(s->chunks * sizeof *sums.saved)};
         struct dl_memory_use *const u = &use[stage];
         for (uint32_t chunk = 0; chunk < s->chunks; chunk++)
-            add_position(s, m, &l->positions[l->schedule.position_of[stage * s->chunks + chunk]], chunk, &sums);
+            add_position(s, l->layers, &l->positions[l->schedule.position_of[stage * s->chunks + chunk]], chunk, &sums);
         *u = (struct dl_memory_use){
             .parameters = (s->zero_stage >= 3 ? sums.part : sums.parameters) * dl_precision_bytes(s->precision),
             .gradients = (s->zero_stage >= 2 ? sums.part : sums.parameters) * dl_gradient_bytes(s),

@@ -86,13 +86,15 @@ void dl_program_release(struct dl_program *p)
     *p = (struct dl_program){0};
 }
 
-static void print_call(const struct dl_call *call, FILE *out)
+static void print_call(const struct dl_instruction *i, const struct dl_call *call, FILE *out)
 {
     static const char *const spans[DL_N_SPANS] = {"", " within shards", " across shards"};
-    fprintf(out, "%s of %.17g bytes%s%s", dl_exchange_name(call->op), call->bytes,
-            call->of_experts ? " of experts" : "", spans[call->span]);
+    fprintf(out, "    %s %s of %.17g bytes%s%s", i->kind == DL_START ? "start" : "wait for", dl_exchange_name(call->op),
+            call->bytes, call->of_experts ? " of experts" : "", spans[call->span]);
     if (call->payload.kind == DL_QUANTIZED) fprintf(out, " in %g bits", call->payload.bits);
     if (call->payload.kind == DL_TOPK) fprintf(out, " top %g", call->payload.ratio);
+    if (call->between_stages) fprintf(out, " with stage %u", call->with_stage);
+    fprintf(out, " (call %u)\n", i->call);
 }
 
 static void print_instruction(const struct dl_instruction *i, const struct dl_call *calls, FILE *out)
@@ -102,11 +104,8 @@ static void print_instruction(const struct dl_instruction *i, const struct dl_ca
                 i->device_s, i->host_s, i->flop);
     else if (i->call == DL_EVERY_CALL)
         fputs("    wait for all exchanges\n", out);
-    else {
-        fprintf(out, "    %s ", i->kind == DL_START ? "start" : "wait for");
-        print_call(&calls[i->call], out);
-        fprintf(out, " (call %u)\n", i->call);
-    }
+    else
+        print_call(i, &calls[i->call], out);
 }
 
 static void print_template(const struct dl_template *t, const struct dl_call *calls, FILE *out)

@@ -77,7 +77,8 @@ struct dl_template {
     struct dl_segment total; /* all of its timed work */
 };
 
-/* An exchange between ranks that do not go in step: those that hold the same parameters. */
+/* An exchange between ranks that do not go in step: those that hold the same parameters, in replicas of a stage or on
+ * two stages. */
 enum dl_exchange_op { DL_EXCHANGE_ALLREDUCE, DL_EXCHANGE_REDUCESCATTER, DL_EXCHANGE_ALLGATHER };
 const char *dl_exchange_name(enum dl_exchange_op op);
 /* Which of them: all; those that cut what they hold among each other; or those that have the same cut. */
@@ -88,7 +89,9 @@ struct dl_call {
     double bytes;
     struct dl_payload payload;
     enum dl_span span;
-    bool of_experts; /* among the ranks that hold the same experts, not all */
+    bool of_experts;     /* among the ranks that hold the same experts, not all */
+    bool between_stages; /* each rank with that of the other stage, whose program has the same call */
+    uint32_t with_stage;
     enum dl_cause cause;
     uint32_t handle; /* the strategy's own, to wait for it */
 };

@@ -92,21 +92,51 @@ static const char *draw_data(gsl_rng *rng, bool is_cut)
     return one_of(rng, datas, is_cut ? 5 : DL_COUNT(datas));
 }
 
-static void draw_stack(gsl_rng *rng, const struct ways *w, char *out, size_t bytes)
+/* A number of blocks for each part, one of them a block away from an even split; now and then they do not add up. */
+static void draw_list(gsl_rng *rng, uint32_t n_parts, uint32_t n_blocks, char *out, size_t bytes)
+{
+    const uint32_t from = draw(rng, n_parts), to = draw(rng, n_parts), lost = draw(rng, 8) == 0;
+    size_t used = (size_t)snprintf(out, bytes, ",'layers_per_stage':[");
+    for (uint32_t i = 0; i < n_parts; i++) {
+        const uint32_t even = n_blocks / n_parts + (i < n_blocks % n_parts);
+        const uint32_t blocks = even + (even && n_blocks > n_parts ? (i == to) - (i == from) : 0);
+        used += (size_t)snprintf(out + used, bytes - used, "%s%u", i ? "," : "", blocks + (i == 0 && lost));
+    }
+    snprintf(out + used, bytes - used, "]");
+}
+
+static void draw_split(gsl_rng *rng, uint32_t n_parts, uint32_t n_blocks, char *out, size_t bytes)
+{
+    static const char *const splits[] = {"",
+                                         "",
+                                         ",'split':'count_ends'",
+                                         ",'split':'by_cost'",
+                                         ",'split':'by_cost','embedding':'alone'",
+                                         ",'head':'alone'",
+                                         ",'split':'count_ends','head':'alone','embedding':'alone'"};
+    if (draw(rng, 6) == 0)
+        draw_list(rng, n_parts, n_blocks, out, bytes);
+    else
+        snprintf(out, bytes, "%s", one_of(rng, splits, DL_COUNT(splits)));
+}
+
+static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, char *out, size_t bytes)
 {
     static const char *const quantized[] = {"", "", ",{'name':'quantized_allreduce','bits':8}",
                                             ",{'name':'quantized_allreduce','method':'one_bit'}",
                                             ",{'name':'quantized_allreduce','method':'top_k'}"};
     const struct dl_schedule_kind *const kind = dl_schedule_get(draw(rng, (uint32_t)dl_schedule_count()));
     const uint32_t chunks = draw(rng, 4) ? kind->min_chunks : 1 + draw(rng, 3); /* sometimes a wrong number */
-    char tensor[100];
+    char tensor[100], split[200];
     draw_tensor(rng, w->tensor, tensor, sizeof tensor);
+    draw_split(rng, strcmp(kind->name, "dualpipe") == 0 ? w->pipeline : w->pipeline * chunks, n_blocks, split,
+               sizeof split);
     const bool overlap = draw(rng, 2);
     const char *const zero = draw_zero(rng, w), *const data = draw_data(rng, *zero != 0);
     snprintf(out, bytes,
-             "[{'name':'pipeline','ways':%u,'schedule':'%s','chunks':%u},{'name':'tensor','ways':%u,%s},"
+             "[{'name':'pipeline','ways':%u,'schedule':'%s','chunks':%u%s},{'name':'tensor','ways':%u,%s},"
              "{'name':'data','overlap':%s%s}%s%s",
-             w->pipeline, kind->name, chunks, w->tensor, tensor, overlap ? "true" : "false", data, zero,
+             w->pipeline, kind->name, chunks, split, w->tensor, tensor, overlap ? "true" : "false", data, zero,
              one_of(rng, quantized, DL_COUNT(quantized)));
     const bool zigzag = draw(rng, 2);
     size_t used = strlen(out);
@@ -131,8 +161,8 @@ static void draw_job(uint64_t index, struct drawn *out)
     out->has_experts = draw(rng, 4) == 0;
     const struct ways w = draw_ways(rng, out);
     const uint32_t microbatch = 1 + draw(rng, 4), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
-    draw_stack(rng, &w, stack, sizeof stack);
     const uint32_t n_blocks = w.pipeline * (1 + draw(rng, 3)) + draw(rng, 3);
+    draw_stack(rng, &w, n_blocks, stack, sizeof stack);
     snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks, out->has_experts ? ",'experts':4,'top_k':2" : "");
     snprintf(out->strategy, sizeof out->strategy,
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':%u,'global_batch':%u,"
@@ -261,6 +291,13 @@ static double rank_parameters(const struct dl_setting *s, const struct dl_layer 
     return (layer->parameters_inside / tensor + layer->parameters_outside / s->parts.others) / replicas + experts;
 }
 
+/* From the embedding, whose table it needs too. */
+static bool head_is_apart(const struct dl_session *t)
+{
+    const struct dl_schedule *const s = &t->lowered.schedule;
+    return t->model.tied_embedding && s->n_paths == 1 && s->stage_of[0] != s->stage_of[s->n_positions - 1];
+}
+
 static void check_memory(const struct drawn *d, const struct dl_session *t)
 {
     const struct dl_setting *const s = &t->job.setting;
@@ -270,6 +307,8 @@ static void check_memory(const struct drawn *d, const struct dl_session *t)
         parameters += t->memory[i].parameters / dl_precision_bytes(s->precision);
     }
     for (size_t i = 0; i < t->model.n_layers; i++) expected += rank_parameters(s, &t->model.layers[i]);
+    const struct dl_layer table = {.parameters_inside = t->model.layers[0].parameters_inside};
+    if (head_is_apart(t)) expected += rank_parameters(s, &table);
     expected *= t->lowered.schedule.n_paths; /* some hold the model twice */
     ck_assert_msg(fabs(parameters - expected) <= 1e-9 * expected, "%s: %.12g parameters, not %.12g", d->strategy,
                   parameters, expected);

@@ -10,6 +10,9 @@
 #define GPT                                                                                                            \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':10,'hidden':1024,'heads':16,"        \
     "'seq':256,'vocab':8192}"
+#define UNTIED_GPT                                                                                                     \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':10,'hidden':1024,'heads':16,"        \
+    "'seq':256,'vocab':8192,'tied_embedding':false}"
 #define LATENCY_S 2e-6 /* of the two links between any two devices below */
 #define FAST_SYSTEM IDEAL_SYSTEM("1e18", "1e-6")
 
@@ -95,7 +98,7 @@ static bool advance(const struct dates *d, uint32_t stage, uint32_t *next, doubl
     return *next > before;
 }
 
-/* The step without replicas: every stage goes through its items, and ends with the optimizer. */
+/* The step without replicas and copies: every stage goes through its items, and ends with the optimizer. */
 static double step_by_hand_s(void)
 {
     const struct dl_schedule *const s = &training.lowered.schedule;
@@ -141,7 +144,7 @@ START_TEST(fused_is_as_op_by_op)
     const struct training_inputs inputs = {.system = FAST_SYSTEM,
                                            .device = "a100-80",
                                            .software = softwares[(size_t)_i / DL_COUNT(stacks)],
-                                           .workload = GPT,
+                                           .workload = UNTIED_GPT,
                                            .strategy = strategy};
     const struct training_outcome outcome = play(&inputs, "simgrid");
     for (uint32_t i = 0; i < training.lowered.n_positions; i++)
@@ -333,6 +336,9 @@ static const struct engine_case {
     {"dgx1-v100", "v100-32",
      "'devices':512,'global_batch':512,'precision':'fp16','stack':[{'name':'pipeline','ways':8},"
      "{'name':'tensor','ways':8},{'name':'data'},{'name':'zero','stage':1}]"},
+    {"crossbar", "a100-80",
+     "'devices':16,'global_batch':32,'stack':[{'name':'pipeline','ways':4,'schedule':'dualpipe','chunks':2},"
+     "{'name':'tensor','ways':2},{'name':'data','overlap':true},{'name':'zero','stage':2}]"},
 };
 
 START_TEST(simgrids_own_model_gives_the_same_step)

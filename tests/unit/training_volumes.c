@@ -12,9 +12,13 @@
 #define LAYERS 4
 #define HIDDEN 64
 #define SEQ 32
+#define VOCAB 512
 #define WORKLOAD                                                                                                       \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
     "'vocab':512}"
+#define UNTIED                                                                                                         \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
+    "'vocab':512,'tied_embedding':false}"
 #define SOFTWARE(gradient_bytes, scatters)                                                                             \
     "{'schema':'dlsim/software/1','source':'a "                                                                        \
     "test','host_s_per_launch':0,'collective_host_s':0,'gradient_bytes':" gradient_bytes ",'scatters_sends':" scatters \
@@ -25,16 +29,21 @@ static const double exactly = 1e-6, activation_bytes = 2;
 static struct dl_session training;
 static struct training_outcome outcome;
 
-static void play(const char *software, const char *head, const char *stack)
+static void play_workload(const char *workload, const char *software, const char *head, const char *stack)
 {
     char strategy[800];
     snprintf(strategy, sizeof strategy,
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", head, stack);
     const struct training_inputs inputs = {
-        .system = SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = WORKLOAD, .strategy = strategy};
+        .system = SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = workload, .strategy = strategy};
     ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
     outcome = training_simulate(&training, "simgrid");
     ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
+}
+
+static void play(const char *software, const char *head, const char *stack)
+{
+    play_workload(WORKLOAD, software, head, stack);
 }
 
 static void done(void) { dl_session_close(&training); }
@@ -212,6 +221,8 @@ END_TEST
 
 /* ---- between the stages ---- */
 
+static double table_bytes(void) { return VOCAB * HIDDEN * fmax(activation_bytes, training.software.gradient_bytes); }
+
 START_TEST(stages_send_an_activation_or_its_gradient)
 {
     static const struct {
@@ -228,9 +239,91 @@ START_TEST(stages_send_an_activation_or_its_gradient)
     play(cases[_i].software, "'global_batch':15,'microbatch':3", cases[_i].stack);
     const double bytes = microbatch * SEQ * HIDDEN * activation_bytes / cases[_i].ways;
     const uint32_t stages = training.job.setting.ways[DL_AXIS_PIPELINE];
-    const double directions = stages > 2 ? 2 : 1; /* a stage in the middle sends both ways */
-    check_close(cases[_i].stack, outcome.busiest_s * BYTES_PER_S, directions * micros * bytes);
+    /* A stage in the middle sends both ways, the first and the last sum the gradients of the table. */
+    const double in_the_middle = stages > 2 ? 2 * micros * bytes : 0;
+    const double at_an_end = micros * bytes + table_bytes() / training.job.setting.ways[DL_AXIS_TENSOR];
+    check_close(cases[_i].stack, outcome.busiest_s * BYTES_PER_S, fmax(in_the_middle, at_an_end));
     ck_assert_double_eq(outcome.result.n_sends, 2 * (stages - 1) * micros);
+    done();
+}
+END_TEST
+
+/* ---- between stages that hold the same ---- */
+
+/* Bytes of the calls between stages at the end of a stage's step. */
+static double copied_bytes(uint32_t stage)
+{
+    const struct dl_template *const end = &training.lowered.programs[stage].end;
+    double sum = 0;
+    for (size_t i = 0; i < end->n_instructions; i++) {
+        const struct dl_call *const call = &training.lowered.calls[end->instructions[i].call];
+        if (end->instructions[i].kind == DL_START && call->between_stages) sum += call->bytes;
+    }
+    return sum;
+}
+
+/* Megatron's embedding group: the first and the last stage, if these are two. Two ranks that sum send all they have
+ * once; the others wait for them only where replicas or the next step make them. */
+static const struct tied_case {
+    const char *head, *stack;
+    uint32_t first, last;
+    double tensor, cut; /* ways; ranks that share what ZeRO leaves of the gradients */
+} tied_cases[] = {
+    {"'global_batch':4", "{'name':'pipeline','ways':2}", 0, 1, 1, 1},
+    {"'global_batch':4", "{'name':'pipeline','ways':4}", 0, 3, 1, 1},
+    {"'global_batch':4", "{'name':'pipeline','ways':2,'chunks':2,'schedule':'interleaved'},{'name':'tensor','ways':2}",
+     0, 1, 2, 1},
+    {"'devices':8,'global_batch':4", "{'name':'pipeline','ways':2},{'name':'tensor','ways':2},{'name':'data'}", 0, 1, 2,
+     1},
+    {"'devices':8,'global_batch':8", "{'name':'pipeline','ways':4},{'name':'data','overlap':true}", 0, 3, 1, 1},
+    {"'devices':8,'global_batch':8", "{'name':'pipeline','ways':4},{'name':'data'},{'name':'zero','stage':1}", 0, 3, 1,
+     1},
+    {"'devices':8,'global_batch':8", "{'name':'pipeline','ways':4},{'name':'data'},{'name':'zero','stage':2}", 0, 3, 1,
+     2},
+    {"'devices':8,'global_batch':8", "{'name':'pipeline','ways':4},{'name':'data'},{'name':'zero','stage':3}", 0, 3, 1,
+     2},
+};
+
+START_TEST(tied_embeddings_are_summed_by_first_and_last)
+{
+    const struct tied_case *const c = &tied_cases[_i];
+    play("ideal", c->head, c->stack);
+    const double bytes = table_bytes() / c->tensor / c->cut;
+    for (uint32_t stage = 0; stage < training.job.setting.ways[DL_AXIS_PIPELINE]; stage++)
+        ck_assert_double_eq(copied_bytes(stage), stage == c->first || stage == c->last ? bytes : 0);
+    const double n_meetings = (double)training.job.n_devices / training.job.setting.ways[DL_AXIS_PIPELINE];
+    const struct dl_training_result tied = outcome.result;
+    done();
+    play_workload(UNTIED, "ideal", c->head, c->stack); /* the head has as many parameters, its own */
+    check_close(c->stack, tied.step_s - outcome.result.step_s, bytes / BYTES_PER_S);
+    ck_assert_double_eq((double)(tied.n_exchanges - outcome.result.n_exchanges), n_meetings);
+    done();
+}
+END_TEST
+
+START_TEST(a_stage_with_both_ends_sums_nothing)
+{
+    static const char *const stacks[] = {"{'name':'tensor','ways':2}",
+                                         "{'name':'pipeline','ways':2,'chunks':2,'schedule':'zbv'}"};
+    play("ideal", "'global_batch':4", stacks[_i]);
+    for (uint32_t stage = 0; stage < training.job.setting.ways[DL_AXIS_PIPELINE]; stage++)
+        ck_assert_double_eq(copied_bytes(stage), 0);
+    done();
+}
+END_TEST
+
+/* Stage s and the one as far from the other end have the same two positions; a table is on each of the outermost two
+ * once, and is summed with the rest. */
+START_TEST(dualpipe_sums_the_two_copies_of_the_model)
+{
+    play("ideal", "'devices':8,'global_batch':16",
+         "{'name':'pipeline','ways':4,'chunks':2,'schedule':'dualpipe'},{'name':'tensor','ways':2}");
+    double sum = 0;
+    for (uint32_t stage = 0; stage < 4; stage++) {
+        ck_assert_double_eq(copied_bytes(stage), copied_bytes(3 - stage));
+        sum += copied_bytes(stage);
+    }
+    check_close("copies", sum, 2 * rank_parameters() * activation_bytes); /* gradients have as many here */
     done();
 }
 END_TEST
@@ -253,6 +346,9 @@ int main(void)
     tcase_add_loop_test(tests, tensor_ranks_sum_four_times_a_block, 0, (int)DL_COUNT(tensor_cases));
     tcase_add_loop_test(tests, sequence_parallelism_leaves_no_work_twice, 0, 2);
     tcase_add_loop_test(tests, stages_send_an_activation_or_its_gradient, 0, 5);
+    tcase_add_loop_test(tests, tied_embeddings_are_summed_by_first_and_last, 0, (int)DL_COUNT(tied_cases));
+    tcase_add_loop_test(tests, a_stage_with_both_ends_sums_nothing, 0, 2);
+    tcase_add_test(tests, dualpipe_sums_the_two_copies_of_the_model);
     tcase_add_test(tests, chunks_multiply_the_sends);
     Suite *const suite = suite_create("training_volumes");
     suite_add_tcase(suite, tests);
