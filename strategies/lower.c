@@ -22,6 +22,7 @@ struct place {
     const struct dl_layer *layer;
     size_t n_after; /* in this pass on this position */
     bool first, last_micro;
+    uint32_t block, n_blocks; /* as in struct dl_event */
 };
 
 static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const struct place *at, struct dl_error *err)
@@ -30,8 +31,13 @@ static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const 
     const bool forward = pass == DL_FORWARD;
     const struct dl_work *const work = forward ? layer->forward : layer->backward;
     const size_t n = forward ? layer->n_forward : layer->n_backward;
-    struct dl_event ev = {
-        .kind = DL_EV_LAYER, .pass = pass, .layer = layer, .n_after = (uint32_t)at->n_after, .first = at->first};
+    struct dl_event ev = {.kind = DL_EV_LAYER,
+                          .pass = pass,
+                          .layer = layer,
+                          .n_after = (uint32_t)at->n_after,
+                          .first = at->first,
+                          .block = at->block,
+                          .n_blocks = at->n_blocks};
     if (dl_emit(top, &ev, err)) return err->status;
     for (size_t i = 0; i < n; i++)
         if (dl_emit_work(top, &work[i], pass, layer, err)) return err->status;
@@ -61,7 +67,9 @@ static enum dl_status emit_backward(struct dl_sink *s, const struct dl_position 
         const struct place at = {.layer = &layers[i],
                                  .n_after = i - p->first_layer,
                                  .first = i + 1 == p->end_layer,
-                                 .last_micro = last_micro};
+                                 .last_micro = last_micro,
+                                 .block = (uint32_t)(i - p->first_block), /* of use in blocks only */
+                                 .n_blocks = p->n_blocks};
         if (emit_layer(s->request->job->stack, DL_BACKWARD, &at, err)) return err->status;
     }
     return DL_OK;
@@ -155,6 +163,22 @@ static enum dl_status deal(struct dl_sink *s, struct dl_error *err)
     return err->status ? err->status : dl_deal_layers(&request, out->positions, err);
 }
 
+/* More than any position has would mean nothing. */
+static enum dl_status check_recompute(const struct dl_sink *s, struct dl_error *err)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < s->out->n_positions; i++)
+        if (s->out->positions[i].n_blocks > most) most = s->out->positions[i].n_blocks;
+    const uint32_t layers = setting->recompute_layers == UINT32_MAX ? 0 : setting->recompute_layers;
+    const uint32_t every = setting->recompute_every > 1 ? setting->recompute_every : 0;
+    if (layers <= most && every <= most) return DL_OK;
+    const struct dl_json entry = {.where = setting->recompute_where};
+    return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(entry, layers > most ? "layers" : "every", s->arena).where,
+                   "must be at most the blocks of a part of the model, %u, got %u", most,
+                   layers > most ? layers : every);
+}
+
 static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *request)
 {
     for (uint32_t i = 0; i < l->n_positions; i++) {
@@ -213,7 +237,7 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     out->n_positions = out->schedule.n_positions;
     out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
     out->layers = dl_dealt_layers(request->model, &out->schedule, arena);
-    deal(&s, err);
+    if (!deal(&s, err)) check_recompute(&s, err);
     for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
         lower_position(&s, &out->positions[i], out->schedule.splits_backward, err);
         for (int kind = 0; kind <= DL_ITEM_W; kind++)

@@ -59,7 +59,7 @@ static double kept_bytes(const struct dl_setting *s, const struct dl_shared *sha
     const double common = shared->parameters_inside / s->parts.weights + shared->parameters_outside / s->parts.others;
     const double of_experts = shared->parameters_expert / s->parts.weights / s->expert_ways;
     const bool cut = s->zero_stage >= 2;
-    return (common / (cut ? dl_copies(s, false) : 1) + of_experts / (cut ? dl_copies(s, true) : 1)) *
+    return (common / (cut ? dl_shards(s, false) : 1) + of_experts / (cut ? dl_shards(s, true) : 1)) *
            dl_gradient_bytes(s);
 }
 

@@ -1,44 +1,88 @@
 /* recompute.c - keep less of the forward, compute it again before the backward.
  *
- * full: each block keeps its input and repeats its forward. selective: only the attention between the projections is
- * repeated, which is where most of the memory is and little of the work (Korthikanti et al., MLSys 2023). */
+ * full: each block keeps its input and repeats its forward, or a group of blocks one input (Megatron's "uniform"), or
+ * only some blocks do so (its "block"). selective: only the attention between the projections is repeated, which is
+ * where most of the memory is and little of the work (Korthikanti et al., MLSys 2023). */
 #include "strategies/strategies.h"
 
 static const char *const modes[] = {"none", "selective", "full", NULL}; /* in the order of enum dl_recompute */
 
+enum { most_blocks = 1000000 };
 struct options {
-    int64_t mode;
+    int64_t mode, layers, every; /* layers 0: all */
 };
-static const struct options defaults = {.mode = DL_RECOMPUTE_NOTHING};
+static const struct options defaults = {.mode = DL_RECOMPUTE_NOTHING, .every = 1};
 static const struct dl_field fields[] = {
     {"mode", DL_CHOICE, offsetof(struct options, mode), 0, 0, false, modes, "what is computed again"},
+    {"layers", DL_INT, offsetof(struct options, layers), 1, most_blocks, true, NULL,
+     "full: only the first so many blocks of each part of the model; or all"},
+    {"every", DL_INT, offsetof(struct options, every), 1, most_blocks, true, NULL,
+     "full: so many blocks keep one input together; or 1"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
-    (void)entry, (void)err;
-    setting->recompute = (enum dl_recompute)((const struct options *)options)->mode;
+    const struct options *const o = options;
+    static const char *const of_full[] = {"layers", "every"};
+    for (size_t i = 0; o->mode != DL_RECOMPUTE_BLOCKS && i < DL_COUNT(of_full); i++)
+        if (json_object_get(entry.value, of_full[i]))
+            return dl_fail(err, DL_KEY, entry.where, "'%s' means nothing unless 'mode' is \"full\"", of_full[i]);
+    setting->recompute = (enum dl_recompute)o->mode;
+    setting->recompute_layers = o->layers ? (uint32_t)o->layers : UINT32_MAX;
+    setting->recompute_every = (uint32_t)o->every;
+    setting->recompute_where = entry.where;
     return DL_OK;
 }
 
-static enum dl_status repeat(const struct dl_event *ev, bool all, struct dl_stack *below, struct dl_error *err)
+enum dl_recompute dl_recompute_of(const struct dl_setting *s, uint32_t block)
 {
-    for (size_t i = 0; i < ev->layer->n_forward; i++) {
-        const struct dl_work *const work = &ev->layer->forward[i];
+    return s->recompute == DL_RECOMPUTE_BLOCKS && block >= s->recompute_layers ? DL_RECOMPUTE_NOTHING : s->recompute;
+}
+
+bool dl_recompute_keeps_input(const struct dl_setting *s, uint32_t block) { return block % s->recompute_every == 0; }
+
+static enum dl_status repeat(const struct dl_layer *layer, bool all, struct dl_stack *below, struct dl_error *err)
+{
+    for (size_t i = 0; i < layer->n_forward; i++) {
+        const struct dl_work *const work = &layer->forward[i];
         if (!all && !work->kernel.attention_core) continue;
-        if (dl_emit_work(below, work, DL_RECOMPUTE, ev->layer, err)) return err->status;
+        if (dl_emit_work(below, work, DL_RECOMPUTE, layer, err)) return err->status;
     }
     return DL_OK;
+}
+
+/* The blocks of a group before its last one, which is the first to go backward; they need their parameters too. */
+static enum dl_status repeat_group(const struct dl_event *last, struct dl_stack *below, struct dl_error *err)
+{
+    const uint32_t n_before = last->block % dl_stack_setting(below)->recompute_every;
+    for (const struct dl_layer *layer = last->layer - n_before; layer < last->layer; layer++) {
+        const struct dl_event begins = {.kind = DL_EV_LAYER,
+                                        .pass = DL_RECOMPUTE,
+                                        .layer = layer,
+                                        .n_after = (uint32_t)(last->layer - layer) - 1,
+                                        .first = layer == last->layer - n_before};
+        if (dl_emit(below, &begins, err) || repeat(layer, true, below, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+static bool ends_group(const struct dl_setting *s, const struct dl_event *ev)
+{
+    const uint32_t next = ev->block + 1;
+    return next == ev->n_blocks || next == s->recompute_layers || dl_recompute_keeps_input(s, next);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
-    const struct options *const o = options;
-    if (dl_emit(below, ev, err)) return err->status;
-    if (ev->kind != DL_EV_LAYER || ev->pass != DL_BACKWARD || !ev->layer->is_block || o->mode == DL_RECOMPUTE_NOTHING)
-        return DL_OK;
-    return repeat(ev, o->mode == DL_RECOMPUTE_BLOCKS, below, err);
+    const struct dl_setting *const s = dl_stack_setting(below);
+    (void)options;
+    if (ev->kind != DL_EV_LAYER || ev->pass != DL_BACKWARD || !ev->layer->is_block) return dl_emit(below, ev, err);
+    const enum dl_recompute again = dl_recompute_of(s, ev->block);
+    const bool whole = again == DL_RECOMPUTE_BLOCKS;
+    if (again == DL_RECOMPUTE_NOTHING || (whole && !ends_group(s, ev))) return dl_emit(below, ev, err);
+    if (whole && repeat_group(ev, below, err)) return err->status;
+    return dl_emit(below, ev, err) || repeat(ev->layer, whole, below, err) ? err->status : DL_OK;
 }
 
 const struct dl_strategy dl_strategy_recompute = {

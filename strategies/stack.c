@@ -322,7 +322,8 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
                                        .parts = {1, 1, 1, 1, 1},
                                        .expert_ways = 1,
                                        .chunks = 1,
-                                       .schedule = "1f1b"}};
+                                       .schedule = "1f1b",
+                                       .recompute_every = 1}};
     struct dl_setting *const s = &out->setting;
     if (dl_read_document(doc, "strategy", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
     s->global_batch = (double)o.global_batch;

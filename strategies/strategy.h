@@ -49,9 +49,10 @@ struct dl_setting {
     uint32_t chunks;               /* parts of the model on a stage */
     const char *schedule;
     enum dl_split split;
-    bool embedding_alone, head_alone;         /* at a position of their own */
-    struct dl_int_list blocks_at;             /* by position, instead of a split; n 0: not given */
-    const char *pipeline_where, *batch_where; /* in the strategy file, for refusals; NULL: not there */
+    bool embedding_alone, head_alone; /* at a position of their own */
+    struct dl_int_list blocks_at;     /* by position, instead of a split; n 0: not given */
+    /* In the strategy file, for refusals; NULL: not there. */
+    const char *pipeline_where, *batch_where, *recompute_where;
     double global_batch, microbatch;
     uint32_t micros; /* micro-batches of one replica */
     enum dl_precision precision;
@@ -59,7 +60,9 @@ struct dl_setting {
     struct dl_tensor_parts parts;
     bool gathers_weights; /* ranks along z hold a part of each other's weights */
     enum dl_recompute recompute;
-    uint32_t servers; /* of parameters, on devices after those of the ranks */
+    uint32_t recompute_layers; /* DL_RECOMPUTE_BLOCKS: the first so many of each position; UINT32_MAX: all */
+    uint32_t recompute_every;  /* in groups of so many, which keep one input together */
+    uint32_t servers;          /* of parameters, on devices after those of the ranks */
     uint32_t zero_stage;
     uint32_t shard_ways;              /* neighbouring replicas that cut what they hold; 0: all */
     uint32_t gathers_ahead;           /* stage 3: layers, before the one at work is done */
@@ -71,6 +74,11 @@ struct dl_setting {
     double optimizer_bytes_per_parameter, optimizer_moved_bytes_per_parameter;
     const struct dl_software *software;
 };
+
+/* What is done again of a block, by its number among those of its position. */
+enum dl_recompute dl_recompute_of(const struct dl_setting *setting, uint32_t block);
+/* Whether its input is kept; if not, it is computed again from that of an earlier block of its group. */
+bool dl_recompute_keeps_input(const struct dl_setting *setting, uint32_t block);
 
 /* Bytes of a gradient, as accumulated and exchanged: never fewer than those of what it is made of. */
 double dl_gradient_bytes(const struct dl_setting *setting);
@@ -103,6 +111,7 @@ struct dl_event {
     uint32_t n_after; /* LAYER, LAYER_DONE: so many follow in this pass on this stage; backward, at lower addresses */
     bool first;       /* LAYER: of this pass on this stage */
     bool last_micro;  /* LAYER_DONE: of the last micro-batch of the step */
+    uint32_t block, n_blocks; /* LAYER, of a block: its number among those of its position; how many those are */
     enum dl_gradient gradient;
     struct dl_kernel kernel; /* COMPUTE: of the slowest rank, where they differ */
     double mean_work;        /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */

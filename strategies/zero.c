@@ -147,7 +147,7 @@ static enum dl_status begin_layer(const struct options *o, const struct dl_event
                                   struct dl_error *err)
 {
     const uint32_t ahead = dl_stack_setting(below)->gathers_ahead;
-    if (ev->pass == DL_BACKWARD && !o->reshard) return DL_OK;
+    if (ev->pass != DL_FORWARD && !o->reshard) return DL_OK;
     for (uint32_t i = ev->first ? 0 : ahead; i <= ahead && i <= ev->n_after; i++) {
         const struct dl_layer *const layer = ev->pass == DL_BACKWARD ? ev->layer - i : ev->layer + i;
         if (gather(o, layer, below, err)) return err->status;

@@ -19,10 +19,11 @@ static double all_saved_bytes(const struct dl_setting *s, const struct dl_layer 
             (layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0)) / s->parts.inside);
 }
 
-double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer)
+double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
 {
-    if (!layer->is_block || s->recompute == DL_RECOMPUTE_NOTHING) return all_saved_bytes(s, layer, true);
-    if (s->recompute == DL_RECOMPUTE_SELECTIVE) return all_saved_bytes(s, layer, false);
+    const enum dl_recompute again = layer->is_block ? dl_recompute_of(s, block) : DL_RECOMPUTE_NOTHING;
+    if (again != DL_RECOMPUTE_BLOCKS) return all_saved_bytes(s, layer, again == DL_RECOMPUTE_NOTHING);
+    if (!dl_recompute_keeps_input(s, block)) return 0;
     return width(s) * layer->saved.input_bytes / s->parts.outside / s->ways[DL_AXIS_CONTEXT];
 }
 
@@ -30,10 +31,9 @@ struct stage_sums {
     double parameters;      /* on one rank */
     double part;            /* of them, where ranks that hold the same divide them */
     double *saved;          /* by chunk, for one micro-batch */
-    double most_recomputed; /* of one block: what it drops, and has again while its backward goes on */
+    double most_recomputed; /* of blocks done again together: what they drop, and have again while they go backward */
     double most_parameters; /* of one layer */
-    double gathered_kept,
-        gathered_again; /* parameters of other tensor ranks; of the largest layer that is done again */
+    double gathered_kept, gathered_again; /* parameters of other tensor ranks; of blocks done again together */
 };
 
 /* Weights that are cut along the grid's depth are gathered for the forward and kept for the backward. */
@@ -46,19 +46,24 @@ static double gathered_parameters(const struct dl_setting *s, const struct dl_la
 static void add_position(const struct dl_setting *s, const struct dl_layer *layers, const struct dl_position *p,
                          uint32_t chunk, struct stage_sums *sums)
 {
+    double recomputed = 0, gathered_again = 0; /* of the present group */
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
         const struct dl_layer *const layer = &layers[i];
+        const uint32_t block = (uint32_t)(i - p->first_block);
         const double common = layer->parameters_inside / s->parts.weights + layer->parameters_outside / s->parts.others;
         const double of_experts = layer->expert_parameters / s->parts.weights / s->expert_ways;
-        const double saved = dl_saved_bytes(s, layer), gathered = gathered_parameters(s, layer);
+        const double saved = dl_saved_bytes(s, layer, block), gathered = gathered_parameters(s, layer);
         sums->parameters += common + of_experts;
         sums->part += common / dl_shards(s, false) + of_experts / dl_shards(s, true);
-        if (layer->is_block && s->recompute == DL_RECOMPUTE_BLOCKS)
-            sums->gathered_again = fmax(sums->gathered_again, gathered);
+        if (dl_recompute_keeps_input(s, block)) recomputed = gathered_again = 0;
+        if (layer->is_block && dl_recompute_of(s, block) == DL_RECOMPUTE_BLOCKS)
+            gathered_again += gathered;
         else
             sums->gathered_kept += gathered;
+        sums->gathered_again = fmax(sums->gathered_again, gathered_again);
         sums->saved[chunk] += saved;
-        sums->most_recomputed = fmax(sums->most_recomputed, all_saved_bytes(s, layer, true) - saved);
+        recomputed += all_saved_bytes(s, layer, true) - saved;
+        sums->most_recomputed = fmax(sums->most_recomputed, recomputed);
         sums->most_parameters = fmax(sums->most_parameters, common + of_experts);
     }
 }

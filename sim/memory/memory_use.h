@@ -15,7 +15,7 @@ struct dl_memory_use {
 /* use[0..stages). */
 void dl_memory_of_stages(const struct dl_setting *setting, const struct dl_lowered *lowered, struct dl_memory_use *use);
 
-/* What one block keeps of the forward of a micro-batch, on one rank. */
-double dl_saved_bytes(const struct dl_setting *setting, const struct dl_layer *layer);
+/* What a layer keeps of the forward of a micro-batch, on one rank; of a block with that number in its position. */
+double dl_saved_bytes(const struct dl_setting *setting, const struct dl_layer *layer, uint32_t block);
 
 #endif

@@ -152,7 +152,10 @@ static void draw_job(uint64_t index, struct drawn *out)
     static const char *const orders[] = {"['tensor','context','data','pipeline']",
                                          "['pipeline','tensor','data','context']",
                                          "['data','pipeline','context','tensor']"};
-    static const char *const recomputes[] = {"none", "selective", "full"};
+    static const char *const recomputes[] = {
+        "{'name':'recompute','mode':'none'}",           "{'name':'recompute','mode':'selective'}",
+        "{'name':'recompute','mode':'full'}",           "{'name':'recompute','mode':'full','layers':1}",
+        "{'name':'recompute','mode':'full','every':2}", "{'name':'recompute','mode':'full','layers':3,'every':2}"};
     static const char *const precisions[] = {"fp16", "fp32"};
     static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb"};
     gsl_rng *const rng = dl_random_new(seed, "battery", index);
@@ -161,15 +164,15 @@ static void draw_job(uint64_t index, struct drawn *out)
     out->has_experts = draw(rng, 4) == 0;
     const struct ways w = draw_ways(rng, out);
     const uint32_t microbatch = 1 + draw(rng, 4), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
-    const uint32_t n_blocks = w.pipeline * (1 + draw(rng, 3)) + draw(rng, 3);
+    const uint32_t n_blocks = w.pipeline * (2 + draw(rng, 4)) + draw(rng, 3);
     draw_stack(rng, &w, n_blocks, stack, sizeof stack);
     snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks, out->has_experts ? ",'experts':4,'top_k':2" : "");
     snprintf(out->strategy, sizeof out->strategy,
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':%u,'global_batch':%u,"
-             "'microbatch':%u,'recompute':'%s','precision':'%s','optimizer':'%s','order':%s,'stack':%s]}",
+             "'microbatch':%u,'precision':'%s','optimizer':'%s','order':%s,'stack':%s,%s]}",
              w.tensor * w.context * w.pipeline * w.data, w.data * microbatch * micros, microbatch,
-             one_of(rng, recomputes, 3), one_of(rng, precisions, 2), one_of(rng, optimizers, 4), one_of(rng, orders, 3),
-             stack);
+             one_of(rng, precisions, 2), one_of(rng, optimizers, 4), one_of(rng, orders, 3), stack,
+             one_of(rng, recomputes, DL_COUNT(recomputes)));
     gsl_rng_free(rng);
 }
 
@@ -195,7 +198,7 @@ static void check_causes(const struct drawn *d, const struct dl_training_result 
 }
 
 struct counting {
-    enum dl_recompute recompute;
+    bool recomputes;        /* what is computed again counts too */
     double outside, inside; /* how many tensor ranks do the same there */
 };
 
@@ -211,19 +214,35 @@ static double work_flop(const struct dl_work *work, size_t n, bool only_core, st
 }
 
 /* Of the whole layer for one micro-batch, with what is computed again. */
-static double layer_flop(const struct dl_layer *layer, struct counting c)
+static double layer_flop(const struct dl_layer *layer, enum dl_recompute again, struct counting c)
 {
     double sum =
         work_flop(layer->forward, layer->n_forward, false, c) + work_flop(layer->backward, layer->n_backward, false, c);
-    if (layer->is_block && c.recompute != DL_RECOMPUTE_NOTHING)
-        sum += work_flop(layer->forward, layer->n_forward, c.recompute == DL_RECOMPUTE_SELECTIVE, c);
+    if (again != DL_RECOMPUTE_NOTHING)
+        sum += work_flop(layer->forward, layer->n_forward, again == DL_RECOMPUTE_SELECTIVE, c);
+    return sum;
+}
+
+/* Of a position, of whose blocks the first ones may be done again and the others not. */
+static double position_flop(const struct dl_session *t, const struct dl_position *p, struct counting c)
+{
+    const struct dl_setting *const s = &t->job.setting;
+    uint32_t n_blocks = 0;
+    double sum = 0;
+    for (size_t i = p->first_layer; i < p->end_layer; i++) {
+        const struct dl_layer *const layer = &t->model.layers[i];
+        const bool again =
+            c.recomputes && layer->is_block && (s->recompute != DL_RECOMPUTE_BLOCKS || n_blocks < s->recompute_layers);
+        sum += layer_flop(layer, again ? s->recompute : DL_RECOMPUTE_NOTHING, c);
+        n_blocks += layer->is_block;
+    }
     return sum;
 }
 
 static double step_flop(const struct dl_session *t, struct counting c)
 {
     double sum = 0;
-    for (size_t i = 0; i < t->model.n_layers; i++) sum += layer_flop(&t->model.layers[i], c);
+    for (uint32_t i = 0; i < t->lowered.n_positions; i++) sum += position_flop(t, &t->lowered.positions[i], c);
     return sum * t->job.setting.global_batch / t->job.setting.microbatch;
 }
 
@@ -245,9 +264,9 @@ static void check_flop(const struct drawn *d, const struct dl_session *t)
 {
     const struct dl_setting *const s = &t->job.setting;
     const uint32_t tensor = s->ways[DL_AXIS_TENSOR];
-    const double expected = step_flop(
-        t, (struct counting){s->recompute, (double)tensor / s->parts.outside, (double)tensor / s->parts.inside});
-    const double model = step_flop(t, (struct counting){DL_RECOMPUTE_NOTHING, 1, 1});
+    const double expected =
+        step_flop(t, (struct counting){true, (double)tensor / s->parts.outside, (double)tensor / s->parts.inside});
+    const double model = step_flop(t, (struct counting){false, 1, 1});
     if (strcmp(t->software.attention, "unfused") == 0) /* fused attention leaves out what the mask hides */
         ck_assert_double_le(fabs(model - t->lowered.model_flop), 1e-9 * model);
     const double played = played_flop(t);

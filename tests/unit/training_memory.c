@@ -64,7 +64,7 @@ START_TEST(a_block_keeps_what_the_equations_say)
 {
     const struct block_case *const c = &block_cases[_i];
     open_strategy(SMALL_GPT, "ideal", "'global_batch':2,'microbatch':2", c->stack);
-    check_equal(c->stack, dl_saved_bytes(&training.job.setting, &training.model.layers[1]), block_bytes(c));
+    check_equal(c->stack, dl_saved_bytes(&training.job.setting, &training.model.layers[1], 0), block_bytes(c));
     dl_session_close(&training);
 }
 END_TEST
@@ -118,7 +118,7 @@ END_TEST
 START_TEST(fp32_doubles_what_is_kept)
 {
     open_strategy(SMALL_GPT, "ideal", "'precision':'fp32','global_batch':2,'microbatch':2", "");
-    check_equal("fp32", dl_saved_bytes(&training.job.setting, &training.model.layers[1]),
+    check_equal("fp32", dl_saved_bytes(&training.job.setting, &training.model.layers[1], 0),
                 2 * block_bytes(&block_cases[0]));
     dl_session_close(&training);
 }
@@ -198,7 +198,7 @@ static double share_of_block(void)
     plain.parts.outside = 1;
     plain.recompute = DL_RECOMPUTE_NOTHING;
     const struct dl_layer *const block = &training.model.layers[1];
-    return dl_saved_bytes(&training.job.setting, block) / dl_saved_bytes(&plain, block);
+    return dl_saved_bytes(&training.job.setting, block, 0) / dl_saved_bytes(&plain, block, 0);
 }
 
 /* Relative error of what dlsim says. */

@@ -1,0 +1,123 @@
+/* recompute.c - some blocks done again, and groups of blocks that keep one input: time, memory and gathers. */
+#define _GNU_SOURCE /* fork, pipe */
+#include <math.h>
+
+#include "tests/unit/divided_step.h"
+
+#define GPT                                                                                                            \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':12,'hidden':64,'heads':4,'seq':32,"  \
+    "'vocab':64,'dropout':false}"
+
+static const double exactly = 1e-12;
+
+static const struct counted_case {
+    const char *options;
+    double ways;    /* stages; blocks are 12 in all */
+    double blocks;  /* of a stage that are done again */
+    double inputs;  /* kept instead of all */
+    double largest; /* group */
+} cases[] = {
+    {"", 1, 12, 12, 1},
+    {",'layers':5", 1, 5, 5, 1},
+    {",'layers':12", 1, 12, 12, 1},
+    {",'every':1", 1, 12, 12, 1},
+    {",'every':4", 1, 12, 3, 4},
+    {",'every':5", 1, 12, 3, 5}, /* 5, 5 and 2 */
+    {",'every':12", 1, 12, 1, 12},
+    {",'every':3,'layers':7", 1, 7, 3, 3}, /* 3, 3 and 1 */
+    {",'layers':2", 3, 2, 2, 1},           /* of each stage */
+    {",'every':2", 3, 4, 2, 2},
+};
+
+static void open_case(struct dl_session *t, const char *recompute, double ways)
+{
+    char stack[300];
+    snprintf(stack, sizeof stack, "{'name':'pipeline','ways':%.0f}%s", ways, recompute);
+    open_step(t, &(struct step){.system = FAST_SYSTEM, .workload = GPT, .head = "'global_batch':8", .stack = stack});
+}
+
+static void open_full(struct dl_session *t, const struct counted_case *c)
+{
+    char recompute[200];
+    snprintf(recompute, sizeof recompute, ",{'name':'recompute','mode':'full'%s}", c->options);
+    open_case(t, recompute, c->ways);
+}
+
+/* Blocks are alike: what is done again is so many of their forwards. */
+START_TEST(time_is_that_of_the_blocks_done_again)
+{
+    struct dl_session t, plain;
+    open_full(&t, &cases[_i]);
+    open_case(&plain, "", 12); /* stages of one block; the second has nothing else */
+    const struct dl_segment *const block = &plain.lowered.positions[1].items[DL_ITEM_F].total;
+    for (uint32_t i = 0; i < t.lowered.n_positions; i++) {
+        const struct dl_segment *const backward = &t.lowered.positions[i].items[DL_ITEM_B].total;
+        check_close(cases[_i].options, backward->by_cause[DL_CAUSE_RECOMPUTE], cases[_i].blocks * block->seconds,
+                    exactly);
+    }
+    dl_session_close(&t);
+    dl_session_close(&plain);
+}
+END_TEST
+
+/* Of the last stage, which has one micro-batch under way: a block keeps all, or its input, or nothing. The group that
+ * goes backward has all of its blocks' again. */
+START_TEST(memory_is_inputs_of_groups_and_all_of_the_rest)
+{
+    const struct counted_case *const c = &cases[_i];
+    struct dl_session t, plain;
+    open_full(&t, c);
+    open_case(&plain, "", c->ways);
+    const uint32_t last = (uint32_t)c->ways - 1;
+    const double all = dl_saved_bytes(&plain.job.setting, &plain.model.layers[1], 0);
+    const double input = plain.model.layers[1].saved.input_bytes;
+    check_close(c->options, plain.memory[last].activations - t.memory[last].activations,
+                c->blocks * all - c->inputs * input, exactly);
+    check_close(c->options, t.memory[last].workspace, c->largest * all - input, exactly);
+    dl_session_close(&t);
+    dl_session_close(&plain);
+}
+END_TEST
+
+static size_t count_gathers(const struct dl_session *t, const struct dl_template *template)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < template->n_instructions; i++)
+        if (template->instructions[i].kind == DL_START &&
+            t->lowered.calls[template->instructions[i].call].op == DL_EXCHANGE_ALLGATHER)
+            n++;
+    return n;
+}
+
+/* A group is done again from its first block on, before the last one goes backward: all but that one need their
+ * parameters twice. */
+START_TEST(groups_gather_parameters_again)
+{
+    static const struct {
+        const char *options;
+        size_t more;
+    } gathers[] = {{"", 0}, {",'every':4", 3 * 3}, {",'every':5", 4 + 4 + 1}, {",'every':3,'layers':7", 2 + 2}};
+    const size_t n_layers = 14; /* with the embedding and the head */
+    struct dl_session t;
+    char stack[300];
+    snprintf(stack, sizeof stack, "{'name':'data'},{'name':'zero','stage':3},{'name':'recompute','mode':'full'%s}",
+             gathers[_i].options);
+    open_step(&t, &(struct step){.workload = GPT, .head = "'devices':4,'global_batch':4", .stack = stack});
+    ck_assert_uint_eq(count_gathers(&t, &t.lowered.positions[0].items[DL_ITEM_F]), n_layers);
+    ck_assert_uint_eq(count_gathers(&t, &t.lowered.positions[0].items[DL_ITEM_B]), n_layers + gathers[_i].more);
+    const struct training_outcome outcome = training_simulate(&t, "simgrid");
+    ck_assert_msg(outcome.result.complete, "%s", outcome.err.text);
+    dl_session_close(&t);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("recompute");
+    tcase_add_loop_test(tests, time_is_that_of_the_blocks_done_again, 0, (int)DL_COUNT(cases));
+    tcase_add_loop_test(tests, memory_is_inputs_of_groups_and_all_of_the_rest, 0, (int)DL_COUNT(cases));
+    tcase_add_loop_test(tests, groups_gather_parameters_again, 0, 4);
+    Suite *const suite = suite_create("recompute");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
