@@ -44,6 +44,7 @@ enum dl_fill {
     DL_FILL_UNIFORM,  /* in [-1, 1) */
     DL_FILL_POSITIVE, /* in [0.5, 1.5): gains, variances */
     DL_FILL_BELOW,    /* whole numbers in [0, the dimension that `below` names) */
+    DL_FILL_CODE,     /* whole numbers in [0, 256) */
     DL_FILL_MASK,     /* 0 or 1, by dl_kept() of the index */
     DL_FILL_ZERO,
 };
@@ -76,11 +77,14 @@ struct dl_problem {
     enum dl_row row;
     /* OPTIONAL: fill in the dimensions that follow from the given ones. */
     void (*complete)(int64_t *dim);
+    /* OPTIONAL: work out the inputs that follow from others (what forward left for backward), for a check. When only
+     * the time counts they are filled like the others. */
+    void (*derive)(const int64_t *dim, double *const *tensor);
     /* OPTIONAL: multiplications and additions; NULL: it is bound by memory, and 0. */
     double (*flop)(const int64_t *dim);
     /* OPTIONAL: bytes that must be moved at least; NULL: every tensor once, the updated ones twice. */
     double (*bytes)(const int64_t *dim, enum dl_float f);
-    /* REQUIRED: the values of the row's columns. */
+    /* The values of the row's columns. OPTIONAL for MEMORY: NULL: the bytes over those of an element. */
     void (*values)(const int64_t *dim, double *values);
     /* One of the two is REQUIRED. `tensor` holds every tensor as doubles: inputs as the routine saw them, updated ones
      * as they were before. The reference writes its outputs and updates there. */
@@ -134,7 +138,8 @@ struct dl_backend {
     const char *name, *doc;
     const struct dl_routine *const *routines;
     size_t n_routines;
-    const char *(*open)(void); /* NULL: ready; else why there is no such device here */
+    double most_flop, most_bytes; /* of a shape that is worth timing here; larger ones are left out */
+    const char *(*open)(void);    /* NULL: ready; else why there is no such device here */
     void (*describe)(struct dl_device_facts *facts);
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);

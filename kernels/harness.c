@@ -1,0 +1,254 @@
+#include "kernels/harness.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/numbers.h"
+
+enum { poison = 0xff, guard_bytes = 64 }; /* all ones are a NaN in every floating-point format */
+
+void *dl_memory(size_t bytes)
+{
+    void *const memory = calloc(1, bytes ? bytes : 1);
+    if (memory) return memory;
+    fprintf(stderr, "dlsim-profile: no memory for %zu bytes\n", bytes);
+    exit(3);
+}
+
+bool dl_routine_can(const struct dl_routine *r, const int64_t *dim, enum dl_float f)
+{
+    return (r->precisions >> f & 1) && (!r->can || r->can(dim, f));
+}
+
+static size_t tensor_bytes(const struct dl_trial *t, size_t i)
+{
+    return dl_tensor_count(t->problem, i, t->dim) * dl_store_bytes(t->problem->tensors[i].store, t->precision);
+}
+
+static struct dl_call call_of(const struct dl_trial *t)
+{
+    return (struct dl_call){t->dim, t->precision, t->tensor, t->workspace, t->plan};
+}
+
+static double filled(const struct dl_trial *t, const struct dl_tensor_spec *s, size_t tensor, size_t i)
+{
+    const uint64_t stream = (uint64_t)dl_bits(1 + t->seed * DL_MAX_TENSORS + tensor) << 32;
+    const double chance = (double)dl_chance(stream + i);
+    switch (s->fill) {
+    case DL_FILL_UNIFORM: return 2 * chance - 1;
+    case DL_FILL_POSITIVE: return 0.5 + chance;
+    case DL_FILL_BELOW:
+        for (size_t d = 0; t->problem->dims[d]; d++)
+            if (strcmp(s->below, t->problem->dims[d]) == 0) return floor(chance * (double)t->dim[d]);
+        break;
+    case DL_FILL_CODE: return floor(chance * (UINT8_MAX + 1));
+    case DL_FILL_MASK: return dl_kept(i);
+    case DL_FILL_ZERO: return 0;
+    }
+    assert(!"no such way to fill a tensor");
+    return 0;
+}
+
+/* What a tensor holds before a call, and a guard behind it; the caller's to free. */
+static uint8_t *contents(const struct dl_trial *t, size_t tensor)
+{
+    const struct dl_tensor_spec *const s = &t->problem->tensors[tensor];
+    const size_t bytes = tensor_bytes(t, tensor), n = dl_tensor_count(t->problem, tensor, t->dim);
+    uint8_t *const memory = dl_memory(bytes + guard_bytes);
+    memset(memory, poison, bytes + guard_bytes);
+    if (s->role != DL_OUTPUT)
+        for (size_t i = 0; i < n; i++) dl_store_put(memory, i, filled(t, s, tensor, i), s->store, t->precision);
+    return memory;
+}
+
+static double *as_doubles(const struct dl_trial *t, size_t tensor, const uint8_t *memory)
+{
+    const size_t n = dl_tensor_count(t->problem, tensor, t->dim);
+    double *const numbers = dl_memory(n * sizeof *numbers);
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = dl_store_get(memory, i, t->problem->tensors[tensor].store, t->precision);
+    return numbers;
+}
+
+static void derive(const struct dl_trial *t, uint8_t *const *memory)
+{
+    double *numbers[DL_MAX_TENSORS];
+    for (size_t i = 0; i < t->problem->n_tensors; i++) numbers[i] = as_doubles(t, i, memory[i]);
+    t->problem->derive(t->dim, numbers);
+    for (size_t i = 0; i < t->problem->n_tensors; i++) {
+        const struct dl_tensor_spec *const s = &t->problem->tensors[i];
+        const size_t n = s->role == DL_OUTPUT ? 0 : dl_tensor_count(t->problem, i, t->dim);
+        for (size_t j = 0; j < n; j++) dl_store_put(memory[i], j, numbers[i][j], s->store, t->precision);
+        free(numbers[i]);
+    }
+}
+
+/* Derived inputs are worked out only for a check: in double precision it takes long. */
+static void all_contents(const struct dl_trial *t, bool derives, uint8_t **memory)
+{
+    for (size_t i = 0; i < t->problem->n_tensors; i++) memory[i] = contents(t, i);
+    if (derives && t->problem->derive) derive(t, memory);
+}
+
+static void fill_tensors(struct dl_trial *t, bool derives)
+{
+    uint8_t *host[DL_MAX_TENSORS];
+    all_contents(t, derives, host);
+    for (size_t i = 0; i < t->problem->n_tensors; i++) {
+        t->backend->upload(t->tensor[i], host[i], tensor_bytes(t, i) + guard_bytes);
+        free(host[i]);
+    }
+}
+
+static size_t workspace_bytes(const struct dl_trial *t)
+{
+    return t->routine->workspace_bytes ? t->routine->workspace_bytes(t->dim, t->precision) : 0;
+}
+
+static void make_workspace(struct dl_trial *t)
+{
+    const size_t bytes = workspace_bytes(t);
+    if (!bytes) return;
+    uint8_t *const host = dl_memory(bytes);
+    memset(host, poison, bytes);
+    t->workspace = t->backend->alloc(bytes);
+    t->backend->upload(t->workspace, host, bytes);
+    free(host);
+}
+
+struct dl_trial *dl_trial_new(const struct dl_trial_spec *spec)
+{
+    struct dl_trial *const t = dl_memory(sizeof *t);
+    *t = (struct dl_trial){.backend = spec->backend, .routine = spec->routine};
+    t->problem = dl_problem_find(spec->routine->problem, spec->routine->pass);
+    assert(t->problem && t->problem->n_tensors <= DL_MAX_TENSORS);
+    t->precision = spec->precision;
+    t->seed = spec->seed;
+    dl_problem_complete(t->problem, spec->given, t->dim);
+    for (size_t i = 0; i < t->problem->n_tensors; i++)
+        t->tensor[i] = t->backend->alloc(tensor_bytes(t, i) + guard_bytes);
+    fill_tensors(t, false);
+    make_workspace(t);
+    const struct dl_call call = call_of(t);
+    if (t->routine->open) t->plan = t->routine->open(&call);
+    return t;
+}
+
+void dl_trial_free(struct dl_trial *t)
+{
+    if (!t) return;
+    if (t->routine->close) t->routine->close(t->plan);
+    for (size_t i = 0; i < t->problem->n_tensors; i++) t->backend->free(t->tensor[i]);
+    if (t->workspace) t->backend->free(t->workspace);
+    free(t);
+}
+
+void dl_trial_run(const struct dl_trial *t)
+{
+    const struct dl_call call = call_of(t);
+    t->routine->run(&call);
+}
+
+double dl_trial_bytes(const struct dl_trial *t)
+{
+    double bytes = (double)workspace_bytes(t);
+    for (size_t i = 0; i < t->problem->n_tensors; i++) bytes += (double)tensor_bytes(t, i);
+    return bytes;
+}
+
+/* What is checked: bytes before and after the call, and all as doubles. */
+struct evidence {
+    uint8_t *bytes_before[DL_MAX_TENSORS], *bytes_after[DL_MAX_TENSORS];
+    double *before[DL_MAX_TENSORS], *after[DL_MAX_TENSORS];
+};
+
+static void gather(const struct dl_trial *t, struct evidence *e)
+{
+    all_contents(t, true, e->bytes_before);
+    for (size_t i = 0; i < t->problem->n_tensors; i++) {
+        const size_t bytes = tensor_bytes(t, i) + guard_bytes;
+        e->bytes_after[i] = dl_memory(bytes);
+        t->backend->download(e->bytes_after[i], t->tensor[i], bytes);
+        e->before[i] = as_doubles(t, i, e->bytes_before[i]);
+        e->after[i] = as_doubles(t, i, e->bytes_after[i]);
+    }
+}
+
+static void release(const struct dl_trial *t, struct evidence *e)
+{
+    for (size_t i = 0; i < t->problem->n_tensors; i++) {
+        free(e->bytes_before[i]);
+        free(e->bytes_after[i]);
+        free(e->before[i]);
+        free(e->after[i]);
+    }
+}
+
+static char complaint[256];
+
+static const char *check_untouched(const struct dl_trial *t, const struct evidence *e, size_t i)
+{
+    const struct dl_tensor_spec *const s = &t->problem->tensors[i];
+    const size_t bytes = tensor_bytes(t, i), from = s->role == DL_INPUT ? 0 : bytes;
+    if (memcmp(e->bytes_before[i] + from, e->bytes_after[i] + from, bytes - from + guard_bytes) == 0) return NULL;
+    snprintf(complaint, sizeof complaint, "%s: %s was changed", s->name,
+             s->role == DL_INPUT ? "this input or what is behind it" : "the memory behind it");
+    return complaint;
+}
+
+static double root_mean_square(const double *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += x[i] * x[i];
+    return n ? sqrt(sum / (double)n) : 0;
+}
+
+/* The reference has been written over what was there before. */
+static const char *compare(const struct dl_trial *t, const struct evidence *e, size_t tensor, double *worst)
+{
+    const struct dl_tensor_spec *const s = &t->problem->tensors[tensor];
+    const size_t n = dl_tensor_count(t->problem, tensor, t->dim);
+    const double *const reference = e->before[tensor], *const got = e->after[tensor];
+    const bool is_whole = s->store == DL_STORE_INT || s->store == DL_STORE_BYTE;
+    const enum dl_float f = s->store == DL_STORE_FLOAT && t->precision != DL_FLOAT_TF32 ? DL_FLOAT_FP32 : t->precision;
+    const double tolerance = is_whole ? 0 : dl_float_tolerance(f) * (s->slack > 0 ? s->slack : 1);
+    const double scale = root_mean_square(reference, n);
+    for (size_t i = 0; i < n; i++) {
+        const double error = fabs(got[i] - reference[i]), allowed = tolerance * (fabs(reference[i]) + scale);
+        if (error > 0 && allowed > 0 && worst) *worst = fmax(*worst, error / allowed);
+        if (error <= allowed) continue; /* so that NaN fails too */
+        snprintf(complaint, sizeof complaint, "%s[%zu]: must be %.9g within %.2g, got %.9g", s->name, i, reference[i],
+                 allowed, got[i]);
+        return complaint;
+    }
+    return NULL;
+}
+
+static const char *judge(const struct dl_trial *t, const struct evidence *e, double *worst)
+{
+    const char *wrong = NULL;
+    for (size_t i = 0; i < t->problem->n_tensors && !wrong; i++) wrong = check_untouched(t, e, i);
+    if (wrong) return wrong;
+    if (t->problem->verify) return t->problem->verify(t->dim, e->before, e->after);
+    t->problem->reference(t->dim, e->before);
+    for (size_t i = 0; i < t->problem->n_tensors && !wrong; i++)
+        if (t->problem->tensors[i].role != DL_INPUT) wrong = compare(t, e, i, worst);
+    return wrong;
+}
+
+const char *dl_trial_check(struct dl_trial *t, double *worst)
+{
+    struct evidence e;
+    if (worst) *worst = 0;
+    fill_tensors(t, true);
+    t->backend->start();
+    dl_trial_run(t);
+    t->backend->stop();
+    gather(t, &e);
+    const char *const wrong = judge(t, &e, worst);
+    release(t, &e);
+    return wrong;
+}
