@@ -99,11 +99,12 @@ static const int64_t timed[][DL_MAX_DIMS] = {
         .name = the_name, .pass = the_pass, .doc = the_doc, .dims = {"count"}, .n_given = 1, DL_TENSORS(tensor_list),  \
         .row = DL_ROW_MEMORY, .values = the_values, .reference = the_reference, .odd = odd, .timed = timed             \
     }
-#define INPUT_GRADIENT "input_gradient", "gradient of its input"
 const struct dl_problem dl_problem_gelu = ELEMENTS("gelu", "forward", "GELU with tanh", one_to_one, two, gelu_forward);
-const struct dl_problem dl_problem_gelu_input_gradient = ELEMENTS("gelu", INPUT_GRADIENT, slope, three, gelu_input);
+const struct dl_problem dl_problem_gelu_input_gradient =
+    ELEMENTS("gelu", "input_gradient", "gradient of its input", slope, three, gelu_input);
 const struct dl_problem dl_problem_relu = ELEMENTS("relu", "forward", "max(x, 0)", one_to_one, two, relu_forward);
-const struct dl_problem dl_problem_relu_input_gradient = ELEMENTS("relu", INPUT_GRADIENT, slope, three, relu_input);
+const struct dl_problem dl_problem_relu_input_gradient =
+    ELEMENTS("relu", "input_gradient", "gradient of its input", slope, three, relu_input);
 const struct dl_problem dl_problem_swiglu =
     ELEMENTS("swiglu", "forward", "x times silu(gate)", gated, three, swiglu_forward);
 const struct dl_problem dl_problem_swiglu_input_gradient =
@@ -111,7 +112,7 @@ const struct dl_problem dl_problem_swiglu_input_gradient =
 const struct dl_problem dl_problem_dropout =
     ELEMENTS("dropout", "forward", "dropout, which keeps its mask", dropping, two_and_mask, dropout_forward);
 const struct dl_problem dl_problem_dropout_input_gradient =
-    ELEMENTS("dropout", INPUT_GRADIENT, dropping_input, two_and_mask, dropout_input);
+    ELEMENTS("dropout", "input_gradient", "gradient of its input", dropping_input, two_and_mask, dropout_input);
 const struct dl_problem dl_problem_residual =
     ELEMENTS("residual", "forward", "x plus dropout of a branch", adding, three_and_mask, residual_forward);
 const struct dl_problem dl_problem_residual_input_gradient =
