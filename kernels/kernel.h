@@ -115,7 +115,7 @@ struct dl_routine {
     const char *way;            /* "openblas", "cublas", "tiled": its name among the ways to do it */
     const char *doc;
     unsigned precisions; /* bits 1 << enum dl_float */
-    bool is_own; /* a kernel of our own where frameworks call a library: kept out of device files unless asked */
+    bool is_own;         /* beside what frameworks call, for lessons: device files list it as PROBLEM_WAY */
     /* REQUIRED */
     void (*run)(const struct dl_call *call);
     /* OPTIONAL: bytes of scratch memory; NULL: none. */
@@ -129,7 +129,7 @@ struct dl_routine {
 
 /* What a device file says of the device besides the times. */
 struct dl_device_facts {
-    char name[128], library[128], versions[256];     /* "Neoverse-V1", "OpenBLAS 0.3.21", "gcc 12.2, Linux 6.1" */
+    char name[128], versions[256];                   /* "Neoverse-V1"; "OpenBLAS 0.3.21, gcc 12.2, Linux 6.1" */
     double memory_bytes, last_cache_bytes, clock_hz; /* 0: not known */
 };
 
@@ -141,6 +141,7 @@ struct dl_backend {
     double most_flop, most_bytes; /* of a shape that is worth timing here; larger ones are left out */
     const char *(*open)(void);    /* NULL: ready; else why there is no such device here */
     void (*describe)(struct dl_device_facts *facts);
+    const char *(*library)(const struct dl_routine *r); /* that it calls: "OpenBLAS 0.3.21"; of our own: "dlsim" */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
     void (*upload)(void *to, const void *from_host, size_t bytes);
