@@ -6,9 +6,9 @@
  * rounded to the precision, outputs and workspace poisoned, the routine called, its outputs compared with the
  * reference on the rounded inputs. timing.c times what has been found right; profile.c writes device files.
  *
- * To add a way to compute something: one const struct dl_routine and one line in the table of its backend
- * (cpu/cpu.c, cuda/cuda.cu). To add something to compute: one const struct dl_problem in problems/ and one line in
- * problems.c; the tests then run over it. Nothing here needs more than C, OpenBLAS and, for the GPU, CUDA.
+ * To add a way to compute something: one struct dl_routine in a table of its backend (cpu/, cuda/). To add something to
+ * compute: one const struct dl_problem in problems/ and one line in problems.c; the tests then run over it. Nothing
+ * here needs more than C, OpenBLAS and, for the GPU, CUDA.
  *
  * The rule to remember: run() only issues work on the backend's stream, with what `call` points to. It allocates
  * nothing, waits for nothing, may be called any number of times, and reads no output tensor. */
@@ -136,10 +136,9 @@ struct dl_device_facts {
 /* Memory, a stream and a clock. Calls that fail stop the program with a line that says what failed. */
 struct dl_backend {
     const char *name, *doc;
-    const struct dl_routine *const *routines;
-    size_t n_routines;
-    double most_flop, most_bytes; /* of a shape that is worth timing here; larger ones are left out */
-    const char *(*open)(void);    /* NULL: ready; else why there is no such device here */
+    const struct dl_routine *const *tables; /* of routines; each ends with one without a name, the list with NULL */
+    double most_flop, most_bytes;           /* of a shape that is worth timing here; larger ones are left out */
+    const char *(*open)(void);              /* NULL: ready; else why there is no such device here */
     void (*describe)(struct dl_device_facts *facts);
     const char *(*library)(const struct dl_routine *r); /* that it calls: "OpenBLAS 0.3.21"; of our own: "dlsim" */
     void *(*alloc)(size_t bytes);
@@ -156,6 +155,8 @@ extern const struct dl_backend dl_backend_cuda; /* only where built with CUDA */
 size_t dl_backend_count(void);
 const struct dl_backend *dl_backend_get(size_t index);
 const struct dl_backend *dl_backend_find(const char *name); /* NULL: there is none */
+size_t dl_routine_count(const struct dl_backend *b);
+const struct dl_routine *dl_routine_get(const struct dl_backend *b, size_t index);
 
 /* Random bits by position, the same on every backend: masks of dropout, stochastic rounding. Two rounds of a
  * multiplicative hash with the constants of MurmurHash3's finalizer (Appleby, public domain). */

@@ -81,7 +81,7 @@ static void residual_forward(const int64_t *d, double *const *t)
     }
 static const struct dl_tensor_spec one_to_one[] = {IN("x"), OUT("y")};
 static const struct dl_tensor_spec slope[] = {IN("x"), IN("dy"), OUT("dx")};
-static const struct dl_tensor_spec sum[] = {IN("dy"), IN("dskip"), OUT("dx")};
+static const struct dl_tensor_spec sum[] = {IN("dy1"), IN("dy2"), OUT("dx")};
 static const struct dl_tensor_spec gated[] = {IN("x"), IN("gate"), OUT("y")};
 static const struct dl_tensor_spec gated_input[] = {IN("x"), IN("gate"), IN("dy"), OUT("dx"), OUT("dgate")};
 static const struct dl_tensor_spec dropping[] = {IN("x"), OUT("y"), MASK_OF(DL_OUTPUT)};

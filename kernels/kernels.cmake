@@ -1,0 +1,25 @@
+# kernels.cmake - the library of kernels and the program that times them.
+include(CheckCCompilerFlag)
+file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS kernels/*.c kernels/problems/*.c kernels/cpu/*.c)
+list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/profile\\.c$")
+
+add_library(dlsim_kernels STATIC ${KERNEL_SOURCES})
+target_include_directories(dlsim_kernels PUBLIC ${CMAKE_SOURCE_DIR})
+target_include_directories(dlsim_kernels PRIVATE ${OPENBLAS_INCLUDE})
+target_link_libraries(dlsim_kernels PUBLIC ${OPENBLAS_LIBRARY} m)
+get_target_property(DLSIM_WARNINGS dlsim_core COMPILE_OPTIONS)
+target_compile_options(dlsim_kernels PUBLIC ${DLSIM_WARNINGS})
+get_target_property(DLSIM_LINK_OPTIONS dlsim_core LINK_OPTIONS)
+if(DLSIM_LINK_OPTIONS)
+  target_link_options(dlsim_kernels PUBLIC ${DLSIM_LINK_OPTIONS})
+endif()
+
+set(DLSIM_KERNEL_FLAGS -O3 -fopenmp-simd)
+check_c_compiler_flag(-march=native DLSIM_HAS_NATIVE)
+if(DLSIM_HAS_NATIVE)
+  list(APPEND DLSIM_KERNEL_FLAGS -march=native)
+endif()
+target_compile_options(dlsim_kernels PRIVATE $<$<COMPILE_LANGUAGE:C>:${DLSIM_KERNEL_FLAGS}>)
+
+add_executable(dlsim-profile kernels/profile.c)
+target_link_libraries(dlsim-profile PRIVATE dlsim_kernels)
