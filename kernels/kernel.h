@@ -115,7 +115,7 @@ struct dl_routine {
     const char *way;            /* "openblas", "cublas", "tiled": its name among the ways to do it */
     const char *doc;
     unsigned precisions; /* bits 1 << enum dl_float */
-    bool is_own;         /* beside what frameworks call, for lessons: device files list it as PROBLEM_WAY */
+    bool is_own;         /* beside what is called in earnest, for lessons: never in device files */
     /* REQUIRED */
     void (*run)(const struct dl_call *call);
     /* OPTIONAL: bytes of scratch memory; NULL: none. */

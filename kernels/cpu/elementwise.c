@@ -37,7 +37,10 @@ static void relu_input(const struct dl_call *call)
     const float *const x = call->tensor[0], *const dy = call->tensor[1];
     float *const dx = call->tensor[2];
     DL_VECTOR
-    for (int64_t i = 0; i < call->dim[count]; i++) dx[i] = x[i] > 0 ? dy[i] : 0;
+    for (int64_t i = 0; i < call->dim[count]; i++) {
+        const float passed = dy[i]; /* read in any case, so that there is no branch */
+        dx[i] = x[i] > 0 ? passed : 0;
+    }
 }
 
 static void swiglu(const struct dl_call *call)
@@ -67,8 +70,9 @@ static void dropout(const struct dl_call *call)
     uint8_t *const mask = call->tensor[2];
     DL_VECTOR
     for (int64_t i = 0; i < call->dim[count]; i++) {
-        mask[i] = dl_kept((uint64_t)i);
-        y[i] = mask[i] ? x[i] * DL_DROPOUT_SCALE : 0;
+        const uint8_t kept = dl_kept((uint64_t)i);
+        mask[i] = kept;
+        y[i] = x[i] * ((float)kept * DL_DROPOUT_SCALE);
     }
 }
 
@@ -78,7 +82,7 @@ static void dropout_input(const struct dl_call *call)
     const float *const dy = call->tensor[1];
     float *const dx = call->tensor[2];
     DL_VECTOR
-    for (int64_t i = 0; i < call->dim[count]; i++) dx[i] = mask[i] ? dy[i] * DL_DROPOUT_SCALE : 0;
+    for (int64_t i = 0; i < call->dim[count]; i++) dx[i] = dy[i] * ((float)mask[i] * DL_DROPOUT_SCALE);
 }
 
 static void residual(const struct dl_call *call)
@@ -88,8 +92,9 @@ static void residual(const struct dl_call *call)
     uint8_t *const mask = call->tensor[3];
     DL_VECTOR
     for (int64_t i = 0; i < call->dim[count]; i++) {
-        mask[i] = dl_kept((uint64_t)i);
-        y[i] = x[i] + (mask[i] ? branch[i] * DL_DROPOUT_SCALE : 0);
+        const uint8_t kept = dl_kept((uint64_t)i);
+        mask[i] = kept;
+        y[i] = x[i] + branch[i] * ((float)kept * DL_DROPOUT_SCALE);
     }
 }
 

@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2154
 
 build=$root/build
-build_packages=(g++ cmake ninja-build pkgconf libjansson-dev libgsl-dev libsimgrid-dev)
+build_packages=(g++ cmake ninja-build pkgconf libjansson-dev libgsl-dev libsimgrid-dev libopenblas-dev)
 test_packages=(check clang-format cppcheck)
 
 say() { printf 'dlsim: %s\n' "$*" >&2; }
@@ -49,8 +49,8 @@ install_packages() {
 # Prints one thing that is younger than the last build, of those that the program is built from. Folders count: they tell
 # of added and deleted files. A further test of find may be given.
 younger() {
-    (cd "$root" && find CMakeLists.txt sim workloads topologies strategies \
-        \( -type d -o -name '*.[ch]' -o -name '*.cpp' -o -name CMakeLists.txt \) -newer build/.built "$@" -print -quit 2>/dev/null)
+    (cd "$root" && find CMakeLists.txt sim workloads topologies strategies kernels \
+        \( -type d -o -name '*.[ch]' -o -name '*.c[up]*' -o -name CMakeLists.txt -o -name '*.cmake' \) -newer build/.built "$@" -print -quit 2>/dev/null)
 }
 
 is_stale() { [[ ! -x $build/dlsim || ! -e $build/.built || -n $(younger) ]]; }

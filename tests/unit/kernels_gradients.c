@@ -1,7 +1,8 @@
 /* kernels_gradients.c - the references of backward passes are the derivatives of those of forward passes.
  *
- * A backward problem (but for those of gemm, whose dimensions are of the product) takes "dy" and gives "dNAME" for the tensors NAME of its forward problem, which has the same
- * dimensions. Then dNAME[i] is the slope of sum(dy y) over NAME[i], which differences tell as well. */
+ * A backward problem (but for those of gemm, whose dimensions are of the product) takes "dy" and gives "dNAME" for the
+ * tensors NAME of its forward problem, which has the same dimensions. Then dNAME[i] is the slope of sum(dy y) over
+ * NAME[i], which differences tell as well. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

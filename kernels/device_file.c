@@ -1,0 +1,180 @@
+#define _POSIX_C_SOURCE 200809L
+#include "kernels/device_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool is_listed(const struct dl_result *r) { return !r->routine->is_own && r->timing.n_samples > 0; }
+
+double dl_best_flop_per_s(const struct dl_profile *p, enum dl_float f)
+{
+    double best = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct dl_result *const r = &p->results[i];
+        if (!is_listed(r) || r->precision != f) continue;
+        const double rate = dl_problem_flop(r->problem, r->dim) / r->timing.seconds;
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+/* Copies larger than the last cache. */
+double dl_best_bytes_per_s(const struct dl_profile *p)
+{
+    double best = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct dl_result *const r = &p->results[i];
+        const double bytes = dl_problem_bytes(r->problem, r->dim, r->precision);
+        if (!is_listed(r) || strcmp(r->problem->name, "copy") || bytes < p->facts.last_cache_bytes) continue;
+        if (bytes / r->timing.seconds > best) best = bytes / r->timing.seconds;
+    }
+    return best;
+}
+
+/* Names of processors and libraries, as a JSON string. */
+static void put_text(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++)
+        if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else if ((unsigned char)*text >= ' ')
+            fputc(*text, out);
+    fputc('"', out);
+}
+
+static void put_source(FILE *out, const struct dl_profile *p)
+{
+    char text[1024], date[32] = "", host[64] = "";
+    const time_t now = time(NULL);
+    struct tm day;
+    if (gmtime_r(&now, &day)) strftime(date, sizeof date, "%Y-%m-%d", &day);
+    gethostname(host, sizeof host - 1);
+    snprintf(text, sizeof text, "dlsim-profile --device %s on %s, %s: %s at %.2f GHz; %s", p->backend->name, host, date,
+             p->facts.name, p->facts.clock_hz / 1e9, p->facts.versions);
+    put_text(out, text);
+}
+
+static void put_peaks(FILE *out, const struct dl_profile *p)
+{
+    const char *before = "";
+    fputs("  \"peak_flop_per_s\": {", out);
+    for (int f = 0; f < DL_N_FLOATS; f++) {
+        const double rate = dl_best_flop_per_s(p, (enum dl_float)f);
+        if (!(rate > 0)) continue;
+        fprintf(out, "%s\"%s\": %.4g", before, dl_float_name((enum dl_float)f), rate);
+        before = ", ";
+    }
+    fputs(",\n    \"facts\": {\"*\": \"measured: the best rate of all shapes below\"}},\n", out);
+}
+
+/* All that a device file has besides its tables; the model is the plainest, at the rates that were reached. */
+static void put_head(FILE *out, const struct dl_profile *p)
+{
+    fputs("{\n  \"schema\": \"dlsim/device/1\",\n  \"source\": ", out);
+    put_source(out, p);
+    fputs(",\n  \"model\": \"roofline\",\n", out);
+    put_peaks(out, p);
+    fprintf(out, "  \"memory_bytes\": %.17g,\n  \"memory_bytes_per_s\": %.4g,\n  \"launch_s\": %.3g,\n",
+            p->facts.memory_bytes, dl_best_bytes_per_s(p), p->launch.seconds);
+    fputs("  \"facts\": {\n    \"memory_bytes\": \"measured: what the system tells\",\n"
+          "    \"memory_bytes_per_s\": \"measured: the fastest copy that is larger than the last cache\",\n"
+          "    \"launch_s\": \"measured: calls that do nothing\"\n  },\n"
+          "  \"figures\": {\n    \"compute_fraction\": 1,\n    \"bandwidth_fraction\": 1,\n"
+          "    \"facts\": {\"*\": \"measured: the peaks above are rates that were reached\"}\n  },\n",
+          out);
+}
+
+static bool has_table(const struct dl_result *a, const struct dl_result *b)
+{
+    return a->routine == b->routine && a->precision == b->precision;
+}
+
+static void put_row(FILE *out, const struct dl_result *r, const char *before)
+{
+    const char *const *names;
+    double values[DL_MAX_COLUMNS];
+    const size_t n = dl_problem_columns(r->problem, &names);
+    dl_problem_values(r->problem, r->dim, r->precision, values);
+    fprintf(out, "%s[", before);
+    for (size_t i = 0; i < n; i++) fprintf(out, "%.12g,", values[i]);
+    fprintf(out, "%.4g,%.2g]", r->timing.seconds, r->timing.spread);
+}
+
+static void put_table(FILE *out, const struct dl_profile *p, const struct dl_result *first)
+{
+    const char *const *names;
+    const char *before = "\n      ";
+    const size_t n = dl_problem_columns(first->problem, &names);
+    fprintf(out,
+            "    {\"kernel\": \"%s\", \"pass\": \"%s\", \"precision\": \"%s\", \"library\": ", first->problem->name,
+            first->problem->pass, dl_float_name(first->precision));
+    put_text(out, p->backend->library(first->routine));
+    fputs(",\n     \"columns\": [", out);
+    for (size_t i = 0; i < n; i++) fprintf(out, "\"%s\", ", names[i]);
+    fputs("\"seconds\", \"spread\"],\n     \"rows\": [", out);
+    for (const struct dl_result *r = first; r < p->results + p->n; r++) {
+        if (!is_listed(r) || !has_table(r, first)) continue;
+        put_row(out, r, before);
+        before = ",\n      ";
+    }
+    fputs("]}", out);
+}
+
+static bool is_first(const struct dl_profile *p, const struct dl_result *r)
+{
+    for (const struct dl_result *other = p->results; other < r; other++)
+        if (is_listed(other) && has_table(other, r)) return false;
+    return is_listed(r);
+}
+
+static void put_tables(FILE *out, const struct dl_profile *p)
+{
+    const char *before = "\n";
+    fputs("  \"measured\": [", out);
+    for (size_t i = 0; i < p->n; i++) {
+        if (!is_first(p, &p->results[i])) continue;
+        fputs(before, out);
+        put_table(out, p, &p->results[i]);
+        before = ",\n";
+    }
+    fputs("\n  ]\n}\n", out);
+}
+
+/* The other keys of an existing file: all up to the last key "measured", or to the last brace. */
+static const char *copy_head(FILE *out, const char *path)
+{
+    enum { most_bytes = 1 << 24 };
+    FILE *const in = fopen(path, "r");
+    if (!in) return strerror(errno);
+    char *const text = dl_memory(most_bytes + 1);
+    text[fread(text, 1, most_bytes, in)] = 0;
+    fclose(in);
+    char *end = strstr(text, "\n  \"measured\":");
+    const bool had_tables = end != NULL;
+    if (!end) end = strrchr(text, '}');
+    while (end && end > text && strchr(" \t\r\n", end[-1])) end--;
+    if (end) fprintf(out, "%.*s%s\n", (int)(end - text), text, had_tables ? "" : ",");
+    free(text);
+    return end ? NULL : "is no device file";
+}
+
+const char *dl_device_file_write(const char *path, const char *into, const struct dl_profile *p)
+{
+    char *const beside = dl_memory(strlen(path) + sizeof ".part");
+    sprintf(beside, "%s.part", path);
+    FILE *const out = fopen(beside, "w");
+    const char *wrong = out ? NULL : strerror(errno);
+    if (!wrong && into) wrong = copy_head(out, into);
+    if (!wrong && !into) put_head(out, p);
+    if (!wrong) put_tables(out, p);
+    if (out && fclose(out) && !wrong) wrong = strerror(errno);
+    if (!wrong && rename(beside, path)) wrong = strerror(errno);
+    if (wrong) remove(beside);
+    free(beside);
+    return wrong;
+}

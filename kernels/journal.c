@@ -1,0 +1,95 @@
+#include "kernels/journal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { key_size = 200 };
+
+struct line {
+    char key[key_size];
+    struct dl_timing timing;
+};
+
+struct dl_journal {
+    char *path;
+    FILE *file;
+    struct line *lines;
+    size_t n, capacity;
+};
+
+static void append(struct dl_journal *j, const char *key, const struct dl_timing *t)
+{
+    if (j->n == j->capacity) {
+        j->capacity = j->capacity ? 2 * j->capacity : 64;
+        struct line *const grown = dl_memory(j->capacity * sizeof *grown);
+        if (j->n) memcpy(grown, j->lines, j->n * sizeof *grown);
+        free(j->lines);
+        j->lines = grown;
+    }
+    struct line *const line = &j->lines[j->n++];
+    snprintf(line->key, sizeof line->key, "%.*s", key_size - 1, key);
+    line->timing = *t;
+}
+
+/* "key: seconds spread samples"; a line that was cut off in the middle is not one. */
+static void take_line(struct dl_journal *j, char *text)
+{
+    char *const colon = strchr(text, ':');
+    struct dl_timing t;
+    if (!colon || !strchr(colon, '\n')) return;
+    *colon = 0;
+    if (sscanf(colon + 1, "%lf %lf %zu", &t.seconds, &t.spread, &t.n_samples) == 3) append(j, text, &t);
+}
+
+static const char *read_lines(struct dl_journal *j, const char *head)
+{
+    char text[2 * key_size + 400];
+    if (!fgets(text, sizeof text, j->file)) return NULL; /* a new one */
+    text[strcspn(text, "\n")] = 0;
+    if (strcmp(text, head)) return "is of another device or other libraries; delete it to begin anew";
+    while (fgets(text, sizeof text, j->file)) take_line(j, text);
+    return NULL;
+}
+
+struct dl_journal *dl_journal_open(const char *path, const char *head, const char **wrong)
+{
+    struct dl_journal *const j = dl_memory(sizeof *j);
+    j->path = dl_memory(strlen(path) + 1);
+    strcpy(j->path, path);
+    j->file = fopen(path, "a+");
+    *wrong = j->file ? (rewind(j->file), read_lines(j, head)) : strerror(errno);
+    if (*wrong) {
+        dl_journal_close(j, false);
+        return NULL;
+    }
+    fseek(j->file, 0, SEEK_END);
+    if (ftell(j->file) == 0) fprintf(j->file, "%s\n", head);
+    return j;
+}
+
+struct dl_timing dl_journal_find(const struct dl_journal *j, const char *key)
+{
+    for (size_t i = 0; i < j->n; i++)
+        if (strcmp(j->lines[i].key, key) == 0) return j->lines[i].timing;
+    return (struct dl_timing){0};
+}
+
+/* What is written stays if the program is killed; a line that was cut off before must not spoil this one. */
+void dl_journal_add(struct dl_journal *j, const char *key, const struct dl_timing *t)
+{
+    append(j, key, t);
+    fprintf(j->file, "%s: %.6g %.3g %zu\n", key, t->seconds, t->spread, t->n_samples);
+    fflush(j->file);
+}
+
+void dl_journal_close(struct dl_journal *j, bool is_finished)
+{
+    if (!j) return;
+    if (j->file) fclose(j->file);
+    if (is_finished) remove(j->path);
+    free(j->lines);
+    free(j->path);
+    free(j);
+}

@@ -1,0 +1,27 @@
+/* profile.c - dlsim-profile: time this machine's kernels into a device file; or divide a mini-batch (split).
+ *
+ * Needs a C compiler and OpenBLAS; from the top of the repository:
+ *
+ *     cc -O3 -march=native -fopenmp-simd -fno-math-errno -fno-trapping-math -I. -o dlsim-profile \
+ *         kernels/[a-z]*.c kernels/problems/[a-z]*.c kernels/cpu/[a-z]*.c -lopenblas -lm
+ */
+#include "kernels/profile_options.h"
+#include "kernels/profiling.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    struct dl_profile_options o;
+    const char *const wrong = dl_profile_options_read(argc, argv, &o);
+    if (wrong) {
+        fprintf(stderr, "dlsim-profile: %s\n", wrong);
+        return 2;
+    }
+    if (o.wants_help) return dl_profile_help();
+    if (o.split) return dl_profile_split(&o);
+    if (o.checks_only) return dl_profile_check(&o);
+    return dl_profile_run(&o);
+}

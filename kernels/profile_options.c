@@ -1,0 +1,142 @@
+#include "kernels/profile_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { FLAG, TEXT, NUMBER, SIZES };
+static const struct {
+    const char *name;
+    enum kind kind;
+    size_t at;
+    double min, max;
+    const char *value, *doc;
+} options[] = {
+#define AT(member) offsetof(struct dl_profile_options, member)
+    {"--device", TEXT, AT(device), 0, 0, " NAME", "cpu or cuda; cpu if absent"},
+    {"-o", TEXT, AT(output), 0, 0, " FILE", "the device file to write; FILE.journal beside it keeps what is done"},
+    {"--into", TEXT, AT(into), 0, 0, " FILE", "take all but the times from this device file"},
+    {"--only", TEXT, AT(only), 0, 0, " KERNEL",
+     "check or time this kernel only, in all ways there are, and print the times"},
+    {"--time-limit", NUMBER, AT(time_limit_s), 1, 1e7, " SECONDS", "then stop; the same call again goes on"},
+    {"--spread", NUMBER, AT(spread), 1e-4, 1, " X",
+     "repeat until the median is known to this fraction; 0.01 if absent"},
+    {"--check", FLAG, AT(checks_only), 0, 0, "", "check all kernels against their references, time nothing"},
+    {"--conv", SIZES, AT(conv), 0, 0, " N,C,H,W,FILTERS,WINDOW,STRIDE,PAD,GROUPS", "split: the convolution"},
+    {"--workspace", NUMBER, AT(workspace_bytes), 0, 1e18, " BYTES", "split: the limit; as much as it likes if absent"},
+    {"--help", FLAG, AT(wants_help), 0, 0, "", "these lines"},
+#undef AT
+};
+enum { n_options = sizeof options / sizeof *options };
+
+int dl_profile_help(void)
+{
+    puts("dlsim-profile -o FILE [OPTIONS]          time this machine's kernels into a device file\n"
+         "dlsim-profile --only KERNEL [OPTIONS]    time one kernel and print what it takes\n"
+         "dlsim-profile --check [OPTIONS]          check kernels against their references\n"
+         "dlsim-profile split --conv N,C,... [OPTIONS]  the fastest division of a mini-batch under a limit of "
+         "workspace\n");
+    for (size_t i = 0; i < n_options; i++) {
+        char call[80];
+        snprintf(call, sizeof call, "%s%s", options[i].name, options[i].value);
+        printf("  %-22s %s\n", call, options[i].doc);
+    }
+    return 0;
+}
+
+static char complaint[300];
+
+static const char *refuse(const char *name, const char *what)
+{
+    snprintf(complaint, sizeof complaint, "%s: %s", name, what);
+    return complaint;
+}
+
+static const char *read_number(size_t i, const char *text, double *to)
+{
+    char *end;
+    const double x = strtod(text, &end);
+    if (end != text && !*end && x >= options[i].min && x <= options[i].max) {
+        *to = x;
+        return NULL;
+    }
+    snprintf(complaint, sizeof complaint, "%s: must be a number in [%g, %g], got '%.40s'", options[i].name,
+             options[i].min, options[i].max, text);
+    return complaint;
+}
+
+/* The nine of a convolution, with at least one output pixel. */
+static const char *read_conv(const char *text, int64_t *size)
+{
+    static const char needs[] = "must be nine whole numbers: samples, channels, height, width, filters, window, "
+                                "stride, pad, groups; a window must fit and groups divide channels and filters";
+    enum { n_sizes = 9, most = 65536 };
+    for (int i = 0; i < n_sizes; i++) {
+        char *end;
+        size[i] = strtoll(text, &end, 10);
+        const bool is_pad = i == 7;
+        if (end == text || *end != (i < n_sizes - 1 ? ',' : 0) || size[i] < !is_pad || size[i] > most)
+            return refuse("--conv", needs);
+        text = end + 1;
+    }
+    const bool fits = size[2] + 2 * size[7] >= size[5] && size[3] + 2 * size[7] >= size[5];
+    return fits && size[1] % size[8] == 0 && size[4] % size[8] == 0 ? NULL : refuse("--conv", needs);
+}
+
+static const char *read_value(size_t i, const char *text, struct dl_profile_options *o)
+{
+    void *const to = (char *)o + options[i].at;
+    if (!text && options[i].kind != FLAG) return refuse(options[i].name, "needs a value");
+    switch (options[i].kind) {
+    case FLAG: *(bool *)to = true; return NULL;
+    case TEXT: *(const char **)to = text; return NULL;
+    case NUMBER: return read_number(i, text, to);
+    case SIZES: return read_conv(text, to);
+    }
+    return NULL;
+}
+
+static const char *read_words(int argc, char **argv, struct dl_profile_options *o)
+{
+    for (int word = 1; word < argc; word++) {
+        if (word == 1 && strcmp(argv[1], "split") == 0) {
+            o->split = true;
+            continue;
+        }
+        size_t i = 0;
+        while (i < n_options && strcmp(argv[word], options[i].name)) i++;
+        if (i == n_options) return refuse(argv[word], "no such option; see --help");
+        const char *const wrong = read_value(i, word + 1 < argc ? argv[word + 1] : NULL, o);
+        if (wrong) return wrong;
+        word += options[i].kind != FLAG;
+    }
+    return NULL;
+}
+
+static const char *find_backend(struct dl_profile_options *o)
+{
+    o->backend = dl_backend_find(o->device);
+    if (!o->backend)
+        return refuse(o->device, "no such device in this build; --device is cpu, or cuda if built with nvcc");
+    const char *const absent = o->backend->open();
+    return absent ? refuse(o->device, absent) : NULL;
+}
+
+static bool is_kernel(const char *name)
+{
+    for (size_t i = 0; i < dl_problem_count(); i++)
+        if (strcmp(dl_problem_get(i)->name, name) == 0) return true;
+    return false;
+}
+
+const char *dl_profile_options_read(int argc, char **argv, struct dl_profile_options *o)
+{
+    *o = (struct dl_profile_options){.device = "cpu", .spread = 0.01, .time_limit_s = 1e7, .workspace_bytes = 1e18};
+    const char *const wrong = read_words(argc, argv, o);
+    if (wrong || o->wants_help) return wrong;
+    if (o->split != (o->conv[0] > 0)) return refuse("--conv", "belongs to split, which needs it");
+    if (o->only && !is_kernel(o->only)) return refuse(o->only, "no such kernel; see --check for their names");
+    if (o->only && o->output) return refuse("-o", "a device file has all kernels; leave --only away");
+    if (!o->split && !o->checks_only && !o->only && !o->output) return refuse("-o", "must name the file to write");
+    return find_backend(o);
+}

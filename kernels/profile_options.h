@@ -1,0 +1,20 @@
+/* profile_options.h - the command line of dlsim-profile. */
+#ifndef DL_KERNELS_PROFILE_OPTIONS_H
+#define DL_KERNELS_PROFILE_OPTIONS_H
+
+#include "kernels/kernel.h"
+
+struct dl_profile_options {
+    bool split, checks_only, wants_help;
+    const char *device, *output, *into, *only;
+    double time_limit_s, spread, workspace_bytes;
+    int64_t conv[DL_MAX_DIMS]; /* of split: the given dimensions of the problem conv */
+    const struct dl_backend *backend;
+};
+
+/* Reads the words after the program's name and opens the backend; NULL or what is wrong. */
+const char *dl_profile_options_read(int argc, char **argv, struct dl_profile_options *o);
+
+int dl_profile_help(void); /* returns 0 */
+
+#endif

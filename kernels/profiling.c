@@ -1,0 +1,230 @@
+/* profiling.c - check every routine, time it at every shape, write the device file. */
+#define _POSIX_C_SOURCE 200809L
+#include "kernels/profiling.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels/device_file.h"
+#include "kernels/journal.h"
+
+struct session {
+    const struct dl_profile_options *o;
+    struct dl_profile profile;
+    struct dl_result *points; /* all that is to be timed, in order */
+    struct dl_timing_plan plan;
+    struct dl_journal *journal;
+    double end_s;
+    size_t n_new; /* timed in this session */
+};
+
+static volatile sig_atomic_t is_stopped;
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    is_stopped = 1;
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool is_wanted(const struct session *s, const struct dl_routine *r, enum dl_float f)
+{
+    return (r->precisions >> f & 1) && (s->o->only ? strcmp(s->o->only, r->problem) == 0 : !r->is_own);
+}
+
+/* A shape that this backend is worth asking; larger ones would take too long or too much memory. */
+static bool is_worth(const struct session *s, const struct dl_result *p)
+{
+    return dl_routine_can(p->routine, p->dim, p->precision) &&
+           dl_problem_flop(p->problem, p->dim) <= s->profile.backend->most_flop &&
+           dl_problem_bytes(p->problem, p->dim, p->precision) <= s->profile.backend->most_bytes;
+}
+
+/* The n-th shape of each routine before the next of any: what a time limit leaves out is spread over all. */
+static void plan_round(struct session *s, size_t shape, bool *is_last)
+{
+    const struct dl_backend *const b = s->profile.backend;
+    for (size_t i = 0; i < dl_routine_count(b); i++)
+        for (int f = 0; f < DL_N_FLOATS; f++) {
+            const struct dl_routine *const r = dl_routine_get(b, i);
+            struct dl_result point = {.routine = r, .problem = dl_problem_find(r->problem, r->pass)};
+            if (!is_wanted(s, r, (enum dl_float)f) || !point.problem->timed) continue;
+            size_t n_shapes = 0;
+            while (point.problem->timed[n_shapes][0]) n_shapes++;
+            if (shape >= n_shapes) continue;
+            *is_last = false;
+            point.precision = (enum dl_float)f;
+            dl_problem_complete(point.problem, point.problem->timed[shape], point.dim);
+            if (is_worth(s, &point)) s->points[s->profile.n++] = point;
+        }
+}
+
+static void plan(struct session *s)
+{
+    enum { most_points = 100000 };
+    bool is_last = false;
+    s->points = dl_memory(most_points * sizeof *s->points);
+    for (size_t shape = 0; !is_last && s->profile.n < most_points / 2; shape++) {
+        is_last = true;
+        plan_round(s, shape, &is_last);
+    }
+    s->profile.results = s->points;
+}
+
+/* To the front of what is left: the first point of this problem with so many flop and bytes. */
+static void bring_forward(struct session *s, size_t to, const char *name, double least_flop, double least_bytes)
+{
+    for (size_t i = to; i < s->profile.n; i++) {
+        const struct dl_result p = s->points[i];
+        if (strcmp(p.problem->name, name) || dl_problem_flop(p.problem, p.dim) < least_flop ||
+            dl_problem_bytes(p.problem, p.dim, p.precision) < least_bytes)
+            continue;
+        memmove(&s->points[to + 1], &s->points[to], (i - to) * sizeof p);
+        s->points[to] = p;
+        return;
+    }
+}
+
+/* Without these two there are no rates to put into the file: they are timed whatever the limit. */
+enum { n_basic = 2 };
+static void bring_basics_forward(struct session *s)
+{
+    const double large_product_flop = 2e9;
+    bring_forward(s, 0, "copy", 0, s->plan.rotate_bytes);
+    bring_forward(s, 1, "gemm", large_product_flop, 0);
+}
+
+static void key_of(const struct dl_result *p, char *key, size_t size)
+{
+    int at = snprintf(key, size, "%s %s %s %s", p->problem->name, p->problem->pass, p->routine->way,
+                      dl_float_name(p->precision));
+    for (size_t i = 0; i < p->problem->n_given; i++)
+        at += snprintf(key + at, size - (size_t)at, " %lld", (long long)p->dim[i]);
+}
+
+static void show_progress(const struct session *s, size_t i, const char *key)
+{
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\33[K%zu of %zu: %s", i + 1, s->profile.n, key);
+}
+
+/* A shape may come twice, in a grid and in a list: the second time is that of the first. */
+static void time_points(struct session *s)
+{
+    for (size_t i = 0; i < s->profile.n && (i < n_basic || !(is_stopped || now_s() > s->end_s)); i++) {
+        struct dl_result *const p = &s->points[i];
+        char key[200];
+        key_of(p, key, sizeof key);
+        if (s->journal) p->timing = dl_journal_find(s->journal, key);
+        if (p->timing.n_samples) continue;
+        show_progress(s, i, key);
+        const struct dl_trial_spec spec = {s->profile.backend, p->routine, p->dim, p->precision, 1};
+        p->timing = dl_time(&spec, &s->plan);
+        if (s->journal) dl_journal_add(s->journal, key, &p->timing);
+        s->n_new++;
+    }
+    if (isatty(STDERR_FILENO)) fputs("\r\33[K", stderr);
+}
+
+static bool all_are_right(const struct session *s)
+{
+    const struct dl_backend *const b = s->profile.backend;
+    bool are_right = true;
+    double worst;
+    for (size_t i = 0; i < dl_routine_count(b); i++)
+        for (int f = 0; f < DL_N_FLOATS; f++)
+            if (is_wanted(s, dl_routine_get(b, i), (enum dl_float)f))
+                are_right &= dl_profile_is_right(b, dl_routine_get(b, i), (enum dl_float)f, &worst);
+    return are_right;
+}
+
+static void print_points(const struct session *s)
+{
+    for (size_t i = 0; i < s->profile.n; i++) {
+        const struct dl_result *const p = &s->points[i];
+        char key[200];
+        if (!p->timing.n_samples) continue;
+        key_of(p, key, sizeof key);
+        printf("%-60s %10.4g s, spread %-6.2g %8.4g Gflop/s %8.4g GB/s\n", key, p->timing.seconds, p->timing.spread,
+               dl_problem_flop(p->problem, p->dim) / p->timing.seconds / 1e9,
+               dl_problem_bytes(p->problem, p->dim, p->precision) / p->timing.seconds / 1e9);
+    }
+}
+
+/* How many spread little tells whether the machine was quiet. */
+static void print_summary(const struct session *s, size_t n_timed)
+{
+    const double little = 0.05;
+    size_t n_quiet = 0;
+    for (size_t i = 0; i < s->profile.n; i++)
+        n_quiet += s->points[i].timing.n_samples && s->points[i].timing.spread <= little;
+    printf("%s: %zu of %zu shapes timed, %zu of them now, %zu with a spread of at most %g; %.4g Gflop/s, %.4g GB/s\n",
+           s->o->output, n_timed, s->profile.n, s->n_new, n_quiet, little,
+           dl_best_flop_per_s(&s->profile, DL_FLOAT_FP32) / 1e9, dl_best_bytes_per_s(&s->profile) / 1e9);
+}
+
+static int write_result(struct session *s)
+{
+    size_t n_timed = 0;
+    for (size_t i = 0; i < s->profile.n; i++) n_timed += s->points[i].timing.n_samples > 0;
+    const char *const wrong = dl_device_file_write(s->o->output, s->o->into, &s->profile);
+    if (wrong) fprintf(stderr, "dlsim-profile: %s: %s\n", s->o->output, wrong);
+    if (!wrong) print_summary(s, n_timed);
+    const bool is_finished = !wrong && n_timed == s->profile.n;
+    if (!is_finished) fputs("dlsim-profile: stopped; the same call again goes on\n", stderr);
+    dl_journal_close(s->journal, is_finished);
+    return wrong ? 2 : 0;
+}
+
+static const char *open_journal(struct session *s)
+{
+    char head[600];
+    const char *wrong;
+    char *const path = dl_memory(strlen(s->o->output) + sizeof ".journal");
+    sprintf(path, "%s.journal", s->o->output);
+    snprintf(head, sizeof head, "%s; %s", s->profile.facts.name, s->profile.facts.versions);
+    s->journal = dl_journal_open(path, head, &wrong);
+    if (wrong) fprintf(stderr, "dlsim-profile: %s: %s\n", path, wrong);
+    free(path);
+    return wrong;
+}
+
+static void prepare(struct session *s)
+{
+    const double most_s_of_shape = 1.5, caches = 2, least_cache_bytes = 32e6; /* where the system does not tell */
+    struct dl_device_facts *const facts = &s->profile.facts;
+    s->profile.backend->describe(facts);
+    if (facts->last_cache_bytes < 1) facts->last_cache_bytes = least_cache_bytes;
+    s->plan = (struct dl_timing_plan){s->o->spread, most_s_of_shape, caches * facts->last_cache_bytes};
+    plan(s);
+    if (!s->o->only) bring_basics_forward(s);
+}
+
+int dl_profile_run(const struct dl_profile_options *o)
+{
+    struct session s = {.o = o, .profile = {.backend = o->backend}, .end_s = now_s() + o->time_limit_s};
+    int code = 0;
+    prepare(&s);
+    if (!all_are_right(&s)) code = 3;
+    if (!code && !o->only && open_journal(&s)) code = 2;
+    if (!code) {
+        signal(SIGINT, stop);
+        signal(SIGTERM, stop);
+        s.profile.launch = dl_time_launch(o->backend);
+        time_points(&s);
+        if (o->only)
+            print_points(&s);
+        else
+            code = write_result(&s);
+    }
+    free(s.points);
+    return code;
+}

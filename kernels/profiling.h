@@ -1,0 +1,14 @@
+/* profiling.h - what dlsim-profile does; each returns the exit code of the program. */
+#ifndef DL_KERNELS_PROFILING_H
+#define DL_KERNELS_PROFILING_H
+
+#include "kernels/profile_options.h"
+
+int dl_profile_run(const struct dl_profile_options *o);
+int dl_profile_check(const struct dl_profile_options *o);
+int dl_profile_split(const struct dl_profile_options *o);
+
+/* Prints what is wrong with a routine, if anything; whether it is right at all odd shapes. */
+bool dl_profile_is_right(const struct dl_backend *backend, const struct dl_routine *r, enum dl_float f, double *worst);
+
+#endif

@@ -1,0 +1,87 @@
+/* splitting.c - dlsim-profile split: time a convolution for micro-batches, and show the best division. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/profiling.h"
+#include "kernels/split.h"
+#include "kernels/timing.h"
+
+enum { most_micros = 200 };
+
+struct study {
+    const struct dl_profile_options *o;
+    struct dl_timing_plan plan;
+    struct dl_micro micros[most_micros];
+    size_t n;
+};
+
+static void time_micro(struct study *s, const struct dl_routine *r, int64_t samples)
+{
+    int64_t given[DL_MAX_DIMS], dim[DL_MAX_DIMS];
+    memcpy(given, s->o->conv, sizeof given);
+    given[0] = samples;
+    dl_problem_complete(dl_problem_find("conv", "forward"), given, dim);
+    if (!dl_routine_can(r, dim, DL_FLOAT_FP32) || s->n == most_micros) return;
+    const struct dl_trial_spec spec = {s->o->backend, r, given, DL_FLOAT_FP32, 1};
+    const double workspace = r->workspace_bytes ? (double)r->workspace_bytes(dim, DL_FLOAT_FP32) : 0;
+    s->micros[s->n++] = (struct dl_micro){r->way, samples, dl_time(&spec, &s->plan).seconds, workspace};
+}
+
+/* Powers of two and the whole, as Oyama et al. do by default. */
+static void time_all(struct study *s)
+{
+    const int64_t whole = s->o->conv[0];
+    for (size_t i = 0; i < dl_routine_count(s->o->backend); i++) {
+        const struct dl_routine *const r = dl_routine_get(s->o->backend, i);
+        if (strcmp(r->problem, "conv") || strcmp(r->pass, "forward") || !(r->precisions >> DL_FLOAT_FP32 & 1)) continue;
+        for (int64_t samples = 1; samples < whole; samples *= 2) time_micro(s, r, samples);
+        time_micro(s, r, whole);
+    }
+}
+
+static void print_micros(const struct study *s)
+{
+    printf("%10s  %-10s %14s %14s\n", "samples", "way", "workspace_MB", "ms");
+    for (size_t i = 0; i < s->n; i++)
+        printf("%10lld  %-10s %14.3f %14.4f%s\n", (long long)s->micros[i].samples, s->micros[i].way,
+               s->micros[i].workspace_bytes / 1e6, s->micros[i].seconds * 1e3,
+               s->micros[i].workspace_bytes <= s->o->workspace_bytes ? "" : "  over the limit");
+}
+
+static int print_answer(const struct study *s)
+{
+    int64_t calls[most_micros];
+    const int64_t whole = s->o->conv[0];
+    const double seconds = dl_split(s->micros, s->n, whole, s->o->workspace_bytes, calls);
+    const struct dl_micro *const undivided = dl_undivided(s->micros, s->n, whole, s->o->workspace_bytes);
+    if (!(seconds < INFINITY)) {
+        puts("no way fits into the workspace");
+        return 1;
+    }
+    if (undivided)
+        printf("undivided: %.4f ms (%s)\n", undivided->seconds * 1e3, undivided->way);
+    else
+        puts("undivided: does not fit into the workspace");
+    printf("best:      %.4f ms =", seconds * 1e3);
+    const char *before = " ";
+    for (size_t i = 0; i < s->n; i++) {
+        if (!calls[i]) continue;
+        printf("%s%lld x %lld samples (%s)", before, (long long)calls[i], (long long)s->micros[i].samples,
+               s->micros[i].way);
+        before = " + ";
+    }
+    putchar('\n');
+    return 0;
+}
+
+int dl_profile_split(const struct dl_profile_options *o)
+{
+    const double most_s_of_shape = 1.5, caches = 2;
+    struct dl_device_facts facts = {0};
+    o->backend->describe(&facts);
+    struct study s = {.o = o, .plan = {o->spread, most_s_of_shape, caches * facts.last_cache_bytes}};
+    time_all(&s);
+    print_micros(&s);
+    return print_answer(&s);
+}
