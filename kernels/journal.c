@@ -53,6 +53,20 @@ static const char *read_lines(struct dl_journal *j, const char *head)
     return NULL;
 }
 
+/* A new journal gets its head; what was cut off in the middle of a line must not spoil the next one. */
+static void begin_line(struct dl_journal *j, const char *head)
+{
+    fseek(j->file, 0, SEEK_END);
+    if (ftell(j->file) == 0) {
+        fprintf(j->file, "%s\n", head);
+        return;
+    }
+    fseek(j->file, -1, SEEK_END);
+    const bool is_cut_off = fgetc(j->file) != '\n';
+    fseek(j->file, 0, SEEK_END);
+    if (is_cut_off) fputc('\n', j->file);
+}
+
 struct dl_journal *dl_journal_open(const char *path, const char *head, const char **wrong)
 {
     struct dl_journal *const j = dl_memory(sizeof *j);
@@ -64,8 +78,7 @@ struct dl_journal *dl_journal_open(const char *path, const char *head, const cha
         dl_journal_close(j, false);
         return NULL;
     }
-    fseek(j->file, 0, SEEK_END);
-    if (ftell(j->file) == 0) fprintf(j->file, "%s\n", head);
+    begin_line(j, head);
     return j;
 }
 
@@ -76,7 +89,7 @@ struct dl_timing dl_journal_find(const struct dl_journal *j, const char *key)
     return (struct dl_timing){0};
 }
 
-/* What is written stays if the program is killed; a line that was cut off before must not spoil this one. */
+/* What is written stays if the program is killed. */
 void dl_journal_add(struct dl_journal *j, const char *key, const struct dl_timing *t)
 {
     append(j, key, t);

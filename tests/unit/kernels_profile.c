@@ -1,0 +1,196 @@
+/* kernels_profile.c - medians and spreads, journals that are gone on with, device files that are written whole. */
+#define _POSIX_C_SOURCE 200809L
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/device_file.h"
+#include "kernels/journal.h"
+#include "tests/unit/suite.h"
+
+static char folder[] = "/tmp/dlsim-kernels-XXXXXX", path[64], other[64];
+
+static void make_folder(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(strcpy(folder, "/tmp/dlsim-kernels-XXXXXX")));
+    snprintf(path, sizeof path, "%s/one", folder);
+    snprintf(other, sizeof other, "%s/two", folder);
+}
+
+static void remove_folder(void)
+{
+    remove(path);
+    remove(other);
+    ck_assert_int_eq(rmdir(folder), 0); /* nothing else may be left there */
+}
+
+static void write_text(const char *to, const char *text)
+{
+    FILE *const file = fopen(to, "w");
+    fputs(text, file);
+    fclose(file);
+}
+
+static const char *read_text(const char *from)
+{
+    static char text[20000];
+    FILE *const file = fopen(from, "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    return text;
+}
+
+START_TEST(median_and_spread_are_those_of_the_samples)
+{
+    double odd[] = {5, 1, 100, 2, 3}, even[] = {4, 1, 3, 2}, one[] = {7};
+    const struct dl_timing of_odd = dl_timing_of(odd, 5), of_even = dl_timing_of(even, 4),
+                           of_one = dl_timing_of(one, 1);
+    ck_assert_double_eq(of_odd.seconds, 3);
+    ck_assert_double_eq_tol(of_odd.spread, 2.0 / 3, 1e-15); /* deviations 0 1 2 2 97: an outlier does not count */
+    ck_assert_double_eq(of_even.seconds, 2.5);
+    ck_assert_double_eq_tol(of_even.spread, 1.0 / 2.5, 1e-15);
+    ck_assert_double_eq(of_one.spread, 0);
+}
+END_TEST
+
+START_TEST(timing_calls_the_routine_and_gives_a_time)
+{
+    const int64_t given[] = {1000};
+    for (size_t i = 0; i < dl_routine_count(&dl_backend_cpu); i++) {
+        const struct dl_routine *const r = dl_routine_get(&dl_backend_cpu, i);
+        if (strcmp(r->problem, "copy")) continue;
+        const struct dl_timing t =
+            dl_time(&(struct dl_trial_spec){&dl_backend_cpu, r, given, DL_FLOAT_FP32, 1},
+                    &(struct dl_timing_plan){.spread = 0.1, .most_s = 0.01, .rotate_bytes = 1e5});
+        ck_assert(t.n_samples >= 3 && t.seconds > 0 && t.spread >= 0);
+    }
+}
+END_TEST
+
+START_TEST(journal_remembers_what_was_timed)
+{
+    const char *wrong;
+    const struct dl_timing t = {0.25, 0.125, 9};
+    struct dl_journal *j = dl_journal_open(path, "a core; its libraries", &wrong);
+    ck_assert(j && !wrong);
+    ck_assert_uint_eq(dl_journal_find(j, "copy 10").n_samples, 0);
+    dl_journal_add(j, "copy 10", &t);
+    dl_journal_close(j, false);
+    j = dl_journal_open(path, "a core; its libraries", &wrong);
+    ck_assert_double_eq(dl_journal_find(j, "copy 10").seconds, 0.25);
+    ck_assert_double_eq(dl_journal_find(j, "copy 10").spread, 0.125);
+    ck_assert_uint_eq(dl_journal_find(j, "copy 1").n_samples, 0);
+    dl_journal_close(j, true);
+    ck_assert_ptr_null(fopen(path, "r"));
+}
+END_TEST
+
+START_TEST(journal_of_another_device_is_refused)
+{
+    const char *wrong;
+    dl_journal_close(dl_journal_open(path, "one core", &wrong), false);
+    ck_assert_ptr_null(dl_journal_open(path, "another core", &wrong));
+    ck_assert_str_eq(wrong, "is of another device or other libraries; delete it to begin anew");
+}
+END_TEST
+
+START_TEST(journal_that_was_cut_off_loses_one_line)
+{
+    const char *wrong;
+    const struct dl_timing t = {0.25, 0.125, 9};
+    write_text(path, "a core\ncopy 10: 0.5 0.1 7\ncopy 20: 0.");
+    struct dl_journal *j = dl_journal_open(path, "a core", &wrong);
+    ck_assert_uint_eq(dl_journal_find(j, "copy 10").n_samples, 7);
+    ck_assert_uint_eq(dl_journal_find(j, "copy 20").n_samples, 0);
+    dl_journal_add(j, "copy 30", &t);
+    dl_journal_close(j, false);
+    j = dl_journal_open(path, "a core", &wrong);
+    ck_assert_uint_eq(dl_journal_find(j, "copy 30").n_samples, 9);
+    dl_journal_close(j, false);
+}
+END_TEST
+
+/* Two products and a copy, as if they had been timed. */
+static struct dl_profile made_up(struct dl_result *results)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < dl_routine_count(&dl_backend_cpu) && n < 3; i++) {
+        const struct dl_routine *const r = dl_routine_get(&dl_backend_cpu, i);
+        const bool is_copy = strcmp(r->problem, "copy") == 0;
+        if (!is_copy && (strcmp(r->problem, "gemm") || strcmp(r->pass, "forward"))) continue;
+        for (int64_t times = 1; times <= (is_copy ? 1 : 2); times++)
+            results[n++] = (struct dl_result){r,
+                                              dl_problem_find(r->problem, r->pass),
+                                              DL_FLOAT_FP32,
+                                              {is_copy ? 1000 : 1, 10 * times, 20, 30, 0},
+                                              {1e-6, 0.01, 9}};
+    }
+    return (struct dl_profile){.backend = &dl_backend_cpu,
+                               .facts = {"A \"core\"", "some library", 1e9, 1000, 2e9},
+                               .launch = {1e-9, 0, 9},
+                               .results = results,
+                               .n = n};
+}
+
+static const char tables[] =
+    "  \"measured\": [\n"
+    "    {\"kernel\": \"gemm\", \"pass\": \"forward\", \"precision\": \"fp32\", \"library\": \"OpenBLAS";
+static const char product_rows[] =
+    "     \"columns\": [\"batch\", \"m\", \"n\", \"k\", \"seconds\", \"spread\"],\n"
+    "     \"rows\": [\n      [1,10,20,30,1e-06,0.01],\n      [1,20,20,30,1e-06,0.01]]},\n";
+static const char copy_rows[] = "\"library\": \"dlsim\",\n     \"columns\": [\"elements\", \"seconds\", \"spread\"],\n"
+                                "     \"rows\": [\n      [2000,1e-06,0.01]]}\n  ]\n}\n";
+
+START_TEST(device_file_has_what_was_timed)
+{
+    struct dl_result results[3];
+    const struct dl_profile p = made_up(results);
+    ck_assert_ptr_null(dl_device_file_write(path, NULL, &p));
+    const char *const text = read_text(path);
+    ck_assert(strncmp(text, "{\n  \"schema\": \"dlsim/device/1\",\n", 33) == 0);
+    ck_assert_ptr_nonnull(strstr(text, "A \\\"core\\\" at 2.00 GHz; some library"));
+    ck_assert_ptr_nonnull(strstr(text, "\"fp32\": 2.4e+10")); /* 2 x 20 x 20 x 30 flop in 1 us */
+    ck_assert_ptr_nonnull(strstr(text, "\"memory_bytes_per_s\": 8e+09"));
+    ck_assert_ptr_nonnull(strstr(text, tables));
+    ck_assert_ptr_nonnull(strstr(text, product_rows));
+    ck_assert_ptr_nonnull(strstr(text, copy_rows));
+}
+END_TEST
+
+START_TEST(device_file_keeps_the_head_of_another)
+{
+    struct dl_result results[3];
+    const struct dl_profile p = made_up(results);
+    const char head[] = "{\n  \"schema\": \"dlsim/device/1\",\n  \"launch_s\": 2e-6,\n  \"figures\": {\"units\": 108}";
+    char text[300], wanted[600];
+    snprintf(text, sizeof text, "%s\n}\n", head);
+    snprintf(wanted, sizeof wanted, "%s,\n%s", head, tables);
+    write_text(path, text);
+    for (int again = 0; again < 2; again++) { /* the second time its own tables make room for the new ones */
+        ck_assert_ptr_null(dl_device_file_write(other, again ? other : path, &p));
+        ck_assert_msg(strncmp(read_text(other), wanted, strlen(wanted)) == 0, "%s", read_text(other));
+        ck_assert_ptr_null(strstr(strstr(read_text(other), "measured") + 1, "measured"));
+    }
+    ck_assert_str_eq(dl_device_file_write(other, "/absent/file", &p), "No such file or directory");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("kernels");
+    TCase *const all = tcase_create("profile");
+    tcase_add_checked_fixture(all, make_folder, remove_folder);
+    tcase_add_test(all, median_and_spread_are_those_of_the_samples);
+    tcase_add_test(all, timing_calls_the_routine_and_gives_a_time);
+    tcase_add_test(all, journal_remembers_what_was_timed);
+    tcase_add_test(all, journal_of_another_device_is_refused);
+    tcase_add_test(all, journal_that_was_cut_off_loses_one_line);
+    tcase_add_test(all, device_file_has_what_was_timed);
+    tcase_add_test(all, device_file_keeps_the_head_of_another);
+    suite_add_tcase(suite, all);
+    return run_suite(suite);
+}
