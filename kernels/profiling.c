@@ -49,6 +49,16 @@ static bool is_worth(const struct session *s, const struct dl_result *p)
            dl_problem_bytes(p->problem, p->dim, p->precision) <= s->profile.backend->most_bytes;
 }
 
+/* Lists of shapes overlap. */
+static bool is_planned(const struct session *s, const struct dl_result *p)
+{
+    for (size_t i = 0; i < s->profile.n; i++)
+        if (s->points[i].routine == p->routine && s->points[i].precision == p->precision &&
+            memcmp(s->points[i].dim, p->dim, sizeof p->dim) == 0)
+            return true;
+    return false;
+}
+
 /* The n-th shape of each routine before the next of any: what a time limit leaves out is spread over all. */
 static void plan_round(struct session *s, size_t shape, bool *is_last)
 {
@@ -64,7 +74,7 @@ static void plan_round(struct session *s, size_t shape, bool *is_last)
             *is_last = false;
             point.precision = (enum dl_float)f;
             dl_problem_complete(point.problem, point.problem->timed[shape], point.dim);
-            if (is_worth(s, &point)) s->points[s->profile.n++] = point;
+            if (is_worth(s, &point) && !is_planned(s, &point)) s->points[s->profile.n++] = point;
         }
 }
 
@@ -116,7 +126,7 @@ static void show_progress(const struct session *s, size_t i, const char *key)
     if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\33[K%zu of %zu: %s", i + 1, s->profile.n, key);
 }
 
-/* A shape may come twice, in a grid and in a list: the second time is that of the first. */
+/* What the journal has is not timed again. */
 static void time_points(struct session *s)
 {
     for (size_t i = 0; i < s->profile.n && (i < n_basic || !(is_stopped || now_s() > s->end_s)); i++) {
