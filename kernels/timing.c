@@ -35,14 +35,21 @@ struct rotation {
     size_t n, next;
 };
 
+/* A look-up reads little of its table. */
+static double touched_bytes(const struct dl_trial *t)
+{
+    return fmin(dl_trial_bytes(t), dl_problem_bytes(t->problem, t->dim, t->precision));
+}
+
 static void rotation_init(struct rotation *r, const struct dl_trial_spec *spec, double bytes)
 {
     r->n = r->next = 0;
-    double held = 0;
+    double held = 0, touched = 0;
     do {
         r->sets[r->n] = dl_trial_new(spec);
-        held += dl_trial_bytes(r->sets[r->n++]);
-    } while (held < bytes && r->n < most_sets && held * (double)(r->n + 1) / (double)r->n < most_memory_bytes);
+        held += dl_trial_bytes(r->sets[r->n]);
+        touched += touched_bytes(r->sets[r->n++]);
+    } while (touched < bytes && r->n < most_sets && held * (double)(r->n + 1) / (double)r->n < most_memory_bytes);
 }
 
 static void rotation_release(struct rotation *r)
