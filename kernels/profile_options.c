@@ -18,7 +18,7 @@ static const struct {
     {"--into", TEXT, AT(into), 0, 0, " FILE", "take all but the times from this device file"},
     {"--only", TEXT, AT(only), 0, 0, " KERNEL",
      "check or time this kernel only, in all ways there are, and print the times"},
-    {"--time-limit", NUMBER, AT(time_limit_s), 1, 1e7, " SECONDS", "then stop; the same call again goes on"},
+    {"--time-limit", NUMBER, AT(time_limit_s), 1e-3, 1e7, " SECONDS", "then stop; the same call again goes on"},
     {"--spread", NUMBER, AT(spread), 1e-4, 1, " X",
      "repeat until the median is known to this fraction; 0.01 if absent"},
     {"--check", FLAG, AT(checks_only), 0, 0, "", "check all kernels against their references, time nothing"},
