@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 /* Tolerances are of the result's last place and of sums in fp32; see dl_trial_check for what they multiply. */
 static const struct {
@@ -20,16 +19,6 @@ static const struct {
 const char *dl_float_name(enum dl_float f) { return floats[f].name; }
 size_t dl_float_bytes(enum dl_float f) { return floats[f].bytes; }
 double dl_float_tolerance(enum dl_float f) { return floats[f].tolerance; }
-
-bool dl_float_find(const char *name, enum dl_float *f)
-{
-    for (int i = 0; i < DL_N_FLOATS; i++) {
-        if (strcmp(name, floats[i].name)) continue;
-        *f = (enum dl_float)i;
-        return true;
-    }
-    return false;
-}
 
 static int bias_of(enum dl_float f) { return (1 << (floats[f].exponent_bits - 1)) - 1; }
 

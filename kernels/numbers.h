@@ -4,8 +4,6 @@
 
 #include "kernels/kernel.h"
 
-bool dl_float_find(const char *name, enum dl_float *f);
-
 size_t dl_store_bytes(enum dl_store store, enum dl_float f); /* of one number */
 void dl_store_put(void *memory, size_t i, double x, enum dl_store store, enum dl_float f);
 double dl_store_get(const void *memory, size_t i, enum dl_store store, enum dl_float f);

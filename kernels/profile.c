@@ -9,8 +9,6 @@
 #include "kernels/profiling.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 int main(int argc, char **argv)
 {

@@ -14,11 +14,8 @@ enum { batch, m, n, k, shared, causal, dropout, key_batch };
 
 static void complete(int64_t *d) { d[key_batch] = d[batch] / d[shared]; }
 
-static double seen(const int64_t *d, int64_t i)
-{
-    const int64_t last = i + d[n] - d[m];
-    return d[causal] ? (double)(last + 1) : (double)d[n];
-}
+/* Keys that query i sees. */
+static int64_t seen(const int64_t *d, int64_t i) { return d[causal] ? i + d[n] - d[m] + 1 : d[n]; }
 
 /* As the workloads count: causal does half of the whole, and backward has five products for two. */
 static double flop(const int64_t *d)
@@ -38,7 +35,7 @@ static void values(const int64_t *d, double *v)
 /* Probabilities of one query, and the logarithm of the sum. */
 static double softmax(const int64_t *d, const double *q, const double *keys, int64_t i, double *p)
 {
-    const int64_t n_seen = (int64_t)seen(d, i);
+    const int64_t n_seen = seen(d, i);
     double most = -INFINITY, sum = 0;
     for (int64_t j = 0; j < n_seen; j++) {
         p[j] = 0;
