@@ -123,7 +123,7 @@ struct dl_routine {
     /* OPTIONAL: descriptors and plans, made before the first run and destroyed after the last. `workspace` is set. */
     void *(*open)(const struct dl_call *call);
     void (*close)(void *plan);
-    /* OPTIONAL: false: this shape cannot be done this way (alignment, memory) and is left out visibly. */
+    /* OPTIONAL: false: this shape cannot be done this way (alignment, memory) and is left out. */
     bool (*can)(const int64_t *dim, enum dl_float f);
 };
 

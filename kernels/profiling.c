@@ -109,7 +109,7 @@ enum { n_basic = 2 };
 static void bring_basics_forward(struct session *s)
 {
     const double large_product_flop = 2e9;
-    bring_forward(s, 0, "copy", 0, s->plan.rotate_bytes);
+    bring_forward(s, 0, "copy", 0, s->profile.facts.last_cache_bytes);
     bring_forward(s, 1, "gemm", large_product_flop, 0);
 }
 
