@@ -48,7 +48,7 @@ static bool same_shape(const struct dl_kernel *a, const struct dl_kernel *b)
     return a->kind == b->kind && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
            a->elements == b->elements && a->causal == b->causal && a->backward == b->backward &&
            a->kv_share == b->kv_share && a->among_experts == b->among_experts && a->pass == b->pass &&
-           strcmp(dl_kernel_operation(a), dl_kernel_operation(b)) == 0;
+           a->accumulates == b->accumulates && strcmp(dl_kernel_operation(a), dl_kernel_operation(b)) == 0;
 }
 
 static size_t hash_of(const struct dl_kernel *k)
@@ -83,7 +83,10 @@ static struct dl_template *place_of(const struct dl_sink *s, const struct dl_eve
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    const struct dl_price price = price_kernel(s, &ev->kernel);
+    struct dl_kernel kernel = ev->kernel;
+    kernel.accumulates = kernel.pass == DL_PASS_WEIGHT_GRADIENT && kernel.kind == DL_KERNEL_GEMM &&
+                         dl_gradient_bytes(setting) > dl_precision_bytes(setting->precision);
+    const struct dl_price price = price_kernel(s, &kernel);
     dl_template_add(place_of(s, ev),
                     &(struct dl_instruction){.name = ev->kernel.name,
                                              .cause = ev->cause,

@@ -45,6 +45,7 @@ struct dl_kernel {
     bool attention_core; /* between the projections of attention: what selective recomputation does again */
     bool among_experts;  /* between DISPATCH and COMBINE */
     double table;        /* look-up: elements of its table, which are parameters */
+    bool accumulates;    /* its result is added to sums in fp32, as gradients of weights are; the software decides */
     enum dl_cut cut;
 };
 
@@ -125,7 +126,8 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, const char *
 
 /* Multiplications and additions of GEMMs, convolutions and attention; 0 for what is bound by memory. */
 double dl_kernel_flop(const struct dl_kernel *k);
-/* "gemm", "attention", "conv", or what a kernel that is bound by memory does: as tables of measured times call it. */
+/* "gemm", "grouped_gemm" among experts, "attention", "conv", or what a kernel that is bound by memory does: as tables
+ * of measured times call it. */
 const char *dl_kernel_operation(const struct dl_kernel *k);
 double dl_layer_parameters(const struct dl_layer *layer);
 double dl_model_parameters(const struct dl_model *model);

@@ -78,7 +78,7 @@ double dl_kernel_flop(const struct dl_kernel *k)
 const char *dl_kernel_operation(const struct dl_kernel *k)
 {
     switch (k->kind) {
-    case DL_KERNEL_GEMM: return "gemm";
+    case DL_KERNEL_GEMM: return k->among_experts ? "grouped_gemm" : "gemm";
     case DL_KERNEL_CONV: return "conv";
     case DL_KERNEL_ATTENTION: return "attention";
     case DL_KERNEL_MEMORY: break;

@@ -101,10 +101,11 @@ struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, e
     return d->measured ? dl_measured_price(d, k, precision, &modelled) : modelled;
 }
 
+/* Sums in fp32 are read and written. */
 static double product_bytes(const struct dl_kernel *k, enum dl_precision precision)
 {
-    return k->batch *
-           ((k->m + k->n) * k->k * dl_precision_operand_bytes(precision) + k->m * k->n * dl_precision_bytes(precision));
+    const double result_bytes = k->accumulates ? 2 * dl_precision_bytes(DL_FP32) : dl_precision_bytes(precision);
+    return k->batch * ((k->m + k->n) * k->k * dl_precision_operand_bytes(precision) + k->m * k->n * result_bytes);
 }
 
 /* Queries, keys, values and output; backward reads these and the output's gradient and writes three gradients. */

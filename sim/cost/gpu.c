@@ -15,9 +15,11 @@
 struct options {
     double units, matrix_fraction, sustained_fraction, cache_bytes_per_s, tile_s;
     double bandwidth_fraction, ramp_s;
-    double attention_fraction, attention_backward_fraction, exponentials_per_s;
+    double attention_fraction, attention_backward_fraction, exponentials_per_s, attention_rows, group_launch_s;
 };
-static const struct options defaults = {0};
+/* Dao 2023, FlashAttention-2: a unit takes 128 queries and goes through their keys; backward 128 keys likewise. */
+static const struct options defaults = {.attention_rows = 128};
+static const double attention_columns = 128;
 static const struct dl_field fields[] = {
     {"units", DL_NUMBER, offsetof(struct options, units), 1, 1e6, false, NULL,
      "that work on a tile each: streaming multiprocessors, compute units"},
@@ -39,6 +41,10 @@ static const struct dl_field fields[] = {
      NULL, "the same backward"},
     {"exponentials_per_s", DL_NUMBER, offsetof(struct options, exponentials_per_s), 1, 1e18, false, NULL,
      "of the special function units"},
+    {"attention_rows", DL_NUMBER, offsetof(struct options, attention_rows), 1, 4096, true, NULL,
+     "queries that a unit takes at once; 128 if absent"},
+    {"group_launch_s", DL_NUMBER, offsetof(struct options, group_launch_s), 0, 1, true, NULL,
+     "least time of one of the products of a group, as libraries launch them one by one; 0 if absent"},
 };
 
 /* The shapes of CUTLASS's and cuBLAS's kernels for tensor cores. */
@@ -87,6 +93,7 @@ static double best_tiling_s(const struct product *p)
     return best_s;
 }
 
+/* Sums that the result is added to are read when a tile is done, which nothing hides. */
 static double product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct options *const o = d->options;
@@ -99,34 +106,43 @@ static double product_s(const struct dl_device *d, const struct dl_kernel *k, en
                               .flop_per_s = d->peak_flop_per_s[precision],
                               .operand_bytes = dl_precision_operand_bytes(precision)};
     const double power_s = dl_kernel_flop(k) / (p.flop_per_s * o->sustained_fraction);
-    return o->ramp_s + fmax(best_tiling_s(&p), fmax(power_s, memory_s(d, dl_kernel_bytes(k, precision))));
+    const double sums_s = k->accumulates ? memory_s(d, k->batch * k->m * k->n * partial_sum_bytes) : 0;
+    return o->ramp_s + fmax(sums_s + fmax(best_tiling_s(&p), power_s), memory_s(d, dl_kernel_bytes(k, precision)));
 }
 
-/* Dao 2023, FlashAttention-2: a unit takes 128 queries and goes through their keys; backward the other way round. */
-static const double attention_rows = 128;
-/* Units that end early wait for the last: on average for this part of the longest row. Fitted to attention of 8 to 64
- * heads on the A100 (SimuMax, configs/system/a100_pcie.json). */
-static const double attention_tail = 0.7;
+/* Units that end early wait for the last: for this part of the longest row. Fitted to attention of 8 to 128 heads on
+ * the A100 and the B200 (SimuMax, configs/system). */
+static const double tail_forward = 0.65, tail_backward = 0.3;
 
+/* A block that is not full takes as long as a full one; a causal row is half as long on average. */
 static double attention_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct options *const o = d->options;
-    const double rate =
-        d->peak_flop_per_s[precision] * (k->backward ? o->attention_backward_fraction : o->attention_fraction);
-    const double length = k->backward ? k->n : k->m, blocks = ceil(length / attention_rows);
-    const double padding = blocks * attention_rows / length; /* a block that is not full takes as long */
-    const double full_scores = padding * k->batch * k->m * k->n;
-    const double needed_scores = k->causal ? full_scores / 2 : full_scores;
-    const double busy_s = padding * dl_kernel_flop(k) / rate + needed_scores / o->exponentials_per_s;
-    const double longest_s = busy_s * o->units / (k->batch * blocks) * full_scores / needed_scores;
-    return o->ramp_s + fmax(busy_s + attention_tail * longest_s, memory_s(d, dl_kernel_bytes(k, precision)));
+    const double fraction = k->backward ? o->attention_backward_fraction : o->attention_fraction;
+    const double block = k->backward ? attention_columns : o->attention_rows, needed = k->causal ? 0.5 : 1;
+    const double length = k->backward ? k->n : k->m, row = k->backward ? k->m : k->n;
+    const double flop_per_score = dl_kernel_flop(k) / (k->batch * k->m * k->n * needed);
+    const double score_s = flop_per_score / (d->peak_flop_per_s[precision] * fraction) + 1 / o->exponentials_per_s;
+    const double busy_s = k->batch * ceil(length / block) * block * row * needed * score_s;
+    const double longest_s = block * row * score_s * o->units;
+    const double tail_s = (k->backward ? tail_backward : tail_forward) * longest_s;
+    return o->ramp_s + fmax(fmax(busy_s + tail_s, longest_s), memory_s(d, dl_kernel_bytes(k, precision)));
+}
+
+/* The products of experts are launched one by one, as they differ in length. */
+static double group_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const struct options *const o = d->options;
+    struct dl_kernel one = *k;
+    one.batch = fmin(k->batch, 1);
+    return k->batch / one.batch * fmax(o->group_launch_s, product_s(d, &one, precision));
 }
 
 static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct options *const o = d->options;
     switch (k->kind) {
-    case DL_KERNEL_GEMM:
+    case DL_KERNEL_GEMM: return k->among_experts ? group_s(d, k, precision) : product_s(d, k, precision);
     case DL_KERNEL_CONV: return product_s(d, k, precision);
     case DL_KERNEL_ATTENTION: return attention_s(d, k, precision);
     case DL_KERNEL_MEMORY: break;

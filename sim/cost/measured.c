@@ -6,9 +6,9 @@
 
 /* As far as a point tells something of its neighbours: a factor of 4 in one dimension. */
 static const double reach = 1.3862943611198906; /* log 4 */
-/* What was timed forward tells as much of the backward as a point at this distance; causal of not causal likewise. */
-static const double other_pass = 0.5;
-static const double other_mask = 0.5;
+/* What was timed forward tells as much of the backward as a point at this distance; so does what is causal of what is
+ * not, and a group of products of as many in one call. */
+static const double other_pass = 0.5, other_kind = 0.5;
 /* Points closer than this are averaged: libraries change their kernels from size to size. */
 static const double blur = 0.1;
 
@@ -22,6 +22,7 @@ double dl_column_of(const struct dl_kernel *k, enum dl_column column)
     case DL_ELEMENTS: return k->elements;
     case DL_CAUSAL: return k->causal;
     case DL_KV_SHARE: return k->kv_share;
+    case DL_ACCUMULATES: return k->accumulates;
     case DL_N_COLUMNS: break;
     }
     return NAN;
@@ -46,7 +47,8 @@ static bool same_pass(const struct dl_point *p, const struct dl_kernel *k)
 
 static bool was_timed(const struct dl_point *p, const struct dl_kernel *k)
 {
-    if (k->kind == DL_KERNEL_MEMORY || !same_pass(p, k)) return false; /* those that were timed have curves */
+    if (k->kind == DL_KERNEL_MEMORY || !same_pass(p, k) || p->is_grouped != k->among_experts)
+        return false; /* those that were timed have curves */
     for (int c = 0; c < DL_N_COLUMNS; c++)
         if (p->known >> c & 1 && p->column[c] != dl_column_of(k, (enum dl_column)c)) return false;
     return true;
@@ -70,7 +72,8 @@ static struct advice ask(const struct dl_points *of, const struct dl_kernel *k, 
         const struct dl_point *const p = &of->points[i];
         const double apart2 = squared(at[0] - p->at[0]) + squared(at[1] - p->at[1]) + squared(at[2] - p->at[2]) +
                               (same_pass(p, k) ? 0 : squared(other_pass)) +
-                              (p->is_causal == k->causal ? 0 : squared(other_mask));
+                              (p->is_causal == k->causal ? 0 : squared(other_kind)) +
+                              (p->is_grouped == k->among_experts ? 0 : squared(other_kind));
         if (apart2 == 0 && was_timed(p, k)) return (struct advice){.exact = p};
         const double weight = 1 / squared(apart2 + squared(blur) + squared(p->spread));
         nearest2 = fmin(nearest2, apart2);

@@ -5,7 +5,7 @@
 #include "sim/cost/measured.h"
 
 /* What a row may say, besides its time. */
-enum dl_column { DL_BATCH, DL_M, DL_N, DL_K, DL_ELEMENTS, DL_CAUSAL, DL_KV_SHARE, DL_N_COLUMNS };
+enum dl_column { DL_BATCH, DL_M, DL_N, DL_K, DL_ELEMENTS, DL_CAUSAL, DL_KV_SHARE, DL_ACCUMULATES, DL_N_COLUMNS };
 
 enum { dl_n_coordinates = 3 };
 
@@ -16,7 +16,7 @@ struct dl_point {
     double seconds;
     double column[DL_N_COLUMNS];
     unsigned known; /* bits of the columns that the table has */
-    bool is_forward, is_weight_gradient, is_causal;
+    bool is_forward, is_weight_gradient, is_causal, is_grouped;
 };
 
 /* Times of a memory-bound kernel over its bytes, both as logarithms, the first strictly growing. */

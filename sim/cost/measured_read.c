@@ -29,6 +29,7 @@ static const struct {
                       [DL_ELEMENTS] = {"elements", 1, 1e15},
                       [DL_CAUSAL] = {"causal", 0, 1},
                       [DL_KV_SHARE] = {"kv_share", 0, 1},
+                      [DL_ACCUMULATES] = {"accumulates", 0, 1},
                       [seconds_column] = {"seconds", 1e-9, 1e6},
                       [spread_column] = {"spread", 0, 10}};
 
@@ -48,8 +49,11 @@ static enum dl_status read_table(struct dl_json at, struct dl_arena *arena, stru
     return dl_read(at, fields, DL_COUNT(fields), out, arena, err);
 }
 
+static bool is_grouped(const char *kernel) { return strcmp(kernel, "grouped_gemm") == 0; }
+
 static enum dl_kernel_kind kind_of(const char *kernel)
 {
+    if (is_grouped(kernel)) return DL_KERNEL_GEMM;
     static const char *const names[] = {
         [DL_KERNEL_GEMM] = "gemm", [DL_KERNEL_ATTENTION] = "attention", [DL_KERNEL_CONV] = "conv"};
     for (size_t i = 0; i < DL_COUNT(names); i++)
@@ -77,8 +81,9 @@ static enum dl_status read_columns(const struct table *t, enum dl_kernel_kind ki
         int c = 0;
         while (name && c < n_names && strcmp(columns[c].name, name)) c++;
         if (!name || c == n_names || *known >> c & 1)
-            return dl_fail(err, DL_KEY, dl_json_element(t->columns, i, arena).where,
-                           "must be one of batch, m, n, k, elements, causal, kv_share, seconds, spread, each once");
+            return dl_fail(
+                err, DL_KEY, dl_json_element(t->columns, i, arena).where,
+                "must be one of batch, m, n, k, elements, causal, kv_share, accumulates, seconds, spread, each once");
         which[i] = c;
         *known |= 1u << c;
     }
@@ -122,6 +127,8 @@ static struct dl_kernel kernel_of(const struct table *t, const double *values)
                               .elements = values[DL_ELEMENTS],
                               .causal = values[DL_CAUSAL] > 0,
                               .kv_share = values[DL_KV_SHARE],
+                              .among_experts = is_grouped(t->kernel),
+                              .accumulates = values[DL_ACCUMULATES] > 0,
                               .backward = kind == DL_KERNEL_ATTENTION && !is_forward};
 }
 
@@ -136,7 +143,8 @@ static void add_point(struct dl_points *to, const struct dl_device *d, const str
                          .known = known,
                          .is_forward = k.pass == DL_PASS_FORWARD,
                          .is_weight_gradient = k.pass == DL_PASS_WEIGHT_GRADIENT,
-                         .is_causal = k.causal};
+                         .is_causal = k.causal,
+                         .is_grouped = k.among_experts};
     memcpy(p.column, values, sizeof p.column);
     dl_point_at(&k, precision, p.at);
     to->points[to->n++] = p;

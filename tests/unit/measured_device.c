@@ -160,8 +160,9 @@ static const struct {
     {DEVICE(TABLE("gemm", "[\"m\", \"n\", \"seconds\"]", "[]")),
      "d.json:/measured/0/columns: needs seconds and m, n, k"},
     {DEVICE(TABLE("gelu", "[\"seconds\"]", "[]")), "d.json:/measured/0/columns: needs seconds and elements"},
-    {DEVICE(TABLE("gemm", "[\"m\", \"o\"]", "[]")), "d.json:/measured/0/columns/1: must be one of batch, m, n, k, "
-                                                    "elements, causal, kv_share, seconds, spread, each once"},
+    {DEVICE(TABLE("gemm", "[\"m\", \"o\"]", "[]")),
+     "d.json:/measured/0/columns/1: must be one of batch, m, n, k, "
+     "elements, causal, kv_share, accumulates, seconds, spread, each once"},
     {DEVICE(TABLE("gemm", SHAPE, "[[1, 1, 1, 1], [1, 1]]")),
      "d.json:/measured/0/rows/1: must be a list of 4 numbers, as there are columns"},
     {DEVICE(TABLE("gemm", SHAPE, "[[1, 1, 1, 0]]")), "d.json:/measured/0/rows/0/3: seconds must be in [1e-09, 1e+06]"},
