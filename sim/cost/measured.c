@@ -10,7 +10,7 @@ static const double reach = 1.3862943611198906; /* log 4 */
  * not, and a group of products of as many in one call. */
 static const double other_pass = 0.5, other_kind = 0.5;
 /* Points closer than this are averaged: libraries change their kernels from size to size. */
-static const double blur = 0.1;
+static const double blur = 0.2;
 
 double dl_column_of(const struct dl_kernel *k, enum dl_column column)
 {
@@ -38,19 +38,18 @@ void dl_point_at(const struct dl_kernel *k, enum dl_precision precision, double 
 
 const char *dl_device_libraries(const struct dl_device *d) { return d->measured ? d->measured->libraries : ""; }
 
-static bool is_forward(const struct dl_kernel *k) { return k->pass == DL_PASS_FORWARD && !k->backward; }
-
-static bool same_pass(const struct dl_point *p, const struct dl_kernel *k)
+enum dl_kernel_pass dl_point_pass(const struct dl_kernel *k)
 {
-    return p->is_forward == is_forward(k) && p->is_weight_gradient == (k->pass == DL_PASS_WEIGHT_GRADIENT);
+    return k->backward && k->pass == DL_PASS_FORWARD ? DL_PASS_INPUT_GRADIENT : k->pass;
 }
 
-static bool was_timed(const struct dl_point *p, const struct dl_kernel *k)
+static bool was_timed(const struct dl_points *of, size_t i, const struct dl_kernel *k)
 {
-    if (k->kind == DL_KERNEL_MEMORY || !same_pass(p, k) || p->is_grouped != k->among_experts)
-        return false; /* those that were timed have curves */
+    const struct dl_timed *const t = &of->timed[i];
+    if (k->kind == DL_KERNEL_MEMORY) return false; /* those that were timed have curves */
+    if (of->points[i].pass != dl_point_pass(k) || of->points[i].is_grouped != k->among_experts) return false;
     for (int c = 0; c < DL_N_COLUMNS; c++)
-        if (p->known >> c & 1 && p->column[c] != dl_column_of(k, (enum dl_column)c)) return false;
+        if (t->known >> c & 1 && t->column[c] != dl_column_of(k, (enum dl_column)c)) return false;
     return true;
 }
 
@@ -58,24 +57,25 @@ static double squared(double x) { return x * x; }
 
 /* What the points say of a place among them. */
 struct advice {
-    const struct dl_point *exact; /* NULL: not timed */
+    const struct dl_timed *exact; /* NULL: not timed */
     double log_ratio, nearest2;
 };
 
 static struct advice ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision)
 {
     double at[dl_n_coordinates];
+    const enum dl_kernel_pass pass = dl_point_pass(k);
     dl_point_at(k, precision, at);
     /* The mean counts as a point at the end of the reach. */
-    double weights = 1 / squared(squared(reach)), sum = of->mean_log_ratio * weights, nearest2 = INFINITY;
+    double weights = 1 / squared(squared(reach)), sum = of->mean_log_ratio[pass] * weights, nearest2 = INFINITY;
     for (size_t i = 0; i < of->n; i++) {
         const struct dl_point *const p = &of->points[i];
         const double apart2 = squared(at[0] - p->at[0]) + squared(at[1] - p->at[1]) + squared(at[2] - p->at[2]) +
-                              (same_pass(p, k) ? 0 : squared(other_pass)) +
+                              (p->pass == pass ? 0 : squared(other_pass)) +
                               (p->is_causal == k->causal ? 0 : squared(other_kind)) +
                               (p->is_grouped == k->among_experts ? 0 : squared(other_kind));
-        if (apart2 == 0 && was_timed(p, k)) return (struct advice){.exact = p};
-        const double weight = 1 / squared(apart2 + squared(blur) + squared(p->spread));
+        if (apart2 == 0 && was_timed(of, i, k)) return (struct advice){.exact = &of->timed[i]};
+        const double weight = 1 / squared(apart2 + squared(blur) + p->spread2);
         nearest2 = fmin(nearest2, apart2);
         weights += weight;
         sum += weight * p->log_ratio;
@@ -104,10 +104,10 @@ static int timed_precision(const struct dl_device *d, enum dl_kernel_kind kind, 
 static bool covers(int64_t table_pass, const struct dl_kernel *k)
 {
     switch (table_pass) {
-    case DL_TABLE_FORWARD: return is_forward(k);
+    case DL_TABLE_FORWARD: return dl_point_pass(k) == DL_PASS_FORWARD;
     case DL_TABLE_INPUT_GRADIENT: return k->pass == DL_PASS_INPUT_GRADIENT;
     case DL_TABLE_WEIGHT_GRADIENT: return k->pass == DL_PASS_WEIGHT_GRADIENT;
-    case DL_TABLE_BACKWARD: return !is_forward(k);
+    case DL_TABLE_BACKWARD: return dl_point_pass(k) != DL_PASS_FORWARD;
     default: return true;
     }
 }

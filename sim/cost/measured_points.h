@@ -9,14 +9,19 @@ enum dl_column { DL_BATCH, DL_M, DL_N, DL_K, DL_ELEMENTS, DL_CAUSAL, DL_KV_SHARE
 
 enum { dl_n_coordinates = 3 };
 
-struct dl_point {
-    double at[dl_n_coordinates]; /* dl_point_at */
-    double log_ratio;            /* of the measured time to the model's */
-    double spread;               /* of the time, relative */
+/* What the row says. */
+struct dl_timed {
     double seconds;
     double column[DL_N_COLUMNS];
     unsigned known; /* bits of the columns that the table has */
-    bool is_forward, is_weight_gradient, is_causal, is_grouped;
+};
+
+/* What is looked at for every price: small, as there are thousands. */
+struct dl_point {
+    double at[dl_n_coordinates]; /* dl_point_at */
+    double log_ratio;            /* of the measured time to the model's */
+    double spread2;              /* square of the relative spread of the time */
+    unsigned char pass, is_causal, is_grouped;
 };
 
 /* Times of a memory-bound kernel over its bytes, both as logarithms, the first strictly growing. */
@@ -30,8 +35,9 @@ struct dl_curve {
 /* All that was timed of one kind of kernel in one precision. */
 struct dl_points {
     struct dl_point *points;
+    struct dl_timed *timed; /* the same in full */
     size_t n;
-    double mean_log_ratio;
+    double mean_log_ratio[DL_PASS_WEIGHT_GRADIENT + 1]; /* by pass; of all, where nothing of the pass was timed */
 };
 
 enum { dl_n_kinds = DL_KERNEL_MEMORY + 1 };
@@ -48,6 +54,9 @@ enum { DL_TABLE_FORWARD, DL_TABLE_INPUT_GRADIENT, DL_TABLE_WEIGHT_GRADIENT, DL_T
 
 /* The field of the kernel that the column names. */
 double dl_column_of(const struct dl_kernel *k, enum dl_column column);
+
+/* Attention says its pass in `backward`. */
+enum dl_kernel_pass dl_point_pass(const struct dl_kernel *k);
 
 /* Where a kernel is among those of its kind. */
 void dl_point_at(const struct dl_kernel *k, enum dl_precision precision, double *at);

@@ -137,46 +137,57 @@ static void add_point(struct dl_points *to, const struct dl_device *d, const str
 {
     const enum dl_precision precision = (enum dl_precision)t->precision;
     const struct dl_kernel k = kernel_of(t, values);
-    struct dl_point p = {.log_ratio = log(values[seconds_column] / d->model->price(d, &k, precision).seconds),
-                         .spread = values[spread_column],
-                         .seconds = values[seconds_column],
-                         .known = known,
-                         .is_forward = k.pass == DL_PASS_FORWARD,
-                         .is_weight_gradient = k.pass == DL_PASS_WEIGHT_GRADIENT,
-                         .is_causal = k.causal,
-                         .is_grouped = k.among_experts};
-    memcpy(p.column, values, sizeof p.column);
-    dl_point_at(&k, precision, p.at);
-    to->points[to->n++] = p;
+    struct dl_point *const p = &to->points[to->n];
+    struct dl_timed *const row = &to->timed[to->n++];
+    *p = (struct dl_point){.log_ratio = log(values[seconds_column] / d->model->price(d, &k, precision).seconds),
+                           .spread2 = values[spread_column] * values[spread_column],
+                           .pass = (unsigned char)k.pass,
+                           .is_causal = k.causal,
+                           .is_grouped = k.among_experts};
+    dl_point_at(&k, precision, p->at);
+    *row = (struct dl_timed){.seconds = values[seconds_column], .known = known};
+    memcpy(row->column, values, sizeof row->column);
 }
 
 static void finish_points(struct dl_points *of)
 {
-    double sum = 0;
-    for (size_t i = 0; i < of->n; i++) sum += of->points[i].log_ratio;
-    of->mean_log_ratio = of->n ? sum / (double)of->n : 0;
+    double sum[DL_COUNT(of->mean_log_ratio)] = {0}, n[DL_COUNT(of->mean_log_ratio)] = {0}, all = 0;
+    for (size_t i = 0; i < of->n; i++) {
+        sum[of->points[i].pass] += of->points[i].log_ratio;
+        n[of->points[i].pass]++;
+        all += of->points[i].log_ratio;
+    }
+    for (size_t pass = 0; pass < DL_COUNT(n) && of->n; pass++)
+        of->mean_log_ratio[pass] = n[pass] > 0 ? sum[pass] / n[pass] : all / (double)of->n;
 }
+
+struct place {
+    double log_bytes, log_seconds;
+};
 
 static int by_bytes(const void *a, const void *b)
 {
-    const double x = ((const struct dl_point *)a)->at[0], y = ((const struct dl_point *)b)->at[0];
+    const double x = ((const struct place *)a)->log_bytes, y = ((const struct place *)b)->log_bytes;
     return (x > y) - (x < y);
 }
 
-/* Points of as many bytes become one, at the mean of their times. */
-static struct dl_curve make_curve(const struct table *t, const struct dl_point *from, size_t n, struct dl_arena *arena)
+/* The rows from `first` on; those of as many bytes become one, at the mean of their times. */
+static struct dl_curve make_curve(const struct table *t, const struct dl_points *of, size_t first,
+                                  struct dl_arena *arena)
 {
+    const size_t n = of->n - first;
     struct dl_curve c = {.operation = dl_arena_string(arena, t->kernel),
                          .pass = t->pass,
                          .log_bytes = dl_arena_alloc(arena, n * sizeof *c.log_bytes),
                          .log_seconds = dl_arena_alloc(arena, n * sizeof *c.log_seconds)};
-    struct dl_point *const sorted = dl_alloc(n * sizeof *sorted);
-    memcpy(sorted, from, n * sizeof *sorted);
+    struct place *const sorted = dl_alloc(n * sizeof *sorted);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = (struct place){of->points[first + i].at[0], log(of->timed[first + i].seconds)};
     qsort(sorted, n, sizeof *sorted, by_bytes);
     for (size_t i = 0, end; i < n; i = end) {
         double sum = 0;
-        for (end = i; end < n && sorted[end].at[0] == sorted[i].at[0]; end++) sum += log(sorted[end].seconds);
-        c.log_bytes[c.n] = sorted[i].at[0];
+        for (end = i; end < n && sorted[end].log_bytes == sorted[i].log_bytes; end++) sum += sorted[end].log_seconds;
+        c.log_bytes[c.n] = sorted[i].log_bytes;
         c.log_seconds[c.n++] = sum / (double)(end - i);
     }
     dl_free(sorted);
@@ -202,7 +213,7 @@ static enum dl_status add_table(const struct table *t, const struct dl_device *d
         add_point(to, d, t, known | 1u << DL_BATCH, values); /* batch is 1 where it is not told */
     }
     if (kind == DL_KERNEL_MEMORY && n_rows)
-        out->curves[t->precision][out->n_curves[t->precision]++] = make_curve(t, &to->points[first], n_rows, arena);
+        out->curves[t->precision][out->n_curves[t->precision]++] = make_curve(t, to, first, arena);
     return DL_OK;
 }
 
@@ -214,8 +225,10 @@ static void make_room(const struct table *tables, size_t n, struct dl_arena *are
         rows[kind_of(tables[i].kernel)][tables[i].precision] += json_array_size(tables[i].rows.value);
     for (int p = 0; p < DL_N_PRECISIONS; p++) {
         m->curves[p] = dl_arena_alloc(arena, (n + 1) * sizeof *m->curves[p]);
-        for (int kind = 0; kind < dl_n_kinds; kind++)
+        for (int kind = 0; kind < dl_n_kinds; kind++) {
             m->points[kind][p].points = dl_arena_alloc(arena, (rows[kind][p] + 1) * sizeof(struct dl_point));
+            m->points[kind][p].timed = dl_arena_alloc(arena, (rows[kind][p] + 1) * sizeof(struct dl_timed));
+        }
     }
 }
 
