@@ -28,11 +28,13 @@ struct dl_point {
 struct dl_curve {
     const char *operation;
     int64_t pass;
+    enum dl_precision precision;
     double *log_bytes, *log_seconds;
+    double *log_ratio; /* of the time to the model's */
     size_t n;
 };
 
-/* All that was timed of one kind of kernel in one precision. */
+/* All that was timed of one kind of product in one precision. */
 struct dl_points {
     struct dl_point *points;
     struct dl_timed *timed; /* the same in full */
@@ -40,13 +42,13 @@ struct dl_points {
     double mean_log_ratio[DL_PASS_WEIGHT_GRADIENT + 1]; /* by pass; of all, where nothing of the pass was timed */
 };
 
-enum { dl_n_kinds = DL_KERNEL_MEMORY + 1 };
+enum { dl_n_products = DL_KERNEL_MEMORY }; /* kinds before it */
 
 struct dl_measured {
     const char *libraries; /* each once */
-    struct dl_points points[dl_n_kinds][DL_N_PRECISIONS];
-    struct dl_curve *curves[DL_N_PRECISIONS];
-    size_t n_curves[DL_N_PRECISIONS];
+    struct dl_points points[dl_n_products][DL_N_PRECISIONS];
+    struct dl_curve *curves;
+    size_t n_curves;
 };
 
 /* The "pass" of a table. */
@@ -58,7 +60,14 @@ double dl_column_of(const struct dl_kernel *k, enum dl_column column);
 /* Attention says its pass in `backward`. */
 enum dl_kernel_pass dl_point_pass(const struct dl_kernel *k);
 
-/* Where a kernel is among those of its kind. */
-void dl_point_at(const struct dl_kernel *k, enum dl_precision precision, double *at);
+/* Where a product is among those of its kind. */
+void dl_point_at(const struct dl_kernel *k, double *at);
+
+/* As far as a point tells something of its neighbours, in logarithms: a factor of 4. */
+#define DL_REACH 1.3862943611198906
+
+/* The price of a kernel that is bound by memory. */
+struct dl_price dl_curve_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                               const struct dl_price *modelled);
 
 #endif

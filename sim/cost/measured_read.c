@@ -135,16 +135,16 @@ static struct dl_kernel kernel_of(const struct table *t, const double *values)
 static void add_point(struct dl_points *to, const struct dl_device *d, const struct table *t, unsigned known,
                       const double *values)
 {
-    const enum dl_precision precision = (enum dl_precision)t->precision;
     const struct dl_kernel k = kernel_of(t, values);
+    const double modelled_s = d->model->price(d, &k, (enum dl_precision)t->precision).seconds;
     struct dl_point *const p = &to->points[to->n];
     struct dl_timed *const row = &to->timed[to->n++];
-    *p = (struct dl_point){.log_ratio = log(values[seconds_column] / d->model->price(d, &k, precision).seconds),
+    *p = (struct dl_point){.log_ratio = log(values[seconds_column] / modelled_s),
                            .spread2 = values[spread_column] * values[spread_column],
                            .pass = (unsigned char)k.pass,
                            .is_causal = k.causal,
                            .is_grouped = k.among_experts};
-    dl_point_at(&k, precision, p->at);
+    dl_point_at(&k, p->at);
     *row = (struct dl_timed){.seconds = values[seconds_column], .known = known};
     memcpy(row->column, values, sizeof row->column);
 }
@@ -162,8 +162,17 @@ static void finish_points(struct dl_points *of)
 }
 
 struct place {
-    double log_bytes, log_seconds;
+    double log_bytes, log_seconds, log_ratio;
 };
+
+static struct place place_of(const struct dl_device *d, const struct table *t, const double *values)
+{
+    const struct dl_kernel k = kernel_of(t, values);
+    const enum dl_precision precision = (enum dl_precision)t->precision;
+    return (struct place){.log_bytes = log(dl_kernel_bytes(&k, precision)),
+                          .log_seconds = log(values[seconds_column]),
+                          .log_ratio = log(values[seconds_column] / d->model->price(d, &k, precision).seconds)};
+}
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -171,26 +180,25 @@ static int by_bytes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The rows from `first` on; those of as many bytes become one, at the mean of their times. */
-static struct dl_curve make_curve(const struct table *t, const struct dl_points *of, size_t first,
-                                  struct dl_arena *arena)
+/* Rows of as many bytes become one, at the mean of their times. */
+static struct dl_curve make_curve(const struct table *t, struct place *places, size_t n, struct dl_arena *arena)
 {
-    const size_t n = of->n - first;
     struct dl_curve c = {.operation = dl_arena_string(arena, t->kernel),
                          .pass = t->pass,
+                         .precision = (enum dl_precision)t->precision,
                          .log_bytes = dl_arena_alloc(arena, n * sizeof *c.log_bytes),
-                         .log_seconds = dl_arena_alloc(arena, n * sizeof *c.log_seconds)};
-    struct place *const sorted = dl_alloc(n * sizeof *sorted);
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = (struct place){of->points[first + i].at[0], log(of->timed[first + i].seconds)};
-    qsort(sorted, n, sizeof *sorted, by_bytes);
-    for (size_t i = 0, end; i < n; i = end) {
-        double sum = 0;
-        for (end = i; end < n && sorted[end].log_bytes == sorted[i].log_bytes; end++) sum += sorted[end].log_seconds;
-        c.log_bytes[c.n] = sorted[i].log_bytes;
-        c.log_seconds[c.n++] = sum / (double)(end - i);
+                         .log_seconds = dl_arena_alloc(arena, n * sizeof *c.log_seconds),
+                         .log_ratio = dl_arena_alloc(arena, n * sizeof *c.log_ratio)};
+    qsort(places, n, sizeof *places, by_bytes);
+    for (size_t i = 0, end; i < n; i = end, c.n++) {
+        for (end = i; end < n && places[end].log_bytes == places[i].log_bytes; end++) {
+            c.log_seconds[c.n] += places[end].log_seconds;
+            c.log_ratio[c.n] += places[end].log_ratio;
+        }
+        c.log_bytes[c.n] = places[i].log_bytes;
+        c.log_seconds[c.n] /= (double)(end - i);
+        c.log_ratio[c.n] /= (double)(end - i);
     }
-    dl_free(sorted);
     return c;
 }
 
@@ -199,8 +207,7 @@ static enum dl_status add_table(const struct table *t, const struct dl_device *d
 {
     const enum dl_kernel_kind kind = kind_of(t->kernel);
     const size_t n_columns = json_array_size(t->columns.value), n_rows = json_array_size(t->rows.value);
-    struct dl_points *const to = &out->points[kind][t->precision];
-    const size_t first = to->n;
+    struct place *const places = dl_arena_alloc(arena, (n_rows + 1) * sizeof *places);
     int which[n_names];
     unsigned known;
     if (!d->peak_flop_per_s[t->precision])
@@ -210,26 +217,27 @@ static enum dl_status add_table(const struct table *t, const struct dl_device *d
     for (size_t i = 0; i < n_rows; i++) {
         double values[n_names] = {[DL_BATCH] = 1, [DL_KV_SHARE] = 1};
         if (read_row(dl_json_element(t->rows, i, arena), which, n_columns, arena, values, err)) return err->status;
-        add_point(to, d, t, known | 1u << DL_BATCH, values); /* batch is 1 where it is not told */
+        if (kind == DL_KERNEL_MEMORY)
+            places[i] = place_of(d, t, values);
+        else /* batch is 1 where it is not told */
+            add_point(&out->points[kind][t->precision], d, t, known | 1u << DL_BATCH, values);
     }
-    if (kind == DL_KERNEL_MEMORY && n_rows)
-        out->curves[t->precision][out->n_curves[t->precision]++] = make_curve(t, to, first, arena);
+    if (kind == DL_KERNEL_MEMORY && n_rows) out->curves[out->n_curves++] = make_curve(t, places, n_rows, arena);
     return DL_OK;
 }
 
-/* Rows of all tables of a kind and precision; and tables, for the curves. */
+/* For the rows of all tables of a kind and precision; and for the curves, one a table. */
 static void make_room(const struct table *tables, size_t n, struct dl_arena *arena, struct dl_measured *m)
 {
-    size_t rows[dl_n_kinds][DL_N_PRECISIONS] = {{0}};
+    size_t rows[dl_n_products + 1][DL_N_PRECISIONS] = {{0}};
     for (size_t i = 0; i < n; i++)
         rows[kind_of(tables[i].kernel)][tables[i].precision] += json_array_size(tables[i].rows.value);
-    for (int p = 0; p < DL_N_PRECISIONS; p++) {
-        m->curves[p] = dl_arena_alloc(arena, (n + 1) * sizeof *m->curves[p]);
-        for (int kind = 0; kind < dl_n_kinds; kind++) {
+    m->curves = dl_arena_alloc(arena, (n + 1) * sizeof *m->curves);
+    for (int kind = 0; kind < dl_n_products; kind++)
+        for (int p = 0; p < DL_N_PRECISIONS; p++) {
             m->points[kind][p].points = dl_arena_alloc(arena, (rows[kind][p] + 1) * sizeof(struct dl_point));
             m->points[kind][p].timed = dl_arena_alloc(arena, (rows[kind][p] + 1) * sizeof(struct dl_timed));
         }
-    }
 }
 
 static const char *list_libraries(const struct table *tables, size_t n, struct dl_arena *arena)
@@ -255,7 +263,7 @@ enum dl_status dl_measured_read(struct dl_json list, struct dl_arena *arena, str
     m->libraries = list_libraries(tables, n, arena);
     for (size_t i = 0; i < n; i++)
         if (add_table(&tables[i], out, arena, m, err)) return err->status;
-    for (int kind = 0; kind < dl_n_kinds; kind++)
+    for (int kind = 0; kind < dl_n_products; kind++)
         for (int p = 0; p < DL_N_PRECISIONS; p++) finish_points(&m->points[kind][p]);
     out->measured = m;
     return DL_OK;

@@ -45,8 +45,13 @@ START_TEST(what_was_timed_costs_what_was_measured)
     k.name = "softmax";
     ck_assert_double_eq_tol(price_of(k).seconds, 1e-5, 1e-12);
     ck_assert_int_eq(price_of(k).ground, DL_GROUND_MEASURED);
-    k.name = "rotary";
+    ck_assert_double_eq(
+        dl_price(&device, &(struct dl_kernel){.kind = DL_KERNEL_MEMORY, .name = "softmax", .elements = 5e5}, DL_FP32)
+            .seconds,
+        price_of(k).seconds); /* as many bytes */
+    k.name = "rotary";        /* not timed: as wrong as what was */
     ck_assert_int_eq(price_of(k).ground, DL_GROUND_MODELLED);
+    ck_assert_double_eq_tol(price_of(k).seconds, 1e-5, 1e-12);
 }
 END_TEST
 
