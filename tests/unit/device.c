@@ -248,6 +248,33 @@ START_TEST(causal_attention_costs_half_and_backward_more_than_twice)
 }
 END_TEST
 
+START_TEST(products_of_a_group_are_launched_one_by_one)
+{
+    open_device("b200");
+    struct dl_kernel short_ones = product(16, 1024, 1024), long_ones = product(4096, 4096, 4096);
+    const double long_s = seconds(long_ones);
+    short_ones.among_experts = long_ones.among_experts = true;
+    short_ones.batch = long_ones.batch = 64;
+    ck_assert_double_eq_tol(seconds(short_ones), 64 * figure("group_launch_s"), 1e-12);
+    ck_assert_double_eq_tol(seconds(long_ones), 64 * long_s, 1e-9);
+    short_ones.batch = 0.5; /* fewer experts than devices */
+    ck_assert_double_eq_tol(seconds(short_ones), figure("group_launch_s"), 1e-12);
+}
+END_TEST
+
+START_TEST(sums_in_fp32_are_read_and_written)
+{
+    open_device_number(_i);
+    struct dl_kernel k = product(16384, 16384, 1);
+    const enum dl_precision precision = fast_precision();
+    const double plain_s = seconds(k), plain_bytes = dl_kernel_bytes(&k, precision);
+    k.accumulates = true;
+    ck_assert_double_eq(dl_kernel_bytes(&k, precision) - plain_bytes,
+                        16384.0 * 16384 * (8 - dl_precision_bytes(precision)));
+    ck_assert_double_ge(seconds(k), plain_s);
+}
+END_TEST
+
 /* A convolution of 3 x 3 reads its input once, not nine times. */
 START_TEST(convolutions_move_the_elements_that_they_are_given)
 {
@@ -342,6 +369,8 @@ static void add(TCase *tests)
     tcase_add_test(tests, short_k_reaches_less_of_the_peak);
     tcase_add_test(tests, small_kernels_reach_less_bandwidth);
     tcase_add_test(tests, causal_attention_costs_half_and_backward_more_than_twice);
+    tcase_add_test(tests, products_of_a_group_are_launched_one_by_one);
+    tcase_add_loop_test(tests, sums_in_fp32_are_read_and_written, 0, n_devices);
     tcase_add_test(tests, convolutions_move_the_elements_that_they_are_given);
     tcase_add_loop_test(tests, published_kernels_are_met_on_average, 0, (int)DL_COUNT(families));
 }

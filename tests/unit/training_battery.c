@@ -20,7 +20,7 @@ static const struct machine {
 } machines[] = {
     {IDEAL_SYSTEM("1e9", "1e-6"), IDEAL_DEVICE, "ideal"}, {IDEAL_SYSTEM("1e11", "1e-5"), IDEAL_DEVICE, "megatron-2021"},
     {"dgx-a100-hdr4", "a100-40", "megatron-2021"},        {"dgx1-v100", "v100-32", "ideal"},
-    {IDEAL_SYSTEM("1e10", "1e-6"), IDEAL_DEVICE, FLASH},
+    {IDEAL_SYSTEM("1e10", "1e-6"), IDEAL_DEVICE, FLASH},  {IDEAL_SYSTEM("1e10", "1e-6"), "a64fx", "ideal"},
 };
 
 /* What was drawn, as texts. */
