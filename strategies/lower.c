@@ -128,6 +128,7 @@ static enum dl_status lower_end_of_step(struct dl_sink *s, struct dl_program *pr
     ev.kind = DL_EV_UPDATE;
     ev.pass = DL_OPTIMIZER;
     if (dl_emit(top, &ev, err)) return err->status;
+    if (s->request->job->setting.software->drains_at_end) dl_sink_drain(s);
     dl_template_fuse(&program->end);
     return DL_OK;
 }

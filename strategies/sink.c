@@ -98,6 +98,19 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     return price.seconds;
 }
 
+static void add_drain(struct dl_template *into)
+{
+    dl_template_add(into, &(struct dl_instruction){.kind = DL_DRAIN, .name = "drain"});
+}
+
+void dl_sink_drain(struct dl_sink *s) { add_drain(s->into); }
+
+static void add_wait_for(const struct dl_sink *s, struct dl_template *into, uint32_t call)
+{
+    dl_template_add(into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = call});
+    if (s->request->job->setting.software->drains_at_waits) add_drain(into);
+}
+
 static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
 {
     struct dl_lowered *const out = s->out;
@@ -114,14 +127,13 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
                                                 .with_stage = ev->with_stage,
                                                 .cause = ev->cause,
                                                 .handle = ev->handle};
-    struct dl_instruction instruction = {.kind = DL_START,
-                                         .name = dl_op_name(ev->op),
-                                         .host_s = s->request->job->setting.software->collective_host_s,
-                                         .call = (uint32_t)out->n_calls++};
-    dl_template_add(place_of(s, ev), &instruction);
-    instruction.kind = DL_WAIT;
-    instruction.host_s = 0;
-    if (!ev->async) dl_template_add(place_of(s, ev), &instruction);
+    const uint32_t call = (uint32_t)out->n_calls++;
+    struct dl_template *const into = place_of(s, ev);
+    dl_template_add(into, &(struct dl_instruction){.kind = DL_START,
+                                                   .name = dl_op_name(ev->op),
+                                                   .host_s = s->request->job->setting.software->collective_host_s,
+                                                   .call = call});
+    if (!ev->async) add_wait_for(s, into, call);
 }
 
 /* The latest call with that handle. */
@@ -130,7 +142,7 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
     uint32_t call = DL_EVERY_CALL;
     for (size_t i = s->out->n_calls; ev->handle != DL_EVERY_CALL && i-- > 0 && call == DL_EVERY_CALL;)
         if (s->out->calls[i].handle == ev->handle) call = (uint32_t)i;
-    dl_template_add(place_of(s, ev), &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = call});
+    add_wait_for(s, place_of(s, ev), call);
 }
 
 /* Timed, but for what goes on beside it. */

@@ -39,6 +39,8 @@ void dl_sink_init_groups(struct dl_sink *s);
 enum dl_status dl_sink_crowding(struct dl_sink *s, enum dl_axis axis, double *out, struct dl_error *err);
 /* For the sink of the stack; user is the struct dl_sink. */
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err);
+/* The host waits for the device here. */
+void dl_sink_drain(struct dl_sink *s);
 void dl_sink_release(struct dl_sink *s);
 
 #endif

@@ -3,14 +3,15 @@
 #include <stddef.h>
 
 static const char *const attentions[] = {"unfused", "flash", NULL};
+static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}; /* as enum dl_sends */
 
 struct options {
-    double host_s_per_launch, launches_per_kernel, gradient_bytes, collective_host_s;
-    int64_t attention;
-    bool scatters_sends, step_barrier;
+    double host_s_per_launch, launches_per_kernel, gradient_bytes, collective_host_s, send_host_s;
+    int64_t attention, sends;
+    bool scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end;
 };
 static const struct options defaults = {
-    .launches_per_kernel = 1, .gradient_bytes = 4, .scatters_sends = true, .step_barrier = true};
+    .launches_per_kernel = 1, .gradient_bytes = 4, .scatters_sends = true, .step_barrier = true, .drains_at_end = true};
 static const struct dl_field fields[] = {
     {"host_s_per_launch", DL_NUMBER, offsetof(struct options, host_s_per_launch), 0, 1, true, NULL,
      "host time of one kernel launch"},
@@ -23,6 +24,16 @@ static const struct dl_field fields[] = {
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions, "how scores are computed"},
     {"scatters_sends", DL_BOOL, offsetof(struct options, scatters_sends), 0, 0, true, NULL,
      "pipeline sends are split over the tensor ranks"},
+    {"sends", DL_CHOICE, offsetof(struct options, sends), 0, 0, true, sends,
+     "pipeline sends: nobody waits, or together with the next receive, or one after the other"},
+    {"send_host_s", DL_NUMBER, offsetof(struct options, send_host_s), 0, 1, true, NULL,
+     "host time of one pipeline send or receive"},
+    {"drains_at_sends", DL_BOOL, offsetof(struct options, drains_at_sends), 0, 0, true, NULL,
+     "the host waits for the device at pipeline sends and receives"},
+    {"drains_at_waits", DL_BOOL, offsetof(struct options, drains_at_waits), 0, 0, true, NULL,
+     "the host waits for exchanges among replicas too"},
+    {"drains_at_end", DL_BOOL, offsetof(struct options, drains_at_end), 0, 0, true, NULL,
+     "the host waits for the device at the end of a step"},
     {"step_barrier", DL_BOOL, offsetof(struct options, step_barrier), 0, 0, true, NULL,
      "no rank begins a step before all have ended the one before"},
 };
@@ -45,6 +56,11 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .collective_host_s = o.collective_host_s,
                                 .attention = attentions[o.attention],
                                 .step_barrier = o.step_barrier,
-                                .scatters_sends = o.scatters_sends};
+                                .scatters_sends = o.scatters_sends,
+                                .sends = (enum dl_sends)o.sends,
+                                .send_host_s = o.send_host_s,
+                                .drains_at_sends = o.drains_at_sends,
+                                .drains_at_waits = o.drains_at_waits,
+                                .drains_at_end = o.drains_at_end};
     return DL_OK;
 }

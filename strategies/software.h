@@ -5,6 +5,13 @@
 
 #include "sim/core/json.h"
 
+/* How activations and gradients go from stage to stage. */
+enum dl_sends {
+    DL_SENDS_ASYNCHRONOUS, /* nobody waits but who needs them */
+    DL_SENDS_BATCHED,      /* a stage goes on when what it sends is delivered and what it needs next is here */
+    DL_SENDS_BLOCKING,     /* so too, and between two stages one message goes after the other, whatever its direction */
+};
+
 struct dl_software {
     const char *name;
     double host_s_per_launch;   /* of the host, for one kernel */
@@ -14,6 +21,11 @@ struct dl_software {
     const char *attention;      /* "unfused" or "flash" */
     bool step_barrier;          /* no rank begins a step before all have ended the one before */
     bool scatters_sends;        /* a pipeline send is split over the tensor ranks, not repeated by each */
+    enum dl_sends sends;        /* of the pipeline */
+    double send_host_s;         /* of the host, for one pipeline send or receive */
+    bool drains_at_sends;       /* the host waits for the device at every pipeline send and receive */
+    bool drains_at_waits;       /* and where the device waits for an exchange among replicas */
+    bool drains_at_end;         /* and at the end of a step, to read the loss or the gradient norm */
 };
 
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,

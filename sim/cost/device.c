@@ -22,6 +22,7 @@ struct file {
     int64_t model;
     struct dl_json peaks, figures, measured;
     double memory_bytes, memory_bytes_per_s, launch_s;
+    double taken_by_exchanges_fraction, taken_by_sends_fraction;
 };
 
 static const struct dl_field peak_fields[] = {
@@ -42,6 +43,10 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
         {"memory_bytes", DL_NUMBER, offsetof(struct file, memory_bytes), 1, 1e18, false, NULL, "of the device"},
         {"memory_bytes_per_s", DL_NUMBER, offsetof(struct file, memory_bytes_per_s), 1, 1e18, false, NULL, "peak"},
         {"launch_s", DL_NUMBER, offsetof(struct file, launch_s), 0, 1, false, NULL, "between the starts of kernels"},
+        {"taken_by_exchanges_fraction", DL_NUMBER, offsetof(struct file, taken_by_exchanges_fraction), 0, 0.9, true,
+         NULL, "what exchanges among replicas take from kernels beside them"},
+        {"taken_by_sends_fraction", DL_NUMBER, offsetof(struct file, taken_by_sends_fraction), 0, 0.9, true, NULL,
+         "what pipeline sends and receives take from kernels beside them"},
         {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the model's own"},
         {"measured", DL_LIST, offsetof(struct file, measured), 0, 0, true, NULL, "tables of times that correct it"},
     };
@@ -72,7 +77,9 @@ enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct
                               .model = dl_device_model_get((size_t)file.model),
                               .memory_bytes = file.memory_bytes,
                               .memory_bytes_per_s = file.memory_bytes_per_s,
-                              .launch_s = file.launch_s};
+                              .launch_s = file.launch_s,
+                              .taken_by_exchanges_fraction = file.taken_by_exchanges_fraction,
+                              .taken_by_sends_fraction = file.taken_by_sends_fraction};
     if (dl_read(file.peaks, peak_fields, DL_COUNT(peak_fields), out->peak_flop_per_s, arena, err) ||
         read_options(out->model, file.figures, arena, &out->options, err))
         return err->status;

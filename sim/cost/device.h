@@ -21,6 +21,8 @@ struct dl_device {
     double memory_bytes, memory_bytes_per_s;
     const struct dl_measured *measured; /* NULL: nothing was timed on it */
     double launch_s;                    /* least time between the starts of two kernels on the device */
+    /* Of its compute units and memory bandwidth, while an exchange among replicas or a pipeline send goes on. */
+    double taken_by_exchanges_fraction, taken_by_sends_fraction;
 };
 
 struct dl_price {

@@ -22,6 +22,8 @@ struct dl_slice {
     const struct dl_template *running; /* WORK */
     size_t part;                       /* WORK: of `running` */
     double pace;                       /* WORK: its seconds are so many times those of the template */
+    double host_from_s;                /* WORK: when the host began to launch it */
+    double host_s, interference_s;     /* WORK: of the whole part, beside the seconds of the device */
     enum dl_cause cause;               /* WAIT, EXCHANGE */
     uint32_t to_stage;                 /* SEND */
     uint32_t call;                     /* EXCHANGE */

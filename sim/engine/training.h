@@ -25,16 +25,21 @@ struct dl_training_request {
     const struct dl_scenario *scenario; /* OPTIONAL: slow crews and jitter */
     uint64_t seed;                      /* of the jitter */
     const struct dl_recorder *recorder; /* OPTIONAL */
+    const struct dl_device *device;     /* OPTIONAL: what exchanges and sends take from its work; NULL: nothing */
+    bool by_message;                    /* exchanges message by message (step fidelity), else folded (fluid) */
     bool one_replica; /* play the first replica alone and take the others as like it; exchanges are still over all */
 };
+
+/* Forwards, backwards with their recomputation and weight gradients, and what ends a step. */
+enum dl_step_phase { DL_PHASE_FORWARD, DL_PHASE_BACKWARD, DL_PHASE_END, DL_N_PHASES };
 
 struct dl_training_result {
     bool complete;
     double step_s; /* from the end of the iteration before the last to the end of the last, on all crews */
-    double exposed_s[DL_N_CAUSES];             /* mean over crews; they sum to step_s */
-    double busy_s[DL_N_CAUSES];                /* seconds with at least one such thing going on somewhere */
-    double forward_s, backward_s, optimizer_s; /* of the stage that takes longest */
-    uint64_t n_sends, n_exchanges;             /* of all iterations */
+    double exposed_s[DL_N_CAUSES]; /* mean over crews; they sum to step_s */
+    double busy_s[DL_N_CAUSES];    /* seconds with at least one such thing going on somewhere */
+    double elapsed_s[DL_N_PHASES]; /* work and waiting for the host, on the crew that takes longest */
+    uint64_t n_sends, n_exchanges; /* of all iterations */
 };
 
 struct dl_training;

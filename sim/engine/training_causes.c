@@ -1,8 +1,8 @@
 /* training_causes.c - where the time of a crew goes: every instant has one cause.
  *
  * Only what happens from t->from_s on is booked, so that the causes of the last iteration sum to its time. */
-#include <gsl/gsl_randist.h>
 #include <math.h>
+#include <string.h>
 
 #include "sim/engine/training_parts.h"
 
@@ -23,53 +23,55 @@ static void record(const struct dl_training *t, const struct crew *c, struct dl_
 
 /* ---- work ---- */
 
-/* A factor of mean 1; its standard deviation is the scenario's fraction. */
-static double draw_jitter(const struct dl_training *t, const struct crew *c)
+static void book_elapsed(struct dl_training *t, struct crew *c, double seconds)
 {
-    const double fraction = t->request.scenario->jitter_fraction, variance = log1p(fraction * fraction);
-    return gsl_ran_lognormal(c->jitter, -variance / 2, sqrt(variance));
+    const struct dl_item *const item = item_of(t, c);
+    c->elapsed_s[!item ? DL_PHASE_END : item->kind == DL_ITEM_F ? DL_PHASE_FORWARD : DL_PHASE_BACKWARD] += seconds;
 }
 
-void dl_training_begin_work(struct dl_training *t, struct crew *c, const struct dl_segment *segment)
+/* How much of it was from the beginning of the books up to now. */
+static double booked_s(const struct dl_training *t, const struct work *w)
 {
-    const double pace = c->jitter ? c->slowdown * draw_jitter(t, c) : c->slowdown;
-    c->doing = segment;
-    c->doing_since_s = now_s(t);
-    c->doing_until_s = c->doing_since_s + segment->seconds * pace;
+    return fmax(fmin(now_s(t), w->until_s) - fmax(t->from_s, w->since_s), 0);
 }
 
-/* The part of it that is booked, as a share of the whole segment's seconds. */
-static double share_booked(const struct dl_training *t, const struct crew *c)
+/* What packs or unpacks gradients after the last item is not the optimizer's. */
+static double packing_s(const struct dl_training *t, const struct crew *c)
 {
-    const double whole_s = c->doing_until_s - c->doing_since_s;
-    const double booked_s = fmin(now_s(t), c->doing_until_s) - fmax(t->from_s, c->doing_since_s);
-    return whole_s > 0 ? fmax(booked_s, 0) / whole_s : 0;
-}
-
-static double pace_of(const struct crew *c)
-{
-    return c->doing->seconds > 0 ? (c->doing_until_s - c->doing_since_s) / c->doing->seconds : 1;
+    return item_of(t, c) ? 0 : c->work.part->segment.by_cause[DL_CAUSE_DATA] * c->work.pace;
 }
 
 void dl_training_end_work(struct dl_training *t, struct crew *c)
 {
-    const double pace = pace_of(c), share = pace * share_booked(t, c);
-    for (int cause = 0; cause < DL_N_CAUSES; cause++) c->causes_s[cause] += c->doing->by_cause[cause] * share;
+    const struct work *const w = &c->work;
+    const struct dl_segment *const segment = &w->part->segment;
+    const double whole_s = w->until_s - w->since_s, share = whole_s > 0 ? booked_s(t, w) / whole_s : 0;
+    const double host_s = fmax(w->planned_s - segment->seconds * w->pace, 0);
+    const double interference_s = t->request.device ? fmax(whole_s - w->planned_s, 0) : 0;
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) c->causes_s[cause] += segment->by_cause[cause] * w->pace * share;
+    c->causes_s[DL_CAUSE_HOST] += host_s * share;
+    c->causes_s[DL_CAUSE_INTERFERENCE] += interference_s * share;
+    book_elapsed(t, c, booked_s(t, w) - packing_s(t, c) * share);
     record(t, c,
            (struct dl_slice){.kind = DL_SLICE_WORK,
-                             .from_s = c->doing_since_s,
+                             .from_s = w->since_s,
                              .to_s = now_s(t),
                              .running = c->running,
                              .part = c->part - 1,
-                             .pace = pace});
-    c->doing = NULL;
+                             .pace = w->pace,
+                             .host_from_s = w->host_from_s,
+                             .host_s = host_s,
+                             .interference_s = interference_s});
+    c->work.part = NULL;
 }
 
 /* ---- waiting ---- */
 
 static void book_wait(struct dl_training *t, struct crew *c, double from_s, double to_s, enum dl_cause cause)
 {
-    c->causes_s[cause] += fmax(to_s - fmax(from_s, t->from_s), 0);
+    const double seconds = fmax(to_s - fmax(from_s, t->from_s), 0);
+    c->causes_s[cause] += seconds;
+    if (cause == DL_CAUSE_HOST) book_elapsed(t, c, seconds);
     record(t, c, (struct dl_slice){.kind = DL_SLICE_WAIT, .from_s = from_s, .to_s = to_s, .cause = cause});
 }
 
@@ -78,7 +80,8 @@ void dl_training_end_wait(struct dl_training *t, struct crew *c, double begun_s,
     const double since_s = fmax(begun_s, c->waits_since_s);
     book_wait(t, c, c->waits_since_s, since_s, DL_CAUSE_BUBBLE);
     book_wait(t, c, since_s, now_s(t), cause);
-    c->waits_for_input = c->waits_for_others = false;
+    c->waits_for_input = c->waits_for_others = c->waits_for_sends = false;
+    c->waits_for_host = NULL;
     c->waits_for = 0;
     c->meets = NULL;
 }
@@ -88,8 +91,10 @@ void dl_training_end_wait(struct dl_training *t, struct crew *c, double begun_s,
 void dl_training_open_books(struct dl_training *t)
 {
     t->from_s = now_s(t);
-    for (uint32_t i = 0; i < t->n_crews; i++)
-        for (int cause = 0; cause < DL_N_CAUSES; cause++) t->crews[i].causes_s[cause] = 0;
+    for (uint32_t i = 0; i < t->n_crews; i++) {
+        memset(t->crews[i].causes_s, 0, sizeof t->crews[i].causes_s);
+        memset(t->crews[i].elapsed_s, 0, sizeof t->crews[i].elapsed_s);
+    }
     struct busy *const all[] = {&t->sending, &t->exchanging};
     for (size_t i = 0; i < DL_COUNT(all); i++) *all[i] = (struct busy){.n = all[i]->n, .since_s = t->from_s};
 }
@@ -118,8 +123,10 @@ void dl_training_close_books(struct dl_training *t)
     end_waits_for_parcels(t);
     for (uint32_t i = 0; i < t->n_crews; i++) {
         struct crew *const c = &t->crews[i];
-        if (c->doing)
+        if (c->work.part)
             dl_training_end_work(t, c);
+        else if (c->waits_for_host || c->waits_for_sends)
+            dl_training_end_wait(t, c, c->waits_since_s, c->waits_for_host ? DL_CAUSE_HOST : DL_CAUSE_PIPELINE);
         else if (c->waits_for)
             end_wait_for_exchange(t, c);
         else if (c->meets)

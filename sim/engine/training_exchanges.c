@@ -156,6 +156,11 @@ static void record(struct dl_training *t, uint32_t stage, const struct exchange 
                                                     .call = x->call});
 }
 
+static void retime_crews(struct dl_training *t, uint32_t stage)
+{
+    for (uint32_t i = 0; i < t->n_played; i++) dl_training_retime(t, first_of(t, stage) + i);
+}
+
 static void ended(void *user, uint32_t stage)
 {
     struct dl_training *const t = user;
@@ -170,6 +175,7 @@ static void ended(void *user, uint32_t stage)
     if (t->request.recorder) record(t, stage, &q->exchanges[number]);
     if (t->over) return;
     start_next(t, stage);
+    retime_crews(t, stage);
     for (uint32_t i = 0; i < t->n_played; i++) {
         struct crew *const c = first_of(t, stage) + i;
         const struct exchange x = q->exchanges[number]; /* a copy: going on may start more of them */
@@ -196,7 +202,7 @@ static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
                                                                      .wire = t->request.wire,
                                                                      .collective = &choices[i].collective,
                                                                      .pace = &choices[i].estimate.pace,
-                                                                     .fluid = true,
+                                                                     .fluid = !t->request.by_message,
                                                                      .done = ended,
                                                                      .user = t,
                                                                      .tag = stage});
@@ -208,6 +214,7 @@ static void start_next(struct dl_training *t, uint32_t stage)
     struct queue *const q = &t->queues[stage];
     if (q->busy || q->next == q->n_exchanges || q->exchanges[q->next].n_joined < t->n_played) return;
     start(t, stage, &q->exchanges[q->next]);
+    retime_crews(t, stage);
 }
 
 void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call)

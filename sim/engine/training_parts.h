@@ -13,28 +13,50 @@ struct channel {
     size_t n_hops;
     double bytes, latency_s;
     uint32_t to;
+    uint32_t line; /* both directions between two crews are one */
 };
 
+/* A part being worked on. What else goes on on the crew's devices changes its rate. */
+struct work {
+    const struct dl_part *part; /* NULL: the crew waits */
+    double pace;                /* seconds over those of the program */
+    double host_from_s;         /* when the host began to launch it */
+    double since_s, until_s;
+    double planned_s;       /* by itself */
+    double left_s, timed_s; /* of planned_s, at that date */
+    double rate;            /* seconds of planned_s in a second, from then on */
+    uint32_t alarm;         /* timers with other tags are outdated */
+};
+
+struct crew;
+typedef void (*crew_fn)(struct dl_training *t, struct crew *c);
+
 struct crew {
+    struct dl_training *training;
     uint32_t stage, replica;
     uint32_t item; /* next one, or being worked on */
     const struct dl_template *running;
-    size_t part;                    /* next one of the template */
-    const struct dl_segment *doing; /* NULL: it waits */
-    double doing_since_s, doing_until_s;
-    bool waits_for_input;  /* of the item */
-    bool waits_for_others; /* it has ended its iteration and does not go on by itself */
-    uint32_t waits_for;    /* number of the exchange that it waits for, + 1; 0: none */
-    struct meeting *meets; /* that it waits for; NULL: none */
+    size_t part;   /* next one of the template */
+    double host_s; /* when the host is through with all that comes before */
+    struct work work;
+    bool waits_for_input;   /* of the item */
+    bool waits_for_others;  /* it has ended its iteration and does not go on by itself */
+    bool waits_for_sends;   /* of its own */
+    crew_fn waits_for_host; /* what it does then; NULL: it does not wait for it */
+    uint32_t waits_for;     /* number of the exchange that it waits for, + 1; 0: none */
+    struct meeting *meets;  /* that it waits for; NULL: none */
     double waits_since_s;
-    uint32_t n_started; /* exchanges so far */
-    uint32_t *latest;   /* by call: number of its latest exchange, + 1 */
-    uint8_t *arrived;   /* [(kind * chunks + chunk) * micros + micro], until it is worked on */
+    uint32_t n_undelivered; /* of its sends */
+    uint32_t n_in_flight;   /* messages from and to its devices */
+    uint32_t n_started;     /* exchanges so far */
+    uint32_t *latest;       /* by call: number of its latest exchange, + 1 */
+    uint8_t *arrived;       /* [(kind * chunks + chunk) * micros + micro], until it is worked on */
     struct channel onward, back;
     uint32_t iteration; /* iterations that it has ended */
     double slowdown;    /* seconds of its work over those of its program */
     gsl_rng *jitter;    /* NULL: none */
     double causes_s[DL_N_CAUSES];
+    double elapsed_s[DL_N_PHASES]; /* working or waiting for the host */
 };
 
 /* Activations or gradients on their way. */
@@ -42,8 +64,14 @@ struct parcel {
     uint32_t crew, place; /* receiver, index into its `arrived` */
     uint32_t sender;
     const struct dl_item *item; /* that made it; NULL: this parcel is free */
+    const struct channel *channel;
     double sent_s;
-    uint32_t next_free;
+    uint32_t next; /* in its line, or of the free ones */
+};
+
+/* Parcels that go one after the other. */
+struct line {
+    uint32_t first, last; /* the first is on its way */
 };
 
 /* One exchange of a stage, in all of its groups: the k-th that each replica starts. */
@@ -101,6 +129,7 @@ struct dl_training {
     struct parcel *parcels;
     size_t n_parcels, parcels_capacity;
     uint32_t free_parcel;
+    struct line *lines; /* NULL: parcels do not wait for each other */
     struct dl_pace send_pace;
     struct busy sending, exchanging;
     uint32_t n_iterations;
@@ -132,11 +161,39 @@ static inline uint32_t device_of(const struct dl_training *t, const struct crew 
     return t->request.device_of_rank[dl_rank_at(t->request.setting, coordinate)];
 }
 
+static inline const struct dl_schedule *schedule_of(const struct dl_training *t)
+{
+    return &t->request.lowered->schedule;
+}
+
+static inline const struct dl_program *program_of(const struct dl_training *t, const struct crew *c)
+{
+    return &t->request.lowered->programs[c->stage];
+}
+
+static inline const struct dl_software *software_of(const struct dl_training *t)
+{
+    return t->request.setting->software;
+}
+
 /* training.c: go on with the parts of the crew's template; begin with the item, or wait for its input. */
 void dl_training_go_on(struct dl_training *t, struct crew *c);
 void dl_training_work(struct dl_training *t, struct crew *c);
 /* Whether what the crew waits for arrives at this place. */
 bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t place);
+/* What a crew sent has come. */
+void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t place, double sent_s);
+/* The crew goes on after its sends. */
+void dl_training_after_sends(struct dl_training *t, struct crew *c);
+
+/* training_check.c: every message has its receiver, every wait its exchange, and nobody waits in a circle. */
+enum dl_status dl_training_check(const struct dl_lowered *lowered, struct dl_error *err);
+
+/* training_sends.c: parcels between stages. */
+enum dl_status dl_training_open_channels(struct dl_training *t);
+void dl_training_close_channels(struct dl_training *t);
+void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_item *item, uint32_t to_stage,
+                      uint32_t place);
 
 /* training_iterations.c */
 void dl_training_open_iterations(struct dl_training *t);
@@ -144,8 +201,14 @@ void dl_training_close_iterations(struct dl_training *t);
 /* The crew is through with its iteration. */
 void dl_training_crew_ends(struct dl_training *t, struct crew *c);
 
+/* training_work.c: parts as stretches of time. When one is done the crew goes on. */
+void dl_training_begin_work(struct dl_training *t, struct crew *c, const struct dl_part *part);
+/* An exchange or a message on the crew's devices begins or ends. */
+void dl_training_retime(struct dl_training *t, struct crew *c);
+/* Whether the host is not yet through with what comes before; `then` is called when it is. */
+bool dl_training_awaits_host(struct dl_training *t, struct crew *c, crew_fn then);
+
 /* training_causes.c: where a crew's time goes. It either works or waits. */
-void dl_training_begin_work(struct dl_training *t, struct crew *c, const struct dl_segment *segment);
 void dl_training_end_work(struct dl_training *t, struct crew *c);
 /* Waiting before begun_s was for a partner, waiting since then for `cause`. */
 void dl_training_end_wait(struct dl_training *t, struct crew *c, double begun_s, enum dl_cause cause);

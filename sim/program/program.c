@@ -5,10 +5,10 @@
 const char *dl_cause_name(enum dl_cause cause)
 {
     static const char *const names[DL_N_CAUSES] = {
-        [DL_CAUSE_COMPUTE] = "compute", [DL_CAUSE_RECOMPUTE] = "recompute", [DL_CAUSE_OPTIMIZER] = "optimizer",
-        [DL_CAUSE_TENSOR] = "tensor",   [DL_CAUSE_SEQUENCE] = "sequence",   [DL_CAUSE_CONTEXT] = "context",
-        [DL_CAUSE_EXPERT] = "expert",   [DL_CAUSE_PIPELINE] = "pipeline",   [DL_CAUSE_DATA] = "data",
-        [DL_CAUSE_HOST] = "host",       [DL_CAUSE_BUBBLE] = "bubble",
+        [DL_CAUSE_COMPUTE] = "compute", [DL_CAUSE_RECOMPUTE] = "recompute",       [DL_CAUSE_OPTIMIZER] = "optimizer",
+        [DL_CAUSE_TENSOR] = "tensor",   [DL_CAUSE_SEQUENCE] = "sequence",         [DL_CAUSE_CONTEXT] = "context",
+        [DL_CAUSE_EXPERT] = "expert",   [DL_CAUSE_PIPELINE] = "pipeline",         [DL_CAUSE_DATA] = "data",
+        [DL_CAUSE_HOST] = "host",       [DL_CAUSE_INTERFERENCE] = "interference", [DL_CAUSE_BUBBLE] = "bubble",
     };
     return names[cause];
 }
@@ -50,13 +50,28 @@ static struct dl_part *add_part(struct dl_template *t, enum dl_instruction_kind 
     return &t->parts[t->n_parts++];
 }
 
-static void add_to_segment(struct dl_segment *s, const struct dl_instruction *i, double wait_s)
+static void add_to_segment(struct dl_segment *s, const struct dl_instruction *i)
 {
-    s->by_cause[DL_CAUSE_HOST] += wait_s;
     s->by_cause[i->cause] += i->device_s;
-    s->seconds += wait_s + i->device_s;
+    s->seconds += i->device_s;
     s->flop += i->flop;
     s->by_ground[i->ground] += i->device_s;
+}
+
+static void add_to_part(struct dl_part *part, const struct dl_instruction *i)
+{
+    part->host_s += i->host_s;
+    part->behind_host_s = fmax(part->behind_host_s, part->host_s) + i->device_s;
+    add_to_segment(&part->segment, i);
+}
+
+/* Host and device have begun together, and the host has launched for so long. */
+static void add_to_total(struct dl_segment *total, const struct dl_instruction *i, double launched_s)
+{
+    const double wait_s = fmax(launched_s - total->seconds, 0);
+    total->by_cause[DL_CAUSE_HOST] += wait_s;
+    total->seconds += wait_s;
+    add_to_segment(total, i);
 }
 
 void dl_template_fuse(struct dl_template *t)
@@ -68,14 +83,12 @@ void dl_template_fuse(struct dl_template *t)
         const struct dl_instruction *const at = &t->instructions[i];
         launched_s += at->host_s;
         if (at->kind != DL_DO) {
-            add_part(t, at->kind, at->call);
+            add_part(t, at->kind, at->call)->host_s = at->host_s;
             continue;
         }
-        const double wait_s = fmax(launched_s - t->total.seconds, 0);
-        struct dl_part *part = t->n_parts ? &t->parts[t->n_parts - 1] : NULL;
-        if (!part || part->kind != DL_DO) part = add_part(t, DL_DO, 0);
-        add_to_segment(&part->segment, at, wait_s);
-        add_to_segment(&t->total, at, wait_s);
+        struct dl_part *const last = t->n_parts ? &t->parts[t->n_parts - 1] : NULL;
+        add_to_part(last && last->kind == DL_DO ? last : add_part(t, DL_DO, 0), at);
+        add_to_total(&t->total, at, launched_s);
     }
 }
 
@@ -102,6 +115,8 @@ static void print_instruction(const struct dl_instruction *i, const struct dl_ca
     if (i->kind == DL_DO)
         fprintf(out, "    %-24s %-10s device %.6e s  host %.6e s  flop %.6e\n", i->name, dl_cause_name(i->cause),
                 i->device_s, i->host_s, i->flop);
+    else if (i->kind == DL_DRAIN)
+        fputs("    the host waits for the device\n", out);
     else if (i->call == DL_EVERY_CALL)
         fputs("    wait for all exchanges\n", out);
     else

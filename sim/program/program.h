@@ -25,8 +25,9 @@ enum dl_cause {
     DL_CAUSE_EXPERT,
     DL_CAUSE_PIPELINE,
     DL_CAUSE_DATA,
-    DL_CAUSE_HOST,   /* the device waits for the host to launch */
-    DL_CAUSE_BUBBLE, /* for a partner that has not started */
+    DL_CAUSE_HOST,         /* the device waits for the host to launch */
+    DL_CAUSE_INTERFERENCE, /* work takes longer beside an exchange or a send */
+    DL_CAUSE_BUBBLE,       /* for a partner that has not started */
     DL_N_CAUSES,
 };
 const char *dl_cause_name(enum dl_cause cause);
@@ -38,7 +39,8 @@ const char *dl_ground_name(enum dl_ground ground);
 enum dl_instruction_kind {
     DL_DO,    /* one kernel, or one collective among ranks that go in step, which is timed */
     DL_START, /* a call begins as soon as all its ranks have come here; nobody waits */
-    DL_WAIT,  /* until the call is done, or, for DL_EVERY_CALL, all calls that were started */
+    DL_WAIT,  /* until the call is done, or, for DL_EVERY_CALL, all calls that were started; the host does not wait */
+    DL_DRAIN, /* the host goes on when the device has come here */
 };
 
 #define DL_EVERY_CALL UINT32_MAX
@@ -48,7 +50,7 @@ struct dl_instruction {
     const char *name;
     enum dl_cause cause;
     double device_s; /* on the device */
-    double host_s;   /* on the host, to launch it; the host runs ahead of the device within a template */
+    double host_s;   /* on the host, to launch it; the host runs ahead of the device until it is drained */
     double flop;
     enum dl_ground ground; /* of device_s */
     uint32_t call;         /* DL_START, DL_WAIT */
@@ -62,10 +64,13 @@ struct dl_segment {
     double flop;
 };
 
-/* Instructions between two that others can see, as one. */
+/* Instructions between two that others can see, as one. Host and device run side by side: with the device ready at t
+ * and the host at h, the device ends at max(t + segment.seconds, h + behind_host_s) and the host at h + host_s. */
 struct dl_part {
     enum dl_instruction_kind kind;
-    struct dl_segment segment; /* DL_DO */
+    double host_s;
+    double behind_host_s;      /* DL_DO: the most over its instructions of launches up to it and device from it on */
+    struct dl_segment segment; /* DL_DO: of the device alone */
     uint32_t call;             /* DL_START, DL_WAIT */
 };
 
@@ -74,7 +79,7 @@ struct dl_template {
     size_t n_instructions, capacity;
     struct dl_part *parts; /* by dl_template_fuse */
     size_t n_parts, parts_capacity;
-    struct dl_segment total; /* all of its timed work */
+    struct dl_segment total; /* all of its timed work, if host and device begin together */
 };
 
 /* An exchange between ranks that do not go in step: those that hold the same parameters, in replicas of a stage or on
@@ -107,8 +112,8 @@ struct dl_program {
 };
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction);
-/* Run host and device of the template side by side: an op starts when the one before it has ended and it is launched.
- */
+/* An op starts when the one before it has ended and it is launched: make parts of what lies between two ops that others
+ * can see. */
 void dl_template_fuse(struct dl_template *t);
 void dl_template_release(struct dl_template *t);
 void dl_program_release(struct dl_program *p);

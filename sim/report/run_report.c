@@ -147,9 +147,9 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
         "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r),
         "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s",
         flop_per_device_s(r), "mfu", flop_per_device_s(r) / peak_flop_per_s(r), "hfu", hfu(r), "fits", dl_run_fits(r),
-        "memory_bytes", memory_json(r), "causes", causes_json(&r->result), "forward_s", r->result.forward_s,
-        "backward_s", r->result.backward_s, "optimizer_s", r->result.optimizer_s, "measured_share", measured_share(r),
-        "kernels", grounds_json(r), "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine,
-        "fidelity", "fluid", "events", (json_int_t)r->n_events, "verdict", dl_run_fits(r) ? "fits" : "does not fit",
-        "host", dl_host_json(&host));
+        "memory_bytes", memory_json(r), "causes", causes_json(&r->result), "forward_s",
+        r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s", r->result.elapsed_s[DL_PHASE_BACKWARD], "optimizer_s",
+        r->result.elapsed_s[DL_PHASE_END], "measured_share", measured_share(r), "kernels", grounds_json(r),
+        "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", "fluid", "events",
+        (json_int_t)r->n_events, "verdict", dl_run_fits(r) ? "fits" : "does not fit", "host", dl_host_json(&host));
 }

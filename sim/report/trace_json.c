@@ -103,16 +103,25 @@ static void add_name(struct dl_text *out, const struct dl_trace *t, const struct
     dl_text_add(out, "\"");
 }
 
+/* Of the whole part; a slice may be the beginning of it. */
+static double whole_s(const struct dl_slice *s)
+{
+    return s->running->parts[s->part].segment.seconds * s->pace + s->host_s + s->interference_s;
+}
+
 /* The seconds of each cause, as they are booked. */
 static void add_causes(struct dl_text *out, const struct dl_slice *s)
 {
-    const struct dl_segment *const segment = &s->running->parts[s->part].segment;
-    const double share = segment->seconds > 0 ? (s->to_s - s->from_s) / segment->seconds : 0;
+    const double *const by_cause = s->running->parts[s->part].segment.by_cause;
+    const double share = whole_s(s) > 0 ? (s->to_s - s->from_s) / whole_s(s) : 0;
     const char *comma = "";
     for (int cause = 0; cause < DL_N_CAUSES; cause++) {
-        if (segment->by_cause[cause] <= 0) continue;
-        dl_text_add(out, "%s\"%s_s\":%.9g", comma, dl_cause_name((enum dl_cause)cause),
-                    segment->by_cause[cause] * share);
+        const double more_s = cause == DL_CAUSE_HOST           ? s->host_s
+                              : cause == DL_CAUSE_INTERFERENCE ? s->interference_s
+                                                               : 0;
+        const double seconds = share * (by_cause[cause] * s->pace + more_s);
+        if (seconds <= 0) continue;
+        dl_text_add(out, "%s\"%s_s\":%.9g", comma, dl_cause_name((enum dl_cause)cause), seconds);
         comma = ",";
     }
 }
@@ -179,26 +188,23 @@ uint64_t dl_trace_count_instructions(const struct dl_trace *t)
     return n;
 }
 
-/* Host and device side by side, as dl_template_fuse has it. */
+/* Host and device side by side, as dl_template_fuse has it; interference is spread over all of the part. */
 static void tell_instructions(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s, uint32_t track)
 {
     size_t end;
     const size_t first = find_instructions(s, &end);
-    double launched_s = 0, at_s = 0, part_at_s = 0;
-    for (size_t i = 0; i < end; i++) {
+    const double planned_s = whole_s(s) - s->interference_s, stretch = planned_s > 0 ? whole_s(s) / planned_s : 1;
+    double launched_s = s->host_from_s - s->from_s, at_s = 0;
+    for (size_t i = first; i < end; i++) {
         const struct dl_instruction *const now = &s->running->instructions[i];
-        if (i == first) part_at_s = at_s;
-        launched_s += now->host_s;
-        if (now->kind != DL_DO) continue;
+        launched_s += now->host_s * s->pace;
         const double from_s = fmax(at_s, launched_s);
-        at_s = from_s + now->device_s;
-        if (i < first) continue;
+        at_s = from_s + now->device_s * s->pace;
         begin_event(out, "X", process_of(t, s), track);
         dl_text_add(out, ",\"name\":");
         dl_text_add_quoted(out, now->name);
         dl_text_add(out, ",\"cat\":\"%s\"", dl_cause_name(now->cause));
-        add_dates(out, fmin(s->from_s + (from_s - part_at_s) * s->pace, s->to_s),
-                  fmin(s->from_s + (at_s - part_at_s) * s->pace, s->to_s));
+        add_dates(out, fmin(s->from_s + from_s * stretch, s->to_s), fmin(s->from_s + at_s * stretch, s->to_s));
         dl_text_add(out, "}");
     }
 }

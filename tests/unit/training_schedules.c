@@ -82,7 +82,7 @@ static bool play(struct pipeline *p, const struct dl_schedule_kind *kind, struct
     const struct training_outcome outcome = training_simulate(&p->training, "simgrid");
     ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s: %s", kind->name, outcome.err.text);
     p->result = outcome.result;
-    p->items_s = p->result.step_s - p->result.optimizer_s - copies_s(p);
+    p->items_s = p->result.step_s - p->result.elapsed_s[DL_PHASE_END] - copies_s(p);
     return true;
 }
 

@@ -39,20 +39,23 @@ struct clock {
 };
 
 /* The host issues in order and runs ahead; an op starts when it is issued and the one before it has ended. */
-static struct clock walk(const struct dl_template *t)
+static void walk(struct clock *c, const struct dl_template *t)
 {
-    struct clock c = {0};
     for (size_t i = 0; i < t->n_instructions; i++) {
         const struct dl_instruction *const op = &t->instructions[i];
-        c.host_s += op->host_s;
+        c->host_s += op->host_s;
+        if (op->kind == DL_DRAIN) c->host_s = fmax(c->host_s, c->device_s);
         if (op->kind != DL_DO) continue;
-        if (c.host_s > c.device_s) {
-            c.by_cause[DL_CAUSE_HOST] += c.host_s - c.device_s;
-            c.device_s = c.host_s;
-        }
-        c.by_cause[op->cause] += op->device_s;
-        c.device_s += op->device_s;
+        c->by_cause[DL_CAUSE_HOST] += fmax(c->host_s - c->device_s, 0);
+        c->by_cause[op->cause] += op->device_s;
+        c->device_s = fmax(c->device_s, c->host_s) + op->device_s;
     }
+}
+
+static struct clock walk_alone(const struct dl_template *t)
+{
+    struct clock c = {0};
+    walk(&c, t);
     return c;
 }
 
@@ -71,19 +74,47 @@ static double *end_of(const struct dates *d, const struct dl_item *item, uint32_
     return &d->ends_s[item->kind][position * training.lowered.schedule.micros + item->micro];
 }
 
+/* The position from which the item gets its input, or to which it hands on; its own: none. */
+static uint32_t partner(uint32_t stage, const struct dl_item *item, bool hands_on)
+{
+    const struct dl_schedule *const s = &training.lowered.schedule;
+    const uint32_t position = s->position_of[stage * s->chunks + item->chunk];
+    if (item->kind == DL_ITEM_W) return position;
+    if ((item->kind == DL_ITEM_F) == hands_on) return position + 1 < s->n_positions ? position + 1 : position;
+    return position ? position - 1 : position;
+}
+
+static bool crosses(uint32_t stage, const struct dl_item *item, bool hands_on)
+{
+    return training.lowered.schedule.stage_of[partner(stage, item, hands_on)] != stage;
+}
+
 /* What the item waits for, or NAN if that has no date yet. */
 static double ready_s(const struct dates *d, uint32_t stage, const struct dl_item *item)
 {
     const struct dl_schedule *const s = &training.lowered.schedule;
-    const uint32_t position = s->position_of[stage * s->chunks + item->chunk];
-    const bool forward = item->kind == DL_ITEM_F;
-    if (item->kind == DL_ITEM_W || position == (forward ? 0 : s->n_positions - 1)) return 0;
-    const uint32_t from = forward ? position - 1 : position + 1;
-    return *end_of(d, item, from) + (s->stage_of[from] == stage ? 0 : LATENCY_S);
+    const uint32_t from = partner(stage, item, false);
+    if (from == s->position_of[stage * s->chunks + item->chunk]) return 0;
+    return *end_of(d, item, from) + (crosses(stage, item, false) ? LATENCY_S : 0);
+}
+
+static void call_host(struct clock *c)
+{
+    c->host_s += training.software.send_host_s;
+    if (training.software.drains_at_sends) c->host_s = fmax(c->host_s, c->device_s);
+}
+
+/* A message that nobody else is in the way of. */
+static void send(struct clock *c, double *sent_s)
+{
+    c->host_s += training.software.send_host_s;
+    *sent_s = c->device_s = fmax(c->device_s, c->host_s);
+    if (training.software.sends != DL_SENDS_ASYNCHRONOUS) c->device_s += LATENCY_S;
+    if (training.software.drains_at_sends) c->host_s = fmax(c->host_s, c->device_s);
 }
 
 /* One pass over the items of a stage, as far as it gets; whether it got any further. */
-static bool advance(const struct dates *d, uint32_t stage, uint32_t *next, double *free_s)
+static bool advance(const struct dates *d, uint32_t stage, uint32_t *next, struct clock *c)
 {
     const struct dl_schedule *const s = &training.lowered.schedule;
     const uint32_t before = *next;
@@ -91,8 +122,12 @@ static bool advance(const struct dates *d, uint32_t stage, uint32_t *next, doubl
         const struct dl_item *const item = &s->items[stage][*next];
         const double ready = ready_s(d, stage, item);
         if (isnan(ready)) break;
-        *free_s = fmax(*free_s, ready) + walk(template_of(stage, item)).device_s;
-        if (item->kind != DL_ITEM_W) *end_of(d, item, s->position_of[stage * s->chunks + item->chunk]) = *free_s;
+        c->device_s = fmax(c->device_s, ready);
+        if (crosses(stage, item, false)) call_host(c);
+        walk(c, template_of(stage, item));
+        double end_s = c->device_s;
+        if (crosses(stage, item, true)) send(c, &end_s);
+        if (item->kind != DL_ITEM_W) *end_of(d, item, s->position_of[stage * s->chunks + item->chunk]) = end_s;
         ++*next;
     }
     return *next > before;
@@ -106,14 +141,17 @@ static double step_by_hand_s(void)
     const struct dates d = {.ends_s = {dl_alloc(n * sizeof(double)), dl_alloc(n * sizeof(double))}};
     for (size_t i = 0; i < n; i++) d.ends_s[0][i] = d.ends_s[1][i] = NAN;
     uint32_t *const next = dl_alloc(s->stages * sizeof *next);
-    double *const free_s = dl_alloc(s->stages * sizeof *free_s), last_s = 0;
+    struct clock *const clocks = dl_alloc(s->stages * sizeof *clocks);
+    double last_s = 0;
     for (bool moved = true; moved;) {
         moved = false;
-        for (uint32_t stage = 0; stage < s->stages; stage++) moved |= advance(&d, stage, &next[stage], &free_s[stage]);
+        for (uint32_t stage = 0; stage < s->stages; stage++) moved |= advance(&d, stage, &next[stage], &clocks[stage]);
     }
-    for (uint32_t stage = 0; stage < s->stages; stage++)
-        last_s = fmax(last_s, free_s[stage] + walk(&training.lowered.programs[stage].end).device_s);
-    void *const blocks[] = {d.ends_s[0], d.ends_s[1], next, free_s};
+    for (uint32_t stage = 0; stage < s->stages; stage++) {
+        walk(&clocks[stage], &training.lowered.programs[stage].end);
+        last_s = fmax(last_s, clocks[stage].device_s);
+    }
+    void *const blocks[] = {d.ends_s[0], d.ends_s[1], next, clocks};
     for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
     return last_s;
 }
@@ -131,7 +169,13 @@ static const char *const stacks[] = {
     "{'name':'tensor','ways':2,'sequence':true}]",
     "'recompute':'selective','stack':[{'name':'pipeline','ways':10},{'name':'tensor','ways':8,'sequence':true}]",
 };
-static const char *const softwares[] = {"ideal", "megatron-2021"};
+#define RUNS_AHEAD                                                                                                     \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':8e-6,'launches_per_kernel':2,"                 \
+    "'collective_host_s':1e-5,'send_host_s':3e-5,'attention':'unfused'}"
+#define MEETS_ITS_DEVICE                                                                                               \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':4e-6,'launches_per_kernel':2,"                 \
+    "'send_host_s':2e-5,'attention':'unfused','drains_at_sends':true}"
+static const char *const softwares[] = {"ideal", "megatron-2021", RUNS_AHEAD, MEETS_ITS_DEVICE};
 enum { n_fused_cases = DL_COUNT(stacks) * DL_COUNT(softwares) };
 
 START_TEST(fused_is_as_op_by_op)
@@ -150,7 +194,7 @@ START_TEST(fused_is_as_op_by_op)
     for (uint32_t i = 0; i < training.lowered.n_positions; i++)
         for (int kind = 0; kind <= DL_ITEM_W; kind++) {
             const struct dl_template *const t = &training.lowered.positions[i].items[kind];
-            const struct clock c = walk(t);
+            const struct clock c = walk_alone(t);
             check_close(stack, t->total.seconds, c.device_s, tolerance);
             for (int cause = 0; cause < DL_N_CAUSES; cause++)
                 ck_assert_double_le(fabs(t->total.by_cause[cause] - c.by_cause[cause]), tolerance * c.device_s);
@@ -196,7 +240,7 @@ START_TEST(a_crew_takes_the_time_of_its_simulated_collectives)
     double n_collectives = 0, others_s = 0;
     for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
         others_s += without_collectives_s(&training.lowered.programs[0].items[kind], &n_collectives);
-    const double end_s = walk(&training.lowered.programs[0].end).device_s;
+    const double end_s = walk_alone(&training.lowered.programs[0].end).device_s;
     check_close("step", outcome.result.step_s, micros * (others_s + n_collectives * alone.result.time_s) + end_s, 1e-9);
     dl_session_close(&training);
 }

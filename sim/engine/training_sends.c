@@ -1,0 +1,201 @@
+/* training_sends.c - activations and gradients on their way from stage to stage.
+ *
+ * A message needs no receiver that is ready: it lies there until it is wanted, so that no order of sends can lock. */
+#include <math.h>
+
+#include "sim/engine/training_parts.h"
+
+enum { none = 0xffffffffu };
+
+/* ---- the ways ---- */
+
+/* Between two stages there is one, named by the crew from which it goes onward. */
+static uint32_t line_between(const struct dl_training *t, const struct crew *from, const struct crew *to)
+{
+    const bool onward = (from->stage + 1) % t->n_stages == to->stage;
+    return t->n_stages == 2 ? from->replica : (uint32_t)((onward ? from : to) - t->crews);
+}
+
+static enum dl_status open_channel(struct dl_training *t, const struct crew *from, const struct crew *to,
+                                   struct dl_tally *tally, struct channel *out)
+{
+    struct dl_route route = {0};
+    out->to = (uint32_t)(to - t->crews);
+    out->line = line_between(t, from, to);
+    out->bytes = program_of(t, from)->send_bytes / t->n_members / t->send_pace.bandwidth_fraction;
+    dl_tally_clear(tally);
+    for (uint32_t i = 0; i < t->n_members && !t->err->status; i++) {
+        if (dl_topology_route(t->request.estimator->topology, device_of(t, from, i), device_of(t, to, i), 0, NULL,
+                              &route, t->err))
+            break;
+        for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
+        out->latency_s = fmax(out->latency_s, t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &route));
+    }
+    out->hops = dl_arena_alloc(t->request.arena, tally->n_touched * sizeof *out->hops);
+    out->n_hops = tally->n_touched;
+    for (size_t i = 0; i < tally->n_touched; i++)
+        out->hops[i] = (struct dl_hop){.link = tally->touched[i], .weight = tally->sum[tally->touched[i]]};
+    dl_route_release(&route);
+    return t->err->status;
+}
+
+/* The software of a plain message, chosen once: all stages send alike. */
+static enum dl_status choose_send_pace(struct dl_training *t)
+{
+    uint32_t pair[2] = {device_of(t, &t->crews[0], 0), device_of(t, &t->crews[t->n_played], 0)};
+    struct dl_group group;
+    struct dl_choice choice;
+    dl_group_init(&group, t->request.estimator->topology, pair, 2, t->request.arena);
+    const struct dl_wish wish = {.op = DL_SENDRECV,
+                                 .algorithm = "auto",
+                                 .protocol = "auto",
+                                 .group = &group,
+                                 .bytes = program_of(t, &t->crews[0])->send_bytes / t->n_members};
+    if (dl_choose(t->request.estimator, &wish, t->request.arena, &choice, t->err)) return t->err->status;
+    t->send_pace = choice.estimate.pace;
+    return DL_OK;
+}
+
+static void open_lines(struct dl_training *t)
+{
+    if (software_of(t)->sends != DL_SENDS_BLOCKING) return;
+    t->lines = dl_alloc(t->n_crews * sizeof *t->lines);
+    for (uint32_t i = 0; i < t->n_crews; i++) t->lines[i] = (struct line){none, none};
+}
+
+enum dl_status dl_training_open_channels(struct dl_training *t)
+{
+    struct dl_tally tally;
+    t->free_parcel = none;
+    if (t->n_stages == 1 || choose_send_pace(t)) return t->err->status;
+    open_lines(t);
+    dl_tally_init(&tally, t->request.estimator->topology->n_links);
+    for (uint32_t i = 0; i < t->n_crews && !t->err->status; i++) {
+        struct crew *const c = &t->crews[i];
+        const uint32_t next = (c->stage + 1) % t->n_stages, before = (c->stage + t->n_stages - 1) % t->n_stages;
+        open_channel(t, c, &t->crews[next * t->n_played + c->replica], &tally, &c->onward);
+        open_channel(t, c, &t->crews[before * t->n_played + c->replica], &tally, &c->back);
+    }
+    dl_tally_release(&tally);
+    return t->err->status;
+}
+
+void dl_training_close_channels(struct dl_training *t)
+{
+    dl_free(t->lines);
+    dl_free(t->parcels);
+}
+
+/* ---- parcels ---- */
+
+static uint32_t new_parcel(struct dl_training *t)
+{
+    const uint32_t id = t->free_parcel;
+    if (id != none) {
+        t->free_parcel = t->parcels[id].next;
+        return id;
+    }
+    DL_GROW(t->parcels, t->n_parcels, t->parcels_capacity);
+    return (uint32_t)t->n_parcels++;
+}
+
+static void record_send(const struct dl_training *t, const struct parcel *p)
+{
+    const struct crew *const from = &t->crews[p->sender];
+    t->request.recorder->add(t->request.recorder->user, &(struct dl_slice){.kind = DL_SLICE_SEND,
+                                                                           .stage = from->stage,
+                                                                           .replica = from->replica,
+                                                                           .from_s = p->sent_s,
+                                                                           .to_s = now_s(t),
+                                                                           .item = p->item,
+                                                                           .to_stage = t->crews[p->crew].stage});
+}
+
+static void count_in_flight(struct dl_training *t, const struct parcel *p, uint32_t more)
+{
+    struct crew *const ends[] = {&t->crews[p->sender], &t->crews[p->crew]};
+    for (size_t i = 0; i < DL_COUNT(ends); i++) {
+        ends[i]->n_in_flight += more;
+        dl_training_retime(t, ends[i]);
+    }
+}
+
+static void depart(struct dl_training *t, uint32_t id);
+
+static void free_line(struct dl_training *t, const struct parcel *p)
+{
+    if (!t->lines) return;
+    t->lines[p->channel->line].first = p->next;
+    if (p->next != none) depart(t, p->next);
+}
+
+static void tell_sender(struct dl_training *t, struct crew *from)
+{
+    if (--from->n_undelivered || !from->waits_for_sends || t->over) return;
+    dl_training_end_wait(t, from, from->waits_since_s, DL_CAUSE_PIPELINE);
+    dl_training_after_sends(t, from);
+}
+
+static void parcel_arrives(void *user, uint32_t id)
+{
+    struct dl_training *const t = user;
+    const struct parcel p = t->parcels[id];
+    t->parcels[id].item = NULL;
+    t->parcels[id].next = t->free_parcel;
+    t->free_parcel = id;
+    end_busy(t, &t->sending);
+    if (t->request.recorder) record_send(t, &p);
+    count_in_flight(t, &p, -1u);
+    free_line(t, &p);
+    dl_training_deliver(t, p.crew, p.place, p.sent_s);
+    tell_sender(t, &t->crews[p.sender]);
+}
+
+static void depart(struct dl_training *t, uint32_t id)
+{
+    const struct channel *const channel = t->parcels[id].channel;
+    count_in_flight(t, &t->parcels[id], 1);
+    for (size_t i = 0; i < channel->n_hops; i++)
+        dl_wire_book(t->request.wire, channel->hops[i].link, channel->bytes * channel->hops[i].weight);
+    t->request.engine->kind->start(t->request.engine,
+                                   &(struct dl_bundle){.hops = channel->hops,
+                                                       .n_hops = channel->n_hops,
+                                                       .latency_s = channel->latency_s,
+                                                       .bytes = channel->bytes,
+                                                       .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
+                                                       .done = parcel_arrives,
+                                                       .user = t,
+                                                       .tag = id});
+}
+
+/* Whether it is the first. */
+static bool queue_up(struct dl_training *t, uint32_t id)
+{
+    if (!t->lines) return true;
+    struct line *const line = &t->lines[t->parcels[id].channel->line];
+    const bool first = line->first == none;
+    if (first)
+        line->first = id;
+    else
+        t->parcels[line->last].next = id;
+    line->last = id;
+    return first;
+}
+
+void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_item *item, uint32_t to_stage,
+                      uint32_t place)
+{
+    const struct channel *const channel = t->crews[from->onward.to].stage == to_stage ? &from->onward : &from->back;
+    const uint32_t id = new_parcel(t);
+    t->parcels[id] = (struct parcel){.crew = channel->to,
+                                     .place = place,
+                                     .sender = (uint32_t)(from - t->crews),
+                                     .item = item,
+                                     .channel = channel,
+                                     .sent_s = now_s(t),
+                                     .next = none};
+    t->result.n_sends++;
+    from->n_undelivered++;
+    begin_busy(t, &t->sending);
+    if (queue_up(t, id)) depart(t, id);
+}
