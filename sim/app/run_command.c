@@ -21,6 +21,7 @@ static const struct dl_option options[] = {
     {"software", DL_OPT_TEXT, OF_SESSION(software.name), false, 0, 0, NULL},
     {"transport", DL_OPT_TEXT, OF_SESSION(transport), false, 0, 0, NULL},
     {"engine", DL_OPT_CHOICE, OF_SESSION(engine), false, 0, 0, dl_session_engines},
+    {"fidelity", DL_OPT_CHOICE, OF_SESSION(fidelity), false, 0, 0, dl_session_fidelities},
     {"scenario", DL_OPT_TEXT, OF_SESSION(scenario), false, 0, 0, NULL},
     {"iterations", DL_OPT_COUNT, OF_SESSION(iterations), false, 1, 10000, NULL},
     {"seed", DL_OPT_COUNT, OF_SESSION(seed), false, 0, 9007199254740992.0, NULL},
@@ -89,7 +90,8 @@ static int run(int argc, char **argv, struct dl_error *err)
 const struct dl_command dl_command_run = {
     .name = "run",
     .doc = "simulate a training step (the word `run` may be left out)",
-    .usage = "[run] --topo T --strategy S [--workload W] [--devices N] [--scenario FILE] [--iterations N] [--seed N] "
+    .usage = "[run] --topo T --strategy S [--workload W] [--devices N] [--fidelity step|fluid] [--scenario FILE] "
+             "[--iterations N] [--seed N] "
              "[--json FILE|-] [--trace FILE] [--print-program] [--set PATH=JSON]...",
     .run = run,
 };

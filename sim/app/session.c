@@ -7,6 +7,7 @@
 #include "topologies/placement.h"
 
 const char *const dl_session_engines[] = {"simgrid", "cm02", "analytic", NULL};
+const char *const dl_session_fidelities[] = {"step", "fluid", NULL};
 
 /* ---- reading ---- */
 
@@ -94,10 +95,12 @@ static enum dl_status read_scenario(struct dl_session *s)
     return dl_scenario_read(s->scenario_doc, &scope, s->arena, &s->scenario, &s->err);
 }
 
+static bool is_fluid(const struct dl_session *s) { return strcmp(s->request.fidelity, "fluid") == 0; }
+
 static enum dl_status lower(struct dl_session *s)
 {
     dl_estimator_init(&s->estimator, s->machine.topology, &s->machine.transport, s->machine.bytes_per_s);
-    s->estimator.fluid = true;
+    s->estimator.fluid = is_fluid(s);
     if (dl_lower(&(struct dl_lower_request){.job = &s->job,
                                             .model = &s->model,
                                             .device = &s->device,
@@ -114,6 +117,7 @@ static void set_defaults(struct dl_session_request *q)
 {
     if (!q->placement) q->placement = "packed";
     if (!q->engine) q->engine = "simgrid";
+    if (!q->fidelity) q->fidelity = "fluid";
     if (!q->iterations) q->iterations = 1;
 }
 
@@ -152,6 +156,8 @@ static struct dl_training *start(struct dl_session *s, struct dl_engine *engine,
                                                            .scenario = &s->scenario,
                                                            .seed = s->request.seed,
                                                            .recorder = s->trace ? dl_trace_recorder(s->trace) : NULL,
+                                                           .device = &s->device,
+                                                           .by_message = !is_fluid(s),
                                                            .one_replica = is_analytic(s)},
                              &s->err);
 }
@@ -166,6 +172,7 @@ static void fill_report(struct dl_session *s, struct dl_engine *engine, struct d
                                        .lowered = &s->lowered,
                                        .memory = s->memory,
                                        .engine = s->request.engine,
+                                       .fidelity = s->request.fidelity,
                                        .result = dl_training_result(training, &s->err),
                                        .n_events = engine->kind->n_events(engine)};
 }

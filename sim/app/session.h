@@ -18,6 +18,7 @@ struct dl_session_request {
     struct dl_input device;                     /* nothing: as the system says */
     const char *transport;                      /* NULL: as the system says */
     const char *placement, *engine, *scenario;  /* NULL: packed, simgrid, none */
+    const char *fidelity;                       /* "step": exchanges message by message; NULL: "fluid" */
     uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, once */
     struct dl_texts set;                        /* as --set */
     bool trace;                                 /* remember what happens when */
@@ -54,7 +55,7 @@ enum dl_status dl_session_run(struct dl_session *s);
 void dl_session_list_assumptions(struct dl_session *s);
 void dl_session_close(struct dl_session *s);
 
-/* The names that dl_session_request.engine may have; ends with NULL. */
-extern const char *const dl_session_engines[];
+/* The names that engine and fidelity of a request may have; they end with NULL. */
+extern const char *const dl_session_engines[], *const dl_session_fidelities[];
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "sim/engine/training_parts.h"
 
@@ -176,14 +177,14 @@ void dl_training_go_on(struct dl_training *t, struct crew *c)
     template_ends(t, c);
 }
 
-static const struct dl_template *template_of(const struct dl_training *t, const struct crew *c)
+const struct dl_template *dl_training_template(const struct dl_training *t, uint32_t stage, uint32_t item)
 {
     const struct dl_schedule *const s = schedule_of(t);
-    if (c->item == s->n_items[c->stage]) return &program_of(t, c)->end;
-    const struct dl_item *const item = &s->items[c->stage][c->item];
-    const bool last =
-        t->request.setting->overlaps_gradients && t->last_item[c->stage * s->chunks + item->chunk] == c->item;
-    return &program_of(t, c)->items[item->chunk * DL_N_TEMPLATES + (last ? DL_TEMPLATE_LAST : (int)item->kind)];
+    const struct dl_program *const program = &t->request.lowered->programs[stage];
+    if (item == s->n_items[stage]) return &program->end;
+    const struct dl_item *const at = &s->items[stage][item];
+    const bool last = t->request.setting->overlaps_gradients && t->last_item[stage * s->chunks + at->chunk] == item;
+    return &program->items[at->chunk * DL_N_TEMPLATES + (last ? DL_TEMPLATE_LAST : (int)at->kind)];
 }
 
 /* The same place will be used again in the next iteration. */
@@ -200,7 +201,7 @@ static void take_input(const struct dl_training *t, struct crew *c)
 static void begin_item(struct dl_training *t, struct crew *c)
 {
     if (c->item < schedule_of(t)->n_items[c->stage]) take_input(t, c);
-    c->running = template_of(t, c);
+    c->running = dl_training_template(t, c->stage, c->item);
     c->part = 0;
     dl_training_go_on(t, c);
 }
@@ -255,29 +256,49 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     t->n_crews = t->n_stages * t->n_played;
     muster_crews(t);
     dl_training_open_iterations(t);
-    find_last_items(t);
     dl_training_open_meetings(t);
     dl_training_open_queues(t);
-    if (dl_training_open_channels(t)) return t;
+    if (dl_training_open_channels(t) || dl_training_check_items(t, err)) return t;
+    find_last_items(t);
+    if (dl_training_check_exchanges(t, err)) return t;
     for (uint32_t i = 0; i < t->n_crews; i++) dl_training_work(t, &t->crews[i]);
     return t;
 }
 
-/* Who waits for a partner first: exchanges that others wait for may be its fault. */
+static bool waits_for_partner(const struct crew *c) { return c->waits_for_input || c->waits_for_sends; }
+
+static void describe_wait(const struct crew *c, char *out, size_t bytes)
+{
+    const int n = snprintf(out, bytes, "stage %u of replica %u for ", c->stage, c->replica);
+    out += n;
+    bytes -= (size_t)n;
+    if (c->waits_for_input)
+        snprintf(out, bytes, "the input of its item %u", c->item);
+    else if (c->waits_for_sends)
+        snprintf(out, bytes, "the delivery of its item %u", c->item - 1);
+    else if (c->meets)
+        snprintf(out, bytes, "the stage that holds the same");
+    else
+        snprintf(out, bytes, "its exchange %u", c->waits_for - 1);
+}
+
+/* Who waits for a partner comes first: exchanges that others wait for may be its fault. */
 static void tell_who_waits(const struct dl_training *t, struct dl_error *err)
 {
-    for (uint32_t i = 0; i < t->n_crews && !err->status; i++)
-        if (t->crews[i].waits_for_input)
-            dl_fail(err, DL_STALLED, "run", "stage %u of replica %u waits for ever for the input of its item %u",
-                    t->crews[i].stage, t->crews[i].replica, t->crews[i].item);
-    for (uint32_t i = 0; i < t->n_crews && !err->status; i++)
-        if (t->crews[i].waits_for)
-            dl_fail(err, DL_STALLED, "run", "stage %u of replica %u waits for ever for its exchange %u",
-                    t->crews[i].stage, t->crews[i].replica, t->crews[i].waits_for - 1);
-    for (uint32_t i = 0; i < t->n_crews && !err->status; i++)
-        if (t->crews[i].meets)
-            dl_fail(err, DL_STALLED, "run", "stage %u of replica %u waits for ever for the stage that holds the same",
-                    t->crews[i].stage, t->crews[i].replica);
+    enum { most_told = 4 };
+    char told[most_told][100] = {""};
+    uint32_t n = 0;
+    for (int for_partner = 1; for_partner >= 0; for_partner--)
+        for (uint32_t i = 0; i < t->n_crews; i++) {
+            const struct crew *const c = &t->crews[i];
+            if (for_partner ? !waits_for_partner(c) : !c->waits_for && !c->meets) continue;
+            if (n < most_told) describe_wait(c, told[n], sizeof told[n]);
+            n++;
+        }
+    if (n)
+        dl_fail(err, DL_STALLED, "run", "%u of %u crews wait for ever: %s%s%s%s%s%s%s%s", n, t->n_crews, told[0],
+                n > 1 ? ", " : "", told[1], n > 2 ? ", " : "", told[2], n > 3 ? ", " : "", told[3],
+                n > most_told ? ", ..." : "");
 }
 
 struct dl_training_result dl_training_result(const struct dl_training *t, struct dl_error *err)

@@ -47,7 +47,7 @@ void dl_training_end_work(struct dl_training *t, struct crew *c)
     const struct dl_segment *const segment = &w->part->segment;
     const double whole_s = w->until_s - w->since_s, share = whole_s > 0 ? booked_s(t, w) / whole_s : 0;
     const double host_s = fmax(w->planned_s - segment->seconds * w->pace, 0);
-    const double interference_s = t->request.device ? fmax(whole_s - w->planned_s, 0) : 0;
+    const double interference_s = w->slowed ? fmax(whole_s - w->planned_s, 0) : 0;
     for (int cause = 0; cause < DL_N_CAUSES; cause++) c->causes_s[cause] += segment->by_cause[cause] * w->pace * share;
     c->causes_s[DL_CAUSE_HOST] += host_s * share;
     c->causes_s[DL_CAUSE_INTERFERENCE] += interference_s * share;

@@ -90,7 +90,7 @@ static void start(struct dl_training *t, struct meeting *m)
                                                                      .wire = t->request.wire,
                                                                      .collective = &m->choices[i].collective,
                                                                      .pace = &m->choices[i].estimate.pace,
-                                                                     .fluid = true,
+                                                                     .fluid = !t->request.by_message,
                                                                      .done = ended,
                                                                      .user = t,
                                                                      .tag = (uint32_t)(m - t->meetings)});

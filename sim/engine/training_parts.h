@@ -25,6 +25,7 @@ struct work {
     double planned_s;       /* by itself */
     double left_s, timed_s; /* of planned_s, at that date */
     double rate;            /* seconds of planned_s in a second, from then on */
+    bool slowed;            /* it was, or is, below 1 */
     uint32_t alarm;         /* timers with other tags are outdated */
 };
 
@@ -179,6 +180,8 @@ static inline const struct dl_software *software_of(const struct dl_training *t)
 /* training.c: go on with the parts of the crew's template; begin with the item, or wait for its input. */
 void dl_training_go_on(struct dl_training *t, struct crew *c);
 void dl_training_work(struct dl_training *t, struct crew *c);
+/* Of the item of the stage, or after all of them the end of the step. */
+const struct dl_template *dl_training_template(const struct dl_training *t, uint32_t stage, uint32_t item);
 /* Whether what the crew waits for arrives at this place. */
 bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t place);
 /* What a crew sent has come. */
@@ -186,8 +189,9 @@ void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t place, d
 /* The crew goes on after its sends. */
 void dl_training_after_sends(struct dl_training *t, struct crew *c);
 
-/* training_check.c: every message has its receiver, every wait its exchange, and nobody waits in a circle. */
-enum dl_status dl_training_check(const struct dl_lowered *lowered, struct dl_error *err);
+/* training_check.c: every message has its receiver and nobody waits in a circle; every wait has its exchange. */
+enum dl_status dl_training_check_items(const struct dl_training *t, struct dl_error *err);
+enum dl_status dl_training_check_exchanges(const struct dl_training *t, struct dl_error *err);
 
 /* training_sends.c: parcels between stages. */
 enum dl_status dl_training_open_channels(struct dl_training *t);

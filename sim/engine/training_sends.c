@@ -111,11 +111,15 @@ static void record_send(const struct dl_training *t, const struct parcel *p)
                                                                            .to_stage = t->crews[p->crew].stage});
 }
 
-static void count_in_flight(struct dl_training *t, const struct parcel *p, uint32_t more)
+/* It goes, or comes: both ends have one more, or less, in flight. */
+static void change_in_flight(struct dl_training *t, const struct parcel *p, bool goes)
 {
     struct crew *const ends[] = {&t->crews[p->sender], &t->crews[p->crew]};
     for (size_t i = 0; i < DL_COUNT(ends); i++) {
-        ends[i]->n_in_flight += more;
+        if (goes)
+            ends[i]->n_in_flight++;
+        else
+            ends[i]->n_in_flight--;
         dl_training_retime(t, ends[i]);
     }
 }
@@ -145,7 +149,7 @@ static void parcel_arrives(void *user, uint32_t id)
     t->free_parcel = id;
     end_busy(t, &t->sending);
     if (t->request.recorder) record_send(t, &p);
-    count_in_flight(t, &p, -1u);
+    change_in_flight(t, &p, false);
     free_line(t, &p);
     dl_training_deliver(t, p.crew, p.place, p.sent_s);
     tell_sender(t, &t->crews[p.sender]);
@@ -154,7 +158,7 @@ static void parcel_arrives(void *user, uint32_t id)
 static void depart(struct dl_training *t, uint32_t id)
 {
     const struct channel *const channel = t->parcels[id].channel;
-    count_in_flight(t, &t->parcels[id], 1);
+    change_in_flight(t, &t->parcels[id], true);
     for (size_t i = 0; i < channel->n_hops; i++)
         dl_wire_book(t->request.wire, channel->hops[i].link, channel->bytes * channel->hops[i].weight);
     t->request.engine->kind->start(t->request.engine,

@@ -26,6 +26,7 @@ static void part_ends(void *user, uint32_t alarm)
 
 static void set_alarm(struct dl_training *t, struct crew *c)
 {
+    c->work.slowed |= c->work.rate < 1;
     c->work.until_s = c->work.timed_s + c->work.left_s / c->work.rate;
     t->request.engine->kind->timer(t->request.engine, c->work.until_s, part_ends, c, ++c->work.alarm);
 }

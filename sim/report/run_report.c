@@ -110,7 +110,7 @@ void dl_run_report_text(const struct dl_run_report *r)
         printf("%.0f %% %s, ", 100 * ground_share(r, (enum dl_ground)ground), dl_ground_name((enum dl_ground)ground));
     printf("by %s (model %s%s%s)\n", r->device->name, r->device->model->name, *libraries ? ", times of " : "",
            libraries);
-    printf("  engine %s, %s events\n", r->engine, dl_format_count((double)r->n_events, a));
+    printf("  engine %s, %s, %s events\n", r->engine, r->fidelity, dl_format_count((double)r->n_events, a));
     dl_assumptions_print(&r->assumptions);
 }
 
@@ -150,6 +150,6 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
         "memory_bytes", memory_json(r), "causes", causes_json(&r->result), "forward_s",
         r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s", r->result.elapsed_s[DL_PHASE_BACKWARD], "optimizer_s",
         r->result.elapsed_s[DL_PHASE_END], "measured_share", measured_share(r), "kernels", grounds_json(r),
-        "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", "fluid", "events",
+        "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", r->fidelity, "events",
         (json_int_t)r->n_events, "verdict", dl_run_fits(r) ? "fits" : "does not fit", "host", dl_host_json(&host));
 }

@@ -15,7 +15,7 @@ struct dl_run_report {
     const struct dl_lowered *lowered;
     struct dl_training_result result;
     const struct dl_memory_use *memory; /* by stage */
-    const char *engine;
+    const char *engine, *fidelity;
     uint64_t n_events;
     struct dl_assumptions assumptions;
 };

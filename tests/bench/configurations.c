@@ -35,6 +35,7 @@ static void lower_and_play(struct dl_session *t, const struct dl_engine_link *li
                                                         .lowered = &lowered,
                                                         .device_of_rank = t->device_of_rank,
                                                         .arena = arena,
+                                                        .device = &t->device,
                                                         .one_replica = true},
                           &t->err);
     engine->kind->run(engine);

@@ -24,6 +24,11 @@ struct step {
     double forward_s, backward_s, weight_s, update_s;
     double send_bytes, gradient_bytes; /* gradient_bytes 0: replicas exchange nothing */
     uint32_t more_exchanges;           /* besides the one, started before anything is waited for */
+    bool overlap;                      /* the update goes on beside the exchanges */
+    enum dl_sends sends;
+    double launch_host_s, send_host_s; /* of an instruction, of a send or receive */
+    bool drains_at_sends, drains_at_end;
+    double taken_by_exchanges_fraction, taken_by_sends_fraction;
     bool barrier;
     uint32_t iterations;
     const char *scenario; /* JSON with ' for ", NULL: none */
@@ -37,6 +42,7 @@ struct hand_made {
     struct dl_json scenario_doc;
     struct dl_machine machine;
     struct dl_software software;
+    struct dl_device device;
     struct dl_setting setting;
     struct dl_lowered lowered;
     struct dl_scenario scenario;
@@ -84,9 +90,9 @@ static inline struct dl_schedule_request times_of(const struct step *s)
                                         .weight_s = s->weight_s};
 }
 
-static inline void add_work(struct dl_template *t, const char *name, enum dl_cause cause, double seconds)
+static inline void add_work(struct dl_template *t, const char *name, enum dl_cause cause, double seconds, double host_s)
 {
-    dl_template_add(t, &(struct dl_instruction){.name = name, .cause = cause, .device_s = seconds});
+    dl_template_add(t, &(struct dl_instruction){.name = name, .cause = cause, .device_s = seconds, .host_s = host_s});
 }
 
 /* Half of every item is computing, half is something else. */
@@ -94,20 +100,26 @@ static inline void write_items(struct dl_template *items, const struct step *s)
 {
     const double seconds[] = {s->forward_s, s->backward_s, s->weight_s};
     for (int kind = 0; kind <= DL_ITEM_W; kind++) {
-        add_work(&items[kind], "half \"one\"", DL_CAUSE_COMPUTE, seconds[kind] / 2);
-        add_work(&items[kind], "half two", DL_CAUSE_TENSOR, seconds[kind] / 2);
+        add_work(&items[kind], "half \"one\"", DL_CAUSE_COMPUTE, seconds[kind] / 2, s->launch_host_s);
+        add_work(&items[kind], "half two", DL_CAUSE_TENSOR, seconds[kind] / 2, s->launch_host_s);
         dl_template_fuse(&items[kind]);
     }
 }
 
+static inline void add_update(struct dl_template *end, const struct step *s)
+{
+    if (s->update_s > 0) add_work(end, "update", DL_CAUSE_OPTIMIZER, s->update_s, s->launch_host_s);
+}
+
 static inline void write_end(struct dl_template *end, const struct step *s, uint32_t call)
 {
-    if (s->gradient_bytes > 0) {
-        for (uint32_t i = 0; i <= s->more_exchanges; i++)
-            dl_template_add(end, &(struct dl_instruction){.kind = DL_START, .name = "exchange", .call = call});
+    for (uint32_t i = 0; s->gradient_bytes > 0 && i <= s->more_exchanges; i++)
+        dl_template_add(end, &(struct dl_instruction){.kind = DL_START, .name = "exchange", .call = call});
+    if (s->overlap) add_update(end, s);
+    if (s->gradient_bytes > 0)
         dl_template_add(end, &(struct dl_instruction){.kind = DL_WAIT, .name = "exchange", .call = DL_EVERY_CALL});
-    }
-    if (s->update_s > 0) add_work(end, "update", DL_CAUSE_OPTIMIZER, s->update_s);
+    if (!s->overlap) add_update(end, s);
+    if (s->drains_at_end) dl_template_add(end, &(struct dl_instruction){.kind = DL_DRAIN, .name = "drain"});
     dl_template_fuse(end);
 }
 
@@ -135,6 +147,11 @@ static inline void make_by_hand(struct hand_made *h, const struct step *s)
 {
     *h = (struct hand_made){.step = s, .arena = dl_arena_new(), .software = {.name = "test"}};
     h->software.step_barrier = s->barrier;
+    h->software.sends = s->sends;
+    h->software.send_host_s = s->send_host_s;
+    h->software.drains_at_sends = s->drains_at_sends;
+    h->device = (struct dl_device){.taken_by_exchanges_fraction = s->taken_by_exchanges_fraction,
+                                   .taken_by_sends_fraction = s->taken_by_sends_fraction};
     h->setting =
         (struct dl_setting){.chunks = s->chunks, .micros = s->micros, .expert_ways = 1, .software = &h->software};
     for (int axis = 0; axis < DL_N_AXES; axis++) {
@@ -166,6 +183,7 @@ static inline struct dl_training_result play_here(struct hand_made *h)
                                                         .lowered = &h->lowered,
                                                         .device_of_rank = h->device_of_rank,
                                                         .arena = h->arena,
+                                                        .device = &h->device,
                                                         .iterations = h->step->iterations,
                                                         .scenario = &h->scenario,
                                                         .seed = h->step->seed,

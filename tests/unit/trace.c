@@ -108,9 +108,14 @@ static double sum_of(const struct traced *t, enum dl_cause cause)
     return sum_s;
 }
 
+/* With a slow host, or with work that is slowed by what goes on beside it. */
 START_TEST(slices_of_a_crew_are_its_time_and_sum_to_the_causes)
 {
-    const struct traced t = trace(pipeline, 0);
+    struct step s = pipeline;
+    s.launch_host_s = _i == 1 ? 0.7 : 0;
+    s.send_host_s = s.launch_host_s / 2;
+    s.taken_by_sends_fraction = _i == 2 ? 0.3 : 0;
+    const struct traced t = trace(s, 0);
     const uint32_t n_crews = t.step.stages * t.step.replicas;
     const double rounding = 1e-8;
     for (uint32_t process = 1; process <= n_crews; process++) check_time_of_crew(&t, process, t.result.step_s * 1e6);
@@ -118,6 +123,8 @@ START_TEST(slices_of_a_crew_are_its_time_and_sum_to_the_causes)
         ck_assert_double_eq_tol(sum_of(&t, (enum dl_cause)cause) / n_crews, t.result.exposed_s[cause],
                                 rounding * t.result.step_s);
     ck_assert_double_gt(t.result.exposed_s[DL_CAUSE_BUBBLE], 0);
+    ck_assert((t.result.exposed_s[DL_CAUSE_HOST] > 0) == (_i == 1));
+    ck_assert((t.result.exposed_s[DL_CAUSE_INTERFERENCE] > 0) == (_i == 2));
     json_decref(t.events);
 }
 END_TEST
@@ -175,6 +182,24 @@ START_TEST(instructions_lie_inside_of_their_part)
         if (!first) ck_assert_double_eq_tol(number_of(event, "ts") + number_of(event, "dur"), to_us, ns_in_us / 2);
     }
     ck_assert_uint_gt(n, 0);
+    json_decref(t.events);
+}
+END_TEST
+
+/* The host of the first stage does nothing but launch: its k-th instruction starts no earlier than after k launches. */
+START_TEST(instructions_start_when_they_are_launched)
+{
+    struct step s = pipeline;
+    s.stages = s.replicas = 1;
+    s.gradient_bytes = s.update_s = 0;
+    s.launch_host_s = 5;
+    const struct traced t = trace(s, 0);
+    size_t i;
+    uint32_t n = 0;
+    const json_t *event;
+    json_array_foreach(t.events, i, event) if (is_slice(event, "compute") || is_slice(event, "tensor"))
+        ck_assert_double_eq_tol(number_of(event, "ts"), 1e6 * s.launch_host_s * ++n, ns_in_us);
+    ck_assert_uint_eq(n, 2 * instructions_of_an_item * s.micros);
     json_decref(t.events);
 }
 END_TEST
@@ -250,10 +275,11 @@ int main(void)
 {
     Suite *const suite = suite_create("trace");
     TCase *const tests = tcase_create("trace");
-    tcase_add_test(tests, slices_of_a_crew_are_its_time_and_sum_to_the_causes);
+    tcase_add_loop_test(tests, slices_of_a_crew_are_its_time_and_sum_to_the_causes, 0, 3);
     tcase_add_test(tests, slices_go_on_over_iterations);
     tcase_add_test(tests, everything_that_happens_has_a_slice);
     tcase_add_test(tests, instructions_lie_inside_of_their_part);
+    tcase_add_test(tests, instructions_start_when_they_are_launched);
     tcase_add_test(tests, what_has_no_room_is_counted);
     tcase_add_test(tests, few_replicas_are_all_shown);
     tcase_add_test(tests, many_replicas_are_shown_by_the_first);

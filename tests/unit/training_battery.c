@@ -14,19 +14,25 @@ static const uint64_t seed = 20;
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':%u,'hidden':512,'heads':8,"          \
     "'seq':128,'vocab':1024%s}"
 #define FLASH "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-6,'attention':'flash'}"
+/* Everything in which the host can meet its device, and sends one after the other. */
+#define WAITS                                                                                                          \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-5,'collective_host_s':2e-5,"                \
+    "'sends':'blocking','send_host_s':3e-5,'drains_at_sends':true,'drains_at_waits':true,'attention':'unfused'}"
 
 static const struct machine {
     const char *system, *device, *software;
 } machines[] = {
     {IDEAL_SYSTEM("1e9", "1e-6"), IDEAL_DEVICE, "ideal"}, {IDEAL_SYSTEM("1e11", "1e-5"), IDEAL_DEVICE, "megatron-2021"},
     {"dgx-a100-hdr4", "a100-40", "megatron-2021"},        {"dgx1-v100", "v100-32", "ideal"},
-    {IDEAL_SYSTEM("1e10", "1e-6"), IDEAL_DEVICE, FLASH},  {IDEAL_SYSTEM("1e10", "1e-6"), "a64fx", "ideal"},
+    {IDEAL_SYSTEM("1e10", "1e-6"), IDEAL_DEVICE, FLASH},  {"dgx-a100-hdr4", "a100-40", "megatron-deepspeed"},
+    {"dgx-a100-hdr4", "a100-80", "pytorch-eager"},        {IDEAL_SYSTEM("1e10", "1e-6"), "a100-80", WAITS},
+    {IDEAL_SYSTEM("1e10", "1e-6"), "a64fx", "ideal"},
 };
 
 /* What was drawn, as texts. */
 struct drawn {
     const struct machine *machine;
-    bool has_experts;
+    bool has_experts, by_message;
     char workload[400], strategy[1200];
 };
 
@@ -126,7 +132,7 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, ch
                                             ",{'name':'quantized_allreduce','method':'one_bit'}",
                                             ",{'name':'quantized_allreduce','method':'top_k'}"};
     const struct dl_schedule_kind *const kind = dl_schedule_get(draw(rng, (uint32_t)dl_schedule_count()));
-    const uint32_t chunks = draw(rng, 4) ? kind->min_chunks : 1 + draw(rng, 3); /* sometimes a wrong number */
+    const uint32_t chunks = draw(rng, 8) ? kind->min_chunks : 1 + draw(rng, 3); /* sometimes a wrong number */
     char tensor[100], split[200];
     draw_tensor(rng, w->tensor, tensor, sizeof tensor);
     draw_split(rng, strcmp(kind->name, "dualpipe") == 0 ? w->pipeline : w->pipeline * chunks, n_blocks, split,
@@ -173,6 +179,7 @@ static void draw_job(uint64_t index, struct drawn *out)
              w.tensor * w.context * w.pipeline * w.data, w.data * microbatch * micros, microbatch,
              one_of(rng, precisions, 2), one_of(rng, optimizers, 4), one_of(rng, orders, 3), stack,
              one_of(rng, recomputes, DL_COUNT(recomputes)));
+    out->by_message = draw(rng, 4) == 0;
     gsl_rng_free(rng);
 }
 
@@ -346,6 +353,7 @@ static uint64_t play(const struct drawn *d)
     if (training_open(&t, &inputs)) {
         check_refusal(d, &t.err);
     } else {
+        if (d->by_message) t.request.fidelity = "step";
         outcome = training_simulate(&t, "simgrid");
         ck_assert_msg(outcome.result.complete && !outcome.err.status, "%s: %s", d->strategy, outcome.err.text);
         check_causes(d, &outcome.result);

@@ -106,6 +106,22 @@ START_TEST(zero_bubble_gains_without_barrier)
 }
 END_TEST
 
+/* A host that is faster than its device is waited for once, or, if it waits for the device itself, in every step. */
+START_TEST(host_runs_ahead_into_the_next_step)
+{
+    struct step s = equal_stages(dl_schedule_get(0));
+    s.stages = 1;
+    s.launch_host_s = 0.1;
+    const double work_s = s.micros * (s.forward_s + s.backward_s);
+    for (s.iterations = 1; s.iterations <= 3; s.iterations++)
+        for (int drains = 0; drains < 2; drains++) {
+            s.drains_at_end = drains;
+            const double waits = s.iterations == 1 || drains ? 1 : 0;
+            check_close(play(&s).step_s, work_s + waits * s.launch_host_s, "step");
+        }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("iterations");
@@ -114,5 +130,6 @@ int main(void)
     tcase_add_loop_test(tests, step_with_barrier_is_the_length_of_the_schedule, 0, n);
     tcase_add_loop_test(tests, steady_step_holds_the_work_of_one_step, 0, n);
     tcase_add_test(tests, zero_bubble_gains_without_barrier);
+    tcase_add_test(tests, host_runs_ahead_into_the_next_step);
     return run_steps(tests, "training_iterations");
 }

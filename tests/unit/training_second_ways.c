@@ -1,35 +1,12 @@
 /* training_second_ways.c - a step told in other ways: op by op instead of fused segments, with the collectives of a
  * crew simulated by themselves, and by SimGrid's own network model. */
 #define _GNU_SOURCE /* fork, pipe */
-#include <check.h>
-#include <math.h>
+#include "tests/unit/second_way.h"
 
-#include "tests/training_runs.h"
-#include "tests/unit/suite.h"
-
-#define GPT                                                                                                            \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':10,'hidden':1024,'heads':16,"        \
-    "'seq':256,'vocab':8192}"
 #define UNTIED_GPT                                                                                                     \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':10,'hidden':1024,'heads':16,"        \
     "'seq':256,'vocab':8192,'tied_embedding':false}"
-#define LATENCY_S 2e-6 /* of the two links between any two devices below */
-#define FAST_SYSTEM IDEAL_SYSTEM("1e18", "1e-6")
-
-static struct dl_session training;
-
-static struct training_outcome play(const struct training_inputs *inputs, const char *engine)
-{
-    ck_assert_msg(!training_open(&training, inputs), "%s", training.err.text);
-    const struct training_outcome outcome = training_simulate(&training, engine);
-    ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
-    return outcome;
-}
-
-static void check_close(const char *what, double is, double should, double tolerance)
-{
-    ck_assert_msg(fabs(is - should) <= tolerance * fabs(should), "%s: %.15g, not %.15g", what, is, should);
-}
+#define LATENCY_S 2e-6 /* of the two links between any two devices of the fast system */
 
 /* ---- op by op ---- */
 
@@ -190,7 +167,9 @@ START_TEST(fused_is_as_op_by_op)
                                            .software = softwares[(size_t)_i / DL_COUNT(stacks)],
                                            .workload = UNTIED_GPT,
                                            .strategy = strategy};
-    const struct training_outcome outcome = play(&inputs, "simgrid");
+    ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
+    training.device.taken_by_sends_fraction = 0; /* ops by themselves */
+    const struct training_outcome outcome = play_opened("simgrid");
     for (uint32_t i = 0; i < training.lowered.n_positions; i++)
         for (int kind = 0; kind <= DL_ITEM_W; kind++) {
             const struct dl_template *const t = &training.lowered.positions[i].items[kind];
@@ -242,113 +221,6 @@ START_TEST(a_crew_takes_the_time_of_its_simulated_collectives)
         others_s += without_collectives_s(&training.lowered.programs[0].items[kind], &n_collectives);
     const double end_s = walk_alone(&training.lowered.programs[0].end).device_s;
     check_close("step", outcome.result.step_s, micros * (others_s + n_collectives * alone.result.time_s) + end_s, 1e-9);
-    dl_session_close(&training);
-}
-END_TEST
-
-/* ---- exchanges beside the work ---- */
-
-#define EXCHANGE_BYTES_PER_S 4e12 /* so that now the work, now the exchanges take longer */
-
-/* The only stage, replicas in step: work on one line, exchanges one after the other on another. */
-struct lines {
-    double work_s, exchanges_s; /* when each is free */
-    double *done_s;             /* by call: its latest exchange */
-};
-
-static double exchange_s(const struct dl_call *call)
-{
-    const double n = dl_span_ranks(&training.job.setting, call->span, call->of_experts);
-    const double passes = call->op == DL_EXCHANGE_ALLREDUCE ? 2 : 1;
-    const double bytes = dl_payload_bytes(&call->payload, call->bytes, (uint32_t)n);
-    return passes * (n - 1) / n * bytes / EXCHANGE_BYTES_PER_S;
-}
-
-static void follow(struct lines *l, const struct dl_template *t)
-{
-    for (size_t i = 0; i < t->n_instructions; i++) {
-        const struct dl_instruction *const op = &t->instructions[i];
-        if (op->kind == DL_DO) {
-            l->work_s += op->device_s;
-        } else if (op->kind == DL_START) {
-            l->exchanges_s = fmax(l->exchanges_s, l->work_s) + exchange_s(&training.lowered.calls[op->call]);
-            l->done_s[op->call] = l->exchanges_s;
-        } else {
-            l->work_s = fmax(l->work_s, op->call == DL_EVERY_CALL ? l->exchanges_s : l->done_s[op->call]);
-        }
-    }
-}
-
-static double step_of_lines_s(void)
-{
-    const struct dl_schedule *const s = &training.lowered.schedule;
-    const struct dl_program *const p = &training.lowered.programs[0];
-    struct lines l = {.done_s = dl_alloc((training.lowered.n_calls + 1) * sizeof *l.done_s)};
-    for (uint32_t i = 0; i < s->n_items[0]; i++) {
-        const bool last = training.job.setting.overlaps_gradients && i + 1 == s->n_items[0];
-        follow(&l, &p->items[last ? DL_TEMPLATE_LAST : (int)s->items[0][i].kind]);
-    }
-    follow(&l, &p->end);
-    dl_free(l.done_s);
-    return l.work_s;
-}
-
-static const char *const exchanging_stacks[] = {
-    "[{'name':'data'}]",
-    "[{'name':'data','overlap':true}]",
-    "[{'name':'data'},{'name':'zero','stage':1}]",
-    "[{'name':'data','overlap':true},{'name':'zero','stage':2}]",
-    "[{'name':'data'},{'name':'zero','stage':3}]",
-    "[{'name':'data','overlap':true},{'name':'zero','stage':3},{'name':'recompute','mode':'full'}]",
-    "[{'name':'data','overlap':true},{'name':'tensor','ways':2}]",
-    "[{'name':'data','overlap':true,'bucket_bytes':3e7}]",
-    "[{'name':'data','overlap':true,'bucket_bytes':3e7},{'name':'zero','stage':2}]",
-    "[{'name':'data','overlap':true,'when':'micro'}]",
-    "[{'name':'data','when':'micro','bucket_bytes':3e7}]",
-    "[{'name':'data'},{'name':'zero','stage':3,'prefetch':0}]",
-    "[{'name':'data'},{'name':'zero','stage':3,'prefetch':3}]",
-    "[{'name':'data','overlap':true},{'name':'zero','stage':3,'reshard':false}]",
-    "[{'name':'data'},{'name':'zero','stage':3,'gather_bits':8}]",
-    "[{'name':'data','overlap':true},{'name':'zero','stage':3,'shard_ways':4}]",
-    "[{'name':'data','overlap':true},{'name':'quantized_allreduce','method':'one_bit'}]",
-};
-
-START_TEST(exchanges_go_on_beside_the_work)
-{
-    char strategy[600];
-    const char *const stack = exchanging_stacks[_i];
-    snprintf(strategy, sizeof strategy,
-             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':8,'global_batch':64,"
-             "'microbatch':4,'stack':%s}",
-             stack);
-    const struct training_inputs inputs = {.system = IDEAL_SYSTEM("4e12", "0"),
-                                           .device = IDEAL_DEVICE,
-                                           .software = "ideal",
-                                           .workload = GPT,
-                                           .strategy = strategy};
-    const struct training_outcome outcome = play(&inputs, "simgrid");
-    check_close(stack, outcome.result.step_s, step_of_lines_s(), 1e-6);
-    dl_session_close(&training);
-}
-END_TEST
-
-/* What is gathered for a layer is what the layer waits for. */
-START_TEST(a_layer_waits_for_its_own_parameters)
-{
-    const struct training_inputs inputs = {
-        .system = FAST_SYSTEM,
-        .device = IDEAL_DEVICE,
-        .software = "ideal",
-        .workload = GPT,
-        .strategy = "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':4,'global_batch':4,"
-                    "'stack':[{'name':'data','overlap':true},{'name':'zero','stage':3}]}"};
-    ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
-    for (int kind = 0; kind < DL_N_TEMPLATES; kind++) {
-        const struct dl_template *const t = &training.lowered.positions[0].items[kind];
-        for (size_t i = 0; i < t->n_instructions; i++)
-            if (t->instructions[i].kind == DL_WAIT && t->instructions[i].call != DL_EVERY_CALL)
-                ck_assert_int_eq(training.lowered.calls[t->instructions[i].call].op, DL_EXCHANGE_ALLGATHER);
-    }
     dl_session_close(&training);
 }
 END_TEST
@@ -409,8 +281,6 @@ int main(void)
     TCase *const tests = tcase_create("training_second_ways");
     tcase_add_loop_test(tests, fused_is_as_op_by_op, 0, n_fused_cases);
     tcase_add_loop_test(tests, a_crew_takes_the_time_of_its_simulated_collectives, 0, 3);
-    tcase_add_loop_test(tests, exchanges_go_on_beside_the_work, 0, (int)DL_COUNT(exchanging_stacks));
-    tcase_add_test(tests, a_layer_waits_for_its_own_parameters);
     tcase_add_loop_test(tests, simgrids_own_model_gives_the_same_step, 0, (int)DL_COUNT(engine_cases));
     Suite *const suite = suite_create("training_second_ways");
     suite_add_tcase(suite, tests);
