@@ -260,7 +260,7 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     dl_training_open_queues(t);
     if (dl_training_open_channels(t) || dl_training_check_items(t, err)) return t;
     find_last_items(t);
-    if (dl_training_check_exchanges(t, err)) return t;
+    if (dl_training_check_exchanges(t, err) || dl_training_check_meetings(t, err)) return t;
     for (uint32_t i = 0; i < t->n_crews; i++) dl_training_work(t, &t->crews[i]);
     return t;
 }

@@ -1,8 +1,8 @@
 /* training_check.c - what must hold before a step is played, found by going through its programs once.
  *
  * Every item is there once, on the stage that holds its part of the model, so that every message has its receiver;
- * the order of the items lets all of them be worked on; and exchanges are waited for after they are started. The ranks
- * of a group are of one stage and go through one program, so that all of them start the same exchanges in one order. */
+ * the order of the items lets all of them be worked on; and exchanges are waited for after they are started. The
+ * replicas of a stage go through one program, so that all of them start the same exchanges in one order. */
 #include <string.h>
 
 #include "sim/engine/training_parts.h"

@@ -192,6 +192,8 @@ void dl_training_after_sends(struct dl_training *t, struct crew *c);
 /* training_check.c: every message has its receiver and nobody waits in a circle; every wait has its exchange. */
 enum dl_status dl_training_check_items(const struct dl_training *t, struct dl_error *err);
 enum dl_status dl_training_check_exchanges(const struct dl_training *t, struct dl_error *err);
+/* training_check_meetings.c: stages that hold the same come to the same exchanges. */
+enum dl_status dl_training_check_meetings(const struct dl_training *t, struct dl_error *err);
 
 /* training_sends.c: parcels between stages. */
 enum dl_status dl_training_open_channels(struct dl_training *t);

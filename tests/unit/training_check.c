@@ -59,12 +59,27 @@ static void go_with_nothing(struct hand_made *h)
     h->lowered.schedule.items[0][h->lowered.schedule.n_items[0] - 1].with_next = true;
 }
 
+static void meet_nobody(struct hand_made *h)
+{
+    h->lowered.calls[0].between_stages = true;
+    h->lowered.calls[0].with_stage = 1;
+}
+
+static void meet_with_less(struct hand_made *h)
+{
+    meet_nobody(h);
+    h->lowered.calls[1].between_stages = true;
+    h->lowered.calls[1].bytes = 5;
+}
+
 static const struct {
     void (*spoil)(struct hand_made *h);
     const char *message;
 } cases[] = {
     {wait_for_nothing, "run: stage 1 waits for exchange 1, which it has not started"},
     {start_what_is_not_there, "run: stage 0 starts exchange 7, but there are only 2"},
+    {meet_nobody, "run: stage 0 comes to exchange 0 with stage 1, which does not come to it"},
+    {meet_with_less, "run: stage 0 exchanges 1000000000 bytes with stage 1, which exchanges 5"},
     {wait_in_a_circle,
      "run: stage 0 waits at its item 1 for the backward of micro-batch 0 from stage 1, which waits at "
      "its item 0"},

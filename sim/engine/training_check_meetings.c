@@ -1,0 +1,63 @@
+/* training_check_meetings.c - two stages that hold the same must come to the same exchanges with each other, in an
+ * order in which nobody waits for ever: a stage is in one of them at a time. */
+#include "sim/engine/training_parts.h"
+
+struct stage {
+    uint32_t *calls; /* between stages, in the order in which it comes to them */
+    size_t n, capacity, next;
+};
+
+static void list_calls(const struct dl_training *t, const struct dl_template *template, struct stage *out)
+{
+    for (size_t i = 0; i < template->n_parts; i++) {
+        const struct dl_part *const part = &template->parts[i];
+        if (part->kind != DL_START || !t->request.lowered->calls[part->call].between_stages) continue;
+        DL_GROW(out->calls, out->n, out->capacity);
+        out->calls[out->n++] = part->call;
+    }
+}
+
+static const struct dl_call *next_call(const struct dl_training *t, const struct stage *s)
+{
+    return s->next < s->n ? &t->request.lowered->calls[s->calls[s->next]] : NULL;
+}
+
+/* Whether the stage and the one that it wants to meet do. */
+static bool meets(const struct dl_training *t, struct stage *stages, uint32_t stage, struct dl_error *err)
+{
+    const struct dl_call *const call = next_call(t, &stages[stage]);
+    if (!call || call->with_stage >= t->n_stages) return false;
+    struct stage *const other = &stages[call->with_stage];
+    const struct dl_call *const answer = next_call(t, other);
+    if (!answer || answer->with_stage != stage) return false;
+    if (answer->op != call->op || answer->bytes != call->bytes)
+        dl_fail(err, DL_STALLED, "run", "stage %u exchanges %.17g bytes with stage %u, which exchanges %.17g", stage,
+                call->bytes, call->with_stage, answer->bytes);
+    stages[stage].next++;
+    other->next++;
+    return true;
+}
+
+static void play_meetings(const struct dl_training *t, struct stage *stages, struct dl_error *err)
+{
+    for (bool moved = true; moved && !err->status;) {
+        moved = false;
+        for (uint32_t i = 0; i < t->n_stages; i++) moved |= meets(t, stages, i, err);
+    }
+    for (uint32_t i = 0; i < t->n_stages && !err->status; i++)
+        if (stages[i].next < stages[i].n)
+            dl_fail(err, DL_STALLED, "run", "stage %u comes to exchange %u with stage %u, which does not come to it", i,
+                    stages[i].calls[stages[i].next], next_call(t, &stages[i])->with_stage);
+}
+
+enum dl_status dl_training_check_meetings(const struct dl_training *t, struct dl_error *err)
+{
+    struct stage *const stages = dl_alloc(t->n_stages * sizeof *stages);
+    for (uint32_t i = 0; i < t->n_stages; i++)
+        for (uint32_t item = 0; item <= schedule_of(t)->n_items[i]; item++)
+            list_calls(t, dl_training_template(t, i, item), &stages[i]);
+    play_meetings(t, stages, err);
+    for (uint32_t i = 0; i < t->n_stages; i++) dl_free(stages[i].calls);
+    dl_free(stages);
+    return err->status;
+}
