@@ -53,7 +53,11 @@ static enum dl_status emit_forward(struct dl_sink *s, const struct dl_position *
 {
     const struct dl_layer *const layers = s->out->layers;
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
-        const struct place at = {.layer = &layers[i], .n_after = p->end_layer - 1 - i, .first = i == p->first_layer};
+        const struct place at = {.layer = &layers[i],
+                                 .n_after = p->end_layer - 1 - i,
+                                 .first = i == p->first_layer,
+                                 .block = (uint32_t)(i - p->first_block),
+                                 .n_blocks = p->n_blocks};
         if (emit_layer(s->request->job->stack, DL_FORWARD, &at, err)) return err->status;
     }
     return DL_OK;
@@ -230,7 +234,7 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     bottom->sink = dl_sink_take;
     bottom->user = &s;
     *out = (struct dl_lowered){0};
-    if (dl_job_check(request->job, request->model, arena, err)) return err->status;
+    if (dl_job_check(request->job, request->model, arena, err) || dl_sink_init_host(&s, err)) return err->status;
     dl_sink_init_groups(&s);
     struct dl_schedule_request wish = dl_setting_schedule(setting);
     /* First only for its positions; once these are priced the order may depend on what they cost. */

@@ -3,6 +3,7 @@
 #define DL_STRATEGIES_SINK_H
 
 #include "strategies/lower.h"
+#include "topologies/host_link.h"
 
 enum { DL_KERNEL_CACHE = 256 };
 
@@ -28,6 +29,8 @@ struct dl_sink {
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */
     struct dl_lowered *out;
     struct dl_template *into;
+    struct dl_host_link host;    /* where the stack offloads */
+    size_t layer_begins;         /* first instruction of the layer at work, in `into` */
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
 };
 
@@ -37,6 +40,8 @@ void dl_sink_init_groups(struct dl_sink *s);
  * longer than the first one alone they need the links that they share: exact for rings, taken for all. Other replicas
  * do not go in step and are not counted. */
 enum dl_status dl_sink_crowding(struct dl_sink *s, enum dl_axis axis, double *out, struct dl_error *err);
+/* Find the way to the host, if the stack offloads. */
+enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
 /* For the sink of the stack; user is the struct dl_sink. */
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err);
 /* The host waits for the device here. */

@@ -8,10 +8,15 @@ static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}
 struct options {
     double host_s_per_launch, launches_per_kernel, gradient_bytes, collective_host_s, send_host_s;
     int64_t attention, sends;
-    bool scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end;
+    bool scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end, gradients_persist;
+    double residual_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
 };
-static const struct options defaults = {
-    .launches_per_kernel = 1, .gradient_bytes = 4, .scatters_sends = true, .step_barrier = true, .drains_at_end = true};
+static const struct options defaults = {.launches_per_kernel = 1,
+                                        .gradient_bytes = 4,
+                                        .scatters_sends = true,
+                                        .step_barrier = true,
+                                        .drains_at_end = true,
+                                        .gradients_persist = true};
 static const struct dl_field fields[] = {
     {"host_s_per_launch", DL_NUMBER, offsetof(struct options, host_s_per_launch), 0, 1, true, NULL,
      "host time of one kernel launch"},
@@ -36,6 +41,16 @@ static const struct dl_field fields[] = {
      "the host waits for the device at the end of a step"},
     {"step_barrier", DL_BOOL, offsetof(struct options, step_barrier), 0, 0, true, NULL,
      "no rank begins a step before all have ended the one before"},
+    {"gradients_persist", DL_BOOL, offsetof(struct options, gradients_persist), 0, 0, true, NULL,
+     "gradients keep their memory from step to step; if not, the first backward makes it"},
+    {"residual_bytes", DL_NUMBER, offsetof(struct options, residual_bytes), 0, 8, true, NULL,
+     "of an activation that a norm is given, if more than the precision's"},
+    {"logit_workspace_bytes", DL_NUMBER, offsetof(struct options, logit_workspace_bytes), 0, 64, true, NULL,
+     "per logit while the loss goes backward, beside fp32 logits and a gradient in the working precision"},
+    {"pool_index_bytes", DL_NUMBER, offsetof(struct options, pool_index_bytes), 0, 8, true, NULL,
+     "kept for each result of a max pool: where it was"},
+    {"fragmentation_fraction", DL_NUMBER, offsetof(struct options, fragmentation_fraction), 0, 1, true, NULL,
+     "what the allocator holds beyond what comes and goes, over that"},
 };
 
 const struct dl_field *dl_software_fields(size_t *n_fields)
@@ -56,6 +71,11 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .collective_host_s = o.collective_host_s,
                                 .attention = attentions[o.attention],
                                 .step_barrier = o.step_barrier,
+                                .gradients_persist = o.gradients_persist,
+                                .residual_bytes = o.residual_bytes,
+                                .logit_workspace_bytes = o.logit_workspace_bytes,
+                                .pool_index_bytes = o.pool_index_bytes,
+                                .fragmentation_fraction = o.fragmentation_fraction,
                                 .scatters_sends = o.scatters_sends,
                                 .sends = (enum dl_sends)o.sends,
                                 .send_host_s = o.send_host_s,

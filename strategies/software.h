@@ -14,18 +14,23 @@ enum dl_sends {
 
 struct dl_software {
     const char *name;
-    double host_s_per_launch;   /* of the host, for one kernel */
-    double launches_per_kernel; /* what the workload lists as one kernel is so many launches here */
-    double gradient_bytes;      /* per parameter, as accumulated */
-    double collective_host_s;   /* of the host, for one collective inside the node */
-    const char *attention;      /* "unfused" or "flash" */
-    bool step_barrier;          /* no rank begins a step before all have ended the one before */
-    bool scatters_sends;        /* a pipeline send is split over the tensor ranks, not repeated by each */
-    enum dl_sends sends;        /* of the pipeline */
-    double send_host_s;         /* of the host, for one pipeline send or receive */
-    bool drains_at_sends;       /* the host waits for the device at every pipeline send and receive */
-    bool drains_at_waits;       /* and where the device waits for an exchange among replicas */
-    bool drains_at_end;         /* and at the end of a step, to read the loss or the gradient norm */
+    double host_s_per_launch;     /* of the host, for one kernel */
+    double launches_per_kernel;   /* what the workload lists as one kernel is so many launches here */
+    double gradient_bytes;        /* per parameter, as accumulated */
+    double collective_host_s;     /* of the host, for one collective inside the node */
+    const char *attention;        /* "unfused" or "flash" */
+    bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */
+    double residual_bytes;        /* of an activation that a norm is given, where that is more than the precision's */
+    double logit_workspace_bytes; /* of each logit in the backward of the loss, beside what is saved and its gradient */
+    double pool_index_bytes;      /* of each result of a max pool, kept for backward */
+    double fragmentation_fraction; /* what the allocator holds beyond what comes and goes, over that */
+    bool step_barrier;             /* no rank begins a step before all have ended the one before */
+    bool scatters_sends;           /* a pipeline send is split over the tensor ranks, not repeated by each */
+    enum dl_sends sends;           /* of the pipeline */
+    double send_host_s;            /* of the host, for one pipeline send or receive */
+    bool drains_at_sends;          /* the host waits for the device at every pipeline send and receive */
+    bool drains_at_waits;          /* and where the device waits for an exchange among replicas */
+    bool drains_at_end;            /* and at the end of a step, to read the loss or the gradient norm */
 };
 
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,

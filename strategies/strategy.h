@@ -72,6 +72,8 @@ struct dl_setting {
     double error_bytes_per_parameter; /* what lossy exchanges of gradients keep for the next time */
     const char *optimizer;            /* its name */
     double optimizer_bytes_per_parameter, optimizer_moved_bytes_per_parameter;
+    double offload_optimizer, offload_parameters, offload_activations; /* the part of them that is on the host */
+    const char *offload_where;                                         /* in the strategy file; NULL: not there */
     const struct dl_software *software;
 };
 
@@ -93,14 +95,16 @@ struct dl_shared {
 };
 
 enum dl_event_kind {
-    DL_EV_LAYER,      /* the work of a layer begins */
-    DL_EV_LAYER_DONE, /* and has ended; backward: its gradients are there */
-    DL_EV_COMPUTE,    /* one kernel */
-    DL_EV_MARK,       /* whole data becomes cut, or the other way round: see workload.h */
-    DL_EV_COLLECTIVE, /* over an axis; `async`: it goes on while others compute. SENDRECV: all send to the next. */
-    DL_EV_WAIT,       /* for the collective with that handle, or for all (DL_EVERY_CALL) */
-    DL_EV_GRADIENT,   /* the gradients of the stage are complete: `parameters` of them */
-    DL_EV_UPDATE,     /* the optimizer's step over `parameters` */
+    DL_EV_LAYER,       /* the work of a layer begins */
+    DL_EV_LAYER_DONE,  /* and has ended; backward: its gradients are there */
+    DL_EV_COMPUTE,     /* one kernel */
+    DL_EV_MARK,        /* whole data becomes cut, or the other way round: see workload.h */
+    DL_EV_COLLECTIVE,  /* over an axis; `async`: it goes on while others compute. SENDRECV: all send to the next. */
+    DL_EV_WAIT,        /* for the collective with that handle, or for all (DL_EVERY_CALL) */
+    DL_EV_GRADIENT,    /* the gradients of the stage are complete: `parameters` of them */
+    DL_EV_UPDATE,      /* the optimizer's step over `parameters` */
+    DL_EV_COPY,        /* `bytes` between the device and its host; `async`: beside the work of the layer */
+    DL_EV_HOST_UPDATE, /* the optimizer's step on the host: gradients go there, `bytes` of parameters come back */
 };
 
 struct dl_event {
@@ -111,7 +115,8 @@ struct dl_event {
     uint32_t n_after; /* LAYER, LAYER_DONE: so many follow in this pass on this stage; backward, at lower addresses */
     bool first;       /* LAYER: of this pass on this stage */
     bool last_micro;  /* LAYER_DONE: of the last micro-batch of the step */
-    uint32_t block, n_blocks; /* LAYER, of a block: its number among those of its position; how many those are */
+    uint32_t block,
+        n_blocks; /* LAYER, LAYER_DONE, of a block: its number among those of its position; how many those are */
     enum dl_gradient gradient;
     struct dl_kernel kernel; /* COMPUTE: of the slowest rank, where they differ */
     double mean_work;        /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
@@ -125,7 +130,7 @@ struct dl_event {
     enum dl_axis axis;
     uint32_t with_stage;       /* COLLECTIVE over PIPELINE */
     enum dl_span span;         /* COLLECTIVE over data: which of the ranks that hold the same */
-    double bytes;              /* with op */
+    double bytes;              /* with op; COPY, HOST_UPDATE */
     enum dl_cause beside;      /* COMPUTE with op: what the op is, for the time that it takes longer */
     const char *algorithm;     /* COLLECTIVE over data; NULL: the fastest */
     struct dl_payload payload; /* COLLECTIVE */

@@ -17,10 +17,11 @@ struct training_inputs {
 
 /* A machine without limits but those that a test names: no latency, no launch time, links and memory that are never in
  * the way. */
+#define IDEAL_HOST "{'link_bandwidth_bytes_per_s':1e9,'link_latency_s':0,'memory_bytes_per_s':1e18}"
 #define IDEAL_SYSTEM(bandwidth, latency)                                                                               \
     "{'schema':'dlsim/system/1','source':'a test','nodes':4096,'transport':'ideal','node':{'device':'a test',"         \
-    "'devices':1,'parts':[]},'network':{'kind':'crossbar','link':'ideal','bandwidth_bytes_per_s':" bandwidth           \
-    ",'latency_s':" latency "}}"
+    "'devices':1,'parts':[],'host':" IDEAL_HOST                                                                        \
+    "},'network':{'kind':'crossbar','link':'ideal','bandwidth_bytes_per_s':" bandwidth ",'latency_s':" latency "}}"
 #define IDEAL_DEVICE                                                                                                   \
     "{'schema':'dlsim/device/1','source':'a "                                                                          \
     "test','model':'roofline','peak_flop_per_s':{'fp32':1e15,'fp16':1e15,'bf16':1e15},"                                \

@@ -145,16 +145,26 @@ static enum dl_status finish(const struct nics *nics, struct dl_json object, str
     return DL_OK;
 }
 
+static const struct dl_field host_fields[] = {
+    {"link_bandwidth_bytes_per_s", DL_NUMBER, offsetof(struct dl_node_host, link_bandwidth_bytes_per_s), 1, 1e18, true,
+     NULL, "of each device to the host, per direction, all at once; absent: as the PCIe part gives"},
+    {"link_latency_s", DL_NUMBER, offsetof(struct dl_node_host, link_latency_s), 0, 1, true, NULL, "of that link"},
+    {"memory_bytes", DL_NUMBER, offsetof(struct dl_node_host, memory_bytes), 1, 1e18, true, NULL, "of the host"},
+    {"memory_bytes_per_s", DL_NUMBER, offsetof(struct dl_node_host, memory_bytes_per_s), 1, 1e18, true, NULL,
+     "that the host's memory sustains"},
+};
+
 struct options {
     const char *device;
     int64_t devices;
-    struct dl_json parts, nics;
+    struct dl_json parts, nics, host;
 };
 static const struct dl_field fields[] = {
     {"device", DL_TEXT, offsetof(struct options, device), 0, 0, false, NULL, "name of the device file"},
     {"devices", DL_INT, offsetof(struct options, devices), 1, DL_MAX_NODE_VERTICES, false, NULL, "devices of a node"},
     {"parts", DL_LIST, offsetof(struct options, parts), 0, 0, true, NULL, "what joins the devices"},
     {"nics", DL_OBJECT, offsetof(struct options, nics), 0, 0, true, NULL, "what joins the node to the network"},
+    {"host", DL_OBJECT, offsetof(struct options, host), 0, 0, true, NULL, "the computer that the devices are in"},
 };
 
 enum dl_status dl_node_read(struct dl_json object, struct dl_node *node, struct dl_arena *arena, struct dl_error *err)
@@ -167,7 +177,9 @@ enum dl_status dl_node_read(struct dl_json object, struct dl_node *node, struct 
     node->n_devices = (uint32_t)o.devices;
     for (uint32_t i = 0; i < node->n_devices; i++)
         dl_node_add_vertex(node, (struct dl_vertex){.kind = DL_DEVICE, .name = dl_arena_format(arena, "device%u", i)});
-    if (read_parts(o.parts, node, arena, err)) return err->status;
+    if (read_parts(o.parts, node, arena, err) ||
+        (o.host.value && dl_read(o.host, host_fields, DL_COUNT(host_fields), &node->host, arena, err)))
+        return err->status;
     if (o.nics.value && (dl_read(o.nics, nic_fields, DL_COUNT(nic_fields), &nics, arena, err) ||
                          add_nics(&nics, o.nics, node, arena, err)))
         return err->status;

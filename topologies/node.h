@@ -28,9 +28,16 @@ struct dl_edge {
     enum dl_reach reach;
 };
 
+/* The computer that the devices of a node are in; 0: not known. */
+struct dl_node_host {
+    double link_bandwidth_bytes_per_s, link_latency_s; /* of each device to the host, per direction */
+    double memory_bytes, memory_bytes_per_s;           /* of the whole host; what it sustains */
+};
+
 struct dl_node {
     uint32_t n_devices, n_nics;
     const char *device; /* name of the device file */
+    struct dl_node_host host;
     struct dl_vertex *vertices;
     size_t n_vertices, vertices_capacity; /* the first n_devices are the devices */
     struct dl_edge *edges;

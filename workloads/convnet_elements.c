@@ -148,6 +148,7 @@ static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, s
     const struct dl_tensor out = tensor(net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e));
     if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
     shrink(net, name_of(e), out);
+    net->tape.layer->saved.pooled_elements += dl_net_elements(net, &out);
     return DL_OK;
 }
 

@@ -59,6 +59,7 @@ void dl_block_norm(struct dl_block *b, const char *name, double width)
                                    .weight_gradient = 2 * elements, .operation = norms[b->o->norm]});
     b->tape.layer->parameters_outside += vectors * width;
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
+    b->tape.layer->saved.norm_bytes += DL_ACTIVATION_BYTES * elements;
 }
 
 /* Backward, the gradients of the two ways are added where they parted, and dropout is a kernel of its own. */
@@ -145,6 +146,7 @@ static void cross_entropy(struct dl_block *b)
     dl_tape_pass(&b->tape, &convert);
     dl_tape_pass(&b->tape, &loss);
     b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * fp32 * logits;
+    b->tape.layer->logits = logits;
 }
 
 static void build_head(struct dl_block *b, struct dl_layer *layer, struct dl_arena *arena)

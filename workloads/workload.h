@@ -72,10 +72,12 @@ struct dl_work {
 /* Bytes that forward leaves for backward, by what becomes of them (Korthikanti et al., MLSys 2023, section 4), with two
  * bytes for an activation and one for an element of a dropout mask. */
 struct dl_saved {
-    double outside_bytes; /* whole under tensor parallelism, divided by sequence parallelism */
-    double inside_bytes;  /* divided by tensor parallelism */
-    double scores_bytes;  /* as inside_bytes, and dropped by selective recomputation; flash has none */
-    double input_bytes;   /* what full recomputation keeps; in a block counted in outside_bytes too */
+    double outside_bytes;   /* whole under tensor parallelism, divided by sequence parallelism */
+    double inside_bytes;    /* divided by tensor parallelism */
+    double scores_bytes;    /* as inside_bytes, and dropped by selective recomputation; flash has none */
+    double input_bytes;     /* what full recomputation keeps; in a block counted in outside_bytes too */
+    double norm_bytes;      /* of outside_bytes, what norms are given: the residual way, which some keep in fp32 */
+    double pooled_elements; /* results of max pools, whose places in their windows some keep; in no other count */
 };
 
 struct dl_layer {
@@ -87,6 +89,7 @@ struct dl_layer {
     size_t n_forward, n_backward;
     struct dl_saved saved;
     double output_elements; /* what the next layer gets */
+    double logits;          /* elements that a loss is computed from; 0 but in the last layer */
     bool is_block;          /* one of the equal layers that pipeline stages are counted in */
 };
 

@@ -1,125 +1,222 @@
 #include "sim/memory/memory_use.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Layers count two bytes for an activation. In fp32 that makes masks of dropout too large, as they are not told apart:
- * by 2 of 34 sbh in a block of GPT. */
-static double width(const struct dl_setting *s)
-{
-    const double counted_bytes = 2;
-    return dl_precision_bytes(s->precision) / counted_bytes;
-}
-
-/* Without recomputation: sbh (10 + 24/t + 5as/ht), or all of it divided by t with sequence parallelism (Korthikanti et
- * al., MLSys 2023, equations 2 and 4); s is the part of the sequence that a rank has. */
-static double all_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer, bool scores)
-{
-    return width(s) / s->ways[DL_AXIS_CONTEXT] *
-           (layer->saved.outside_bytes / s->parts.outside +
-            (layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0)) / s->parts.inside);
-}
-
-double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
-{
-    const enum dl_recompute again = layer->is_block ? dl_recompute_of(s, block) : DL_RECOMPUTE_NOTHING;
-    if (again != DL_RECOMPUTE_BLOCKS) return all_saved_bytes(s, layer, again == DL_RECOMPUTE_NOTHING);
-    if (!dl_recompute_keeps_input(s, block)) return 0;
-    return width(s) * layer->saved.input_bytes / s->parts.outside / s->ways[DL_AXIS_CONTEXT];
-}
-
-struct stage_sums {
-    double parameters;      /* on one rank */
-    double part;            /* of them, where ranks that hold the same divide them */
-    double *saved;          /* by chunk, for one micro-batch */
-    double most_recomputed; /* of blocks done again together: what they drop, and have again while they go backward */
-    double most_parameters; /* of one layer */
-    double gathered_kept, gathered_again; /* parameters of other tensor ranks; of blocks done again together */
+/* What comes and goes. */
+struct moment {
+    double activations, gradients, buffers, workspace;
 };
 
-/* Weights that are cut along the grid's depth are gathered for the forward and kept for the backward. */
-static double gathered_parameters(const struct dl_setting *s, const struct dl_layer *layer)
+static double total(const struct moment *m) { return m->activations + m->gradients + m->buffers + m->workspace; }
+
+/* What an item does to the memory of its stage, from where it begins. */
+struct footprint {
+    struct moment fullest;
+    double activations, gradients, copied; /* more at its end than at its begin; copied to the host */
+};
+
+/* By kind; the first backward of a chunk makes the gradients that later ones add to, unless these stay from step to
+ * step. */
+enum { N_KINDS = DL_ITEM_W + 1 };
+struct chunk {
+    struct footprint later[N_KINDS], first[N_KINDS];
+    bool has_gradients;
+};
+
+static void look(struct footprint *f, const struct moment *now)
 {
-    if (!s->gathers_weights) return 0;
-    return (s->grid[2] - 1) * layer->parameters_inside / s->parts.weights;
+    if (total(now) > total(&f->fullest)) f->fullest = *now;
 }
 
-static void add_position(const struct dl_setting *s, const struct dl_layer *layers, const struct dl_position *p,
-                         uint32_t chunk, struct stage_sums *sums)
+/* A pass through a chunk, from layer to layer. */
+struct pass {
+    const struct dl_layer_needs *needs;
+    size_t n;
+    size_t ahead; /* layers whose parameters are on their way while one is at work */
+    bool splits_backward;
+};
+
+/* The layer at work, and those whose parameters are on their way. */
+static double gathered(const struct pass *p, size_t at, bool backward)
 {
-    double recomputed = 0, gathered_again = 0; /* of the present group */
-    for (size_t i = p->first_layer; i < p->end_layer; i++) {
-        const struct dl_layer *const layer = &layers[i];
-        const uint32_t block = (uint32_t)(i - p->first_block);
-        const double common = layer->parameters_inside / s->parts.weights + layer->parameters_outside / s->parts.others;
-        const double of_experts = layer->expert_parameters / s->parts.weights / s->expert_ways;
-        const double saved = dl_saved_bytes(s, layer, block), gathered = gathered_parameters(s, layer);
-        sums->parameters += common + of_experts;
-        sums->part += common / dl_shards(s, false) + of_experts / dl_shards(s, true);
-        if (dl_recompute_keeps_input(s, block)) recomputed = gathered_again = 0;
-        if (layer->is_block && dl_recompute_of(s, block) == DL_RECOMPUTE_BLOCKS)
-            gathered_again += gathered;
-        else
-            sums->gathered_kept += gathered;
-        sums->gathered_again = fmax(sums->gathered_again, gathered_again);
-        sums->saved[chunk] += saved;
-        recomputed += all_saved_bytes(s, layer, true) - saved;
-        sums->most_recomputed = fmax(sums->most_recomputed, recomputed);
-        sums->most_parameters = fmax(sums->most_parameters, common + of_experts);
+    double sum = 0;
+    for (size_t i = 0; i <= p->ahead && (backward ? i <= at : at + i < p->n); i++)
+        sum += p->needs[backward ? at - i : at + i].gathered;
+    return sum;
+}
+
+static struct footprint forward(const struct pass *p)
+{
+    const struct dl_layer_needs *const needs = p->needs;
+    struct footprint f = {0};
+    for (size_t i = 0; i < p->n; i++) {
+        f.activations += needs[i].saved;
+        f.copied += needs[i].copied;
+        look(&f, &(struct moment){.activations = f.activations,
+                                  .buffers = gathered(p, i, false) + needs[i].regathered + needs[i].copied +
+                                             (i > 0 ? needs[i - 1].copied : 0)});
     }
+    return f;
 }
 
-static double most_activations(const struct dl_schedule *schedule, uint32_t stage, const double *saved)
+/* Gradients of the layer before are on their way while this one makes its own. */
+static double scattered(const struct pass *p, size_t at)
 {
-    double live = 0, most = 0;
-    const enum dl_item_kind frees = schedule->splits_backward ? DL_ITEM_W : DL_ITEM_B;
-    for (uint32_t i = 0; i < schedule->n_items[stage]; i++) {
-        const struct dl_item *const item = &schedule->items[stage][i];
-        if (item->kind == DL_ITEM_F) live += saved[item->chunk];
-        most = fmax(most, live);
-        if (item->kind == frees) live -= saved[item->chunk];
+    return p->needs[at].unreduced + (at + 1 < p->n ? p->needs[at + 1].unreduced : 0);
+}
+
+/* What the blocks of a group that are not done yet have again. */
+static struct moment group(const struct pass *p, size_t at)
+{
+    struct moment m = {.workspace = p->needs[at].recomputed, .buffers = p->needs[at].regathered};
+    while (at > 0 && !p->needs[at].begins_group) {
+        at--;
+        m.workspace += p->needs[at].recomputed;
+        m.buffers += p->needs[at].regathered;
     }
-    return most;
+    return m;
 }
 
-/* Of cut parameters: the layer at work and those gathered ahead, as they travel too if that is another form; or all of
- * them; and the gradients of the layer before until they are scattered. */
-static double gathered_bytes(const struct dl_setting *s, const struct stage_sums *sums)
+static struct footprint backward(const struct pass *p, bool makes_gradients)
 {
-    const double ahead = fmin((1.0 + s->gathers_ahead) * sums->most_parameters, sums->parameters);
-    const double whole = s->stays_gathered ? sums->parameters : ahead;
-    return whole * dl_precision_bytes(s->precision) + ahead * s->gather_bits / 8 +
-           sums->most_parameters * dl_gradient_bytes(s);
+    const struct dl_layer_needs *const needs = p->needs;
+    struct footprint f = {0};
+    for (size_t i = p->n; i-- > 0;) {
+        const struct moment again = group(p, i);
+        if (makes_gradients) f.gradients += needs[i].gradients;
+        look(&f, &(struct moment){.activations = f.activations,
+                                  .gradients = f.gradients,
+                                  .buffers = gathered(p, i, true) + (p->splits_backward ? 0 : scattered(p, i)) +
+                                             again.buffers + needs[i].copied + (i > 0 ? needs[i - 1].copied : 0),
+                                  .workspace = again.workspace + needs[i].at_work});
+        f.copied -= needs[i].copied;
+        f.activations += (p->splits_backward ? needs[i].for_weights : 0) - needs[i].saved;
+    }
+    return f;
 }
 
-/* What comes from and goes to other stages; what lossy exchanges could not send; what cut parameters need. */
-static double buffer_bytes(const struct dl_setting *s, const struct dl_program *p, const struct stage_sums *sums)
+static struct footprint weights(const struct pass *p, bool makes_gradients)
+{
+    struct footprint f = {0};
+    for (size_t i = p->n; i-- > 0;) {
+        if (makes_gradients) f.gradients += p->needs[i].gradients;
+        look(&f, &(struct moment){.activations = f.activations, .gradients = f.gradients, .buffers = scattered(p, i)});
+        f.activations -= p->needs[i].for_weights;
+    }
+    return f;
+}
+
+static void measure_chunk(const struct pass *p, struct chunk *out)
+{
+    out->later[DL_ITEM_F] = out->first[DL_ITEM_F] = forward(p);
+    out->later[DL_ITEM_B] = backward(p, false);
+    out->first[DL_ITEM_B] = backward(p, !p->splits_backward);
+    out->later[DL_ITEM_W] = weights(p, false);
+    out->first[DL_ITEM_W] = weights(p, true);
+}
+
+/* ---- a stage ---- */
+
+struct stage {
+    const struct dl_setting *setting;
+    struct chunk *chunks;
+    struct dl_memory_use held; /* from begin to end */
+    double gradients;
+};
+
+static void add_chunk(struct stage *stage, const struct dl_layer *layers, const struct dl_position *p, bool splits,
+                      struct chunk *out)
+{
+    const size_t n = p->end_layer - p->first_layer;
+    struct dl_layer_needs *const needs = dl_alloc((n + 1) * sizeof *needs);
+    for (size_t i = 0; i < n; i++) {
+        const size_t layer = p->first_layer + i;
+        needs[i] = dl_layer_needs(stage->setting, &layers[layer], (uint32_t)(layer - p->first_block));
+        stage->held.parameters += needs[i].parameters;
+        stage->held.optimizer += needs[i].optimizer;
+        stage->held.buffers += needs[i].kept;
+        stage->gradients += needs[i].gradients;
+        stage->held.on_host += needs[i].on_host;
+    }
+    const struct pass pass = {
+        .needs = needs, .n = n, .ahead = stage->setting->gathers_ahead, .splits_backward = splits};
+    measure_chunk(&pass, out);
+    dl_free(needs);
+}
+
+/* One input that has come early and one output that is not gone yet. */
+static double send_buffers(const struct dl_setting *s, const struct dl_program *p)
 {
     const double in_step = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT];
-    const double sends = s->ways[DL_AXIS_PIPELINE] > 1 ? 2 * p->send_bytes / in_step : 0;
-    const double all = sends + (sums->gathered_kept + sums->gathered_again) * dl_precision_bytes(s->precision);
-    if (dl_copies(s, false) == 1) return all;
-    const double errors = sums->parameters * s->error_bytes_per_parameter;
-    const bool gathers = s->zero_stage == 3 && dl_shards(s, false) > 1;
-    return all + errors + (gathers ? gathered_bytes(s, sums) : 0);
+    return s->ways[DL_AXIS_PIPELINE] > 1 ? 2 * p->send_bytes / in_step : 0;
+}
+
+/* Also finds the most that is copied to the host at once. */
+static struct moment fullest_moment(const struct stage *stage, const struct dl_item *items, uint32_t n_items,
+                                    double *most_copied)
+{
+    const bool keeps_gradients = stage->setting->software->gradients_persist;
+    struct moment now = {.gradients = keeps_gradients ? stage->gradients : 0}, fullest = now;
+    double copied = 0;
+    for (uint32_t i = 0; i < n_items; i++) {
+        const struct dl_item *const item = &items[i];
+        struct chunk *const chunk = &stage->chunks[item->chunk];
+        const bool first = !keeps_gradients && !chunk->has_gradients;
+        const struct footprint *const f = first ? &chunk->first[item->kind] : &chunk->later[item->kind];
+        const struct moment then = {.activations = now.activations + f->fullest.activations,
+                                    .gradients = now.gradients + f->fullest.gradients,
+                                    .buffers = f->fullest.buffers,
+                                    .workspace = f->fullest.workspace};
+        if (total(&then) > total(&fullest)) fullest = then;
+        now.activations = fmax(now.activations + f->activations, 0); /* sums may end a rounding below nothing */
+        now.gradients += f->gradients;
+        copied += f->copied;
+        *most_copied = fmax(*most_copied, copied);
+        chunk->has_gradients |= f->gradients > 0;
+    }
+    return fullest;
+}
+
+static void sum_up(const struct stage *stage, const struct moment *fullest, struct dl_memory_use *u)
+{
+    *u = stage->held;
+    u->gradients = fullest->gradients;
+    u->activations = fullest->activations;
+    u->buffers += fullest->buffers;
+    u->workspace = fullest->workspace;
+    u->peak = u->parameters + u->gradients + u->optimizer + u->activations + u->buffers + u->workspace;
+    u->fragmentation = stage->setting->software->fragmentation_fraction * total(fullest);
 }
 
 void dl_memory_of_stages(const struct dl_setting *s, const struct dl_lowered *l, struct dl_memory_use *use)
 {
-    for (uint32_t stage = 0; stage < s->ways[DL_AXIS_PIPELINE]; stage++) {
-        struct stage_sums sums = {.saved = dl_alloc(s->chunks * sizeof *sums.saved)};
-        struct dl_memory_use *const u = &use[stage];
+    const struct dl_schedule *const schedule = &l->schedule;
+    struct chunk *const chunks = dl_alloc(s->chunks * sizeof *chunks);
+    for (uint32_t i = 0; i < s->ways[DL_AXIS_PIPELINE]; i++) {
+        struct stage stage = {.setting = s, .chunks = chunks, .held = {.buffers = send_buffers(s, &l->programs[i])}};
+        memset(chunks, 0, s->chunks * sizeof *chunks);
         for (uint32_t chunk = 0; chunk < s->chunks; chunk++)
-            add_position(s, l->layers, &l->positions[l->schedule.position_of[stage * s->chunks + chunk]], chunk, &sums);
-        *u = (struct dl_memory_use){
-            .parameters = (s->zero_stage >= 3 ? sums.part : sums.parameters) * dl_precision_bytes(s->precision),
-            .gradients = (s->zero_stage >= 2 ? sums.part : sums.parameters) * dl_gradient_bytes(s),
-            .optimizer = (s->zero_stage >= 1 ? sums.part : sums.parameters) * s->optimizer_bytes_per_parameter,
-            .activations = most_activations(&l->schedule, stage, sums.saved),
-            .buffers = buffer_bytes(s, &l->programs[stage], &sums),
-            .workspace = sums.most_recomputed,
-        };
-        u->peak =
-            u->parameters + u->gradients + u->optimizer + u->activations + u->buffers + u->workspace + u->fragmentation;
-        dl_free(sums.saved);
+            add_chunk(&stage, l->layers, &l->positions[schedule->position_of[i * s->chunks + chunk]],
+                      schedule->splits_backward, &chunks[chunk]);
+        double most_copied = 0;
+        const struct moment fullest = fullest_moment(&stage, schedule->items[i], schedule->n_items[i], &most_copied);
+        sum_up(&stage, &fullest, &use[i]);
+        use[i].on_host += most_copied;
     }
+    dl_free(chunks);
+}
+
+double dl_memory_of_host(const struct dl_topology *t, const struct dl_job *job, const struct dl_memory_use *use)
+{
+    const uint32_t per_node = t->node.n_devices, n = job->n_devices;
+    double most = 0;
+    for (uint32_t i = 0; i < job->setting.ways[DL_AXIS_PIPELINE]; i++) most = fmax(most, use[i].on_host);
+    return most * (n < per_node ? n : per_node);
+}
+
+bool dl_memory_fits_host(const struct dl_topology *t, const struct dl_job *job, const struct dl_memory_use *use)
+{
+    const double memory_bytes = t->node.host.memory_bytes;
+    return memory_bytes == 0 || dl_memory_of_host(t, job, use) <= memory_bytes;
 }

@@ -1,21 +1,28 @@
-/* memory_use.h - bytes on a device of each pipeline stage at its fullest moment.
+/* memory_use.h - bytes on a device of each pipeline stage at its fullest moment, by a walk of its schedule.
  *
- * Activations are counted by walking the stage's schedule: a forward leaves what its backward needs, the backward (or
- * its weight part, where they are apart) frees it. */
+ * A forward leaves what its backward needs, layer by layer; the backward frees it, and where the weight gradients are
+ * apart leaves what these need. Beside that come parameters that are gathered and gradients that are scattered while a
+ * layer works, what is computed again, and gradients of activations. The parts are those of the fullest moment and sum
+ * to the peak, which is what PyTorch calls max allocated; fragmentation is what its allocator holds beyond. */
 #ifndef DL_MEMORY_MEMORY_USE_H
 #define DL_MEMORY_MEMORY_USE_H
 
+#include "sim/memory/layer_needs.h"
 #include "strategies/lower.h"
 
 struct dl_memory_use {
-    double parameters, gradients, optimizer, activations, buffers, workspace, fragmentation; /* bytes */
+    double parameters, gradients, optimizer, activations, buffers, workspace; /* bytes; they sum to the peak */
     double peak;
+    double fragmentation; /* not in the peak */
+    double on_host;       /* what is offloaded, at most */
 };
 
 /* use[0..stages). */
 void dl_memory_of_stages(const struct dl_setting *setting, const struct dl_lowered *lowered, struct dl_memory_use *use);
 
-/* What a layer keeps of the forward of a micro-batch, on one rank; of a block with that number in its position. */
-double dl_saved_bytes(const struct dl_setting *setting, const struct dl_layer *layer, uint32_t block);
+/* What the devices of one node keep on their host, as if all were of the stage that keeps most there; whether that fits
+ * into it, as far as the system file says how much it has. */
+double dl_memory_of_host(const struct dl_topology *t, const struct dl_job *job, const struct dl_memory_use *use);
+bool dl_memory_fits_host(const struct dl_topology *t, const struct dl_job *job, const struct dl_memory_use *use);
 
 #endif

@@ -25,6 +25,7 @@ enum dl_cause {
     DL_CAUSE_EXPERT,
     DL_CAUSE_PIPELINE,
     DL_CAUSE_DATA,
+    DL_CAUSE_OFFLOAD,      /* copies between device and host, and what the host computes */
     DL_CAUSE_HOST,         /* the device waits for the host to launch */
     DL_CAUSE_INTERFERENCE, /* work takes longer beside an exchange or a send */
     DL_CAUSE_BUBBLE,       /* for a partner that has not started */

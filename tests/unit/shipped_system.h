@@ -61,7 +61,7 @@ static inline void check_route(const struct dl_topology *t, uint32_t from, uint3
     if (!leaves_node && t->node.n_edges) ck_assert_int_ne(route->reach, DL_REACH_NETWORK);
 }
 
-static int run_systems(TCase *tests, const char *name)
+static inline int run_systems(TCase *tests, const char *name)
 {
     tcase_add_checked_fixture(tests, set_up, tear_down);
     Suite *const suite = suite_create(name);

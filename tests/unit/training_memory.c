@@ -69,14 +69,35 @@ START_TEST(a_block_keeps_what_the_equations_say)
 }
 END_TEST
 
-/* Whoever computes again what it dropped has it again for a while; there is nothing else. */
+/* Gradients while a block goes backward: of the scores and what they are multiplied with, or on the two sides of a
+ * linear layer; and of the block's output, which waits on the residual way. */
+static double at_work_bytes(const struct block_case *all)
+{
+    const double sbh = small.s * small.b * small.h, scores = small.a * small.s * small.s * small.b;
+    return 2 * (fmax((scores + sbh) * all->inside, 4 * sbh * all->inside + sbh * all->outside) + sbh * all->outside);
+}
+
+/* Whoever computes again what it dropped has it again for a while. */
 START_TEST(recomputation_needs_what_one_block_dropped)
 {
     const struct block_case *const c = &block_cases[_i];
     const bool sequence = strstr(c->stack, "sequence") != NULL, tensor = strstr(c->stack, "tensor") != NULL;
-    open_strategy(SMALL_GPT, "ideal", "'global_batch':2,'microbatch':2", c->stack);
     const struct block_case *const all = &block_cases[sequence ? 2 : tensor ? 1 : 0];
-    ck_assert_double_eq_tol(training.memory[0].workspace, block_bytes(all) - block_bytes(c), 1e-9 * block_bytes(all));
+    char stack[300];
+    snprintf(stack, sizeof stack, "{'name':'pipeline','ways':2}%s%s", *c->stack ? "," : "", c->stack);
+    open_strategy(SMALL_GPT, "ideal", "'global_batch':4,'microbatch':2", stack);
+    check_equal(c->stack, training.memory[0].workspace, block_bytes(all) - block_bytes(c) + at_work_bytes(all));
+    dl_session_close(&training);
+}
+END_TEST
+
+/* ---- Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, table 1 ---- */
+
+START_TEST(weight_gradients_need_what_the_table_says)
+{
+    const double sbh = small.s * small.b * small.h;
+    open_strategy(SMALL_GPT, "ideal", "'global_batch':2,'microbatch':2", "");
+    check_equal("M_W", dl_layer_needs(&training.job.setting, &training.lowered.layers[1], 0).for_weights, 32 * sbh);
     dl_session_close(&training);
 }
 END_TEST
@@ -173,6 +194,91 @@ START_TEST(states_are_those_of_precision_and_optimizer)
 }
 END_TEST
 
+/* ---- a second way: count anew at every item ---- */
+
+/* What a chunk holds of a micro-batch when items [0, end) are done. */
+static double held_of(const struct dl_schedule *schedule, uint32_t stage, uint32_t end, const struct dl_item *of)
+{
+    const struct dl_position *const p =
+        &training.lowered.positions[schedule->position_of[stage * schedule->chunks + of->chunk]];
+    bool done[DL_ITEM_W + 1] = {false};
+    double saved = 0, for_weights = 0;
+    for (uint32_t i = 0; i < end; i++) {
+        const struct dl_item *const item = &schedule->items[stage][i];
+        if (item->micro == of->micro && item->chunk == of->chunk) done[item->kind] = true;
+    }
+    for (size_t i = p->first_layer; i < p->end_layer; i++) {
+        const struct dl_layer_needs n = dl_layer_needs(&training.job.setting, &training.lowered.layers[i], 0);
+        saved += n.saved;
+        for_weights += n.for_weights;
+    }
+    const bool splits = schedule->splits_backward;
+    return !done[DL_ITEM_F] ? 0 : !done[DL_ITEM_B] ? saved : splits && !done[DL_ITEM_W] ? for_weights : 0;
+}
+
+/* The most that is held between two items. */
+static double most_between_items(uint32_t stage)
+{
+    const struct dl_schedule *const schedule = &training.lowered.schedule;
+    double most = 0;
+    for (uint32_t end = 0; end <= schedule->n_items[stage]; end++) {
+        double sum = 0;
+        for (uint32_t i = 0; i < schedule->n_items[stage]; i++)
+            if (schedule->items[stage][i].kind == DL_ITEM_F)
+                sum += held_of(schedule, stage, end, &schedule->items[stage][i]);
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+/* The fullest moment is inside an item: it has all that is held before it, and the work of one layer. */
+START_TEST(every_schedule_holds_what_a_recount_says)
+{
+    static const char *const recomputes[] = {"none", "selective", "full"};
+    const struct dl_schedule_kind *const kind = dl_schedule_get((size_t)_i / 3);
+    char stack[200], head[100];
+    snprintf(head, sizeof head, "'global_batch':16,'microbatch':2,'recompute':'%s'", recomputes[_i % 3]);
+    snprintf(stack, sizeof stack, "{'name':'pipeline','ways':4,'schedule':'%s','chunks':%u}", kind->name,
+             kind->min_chunks);
+    open_strategy(SMALL_GPT, "ideal", head, stack);
+    double most_work = 0;
+    for (size_t i = 0; i < training.model.n_layers; i++) {
+        const struct dl_layer_needs n = dl_layer_needs(&training.job.setting, &training.lowered.layers[i], 0);
+        most_work = fmax(most_work, n.recomputed + n.at_work);
+    }
+    for (uint32_t stage = 0; stage < 4; stage++) {
+        const struct dl_memory_use *const u = &training.memory[stage];
+        const double most = most_between_items(stage), moving = u->activations + u->workspace;
+        ck_assert_msg(moving >= most * (1 - 1e-12) && moving <= (most + most_work) * (1 + 1e-12),
+                      "%s, stage %u: %g bytes come and go, but between items %g, and a layer needs %g", kind->name,
+                      stage, moving, most, most_work);
+    }
+    dl_session_close(&training);
+}
+END_TEST
+
+/* Of one micro-batch: from layer to layer there are more gradients and fewer activations. */
+START_TEST(gradients_that_come_and_go_spare_memory)
+{
+    open_strategy(SMALL_GPT, "ideal", "'global_batch':2,'microbatch':2", "");
+    const struct dl_memory_use persist = training.memory[0];
+    training.software.gradients_persist = false;
+    dl_memory_of_stages(&training.job.setting, &training.lowered, training.memory);
+    double kept = 0, gradients = 0, most = 0;
+    for (size_t i = 0; i < training.model.n_layers; i++)
+        kept += dl_layer_needs(&training.job.setting, &training.lowered.layers[i], 0).saved;
+    for (size_t i = training.model.n_layers; i-- > 0;) {
+        const struct dl_layer_needs n = dl_layer_needs(&training.job.setting, &training.lowered.layers[i], 0);
+        gradients += n.gradients;
+        most = fmax(most, kept + gradients + n.at_work);
+        kept -= n.saved;
+    }
+    check_equal("gradients", persist.gradients, 2 * dl_model_parameters(&training.model));
+    check_equal("peak", training.memory[0].peak, persist.parameters + persist.optimizer + most);
+    dl_session_close(&training);
+}
+END_TEST
+
 /* ---- published figures ---- */
 
 struct row {
@@ -249,6 +355,64 @@ START_TEST(published_figures_are_met)
 }
 END_TEST
 
+/* ---- measured steps ---- */
+
+struct measured_step {
+    const char *workload, *precision;
+    double samples, allocated_bytes, reserved_bytes;
+};
+static const struct dl_field step_fields[] = {
+    {"workload", DL_TEXT, offsetof(struct measured_step, workload), 0, 0, false, NULL, NULL},
+    {"samples", DL_NUMBER, offsetof(struct measured_step, samples), 1, 1e6, false, NULL, NULL},
+    {"precision", DL_TEXT, offsetof(struct measured_step, precision), 0, 0, false, NULL, NULL},
+    {"allocated_bytes", DL_NUMBER, offsetof(struct measured_step, allocated_bytes), 1, 1e15, false, NULL, NULL},
+    {"reserved_bytes", DL_NUMBER, offsetof(struct measured_step, reserved_bytes), 1, 1e15, false, NULL, NULL},
+};
+
+static double error_of_step(const struct measured_step *step)
+{
+    char strategy[400];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a row','workload':'none','precision':'%s','global_batch':%.0f,"
+             "'microbatch':%.0f,'stack':[]}",
+             step->precision, step->samples, step->samples);
+    const struct training_inputs inputs = {.system = "h200",
+                                           .device = "h200",
+                                           .software = "pytorch-eager",
+                                           .workload = step->workload,
+                                           .strategy = strategy};
+    ck_assert_msg(!training_open(&training, &inputs), "%s: %s", step->workload, training.err.text);
+    const double peak = training.memory[0].peak;
+    dl_session_close(&training);
+    return peak / step->allocated_bytes - 1;
+}
+
+START_TEST(the_peak_is_what_pytorch_allocates_at_most)
+{
+    const double most_mean = 0.03, most = 0.1;
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_error err = {0};
+    struct dl_json doc = {0};
+    const char *path;
+    ck_assert(!dl_find_file("validation/measured", "file", "memory", arena, &path, &err) &&
+              !dl_json_load(path, arena, &doc, &err));
+    const struct dl_json rows = dl_json_member(doc, "rows", arena);
+    const size_t n = json_array_size(rows.value);
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct measured_step step = {0};
+        dl_read(dl_json_element(rows, i, arena), step_fields, DL_COUNT(step_fields), &step, arena, &err);
+        ck_assert_msg(!err.status, "%s", err.text);
+        const double error = error_of_step(&step);
+        ck_assert_msg(fabs(error) <= most, "%s of %g: off by %.1f %%", step.workload, step.samples, 100 * error);
+        sum += fabs(error);
+    }
+    ck_assert_double_le(sum / (double)n, most_mean);
+    json_decref(doc.value);
+    dl_arena_free(arena);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("training_memory");
@@ -257,9 +421,13 @@ int main(void)
     tcase_add_loop_test(tests, the_first_stage_keeps_all_layers_once, 0, 5);
     tcase_add_test(tests, the_last_stage_keeps_the_logits);
     tcase_add_test(tests, fp32_doubles_what_is_kept);
+    tcase_add_test(tests, weight_gradients_need_what_the_table_says);
+    tcase_add_loop_test(tests, every_schedule_holds_what_a_recount_says, 0, 3 * (int)dl_schedule_count());
+    tcase_add_test(tests, gradients_that_come_and_go_spare_memory);
     tcase_add_loop_test(tests, states_are_those_of_zeros_table, 0, (int)DL_COUNT(zero_cases));
     tcase_add_loop_test(tests, states_are_those_of_precision_and_optimizer, 0, 6);
     tcase_add_test(tests, published_figures_are_met);
+    tcase_add_test(tests, the_peak_is_what_pytorch_allocates_at_most);
     Suite *const suite = suite_create("training_memory");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -1,0 +1,96 @@
+/* offload.c - what does not fit on the device waits in the memory of its host.
+ *
+ * optimizer: the host updates that part of the parameters; gradients go there and parameters come back in tiles, while
+ * others are at work (ZeRO-Offload, Ren et al., ATC 2021, section 4). parameters: that part comes from the host for
+ * each use of a layer (ZeRO-Infinity, arXiv 2104.07857). activations: that part of what blocks save goes to the host
+ * after their forward and comes back for their backward. Copies for layers go beside the work of a layer, on a stream
+ * of their own, and cost what they take longer. */
+#include "strategies/saved.h"
+#include "strategies/strategies.h"
+
+struct options {
+    double optimizer, parameters, activations;
+};
+static const struct options defaults = {0};
+static const struct dl_field fields[] = {
+    {"optimizer", DL_NUMBER, offsetof(struct options, optimizer), 0, 1, true, NULL,
+     "part of its states that the host keeps and updates"},
+    {"parameters", DL_NUMBER, offsetof(struct options, parameters), 0, 1, true, NULL,
+     "part of them that the host keeps"},
+    {"activations", DL_NUMBER, offsetof(struct options, activations), 0, 1, true, NULL,
+     "part of what blocks save for backward"},
+};
+
+static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
+{
+    const struct options *const o = options;
+    (void)err;
+    setting->offload_optimizer = o->optimizer;
+    setting->offload_parameters = o->parameters;
+    setting->offload_activations = o->activations;
+    setting->offload_where = entry.where;
+    return DL_OK;
+}
+
+static enum dl_status copy(double bytes, bool async, enum dl_pass pass, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_event ev = {
+        .kind = DL_EV_COPY, .pass = pass, .cause = DL_CAUSE_OFFLOAD, .bytes = bytes, .async = async};
+    return bytes > 0 ? dl_emit(below, &ev, err) : DL_OK;
+}
+
+/* Of a layer's parameters, those that this rank keeps. */
+static double own_parameters(const struct dl_event *ev, const struct dl_setting *s)
+{
+    const bool cut = s->zero_stage >= 3;
+    return dl_parameters_in(ev, s, false) / (cut ? dl_shards(s, false) : 1) +
+           dl_parameters_in(ev, s, true) / (cut ? dl_shards(s, true) : 1);
+}
+
+static enum dl_status copy_for_layer(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                                     struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const double parameters = own_parameters(ev, s) * o->parameters * dl_precision_bytes(s->precision);
+    return copy(parameters + dl_copied_bytes(s, ev->layer, ev->block), true, ev->pass, below, err);
+}
+
+/* What the host has updated and keeps need not come back; what the device has updated and the host keeps must go. */
+static enum dl_status update(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                             struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const double all = ev->parameters_inside + ev->parameters_outside + ev->parameters_expert;
+    const double returning = o->optimizer - o->parameters, bytes = all * dl_precision_bytes(s->precision);
+    struct dl_event here = *ev, there = *ev;
+    double *const parts[] = {&here.parameters_inside, &here.parameters_outside, &here.parameters_expert};
+    for (size_t i = 0; i < DL_COUNT(parts); i++) *parts[i] *= 1 - o->optimizer;
+    there.kind = DL_EV_HOST_UPDATE;
+    there.cause = DL_CAUSE_OFFLOAD;
+    there.bytes = returning > 0 ? returning * bytes : 0;
+    double *const away[] = {&there.parameters_inside, &there.parameters_outside, &there.parameters_expert};
+    for (size_t i = 0; i < DL_COUNT(away); i++) *away[i] *= o->optimizer;
+    if ((o->optimizer < 1 && dl_emit(below, &here, err)) || (o->optimizer > 0 && dl_emit(below, &there, err)))
+        return err->status;
+    return copy(-returning * bytes, false, DL_OPTIMIZER, below, err);
+}
+
+static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    const struct options *const o = options;
+    if (ev->kind == DL_EV_UPDATE) return update(o, ev, below, err);
+    if (dl_emit(below, ev, err) || ev->kind != DL_EV_LAYER_DONE) return err->status;
+    return copy_for_layer(o, ev, below, err);
+}
+
+const struct dl_strategy dl_strategy_offload = {
+    .name = "offload",
+    .doc = "optimizer states, parameters and activations kept in the memory of the host",
+    .fields = fields,
+    .n_fields = DL_COUNT(fields),
+    .options_size = sizeof(struct options),
+    .defaults = &defaults,
+    .claim = claim,
+    .rewrite = rewrite,
+};

@@ -1,0 +1,39 @@
+#include "strategies/saved.h"
+
+#include <math.h>
+
+/* Layers count two bytes for an activation. In fp32 that makes masks of dropout too large, as they are not told apart:
+ * by 2 of 34 sbh in a block of GPT. */
+static const double counted_bytes = 2;
+
+static double width(const struct dl_setting *s) { return dl_precision_bytes(s->precision) / counted_bytes; }
+
+/* What norms are given, beyond the width of other activations. */
+static double residual_extra(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    const double more = s->software->residual_bytes / counted_bytes - width(s);
+    return fmax(more, 0) * layer->saved.norm_bytes;
+}
+
+/* Without recomputation: sbh (10 + 24/t + 5as/ht), or all of it divided by t with sequence parallelism (Korthikanti et
+ * al., MLSys 2023, equations 2 and 4); s is the part of the sequence that a rank has. */
+double dl_saved_whole_bytes(const struct dl_setting *s, const struct dl_layer *layer, bool scores)
+{
+    const double inside = layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0);
+    const double outside = width(s) * layer->saved.outside_bytes + residual_extra(s, layer);
+    const double places = layer->saved.pooled_elements * s->software->pool_index_bytes;
+    return (outside / s->parts.outside + width(s) * inside / s->parts.inside) / s->ways[DL_AXIS_CONTEXT] + places;
+}
+
+double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
+{
+    const enum dl_recompute again = layer->is_block ? dl_recompute_of(s, block) : DL_RECOMPUTE_NOTHING;
+    if (again != DL_RECOMPUTE_BLOCKS) return dl_saved_whole_bytes(s, layer, again == DL_RECOMPUTE_NOTHING);
+    if (!dl_recompute_keeps_input(s, block)) return 0;
+    return width(s) * layer->saved.input_bytes / s->parts.outside / s->ways[DL_AXIS_CONTEXT];
+}
+
+double dl_copied_bytes(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
+{
+    return layer->is_block ? dl_saved_bytes(s, layer, block) * s->offload_activations : 0;
+}

@@ -1,0 +1,189 @@
+/* offload.c - what waits on the host: the bytes that travel, the time that shows, the memory that is spared. */
+#define _GNU_SOURCE /* fork, pipe */
+#include "tests/unit/divided_step.h"
+#include "tests/unit/shipped_system.h"
+#include "topologies/host_link.h"
+
+enum { LAYERS = 4 };
+#define MODEL                                                                                                          \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':512,'heads':8,"           \
+    "'seq':128,'vocab':1024}"
+#define HEAD "'global_batch':2,'microbatch':2"
+#define HOST(link, memory)                                                                                             \
+    "{'schema':'dlsim/system/1','source':'a test','nodes':64,'transport':'ideal','node':{'device':'a test',"           \
+    "'devices':1,'parts':[],'host':{'link_bandwidth_bytes_per_s':" link ",'link_latency_s':0,"                         \
+    "'memory_bytes_per_s':" memory "}},'network':{'kind':'crossbar','link':'ideal','bandwidth_bytes_per_s':1e9,"       \
+    "'latency_s':0}}"
+#define SLOW_LINK HOST("1e3", "1e18") /* copies take longer than any kernel */
+#define FAST_LINK HOST("1e18", "1e18")
+#define SLOW_HOST HOST("1e18", "1e3")
+
+static const double exactly = 1e-12;
+static struct dl_session t, plain;
+
+static void open_pair(const char *system, const char *stack, const char *offload)
+{
+    char both[300];
+    snprintf(both, sizeof both, "%s%s%s", stack, *stack ? "," : "", offload);
+    open_step(&plain, &(struct step){.system = system, .software = "ideal", .workload = MODEL, .head = HEAD, stack});
+    open_step(&t, &(struct step){.system = system, .software = "ideal", .workload = MODEL, .head = HEAD, both});
+}
+
+static void close_pair(void)
+{
+    dl_session_close(&t);
+    dl_session_close(&plain);
+}
+
+static double end_s(const struct dl_session *of)
+{
+    return of->lowered.programs[0].end.total.by_cause[DL_CAUSE_OFFLOAD];
+}
+
+/* ZeRO-Offload: gradients of 2 bytes go, parameters of 2 bytes come, at once; of ranks that share the states, a part.
+ */
+START_TEST(an_optimizer_on_the_host_moves_two_bytes_a_parameter_each_way)
+{
+    static const struct {
+        const char *stack;
+        double ranks;
+    } cases[] = {{"", 1}, {"{'name':'tensor','ways':1}", 1}, {"{'name':'data'},{'name':'zero','stage':1}", 2}};
+    char head[100];
+    snprintf(head, sizeof head, "'devices':%g,'global_batch':4,'microbatch':2", cases[_i].ranks);
+    char stack[200];
+    snprintf(stack, sizeof stack, "%s%s{'name':'offload','optimizer':1}", cases[_i].stack, *cases[_i].stack ? "," : "");
+    open_step(&t, &(struct step){.system = SLOW_LINK, .software = "ideal", .workload = MODEL, .head = head, stack});
+    const double parameters = dl_model_parameters(&t.model) / cases[_i].ranks;
+    check_close("seconds", end_s(&t), 2 * parameters / 1e3, exactly);
+    check_close("optimizer", t.memory[0].optimizer + 1, 1, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
+/* Adam in fp16: 30 bytes a parameter read and written. */
+START_TEST(a_slow_host_counts_instead_of_the_link)
+{
+    open_pair(SLOW_HOST, "", "{'name':'offload','optimizer':0.5}");
+    const double parameters = dl_model_parameters(&t.model);
+    check_close("seconds", end_s(&t), 0.5 * parameters * 30 / 1e3, exactly);
+    check_close("optimizer", t.memory[0].optimizer, 0.5 * 12 * parameters, exactly);
+    check_close("on the device", t.lowered.programs[0].end.total.by_cause[DL_CAUSE_OPTIMIZER],
+                0.5 * plain.lowered.programs[0].end.total.by_cause[DL_CAUSE_OPTIMIZER], exactly);
+    close_pair();
+}
+END_TEST
+
+static double block_s(const struct dl_session *of, enum dl_item_kind kind)
+{
+    return (item(of, kind)->total.seconds - kernels_s(of, kind, "look-up") - kernels_s(of, kind, "positions")) / LAYERS;
+}
+
+/* Out beside the forward and in beside the backward of a block; what is longer than that shows. */
+START_TEST(activations_show_only_what_no_block_hides)
+{
+    const double part = 0.5;
+    open_pair(SLOW_LINK, "", "{'name':'offload','activations':0.5}");
+    const double saved = dl_saved_bytes(&t.job.setting, &t.model.layers[1], 0);
+    for (enum dl_item_kind kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        const double all = LAYERS * part * saved / 1e3, shown = cause_s(&t, kind, DL_CAUSE_OFFLOAD);
+        ck_assert_double_lt(shown, all);
+        ck_assert_double_ge(shown, all - LAYERS * block_s(&plain, kind) * (1 + 1e-9));
+        ck_assert_double_eq(cause_s(&t, kind, DL_CAUSE_COMPUTE), cause_s(&plain, kind, DL_CAUSE_COMPUTE));
+    }
+    close_pair();
+    open_pair(FAST_LINK, "", "{'name':'offload','activations':1,'parameters':1}");
+    ck_assert_double_eq(cause_s(&t, DL_ITEM_F, DL_CAUSE_OFFLOAD), 0);
+    ck_assert_double_eq(cause_s(&t, DL_ITEM_B, DL_CAUSE_OFFLOAD), 0);
+    close_pair();
+}
+END_TEST
+
+/* Beside what is left on the device there is what two blocks have on their way. */
+START_TEST(activations_on_the_host_are_not_on_the_device)
+{
+    open_pair(FAST_LINK, "", "{'name':'offload','activations':0.25}");
+    const double away = 0.25 * dl_saved_bytes(&t.job.setting, &t.model.layers[1], 0);
+    const double spared = plain.memory[0].peak - t.memory[0].peak;
+    ck_assert_double_ge(spared, (LAYERS - 2) * away * (1 - exactly));
+    ck_assert_double_le(spared, LAYERS * away * (1 + exactly));
+    ck_assert_double_le(t.memory[0].buffers, 2 * away * (1 + exactly));
+    close_pair();
+}
+END_TEST
+
+/* For every use of a layer; what the device has updated goes back. */
+START_TEST(parameters_come_for_every_use)
+{
+    open_pair(SLOW_LINK, "", "{'name':'offload','parameters':1}");
+    const double bytes = 2 * dl_model_parameters(&t.model);
+    for (enum dl_item_kind kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+        check_close("seconds", cause_s(&t, kind, DL_CAUSE_OFFLOAD), bytes / 1e3, 1e-6); /* beside short kernels */
+    check_close("back", end_s(&t), bytes / 1e3, exactly);
+    ck_assert_double_eq(t.memory[0].parameters, 0);
+    close_pair();
+    open_pair(SLOW_LINK, "", "{'name':'offload','parameters':1,'optimizer':1}");
+    check_close("gradients only", end_s(&t), bytes / 1e3, exactly);
+    close_pair();
+}
+END_TEST
+
+/* Adam's 12 bytes and the parameters' 2, and of activations all that are live at once. */
+START_TEST(the_host_holds_what_the_device_does_not)
+{
+    open_pair(FAST_LINK, "", "{'name':'offload','parameters':1,'optimizer':1,'activations':0.5}");
+    const double saved = dl_saved_bytes(&t.job.setting, &t.model.layers[1], 0);
+    const double bytes = dl_memory_of_host(t.machine.topology, &t.job, t.memory);
+    check_close("bytes", bytes, 14 * dl_model_parameters(&t.model) + 0.5 * LAYERS * saved, exactly);
+    t.machine.topology->node.host.memory_bytes = bytes;
+    ck_assert(dl_memory_fits_host(t.machine.topology, &t.job, t.memory));
+    t.machine.topology->node.host.memory_bytes = bytes * 0.999;
+    ck_assert(!dl_memory_fits_host(t.machine.topology, &t.job, t.memory));
+    close_pair();
+}
+END_TEST
+
+START_TEST(a_host_that_nobody_describes_is_refused)
+{
+    const struct step step = {.system = "crossbar",
+                              .software = "ideal",
+                              .workload = MODEL,
+                              .head = HEAD ",'precision':'fp32'",
+                              .stack = "{'name':'offload','optimizer':1}"};
+    check_refusal(&step, "test.json:/stack/0: crossbar says nothing of its host; its node needs \"host\" with "
+                         "\"link_bandwidth_bytes_per_s\"");
+}
+END_TEST
+
+/* Two GPUs of a DGX A100 share the 31.5 GB/s of their PCIe switch to its socket; one alone has them. */
+START_TEST(devices_below_a_switch_share_its_link_to_the_host)
+{
+    struct dl_host_link one, all;
+    set_up();
+    const struct dl_topology *const dgx = open_system("selene");
+    double *const nominal = dl_alloc(dgx->n_links * sizeof *nominal);
+    for (size_t i = 0; i < dgx->n_links; i++) nominal[i] = dgx->links[i].bandwidth_bytes_per_s;
+    ck_assert(dl_host_link(dgx, 1, nominal, &one) && dl_host_link(dgx, 8, nominal, &all));
+    check_close("alone", one.bytes_per_s, 31.5e9, exactly);
+    check_close("together", all.bytes_per_s, 31.5e9 / 2, exactly);
+    check_close("two hops", all.latency_s, 2 * 1.5e-7, exactly);
+    check_close("memory", all.memory_bytes_per_s, one.memory_bytes_per_s / 8, exactly);
+    dl_free(nominal);
+    tear_down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("offload");
+    TCase *const tests = tcase_create("offload");
+    tcase_add_loop_test(tests, an_optimizer_on_the_host_moves_two_bytes_a_parameter_each_way, 0, 3);
+    tcase_add_test(tests, a_slow_host_counts_instead_of_the_link);
+    tcase_add_test(tests, activations_show_only_what_no_block_hides);
+    tcase_add_test(tests, activations_on_the_host_are_not_on_the_device);
+    tcase_add_test(tests, parameters_come_for_every_use);
+    tcase_add_test(tests, the_host_holds_what_the_device_does_not);
+    tcase_add_test(tests, a_host_that_nobody_describes_is_refused);
+    tcase_add_test(tests, devices_below_a_switch_share_its_link_to_the_host);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
