@@ -59,6 +59,7 @@ static enum dl_status play(struct dl_session *s)
 static enum dl_status tell(const struct request *q, struct dl_session *s)
 {
     dl_session_list_assumptions(s);
+    dl_session_find_remedies(s);
     if (q->json) return dl_write_json(q->json, dl_run_report_json(&s->report), &s->err);
     dl_run_report_text(&s->report);
     return DL_OK;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sim/app/own_memory.h"
 #include "sim/engine/engines.h"
 #include "sim/engine/tap.h"
 #include "topologies/placement.h"
@@ -125,8 +126,10 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
 {
     *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
     set_defaults(&s->request);
-    return read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) || lower(s) ? s->err.status
-                                                                                                 : DL_OK;
+    return read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) ||
+                   dl_own_memory_check(s->machine.topology, &s->job, s->request.engine, &s->err) || lower(s)
+               ? s->err.status
+               : DL_OK;
 }
 
 /* ---- playing ---- */
@@ -202,6 +205,19 @@ void dl_session_list_assumptions(struct dl_session *s)
     for (size_t i = 0; i < DL_COUNT(docs); i++) dl_assumptions_add(&s->report.assumptions, docs[i], s->arena);
 }
 
+void dl_session_find_remedies(struct dl_session *s)
+{
+    if (dl_run_fits(&s->report)) return;
+    dl_remedies_find(&(struct dl_remedy_request){.strategy = s->strategy_doc,
+                                                 .workload = s->workload_doc,
+                                                 .n_devices = s->job.n_devices,
+                                                 .software = &s->software,
+                                                 .device = &s->device,
+                                                 .estimator = &s->estimator},
+                     s->arena, &s->remedies);
+    s->report.remedies = &s->remedies;
+}
+
 void dl_session_close(struct dl_session *s)
 {
     const struct dl_json docs[] = {s->strategy_doc, s->workload_doc, s->device_doc, s->software_doc, s->scenario_doc};
@@ -209,6 +225,7 @@ void dl_session_close(struct dl_session *s)
     dl_lowered_release(&s->lowered, s->job.setting.ways[DL_AXIS_PIPELINE]);
     if (s->estimator.topology) dl_estimator_release(&s->estimator);
     dl_assumptions_release(&s->report.assumptions);
+    dl_remedies_release(&s->remedies);
     dl_machine_close(&s->machine);
     dl_free(s->device_of_rank);
     dl_free(s->memory);

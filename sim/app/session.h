@@ -42,8 +42,9 @@ struct dl_session {
     struct dl_memory_use *memory; /* by stage */
     /* After dl_session_run: */
     struct dl_run_report report; /* without assumptions */
-    double busiest_s;            /* bytes over bandwidth of the link that was busy longest */
-    struct dl_trace *trace;      /* NULL: not asked for */
+    struct dl_remedies remedies;
+    double busiest_s;       /* bytes over bandwidth of the link that was busy longest */
+    struct dl_trace *trace; /* NULL: not asked for */
 };
 
 /* Read everything and make the programs. Names in the request must outlive the session, texts of documents need not.
@@ -53,6 +54,8 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
 enum dl_status dl_session_run(struct dl_session *s);
 /* Add to the report what the inputs assume. */
 void dl_session_list_assumptions(struct dl_session *s);
+/* Add to the report of a step that does not fit what would make it fit. */
+void dl_session_find_remedies(struct dl_session *s);
 void dl_session_close(struct dl_session *s);
 
 /* The names that engine and fidelity of a request may have; they end with NULL. */

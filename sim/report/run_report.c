@@ -5,10 +5,11 @@
 #include "sim/report/bar.h"
 #include "sim/report/host.h"
 #include "sim/report/units.h"
+#include "sim/report/verdict.h"
 
 static uint32_t n_stages(const struct dl_run_report *r) { return r->job->setting.ways[DL_AXIS_PIPELINE]; }
 
-static uint32_t fullest_stage(const struct dl_run_report *r)
+uint32_t dl_run_fullest_stage(const struct dl_run_report *r)
 {
     uint32_t fullest = 0;
     for (uint32_t i = 1; i < n_stages(r); i++)
@@ -16,7 +17,11 @@ static uint32_t fullest_stage(const struct dl_run_report *r)
     return fullest;
 }
 
-bool dl_run_fits(const struct dl_run_report *r) { return r->memory[fullest_stage(r)].peak <= r->device->memory_bytes; }
+bool dl_run_fits(const struct dl_run_report *r)
+{
+    return r->memory[dl_run_fullest_stage(r)].peak <= r->device->memory_bytes &&
+           dl_memory_fits_host(r->topology, r->job, r->memory);
+}
 
 static double samples_per_s(const struct dl_run_report *r) { return r->job->setting.global_batch / r->result.step_s; }
 
@@ -46,7 +51,7 @@ static double hfu(const struct dl_run_report *r)
 
 static void print_memory(const struct dl_run_report *r)
 {
-    const uint32_t stage = fullest_stage(r);
+    const uint32_t stage = dl_run_fullest_stage(r);
     const struct dl_memory_use *const m = &r->memory[stage];
     const struct {
         const char *name;
@@ -54,10 +59,11 @@ static void print_memory(const struct dl_run_report *r)
     } parts[] = {{"parameters", m->parameters},   {"gradients", m->gradients}, {"optimizer", m->optimizer},
                  {"activations", m->activations}, {"buffers", m->buffers},     {"workspace", m->workspace}};
     char a[DL_QUANTITY], b[DL_QUANTITY];
-    printf("  memory of the fullest stage (%u): %s of %s%s\n", stage, dl_format_bytes(m->peak, a),
-           dl_format_bytes(r->device->memory_bytes, b), dl_run_fits(r) ? "" : ": DOES NOT FIT");
+    printf("  memory of the fullest stage (%u): %s of %s\n", stage, dl_format_bytes(m->peak, a),
+           dl_format_bytes(r->device->memory_bytes, b));
     for (size_t i = 0; i < DL_COUNT(parts); i++)
         dl_print_bar(parts[i].name, dl_format_bytes(parts[i].bytes, a), parts[i].bytes / m->peak);
+    dl_verdict_print(r);
 }
 
 /* Of the seconds of kernels. */
@@ -143,7 +149,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
     const struct dl_host host = dl_host_now();
     const double tokens = samples_per_s(r) * r->model->tokens_per_sample;
     return json_pack(
-        "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, s:s, s:o}",
+        "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, s:o, s:o}",
         "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r),
         "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s",
         flop_per_device_s(r), "mfu", flop_per_device_s(r) / peak_flop_per_s(r), "hfu", hfu(r), "fits", dl_run_fits(r),
@@ -151,5 +157,5 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
         r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s", r->result.elapsed_s[DL_PHASE_BACKWARD], "optimizer_s",
         r->result.elapsed_s[DL_PHASE_END], "measured_share", measured_share(r), "kernels", grounds_json(r),
         "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", r->fidelity, "events",
-        (json_int_t)r->n_events, "verdict", dl_run_fits(r) ? "fits" : "does not fit", "host", dl_host_json(&host));
+        (json_int_t)r->n_events, "verdict", dl_verdict_json(r), "host", dl_host_json(&host));
 }

@@ -4,6 +4,7 @@
 
 #include "sim/engine/training.h"
 #include "sim/memory/memory_use.h"
+#include "sim/memory/remedies.h"
 #include "sim/report/assumptions.h"
 
 struct dl_run_report {
@@ -15,12 +16,14 @@ struct dl_run_report {
     const struct dl_lowered *lowered;
     struct dl_training_result result;
     const struct dl_memory_use *memory; /* by stage */
+    const struct dl_remedies *remedies; /* what would make it fit; NULL: nobody asked */
     const char *engine, *fidelity;
     uint64_t n_events;
     struct dl_assumptions assumptions;
 };
 
-/* Whether the fullest stage fits into a device. */
+uint32_t dl_run_fullest_stage(const struct dl_run_report *r);
+/* Whether the fullest stage fits into a device, and what is offloaded into a host. */
 bool dl_run_fits(const struct dl_run_report *r);
 
 void dl_run_report_text(const struct dl_run_report *r);

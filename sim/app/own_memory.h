@@ -1,0 +1,13 @@
+/* own_memory.h - what a run needs of the computer that simulates, before it starts. */
+#ifndef DL_APP_OWN_MEMORY_H
+#define DL_APP_OWN_MEMORY_H
+
+#include "strategies/stack.h"
+#include "topologies/topology.h"
+
+/* Refuse a run that needs more memory than is free here; DLSIM_MEMORY_BYTES in the environment says how much that is,
+ * for tests and batch jobs. */
+enum dl_status dl_own_memory_check(const struct dl_topology *topology, const struct dl_job *job, const char *engine,
+                                   struct dl_error *err);
+
+#endif

@@ -1,0 +1,221 @@
+#include "sim/memory/remedies.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "topologies/placement.h"
+
+/* A strategy document on the way to one that fits. */
+struct attempt {
+    json_t *strategy;
+    uint32_t n_devices;
+    struct dl_setting setting; /* of the document */
+    const char *change;
+    uint32_t used; /* bit by change: none comes twice */
+    double peak;   /* negative: it is refused, or does not fit into the host */
+};
+
+struct search {
+    const struct dl_remedy_request *request;
+    struct dl_arena *arena;
+    struct attempt best; /* so far, in this round */
+};
+
+/* ---- the memory of a changed job ---- */
+
+static double fullest_peak(const struct dl_topology *t, const struct dl_job *job, const struct dl_lowered *lowered)
+{
+    const uint32_t n_stages = job->setting.ways[DL_AXIS_PIPELINE];
+    struct dl_memory_use *const use = dl_alloc(n_stages * sizeof *use);
+    double peak = 0;
+    dl_memory_of_stages(&job->setting, lowered, use);
+    for (uint32_t i = 0; i < n_stages; i++) peak = fmax(peak, use[i].peak);
+    if (!dl_memory_fits_host(t, job, use)) peak = -1;
+    dl_free(use);
+    return peak;
+}
+
+static void lower_and_count(const struct search *s, struct dl_job *job, struct attempt *a, struct dl_error *err)
+{
+    const struct dl_remedy_request *const r = s->request;
+    uint32_t *const device_of_rank = dl_alloc(job->n_devices * sizeof *device_of_rank);
+    struct dl_model model;
+    struct dl_lowered lowered = {0};
+    const struct dl_lower_request request = {
+        .job = job, .model = &model, .device = r->device, .estimator = r->estimator, .device_of_rank = device_of_rank};
+    job->setting.software = r->software;
+    if (!dl_place(r->estimator->topology, "packed", 0, job->n_devices, device_of_rank, err) &&
+        !dl_workload_read(r->workload, job->setting.microbatch, r->software->attention, s->arena, &model, err) &&
+        !dl_lower(&request, s->arena, &lowered, err))
+        a->peak = fullest_peak(r->estimator->topology, job, &lowered);
+    dl_lowered_release(&lowered, job->setting.ways[DL_AXIS_PIPELINE]);
+    dl_free(device_of_rank);
+}
+
+/* A job that cannot be is no remedy: its error is forgotten. */
+static void weigh(const struct search *s, struct attempt *a)
+{
+    struct dl_error err = {0};
+    struct dl_job job;
+    const struct dl_json doc = {.value = a->strategy, .where = s->request->strategy.where};
+    a->peak = -1;
+    if (a->n_devices > s->request->estimator->topology->n_devices ||
+        dl_job_read(doc, a->n_devices, s->arena, &job, &err))
+        return;
+    a->setting = job.setting;
+    lower_and_count(s, &job, a, &err);
+}
+
+/* ---- changes ---- */
+
+/* The entry of that name in the stack, made if it is not there. */
+static json_t *entry(json_t *strategy, const char *name)
+{
+    json_t *const stack = json_object_get(strategy, "stack");
+    for (size_t i = 0; i < json_array_size(stack); i++) {
+        json_t *const found = json_array_get(stack, i);
+        const char *const its = json_string_value(json_object_get(found, "name"));
+        if (its && strcmp(its, name) == 0) return found;
+    }
+    json_array_append_new(stack, json_pack("{s:s}", "name", name));
+    return json_array_get(stack, json_array_size(stack) - 1);
+}
+
+static bool has_entry(json_t *strategy, const char *name)
+{
+    const size_t before = json_array_size(json_object_get(strategy, "stack"));
+    entry(strategy, name);
+    json_t *const stack = json_object_get(strategy, "stack");
+    const bool had = json_array_size(stack) == before;
+    if (!had) json_array_remove(stack, before);
+    return had;
+}
+
+/* Each returns what it has changed, or NULL where there is nothing to change. `step` counts from 0. */
+typedef const char *(*change_fn)(struct attempt *a, uint32_t step, struct dl_arena *arena);
+
+static const char *recompute(struct attempt *a, uint32_t step, struct dl_arena *arena)
+{
+    static const char *const modes[] = {"none", "selective", "full"};
+    const uint32_t mode = step + 1;
+    if (mode >= DL_COUNT(modes) || mode <= (uint32_t)a->setting.recompute) return NULL;
+    if (has_entry(a->strategy, "recompute"))
+        json_object_set_new(entry(a->strategy, "recompute"), "mode", json_string(modes[mode]));
+    else
+        json_object_set_new(a->strategy, "recompute", json_string(modes[mode]));
+    return dl_arena_format(arena, "recompute %s", modes[mode]);
+}
+
+static const char *zero(struct attempt *a, uint32_t step, struct dl_arena *arena)
+{
+    const uint32_t stage = step + 1;
+    if (stage > 3 || stage <= a->setting.zero_stage || dl_copies(&a->setting, false) == 1) return NULL;
+    json_object_set_new(entry(a->strategy, "zero"), "stage", json_integer(stage));
+    return dl_arena_format(arena, "zero stage %u", stage);
+}
+
+static const char *microbatch(struct attempt *a, uint32_t step, struct dl_arena *arena)
+{
+    const json_int_t samples = (json_int_t)a->setting.microbatch >> (step + 1);
+    if (samples < 1) return NULL;
+    json_object_set_new(a->strategy, "microbatch", json_integer(samples));
+    return dl_arena_format(arena, "microbatch %lld", (long long)samples);
+}
+
+/* From the replicas, if there are as many; else on more devices. */
+static const char *widen(struct attempt *a, const char *name, enum dl_axis axis, uint32_t step, struct dl_arena *arena)
+{
+    const uint32_t factor = 2u << step, ways = a->setting.ways[axis] * factor;
+    const bool takes_replicas = a->setting.ways[DL_AXIS_DATA] % factor == 0;
+    if (ways > 65536 || (!takes_replicas && a->n_devices > UINT32_MAX / factor)) return NULL;
+    json_object_set_new(entry(a->strategy, name), "ways", json_integer(ways));
+    json_object_del(a->strategy, "order"); /* may not name the axis */
+    if (!takes_replicas) a->n_devices *= factor;
+    if (takes_replicas) return dl_arena_format(arena, "%s %u ways", name, ways);
+    return dl_arena_format(arena, "%s %u ways on %u devices", name, ways, a->n_devices);
+}
+
+static const char *tensor(struct attempt *a, uint32_t step, struct dl_arena *arena)
+{
+    return widen(a, "tensor", DL_AXIS_TENSOR, step, arena);
+}
+
+static const char *pipeline(struct attempt *a, uint32_t step, struct dl_arena *arena)
+{
+    return widen(a, "pipeline", DL_AXIS_PIPELINE, step, arena);
+}
+
+static const char *offload(struct attempt *a, uint32_t step, struct dl_arena *arena)
+{
+    static const char *const keys[] = {"optimizer", "activations"};
+    const double now[] = {a->setting.offload_optimizer, a->setting.offload_activations};
+    if (now[step] == 1) return NULL;
+    json_object_set_new(entry(a->strategy, "offload"), keys[step], json_integer(1));
+    return dl_arena_format(arena, "offload of %s", keys[step]);
+}
+
+/* From cheap to costly, and how many steps of each are tried. */
+static const struct {
+    change_fn make;
+    uint32_t n_steps;
+} changes[] = {{recompute, 2}, {zero, 3}, {microbatch, 3}, {tensor, 3}, {pipeline, 3}, {offload, 2}};
+
+/* ---- the search ---- */
+
+static void add(struct dl_remedies *out, const struct attempt *a, double memory_bytes)
+{
+    DL_GROW(out->items, out->n, out->capacity);
+    out->items[out->n++] = (struct dl_remedy){.change = a->change, .peak = a->peak, .fits = a->peak <= memory_bytes};
+}
+
+static void keep(struct search *s, struct attempt *a)
+{
+    const bool better = a->peak >= 0 && (s->best.peak < 0 || a->peak < s->best.peak);
+    json_decref(better ? s->best.strategy : a->strategy);
+    if (better) s->best = *a;
+}
+
+/* The first step of a change that fits is enough of it. */
+static void try_change(struct search *s, size_t which, const struct attempt *from, struct dl_remedies *out)
+{
+    const double memory_bytes = s->request->device->memory_bytes;
+    bool fits = from->used >> which & 1;
+    for (uint32_t step = 0; step < changes[which].n_steps && !fits; step++) {
+        struct attempt a = *from;
+        a.strategy = json_deep_copy(from->strategy);
+        const char *const change = changes[which].make(&a, step, s->arena);
+        a.change = !change || !from->change ? change : dl_arena_format(s->arena, "%s and %s", from->change, change);
+        a.used |= 1u << which;
+        a.peak = -1;
+        if (change) weigh(s, &a);
+        fits = a.peak >= 0 && a.peak <= memory_bytes;
+        if (fits) add(out, &a, memory_bytes);
+        keep(s, &a);
+    }
+}
+
+void dl_remedies_find(const struct dl_remedy_request *request, struct dl_arena *arena, struct dl_remedies *out)
+{
+    enum { most_rounds = 4 };
+    struct search s = {.request = request, .arena = arena};
+    struct attempt from = {.strategy = json_deep_copy(request->strategy.value), .n_devices = request->n_devices};
+    *out = (struct dl_remedies){0};
+    weigh(&s, &from);
+    for (int round = 0; round < most_rounds && !out->n; round++) {
+        s.best = (struct attempt){.peak = -1};
+        for (size_t i = 0; i < DL_COUNT(changes); i++) try_change(&s, i, &from, out);
+        if (s.best.peak < 0 || s.best.peak >= from.peak) break;
+        json_decref(from.strategy);
+        from = s.best;
+        s.best.strategy = NULL;
+    }
+    if (!out->n && from.change) add(out, &from, request->device->memory_bytes);
+    json_decref(s.best.strategy);
+    json_decref(from.strategy);
+}
+
+void dl_remedies_release(struct dl_remedies *r)
+{
+    dl_free(r->items);
+    *r = (struct dl_remedies){0};
+}

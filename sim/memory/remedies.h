@@ -1,0 +1,33 @@
+/* remedies.h - what would make a step fit, found by trying: every changed job is lowered and its memory counted.
+ *
+ * First single changes, in an order from cheap to costly; if none of them is enough, the one that spares most is kept
+ * and the others are tried on top of it, and so on. */
+#ifndef DL_MEMORY_REMEDIES_H
+#define DL_MEMORY_REMEDIES_H
+
+#include "sim/memory/memory_use.h"
+
+struct dl_remedy {
+    const char *change; /* "recompute full", "zero stage 1 and microbatch 1"; lives in the arena */
+    double peak;        /* of the fullest stage then */
+    bool fits;
+};
+
+struct dl_remedies {
+    struct dl_remedy *items;
+    size_t n, capacity;
+};
+
+struct dl_remedy_request {
+    struct dl_json strategy, workload; /* as the run has read them */
+    uint32_t n_devices;
+    const struct dl_software *software;
+    const struct dl_device *device;
+    struct dl_estimator *estimator;
+};
+
+/* Changes that fit; if there are none, the last combination that was tried, which has the smallest peak. */
+void dl_remedies_find(const struct dl_remedy_request *request, struct dl_arena *arena, struct dl_remedies *out);
+void dl_remedies_release(struct dl_remedies *r);
+
+#endif

@@ -1,0 +1,121 @@
+/* remedies.c - what would make a step fit is what fits when it is done. */
+#define _GNU_SOURCE /* fork, pipe */
+#include <check.h>
+#include <math.h>
+
+#include "sim/memory/remedies.h"
+#include "tests/training_runs.h"
+#include "tests/unit/suite.h"
+
+#define MODEL                                                                                                          \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':16,'hidden':512,'heads':8,"          \
+    "'seq':512,'vocab':4096}"
+#define SYSTEM IDEAL_SYSTEM("1e9", "0")
+
+static struct dl_session training;
+
+static void open_job(const char *head, const char *stack)
+{
+    char strategy[500];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", head, stack);
+    const struct training_inputs inputs = {
+        .system = SYSTEM, .device = IDEAL_DEVICE, .software = "ideal", .workload = MODEL, .strategy = strategy};
+    ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
+}
+
+static double peak(void)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < training.job.setting.ways[DL_AXIS_PIPELINE]; i++)
+        most = fmax(most, training.memory[i].peak);
+    return most;
+}
+
+static double peak_of(const char *head, const char *stack)
+{
+    open_job(head, stack);
+    const double bytes = peak();
+    dl_session_close(&training);
+    return bytes;
+}
+
+static struct dl_remedies find(double memory_bytes)
+{
+    struct dl_remedies found;
+    training.device.memory_bytes = memory_bytes;
+    dl_remedies_find(&(struct dl_remedy_request){.strategy = training.strategy_doc,
+                                                 .workload = training.workload_doc,
+                                                 .n_devices = training.job.n_devices,
+                                                 .software = &training.software,
+                                                 .device = &training.device,
+                                                 .estimator = &training.estimator},
+                     training.arena, &found);
+    return found;
+}
+
+static double promised(const struct dl_remedies *found, const char *change)
+{
+    for (size_t i = 0; i < found->n; i++)
+        if (strcmp(found->items[i].change, change) == 0) return found->items[i].peak;
+    ck_abort_msg("'%s' is not among the %zu remedies", change, found->n);
+    return 0;
+}
+
+#define HEAD "'devices':4,'global_batch':16,'microbatch':4"
+#define STACK "{'name':'data'}"
+
+static const struct {
+    const char *change, *head, *stack;
+} promises[] = {
+    {"recompute selective", HEAD ",'recompute':'selective'", STACK},
+    {"microbatch 2", "'devices':4,'global_batch':16,'microbatch':2", STACK},
+    {"tensor 2 ways", HEAD, STACK ",{'name':'tensor','ways':2}"},
+    {"pipeline 2 ways", HEAD, STACK ",{'name':'pipeline','ways':2}"},
+    {"offload of activations", HEAD, STACK ",{'name':'offload','activations':1}"},
+};
+
+/* Done by hand, each change gives the promised peak. */
+START_TEST(a_remedy_keeps_its_promise)
+{
+    const double done = peak_of(promises[_i].head, promises[_i].stack);
+    open_job(HEAD, STACK);
+    const double before = peak();
+    ck_assert_double_lt(done, before);
+    struct dl_remedies found = find(done); /* so that nothing smaller is needed */
+    ck_assert_double_eq(promised(&found, promises[_i].change), done);
+    for (size_t i = 0; i < found.n; i++) ck_assert(found.items[i].fits && found.items[i].peak <= done);
+    dl_remedies_release(&found);
+    dl_session_close(&training);
+}
+END_TEST
+
+/* What no single change gives, several do; and what nothing gives is said to be not enough. */
+START_TEST(changes_come_together_where_one_is_not_enough)
+{
+    open_job(HEAD, STACK);
+    struct dl_remedies single = find(peak() * 0.99), several = {0};
+    double least = peak();
+    for (size_t i = 0; i < single.n; i++) least = fmin(least, single.items[i].peak);
+    several = find(least / 8);
+    ck_assert_uint_ge(several.n, 1);
+    ck_assert(several.items[0].fits && strstr(several.items[0].change, " and "));
+    dl_remedies_release(&several);
+    several = find(1);
+    ck_assert_uint_eq(several.n, 1);
+    ck_assert(!several.items[0].fits && several.items[0].peak > 1 && several.items[0].peak < least);
+    dl_remedies_release(&several);
+    dl_remedies_release(&single);
+    dl_session_close(&training);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("remedies");
+    TCase *const tests = tcase_create("remedies");
+    tcase_add_loop_test(tests, a_remedy_keeps_its_promise, 0, (int)DL_COUNT(promises));
+    tcase_add_test(tests, changes_come_together_where_one_is_not_enough);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
