@@ -4,6 +4,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/inputs.h"
+#include "sim/app/training_row.h"
 #include "sim/engine/scenario.h"
 #include "sim/report/assumptions.h"
 #include "sim/report/units.h"
@@ -87,6 +88,49 @@ static enum dl_status check_scenario(struct dl_json doc, struct dl_arena *arena,
     return DL_OK;
 }
 
+static enum dl_status find_named(const struct dl_training_row *row, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_json place = {.where = row->where};
+    const char *path;
+    const struct dl_want named[] = {
+        {DL_SYSTEMS, "topology", {row->topo, NULL}, NULL, dl_place_of_name(NULL, place, "topo", arena)},
+        {DL_SOFTWARE, "software", {row->software, NULL}, NULL, dl_place_of_name(NULL, place, "software", arena)},
+    };
+    for (size_t i = 0; i < DL_COUNT(named); i++)
+        if (dl_find_wanted(&named[i], arena, &path, err)) return err->status;
+    return DL_OK;
+}
+
+/* The strategy and the model that a row stands for. */
+static enum dl_status check_row(const struct dl_training_row *row, struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_session_request made = {0};
+    struct dl_json strategy = {0}, workload = {0};
+    struct dl_job job;
+    struct dl_model model;
+    if (find_named(row, arena, err) ||
+        dl_training_row_request(row, row->microbatch ? row->microbatch : 1, arena, &made, err))
+        return err->status;
+    if (!dl_json_parse(made.strategy.text, strlen(made.strategy.text), made.strategy.name, arena, &strategy, err) &&
+        !dl_json_parse(made.workload.text, strlen(made.workload.text), made.workload.name, arena, &workload, err) &&
+        !dl_job_read(strategy, 0, arena, &job, err) &&
+        !dl_workload_read(workload, job.setting.microbatch, "flash", arena, &model, err))
+        dl_job_check(&job, &model, arena, err);
+    json_decref(strategy.value);
+    json_decref(workload.value);
+    return err->status;
+}
+
+static enum dl_status check_steps(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_training_rows rows = {0};
+    dl_training_rows_add(doc, arena, &rows, err);
+    for (size_t i = 0; i < rows.n && !err->status; i++) check_row(&rows.items[i], arena, err);
+    if (!err->status) printf("%s: %zu measured training step%s", doc.where, rows.n, rows.n == 1 ? "" : "s");
+    dl_free(rows.items);
+    return err->status;
+}
+
 static const struct {
     const char *schema;
     enum dl_status (*check)(struct dl_json doc, struct dl_arena *arena, struct dl_error *err);
@@ -95,7 +139,7 @@ static const struct {
     {"dlsim/system/1", check_system, true},      {"dlsim/transport/1", check_transport, true},
     {"dlsim/device/1", check_device, true},      {"dlsim/workload/1", check_workload, true},
     {"dlsim/strategy/1", check_strategy, false}, {"dlsim/software/1", check_software, true},
-    {"dlsim/scenario/1", check_scenario, false},
+    {"dlsim/scenario/1", check_scenario, false}, {"dlsim/steps/1", check_steps, false},
 };
 
 static void print_assumed(struct dl_json doc, struct dl_arena *arena)

@@ -24,7 +24,13 @@ struct dl_training_rows {
     size_t n, capacity;
 };
 
-/* Add the rows of a file: JSON if its name ends so, else CSV. Release with dl_free(rows->items). */
+/* Add the rows of a text of CSV, or of a document; `name` is that of the file, for errors. Release with
+ * dl_free(rows->items). */
+enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char *name, struct dl_arena *arena,
+                                      struct dl_training_rows *rows, struct dl_error *err);
+enum dl_status dl_training_rows_add(struct dl_json doc, struct dl_arena *arena, struct dl_training_rows *rows,
+                                    struct dl_error *err);
+/* Add the rows of a file: JSON if its name ends so, else CSV. */
 enum dl_status dl_training_rows_read(const char *path, struct dl_arena *arena, struct dl_training_rows *rows,
                                      struct dl_error *err);
 /* Add the rows of every shipped file of published training steps. */

@@ -132,17 +132,23 @@ static enum dl_status add_line(const struct dl_csv *table, const char *name, siz
     return err->status;
 }
 
+enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char *name, struct dl_arena *arena,
+                                      struct dl_training_rows *rows, struct dl_error *err)
+{
+    struct dl_csv table;
+    if (!dl_csv_parse(text, bytes, name, arena, &table, err) && !check_columns(&table, name, arena, err))
+        for (size_t i = 0; i < table.n_rows && !err->status; i++) add_line(&table, name, i, arena, rows, err);
+    return err->status;
+}
+
 static enum dl_status read_csv(const char *path, struct dl_arena *arena, struct dl_training_rows *rows,
                                struct dl_error *err)
 {
     const size_t max_bytes = (size_t)64 << 20;
-    const char *const name = dl_base_name(path);
-    struct dl_csv table;
     char *text;
     size_t bytes;
     if (dl_read_file(path, max_bytes, &text, &bytes, err)) return err->status;
-    if (!dl_csv_parse(text, bytes, name, arena, &table, err) && !check_columns(&table, name, arena, err))
-        for (size_t i = 0; i < table.n_rows && !err->status; i++) add_line(&table, name, i, arena, rows, err);
+    dl_training_rows_parse(text, bytes, dl_base_name(path), arena, rows, err);
     dl_free(text);
     return err->status;
 }
@@ -172,8 +178,8 @@ static enum dl_status add_element(const struct dl_json doc, const struct steps *
     return err->status;
 }
 
-static enum dl_status add_document(struct dl_json doc, struct dl_arena *arena, struct dl_training_rows *rows,
-                                   struct dl_error *err)
+enum dl_status dl_training_rows_add(struct dl_json doc, struct dl_arena *arena, struct dl_training_rows *rows,
+                                    struct dl_error *err)
 {
     struct steps steps = {{0}, {0}};
     if (dl_read_document(doc, "steps", steps_fields, DL_COUNT(steps_fields), &steps, arena, err)) return err->status;
@@ -191,7 +197,7 @@ enum dl_status dl_training_rows_read(const char *path, struct dl_arena *arena, s
     if (!ending || strcmp(ending, ".json")) return read_csv(path, arena, rows, err);
     struct dl_json doc;
     if (dl_json_load(path, arena, &doc, err)) return err->status;
-    add_document(doc, arena, rows, err);
+    dl_training_rows_add(doc, arena, rows, err);
     json_decref(doc.value);
     return err->status;
 }
@@ -206,7 +212,7 @@ enum dl_status dl_training_rows_published(struct dl_arena *arena, struct dl_trai
         if (dl_find_file(published, "table", names[i], arena, &path, err) || dl_json_load(path, arena, &doc, err))
             return err->status;
         const char *const kind = json_string_value(json_object_get(doc.value, "schema"));
-        if (kind && strcmp(kind, schema) == 0) add_document(doc, arena, rows, err);
+        if (kind && strcmp(kind, schema) == 0) dl_training_rows_add(doc, arena, rows, err);
         json_decref(doc.value);
     }
     return err->status;

@@ -21,5 +21,7 @@ void read_device(struct input *in);
 void read_software(struct input *in);
 void read_strategy(struct input *in);
 void read_scenario(struct input *in);
+void read_rows(struct input *in);
+void read_steps(struct input *in);
 
 #endif

@@ -165,8 +165,9 @@ static const struct reader {
     char letter; /* the first byte, so that a corpus file can be read by people */
     void (*read)(struct input *in);
 } readers[] = {
-    {'s', read_system},   {'t', read_transport}, {'a', read_assignment}, {'p', read_payload},  {'l', read_placement},
-    {'w', read_workload}, {'d', read_device},    {'f', read_software},   {'g', read_strategy}, {'c', read_scenario},
+    {'s', read_system},    {'t', read_transport}, {'a', read_assignment}, {'p', read_payload},
+    {'l', read_placement}, {'w', read_workload},  {'d', read_device},     {'f', read_software},
+    {'g', read_strategy},  {'c', read_scenario},  {'r', read_rows},       {'m', read_steps},
 };
 
 static const struct reader *choose(uint8_t first)

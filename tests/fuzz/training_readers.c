@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/app/training_row.h"
 #include "sim/engine/scenario.h"
 #include "strategies/lower.h"
 #include "topologies/placement.h"
@@ -118,6 +119,36 @@ void read_scenario(struct input *in)
     }
     dl_topology_free(t);
     json_decref(small.value);
+}
+
+/* What a row stands for is two documents, or a refusal. */
+static void use_rows(struct input *in, struct dl_training_rows *rows)
+{
+    for (size_t i = 0; i < rows->n && !in->err.status; i++) {
+        struct dl_session_request made = {0};
+        assert(rows->items[i].step_s > 0 && rows->items[i].tp >= 1 && rows->items[i].where);
+        if (dl_training_row_request(&rows->items[i], 1, in->arena, &made, &in->err)) break;
+        json_decref(own(in, made.strategy.text).value);
+        json_decref(own(in, made.workload.text).value);
+    }
+    dl_free(rows->items);
+}
+
+void read_rows(struct input *in)
+{
+    struct dl_training_rows rows = {0};
+    dl_training_rows_parse(in->text, in->bytes, "input.csv", in->arena, &rows, &in->err);
+    use_rows(in, &rows);
+}
+
+void read_steps(struct input *in)
+{
+    struct dl_training_rows rows = {0};
+    struct dl_json doc;
+    if (!parse(in, &doc)) return;
+    dl_training_rows_add(doc, in->arena, &rows, &in->err);
+    json_decref(doc.value);
+    use_rows(in, &rows);
 }
 
 static void lower(struct input *in, struct dl_job *job, const struct dl_topology *t)
