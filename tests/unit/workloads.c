@@ -4,9 +4,10 @@
 /* GPT, against the formulas of Narayanan et al. 2021 and Korthikanti et al. 2022. */
 
 static const char *const gpts[] = {
-    "gpt-1.7b",   "gpt-3.6b",  "gpt-7.5b",  "gpt-18.4b", "gpt-39.1b", "gpt-76.1b", "gpt-145.6b",         "gpt-310.1b",
-    "gpt-529.6b", "gpt-1008b", "gpt-22b",   "gpt-175b",  "gpt-530b",  "gpt-1t",    "gpt-1t-korthikanti", "mt-nlg-530b",
-    "gpt2-125m",  "gpt2-355m", "gpt2-774m", "gpt2-1.5b", "gpt3-2.7b", "gpt3-6.7b",
+    "gpt-1.7b",           "gpt-3.6b",    "gpt-7.5b",       "gpt-18.4b",      "gpt-39.1b", "gpt-76.1b",  "gpt-145.6b",
+    "gpt-310.1b",         "gpt-529.6b",  "gpt-1008b",      "gpt-22b",        "gpt-175b",  "gpt-530b",   "gpt-1t",
+    "gpt-1t-korthikanti", "mt-nlg-530b", "gpt2-125m",      "gpt2-355m",      "gpt2-774m", "gpt2-1.5b",  "gpt3-2.7b",
+    "gpt3-6.7b",          "gpt-28.3b",   "megascale-175b", "deepspeed-175b", "axonn-40b", "axonn-160b",
 };
 
 START_TEST(gpt_has_the_parameters_of_the_formula)
@@ -67,7 +68,9 @@ END_TEST
 
 /* Llama: each norm and each linear layer after it keeps what it is given, 4 x 2sbh whole; of attention q, k, v and what
  * the projection is given, of the gated layers both halves and their product, cut; no dropout, so the softmax alone. */
-static const char *const llamas[] = {"llama2-7b", "llama2-13b", "llama2-70b", "llama3-8b", "llama3-70b", "llama3-405b"};
+static const char *const llamas[] = {"llama2-7b",        "llama2-13b",           "llama2-70b",
+                                     "llama3-8b",        "llama3-70b",           "llama3-405b",
+                                     "llama3-405b-128k", "llama3-70b-12-layers", "maxtext-32b"};
 
 START_TEST(llama_saves_what_its_layers_are_given)
 {
@@ -95,6 +98,14 @@ static const struct {
     {"llama3-8b", 8030261248, 0},
     {"llama3-70b", 70553706496, 0},
     {"llama3-405b", 405853388800, 0},
+    {"llama3-405b-128k", 405853388800, 0},
+    {"gpt-28.3b", 28.3e9, 0.005},
+    {"megascale-175b", 175e9, 0.005},
+    {"axonn-40b", 40e9, 0.03},
+    {"axonn-160b", 160e9, 0.05},
+    {"maxtext-32b", 32e9, 0.02},
+    {"mpt-30b", 30e9, 0.005},
+    {"forge-1.44b", 1.44e9, 0.005},
     {"mixtral-8x7b", 46702792704, 0},
     {"deepseek-v3", 671e9, 1e-3},
     {"switch-base", 7.4e9, 0.01},
