@@ -5,12 +5,13 @@
 struct collecting {
     struct dl_assumptions *to;
     struct dl_arena *arena;
+    bool stated; /* only what the document itself calls assumed */
 };
 
 static void collect(void *user, const struct dl_fact *fact)
 {
     struct collecting *const c = user;
-    if (fact->grade != DL_ASSUMED) return;
+    if (fact->grade != DL_ASSUMED || (c->stated && !fact->stated)) return;
     DL_GROW(c->to->items, c->to->n, c->to->capacity);
     c->to->items[c->to->n++] =
         (struct dl_assumption){.where = fact->where, .why = dl_arena_string(c->arena, fact->text)};
@@ -19,6 +20,11 @@ static void collect(void *user, const struct dl_fact *fact)
 void dl_assumptions_add(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena)
 {
     dl_json_facts(doc, arena, collect, &(struct collecting){.to = a, .arena = arena});
+}
+
+void dl_assumptions_add_stated(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena)
+{
+    dl_json_facts(doc, arena, collect, &(struct collecting){.to = a, .arena = arena, .stated = true});
 }
 
 void dl_assumptions_release(struct dl_assumptions *a)

@@ -103,6 +103,29 @@ START_TEST(a_preset_runs_at_a_sane_share_of_peak)
 }
 END_TEST
 
+static size_t count_assumed(const char *preset)
+{
+    const char *const place = dl_arena_format(arena, "%s.json:", preset);
+    const struct dl_session_request request = {.topo = {"frontier", NULL}, .strategy = {preset, NULL}};
+    struct dl_session s;
+    size_t n = 0;
+    dl_session_open(&s, &request);
+    ck_assert_msg(!s.err.status, "%s", s.err.text);
+    dl_session_list_assumptions(&s);
+    for (size_t i = 0; i < s.report.assumptions.n; i++)
+        n += strncmp(s.report.assumptions.items[i].where, place, strlen(place)) == 0;
+    dl_session_close(&s);
+    return n;
+}
+
+/* devices, global_batch, microbatch, and the ways or stage of three entries. */
+START_TEST(a_run_lists_what_its_preset_assumes)
+{
+    ck_assert_uint_eq(count_assumed("dash-22b"), 6);
+    ck_assert_uint_eq(count_assumed("single"), 0); /* what someone wants needs no source */
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("presets");
@@ -110,6 +133,7 @@ int main(void)
     tcase_add_checked_fixture(tests, begin, end);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, every_preset_has_a_machine);
+    tcase_add_test(tests, a_run_lists_what_its_preset_assumes);
     tcase_add_loop_test(tests, a_preset_says_what_its_source_published, 0, (int)DL_COUNT(runs));
     tcase_add_loop_test(tests, a_preset_runs_at_a_sane_share_of_peak, 0, (int)DL_COUNT(runs));
     suite_add_tcase(suite, tests);
