@@ -51,16 +51,18 @@ static bool same_shape(const struct dl_kernel *a, const struct dl_kernel *b)
            a->accumulates == b->accumulates && strcmp(dl_kernel_operation(a), dl_kernel_operation(b)) == 0;
 }
 
+/* The passes of a layer have the same numbers, and would drive each other out if they had the same hash. */
 static size_t hash_of(const struct dl_kernel *k)
 {
     const double numbers[] = {k->batch, k->m, k->n, k->k, k->elements};
-    uint64_t hash = (uint64_t)k->kind;
+    const uint64_t odd = 0x9e3779b97f4a7c15u; /* the golden ratio's bits: a product spreads low bits to all above */
+    uint64_t hash = (uint64_t)k->kind << 4 | (uint64_t)k->pass << 2 | (uint64_t)k->backward << 1 | k->accumulates;
     for (size_t i = 0; i < DL_COUNT(numbers); i++) {
         uint64_t bits;
         memcpy(&bits, &numbers[i], sizeof bits);
-        hash = dl_mix(hash ^ bits);
+        hash = (hash ^ bits) * odd;
     }
-    return hash % DL_KERNEL_CACHE;
+    return dl_mix(hash) % DL_KERNEL_CACHE;
 }
 
 static struct dl_price price_kernel(struct dl_sink *s, const struct dl_kernel *k)
@@ -170,9 +172,10 @@ static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *e
 static enum dl_status add_compute(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     const double seconds = add_kernel(s, ev);
+    if (ev->bytes <= 0) return DL_OK;
     struct dl_event beside = *ev;
     beside.cause = ev->beside;
-    return ev->bytes > 0 ? add_timed(s, &beside, seconds, err) : DL_OK;
+    return add_timed(s, &beside, seconds, err);
 }
 
 static void add_update(struct dl_sink *s, const struct dl_event *ev)

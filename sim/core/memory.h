@@ -10,7 +10,8 @@ void *dl_realloc(void *old, size_t bytes);
 void dl_free(void *block);
 
 /* Make room for one more element: DL_GROW(list, n, capacity); list[n++] = x. */
-#define DL_GROW(array, n, capacity) ((array) = dl_grow((array), (n), &(capacity), sizeof *(array)))
+#define DL_GROW(array, n, capacity)                                                                                    \
+    ((array) = (n) < (capacity) ? (array) : dl_grow((array), (n), &(capacity), sizeof *(array)))
 void *dl_grow(void *array, size_t n, size_t *capacity, size_t element_bytes);
 
 /* Many small blocks, freed together. What is read from JSON lives in the run's arena. */

@@ -19,29 +19,23 @@ struct engine {
 
 static struct dl_flows *flows_of(const struct dl_engine *e) { return ((const struct engine *)e)->flows; }
 
-static struct dl_engine *create_on(const struct dl_engine_kind *kind, const struct dl_engine_link *links,
-                                   size_t n_links)
+static struct dl_engine *create_on(const struct dl_engine_kind *kind, struct dl_flows *flows)
 {
     struct engine *const e = dl_alloc(sizeof *e);
     e->base.kind = kind;
-    e->flows = dl_flows_new(links, n_links);
+    e->flows = flows;
     return &e->base;
 }
 
 static struct dl_engine *create(const struct dl_engine_link *links, size_t n_links)
 {
-    return create_on(&dl_engine_simgrid, links, n_links);
+    return create_on(&dl_engine_simgrid, dl_flows_new(links, n_links));
 }
 
-/* On a fatpipe nobody slows anybody. */
 static struct dl_engine *create_alone(const struct dl_engine_link *links, size_t n_links)
 {
-    struct dl_engine_link *const unshared = dl_alloc(n_links * sizeof *unshared);
-    for (size_t i = 0; i < n_links; i++)
-        unshared[i] = (struct dl_engine_link){.bandwidth_bytes_per_s = links[i].bandwidth_bytes_per_s, .fatpipe = true};
-    struct dl_engine *const e = create_on(&dl_engine_alone, unshared, n_links);
-    dl_free(unshared);
-    return e;
+    (void)links, (void)n_links; /* bundles say what their links give them */
+    return create_on(&dl_engine_alone, dl_flows_new_alone());
 }
 
 static void start(struct dl_engine *e, const struct dl_bundle *bundle) { dl_flows_start(flows_of(e), bundle); }
@@ -117,7 +111,6 @@ const struct dl_engine_kind dl_engine_alone = {
     .create = create_alone,
     .start = start,
     .timer = timer,
-    .set_bandwidth = set_bandwidth,
     .wanted_bytes_per_s = nothing_wanted,
     .now_s = now_s,
     .run = run_alone,

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "sim/core/memory.h"
-#include "sim/core/random.h"
 
 enum { nothing = 0xffffffffu };
+enum { date_bits = 64, first_hash_bits = 7 };
 
 struct event {
     uint32_t previous, next; /* within its instant */
@@ -37,7 +37,8 @@ struct dl_events {
     struct heap_entry *heap; /* by date; dates are distinct, since equal ones share an instant */
     size_t n_heap, heap_capacity;
     uint32_t *hash; /* date -> instant, by chains */
-    size_t hash_size;
+    size_t hash_size;    /* a power of 2 */
+    unsigned hash_shift; /* date_bits less those of an index */
     uint32_t open;
 };
 
@@ -45,7 +46,8 @@ struct dl_events *dl_events_new(void)
 {
     struct dl_events *const q = dl_alloc(sizeof *q);
     q->free_event = q->free_instant = q->open = nothing;
-    q->hash_size = 1024;
+    q->hash_shift = date_bits - first_hash_bits;
+    q->hash_size = (size_t)1 << first_hash_bits;
     q->hash = dl_alloc(q->hash_size * sizeof *q->hash);
     memset(q->hash, 0xff, q->hash_size * sizeof *q->hash);
     return q;
@@ -113,15 +115,17 @@ static void heap_remove(struct dl_events *q, size_t i)
 
 static uint32_t *bucket(const struct dl_events *q, double date_s)
 {
+    const uint64_t odd = 0x9e3779b97f4a7c15u; /* the golden ratio's bits: a product spreads low bits to all above */
     uint64_t bits;
     date_s += 0.0; /* -0 and 0 are the same date */
     memcpy(&bits, &date_s, sizeof bits);
-    return &q->hash[dl_mix(bits) & (q->hash_size - 1)];
+    return &q->hash[bits * odd >> q->hash_shift];
 }
 
 static void grow_hash(struct dl_events *q)
 {
     q->hash_size *= 2;
+    q->hash_shift--;
     q->hash = dl_realloc(q->hash, q->hash_size * sizeof *q->hash);
     memset(q->hash, 0xff, q->hash_size * sizeof *q->hash);
     for (size_t i = 0; i < q->n_heap; i++) {
@@ -246,13 +250,21 @@ void dl_events_open(struct dl_events *q)
 
 bool dl_events_take(struct dl_events *q, uint32_t *payload)
 {
-    const uint32_t event = q->instants[q->open].first;
-    if (event == nothing) {
+    struct instant *const at = &q->instants[q->open];
+    const uint32_t id = at->first;
+    if (id == nothing) {
         free_instant(q, q->open);
         q->open = nothing;
         return false;
     }
-    *payload = q->events[event].payload;
-    dl_events_remove(q, event);
+    struct event *const event = &q->events[id];
+    *payload = event->payload;
+    at->first = event->next;
+    if (event->next == nothing)
+        at->last = nothing;
+    else
+        q->events[event->next].previous = nothing;
+    event->next = q->free_event;
+    q->free_event = id;
     return true;
 }

@@ -22,14 +22,16 @@ struct task {
     double bytes;   /* left to move at `since_s` */
     double rate, since_s;
     double rate_cap;
-    struct dl_hop *hops; /* LATENCY: kept until it moves */
+    struct dl_hop *hops; /* LATENCY: kept until it moves, if anybody shares */
     size_t n_hops;
     uint32_t next_free;
 };
 
 struct dl_flows {
     struct dl_events *events;
-    struct dl_sharing *sharing;
+    struct dl_sharing *sharing; /* NULL: nobody shares anything */
+    uint32_t *unshared;         /* tasks that will move from this instant on, without a sharing */
+    size_t n_unshared, unshared_capacity;
     struct task *tasks;
     size_t n_tasks, tasks_capacity;
     uint32_t free_task;
@@ -40,12 +42,18 @@ struct dl_flows {
     size_t n_live;
 };
 
-struct dl_flows *dl_flows_new(const struct dl_engine_link *links, size_t n_links)
+struct dl_flows *dl_flows_new_alone(void)
 {
     struct dl_flows *const f = dl_alloc(sizeof *f);
     f->events = dl_events_new();
-    f->sharing = dl_sharing_new(links, n_links);
     f->free_task = none;
+    return f;
+}
+
+struct dl_flows *dl_flows_new(const struct dl_engine_link *links, size_t n_links)
+{
+    struct dl_flows *const f = dl_flows_new_alone();
+    f->sharing = dl_sharing_new(links, n_links);
     return f;
 }
 
@@ -56,6 +64,7 @@ void dl_flows_free(struct dl_flows *f)
         if (f->tasks[i].state == LATENCY) dl_free(f->tasks[i].hops);
     dl_events_free(f->events);
     dl_sharing_free(f->sharing);
+    dl_free(f->unshared);
     dl_free(f->tasks);
     dl_free(f->task_of_flow);
     dl_free(f);
@@ -86,11 +95,9 @@ void dl_flows_timer(struct dl_flows *f, double date_s, dl_event_fn fire, void *u
     f->tasks[id].event = dl_events_add(f->events, fmax(date_s, f->now_s), id);
 }
 
-static void move(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, size_t n_hops)
+static void share(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, size_t n_hops)
 {
     struct task *const t = &f->tasks[id];
-    t->state = MOVING;
-    t->event = none;
     t->rate = 0;
     t->since_s = f->now_s;
     t->flow = dl_sharing_join(f->sharing, hops, n_hops, t->rate_cap);
@@ -99,6 +106,25 @@ static void move(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, siz
         f->task_of_flow[f->n_task_of_flow++] = none;
     }
     f->task_of_flow[t->flow] = id;
+}
+
+static void move(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, size_t n_hops)
+{
+    f->tasks[id].state = MOVING;
+    f->tasks[id].event = none;
+    if (f->sharing) {
+        share(f, id, hops, n_hops);
+        return;
+    }
+    DL_GROW(f->unshared, f->n_unshared, f->unshared_capacity);
+    f->unshared[f->n_unshared++] = id;
+}
+
+static void keep_hops(struct task *t, const struct dl_bundle *b)
+{
+    t->hops = dl_alloc(b->n_hops * sizeof *t->hops);
+    t->n_hops = b->n_hops;
+    for (size_t i = 0; i < b->n_hops; i++) t->hops[i] = b->hops[i];
 }
 
 /* Nothing to move, or nothing to move over and no cap: only the latency counts. */
@@ -110,22 +136,21 @@ static bool is_instant(const struct dl_bundle *b)
 void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
 {
     const uint32_t id = new_task(f);
+    struct task *const t = &f->tasks[id];
+    const double cap = b->rate_cap_bytes_per_s;
     f->n_live++;
-    f->tasks[id] = (struct task){.done = b->done,
+    *t = (struct task){.done = b->done,
                                  .user = b->user,
                                  .tag = b->tag,
                                  .bytes = b->bytes,
-                                 .rate_cap = b->rate_cap_bytes_per_s,
+                                 .rate_cap = f->sharing ? cap : fmin(cap, b->alone_bytes_per_s),
                                  .flow = none};
     if (is_instant(b)) {
-        f->tasks[id].state = MOVING;
-        f->tasks[id].event = dl_events_add(f->events, f->now_s + b->latency_s, id);
+        t->state = MOVING;
+        t->event = dl_events_add(f->events, f->now_s + b->latency_s, id);
     } else if (b->latency_s > 0) {
-        struct task *const t = &f->tasks[id];
         t->state = LATENCY;
-        t->hops = dl_alloc(b->n_hops * sizeof *t->hops);
-        t->n_hops = b->n_hops;
-        for (size_t i = 0; i < b->n_hops; i++) t->hops[i] = b->hops[i];
+        if (f->sharing) keep_hops(t, b);
         t->event = dl_events_add(f->events, f->now_s + b->latency_s, id);
     } else {
         move(f, id, b->hops, b->n_hops);
@@ -159,9 +184,22 @@ static void change_rate(void *user, uint32_t flow, double rate)
         dl_events_move(f->events, t->event, end_s);
 }
 
+static void move_unshared(struct dl_flows *f)
+{
+    for (size_t i = 0; i < f->n_unshared; i++) {
+        struct task *const t = &f->tasks[f->unshared[i]];
+        assert(t->rate_cap > 0);
+        t->event = dl_events_add(f->events, f->now_s + t->bytes / t->rate_cap, f->unshared[i]);
+    }
+    f->n_unshared = 0;
+}
+
 double dl_flows_next_s(struct dl_flows *f)
 {
-    dl_sharing_settle(f->sharing, change_rate, f);
+    if (f->sharing)
+        dl_sharing_settle(f->sharing, change_rate, f);
+    else
+        move_unshared(f);
     return dl_events_next_s(f->events);
 }
 

@@ -43,8 +43,8 @@ static void ended(void *user, uint32_t tag)
 static void start_bundle(struct dl_folded *f, const struct dl_fold *fold)
 {
     const double cap = f->spec.pace->pump_s > 0 ? fold->bytes / f->spec.pace->pump_s : INFINITY;
-    const double alone_s =
-        fmax(dl_wire_lone_seconds(f->spec.wire, fold->hops, fold->n_hops, fold->bytes), fold->bytes / cap);
+    const double alone_bytes_per_s = dl_wire_alone(f->spec.wire, fold->hops, fold->n_hops);
+    const double alone_s = fmax(fold->bytes / alone_bytes_per_s, fold->bytes / cap);
     DL_GROW(f->fates, f->n_fates, f->fates_capacity);
     f->fates[f->n_fates] = (struct fate){.start_s = now_s(f), .latency_s = fold->latency_s, .alone_s = alone_s};
     for (size_t i = 0; i < fold->n_hops; i++)
@@ -56,6 +56,7 @@ static void start_bundle(struct dl_folded *f, const struct dl_fold *fold)
                                                                     .latency_s = fold->latency_s,
                                                                     .bytes = fold->bytes,
                                                                     .rate_cap_bytes_per_s = cap,
+                                                                    .alone_bytes_per_s = alone_bytes_per_s,
                                                                     .done = ended,
                                                                     .user = f,
                                                                     .tag = (uint32_t)f->n_fates++});

@@ -11,7 +11,8 @@
 struct channel {
     struct dl_hop *hops;
     size_t n_hops;
-    double bytes, latency_s;
+    double bytes, latency_s, alone_bytes_per_s;
+    uint64_t n_sent; /* not yet booked on its links */
     uint32_t to;
     uint32_t line; /* both directions between two crews are one */
 };
@@ -65,7 +66,7 @@ struct parcel {
     uint32_t crew, place; /* receiver, index into its `arrived` */
     uint32_t sender;
     const struct dl_item *item; /* that made it; NULL: this parcel is free */
-    const struct channel *channel;
+    struct channel *channel;
     double sent_s;
     uint32_t next; /* in its line, or of the free ones */
 };

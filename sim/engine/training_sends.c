@@ -17,8 +17,9 @@ static uint32_t line_between(const struct dl_training *t, const struct crew *fro
 }
 
 static enum dl_status open_channel(struct dl_training *t, const struct crew *from, const struct crew *to,
-                                   struct dl_tally *tally, struct channel *out)
+                                   struct channel *out)
 {
+    struct dl_tally *const tally = dl_wire_scratch(t->request.wire);
     struct dl_route route = {0};
     out->to = (uint32_t)(to - t->crews);
     out->line = line_between(t, from, to);
@@ -35,8 +36,15 @@ static enum dl_status open_channel(struct dl_training *t, const struct crew *fro
     out->n_hops = tally->n_touched;
     for (size_t i = 0; i < tally->n_touched; i++)
         out->hops[i] = (struct dl_hop){.link = tally->touched[i], .weight = tally->sum[tally->touched[i]]};
+    out->alone_bytes_per_s = dl_wire_alone(t->request.wire, out->hops, out->n_hops);
     dl_route_release(&route);
     return t->err->status;
+}
+
+static void book_channel(struct dl_training *t, struct channel *c)
+{
+    for (size_t i = 0; c->n_sent && i < c->n_hops; i++)
+        dl_wire_book(t->request.wire, c->hops[i].link, (double)c->n_sent * c->bytes * c->hops[i].weight);
 }
 
 /* The software of a plain message, chosen once: all stages send alike. */
@@ -65,23 +73,24 @@ static void open_lines(struct dl_training *t)
 
 enum dl_status dl_training_open_channels(struct dl_training *t)
 {
-    struct dl_tally tally;
     t->free_parcel = none;
     if (t->n_stages == 1 || choose_send_pace(t)) return t->err->status;
     open_lines(t);
-    dl_tally_init(&tally, t->request.estimator->topology->n_links);
     for (uint32_t i = 0; i < t->n_crews && !t->err->status; i++) {
         struct crew *const c = &t->crews[i];
         const uint32_t next = (c->stage + 1) % t->n_stages, before = (c->stage + t->n_stages - 1) % t->n_stages;
-        open_channel(t, c, &t->crews[next * t->n_played + c->replica], &tally, &c->onward);
-        open_channel(t, c, &t->crews[before * t->n_played + c->replica], &tally, &c->back);
+        open_channel(t, c, &t->crews[next * t->n_played + c->replica], &c->onward);
+        open_channel(t, c, &t->crews[before * t->n_played + c->replica], &c->back);
     }
-    dl_tally_release(&tally);
     return t->err->status;
 }
 
 void dl_training_close_channels(struct dl_training *t)
 {
+    for (uint32_t i = 0; i < t->n_crews; i++) {
+        book_channel(t, &t->crews[i].onward);
+        book_channel(t, &t->crews[i].back);
+    }
     dl_free(t->lines);
     dl_free(t->parcels);
 }
@@ -157,16 +166,16 @@ static void parcel_arrives(void *user, uint32_t id)
 
 static void depart(struct dl_training *t, uint32_t id)
 {
-    const struct channel *const channel = t->parcels[id].channel;
+    struct channel *const channel = t->parcels[id].channel;
     change_in_flight(t, &t->parcels[id], true);
-    for (size_t i = 0; i < channel->n_hops; i++)
-        dl_wire_book(t->request.wire, channel->hops[i].link, channel->bytes * channel->hops[i].weight);
+    channel->n_sent++;
     t->request.engine->kind->start(t->request.engine,
                                    &(struct dl_bundle){.hops = channel->hops,
                                                        .n_hops = channel->n_hops,
                                                        .latency_s = channel->latency_s,
                                                        .bytes = channel->bytes,
                                                        .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
+                                                       .alone_bytes_per_s = channel->alone_bytes_per_s,
                                                        .done = parcel_arrives,
                                                        .user = t,
                                                        .tag = id});
@@ -189,7 +198,7 @@ static bool queue_up(struct dl_training *t, uint32_t id)
 void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_item *item, uint32_t to_stage,
                       uint32_t place)
 {
-    const struct channel *const channel = t->crews[from->onward.to].stage == to_stage ? &from->onward : &from->back;
+    struct channel *const channel = t->crews[from->onward.to].stage == to_stage ? &from->onward : &from->back;
     const uint32_t id = new_parcel(t);
     t->parcels[id] = (struct parcel){.crew = channel->to,
                                      .place = place,

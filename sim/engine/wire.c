@@ -92,17 +92,12 @@ static bool has_whole_weights(const struct dl_route *route)
     return true;
 }
 
-static double lone_rate(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops)
+double dl_wire_alone(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops)
 {
     double rate = INFINITY;
     for (size_t i = 0; i < n_hops; i++)
         rate = fmin(rate, w->links[hops[i].link].bandwidth_bytes_per_s / hops[i].weight);
     return rate;
-}
-
-double dl_wire_lone_seconds(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops, double bytes)
-{
-    return bytes / lone_rate(w, hops, n_hops);
 }
 
 struct dl_tally *dl_wire_scratch(struct dl_wire *w) { return &w->scratch; }
@@ -131,7 +126,7 @@ bool dl_wire_find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t
     way->from = from;
     way->to = to;
     way->known = true;
-    way->lone_rate = lone_rate(w, way->route.hops, way->route.n_hops);
+    way->alone_bytes_per_s = dl_wire_alone(w, way->route.hops, way->route.n_hops);
     return true;
 }
 
@@ -164,13 +159,14 @@ static void start(struct dl_wire *w, uint32_t id)
     if (!dl_wire_find(w, l->way, l->from, l->to)) return;
     p->moving_s = w->engine->kind->now_s(w->engine);
     const double wire_bytes = dl_pace_wire_bytes(l->pace, &l->way->route, l->bytes);
-    p->alone_s = wire_bytes / fmin(l->way->lone_rate, l->pace->rate_cap_bytes_per_s);
+    p->alone_s = wire_bytes / fmin(l->way->alone_bytes_per_s, l->pace->rate_cap_bytes_per_s);
     p->latency_s = dl_pace_latency_s(l->pace, &l->way->route);
     l->way->bytes += wire_bytes;
     const struct dl_bundle bundle = {.hops = l->way->route.hops,
                                      .n_hops = l->way->route.n_hops,
                                      .bytes = wire_bytes,
                                      .rate_cap_bytes_per_s = l->pace->rate_cap_bytes_per_s,
+                                     .alone_bytes_per_s = l->way->alone_bytes_per_s,
                                      .done = moved,
                                      .user = w,
                                      .tag = id};

@@ -20,8 +20,8 @@ struct dl_way {
     struct dl_route route;
     uint32_t from, to;
     bool known;
-    double lone_rate; /* on an empty network */
-    double bytes;     /* sent over it so far, not yet booked on its links */
+    double alone_bytes_per_s; /* on an empty network */
+    double bytes;             /* sent over it so far, not yet booked on its links */
 };
 
 struct dl_letter {
@@ -51,8 +51,8 @@ bool dl_wire_find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t
 /* Book the way's bytes on its links and free its memory. */
 void dl_wire_release_way(struct dl_wire *w, struct dl_way *way);
 
-/* Seconds that bytes need over these links on an empty network. */
-double dl_wire_lone_seconds(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops, double bytes);
+/* What these links give a bundle on an empty network, in bytes per second. */
+double dl_wire_alone(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops);
 
 /* For whoever folds messages into bundles: a tally as large as the network, since many need one for a moment. */
 struct dl_tally *dl_wire_scratch(struct dl_wire *w);
