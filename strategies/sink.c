@@ -51,7 +51,6 @@ static bool same_shape(const struct dl_kernel *a, const struct dl_kernel *b)
            a->accumulates == b->accumulates && strcmp(dl_kernel_operation(a), dl_kernel_operation(b)) == 0;
 }
 
-/* The passes of a layer have the same numbers, and would drive each other out if they had the same hash. */
 static size_t hash_of(const struct dl_kernel *k)
 {
     const double numbers[] = {k->batch, k->m, k->n, k->k, k->elements};
@@ -65,10 +64,23 @@ static size_t hash_of(const struct dl_kernel *k)
     return dl_mix(hash) % DL_KERNEL_CACHE;
 }
 
+/* Where the kernel is, or belongs: one of a few slots from its hash on, the first of them if all are taken. */
+static struct dl_priced_kernel *slot_of(struct dl_sink *s, const struct dl_kernel *k)
+{
+    enum { most_tried = 8 };
+    const size_t first = hash_of(k);
+    for (size_t i = first; i < first + most_tried; i++) {
+        struct dl_priced_kernel *const slot = &s->kernels[i % DL_KERNEL_CACHE];
+        if (!slot->known || same_shape(&slot->kernel, k)) return slot;
+    }
+    s->kernels[first].known = false;
+    return &s->kernels[first];
+}
+
 static struct dl_price price_kernel(struct dl_sink *s, const struct dl_kernel *k)
 {
-    struct dl_priced_kernel *const slot = &s->kernels[hash_of(k)];
-    if (!slot->known || !same_shape(&slot->kernel, k))
+    struct dl_priced_kernel *const slot = slot_of(s, k);
+    if (!slot->known)
         *slot = (struct dl_priced_kernel){
             .kernel = *k, .price = dl_price(s->request->device, k, s->request->job->setting.precision), .known = true};
     return slot->price;

@@ -5,7 +5,7 @@
 #include "strategies/lower.h"
 #include "topologies/host_link.h"
 
-enum { DL_KERNEL_CACHE = 256 };
+enum { DL_KERNEL_CACHE = 128 };
 
 struct dl_priced_kernel {
     struct dl_kernel kernel;
