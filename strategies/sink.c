@@ -48,14 +48,14 @@ static bool same_shape(const struct dl_kernel *a, const struct dl_kernel *b)
     return a->kind == b->kind && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
            a->elements == b->elements && a->causal == b->causal && a->backward == b->backward &&
            a->kv_share == b->kv_share && a->among_experts == b->among_experts && a->pass == b->pass &&
-           a->accumulates == b->accumulates && strcmp(dl_kernel_operation(a), dl_kernel_operation(b)) == 0;
+           strcmp(dl_kernel_operation(a), dl_kernel_operation(b)) == 0;
 }
 
 static size_t hash_of(const struct dl_kernel *k)
 {
     const double numbers[] = {k->batch, k->m, k->n, k->k, k->elements};
     const uint64_t odd = 0x9e3779b97f4a7c15u; /* the golden ratio's bits: a product spreads low bits to all above */
-    uint64_t hash = (uint64_t)k->kind << 4 | (uint64_t)k->pass << 2 | (uint64_t)k->backward << 1 | k->accumulates;
+    uint64_t hash = (uint64_t)k->kind << 4 | (uint64_t)k->pass << 1 | k->backward;
     for (size_t i = 0; i < DL_COUNT(numbers); i++) {
         uint64_t bits;
         memcpy(&bits, &numbers[i], sizeof bits);
@@ -77,12 +77,18 @@ static struct dl_priced_kernel *slot_of(struct dl_sink *s, const struct dl_kerne
     return &s->kernels[first];
 }
 
+static struct dl_price price_anew(const struct dl_sink *s, struct dl_kernel kernel)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    kernel.accumulates = kernel.pass == DL_PASS_WEIGHT_GRADIENT && kernel.kind == DL_KERNEL_GEMM &&
+                         dl_gradient_bytes(setting) > dl_precision_bytes(setting->precision);
+    return dl_price(s->request->device, &kernel, setting->precision);
+}
+
 static struct dl_price price_kernel(struct dl_sink *s, const struct dl_kernel *k)
 {
     struct dl_priced_kernel *const slot = slot_of(s, k);
-    if (!slot->known)
-        *slot = (struct dl_priced_kernel){
-            .kernel = *k, .price = dl_price(s->request->device, k, s->request->job->setting.precision), .known = true};
+    if (!slot->known) *slot = (struct dl_priced_kernel){.kernel = *k, .price = price_anew(s, *k), .known = true};
     return slot->price;
 }
 
@@ -97,10 +103,7 @@ static struct dl_template *place_of(const struct dl_sink *s, const struct dl_eve
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    struct dl_kernel kernel = ev->kernel;
-    kernel.accumulates = kernel.pass == DL_PASS_WEIGHT_GRADIENT && kernel.kind == DL_KERNEL_GEMM &&
-                         dl_gradient_bytes(setting) > dl_precision_bytes(setting->precision);
-    const struct dl_price price = price_kernel(s, &kernel);
+    const struct dl_price price = price_kernel(s, &ev->kernel);
     dl_template_add(place_of(s, ev),
                     &(struct dl_instruction){.name = ev->kernel.name,
                                              .cause = ev->cause,
