@@ -18,12 +18,13 @@ extern "C" {
 typedef void (*dl_event_fn)(void *user, uint32_t tag);
 
 struct dl_bundle {
-    const struct dl_hop *hops; /* copied */
+    const struct dl_hop *hops;
     size_t n_hops;
+    bool hops_stay; /* until it is done; else they are copied */
     double latency_s;
     double bytes;                /* 0 is allowed: done after the latency */
     double rate_cap_bytes_per_s; /* INFINITY: none */
-    double alone_bytes_per_s;    /* what its links give it while nobody else is there; only the analytic engine reads it */
+    double alone_bytes_per_s; /* what its links give it while nobody else is there; only the analytic engine reads it */
     dl_event_fn done;
     void *user;
     uint32_t tag;
@@ -42,7 +43,8 @@ struct dl_engine_kind {
     struct dl_engine *(*create)(const struct dl_engine_link *links, size_t n_links); /* links are copied */
     void (*start)(struct dl_engine *engine, const struct dl_bundle *bundle);
     void (*timer)(struct dl_engine *engine, double date_s, dl_event_fn fire, void *user, uint32_t tag);
-    /* From now on; 0 stops every bundle that crosses the link until it is raised again. NULL: links stay as they are. */
+    /* From now on; 0 stops every bundle that crosses the link until it is raised again. NULL: links stay as they are.
+     */
     void (*set_bandwidth)(struct dl_engine *engine, uint32_t link, double bandwidth_bytes_per_s);
     double (*wanted_bytes_per_s)(struct dl_engine *engine, uint32_t link); /* for routing: see struct dl_load */
     double (*now_s)(const struct dl_engine *engine);

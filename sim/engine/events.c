@@ -36,7 +36,7 @@ struct dl_events {
     uint32_t free_instant;
     struct heap_entry *heap; /* by date; dates are distinct, since equal ones share an instant */
     size_t n_heap, heap_capacity;
-    uint32_t *hash; /* date -> instant, by chains */
+    uint32_t *hash;      /* date -> instant, by chains */
     size_t hash_size;    /* a power of 2 */
     unsigned hash_shift; /* date_bits less those of an index */
     uint32_t open;

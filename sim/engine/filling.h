@@ -10,6 +10,7 @@ enum { nobody = 0xffffffffu };
 struct link {
     double capacity;
     double limit;                  /* full: rate of its fastest flow; else INFINITY */
+    double wanted;                 /* what its flows would take if each were alone */
     double remaining, weight_left; /* while solving */
     uint32_t first;                /* member */
     uint32_t touched;              /* epoch in which it belongs to the solved part */
@@ -27,6 +28,7 @@ struct flow {
     double rate, solved_rate;
     double limit; /* its own: rate cap and fatpipes */
     double cap;
+    double alone; /* its rate if nobody else were there */
     uint32_t first_member, n_members;
     uint32_t size_class; /* its run of members holds 2^size_class */
     uint32_t next_free;

@@ -22,7 +22,8 @@ struct task {
     double bytes;   /* left to move at `since_s` */
     double rate, since_s;
     double rate_cap;
-    struct dl_hop *hops; /* LATENCY: kept until it moves, if anybody shares */
+    const struct dl_hop *hops; /* LATENCY: needed when it moves, if anybody shares */
+    struct dl_hop *copy;       /* of these, if they would not stay */
     size_t n_hops;
     uint32_t next_free;
 };
@@ -61,7 +62,7 @@ void dl_flows_free(struct dl_flows *f)
 {
     if (!f) return;
     for (size_t i = 0; i < f->n_tasks; i++)
-        if (f->tasks[i].state == LATENCY) dl_free(f->tasks[i].hops);
+        if (f->tasks[i].state == LATENCY) dl_free(f->tasks[i].copy);
     dl_events_free(f->events);
     dl_sharing_free(f->sharing);
     dl_free(f->unshared);
@@ -122,9 +123,11 @@ static void move(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, siz
 
 static void keep_hops(struct task *t, const struct dl_bundle *b)
 {
-    t->hops = dl_alloc(b->n_hops * sizeof *t->hops);
+    t->hops = b->hops;
     t->n_hops = b->n_hops;
-    for (size_t i = 0; i < b->n_hops; i++) t->hops[i] = b->hops[i];
+    if (b->hops_stay) return;
+    t->hops = t->copy = dl_alloc(b->n_hops * sizeof *t->copy);
+    for (size_t i = 0; i < b->n_hops; i++) t->copy[i] = b->hops[i];
 }
 
 /* Nothing to move, or nothing to move over and no cap: only the latency counts. */
@@ -140,11 +143,11 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
     const double cap = b->rate_cap_bytes_per_s;
     f->n_live++;
     *t = (struct task){.done = b->done,
-                                 .user = b->user,
-                                 .tag = b->tag,
-                                 .bytes = b->bytes,
-                                 .rate_cap = f->sharing ? cap : fmin(cap, b->alone_bytes_per_s),
-                                 .flow = none};
+                       .user = b->user,
+                       .tag = b->tag,
+                       .bytes = b->bytes,
+                       .rate_cap = f->sharing ? cap : fmin(cap, b->alone_bytes_per_s),
+                       .flow = none};
     if (is_instant(b)) {
         t->state = MOVING;
         t->event = dl_events_add(f->events, f->now_s + b->latency_s, id);
@@ -225,9 +228,9 @@ void dl_flows_advance(struct dl_flows *f)
             end(f, id);
             continue;
         }
-        struct dl_hop *const hops = f->tasks[id].hops;
-        move(f, id, hops, f->tasks[id].n_hops);
-        dl_free(hops);
+        const struct task t = f->tasks[id];
+        move(f, id, t.hops, t.n_hops);
+        dl_free(t.copy);
     }
 }
 

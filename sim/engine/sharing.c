@@ -8,6 +8,8 @@
 
 /* Rates that differ by less are equal: far below what is reported, far above rounding. */
 static const double tolerance = 1e-12;
+/* Far above what rounding makes of a sum that flows join and leave. */
+static const double slack = 1e-6;
 
 struct dl_sharing *dl_sharing_new(const struct dl_engine_link *links, size_t n_links)
 {
@@ -67,6 +69,27 @@ static double own_limit(const struct dl_sharing *s, const struct flow *f)
     return limit;
 }
 
+/* It cannot become anybody's bottleneck, whoever of its flows runs how fast: the solver need not look at it. */
+static bool is_slack(const struct link *l) { return l->fatpipe || l->wanted < l->capacity * (1 - slack); }
+
+static double lone_rate_of(const struct dl_sharing *s, const struct flow *f)
+{
+    double rate = f->limit;
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        const struct link *const l = &s->links[s->members[m].link];
+        if (!l->fatpipe) rate = fmin(rate, l->capacity / s->members[m].weight);
+    }
+    return rate;
+}
+
+static void mark_dirty(struct dl_sharing *s, uint32_t link)
+{
+    if (s->links[link].dirty) return;
+    s->links[link].dirty = true;
+    DL_GROW(s->dirty, s->n_dirty, s->dirty_capacity);
+    s->dirty[s->n_dirty++] = link;
+}
+
 static void put_on_link(struct dl_sharing *s, uint32_t m)
 {
     struct link *const l = &s->links[s->members[m].link];
@@ -86,14 +109,6 @@ static void take_off_link(struct dl_sharing *s, uint32_t m)
     if (at->next != nobody) s->members[at->next].previous = at->previous;
 }
 
-static void mark_dirty(struct dl_sharing *s, uint32_t link)
-{
-    if (s->links[link].dirty) return;
-    s->links[link].dirty = true;
-    DL_GROW(s->dirty, s->n_dirty, s->dirty_capacity);
-    s->dirty[s->n_dirty++] = link;
-}
-
 uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t n_hops, double rate_cap)
 {
     const uint32_t id = new_flow(s, n_hops);
@@ -109,6 +124,9 @@ uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t
         put_on_link(s, m);
     }
     f->limit = own_limit(s, f);
+    f->alone = lone_rate_of(s, f);
+    for (uint32_t m = f->first_member; m < f->first_member + n_hops; m++)
+        s->links[s->members[m].link].wanted += f->alone * s->members[m].weight;
     DL_GROW(s->fresh, s->n_fresh, s->fresh_capacity);
     s->fresh[s->n_fresh++] = id;
     return id;
@@ -121,6 +139,7 @@ void dl_sharing_leave(struct dl_sharing *s, uint32_t flow)
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         take_off_link(s, m);
         struct link *const l = &s->links[s->members[m].link];
+        l->wanted = l->first == nobody ? 0 : l->wanted - f->alone * s->members[m].weight;
         if (l->first == nobody)
             l->limit = INFINITY;
         else if (l->limit < INFINITY) /* only where it was full does its leaving matter to others */
@@ -135,7 +154,7 @@ void dl_sharing_leave(struct dl_sharing *s, uint32_t flow)
 
 static void touch(struct dl_sharing *s, uint32_t link)
 {
-    if (s->links[link].touched == s->epoch || s->links[link].fatpipe) return;
+    if (s->links[link].touched == s->epoch || is_slack(&s->links[link])) return;
     s->links[link].touched = s->epoch;
     DL_GROW(s->part, s->n_part, s->part_capacity);
     s->part[s->n_part++] = link;
@@ -156,16 +175,25 @@ static double current_rate(const struct dl_sharing *s, const struct flow *f)
     return in_set(s, f) ? f->solved_rate : f->rate;
 }
 
+/* What it wants of its links is summed anew: the old sums were rounded to other capacities. */
+static void want_again(struct dl_sharing *s, struct flow *f)
+{
+    f->limit = own_limit(s, f);
+    f->alone = lone_rate_of(s, f);
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        struct link *const l = &s->links[s->members[m].link];
+        l->wanted = dl_sharing_wanted(s, s->members[m].link);
+        if (is_slack(l) && l->limit < INFINITY) mark_dirty(s, s->members[m].link); /* was full, cannot be any more */
+    }
+}
+
 void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_per_s)
 {
     struct link *const l = &s->links[link];
     l->capacity = bytes_per_s;
     if (!l->fatpipe) l->limit = 0; /* every flow there is looked at again */
     mark_dirty(s, link);
-    for (uint32_t m = l->first; l->fatpipe && m != nobody; m = s->members[m].next) {
-        struct flow *const f = &s->flows[s->members[m].flow];
-        f->limit = own_limit(s, f);
-    }
+    for (uint32_t m = l->first; m != nobody; m = s->members[m].next) want_again(s, &s->flows[s->members[m].flow]);
 }
 
 /* Those whose bottleneck the link was may run faster, or must make room for a newcomer. */
@@ -181,28 +209,18 @@ static bool is_alone(const struct dl_sharing *s, const struct flow *f)
 {
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         const struct link *const l = &s->links[s->members[m].link];
-        if (!l->fatpipe && (l->first != m || s->members[m].next != nobody || l->dirty)) return false;
+        if (!is_slack(l) && (l->first != m || s->members[m].next != nobody || l->dirty)) return false;
     }
     return true;
-}
-
-static double lone_rate_of(const struct dl_sharing *s, const struct flow *f)
-{
-    double rate = f->limit;
-    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
-        const struct link *const l = &s->links[s->members[m].link];
-        if (!l->fatpipe) rate = fmin(rate, l->capacity / s->members[m].weight);
-    }
-    return rate;
 }
 
 /* The common case on an empty network: nobody to share with. */
 static double lone_rate(struct dl_sharing *s, const struct flow *f)
 {
-    const double rate = lone_rate_of(s, f);
+    const double rate = f->alone;
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         struct link *const l = &s->links[s->members[m].link];
-        l->limit = !l->fatpipe && rate * s->members[m].weight >= l->capacity * (1 - tolerance) ? rate : INFINITY;
+        l->limit = !is_slack(l) && rate * s->members[m].weight >= l->capacity * (1 - tolerance) ? rate : INFINITY;
     }
     return rate;
 }
@@ -266,6 +284,7 @@ static void start_set(struct dl_sharing *s, dl_rate_fn changed, void *user)
     for (size_t i = 0; i < s->n_dirty; i++) {
         touch(s, s->dirty[i]);
         add_bottlenecked(s, s->dirty[i]);
+        if (is_slack(&s->links[s->dirty[i]])) s->links[s->dirty[i]].limit = INFINITY;
         if (s->links[s->dirty[i]].fatpipe)
             for (uint32_t m = s->links[s->dirty[i]].first; m != nobody; m = s->members[m].next)
                 add_to_set(s, s->members[m].flow);
@@ -317,6 +336,6 @@ double dl_sharing_wanted(const struct dl_sharing *s, uint32_t link)
 {
     double wanted = 0;
     for (uint32_t m = s->links[link].first; m != nobody; m = s->members[m].next)
-        wanted += s->members[m].weight * lone_rate_of(s, &s->flows[s->members[m].flow]);
+        wanted += s->members[m].weight * s->flows[s->members[m].flow].alone;
     return wanted;
 }

@@ -172,6 +172,7 @@ static void depart(struct dl_training *t, uint32_t id)
     t->request.engine->kind->start(t->request.engine,
                                    &(struct dl_bundle){.hops = channel->hops,
                                                        .n_hops = channel->n_hops,
+                                                       .hops_stay = true,
                                                        .latency_s = channel->latency_s,
                                                        .bytes = channel->bytes,
                                                        .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
