@@ -84,10 +84,16 @@ static void heap_up(struct dl_events *q, size_t i, struct heap_entry entry)
 
 static size_t earliest_child(const struct dl_events *q, size_t i)
 {
-    size_t best = arity * i + 1;
-    for (size_t c = best + 1; c < arity * i + 1 + arity && c < q->n_heap; c++)
-        if (q->heap[c].date_s < q->heap[best].date_s) best = c;
-    return best;
+    const size_t first = arity * i + 1;
+    const struct heap_entry *const child = &q->heap[first];
+    size_t best = 0;
+    if (first + arity <= q->n_heap) { /* which one it is cannot be foretold, so better no branches */
+        const size_t a = child[1].date_s < child[0].date_s, b = 2 + (child[3].date_s < child[2].date_s);
+        return first + (child[b].date_s < child[a].date_s ? b : a);
+    }
+    for (size_t c = 1; first + c < q->n_heap; c++)
+        if (child[c].date_s < child[best].date_s) best = c;
+    return first + best;
 }
 
 static void heap_down(struct dl_events *q, size_t i, struct heap_entry entry)

@@ -208,13 +208,16 @@ double dl_flows_next_s(struct dl_flows *f)
 
 static void end(struct dl_flows *f, uint32_t id)
 {
-    const struct task t = f->tasks[id];
-    if (t.state == MOVING) {
-        if (t.flow != none) dl_sharing_leave(f->sharing, t.flow);
+    const struct task *const t = &f->tasks[id];
+    const dl_event_fn done = t->done;
+    void *const user = t->user;
+    const uint32_t tag = t->tag;
+    if (t->state == MOVING) {
+        if (t->flow != none) dl_sharing_leave(f->sharing, t->flow);
         f->n_live--;
     }
     free_task(f, id);
-    if (t.done) t.done(t.user, t.tag);
+    if (done) done(user, tag);
 }
 
 void dl_flows_advance(struct dl_flows *f)
@@ -228,9 +231,9 @@ void dl_flows_advance(struct dl_flows *f)
             end(f, id);
             continue;
         }
-        const struct task t = f->tasks[id];
-        move(f, id, t.hops, t.n_hops);
-        dl_free(t.copy);
+        const struct task *const t = &f->tasks[id];
+        move(f, id, t->hops, t->n_hops);
+        dl_free(t->copy);
     }
 }
 

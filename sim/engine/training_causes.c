@@ -14,7 +14,7 @@ static const struct dl_item *item_of(const struct dl_training *t, const struct c
 
 static void record(const struct dl_training *t, const struct crew *c, struct dl_slice slice)
 {
-    if (!t->request.recorder || slice.to_s <= slice.from_s) return;
+    if (slice.to_s <= slice.from_s) return;
     slice.stage = c->stage;
     slice.replica = c->replica;
     slice.item = item_of(t, c);
@@ -52,16 +52,17 @@ void dl_training_end_work(struct dl_training *t, struct crew *c)
     c->causes_s[DL_CAUSE_HOST] += host_s * share;
     c->causes_s[DL_CAUSE_INTERFERENCE] += interference_s * share;
     book_elapsed(t, c, booked_s(t, w) - packing_s(t, c) * share);
-    record(t, c,
-           (struct dl_slice){.kind = DL_SLICE_WORK,
-                             .from_s = w->since_s,
-                             .to_s = now_s(t),
-                             .running = c->running,
-                             .part = c->part - 1,
-                             .pace = w->pace,
-                             .host_from_s = w->host_from_s,
-                             .host_s = host_s,
-                             .interference_s = interference_s});
+    if (t->request.recorder)
+        record(t, c,
+               (struct dl_slice){.kind = DL_SLICE_WORK,
+                                 .from_s = w->since_s,
+                                 .to_s = now_s(t),
+                                 .running = c->running,
+                                 .part = c->part - 1,
+                                 .pace = w->pace,
+                                 .host_from_s = w->host_from_s,
+                                 .host_s = host_s,
+                                 .interference_s = interference_s});
     c->work.part = NULL;
 }
 
@@ -72,7 +73,8 @@ static void book_wait(struct dl_training *t, struct crew *c, double from_s, doub
     const double seconds = fmax(to_s - fmax(from_s, t->from_s), 0);
     c->causes_s[cause] += seconds;
     if (cause == DL_CAUSE_HOST) book_elapsed(t, c, seconds);
-    record(t, c, (struct dl_slice){.kind = DL_SLICE_WAIT, .from_s = from_s, .to_s = to_s, .cause = cause});
+    if (t->request.recorder)
+        record(t, c, (struct dl_slice){.kind = DL_SLICE_WAIT, .from_s = from_s, .to_s = to_s, .cause = cause});
 }
 
 void dl_training_end_wait(struct dl_training *t, struct crew *c, double begun_s, enum dl_cause cause)

@@ -281,6 +281,58 @@ START_TEST(a_flow_without_links_runs_at_its_cap)
 }
 END_TEST
 
+/* A trunk of 10 and as many narrow links of 1 as flows: it matters to nobody up to the tenth. */
+START_TEST(a_trunk_matters_once_it_can_be_full)
+{
+    enum { n_flows = 20, trunk = n_flows };
+    struct rates rates = {0};
+    struct dl_engine_link links[n_flows + 1];
+    uint32_t flows[n_flows];
+    for (int i = 0; i <= n_flows; i++) links[i] = (struct dl_engine_link){.bandwidth_bytes_per_s = i == trunk ? 10 : 1};
+    struct dl_sharing *const s = dl_sharing_new(links, n_flows + 1);
+    for (uint32_t i = 0; i < n_flows; i++) {
+        const struct dl_hop hops[] = {{.link = i, .weight = 1}, {.link = trunk, .weight = 1}};
+        flows[i] = dl_sharing_join(s, hops, 2, INFINITY);
+        dl_sharing_settle(s, note_rate, &rates);
+        for (uint32_t k = 0; k <= i; k++) ck_assert(is_close(rate_of(&rates, flows[k]), fmin(1, 10. / (i + 1))));
+    }
+    const double bandwidths[] = {0, 40, 4, 10}; /* of the trunk: dead, never full, full */
+    for (size_t i = 0; i < DL_COUNT(bandwidths); i++) {
+        dl_sharing_set_bandwidth(s, trunk, bandwidths[i]);
+        dl_sharing_settle(s, note_rate, &rates);
+        for (uint32_t k = 0; k < n_flows; k++)
+            ck_assert(is_close(rate_of(&rates, flows[k]), fmin(1, bandwidths[i] / n_flows)));
+    }
+    for (uint32_t n = n_flows; n-- > 1;) {
+        dl_sharing_leave(s, flows[n]);
+        dl_sharing_settle(s, note_rate, &rates);
+        for (uint32_t k = 0; k < n; k++) ck_assert(is_close(rate_of(&rates, flows[k]), fmin(1, 10. / n)));
+    }
+    dl_sharing_free(s);
+    dl_free(rates.of);
+}
+END_TEST
+
+/* When a link of theirs slows two flows down, a third takes what they leave on another, which was full. */
+START_TEST(a_trunk_that_was_full_is_left_to_the_others)
+{
+    struct rates rates = {0};
+    const struct dl_engine_link links[] = {{.bandwidth_bytes_per_s = 8}, {.bandwidth_bytes_per_s = 9}};
+    const struct dl_hop both[] = {{.link = 0, .weight = 1}, {.link = 1, .weight = 1}};
+    struct dl_sharing *const s = dl_sharing_new(links, 2);
+    const uint32_t a = dl_sharing_join(s, both, 2, INFINITY), b = dl_sharing_join(s, both, 2, INFINITY);
+    const uint32_t third = dl_sharing_join(s, &both[1], 1, 5);
+    dl_sharing_settle(s, note_rate, &rates);
+    ck_assert(is_close(rate_of(&rates, a), 3) && is_close(rate_of(&rates, third), 3));
+    dl_sharing_set_bandwidth(s, 0, 1);
+    dl_sharing_settle(s, note_rate, &rates);
+    ck_assert(is_close(rate_of(&rates, a), 0.5) && is_close(rate_of(&rates, b), 0.5));
+    ck_assert(is_close(rate_of(&rates, third), 5)); /* its cap; all three could want 7 of 9 */
+    dl_sharing_free(s);
+    dl_free(rates.of);
+}
+END_TEST
+
 int main(void)
 {
     enum { n_sequences = 10 };
@@ -292,6 +344,8 @@ int main(void)
     tcase_add_test(tests, fifty_thousand_live_flows_share_their_uplinks);
     tcase_add_test(tests, a_flow_may_cross_thousands_of_links);
     tcase_add_test(tests, a_flow_without_links_runs_at_its_cap);
+    tcase_add_test(tests, a_trunk_matters_once_it_can_be_full);
+    tcase_add_test(tests, a_trunk_that_was_full_is_left_to_the_others);
     suite_add_tcase(s, tests);
     return run_suite(s);
 }
