@@ -43,8 +43,7 @@ struct dl_engine_kind {
     struct dl_engine *(*create)(const struct dl_engine_link *links, size_t n_links); /* links are copied */
     void (*start)(struct dl_engine *engine, const struct dl_bundle *bundle);
     void (*timer)(struct dl_engine *engine, double date_s, dl_event_fn fire, void *user, uint32_t tag);
-    /* From now on; 0 stops every bundle that crosses the link until it is raised again. NULL: links stay as they are.
-     */
+    /* From now on; 0 stops every bundle that crosses the link until it is raised again. NULL: they stay as they are. */
     void (*set_bandwidth)(struct dl_engine *engine, uint32_t link, double bandwidth_bytes_per_s);
     double (*wanted_bytes_per_s)(struct dl_engine *engine, uint32_t link); /* for routing: see struct dl_load */
     double (*now_s)(const struct dl_engine *engine);

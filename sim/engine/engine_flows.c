@@ -2,7 +2,8 @@
  *
  * simgrid: the default; bundles share links, in SimGrid's time.
  * analytic: every bundle as if it were alone on the machine, in a loop of its own. What remains of a training step is a
- * longest path through programs whose sends and exchanges cost alpha + bytes x beta. Several may live in one process,
+ * longest path through programs whose sends and exchanges cost alpha + bytes x beta; it is played in the order of time,
+ * because what is under way between stages slows the work beside it. Several may live in one process,
  * one after the other, since there is no SimGrid. */
 #include <math.h>
 

@@ -3,7 +3,8 @@
  * A flow at rate r takes weight x r of each of its links. An allocation is the max-min one if and only if every flow
  * has a bottleneck: it runs at its own limit, or some link of its is full and no flow there is faster. The solver keeps
  * all rates but those near the change, and lets the solved set grow by the flows that lost their bottleneck until none
- * did. There is no time here: see flows.h. */
+ * did. Links that all of their flows together could not fill are nobody's bottleneck, and left out. There is no time
+ * here: see flows.h. */
 #ifndef DL_ENGINE_SHARING_H
 #define DL_ENGINE_SHARING_H
 
