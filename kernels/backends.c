@@ -4,7 +4,9 @@
 #include "kernels/kernel.h"
 
 static const struct dl_backend *const backends[] = {
+#ifndef DLSIM_WITHOUT_CPU
     &dl_backend_cpu,
+#endif
 #ifdef DLSIM_CUDA
     &dl_backend_cuda,
 #endif

@@ -52,11 +52,11 @@ static double filled(const struct dl_trial *t, const struct dl_tensor_spec *s, s
     return 0;
 }
 
-/* What a tensor holds before a call, and a guard behind it; the caller's to free. */
-static uint8_t *contents(const struct dl_trial *t, size_t tensor)
+/* What the first n numbers of a tensor are before a call, and a guard behind them; the caller's to free. */
+static uint8_t *contents(const struct dl_trial *t, size_t tensor, size_t n)
 {
     const struct dl_tensor_spec *const s = &t->problem->tensors[tensor];
-    const size_t bytes = tensor_bytes(t, tensor), n = dl_tensor_count(t->problem, tensor, t->dim);
+    const size_t bytes = n * dl_store_bytes(s->store, t->precision);
     uint8_t *const memory = dl_memory(bytes + guard_bytes);
     memset(memory, poison, bytes + guard_bytes);
     if (s->role != DL_OUTPUT)
@@ -86,17 +86,33 @@ static void derive(const struct dl_trial *t, uint8_t *const *memory)
     }
 }
 
-/* Derived inputs are worked out only for a check: in double precision it takes long. */
-static void all_contents(const struct dl_trial *t, bool derives, uint8_t **memory)
+static void all_contents(const struct dl_trial *t, uint8_t **memory)
 {
-    for (size_t i = 0; i < t->problem->n_tensors; i++) memory[i] = contents(t, i);
-    if (derives && t->problem->derive) derive(t, memory);
+    for (size_t i = 0; i < t->problem->n_tensors; i++)
+        memory[i] = contents(t, i, dl_tensor_count(t->problem, i, t->dim));
+    if (t->problem->derive) derive(t, memory);
 }
 
-static void fill_tensors(struct dl_trial *t, bool derives)
+/* Where only the time counts, the same numbers come again and again, and derived inputs are filled as the others:
+ * tensors may be large, and working all of them out takes long. The period is a multiple of no power of two above 16,
+ * so that the rows of matrices differ. */
+static void fill_for_timing(struct dl_trial *t)
+{
+    enum { period = 65552 };
+    for (size_t i = 0; i < t->problem->n_tensors; i++) {
+        const size_t all = dl_tensor_count(t->problem, i, t->dim), n = all < period ? all : period;
+        const size_t bytes = n * dl_store_bytes(t->problem->tensors[i].store, t->precision);
+        uint8_t *const host = contents(t, i, n);
+        t->backend->upload(t->tensor[i], host, bytes + guard_bytes);
+        if (n < all) t->backend->repeat(t->tensor[i], bytes, tensor_bytes(t, i));
+        free(host);
+    }
+}
+
+static void fill_tensors(struct dl_trial *t)
 {
     uint8_t *host[DL_MAX_TENSORS];
-    all_contents(t, derives, host);
+    all_contents(t, host);
     for (size_t i = 0; i < t->problem->n_tensors; i++) {
         t->backend->upload(t->tensor[i], host[i], tensor_bytes(t, i) + guard_bytes);
         free(host[i]);
@@ -110,13 +126,14 @@ static size_t workspace_bytes(const struct dl_trial *t)
 
 static void make_workspace(struct dl_trial *t)
 {
-    const size_t bytes = workspace_bytes(t);
+    enum { period_bytes = 1024 };
+    const size_t bytes = workspace_bytes(t), first_bytes = bytes < period_bytes ? bytes : period_bytes;
+    uint8_t host[period_bytes];
     if (!bytes) return;
-    uint8_t *const host = dl_memory(bytes);
-    memset(host, poison, bytes);
+    memset(host, poison, first_bytes);
     t->workspace = t->backend->alloc(bytes);
-    t->backend->upload(t->workspace, host, bytes);
-    free(host);
+    t->backend->upload(t->workspace, host, first_bytes);
+    t->backend->repeat(t->workspace, first_bytes, bytes);
 }
 
 struct dl_trial *dl_trial_new(const struct dl_trial_spec *spec)
@@ -130,7 +147,7 @@ struct dl_trial *dl_trial_new(const struct dl_trial_spec *spec)
     dl_problem_complete(t->problem, spec->given, t->dim);
     for (size_t i = 0; i < t->problem->n_tensors; i++)
         t->tensor[i] = t->backend->alloc(tensor_bytes(t, i) + guard_bytes);
-    fill_tensors(t, false);
+    fill_for_timing(t);
     make_workspace(t);
     const struct dl_call call = call_of(t);
     if (t->routine->open) t->plan = t->routine->open(&call);
@@ -167,7 +184,7 @@ struct evidence {
 
 static void gather(const struct dl_trial *t, struct evidence *e)
 {
-    all_contents(t, true, e->bytes_before);
+    all_contents(t, e->bytes_before);
     for (size_t i = 0; i < t->problem->n_tensors; i++) {
         const size_t bytes = tensor_bytes(t, i) + guard_bytes;
         e->bytes_after[i] = dl_memory(bytes);
@@ -243,7 +260,7 @@ const char *dl_trial_check(struct dl_trial *t, double *worst)
 {
     struct evidence e;
     if (worst) *worst = 0;
-    fill_tensors(t, true);
+    fill_tensors(t);
     t->backend->start();
     dl_trial_run(t);
     t->backend->stop();

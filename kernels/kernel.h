@@ -145,6 +145,7 @@ struct dl_backend {
     void (*free)(void *memory);
     void (*upload)(void *to, const void *from_host, size_t bytes);
     void (*download)(void *to_host, const void *from, size_t bytes);
+    void (*repeat)(void *memory, size_t period_bytes, size_t bytes); /* fills it with what its first bytes hold */
     /* Between start and stop calls are issued; stop waits for all of them and gives the seconds since start. */
     void (*start)(void);
     double (*stop)(void);

@@ -1,17 +1,18 @@
-# kernels.cmake - the library of kernels and the program that times them.
+# kernels.cmake - the library of kernels and the program that times them; the same again with the kernels of a GPU, which
+# take longer to build and which dlsim itself does not need.
 include(CheckCCompilerFlag)
 file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS kernels/*.c kernels/problems/*.c kernels/cpu/*.c)
-list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/profile\\.c$")
+list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/(profile|backends)\\.c$")
 
-add_library(dlsim_kernels STATIC ${KERNEL_SOURCES})
-target_include_directories(dlsim_kernels PUBLIC ${CMAKE_SOURCE_DIR})
-target_include_directories(dlsim_kernels PRIVATE ${OPENBLAS_INCLUDE})
-target_link_libraries(dlsim_kernels PUBLIC ${OPENBLAS_LIBRARY} m)
+add_library(dlsim_kernel_objects OBJECT ${KERNEL_SOURCES})
+target_include_directories(dlsim_kernel_objects PUBLIC ${CMAKE_SOURCE_DIR})
+target_include_directories(dlsim_kernel_objects PRIVATE ${OPENBLAS_INCLUDE})
+target_link_libraries(dlsim_kernel_objects PUBLIC ${OPENBLAS_LIBRARY} m)
 get_target_property(DLSIM_WARNINGS dlsim_core COMPILE_OPTIONS)
-target_compile_options(dlsim_kernels PUBLIC ${DLSIM_WARNINGS})
+target_compile_options(dlsim_kernel_objects PUBLIC ${DLSIM_WARNINGS})
 get_target_property(DLSIM_LINK_OPTIONS dlsim_core LINK_OPTIONS)
 if(DLSIM_LINK_OPTIONS)
-  target_link_options(dlsim_kernels PUBLIC ${DLSIM_LINK_OPTIONS})
+  target_link_options(dlsim_kernel_objects PUBLIC ${DLSIM_LINK_OPTIONS})
 endif()
 
 set(DLSIM_KERNEL_FLAGS -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math)
@@ -19,17 +20,15 @@ check_c_compiler_flag(-march=native DLSIM_HAS_NATIVE)
 if(DLSIM_HAS_NATIVE)
   list(APPEND DLSIM_KERNEL_FLAGS -march=native)
 endif()
-target_compile_options(dlsim_kernels PRIVATE "$<$<COMPILE_LANGUAGE:C>:${DLSIM_KERNEL_FLAGS}>")
+target_compile_options(dlsim_kernel_objects PRIVATE ${DLSIM_KERNEL_FLAGS})
 
-file(GLOB CUDA_SOURCES CONFIGURE_DEPENDS kernels/cuda/*.cu)
-if(DLSIM_CUDA AND CUDA_SOURCES)
-  enable_language(CUDA)
-  find_package(CUDAToolkit REQUIRED)
-  target_sources(dlsim_kernels PRIVATE ${CUDA_SOURCES})
-  target_compile_definitions(dlsim_kernels PRIVATE DLSIM_CUDA)
-  target_link_libraries(dlsim_kernels PUBLIC CUDA::cudart CUDA::cublas)
-endif()
+add_library(dlsim_kernels STATIC kernels/backends.c)
+target_link_libraries(dlsim_kernels PUBLIC dlsim_kernel_objects)
 
 add_executable(dlsim-profile kernels/profile.c)
 target_link_libraries(dlsim-profile PRIVATE dlsim_kernels)
 add_dependencies(dlsim dlsim-profile) # `dlsim profile` calls it
+
+if(DLSIM_CUDA)
+  include(kernels/cuda/cuda.cmake)
+endif()

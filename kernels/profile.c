@@ -1,10 +1,6 @@
 /* profile.c - dlsim-profile: time this machine's kernels into a device file; or divide a mini-batch (split).
  *
- * Needs a C compiler and OpenBLAS; from the top of the repository:
- *
- *     cc -O3 -march=native -fopenmp-simd -fno-math-errno -fno-trapping-math -I. -o dlsim-profile \
- *         kernels/[a-z]*.c kernels/problems/[a-z]*.c kernels/cpu/[a-z]*.c -lopenblas -lm
- */
+ * kernels/build builds it where there is a C compiler and OpenBLAS, or nvcc and cuBLAS, and nothing else of dlsim's. */
 #include "kernels/profile_options.h"
 #include "kernels/profiling.h"
 
@@ -20,6 +16,7 @@ int main(int argc, char **argv)
     }
     if (o.wants_help) return dl_profile_help();
     if (o.split) return dl_profile_split(&o);
+    if (o.is_summary) return dl_profile_summary(&o);
     if (o.checks_only) return dl_profile_check(&o);
     return dl_profile_run(&o);
 }

@@ -18,10 +18,12 @@ static const struct {
     {"--into", TEXT, AT(into), 0, 0, " FILE", "take all but the times from this device file"},
     {"--only", TEXT, AT(only), 0, 0, " KERNEL",
      "check or time this kernel only, in all ways there are, and print the times"},
+    {"--precisions", TEXT, AT(precision), 0, 0, " NAME,...", "only these of fp32, tf32, bf16, fp16, fp8"},
     {"--time-limit", NUMBER, AT(time_limit_s), 1e-3, 1e7, " SECONDS", "then stop; the same call again goes on"},
     {"--spread", NUMBER, AT(spread), 1e-4, 1, " X",
      "repeat until the median is known to this fraction; 0.01 if absent"},
     {"--check", FLAG, AT(checks_only), 0, 0, "", "check all kernels against their references, time nothing"},
+    {"--summary", FLAG, AT(is_summary), 0, 0, "", "what every kernel reaches at large sizes, and of what"},
     {"--conv", SIZES, AT(conv), 0, 0, " N,C,H,W,FILTERS,WINDOW,STRIDE,PAD,GROUPS", "split: the convolution"},
     {"--workspace", NUMBER, AT(workspace_bytes), 0, 1e18, " BYTES", "split: the limit; as much as it likes if absent"},
     {"--help", FLAG, AT(wants_help), 0, 0, "", "these lines"},
@@ -34,6 +36,7 @@ int dl_profile_help(void)
     puts("dlsim-profile -o FILE [OPTIONS]          time this machine's kernels into a device file\n"
          "dlsim-profile --only KERNEL [OPTIONS]    time one kernel and print what it takes\n"
          "dlsim-profile --check [OPTIONS]          check kernels against their references\n"
+         "dlsim-profile --summary [OPTIONS]        time kernels at large sizes, beside the machine's best rates\n"
          "dlsim-profile split --conv N,C,... [OPTIONS]  the fastest division of a mini-batch under a limit of "
          "workspace\n");
     for (size_t i = 0; i < n_options; i++) {
@@ -122,6 +125,21 @@ static const char *find_backend(struct dl_profile_options *o)
     return absent ? refuse(o->device, absent) : NULL;
 }
 
+static const char *read_precisions(struct dl_profile_options *o)
+{
+    o->precisions = o->precision ? 0 : ~0u;
+    for (const char *at = o->precision; at && *at; at += *at == ',') {
+        const size_t length = strcspn(at, ",");
+        int f = 0;
+        while (f < DL_N_FLOATS && strncmp(dl_float_name((enum dl_float)f), at, length)) f++;
+        if (f == DL_N_FLOATS || strlen(dl_float_name((enum dl_float)f)) != length)
+            return refuse("--precisions", "must be names of fp32, tf32, bf16, fp16 and fp8 with commas between");
+        o->precisions |= 1u << f;
+        at += length;
+    }
+    return NULL;
+}
+
 static bool is_kernel(const char *name)
 {
     for (size_t i = 0; i < dl_problem_count(); i++)
@@ -137,6 +155,8 @@ const char *dl_profile_options_read(int argc, char **argv, struct dl_profile_opt
     if (o->split != (o->conv[0] > 0)) return refuse("--conv", "belongs to split, which needs it");
     if (o->only && !is_kernel(o->only)) return refuse(o->only, "no such kernel; see --check for their names");
     if (o->only && o->output) return refuse("-o", "a device file has all kernels; leave --only away");
-    if (!o->split && !o->checks_only && !o->only && !o->output) return refuse("-o", "must name the file to write");
-    return find_backend(o);
+    const bool has_task = o->split || o->checks_only || o->is_summary || o->only || o->output;
+    if (!has_task) return refuse("-o", "must name the file to write");
+    const char *const unknown = read_precisions(o);
+    return unknown ? unknown : find_backend(o);
 }

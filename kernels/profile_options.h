@@ -5,11 +5,12 @@
 #include "kernels/kernel.h"
 
 struct dl_profile_options {
-    bool split, checks_only, wants_help;
-    const char *device, *output, *into, *only;
+    bool split, checks_only, is_summary, wants_help;
+    const char *device, *output, *into, *only, *precision;
     double time_limit_s, spread, workspace_bytes;
     int64_t conv[DL_MAX_DIMS]; /* of split: the given dimensions of the problem conv */
     const struct dl_backend *backend;
+    unsigned precisions; /* bits 1 << enum dl_float */
 };
 
 /* Reads the words after the program's name and opens the backend; NULL or what is wrong. */

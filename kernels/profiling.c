@@ -36,17 +36,21 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool is_wanted(const struct session *s, const struct dl_routine *r, enum dl_float f)
+bool dl_profile_wants(const struct dl_profile_options *o, const struct dl_routine *r, enum dl_float f)
 {
-    return (r->precisions >> f & 1) && (s->o->only ? strcmp(s->o->only, r->problem) == 0 : !r->is_own);
+    return r->precisions >> f & o->precisions >> f & 1;
 }
 
-/* A shape that this backend is worth asking; larger ones would take too long or too much memory. */
-static bool is_worth(const struct session *s, const struct dl_result *p)
+static bool is_wanted(const struct session *s, const struct dl_routine *r, enum dl_float f)
 {
-    return dl_routine_can(p->routine, p->dim, p->precision) &&
-           dl_problem_flop(p->problem, p->dim) <= s->profile.backend->most_flop &&
-           dl_problem_bytes(p->problem, p->dim, p->precision) <= s->profile.backend->most_bytes;
+    return dl_profile_wants(s->o, r, f) && (s->o->only ? strcmp(s->o->only, r->problem) == 0 : !r->is_own);
+}
+
+bool dl_profile_is_worth(const struct dl_profile_options *o, const struct dl_result *p)
+{
+    return dl_problem_flop(p->problem, p->dim) <= o->backend->most_flop &&
+           dl_problem_bytes(p->problem, p->dim, p->precision) <= o->backend->most_bytes &&
+           dl_routine_can(p->routine, p->dim, p->precision);
 }
 
 /* Lists of shapes overlap. */
@@ -74,7 +78,7 @@ static void plan_round(struct session *s, size_t shape, bool *is_last)
             *is_last = false;
             point.precision = (enum dl_float)f;
             dl_problem_complete(point.problem, point.problem->timed[shape], point.dim);
-            if (is_worth(s, &point) && !is_planned(s, &point)) s->points[s->profile.n++] = point;
+            if (dl_profile_is_worth(s->o, &point) && !is_planned(s, &point)) s->points[s->profile.n++] = point;
         }
 }
 

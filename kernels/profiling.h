@@ -7,6 +7,13 @@
 int dl_profile_run(const struct dl_profile_options *o);
 int dl_profile_check(const struct dl_profile_options *o);
 int dl_profile_split(const struct dl_profile_options *o);
+int dl_profile_summary(const struct dl_profile_options *o);
+
+/* Whether the routine has this precision, and it is asked for. */
+bool dl_profile_wants(const struct dl_profile_options *o, const struct dl_routine *r, enum dl_float f);
+/* Whether a shape can be done, and is not too large to be worth it on this backend. */
+struct dl_result;
+bool dl_profile_is_worth(const struct dl_profile_options *o, const struct dl_result *p);
 
 /* Prints what is wrong with a routine, if anything; whether it is right at all odd shapes. */
 bool dl_profile_is_right(const struct dl_backend *backend, const struct dl_routine *r, enum dl_float f, double *worst);

@@ -122,6 +122,13 @@ static void *alloc(size_t bytes)
 
 static void copy(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
 
+static void repeat(void *memory, size_t period_bytes, size_t bytes)
+{
+    char *const to = memory;
+    for (size_t done = period_bytes; done < bytes; done *= 2)
+        memcpy(to + done, to, bytes - done < done ? bytes - done : done);
+}
+
 static double began_s;
 static void start(void) { began_s = now_s(); }
 static double stop(void) { return now_s() - began_s; }
@@ -142,6 +149,7 @@ const struct dl_backend dl_backend_cpu = {
     .free = free,
     .upload = copy,
     .download = copy,
+    .repeat = repeat,
     .start = start,
     .stop = stop,
     .launch_nothing = nothing,

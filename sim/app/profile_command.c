@@ -1,5 +1,5 @@
-/* profile_command.c - time this machine's kernels: hands over to dlsim-profile, which needs nothing of the simulator.
- */
+/* profile_command.c - time this machine's kernels: hands over to dlsim-profile, which needs nothing of the simulator;
+ * for a GPU to dlsim-profile-cuda, which has its kernels besides and takes longer to build. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdio.h>
@@ -9,24 +9,32 @@
 #include "sim/app/commands.h"
 #include "sim/core/files.h"
 
+static bool wants_cuda(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i - 1], "--device") == 0 && strcmp(argv[i], "cuda") == 0) return true;
+    return false;
+}
+
 /* It is built beside this program. */
-static const char *find_program(struct dl_arena *arena)
+static const char *find_program(struct dl_arena *arena, const char *name)
 {
     char self[4096];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = 0;
     const size_t folder = (size_t)(dl_base_name(self) - self);
-    return dl_arena_format(arena, "%.*sdlsim-profile", (int)folder, self);
+    return dl_arena_format(arena, "%.*s%s", (int)folder, self, name);
 }
 
 static int run(int argc, char **argv, struct dl_error *err)
 {
-    (void)argc; /* the list ends with NULL, as exec wants it */
+    const bool is_cuda = wants_cuda(argc, argv);
     struct dl_arena *const arena = dl_arena_new();
-    const char *const program = find_program(arena);
+    const char *const program = find_program(arena, is_cuda ? "dlsim-profile-cuda" : "dlsim-profile");
     if (access(program, X_OK))
-        dl_fail(err, DL_IMPOSSIBLE, "profile", "%s is not there: it is built where there is OpenBLAS (libopenblas-dev)",
-                program);
+        dl_fail(err, DL_IMPOSSIBLE, "profile", "%s is not there: %s", program,
+                is_cuda ? "where there is nvcc, ninja dlsim-profile-cuda builds it, or kernels/build anywhere"
+                        : "it is built where there is OpenBLAS (libopenblas-dev)");
     else if (execv(program, argv))
         dl_fail(err, DL_IMPOSSIBLE, "profile", "cannot start %s: %s", program, strerror(errno));
     dl_arena_free(arena);

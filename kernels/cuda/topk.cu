@@ -1,0 +1,271 @@
+/* topk.cu - the k numbers of largest magnitude, read once.
+ *
+ * A sample tells where the k-th is likely to lie; all that may be above it are collected (`filter`), and among those
+ * the k-th is found digit by digit (`count_digits`, radix selection) and everything above it taken (`emit`). If the
+ * sample misled, and there are too few or too many to hold, the same kernels go over all numbers instead. */
+#include "kernels/cuda/packs.h"
+
+enum { count, k };
+enum { digit_bits = 11, bins = 1 << digit_bits, n_digits = 3, key_bits = 31 }; /* the last two digits have 10 bits */
+
+/* Magnitudes compare as their bits do. */
+__device__ __forceinline__ uint32_t key_of(float x) { return __float_as_uint(x) & 0x7fffffffu; }
+
+struct found {
+    float value;
+    int32_t index;
+};
+
+struct state { /* in the workspace, before what was collected */
+    uint32_t cut;
+    unsigned n_found, n_out, n_equal;
+    unsigned digits[n_digits][bins];
+};
+
+struct search {
+    struct state *state;
+    struct found *found;
+    unsigned most; /* that can be held */
+    int64_t n, k;
+};
+
+/* What is searched: what was collected if the k-th is among it, else all. */
+template <class T> struct source {
+    const search &s;
+    const T *x;
+    bool is_all;
+    int64_t n;
+    __device__ source(const search &search, const T *data) : s(search), x(data)
+    {
+        const unsigned n_found = s.state->n_found;
+        is_all = n_found < s.k || n_found > s.most;
+        n = is_all ? s.n : n_found;
+    }
+    __device__ found get(int64_t i) const { return is_all ? found{dl_float_of(x[i]), (int32_t)i} : s.found[i]; }
+};
+
+/* One block: the cut is a number that about k, and a little more, are above, by a sample of all; only its first bits
+ * are found, and the rest are zero. */
+enum { sample_threads = 1024, each = 8, found_bits = 16 };
+template <class T> __global__ void __launch_bounds__(sample_threads) choose_cut(search s, const T *x)
+{
+    __shared__ int above[found_bits];
+    const double samples = (double)sample_threads * each, expected = (double)s.k / (double)s.n * samples;
+    const double deviations = 4; /* of the number of samples above: one in 10^4 misleads */
+    const int rank = (int)(expected + deviations * sqrt(expected)) + each;
+    uint32_t key[each], cut = 0;
+    for (int j = 0; j < each; j++) {
+        const double part = ((double)j * sample_threads + threadIdx.x) / samples;
+        key[j] = key_of(dl_float_of(x[(int64_t)(part * (double)s.n)]));
+    }
+    if (threadIdx.x < found_bits) above[threadIdx.x] = 0;
+    __syncthreads();
+    for (int i = 0; i < found_bits; i++) {
+        const uint32_t higher = cut | 1u << (key_bits - 1 - i);
+        int n = 0;
+        for (int j = 0; j < each; j++) n += key[j] >= higher;
+        n = __reduce_add_sync(0xffffffff, n);
+        if (threadIdx.x % dl_warp == 0) atomicAdd(&above[i], n);
+        __syncthreads();
+        if (above[i] >= rank) cut = higher;
+    }
+    if (threadIdx.x == 0) s.state->cut = cut;
+}
+
+/* Blocks collect in shared memory first: one place for all would be waited for. */
+enum { packs_each = 16, buffer = 1024 };
+template <class T> __global__ void __launch_bounds__(dl_block) filter(search s, const T *x)
+{
+    __shared__ found held[buffer];
+    __shared__ unsigned n_held, base;
+    const uint32_t cut = s.state->cut;
+    if (threadIdx.x == 0) n_held = 0;
+    __syncthreads();
+#pragma unroll 4
+    for (int u = 0; u < packs_each; u++) {
+        const int64_t i = ((int64_t)blockIdx.x * packs_each + u) * dl_block + threadIdx.x;
+        if (i * dl_length<T> >= s.n) break;
+        const auto p = dl_read<dl_length<T>>(x, i, s.n);
+        for (int j = 0; j < dl_length<T>; j++) {
+            const float v = dl_float_of(p.v[j]);
+            const int64_t at = i * dl_length<T> + j;
+            if (key_of(v) < cut || at >= s.n) continue;
+            const unsigned to = atomicAdd(&n_held, 1u);
+            if (to < buffer) {
+                held[to] = {v, (int32_t)at};
+                continue;
+            }
+            const unsigned beyond = atomicAdd(&s.state->n_found, 1u);
+            if (beyond < s.most) s.found[beyond] = {v, (int32_t)at};
+        }
+    }
+    __syncthreads();
+    const unsigned n = min(n_held, (unsigned)buffer);
+    if (threadIdx.x == 0 && n) base = atomicAdd(&s.state->n_found, n);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < n; i += dl_block)
+        if (base + i < s.most) s.found[base + i] = held[i];
+}
+
+/* The bits of the k-th key that are known after some digits, and how many of those that share them are wanted. */
+struct prefix {
+    uint32_t bits;
+    int known;
+    int64_t wanted;
+};
+
+__device__ int shift_after(int digits) { return key_bits - digit_bits - (digits - 1) * (digit_bits - 1); }
+
+/* What the threads of the block before this one have, added up. */
+__device__ unsigned sum_of_earlier(unsigned mine)
+{
+    __shared__ unsigned sums[dl_block / dl_warp];
+    const int warp = threadIdx.x / dl_warp, lane = threadIdx.x % dl_warp;
+    unsigned sum = mine;
+    for (int step = 1; step < dl_warp; step *= 2) {
+        const unsigned left = __shfl_up_sync(0xffffffff, sum, step);
+        if (lane >= step) sum += left;
+    }
+    if (lane == dl_warp - 1) sums[warp] = sum;
+    __syncthreads();
+    for (int w = 0; w < warp; w++) sum += sums[w];
+    return sum - mine;
+}
+
+/* Of one digit: the bin in which `wanted` numbers from the top on are reached. All threads of the block take part. */
+__device__ void take_digit(const unsigned *digits, int n_bins, prefix *p)
+{
+    __shared__ unsigned chosen, before;
+    const int per_thread = n_bins / dl_block, from = n_bins - 1 - (int)threadIdx.x * per_thread; /* from the top down */
+    unsigned mine = 0;
+    for (int i = 0; i < per_thread; i++) mine += digits[from - i];
+    unsigned above = sum_of_earlier(mine);
+    for (int i = 0; i < per_thread; i++) {
+        const unsigned here = digits[from - i];
+        if (above < p->wanted && above + here >= p->wanted) chosen = (unsigned)(from - i), before = above;
+        above += here;
+    }
+    __syncthreads();
+    const int bits = p->known ? digit_bits - 1 : digit_bits;
+    p->bits = p->bits << bits | chosen;
+    p->known += bits;
+    p->wanted -= before;
+    __syncthreads();
+}
+
+__device__ prefix prefix_after(const search &s, int digits)
+{
+    prefix p = {0, 0, s.k};
+    for (int d = 0; d < digits; d++) take_digit(s.state->digits[d], d ? bins / 2 : bins, &p);
+    return p;
+}
+
+/* Counts the next digit of the keys that begin as the k-th does. Equal digits of a warp are counted together. */
+template <class T> __global__ void __launch_bounds__(dl_block) count_digits(search s, const T *x, int digit)
+{
+    __shared__ unsigned counts[bins];
+    const source<T> from(s, x);
+    for (int i = threadIdx.x; i < bins; i += dl_block) counts[i] = 0;
+    const prefix p = prefix_after(s, digit);
+    __syncthreads();
+    const int shift = shift_after(digit + 1), bits = digit ? digit_bits - 1 : digit_bits;
+    const uint32_t none = bins;
+    for (int64_t first = (int64_t)blockIdx.x * dl_block; first < from.n; first += (int64_t)gridDim.x * dl_block) {
+        const int64_t i = first + threadIdx.x;
+        uint32_t bin = none;
+        if (i < from.n) {
+            const uint32_t key = key_of(from.get(i).value) >> shift;
+            if (!digit || key >> bits == p.bits) bin = key & ((1u << bits) - 1);
+        }
+        const unsigned same = __match_any_sync(0xffffffff, bin);
+        if (bin != none && (int)threadIdx.x % dl_warp == __ffs((int)same) - 1)
+            atomicAdd(&counts[bin], (unsigned)__popc(same));
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < bins; i += dl_block)
+        if (counts[i]) atomicAdd(&s.state->digits[digit][i], counts[i]);
+}
+
+/* How many threads of the warp before this one say yes, and how many do in all. */
+struct votes {
+    unsigned before, all;
+    __device__ votes(bool yes)
+    {
+        const unsigned who = __ballot_sync(0xffffffff, yes), lane = threadIdx.x % dl_warp;
+        before = __popc(who & ((1u << lane) - 1)), all = __popc(who);
+    }
+};
+
+/* The first of the warp reserves so many places; all learn where they begin. */
+__device__ unsigned reserve(unsigned *counter, unsigned n)
+{
+    unsigned begin = 0;
+    if (threadIdx.x % dl_warp == 0 && n) begin = atomicAdd(counter, n);
+    return __shfl_sync(0xffffffff, begin, 0);
+}
+
+/* Everything above the k-th, and of those equal to it as many as are wanted. */
+template <class T> __global__ void __launch_bounds__(dl_block) emit(search s, const T *x, T *value, int32_t *index)
+{
+    __shared__ unsigned n_taken, base;
+    const source<T> from(s, x);
+    const prefix p = prefix_after(s, n_digits);
+    for (int64_t first = (int64_t)blockIdx.x * dl_block; first < from.n; first += (int64_t)gridDim.x * dl_block) {
+        const int64_t i = first + threadIdx.x;
+        const found f = i < from.n ? from.get(i) : found{0, 0};
+        const uint32_t key = key_of(f.value);
+        const bool is_equal = i < from.n && key == p.bits;
+        const votes equal(is_equal);
+        const unsigned ticket = reserve(&s.state->n_equal, equal.all) + equal.before;
+        const bool is_taken = i < from.n && (key > p.bits || (is_equal && ticket < p.wanted));
+        const votes taken(is_taken);
+        if (threadIdx.x == 0) n_taken = 0;
+        __syncthreads();
+        const unsigned at = reserve(&n_taken, taken.all) + taken.before;
+        __syncthreads();
+        if (threadIdx.x == 0 && n_taken) base = atomicAdd(&s.state->n_out, n_taken);
+        __syncthreads();
+        if (is_taken && base + at < s.k) value[base + at] = dl_as<T>(f.value), index[base + at] = f.index;
+    }
+}
+
+static unsigned most_found(const int64_t *d)
+{
+    const int64_t for_the_sample = 1 << 16, wanted = 4 * d[k] + for_the_sample;
+    return (unsigned)(wanted < d[count] ? wanted : d[count]);
+}
+
+static size_t workspace_bytes(const int64_t *d, enum dl_float)
+{
+    return sizeof(struct state) + most_found(d) * sizeof(struct found);
+}
+
+template <class T> static void topk_as(const struct dl_call *call)
+{
+    const int64_t *const d = call->dim;
+    const T *const x = (const T *)call->tensor[0];
+    struct state *const state = (struct state *)call->workspace;
+    const search s = {state, (struct found *)(state + 1), most_found(d), d[count], d[k]};
+    const unsigned blocks = 2 * (unsigned)dl_cuda.units;
+    DL_CUDA(cudaMemsetAsync(state, 0, sizeof *state, dl_cuda.stream));
+    choose_cut<<<1, sample_threads, 0, dl_cuda.stream>>>(s, x);
+    DL_LAUNCHED(choose_cut);
+    const int64_t of_a_block = (int64_t)packs_each * dl_block * dl_length<T>;
+    filter<<<(unsigned)dl_ceil_div(d[count], of_a_block), dl_block, 0, dl_cuda.stream>>>(s, x);
+    DL_LAUNCHED(filter);
+    for (int digit = 0; digit < n_digits; digit++) {
+        count_digits<<<blocks, dl_block, 0, dl_cuda.stream>>>(s, x, digit);
+        DL_LAUNCHED(count_digits);
+    }
+    emit<<<blocks, dl_block, 0, dl_cuda.stream>>>(s, x, (T *)call->tensor[1], (int32_t *)call->tensor[2]);
+    DL_LAUNCHED(emit);
+}
+DL_BY_PRECISION(topk)
+
+/* Places are 32 bits wide. */
+static bool can(const int64_t *d, enum dl_float) { return d[count] <= INT32_MAX; }
+
+const struct dl_routine dl_cuda_topks[] = {
+    {DL_KERNEL("topk", "forward", topk), .workspace_bytes = workspace_bytes, .can = can},
+    {},
+};
