@@ -121,7 +121,7 @@ template <class T> static dl_rows dl_rows_of(int64_t n, int64_t width, int array
 {
     enum { of_warp = 256, of_block = 2048, of_large_block = 4096, largest_block = 1024 };
     const int64_t packs = width % dl_length<T> ? width / dl_length<T> + 2 : width / dl_length<T>;
-    const int64_t fit = (int64_t)(dl_cuda.shared_bytes / dl_pack_bytes) / (arrays ? arrays : 1);
+    const int64_t fit = arrays ? (int64_t)(dl_cuda.shared_bytes / dl_pack_bytes) / arrays : 0;
     const int64_t kept = packs * arrays;
     dl_rows r = {n, width, largest_block, (int)(packs < fit ? packs : fit), arrays};
     if (kept <= of_large_block && packs <= of_large_block) r.team = 2 * dl_block;
