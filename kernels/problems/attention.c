@@ -108,7 +108,8 @@ static const struct dl_tensor_spec forward_tensors[] = {
     {.name = "y", .role = DL_OUTPUT, .shape = "batch m k"},
     {.name = "log_sum", .role = DL_OUTPUT, .shape = "batch m", .store = DL_STORE_FLOAT},
 };
-/* y and log_sum are what forward left: its tensors come first, in its order, so it can derive them. */
+/* y and log_sum are what forward left: its tensors come first, in its order, so it can derive them. Gradients of scores
+ * are differences in which y counts as it was rounded. */
 static const struct dl_tensor_spec backward_tensors[] = {
     {.name = "q", .shape = "batch m k"},
     {.name = "k", .shape = "key_batch n k"},
@@ -116,8 +117,8 @@ static const struct dl_tensor_spec backward_tensors[] = {
     {.name = "y", .shape = "batch m k"},
     {.name = "log_sum", .shape = "batch m", .store = DL_STORE_FLOAT},
     {.name = "dy", .shape = "batch m k"},
-    {.name = "dq", .role = DL_OUTPUT, .shape = "batch m k"},
-    {.name = "dk", .role = DL_OUTPUT, .shape = "key_batch n k"},
+    {.name = "dq", .role = DL_OUTPUT, .shape = "batch m k", .slack = 4},
+    {.name = "dk", .role = DL_OUTPUT, .shape = "key_batch n k", .slack = 4},
     {.name = "dv", .role = DL_OUTPUT, .shape = "key_batch n k"},
 };
 
