@@ -2,6 +2,7 @@
  * for a GPU to dlsim-profile-cuda, which has its kernels besides and takes longer to build. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
