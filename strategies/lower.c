@@ -113,6 +113,7 @@ static void add_parameters(const struct dl_layer *layers, const struct dl_positi
 {
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
         sum->parameters_inside += layers[i].parameters_inside;
+        sum->n_tensors += layers[i].n_tensors;
         sum->parameters_outside += layers[i].parameters_outside;
         sum->parameters_expert += layers[i].expert_parameters;
     }

@@ -80,7 +80,8 @@ static struct dl_priced_kernel *slot_of(struct dl_sink *s, const struct dl_kerne
 static struct dl_price price_anew(const struct dl_sink *s, struct dl_kernel kernel)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    kernel.accumulates = kernel.pass == DL_PASS_WEIGHT_GRADIENT && kernel.kind == DL_KERNEL_GEMM &&
+    const bool is_cast_after = dl_kernel_rule_for(&setting->software->kernels, &kernel, setting->precision);
+    kernel.accumulates = kernel.pass == DL_PASS_WEIGHT_GRADIENT && kernel.kind == DL_KERNEL_GEMM && !is_cast_after &&
                          dl_gradient_bytes(setting) > dl_precision_bytes(setting->precision);
     return dl_price(s->request->device, &kernel, setting->precision);
 }
@@ -99,20 +100,34 @@ static struct dl_template *place_of(const struct dl_sink *s, const struct dl_eve
     return of_weights && s->weights ? s->weights : s->into;
 }
 
+/* What the framework moves beside a kernel, or more than the workload says. */
+static double price_rule(struct dl_sink *s, const struct dl_kernel_rule *rule, const struct dl_kernel *k)
+{
+    const struct dl_kernel beside = dl_kernel_beside(rule, k);
+    return beside.elements > 0 ? price_kernel(s, &beside).seconds : 0;
+}
+
 /* How long the kernel keeps the device busy. */
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    const struct dl_price price = price_kernel(s, &ev->kernel);
+    const struct dl_software *const software = setting->software;
+    const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&software->kernels, &ev->kernel, setting->precision);
+    struct dl_kernel kernel = ev->kernel;
+    if (rule && kernel.kind == DL_KERNEL_MEMORY) kernel.elements *= rule->moves;
+    if (rule && rule->moves == 0) return 0;
+    const struct dl_price price = price_kernel(s, &kernel);
+    const double device_s = price.seconds + (rule ? price_rule(s, rule, &kernel) : 0);
+    const double launches =
+        rule ? rule->launches * (ev->n_tensors > 0 ? ev->n_tensors : 1) : software->launches_per_kernel;
     dl_template_add(place_of(s, ev),
                     &(struct dl_instruction){.name = ev->kernel.name,
                                              .cause = ev->cause,
-                                             .device_s = price.seconds,
-                                             .host_s = setting->software->host_s_per_launch *
-                                                       setting->software->launches_per_kernel,
+                                             .device_s = device_s,
+                                             .host_s = software->host_s_per_launch * launches,
                                              .flop = price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
                                              .ground = price.ground});
-    return price.seconds;
+    return device_s;
 }
 
 static void add_drain(struct dl_template *into)

@@ -8,20 +8,25 @@ static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}
 struct options {
     double host_s_per_launch, launches_per_kernel, gradient_bytes, collective_host_s, send_host_s;
     int64_t attention, sends;
-    bool scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end, gradients_persist;
-    double residual_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
+    bool scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end, gradients_persist,
+        copies_persist;
+    double residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
+    struct dl_json kernels;
 };
 static const struct options defaults = {.launches_per_kernel = 1,
                                         .gradient_bytes = 4,
                                         .scatters_sends = true,
                                         .step_barrier = true,
                                         .drains_at_end = true,
-                                        .gradients_persist = true};
+                                        .gradients_persist = true,
+                                        .copies_persist = true};
 static const struct dl_field fields[] = {
     {"host_s_per_launch", DL_NUMBER, offsetof(struct options, host_s_per_launch), 0, 1, true, NULL,
      "host time of one kernel launch"},
     {"launches_per_kernel", DL_NUMBER, offsetof(struct options, launches_per_kernel), 0, 100, true, NULL,
      "launches for what the workload lists as one kernel"},
+    {"kernels", DL_LIST, offsetof(struct options, kernels), 0, 0, true, NULL,
+     "operations that are other launches, or move more, than the workload lists"},
     {"gradient_bytes", DL_NUMBER, offsetof(struct options, gradient_bytes), 1, 8, true, NULL,
      "per parameter, as accumulated and exchanged"},
     {"collective_host_s", DL_NUMBER, offsetof(struct options, collective_host_s), 0, 1, true, NULL,
@@ -43,6 +48,10 @@ static const struct dl_field fields[] = {
      "no rank begins a step before all have ended the one before"},
     {"gradients_persist", DL_BOOL, offsetof(struct options, gradients_persist), 0, 0, true, NULL,
      "gradients keep their memory from step to step; if not, the first backward makes it"},
+    {"copies_persist", DL_BOOL, offsetof(struct options, copies_persist), 0, 0, true, NULL,
+     "copies of parameters in the working precision stay; if not, each forward makes them by casts"},
+    {"root_bytes", DL_NUMBER, offsetof(struct options, root_bytes), 0, 8, true, NULL,
+     "per parameter, of the roots that Adam or LAMB makes of all tensors at once"},
     {"residual_bytes", DL_NUMBER, offsetof(struct options, residual_bytes), 0, 8, true, NULL,
      "of an activation that a norm is given, if more than the precision's"},
     {"logit_workspace_bytes", DL_NUMBER, offsetof(struct options, logit_workspace_bytes), 0, 64, true, NULL,
@@ -72,6 +81,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .attention = attentions[o.attention],
                                 .step_barrier = o.step_barrier,
                                 .gradients_persist = o.gradients_persist,
+                                .copies_persist = o.copies_persist,
+                                .root_bytes = o.root_bytes,
                                 .residual_bytes = o.residual_bytes,
                                 .logit_workspace_bytes = o.logit_workspace_bytes,
                                 .pool_index_bytes = o.pool_index_bytes,
@@ -82,5 +93,5 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_at_sends = o.drains_at_sends,
                                 .drains_at_waits = o.drains_at_waits,
                                 .drains_at_end = o.drains_at_end};
-    return DL_OK;
+    return dl_kernel_rules_read(o.kernels, arena, &out->kernels, err);
 }

@@ -3,7 +3,7 @@
 #ifndef DL_STRATEGIES_SOFTWARE_H
 #define DL_STRATEGIES_SOFTWARE_H
 
-#include "sim/core/json.h"
+#include "strategies/kernel_rules.h"
 
 /* How activations and gradients go from stage to stage. */
 enum dl_sends {
@@ -14,12 +14,15 @@ enum dl_sends {
 
 struct dl_software {
     const char *name;
-    double host_s_per_launch;     /* of the host, for one kernel */
-    double launches_per_kernel;   /* what the workload lists as one kernel is so many launches here */
-    double gradient_bytes;        /* per parameter, as accumulated */
-    double collective_host_s;     /* of the host, for one collective inside the node */
-    const char *attention;        /* "unfused" or "flash" */
+    double host_s_per_launch;       /* of the host, for one kernel */
+    double launches_per_kernel;     /* what the workload lists as one kernel is so many launches here */
+    struct dl_kernel_rules kernels; /* those that are more, or less, than that */
+    double gradient_bytes;          /* per parameter, as accumulated */
+    double collective_host_s;       /* of the host, for one collective inside the node */
+    const char *attention;          /* "unfused" or "flash" */
     bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */
+    bool copies_persist;          /* of parameters in the working precision; else each forward makes them by casts */
+    double root_bytes;            /* per parameter, while Adam or LAMB works */
     double residual_bytes;        /* of an activation that a norm is given, where that is more than the precision's */
     double logit_workspace_bytes; /* of each logit in the backward of the loss, beside what is saved and its gradient */
     double pool_index_bytes;      /* of each result of a max pool, kept for backward */

@@ -138,6 +138,7 @@ struct dl_event {
     uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
     /* GRADIENT, UPDATE, LAYER_DONE: those that tensor parallelism divides, and not; those of experts it divides too. */
     double parameters_inside, parameters_outside, parameters_expert;
+    double n_tensors;               /* UPDATE: that these are */
     const struct dl_shared *shared; /* GRADIENT: of these; NULL: none */
 };
 

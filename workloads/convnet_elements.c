@@ -38,6 +38,7 @@ static void add_batchnorm(struct dl_net *net)
     net->has_weights = true;
     pass(net, "batchnorm", 3 * elements, 5 * elements);
     net->tape.layer->parameters_outside += 2 * net->at.channels;
+    net->tape.layer->n_tensors += 2;
     net->at.is_saved = net->at.from_relu = false;
 }
 
@@ -71,6 +72,12 @@ static void add_product(struct dl_net *net, struct dl_product *p)
     net->has_weights = true;
 }
 
+/* Libraries of convolutions leave it to a kernel of its own; its gradient comes with the product's. */
+static void add_bias(struct dl_net *net)
+{
+    dl_tape_pass(&net->tape, &(struct dl_pass){"bias", DL_CUT_NOTHING, .forward = 2 * dl_net_elements(net, &net->at)});
+}
+
 static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
     const double groups = (double)e->groups, filters = (double)e->filters, window = (double)(e->window * e->window);
@@ -89,6 +96,7 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
                            .has_bias = e->bias};
     add_product(net, &p);
     net->at = out;
+    if (e->bias) add_bias(net);
     add_what_follows(net, e);
     return DL_OK;
 }
@@ -114,6 +122,7 @@ static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e,
         dl_tape_pass(&net->tape,
                      &(struct dl_pass){"bias", DL_CUT_NOTHING, .weight_gradient = dl_net_elements(net, &out)});
         net->tape.layer->parameters_outside += filters;
+        net->tape.layer->n_tensors++;
     }
     add_what_follows(net, e);
     return DL_OK;

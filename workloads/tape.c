@@ -65,6 +65,7 @@ static void add_parameters(struct dl_tape *tape, const struct dl_product *p)
     struct dl_layer *const layer = tape->layer;
     const double weights = p->shares_weights ? 0 : p->batch * p->n * p->k, bias = p->has_bias ? p->batch * p->n : 0;
     const bool is_cut = p->cut == DL_CUT_N || p->cut == DL_CUT_K;
+    layer->n_tensors += (weights > 0) + p->has_bias;
     /* Partial sums are added before the bias, so a layer cut by its inner dimension keeps it whole. */
     const bool bias_is_cut = p->cut == DL_CUT_N;
     *(tape->among_experts ? &layer->expert_parameters

@@ -58,6 +58,7 @@ void dl_block_norm(struct dl_block *b, const char *name, double width)
                  &(struct dl_pass){name, DL_CUT_OUTSIDE, .forward = 2 * elements, .input_gradient = 3 * elements,
                                    .weight_gradient = 2 * elements, .operation = norms[b->o->norm]});
     b->tape.layer->parameters_outside += vectors * width;
+    b->tape.layer->n_tensors += vectors;
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
     b->tape.layer->saved.norm_bytes += DL_ACTIVATION_BYTES * elements;
 }
@@ -96,6 +97,7 @@ static void build_embedding(struct dl_block *b, struct dl_layer *layer, struct d
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
     layer->parameters_inside += (double)o->vocab * hidden;
     layer->parameters_outside += added + (double)o->token_types * hidden;
+    layer->n_tensors += 1 + (added > 0) + (o->token_types > 0);
     if (added > 0)
         dl_tape_pass(&b->tape, &(struct dl_pass){"positions", DL_CUT_OUTSIDE, .forward = 2 * b->elements + added,
                                                  .weight_gradient = b->elements + added});

@@ -85,6 +85,7 @@ struct dl_layer {
     const char *name;                             /* "embedding", "block", "head", "conv3_1" */
     double parameters_inside, parameters_outside; /* divided by tensor parallelism, and not; a tied head has none */
     double expert_parameters;                     /* divided by expert parallelism; not in the two above */
+    double n_tensors;                             /* that the parameters are: optimizers go through them one by one */
     struct dl_work *forward, *backward;
     size_t n_forward, n_backward;
     struct dl_saved saved;

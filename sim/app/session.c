@@ -17,6 +17,14 @@ static struct dl_input given_or(struct dl_input given, const char *name)
     return given.name ? given : (struct dl_input){name, NULL};
 }
 
+/* A host that does not wait for the device at the end of a step begins the next one early: then the second is like all
+ * that follow. */
+static void set_iterations(struct dl_session *s)
+{
+    const bool runs_ahead = s->software.host_s_per_launch > 0 && !s->software.drains_at_end;
+    if (!s->request.iterations) s->request.iterations = runs_ahead ? 2 : 1;
+}
+
 static enum dl_status read_strategy(struct dl_session *s)
 {
     const struct dl_session_request *const q = &s->request;
@@ -30,6 +38,7 @@ static enum dl_status read_strategy(struct dl_session *s)
         dl_software_read(s->software_doc, s->arena, &s->software, &s->err))
         return s->err.status;
     s->job.setting.software = &s->software;
+    set_iterations(s);
     return DL_OK;
 }
 
@@ -119,7 +128,6 @@ static void set_defaults(struct dl_session_request *q)
     if (!q->placement) q->placement = "packed";
     if (!q->engine) q->engine = "simgrid";
     if (!q->fidelity) q->fidelity = "fluid";
-    if (!q->iterations) q->iterations = 1;
 }
 
 enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)

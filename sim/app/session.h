@@ -19,7 +19,7 @@ struct dl_session_request {
     const char *transport;                      /* NULL: as the system says */
     const char *placement, *engine, *scenario;  /* NULL: packed, simgrid, none */
     const char *fidelity;                       /* "step": exchanges message by message; NULL: "fluid" */
-    uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, once */
+    uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, until steps are alike */
     struct dl_texts set;                        /* as --set */
     bool trace;                                 /* remember what happens when */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */

@@ -376,11 +376,13 @@ static void walk_value(struct dl_json at, const json_t *object, const char *key,
         for (size_t i = 0; i < json_array_size(at.value); i++)
             walk_value(dl_json_element(at, i, w->arena), object, key, w);
     } else if (json_is_object(at.value) && !is_table(at.value)) {
+        const bool inherits = object && !json_object_get(at.value, "facts");
         const char *member;
         json_t *value;
         json_object_foreach(at.value, member, value)
         {
-            if (strcmp(member, "facts")) walk_value(dl_json_member(at, member, w->arena), at.value, member, w);
+            if (strcmp(member, "facts") == 0) continue;
+            walk_value(dl_json_member(at, member, w->arena), inherits ? object : at.value, inherits ? key : member, w);
         }
     }
 }

@@ -3,8 +3,9 @@
  * The rule to remember: a key that no field names is an error, so a misspelt option is never silently ignored.
  * Every value keeps the place it came from ("frontier.json:/node/nics/0"), and errors name it.
  * Any object may hold "facts": for its keys (or "*" for all of them) where the figure comes from and how sure it is,
- * as "grade: source", for example {"bandwidth_bytes_per_s": "published: OLCF user guide"}. A table, which has "columns"
- * and "rows", holds measurements: its numbers need no facts. */
+ * as "grade: source", for example {"bandwidth_bytes_per_s": "published: OLCF user guide"}; a fact of a key holds for
+ * all below it, but for objects with facts of their own. A table, which has "columns" and "rows", holds measurements:
+ * its numbers need no facts. */
 #ifndef DL_CORE_JSON_H
 #define DL_CORE_JSON_H
 

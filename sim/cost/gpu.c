@@ -16,9 +16,10 @@ struct options {
     double units, matrix_fraction, sustained_fraction, cache_bytes_per_s, tile_s;
     double bandwidth_fraction, ramp_s;
     double attention_fraction, attention_backward_fraction, exponentials_per_s, attention_rows, group_launch_s;
+    double half_aligned_fraction, unaligned_fraction;
 };
 /* Dao 2023, FlashAttention-2: a unit takes 128 queries and goes through their keys; backward 128 keys likewise. */
-static const struct options defaults = {.attention_rows = 128};
+static const struct options defaults = {.attention_rows = 128, .half_aligned_fraction = 1, .unaligned_fraction = 1};
 static const double attention_columns = 128;
 static const struct dl_field fields[] = {
     {"units", DL_NUMBER, offsetof(struct options, units), 1, 1e6, false, NULL,
@@ -45,6 +46,10 @@ static const struct dl_field fields[] = {
      "queries that a unit takes at once; 128 if absent"},
     {"group_launch_s", DL_NUMBER, offsetof(struct options, group_launch_s), 0, 1, true, NULL,
      "least time of one of the products of a group, as libraries launch them one by one; 0 if absent"},
+    {"half_aligned_fraction", DL_NUMBER, offsetof(struct options, half_aligned_fraction), 0.01, 1, true, NULL,
+     "of the rate of products, where rows begin at multiples of 8 bytes but not of 16; 1 if absent"},
+    {"unaligned_fraction", DL_NUMBER, offsetof(struct options, unaligned_fraction), 0.01, 1, true, NULL,
+     "the same, where rows do not begin at multiples of 8 bytes either"},
 };
 
 /* The shapes of CUTLASS's and cuBLAS's kernels for tensor cores. */
@@ -93,18 +98,30 @@ static double best_tiling_s(const struct product *p)
     return best_s;
 }
 
+/* Libraries have their fastest kernels only for rows that can be read 16 bytes at a time. Rows of operands and results
+ * are n and k long, but for the gradient of weights, which reads its operands across: m and n. */
+static double alignment_fraction(const struct options *o, const struct dl_kernel *k, double operand_bytes)
+{
+    const double whole = 16, half = 8;
+    const double n = k->n * operand_bytes;
+    const double other = (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k) * operand_bytes;
+    if (fmod(n, whole) == 0 && fmod(other, whole) == 0) return 1;
+    return fmod(n, half) == 0 && fmod(other, half) == 0 ? o->half_aligned_fraction : o->unaligned_fraction;
+}
+
 /* Sums that the result is added to are read when a tile is done, which nothing hides. */
 static double product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct options *const o = d->options;
+    const double operand_bytes = dl_precision_operand_bytes(precision);
     const struct product p = {.device = d,
                               .options = o,
                               .batch = k->batch,
                               .m = k->m,
                               .n = k->n,
                               .k = k->k,
-                              .flop_per_s = d->peak_flop_per_s[precision],
-                              .operand_bytes = dl_precision_operand_bytes(precision)};
+                              .flop_per_s = d->peak_flop_per_s[precision] * alignment_fraction(o, k, operand_bytes),
+                              .operand_bytes = operand_bytes};
     const double power_s = dl_kernel_flop(k) / (p.flop_per_s * o->sustained_fraction);
     const double sums_s = k->accumulates ? memory_s(d, k->batch * k->m * k->n * partial_sum_bytes) : 0;
     return o->ramp_s + fmax(sums_s + fmax(best_tiling_s(&p), power_s), memory_s(d, dl_kernel_bytes(k, precision)));

@@ -74,7 +74,8 @@ struct dl_folded *dl_folded_start(const struct dl_exchange_spec *spec, struct dl
         double work_s = 0;
         for (uint32_t which = 0; which < dl_fold_count(c) && !err->status; which++) {
             struct dl_fold fold;
-            if (!dl_fold_lane(c, lane, which, spec->pace, dl_wire_scratch(spec->wire), &fold, err))
+            if (!dl_fold_lane(c, lane, which, spec->pace, dl_wire_scratch(spec->wire), &fold, err) &&
+                !dl_wire_check(spec->wire, fold.hops, fold.n_hops))
                 start_bundle(f, &fold);
             work_s = fmax(work_s, fold.work_s);
             dl_fold_release(&fold);

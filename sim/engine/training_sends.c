@@ -38,7 +38,7 @@ static enum dl_status open_channel(struct dl_training *t, const struct crew *fro
         out->hops[i] = (struct dl_hop){.link = tally->touched[i], .weight = tally->sum[tally->touched[i]]};
     out->alone_bytes_per_s = dl_wire_alone(t->request.wire, out->hops, out->n_hops);
     dl_route_release(&route);
-    return t->err->status;
+    return t->err->status ? t->err->status : dl_wire_check(t->request.wire, out->hops, out->n_hops);
 }
 
 static void book_channel(struct dl_training *t, struct channel *c)

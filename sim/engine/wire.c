@@ -85,11 +85,19 @@ void dl_wire_release_way(struct dl_wire *w, struct dl_way *way)
     way->known = false;
 }
 
-static bool has_whole_weights(const struct dl_route *route)
+static bool has_whole_weights(const struct dl_hop *hops, size_t n_hops)
 {
-    for (size_t i = 0; i < route->n_hops; i++)
-        if (route->hops[i].weight != floor(route->hops[i].weight)) return false;
+    for (size_t i = 0; i < n_hops; i++)
+        if (hops[i].weight != floor(hops[i].weight)) return false;
     return true;
+}
+
+enum dl_status dl_wire_check(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops)
+{
+    if (!w->engine->kind->whole_weights || has_whole_weights(hops, n_hops)) return DL_OK;
+    return dl_fail(w->err, DL_IMPOSSIBLE, "--engine",
+                   "%s cannot split a message over paths as this network's routing does; use --engine simgrid",
+                   w->engine->kind->name);
 }
 
 double dl_wire_alone(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops)
@@ -117,12 +125,7 @@ bool dl_wire_find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t
     way->known = false;
     const uint64_t no_key = 0; /* routes that hash tell pairs apart, not messages */
     if (dl_topology_route(w->topology, from, to, no_key, &w->load, &way->route, w->err)) return false;
-    if (w->engine->kind->whole_weights && !has_whole_weights(&way->route)) {
-        dl_fail(w->err, DL_IMPOSSIBLE, "--engine",
-                "%s cannot split a message over paths as this network's routing does; use --engine simgrid",
-                w->engine->kind->name);
-        return false;
-    }
+    if (dl_wire_check(w, way->route.hops, way->route.n_hops)) return false;
     way->from = from;
     way->to = to;
     way->known = true;

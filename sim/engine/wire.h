@@ -51,6 +51,9 @@ bool dl_wire_find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t
 /* Book the way's bytes on its links and free its memory. */
 void dl_wire_release_way(struct dl_wire *w, struct dl_way *way);
 
+/* Refuse what the engine cannot carry: CM02 knows no fractions of a message. */
+enum dl_status dl_wire_check(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops);
+
 /* What these links give a bundle on an empty network, in bytes per second. */
 double dl_wire_alone(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops);
 

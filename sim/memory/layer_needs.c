@@ -1,6 +1,7 @@
 #include "sim/memory/layer_needs.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- by kernels ---- */
 
@@ -87,6 +88,16 @@ static void add_depth(const struct dl_setting *s, const struct dl_layer *layer, 
     *(again ? &n->regathered : &n->kept) += (s->grid[2] - 1) * layer->parameters_inside / s->parts.weights * bytes;
 }
 
+/* Of a parameter. Adam and LAMB make the roots of a whole list of tensors before they divide by them; copies that casts
+ * made of parameters are gone by then. */
+static double updating_bytes(const struct dl_setting *s)
+{
+    const bool has_roots = strcmp(s->optimizer, "adam") == 0 || strcmp(s->optimizer, "lamb") == 0;
+    const bool has_copies =
+        !s->software->copies_persist && dl_precision_bytes(s->precision) < dl_precision_bytes(DL_FP32);
+    return (has_roots ? s->software->root_bytes : 0) - (has_copies ? dl_precision_bytes(s->precision) : 0);
+}
+
 static void add_states(const struct dl_setting *s, const struct dl_layer *layer, struct dl_layer_needs *n)
 {
     const struct share optimizer = share_of(s, layer, s->zero_stage >= 1);
@@ -97,6 +108,7 @@ static void add_states(const struct dl_setting *s, const struct dl_layer *layer,
     n->gathered = moved;
     n->gradients = gradients.held * dl_gradient_bytes(s);
     n->unreduced = gradients.held < gradients.whole ? gradients.whole * dl_gradient_bytes(s) : 0;
+    n->updating = (optimizer.held - optimizer.held * s->offload_optimizer) * updating_bytes(s);
     n->optimizer = optimizer.held * s->optimizer_bytes_per_parameter * (1 - s->offload_optimizer);
     n->on_host = optimizer.held * s->optimizer_bytes_per_parameter * s->offload_optimizer + moved;
     n->kept = dl_copies(s, false) > 1 ? parameters.whole * s->error_bytes_per_parameter : 0;

@@ -15,6 +15,7 @@ struct dl_layer_needs {
     double parameters;  /* held: the part of this rank, less what is on the host */
     double gradients;   /* held */
     double optimizer;   /* held */
+    double updating;    /* while the optimizer works, beside what is held; negative: less than that */
     double gathered;    /* parameters that it lacks, while it works */
     double kept;        /* such that it keeps once it has them; and errors of lossy exchanges */
     double unreduced;   /* its gradients, until they are with those who hold them */

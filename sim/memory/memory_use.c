@@ -123,6 +123,7 @@ struct stage {
     struct chunk *chunks;
     struct dl_memory_use held; /* from begin to end */
     double gradients;
+    double updating; /* while the optimizer works, beside what is held */
 };
 
 static void add_chunk(struct stage *stage, const struct dl_layer *layers, const struct dl_position *p, bool splits,
@@ -137,6 +138,7 @@ static void add_chunk(struct stage *stage, const struct dl_layer *layers, const 
         stage->held.optimizer += needs[i].optimizer;
         stage->held.buffers += needs[i].kept;
         stage->gradients += needs[i].gradients;
+        stage->updating += needs[i].updating;
         stage->held.on_host += needs[i].on_host;
     }
     const struct pass pass = {
@@ -175,7 +177,8 @@ static struct moment fullest_moment(const struct stage *stage, const struct dl_i
         *most_copied = fmax(*most_copied, copied);
         chunk->has_gradients |= f->gradients > 0;
     }
-    return fullest;
+    const struct moment update = {.gradients = stage->gradients, .workspace = stage->updating};
+    return total(&update) > total(&fullest) ? update : fullest;
 }
 
 static void sum_up(const struct stage *stage, const struct moment *fullest, struct dl_memory_use *u)

@@ -111,9 +111,11 @@ static const struct {
     {"switch-base", 7.4e9, 0.01},
     {"bert-large", 336.2e6, 0.005}, /* without pooler and next-sentence head */
     {"lenet-5", 61706, 0},
-    {"alexnet", 60965224, 0},
+    {"alexnet-2012", 60965224, 0},
+    {"alexnet", 61100840, 0},  /* torchvision.models.alexnet */
+    {"googlenet", 6624904, 0}, /* torchvision.models.googlenet(aux_logits=False) */
     {"vgg19", 143667240, 0},
-    {"googlenet", 6998552, 0},
+    {"googlenet-2014", 6998552, 0},
     {"resnet50", 25557032, 0},
     {"resnet152", 60192808, 0},
     {"densenet121", 7978856, 0},
@@ -135,8 +137,8 @@ static const struct {
     const char *name;
     double multiply_adds;
 } convnets[] = {
-    {"alexnet", 0.72},  {"vgg19", 19.6},     {"googlenet", 1.58},
-    {"resnet50", 4.09}, {"resnet152", 11.5}, {"densenet121", 2.83},
+    {"alexnet-2012", 0.72}, {"vgg19", 19.6},     {"googlenet-2014", 1.58},
+    {"resnet50", 4.09},     {"resnet152", 11.5}, {"densenet121", 2.83},
 };
 
 START_TEST(convnets_have_the_published_flop)

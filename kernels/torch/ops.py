@@ -1,0 +1,473 @@
+"""Times on one GPU the kernels that PyTorch calls, into tables for a device file's "measured".
+
+    python3 kernels/torch/ops.py OUT.json [part...]
+
+Columns are those of struct dl_kernel (workloads/workload.h); elements are counted as the workloads count them: every
+tensor read or written, in elements of the table's precision. A point is the median over replays of a CUDA graph of
+calls on rotating buffers that together exceed the cache, so it holds no launch time.
+"""
+import json
+import math
+import random
+import statistics
+import sys
+import time
+
+import torch
+from torch.nn import functional as F
+
+CACHE_BYTES = 120e6        # twice the L2 of the chip: what rotates does not stay
+MOST_BYTES = 24e9          # of all copies of one point
+REPLAYS, CALLS = 5, 8
+TARGET_S = 4e-3            # of one replay, at least, where calls are short
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "tf32": torch.float32}
+
+
+def timed(make):
+    """make() -> a function that runs one call on buffers of its own, and their bytes. Seconds and relative spread."""
+    call, size = make()
+    copies = max(1, min(math.ceil(CACHE_BYTES / max(size, 1)), 64, int(MOST_BYTES / max(size, 1))))
+    calls = [call] + [make()[0] for _ in range(copies - 1)]
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for one in calls[:2] * 2:
+            one()
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    calls[0]()
+    torch.cuda.synchronize()
+    once = time.perf_counter() - begin
+    repeat = max(CALLS, min(256, int(TARGET_S / max(once, 1e-6))))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(repeat):
+            calls[i % copies]()
+    graph.replay()
+    times = []
+    for _ in range(REPLAYS):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) * 1e-3 / repeat)
+    del graph
+    return statistics.median(times), (max(times) - min(times)) / statistics.median(times)
+
+
+class Table:
+    every = []
+
+    def __init__(self, kernel, step, precision, columns):
+        self.head = {"kernel": kernel, "pass": step, "precision": precision}
+        self.columns, self.rows, self.seen = columns, [], set()
+        Table.every.append(self)
+
+    def add(self, shape, make):
+        if shape in self.seen:
+            return
+        self.seen.add(shape)
+        try:
+            seconds, spread = timed(make)
+            self.rows.append([*shape, float(f"{seconds:.4g}"), float(f"{spread:.2g}")])
+        except (RuntimeError, torch.OutOfMemoryError) as error:
+            print(self.head, shape, str(error)[:100], flush=True)
+            torch.cuda.synchronize()
+        torch.cuda.empty_cache() if torch.cuda.memory_reserved() > 60e9 else None
+
+    def json(self):
+        return self.head | {"columns": [*self.columns, "seconds", "spread"], "rows": self.rows}
+
+
+# ---- products ----
+
+def linears():
+    """tokens, outputs, inputs of the linear layers of the shipped models and their tensor-parallel parts."""
+    for hidden, ways in ((768, 1), (1024, 1), (1280, 1), (1600, 1), (2304, 1), (2560, 1), (4096, 1), (5120, 1),
+                         (4096, 4), (6144, 8), (8192, 8), (12288, 8), (20480, 8), (25600, 8), (6144, 2), (12288, 4)):
+        for tokens in (1024, 2048, 4096, 8192, 16384) if hidden <= 2560 else (2048, 4096, 8192):
+            part = hidden // ways
+            yield tokens, 3 * part, hidden
+            yield tokens, hidden, part
+            yield tokens, 4 * part, hidden
+            yield tokens, hidden, 4 * part
+    for tokens, hidden in ((1024, 768), (8192, 768), (8192, 1024), (4096, 1280), (8192, 1600), (2048, 2560),
+                           (4096, 4096)):
+        yield tokens, 50257, hidden
+        yield tokens, 50304, hidden
+    for tokens in (2048, 8192):
+        for hidden, ffn in ((4096, 14336), (4096, 11008), (8192, 28672 // 8), (16384, 53248 // 8)):
+            yield tokens, 2 * ffn, hidden
+            yield tokens, hidden, ffn
+
+
+def odd_products(n, seed):
+    draw = random.Random(seed)
+    while n:
+        m, k, o = (round(2 ** draw.uniform(6, 15)) for _ in range(3))
+        if draw.random() < 0.7:
+            m, k, o = (max(8, x // 8 * 8) for x in (m, k, o))
+        if 1e8 < 2.0 * m * k * o < 2e13:
+            n -= 1
+            yield m, o, k
+
+
+def product(m, n, k, step, dtype):
+    """dl_kernel's shape of a pass of y[m, n] = x[m, k] w[n, k]^T, and what computes it."""
+    x, w, y = (lambda: torch.randn(m, k, device="cuda", dtype=dtype), lambda: torch.randn(n, k, device="cuda", dtype=dtype),
+               lambda: torch.randn(m, n, device="cuda", dtype=dtype))
+    size = (m * k + n * k + m * n) * dtype.itemsize
+
+    def forward():
+        a, b, out = x(), w(), y()
+        return (lambda: torch.mm(a, b.t(), out=out)), size
+
+    def input_gradient():
+        a, b, out = y(), w(), x()
+        return (lambda: torch.mm(a, b, out=out)), size
+
+    def weight_gradient():
+        a, b, out = y(), x(), w()
+        return (lambda: torch.mm(a.t(), b, out=out)), size
+
+    return {"forward": ((1, m, n, k), forward), "input_gradient": ((1, m, k, n), input_gradient),
+            "weight_gradient": ((1, k, n, m), weight_gradient)}[step]
+
+
+PASSES = ("forward", "input_gradient", "weight_gradient")
+
+
+def gemm(precision, shapes, passes=PASSES):
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    tables = {step: Table("gemm", step, precision, ["batch", "m", "n", "k"]) for step in passes}
+    for m, n, k in shapes:
+        for step in passes:
+            shape, make = product(m, n, k, step, DTYPES[precision])
+            tables[step].add(shape, make)
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def batched(precision):
+    table = Table("gemm", "batched", precision, ["batch", "m", "n", "k"])
+    dtype = DTYPES[precision]
+    for batch, m, n, k in [(b, s, s, h) for b in (16, 96, 256) for s in (512, 1024, 2048) for h in (64, 80, 128)] + \
+                          [(b, s, h, s) for b in (16, 96) for s in (1024, 2048) for h in (64, 128)] + \
+                          [(8, t, n, k) for t in (256, 1024, 4096) for n, k in ((14336, 4096), (4096, 14336), (2048, 7168))]:
+        def make():
+            a, b = torch.randn(batch, m, k, device="cuda", dtype=dtype), torch.randn(batch, n, k, device="cuda", dtype=dtype)
+            out = torch.empty(batch, m, n, device="cuda", dtype=dtype)
+            return (lambda: torch.bmm(a, b.transpose(1, 2), out=out)), batch * (m * k + n * k + m * n) * dtype.itemsize
+        table.add((batch, m, n, k), make)
+
+
+def fp8(shapes):
+    table = Table("gemm", "forward", "fp8", ["batch", "m", "n", "k"])
+    one = torch.ones((), device="cuda")
+    for m, n, k in shapes:
+        if m % 16 or n % 16 or k % 16:
+            continue
+        def make():
+            a = torch.randn(m, k, device="cuda").to(torch.float8_e4m3fn)
+            b = torch.randn(n, k, device="cuda").to(torch.float8_e4m3fn)
+            return (lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16)), m * k + n * k + 2 * m * n
+        table.add((1, m, n, k), make)
+
+
+# ---- attention ----
+
+def attention(precision):
+    dtype = DTYPES[precision]
+    columns = ["batch", "m", "n", "k", "causal", "kv_share"]
+    forward, backward = (Table("attention", step, precision, columns) for step in ("forward", "backward"))
+    shapes = [(b, h, s, d, True, 1) for b, h in ((1, 8), (1, 16), (2, 16), (4, 12), (8, 12), (8, 16), (8, 25), (16, 16), (4, 32), (2, 12), (32, 12))
+              for s in (512, 1024, 2048, 4096) for d in (64, 128) if b * h * s * s < 3e9]
+    shapes += [(b, 32, s, 80, True, 1) for b in (1, 2, 4) for s in (1024, 2048)]
+    shapes += [(b, 16, 2048, d, True, 1) for b in (1, 4) for d in (96, 160)] + [(4, 20, 1024, 64, True, 1)]
+    shapes += [(b, 16, s, d, False, 1) for b in (2, 16) for s in (512, 2048) for d in (64, 128)]
+    shapes += [(1, 32, 8192, 128, True, 0.25), (1, 8, 8192, 128, True, 0.125), (2, 32, 4096, 128, True, 0.25),
+               (1, 16, 8192, 128, True, 1), (1, 16, 16384, 128, True, 1), (1, 8, 32768, 128, True, 1)]
+    for b, h, s, d, causal, share in shapes:
+        def tensors():
+            q = torch.randn(b, h, s, d, device="cuda", dtype=dtype, requires_grad=True)
+            k, v = (torch.randn(b, int(h * share), s, d, device="cuda", dtype=dtype, requires_grad=True) for _ in "kv")
+            return q, k, v
+        size = b * h * s * d * dtype.itemsize * 4
+
+        def run(q, k, v):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=share < 1)
+
+        def make_forward():
+            q, k, v = (x.detach() for x in tensors())
+            return (lambda: run(q, k, v)), size
+
+        def make_both():
+            q, k, v = tensors()
+            g = torch.randn(b, h, s, d, device="cuda", dtype=dtype)
+            return (lambda: torch.autograd.grad(run(q, k, v), (q, k, v), g)), 2 * size
+        shape = (b * h, s, s, d, int(causal), share)
+        forward.add(shape, make_forward)
+        backward.add(shape, make_both)
+    done = {tuple(r[:6]): r for r in forward.rows}
+    backward.rows = [[*r[:6], float(f"{r[6] - done[tuple(r[:6])][6]:.4g}"), r[7]] for r in backward.rows
+                     if tuple(r[:6]) in done]
+
+
+# ---- bound by memory ----
+
+def memory(name, precision, make_of, sizes, forward_counts, backward_counts):
+    """make_of(rows, width, dtype) -> inputs that need gradients, other inputs, function; counts in units of rows x width."""
+    dtype = DTYPES[precision]
+    columns = ["rows", "width", "elements"]
+    ahead, back = Table(name, "forward", precision, columns), Table(name, "backward", precision, columns)
+    for rows, width in sizes:
+        unit = rows * width
+        def make_forward():
+            wanted, rest, function = make_of(rows, width, dtype)
+            wanted = [x.detach() for x in wanted]
+            return (lambda: function(*wanted, *rest)), forward_counts * unit * dtype.itemsize
+
+        def make_both():
+            wanted, rest, function = make_of(rows, width, dtype)
+            out = function(*wanted, *rest)
+            g = torch.randn_like(out)
+            return (lambda: torch.autograd.grad(function(*wanted, *rest), wanted, g)), (forward_counts + backward_counts) * unit * dtype.itemsize
+        ahead.add((rows, width, round(forward_counts * unit)), make_forward)
+        back.add((rows, width, round(backward_counts * unit)), make_both)
+    first = {(r[0], r[1]): r for r in ahead.rows}
+    back.rows = [[*r[:3], float(f"{r[3] - first[r[0], r[1]][3]:.4g}"), r[4]] for r in back.rows if (r[0], r[1]) in first]
+
+
+def leaf(*shape, dtype):
+    return torch.randn(*shape, device="cuda", dtype=dtype, requires_grad=True)
+
+
+SIZES = [(t, h) for t in (1024, 4096, 16384) for h in (768, 1024, 1600, 2560, 4096, 8192, 12288)] + [(333, 777), (2048, 25600)]
+WIDE = [(t, h) for t in (1024, 4096, 8192) for h in (3072, 6400, 10240, 16384)] + [(333, 777)]
+
+
+def add_of(rows, width, dtype):
+    a, b, out = (torch.randn(rows, width, device="cuda", dtype=dtype) for _ in "abc")
+    return lambda: torch.add(a, b, out=out)
+
+
+def memory_kernels(precision):
+    memory("layernorm", precision, lambda r, w, d: ([leaf(r, w, dtype=d), leaf(w, dtype=d), leaf(w, dtype=d)], [],
+           lambda x, g, b: F.layer_norm(x, (w,), g, b)), SIZES, 2, 5)
+    memory("rmsnorm", precision, lambda r, w, d: ([leaf(r, w, dtype=d), leaf(w, dtype=d)], [],
+           lambda x, g: F.rms_norm(x, (w,), g)), SIZES[::3], 2, 5)
+    memory("softmax", precision, lambda r, w, d: ([leaf(r, w, dtype=d)], [], lambda x: F.softmax(x, -1)),
+           [(r, w) for r in (12288, 98304) for w in (512, 1024, 2048, 4096)], 2, 3)
+    memory("gelu", precision, lambda r, w, d: ([leaf(r, w, dtype=d)], [], F.gelu), WIDE, 2, 3)
+    memory("swiglu", precision, lambda r, w, d: ([leaf(r, 2 * w, dtype=d)], [], lambda x: F.silu(x[:, :x.shape[1] // 2]) * x[:, x.shape[1] // 2:]),
+           WIDE[::2], 3, 5)
+    memory("dropout", precision, lambda r, w, d: ([leaf(r, w, dtype=d)], [], lambda x: F.dropout(x, 0.1)), SIZES[::2], 2.5, 2.5)
+    plain("residual", precision, SIZES[::2], 3, lambda r, w: add_of(r, w, DTYPES[precision]))
+    memory("relu", precision, lambda r, w, d: ([leaf(r, w, dtype=d)], [], F.relu), WIDE[::2], 2, 3)
+
+
+def plain(name, precision, sizes, count, make_of, step="forward"):
+    table = Table(name, step, precision, ["rows", "width", "elements"])
+    for rows, width in sizes:
+        def make():
+            return make_of(rows, width), count * rows * width * DTYPES[precision].itemsize
+        table.add((rows, width, round(count * rows * width)), make)
+
+
+def copies_and_updates():
+    def copy(r, w):
+        a, b = (torch.empty(r, w, device="cuda", dtype=torch.bfloat16) for _ in "ab")
+        return lambda: b.copy_(a)
+    plain("copy", "bf16", [(2 ** i, 1024) for i in range(4, 20)], 2, copy)
+
+    def cast(r, w):
+        a, b = torch.empty(r, w, device="cuda"), torch.empty(r, w, device="cuda", dtype=torch.bfloat16)
+        return lambda: b.copy_(a)
+    plain("cast", "bf16", [(2 ** i, 1024) for i in range(6, 18, 2)], 3, cast)
+
+    def bias(r, w):
+        a = torch.randn(r, w, device="cuda", dtype=torch.bfloat16)
+        return lambda: a.sum(0)
+    plain("bias", "bf16", SIZES + WIDE, 1, bias)
+
+    def embed(r, w):
+        table, ids = torch.randn(50257, w, device="cuda"), torch.randint(50257, (r,), device="cuda")
+        return lambda: F.embedding(ids, table)
+    plain("embedding", "fp32", SIZES[::2], 2, embed)
+
+    def embed_gradient(r, w):
+        g, ids = torch.randn(r, w, device="cuda"), torch.randint(50257, (r,), device="cuda")
+        return lambda: torch.ops.aten.embedding_dense_backward(g, ids, 50257, -1, False)
+    plain("embedding", "fp32", SIZES[::2], 3, embed_gradient, "weight_gradient")
+
+
+def cross_entropy():
+    for precision in ("bf16", "fp32"):
+        memory("cross_entropy", precision, lambda r, w, d: ([leaf(r, w, dtype=d)], [torch.randint(w, (r,), device="cuda")],
+               lambda x, t: F.cross_entropy(x.float(), t, reduction="none")), [(1024, 50257), (4096, 50257), (8192, 50257), (4096, 32000), (2048, 128256)], 4, 4)
+
+
+def optimizers():
+    """Of a list of tensors as a model has them; rows are tensors, width their elements. Not as graphs: only large ones,
+    whose launches hide behind the kernels."""
+    kinds = {"adam": lambda p: torch.optim.AdamW(p, lr=1e-5), "momentum": lambda p: torch.optim.SGD(p, lr=1e-5, momentum=0.9)}
+    units = {"adam": 7, "momentum": 5}  # fp32 values read or written for each parameter, at least
+    for kind, make in kinds.items():
+        table = Table(kind, "forward", "fp32", ["rows", "width", "elements"])
+        for tensors, width in ((4, 1 << 24), (16, 1 << 24), (64, 1 << 23), (64, 1 << 25), (16, 1 << 28)):
+            parameters = [torch.randn(width, device="cuda", requires_grad=True) for _ in range(tensors)]
+            for p in parameters:
+                p.grad = torch.randn_like(p)
+            optimizer = make(parameters)
+            for _ in range(3):
+                optimizer.step()
+            times = []
+            for _ in range(REPLAYS):
+                start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                start.record()
+                for _ in range(4):
+                    optimizer.step()
+                end.record()
+                end.synchronize()
+                times.append(start.elapsed_time(end) * 1e-3 / 4)
+            seconds = statistics.median(times)
+            table.rows.append([tensors, width, tensors * width * units[kind], float(f"{seconds:.4g}"), float(f"{(max(times) - min(times)) / seconds:.2g}")])
+            del parameters, optimizer, p
+            torch.cuda.empty_cache()
+
+
+# ---- convolutions and what stands between them ----
+
+def layers_of(names, kinds):
+    """Every layer of these kinds in these networks with the shape of its input at one sample."""
+    import torchvision
+    seen = {}
+    for name in names:
+        extra = {"aux_logits": False, "init_weights": False} if name == "googlenet" else {}
+        net = getattr(torchvision.models, name)(weights=None, **extra).cuda()
+        def note(module, inputs, output):
+            seen.setdefault((repr(module), tuple(inputs[0].shape[1:])), (module, tuple(inputs[0].shape[1:]), tuple(output.shape[1:])))
+        hooks = [m.register_forward_hook(note) for m in net.modules() if isinstance(m, kinds)]
+        with torch.no_grad():
+            net.eval()(torch.randn(1, 3, 224, 224, device="cuda"))
+        for hook in hooks:
+            hook.remove()
+    return list(seen.values())
+
+
+def convolutions(precision, batches, names):
+    dtype = DTYPES[precision]
+    tables = {step: Table("conv", step, precision, ["batch", "m", "n", "k", "samples", "height", "window", "stride"]) for step in PASSES}
+    for conv, (c, h, w), (o, oh, ow) in layers_of(names, torch.nn.Conv2d):
+        for batch in batches:
+            window = conv.kernel_size[0] * conv.kernel_size[1]
+            m, n, k = batch * oh * ow, o // conv.groups, c // conv.groups * window
+            tail = (batch, h, conv.kernel_size[0], conv.stride[0])
+            size = batch * (c * h * w + o * oh * ow) * dtype.itemsize
+            def tensors():
+                like = dict(device="cuda", dtype=dtype)
+                return (torch.randn(batch, c, h, w, **like).to(memory_format=torch.channels_last),
+                        torch.randn(conv.weight.shape, **like).to(memory_format=torch.channels_last),
+                        torch.randn(batch, o, oh, ow, **like).to(memory_format=torch.channels_last))
+            def make_forward():
+                x, weight, _ = tensors()
+                return (lambda: F.conv2d(x, weight, None, conv.stride, conv.padding, conv.dilation, conv.groups)), size
+            def make_backward(mask):
+                x, weight, g = tensors()
+                return (lambda: torch.ops.aten.convolution_backward(g, x, weight, None, conv.stride, conv.padding, conv.dilation,
+                                                                    False, [0, 0], conv.groups, mask)), size
+            tables["forward"].add((conv.groups, m, n, k, *tail), make_forward)
+            if c > 3:
+                tables["input_gradient"].add((conv.groups, m, k, n, *tail), lambda: make_backward([True, False, False]))
+            tables["weight_gradient"].add((conv.groups, k, n, m, *tail), lambda: make_backward([False, True, False]))
+
+
+def between_convolutions(precision, batch, names):
+    dtype = DTYPES[precision]
+    image = lambda *shape: torch.randn(*shape, device="cuda", dtype=dtype).to(memory_format=torch.channels_last).requires_grad_()
+    kinds = {"batchnorm": torch.nn.BatchNorm2d, "pool": torch.nn.MaxPool2d}
+    for name, kind in kinds.items():
+        ahead, back = (Table(name, step, precision, ["rows", "width", "elements"]) for step in ("forward", "backward"))
+        for module, (c, h, w), (o, oh, ow) in layers_of(names, kind):
+            elements, left = batch * c * h * w, batch * o * oh * ow
+            counts = (3 * elements, 5 * elements) if name == "batchnorm" else (elements + left, 2 * elements + left)
+            layer = type(module)(c).cuda().train() if name == "batchnorm" else module
+            def make_forward():
+                x = image(batch, c, h, w).detach()
+                return (lambda: layer(x)), 2 * elements * dtype.itemsize
+            def make_both():
+                x = image(batch, c, h, w)
+                g = torch.randn_like(layer(x))
+                wanted = [x, *layer.parameters()]
+                return (lambda: torch.autograd.grad(layer(x), wanted, g)), 4 * elements * dtype.itemsize
+            ahead.add((batch * h * w, c, counts[0]), make_forward)
+            back.add((batch * h * w, c, counts[1]), make_both)
+        first = {(r[0], r[1]): r for r in ahead.rows}
+        back.rows = [[*r[:3], float(f"{r[3] - first[r[0], r[1]][3]:.4g}"), r[4]] for r in back.rows if (r[0], r[1]) in first]
+
+
+# ---- the host ----
+
+def host_seconds():
+    """Of one call as the host issues it, with the device kept busy elsewhere: it is not waited for."""
+    x = torch.randn(64, 64, device="cuda", requires_grad=True)
+    linear, norm = torch.nn.Linear(64, 64).cuda(), torch.nn.LayerNorm(64).cuda()
+    y = torch.randn(64, 64, device="cuda")
+    def cast_linear():
+        with torch.autocast("cuda", torch.bfloat16):
+            linear(x)
+    calls = {"add": lambda: y + y, "linear": lambda: linear(x), "layernorm": lambda: norm(x), "autocast_linear": cast_linear,
+             "linear_and_gradient": lambda: linear(x).sum().backward(), "sum_and_gradient": lambda: x.sum().backward()}
+    out = {}
+    for name, call in calls.items():
+        for _ in range(200):
+            call()
+        torch.cuda.synchronize()
+        times = []
+        for _ in range(20):
+            begin = time.perf_counter()
+            for _ in range(50):
+                call()
+            times.append((time.perf_counter() - begin) / 50)
+            torch.cuda.synchronize()
+        out[name] = statistics.median(times)
+    return out
+
+
+def transfers():
+    out = {}
+    for size in (1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 28):
+        host, device = torch.empty(size, dtype=torch.uint8, pin_memory=True), torch.empty(size, dtype=torch.uint8, device="cuda")
+        for name, call in (("to_device", lambda: device.copy_(host, non_blocking=True)), ("to_host", lambda: host.copy_(device, non_blocking=True))):
+            times = []
+            for _ in range(7):
+                start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                start.record(); call(); end.record(); end.synchronize()
+                times.append(start.elapsed_time(end) * 1e-3)
+            out[f"{name} {size}"] = statistics.median(times)
+    return out
+
+
+def main():
+    begin = time.time()
+    cnns = ["resnet50", "resnet152", "vgg19", "alexnet", "googlenet", "densenet121"]
+    shapes = list(linears()) + list(odd_products(150, 1))
+    parts = [("gemm bf16", lambda: gemm("bf16", shapes)), ("attention", lambda: attention("bf16")),
+             ("memory bf16", lambda: memory_kernels("bf16")), ("memory fp32", lambda: memory_kernels("fp32")),
+             ("copies", copies_and_updates), ("cross entropy", cross_entropy), ("optimizers", optimizers),
+             ("conv bf16", lambda: convolutions("bf16", (64, 256), cnns)), ("conv tf32", lambda: convolutions("tf32", (128,), cnns)),
+             ("between bf16", lambda: between_convolutions("bf16", 64, cnns)), ("between fp32", lambda: between_convolutions("fp32", 128, cnns[:1])),
+             ("batched", lambda: batched("bf16")), ("fp8", lambda: fp8(list(linears())[::6])), ("fp16", lambda: gemm("fp16", shapes[::12], ("forward",))),
+             ("tf32", lambda: gemm("tf32", shapes[::6])), ("fp32", lambda: gemm("fp32", shapes[::25], ("forward",)))]
+    extra = {"host_s": host_seconds(), "transfer_s": transfers()}
+    for name, part in parts:
+        if sys.argv[2:] and name not in sys.argv[2:]:
+            continue
+        part()
+        torch.cuda.empty_cache()
+        print(f"{time.time() - begin:6.1f} s  {name}: {sum(len(t.rows) for t in Table.every)} points", flush=True)
+        with open(sys.argv[1], "w") as file:
+            json.dump({"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "device": torch.cuda.get_device_name(),
+                       **extra, "measured": [t.json() for t in Table.every if t.rows]}, file)
+
+
+main()

@@ -1,0 +1,152 @@
+"""Times training steps on one GPU as PyTorch runs them, and counts what they launch.
+
+    python3 kernels/torch/steps.py OUT.json [only]
+
+Each case gives the seconds of a step (steps one after the other, one wait at the end), of its forward, backward and
+optimizer (a wait after each), the peak of allocated memory, and, by the profiler, kernels and their seconds by phase.
+"""
+import collections
+import contextlib
+import json
+import statistics
+import sys
+import time
+
+import torch
+
+import models
+
+WARM, REPEATS = 3, 8
+
+
+def cases():
+    """name, batch, mode, dropout, cudnn.benchmark"""
+    for name, batches in {"gpt2-125m": (4, 8, 16, 32), "gpt2-355m": (4, 8, 16), "gpt2-774m": (4, 8, 16),
+                          "gpt2-1.5b": (1, 2, 4, 8, 16), "gpt3-2.7b": (1, 2, 4), "gpt3-6.7b": (1,)}.items():
+        for batch in batches:
+            yield name, batch, "autocast", 0.0, False
+    for name, batch in (("gpt2-125m", 8), ("gpt2-355m", 8), ("gpt2-774m", 8), ("gpt2-1.5b", 8), ("gpt3-2.7b", 2),
+                        ("gpt3-6.7b", 2)):
+        yield name, batch, "bf16", 0.0, False
+    for name, batch in (("gpt2-125m", 8), ("gpt2-1.5b", 8)):
+        yield name, batch, "autocast", 0.1, False
+    for name in models.SHARD:
+        for batch in (1, 4):
+            yield name, batch, "bf16", 0.0, False
+    yield "gpt-175b-shard", 1, "autocast", 0.0, False
+    for name in models.CNN:
+        for batch in (64, 256):
+            yield name, batch, "autocast", 0.0, False
+        yield name, 128, "tf32", 0.0, False
+    for name in ("resnet50", "vgg19"):
+        yield name, 256, "autocast", 0.0, True
+        yield name, 128, "tf32", 0.0, True
+
+
+class Step:
+    def __init__(self, name, batch, mode, dropout, benchmark):
+        torch.backends.cudnn.benchmark = benchmark
+        torch.backends.cuda.matmul.allow_tf32 = mode == "tf32"
+        self.model, self.inputs = models.make(name, batch, dropout)
+        if mode == "bf16":
+            self.model = self.model.bfloat16()
+            self.inputs = tuple(x.bfloat16() if x.is_floating_point() else x for x in self.inputs)
+        is_cnn = name in models.CNN
+        self.optimizer = (torch.optim.SGD(self.model.parameters(), lr=1e-4, momentum=0.9) if is_cnn
+                          else torch.optim.AdamW(self.model.parameters(), lr=1e-5))
+        self.cast = mode == "autocast"
+
+    def forward(self):
+        with torch.autocast("cuda", torch.bfloat16) if self.cast else contextlib.nullcontext():
+            self.loss = self.model(*self.inputs)
+
+    def backward(self):
+        self.loss.backward()
+        self.loss = None
+
+    def update(self):
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def whole(self):
+        self.forward()
+        self.backward()
+        self.update()
+
+
+def phases(step):
+    """Seconds of each phase with a wait after it, and what its host part takes."""
+    out = collections.defaultdict(list)
+    for _ in range(REPEATS):
+        for name in ("forward", "backward", "update"):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            getattr(step, name)()
+            issued = time.perf_counter()
+            torch.cuda.synchronize()
+            out[name + "_s"].append(time.perf_counter() - begin)
+            out[name + "_host_s"].append(issued - begin)
+    return {key: statistics.median(values) for key, values in out.items()}
+
+
+def profiled(step):
+    """Kernels, their seconds and the largest of them, by phase."""
+    out = {}
+    for name in ("forward", "backward", "update"):
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as prof:
+            getattr(step, name)()
+            torch.cuda.synchronize()
+        total = collections.defaultdict(lambda: [0, 0.0])
+        for event in prof.events():
+            if event.device_type == torch.autograd.DeviceType.CUDA:
+                total[event.name][0] += 1
+                total[event.name][1] += event.device_time * 1e-6
+        top = sorted(total.items(), key=lambda item: -item[1][1])[:25]
+        out[name] = {"kernels": sum(n for n, _ in total.values()), "busy_s": sum(s for _, s in total.values()),
+                     "top": [[key[:110], n, round(s, 7)] for key, (n, s) in top]}
+    return out
+
+
+def measure(case):
+    name, batch, mode, dropout, benchmark = case
+    row = {"model": name, "batch": batch, "mode": mode, "dropout": dropout, "benchmark": benchmark}
+    step = Step(*case)
+    for _ in range(WARM):
+        step.whole()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        for _ in range(REPEATS):
+            step.whole()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - begin) / REPEATS)
+    row["step_s"], row["spread"] = statistics.median(times), (max(times) - min(times)) / min(times)
+    row["peak_bytes"] = torch.cuda.max_memory_allocated()
+    row["parameters"] = sum(p.numel() for p in step.model.parameters())
+    row |= phases(step)
+    row["profile"] = profiled(step)
+    return row
+
+
+def main():
+    out, only = sys.argv[1], sys.argv[2:]  # names of models
+    rows = []
+    for case in cases():
+        if only and case[0] not in only:
+            continue
+        begin = time.time()
+        try:
+            rows.append(measure(case))
+            print(*case, f"step {rows[-1]['step_s'] * 1e3:.2f} ms", f"peak {rows[-1]['peak_bytes'] / 1e9:.2f} GB",
+                  f"took {time.time() - begin:.1f} s", flush=True)
+        except torch.OutOfMemoryError as error:
+            print(*case, str(error)[:80], flush=True)
+        torch.cuda.empty_cache()
+        with open(out, "w") as file:
+            json.dump({"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(),
+                       "device": torch.cuda.get_device_name(), "rows": rows}, file)
+
+
+main()

@@ -1,0 +1,36 @@
+/* kernel_rules.h - what a framework makes of a kernel that a workload lists: how many launches, how much more moved.
+ *
+ * A software file has "kernels": [{"operation": "layernorm", "pass": "forward", "launches": 2, "moves": 3.5}, ...], in
+ * the words of dl_kernel_operation. The first entry that fits counts; a kernel that none fits is one that moves what
+ * the workload says, in launches_per_kernel launches. */
+#ifndef DL_STRATEGIES_KERNEL_RULES_H
+#define DL_STRATEGIES_KERNEL_RULES_H
+
+#include "sim/cost/device.h"
+
+struct dl_kernel_rule {
+    const char *operation;
+    int64_t pass;        /* enum dl_kernel_pass, or DL_EVERY_PASS */
+    double launches;     /* of an optimizer: for each tensor of parameters */
+    double moves;        /* elements, over those that the workload counts; 0: it is part of another kernel */
+    double weight_moves; /* elements moved beside it for each of its weights: casts to and from fp32 */
+    bool is_mixed;       /* only where products are narrower than the parameters */
+};
+enum { DL_EVERY_PASS = DL_PASS_WEIGHT_GRADIENT + 1 };
+
+struct dl_kernel_rules {
+    struct dl_kernel_rule *rules;
+    size_t n;
+};
+
+enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_kernel_rules *out,
+                                    struct dl_error *err);
+
+/* NULL: there is none. */
+const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,
+                                                enum dl_precision precision);
+
+/* The kernel that moves what the rule says beside k; its elements may be 0. */
+struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struct dl_kernel *k);
+
+#endif

@@ -1,0 +1,70 @@
+/* kernel_rules.c - what a framework makes of a kernel: the first rule that fits, more moved, casts beside it. */
+#include <string.h>
+
+#include "strategies/kernel_rules.h"
+#include "tests/unit/suite.h"
+
+static struct dl_arena *arena;
+static json_t *value;
+static struct dl_kernel_rules rules;
+
+static void open_rules(const char *text)
+{
+    struct dl_error err = {0};
+    arena = dl_arena_new();
+    value = json_loads(text, 0, NULL);
+    ck_assert_msg(!dl_kernel_rules_read((struct dl_json){.value = value, .where = "test"}, arena, &rules, &err), "%s",
+                  err.text);
+}
+
+static void close_rules(void)
+{
+    json_decref(value);
+    dl_arena_free(arena);
+}
+
+static const struct dl_kernel norm = {.kind = DL_KERNEL_MEMORY, .name = "norm1", .operation = "layernorm"};
+
+START_TEST(the_first_rule_that_fits_counts)
+{
+    open_rules("[{\"operation\": \"layernorm\", \"pass\": \"weight_gradient\", \"launches\": 5},"
+               " {\"operation\": \"layernorm\", \"launches\": 2, \"mixed\": true},"
+               " {\"operation\": \"layernorm\", \"launches\": 1}]");
+    struct dl_kernel gradient = norm;
+    gradient.pass = DL_PASS_WEIGHT_GRADIENT;
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, DL_BF16)->launches, 2);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, DL_TF32)->launches, 1);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &gradient, DL_TF32)->launches, 5);
+    const struct dl_kernel other = {.kind = DL_KERNEL_GEMM, .name = "qkv"};
+    ck_assert_ptr_null(dl_kernel_rule_for(&rules, &other, DL_BF16));
+    close_rules();
+}
+END_TEST
+
+/* y[m, n] = x[m, k] w[k, n]: forward reads the weights, their gradient is m x n of a product with the tokens inside. */
+START_TEST(weights_are_cast_beside_a_product)
+{
+    open_rules("[{\"operation\": \"gemm\", \"launches\": 2, \"weight_moves\": 3}]");
+    const double tokens = 1000, inputs = 30, outputs = 70, weights = 2 * inputs * outputs;
+    const struct dl_kernel forward = {.kind = DL_KERNEL_GEMM, .batch = 2, .m = tokens, .n = outputs, .k = inputs};
+    const struct dl_kernel gradient = {
+        .kind = DL_KERNEL_GEMM, .pass = DL_PASS_WEIGHT_GRADIENT, .batch = 2, .m = inputs, .n = outputs, .k = tokens};
+    struct dl_kernel scores = forward;
+    scores.attention_core = true; /* a product of activations has no weights */
+    ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &forward).elements, 3 * weights);
+    ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &gradient).elements, 3 * weights);
+    ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &scores).elements, 0);
+    ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &norm).elements, 0);
+    close_rules();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("kernel_rules");
+    TCase *const tests = tcase_create("kernel_rules");
+    tcase_add_test(tests, the_first_rule_that_fits_counts);
+    tcase_add_test(tests, weights_are_cast_beside_a_product);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

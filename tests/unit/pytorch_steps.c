@@ -1,0 +1,128 @@
+/* pytorch_steps.c - steps on one GPU against those that PyTorch took on an H200 (validation/measured). */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/core/files.h"
+#include "tests/training_runs.h"
+#include "tests/unit/suite.h"
+
+struct step {
+    const char *workload, *precision;
+    double samples;
+    bool dropout;
+    double step_s, busy_s, allocated_bytes;
+};
+
+static struct dl_arena *arena;
+static struct step *steps;
+static size_t n_steps;
+
+static double number(const json_t *row, const json_t *columns, const char *column)
+{
+    for (size_t i = 0; i < json_array_size(columns); i++)
+        if (strcmp(json_string_value(json_array_get(columns, i)), column) == 0)
+            return json_number_value(json_array_get(row, i));
+    ck_abort_msg("there is no column %s", column);
+    return 0;
+}
+
+static void open_steps(void)
+{
+    struct dl_error err = {0};
+    struct dl_json doc = {0};
+    const char *path;
+    arena = dl_arena_new();
+    ck_assert(!dl_find_file("validation/measured", "file", "pytorch_steps", arena, &path, &err) &&
+              !dl_json_load(path, arena, &doc, &err));
+    const json_t *const columns = json_object_get(doc.value, "columns"), *const rows =
+                                                                             json_object_get(doc.value, "rows");
+    n_steps = json_array_size(rows);
+    steps = dl_arena_alloc(arena, n_steps * sizeof *steps);
+    for (size_t i = 0; i < n_steps; i++) {
+        const json_t *const row = json_array_get(rows, i);
+        steps[i] = (struct step){.workload = dl_arena_string(arena, json_string_value(json_array_get(row, 0))),
+                                 .precision = dl_arena_string(arena, json_string_value(json_array_get(row, 2))),
+                                 .dropout = json_is_true(json_array_get(row, 3)),
+                                 .samples = number(row, columns, "samples"),
+                                 .step_s = number(row, columns, "step_s"),
+                                 .busy_s = number(row, columns, "busy_s"),
+                                 .allocated_bytes = number(row, columns, "allocated_bytes")};
+    }
+    json_decref(doc.value);
+}
+
+static void close_steps(void) { dl_arena_free(arena); }
+
+/* What dlsim says of the same. */
+static struct step predicted(const struct step *of)
+{
+    const bool is_gpt = strncmp(of->workload, "gpt", 3) == 0;
+    char strategy[400];
+    snprintf(strategy, sizeof strategy,
+             "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a row\",\"workload\":\"none\",\"precision\":\"%s\","
+             "\"global_batch\":%.0f,\"microbatch\":%.0f,\"optimizer\":\"%s\",\"stack\":[]}",
+             of->precision, of->samples, of->samples, is_gpt ? "adam" : "momentum");
+    struct dl_session s;
+    const struct dl_session_request request = {
+        .topo = {"h200", NULL},
+        .strategy = {"row.json", strategy},
+        .workload = {of->workload, NULL},
+        .software = {"pytorch-eager", NULL},
+        .engine = "analytic",
+        .set = {.items = {"workload.dropout=false"}, .n = is_gpt && !of->dropout}};
+    ck_assert_msg(!dl_session_open(&s, &request) && !dl_session_run(&s), "%s: %s", of->workload, s.err.text);
+    const struct dl_training_result *const r = &s.report.result;
+    const struct step out = {
+        .step_s = r->step_s, .busy_s = r->step_s - r->exposed_s[DL_CAUSE_HOST], .allocated_bytes = s.memory[0].peak};
+    dl_session_close(&s);
+    return out;
+}
+
+struct errors {
+    double sum, most;
+    size_t n;
+};
+
+static void add_error(struct errors *e, double got, double wanted)
+{
+    const double error = fabs(got / wanted - 1);
+    e->sum += error;
+    e->most = fmax(e->most, error);
+    e->n++;
+}
+
+/* The host of the measured steps was shared with others, so what it sets the pace of differs from day to day: those
+ * steps count in the mean, and what their kernels take is compared for itself. */
+START_TEST(steps_take_what_pytorch_takes)
+{
+    const double host_sets_the_pace = 0.9, most_mean = 0.1, most = 0.25;
+    struct errors step = {0}, paced_by_device = {0}, busy = {0}, memory = {0};
+    open_steps();
+    for (size_t i = 0; i < n_steps; i++) {
+        const struct step got = predicted(&steps[i]);
+        add_error(&step, got.step_s, steps[i].step_s);
+        add_error(&busy, got.busy_s, steps[i].busy_s);
+        add_error(&memory, got.allocated_bytes, steps[i].allocated_bytes);
+        if (steps[i].busy_s >= host_sets_the_pace * steps[i].step_s)
+            add_error(&paced_by_device, got.step_s, steps[i].step_s);
+    }
+    close_steps();
+    ck_assert_uint_ge(paced_by_device.n, 20);
+    ck_assert_double_le(step.sum / (double)step.n, most_mean);
+    ck_assert_double_le(busy.sum / (double)busy.n, most_mean);
+    ck_assert_double_le(memory.sum / (double)memory.n, most_mean);
+    ck_assert_double_le(paced_by_device.most, most);
+    ck_assert_double_le(busy.most, most);
+    ck_assert_double_le(memory.most, most);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("pytorch_steps");
+    TCase *const tests = tcase_create("pytorch_steps");
+    tcase_add_test(tests, steps_take_what_pytorch_takes);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
