@@ -1,7 +1,8 @@
-/* fit_device.c - bench_fit_device FILE [FIGURE...]: fit figures of a device's model to its measured times.
+/* fit_device.c - bench_fit_device FILE [KERNELS [FIGURE...]]: fit figures of a device's model to its measured times.
  *
- * The times are split in halves by a hash of their shapes. The figures named (all that are not published, if none is)
- * are fitted to the first half by Nelder and Mead's simplex; the program prints what they become and, for each kernel,
+ * KERNELS are the beginning of what the program prints for them, such as "gemm bf16" or "attention"; "" for all. The
+ * times are split in halves by a hash of their shapes. The figures named (all that are not published, if none is) are
+ * fitted to the first half by Nelder and Mead's simplex; the program prints what they become and, for each kernel,
  * the mean and the 95th percentile of the relative error in both halves: of the model as it is in the file, of the
  * fitted one, and of the fitted one corrected by the times of the first half. */
 #include <gsl/gsl_multimin.h>
@@ -36,6 +37,7 @@ struct fit {
     size_t n_figures;
     const char *groups[max_groups];
     size_t n_groups;
+    const char *kernels; /* beginning of the names of the groups that count */
     struct sample *samples;
     size_t n_samples, capacity;
 };
@@ -108,8 +110,8 @@ static bool is_kept_out(const struct dl_kernel *k)
 
 static size_t group_of(struct fit *f, const json_t *table)
 {
-    const char *const name = dl_arena_format(f->arena, "%s %s %s", text_of(table, "kernel"), text_of(table, "pass"),
-                                             text_of(table, "precision"));
+    const char *const name = dl_arena_format(f->arena, "%s %s %s", text_of(table, "kernel"),
+                                             text_of(table, "precision"), text_of(table, "pass"));
     for (size_t i = 0; i < f->n_groups; i++)
         if (strcmp(f->groups[i], name) == 0) return i;
     if (f->n_groups == max_groups) return max_groups - 1;
@@ -204,7 +206,7 @@ static double mean_error(const struct fit *f)
     size_t n[max_groups] = {0}, n_groups = 0;
     for (size_t i = 0; i < f->n_samples; i++) {
         const struct sample *const s = &f->samples[i];
-        if (s->is_kept_out) continue;
+        if (s->is_kept_out || strncmp(f->groups[s->group], f->kernels, strlen(f->kernels))) continue;
         sum[s->group] += fabs(log1p(relative_error(&f->device, s)));
         n[s->group]++;
     }
@@ -322,12 +324,12 @@ static struct dl_device corrected(struct fit *f)
 
 int main(int argc, char **argv)
 {
-    struct fit f = {0};
+    struct fit f = {.kernels = argc > 2 ? argv[2] : ""};
     if (argc < 2) {
-        fprintf(stderr, "bench_fit_device FILE [FIGURE...]: a device file with \"measured\" times\n");
+        fprintf(stderr, "bench_fit_device FILE [KERNELS [FIGURE...]]: a device file with \"measured\" times\n");
         return EXIT_FAILURE;
     }
-    open_fit(&f, argv[1], argc - 2, argv + 2);
+    open_fit(&f, argv[1], argc > 3 ? argc - 3 : 0, argv + 3);
     if (!f.n_samples || !f.n_figures) {
         fprintf(stderr, "%s: there is nothing to fit: no measured times, or no such figure\n", argv[1]);
         return EXIT_FAILURE;

@@ -1,0 +1,129 @@
+/* gpu_product.c - a matrix product is cut into tiles, by the shape (and the split of k) that is fastest; the tiles are
+ * done in waves of one tile a unit, so a last wave that is not full costs as much as a full one:
+ *
+ *     time = ceil(tiles / units) * (tile_s + result + k * longer of (arithmetic, operands from the cache))
+ *
+ * but no less than the power limit allows (idle units in a bad last wave leave power to the others, so the two limits
+ * do not multiply), nor than the memory needs. Every limit grows with each dimension, and so does the least over the
+ * shapes of tiles: a larger product is never cheaper. */
+#include <math.h>
+
+#include "sim/cost/gpu.h"
+
+struct tile {
+    double m, n;
+};
+
+/* The shapes of CUTLASS's and cuBLAS's kernels for Ampere's tensor cores, and for older ones. */
+static const struct tile ampere[] = {{256, 128}, {128, 256}, {128, 128}, {256, 64},
+                                     {64, 256},  {128, 64},  {64, 128},  {64, 64}};
+/* Hopper's tensor cores take 64 rows at once; the other side of a tile is chosen freely, as the results fit. */
+static const double hopper_side = 64, hopper_sides = 4, hopper_longest = 512;
+
+static const double splits[] = {1, 2, 4, 8, 16};
+static const double partial_sum_bytes = 4; /* fp32 */
+
+/* How the rows of operands and results begin: libraries have their fastest kernels only for rows that can be read 16
+ * bytes at a time. */
+enum alignment { aligned, half_aligned, unaligned };
+
+struct product {
+    const struct dl_device *device;
+    const struct dl_gpu *gpu;
+    double batch, m, n, k, flop_per_s, operand_bytes, result_bytes;
+    double step_s, shared; /* least time of a step of k; units that share the longer operand */
+};
+
+static double waves_s(const struct product *p, struct tile tile, double split)
+{
+    const struct dl_gpu *const o = p->gpu;
+    const double n_tiles = p->batch * split * ceil(p->m / tile.m) * ceil(p->n / tile.n);
+    const double unit_flop_per_s = p->flop_per_s * o->matrix_fraction / o->units;
+    const double arithmetic_s = 2 * tile.m * tile.n / unit_flop_per_s;
+    const double operands = fmin(tile.m, tile.n) + fmax(tile.m, tile.n) / p->shared;
+    const double operands_s = operands * p->operand_bytes / (o->cache_bytes_per_s / o->units);
+    const double result_s =
+        o->result_bytes_per_s > 0 ? tile.m * tile.n * p->result_bytes / (o->result_bytes_per_s / o->units) : 0;
+    const double step_s = fmax(fmax(arithmetic_s, operands_s), p->step_s);
+    return ceil(n_tiles / o->units) * (o->tile_s + result_s + p->k / split * step_s);
+}
+
+/* The parts of a split k are written, read and added. */
+static double join_s(const struct product *p, double split)
+{
+    if (split == 1) return 0;
+    return p->gpu->ramp_s + dl_gpu_memory_s(p->device, 2 * split * p->batch * p->m * p->n * partial_sum_bytes);
+}
+
+static double best_split_s(const struct product *p, struct tile tile)
+{
+    double best_s = INFINITY;
+    for (size_t s = 0; s < DL_COUNT(splits); s++)
+        best_s = fmin(best_s, waves_s(p, tile, splits[s]) + join_s(p, splits[s]));
+    return best_s;
+}
+
+static double best_of_ampere_s(const struct product *p)
+{
+    double best_s = INFINITY;
+    for (size_t t = 0; t < DL_COUNT(ampere); t++) best_s = fmin(best_s, best_split_s(p, ampere[t]));
+    return best_s;
+}
+
+static double best_of_hopper_s(const struct product *p)
+{
+    const struct dl_gpu *const o = p->gpu;
+    double best_s = INFINITY;
+    for (double rows = hopper_side; rows <= hopper_sides * hopper_side; rows += hopper_side)
+        for (double other = hopper_side; other <= hopper_longest && rows * other <= o->tile_results;
+             other += o->tile_step) {
+            best_s = fmin(best_s, best_split_s(p, (struct tile){rows, other}));
+            best_s = fmin(best_s, best_split_s(p, (struct tile){other, rows}));
+        }
+    return best_s;
+}
+
+/* Rows are n and k long, but for the gradient of weights, which reads its operands across: m and n. */
+static enum alignment alignment_of(const struct dl_kernel *k, double operand_bytes)
+{
+    const double whole = 16, half = 4;
+    const double n = k->n * operand_bytes;
+    const double other = (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k) * operand_bytes;
+    if (fmod(n, whole) == 0 && fmod(other, whole) == 0) return aligned;
+    return fmod(n, half) == 0 && fmod(other, half) == 0 ? half_aligned : unaligned;
+}
+
+static double fraction_of(const struct dl_gpu *o, enum alignment a)
+{
+    return a == aligned ? 1 : a == half_aligned ? o->half_aligned_fraction : o->unaligned_fraction;
+}
+
+static double step_s_of(const struct dl_gpu *o, enum alignment a)
+{
+    return a == aligned ? 0 : a == half_aligned ? o->half_aligned_step_s : o->unaligned_step_s;
+}
+
+/* Sums that the result is added to are read when a tile is done, which nothing hides. */
+double dl_gpu_product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const struct dl_gpu *const o = d->options;
+    const double operand_bytes = dl_precision_operand_bytes(precision);
+    const enum alignment alignment = alignment_of(k, operand_bytes);
+    const bool has_older_kernels = alignment != aligned && fraction_of(o, alignment) < 1;
+    const struct product p = {.device = d,
+                              .gpu = o,
+                              .batch = k->batch,
+                              .m = k->m,
+                              .n = k->n,
+                              .k = ceil(k->k / o->tile_depth) * o->tile_depth,
+                              .flop_per_s = d->peak_flop_per_s[precision] * fraction_of(o, alignment),
+                              .operand_bytes = operand_bytes,
+                              .result_bytes = dl_precision_bytes(precision),
+                              .step_s = step_s_of(o, alignment),
+                              .shared = has_older_kernels ? 1 : o->cluster};
+    const double tiling_s = o->tile_results > 0 && !has_older_kernels ? best_of_hopper_s(&p) : best_of_ampere_s(&p);
+    const double power_s = dl_kernel_flop(k) / (p.flop_per_s * o->sustained_fraction);
+    const double sums_s = k->accumulates ? dl_gpu_memory_s(d, k->batch * k->m * k->n * partial_sum_bytes) : 0;
+    return o->ramp_s +
+           dl_gpu_longer_s(o, sums_s + fmax(tiling_s, power_s), dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));
+}
