@@ -1,6 +1,7 @@
 #include "sim/cost/measured.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 /* Micikevicius et al. 2022, FP8 Formats for Deep Learning: only the operands of matrix products are cast to fp8. */
@@ -133,4 +134,13 @@ double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision)
     case DL_KERNEL_MEMORY: break;
     }
     return k->elements * dl_precision_bytes(precision);
+}
+
+enum dl_alignment dl_kernel_alignment(const struct dl_kernel *k, enum dl_precision precision)
+{
+    const double whole = 16, half = 4, operand_bytes = dl_precision_operand_bytes(precision);
+    const double n = k->n * operand_bytes;
+    const double other = (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k) * operand_bytes;
+    if (fmod(n, whole) == 0 && fmod(other, whole) == 0) return DL_ALIGNED;
+    return fmod(n, half) == 0 && fmod(other, half) == 0 ? DL_HALF_ALIGNED : DL_UNALIGNED;
 }

@@ -58,4 +58,10 @@ struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, e
  * `elements` are given moves these, since its im2col is never written out. */
 double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision);
 
+/* How the rows of a product's operands and results begin: libraries have their fastest kernels only for rows that can
+ * be read 16 bytes at a time, and others for 4. Rows are n and k long, but for the gradient of weights, which reads its
+ * operands across: m and n. */
+enum dl_alignment { DL_ALIGNED, DL_HALF_ALIGNED, DL_UNALIGNED };
+enum dl_alignment dl_kernel_alignment(const struct dl_kernel *k, enum dl_precision precision);
+
 #endif

@@ -38,6 +38,7 @@ static const struct dl_field fields[] = {
     FIGURE(unaligned_step_s, 0, 1, true, "such a tile's least time for each of k; 0 if absent"),
     FIGURE(bandwidth_fraction, 0.01, 1, false, "of the memory's bandwidth, that large kernels reach"),
     FIGURE(ramp_s, 0, 1, false, "to fill and drain the device, once a kernel"),
+    FIGURE(memory_ramp_s, 0, 1, true, "the same of kernels that are bound by memory; ramp_s if absent"),
     FIGURE(limits_exponent, 0, 100, true,
            "e: arithmetic of a s beside memory of b s takes (a^e + b^e)^(1/e); absent: the longer of them"),
     FIGURE(group_launch_s, 0, 1, true,
@@ -83,7 +84,7 @@ static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum 
     case DL_KERNEL_ATTENTION: return dl_gpu_attention_s(d, k, precision);
     case DL_KERNEL_MEMORY: break;
     }
-    return o->ramp_s + dl_gpu_memory_s(d, dl_kernel_bytes(k, precision));
+    return (o->memory_ramp_s > 0 ? o->memory_ramp_s : o->ramp_s) + dl_gpu_memory_s(d, dl_kernel_bytes(k, precision));
 }
 
 static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

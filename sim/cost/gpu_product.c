@@ -23,10 +23,6 @@ static const double hopper_side = 64, hopper_sides = 4, hopper_longest = 512;
 static const double splits[] = {1, 2, 4, 8, 16};
 static const double partial_sum_bytes = 4; /* fp32 */
 
-/* How the rows of operands and results begin: libraries have their fastest kernels only for rows that can be read 16
- * bytes at a time. */
-enum alignment { aligned, half_aligned, unaligned };
-
 struct product {
     const struct dl_device *device;
     const struct dl_gpu *gpu;
@@ -83,24 +79,14 @@ static double best_of_hopper_s(const struct product *p)
     return best_s;
 }
 
-/* Rows are n and k long, but for the gradient of weights, which reads its operands across: m and n. */
-static enum alignment alignment_of(const struct dl_kernel *k, double operand_bytes)
+static double fraction_of(const struct dl_gpu *o, enum dl_alignment a)
 {
-    const double whole = 16, half = 4;
-    const double n = k->n * operand_bytes;
-    const double other = (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k) * operand_bytes;
-    if (fmod(n, whole) == 0 && fmod(other, whole) == 0) return aligned;
-    return fmod(n, half) == 0 && fmod(other, half) == 0 ? half_aligned : unaligned;
+    return a == DL_ALIGNED ? 1 : a == DL_HALF_ALIGNED ? o->half_aligned_fraction : o->unaligned_fraction;
 }
 
-static double fraction_of(const struct dl_gpu *o, enum alignment a)
+static double step_s_of(const struct dl_gpu *o, enum dl_alignment a)
 {
-    return a == aligned ? 1 : a == half_aligned ? o->half_aligned_fraction : o->unaligned_fraction;
-}
-
-static double step_s_of(const struct dl_gpu *o, enum alignment a)
-{
-    return a == aligned ? 0 : a == half_aligned ? o->half_aligned_step_s : o->unaligned_step_s;
+    return a == DL_ALIGNED ? 0 : a == DL_HALF_ALIGNED ? o->half_aligned_step_s : o->unaligned_step_s;
 }
 
 /* Sums that the result is added to are read when a tile is done, which nothing hides. */
@@ -108,8 +94,8 @@ double dl_gpu_product_s(const struct dl_device *d, const struct dl_kernel *k, en
 {
     const struct dl_gpu *const o = d->options;
     const double operand_bytes = dl_precision_operand_bytes(precision);
-    const enum alignment alignment = alignment_of(k, operand_bytes);
-    const bool has_older_kernels = alignment != aligned && fraction_of(o, alignment) < 1;
+    const enum dl_alignment alignment = dl_kernel_alignment(k, precision);
+    const bool has_older_kernels = alignment != DL_ALIGNED && fraction_of(o, alignment) < 1;
     const struct product p = {.device = d,
                               .gpu = o,
                               .batch = k->batch,

@@ -2,11 +2,11 @@
 
 #include <math.h>
 
-/* What was timed forward tells as much of the backward as a point at this distance; so does what is causal of what is
- * not, and a group of products of as many in one call. */
-static const double other_pass = 0.5, other_kind = 0.5;
-/* Points closer than this are averaged: libraries change their kernels from size to size. */
-static const double blur = 0.2;
+/* How far what was timed forward is from the backward, what is causal from what is not, a group of products from as
+ * many in one call; and kernels for rows that begin otherwise, which are other programs. */
+static const double other_pass = 1, other_kind = 0.5, other_alignment = 3;
+/* The mean of all counts as little as this part of a point at the place itself. */
+static const double mean_weight = 1e-3;
 
 double dl_column_of(const struct dl_kernel *k, enum dl_column column)
 {
@@ -24,11 +24,16 @@ double dl_column_of(const struct dl_kernel *k, enum dl_column column)
     return NAN;
 }
 
-void dl_point_at(const struct dl_kernel *k, double *at)
+struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precision)
 {
-    at[0] = log(k->batch * k->m);
-    at[1] = log(k->n);
-    at[2] = log(k->k);
+    const bool is_product = k->kind != DL_KERNEL_MEMORY;
+    return (struct dl_point){
+        .at = {log(is_product ? k->batch * k->m : dl_kernel_bytes(k, precision)), log(k->n),
+               is_product ? log(k->k) : 0},
+        .pass = (unsigned char)dl_point_pass(k),
+        .alignment = (unsigned char)(k->kind == DL_KERNEL_ATTENTION ? DL_ALIGNED : dl_kernel_alignment(k, precision)),
+        .is_causal = k->causal,
+        .is_grouped = k->among_experts};
 }
 
 const char *dl_device_libraries(const struct dl_device *d) { return d->measured ? d->measured->libraries : ""; }
@@ -49,32 +54,62 @@ static bool was_timed(const struct dl_points *of, size_t i, const struct dl_kern
 
 static double squared(double x) { return x * x; }
 
-/* What the points say of a place among them. */
-struct advice {
-    const struct dl_timed *exact; /* NULL: not timed */
-    double log_ratio, nearest2;
-};
-
-static struct advice ask(const struct dl_points *of, const struct dl_kernel *k)
+static double apart2(const struct dl_point *a, const struct dl_point *b)
 {
-    double at[dl_n_coordinates];
-    const enum dl_kernel_pass pass = dl_point_pass(k);
-    dl_point_at(k, at);
-    /* The mean counts as a point at the end of the reach. */
-    double weights = 1 / squared(squared(DL_REACH)), sum = of->mean_log_ratio[pass] * weights, nearest2 = INFINITY;
+    return squared(a->at[0] - b->at[0]) + squared(a->at[1] - b->at[1]) + squared(a->at[2] - b->at[2]) +
+           (a->pass == b->pass ? 0 : squared(other_pass)) +
+           (a->alignment == b->alignment ? 0 : squared(other_alignment)) +
+           (a->is_causal == b->is_causal ? 0 : squared(other_kind)) +
+           (a->is_grouped == b->is_grouped ? 0 : squared(other_kind));
+}
+
+static double weight(double distance2, double width2) { return 1 / squared(squared(1 + distance2 / width2)); }
+
+/* What all points but one say of a place. */
+static double log_ratio_at(const struct dl_points *of, const struct dl_point *place, double width2, size_t but)
+{
+    double weights = mean_weight, sum = of->mean_log_ratio[place->pass] * mean_weight;
     for (size_t i = 0; i < of->n; i++) {
-        const struct dl_point *const p = &of->points[i];
-        const double apart2 = squared(at[0] - p->at[0]) + squared(at[1] - p->at[1]) + squared(at[2] - p->at[2]) +
-                              (p->pass == pass ? 0 : squared(other_pass)) +
-                              (p->is_causal == k->causal ? 0 : squared(other_kind)) +
-                              (p->is_grouped == k->among_experts ? 0 : squared(other_kind));
-        if (apart2 == 0 && was_timed(of, i, k)) return (struct advice){.exact = &of->timed[i]};
-        const double weight = 1 / squared(apart2 + squared(blur) + p->spread2);
-        nearest2 = fmin(nearest2, apart2);
-        weights += weight;
-        sum += weight * p->log_ratio;
+        if (i == but) continue;
+        const double w = weight(apart2(place, &of->points[i]) + of->points[i].spread2, width2);
+        weights += w;
+        sum += w * of->points[i].log_ratio;
     }
-    return (struct advice){.log_ratio = sum / weights, .nearest2 = nearest2};
+    return sum / weights;
+}
+
+static double left_out_error(const struct dl_points *of, double width2)
+{
+    enum { most = 128 }; /* points are left out, evenly spread over the tables */
+    const size_t step = of->n / most + 1;
+    double sum = 0;
+    for (size_t i = 0; i < of->n; i += step)
+        sum += fabs(of->points[i].log_ratio - log_ratio_at(of, &of->points[i], width2, i));
+    return sum;
+}
+
+void dl_points_choose_width(struct dl_points *of)
+{
+    static const double widths[] = {0.1, 0.2, 0.4, 0.8, 1.6};
+    double least = INFINITY;
+    for (size_t i = 0; i < DL_COUNT(widths); i++) {
+        const double error = left_out_error(of, squared(widths[i]));
+        if (!(error < least)) continue;
+        least = error;
+        of->width2 = squared(widths[i]);
+    }
+}
+
+struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const struct dl_point place = dl_point_at(k, precision);
+    double nearest2 = INFINITY;
+    for (size_t i = 0; i < of->n; i++) {
+        const double distance2 = apart2(&place, &of->points[i]);
+        if (distance2 == 0 && was_timed(of, i, k)) return (struct dl_advice){.exact = &of->timed[i]};
+        nearest2 = fmin(nearest2, distance2);
+    }
+    return (struct dl_advice){.log_ratio = log_ratio_at(of, &place, of->width2, of->n), .nearest2 = nearest2};
 }
 
 /* fp16 and bf16 are the same to a device that computes as fast in both. */
@@ -102,7 +137,7 @@ struct dl_price dl_measured_price(const struct dl_device *d, const struct dl_ker
     if (k->kind == DL_KERNEL_MEMORY) return dl_curve_price(d, k, precision, modelled);
     const struct dl_points *const points = timed_points(d, k->kind, precision);
     if (!points) return *modelled;
-    const struct advice advice = ask(points, k);
+    const struct dl_advice advice = dl_points_ask(points, k, precision);
     if (advice.exact) return (struct dl_price){advice.exact->seconds, modelled->flop, DL_GROUND_MEASURED};
     const double least_s = modelled->flop / d->peak_flop_per_s[precision];
     return (struct dl_price){.seconds = fmax(modelled->seconds * exp(advice.log_ratio), least_s),

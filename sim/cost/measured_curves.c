@@ -65,6 +65,17 @@ static struct dl_price on_curve(const struct dl_curve *c, double log_bytes, stru
     return price;
 }
 
+static struct dl_price among_rows(const struct dl_curve *c, const struct dl_kernel *k, enum dl_precision precision,
+                                  struct dl_price price)
+{
+    const struct dl_advice advice = dl_points_ask(&c->rows, k, precision);
+    price.seconds = advice.exact ? advice.exact->seconds : price.seconds * exp(advice.log_ratio);
+    price.ground = advice.exact                             ? DL_GROUND_MEASURED
+                   : advice.nearest2 <= DL_REACH * DL_REACH ? DL_GROUND_INTERPOLATED
+                                                            : DL_GROUND_MODELLED;
+    return price;
+}
+
 /* What was not timed is as far from the model as the one in the middle of all that were: some, such as copies to the
  * host, are very far. */
 static double usual_log_ratio(const struct dl_measured *m, double log_bytes)
@@ -84,6 +95,7 @@ struct dl_price dl_curve_price(const struct dl_device *d, const struct dl_kernel
     if (!m->n_curves || !(k->elements > 0)) return price;
     const double log_bytes = log(dl_kernel_bytes(k, precision));
     const struct dl_curve *const curve = curve_of(m, k, precision);
+    if (curve && curve->rows.n && k->n > 0) return among_rows(curve, k, precision, price);
     if (curve) return on_curve(curve, log_bytes, price);
     price.seconds *= exp(usual_log_ratio(m, log_bytes));
     return price;

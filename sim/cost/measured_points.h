@@ -21,7 +21,16 @@ struct dl_point {
     double at[dl_n_coordinates]; /* dl_point_at */
     double log_ratio;            /* of the measured time to the model's */
     double spread2;              /* square of the relative spread of the time */
-    unsigned char pass, is_causal, is_grouped;
+    unsigned char pass, alignment, is_causal, is_grouped;
+};
+
+/* All that was timed of one kind of kernel in one precision. */
+struct dl_points {
+    struct dl_point *points;
+    struct dl_timed *timed; /* the same in full */
+    size_t n;
+    double width2;                                      /* square of the distance to which points tell of each other */
+    double mean_log_ratio[DL_PASS_WEIGHT_GRADIENT + 1]; /* by pass; of all, where nothing of the pass was timed */
 };
 
 /* Times of a memory-bound kernel over its bytes, both as logarithms, the first strictly growing. */
@@ -32,14 +41,7 @@ struct dl_curve {
     double *log_bytes, *log_seconds;
     double *log_ratio; /* of the time to the model's */
     size_t n;
-};
-
-/* All that was timed of one kind of product in one precision. */
-struct dl_points {
-    struct dl_point *points;
-    struct dl_timed *timed; /* the same in full */
-    size_t n;
-    double mean_log_ratio[DL_PASS_WEIGHT_GRADIENT + 1]; /* by pass; of all, where nothing of the pass was timed */
+    struct dl_points rows; /* by bytes and the width of rows, n; none if the table does not tell it */
 };
 
 enum { dl_n_products = DL_KERNEL_MEMORY }; /* kinds before it */
@@ -60,8 +62,18 @@ double dl_column_of(const struct dl_kernel *k, enum dl_column column);
 /* Attention says its pass in `backward`. */
 enum dl_kernel_pass dl_point_pass(const struct dl_kernel *k);
 
-/* Where a product is among those of its kind. */
-void dl_point_at(const struct dl_kernel *k, double *at);
+/* Where a product is among those of its kind, and what kind of kernel computes it; no time yet. */
+struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precision);
+
+/* Sets the width by leaving points out: the one of a few with which the others tell best what each of them says. */
+void dl_points_choose_width(struct dl_points *of);
+
+/* What the points say of a kernel. */
+struct dl_advice {
+    const struct dl_timed *exact; /* NULL: not timed */
+    double log_ratio, nearest2;
+};
+struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision);
 
 /* As far as a point tells something of its neighbours, in logarithms: a factor of 4. */
 #define DL_REACH 1.3862943611198906

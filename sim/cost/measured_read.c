@@ -139,12 +139,9 @@ static void add_point(struct dl_points *to, const struct dl_device *d, const str
     const double modelled_s = d->model->price(d, &k, (enum dl_precision)t->precision).seconds;
     struct dl_point *const p = &to->points[to->n];
     struct dl_timed *const row = &to->timed[to->n++];
-    *p = (struct dl_point){.log_ratio = log(values[seconds_column] / modelled_s),
-                           .spread2 = values[spread_column] * values[spread_column],
-                           .pass = (unsigned char)k.pass,
-                           .is_causal = k.causal,
-                           .is_grouped = k.among_experts};
-    dl_point_at(&k, p->at);
+    *p = dl_point_at(&k, (enum dl_precision)t->precision);
+    p->log_ratio = log(values[seconds_column] / modelled_s);
+    p->spread2 = values[spread_column] * values[spread_column];
     *row = (struct dl_timed){.seconds = values[seconds_column], .known = known};
     memcpy(row->column, values, sizeof row->column);
 }
@@ -159,6 +156,18 @@ static void finish_points(struct dl_points *of)
     }
     for (size_t pass = 0; pass < DL_COUNT(n) && of->n; pass++)
         of->mean_log_ratio[pass] = n[pass] > 0 ? sum[pass] / n[pass] : all / (double)of->n;
+    dl_points_choose_width(of);
+}
+
+/* Of a table of a memory-bound kernel that tells the width of rows. */
+static void add_rows(struct dl_curve *c, const struct dl_device *d, const struct table *t, unsigned known,
+                     const double (*values)[n_names], size_t n, struct dl_arena *arena)
+{
+    if (!(known >> DL_N & 1)) return;
+    c->rows.points = dl_arena_alloc(arena, n * sizeof *c->rows.points);
+    c->rows.timed = dl_arena_alloc(arena, n * sizeof *c->rows.timed);
+    for (size_t i = 0; i < n; i++) add_point(&c->rows, d, t, known, values[i]);
+    finish_points(&c->rows);
 }
 
 struct place {
@@ -181,8 +190,11 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* Rows of as many bytes become one, at the mean of their times. */
-static struct dl_curve make_curve(const struct table *t, struct place *places, size_t n, struct dl_arena *arena)
+static struct dl_curve make_curve(const struct table *t, const struct dl_device *d, const double (*values)[n_names],
+                                  size_t n, struct dl_arena *arena)
 {
+    struct place *const places = dl_arena_alloc(arena, n * sizeof *places);
+    for (size_t i = 0; i < n; i++) places[i] = place_of(d, t, values[i]);
     struct dl_curve c = {.operation = dl_arena_string(arena, t->kernel),
                          .pass = t->pass,
                          .precision = (enum dl_precision)t->precision,
@@ -207,7 +219,7 @@ static enum dl_status add_table(const struct table *t, const struct dl_device *d
 {
     const enum dl_kernel_kind kind = kind_of(t->kernel);
     const size_t n_columns = json_array_size(t->columns.value), n_rows = json_array_size(t->rows.value);
-    struct place *const places = dl_arena_alloc(arena, (n_rows + 1) * sizeof *places);
+    double(*const values)[n_names] = dl_arena_alloc(arena, (n_rows + 1) * sizeof *values);
     int which[n_names];
     unsigned known;
     if (!d->peak_flop_per_s[t->precision])
@@ -215,14 +227,15 @@ static enum dl_status add_table(const struct table *t, const struct dl_device *d
                        dl_precision_name((enum dl_precision)t->precision));
     if (read_columns(t, kind, arena, which, &known, err)) return err->status;
     for (size_t i = 0; i < n_rows; i++) {
-        double values[n_names] = {[DL_BATCH] = 1, [DL_KV_SHARE] = 1};
-        if (read_row(dl_json_element(t->rows, i, arena), which, n_columns, arena, values, err)) return err->status;
-        if (kind == DL_KERNEL_MEMORY)
-            places[i] = place_of(d, t, values);
-        else /* batch is 1 where it is not told */
-            add_point(&out->points[kind][t->precision], d, t, known | 1u << DL_BATCH, values);
+        values[i][DL_BATCH] = values[i][DL_KV_SHARE] = 1;
+        if (read_row(dl_json_element(t->rows, i, arena), which, n_columns, arena, values[i], err)) return err->status;
+        if (kind != DL_KERNEL_MEMORY) /* batch is 1 where it is not told */
+            add_point(&out->points[kind][t->precision], d, t, known | 1u << DL_BATCH, values[i]);
     }
-    if (kind == DL_KERNEL_MEMORY && n_rows) out->curves[out->n_curves++] = make_curve(t, places, n_rows, arena);
+    if (kind != DL_KERNEL_MEMORY || !n_rows) return DL_OK;
+    struct dl_curve *const curve = &out->curves[out->n_curves++];
+    *curve = make_curve(t, d, (const double(*)[n_names])values, n_rows, arena);
+    add_rows(curve, d, t, known, (const double(*)[n_names])values, n_rows, arena);
     return DL_OK;
 }
 
