@@ -102,8 +102,9 @@ void dl_points_choose_width(struct dl_points *of)
 
 struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision)
 {
-    const struct dl_point place = dl_point_at(k, precision);
+    struct dl_point place = dl_point_at(k, precision);
     double nearest2 = INFINITY;
+    while (place.alignment > DL_ALIGNED && !of->has[place.alignment]) place.alignment--;
     for (size_t i = 0; i < of->n; i++) {
         const double distance2 = apart2(&place, &of->points[i]);
         if (distance2 == 0 && was_timed(of, i, k)) return (struct dl_advice){.exact = &of->timed[i]};

@@ -30,6 +30,7 @@ struct dl_points {
     struct dl_timed *timed; /* the same in full */
     size_t n;
     double width2;                                      /* square of the distance to which points tell of each other */
+    bool has[DL_UNALIGNED + 1];                         /* points of this alignment */
     double mean_log_ratio[DL_PASS_WEIGHT_GRADIENT + 1]; /* by pass; of all, where nothing of the pass was timed */
 };
 

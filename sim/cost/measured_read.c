@@ -141,6 +141,7 @@ static void add_point(struct dl_points *to, const struct dl_device *d, const str
     struct dl_timed *const row = &to->timed[to->n++];
     *p = dl_point_at(&k, (enum dl_precision)t->precision);
     p->log_ratio = log(values[seconds_column] / modelled_s);
+    to->has[p->alignment] = true;
     p->spread2 = values[spread_column] * values[spread_column];
     *row = (struct dl_timed){.seconds = values[seconds_column], .known = known};
     memcpy(row->column, values, sizeof row->column);

@@ -11,11 +11,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/core/files.h"
-#include "sim/core/random.h"
-#include "sim/cost/device.h"
+#include "tests/timed_rows.h"
 
 enum { max_figures = 32, max_groups = 64, max_iterations = 4000 };
 
@@ -49,81 +47,17 @@ static void stop_on_error(const struct dl_error *err)
     exit(EXIT_FAILURE);
 }
 
-/* ---- reading: dl_device_read has checked all of it ---- */
-
-static double cell(const json_t *table, const json_t *row, const char *column, double otherwise)
-{
-    size_t i;
-    json_t *name;
-    json_array_foreach(json_object_get(table, "columns"), i, name)
-    {
-        if (strcmp(json_string_value(name), column)) continue;
-        const json_t *const value = json_array_get(row, i);
-        return json_is_boolean(value) ? json_is_true(value) : json_number_value(value);
-    }
-    return otherwise;
-}
-
-static const char *text_of(const json_t *table, const char *key)
-{
-    const char *const text = json_string_value(json_object_get(table, key));
-    return text ? text : "";
-}
-
-static struct dl_kernel kernel_of(const json_t *table, const json_t *row)
-{
-    const char *const name = text_of(table, "kernel"), *const pass = text_of(table, "pass");
-    const bool is_backward = strcmp(pass, "backward") == 0 || strcmp(pass, "input_gradient") == 0;
-    const bool is_attention = strcmp(name, "attention") == 0, is_grouped = strcmp(name, "grouped_gemm") == 0;
-    return (struct dl_kernel){.kind = strcmp(name, "gemm") == 0 || is_grouped ? DL_KERNEL_GEMM
-                                      : strcmp(name, "conv") == 0             ? DL_KERNEL_CONV
-                                      : is_attention                          ? DL_KERNEL_ATTENTION
-                                                                              : DL_KERNEL_MEMORY,
-                              .pass = strcmp(pass, "weight_gradient") == 0 ? DL_PASS_WEIGHT_GRADIENT
-                                      : is_backward                        ? DL_PASS_INPUT_GRADIENT
-                                                                           : DL_PASS_FORWARD,
-                              .name = name,
-                              .batch = cell(table, row, "batch", 1),
-                              .m = cell(table, row, "m", 0),
-                              .n = cell(table, row, "n", 0),
-                              .k = cell(table, row, "k", 0),
-                              .elements = cell(table, row, "elements", 0),
-                              .causal = cell(table, row, "causal", 0) > 0,
-                              .kv_share = cell(table, row, "kv_share", 1),
-                              .among_experts = is_grouped,
-                              .accumulates = cell(table, row, "accumulates", 0) > 0,
-                              .backward = is_attention && is_backward};
-}
-
-/* The same shape is in the same half, whatever else is in the file. */
-static bool is_kept_out(const struct dl_kernel *k)
-{
-    const double numbers[] = {k->batch, k->m, k->n, k->k, k->elements};
-    uint64_t hash = 0;
-    for (size_t i = 0; i < DL_COUNT(numbers); i++) {
-        uint64_t bits;
-        memcpy(&bits, &numbers[i], sizeof bits);
-        hash = dl_mix(hash ^ bits);
-    }
-    return hash & 1;
-}
+/* ---- reading ---- */
 
 static size_t group_of(struct fit *f, const json_t *table)
 {
-    const char *const name = dl_arena_format(f->arena, "%s %s %s", text_of(table, "kernel"),
-                                             text_of(table, "precision"), text_of(table, "pass"));
+    const char *const name = dl_arena_format(f->arena, "%s %s %s", timed_text(table, "kernel"),
+                                             timed_text(table, "precision"), timed_text(table, "pass"));
     for (size_t i = 0; i < f->n_groups; i++)
         if (strcmp(f->groups[i], name) == 0) return i;
     if (f->n_groups == max_groups) return max_groups - 1;
     f->groups[f->n_groups] = name;
     return f->n_groups++;
-}
-
-static enum dl_precision precision_of(const json_t *table)
-{
-    int p = 0;
-    while (strcmp(dl_precision_name((enum dl_precision)p), text_of(table, "precision"))) p++;
-    return (enum dl_precision)p;
 }
 
 static void add_samples(struct fit *f)
@@ -134,11 +68,11 @@ static void add_samples(struct fit *f)
     {
         json_array_foreach(json_object_get(table, "rows"), j, row)
         {
-            const struct dl_kernel k = kernel_of(table, row);
+            const struct dl_kernel k = timed_kernel(table, row);
             DL_GROW(f->samples, f->n_samples, f->capacity);
             f->samples[f->n_samples++] = (struct sample){.kernel = k,
-                                                         .precision = precision_of(table),
-                                                         .seconds = cell(table, row, "seconds", 0),
+                                                         .precision = timed_precision(table),
+                                                         .seconds = timed_cell(table, row, "seconds", 0),
                                                          .group = group_of(f, table),
                                                          .is_kept_out = is_kept_out(&k)};
         }
@@ -155,7 +89,7 @@ static bool is_named(const char *key, int n_names, char *const *names)
 static bool is_published(const struct fit *f, const char *key)
 {
     const json_t *const facts = json_object_get(json_object_get(f->doc.value, "figures"), "facts");
-    return strncmp(text_of(facts, key), "published", strlen("published")) == 0;
+    return strncmp(timed_text(facts, key), "published", strlen("published")) == 0;
 }
 
 static double *figure_of(const struct fit *f, size_t i)
@@ -305,18 +239,9 @@ static struct dl_device corrected(struct fit *f)
 {
     struct dl_error err = {0};
     struct dl_device d;
-    size_t i;
-    json_t *table;
     for (size_t j = 0; j < f->n_figures; j++)
         json_object_set_new(json_object_get(f->doc.value, "figures"), f->figures[j]->key, json_real(*figure_of(f, j)));
-    json_array_foreach(json_object_get(f->doc.value, "measured"), i, table)
-    {
-        json_t *const rows = json_object_get(table, "rows");
-        for (size_t j = json_array_size(rows); j-- > 0;) {
-            const struct dl_kernel k = kernel_of(table, json_array_get(rows, j));
-            if (is_kept_out(&k)) json_array_remove(rows, j);
-        }
-    }
+    remove_kept_out(f->doc.value);
     dl_device_read(f->doc, f->arena, &d, &err);
     stop_on_error(&err);
     return d;

@@ -56,13 +56,26 @@ START_TEST(no_kernel_beats_peak_memory_or_launch)
 }
 END_TEST
 
+/* Times that scatter are not those of the model alone. */
+static void open_model_number(int index)
+{
+    open_device_number(index);
+    device.measured = NULL;
+}
+
+/* Products whose rows begin alike: one more column may cost much. */
+static double alike(void)
+{
+    return json_object_get(json_object_get(doc.value, "figures"), "unaligned_fraction") ? 8 : 1;
+}
+
 START_TEST(products_grow_with_every_dimension)
 {
-    open_device_number(_i);
+    open_model_number(_i);
     static const double bases[] = {1, 100, 128, 1024, 5000};
     for (size_t i = 0; i < DL_COUNT(bases); i++)
         for (double step = 1; step <= 1024; step *= 4) {
-            const double x = bases[i], more = x + step;
+            const double x = alike() * bases[i], more = x + alike() * step;
             ck_assert_double_ge(seconds(product(more, 3000, 2000)), seconds(product(x, 3000, 2000)));
             ck_assert_double_ge(seconds(product(3000, more, 2000)), seconds(product(3000, x, 2000)));
             ck_assert_double_ge(seconds(product(300, 200, more)), seconds(product(300, 200, x)));
@@ -79,7 +92,7 @@ END_TEST
 /* Two products in one call: never cheaper than one, never dearer than two calls; many as many times as dear. */
 START_TEST(batches_cost_between_one_and_all_of_their_products)
 {
-    open_device_number(_i);
+    open_model_number(_i);
     static const double sizes[] = {64, 100, 512, 2048};
     for (size_t i = 0; i < DL_COUNT(sizes); i++) {
         struct dl_kernel one = product(sizes[i], 512, 256), two = one, many = one, more = one;
@@ -352,6 +365,52 @@ START_TEST(published_kernels_are_met_on_average)
 }
 END_TEST
 
+START_TEST(rows_that_cannot_be_read_at_once_cost_more)
+{
+    open_device("h200");
+    device.measured = NULL;
+    struct dl_kernel even = product(8192, 4096, 4096), half = product(8192, 4094, 4096),
+                     odd = product(8192, 4095, 4096);
+    ck_assert_double_gt(seconds(half), 2 * seconds(even));
+    ck_assert_double_gt(seconds(odd), 1.3 * seconds(half));
+    even.pass = odd.pass = DL_PASS_WEIGHT_GRADIENT; /* which reads across: k is free */
+    odd.n = 4096, odd.k = 4095;
+    ck_assert_double_eq_tol(seconds(odd) / seconds(even), 1, 1e-3);
+    open_device("a100-80");
+    ck_assert_double_eq_tol(seconds(product(8192, 4095, 4096)) / seconds(product(8192, 4096, 4096)), 1, 1e-3);
+}
+END_TEST
+
+/* By hand: one wave of tiles of 320 x 128 keeps all units busy for as long as one of them takes. */
+START_TEST(a_wave_of_large_tiles_takes_as_long_as_one)
+{
+    open_device("h200");
+    device.measured = NULL;
+    const double tile = figure("tile_results"), k = 8192, peak = device.peak_flop_per_s[DL_BF16];
+    const double step_s = 2 * tile * figure("units") / (peak * figure("matrix_fraction"));
+    const double result_s = 2 * tile * figure("units") / figure("result_bytes_per_s");
+    const double tiling_s = figure("tile_s") + result_s + k * step_s;
+    ck_assert_double_eq(figure("units"), 11 * 12);
+    const struct dl_kernel wave = product(11 * 320, 12 * 128, k);
+    ck_assert_double_ge(seconds(wave), figure("ramp_s") + tiling_s);
+    ck_assert_double_le(seconds(wave), 1.05 * (figure("ramp_s") + tiling_s)); /* memory beside it */
+}
+END_TEST
+
+START_TEST(heads_are_filled_up_and_short_blocks_cost)
+{
+    open_device("h200");
+    device.measured = NULL;
+    ck_assert_double_eq(seconds(attention(64, 4096, 80, true, false)), seconds(attention(64, 4096, 128, true, false)));
+    const double wave = figure("units"); /* of one block each: two take twice as long, one more than two thrice */
+    const double one_s = seconds(attention(wave, 128, 64, false, false)) - figure("ramp_s");
+    ck_assert_double_ge(one_s, figure("attention_block_s"));
+    ck_assert_double_eq_tol(seconds(attention(2 * wave, 128, 64, false, false)) - figure("ramp_s"), 2 * one_s, 1e-12);
+    ck_assert_double_eq_tol(seconds(attention(2 * wave + 1, 128, 64, false, false)) - figure("ramp_s"), 3 * one_s,
+                            1e-12);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
     tcase_add_loop_test(tests, no_kernel_beats_peak_memory_or_launch, 0, n_devices);
@@ -365,6 +424,9 @@ static void add(TCase *tests)
     tcase_add_test(tests, roofline_is_the_longer_of_arithmetic_and_memory);
     tcase_add_loop_test(tests, large_products_reach_the_sustained_fraction, 0, n_devices);
     tcase_add_test(tests, a_last_wave_that_is_not_full_costs);
+    tcase_add_test(tests, a_wave_of_large_tiles_takes_as_long_as_one);
+    tcase_add_test(tests, rows_that_cannot_be_read_at_once_cost_more);
+    tcase_add_test(tests, heads_are_filled_up_and_short_blocks_cost);
     tcase_add_test(tests, a_small_result_with_long_k_is_split);
     tcase_add_test(tests, short_k_reaches_less_of_the_peak);
     tcase_add_test(tests, small_kernels_reach_less_bandwidth);
