@@ -56,7 +56,7 @@ void dl_block_norm(struct dl_block *b, const char *name, double width)
     const double vectors = b->o->norm == DL_LAYERNORM ? 2 : 1; /* gain and, in LayerNorm, bias */
     dl_tape_pass(&b->tape,
                  &(struct dl_pass){name, DL_CUT_OUTSIDE, .forward = 2 * elements, .input_gradient = 3 * elements,
-                                   .weight_gradient = 2 * elements, .operation = norms[b->o->norm]});
+                                   .weight_gradient = 2 * elements, .operation = norms[b->o->norm], .width = width});
     b->tape.layer->parameters_outside += vectors * width;
     b->tape.layer->n_tensors += vectors;
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
