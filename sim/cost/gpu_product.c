@@ -28,34 +28,32 @@ struct product {
     const struct dl_gpu *gpu;
     double batch, m, n, k, flop_per_s, operand_bytes, result_bytes;
     double step_s, shared; /* least time of a step of k; units that share the longer operand */
+    double join_s[DL_COUNT(splits)];
 };
 
-static double waves_s(const struct product *p, struct tile tile, double split)
+/* The parts of a split k are written, read and added. */
+static void set_joins(struct product *p)
+{
+    const double part_s = dl_gpu_memory_s(p->device, 2 * p->batch * p->m * p->n * partial_sum_bytes);
+    for (size_t s = 0; s < DL_COUNT(splits); s++) p->join_s[s] = s ? p->gpu->ramp_s + splits[s] * part_s : 0;
+}
+
+static double best_split_s(const struct product *p, struct tile tile)
 {
     const struct dl_gpu *const o = p->gpu;
-    const double n_tiles = p->batch * split * ceil(p->m / tile.m) * ceil(p->n / tile.n);
+    const double n_tiles = p->batch * ceil(p->m / tile.m) * ceil(p->n / tile.n);
     const double unit_flop_per_s = p->flop_per_s * o->matrix_fraction / o->units;
     const double arithmetic_s = 2 * tile.m * tile.n / unit_flop_per_s;
     const double operands = fmin(tile.m, tile.n) + fmax(tile.m, tile.n) / p->shared;
     const double operands_s = operands * p->operand_bytes / (o->cache_bytes_per_s / o->units);
     const double result_s =
         o->result_bytes_per_s > 0 ? tile.m * tile.n * p->result_bytes / (o->result_bytes_per_s / o->units) : 0;
-    const double step_s = fmax(fmax(arithmetic_s, operands_s), p->step_s);
-    return ceil(n_tiles / o->units) * (o->tile_s + result_s + p->k / split * step_s);
-}
-
-/* The parts of a split k are written, read and added. */
-static double join_s(const struct product *p, double split)
-{
-    if (split == 1) return 0;
-    return p->gpu->ramp_s + dl_gpu_memory_s(p->device, 2 * split * p->batch * p->m * p->n * partial_sum_bytes);
-}
-
-static double best_split_s(const struct product *p, struct tile tile)
-{
+    const double all_k_s = p->k * fmax(fmax(arithmetic_s, operands_s), p->step_s);
     double best_s = INFINITY;
-    for (size_t s = 0; s < DL_COUNT(splits); s++)
-        best_s = fmin(best_s, waves_s(p, tile, splits[s]) + join_s(p, splits[s]));
+    for (size_t s = 0; s < DL_COUNT(splits); s++) {
+        const double waves = ceil(n_tiles * splits[s] / o->units);
+        best_s = fmin(best_s, waves * (o->tile_s + result_s + all_k_s / splits[s]) + p->join_s[s]);
+    }
     return best_s;
 }
 
@@ -74,7 +72,7 @@ static double best_of_hopper_s(const struct product *p)
         for (double other = hopper_side; other <= hopper_longest && rows * other <= o->tile_results;
              other += o->tile_step) {
             best_s = fmin(best_s, best_split_s(p, (struct tile){rows, other}));
-            best_s = fmin(best_s, best_split_s(p, (struct tile){other, rows}));
+            if (other != rows) best_s = fmin(best_s, best_split_s(p, (struct tile){other, rows}));
         }
     return best_s;
 }
@@ -96,17 +94,18 @@ double dl_gpu_product_s(const struct dl_device *d, const struct dl_kernel *k, en
     const double operand_bytes = dl_precision_operand_bytes(precision);
     const enum dl_alignment alignment = dl_kernel_alignment(k, precision);
     const bool has_older_kernels = alignment != DL_ALIGNED && fraction_of(o, alignment) < 1;
-    const struct product p = {.device = d,
-                              .gpu = o,
-                              .batch = k->batch,
-                              .m = k->m,
-                              .n = k->n,
-                              .k = ceil(k->k / o->tile_depth) * o->tile_depth,
-                              .flop_per_s = d->peak_flop_per_s[precision] * fraction_of(o, alignment),
-                              .operand_bytes = operand_bytes,
-                              .result_bytes = dl_precision_bytes(precision),
-                              .step_s = step_s_of(o, alignment),
-                              .shared = has_older_kernels ? 1 : o->cluster};
+    struct product p = {.device = d,
+                        .gpu = o,
+                        .batch = k->batch,
+                        .m = k->m,
+                        .n = k->n,
+                        .k = ceil(k->k / o->tile_depth) * o->tile_depth,
+                        .flop_per_s = d->peak_flop_per_s[precision] * fraction_of(o, alignment),
+                        .operand_bytes = operand_bytes,
+                        .result_bytes = dl_precision_bytes(precision),
+                        .step_s = step_s_of(o, alignment),
+                        .shared = has_older_kernels ? 1 : o->cluster};
+    set_joins(&p);
     const double tiling_s = o->tile_results > 0 && !has_older_kernels ? best_of_hopper_s(&p) : best_of_ampere_s(&p);
     const double power_s = dl_kernel_flop(k) / (p.flop_per_s * o->sustained_fraction);
     const double sums_s = k->accumulates ? dl_gpu_memory_s(d, k->batch * k->m * k->n * partial_sum_bytes) : 0;

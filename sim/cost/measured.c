@@ -1,5 +1,6 @@
 #include "sim/cost/measured_points.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 
 /* How far what was timed forward is from the backward, what is causal from what is not, a group of products from as
@@ -63,54 +64,66 @@ static double apart2(const struct dl_point *a, const struct dl_point *b)
            (a->is_grouped == b->is_grouped ? 0 : squared(other_kind));
 }
 
-static double weight(double distance2, double width2) { return 1 / squared(squared(1 + distance2 / width2)); }
-
-/* What all points but one say of a place. */
-static double log_ratio_at(const struct dl_points *of, const struct dl_point *place, double width2, size_t but)
+static double weight(double distance2, double width2)
 {
-    double weights = mean_weight, sum = of->mean_log_ratio[place->pass] * mean_weight;
-    for (size_t i = 0; i < of->n; i++) {
-        if (i == but) continue;
-        const double w = weight(apart2(place, &of->points[i]) + of->points[i].spread2, width2);
-        weights += w;
-        sum += w * of->points[i].log_ratio;
-    }
-    return sum / weights;
+    const double far2 = 16; /* beyond it nothing is said any more */
+    return distance2 > far2 * width2 ? 0 : 1 / squared(squared(1 + distance2 / width2));
 }
 
-static double left_out_error(const struct dl_points *of, double width2)
+/* A weighted mean of what points say, which begins with the mean of all. */
+struct mean {
+    double weights, sum;
+};
+
+static struct mean mean_of(const struct dl_points *of, const struct dl_point *place)
 {
-    enum { most = 128 }; /* points are left out, evenly spread over the tables */
-    const size_t step = of->n / most + 1;
-    double sum = 0;
-    for (size_t i = 0; i < of->n; i += step)
-        sum += fabs(of->points[i].log_ratio - log_ratio_at(of, &of->points[i], width2, i));
-    return sum;
+    return (struct mean){mean_weight, mean_weight * of->mean_log_ratio[place->pass]};
+}
+
+static void add_to(struct mean *m, const struct dl_point *p, double distance2, double width2)
+{
+    const double w = weight(distance2 + p->spread2, width2);
+    m->weights += w;
+    m->sum += w * p->log_ratio;
+}
+
+static const double widths[] = {0.1, 0.2, 0.4, 0.8, 1.6};
+
+/* How wrong the others are about a point, with each of the widths. */
+static void leave_out(const struct dl_points *of, size_t which, double *errors)
+{
+    const struct dl_point *const place = &of->points[which];
+    struct mean means[DL_COUNT(widths)];
+    for (size_t w = 0; w < DL_COUNT(widths); w++) means[w] = mean_of(of, place);
+    for (size_t i = 0; i < of->n; i++) {
+        if (i == which) continue;
+        const double distance2 = apart2(place, &of->points[i]);
+        for (size_t w = 0; w < DL_COUNT(widths); w++) add_to(&means[w], &of->points[i], distance2, squared(widths[w]));
+    }
+    for (size_t w = 0; w < DL_COUNT(widths); w++) errors[w] += fabs(place->log_ratio - means[w].sum / means[w].weights);
 }
 
 void dl_points_choose_width(struct dl_points *of)
 {
-    static const double widths[] = {0.1, 0.2, 0.4, 0.8, 1.6};
-    double least = INFINITY;
-    for (size_t i = 0; i < DL_COUNT(widths); i++) {
-        const double error = left_out_error(of, squared(widths[i]));
-        if (!(error < least)) continue;
-        least = error;
-        of->width2 = squared(widths[i]);
-    }
+    enum { most = 128 }; /* are left out, evenly spread over the tables */
+    double errors[DL_COUNT(widths)] = {0};
+    for (size_t i = 0; i < of->n; i += of->n / most + 1) leave_out(of, i, errors);
+    of->width2 = squared(widths[gsl_stats_min_index(errors, 1, DL_COUNT(widths))]);
 }
 
 struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision)
 {
     struct dl_point place = dl_point_at(k, precision);
-    double nearest2 = INFINITY;
     while (place.alignment > DL_ALIGNED && !of->has[place.alignment]) place.alignment--;
+    struct mean mean = mean_of(of, &place);
+    double nearest2 = INFINITY;
     for (size_t i = 0; i < of->n; i++) {
         const double distance2 = apart2(&place, &of->points[i]);
         if (distance2 == 0 && was_timed(of, i, k)) return (struct dl_advice){.exact = &of->timed[i]};
-        nearest2 = fmin(nearest2, distance2);
+        nearest2 = distance2 < nearest2 ? distance2 : nearest2;
+        add_to(&mean, &of->points[i], distance2, of->width2);
     }
-    return (struct dl_advice){.log_ratio = log_ratio_at(of, &place, of->width2, of->n), .nearest2 = nearest2};
+    return (struct dl_advice){.log_ratio = mean.sum / mean.weights, .nearest2 = nearest2};
 }
 
 /* fp16 and bf16 are the same to a device that computes as fast in both. */

@@ -6,11 +6,11 @@
  *     seconds = model(shape) x exp(weighted mean of log(measured / model) of the points)
  *
  * Near is meant in the logarithms of (batch x m, n, k): a product twice as long is as far from this one as one half as
- * long. Weights fall as (1 + (distance / width)^2)^-4; the width is the one of a few with which points that are left out
- * are told best by the others, since libraries that change their kernels from size to size need many points for a mean,
- * and smooth ones few. Other passes and rows that begin otherwise are far. Far from all points the mean of all of them
- * is left. Kernels that are bound by memory have one dimension, in which their times are interpolated monotonically; or
- * two, their bytes and the width of their rows, n, where a table tells it.
+ * long. Weights fall as (1 + (distance / width)^2)^-4; the width is the one of a few with which points that are left
+ * out are told best by the others, since libraries that change their kernels from size to size need many points for a
+ * mean, and smooth ones few. Other passes and rows that begin otherwise are far. Far from all points the mean of all of
+ * them is left. Kernels that are bound by memory have one dimension, in which their times are interpolated
+ * monotonically; or two, their bytes and the width of their rows, n, where a table tells it.
  *
  * A device file has "measured": [{"kernel": "gemm", "pass": "forward", "precision": "bf16", "library": "cuBLAS 13.0",
  * "columns": ["batch", "m", "n", "k", "seconds", "spread"], "rows": [[1, 4096, 4096, 4096, 0.0002, 0.01], ...]}, ...]:
