@@ -2,6 +2,7 @@
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
+#include <string.h>
 
 /* How far what was timed forward is from the backward, what is causal from what is not, a group of products from as
  * many in one call; and kernels for rows that begin otherwise, which are other programs. */
@@ -31,10 +32,11 @@ struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precisi
     return (struct dl_point){
         .at = {log(is_product ? k->batch * k->m : dl_kernel_bytes(k, precision)), log(k->n),
                is_product ? log(k->k) : 0},
-        .pass = (unsigned char)dl_point_pass(k),
-        .alignment = (unsigned char)(k->kind == DL_KERNEL_ATTENTION ? DL_ALIGNED : dl_kernel_alignment(k, precision)),
-        .is_causal = k->causal,
-        .is_grouped = k->among_experts};
+        .kind.pass = (unsigned char)dl_point_pass(k),
+        .kind.alignment =
+            (unsigned char)(k->kind == DL_KERNEL_ATTENTION ? DL_ALIGNED : dl_kernel_alignment(k, precision)),
+        .kind.is_causal = k->causal,
+        .kind.is_grouped = k->among_experts};
 }
 
 const char *dl_device_libraries(const struct dl_device *d) { return d->measured ? d->measured->libraries : ""; }
@@ -47,7 +49,7 @@ enum dl_kernel_pass dl_point_pass(const struct dl_kernel *k)
 static bool was_timed(const struct dl_points *of, size_t i, const struct dl_kernel *k)
 {
     const struct dl_timed *const t = &of->timed[i];
-    if (of->points[i].pass != dl_point_pass(k) || of->points[i].is_grouped != k->among_experts) return false;
+    if (of->points[i].kind.pass != dl_point_pass(k) || of->points[i].kind.is_grouped != k->among_experts) return false;
     for (int c = 0; c < DL_N_COLUMNS; c++)
         if (t->known >> c & 1 && t->column[c] != dl_column_of(k, (enum dl_column)c)) return false;
     return true;
@@ -55,13 +57,20 @@ static bool was_timed(const struct dl_points *of, size_t i, const struct dl_kern
 
 static double squared(double x) { return x * x; }
 
+/* Between kernels of different kinds; most points are of the same, which is found out first. */
+static double kinds_apart2(const struct dl_point *a, const struct dl_point *b)
+{
+    if (memcmp(&a->kind, &b->kind, sizeof a->kind) == 0) return 0;
+    return (a->kind.pass == b->kind.pass ? 0 : squared(other_pass)) +
+           (a->kind.alignment == b->kind.alignment ? 0 : squared(other_alignment)) +
+           (a->kind.is_causal == b->kind.is_causal ? 0 : squared(other_kind)) +
+           (a->kind.is_grouped == b->kind.is_grouped ? 0 : squared(other_kind));
+}
+
 static double apart2(const struct dl_point *a, const struct dl_point *b)
 {
     return squared(a->at[0] - b->at[0]) + squared(a->at[1] - b->at[1]) + squared(a->at[2] - b->at[2]) +
-           (a->pass == b->pass ? 0 : squared(other_pass)) +
-           (a->alignment == b->alignment ? 0 : squared(other_alignment)) +
-           (a->is_causal == b->is_causal ? 0 : squared(other_kind)) +
-           (a->is_grouped == b->is_grouped ? 0 : squared(other_kind));
+           kinds_apart2(a, b);
 }
 
 static double weight(double distance2, double width2)
@@ -77,7 +86,7 @@ struct mean {
 
 static struct mean mean_of(const struct dl_points *of, const struct dl_point *place)
 {
-    return (struct mean){mean_weight, mean_weight * of->mean_log_ratio[place->pass]};
+    return (struct mean){mean_weight, mean_weight * of->mean_log_ratio[place->kind.pass]};
 }
 
 static void add_to(struct mean *m, const struct dl_point *p, double distance2, double width2)
@@ -114,7 +123,7 @@ void dl_points_choose_width(struct dl_points *of)
 struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision)
 {
     struct dl_point place = dl_point_at(k, precision);
-    while (place.alignment > DL_ALIGNED && !of->has[place.alignment]) place.alignment--;
+    while (place.kind.alignment > DL_ALIGNED && !of->has[place.kind.alignment]) place.kind.alignment--;
     struct mean mean = mean_of(of, &place);
     double nearest2 = INFINITY;
     for (size_t i = 0; i < of->n; i++) {

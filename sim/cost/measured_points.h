@@ -21,7 +21,9 @@ struct dl_point {
     double at[dl_n_coordinates]; /* dl_point_at */
     double log_ratio;            /* of the measured time to the model's */
     double spread2;              /* square of the relative spread of the time */
-    unsigned char pass, alignment, is_causal, is_grouped;
+    struct {
+        unsigned char pass, alignment, is_causal, is_grouped;
+    } kind;
 };
 
 /* All that was timed of one kind of kernel in one precision. */

@@ -141,7 +141,7 @@ static void add_point(struct dl_points *to, const struct dl_device *d, const str
     struct dl_timed *const row = &to->timed[to->n++];
     *p = dl_point_at(&k, (enum dl_precision)t->precision);
     p->log_ratio = log(values[seconds_column] / modelled_s);
-    to->has[p->alignment] = true;
+    to->has[p->kind.alignment] = true;
     p->spread2 = values[spread_column] * values[spread_column];
     *row = (struct dl_timed){.seconds = values[seconds_column], .known = known};
     memcpy(row->column, values, sizeof row->column);
@@ -151,8 +151,8 @@ static void finish_points(struct dl_points *of)
 {
     double sum[DL_COUNT(of->mean_log_ratio)] = {0}, n[DL_COUNT(of->mean_log_ratio)] = {0}, all = 0;
     for (size_t i = 0; i < of->n; i++) {
-        sum[of->points[i].pass] += of->points[i].log_ratio;
-        n[of->points[i].pass]++;
+        sum[of->points[i].kind.pass] += of->points[i].log_ratio;
+        n[of->points[i].kind.pass]++;
         all += of->points[i].log_ratio;
     }
     for (size_t pass = 0; pass < DL_COUNT(n) && of->n; pass++)
