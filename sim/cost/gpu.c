@@ -13,6 +13,7 @@
 /* Dao 2023, FlashAttention-2: a unit takes 128 queries and goes through their keys. The tails are fitted to attention
  * of 8 to 128 heads on the A100 and the B200 (SimuMax, configs/system). */
 static const struct dl_gpu defaults = {.cluster = 1,
+                                       .tile_step = 64,
                                        .tile_depth = 1,
                                        .half_aligned_fraction = 1,
                                        .unaligned_fraction = 1,
@@ -29,7 +30,7 @@ static const struct dl_field fields[] = {
     FIGURE(tile_s, 0, 1, false, "of a tile whatever its k: first operands, result"),
     FIGURE(result_bytes_per_s, 0, 1e18, true, "results of tiles from all units, which nothing hides; free if absent"),
     FIGURE(tile_results, 0, 1e6, true, "that a unit holds at most; absent: tiles of Ampere's kernels"),
-    FIGURE(tile_step, 8, 256, true, "between the widths of tiles, with tile_results"),
+    FIGURE(tile_step, 8, 256, true, "between the widths of tiles, with tile_results; 64 if absent"),
     FIGURE(tile_depth, 1, 1024, true, "to which k is filled up; 1 if absent"),
     FIGURE(half_aligned_fraction, 0.01, 1, true,
            "of the rate of products, where rows begin at multiples of 4 bytes but not of 16; 1 if absent"),

@@ -32,7 +32,7 @@ struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precisi
     return (struct dl_point){
         .at = {log(is_product ? k->batch * k->m : dl_kernel_bytes(k, precision)), log(k->n),
                is_product ? log(k->k) : 0},
-        .kind.pass = (unsigned char)dl_point_pass(k),
+        .kind.pass = (unsigned char)(is_product ? dl_point_pass(k) : DL_PASS_FORWARD), /* a curve has its own */
         .kind.alignment =
             (unsigned char)(k->kind == DL_KERNEL_ATTENTION ? DL_ALIGNED : dl_kernel_alignment(k, precision)),
         .kind.is_causal = k->causal,
@@ -46,10 +46,10 @@ enum dl_kernel_pass dl_point_pass(const struct dl_kernel *k)
     return k->backward && k->pass == DL_PASS_FORWARD ? DL_PASS_INPUT_GRADIENT : k->pass;
 }
 
+/* At a point's place and of its kind. */
 static bool was_timed(const struct dl_points *of, size_t i, const struct dl_kernel *k)
 {
     const struct dl_timed *const t = &of->timed[i];
-    if (of->points[i].kind.pass != dl_point_pass(k) || of->points[i].kind.is_grouped != k->among_experts) return false;
     for (int c = 0; c < DL_N_COLUMNS; c++)
         if (t->known >> c & 1 && t->column[c] != dl_column_of(k, (enum dl_column)c)) return false;
     return true;
