@@ -1,0 +1,101 @@
+/* parameter_server.c - members send their values to servers, each of which adds one part of them and sends it back.
+ *
+ * A server knows nothing of the model: a team is the tag of its messages, a sum is complete when every member has sent.
+ * It adds in the order of the ranks, so that the same run gives the same bits. */
+#include <stdlib.h>
+
+#include "sim/core/memory.h"
+#include "validation/mpi/collectives/collectives.h"
+
+enum { goodbye = 0 }; /* a message of no values */
+
+static void sum(const struct dl_team *team, dl_real *values, size_t n)
+{
+    for (int server = 0; server < team->n_servers; server++) {
+        const struct dl_range part = dl_part_of(n, (size_t)server, (size_t)team->n_servers);
+        if (part.n)
+            MPI_Send(values + part.from, (int)part.n, DL_MPI_REAL, team->first_server + server, team->tag, team->world);
+    }
+    for (int server = 0; server < team->n_servers; server++) {
+        const struct dl_range part = dl_part_of(n, (size_t)server, (size_t)team->n_servers);
+        if (part.n)
+            MPI_Recv(values + part.from, (int)part.n, DL_MPI_REAL, team->first_server + server, team->tag, team->world,
+                     MPI_STATUS_IGNORE);
+    }
+}
+
+const struct dl_sum_algorithm dl_sum_parameter_server = {.name = "parameter_server", .sum = sum};
+
+void dl_dismiss_servers(const struct dl_team *team)
+{
+    for (int server = 0; server < team->n_servers; server++)
+        MPI_Send(NULL, goodbye, DL_MPI_REAL, team->first_server + server, team->tag, team->world);
+}
+
+/* ---- the server ---- */
+
+struct parcel {
+    int source;
+    dl_real *values;
+};
+
+/* What has come for one team and is not complete. */
+struct shelf {
+    int tag, n;
+    size_t n_values;
+    struct parcel *parcels; /* room for all members */
+};
+
+static struct shelf *find_shelf(struct shelf *shelves, size_t *n_shelves, int tag, int members)
+{
+    for (size_t i = 0; i < *n_shelves; i++)
+        if (shelves[i].tag == tag) return &shelves[i];
+    struct shelf *const new = &shelves[(*n_shelves)++];
+    *new = (struct shelf){.tag = tag, .parcels = dl_alloc((size_t)members * sizeof *new->parcels)};
+    return new;
+}
+
+static int by_source(const void *a, const void *b)
+{
+    return ((const struct parcel *)a)->source - ((const struct parcel *)b)->source;
+}
+
+static void send_back(struct shelf *s, MPI_Comm world)
+{
+    qsort(s->parcels, (size_t)s->n, sizeof *s->parcels, by_source);
+    dl_real *const sum_of = s->parcels[0].values;
+    for (int i = 1; i < s->n; i++)
+        for (size_t j = 0; j < s->n_values; j++) sum_of[j] += s->parcels[i].values[j];
+    for (int i = 0; i < s->n; i++) MPI_Send(sum_of, (int)s->n_values, DL_MPI_REAL, s->parcels[i].source, s->tag, world);
+    for (int i = 0; i < s->n; i++) dl_free(s->parcels[i].values);
+    s->n = 0;
+}
+
+/* False: it was a goodbye. */
+static bool take(struct shelf *shelves, size_t *n_shelves, MPI_Comm world, int members)
+{
+    MPI_Status status;
+    int n = 0;
+    MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &status);
+    MPI_Get_count(&status, DL_MPI_REAL, &n);
+    dl_real *const values = dl_alloc(((size_t)n + 1) * sizeof *values);
+    MPI_Recv(values, n, DL_MPI_REAL, status.MPI_SOURCE, status.MPI_TAG, world, MPI_STATUS_IGNORE);
+    if (n == goodbye) {
+        dl_free(values);
+        return false;
+    }
+    struct shelf *const s = find_shelf(shelves, n_shelves, status.MPI_TAG, members);
+    s->n_values = (size_t)n;
+    s->parcels[s->n++] = (struct parcel){status.MPI_SOURCE, values};
+    if (s->n == members) send_back(s, world);
+    return true;
+}
+
+void dl_serve_parameters(MPI_Comm world, int n_workers, int members)
+{
+    struct shelf *const shelves = dl_alloc((size_t)n_workers * sizeof *shelves);
+    size_t n_shelves = 0;
+    for (int left = n_workers; left;) left -= !take(shelves, &n_shelves, world, members);
+    for (size_t i = 0; i < n_shelves; i++) dl_free(shelves[i].parcels);
+    dl_free(shelves);
+}

@@ -1,0 +1,111 @@
+/* pipeline.c - what flows from position to position: sent without waiting, received when its item comes. The order of
+ * items is dlsim's (step.c). A message begins with when it was sent and by which item, so that who waits for it can
+ * tell a bubble from a slow network, as dlsim does. */
+#include <math.h>
+#include <string.h>
+
+#include "validation/mpi/layers/units.h"
+
+struct head {
+    double posted_s;
+    uint32_t item, stage;
+};
+
+struct dl_parcel {
+    MPI_Request request;
+    char *bytes;
+};
+
+static int rank_of(const struct dl_train *t, uint32_t position)
+{
+    uint32_t at[DL_N_AXES];
+    for (int i = 0; i < DL_N_AXES; i++) at[i] = t->at[i];
+    at[DL_AXIS_PIPELINE] = t->schedule.stage_of[position];
+    return (int)dl_rank_at(t->s, at);
+}
+
+/* Of the micro-batch at work, to one of the positions; a position hears forward from one and backward from another. */
+static int tag_of(const struct dl_train *t, uint32_t to_position, bool backward)
+{
+    return (int)((t->micro * t->schedule.n_positions + to_position) * 2 + backward);
+}
+
+void dl_pipeline_send(struct dl_train *t, uint32_t item, uint32_t to_position, struct dl_rows rows)
+{
+    const bool backward = t->schedule.items[t->at[DL_AXIS_PIPELINE]][item].kind != DL_ITEM_F;
+    const struct head head = {dl_now_s(&t->timeline), item, t->at[DL_AXIS_PIPELINE]};
+    const size_t bytes = rows.n * rows.width * sizeof *rows.at;
+    DL_GROW(t->parcels, t->n_parcels, t->parcels_capacity);
+    struct dl_parcel *const p = &t->parcels[t->n_parcels++];
+    p->bytes = dl_alloc(sizeof head + bytes);
+    memcpy(p->bytes, &head, sizeof head);
+    memcpy(p->bytes + sizeof head, rows.at, bytes);
+    dl_rows_free(&rows);
+    MPI_Isend(p->bytes, (int)(sizeof head + bytes), MPI_BYTE, rank_of(t, to_position), tag_of(t, to_position, backward),
+              t->workers, &p->request);
+}
+
+/* While nobody had sent it, it was a bubble; then it was on its way. */
+static void book(struct dl_train *t, uint32_t item, const struct head *head, double from_s, double bytes)
+{
+    struct dl_timeline *const l = &t->timeline;
+    const double to_s = dl_now_s(l), posted_s = fmin(fmax(head->posted_s, from_s), to_s);
+    l->by_cause[DL_CAUSE_BUBBLE] += posted_s - from_s;
+    l->by_cause[DL_CAUSE_PIPELINE] -= posted_s - from_s;
+    if (!l->records) return;
+    struct dl_moment wait = {.kind = DL_SLICE_WAIT,
+                             .stage = t->at[DL_AXIS_PIPELINE],
+                             .replica = t->at[DL_AXIS_DATA],
+                             .item = item,
+                             .cause = DL_CAUSE_BUBBLE,
+                             .from_s = from_s,
+                             .to_s = posted_s};
+    if (wait.to_s > wait.from_s) dl_add_moment(&l->moments, wait);
+    wait.from_s = posted_s;
+    wait.to_s = to_s;
+    wait.cause = DL_CAUSE_PIPELINE;
+    dl_add_moment(&l->moments, wait);
+    dl_add_moment(&l->moments, (struct dl_moment){.kind = DL_SLICE_SEND,
+                                                  .stage = head->stage,
+                                                  .replica = wait.replica,
+                                                  .item = head->item,
+                                                  .to_stage = wait.stage,
+                                                  .from_s = head->posted_s,
+                                                  .to_s = to_s,
+                                                  .bytes = bytes});
+}
+
+struct dl_rows dl_pipeline_receive(struct dl_train *t, uint32_t item, uint32_t from_position)
+{
+    const struct dl_item *const at = &t->schedule.items[t->at[DL_AXIS_PIPELINE]][item];
+    const uint32_t me = t->schedule.position_of[t->at[DL_AXIS_PIPELINE] * t->s->chunks + at->chunk];
+    const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_PIPELINE);
+    const double from_s = t->timeline.since_s;
+    const int from = rank_of(t, from_position), tag = tag_of(t, me, at->kind != DL_ITEM_F);
+    MPI_Status status;
+    int n = 0;
+    MPI_Probe(from, tag, t->workers, &status);
+    MPI_Get_count(&status, MPI_BYTE, &n);
+    char *const bytes = dl_alloc((size_t)n);
+    MPI_Recv(bytes, n, MPI_BYTE, from, tag, t->workers, MPI_STATUS_IGNORE);
+    struct head head;
+    memcpy(&head, bytes, sizeof head);
+    const size_t n_rows = dl_rows_outside(t).n, n_values = ((size_t)n - sizeof head) / sizeof(dl_real);
+    const struct dl_rows rows = dl_rows_new(n_rows, n_values / n_rows);
+    memcpy(rows.at, bytes + sizeof head, n_values * sizeof *rows.at);
+    dl_free(bytes);
+    book(t, item, &head, from_s, (double)n);
+    dl_switch_cause(&t->timeline, before);
+    return rows;
+}
+
+void dl_pipeline_finish(struct dl_train *t)
+{
+    for (size_t i = 0; i < t->n_parcels; i++) {
+        MPI_Wait(&t->parcels[i].request, MPI_STATUS_IGNORE);
+        dl_free(t->parcels[i].bytes);
+    }
+    t->n_parcels = 0;
+}
+
+const struct dl_real_strategy dl_real_pipeline = {.name = "pipeline"};

@@ -1,0 +1,121 @@
+/* zero.c - replicas keep and update a part each of what they hold in common (ZeRO, SC20).
+ *
+ * Stages 1 and 2 scatter the sums of gradients and gather updated parameters; stage 2 keeps of the gradients only its
+ * own part. Stage 3 has a bucket for each layer, whose parameters it gathers before every use and forgets after, and
+ * whose gradients it scatters after every backward. */
+#include <string.h>
+
+#include "validation/mpi/queue.h"
+
+static void scatter(struct dl_train *t, struct dl_bucket *b, const struct dl_team *team)
+{
+    dl_ring_scatter(team, b->gradients, b->n);
+    if (t->s->zero_stage < 2) return;
+    for (size_t i = 0; i < b->own.n; i++) b->own_gradients[i] += b->gradients[b->own.from + i];
+    if (t->s->zero_stage < 3) memset(b->gradients, 0, b->n * sizeof *b->gradients);
+}
+
+static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, struct dl_error *err)
+{
+    if (t->s->shard_ways && t->s->shard_ways != t->s->ways[DL_AXIS_DATA])
+        return dl_fail(err, DL_IMPOSSIBLE, level->where, "'shard_ways' is not trained; leave it out");
+    if (t->s->gather_bits > 0)
+        return dl_fail(err, DL_IMPOSSIBLE, level->where, "'gather_bits' is not trained; leave it out");
+    if (t->s->stays_gathered) return dl_fail(err, DL_IMPOSSIBLE, level->where, "'reshard' must be true to be trained");
+    t->by_layer = t->s->zero_stage == 3;
+    t->exchange = scatter;
+    t->exchange_op = DL_EXCHANGE_REDUCESCATTER;
+    return DL_OK;
+}
+
+static dl_real *own_copy(const struct dl_bucket *b, const dl_real *all)
+{
+    dl_real *const own = dl_alloc((b->own.n + 1) * sizeof *own);
+    if (all) memcpy(own, all + b->own.from, b->own.n * sizeof *own);
+    return own;
+}
+
+static void forget(struct dl_train *t, struct dl_bucket *b, dl_real **block)
+{
+    dl_free(*block);
+    *block = NULL;
+    dl_bucket_point(t, b);
+}
+
+static void prepare(struct dl_train *t)
+{
+    for (size_t i = 0; i < t->n_buckets; i++) {
+        struct dl_bucket *const b = &t->buckets[i];
+        const struct dl_team *const team = &t->replicas[b->set];
+        b->own = dl_part_of(b->n, (size_t)team->rank, (size_t)team->n);
+        if (t->s->zero_stage >= 2) b->own_gradients = own_copy(b, NULL);
+        if (t->s->zero_stage < 3) continue;
+        b->own_values = own_copy(b, b->values);
+        forget(t, b, &b->values);
+        forget(t, b, &b->gradients);
+    }
+}
+
+/* ---- stage 3 ---- */
+
+static void gather(struct dl_train *t, struct dl_bucket *b)
+{
+    b->values = dl_alloc(b->n * sizeof *b->values);
+    memcpy(b->values + b->own.from, b->own_values, b->own.n * sizeof *b->values);
+    dl_ring_gather(&t->replicas[b->set], b->values, b->n);
+    dl_bucket_point(t, b);
+}
+
+static void need(struct dl_train *t, struct dl_real_layer *layer, enum dl_item_kind pass)
+{
+    const bool makes_gradients = t->schedule.splits_backward ? pass == DL_ITEM_W : pass == DL_ITEM_B;
+    if (!t->by_layer) return;
+    const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_DATA);
+    for (size_t i = 0; i < t->n_buckets; i++) {
+        struct dl_bucket *const b = &t->buckets[i];
+        if (t->stage_layers[b->first_layer] != layer) continue;
+        if (pass != DL_ITEM_W) gather(t, b);
+        if (makes_gradients) b->gradients = dl_alloc(b->n * sizeof *b->gradients);
+        dl_bucket_point(t, b);
+    }
+    dl_switch_cause(&t->timeline, before);
+}
+
+static void leave(struct dl_train *t, struct dl_real_layer *layer, enum dl_item_kind pass)
+{
+    for (size_t i = 0; i < t->n_buckets && t->by_layer; i++)
+        if (t->stage_layers[t->buckets[i].first_layer] == layer && pass != DL_ITEM_W)
+            forget(t, &t->buckets[i], &t->buckets[i].values);
+}
+
+static void layer_done(struct dl_train *t, struct dl_real_layer *layer)
+{
+    if (!t->by_layer) return;
+    const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_DATA);
+    for (size_t i = 0; i < t->n_buckets; i++) {
+        struct dl_bucket *const b = &t->buckets[i];
+        if (t->stage_layers[b->first_layer] != layer) continue;
+        if (t->replicas[b->set].n > 1)
+            dl_exchange_now(t, b);
+        else
+            scatter(t, b, &t->replicas[b->set]);
+        forget(t, b, &b->gradients);
+    }
+    dl_switch_cause(&t->timeline, before);
+}
+
+static void updated(struct dl_train *t)
+{
+    const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_DATA);
+    for (size_t i = 0; i < t->n_buckets && t->s->zero_stage < 3; i++)
+        dl_ring_gather(&t->replicas[t->buckets[i].set], t->buckets[i].values, t->buckets[i].n);
+    dl_switch_cause(&t->timeline, before);
+}
+
+const struct dl_real_strategy dl_real_zero = {.name = "zero",
+                                              .begin = begin,
+                                              .prepare = prepare,
+                                              .need = need,
+                                              .leave = leave,
+                                              .layer_done = layer_done,
+                                              .updated = updated};
