@@ -76,10 +76,11 @@ void dl_bucket_point(struct dl_train *t, const struct dl_bucket *b)
 /* All of the parameters are drawn, those that are here are kept. */
 static void draw_unit(const struct dl_train *t, const struct dl_unit *u)
 {
+    if (u->scale <= 0) return;
     gsl_rng *const rng = dl_random_new(t->options->seed, "parameters", u->id);
     for (size_t i = 0; i < u->inputs; i++)
         for (size_t j = 0; j < u->outputs; j++) {
-            const double value = u->mean + (u->scale > 0 ? gsl_ran_gaussian(rng, u->scale) : 0);
+            const double value = gsl_ran_gaussian(rng, u->scale);
             if (i - u->rows.from < u->rows.n && j - u->cols.from < u->cols.n)
                 u->values[(i - u->rows.from) * u->cols.n + j - u->cols.from] = (dl_real)value;
         }

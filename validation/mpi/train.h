@@ -48,8 +48,7 @@ struct dl_unit {
     uint64_t id;                /* of its random numbers */
     size_t inputs, outputs;     /* of the whole parameters: rows and columns */
     struct dl_range rows, cols; /* of them that are here; the parameters are this block */
-    double scale;               /* of the parameters at the start */
-    double mean;                /* of them */
+    double scale;               /* of the parameters at the start; 0: they are 0 */
     size_t n_parameters;
     enum dl_set set;
     enum dl_partial partial;

@@ -15,6 +15,12 @@ struct dl_attention_shape {
     bool causal;
 };
 
+struct dl_experts_shape {
+    size_t n, chosen, hidden, ffn; /* experts of all ranks, those that a token goes to, widths */
+    const struct dl_unit_kind *activation;
+};
+void dl_add_experts(struct dl_train *t, struct dl_real_layer *layer, const struct dl_experts_shape *shape);
+
 struct dl_image {
     size_t channels, height, width;
 };
