@@ -115,6 +115,7 @@ void dl_train_release(struct dl_train *t)
     }
     for (size_t i = 0; i < t->model.n_layers && t->layers; i++) dl_free(t->layers[i].units);
     dl_free(t->layers);
+    if (t->lossy_random) gsl_rng_free(t->lossy_random);
     dl_free(t->inputs);
     dl_free(t->targets);
     dl_free(t->buckets);

@@ -10,6 +10,7 @@
 #define DL_MPI_TRAIN_H
 
 #include "sim/app/options.h"
+#include "sim/core/random.h"
 #include "strategies/lower.h"
 #include "strategies/stack.h"
 #include "validation/mpi/collectives/collectives.h"
@@ -171,7 +172,11 @@ struct dl_train {
     struct dl_queue *queue; /* exchanges beside the work; NULL: they are waited for */
     bool overlap;           /* gradients are summed during the last backward */
     bool by_layer;          /* each layer is a bucket (zero's stage 3) */
-    double bucket_bytes;    /* 0: with overlap each layer, else all */
+    unsigned lossy_bits;    /* of a gradient on its way */
+    double lossy_ratio;     /* of gradients that are sent at all */
+    bool keeps_error;       /* what was not sent is sent the next time */
+    gsl_rng *lossy_random;
+    double bucket_bytes; /* 0: with overlap each layer, else all */
     /* A step. */
     uint64_t step;
     uint32_t micro;            /* at work */

@@ -6,7 +6,7 @@
 
 #include "sim/core/random.h"
 
-static const struct dl_model_kind *const kinds[] = {&dl_model_mlp, &dl_model_transformer};
+static const struct dl_model_kind *const kinds[] = {&dl_model_mlp, &dl_model_transformer, &dl_model_convnet};
 
 const struct dl_model_kind *dl_find_model(const char *name)
 {

@@ -4,7 +4,8 @@
 #include "validation/mpi/train.h"
 
 static const struct dl_real_strategy *const strategies[] = {
-    &dl_real_pipeline, &dl_real_recompute, &dl_real_tensor, &dl_real_expert, &dl_real_data, &dl_real_zero,
+    &dl_real_pipeline, &dl_real_recompute,           &dl_real_tensor, &dl_real_expert, &dl_real_data,
+    &dl_real_zero,     &dl_real_quantized_allreduce,
 };
 
 const struct dl_real_strategy *dl_find_real_strategy(const char *name)
