@@ -9,13 +9,12 @@
 /* The last position first, and of each the last layer: the order of the backward. */
 static void list_layers(struct dl_train *t)
 {
-    const struct dl_schedule *const c = &t->schedule;
     t->stage_layers = dl_alloc(t->model.n_layers * sizeof *t->stage_layers);
-    for (uint32_t position = c->n_positions; position-- > 0;) {
-        if (c->stage_of[position] != t->at[DL_AXIS_PIPELINE]) continue;
-        for (size_t i = t->positions[position].end_layer; i-- > t->positions[position].first_layer;)
-            t->stage_layers[t->n_stage_layers++] = &t->layers[i];
-    }
+    for (size_t i = t->model.n_layers; i-- > 0;)
+        for (uint32_t chunk = 0; chunk < t->s->chunks; chunk++) {
+            const struct dl_position *const p = dl_position_of(t, chunk);
+            if (i >= p->first_layer && i < p->end_layer) t->stage_layers[t->n_stage_layers++] = &t->layers[i];
+        }
 }
 
 static size_t count_parameters(const struct dl_real_layer *layer, enum dl_set set)
@@ -104,6 +103,13 @@ void dl_train_allocate(struct dl_train *t)
     for (int set = 0; set < DL_N_SETS; set++) deal(t, (enum dl_set)set);
     for (size_t i = 0; i < t->n_buckets; i++) draw_bucket(t, &t->buckets[i]);
 }
+
+dl_real *dl_own_gradients(const struct dl_bucket *b)
+{
+    return b->own_gradients ? b->own_gradients : b->gradients + b->own.from;
+}
+
+dl_real *dl_own_values(const struct dl_bucket *b) { return b->own_values ? b->own_values : b->values + b->own.from; }
 
 void dl_train_release(struct dl_train *t)
 {

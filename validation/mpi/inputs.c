@@ -45,9 +45,6 @@ static enum dl_status make_schedule(struct dl_train *t, struct dl_error *err)
     struct dl_schedule_request wish = dl_setting_schedule(t->s);
     wish.forward_s = wish.backward_s = wish.weight_s = 1;
     if (dl_schedule_make(t->s->schedule, &wish, t->arena, &t->schedule, err)) return err->status;
-    if (t->schedule.n_paths > 1)
-        return dl_fail(err, DL_IMPOSSIBLE, t->s->pipeline_where, "%s holds the model twice, which is not trained",
-                       t->s->schedule);
     if (t->s->split == DL_SPLIT_BY_COST && !t->s->blocks_at.n)
         return dl_fail(err, DL_IMPOSSIBLE, t->s->pipeline_where,
                        "the split by_cost needs a device; give layers_per_stage");
@@ -87,6 +84,11 @@ enum dl_status dl_train_read(struct dl_train *t, struct dl_error *err)
     t->kind = dl_find_model(json_string_value(json_object_get(t->workload_doc.value, "kind")));
     return t->kind ? find_strategies(t, err)
                    : dl_fail(err, DL_IMPOSSIBLE, t->workload_doc.where, "such a model is not trained, only simulated");
+}
+
+const struct dl_position *dl_position_of(const struct dl_train *t, uint32_t chunk)
+{
+    return &t->positions[t->schedule.position_of[t->at[DL_AXIS_PIPELINE] * t->s->chunks + chunk]];
 }
 
 double dl_option_number(const struct dl_stack *level, const char *key)

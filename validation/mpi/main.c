@@ -1,8 +1,8 @@
 /* main.c - dlsim-train: trains a model for real, under a strategy file of dlsim's, on as many MPI ranks as it asks for.
  *
  *   mpirun -n 4 dlsim-train --strategy FILE [--workload W] [--steps N] [--algo NAME] [--json FILE|-] [--trace FILE]
- *       [--expect FILE [--tolerance X]] [--converges RATIO] [--learning-rate X] [--seed N] [--devices N] [--set
- * PATH=JSON]...
+ *       [--expect FILE [--tolerance X]] [--converges RATIO] [--check-gradients] [--learning-rate X] [--seed N]
+ *       [--devices N] [--set PATH=JSON]...
  *
  * Exit codes are dlsim's: 1 the losses are not those of --expect, or have not come down to RATIO of the first; 2 bad
  * usage or input. */
@@ -26,6 +26,7 @@ static const struct dl_option options[] = {
     {"expect", DL_OPT_TEXT, AT(expect), false, 0, 0, NULL},
     {"tolerance", DL_OPT_NUMBER, AT(tolerance), false, 0, 1, NULL},
     {"converges", DL_OPT_NUMBER, AT(converges), false, 0, 1, NULL},
+    {"check-gradients", DL_OPT_FLAG, AT(check_gradients), false, 0, 0, NULL},
     {"set", DL_OPT_TEXTS, AT(set), false, 0, 0, NULL},
 };
 
@@ -123,6 +124,14 @@ static int train(struct dl_train *t, struct dl_error *err)
     return !good;
 }
 
+static int check(struct dl_train *t, struct dl_error *err)
+{
+    if (t->n_ranks > 1) return !!dl_fail(err, DL_IMPOSSIBLE, "--check-gradients", "is for one rank");
+    const double most = dl_check_gradients(t);
+    printf("gradients differ by %.1e at most, allowed %.1e\n", most, t->options->tolerance);
+    return !(most <= t->options->tolerance);
+}
+
 static int run(struct dl_train *t, struct dl_error *err)
 {
     int no = 0;
@@ -130,7 +139,7 @@ static int run(struct dl_train *t, struct dl_error *err)
     if (t->is_server)
         dl_serve_parameters(t->world, (int)t->job.n_devices, (int)t->s->ways[DL_AXIS_DATA]);
     else
-        no = train(t, err);
+        no = t->options->check_gradients ? check(t, err) : train(t, err);
     MPI_Bcast(&no, 1, MPI_INT, 0, t->world);
     dl_train_release(t);
     dl_train_part(t);

@@ -70,8 +70,8 @@ void dl_optimizer_update(struct dl_train *t)
         struct dl_bucket *const b = &t->buckets[i];
         for (int j = 0; j < o->n_moments; j++)
             if (!b->moments[j]) b->moments[j] = dl_alloc((b->own.n + 1) * sizeof(dl_real));
-        o->update(&(struct part){.values = b->own_values ? b->own_values : b->values + b->own.from,
-                                 .gradients = b->own_gradients ? b->own_gradients : b->gradients + b->own.from,
+        o->update(&(struct part){.values = dl_own_values(b),
+                                 .gradients = dl_own_gradients(b),
                                  .moments = {b->moments[0], b->moments[1]},
                                  .n = b->own.n,
                                  .rate = rate,

@@ -181,13 +181,12 @@ static void note_work(struct dl_train *t, uint32_t item, double from_s, const do
 
 static void run_item(struct dl_train *t, uint32_t index)
 {
-    const uint32_t stage = t->at[DL_AXIS_PIPELINE];
-    const struct dl_item *const item = &t->schedule.items[stage][index];
-    const uint32_t position = t->schedule.position_of[stage * t->s->chunks + item->chunk];
+    const struct dl_item *const item = &t->schedule.items[t->at[DL_AXIS_PIPELINE]][index];
+    const struct dl_position *const at = dl_position_of(t, item->chunk);
     struct work w = {.item = item,
                      .index = index,
-                     .position = position,
-                     .at = &t->positions[position],
+                     .position = (uint32_t)(at - t->positions),
+                     .at = at,
                      .memos = t->memos[item->chunk * t->s->micros + item->micro]};
     double before[DL_N_CAUSES];
     t->micro = item->micro;
@@ -207,7 +206,8 @@ static void run_item(struct dl_train *t, uint32_t index)
 static void begin_step(struct dl_train *t)
 {
     t->loss = 0;
-    for (uint32_t i = 0; i < t->n_stage_layers; i++) t->stage_layers[i]->n_backwards = t->s->micros;
+    for (uint32_t i = 0; i < t->n_stage_layers; i++)
+        t->stage_layers[i]->n_backwards = t->s->micros / t->schedule.n_paths;
     for (size_t i = 0; i < t->n_buckets; i++) {
         struct dl_bucket *const b = &t->buckets[i];
         if (b->gradients) memset(b->gradients, 0, b->n * sizeof *b->gradients);
@@ -221,7 +221,7 @@ static void end_step(struct dl_train *t)
     dl_switch_cause(&t->timeline, DL_CAUSE_COMPUTE);
     memcpy(before, t->timeline.by_cause, sizeof before);
     const double from_s = t->timeline.since_s;
-    for (size_t i = 0; i < t->n_strategies; i++)
+    for (size_t i = t->n_strategies; i-- > 0;)
         if (t->strategies[i]->sum) t->strategies[i]->sum(t);
     dl_switch_cause(&t->timeline, DL_CAUSE_OPTIMIZER);
     const double update_s = t->timeline.since_s;
@@ -235,10 +235,15 @@ static void end_step(struct dl_train *t)
     note_work(t, DL_END_OF_STEP, from_s, before);
 }
 
-void dl_train_step(struct dl_train *t)
+void dl_train_items(struct dl_train *t)
 {
     begin_step(t);
     for (uint32_t i = 0; i < t->schedule.n_items[t->at[DL_AXIS_PIPELINE]]; i++) run_item(t, i);
+}
+
+void dl_train_step(struct dl_train *t)
+{
+    dl_train_items(t);
     end_step(t);
     t->step++;
 }
@@ -250,8 +255,7 @@ void dl_train_prepare_memos(struct dl_train *t)
     const size_t micros = t->s->micros;
     t->memos = dl_arena_alloc(t->arena, t->s->chunks * micros * sizeof *t->memos);
     for (uint32_t chunk = 0; chunk < t->s->chunks; chunk++) {
-        const uint32_t position = t->schedule.position_of[t->at[DL_AXIS_PIPELINE] * t->s->chunks + chunk];
-        const struct dl_position *const p = &t->positions[position];
+        const struct dl_position *const p = dl_position_of(t, chunk);
         for (size_t micro = 0; micro < micros; micro++) {
             struct dl_memo **const layers = dl_arena_alloc(t->arena, (p->end_layer - p->first_layer) * sizeof *layers);
             for (size_t i = p->first_layer; i < p->end_layer; i++) {

@@ -104,7 +104,7 @@ struct dl_real_strategy {
     void (*leave)(struct dl_train *t, struct dl_real_layer *layer, enum dl_item_kind pass);
     /* OPTIONAL: a backward through a layer is done. */
     void (*layer_done)(struct dl_train *t, struct dl_real_layer *layer);
-    /* OPTIONAL: all backwards are done. */
+    /* OPTIONAL: all backwards are done; from the bottom of the stack to its top. */
     void (*sum)(struct dl_train *t);
     /* OPTIONAL: the own parts have been updated. */
     void (*updated)(struct dl_train *t);
@@ -130,6 +130,7 @@ struct dl_train_options {
     const char *strategy, *workload, *algorithm, *json, *trace, *expect;
     uint64_t steps, seed, devices;
     double learning_rate, tolerance, converges;
+    bool check_gradients;
     struct dl_texts set;
 };
 
@@ -190,6 +191,8 @@ struct dl_train {
 
 /* inputs.c: read the files as dlsim does, and refuse what is not trained. */
 enum dl_status dl_train_read(struct dl_train *t, struct dl_error *err);
+/* The position that is a chunk of this stage. */
+const struct dl_position *dl_position_of(const struct dl_train *t, uint32_t chunk);
 /* The value of an option of a strategy's entry, or its default. */
 double dl_option_number(const struct dl_stack *level, const char *key);
 /* world.c: coordinates and teams. */
@@ -202,10 +205,17 @@ struct dl_unit *dl_add_unit(struct dl_real_layer *layer, const struct dl_unit_ki
 void dl_train_allocate(struct dl_train *t);
 /* Units find their parameters where the bucket has them now. */
 void dl_bucket_point(struct dl_train *t, const struct dl_bucket *b);
+/* Of the own part, wherever it is. */
+dl_real *dl_own_gradients(const struct dl_bucket *b);
+dl_real *dl_own_values(const struct dl_bucket *b);
 void dl_train_release(struct dl_train *t);
 /* step.c: one step; t->loss is then this rank's share of the mean over all samples. */
 void dl_train_step(struct dl_train *t);
+/* All but the sums of gradients and the update. */
+void dl_train_items(struct dl_train *t);
 void dl_train_prepare_memos(struct dl_train *t);
+/* gradients.c: the most relative error of gradients, against differences of losses; on one rank. */
+double dl_check_gradients(struct dl_train *t);
 /* optimizer.c: over the own part of every bucket. */
 enum dl_status dl_optimizer_check(const struct dl_train *t, struct dl_error *err);
 void dl_optimizer_update(struct dl_train *t);

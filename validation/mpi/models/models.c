@@ -17,9 +17,10 @@ const struct dl_model_kind *dl_find_model(const char *name)
 
 bool dl_is_here(const struct dl_train *t, size_t layer)
 {
-    for (uint32_t i = 0; i < t->schedule.n_positions; i++)
-        if (layer >= t->positions[i].first_layer && layer < t->positions[i].end_layer)
-            return t->schedule.stage_of[i] == t->at[DL_AXIS_PIPELINE];
+    for (uint32_t chunk = 0; chunk < t->s->chunks; chunk++) {
+        const struct dl_position *const p = dl_position_of(t, chunk);
+        if (layer >= p->first_layer && layer < p->end_layer) return true;
+    }
     return false;
 }
 

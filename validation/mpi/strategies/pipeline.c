@@ -16,12 +16,19 @@ struct dl_parcel {
     char *bytes;
 };
 
-static int rank_of(const struct dl_train *t, uint32_t position)
+static int rank_at(const struct dl_train *t, uint32_t stage)
 {
     uint32_t at[DL_N_AXES];
     for (int i = 0; i < DL_N_AXES; i++) at[i] = t->at[i];
-    at[DL_AXIS_PIPELINE] = t->schedule.stage_of[position];
+    at[DL_AXIS_PIPELINE] = stage;
     return (int)dl_rank_at(t->s, at);
+}
+
+/* On the path of the micro-batch at work. */
+static int rank_of(const struct dl_train *t, uint32_t position)
+{
+    const uint32_t path = t->micro % t->schedule.n_paths;
+    return rank_at(t, t->schedule.stage_of[path * t->schedule.n_positions + position]);
 }
 
 /* Of the micro-batch at work, to one of the positions; a position hears forward from one and backward from another. */
@@ -108,4 +115,23 @@ void dl_pipeline_finish(struct dl_train *t)
     t->n_parcels = 0;
 }
 
-const struct dl_real_strategy dl_real_pipeline = {.name = "pipeline"};
+/* Where the model is held twice, two stages hold the same layers, so the same buckets, and each has the gradients of
+ * half of the micro-batches. */
+static void sum(struct dl_train *t)
+{
+    const uint32_t stages = t->s->ways[DL_AXIS_PIPELINE];
+    const int partner = rank_at(t, stages - 1 - t->at[DL_AXIS_PIPELINE]);
+    if (t->schedule.n_paths == 1) return;
+    const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_PIPELINE);
+    for (size_t i = 0; i < t->n_buckets; i++) {
+        const struct dl_bucket *const b = &t->buckets[i];
+        dl_real *const own = dl_own_gradients(b), *const heard = dl_alloc((b->own.n + 1) * sizeof *heard);
+        MPI_Sendrecv(own, (int)b->own.n, DL_MPI_REAL, partner, 0, heard, (int)b->own.n, DL_MPI_REAL, partner, 0,
+                     t->workers, MPI_STATUS_IGNORE);
+        for (size_t j = 0; j < b->own.n; j++) own[j] += heard[j];
+        dl_free(heard);
+    }
+    dl_switch_cause(&t->timeline, before);
+}
+
+const struct dl_real_strategy dl_real_pipeline = {.name = "pipeline", .sum = sum};
