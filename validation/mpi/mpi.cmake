@@ -1,7 +1,11 @@
-# mpi.cmake - the trainer, in fp32 and, to compare losses closely, in double.
+# mpi.cmake - the trainer, in fp32 and, to compare losses closely, in double; and what measures messages.
 file(GLOB_RECURSE TRAIN_SOURCES CONFIGURE_DEPENDS validation/mpi/*.c)
-foreach(program dlsim-train dlsim-train-double)
-  add_executable(${program} ${TRAIN_SOURCES})
+list(FILTER TRAIN_SOURCES EXCLUDE REGEX "validation/mpi/measure/")
+file(GLOB MEASURE_SOURCES CONFIGURE_DEPENDS validation/mpi/measure/*.c)
+add_executable(dlsim-train ${TRAIN_SOURCES})
+add_executable(dlsim-train-double ${TRAIN_SOURCES})
+add_executable(dlsim-measure ${MEASURE_SOURCES} validation/mpi/packing.c)
+foreach(program dlsim-train dlsim-train-double dlsim-measure)
   target_include_directories(${program} PRIVATE ${OPENBLAS_INCLUDE})
   # Before the library's own: GSL brings a slow BLAS along, and SimGrid an MPI that only smpirun can start.
   target_link_libraries(${program} PRIVATE ${OPENBLAS_LIBRARY} MPI::MPI_C dlsim_core Threads::Threads)

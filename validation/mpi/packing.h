@@ -3,7 +3,8 @@
 #ifndef DL_MPI_PACKING_H
 #define DL_MPI_PACKING_H
 
-#include "validation/mpi/train.h"
+#include "sim/core/random.h"
+#include "validation/mpi/real.h"
 
 size_t dl_packed_bytes(size_t n, unsigned bits);
 void dl_pack(const dl_real *values, size_t n, unsigned bits, gsl_rng *random, char *out);

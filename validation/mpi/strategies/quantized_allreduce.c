@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "validation/mpi/packing.h"
+#include "validation/mpi/train.h"
 
 enum method { qsgd, one_bit, top_k }; /* as in strategies/quantized_allreduce.c */
 static const double default_bits = 8, default_ratio = 0.01;

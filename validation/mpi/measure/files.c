@@ -1,0 +1,88 @@
+/* files.c - what was measured, as JSON: figures with intervals, and the files that dlsim reads. */
+#include <math.h>
+#include <stdio.h>
+
+#include "validation/mpi/measure/measure.h"
+
+static json_t *line_json(const struct dl_line *l)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "latency_s", l->intercept, "latency_s_pm", l->intercept_pm,
+                     "bandwidth_bytes_per_s", 1 / l->slope, "s_per_byte", l->slope, "s_per_byte_pm", l->slope_pm);
+}
+
+static json_t *table(const struct dl_measured *m)
+{
+    json_t *const rows = json_array();
+    for (size_t i = 0; i < m->messages.n; i++)
+        json_array_append_new(rows, json_pack("[f, f, f]", m->messages.bytes[i], m->messages.seconds[i],
+                                              dl_fitted_s(&m->fitted, m->messages.bytes[i])));
+    return json_pack("{s:[s, s, s], s:o}", "columns", "bytes", "measured_s", "fitted_s", "rows", rows);
+}
+
+json_t *dl_measured_json(const struct dl_measured *m)
+{
+    json_t *const all = json_pack("{s:s, s:i, s:o, s:o}", "schema", "dlsim/measured/1", "ranks", m->n_ranks, "messages",
+                                  table(m), "small", line_json(&m->fitted.small));
+    if (m->fitted.two_ways) json_object_set_new(all, "large", line_json(&m->fitted.large));
+    json_object_set_new(all, "small_until_bytes", json_real(m->fitted.small_until_bytes));
+    json_object_set_new(all, "reduction_s_per_byte", json_real(m->reduction_s_per_byte));
+    json_object_set_new(all, "pack_s_per_byte", json_real(m->pack_s_per_byte));
+    json_object_set_new(all, "gemm_flop_per_s", json_real(m->gemm_flop_per_s));
+    json_object_set_new(all, "gemm_alone_flop_per_s", json_real(m->gemm_alone_flop_per_s));
+    return all;
+}
+
+/* ---- dlsim's files ---- */
+
+static json_t *fact(const char *format, double a, double b)
+{
+    char text[160];
+    snprintf(text, sizeof text, format, a, b);
+    return json_string(text);
+}
+
+/* The faster of the two ways; the other is a fraction of it. */
+static double bandwidth(const struct dl_fitted *f) { return 1 / fmin(f->small.slope, f->large.slope); }
+
+json_t *dl_measured_system(const struct dl_measured *m, const char *device, const char *transport)
+{
+    const struct dl_line *const l = &m->fitted.large;
+    json_t *const facts =
+        json_pack("{s:s, s:o}", "latency_s", "derived: all of it is in the transport file", "bandwidth_bytes_per_s",
+                  fact("measured: ping-pong between pairs of ranks, all at once; 95 %% within %.2g %%%.0s",
+                       100 * l->slope_pm / l->slope, 0));
+    json_t *const part = json_pack("{s:s, s:s, s:s, s:f, s:f, s:o}", "kind", "switch", "name", "memory", "link", "shm",
+                                   "bandwidth_bytes_per_s", bandwidth(&m->fitted), "latency_s", 0.0, "facts", facts);
+    json_t *const node = json_pack("{s:s, s:i, s:[o], s:{s:s}}", "device", device, "devices", m->n_ranks, "parts", part,
+                                   "facts", "devices", "measured: as many ranks were busy");
+    return json_pack("{s:s, s:s, s:i, s:s, s:{s:s}, s:o}", "schema", "dlsim/system/1", "source",
+                     "ranks of one host that exchange messages through shared memory, measured by dlsim-measure",
+                     "nodes", 1, "transport", transport, "facts", "nodes", "derived: one host by definition", "node",
+                     node);
+}
+
+static json_t *family(const struct dl_line *l)
+{
+    return json_pack(
+        "{s:f, s:{s:o}}", "direct_s", fmax(l->intercept, 0), "facts", "*",
+        fact("measured: ping-pong of pairs of ranks; 95 %% within %.2g of %.3g s", l->intercept_pm, l->intercept));
+}
+
+static json_t *protocol(const struct dl_measured *m, const char *name, const struct dl_line *l)
+{
+    return json_pack("{s:s, s:f, s:o, s:o, s:{s:o}}", "name", name, "bandwidth_fraction",
+                     fmin(1 / l->slope / bandwidth(&m->fitted), 1), "peer", family(l), "tree", family(l), "facts",
+                     "bandwidth_fraction",
+                     fact("measured: %.4g bytes/s; 95 %% within %.2g %%", 1 / l->slope, 100 * l->slope_pm / l->slope));
+}
+
+json_t *dl_measured_transport(const struct dl_measured *m)
+{
+    json_t *const protocols = json_pack("[o]", protocol(m, "eager", &m->fitted.small));
+    if (m->fitted.two_ways) json_array_append_new(protocols, protocol(m, "rendezvous", &m->fitted.large));
+    return json_pack("{s:s, s:s, s:b, s:f, s:f, s:{s:s}, s:{s:f, s:{s:s}}, s:o}", "schema", "dlsim/transport/1",
+                     "source", "messages between ranks of one host, measured by dlsim-measure", "adds_wire_latency", 1,
+                     "reduction_s_per_byte", m->reduction_s_per_byte, "pack_s_per_byte", m->pack_s_per_byte, "facts",
+                     "*", "measured: with all ranks busy", "efficiency", "*", 1.0, "facts", "*",
+                     "derived: the bandwidth of the links is an achieved one", "protocols", protocols);
+}

@@ -1,0 +1,209 @@
+/* main.c - dlsim-measure: latency and bandwidth of messages, and kernels, on the ranks of this machine.
+ *
+ *   mpirun -n 4 dlsim-measure [--json FILE|-] [--system FILE --transport FILE [--device NAME]] [--seconds X]
+ *
+ * All ranks are busy at once, as they are in a training; an even number of them. `--seconds` is about what each size of
+ * message and each kernel takes. */
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/app/options.h"
+#include "validation/mpi/measure/measure.h"
+#include "validation/mpi/packing.h"
+
+struct options {
+    const char *json, *system, *transport, *device;
+    double seconds;
+};
+#define AT(member) offsetof(struct options, member)
+static const struct dl_option options[] = {
+    {"json", DL_OPT_TEXT, AT(json), false, 0, 0, NULL},
+    {"system", DL_OPT_TEXT, AT(system), false, 0, 0, NULL},
+    {"transport", DL_OPT_TEXT, AT(transport), false, 0, 0, NULL},
+    {"device", DL_OPT_TEXT, AT(device), false, 0, 0, NULL},
+    {"seconds", DL_OPT_NUMBER, AT(seconds), false, 1e-3, 100, NULL},
+};
+
+enum { n_batches = 15 }; /* a time is the median of so many */
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Something that is done n times over. */
+typedef void (*work_fn)(void *what, size_t n);
+
+/* How often fits into so many seconds, the same on all ranks. */
+static size_t count_for(work_fn work, void *what, double seconds)
+{
+    size_t n = 1;
+    for (;;) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double from_s = MPI_Wtime();
+        work(what, n);
+        double took_s = MPI_Wtime() - from_s;
+        MPI_Allreduce(MPI_IN_PLACE, &took_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        if (took_s * 2 > seconds || n > 1 << 24) return n;
+        n *= 2;
+    }
+}
+
+/* Seconds of one, all ranks together: the median over batches, of the slowest rank. */
+static double time_of(work_fn work, void *what, double seconds)
+{
+    const size_t n = count_for(work, what, seconds / n_batches);
+    double batch_s[n_batches];
+    for (int i = 0; i < n_batches; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double from_s = MPI_Wtime();
+        work(what, n);
+        batch_s[i] = (MPI_Wtime() - from_s) / (double)n;
+    }
+    qsort(batch_s, n_batches, sizeof *batch_s, ascending);
+    double median_s = batch_s[n_batches / 2];
+    MPI_Allreduce(MPI_IN_PLACE, &median_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return median_s;
+}
+
+/* ---- messages ---- */
+
+struct pair {
+    char *bytes;
+    int n, rank;
+};
+
+static void ping_pong(void *what, size_t n)
+{
+    const struct pair *const p = what;
+    const int partner = p->rank ^ 1;
+    for (size_t i = 0; i < n; i++) {
+        if (p->rank < partner) MPI_Send(p->bytes, p->n, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
+        MPI_Recv(p->bytes, p->n, MPI_BYTE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (p->rank > partner) MPI_Send(p->bytes, p->n, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
+    }
+}
+
+static struct dl_messages measure_messages(int rank, double seconds)
+{
+    const int least = 8, most = 4 << 20;
+    struct dl_messages m = {0};
+    struct pair p = {.bytes = dl_alloc((size_t)most), .rank = rank};
+    for (p.n = least; p.n <= most; p.n *= 2) {
+        m.bytes[m.n] = p.n;
+        m.seconds[m.n++] = time_of(ping_pong, &p, seconds) / 2; /* there and back */
+    }
+    dl_free(p.bytes);
+    return m;
+}
+
+/* ---- kernels ---- */
+
+enum { side = 192, n_values = 1 << 18, pack_bits = 8 };
+
+struct arrays {
+    float *a, *b, *c;
+    dl_real *values;
+    char *packed;
+    gsl_rng *random;
+    bool works; /* this rank */
+};
+
+static void multiply(void *what, size_t n)
+{
+    const struct arrays *const x = what;
+    for (size_t i = 0; i < n && x->works; i++)
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, side, side, side, 1, x->a, side, x->b, side, 0, x->c,
+                    side);
+}
+
+static void add(void *what, size_t n)
+{
+    const struct arrays *const x = what;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n_values; j++) x->a[j] += x->b[j];
+}
+
+static void pack(void *what, size_t n)
+{
+    const struct arrays *const x = what;
+    for (size_t i = 0; i < n; i++) {
+        dl_pack(x->values, n_values, pack_bits, x->random, x->packed);
+        dl_unpack_add(x->packed, n_values, pack_bits, x->values);
+    }
+}
+
+static void measure_kernels(struct dl_measured *m, int rank, double seconds)
+{
+    const double flop = 2.0 * side * side * side, bytes = (double)n_values * sizeof(float);
+    struct arrays x = {.a = dl_alloc(n_values * sizeof *x.a),
+                       .b = dl_alloc(n_values * sizeof *x.b),
+                       .c = dl_alloc(n_values * sizeof *x.c),
+                       .values = dl_alloc(n_values * sizeof *x.values),
+                       .packed = dl_alloc(dl_packed_bytes(n_values, pack_bits)),
+                       .random = dl_random_new(0, "measure", (uint64_t)rank),
+                       .works = true};
+    m->gemm_flop_per_s = flop / time_of(multiply, &x, seconds);
+    m->reduction_s_per_byte = time_of(add, &x, seconds) / bytes;
+    m->pack_s_per_byte = time_of(pack, &x, seconds) / 2 / bytes; /* to pack or to unpack */
+    x.works = rank == 0;
+    m->gemm_alone_flop_per_s = flop / time_of(multiply, &x, seconds);
+    gsl_rng_free(x.random);
+    dl_free(x.a);
+    dl_free(x.b);
+    dl_free(x.c);
+    dl_free(x.values);
+    dl_free(x.packed);
+}
+
+/* ---- results ---- */
+
+static void tell(const struct dl_measured *m)
+{
+    printf("messages of %d ranks at once: %.3g s + bytes / %.3g bytes/s", m->n_ranks, m->fitted.small.intercept,
+           1 / m->fitted.small.slope);
+    if (m->fitted.two_ways)
+        printf(", above %.0f bytes %.3g s + bytes / %.3g bytes/s", m->fitted.small_until_bytes,
+               m->fitted.large.intercept, 1 / m->fitted.large.slope);
+    printf("\nproducts of %d: %.3g flop/s a rank, %.3g alone\n", side, m->gemm_flop_per_s, m->gemm_alone_flop_per_s);
+}
+
+static enum dl_status write_files(const struct options *o, const struct dl_measured *m, struct dl_error *err)
+{
+    if (o->json) dl_write_json(o->json, dl_measured_json(m), err);
+    if (o->system) dl_write_json(o->system, dl_measured_system(m, o->device, o->transport ? o->transport : "mpi"), err);
+    if (o->transport) dl_write_json(o->transport, dl_measured_transport(m), err);
+    if (!o->json || strcmp(o->json, "-") != 0) tell(m);
+    return err->status;
+}
+
+static enum dl_status measure(const struct options *o, struct dl_error *err)
+{
+    struct dl_measured m = {0};
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &m.n_ranks);
+    if (m.n_ranks % 2)
+        return dl_fail(err, DL_IMPOSSIBLE, NULL, "needs an even number of ranks, mpirun started %d", m.n_ranks);
+    m.messages = measure_messages(rank, o->seconds);
+    m.fitted = dl_fit_messages(&m.messages);
+    measure_kernels(&m, rank, o->seconds);
+    return rank ? DL_OK : write_files(o, &m, err);
+}
+
+int main(int argc, char **argv)
+{
+    struct dl_error err = {0};
+    struct options o = {.device = "xeon-core", .seconds = 0.3};
+    int rank, threads;
+    openblas_set_num_threads(1);                                  /* a rank is a core */
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads); /* as in a training */
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &o, NULL, &err)) measure(&o, &err);
+    if (err.status && rank == 0) fprintf(stderr, "dlsim-measure: %s\n", err.text);
+    MPI_Finalize();
+    return err.status ? 2 : 0;
+}

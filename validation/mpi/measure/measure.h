@@ -1,0 +1,41 @@
+/* measure.h - what messages and kernels cost on this machine while all ranks are busy, as dlsim's files want it. */
+#ifndef DL_MPI_MEASURE_H
+#define DL_MPI_MEASURE_H
+
+#include "sim/core/json.h"
+#include "sim/core/line_fit.h"
+
+enum { DL_MOST_SIZES = 32 };
+
+/* Messages between neighbours, all pairs at once. */
+struct dl_messages {
+    double bytes[DL_MOST_SIZES], seconds[DL_MOST_SIZES]; /* one way, of the slowest pair */
+    size_t n;
+};
+
+/* Messages as dlsim's transports have them: a latency and bytes over a bandwidth; small ones may go another way than
+ * large ones. */
+struct dl_fitted {
+    struct dl_line small, large; /* the same where there is one way only */
+    bool two_ways;
+    double small_until_bytes;
+};
+
+struct dl_measured {
+    int n_ranks;
+    struct dl_messages messages;
+    struct dl_fitted fitted;
+    double reduction_s_per_byte, pack_s_per_byte;
+    double gemm_flop_per_s, gemm_alone_flop_per_s; /* of a rank, with all at work and alone */
+};
+
+/* Seconds for a message of so many bytes, by the fit. */
+double dl_fitted_s(const struct dl_fitted *f, double bytes);
+struct dl_fitted dl_fit_messages(const struct dl_messages *m);
+
+/* Everything as JSON; a system file whose ranks are joined by shared memory; the transport that it names. */
+json_t *dl_measured_json(const struct dl_measured *m);
+json_t *dl_measured_system(const struct dl_measured *m, const char *device, const char *transport);
+json_t *dl_measured_transport(const struct dl_measured *m);
+
+#endif
