@@ -1,5 +1,7 @@
 /* buckets.c - the parameters of a stage, drawn as if nobody cut them, in the buckets that are exchanged together. */
+#include <assert.h>
 #include <gsl/gsl_randist.h>
+#include <limits.h>
 
 #include "sim/core/random.h"
 #include "validation/mpi/train.h"
@@ -29,9 +31,9 @@ static size_t count_parameters(const struct dl_real_layer *layer, enum dl_set se
 
 static void add_bucket(struct dl_train *t, enum dl_set set, uint32_t first, uint32_t n_layers, size_t n)
 {
-    static size_t capacity;
     if (!n) return;
-    DL_GROW(t->buckets, t->n_buckets, capacity);
+    assert(n <= INT_MAX); /* as MPI counts */
+    DL_GROW(t->buckets, t->n_buckets, t->buckets_capacity);
     t->buckets[t->n_buckets++] =
         (struct dl_bucket){.set = set, .n = n, .own = {0, n}, .first_layer = first, .n_layers = n_layers};
 }
@@ -111,19 +113,28 @@ dl_real *dl_own_gradients(const struct dl_bucket *b)
 
 dl_real *dl_own_values(const struct dl_bucket *b) { return b->own_values ? b->own_values : b->values + b->own.from; }
 
+static void release_bucket(struct dl_bucket *b)
+{
+    dl_real *const blocks[] = {b->values,     b->gradients,  b->own_values, b->own_gradients,
+                               b->moments[0], b->moments[1], b->error};
+    for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
+}
+
 void dl_train_release(struct dl_train *t)
 {
-    for (size_t i = 0; i < t->n_buckets; i++) {
-        struct dl_bucket *const b = &t->buckets[i];
-        dl_real *const blocks[] = {b->values,     b->gradients,  b->own_values, b->own_gradients,
-                                   b->moments[0], b->moments[1], b->error};
-        for (size_t j = 0; j < DL_COUNT(blocks); j++) dl_free(blocks[j]);
-    }
+    void *const blocks[] = {t->layers,
+                            t->inputs,
+                            t->targets,
+                            t->buckets,
+                            t->stage_layers,
+                            t->parcels,
+                            t->timeline.moments.list,
+                            t->timeline.exchanges.list};
+    const struct dl_json docs[] = {t->strategy_doc, t->software_doc, t->workload_doc};
+    for (size_t i = 0; i < t->n_buckets; i++) release_bucket(&t->buckets[i]);
     for (size_t i = 0; i < t->model.n_layers && t->layers; i++) dl_free(t->layers[i].units);
-    dl_free(t->layers);
     if (t->lossy_random) gsl_rng_free(t->lossy_random);
-    dl_free(t->inputs);
-    dl_free(t->targets);
-    dl_free(t->buckets);
-    dl_free(t->stage_layers);
+    for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
+    for (size_t i = 0; i < DL_COUNT(docs); i++) json_decref(docs[i].value);
+    dl_arena_free(t->arena);
 }

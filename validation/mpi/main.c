@@ -114,7 +114,6 @@ static int train(struct dl_train *t, struct dl_error *err)
     l.step_s = l.list + n;
     run_steps(t, &l);
     dl_queue_free(t->queue);
-    dl_dismiss_servers(&t->replicas[DL_SET_COMMON]);
     if (t->options->json) dl_report_json(t, &l, err);
     if (t->options->trace) dl_report_trace(t, err);
     if (t->rank == 0 && !t->options->json && !t->options->expect)
@@ -132,25 +131,27 @@ static int check(struct dl_train *t, struct dl_error *err)
     return !(most <= t->options->tolerance);
 }
 
+/* Once there are servers they must be told that it is over, whatever happened. */
 static int run(struct dl_train *t, struct dl_error *err)
 {
-    int no = 0;
-    if (prepare(t, err)) return 2;
-    if (t->is_server)
+    int code = prepare(t, err) ? 2 : 0;
+    if (t->workers == MPI_COMM_NULL) return code; /* so it is on all ranks */
+    if (t->is_server) {
         dl_serve_parameters(t->world, (int)t->job.n_devices, (int)t->s->ways[DL_AXIS_DATA]);
-    else
-        no = t->options->check_gradients ? check(t, err) : train(t, err);
-    MPI_Bcast(&no, 1, MPI_INT, 0, t->world);
-    dl_train_release(t);
-    dl_train_part(t);
-    return err->status ? 2 : no;
+    } else {
+        if (!code) code = t->options->check_gradients ? check(t, err) : train(t, err);
+        dl_dismiss_servers(&t->replicas[DL_SET_COMMON]);
+    }
+    if (err->status) code = 2;
+    MPI_Bcast(&code, 1, MPI_INT, 0, t->world);
+    return code;
 }
 
 int main(int argc, char **argv)
 {
     struct dl_error err = {0};
     struct dl_train_options o = {.algorithm = "mpi", .steps = 10, .tolerance = 1e-4};
-    struct dl_train t = {.options = &o, .arena = dl_arena_new(), .world = MPI_COMM_WORLD};
+    struct dl_train t = {.options = &o, .arena = dl_arena_new(), .world = MPI_COMM_WORLD, .workers = MPI_COMM_NULL};
     int threads = 0, code = 2;
     openblas_set_num_threads(1); /* a rank is a core */
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);
@@ -159,6 +160,8 @@ int main(int argc, char **argv)
     if (threads < MPI_THREAD_MULTIPLE) dl_fail(&err, DL_IMPOSSIBLE, NULL, "this MPI cannot be called from two threads");
     if (!err.status && !dl_read_options(argc, argv, options, DL_COUNT(options), &o, NULL, &err)) code = run(&t, &err);
     if (err.status && t.rank == 0) fprintf(stderr, "dlsim-train: %s\n", err.text);
+    dl_train_part(&t);
+    dl_train_release(&t);
     MPI_Finalize();
     return code;
 }

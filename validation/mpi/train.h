@@ -161,7 +161,7 @@ struct dl_train {
     uint32_t *targets;   /* by row */
     bool input_is_whole; /* all ranks of the first position begin with all rows */
     struct dl_bucket *buckets;
-    size_t n_buckets;
+    size_t n_buckets, buckets_capacity;
     /* What it does. */
     const struct dl_product_way *product;
     const struct dl_sum_algorithm *algorithm;
@@ -197,6 +197,7 @@ const struct dl_position *dl_position_of(const struct dl_train *t, uint32_t chun
 double dl_option_number(const struct dl_stack *level, const char *key);
 /* world.c: coordinates and teams. */
 enum dl_status dl_train_join(struct dl_train *t, struct dl_error *err);
+/* The teams are given up, if there are any. */
 void dl_train_part(struct dl_train *t);
 /* layers/units.c */
 void dl_draw_samples(struct dl_train *t);

@@ -60,6 +60,7 @@ void dl_train_part(struct dl_train *t)
 {
     struct dl_team *const teams[] = {
         &t->tensor, &t->row, &t->column, &t->replicas[DL_SET_COMMON], &t->replicas[DL_SET_EXPERTS], &t->experts};
+    if (t->workers == MPI_COMM_NULL) return;
     for (size_t i = 0; !t->is_server && i < DL_COUNT(teams); i++) MPI_Comm_free(&teams[i]->comm);
     MPI_Comm_free(&t->workers);
 }
