@@ -86,6 +86,7 @@ struct dl_bucket {
     struct dl_range own;                 /* updated by this rank; all unless cut (zero) */
     dl_real *own_values, *own_gradients; /* where only the own part is kept */
     dl_real *moments[2];                 /* of the optimizer, for the own part */
+    bool asked;                          /* it is, or will be, gathered (zero) */
     dl_real *error;                      /* what a lossy exchange has not sent */
     uint32_t first_layer, n_layers;      /* of t->stage_layers */
 };
@@ -222,6 +223,8 @@ enum dl_status dl_optimizer_check(const struct dl_train *t, struct dl_error *err
 void dl_optimizer_update(struct dl_train *t);
 /* strategies/data.c: sum the gradients of a bucket now, and remember when. */
 void dl_exchange_now(struct dl_train *t, struct dl_bucket *bucket);
+/* For the trace: an exchange of this bucket that began then and has ended. */
+void dl_note_exchange(struct dl_train *t, const struct dl_bucket *bucket, enum dl_exchange_op op, double from_s);
 /* strategies/pipeline.c: what flows between positions. */
 void dl_pipeline_send(struct dl_train *t, uint32_t item, uint32_t to_position, struct dl_rows rows);
 struct dl_rows dl_pipeline_receive(struct dl_train *t, uint32_t item, uint32_t from_position);

@@ -36,22 +36,27 @@ static void prepare(struct dl_train *t)
     if (t->overlap) t->queue = dl_queue_new(t);
 }
 
-void dl_exchange_now(struct dl_train *t, struct dl_bucket *b)
+void dl_note_exchange(struct dl_train *t, const struct dl_bucket *b, enum dl_exchange_op op, double from_s)
 {
-    const struct dl_team *const team = &t->replicas[b->set];
-    const double from_s = dl_now_s(&t->timeline);
-    if (team->n == 1) return;
-    t->exchange(t, b, team);
     if (!t->timeline.records) return;
     dl_add_moment(&t->timeline.exchanges, (struct dl_moment){.kind = DL_SLICE_EXCHANGE,
                                                              .stage = t->at[DL_AXIS_PIPELINE],
                                                              .replica = t->at[DL_AXIS_DATA],
                                                              .item = DL_END_OF_STEP,
                                                              .cause = DL_CAUSE_DATA,
-                                                             .op = t->exchange_op,
+                                                             .op = op,
                                                              .from_s = from_s,
                                                              .to_s = dl_now_s(&t->timeline),
                                                              .bytes = (double)(b->n * sizeof(dl_real))});
+}
+
+void dl_exchange_now(struct dl_train *t, struct dl_bucket *b)
+{
+    const struct dl_team *const team = &t->replicas[b->set];
+    const double from_s = dl_now_s(&t->timeline);
+    if (team->n == 1) return;
+    t->exchange(t, b, team);
+    dl_note_exchange(t, b, t->exchange_op, from_s);
 }
 
 static bool is_complete(const struct dl_train *t, const struct dl_bucket *b)

@@ -2,7 +2,7 @@
  *
  * Stages 1 and 2 scatter the sums of gradients and gather updated parameters; stage 2 keeps of the gradients only its
  * own part. Stage 3 has a bucket for each layer, whose parameters it gathers before every use and forgets after, and
- * whose gradients it scatters after every backward. */
+ * whose gradients it scatters after every backward. All of this goes on beside the work. */
 #include <string.h>
 
 #include "validation/mpi/queue.h"
@@ -35,13 +35,6 @@ static dl_real *own_copy(const struct dl_bucket *b, const dl_real *all)
     return own;
 }
 
-static void forget(struct dl_train *t, struct dl_bucket *b, dl_real **block)
-{
-    dl_free(*block);
-    *block = NULL;
-    dl_bucket_point(t, b);
-}
-
 static void prepare(struct dl_train *t)
 {
     for (size_t i = 0; i < t->n_buckets; i++) {
@@ -51,19 +44,63 @@ static void prepare(struct dl_train *t)
         if (t->s->zero_stage >= 2) b->own_gradients = own_copy(b, NULL);
         if (t->s->zero_stage < 3) continue;
         b->own_values = own_copy(b, b->values);
-        forget(t, b, &b->values);
-        forget(t, b, &b->gradients);
+        dl_free(b->values);
+        dl_free(b->gradients);
+        b->values = b->gradients = NULL;
     }
+    if (t->by_layer && !t->queue) t->queue = dl_queue_new(t);
 }
 
-/* ---- stage 3 ---- */
+/* ---- stage 3: on the queue, so that layers ahead are gathered while this one is at work ---- */
 
 static void gather(struct dl_train *t, struct dl_bucket *b)
 {
+    const double from_s = dl_now_s(&t->timeline);
     b->values = dl_alloc(b->n * sizeof *b->values);
     memcpy(b->values + b->own.from, b->own_values, b->own.n * sizeof *b->values);
     dl_ring_gather(&t->replicas[b->set], b->values, b->n);
-    dl_bucket_point(t, b);
+    if (t->replicas[b->set].n > 1) dl_note_exchange(t, b, DL_EXCHANGE_ALLGATHER, from_s);
+}
+
+static void give_away(struct dl_train *t, struct dl_bucket *b)
+{
+    if (t->replicas[b->set].n > 1)
+        dl_exchange_now(t, b);
+    else
+        scatter(t, b, &t->replicas[b->set]);
+    dl_free(b->gradients);
+    b->gradients = NULL;
+}
+
+/* Buckets of a layer, of which there is one for each set that it has parameters of. */
+static struct dl_bucket *next_bucket(struct dl_train *t, const struct dl_real_layer *layer, struct dl_bucket *after)
+{
+    for (struct dl_bucket *b = after ? after + 1 : t->buckets; b < t->buckets + t->n_buckets; b++)
+        if (t->stage_layers[b->first_layer] == layer) return b;
+    return NULL;
+}
+
+/* The position that holds the layer. */
+static const struct dl_position *position_of(const struct dl_train *t, size_t layer)
+{
+    const struct dl_position *p = t->positions;
+    while (layer >= p->end_layer) p++;
+    return p;
+}
+
+/* This layer, and those that follow in the pass at this position: they come in the same item. */
+static void ask(struct dl_train *t, const struct dl_real_layer *layer, enum dl_item_kind pass)
+{
+    const size_t at = (size_t)(layer - t->layers);
+    const struct dl_position *const p = position_of(t, at);
+    const size_t follow = pass == DL_ITEM_F ? p->end_layer - 1 - at : at - p->first_layer;
+    for (size_t i = 0; i <= t->s->gathers_ahead && i <= follow; i++) {
+        const struct dl_real_layer *const next = pass == DL_ITEM_F ? layer + i : layer - i;
+        for (struct dl_bucket *b = next_bucket(t, next, NULL); b; b = next_bucket(t, next, b)) {
+            if (!b->asked) dl_queue_add(t->queue, gather, b);
+            b->asked = true;
+        }
+    }
 }
 
 static void need(struct dl_train *t, struct dl_real_layer *layer, enum dl_item_kind pass)
@@ -71,10 +108,9 @@ static void need(struct dl_train *t, struct dl_real_layer *layer, enum dl_item_k
     const bool makes_gradients = t->schedule.splits_backward ? pass == DL_ITEM_W : pass == DL_ITEM_B;
     if (!t->by_layer) return;
     const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_DATA);
-    for (size_t i = 0; i < t->n_buckets; i++) {
-        struct dl_bucket *const b = &t->buckets[i];
-        if (t->stage_layers[b->first_layer] != layer) continue;
-        if (pass != DL_ITEM_W) gather(t, b);
+    if (pass != DL_ITEM_W) ask(t, layer, pass);
+    for (struct dl_bucket *b = next_bucket(t, layer, NULL); b; b = next_bucket(t, layer, b)) {
+        dl_queue_wait(t->queue, b); /* for gradients of the micro-batch before, too */
         if (makes_gradients) b->gradients = dl_alloc(b->n * sizeof *b->gradients);
         dl_bucket_point(t, b);
     }
@@ -83,25 +119,19 @@ static void need(struct dl_train *t, struct dl_real_layer *layer, enum dl_item_k
 
 static void leave(struct dl_train *t, struct dl_real_layer *layer, enum dl_item_kind pass)
 {
-    for (size_t i = 0; i < t->n_buckets && t->by_layer; i++)
-        if (t->stage_layers[t->buckets[i].first_layer] == layer && pass != DL_ITEM_W)
-            forget(t, &t->buckets[i], &t->buckets[i].values);
+    if (!t->by_layer || pass == DL_ITEM_W) return;
+    for (struct dl_bucket *b = next_bucket(t, layer, NULL); b; b = next_bucket(t, layer, b)) {
+        dl_free(b->values);
+        b->values = NULL;
+        b->asked = false;
+    }
 }
 
 static void layer_done(struct dl_train *t, struct dl_real_layer *layer)
 {
     if (!t->by_layer) return;
-    const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_DATA);
-    for (size_t i = 0; i < t->n_buckets; i++) {
-        struct dl_bucket *const b = &t->buckets[i];
-        if (t->stage_layers[b->first_layer] != layer) continue;
-        if (t->replicas[b->set].n > 1)
-            dl_exchange_now(t, b);
-        else
-            scatter(t, b, &t->replicas[b->set]);
-        forget(t, b, &b->gradients);
-    }
-    dl_switch_cause(&t->timeline, before);
+    for (struct dl_bucket *b = next_bucket(t, layer, NULL); b; b = next_bucket(t, layer, b))
+        dl_queue_add(t->queue, give_away, b);
 }
 
 static void updated(struct dl_train *t)
