@@ -17,5 +17,7 @@ struct dl_line {
 
 /* Least squares of relative errors, so that small values count as much as large ones. At least 3 points, y > 0. */
 struct dl_line dl_fit_line(struct dl_points points);
+/* The same with an intercept of 0. */
+struct dl_line dl_fit_line_through_origin(struct dl_points points);
 
 #endif

@@ -28,6 +28,16 @@ START_TEST(points_of_a_line_give_that_line_and_no_doubt)
 }
 END_TEST
 
+START_TEST(a_line_through_the_origin_has_the_ratio_of_its_points)
+{
+    const double x[] = {1, 2, 4}, y[] = {2, 4, 8};
+    const struct dl_line line = dl_fit_line_through_origin((struct dl_points){x, y, DL_COUNT(x)});
+    ck_assert_double_eq_tol(line.slope, 2, 1e-12);
+    ck_assert_double_eq(line.intercept, 0);
+    ck_assert_double_eq(line.intercept_pm, 0);
+}
+END_TEST
+
 /* Of intervals of 95 % about 95 in 100 hold what they should. */
 START_TEST(intervals_hold_the_truth_as_often_as_they_say)
 {
@@ -57,6 +67,7 @@ int main(void)
     Suite *const suite = suite_create("line_fit");
     TCase *const tests = tcase_create("line_fit");
     tcase_add_test(tests, points_of_a_line_give_that_line_and_no_doubt);
+    tcase_add_test(tests, a_line_through_the_origin_has_the_ratio_of_its_points);
     tcase_add_test(tests, intervals_hold_the_truth_as_often_as_they_say);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -64,7 +64,7 @@ json_t *dl_measured_system(const struct dl_measured *m, const char *device, cons
 static json_t *family(const struct dl_line *l)
 {
     return json_pack(
-        "{s:f, s:{s:o}}", "direct_s", fmax(l->intercept, 0), "facts", "*",
+        "{s:f, s:{s:o}}", "direct_s", l->intercept, "facts", "*",
         fact("measured: ping-pong of pairs of ranks; 95 %% within %.2g of %.3g s", l->intercept_pm, l->intercept));
 }
 

@@ -10,15 +10,23 @@ static struct dl_points points(const struct dl_messages *m, size_t from, size_t 
 /* Two lines are better than one only if each is the lower one where it was fitted: software takes the faster way. */
 static bool makes_sense(const struct dl_line *small, const struct dl_line *large)
 {
-    return small->intercept > 0 && small->intercept < large->intercept && small->slope > large->slope &&
-           large->slope > 0;
+    const double most_ratio = 100; /* of bandwidths, in transport files */
+    return small->intercept > 0 && small->intercept < large->intercept && large->slope > 0 &&
+           small->slope > large->slope && small->slope < most_ratio * large->slope;
+}
+
+/* Noise may put it below zero at no bytes, where nothing can be. */
+static struct dl_line fit_all(const struct dl_messages *m)
+{
+    const struct dl_line line = dl_fit_line(points(m, 0, m->n));
+    return line.intercept >= 0 ? line : dl_fit_line_through_origin(points(m, 0, m->n));
 }
 
 /* Where the ways part is found by trying all places. */
 struct dl_fitted dl_fit_messages(const struct dl_messages *m)
 {
     const size_t least = 4; /* points of a line */
-    const struct dl_line one = dl_fit_line(points(m, 0, m->n));
+    const struct dl_line one = fit_all(m);
     struct dl_fitted best = {.small = one, .large = one, .small_until_bytes = m->bytes[m->n - 1]};
     double misfit = one.misfit;
     for (size_t i = least; i + least <= m->n; i++) {
