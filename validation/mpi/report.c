@@ -70,7 +70,7 @@ enum dl_status dl_report_json(struct dl_train *t, const struct dl_losses *l, str
     json_object_set_new(all, "schema", json_string("dlsim/trained/1"));
     json_object_set_new(all, "strategy", json_string(dl_document_name(t->strategy_doc, t->arena)));
     json_object_set_new(all, "workload", json_string(t->model.name));
-    json_object_set_new(all, "algorithm", json_string(t->algorithm->name));
+    json_object_set_new(all, "algorithm", json_string(t->of_gradients ? t->of_gradients->name : t->algorithm->name));
     json_object_set_new(all, "numbers", json_string(DL_REAL_NAME));
     json_object_set_new(all, "ranks", json_integer(t->n_ranks));
     json_object_set_new(all, "losses", numbers(l->list, l->n));

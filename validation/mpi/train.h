@@ -69,7 +69,7 @@ struct dl_real_layer {
 /* A kind of model: reads the workload and says which units each of dlsim's layers has. */
 struct dl_model_kind {
     const char *name; /* as "kind" in workload files */
-    /* REQUIRED: refuse what is not trained; make t->layers[from..end). */
+    /* REQUIRED: refuse what is not trained; add the units of the layers that are here. */
     enum dl_status (*build)(struct dl_train *t, struct dl_error *err);
     /* REQUIRED: what a sample is, and what it should become. `input` has as many values as a sample has inputs. */
     void (*sample)(const struct dl_train *t, uint64_t sample, dl_real *input, uint32_t *target);
@@ -165,7 +165,8 @@ struct dl_train {
     size_t n_buckets, buckets_capacity;
     /* What it does. */
     const struct dl_product_way *product;
-    const struct dl_sum_algorithm *algorithm;
+    const struct dl_sum_algorithm *algorithm;    /* of all sums, but for */
+    const struct dl_sum_algorithm *of_gradients; /* those over replicas */
     dl_exchange_fn exchange;
     enum dl_exchange_op exchange_op;
     const struct dl_real_strategy *strategies[16];
@@ -221,7 +222,9 @@ double dl_check_gradients(struct dl_train *t);
 /* optimizer.c: over the own part of every bucket. */
 enum dl_status dl_optimizer_check(const struct dl_train *t, struct dl_error *err);
 void dl_optimizer_update(struct dl_train *t);
-/* strategies/data.c: sum the gradients of a bucket now, and remember when. */
+/* strategies/data.c: refuse, beside another way to exchange, buckets that only limit what goes at once. */
+enum dl_status dl_check_buckets(const struct dl_train *t, const struct dl_stack *level, struct dl_error *err);
+/* Sum the gradients of a bucket now, and remember when. */
 void dl_exchange_now(struct dl_train *t, struct dl_bucket *bucket);
 /* For the trace: an exchange of this bucket that began then and has ended. */
 void dl_note_exchange(struct dl_train *t, const struct dl_bucket *bucket, enum dl_exchange_op op, double from_s);

@@ -15,13 +15,6 @@ const struct dl_sum_algorithm *dl_find_sum(const char *name)
     return NULL;
 }
 
-const char *const *dl_sum_names(void)
-{
-    static const char *names[n_algorithms + 1];
-    for (size_t i = 0; i < n_algorithms; i++) names[i] = algorithms[i]->name;
-    return names;
-}
-
 static void sum(const struct dl_team *team, dl_real *values, size_t n)
 {
     MPI_Allreduce(MPI_IN_PLACE, values, (int)n, DL_MPI_REAL, MPI_SUM, team->comm);

@@ -28,8 +28,6 @@ extern const struct dl_sum_algorithm dl_sum_mpi, dl_sum_ring, dl_sum_tree, dl_su
 
 /* NULL: there is none of that name. */
 const struct dl_sum_algorithm *dl_find_sum(const char *name);
-/* Their names; ends with NULL. */
-const char *const *dl_sum_names(void);
 
 /* Member i ends with the sum of part i (dl_part_of) at its place; the other places hold nothing of use. */
 void dl_ring_scatter(const struct dl_team *team, dl_real *values, size_t n);

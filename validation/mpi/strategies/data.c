@@ -13,7 +13,7 @@ static void sum_bucket(struct dl_train *t, struct dl_bucket *b, const struct dl_
     const size_t parts = in_parts ? (size_t)ceil(bytes / t->bucket_bytes) : 1;
     for (size_t i = 0; i < parts; i++) {
         const struct dl_range part = dl_part_of(b->n, i, parts);
-        t->algorithm->sum(team, b->gradients + part.from, part.n);
+        t->of_gradients->sum(team, b->gradients + part.from, part.n);
     }
 }
 
@@ -24,11 +24,19 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'when' must be end to be trained");
     if (exchange > parameter_server)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'exchange' must be allreduce or parameter_server");
-    if (exchange == parameter_server) t->algorithm = &dl_sum_parameter_server;
+    if (exchange == parameter_server && t->s->expert_ways > 1)
+        return dl_fail(err, DL_IMPOSSIBLE, level->where, "'exchange' must be allreduce beside expert to be trained");
+    t->of_gradients = exchange == parameter_server ? &dl_sum_parameter_server : t->algorithm;
     t->overlap = dl_option_number(level, "overlap") != 0;
     t->bucket_bytes = dl_option_number(level, "bucket_bytes");
     t->exchange = sum_bucket;
     return DL_OK;
+}
+
+enum dl_status dl_check_buckets(const struct dl_train *t, const struct dl_stack *level, struct dl_error *err)
+{
+    if (t->overlap || t->bucket_bytes <= 0) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, level->where, "beside it data's bucket_bytes needs overlap to be trained");
 }
 
 static void prepare(struct dl_train *t)

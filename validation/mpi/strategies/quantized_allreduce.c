@@ -144,6 +144,7 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "is not trained beside zero; leave one of them out");
     if (method == qsgd && (bits == 1 || bits > 16))
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'bits' must be 2 to 16 to be trained, got %g", bits);
+    if (dl_check_buckets(t, level, err)) return err->status;
     t->lossy_bits = method == one_bit ? 1 : (unsigned)(bits > 0 ? bits : default_bits);
     t->lossy_ratio = ratio > 0 ? ratio : default_ratio;
     t->exchange = method == top_k ? sum_largest : sum_packed;

@@ -22,6 +22,7 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
     if (t->s->gather_bits > 0)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'gather_bits' is not trained; leave it out");
     if (t->s->stays_gathered) return dl_fail(err, DL_IMPOSSIBLE, level->where, "'reshard' must be true to be trained");
+    if (dl_check_buckets(t, level, err)) return err->status;
     t->by_layer = t->s->zero_stage == 3;
     t->exchange = scatter;
     t->exchange_op = DL_EXCHANGE_REDUCESCATTER;
