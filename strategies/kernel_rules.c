@@ -9,12 +9,15 @@ static const char *const passes[] = {[DL_PASS_FORWARD] = "forward",
 
 #define AT(member) offsetof(struct dl_kernel_rule, member)
 static const struct dl_field fields[] = {
-    {"operation", DL_TEXT, AT(operation), 0, 0, false, NULL, "gemm, attention, layernorm, ..."},
+    {"operation", DL_TEXT, AT(operation), 0, 0, false, NULL, "gemm, attention, layernorm, ..., or one kernel: qkv"},
     {"pass", DL_CHOICE, AT(pass), 0, 0, true, passes, "all of them if absent"},
     {"launches", DL_NUMBER, AT(launches), 0, 1000, false, NULL,
      "kernels that it is; of an optimizer, for each tensor of parameters"},
     {"moves", DL_NUMBER, AT(moves), 0, 1000, true, NULL, "elements moved, over those of the workload; 1 if absent"},
     {"weight_moves", DL_NUMBER, AT(weight_moves), 0, 1000, true, NULL, "elements moved beside it for each weight"},
+    {"result_moves", DL_NUMBER, AT(result_moves), 0, 1000, true, NULL,
+     "elements moved beside a product for each of its results"},
+    {"rate", DL_NUMBER, AT(rate), 0.01, 10, true, NULL, "over that of the device's file; 1 if absent"},
     {"mixed", DL_BOOL, AT(is_mixed), 0, 0, true, NULL, "only where products are narrower than parameters"},
 };
 
@@ -24,11 +27,16 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena,
     out->n = json_array_size(list.value);
     out->rules = dl_arena_alloc(arena, (out->n + 1) * sizeof *out->rules);
     for (size_t i = 0; i < out->n; i++) {
-        out->rules[i] = (struct dl_kernel_rule){.pass = DL_EVERY_PASS, .moves = 1};
+        out->rules[i] = (struct dl_kernel_rule){.pass = DL_EVERY_PASS, .moves = 1, .rate = 1};
         if (dl_read(dl_json_element(list, i, arena), fields, DL_COUNT(fields), &out->rules[i], arena, err))
             return err->status;
     }
     return DL_OK;
+}
+
+static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
+{
+    return strcmp(r->operation, dl_kernel_operation(k)) == 0 || (k->name && strcmp(r->operation, k->name) == 0);
 }
 
 static bool is_mixed(enum dl_precision precision)
@@ -42,24 +50,28 @@ const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *ru
     for (size_t i = 0; i < rules->n; i++) {
         const struct dl_kernel_rule *const r = &rules->rules[i];
         if ((r->pass == DL_EVERY_PASS || r->pass == (int64_t)k->pass) && (!r->is_mixed || is_mixed(precision)) &&
-            strcmp(r->operation, dl_kernel_operation(k)) == 0)
+            is_meant(r, k))
             return r;
     }
     return NULL;
 }
 
+static bool is_product(const struct dl_kernel *k) { return k->kind == DL_KERNEL_GEMM || k->kind == DL_KERNEL_CONV; }
+
 /* Of a product y = x w, and of the gradients that it has: the weights are an operand, or what comes out. */
 static double weights_of(const struct dl_kernel *k)
 {
-    if ((k->kind != DL_KERNEL_GEMM && k->kind != DL_KERNEL_CONV) || k->attention_core) return 0;
+    if (!is_product(k) || k->attention_core) return 0;
     return k->batch * k->n * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k);
 }
+
+static double results_of(const struct dl_kernel *k) { return is_product(k) ? k->batch * k->m * k->n : 0; }
 
 struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
 {
     return (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
                               .name = "cast",
                               .pass = k->pass,
-                              .elements = rule->weight_moves * weights_of(k),
+                              .elements = rule->weight_moves * weights_of(k) + rule->result_moves * results_of(k),
                               .among_experts = k->among_experts};
 }

@@ -1,8 +1,8 @@
 /* kernel_rules.h - what a framework makes of a kernel that a workload lists: how many launches, how much more moved.
  *
  * A software file has "kernels": [{"operation": "layernorm", "pass": "forward", "launches": 2, "moves": 3.5}, ...], in
- * the words of dl_kernel_operation. The first entry that fits counts; a kernel that none fits is one that moves what
- * the workload says, in launches_per_kernel launches. */
+ * the words of dl_kernel_operation, or a kernel's own name ("qkv"). The first entry that fits counts; a kernel that
+ * none fits is one that moves what the workload says, in launches_per_kernel launches. */
 #ifndef DL_STRATEGIES_KERNEL_RULES_H
 #define DL_STRATEGIES_KERNEL_RULES_H
 
@@ -13,7 +13,9 @@ struct dl_kernel_rule {
     int64_t pass;        /* enum dl_kernel_pass, or DL_EVERY_PASS */
     double launches;     /* of an optimizer: for each tensor of parameters */
     double moves;        /* elements, over those that the workload counts; 0: it is part of another kernel */
-    double weight_moves; /* elements moved beside it for each of its weights: casts to and from fp32 */
+    double weight_moves; /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
+    double result_moves; /* elements moved beside a product for each of its results: biases, transposes */
+    double rate;         /* over that of the device's figures: of an older library */
     bool is_mixed;       /* only where products are narrower than the parameters */
 };
 enum { DL_EVERY_PASS = DL_PASS_WEIGHT_GRADIENT + 1 };

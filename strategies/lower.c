@@ -94,6 +94,7 @@ static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, b
 {
     s->weights = NULL;
     s->into = &p->items[DL_ITEM_F];
+    dl_sink_get_batch(s);
     if (emit_forward(s, p, err)) return err->status;
     s->into = &p->items[DL_ITEM_B];
     s->weights = splits ? &p->items[DL_ITEM_W] : NULL;

@@ -48,7 +48,7 @@ static bool same_shape(const struct dl_kernel *a, const struct dl_kernel *b)
     return a->kind == b->kind && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
            a->elements == b->elements && a->causal == b->causal && a->backward == b->backward &&
            a->kv_share == b->kv_share && a->among_experts == b->among_experts && a->pass == b->pass &&
-           strcmp(dl_kernel_operation(a), dl_kernel_operation(b)) == 0;
+           a->accumulates == b->accumulates && strcmp(dl_kernel_operation(a), dl_kernel_operation(b)) == 0;
 }
 
 static size_t hash_of(const struct dl_kernel *k)
@@ -77,19 +77,12 @@ static struct dl_priced_kernel *slot_of(struct dl_sink *s, const struct dl_kerne
     return &s->kernels[first];
 }
 
-static struct dl_price price_anew(const struct dl_sink *s, struct dl_kernel kernel)
-{
-    const struct dl_setting *const setting = &s->request->job->setting;
-    const bool is_cast_after = dl_kernel_rule_for(&setting->software->kernels, &kernel, setting->precision);
-    kernel.accumulates = kernel.pass == DL_PASS_WEIGHT_GRADIENT && kernel.kind == DL_KERNEL_GEMM && !is_cast_after &&
-                         dl_gradient_bytes(setting) > dl_precision_bytes(setting->precision);
-    return dl_price(s->request->device, &kernel, setting->precision);
-}
-
 static struct dl_price price_kernel(struct dl_sink *s, const struct dl_kernel *k)
 {
     struct dl_priced_kernel *const slot = slot_of(s, k);
-    if (!slot->known) *slot = (struct dl_priced_kernel){.kernel = *k, .price = price_anew(s, *k), .known = true};
+    if (!slot->known)
+        *slot = (struct dl_priced_kernel){
+            .kernel = *k, .price = dl_price(s->request->device, k, s->request->job->setting.precision), .known = true};
     return slot->price;
 }
 
@@ -107,6 +100,13 @@ static double price_rule(struct dl_sink *s, const struct dl_kernel_rule *rule, c
     return beside.elements > 0 ? price_kernel(s, &beside).seconds : 0;
 }
 
+/* Gradients in fp32 are summed by the product itself, unless they are cast after it. */
+static bool accumulates(const struct dl_setting *setting, const struct dl_kernel_rule *rule, const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_GEMM && k->pass == DL_PASS_WEIGHT_GRADIENT && !(rule && rule->weight_moves > 0) &&
+           dl_gradient_bytes(setting) > dl_precision_bytes(setting->precision);
+}
+
 /* How long the kernel keeps the device busy. */
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
@@ -114,10 +114,11 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     const struct dl_software *const software = setting->software;
     const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&software->kernels, &ev->kernel, setting->precision);
     struct dl_kernel kernel = ev->kernel;
+    kernel.accumulates = accumulates(setting, rule, &kernel);
     if (rule && kernel.kind == DL_KERNEL_MEMORY) kernel.elements *= rule->moves;
     if (rule && rule->moves == 0) return 0;
     const struct dl_price price = price_kernel(s, &kernel);
-    const double device_s = price.seconds + (rule ? price_rule(s, rule, &kernel) : 0);
+    const double device_s = price.seconds / (rule ? rule->rate : 1) + (rule ? price_rule(s, rule, &kernel) : 0);
     const double launches =
         rule ? rule->launches * (ev->n_tensors > 0 ? ev->n_tensors : 1) : software->launches_per_kernel;
     dl_template_add(place_of(s, ev),
@@ -136,6 +137,14 @@ static void add_drain(struct dl_template *into)
 }
 
 void dl_sink_drain(struct dl_sink *s) { add_drain(s->into); }
+
+void dl_sink_get_batch(struct dl_sink *s)
+{
+    const double host_s = s->request->job->setting.software->batch_host_s;
+    if (host_s == 0) return;
+    add_drain(s->into);
+    dl_template_add(s->into, &(struct dl_instruction){.name = "batch", .host_s = host_s});
+}
 
 static void add_wait_for(const struct dl_sink *s, struct dl_template *into, uint32_t call)
 {
@@ -177,16 +186,22 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
     add_wait_for(s, place_of(s, ev), call);
 }
 
-/* Timed, but for what goes on beside it. */
+/* Timed, but for what goes on beside it, which has less of the device meanwhile. */
 static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
 {
     double seconds = 0;
     if (price_collective(s, ev, &seconds, err)) return err->status;
+    const double longer_s = fmax(seconds - beside_s, 0);
+    const double taken_s = beside_s > 0 ? s->request->device->taken_by_exchanges_fraction * seconds : 0;
     dl_template_add(place_of(s, ev),
                     &(struct dl_instruction){.name = dl_op_name(ev->op),
                                              .cause = ev->cause,
-                                             .device_s = fmax(seconds - beside_s, 0),
+                                             .device_s = longer_s,
                                              .host_s = s->request->job->setting.software->collective_host_s});
+    if (taken_s > longer_s)
+        dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
+                                                                  .cause = DL_CAUSE_INTERFERENCE,
+                                                                  .device_s = taken_s - longer_s});
     return DL_OK;
 }
 
@@ -201,11 +216,13 @@ static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *e
 
 static enum dl_status add_compute(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
+    const bool is_apart = place_of(s, ev) != s->into; /* where weight gradients come later nothing goes beside them */
     const double seconds = add_kernel(s, ev);
     if (ev->bytes <= 0) return DL_OK;
     struct dl_event beside = *ev;
     beside.cause = ev->beside;
-    return add_timed(s, &beside, seconds, err);
+    beside.gradient = DL_GRADIENT_INPUT;
+    return add_timed(s, &beside, is_apart ? 0 : seconds, err);
 }
 
 static void add_update(struct dl_sink *s, const struct dl_event *ev)

@@ -46,6 +46,8 @@ enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err);
 /* The host waits for the device here. */
 void dl_sink_drain(struct dl_sink *s);
+/* It waits, and then gets the next micro-batch, as the software says. */
+void dl_sink_get_batch(struct dl_sink *s);
 void dl_sink_release(struct dl_sink *s);
 
 #endif

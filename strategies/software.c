@@ -6,10 +6,10 @@ static const char *const attentions[] = {"unfused", "flash", NULL};
 static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}; /* as enum dl_sends */
 
 struct options {
-    double host_s_per_launch, launches_per_kernel, gradient_bytes, collective_host_s, send_host_s;
+    double host_s_per_launch, launches_per_kernel, gradient_bytes, collective_host_s, batch_host_s, send_host_s;
     int64_t attention, sends;
-    bool scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end, gradients_persist,
-        copies_persist;
+    bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end,
+        gradients_persist, copies_persist;
     double residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
     struct dl_json kernels;
 };
@@ -31,7 +31,11 @@ static const struct dl_field fields[] = {
      "per parameter, as accumulated and exchanged"},
     {"collective_host_s", DL_NUMBER, offsetof(struct options, collective_host_s), 0, 1, true, NULL,
      "host time of one collective"},
+    {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
+     "host time to get a micro-batch before its forward, while the device waits"},
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions, "how scores are computed"},
+    {"overlaps_tensor", DL_BOOL, offsetof(struct options, overlaps_tensor), 0, 0, true, NULL,
+     "sums over tensor ranks in a backward go beside the gradient of weights"},
     {"scatters_sends", DL_BOOL, offsetof(struct options, scatters_sends), 0, 0, true, NULL,
      "pipeline sends are split over the tensor ranks"},
     {"sends", DL_CHOICE, offsetof(struct options, sends), 0, 0, true, sends,
@@ -78,6 +82,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .launches_per_kernel = o.launches_per_kernel,
                                 .gradient_bytes = o.gradient_bytes,
                                 .collective_host_s = o.collective_host_s,
+                                .batch_host_s = o.batch_host_s,
+                                .overlaps_tensor = o.overlaps_tensor,
                                 .attention = attentions[o.attention],
                                 .step_barrier = o.step_barrier,
                                 .gradients_persist = o.gradients_persist,

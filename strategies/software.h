@@ -19,6 +19,7 @@ struct dl_software {
     struct dl_kernel_rules kernels; /* those that are more, or less, than that */
     double gradient_bytes;          /* per parameter, as accumulated */
     double collective_host_s;       /* of the host, for one collective inside the node */
+    double batch_host_s;            /* of the host, to get a micro-batch before its forward; the device waits */
     const char *attention;          /* "unfused" or "flash" */
     bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */
     bool copies_persist;          /* of parameters in the working precision; else each forward makes them by casts */
@@ -27,6 +28,7 @@ struct dl_software {
     double logit_workspace_bytes; /* of each logit in the backward of the loss, beside what is saved and its gradient */
     double pool_index_bytes;      /* of each result of a max pool, kept for backward */
     double fragmentation_fraction; /* what the allocator holds beyond what comes and goes, over that */
+    bool overlaps_tensor;          /* sums over tensor ranks in a backward go beside the gradient of weights */
     bool step_barrier;             /* no rank begins a step before all have ended the one before */
     bool scatters_sends;           /* a pipeline send is split over the tensor ranks, not repeated by each */
     enum dl_sends sends;           /* of the pipeline */

@@ -2,8 +2,9 @@
  *
  * 1d: cut by columns, then by rows (Megatron-LM), so that a pair of them needs one sum. Between the cut parts data is
  * whole on every rank. With sequence parallelism it is cut there too, by tokens: the sum becomes a reduce-scatter and
- * the next pair begins with an all-gather, with the same bytes in all. Both may be cut into chunks that go beside the
- * pieces of the product after or before them.
+ * the next pair begins with an all-gather, with the same bytes in all but for what is gathered again backward. Both may
+ * be cut into chunks that go beside the pieces of the product after or before them; or the software has whole ones go
+ * beside the gradient of weights.
  * 2d and 2.5d: by panels, see tensor_summa.c. 3d: see tensor_axonn.c. */
 #include <math.h>
 
@@ -30,6 +31,12 @@ static const struct dl_field fields[] = {
     {"y", DL_INT, offsetof(struct options, y), 1, MOST_WAYS, true, NULL,
      "rows of the grid; as columns if both are absent"},
     {"z", DL_INT, offsetof(struct options, z), 1, MOST_WAYS, true, NULL, "depth of the grid; 1 if absent"},
+};
+
+/* A sum in a backward that is not emitted yet, where it may go beside the product after it. */
+struct state {
+    struct dl_event sum;
+    bool is_held;
 };
 
 static bool has_panels(const struct options *o) { return o->grid == SUMMA || o->grid == SUMMA_WITH_DEPTH; }
@@ -173,8 +180,34 @@ static enum dl_status communicate(const struct options *o, const struct dl_event
     const bool enters = ev->mark == DL_WORK_ENTER;
     if (enters && !o->sequence) return DL_OK;
     if (ev->joined && o->overlap_chunks > 1) return DL_OK; /* with its product, in pieces */
-    const struct dl_event collective = collective_at(o, ev, enters, ev->elements, dl_stack_setting(below));
-    return dl_emit(below, &collective, err);
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_event collective = collective_at(o, ev, enters, ev->elements, s);
+    if (enters || ev->pass != DL_BACKWARD || !s->software->overlaps_tensor) return dl_emit(below, &collective, err);
+    struct state *const state = dl_stack_state(below);
+    state->sum = collective;
+    state->is_held = true;
+    return DL_OK;
+}
+
+static void go_beside(const struct dl_event *collective, struct dl_event *product)
+{
+    product->op = collective->op;
+    product->axis = collective->axis;
+    product->bytes = collective->bytes;
+    product->beside = collective->cause;
+}
+
+/* Beside the first product that may go on meanwhile, or alone before whatever else comes. */
+static enum dl_status let_go(struct dl_event *next, struct dl_stack *below, struct dl_error *err)
+{
+    struct state *const state = dl_stack_state(below);
+    if (!state->is_held) return DL_OK;
+    state->is_held = false;
+    const bool beside = next->kind == DL_EV_COMPUTE && next->gradient == DL_GRADIENT_WEIGHT &&
+                        next->kernel.kind == DL_KERNEL_GEMM && next->bytes == 0;
+    if (!beside) return dl_emit(below, &state->sum, err);
+    go_beside(&state->sum, next);
+    return DL_OK;
 }
 
 /* The first chunk is gathered alone, each later one beside the piece before; or the last is scattered alone, each
@@ -189,14 +222,24 @@ static enum dl_status multiply_in_pieces(const struct options *o, const struct d
     struct dl_event piece = *product;
     piece.kernel.m /= (double)o->overlap_chunks;
     const struct dl_event alone = piece;
-    piece.op = chunk.op;
-    piece.axis = chunk.axis;
-    piece.bytes = chunk.bytes;
-    piece.beside = chunk.cause;
+    go_beside(&chunk, &piece);
     if (dl_emit(below, enters ? &chunk : &alone, err)) return err->status;
     for (int64_t i = 1; i < o->overlap_chunks; i++)
         if (dl_emit(below, &piece, err)) return err->status;
     return dl_emit(below, enters ? &alone : &chunk, err);
+}
+
+/* The gradient of weights needs what the layer was given, of which each rank has kept its tokens only (Korthikanti et
+ * al., section 4.2.2): gathered beside the product before it, where the software overlaps. Pieces of a product have
+ * other chunks beside them; there it is taken as hidden. */
+static enum dl_status gather_again(const struct options *o, struct dl_event *product, struct dl_stack *below,
+                                   struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_event again = collective_at(o, product, true, product->leaves, s);
+    if (!s->software->overlaps_tensor) return dl_emit(below, &again, err);
+    if (o->overlap_chunks == 1) go_beside(&again, product);
+    return DL_OK;
 }
 
 static enum dl_status compute(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
@@ -204,7 +247,10 @@ static enum dl_status compute(const struct options *o, const struct dl_event *ev
 {
     struct dl_event mine = *ev;
     cut(&mine.kernel, &dl_stack_setting(below)->parts, ev->gradient);
+    if (let_go(&mine, below, err)) return err->status;
     const bool has_collective = ev->leaves > 0 || (ev->enters > 0 && o->sequence);
+    if (ev->pass == DL_BACKWARD && ev->leaves > 0 && o->sequence && gather_again(o, &mine, below, err))
+        return err->status;
     if (has_collective && o->overlap_chunks > 1) return multiply_in_pieces(o, &mine, below, err);
     return dl_emit(below, &mine, err);
 }
@@ -237,6 +283,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const struct options *const o = options;
     const struct dl_tensor_parts *const parts = &dl_stack_setting(below)->parts;
     if (o->ways == 1) return dl_emit(below, ev, err);
+    if (ev->kind != DL_EV_COMPUTE && let_go(&(struct dl_event){.kind = ev->kind}, below, err)) return err->status;
     if (ev->kind == DL_EV_MARK && (ev->mark == DL_WORK_ENTER || ev->mark == DL_WORK_LEAVE))
         return o->grid == LINE ? communicate(o, ev, below, err) : pass_mark_on_grid(o, ev, below, err);
     if (ev->kind == DL_EV_COMPUTE)
@@ -254,6 +301,7 @@ const struct dl_strategy dl_strategy_tensor = {
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
+    .state_size = sizeof(struct state),
     .defaults = &defaults,
     .claim = claim,
     .check = check,

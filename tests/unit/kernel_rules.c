@@ -59,12 +59,33 @@ START_TEST(weights_are_cast_beside_a_product)
 }
 END_TEST
 
+/* A bias that is added to the result of one product only, whatever other rule there is for products. */
+START_TEST(a_kernel_is_meant_by_its_own_name_too)
+{
+    open_rules("[{\"operation\": \"qkv\", \"launches\": 2, \"result_moves\": 2, \"rate\": 0.5},"
+               " {\"operation\": \"gemm\", \"launches\": 1, \"weight_moves\": 3}]");
+    const double tokens = 1000, inputs = 30, outputs = 70;
+    const struct dl_kernel qkv = {
+        .kind = DL_KERNEL_GEMM, .name = "qkv", .batch = 1, .m = tokens, .n = outputs, .k = inputs};
+    struct dl_kernel other = qkv;
+    other.name = "fc1";
+    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &qkv, DL_BF16), &rules.rules[0]);
+    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &other, DL_BF16), &rules.rules[1]);
+    ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &qkv).elements, 2 * tokens * outputs);
+    ck_assert_double_eq(dl_kernel_beside(&rules.rules[1], &other).elements, 3 * inputs * outputs);
+    ck_assert_double_eq(rules.rules[0].rate, 0.5);
+    ck_assert_double_eq(rules.rules[1].rate, 1);
+    close_rules();
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("kernel_rules");
     TCase *const tests = tcase_create("kernel_rules");
     tcase_add_test(tests, the_first_rule_that_fits_counts);
     tcase_add_test(tests, weights_are_cast_beside_a_product);
+    tcase_add_test(tests, a_kernel_is_meant_by_its_own_name_too);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -1,4 +1,5 @@
-/* tensor_overlap.c - collectives of tensor ranks in chunks, beside the pieces of the products that they belong to. */
+/* tensor_overlap.c - collectives of tensor ranks in chunks, beside the pieces of the products that they belong to, or
+ * whole, beside the product after them. */
 #define _GNU_SOURCE /* fork, pipe */
 #include "tests/unit/divided_step.h"
 
@@ -20,7 +21,8 @@ static bool is_collective(const struct dl_instruction *i)
 }
 
 /* A gather with the product after it and a scatter or sum with the product before: c + (n - 1) max(c, p) + p for a
- * chunk of c and a piece of p seconds, so (n - 1) min(c, p) less than one after the other. */
+ * chunk of c and a piece of p seconds, so (n - 1) min(c, p) less than one after the other. What is gathered again
+ * before a product that a scatter follows is for the gradient after it, and alone. */
 static double hidden_s(const struct dl_template *t, double chunks)
 {
     double sum = 0;
@@ -28,6 +30,7 @@ static double hidden_s(const struct dl_template *t, double chunks)
         const struct dl_instruction *const at = &t->instructions[i];
         if (!is_collective(at)) continue;
         const bool gathers = strcmp(at->name, "allgather") == 0;
+        if (gathers && i + 2 < t->n_instructions && strcmp(at[2].name, "reducescatter") == 0) continue;
         const struct dl_instruction *const product = gathers ? at + 1 : at - 1;
         if (product->flop > 0) sum += (chunks - 1) * fmin(at->device_s, product->device_s) / chunks;
     }
@@ -85,11 +88,99 @@ START_TEST(pieces_are_priced_as_the_small_products_that_they_are)
 }
 END_TEST
 
+#define SOFTWARE(keys)                                                                                                 \
+    "{'schema':'dlsim/software/1','source':'a test','collective_host_s':0,'gradient_bytes':4,'attention':'flash'" keys \
+    "}"
+
+/* Seconds of collectives that may go beside the product after them: a sum or scatter that the gradient of weights
+ * follows, and what is gathered again for that gradient. */
+static double beside_s(const struct dl_template *t)
+{
+    double sum = 0;
+    for (size_t i = 0; i + 2 < t->n_instructions; i++) {
+        const struct dl_instruction *const at = &t->instructions[i];
+        const bool again = strcmp(at->name, "allgather") == 0 && strcmp(at[2].name, "reducescatter") == 0;
+        const bool is_sum = strcmp(at->name, "allreduce") == 0 || strcmp(at->name, "reducescatter") == 0;
+        if (is_collective(at) && (is_sum || again) && at[1].flop > 0) sum += fmin(at->device_s, at[1].device_s);
+    }
+    return sum;
+}
+
+START_TEST(sums_go_beside_the_gradient_of_weights)
+{
+    static const char *const systems[] = {SLOW_SYSTEM, IDEAL_SYSTEM("1e13", "0"), FAST_SYSTEM};
+    struct dl_session apart, beside;
+    struct step step = {.system = systems[_i % 3], .workload = MODEL, .head = BATCH};
+    step.stack = stack_of(4, _i / 3 ? ",'sequence':true" : "");
+    step.software = SOFTWARE("");
+    open_step(&apart, &step);
+    step.software = SOFTWARE(",'overlaps_tensor':true");
+    open_step(&beside, &step);
+    const double hidden = beside_s(item(&apart, DL_ITEM_B));
+    ck_assert_double_gt(hidden, 0);
+    check_close("forward", item(&beside, DL_ITEM_F)->total.seconds, item(&apart, DL_ITEM_F)->total.seconds, 1e-12);
+    check_close("backward", item(&beside, DL_ITEM_B)->total.seconds, item(&apart, DL_ITEM_B)->total.seconds - hidden,
+                1e-9);
+    check_close("flop", flop_of(&beside), flop_of(&apart), 1e-12);
+    dl_session_close(&apart);
+    dl_session_close(&beside);
+}
+END_TEST
+
+/* What a collective takes of the device is lost to the product beside it, while the collective lasts. */
+START_TEST(a_product_beside_a_sum_has_less_of_the_device)
+{
+    struct dl_session taken;
+    const struct training_inputs inputs = {
+        .system = "dgx-a100-hdr4",
+        .device = "a100-80",
+        .software = SOFTWARE(",'overlaps_tensor':true"),
+        .workload = "gpt-1.7b",
+        .strategy = "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','global_batch':1,"
+                    "'stack':[{'name':'tensor','ways':4}]}"};
+    ck_assert_msg(!training_open(&taken, &inputs), "%s", taken.err.text);
+    const double fraction = taken.device.taken_by_exchanges_fraction;
+    double most_s = 0;
+    const struct dl_template *const forward = item(&taken, DL_ITEM_F);
+    for (size_t i = 0; i < forward->n_instructions; i++)
+        if (is_collective(&forward->instructions[i])) most_s = fmax(most_s, forward->instructions[i].device_s);
+    const double interference_s = cause_s(&taken, DL_ITEM_B, DL_CAUSE_INTERFERENCE);
+    const double n_sums = 2 * 24 + 1; /* of blocks and head, all as long as those forward */
+    ck_assert_double_gt(interference_s, 0);
+    ck_assert_double_le(interference_s, n_sums * fraction * most_s * (1 + 1e-9));
+    dl_session_close(&taken);
+}
+END_TEST
+
+/* Where weight gradients come later, a sum cannot wait for them: the stage before needs it. */
+START_TEST(nothing_goes_beside_gradients_that_come_later)
+{
+    static const char *const softwares[] = {SOFTWARE(""), SOFTWARE(",'overlaps_tensor':true")};
+    double seconds[2][DL_ITEM_W + 1];
+    for (size_t i = 0; i < DL_COUNT(softwares); i++) {
+        struct dl_session t;
+        open_step(&t, &(struct step){.software = softwares[i],
+                                     .workload = MODEL,
+                                     .head = "'global_batch':8,'microbatch':2",
+                                     .stack = "{'name':'pipeline','ways':2,'schedule':'zb-h1'},"
+                                              "{'name':'tensor','ways':4,'sequence':false}"});
+        for (int kind = DL_ITEM_F; kind <= DL_ITEM_W; kind++) seconds[i][kind] = item(&t, kind)->total.seconds;
+        ck_assert_uint_eq(count_cause(&t, DL_ITEM_W, DL_CAUSE_TENSOR), 0);
+        dl_session_close(&t);
+    }
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_W; kind++)
+        check_close("seconds", seconds[1][kind], seconds[0][kind], 1e-12);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("tensor_overlap");
     tcase_add_loop_test(tests, chunks_hide_behind_the_pieces_of_a_product, 0, 18);
     tcase_add_test(tests, pieces_are_priced_as_the_small_products_that_they_are);
+    tcase_add_loop_test(tests, sums_go_beside_the_gradient_of_weights, 0, 6);
+    tcase_add_test(tests, a_product_beside_a_sum_has_less_of_the_device);
+    tcase_add_test(tests, nothing_goes_beside_gradients_that_come_later);
     Suite *const suite = suite_create("tensor_overlap");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -17,7 +17,8 @@ static const uint64_t seed = 20;
 /* Everything in which the host can meet its device, and sends one after the other. */
 #define WAITS                                                                                                          \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-5,'collective_host_s':2e-5,"                \
-    "'sends':'blocking','send_host_s':3e-5,'drains_at_sends':true,'drains_at_waits':true,'attention':'unfused'}"
+    "'batch_host_s':1e-4,'overlaps_tensor':true,'sends':'blocking','send_host_s':3e-5,'drains_at_sends':true,"         \
+    "'drains_at_waits':true,'attention':'unfused'}"
 
 static const struct machine {
     const char *system, *device, *software;
