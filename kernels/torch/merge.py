@@ -2,14 +2,18 @@
 
     python3 kernels/torch/merge.py OPS.json... topologies/devices/NAME.json
 
-A table of a later OPS.json replaces the same one of an earlier. Only what struct dl_kernel has is kept of the columns;
-a table without a pass holds for all of them.
+A shape that stands in several OPS.json gets the geometric mean of its times and their distance as spread: the clock of
+a GPU follows the power of what ran before, so runs in different orders tell more than one. Only what struct dl_kernel
+has is kept of the columns; a table without a pass holds for all of them.
 """
 import json
+import math
 import sys
 
 COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k"],
-           "attention": ["batch", "m", "n", "k", "causal", "kv_share"]}
+           "attention": ["batch", "m", "n", "k", "causal", "kv_share"],
+           "layernorm": ["width", "elements"], "rmsnorm": ["width", "elements"], "softmax": ["width", "elements"]}
+NAMES = {"width": "n"}  # of a row of a matrix
 LIBRARY = {"gemm": "cuBLAS", "conv": "cuDNN", "attention": "cuDNN"}
 LINE = 118
 
@@ -18,16 +22,29 @@ def number(x):
     return "%d" % x if x == int(x) else ("%g" % x).replace("e-0", "e-")
 
 
-def table_of(raw):
-    columns = COLUMNS.get(raw["kernel"], ["elements"]) + ["seconds", "spread"]
-    places = [raw["columns"].index(c) for c in columns]
-    rows = {}
-    for row in raw["rows"]:
-        values = [row[i] for i in places]
-        if values[-2] > 0:
-            rows[tuple(values[:-2])] = values
-    head = {key: raw[key] for key in ("kernel", "pass", "precision") if raw.get(key) != "batched"}
-    return head | {"library": LIBRARY.get(raw["kernel"], "PyTorch"), "columns": columns, "rows": sorted(rows.values())}
+def points_of(raw):
+    """Shape -> (seconds, spread)."""
+    places = [raw["columns"].index(c) for c in COLUMNS.get(raw["kernel"], ["elements"]) + ["seconds", "spread"]]
+    rows = ([row[i] for i in places] for row in raw["rows"])
+    return {tuple(shape): (seconds, spread) for *shape, seconds, spread in rows if seconds > 0}
+
+
+def mean_of(times):
+    seconds = [s for s, _ in times]
+    mean = math.exp(sum(map(math.log, seconds)) / len(seconds))
+    return [float(f"{mean:.4g}"), float(f"{max((max(seconds) - min(seconds)) / mean, *(x for _, x in times), 0):.2g}")]
+
+
+def table_of(raws):
+    """One table of all that were timed of the same kernel, pass and precision."""
+    first, times = raws[0], {}
+    for raw in raws:
+        for shape, time in points_of(raw).items():
+            times.setdefault(shape, []).append(time)
+    columns = [NAMES.get(c, c) for c in COLUMNS.get(first["kernel"], ["elements"])] + ["seconds", "spread"]
+    head = {key: first[key] for key in ("kernel", "pass", "precision") if first.get(key) != "batched"}
+    return head | {"library": LIBRARY.get(first["kernel"], "PyTorch"), "columns": columns,
+                   "rows": sorted([*shape, *mean_of(t)] for shape, t in times.items())}
 
 
 def text_of(table):
@@ -45,17 +62,17 @@ def text_of(table):
 
 def main():
     *sources, device = sys.argv[1:]
-    tables = {}
+    found = {}
     for source in sources:
         with open(source) as file:
             for raw in json.load(file)["measured"]:
-                tables[raw["kernel"], raw["pass"], raw["precision"]] = table_of(raw)
+                found.setdefault((raw["kernel"], raw["pass"], raw["precision"]), []).append(raw)
     with open(device) as file:
         head, old, _ = file.read().rstrip().partition(',\n  "measured": [')
     if not old:
         head = head.removesuffix("}").rstrip()
     with open(device, "w") as file:
-        file.write(head + ',\n  "measured": [\n' + ",\n".join(text_of(t) for t in tables.values()) + "\n  ]\n}\n")
+        file.write(head + ',\n  "measured": [\n' + ",\n".join(text_of(table_of(t)) for t in found.values()) + "\n  ]\n}\n")
 
 
 main()

@@ -450,7 +450,8 @@ def transfers():
 def main():
     begin = time.time()
     cnns = ["resnet50", "resnet152", "vgg19", "alexnet", "googlenet", "densenet121"]
-    shapes = list(linears()) + list(odd_products(150, 1))
+    shapes = [*linears(), *odd_products(150, 1), *odd_products(150, 2)]
+    random.Random(time.time()).shuffle(shapes)  # another order every time: see merge.py
     parts = [("gemm bf16", lambda: gemm("bf16", shapes)), ("attention", lambda: attention("bf16")),
              ("memory bf16", lambda: memory_kernels("bf16")), ("memory fp32", lambda: memory_kernels("fp32")),
              ("copies", copies_and_updates), ("cross entropy", cross_entropy), ("optimizers", optimizers),
