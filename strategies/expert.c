@@ -3,17 +3,24 @@
  *
  * A rank has experts / ways of them and works on the tokens of all ranks of its group. The all-to-alls are timed as
  * work, with nothing else on their links: exact as long as the replicas of a group go in step. */
+#include <gsl/gsl_randist.h>
+#include <math.h>
+
+#include "sim/core/random.h"
 #include "strategies/strategies.h"
 
 struct options {
-    int64_t ways;
-    double imbalance;
+    int64_t ways, seed;
+    double imbalance, skew;
 };
 static const struct options defaults = {.ways = 1, .imbalance = 1};
 static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "replicas that share the experts"},
     {"imbalance", DL_NUMBER, offsetof(struct options, imbalance), 1, 65536, true, NULL,
      "tokens of the busiest of these ranks over their mean; 1 if absent"},
+    {"skew", DL_NUMBER, offsetof(struct options, skew), 0, 100, true, NULL,
+     "instead: how tokens vary among these ranks, deviation over mean, drawn anew for every layer"},
+    {"seed", DL_INT, offsetof(struct options, seed), 0, 1e15, true, NULL, "of skew; 0 if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
@@ -43,22 +50,45 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "imbalance"),
                        "must be at most ways, %lld, when one rank gets everything; got %g", (long long)o->ways,
                        o->imbalance);
+    if (o->skew > 0 && o->imbalance > 1)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "skew"),
+                       "means nothing beside imbalance; say one of them");
+    if (o->seed && o->skew == 0)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "seed"), "means nothing without skew");
     if (dl_check_ways(what, (uint32_t)o->ways, experts, "the experts", err)) return err->status;
     return dl_check_ways(what, (uint32_t)o->ways, what->setting->ways[DL_AXIS_DATA], "the data ways", err);
+}
+
+/* Of a layer: the tokens of its busiest rank over the mean, as given or drawn. Tokens of a rank are Gamma-distributed:
+ * never negative, and of any deviation. */
+static double imbalance_of(const struct options *o, const struct dl_layer *layer)
+{
+    if (o->skew == 0) return o->imbalance;
+    const double variance = o->skew * o->skew;
+    gsl_rng *const rng = dl_random_new((uint64_t)o->seed, "experts", layer->index);
+    double sum = 0, most = 0;
+    for (int64_t i = 0; i < o->ways; i++) {
+        const double tokens = gsl_ran_gamma(rng, 1 / variance, variance);
+        sum += tokens;
+        most = fmax(most, tokens);
+    }
+    gsl_rng_free(rng);
+    return sum > 0 ? most * (double)o->ways / sum : 1;
 }
 
 /* Fewer experts with more tokens each: as much work as before, on the mean rank. */
 static void share_experts(const struct options *o, struct dl_event *ev)
 {
+    const double imbalance = imbalance_of(o, ev->layer);
     const bool of_weights = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
     struct dl_kernel *const k = &ev->kernel;
     if (k->kind == DL_KERNEL_GEMM) {
         k->batch /= (double)o->ways;
-        *(of_weights ? &k->k : &k->m) *= (double)o->ways * o->imbalance;
+        *(of_weights ? &k->k : &k->m) *= (double)o->ways * imbalance;
     } else {
-        k->elements *= o->imbalance;
+        k->elements *= imbalance;
     }
-    ev->mean_work = 1 / o->imbalance;
+    ev->mean_work = 1 / imbalance;
 }
 
 /* Tensor ranks have the same data here, unless they divide it. */
@@ -71,7 +101,7 @@ static enum dl_status travel(const struct options *o, const struct dl_event *ev,
     trip.cause = DL_CAUSE_EXPERT;
     trip.op = DL_ALLTOALL;
     trip.axis = DL_AXIS_EXPERT;
-    trip.bytes = o->imbalance * ev->elements * dl_precision_bytes(s->precision) / s->parts.outside;
+    trip.bytes = imbalance_of(o, ev->layer) * ev->elements * dl_precision_bytes(s->precision) / s->parts.outside;
     return dl_emit(below, &trip, err);
 }
 

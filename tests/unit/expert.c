@@ -101,6 +101,36 @@ START_TEST(everybody_waits_for_the_busiest_rank)
 }
 END_TEST
 
+static double drawn_imbalance(double skew, int seed, double even_s)
+{
+    char options[80];
+    struct dl_session uneven;
+    snprintf(options, sizeof options, ",'skew':%g,'seed':%d", skew, seed);
+    open_step(&uneven, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stack_of(2, options)});
+    const double imbalance = kernels_s(&uneven, DL_ITEM_F, "expert_") / even_s;
+    dl_session_close(&uneven);
+    return imbalance;
+}
+
+/* Of two ranks whose tokens are exponentially distributed (deviation = mean) the share of one is uniform, so that the
+ * busier has 3/2 of the mean on average. */
+START_TEST(skew_is_drawn_from_the_seed)
+{
+    const int n_seeds = 300;
+    const double even = 1e-6, chance = 0.05; /* three deviations of the mean of so many */
+    struct dl_session t;
+    double sum = 0;
+    open_step(&t, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stack_of(2, "")});
+    const double even_s = kernels_s(&t, DL_ITEM_F, "expert_");
+    dl_session_close(&t);
+    for (int seed = 1; seed <= n_seeds; seed++) sum += drawn_imbalance(1, seed, even_s);
+    ck_assert_double_eq_tol(sum / n_seeds, 1.5, chance);
+    ck_assert_double_eq(drawn_imbalance(1, 7, even_s), drawn_imbalance(1, 7, even_s));
+    ck_assert_double_ne(drawn_imbalance(1, 7, even_s), drawn_imbalance(1, 8, even_s));
+    ck_assert_double_eq_tol(drawn_imbalance(1e-7, 7, even_s), 1, even);
+}
+END_TEST
+
 /* An all-reduce of P bytes over n ranks takes 2 (n - 1) / n P of a link. */
 static double allreduce_s(double parameters, double n)
 {
@@ -165,6 +195,10 @@ START_TEST(what_cannot_be_divided_is_refused)
          "test.json:/stack/0/imbalance: must be at most ways, 4, when one rank gets everything; got 5"},
         {{.workload = MODEL(""), .head = BATCH, .stack = "{'name':'expert','ways':4,'imbalance':0.5}" DATA},
          "test.json:/stack/0/imbalance: must be in [1, 65536], got 0.5"},
+        {{.workload = MODEL(""), .head = BATCH, .stack = "{'name':'expert','ways':4,'imbalance':2,'skew':1}" DATA},
+         "test.json:/stack/0/skew: means nothing beside imbalance; say one of them"},
+        {{.workload = MODEL(""), .head = BATCH, .stack = "{'name':'expert','ways':4,'seed':3}" DATA},
+         "test.json:/stack/0/seed: means nothing without skew"},
     };
     check_refusal(&bad[_i].step, bad[_i].message);
 }
@@ -177,9 +211,10 @@ int main(void)
     tcase_add_loop_test(tests, sequence_parallelism_divides_what_travels, 0, 2);
     tcase_add_loop_test(tests, work_stays_and_parameters_are_divided, 0, 3);
     tcase_add_test(tests, everybody_waits_for_the_busiest_rank);
+    tcase_add_test(tests, skew_is_drawn_from_the_seed);
     tcase_add_loop_test(tests, gradients_are_summed_where_parameters_are_the_same, 0, 6);
     tcase_add_test(tests, zero_cuts_what_is_held_in_common);
-    tcase_add_loop_test(tests, what_cannot_be_divided_is_refused, 0, 5);
+    tcase_add_loop_test(tests, what_cannot_be_divided_is_refused, 0, 7);
     Suite *const suite = suite_create("expert");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
