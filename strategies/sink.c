@@ -43,12 +43,13 @@ static enum dl_status price_collective(struct dl_sink *s, const struct dl_event 
     return DL_OK;
 }
 
-static bool same_shape(const struct dl_kernel *a, const struct dl_kernel *b)
+/* Names are those of the workload, so the same text may stand in two places: then it is priced twice. */
+static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
 {
     return a->kind == b->kind && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
            a->elements == b->elements && a->causal == b->causal && a->backward == b->backward &&
            a->kv_share == b->kv_share && a->among_experts == b->among_experts && a->pass == b->pass &&
-           a->accumulates == b->accumulates && strcmp(dl_kernel_operation(a), dl_kernel_operation(b)) == 0;
+           a->name == b->name && a->operation == b->operation;
 }
 
 static size_t hash_of(const struct dl_kernel *k)
@@ -71,19 +72,10 @@ static struct dl_priced_kernel *slot_of(struct dl_sink *s, const struct dl_kerne
     const size_t first = hash_of(k);
     for (size_t i = first; i < first + most_tried; i++) {
         struct dl_priced_kernel *const slot = &s->kernels[i % DL_KERNEL_CACHE];
-        if (!slot->known || same_shape(&slot->kernel, k)) return slot;
+        if (!slot->known || same_kernel(&slot->kernel, k)) return slot;
     }
     s->kernels[first].known = false;
     return &s->kernels[first];
-}
-
-static struct dl_price price_kernel(struct dl_sink *s, const struct dl_kernel *k)
-{
-    struct dl_priced_kernel *const slot = slot_of(s, k);
-    if (!slot->known)
-        *slot = (struct dl_priced_kernel){
-            .kernel = *k, .price = dl_price(s->request->device, k, s->request->job->setting.precision), .known = true};
-    return slot->price;
 }
 
 /* Gradients of a layer are complete where its weight gradients are. */
@@ -93,13 +85,6 @@ static struct dl_template *place_of(const struct dl_sink *s, const struct dl_eve
     return of_weights && s->weights ? s->weights : s->into;
 }
 
-/* What the framework moves beside a kernel, or more than the workload says. */
-static double price_rule(struct dl_sink *s, const struct dl_kernel_rule *rule, const struct dl_kernel *k)
-{
-    const struct dl_kernel beside = dl_kernel_beside(rule, k);
-    return beside.elements > 0 ? price_kernel(s, &beside).seconds : 0;
-}
-
 /* Gradients in fp32 are summed by the product itself, unless they are cast after it. */
 static bool accumulates(const struct dl_setting *setting, const struct dl_kernel_rule *rule, const struct dl_kernel *k)
 {
@@ -107,28 +92,43 @@ static bool accumulates(const struct dl_setting *setting, const struct dl_kernel
            dl_gradient_bytes(setting) > dl_precision_bytes(setting->precision);
 }
 
+/* As the framework does it: more launches, more moved, something beside it. */
+static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct dl_kernel *k)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&setting->software->kernels, k, setting->precision);
+    struct dl_kernel kernel = *k;
+    kernel.accumulates = accumulates(setting, rule, k);
+    if (rule && k->kind == DL_KERNEL_MEMORY) kernel.elements *= rule->moves;
+    struct dl_priced_kernel out = {.kernel = *k,
+                                   .price = dl_price(s->request->device, &kernel, setting->precision),
+                                   .launches = rule ? rule->launches : setting->software->launches_per_kernel,
+                                   .is_part_of_another = rule && rule->moves == 0,
+                                   .by_rule = rule,
+                                   .known = true};
+    if (!rule) return out;
+    const struct dl_kernel beside = dl_kernel_beside(rule, &kernel);
+    out.price.seconds /= rule->rate;
+    if (beside.elements > 0) out.price.seconds += dl_price(s->request->device, &beside, setting->precision).seconds;
+    return out;
+}
+
 /* How long the kernel keeps the device busy. */
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
-    const struct dl_setting *const setting = &s->request->job->setting;
-    const struct dl_software *const software = setting->software;
-    const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&software->kernels, &ev->kernel, setting->precision);
-    struct dl_kernel kernel = ev->kernel;
-    kernel.accumulates = accumulates(setting, rule, &kernel);
-    if (rule && kernel.kind == DL_KERNEL_MEMORY) kernel.elements *= rule->moves;
-    if (rule && rule->moves == 0) return 0;
-    const struct dl_price price = price_kernel(s, &kernel);
-    const double device_s = price.seconds / (rule ? rule->rate : 1) + (rule ? price_rule(s, rule, &kernel) : 0);
-    const double launches =
-        rule ? rule->launches * (ev->n_tensors > 0 ? ev->n_tensors : 1) : software->launches_per_kernel;
+    const struct dl_software *const software = s->request->job->setting.software;
+    struct dl_priced_kernel *const priced = slot_of(s, &ev->kernel);
+    if (!priced->known) *priced = price_anew(s, &ev->kernel);
+    if (priced->is_part_of_another) return 0;
+    const double n_tensors = priced->by_rule && ev->n_tensors > 0 ? ev->n_tensors : 1;
     dl_template_add(place_of(s, ev),
                     &(struct dl_instruction){.name = ev->kernel.name,
                                              .cause = ev->cause,
-                                             .device_s = device_s,
-                                             .host_s = software->host_s_per_launch * launches,
-                                             .flop = price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
-                                             .ground = price.ground});
-    return device_s;
+                                             .device_s = priced->price.seconds,
+                                             .host_s = software->host_s_per_launch * (priced->launches * n_tensors),
+                                             .flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
+                                             .ground = priced->price.ground});
+    return priced->price.seconds;
 }
 
 static void add_drain(struct dl_template *into)

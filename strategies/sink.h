@@ -9,7 +9,10 @@ enum { DL_KERNEL_CACHE = 128 };
 
 struct dl_priced_kernel {
     struct dl_kernel kernel;
-    struct dl_price price;
+    struct dl_price price; /* as the framework does it */
+    double launches;
+    bool by_rule; /* the framework has a rule for it */
+    bool is_part_of_another;
     bool known;
 };
 
