@@ -39,18 +39,13 @@ static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
     return strcmp(r->operation, dl_kernel_operation(k)) == 0 || (k->name && strcmp(r->operation, k->name) == 0);
 }
 
-static bool is_mixed(enum dl_precision precision)
-{
-    return dl_precision_bytes(precision) < dl_precision_bytes(DL_FP32);
-}
-
 const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,
                                                 enum dl_precision precision)
 {
     for (size_t i = 0; i < rules->n; i++) {
         const struct dl_kernel_rule *const r = &rules->rules[i];
-        if ((r->pass == DL_EVERY_PASS || r->pass == (int64_t)k->pass) && (!r->is_mixed || is_mixed(precision)) &&
-            is_meant(r, k))
+        if ((r->pass == DL_EVERY_PASS || r->pass == (int64_t)k->pass) &&
+            (!r->is_mixed || dl_precision_is_mixed(precision)) && is_meant(r, k))
             return r;
     }
     return NULL;

@@ -42,9 +42,8 @@ static enum dl_status copy(double bytes, bool async, enum dl_pass pass, struct d
 /* Of a layer's parameters, those that this rank keeps. */
 static double own_parameters(const struct dl_event *ev, const struct dl_setting *s)
 {
-    const bool cut = s->zero_stage >= 3;
-    return dl_parameters_in(ev, s, false) / (cut ? dl_shards(s, false) : 1) +
-           dl_parameters_in(ev, s, true) / (cut ? dl_shards(s, true) : 1);
+    const struct dl_on_rank all = {dl_parameters_in(ev, s, false), dl_parameters_in(ev, s, true)};
+    return dl_held(s, all, s->zero_stage >= 3);
 }
 
 static enum dl_status copy_for_layer(const struct options *o, const struct dl_event *ev, struct dl_stack *below,

@@ -56,11 +56,9 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 /* On one rank, of gradients that it keeps: ZeRO 2 leaves it a part. */
 static double kept_bytes(const struct dl_setting *s, const struct dl_shared *shared)
 {
-    const double common = shared->parameters_inside / s->parts.weights + shared->parameters_outside / s->parts.others;
-    const double of_experts = shared->parameters_expert / s->parts.weights / s->expert_ways;
-    const bool cut = s->zero_stage >= 2;
-    return (common / (cut ? dl_shards(s, false) : 1) + of_experts / (cut ? dl_shards(s, true) : 1)) *
-           dl_gradient_bytes(s);
+    const struct dl_on_rank all =
+        dl_on_rank(s, shared->parameters_inside, shared->parameters_outside, shared->parameters_expert);
+    return dl_held(s, all, s->zero_stage >= 2) * dl_gradient_bytes(s);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,

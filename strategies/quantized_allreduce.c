@@ -1,8 +1,8 @@
 /* quantized_allreduce.c - gradients sent with fewer bits, or only the largest of them; packing is paid for.
  *
  *   qsgd     `bits` bits a value (QSGD, Alistarh et al., NeurIPS 2017)
- *   one_bit  signs, with what they lose added the next time (1-bit SGD, Seide et al. 2014; 1-bit Adam, Tang et al.
- * 2021) top_k    the largest `ratio` of the values, with the rest added the next time (SparCML, Renggli et al., SC19)
+ *   one_bit  signs, with what they lose added the next time (Seide et al. 2014; 1-bit Adam, Tang et al. 2021)
+ *   top_k    the largest `ratio` of the values, the rest added the next time (SparCML, Renggli et al., SC19)
  *
  * What the bytes of a message are is the payload's affair (sim/collective/payload.h), and packing again on the way the
  * transport's. The device packs what it sends and unpacks the sum, each in one pass over the values; of an exchange

@@ -62,6 +62,18 @@ uint32_t dl_shards(const struct dl_setting *s, bool of_experts)
     return dl_shard_replicas(s) * s->ways[DL_AXIS_CONTEXT] / (of_experts ? s->expert_ways : 1);
 }
 
+struct dl_on_rank dl_on_rank(const struct dl_setting *s, double inside, double outside, double expert)
+{
+    return (struct dl_on_rank){.common = inside / s->parts.weights + outside / s->parts.others,
+                               .of_experts = expert / s->parts.weights / s->expert_ways};
+}
+
+double dl_held(const struct dl_setting *s, struct dl_on_rank of, bool cut)
+{
+    if (!cut) return of.common + of.of_experts;
+    return of.common / dl_shards(s, false) + of.of_experts / dl_shards(s, true);
+}
+
 uint32_t dl_span_ranks(const struct dl_setting *s, enum dl_span span, bool of_experts)
 {
     if (span == DL_SPAN_ACROSS) return s->ways[DL_AXIS_DATA] / dl_shard_replicas(s);
@@ -111,7 +123,7 @@ static const double master_bytes = 4, copy_bytes = 2;
 
 static void set_optimizer(struct dl_setting *s, int64_t optimizer)
 {
-    const bool is_master = dl_precision_bytes(s->precision) == master_bytes;
+    const bool is_master = !dl_precision_is_mixed(s->precision);
     s->optimizer = optimizers[optimizer];
     s->optimizer_bytes_per_parameter = optimizer_costs[optimizer].state_bytes - (is_master ? master_bytes : 0);
     s->optimizer_moved_bytes_per_parameter = optimizer_costs[optimizer].moved_bytes - (is_master ? copy_bytes : 0);

@@ -149,6 +149,14 @@ uint32_t dl_copies(const struct dl_setting *setting, bool of_experts);
 /* Replicas among which things are cut, and the ranks of them that hold the same where nothing is cut. */
 uint32_t dl_shard_replicas(const struct dl_setting *setting);
 uint32_t dl_shards(const struct dl_setting *setting, bool of_experts);
+
+/* Parameters on one rank, in the same two sets: of a layer's that are divided, that are not, and of experts. */
+struct dl_on_rank {
+    double common, of_experts;
+};
+struct dl_on_rank dl_on_rank(const struct dl_setting *setting, double inside, double outside, double expert);
+/* How many of them it holds, whole or cut by ZeRO. */
+double dl_held(const struct dl_setting *setting, struct dl_on_rank of, bool cut);
 /* Ranks that take part in an exchange. */
 uint32_t dl_span_ranks(const struct dl_setting *setting, enum dl_span span, bool of_experts);
 

@@ -17,6 +17,8 @@ const char *dl_precision_name(enum dl_precision p) { return precisions[p].name; 
 
 double dl_precision_bytes(enum dl_precision p) { return precisions[p].activation_bytes; }
 
+bool dl_precision_is_mixed(enum dl_precision p) { return dl_precision_bytes(p) < dl_precision_bytes(DL_FP32); }
+
 double dl_precision_operand_bytes(enum dl_precision p) { return precisions[p].operand_bytes; }
 
 struct file {

@@ -11,6 +11,7 @@
 enum dl_precision { DL_FP32, DL_TF32, DL_FP16, DL_BF16, DL_FP8, DL_N_PRECISIONS };
 const char *dl_precision_name(enum dl_precision p);
 double dl_precision_bytes(enum dl_precision p);         /* of an activation; training in fp8 keeps them in bf16 */
+bool dl_precision_is_mixed(enum dl_precision p);        /* narrower than parameters, which stay in fp32 */
 double dl_precision_operand_bytes(enum dl_precision p); /* of what goes into a matrix product */
 
 struct dl_device {

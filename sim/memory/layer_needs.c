@@ -63,11 +63,9 @@ struct share {
 
 static struct share share_of(const struct dl_setting *s, const struct dl_layer *layer, bool cut)
 {
-    const double common = layer->parameters_inside / s->parts.weights + layer->parameters_outside / s->parts.others;
-    const double of_experts = layer->expert_parameters / s->parts.weights / s->expert_ways;
-    return (struct share){.whole = common + of_experts,
-                          .held = cut ? common / dl_shards(s, false) + of_experts / dl_shards(s, true)
-                                      : common + of_experts};
+    const struct dl_on_rank all =
+        dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters);
+    return (struct share){.whole = dl_held(s, all, false), .held = dl_held(s, all, cut)};
 }
 
 /* Whole beside the part that is held, and once more as they travel, if that is another form. */
@@ -93,8 +91,7 @@ static void add_depth(const struct dl_setting *s, const struct dl_layer *layer, 
 static double updating_bytes(const struct dl_setting *s)
 {
     const bool has_roots = strcmp(s->optimizer, "adam") == 0 || strcmp(s->optimizer, "lamb") == 0;
-    const bool has_copies =
-        !s->software->copies_persist && dl_precision_bytes(s->precision) < dl_precision_bytes(DL_FP32);
+    const bool has_copies = !s->software->copies_persist && dl_precision_is_mixed(s->precision);
     return (has_roots ? s->software->root_bytes : 0) - (has_copies ? dl_precision_bytes(s->precision) : 0);
 }
 
