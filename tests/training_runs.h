@@ -61,6 +61,17 @@ static inline enum dl_status training_open(struct dl_session *s, const struct tr
     return s->err.status;
 }
 
+/* The same with a strategy of these parts: keys of the file but for the stack, and entries of the stack. */
+static inline enum dl_status training_open_stack(struct dl_session *s, struct training_inputs in, const char *head,
+                                                 const char *stack)
+{
+    char strategy[1000];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", head, stack);
+    in.strategy = strategy;
+    return training_open(s, &in);
+}
+
 /* ---- in the child ---- */
 
 static inline uint64_t report_hash(const struct dl_session *s)

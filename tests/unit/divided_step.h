@@ -26,16 +26,11 @@ struct step {
 /* A refusal is in t->err. */
 static inline void try_step(struct dl_session *t, const struct step *step)
 {
-    char strategy[800];
-    snprintf(strategy, sizeof strategy,
-             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", step->head,
-             step->stack);
     const struct training_inputs inputs = {.system = step->system ? step->system : SLOW_SYSTEM,
                                            .device = IDEAL_DEVICE,
                                            .software = step->software ? step->software : FLASH,
-                                           .workload = step->workload,
-                                           .strategy = strategy};
-    training_open(t, &inputs);
+                                           .workload = step->workload};
+    training_open_stack(t, inputs, step->head, step->stack);
 }
 
 static inline void open_step(struct dl_session *t, const struct step *step)

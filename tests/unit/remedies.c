@@ -16,12 +16,9 @@ static struct dl_session training;
 
 static void open_job(const char *head, const char *stack)
 {
-    char strategy[500];
-    snprintf(strategy, sizeof strategy,
-             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", head, stack);
     const struct training_inputs inputs = {
-        .system = SYSTEM, .device = IDEAL_DEVICE, .software = "ideal", .workload = MODEL, .strategy = strategy};
-    ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
+        .system = SYSTEM, .device = IDEAL_DEVICE, .software = "ideal", .workload = MODEL};
+    ck_assert_msg(!training_open_stack(&training, inputs, head, stack), "%s", training.err.text);
 }
 
 static double peak(void)

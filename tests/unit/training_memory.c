@@ -14,12 +14,9 @@ static struct dl_session training;
 
 static void open_strategy(const char *workload, const char *software, const char *head, const char *stack)
 {
-    char strategy[800];
-    snprintf(strategy, sizeof strategy,
-             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", head, stack);
     const struct training_inputs inputs = {
-        .system = SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = workload, .strategy = strategy};
-    ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
+        .system = SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = workload};
+    ck_assert_msg(!training_open_stack(&training, inputs, head, stack), "%s", training.err.text);
 }
 
 static void check_equal(const char *what, double is, double should)

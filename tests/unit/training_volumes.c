@@ -31,12 +31,9 @@ static struct training_outcome outcome;
 
 static void play_workload(const char *workload, const char *software, const char *head, const char *stack)
 {
-    char strategy[800];
-    snprintf(strategy, sizeof strategy,
-             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", head, stack);
     const struct training_inputs inputs = {
-        .system = SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = workload, .strategy = strategy};
-    ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
+        .system = SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = workload};
+    ck_assert_msg(!training_open_stack(&training, inputs, head, stack), "%s", training.err.text);
     outcome = training_simulate(&training, "simgrid");
     ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
 }
