@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sim/app/ideal.h"
 #include "sim/app/own_memory.h"
 #include "sim/engine/engines.h"
 #include "sim/engine/tap.h"
@@ -134,10 +135,11 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
 {
     *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
     set_defaults(&s->request);
-    return read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) ||
-                   dl_own_memory_check(s->machine.topology, &s->job, s->request.engine, &s->err) || lower(s)
-               ? s->err.status
-               : DL_OK;
+    if (read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) ||
+        dl_own_memory_check(s->machine.topology, &s->job, s->request.engine, &s->err))
+        return s->err.status;
+    dl_session_idealize(s);
+    return lower(s);
 }
 
 /* ---- playing ---- */

@@ -9,6 +9,7 @@
 
 #include "sim/app/inputs.h"
 #include "sim/engine/scenario.h"
+#include "sim/report/parts.h"
 #include "sim/report/run_report.h"
 #include "sim/report/trace.h"
 
@@ -21,6 +22,7 @@ struct dl_session_request {
     const char *fidelity;                       /* "step": exchanges message by message; NULL: "fluid" */
     uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, until steps are alike */
     struct dl_texts set;                        /* as --set */
+    unsigned ideal;                             /* bits 1 << enum dl_step_part: these at their best, see ideal.h */
     bool trace;                                 /* remember what happens when */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */
 };

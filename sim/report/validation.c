@@ -101,6 +101,18 @@ static void name_families(struct dl_validation *v, struct dl_arena *arena)
     }
 }
 
+static void join_constants(struct dl_validation *v, struct dl_arena *arena)
+{
+    v->constants.arena = arena;
+    for (size_t i = 0; i < v->n_families; i++) v->families[i].constants.arena = arena;
+    for (size_t i = 0; i < v->n_rows; i++) {
+        v->has_budget = v->has_budget || v->rows[i].knows_parts;
+        if (!v->rows[i].constants) continue;
+        dl_constants_join(&v->families[v->family_of[i]].constants, v->rows[i].constants);
+        dl_constants_join(&v->constants, v->rows[i].constants);
+    }
+}
+
 struct dl_validation dl_validation_of(const struct dl_compared *rows, size_t n_rows, const char *engine,
                                       struct dl_arena *arena)
 {
@@ -121,6 +133,7 @@ struct dl_validation dl_validation_of(const struct dl_compared *rows, size_t n_r
         f->rows[f->n_rows++] = &rows[i];
     }
     name_families(&v, arena);
+    join_constants(&v, arena);
     return v;
 }
 

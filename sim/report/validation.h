@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "sim/core/memory.h"
+#include "sim/report/constants.h"
+#include "sim/report/parts.h"
 
 struct dl_compared {
     const char *id, *source;
@@ -19,6 +21,9 @@ struct dl_compared {
     double measured_s, predicted_s;
     bool fits;
     int64_t microbatch; /* chosen because the row says none; 0: it does */
+    bool knows_parts;   /* the next is known */
+    double added_s[DL_N_PARTS];
+    const struct dl_constants *constants; /* of its files; NULL: not known */
 };
 
 struct dl_errors {
@@ -41,6 +46,7 @@ struct dl_row_family {
     const char *source;
     const struct dl_compared **rows;
     size_t n_rows;
+    struct dl_constants constants; /* of the files of its rows */
 };
 
 struct dl_validation {
@@ -50,6 +56,8 @@ struct dl_validation {
     struct dl_row_family *families; /* in the order of their first rows */
     size_t n_families;
     size_t *family_of; /* by row */
+    struct dl_constants constants;
+    bool has_budget; /* the parts of some row are known */
 };
 
 /* Group the rows, which must outlive it; everything else lives in the arena. */
@@ -60,6 +68,7 @@ struct dl_errors dl_validation_summary(const struct dl_validation *v);
 struct dl_errors dl_half_errors(const struct dl_row_family *f, bool kept_out);
 
 void dl_validation_text(const struct dl_validation *v);
+void dl_validation_markdown(const struct dl_validation *v);
 json_t *dl_validation_json(const struct dl_validation *v);
 
 #endif

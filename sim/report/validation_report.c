@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/report/budget.h"
 #include "sim/report/host.h"
-#include "sim/report/validation.h"
 
 /* ---- text ---- */
 
@@ -38,6 +38,7 @@ static void print_family(const struct dl_row_family *f)
     print_errors(f->name, &all);
     print_percent(dl_half_errors(f, false).mape, false);
     print_percent(dl_half_errors(f, true).mape, false);
+    printf("%7zu", f->constants.n);
     print_percent(all.worst ? dl_compared_error(all.worst) : NAN, true);
     printf("  %s\n", all.worst ? all.worst->id : "");
 }
@@ -74,14 +75,18 @@ void dl_validation_text(const struct dl_validation *v)
 {
     const struct dl_errors all = dl_validation_summary(v);
     printf("predicted against measured steps, engine %s; errors in percent of the measured\n", v->engine);
-    printf("  %-16s %5s %6s%9s%9s%9s%9s%9s%9s\n", "family", "rows", "failed", "mean", "bias", "ordered", "fit",
-           "kept out", "worst");
+    printf("  %-16s %5s %6s%9s%9s%9s%9s%9s%7s%9s\n", "family", "rows", "failed", "mean", "bias", "ordered", "fit",
+           "kept out", "fitted", "worst");
     for (size_t i = 0; i < v->n_families; i++) print_family(&v->families[i]);
     print_errors("all", &all);
-    putchar('\n');
+    printf("%18s%7zu\n", "", v->constants.n);
     print_failures(v);
     for (size_t i = 0; i < v->n_families; i++) print_assumed(&v->families[i]);
     print_chosen(v);
+    if (v->constants.n_chosen)
+        printf("  %zu of the %zu constants were chosen with both halves in sight\n", v->constants.n_chosen,
+               v->constants.n);
+    if (v->has_budget) dl_budget_text(v);
 }
 
 /* ---- JSON ---- */
@@ -100,11 +105,14 @@ static json_t *family_json(const struct dl_row_family *f)
 {
     const struct dl_errors all = dl_sum_errors(f->rows, f->n_rows), fit = dl_half_errors(f, false),
                            kept_out = dl_half_errors(f, true);
+    const struct dl_budget b = dl_budget_of(f->rows, f->n_rows);
     json_t *const json = errors_json(&all);
     json_object_set_new(json, "worst", all.worst ? json_string(all.worst->id) : json_null());
     json_object_set_new(json, "fit", errors_json(&fit));
     json_object_set_new(json, "kept_out", errors_json(&kept_out));
     json_object_set_new(json, "source", json_string(f->source));
+    json_object_set_new(json, "constants", dl_constants_json(&f->constants));
+    if (b.n) json_object_set_new(json, "budget", dl_budget_json(&b));
     return json;
 }
 

@@ -1,0 +1,70 @@
+#include "sim/app/row_trials.h"
+
+#include "sim/app/pool.h"
+
+void dl_row_trials_add(struct dl_row_trials *t, struct dl_row_trial trial)
+{
+    DL_GROW(t->items, t->n, t->capacity);
+    t->items[t->n++] = trial;
+}
+
+/* In a child. */
+static void predict(void *user, size_t job, void *result)
+{
+    const struct dl_row_trials *const t = user;
+    const struct dl_row_trial *const trial = &t->items[job];
+    struct dl_row_prediction *const out = result;
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_session_request request = {.engine = t->engine, .set = t->set, .ideal = trial->ideal};
+    struct dl_session s;
+    if (dl_training_row_request(&t->rows->items[trial->row], trial->microbatch, arena, &request, &out->err)) return;
+    if (!dl_session_open(&s, &request) && !dl_session_run(&s)) {
+        out->step_s = s.report.result.step_s;
+        out->bubble_s = s.report.result.exposed_s[DL_CAUSE_BUBBLE];
+        out->fits = dl_run_fits(&s.report);
+    }
+    out->err = s.err;
+    dl_session_close(&s);
+    dl_arena_free(arena);
+}
+
+struct dl_row_prediction *dl_row_trials_run(const struct dl_row_trials *t)
+{
+    struct dl_row_prediction *const predictions = dl_alloc(t->n * sizeof *predictions);
+    struct dl_error *const errors = dl_alloc(t->n * sizeof *errors);
+    dl_pool_run(&(struct dl_pool_request){.n_jobs = t->n,
+                                          .n_workers = t->jobs,
+                                          .result_bytes = sizeof *predictions,
+                                          .run = predict,
+                                          .user = (void *)t,
+                                          .what = "rows"},
+                predictions, errors);
+    for (size_t i = 0; i < t->n; i++)
+        if (errors[i].status) predictions[i].err = errors[i];
+    dl_free(errors);
+    return predictions;
+}
+
+/* ---- what parts add ---- */
+
+static const enum dl_step_part switched[] = {DL_PART_COMPUTE, DL_PART_NETWORK, DL_PART_HOST};
+
+void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compared)
+{
+    struct dl_row_trials t = {.rows = like->rows, .engine = like->engine, .jobs = like->jobs, .set = like->set};
+    for (size_t i = 0; i < t.rows->n; i++) {
+        const int64_t stated = t.rows->items[i].microbatch;
+        for (size_t j = 0; j < DL_COUNT(switched) && !compared[i].failure; j++)
+            dl_row_trials_add(&t,
+                              (struct dl_row_trial){i, stated ? stated : compared[i].microbatch, 1U << switched[j]});
+    }
+    struct dl_row_prediction *const predictions = dl_row_trials_run(&t);
+    for (size_t i = 0; i < t.n; i++) {
+        struct dl_compared *const row = &compared[t.items[i].row];
+        const size_t part = i % DL_COUNT(switched);
+        row->added_s[switched[part]] = row->predicted_s - predictions[i].step_s;
+        row->knows_parts = (part == 0 || row->knows_parts) && !predictions[i].err.status;
+    }
+    dl_free(predictions);
+    dl_free(t.items);
+}

@@ -1,0 +1,42 @@
+/* row_trials.h - measured training steps, simulated: many at once, each in a process of its own. */
+#ifndef DL_APP_ROW_TRIALS_H
+#define DL_APP_ROW_TRIALS_H
+
+#include "sim/app/training_row.h"
+#include "sim/report/validation.h"
+
+/* A row with one micro-batch, and with parts at their best as dl_session_request says. */
+struct dl_row_trial {
+    size_t row;
+    int64_t microbatch;
+    unsigned ideal;
+};
+
+struct dl_row_trials {
+    const struct dl_training_rows *rows;
+    struct dl_row_trial *items; /* for dl_free */
+    size_t n, capacity;
+    /* How all are run. */
+    const char *engine;
+    uint64_t jobs;
+    struct dl_texts set;
+};
+
+struct dl_row_prediction {
+    double step_s, bubble_s;
+    bool fits;
+    struct dl_error err; /* why there is none */
+};
+
+void dl_row_trials_add(struct dl_row_trials *t, struct dl_row_trial trial);
+/* One for each trial, for dl_free. */
+struct dl_row_prediction *dl_row_trials_run(const struct dl_row_trials *t);
+
+/* What each part adds to the steps of the rows that were predicted, by as many runs again as parts can be ideal. `like`
+ * says how to run. */
+void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compared);
+
+/* The constants of the files of each row, in the arena. */
+void dl_find_constants(const struct dl_row_trials *like, struct dl_compared *compared, struct dl_arena *arena);
+
+#endif

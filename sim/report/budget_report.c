@@ -1,0 +1,45 @@
+/* budget_report.c - an error budget for people and for programs. */
+#include <stdio.h>
+
+#include "sim/report/budget.h"
+
+const char *dl_step_part_name(enum dl_step_part part)
+{
+    static const char *const names[] = {"compute", "network", "host", "schedule"};
+    return names[part];
+}
+
+static void print_family(const struct dl_row_family *f)
+{
+    const struct dl_budget b = dl_budget_of(f->rows, f->n_rows);
+    if (!b.n) return;
+    for (int i = 0; i < DL_N_PARTS; i++) {
+        const struct dl_part_budget *const p = &b.parts[i];
+        printf("  %-16.16s %-12s%9.1f%9.1f%9.2f%9.1f%9.1f\n", i ? "" : f->name, dl_step_part_name((enum dl_step_part)i),
+               100 * p->added, 100 * p->ideal_mape, p->factor, 100 * p->mape, 100 * p->share);
+    }
+    printf("  %-16s %-12s%9s%9s%9s%9.1f%9.1f  (%zu rows)\n", "", "unexplained", "", "", "", 100 * b.left_mape,
+           100 * b.unexplained, b.n);
+}
+
+void dl_budget_text(const struct dl_validation *v)
+{
+    puts(
+        "error budget, in percent: what a part adds to the predicted step, the mean error with this part at its best,");
+    puts("the factor on the part that suits the family best, the mean error then, its share of the squared error");
+    printf("  %-16s %-12s%9s%9s%9s%9s%9s\n", "family", "part", "adds", "at best", "factor", "mean", "share");
+    for (size_t i = 0; i < v->n_families; i++) print_family(&v->families[i]);
+}
+
+json_t *dl_budget_json(const struct dl_budget *b)
+{
+    json_t *const json = json_pack("{s:I, s:f, s:f, s:f}", "n", (json_int_t)b->n, "left_mape", b->left_mape,
+                                   "unexplained", b->unexplained);
+    for (int i = 0; i < DL_N_PARTS; i++) {
+        const struct dl_part_budget *const p = &b->parts[i];
+        json_object_set_new(json, dl_step_part_name((enum dl_step_part)i),
+                            json_pack("{s:f, s:f, s:f, s:f, s:f}", "added", p->added, "ideal_mape", p->ideal_mape,
+                                      "factor", p->factor, "mape", p->mape, "share", p->share));
+    }
+    return json;
+}
