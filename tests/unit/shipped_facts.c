@@ -1,10 +1,12 @@
 /* shipped_facts.c - every number of a shipped transport or software file says where it comes from. Systems and devices
  * have this among their own tests. */
+#include <string.h>
+
 #include "sim/core/files.h"
 #include "sim/core/json.h"
 #include "tests/unit/suite.h"
 
-static const char *const folders[] = {"topologies/transports", "strategies/software"};
+static const char *const folders[] = {"topologies/transports", "strategies/software", "topologies/devices"};
 
 struct tally {
     size_t n_numbers, n_without_fact;
@@ -16,6 +18,11 @@ static void count_fact(void *user, const struct dl_fact *fact)
     struct tally *const tally = user;
     tally->n_numbers++;
     if (!fact->stated && !tally->n_without_fact++) tally->first = fact->where;
+    if (!strstr(fact->text, "published steps")) return;
+    ck_assert_msg(strstr(fact->text, ": fitted to the half of the published steps") ||
+                      strstr(fact->text, ": chosen by the published steps"),
+                  "%s: a fact that speaks of published steps must begin so that `dlsim validate` counts it",
+                  fact->where);
 }
 
 static void check_file(const char *folder, const char *name, struct dl_arena *arena)
