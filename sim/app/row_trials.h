@@ -36,6 +36,9 @@ struct dl_row_prediction *dl_row_trials_run(const struct dl_row_trials *t);
  * says how to run. */
 void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compared);
 
+/* What rows may have in common ("tensor ways 8"), for dl_compared; in the arena. */
+const char *const *dl_row_traits(const struct dl_training_row *row, struct dl_arena *arena);
+
 /* The constants of the files of each row, in the arena. */
 void dl_find_constants(const struct dl_row_trials *like, struct dl_compared *compared, struct dl_arena *arena);
 

@@ -65,6 +65,7 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .source = r->source,
                                 .model = name_model(r, arena),
                                 .assumed = r->assumed,
+                                .traits = dl_row_traits(r, arena),
                                 .failure = p->err.status ? dl_arena_string(arena, p->err.text) : NULL,
                                 .measured_s = r->step_s,
                                 .predicted_s = p->step_s,

@@ -130,6 +130,7 @@ struct dl_budget dl_budget_of(const struct dl_compared *const *rows, size_t n)
     if (!b.n) return b;
     for (int i = 0; i < DL_N_PARTS; i++) b.parts[i].factor = 1 + solve(&s, 1U << i).of[i];
     const struct changes all = solve(&s, share_out(&s, &b));
+    for (int i = 0; i < DL_N_PARTS; i++) b.parts[i].factor_together = 1 + all.of[i];
     for (size_t i = 0; i < n; i++)
         if (rows[i]->knows_parts) add_means(rows[i], &all, &b);
     return b;

@@ -11,11 +11,12 @@
 #include "sim/report/validation.h"
 
 struct dl_part_budget {
-    double added;      /* mean share of the predicted step */
-    double ideal_mape; /* with the part at its best */
-    double factor;     /* alone: that leaves the least squares; 1 if the part adds nothing */
-    double mape;       /* with this factor */
-    double share;      /* of the sum of squares, beside the parts that come before it */
+    double added;           /* mean share of the predicted step */
+    double ideal_mape;      /* with the part at its best */
+    double factor;          /* alone: that leaves the least squares; 1 if the part adds nothing */
+    double mape;            /* with this factor */
+    double share;           /* of the sum of squares, beside the parts that come before it */
+    double factor_together; /* of all parts that have a share, the best; 1 if it has none */
 };
 
 struct dl_budget {
@@ -23,7 +24,7 @@ struct dl_budget {
     double mape;
     struct dl_part_budget parts[DL_N_PARTS];
     double unexplained; /* all shares and this sum to 1, if there is any error */
-    double left_mape;   /* with the best factors of the parts that have a share */
+    double left_mape;   /* with the factors together */
 };
 
 struct dl_budget dl_budget_of(const struct dl_compared *const *rows, size_t n);

@@ -15,9 +15,10 @@
 
 struct dl_compared {
     const char *id, *source;
-    const char *model;   /* rows of the same one are compared with each other */
-    const char *assumed; /* "": nothing; else what the source does not say */
-    const char *failure; /* NULL: predicted */
+    const char *model;         /* rows of the same one are compared with each other */
+    const char *assumed;       /* "": nothing; else what the source does not say */
+    const char *failure;       /* NULL: predicted */
+    const char *const *traits; /* what it may have in common with others, as many for every row; then NULL */
     double measured_s, predicted_s;
     bool fits;
     int64_t microbatch; /* chosen because the row says none; 0: it does */
@@ -66,6 +67,15 @@ struct dl_validation dl_validation_of(const struct dl_compared *rows, size_t n_r
 struct dl_errors dl_validation_summary(const struct dl_validation *v);
 /* Of the rows of a family that constants may be fitted to, or of those kept out. */
 struct dl_errors dl_half_errors(const struct dl_row_family *f, bool kept_out);
+
+/* The rows of a family with one trait in common that are predicted worst, and notably worse than all: at least four, at
+ * most half of them. */
+struct dl_row_group {
+    const char *trait; /* NULL: there are none */
+    size_t n;
+    double mape, bias;
+};
+struct dl_row_group dl_worst_group(const struct dl_row_family *f);
 
 void dl_validation_text(const struct dl_validation *v);
 void dl_validation_markdown(const struct dl_validation *v);

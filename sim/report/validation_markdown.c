@@ -27,7 +27,10 @@ static void print_family(const struct dl_row_family *f)
     print_errors(f->name, &all);
     print_cell(dl_half_errors(f, false).mape);
     print_cell(dl_half_errors(f, true).mape);
-    printf(" | %zu |\n", f->constants.n);
+    printf(" | %zu |", f->constants.n);
+    const struct dl_row_group g = dl_worst_group(f);
+    if (g.trait) printf(" %s: %.1f (%zu)", g.trait, 100 * g.mape, g.n);
+    puts(" |");
 }
 
 static void print_budget(const struct dl_row_family *f)
@@ -55,11 +58,11 @@ static void print_budgets(const struct dl_validation *v)
 void dl_validation_markdown(const struct dl_validation *v)
 {
     const struct dl_errors all = dl_validation_summary(v);
-    puts("| family | rows | mean | bias | worst | ordered | fit | kept out | fitted |");
-    puts("|---|--:|--:|--:|--:|--:|--:|--:|--:|");
+    puts("| family | rows | mean | bias | worst | ordered | fit | kept out | fitted | worst group |");
+    puts("|---|--:|--:|--:|--:|--:|--:|--:|--:|---|");
     for (size_t i = 0; i < v->n_families; i++) print_family(&v->families[i]);
     print_errors("all", &all);
-    printf(" | | | %zu |\n", v->constants.n);
+    printf(" | | | %zu | |\n", v->constants.n);
     if (all.n_failed) printf("\n%zu rows failed.\n", all.n_failed);
     if (v->has_budget) print_budgets(v);
 }

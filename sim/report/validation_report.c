@@ -49,6 +49,14 @@ static void print_failures(const struct dl_validation *v)
         if (v->rows[i].failure) printf("  %s failed: %s\n", v->rows[i].id, v->rows[i].failure);
 }
 
+static void print_worst_group(const struct dl_row_family *f)
+{
+    const struct dl_row_group g = dl_worst_group(f);
+    if (!g.trait) return;
+    printf("  %s: worst with %s, mean %.1f, bias %+.1f in %zu rows\n", f->name, g.trait, 100 * g.mape, 100 * g.bias,
+           g.n);
+}
+
 static void print_assumed(const struct dl_row_family *f)
 {
     for (size_t i = 0; i < f->n_rows; i++) {
@@ -81,6 +89,7 @@ void dl_validation_text(const struct dl_validation *v)
     print_errors("all", &all);
     printf("%18s%7zu\n", "", v->constants.n);
     print_failures(v);
+    for (size_t i = 0; i < v->n_families; i++) print_worst_group(&v->families[i]);
     for (size_t i = 0; i < v->n_families; i++) print_assumed(&v->families[i]);
     print_chosen(v);
     if (v->constants.n_chosen)
@@ -106,11 +115,16 @@ static json_t *family_json(const struct dl_row_family *f)
     const struct dl_errors all = dl_sum_errors(f->rows, f->n_rows), fit = dl_half_errors(f, false),
                            kept_out = dl_half_errors(f, true);
     const struct dl_budget b = dl_budget_of(f->rows, f->n_rows);
+    const struct dl_row_group g = dl_worst_group(f);
     json_t *const json = errors_json(&all);
     json_object_set_new(json, "worst", all.worst ? json_string(all.worst->id) : json_null());
     json_object_set_new(json, "fit", errors_json(&fit));
     json_object_set_new(json, "kept_out", errors_json(&kept_out));
     json_object_set_new(json, "source", json_string(f->source));
+    if (g.trait)
+        json_object_set_new(
+            json, "worst_group",
+            json_pack("{s:s, s:I, s:f, s:f}", "trait", g.trait, "n", (json_int_t)g.n, "mape", g.mape, "bias", g.bias));
     json_object_set_new(json, "constants", dl_constants_json(&f->constants));
     if (b.n) json_object_set_new(json, "budget", dl_budget_json(&b));
     return json;

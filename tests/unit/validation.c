@@ -103,6 +103,28 @@ START_TEST(families_are_sources_and_named_by_ids)
 }
 END_TEST
 
+/* Errors of 10 %, but 30 % with two ways: these are worst. Three rows of 40 % are too few, and all have tensor 1. */
+START_TEST(the_worst_group_has_something_in_common)
+{
+    static const char *const traits[][3] = {
+        {"tensor 1", "ways 1", NULL}, {"tensor 1", "ways 2", NULL}, {"tensor 1", "ways 3", NULL}};
+    struct dl_compared items[16];
+    for (size_t i = 0; i < DL_COUNT(items); i++) {
+        const size_t group = i < 4 ? 1 : i < 7 ? 2 : 0;
+        items[i] = (struct dl_compared)ROW("x-1", "A", 1, group == 1 ? 0.7 : group == 2 ? 1.4 : 1.1);
+        items[i].traits = traits[group];
+    }
+    const struct dl_validation v = dl_validation_of(items, DL_COUNT(items), "simgrid", arena);
+    const struct dl_row_group g = dl_worst_group(&v.families[0]);
+    ck_assert_str_eq(g.trait, "ways 2");
+    ck_assert_uint_eq(g.n, 4);
+    ck_assert_double_eq_tol(g.mape, 0.3, 1e-15);
+    ck_assert_double_eq_tol(g.bias, -0.3, 1e-15);
+    for (size_t i = 0; i < DL_COUNT(items); i++) items[i].predicted_s = 1.1;
+    ck_assert_ptr_null(dl_worst_group(&v.families[0]).trait);
+}
+END_TEST
+
 /* Each row is in one half; the halves are about as large. */
 START_TEST(halves_are_halves)
 {
@@ -273,6 +295,7 @@ int main(void)
     tcase_add_test(tests, pairs_are_those_that_differ_enough);
     tcase_add_test(tests, nothing_predicted_is_no_error_of_zero);
     tcase_add_test(tests, families_are_sources_and_named_by_ids);
+    tcase_add_test(tests, the_worst_group_has_something_in_common);
     tcase_add_test(tests, halves_are_halves);
     tcase_add_loop_test(tests, a_row_is_the_documents_that_it_stands_for, 0, (int)DL_COUNT(mappings));
     tcase_add_test(tests, experts_are_columns_that_may_be_there);
