@@ -1,5 +1,6 @@
 /* validate_command.c - measured training steps against what dlsim predicts for them, many at once. */
 #include <math.h>
+#include <string.h>
 
 #include "sim/app/commands.h"
 #include "sim/app/row_trials.h"
@@ -117,13 +118,20 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
     return judge(&told, q->limit);
 }
 
+/* One thing at a time on standard output. */
+static enum dl_status check_outputs(const struct request *q, struct dl_error *err)
+{
+    if (!q->markdown || !q->json || strcmp(q->json, "-")) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, "--markdown", "cannot go with --json -, write the JSON to a file");
+}
+
 static int run(int argc, char **argv, struct dl_error *err)
 {
     struct request q = {.engine = dl_session_engines[0], .limit = NAN};
     struct dl_arena *const arena = dl_arena_new();
     struct dl_training_rows rows = {0};
     int code = 0;
-    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) &&
+    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) && !check_outputs(&q, err) &&
         !(q.rows ? dl_training_rows_read(q.rows, arena, &rows, err) : dl_training_rows_published(arena, &rows, err)))
         code = validate(&q, &rows, arena, err);
     dl_free(rows.items);

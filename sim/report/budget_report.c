@@ -15,19 +15,21 @@ static void print_family(const struct dl_row_family *f)
     if (!b.n) return;
     for (int i = 0; i < DL_N_PARTS; i++) {
         const struct dl_part_budget *const p = &b.parts[i];
-        printf("  %-16.16s %-12s%9.1f%9.1f%9.2f%9.1f%9.1f\n", i ? "" : f->name, dl_step_part_name((enum dl_step_part)i),
-               100 * p->added, 100 * p->ideal_mape, p->factor, 100 * p->mape, 100 * p->share);
+        printf("  %-16.16s %-12s%9.1f%9.1f%9.2f%9.1f%9.2f%9.1f\n", i ? "" : f->name,
+               dl_step_part_name((enum dl_step_part)i), 100 * p->added, 100 * p->ideal_mape, p->factor, 100 * p->mape,
+               p->factor_together, 100 * p->share);
     }
-    printf("  %-16s %-12s%9s%9s%9s%9.1f%9.1f  (%zu rows)\n", "", "unexplained", "", "", "", 100 * b.left_mape,
-           100 * b.unexplained, b.n);
+    printf("  %-16s %-12s%36s%9.1f%9.1f  (%zu rows)\n", "", "unexplained", "", 100 * b.left_mape, 100 * b.unexplained,
+           b.n);
 }
 
 void dl_budget_text(const struct dl_validation *v)
 {
-    puts(
-        "error budget, in percent: what a part adds to the predicted step, the mean error with this part at its best,");
-    puts("the factor on the part that suits the family best, the mean error then, its share of the squared error");
-    printf("  %-16s %-12s%9s%9s%9s%9s%9s\n", "family", "part", "adds", "at best", "factor", "mean", "share");
+    puts("error budget, in percent: what a part adds to the predicted step, and the mean error with the part at its");
+    puts("best; the factor on it that suits the family best, and the mean error then; the factors, together, of parts");
+    puts("that explain more than chance would, and their shares of the squared error; what is left, also as a mean");
+    printf("  %-16s %-12s%9s%9s%9s%9s%9s%9s\n", "family", "part", "adds", "at best", "alone", "mean", "together",
+           "share");
     for (size_t i = 0; i < v->n_families; i++) print_family(&v->families[i]);
 }
 
@@ -38,8 +40,9 @@ json_t *dl_budget_json(const struct dl_budget *b)
     for (int i = 0; i < DL_N_PARTS; i++) {
         const struct dl_part_budget *const p = &b->parts[i];
         json_object_set_new(json, dl_step_part_name((enum dl_step_part)i),
-                            json_pack("{s:f, s:f, s:f, s:f, s:f}", "added", p->added, "ideal_mape", p->ideal_mape,
-                                      "factor", p->factor, "mape", p->mape, "share", p->share));
+                            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "added", p->added, "ideal_mape", p->ideal_mape,
+                                      "factor", p->factor, "mape", p->mape, "factor_together", p->factor_together,
+                                      "share", p->share));
     }
     return json;
 }

@@ -5,7 +5,7 @@
 
 static bool source_begins(const char *fact, const char *with)
 {
-    const char *const colon = strchr(fact, ':');
+    const char *const colon = fact ? strchr(fact, ':') : NULL;
     return colon && strncmp(colon, ": ", 2) == 0 && strncmp(colon + 2, with, strlen(with)) == 0;
 }
 

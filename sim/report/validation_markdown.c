@@ -40,7 +40,8 @@ static void print_budget(const struct dl_row_family *f)
     printf("| %s | %.1f", f->name, 100 * b.mape);
     for (int i = 0; i < DL_N_PARTS; i++) {
         const struct dl_part_budget *const p = &b.parts[i];
-        printf(" | %.0f, x %.2f: %.0f", 100 * p->added, p->factor, 100 * p->share);
+        printf(" | %.0f", 100 * p->added);
+        if (p->share > 0) printf(", x %.2f: %.0f", p->factor_together, 100 * p->share);
     }
     printf(" | %.0f | %.1f |\n", 100 * b.unexplained, 100 * b.left_mape);
 }

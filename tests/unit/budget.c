@@ -56,6 +56,7 @@ START_TEST(one_wrong_part_is_the_whole_error)
     scale_part(wrong, factor);
     const struct dl_budget b = dl_budget_of(list, n_rows);
     ck_assert_double_eq_tol(b.parts[wrong].factor, factor, 1e-12);
+    ck_assert_double_eq_tol(b.parts[wrong].factor_together, factor, 1e-9);
     ck_assert_double_eq_tol(b.parts[wrong].share, 1, 1e-12);
     ck_assert(b.mape > 0.01 && b.parts[wrong].mape < 1e-12 && b.unexplained < 1e-12 && b.left_mape < 1e-9);
 }
