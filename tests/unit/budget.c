@@ -135,6 +135,23 @@ START_TEST(means_are_those_by_hand)
 }
 END_TEST
 
+START_TEST(programs_are_told_what_people_are)
+{
+    scale_part(DL_PART_NETWORK, 1.3);
+    const struct dl_budget b = dl_budget_of(list, n_rows);
+    json_t *const json = dl_budget_json(&b);
+    ck_assert_int_eq(json_integer_value(json_object_get(json, "n")), n_rows);
+    ck_assert_double_eq(json_real_value(json_object_get(json, "unexplained")), b.unexplained);
+    for (int part = 0; part < DL_N_PARTS; part++) {
+        const json_t *const told = json_object_get(json, dl_step_part_name((enum dl_step_part)part));
+        ck_assert_double_eq(json_real_value(json_object_get(told, "factor")), b.parts[part].factor);
+        ck_assert_double_eq(json_real_value(json_object_get(told, "share")), b.parts[part].share);
+        ck_assert_double_eq(json_real_value(json_object_get(told, "added")), b.parts[part].added);
+    }
+    json_decref(json);
+}
+END_TEST
+
 START_TEST(a_part_cannot_take_less_than_nothing)
 {
     for (size_t i = 0; i < n_rows; i++) rows[i].measured_s -= 1.5 * rows[i].added_s[DL_PART_SCHEDULE];
@@ -197,6 +214,7 @@ int main(void)
     tcase_add_test(tests, noise_is_unexplained);
     tcase_add_test(tests, all_parts_together_leave_what_least_squares_leave);
     tcase_add_test(tests, means_are_those_by_hand);
+    tcase_add_test(tests, programs_are_told_what_people_are);
     tcase_add_test(tests, a_part_cannot_take_less_than_nothing);
     tcase_add_test(tests, few_rows_prove_nothing);
     tcase_add_test(tests, constants_that_saw_steps_are_counted_once);
