@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { FLAG, TEXT, NUMBER, SIZES };
+enum kind { FLAG, TEXT, NUMBER, SIZES, SHARE };
 static const struct {
     const char *name;
     enum kind kind;
@@ -20,6 +20,8 @@ static const struct {
      "check or time this kernel only, in all ways there are, and print the times"},
     {"--precisions", TEXT, AT(precision), 0, 0, " NAME,...", "only these of fp32, tf32, bf16, fp16, fp8"},
     {"--time-limit", NUMBER, AT(time_limit_s), 1e-3, 1e7, " SECONDS", "then stop; the same call again goes on"},
+    {"--share", SHARE, AT(share), 0, 0, " K/N",
+     "time every N-th shape from the K-th, beside N-1 others; the journal stays, joined they are that of one call"},
     {"--spread", NUMBER, AT(spread), 1e-4, 1, " X",
      "repeat until the median is known to this fraction; 0.01 if absent"},
     {"--check", FLAG, AT(checks_only), 0, 0, "", "check all kernels against their references, time nothing"},
@@ -86,6 +88,19 @@ static const char *read_conv(const char *text, int64_t *size)
     return fits && size[1] % size[8] == 0 && size[4] % size[8] == 0 ? NULL : refuse("--conv", needs);
 }
 
+static const char *read_share(const char *text, struct dl_profile_options *o)
+{
+    const long most = 4096;
+    char *end;
+    const long share = strtol(text, &end, 10);
+    const long n_shares = *end == '/' ? strtol(end + 1, &end, 10) : 0;
+    if (*end || share < 1 || share > n_shares || n_shares > most)
+        return refuse("--share", "must be K/N with 1 <= K <= N, such as 2/8");
+    o->share = (size_t)(share - 1);
+    o->n_shares = (size_t)n_shares;
+    return NULL;
+}
+
 static const char *read_value(size_t i, const char *text, struct dl_profile_options *o)
 {
     void *const to = (char *)o + options[i].at;
@@ -95,6 +110,7 @@ static const char *read_value(size_t i, const char *text, struct dl_profile_opti
     case TEXT: *(const char **)to = text; return NULL;
     case NUMBER: return read_number(i, text, to);
     case SIZES: return read_conv(text, to);
+    case SHARE: return read_share(text, o);
     }
     return NULL;
 }
@@ -149,7 +165,8 @@ static bool is_kernel(const char *name)
 
 const char *dl_profile_options_read(int argc, char **argv, struct dl_profile_options *o)
 {
-    *o = (struct dl_profile_options){.device = "cpu", .spread = 0.01, .time_limit_s = 1e7, .workspace_bytes = 1e18};
+    *o = (struct dl_profile_options){
+        .device = "cpu", .n_shares = 1, .spread = 0.01, .time_limit_s = 1e7, .workspace_bytes = 1e18};
     const char *const wrong = read_words(argc, argv, o);
     if (wrong || o->wants_help) return wrong;
     if (o->split != (o->conv[0] > 0)) return refuse("--conv", "belongs to split, which needs it");

@@ -117,6 +117,15 @@ static void bring_basics_forward(struct session *s)
     bring_forward(s, 1, "gemm", large_product_flop, 0);
 }
 
+/* Others time the rest at the same time, as ranks of one machine compute at the same time. */
+static void keep_share(struct session *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->profile.n; i++)
+        if (i < n_basic || i % s->o->n_shares == s->o->share) s->points[n++] = s->points[i];
+    s->profile.n = n;
+}
+
 static void key_of(const struct dl_result *p, char *key, size_t size)
 {
     int at = snprintf(key, size, "%s %s %s %s", p->problem->name, p->problem->pass, p->routine->way,
@@ -194,7 +203,7 @@ static int write_result(struct session *s)
     if (!wrong) print_summary(s, n_timed);
     const bool is_finished = !wrong && n_timed == s->profile.n;
     if (!is_finished) fputs("dlsim-profile: stopped; the same call again goes on\n", stderr);
-    dl_journal_close(s->journal, is_finished);
+    dl_journal_close(s->journal, is_finished && s->o->n_shares == 1);
     return wrong ? 2 : 0;
 }
 
@@ -220,6 +229,7 @@ static void prepare(struct session *s)
     s->plan = (struct dl_timing_plan){s->o->spread, most_s_of_shape, caches * facts->last_cache_bytes};
     plan(s);
     if (!s->o->only) bring_basics_forward(s);
+    keep_share(s);
 }
 
 int dl_profile_run(const struct dl_profile_options *o)
