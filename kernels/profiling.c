@@ -139,15 +139,15 @@ static void show_progress(const struct session *s, size_t i, const char *key)
     if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\33[K%zu of %zu: %s", i + 1, s->profile.n, key);
 }
 
-/* What the journal has is not timed again. */
+/* What the journal has is not timed again, and is there whatever the limit. */
 static void time_points(struct session *s)
 {
-    for (size_t i = 0; i < s->profile.n && (i < n_basic || !(is_stopped || now_s() > s->end_s)); i++) {
+    for (size_t i = 0; i < s->profile.n; i++) {
         struct dl_result *const p = &s->points[i];
         char key[200];
         key_of(p, key, sizeof key);
         if (s->journal) p->timing = dl_journal_find(s->journal, key);
-        if (p->timing.n_samples) continue;
+        if (p->timing.n_samples || (i >= n_basic && (is_stopped || now_s() > s->end_s))) continue;
         show_progress(s, i, key);
         const struct dl_trial_spec spec = {s->profile.backend, p->routine, p->dim, p->precision, 1};
         p->timing = dl_time(&spec, &s->plan);
@@ -226,7 +226,8 @@ static void prepare(struct session *s)
     struct dl_device_facts *const facts = &s->profile.facts;
     s->profile.backend->describe(facts);
     if (facts->last_cache_bytes < 1) facts->last_cache_bytes = least_cache_bytes;
-    s->plan = (struct dl_timing_plan){s->o->spread, most_s_of_shape, caches * facts->last_cache_bytes};
+    const double all_rotate_bytes = caches * facts->last_cache_bytes; /* of those that share it */
+    s->plan = (struct dl_timing_plan){s->o->spread, most_s_of_shape, all_rotate_bytes / (double)s->o->n_shares};
     plan(s);
     if (!s->o->only) bring_basics_forward(s);
     keep_share(s);

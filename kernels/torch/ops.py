@@ -1,13 +1,12 @@
 """Times on one GPU the kernels that PyTorch calls, into tables for a device file's "measured".
 
-    python3 kernels/torch/ops.py OUT.json [part...]
+    python3 kernels/torch/ops.py OUT.json [--again DEVICE.json] [part...]
 
+With --again the products are those that a device file has already, and no others.
 Columns are those of struct dl_kernel (workloads/workload.h); elements are counted as the workloads count them: every
-tensor read or written, in elements of the table's precision. A point is the median over replays of a CUDA graph of
-calls on rotating buffers that together exceed the cache, so it holds no launch time.
+tensor read or written, in elements of the table's precision.
 """
 import json
-import math
 import random
 import statistics
 import sys
@@ -16,101 +15,13 @@ import time
 import torch
 from torch.nn import functional as F
 
-CACHE_BYTES = 120e6        # twice the L2 of the chip: what rotates does not stay
-MOST_BYTES = 24e9          # of all copies of one point
-REPLAYS, CALLS = 5, 8
-TARGET_S = 4e-3            # of one replay, at least, where calls are short
+from shapes import linears, odd_products, products_of
+from timing import REPLAYS, Table
+
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "tf32": torch.float32}
 
 
-def timed(make):
-    """make() -> a function that runs one call on buffers of its own, and their bytes. Seconds and relative spread."""
-    call, size = make()
-    copies = max(1, min(math.ceil(CACHE_BYTES / max(size, 1)), 64, int(MOST_BYTES / max(size, 1))))
-    calls = [call] + [make()[0] for _ in range(copies - 1)]
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for one in calls[:2] * 2:
-            one()
-    torch.cuda.synchronize()
-    begin = time.perf_counter()
-    calls[0]()
-    torch.cuda.synchronize()
-    once = time.perf_counter() - begin
-    repeat = max(CALLS, min(256, int(TARGET_S / max(once, 1e-6))))
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for i in range(repeat):
-            calls[i % copies]()
-    graph.replay()
-    times = []
-    for _ in range(REPLAYS):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) * 1e-3 / repeat)
-    del graph
-    return statistics.median(times), (max(times) - min(times)) / statistics.median(times)
-
-
-class Table:
-    every = []
-
-    def __init__(self, kernel, step, precision, columns):
-        self.head = {"kernel": kernel, "pass": step, "precision": precision}
-        self.columns, self.rows, self.seen = columns, [], set()
-        Table.every.append(self)
-
-    def add(self, shape, make):
-        if shape in self.seen:
-            return
-        self.seen.add(shape)
-        try:
-            seconds, spread = timed(make)
-            self.rows.append([*shape, float(f"{seconds:.4g}"), float(f"{spread:.2g}")])
-        except (RuntimeError, torch.OutOfMemoryError) as error:
-            print(self.head, shape, str(error)[:100], flush=True)
-            torch.cuda.synchronize()
-        torch.cuda.empty_cache() if torch.cuda.memory_reserved() > 60e9 else None
-
-    def json(self):
-        return self.head | {"columns": [*self.columns, "seconds", "spread"], "rows": self.rows}
-
-
 # ---- products ----
-
-def linears():
-    """tokens, outputs, inputs of the linear layers of the shipped models and their tensor-parallel parts."""
-    for hidden, ways in ((768, 1), (1024, 1), (1280, 1), (1600, 1), (2304, 1), (2560, 1), (4096, 1), (5120, 1),
-                         (4096, 4), (6144, 8), (8192, 8), (12288, 8), (20480, 8), (25600, 8), (6144, 2), (12288, 4)):
-        for tokens in (1024, 2048, 4096, 8192, 16384) if hidden <= 2560 else (2048, 4096, 8192):
-            part = hidden // ways
-            yield tokens, 3 * part, hidden
-            yield tokens, hidden, part
-            yield tokens, 4 * part, hidden
-            yield tokens, hidden, 4 * part
-    for tokens, hidden in ((1024, 768), (8192, 768), (8192, 1024), (4096, 1280), (8192, 1600), (2048, 2560),
-                           (4096, 4096)):
-        yield tokens, 50257, hidden
-        yield tokens, 50304, hidden
-    for tokens in (2048, 8192):
-        for hidden, ffn in ((4096, 14336), (4096, 11008), (8192, 28672 // 8), (16384, 53248 // 8)):
-            yield tokens, 2 * ffn, hidden
-            yield tokens, hidden, ffn
-
-
-def odd_products(n, seed):
-    draw = random.Random(seed)
-    while n:
-        m, k, o = (round(2 ** draw.uniform(6, 15)) for _ in range(3))
-        if draw.random() < 0.7:
-            m, k, o = (max(8, x // 8 * 8) for x in (m, k, o))
-        if 1e8 < 2.0 * m * k * o < 2e13:
-            n -= 1
-            yield m, o, k
-
 
 def product(m, n, k, step, dtype):
     """dl_kernel's shape of a pass of y[m, n] = x[m, k] w[n, k]^T, and what computes it."""
@@ -447,26 +358,41 @@ def transfers():
     return out
 
 
-def main():
-    begin = time.time()
+def shapes_to_time(device_file):
+    """A function of the precision; in another order every time: see merge.py."""
+    def shapes(precision, every):
+        chosen = (products_of(device_file, precision) if device_file
+                  else [*linears(), *odd_products(150, 1), *odd_products(150, 2)][::every])
+        random.Random(time.time()).shuffle(chosen)
+        return chosen
+    return shapes
+
+
+def parts_of(shapes):
     cnns = ["resnet50", "resnet152", "vgg19", "alexnet", "googlenet", "densenet121"]
-    shapes = [*linears(), *odd_products(150, 1), *odd_products(150, 2)]
-    random.Random(time.time()).shuffle(shapes)  # another order every time: see merge.py
-    parts = [("gemm bf16", lambda: gemm("bf16", shapes)), ("attention", lambda: attention("bf16")),
-             ("memory bf16", lambda: memory_kernels("bf16")), ("memory fp32", lambda: memory_kernels("fp32")),
-             ("copies", copies_and_updates), ("cross entropy", cross_entropy), ("optimizers", optimizers),
-             ("conv bf16", lambda: convolutions("bf16", (64, 256), cnns)), ("conv tf32", lambda: convolutions("tf32", (128,), cnns)),
-             ("between bf16", lambda: between_convolutions("bf16", 64, cnns)), ("between fp32", lambda: between_convolutions("fp32", 128, cnns[:1])),
-             ("batched", lambda: batched("bf16")), ("fp8", lambda: fp8(list(linears())[::6])), ("fp16", lambda: gemm("fp16", shapes[::12], ("forward",))),
-             ("tf32", lambda: gemm("tf32", shapes[::6])), ("fp32", lambda: gemm("fp32", shapes[::25], ("forward",)))]
+    return {"gemm bf16": lambda: gemm("bf16", shapes("bf16", 1)), "attention": lambda: attention("bf16"),
+            "memory bf16": lambda: memory_kernels("bf16"), "memory fp32": lambda: memory_kernels("fp32"),
+            "copies": copies_and_updates, "cross entropy": cross_entropy, "optimizers": optimizers,
+            "conv bf16": lambda: convolutions("bf16", (64, 256), cnns), "conv tf32": lambda: convolutions("tf32", (128,), cnns),
+            "between bf16": lambda: between_convolutions("bf16", 64, cnns),
+            "between fp32": lambda: between_convolutions("fp32", 128, cnns[:1]),
+            "batched": lambda: batched("bf16"), "fp8": lambda: fp8(list(linears())[::6]),
+            "fp16": lambda: gemm("fp16", shapes("fp16", 12), ("forward",)), "tf32": lambda: gemm("tf32", shapes("tf32", 6)),
+            "fp32": lambda: gemm("fp32", shapes("fp32", 25), ("forward",))}
+
+
+def main():
+    begin, out, words = time.time(), sys.argv[1], sys.argv[2:]
+    again = words[1] if words[:1] == ["--again"] else None
+    wanted = words[2:] if again else words
     extra = {"host_s": host_seconds(), "transfer_s": transfers()}
-    for name, part in parts:
-        if sys.argv[2:] and name not in sys.argv[2:]:
+    for name, part in parts_of(shapes_to_time(again)).items():
+        if wanted and name not in wanted:
             continue
         part()
         torch.cuda.empty_cache()
         print(f"{time.time() - begin:6.1f} s  {name}: {sum(len(t.rows) for t in Table.every)} points", flush=True)
-        with open(sys.argv[1], "w") as file:
+        with open(out, "w") as file:
             json.dump({"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "device": torch.cuda.get_device_name(),
                        **extra, "measured": [t.json() for t in Table.every if t.rows]}, file)
 
