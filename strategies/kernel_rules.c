@@ -19,6 +19,7 @@ static const struct dl_field fields[] = {
      "elements moved beside a product for each of its results"},
     {"rate", DL_NUMBER, AT(rate), 0.01, 10, true, NULL, "over that of the device's file; 1 if absent"},
     {"mixed", DL_BOOL, AT(is_mixed), 0, 0, true, NULL, "only where products are narrower than parameters"},
+    {"pure", DL_BOOL, AT(is_pure), 0, 0, true, NULL, "only where parameters are as narrow as products"},
 };
 
 enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_kernel_rules *out,
@@ -40,12 +41,12 @@ static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
 }
 
 const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,
-                                                enum dl_precision precision)
+                                                enum dl_widths widths)
 {
     for (size_t i = 0; i < rules->n; i++) {
         const struct dl_kernel_rule *const r = &rules->rules[i];
-        if ((r->pass == DL_EVERY_PASS || r->pass == (int64_t)k->pass) &&
-            (!r->is_mixed || dl_precision_is_mixed(precision)) && is_meant(r, k))
+        if ((r->pass == DL_EVERY_PASS || r->pass == (int64_t)k->pass) && (!r->is_mixed || widths == DL_WIDTHS_MIXED) &&
+            (!r->is_pure || widths == DL_WIDTHS_PURE) && is_meant(r, k))
             return r;
     }
     return NULL;

@@ -17,6 +17,7 @@ struct dl_kernel_rule {
     double result_moves; /* elements moved beside a product for each of its results: biases, transposes */
     double rate;         /* over that of the device's figures: of an older library */
     bool is_mixed;       /* only where products are narrower than the parameters */
+    bool is_pure;        /* only where parameters are as narrow as products */
 };
 enum { DL_EVERY_PASS = DL_PASS_WEIGHT_GRADIENT + 1 };
 
@@ -28,9 +29,10 @@ struct dl_kernel_rules {
 enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_kernel_rules *out,
                                     struct dl_error *err);
 
-/* NULL: there is none. */
+/* NULL: there is none. Mixed: products are narrower than parameters; pure: these are as narrow, and not fp32. */
+enum dl_widths { DL_WIDTHS_FP32, DL_WIDTHS_MIXED, DL_WIDTHS_PURE };
 const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,
-                                                enum dl_precision precision);
+                                                enum dl_widths widths);
 
 /* The kernel that moves what the rule says beside k; its elements may be 0. */
 struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struct dl_kernel *k);

@@ -11,7 +11,7 @@ static double width(const struct dl_setting *s) { return dl_precision_bytes(s->p
 /* What norms are given, beyond the width of other activations. */
 static double residual_extra(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    const double more = s->software->residual_bytes / counted_bytes - width(s);
+    const double more = (dl_is_mixed(s) ? s->software->residual_bytes / counted_bytes : 0) - width(s);
     return fmax(more, 0) * layer->saved.norm_bytes;
 }
 

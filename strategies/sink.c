@@ -92,11 +92,17 @@ static bool accumulates(const struct dl_setting *setting, const struct dl_kernel
            dl_gradient_bytes(setting) > dl_precision_bytes(setting->precision);
 }
 
+static enum dl_widths widths_of(const struct dl_setting *s)
+{
+    if (!dl_precision_is_mixed(s->precision)) return DL_WIDTHS_FP32;
+    return s->is_pure ? DL_WIDTHS_PURE : DL_WIDTHS_MIXED;
+}
+
 /* As the framework does it: more launches, more moved, something beside it. */
 static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct dl_kernel *k)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&setting->software->kernels, k, setting->precision);
+    const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&setting->software->kernels, k, widths_of(setting));
     struct dl_kernel kernel = *k;
     kernel.accumulates = accumulates(setting, rule, k);
     if (rule && k->kind == DL_KERNEL_MEMORY) kernel.elements *= rule->moves;

@@ -3,11 +3,12 @@
 #include <stddef.h>
 
 static const char *const attentions[] = {"unfused", "flash", NULL};
+static const char *const pures[] = {"none", "language_models", "all", NULL};      /* as enum dl_pure */
 static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}; /* as enum dl_sends */
 
 struct options {
     double host_s_per_launch, launches_per_kernel, gradient_bytes, collective_host_s, batch_host_s, send_host_s;
-    int64_t attention, sends;
+    int64_t attention, sends, pure;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end,
         gradients_persist, copies_persist;
     double residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
@@ -27,6 +28,8 @@ static const struct dl_field fields[] = {
      "launches for what the workload lists as one kernel"},
     {"kernels", DL_LIST, offsetof(struct options, kernels), 0, 0, true, NULL,
      "operations that are other launches, or move more, than the workload lists"},
+    {"pure", DL_CHOICE, offsetof(struct options, pure), 0, 0, true, pures,
+     "models whose parameters, gradients and moments are as narrow as their products; others have them in fp32"},
     {"gradient_bytes", DL_NUMBER, offsetof(struct options, gradient_bytes), 1, 8, true, NULL,
      "per parameter, as accumulated and exchanged"},
     {"collective_host_s", DL_NUMBER, offsetof(struct options, collective_host_s), 0, 1, true, NULL,
@@ -80,6 +83,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
     *out = (struct dl_software){.name = dl_document_name(doc, arena),
                                 .host_s_per_launch = o.host_s_per_launch,
                                 .launches_per_kernel = o.launches_per_kernel,
+                                .pure = (enum dl_pure)o.pure,
                                 .gradient_bytes = o.gradient_bytes,
                                 .collective_host_s = o.collective_host_s,
                                 .batch_host_s = o.batch_host_s,

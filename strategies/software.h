@@ -12,15 +12,19 @@ enum dl_sends {
     DL_SENDS_BLOCKING,     /* so too, and between two stages one message goes after the other, whatever its direction */
 };
 
+/* Which models are held in the precision of their products, optimizer and all; others keep parameters in fp32. */
+enum dl_pure { DL_PURE_NONE, DL_PURE_LANGUAGE_MODELS, DL_PURE_ALL };
+
 struct dl_software {
     const char *name;
     double host_s_per_launch;       /* of the host, for one kernel */
     double launches_per_kernel;     /* what the workload lists as one kernel is so many launches here */
     struct dl_kernel_rules kernels; /* those that are more, or less, than that */
-    double gradient_bytes;          /* per parameter, as accumulated */
-    double collective_host_s;       /* of the host, for one collective inside the node */
-    double batch_host_s;            /* of the host, to get a micro-batch before its forward; the device waits */
-    const char *attention;          /* "unfused" or "flash" */
+    enum dl_pure pure;
+    double gradient_bytes;        /* per parameter, as accumulated, of a model that is not pure */
+    double collective_host_s;     /* of the host, for one collective inside the node */
+    double batch_host_s;          /* of the host, to get a micro-batch before its forward; the device waits */
+    const char *attention;        /* "unfused" or "flash" */
     bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */
     bool copies_persist;          /* of parameters in the working precision; else each forward makes them by casts */
     double root_bytes;            /* per parameter, while Adam or LAMB works */

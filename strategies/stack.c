@@ -80,9 +80,12 @@ uint32_t dl_span_ranks(const struct dl_setting *s, enum dl_span span, bool of_ex
     return span == DL_SPAN_SHARD ? dl_shards(s, of_experts) : dl_copies(s, of_experts);
 }
 
+bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->precision) && !s->is_pure; }
+
 double dl_gradient_bytes(const struct dl_setting *setting)
 {
-    return fmax(setting->software->gradient_bytes, dl_precision_bytes(setting->precision));
+    const double bytes = dl_precision_bytes(setting->precision);
+    return setting->is_pure ? bytes : fmax(setting->software->gradient_bytes, bytes);
 }
 
 /* ---- the strategy file ---- */
@@ -118,15 +121,27 @@ static const struct dl_field fields[] = {
 static const struct {
     double state_bytes, moved_bytes;
 } optimizer_costs[] = {{4, 14}, {8, 22}, {12, 30}, {12, 34}};
-/* Who works in fp32 has no copy beside the master copy. */
+/* Who has parameters in one precision has no copy beside them, and moments in the same. */
 static const double master_bytes = 4, copy_bytes = 2;
 
 static void set_optimizer(struct dl_setting *s, int64_t optimizer)
 {
-    const bool is_master = !dl_precision_is_mixed(s->precision);
+    const double narrower = dl_precision_bytes(s->precision) / dl_precision_bytes(DL_FP32);
+    const double state = optimizer_costs[optimizer].state_bytes, moved = optimizer_costs[optimizer].moved_bytes;
     s->optimizer = optimizers[optimizer];
-    s->optimizer_bytes_per_parameter = optimizer_costs[optimizer].state_bytes - (is_master ? master_bytes : 0);
-    s->optimizer_moved_bytes_per_parameter = optimizer_costs[optimizer].moved_bytes - (is_master ? copy_bytes : 0);
+    s->optimizer_bytes_per_parameter = dl_is_mixed(s) ? state : (state - master_bytes) * narrower;
+    s->optimizer_moved_bytes_per_parameter = dl_is_mixed(s) ? moved : (moved - copy_bytes) * narrower;
+}
+
+void dl_job_suit(struct dl_job *job, const struct dl_software *software, const struct dl_model *model)
+{
+    struct dl_setting *const s = &job->setting;
+    const bool is_language_model = model->tokens_per_sample > 0;
+    int64_t optimizer = 0;
+    while (strcmp(optimizers[optimizer], s->optimizer)) optimizer++;
+    s->software = software;
+    s->is_pure = software->pure == DL_PURE_ALL || (software->pure == DL_PURE_LANGUAGE_MODELS && is_language_model);
+    set_optimizer(s, optimizer);
 }
 
 const struct dl_field *dl_job_fields(size_t *n_fields)

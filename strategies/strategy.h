@@ -56,6 +56,7 @@ struct dl_setting {
     double global_batch, microbatch;
     uint32_t micros; /* micro-batches of one replica */
     enum dl_precision precision;
+    bool is_pure;                      /* parameters are as narrow as products; else they stay in fp32 */
     uint32_t grid[DL_GRID_DIMENSIONS]; /* of the tensor ranks: x, y, z */
     struct dl_tensor_parts parts;
     bool gathers_weights; /* ranks along z hold a part of each other's weights */
@@ -81,6 +82,9 @@ struct dl_setting {
 enum dl_recompute dl_recompute_of(const struct dl_setting *setting, uint32_t block);
 /* Whether its input is kept; if not, it is computed again from that of an earlier block of its group. */
 bool dl_recompute_keeps_input(const struct dl_setting *setting, uint32_t block);
+
+/* Products are narrower than the parameters. */
+bool dl_is_mixed(const struct dl_setting *setting);
 
 /* Bytes of a gradient, as accumulated and exchanged: never fewer than those of what it is made of. */
 double dl_gradient_bytes(const struct dl_setting *setting);

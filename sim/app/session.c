@@ -38,7 +38,6 @@ static enum dl_status read_strategy(struct dl_session *s)
     if (dl_load_document(&software, &q->set, s->arena, &s->software_doc, &s->err) ||
         dl_software_read(s->software_doc, s->arena, &s->software, &s->err))
         return s->err.status;
-    s->job.setting.software = &s->software;
     set_iterations(s);
     return DL_OK;
 }
@@ -49,8 +48,11 @@ static enum dl_status build_model(struct dl_session *s)
     const struct dl_want want = {DL_WORKLOADS, "workload", given_or(q->workload, s->job.workload), "workload",
                                  dl_place_of_name(q->workload.name, s->strategy_doc, "workload", s->arena)};
     if (dl_load_document(&want, &q->set, s->arena, &s->workload_doc, &s->err)) return s->err.status;
-    return dl_workload_read(s->workload_doc, s->job.setting.microbatch, s->software.attention, s->arena, &s->model,
-                            &s->err);
+    if (dl_workload_read(s->workload_doc, s->job.setting.microbatch, s->software.attention, s->arena, &s->model,
+                         &s->err))
+        return s->err.status;
+    dl_job_suit(&s->job, &s->software, &s->model);
+    return DL_OK;
 }
 
 static enum dl_status place_ranks(struct dl_session *s)

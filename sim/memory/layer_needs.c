@@ -33,7 +33,8 @@ static double at_work_bytes(const struct dl_setting *s, const struct dl_layer *l
     }
     const double passing = layer->output_elements / s->parts.outside / s->ways[DL_AXIS_CONTEXT];
     const double logits = layer->logits / s->parts.inside / s->ways[DL_AXIS_CONTEXT];
-    return (most + passing) * dl_precision_bytes(s->precision) + logits * s->software->logit_workspace_bytes;
+    const double workspace = s->is_pure ? 0 : s->software->logit_workspace_bytes; /* the loss is in fp32, or not */
+    return (most + passing) * dl_precision_bytes(s->precision) + logits * workspace;
 }
 
 /* Inputs of linear layers and gradients of their outputs: 32 sbh in a block of GPT (Qi et al., Zero Bubble Pipeline
@@ -91,8 +92,9 @@ static void add_depth(const struct dl_setting *s, const struct dl_layer *layer, 
 static double updating_bytes(const struct dl_setting *s)
 {
     const bool has_roots = strcmp(s->optimizer, "adam") == 0 || strcmp(s->optimizer, "lamb") == 0;
-    const bool has_copies = !s->software->copies_persist && dl_precision_is_mixed(s->precision);
-    return (has_roots ? s->software->root_bytes : 0) - (has_copies ? dl_precision_bytes(s->precision) : 0);
+    const bool has_copies = !s->software->copies_persist && dl_is_mixed(s);
+    const double bytes = dl_precision_bytes(s->precision), root_bytes = s->software->root_bytes;
+    return (!has_roots ? 0 : s->is_pure ? fmin(root_bytes, bytes) : root_bytes) - (has_copies ? bytes : 0);
 }
 
 static void add_states(const struct dl_setting *s, const struct dl_layer *layer, struct dl_layer_needs *n)

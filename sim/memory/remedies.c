@@ -43,11 +43,11 @@ static void lower_and_count(const struct search *s, struct dl_job *job, struct a
     struct dl_lowered lowered = {0};
     const struct dl_lower_request request = {
         .job = job, .model = &model, .device = r->device, .estimator = r->estimator, .device_of_rank = device_of_rank};
-    job->setting.software = r->software;
     if (!dl_place(r->estimator->topology, "packed", 0, job->n_devices, device_of_rank, err) &&
-        !dl_workload_read(r->workload, job->setting.microbatch, r->software->attention, s->arena, &model, err) &&
-        !dl_lower(&request, s->arena, &lowered, err))
-        a->peak = fullest_peak(r->estimator->topology, job, &lowered);
+        !dl_workload_read(r->workload, job->setting.microbatch, r->software->attention, s->arena, &model, err)) {
+        dl_job_suit(job, r->software, &model);
+        if (!dl_lower(&request, s->arena, &lowered, err)) a->peak = fullest_peak(r->estimator->topology, job, &lowered);
+    }
     dl_lowered_release(&lowered, job->setting.ways[DL_AXIS_PIPELINE]);
     dl_free(device_of_rank);
 }

@@ -32,11 +32,11 @@ START_TEST(the_first_rule_that_fits_counts)
                " {\"operation\": \"layernorm\", \"launches\": 1}]");
     struct dl_kernel gradient = norm;
     gradient.pass = DL_PASS_WEIGHT_GRADIENT;
-    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, DL_BF16)->launches, 2);
-    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, DL_TF32)->launches, 1);
-    ck_assert_double_eq(dl_kernel_rule_for(&rules, &gradient, DL_TF32)->launches, 5);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, DL_WIDTHS_MIXED)->launches, 2);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, DL_WIDTHS_FP32)->launches, 1);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &gradient, DL_WIDTHS_FP32)->launches, 5);
     const struct dl_kernel other = {.kind = DL_KERNEL_GEMM, .name = "qkv"};
-    ck_assert_ptr_null(dl_kernel_rule_for(&rules, &other, DL_BF16));
+    ck_assert_ptr_null(dl_kernel_rule_for(&rules, &other, DL_WIDTHS_MIXED));
     close_rules();
 }
 END_TEST
@@ -69,8 +69,8 @@ START_TEST(a_kernel_is_meant_by_its_own_name_too)
         .kind = DL_KERNEL_GEMM, .name = "qkv", .batch = 1, .m = tokens, .n = outputs, .k = inputs};
     struct dl_kernel other = qkv;
     other.name = "fc1";
-    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &qkv, DL_BF16), &rules.rules[0]);
-    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &other, DL_BF16), &rules.rules[1]);
+    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &qkv, DL_WIDTHS_MIXED), &rules.rules[0]);
+    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &other, DL_WIDTHS_MIXED), &rules.rules[1]);
     ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &qkv).elements, 2 * tokens * outputs);
     ck_assert_double_eq(dl_kernel_beside(&rules.rules[1], &other).elements, 3 * inputs * outputs);
     ck_assert_double_eq(rules.rules[0].rate, 0.5);

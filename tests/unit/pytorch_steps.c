@@ -10,7 +10,7 @@
 struct step {
     const char *workload, *precision;
     double samples;
-    bool dropout;
+    bool pure, dropout;
     double step_s, busy_s, allocated_bytes;
 };
 
@@ -43,7 +43,8 @@ static void open_steps(void)
         const json_t *const row = json_array_get(rows, i);
         steps[i] = (struct step){.workload = dl_arena_string(arena, json_string_value(json_array_get(row, 0))),
                                  .precision = dl_arena_string(arena, json_string_value(json_array_get(row, 2))),
-                                 .dropout = json_is_true(json_array_get(row, 3)),
+                                 .pure = json_is_true(json_array_get(row, 3)),
+                                 .dropout = json_is_true(json_array_get(row, 4)),
                                  .samples = number(row, columns, "samples"),
                                  .step_s = number(row, columns, "step_s"),
                                  .busy_s = number(row, columns, "busy_s"),
@@ -64,13 +65,15 @@ static struct step predicted(const struct step *of)
              "\"global_batch\":%.0f,\"microbatch\":%.0f,\"optimizer\":\"%s\",\"stack\":[]}",
              of->precision, of->samples, of->samples, is_gpt ? "adam" : "momentum");
     struct dl_session s;
-    const struct dl_session_request request = {
-        .topo = {"h200", NULL},
-        .strategy = {"row.json", strategy},
-        .workload = {of->workload, NULL},
-        .software = {"pytorch-eager", NULL},
-        .engine = "analytic",
-        .set = {.items = {"workload.dropout=false"}, .n = is_gpt && !of->dropout}};
+    struct dl_texts set = {0};
+    if (is_gpt && !of->dropout) set.items[set.n++] = "workload.dropout=false";
+    if (is_gpt && !of->pure) set.items[set.n++] = "software.pure=\"none\"";
+    const struct dl_session_request request = {.topo = {"h200", NULL},
+                                               .strategy = {"row.json", strategy},
+                                               .workload = {of->workload, NULL},
+                                               .software = {"pytorch-eager", NULL},
+                                               .engine = "analytic",
+                                               .set = set};
     ck_assert_msg(!dl_session_open(&s, &request) && !dl_session_run(&s), "%s: %s", of->workload, s.err.text);
     const struct dl_training_result *const r = &s.report.result;
     const struct step out = {

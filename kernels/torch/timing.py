@@ -1,0 +1,85 @@
+"""Times one call on a GPU, as it runs in the midst of a training step: see timed()."""
+import math
+import statistics
+import time
+
+import torch
+
+CACHE_BYTES = 120e6        # twice the L2 of the chip: what rotates does not stay
+MOST_BYTES = 24e9          # of all copies of one point
+REPLAYS, LEAST_CALLS, MOST_CALLS = 5, 2, 256
+TARGET_S = 4e-3            # of one replay, at least, where calls are short
+LOAD_SIZE = 8192           # of the square product that keeps the chip as hot as training does
+FIRST_LOADS, LOADS = 12, 4  # before a point, and before each of its replays
+
+_load = []
+
+
+def load(n):
+    """The clock follows the power of what ran before: large products give every point the same past."""
+    if not _load:
+        _load.extend(torch.randn(LOAD_SIZE, LOAD_SIZE, device="cuda", dtype=torch.bfloat16) for _ in "abc")
+    for _ in range(n):
+        torch.mm(_load[0], _load[1], out=_load[2])
+
+
+def timed(make):
+    """make() -> a function that runs one call on buffers of its own, and their bytes. Seconds and relative spread.
+
+    The median over replays of a CUDA graph of calls on rotating buffers that together exceed the cache, so it holds no
+    launch time, each replay after products that load the chip.
+    """
+    call, size = make()
+    copies = max(1, min(math.ceil(CACHE_BYTES / max(size, 1)), 64, int(MOST_BYTES / max(size, 1))))
+    calls = [call] + [make()[0] for _ in range(copies - 1)]
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for one in calls[:2] * 2:
+            one()
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    calls[0]()
+    torch.cuda.synchronize()
+    once = time.perf_counter() - begin
+    repeat = max(LEAST_CALLS, min(MOST_CALLS, int(TARGET_S / max(once, 1e-6))))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(repeat):
+            calls[i % copies]()
+    graph.replay()
+    load(FIRST_LOADS)
+    times = []
+    for _ in range(REPLAYS):
+        load(LOADS)
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) * 1e-3 / repeat)
+    del graph
+    return statistics.median(times), (max(times) - min(times)) / statistics.median(times)
+
+
+class Table:
+    every = []
+
+    def __init__(self, kernel, step, precision, columns):
+        self.head = {"kernel": kernel, "pass": step, "precision": precision}
+        self.columns, self.rows, self.seen = columns, [], set()
+        Table.every.append(self)
+
+    def add(self, shape, make):
+        if shape in self.seen:
+            return
+        self.seen.add(shape)
+        try:
+            seconds, spread = timed(make)
+            self.rows.append([*shape, float(f"{seconds:.4g}"), float(f"{spread:.2g}")])
+        except (RuntimeError, torch.OutOfMemoryError) as error:
+            print(self.head, shape, str(error)[:100], flush=True)
+            torch.cuda.synchronize()
+        torch.cuda.empty_cache() if torch.cuda.memory_reserved() > 60e9 else None
+
+    def json(self):
+        return self.head | {"columns": [*self.columns, "seconds", "spread"], "rows": self.rows}
