@@ -169,23 +169,28 @@ START_TEST(states_are_those_of_zeros_table)
 }
 END_TEST
 
+#define PURE_SOFTWARE "{'schema':'dlsim/software/1','source':'a test','gradient_bytes':4,'pure':'language_models'}"
+
 /* Parameters, gradients, and what the optimizer keeps: a master copy unless they are one, and moments. */
 START_TEST(states_are_those_of_precision_and_optimizer)
 {
     static const struct {
-        const char *head;
+        const char *head, *software;
         double bytes;
     } cases[] = {
-        {"'precision':'fp32','optimizer':'sgd'", 4 + 4},
-        {"'precision':'fp32','optimizer':'momentum'", 4 + 4 + 4},
-        {"'precision':'fp32','optimizer':'adam'", 4 + 4 + 8},
-        {"'precision':'bf16','optimizer':'sgd'", 2 + 2 + 4},
-        {"'precision':'bf16','optimizer':'momentum'", 2 + 2 + 4 + 4},
-        {"'precision':'bf16','optimizer':'adam'", 2 + 2 + 4 + 8},
+        {"'precision':'fp32','optimizer':'sgd'", "ideal", 4 + 4},
+        {"'precision':'fp32','optimizer':'momentum'", "ideal", 4 + 4 + 4},
+        {"'precision':'fp32','optimizer':'adam'", "ideal", 4 + 4 + 8},
+        {"'precision':'bf16','optimizer':'sgd'", "ideal", 2 + 2 + 4},
+        {"'precision':'bf16','optimizer':'momentum'", "ideal", 2 + 2 + 4 + 4},
+        {"'precision':'bf16','optimizer':'adam'", "ideal", 2 + 2 + 4 + 8},
+        {"'precision':'bf16','optimizer':'adam'", PURE_SOFTWARE, 2 + 2 + 4},
+        {"'precision':'bf16','optimizer':'momentum'", PURE_SOFTWARE, 2 + 2 + 2},
+        {"'precision':'fp32','optimizer':'adam'", PURE_SOFTWARE, 4 + 4 + 8},
     };
     char head[200];
     snprintf(head, sizeof head, "%s,'global_batch':1", cases[_i].head);
-    open_strategy(SMALL_GPT, "ideal", head, "");
+    open_strategy(SMALL_GPT, cases[_i].software, head, "");
     check_equal(head, states_of(&training.memory[0]), cases[_i].bytes * dl_model_parameters(&training.model));
     dl_session_close(&training);
 }
@@ -422,7 +427,7 @@ int main(void)
     tcase_add_loop_test(tests, every_schedule_holds_what_a_recount_says, 0, 3 * (int)dl_schedule_count());
     tcase_add_test(tests, gradients_that_come_and_go_spare_memory);
     tcase_add_loop_test(tests, states_are_those_of_zeros_table, 0, (int)DL_COUNT(zero_cases));
-    tcase_add_loop_test(tests, states_are_those_of_precision_and_optimizer, 0, 6);
+    tcase_add_loop_test(tests, states_are_those_of_precision_and_optimizer, 0, 9);
     tcase_add_test(tests, published_figures_are_met);
     tcase_add_test(tests, the_peak_is_what_pytorch_allocates_at_most);
     Suite *const suite = suite_create("training_memory");
