@@ -144,11 +144,13 @@ static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, str
     return DL_OK;
 }
 
-static void shrink(struct dl_net *net, const char *name, struct dl_tensor out)
+static void shrink(struct dl_net *net, const char *name, double windows, struct dl_tensor out)
 {
     const double in = dl_net_elements(net, &net->at), left = dl_net_elements(net, &out);
     dl_net_save(net);
-    pass(net, name, in + left, 2 * in + left);
+    dl_tape_pass(&net->tape, &(struct dl_pass){name, DL_CUT_NOTHING, .forward = in + left,
+                                               .input_gradient = net->has_weights ? 2 * in + left : 0,
+                                               .width = windows});
     net->at = out;
 }
 
@@ -156,7 +158,8 @@ static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, s
 {
     const struct dl_tensor out = tensor(net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e));
     if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
-    shrink(net, name_of(e), out);
+    const double windows_each_way = (double)e->window / (double)e->stride; /* that hold an input */
+    shrink(net, name_of(e), windows_each_way * windows_each_way, out);
     net->tape.layer->saved.pooled_elements += dl_net_elements(net, &out);
     return DL_OK;
 }
