@@ -148,9 +148,9 @@ static void shrink(struct dl_net *net, const char *name, double windows, struct 
 {
     const double in = dl_net_elements(net, &net->at), left = dl_net_elements(net, &out);
     dl_net_save(net);
-    dl_tape_pass(&net->tape, &(struct dl_pass){name, DL_CUT_NOTHING, .forward = in + left,
-                                               .input_gradient = net->has_weights ? 2 * in + left : 0,
-                                               .width = windows});
+    dl_tape_pass(&net->tape,
+                 &(struct dl_pass){name, DL_CUT_NOTHING, .forward = in + left,
+                                   .input_gradient = net->has_weights ? 2 * in + left : 0, .width = windows});
     net->at = out;
 }
 
