@@ -131,7 +131,7 @@ struct dl_training {
     struct parcel *parcels;
     size_t n_parcels, parcels_capacity;
     uint32_t free_parcel;
-    struct line *lines; /* NULL: parcels do not wait for each other */
+    struct line *lines;
     struct dl_pace send_pace;
     struct busy sending, exchanging;
     uint32_t n_iterations;

@@ -1,6 +1,7 @@
 /* training_sends.c - activations and gradients on their way from stage to stage.
  *
- * A message needs no receiver that is ready: it lies there until it is wanted, so that no order of sends can lock. */
+ * A message needs no receiver that is ready: it lies there until it is wanted, so that no order of sends can lock.
+ * Those that go the same way go one after the other, as on a connection. */
 #include <math.h>
 
 #include "sim/engine/training_parts.h"
@@ -9,10 +10,14 @@ enum { none = 0xffffffffu };
 
 /* ---- the ways ---- */
 
-/* Between two stages there is one, named by the crew from which it goes onward. */
+static bool is_blocking(const struct dl_training *t) { return software_of(t)->sends == DL_SENDS_BLOCKING; }
+
+/* One for each way from stage to stage. Where sends block there is one between two stages, named by the crew from which
+ * it goes onward. */
 static uint32_t line_between(const struct dl_training *t, const struct crew *from, const struct crew *to)
 {
     const bool onward = (from->stage + 1) % t->n_stages == to->stage;
+    if (!is_blocking(t)) return 2 * (uint32_t)(from - t->crews) + onward;
     return t->n_stages == 2 ? from->replica : (uint32_t)((onward ? from : to) - t->crews);
 }
 
@@ -66,9 +71,8 @@ static enum dl_status choose_send_pace(struct dl_training *t)
 
 static void open_lines(struct dl_training *t)
 {
-    if (software_of(t)->sends != DL_SENDS_BLOCKING) return;
-    t->lines = dl_alloc(t->n_crews * sizeof *t->lines);
-    for (uint32_t i = 0; i < t->n_crews; i++) t->lines[i] = (struct line){none, none};
+    t->lines = dl_alloc(2 * (size_t)t->n_crews * sizeof *t->lines);
+    for (size_t i = 0; i < 2 * (size_t)t->n_crews; i++) t->lines[i] = (struct line){none, none};
 }
 
 enum dl_status dl_training_open_channels(struct dl_training *t)
@@ -137,7 +141,6 @@ static void depart(struct dl_training *t, uint32_t id);
 
 static void free_line(struct dl_training *t, const struct parcel *p)
 {
-    if (!t->lines) return;
     t->lines[p->channel->line].first = p->next;
     if (p->next != none) depart(t, p->next);
 }
@@ -164,6 +167,13 @@ static void parcel_arrives(void *user, uint32_t id)
     tell_sender(t, &t->crews[p.sender]);
 }
 
+/* A port is busy with the bytes of a parcel, not with its latency: that goes on while the parcel stands in line, unless
+ * sends block. */
+static double latency_left_s(const struct dl_training *t, const struct parcel *p)
+{
+    return is_blocking(t) ? p->channel->latency_s : fmax(p->sent_s + p->channel->latency_s - now_s(t), 0);
+}
+
 static void depart(struct dl_training *t, uint32_t id)
 {
     struct channel *const channel = t->parcels[id].channel;
@@ -173,7 +183,7 @@ static void depart(struct dl_training *t, uint32_t id)
                                    &(struct dl_bundle){.hops = channel->hops,
                                                        .n_hops = channel->n_hops,
                                                        .hops_stay = true,
-                                                       .latency_s = channel->latency_s,
+                                                       .latency_s = latency_left_s(t, &t->parcels[id]),
                                                        .bytes = channel->bytes,
                                                        .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
                                                        .alone_bytes_per_s = channel->alone_bytes_per_s,
@@ -185,7 +195,6 @@ static void depart(struct dl_training *t, uint32_t id)
 /* Whether it is the first. */
 static bool queue_up(struct dl_training *t, uint32_t id)
 {
-    if (!t->lines) return true;
     struct line *const line = &t->lines[t->parcels[id].channel->line];
     const bool first = line->first == none;
     if (first)

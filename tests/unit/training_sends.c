@@ -32,6 +32,18 @@ START_TEST(asynchronous_sends_go_on_beside_the_work)
 }
 END_TEST
 
+/* A slow network sets the pace: forwards have arrived when their sends are over, in the order in which they were sent;
+ * the first of the gradients leaves after them all, and goes the other way. */
+START_TEST(sends_that_go_the_same_way_go_one_after_the_other)
+{
+    struct step s = two_stages;
+    const double slow_s = 3 * s.backward_s;
+    s.send_bytes = slow_s * BYTES_PER_S;
+    const double forwards_s = s.forward_s + s.micros * slow_s + s.forward_s;
+    check_close(play(&s).step_s, forwards_s + s.backward_s + s.micros * slow_s + s.backward_s);
+}
+END_TEST
+
 /* All forwards, then all backwards: every one of them is followed by its send. */
 START_TEST(a_stage_waits_until_its_sends_are_delivered)
 {
@@ -106,6 +118,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("sends");
     tcase_add_test(tests, asynchronous_sends_go_on_beside_the_work);
+    tcase_add_test(tests, sends_that_go_the_same_way_go_one_after_the_other);
     tcase_add_test(tests, a_stage_waits_until_its_sends_are_delivered);
     tcase_add_test(tests, batched_sends_go_both_ways_at_once);
     tcase_add_test(tests, a_slow_host_sets_the_pace);
