@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "validation/mpi/collectives/collectives.h"
+#include "validation/mpi/collectives/swap.h"
 
 void dl_pairwise_alltoall(const struct dl_team *team, const struct dl_parcels *p)
 {
@@ -9,7 +10,7 @@ void dl_pairwise_alltoall(const struct dl_team *team, const struct dl_parcels *p
     if (p->n_from[me]) memcpy(p->into[me], p->from[me], p->n_from[me]);
     for (int step = 1; step < team->n; step++) {
         const int to = (me + step) % team->n, from = (me - step + team->n) % team->n;
-        MPI_Sendrecv(p->from[to], (int)p->n_from[to], MPI_BYTE, to, 0, p->into[from], (int)p->n_into[from], MPI_BYTE,
-                     from, 0, team->comm, MPI_STATUS_IGNORE);
+        dl_swap(team->comm, MPI_BYTE, (struct dl_outgoing){p->from[to], p->n_from[to], to},
+                (struct dl_incoming){p->into[from], p->n_into[from], from});
     }
 }

@@ -2,6 +2,7 @@
  * (Rabenseifner, ICCS 2004). */
 #include "sim/core/memory.h"
 #include "validation/mpi/collectives/butterfly.h"
+#include "validation/mpi/collectives/swap.h"
 
 static struct dl_range half(struct dl_range whole, bool upper)
 {
@@ -17,12 +18,12 @@ static void scatter_and_gather(const struct dl_team *team, dl_real *values, dl_r
     const int partner = team->rank ^ step;
     const bool upper = team->rank & step;
     const struct dl_range mine = half(range, upper), theirs = half(range, !upper);
-    MPI_Sendrecv(values + theirs.from, (int)theirs.n, DL_MPI_REAL, partner, 0, heard, (int)mine.n, DL_MPI_REAL, partner,
-                 0, team->comm, MPI_STATUS_IGNORE);
+    dl_swap(team->comm, DL_MPI_REAL, (struct dl_outgoing){values + theirs.from, theirs.n, partner},
+            (struct dl_incoming){heard, mine.n, partner});
     for (size_t i = 0; i < mine.n; i++) values[mine.from + i] += heard[i];
     scatter_and_gather(team, values, heard, mine, step / 2);
-    MPI_Sendrecv(values + mine.from, (int)mine.n, DL_MPI_REAL, partner, 0, values + theirs.from, (int)theirs.n,
-                 DL_MPI_REAL, partner, 0, team->comm, MPI_STATUS_IGNORE);
+    dl_swap(team->comm, DL_MPI_REAL, (struct dl_outgoing){values + mine.from, mine.n, partner},
+            (struct dl_incoming){values + theirs.from, theirs.n, partner});
 }
 
 static void sum(const struct dl_team *team, dl_real *values, size_t n)

@@ -2,6 +2,7 @@
  */
 #include "sim/core/memory.h"
 #include "validation/mpi/collectives/butterfly.h"
+#include "validation/mpi/collectives/swap.h"
 
 int dl_butterfly_size(const struct dl_team *team)
 {
@@ -14,7 +15,7 @@ bool dl_butterfly_enter(const struct dl_team *team, dl_real *values, dl_real *he
 {
     const int size = dl_butterfly_size(team), partner = team->rank + size;
     if (team->rank >= size) {
-        MPI_Send(values, (int)n, DL_MPI_REAL, team->rank - size, 0, team->comm);
+        MPI_Ssend(values, (int)n, DL_MPI_REAL, team->rank - size, 0, team->comm);
         return false;
     }
     if (partner >= team->n) return true;
@@ -29,7 +30,7 @@ void dl_butterfly_leave(const struct dl_team *team, dl_real *values, size_t n)
     if (team->rank >= size)
         MPI_Recv(values, (int)n, DL_MPI_REAL, team->rank - size, 0, team->comm, MPI_STATUS_IGNORE);
     else if (team->rank + size < team->n)
-        MPI_Send(values, (int)n, DL_MPI_REAL, team->rank + size, 0, team->comm);
+        MPI_Ssend(values, (int)n, DL_MPI_REAL, team->rank + size, 0, team->comm);
 }
 
 static void sum(const struct dl_team *team, dl_real *values, size_t n)
@@ -38,8 +39,8 @@ static void sum(const struct dl_team *team, dl_real *values, size_t n)
     const bool goes_on = dl_butterfly_enter(team, values, heard, n);
     for (int step = 1; goes_on && step < dl_butterfly_size(team); step *= 2) {
         const int partner = team->rank ^ step;
-        MPI_Sendrecv(values, (int)n, DL_MPI_REAL, partner, 0, heard, (int)n, DL_MPI_REAL, partner, 0, team->comm,
-                     MPI_STATUS_IGNORE);
+        dl_swap(team->comm, DL_MPI_REAL, (struct dl_outgoing){values, n, partner},
+                (struct dl_incoming){heard, n, partner});
         for (size_t i = 0; i < n; i++) values[i] += heard[i];
     }
     dl_butterfly_leave(team, values, n);

@@ -2,6 +2,7 @@
  * 2009). */
 #include "sim/core/memory.h"
 #include "validation/mpi/collectives/collectives.h"
+#include "validation/mpi/collectives/swap.h"
 
 /* Part `i` may be any number; the ring wraps. */
 static struct dl_range part(const struct dl_team *team, size_t n, int i)
@@ -17,8 +18,8 @@ void dl_ring_scatter(const struct dl_team *team, dl_real *values, size_t n)
     dl_real *const heard = dl_alloc((n / (size_t)team->n + 1) * sizeof *heard);
     for (int step = 0; step < team->n - 1; step++) {
         const struct dl_range out = part(team, n, team->rank - 1 - step), in = part(team, n, team->rank - 2 - step);
-        MPI_Sendrecv(values + out.from, (int)out.n, DL_MPI_REAL, next(team), 0, heard, (int)in.n, DL_MPI_REAL,
-                     previous(team), 0, team->comm, MPI_STATUS_IGNORE);
+        dl_swap(team->comm, DL_MPI_REAL, (struct dl_outgoing){values + out.from, out.n, next(team)},
+                (struct dl_incoming){heard, in.n, previous(team)});
         for (size_t i = 0; i < in.n; i++) values[in.from + i] += heard[i];
     }
     dl_free(heard);
@@ -28,8 +29,8 @@ void dl_ring_gather(const struct dl_team *team, dl_real *values, size_t n)
 {
     for (int step = 0; step < team->n - 1; step++) {
         const struct dl_range out = part(team, n, team->rank - step), in = part(team, n, team->rank - 1 - step);
-        MPI_Sendrecv(values + out.from, (int)out.n, DL_MPI_REAL, next(team), 0, values + in.from, (int)in.n,
-                     DL_MPI_REAL, previous(team), 0, team->comm, MPI_STATUS_IGNORE);
+        dl_swap(team->comm, DL_MPI_REAL, (struct dl_outgoing){values + out.from, out.n, next(team)},
+                (struct dl_incoming){values + in.from, in.n, previous(team)});
     }
 }
 
@@ -37,8 +38,8 @@ void dl_ring_gather_bytes(const struct dl_team *team, void *data, const size_t *
 {
     for (int step = 0; step < team->n - 1; step++) {
         const int out = (team->rank - step + team->n) % team->n, in = (team->rank - 1 - step + team->n) % team->n;
-        MPI_Sendrecv((char *)data + offset[out], (int)bytes[out], MPI_BYTE, next(team), 0, (char *)data + offset[in],
-                     (int)bytes[in], MPI_BYTE, previous(team), 0, team->comm, MPI_STATUS_IGNORE);
+        dl_swap(team->comm, MPI_BYTE, (struct dl_outgoing){(char *)data + offset[out], bytes[out], next(team)},
+                (struct dl_incoming){(char *)data + offset[in], bytes[in], previous(team)});
     }
 }
 

@@ -8,7 +8,7 @@ void dl_tree_reduce(const struct dl_team *team, dl_real *values, size_t n, int r
     dl_real *const heard = dl_alloc(n * sizeof *heard);
     for (int step = 1; step < team->n; step *= 2) {
         if (me & step) {
-            MPI_Send(values, (int)n, DL_MPI_REAL, (me - step + root) % team->n, 0, team->comm);
+            MPI_Ssend(values, (int)n, DL_MPI_REAL, (me - step + root) % team->n, 0, team->comm);
             break;
         }
         if (me + step >= team->n) continue;
@@ -26,7 +26,7 @@ void dl_tree_broadcast(const struct dl_team *team, dl_real *values, size_t n, in
     while (step < team->n && !(me & step)) step *= 2;
     if (me) MPI_Recv(values, (int)n, DL_MPI_REAL, (me - step + root) % team->n, 0, team->comm, MPI_STATUS_IGNORE);
     while ((step /= 2) > 0)
-        if (me + step < team->n) MPI_Send(values, (int)n, DL_MPI_REAL, (me + step + root) % team->n, 0, team->comm);
+        if (me + step < team->n) MPI_Ssend(values, (int)n, DL_MPI_REAL, (me + step + root) % team->n, 0, team->comm);
 }
 
 static void sum(const struct dl_team *team, dl_real *values, size_t n)

@@ -1,21 +1,26 @@
 /* main.c - dlsim-measure: latency and bandwidth of messages, and kernels, on the ranks of this machine.
  *
  *   mpirun -n 4 dlsim-measure [--json FILE|-] [--system FILE --transport FILE [--device NAME]] [--seconds X]
+ *       [--ring] [--least-bytes N]
  *
  * All ranks are busy at once, as they are in a training; an even number of them. `--seconds` is about what each size of
- * message and each kernel takes. */
+ * message and each kernel takes. `--ring`: all send to the next at once,
+ * instead of pairs in turns. */
 #include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/app/options.h"
+#include "validation/mpi/collectives/swap.h"
 #include "validation/mpi/measure/measure.h"
 #include "validation/mpi/packing.h"
 
 struct options {
     const char *json, *system, *transport, *device;
     double seconds;
+    bool ring;
+    uint64_t least_bytes;
 };
 #define AT(member) offsetof(struct options, member)
 static const struct dl_option options[] = {
@@ -24,6 +29,8 @@ static const struct dl_option options[] = {
     {"transport", DL_OPT_TEXT, AT(transport), false, 0, 0, NULL},
     {"device", DL_OPT_TEXT, AT(device), false, 0, 0, NULL},
     {"seconds", DL_OPT_NUMBER, AT(seconds), false, 1e-3, 100, NULL},
+    {"ring", DL_OPT_FLAG, AT(ring), false, 0, 0, NULL},
+    {"least-bytes", DL_OPT_COUNT, AT(least_bytes), false, 1, 1 << 16, NULL},
 };
 
 enum { n_batches = 15 }; /* a time is the median of so many */
@@ -72,7 +79,7 @@ static double time_of(work_fn work, void *what, double seconds)
 /* ---- messages ---- */
 
 struct pair {
-    char *bytes;
+    char *bytes, *heard;
     int n, rank;
 };
 
@@ -87,16 +94,29 @@ static void ping_pong(void *what, size_t n)
     }
 }
 
-static struct dl_messages measure_messages(int rank, double seconds)
+static void pass_on(void *what, size_t n)
 {
-    const int least = 8, most = 4 << 20;
+    const struct pair *const p = what;
+    int n_ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    const int next = (p->rank + 1) % n_ranks, previous = (p->rank + n_ranks - 1) % n_ranks;
+    for (size_t i = 0; i < n; i++)
+        dl_swap(MPI_COMM_WORLD, MPI_BYTE, (struct dl_outgoing){p->bytes, (size_t)p->n, next},
+                (struct dl_incoming){p->heard, (size_t)p->n, previous});
+}
+
+static struct dl_messages measure_messages(int rank, const struct options *o)
+{
+    const int most = 4 << 20;
     struct dl_messages m = {0};
-    struct pair p = {.bytes = dl_alloc((size_t)most), .rank = rank};
-    for (p.n = least; p.n <= most; p.n *= 2) {
+    struct pair p = {.bytes = dl_alloc((size_t)most), .heard = dl_alloc((size_t)most), .rank = rank};
+    for (p.n = (int)o->least_bytes; p.n <= most; p.n *= 2) {
         m.bytes[m.n] = p.n;
-        m.seconds[m.n++] = time_of(ping_pong, &p, seconds) / 2; /* there and back */
+        m.seconds[m.n++] =
+            o->ring ? time_of(pass_on, &p, o->seconds) : time_of(ping_pong, &p, o->seconds) / 2; /* there and back */
     }
     dl_free(p.bytes);
+    dl_free(p.heard);
     return m;
 }
 
@@ -188,7 +208,7 @@ static enum dl_status measure(const struct options *o, struct dl_error *err)
     MPI_Comm_size(MPI_COMM_WORLD, &m.n_ranks);
     if (m.n_ranks % 2)
         return dl_fail(err, DL_IMPOSSIBLE, NULL, "needs an even number of ranks, mpirun started %d", m.n_ranks);
-    m.messages = measure_messages(rank, o->seconds);
+    m.messages = measure_messages(rank, o);
     m.fitted = dl_fit_messages(&m.messages);
     measure_kernels(&m, rank, o->seconds);
     return rank ? DL_OK : write_files(o, &m, err);
@@ -197,7 +217,7 @@ static enum dl_status measure(const struct options *o, struct dl_error *err)
 int main(int argc, char **argv)
 {
     struct dl_error err = {0};
-    struct options o = {.device = "xeon-core", .seconds = 0.3};
+    struct options o = {.device = "xeon-core", .seconds = 0.3, .least_bytes = 8};
     int rank, threads;
     openblas_set_num_threads(1);                                  /* a rank is a core */
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads); /* as in a training */

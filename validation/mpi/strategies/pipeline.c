@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "validation/mpi/collectives/swap.h"
 #include "validation/mpi/layers/units.h"
 
 struct head {
@@ -126,8 +127,8 @@ static void sum(struct dl_train *t)
     for (size_t i = 0; i < t->n_buckets; i++) {
         const struct dl_bucket *const b = &t->buckets[i];
         dl_real *const own = dl_own_gradients(b), *const heard = dl_alloc((b->own.n + 1) * sizeof *heard);
-        MPI_Sendrecv(own, (int)b->own.n, DL_MPI_REAL, partner, 0, heard, (int)b->own.n, DL_MPI_REAL, partner, 0,
-                     t->workers, MPI_STATUS_IGNORE);
+        dl_swap(t->workers, DL_MPI_REAL, (struct dl_outgoing){own, b->own.n, partner},
+                (struct dl_incoming){heard, b->own.n, partner});
         for (size_t j = 0; j < b->own.n; j++) own[j] += heard[j];
         dl_free(heard);
     }
