@@ -86,6 +86,12 @@ static void add_bias_gradient(struct dl_step *step, const struct dl_product *p, 
     add_gradient(step, &sum, DL_GRADIENT_WEIGHT);
 }
 
+/* No gradient goes back to the input of the model, so none is summed there. */
+static void forget_backward_before(struct dl_tape *tape, const struct dl_step *first)
+{
+    for (struct dl_step *step = tape->steps; step < first; step++) step->n_input = 0;
+}
+
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
 {
     assert(p->batch > 0 && p->m > 0 && p->n > 0 && p->k > 0);
@@ -103,7 +109,10 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
     input.n = p->k, input.k = p->n, input.cut = cut_of_input_gradient(p->cut);
     weight.m = p->k, weight.k = p->m, weight.cut = cut_of_weight_gradient(p->cut);
     add_forward(step, &forward);
-    if (!p->is_first) add_gradient(step, &input, DL_GRADIENT_INPUT);
+    if (p->is_first)
+        forget_backward_before(tape, step);
+    else
+        add_gradient(step, &input, DL_GRADIENT_INPUT);
     add_gradient(step, &weight, p->of_activations ? DL_GRADIENT_INPUT : DL_GRADIENT_WEIGHT);
     if (p->has_bias) add_bias_gradient(step, p, tape->among_experts);
     add_parameters(tape, p);
