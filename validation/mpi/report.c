@@ -64,6 +64,15 @@ static json_t *causes(const struct dl_train *t)
     return all;
 }
 
+/* Tokens that came to the experts of the busiest rank, over the mean of all ranks. */
+static double imbalance(const struct dl_train *t)
+{
+    double sum = t->n_visitors, most = sum;
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, t->workers);
+    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, t->workers);
+    return sum > 0 ? most * t->job.n_devices / sum : 1;
+}
+
 enum dl_status dl_report_json(struct dl_train *t, const struct dl_losses *l, struct dl_error *err)
 {
     json_t *const all = json_object();
@@ -78,6 +87,7 @@ enum dl_status dl_report_json(struct dl_train *t, const struct dl_losses *l, str
     json_object_set_new(all, "steps_s", numbers(l->step_s, l->n));
     json_object_set_new(all, "phases", phases(t));
     json_object_set_new(all, "causes", causes(t));
+    json_object_set_new(all, "imbalance", json_real(imbalance(t)));
     if (t->rank == 0) return dl_write_json(t->options->json, all, err);
     json_decref(all);
     return DL_OK;

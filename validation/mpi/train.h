@@ -184,6 +184,7 @@ struct dl_train {
     uint64_t step;
     uint32_t micro;            /* at work */
     bool again;                /* forward is recomputed: no loss */
+    double n_visitors;         /* tokens that came to the experts here */
     double loss;               /* this rank's share of the mean over samples */
     struct dl_memo ***memos;   /* [chunk * micros + micro][layer of the position][unit]; one more for recomputation */
     struct dl_parcel *parcels; /* on their way to other positions */

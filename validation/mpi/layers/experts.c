@@ -153,6 +153,7 @@ static void tell_counts(struct dl_train *t, struct trip *p)
     }
     exchange(t, &(struct dl_parcels){at, at + ranks, bytes, bytes});
     for (size_t i = 0; i < ranks * p->n_here; i++) p->n_visitors += p->coming[i];
+    t->n_visitors += (double)p->n_visitors;
     dl_free(at);
     dl_free(bytes);
 }

@@ -1,7 +1,7 @@
 /* main.c - dlsim-measure: latency and bandwidth of messages, and kernels, on the ranks of this machine.
  *
  *   mpirun -n 4 dlsim-measure [--json FILE|-] [--system FILE --transport FILE [--device NAME]] [--seconds X]
- *       [--ring] [--least-bytes N]
+ *       [--ring] [--least-bytes N] [--most-bytes N]
  *
  * All ranks are busy at once, as they are in a training; an even number of them. `--seconds` is about what each size of
  * message and each kernel takes. `--ring`: all send to the next at once,
@@ -20,7 +20,7 @@ struct options {
     const char *json, *system, *transport, *device;
     double seconds;
     bool ring;
-    uint64_t least_bytes;
+    uint64_t least_bytes, most_bytes;
 };
 #define AT(member) offsetof(struct options, member)
 static const struct dl_option options[] = {
@@ -31,6 +31,7 @@ static const struct dl_option options[] = {
     {"seconds", DL_OPT_NUMBER, AT(seconds), false, 1e-3, 100, NULL},
     {"ring", DL_OPT_FLAG, AT(ring), false, 0, 0, NULL},
     {"least-bytes", DL_OPT_COUNT, AT(least_bytes), false, 1, 1 << 16, NULL},
+    {"most-bytes", DL_OPT_COUNT, AT(most_bytes), false, 1 << 20, 1 << 28, NULL},
 };
 
 enum { n_batches = 15 }; /* a time is the median of so many */
@@ -107,10 +108,10 @@ static void pass_on(void *what, size_t n)
 
 static struct dl_messages measure_messages(int rank, const struct options *o)
 {
-    const int most = 4 << 20;
+    const size_t most = o->most_bytes;
     struct dl_messages m = {0};
-    struct pair p = {.bytes = dl_alloc((size_t)most), .heard = dl_alloc((size_t)most), .rank = rank};
-    for (p.n = (int)o->least_bytes; p.n <= most; p.n *= 2) {
+    struct pair p = {.bytes = dl_alloc(most), .heard = dl_alloc(most), .rank = rank};
+    for (p.n = (int)o->least_bytes; (size_t)p.n <= most; p.n *= 2) {
         m.bytes[m.n] = p.n;
         m.seconds[m.n++] =
             o->ring ? time_of(pass_on, &p, o->seconds) : time_of(ping_pong, &p, o->seconds) / 2; /* there and back */
@@ -217,7 +218,7 @@ static enum dl_status measure(const struct options *o, struct dl_error *err)
 int main(int argc, char **argv)
 {
     struct dl_error err = {0};
-    struct options o = {.device = "xeon-core", .seconds = 0.3, .least_bytes = 8};
+    struct options o = {.device = "xeon-core", .seconds = 0.3, .least_bytes = 8, .most_bytes = 4 << 20};
     int rank, threads;
     openblas_set_num_threads(1);                                  /* a rank is a core */
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads); /* as in a training */
