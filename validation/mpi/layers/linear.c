@@ -25,11 +25,26 @@ static void weight_gradient(struct dl_train *t, const struct dl_unit *u, struct 
 
 const struct dl_product_way dl_product_alone = {multiply, input_gradient, weight_gradient};
 
+/* With sequence parallelism a product by columns keeps of its input the rows of this rank, and gathers the others again
+ * for the gradient of its weights (Korthikanti et al., MLSys 2023, section 4.2.2). */
+static bool gathers_again(const struct dl_train *t, const struct dl_unit *u)
+{
+    return t->sequence && u->cols.n < u->outputs && !u->is_first;
+}
+
+static struct dl_rows keep_own(const struct dl_train *t, struct dl_rows x)
+{
+    const size_t n = x.n / (size_t)t->tensor.n;
+    const struct dl_rows own = dl_rows_copy((struct dl_rows){x.at + n * x.width * (size_t)t->tensor.rank, n, x.width});
+    dl_rows_free(&x);
+    return own;
+}
+
 static struct dl_rows forward(struct dl_train *t, const struct dl_unit *u, struct dl_memo *memo, struct dl_rows x)
 {
     const struct dl_rows y = dl_rows_new(x.n, u->cols.n);
     t->product->forward(t, u, x, y);
-    memo->given = x;
+    memo->given = gathers_again(t, u) ? keep_own(t, x) : x;
     return y;
 }
 
@@ -44,6 +59,7 @@ static struct dl_rows backward(struct dl_train *t, const struct dl_unit *u, stru
 
 static void weights(struct dl_train *t, const struct dl_unit *u, struct dl_memo *memo)
 {
+    if (gathers_again(t, u)) memo->given = dl_tensor_enter(t, memo->given);
     t->product->weight_gradient(t, u, memo->given, memo->gradient);
 }
 
