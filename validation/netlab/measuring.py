@@ -90,7 +90,7 @@ class Lab:
 
     def start(self, ranks, *words):
         if self.network == "shared":
-            return ["mpirun", "--oversubscribe", "--bind-to", "core" if ranks <= os.cpu_count() else "none", "-n", ranks, *words]
+            return ["nice", "-n", "-10", "mpirun", "--oversubscribe", "--bind-to", "core" if ranks <= os.cpu_count() else "none", "-n", ranks, *words]
         return [HERE / "lab", "mpirun", self.name, ranks, *words]
 
     def lost(self):
