@@ -375,15 +375,16 @@ static double error_of_step(const struct measured_step *step)
 {
     char strategy[400];
     snprintf(strategy, sizeof strategy,
-             "{'schema':'dlsim/strategy/1','source':'a row','workload':'none','precision':'%s','global_batch':%.0f,"
-             "'microbatch':%.0f,'stack':[]}",
+             "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a row\",\"workload\":\"none\",\"precision\":\"%s\","
+             "\"global_batch\":%.0f,\"microbatch\":%.0f,\"stack\":[]}",
              step->precision, step->samples, step->samples);
-    const struct training_inputs inputs = {.system = "h200",
-                                           .device = "h200",
-                                           .software = "pytorch-eager",
-                                           .workload = step->workload,
-                                           .strategy = strategy};
-    ck_assert_msg(!training_open(&training, &inputs), "%s: %s", step->workload, training.err.text);
+    const struct dl_session_request autocast = {.topo = {"h200", NULL},
+                                                .strategy = {"row.json", strategy},
+                                                .workload = {step->workload, NULL},
+                                                .software = {"pytorch-eager", NULL},
+                                                .engine = "analytic",
+                                                .set = {.items = {"software.pure=\"none\""}, .n = 1}};
+    ck_assert_msg(!dl_session_open(&training, &autocast), "%s: %s", step->workload, training.err.text);
     const double peak = training.memory[0].peak;
     dl_session_close(&training);
     return peak / step->allocated_bytes - 1;
