@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/core/facts.h"
+
 struct options {
     bool adds_wire_latency, pipelines;
     double fill, drain, relay_efficiency, reduction_s_per_byte, pack_s_per_byte;

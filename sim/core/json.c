@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/facts.h"
 #include "sim/core/files.h"
 
 enum { max_file_bytes = 16 << 20 };
@@ -72,14 +73,14 @@ static const char *type_name(const json_t *value)
     }
 }
 
-static enum dl_status wrong_type(struct dl_json from, const char *wanted, struct dl_error *err)
+enum dl_status dl_wrong_type(struct dl_json from, const char *wanted, struct dl_error *err)
 {
     return dl_fail(err, DL_TYPE, from.where, "must be %s, got %s", wanted, type_name(from.value));
 }
 
 static enum dl_status read_number(struct dl_json from, double min, double max, double *out, struct dl_error *err)
 {
-    if (!json_is_number(from.value)) return wrong_type(from, "a number", err);
+    if (!json_is_number(from.value)) return dl_wrong_type(from, "a number", err);
     const double x = json_number_value(from.value);
     if (!(x >= min && x <= max)) /* so that NaN fails too */
         return dl_fail(err, DL_RANGE, from.where, "must be in [%.10g, %.10g], got %.10g", min, max, x);
@@ -98,14 +99,14 @@ static enum dl_status read_int(struct dl_json from, double min, double max, int6
 
 static enum dl_status read_text(struct dl_json from, const char **out, struct dl_arena *arena, struct dl_error *err)
 {
-    if (!json_is_string(from.value)) return wrong_type(from, "a string", err);
+    if (!json_is_string(from.value)) return dl_wrong_type(from, "a string", err);
     *out = dl_arena_string(arena, json_string_value(from.value));
     return DL_OK;
 }
 
 static enum dl_status read_choice(struct dl_json from, const char *const *choices, int64_t *out, struct dl_error *err)
 {
-    if (!json_is_string(from.value)) return wrong_type(from, "a string", err);
+    if (!json_is_string(from.value)) return dl_wrong_type(from, "a string", err);
     char all[256] = "";
     for (int64_t i = 0; choices[i]; i++) {
         if (strcmp(choices[i], json_string_value(from.value)) == 0) {
@@ -121,7 +122,7 @@ static enum dl_status read_choice(struct dl_json from, const char *const *choice
 static enum dl_status read_int_list(struct dl_json from, const struct dl_field *f, struct dl_int_list *out,
                                     struct dl_arena *arena, struct dl_error *err)
 {
-    if (!json_is_array(from.value)) return wrong_type(from, "a list of whole numbers", err);
+    if (!json_is_array(from.value)) return dl_wrong_type(from, "a list of whole numbers", err);
     out->n = json_array_size(from.value);
     out->items = dl_arena_alloc(arena, out->n * sizeof *out->items);
     for (size_t i = 0; i < out->n; i++)
@@ -140,50 +141,18 @@ static enum dl_status read_field(struct dl_json from, const struct dl_field *f, 
     case DL_CHOICE: return read_choice(from, f->choices, place, err);
     case DL_INT_LIST: return read_int_list(from, f, place, arena, err);
     case DL_BOOL:
-        if (!json_is_boolean(from.value)) return wrong_type(from, "true or false", err);
+        if (!json_is_boolean(from.value)) return dl_wrong_type(from, "true or false", err);
         *(bool *)place = json_is_true(from.value);
         return DL_OK;
     case DL_LIST:
-        if (!json_is_array(from.value)) return wrong_type(from, "a list", err);
+        if (!json_is_array(from.value)) return dl_wrong_type(from, "a list", err);
         break;
     case DL_OBJECT:
-        if (!json_is_object(from.value)) return wrong_type(from, "an object", err);
+        if (!json_is_object(from.value)) return dl_wrong_type(from, "an object", err);
         break;
     case DL_ANY: break;
     }
     *(struct dl_json *)place = from;
-    return DL_OK;
-}
-
-static const char *const grade_names[] = {"measured", "published", "derived", "assumed"};
-
-static bool read_grade(const char *text, enum dl_grade *grade)
-{
-    for (size_t g = 0; g < DL_COUNT(grade_names); g++) {
-        const size_t n = strlen(grade_names[g]);
-        if (strncmp(text, grade_names[g], n) || text[n] != ':' || text[n + 1] != ' ' || !text[n + 2]) continue;
-        *grade = (enum dl_grade)g;
-        return true;
-    }
-    return false;
-}
-
-enum dl_status dl_json_check_facts(struct dl_json object, struct dl_arena *arena, struct dl_error *err)
-{
-    const struct dl_json facts = dl_json_member(object, "facts", arena);
-    if (!facts.value) return DL_OK;
-    if (!json_is_object(facts.value)) return wrong_type(facts, "an object", err);
-    const char *key;
-    json_t *text;
-    json_object_foreach(facts.value, key, text)
-    {
-        const struct dl_json place = dl_json_member(facts, key, arena);
-        enum dl_grade grade;
-        if (strcmp(key, "*") && !json_object_get(object.value, key))
-            return dl_fail(err, DL_KEY, place.where, "speaks of a key that is not there");
-        if (!json_is_string(text) || !read_grade(json_string_value(text), &grade))
-            return dl_fail(err, DL_RANGE, place.where, "must be 'measured|published|derived|assumed: source'");
-    }
     return DL_OK;
 }
 
@@ -226,7 +195,7 @@ static enum dl_status refuse_unknown_keys(struct dl_json object, const struct dl
 enum dl_status dl_read(struct dl_json object, const struct dl_field *fields, size_t n_fields, void *out,
                        struct dl_arena *arena, struct dl_error *err)
 {
-    if (!json_is_object(object.value)) return wrong_type(object, "an object", err);
+    if (!json_is_object(object.value)) return dl_wrong_type(object, "an object", err);
     if (refuse_unknown_keys(object, fields, n_fields, arena, err) || dl_json_check_facts(object, arena, err))
         return err->status;
     for (size_t i = 0; i < n_fields; i++) {
@@ -307,6 +276,7 @@ static enum dl_status put(json_t *at, const char *part, json_t *value, const cha
 {
     size_t index;
     if (json_is_object(at)) {
+        dl_json_drop_interval(at, part);
         if (json_object_set_new(at, part, value) == 0) return DL_OK;
         return dl_fail(err, DL_KEY, "--set", "'%s': '%s' is not UTF-8", assignment, part);
     }
@@ -341,55 +311,4 @@ enum dl_status dl_json_set(struct dl_json doc, const char *assignment, struct dl
         }
     }
     return put(at, path, value, assignment, err);
-}
-
-struct walk {
-    struct dl_arena *arena;
-    void (*visit)(void *user, const struct dl_fact *fact);
-    void *user;
-};
-
-static struct dl_fact fact_of(const json_t *object, const char *key, const char *where)
-{
-    const json_t *const facts = json_object_get(object, "facts");
-    const json_t *text = json_object_get(facts, key);
-    if (!text) text = json_object_get(facts, "*");
-    struct dl_fact fact = {.where = where, .text = "assumed: no source is given", .grade = DL_ASSUMED};
-    if (json_is_string(text) && read_grade(json_string_value(text), &fact.grade)) {
-        fact.text = json_string_value(text);
-        fact.stated = true;
-    }
-    return fact;
-}
-
-static bool is_table(const json_t *object)
-{
-    return json_is_array(json_object_get(object, "columns")) && json_is_array(json_object_get(object, "rows"));
-}
-
-static void walk_value(struct dl_json at, const json_t *object, const char *key, const struct walk *w)
-{
-    if (json_is_number(at.value)) {
-        const struct dl_fact fact = fact_of(object, key, at.where);
-        w->visit(w->user, &fact);
-    } else if (json_is_array(at.value)) {
-        for (size_t i = 0; i < json_array_size(at.value); i++)
-            walk_value(dl_json_element(at, i, w->arena), object, key, w);
-    } else if (json_is_object(at.value) && !is_table(at.value)) {
-        const bool inherits = object && !json_object_get(at.value, "facts");
-        const char *member;
-        json_t *value;
-        json_object_foreach(at.value, member, value)
-        {
-            if (strcmp(member, "facts") == 0) continue;
-            walk_value(dl_json_member(at, member, w->arena), inherits ? object : at.value, inherits ? key : member, w);
-        }
-    }
-}
-
-void dl_json_facts(struct dl_json doc, struct dl_arena *arena, void (*visit)(void *user, const struct dl_fact *fact),
-                   void *user)
-{
-    const struct walk w = {.arena = arena, .visit = visit, .user = user};
-    walk_value(doc, NULL, "", &w);
 }

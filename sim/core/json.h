@@ -2,10 +2,7 @@
  *
  * The rule to remember: a key that no field names is an error, so a misspelt option is never silently ignored.
  * Every value keeps the place it came from ("frontier.json:/node/nics/0"), and errors name it.
- * Any object may hold "facts": for its keys (or "*" for all of them) where the figure comes from and how sure it is,
- * as "grade: source", for example {"bandwidth_bytes_per_s": "published: OLCF user guide"}; a fact of a key holds for
- * all below it, but for objects with facts of their own. A table, which has "columns" and "rows", holds measurements:
- * its numbers need no facts. */
+ * Any object may hold "facts" about its keys, see facts.h. */
 #ifndef DL_CORE_JSON_H
 #define DL_CORE_JSON_H
 
@@ -59,6 +56,9 @@ enum dl_status dl_json_parse(const char *text, size_t bytes, const char *name, s
 enum dl_status dl_read(struct dl_json object, const struct dl_field *fields, size_t n_fields, void *out,
                        struct dl_arena *arena, struct dl_error *err);
 
+/* Say that the value is of another type than the one wanted ("a list"). */
+enum dl_status dl_wrong_type(struct dl_json from, const char *wanted, struct dl_error *err);
+
 /* Whether "schema" is dlsim/KIND/1. */
 enum dl_status dl_check_schema(struct dl_json doc, const char *kind, struct dl_arena *arena, struct dl_error *err);
 
@@ -77,23 +77,8 @@ struct dl_json dl_json_element(struct dl_json array, size_t index, struct dl_are
 enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *err);
 
 /* Apply "path.to.key=JSON" to the document. A path part that names no key of an array is looked up among the "name"s of
- * its elements. New keys are made; whether they mean anything is for the reader of the document to say. */
+ * its elements. New keys are made; whether they mean anything is for the reader of the document to say. A fact keeps no
+ * interval of a value that is no longer there. */
 enum dl_status dl_json_set(struct dl_json doc, const char *assignment, struct dl_arena *arena, struct dl_error *err);
-
-/* Whether the "facts" of an object, if it has any, are well-formed; dl_read does this by itself. */
-enum dl_status dl_json_check_facts(struct dl_json object, struct dl_arena *arena, struct dl_error *err);
-
-/* How sure a figure is, from the facts beside it. No facts at all: assumed. */
-enum dl_grade { DL_MEASURED, DL_PUBLISHED, DL_DERIVED, DL_ASSUMED };
-struct dl_fact {
-    const char *where;
-    const char *text; /* "assumed: why" */
-    enum dl_grade grade;
-    bool stated; /* false: the file says nothing about this figure */
-};
-
-/* Call visit for every number of the document, in the order of the file. */
-void dl_json_facts(struct dl_json doc, struct dl_arena *arena, void (*visit)(void *user, const struct dl_fact *fact),
-                   void *user);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef DL_REPORT_ASSUMPTIONS_H
 #define DL_REPORT_ASSUMPTIONS_H
 
-#include "sim/core/json.h"
+#include "sim/core/facts.h"
 
 struct dl_assumptions {
     struct dl_assumption {

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool source_begins(const char *fact, const char *with)
+static bool source_begins(const json_t *fact, const char *with)
 {
-    const char *const colon = fact ? strchr(fact, ':') : NULL;
-    return colon && strncmp(colon, ": ", 2) == 0 && strncmp(colon + 2, with, strlen(with)) == 0;
+    const char *const source = dl_fact_source(fact);
+    return source && strncmp(source, with, strlen(with)) == 0;
 }
 
 static bool holds(const struct dl_constants *c, const struct dl_constant *item)
@@ -38,11 +38,11 @@ static const char *text_of(const json_t *value, struct dl_arena *arena)
 static void add_facts(struct dl_constants *c, struct dl_json object)
 {
     const char *key;
-    json_t *text;
-    json_object_foreach(json_object_get(object.value, "facts"), key, text)
+    json_t *fact;
+    json_object_foreach(json_object_get(object.value, "facts"), key, fact)
     {
-        const bool chosen = source_begins(json_string_value(text), "chosen by the published steps");
-        if (!chosen && !source_begins(json_string_value(text), "fitted to the half of the published steps")) continue;
+        const bool chosen = source_begins(fact, "chosen by the published steps");
+        if (!chosen && !source_begins(fact, "fitted to the half of the published steps")) continue;
         const struct dl_json value = dl_json_member(object, key, c->arena);
         if (!value.value) continue; /* "*" */
         add(c, &(struct dl_constant){.where = value.where,

@@ -6,7 +6,7 @@
 #ifndef DL_REPORT_CONSTANTS_H
 #define DL_REPORT_CONSTANTS_H
 
-#include "sim/core/json.h"
+#include "sim/core/facts.h"
 
 struct dl_constant {
     const char *where, *key, *value; /* the place that was first to have it; the value is JSON */

@@ -1,4 +1,5 @@
 /* device_files.c - what the shipped device files must have, and what a device file must not say. */
+#include "sim/core/facts.h"
 #include "tests/unit/priced_device.h"
 
 static void must_be_stated(void *user, const struct dl_fact *fact)

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/core/facts.h"
 #include "sim/core/files.h"
-#include "sim/core/json.h"
 #include "tests/unit/suite.h"
 
 struct sample {
@@ -100,6 +100,22 @@ static const struct refusal refusals[] = {
      "f.json:/facts/count: must be 'measured|published|derived|assumed: source'"},
     {"{\"count\": 1, \"facts\": {\"*\": 3}}", DL_RANGE,
      "f.json:/facts/*: must be 'measured|published|derived|assumed: source'"},
+#define FACT(what) "{\"count\": 1, \"facts\": {\"count\": {\"source\": \"x\", " what "}}}"
+    {FACT("\"grade\": \"guessed\""), DL_RANGE,
+     "f.json:/facts/count/grade: must be one of measured, published, derived, assumed, got 'guessed'"},
+    {FACT("\"low\": 1, \"high\": 1"), DL_KEY, "f.json:/facts/count: needs the key 'grade'"},
+    {FACT("\"grade\": \"measured\", \"hihg\": 1"), DL_KEY,
+     "f.json:/facts/count/hihg: unknown key, did you mean 'high'?"},
+    {FACT("\"grade\": \"measured\", \"low\": 1"), DL_KEY,
+     "f.json:/facts/count: an interval needs both 'low' and 'high'"},
+    {FACT("\"grade\": \"measured\", \"low\": 1.5, \"high\": 2"), DL_RANGE,
+     "f.json:/facts/count: low <= value <= high must hold, got 1.5, 1, 2"},
+    {FACT("\"grade\": \"measured\", \"low\": 0, \"high\": 0.5"), DL_RANGE,
+     "f.json:/facts/count: low <= value <= high must hold, got 0, 1, 0.5"},
+    {"{\"count\": 1, \"facts\": {\"*\": {\"grade\": \"measured\", \"source\": \"x\", \"low\": 0, \"high\": 2}}}",
+     DL_TYPE, "f.json:/facts/*: an interval is of one number, and this key has none"},
+    {"{\"count\": 1, \"facts\": {\"*\": {\"grade\": \"measured\", \"source\": \"\"}}}", DL_RANGE,
+     "f.json:/facts/*: must say in 'source' where the figure comes from"},
 };
 
 START_TEST(what_the_table_does_not_allow_is_refused_with_its_place)
@@ -290,6 +306,39 @@ START_TEST(every_number_has_the_grade_that_stands_nearest)
 }
 END_TEST
 
+static void take_fact(void *user, const struct dl_fact *fact) { *(struct dl_fact *)user = *fact; }
+
+START_TEST(an_interval_is_read_and_goes_when_its_value_is_changed)
+{
+    struct dl_fact fact;
+    ck_assert_int_eq(read_sample(FACT("\"grade\": \"derived\", \"low\": 0.5, \"high\": 3")), DL_OK);
+    dl_json_facts(doc, arena, take_fact, &fact);
+    ck_assert_str_eq(fact.text, "derived: x");
+    ck_assert(fact.stated && fact.has_interval && fact.grade == DL_DERIVED);
+    ck_assert_double_eq(fact.value, 1);
+    ck_assert_double_eq(fact.low, 0.5);
+    ck_assert_double_eq(fact.high, 3);
+    ck_assert_int_eq(dl_json_set(doc, "count=7", arena, &err), DL_OK);
+    ck_assert_int_eq(dl_read(doc, fields, DL_COUNT(fields), &got, arena, &err), DL_OK);
+    dl_json_facts(doc, arena, take_fact, &fact);
+    ck_assert_str_eq(fact.text, "derived: x");
+    ck_assert(!fact.has_interval);
+}
+END_TEST
+
+static void count_interval(void *user, const struct dl_fact *fact) { *(int *)user += fact->has_interval; }
+
+START_TEST(an_interval_is_only_of_the_key_that_owns_it)
+{
+    int n_intervals = 0;
+    ck_assert_int_eq(parse("{\"a\": 1, \"*\": 1, \"b\": [1], \"facts\": {\"*\": {\"grade\": \"derived\", "
+                           "\"source\": \"x\", \"low\": 0, \"high\": 2}}}"),
+                     DL_OK);
+    dl_json_facts(doc, arena, count_interval, &n_intervals);
+    ck_assert_int_eq(n_intervals, 1);
+}
+END_TEST
+
 START_TEST(a_file_reads_as_its_text_does)
 {
     char path[] = "/tmp/dlsim-json-XXXXXX";
@@ -323,6 +372,8 @@ int main(void)
     tcase_add_test(tests, set_replaces_and_adds_by_key_index_and_name);
     tcase_add_loop_test(tests, a_bad_assignment_is_refused, 0, DL_COUNT(bad_assignments));
     tcase_add_test(tests, every_number_has_the_grade_that_stands_nearest);
+    tcase_add_test(tests, an_interval_is_only_of_the_key_that_owns_it);
+    tcase_add_test(tests, an_interval_is_read_and_goes_when_its_value_is_changed);
     tcase_add_test(tests, a_file_reads_as_its_text_does);
     Suite *const suite = suite_create("json");
     suite_add_tcase(suite, tests);

@@ -2,8 +2,8 @@
  * have this among their own tests. */
 #include <string.h>
 
+#include "sim/core/facts.h"
 #include "sim/core/files.h"
-#include "sim/core/json.h"
 #include "tests/unit/suite.h"
 
 static const char *const folders[] = {"topologies/transports", "strategies/software", "topologies/devices"};

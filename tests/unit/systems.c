@@ -1,6 +1,7 @@
 /* Every shipped system file reads, says where each of its numbers comes from, and routes between any devices. */
 #include <string.h>
 
+#include "sim/core/facts.h"
 #include "sim/core/random.h"
 #include "tests/unit/shipped_system.h"
 

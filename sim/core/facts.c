@@ -1,0 +1,177 @@
+#include "sim/core/facts.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const grade_names[] = {"measured", "published", "derived", "assumed", NULL};
+
+const char *dl_grade_name(enum dl_grade grade) { return grade_names[grade]; }
+
+/* A fact as an object. */
+struct stated {
+    int64_t grade;
+    const char *source;
+    double low, high; /* NaN: not said */
+};
+
+static const struct dl_field fields[] = {
+    {"grade", DL_CHOICE, offsetof(struct stated, grade), 0, 0, false, grade_names, NULL},
+    {"source", DL_TEXT, offsetof(struct stated, source), 0, 0, false, NULL, NULL},
+    {"low", DL_NUMBER, offsetof(struct stated, low), -HUGE_VAL, HUGE_VAL, true, NULL, NULL},
+    {"high", DL_NUMBER, offsetof(struct stated, high), -HUGE_VAL, HUGE_VAL, true, NULL, NULL},
+};
+
+static enum dl_status read_stated(struct dl_json fact, struct dl_arena *arena, struct stated *out, struct dl_error *err)
+{
+    *out = (struct stated){.low = NAN, .high = NAN};
+    return dl_read(fact, fields, DL_COUNT(fields), out, arena, err);
+}
+
+static bool read_grade(const char *text, enum dl_grade *grade)
+{
+    for (size_t g = 0; g < DL_N_GRADES; g++) {
+        const size_t n = strlen(grade_names[g]);
+        if (strncmp(text, grade_names[g], n) || text[n] != ':' || text[n + 1] != ' ' || !text[n + 2]) continue;
+        *grade = (enum dl_grade)g;
+        return true;
+    }
+    return false;
+}
+
+const char *dl_fact_source(const json_t *fact)
+{
+    enum dl_grade grade;
+    const char *const text = json_string_value(fact);
+    if (!text) return json_string_value(json_object_get(fact, "source"));
+    return read_grade(text, &grade) ? text + strlen(grade_names[grade]) + strlen(": ") : NULL;
+}
+
+/* ---- checking ---- */
+
+static enum dl_status check_stated(struct dl_json fact, const json_t *value, struct dl_arena *arena,
+                                   struct dl_error *err)
+{
+    struct stated s;
+    if (read_stated(fact, arena, &s, err)) return err->status;
+    if (!*s.source) return dl_fail(err, DL_RANGE, fact.where, "must say in 'source' where the figure comes from");
+    if (isnan(s.low) && isnan(s.high)) return DL_OK;
+    if (isnan(s.low) || isnan(s.high))
+        return dl_fail(err, DL_KEY, fact.where, "an interval needs both 'low' and 'high'");
+    if (!json_is_number(value))
+        return dl_fail(err, DL_TYPE, fact.where, "an interval is of one number, and this key has none");
+    const double x = json_number_value(value);
+    if (!(s.low <= x && x <= s.high))
+        return dl_fail(err, DL_RANGE, fact.where, "low <= value <= high must hold, got %.10g, %.10g, %.10g", s.low, x,
+                       s.high);
+    return DL_OK;
+}
+
+static enum dl_status check_fact(struct dl_json fact, const json_t *value, struct dl_arena *arena, struct dl_error *err)
+{
+    enum dl_grade grade;
+    if (json_is_object(fact.value)) return check_stated(fact, value, arena, err);
+    if (json_is_string(fact.value) && read_grade(json_string_value(fact.value), &grade)) return DL_OK;
+    return dl_fail(err, DL_RANGE, fact.where, "must be 'measured|published|derived|assumed: source'");
+}
+
+enum dl_status dl_json_check_facts(struct dl_json object, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_json facts = dl_json_member(object, "facts", arena);
+    if (!facts.value) return DL_OK;
+    if (!json_is_object(facts.value)) return dl_wrong_type(facts, "an object", err);
+    const char *key;
+    json_t *unused;
+    json_object_foreach(facts.value, key, unused)
+    {
+        const struct dl_json fact = dl_json_member(facts, key, arena);
+        const json_t *const value = json_object_get(object.value, key);
+        if (strcmp(key, "*") && !value) return dl_fail(err, DL_KEY, fact.where, "speaks of a key that is not there");
+        if (check_fact(fact, value, arena, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+void dl_json_drop_interval(json_t *object, const char *key)
+{
+    json_t *const fact = json_object_get(json_object_get(object, "facts"), key);
+    json_object_del(fact, "low");
+    json_object_del(fact, "high");
+}
+
+/* ---- walking ---- */
+
+struct walk {
+    struct dl_arena *arena;
+    void (*visit)(void *user, const struct dl_fact *fact);
+    void *user;
+};
+
+/* Facts have been checked when the document was read; one that is no fact says nothing. */
+static void take_text(struct dl_fact *fact, const json_t *text)
+{
+    if (!json_is_string(text) || !read_grade(json_string_value(text), &fact->grade)) return;
+    fact->text = json_string_value(text);
+    fact->stated = true;
+}
+
+/* An interval is only of the one number that owns the fact: "*" may be a key itself, and stand for others too. */
+static void take_stated(struct dl_fact *fact, json_t *object, bool owns, struct dl_arena *arena)
+{
+    struct dl_error err = {0};
+    struct stated s;
+    if (read_stated((struct dl_json){object, fact->where}, arena, &s, &err)) return;
+    fact->grade = (enum dl_grade)s.grade;
+    fact->text = dl_arena_format(arena, "%s: %s", dl_grade_name(fact->grade), s.source);
+    fact->stated = true;
+    fact->has_interval = owns && !isnan(s.low) && !isnan(s.high);
+    fact->low = s.low;
+    fact->high = s.high;
+}
+
+static void visit_number(struct dl_json at, const json_t *object, const char *key, const struct walk *w)
+{
+    const json_t *const facts = json_object_get(object, "facts");
+    json_t *said = json_object_get(facts, key);
+    const bool owns = said && json_object_get(object, key) == at.value;
+    if (!said) said = json_object_get(facts, "*");
+    struct dl_fact fact = {.where = at.where,
+                           .text = "assumed: no source is given",
+                           .grade = DL_ASSUMED,
+                           .value = json_number_value(at.value)};
+    if (json_is_object(said))
+        take_stated(&fact, said, owns, w->arena);
+    else
+        take_text(&fact, said);
+    w->visit(w->user, &fact);
+}
+
+static bool is_table(const json_t *object)
+{
+    return json_is_array(json_object_get(object, "columns")) && json_is_array(json_object_get(object, "rows"));
+}
+
+static void walk_value(struct dl_json at, const json_t *object, const char *key, const struct walk *w)
+{
+    if (json_is_number(at.value)) {
+        visit_number(at, object, key, w);
+    } else if (json_is_array(at.value)) {
+        for (size_t i = 0; i < json_array_size(at.value); i++)
+            walk_value(dl_json_element(at, i, w->arena), object, key, w);
+    } else if (json_is_object(at.value) && !is_table(at.value)) {
+        const bool inherits = object && !json_object_get(at.value, "facts");
+        const char *member;
+        json_t *value;
+        json_object_foreach(at.value, member, value)
+        {
+            if (strcmp(member, "facts") == 0) continue;
+            walk_value(dl_json_member(at, member, w->arena), inherits ? object : at.value, inherits ? key : member, w);
+        }
+    }
+}
+
+void dl_json_facts(struct dl_json doc, struct dl_arena *arena, void (*visit)(void *user, const struct dl_fact *fact),
+                   void *user)
+{
+    const struct walk w = {.arena = arena, .visit = visit, .user = user};
+    walk_value(doc, NULL, "", &w);
+}
