@@ -81,7 +81,7 @@ static enum dl_status read_option(const struct dl_option *o, const char *text, v
     case DL_OPT_FLAG: *(bool *)place = true; return DL_OK;
     case DL_OPT_TEXTS: {
         struct dl_texts *const texts = place;
-        if (texts->n == DL_COUNT(texts->items))
+        if (texts->n == DL_MAX_TEXTS)
             return dl_fail(err, DL_RANGE, NULL, "--%s: more than %zu of them", o->name, texts->n);
         texts->items[texts->n++] = text;
         return DL_OK;
@@ -103,7 +103,7 @@ static enum dl_status read_words(int argc, char **argv, struct dl_texts *words, 
 {
     for (int i = optind; i < argc; i++) {
         if (!words) return dl_fail(err, DL_SYNTAX, argv[i], "is no option; options begin with --");
-        if (words->n == DL_COUNT(words->items)) return dl_fail(err, DL_RANGE, argv[i], "more than %zu words", words->n);
+        if (words->n == DL_MAX_TEXTS) return dl_fail(err, DL_RANGE, argv[i], "more than %zu words", words->n);
         words->items[words->n++] = argv[i];
     }
     return DL_OK;

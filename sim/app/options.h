@@ -19,8 +19,9 @@ enum dl_option_type {
     DL_OPT_FLAG,   /* bool: takes no value */
 };
 
+enum { DL_MAX_TEXTS = 64 };
 struct dl_texts {
-    const char *items[64];
+    const char *items[DL_MAX_TEXTS + 1]; /* one more than may be given, for the program to add */
     size_t n;
 };
 

@@ -97,3 +97,10 @@ enum dl_status dl_own_memory_check(const struct dl_topology *t, const struct dl_
         "the simulation would need about %s of this computer's memory, and %s are free; %s would do with less",
         dl_format_bytes(total(&need), a), dl_format_bytes(there, b), advice.less);
 }
+
+size_t dl_own_memory_runs(const struct dl_topology *t, const struct dl_job *job, const char *engine)
+{
+    const struct need need = estimate(t, job, engine);
+    const double runs = free_bytes() / total(&need), most = 1e6; /* no limit, whatever the machine */
+    return (size_t)fmin(fmax(runs, 1), most);
+}

@@ -10,4 +10,7 @@
 enum dl_status dl_own_memory_check(const struct dl_topology *topology, const struct dl_job *job, const char *engine,
                                    struct dl_error *err);
 
+/* How many such runs there is memory for at once, one at least. */
+size_t dl_own_memory_runs(const struct dl_topology *topology, const struct dl_job *job, const char *engine);
+
 #endif

@@ -115,10 +115,15 @@ static void wait_for_some(struct pool *p)
         if (p->pipes[i].revents && !receive(p, i)) end_job(p, i);
 }
 
-static size_t count_workers(const struct dl_pool_request *q)
+size_t dl_pool_processors(void)
 {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t wanted = q->n_workers ? q->n_workers : processors > 0 ? (size_t)processors : 1;
+    return processors > 0 ? (size_t)processors : 1;
+}
+
+static size_t count_workers(const struct dl_pool_request *q)
+{
+    const size_t wanted = q->n_workers ? q->n_workers : dl_pool_processors();
     return wanted < q->n_jobs ? wanted : q->n_jobs;
 }
 

@@ -18,6 +18,8 @@ struct dl_pool_request {
     const char *what; /* "rows": a progress line on terminals; NULL: none */
 };
 
+size_t dl_pool_processors(void);
+
 /* results has room for n_jobs times result_bytes, errors for n_jobs; both in the order of the jobs. A job that crashes
  * or exits has an error, and its result is zero; the others go on. */
 void dl_pool_run(const struct dl_pool_request *request, void *results, struct dl_error *errors);

@@ -2,13 +2,13 @@
 #include <stdio.h>
 
 #include "sim/app/commands.h"
-#include "sim/app/session.h"
+#include "sim/app/sensitivity_runs.h"
 #include "sim/report/progress.h"
 
 struct request {
     struct dl_session_request session;
     const char *json, *trace;
-    bool print_program;
+    bool print_program, sensitivity;
 };
 
 #define OF_SESSION(member) offsetof(struct request, session.member)
@@ -28,6 +28,7 @@ static const struct dl_option options[] = {
     {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL},
     {"trace", DL_OPT_TEXT, offsetof(struct request, trace), false, 0, 0, NULL},
     {"print-program", DL_OPT_FLAG, offsetof(struct request, print_program), false, 0, 0, NULL},
+    {"sensitivity", DL_OPT_FLAG, offsetof(struct request, sensitivity), false, 0, 0, NULL},
     {"set", DL_OPT_TEXTS, OF_SESSION(set), false, 0, 0, NULL},
 };
 
@@ -49,10 +50,15 @@ static void print_programs(const struct dl_session *s)
         dl_program_print(&s->lowered.programs[i], s->lowered.calls, stdout);
 }
 
-static enum dl_status play(struct dl_session *s)
+/* Runs with changed constants are in children, which must not have begun a simulation. */
+static enum dl_status play(const struct request *q, struct dl_session *s, struct dl_sensitivity *sensitivity)
 {
+    if (q->sensitivity)
+        *sensitivity =
+            dl_sensitivity_find(&(struct dl_sensitivity_request){.session = s, .what = "runs with a changed constant"});
     dl_session_run(s);
     dl_progress_end();
+    if (q->sensitivity) s->report.sensitivity = sensitivity;
     return s->err.status;
 }
 
@@ -68,13 +74,14 @@ static enum dl_status tell(const struct request *q, struct dl_session *s)
 static int answer(struct request *q, struct dl_error *err)
 {
     struct dl_session s;
+    struct dl_sensitivity sensitivity;
     int code = 0;
     q->session.trace = q->trace != NULL;
     q->session.progress = dl_progress();
     dl_session_open(&s, &q->session);
     if (!s.err.status && q->print_program)
         print_programs(&s);
-    else if (!s.err.status && !play(&s) && !write_trace(q, &s) && !tell(q, &s))
+    else if (!s.err.status && !play(q, &s, &sensitivity) && !write_trace(q, &s) && !tell(q, &s))
         code = dl_run_fits(&s.report) ? 0 : 1;
     *err = s.err;
     dl_session_close(&s);
@@ -85,6 +92,8 @@ static int run(int argc, char **argv, struct dl_error *err)
 {
     struct request q = {0};
     if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err)) return 0;
+    if (q.sensitivity && q.print_program)
+        return (int)dl_fail(err, DL_IMPOSSIBLE, "--sensitivity", "needs a run, which --print-program does not do");
     return answer(&q, err);
 }
 
@@ -93,6 +102,6 @@ const struct dl_command dl_command_run = {
     .doc = "simulate a training step (the word `run` may be left out)",
     .usage = "[run] --topo T --strategy S [--workload W] [--devices N] [--fidelity step|fluid] [--scenario FILE] "
              "[--iterations N] [--seed N] "
-             "[--json FILE|-] [--trace FILE] [--print-program] [--set PATH=JSON]...",
+             "[--json FILE|-] [--trace FILE] [--print-program] [--sensitivity] [--set PATH=JSON]...",
     .run = run,
 };

@@ -89,6 +89,16 @@ static json_t *grounds_json(const struct dl_run_report *r)
     return grounds;
 }
 
+static void print_step(const struct dl_run_report *r)
+{
+    char a[DL_QUANTITY], b[DL_QUANTITY];
+    printf("  step           %s", dl_format_seconds(r->result.step_s, a));
+    if (r->sensitivity)
+        printf(" (%s to %s by the intervals of the constants, 95 %%)", dl_format_seconds(r->sensitivity->step_s_low, a),
+               dl_format_seconds(r->sensitivity->step_s_high, b));
+    putchar('\n');
+}
+
 void dl_run_report_text(const struct dl_run_report *r)
 {
     const struct dl_setting *const s = &r->job->setting;
@@ -99,7 +109,7 @@ void dl_run_report_text(const struct dl_run_report *r)
     if (s->ways[DL_AXIS_CONTEXT] > 1) printf("context %u x ", s->ways[DL_AXIS_CONTEXT]);
     printf("data %u x pipeline %u, %u micro-batches of %.0f, %s, %s\n", s->ways[DL_AXIS_DATA],
            s->ways[DL_AXIS_PIPELINE], s->micros, s->microbatch, s->schedule, s->software->name);
-    printf("  step           %s\n", dl_format_seconds(r->result.step_s, a));
+    print_step(r);
     printf("  throughput     %.3g samples/s", samples_per_s(r));
     if (r->model->tokens_per_sample > 0)
         printf(", %s tokens/s", dl_format_count(samples_per_s(r) * r->model->tokens_per_sample, b));
@@ -117,6 +127,7 @@ void dl_run_report_text(const struct dl_run_report *r)
     printf("by %s (model %s%s%s)\n", r->device->name, r->device->model->name, *libraries ? ", times of " : "",
            libraries);
     printf("  engine %s, %s, %s events\n", r->engine, r->fidelity, dl_format_count((double)r->n_events, a));
+    if (r->sensitivity) dl_sensitivity_print(r->sensitivity);
     dl_assumptions_print(&r->assumptions);
 }
 
@@ -148,7 +159,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
 {
     const struct dl_host host = dl_host_now();
     const double tokens = samples_per_s(r) * r->model->tokens_per_sample;
-    return json_pack(
+    json_t *const report = json_pack(
         "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, s:o, s:o}",
         "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r),
         "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s",
@@ -158,4 +169,6 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
         r->result.elapsed_s[DL_PHASE_END], "measured_share", measured_share(r), "kernels", grounds_json(r),
         "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", r->fidelity, "events",
         (json_int_t)r->n_events, "verdict", dl_verdict_json(r), "host", dl_host_json(&host));
+    if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
+    return report;
 }

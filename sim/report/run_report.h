@@ -6,6 +6,7 @@
 #include "sim/memory/memory_use.h"
 #include "sim/memory/remedies.h"
 #include "sim/report/assumptions.h"
+#include "sim/report/sensitivity.h"
 
 struct dl_run_report {
     const struct dl_topology *topology;
@@ -20,6 +21,7 @@ struct dl_run_report {
     const char *engine, *fidelity;
     uint64_t n_events;
     struct dl_assumptions assumptions;
+    const struct dl_sensitivity *sensitivity; /* NULL: nobody asked */
 };
 
 uint32_t dl_run_fullest_stage(const struct dl_run_report *r);

@@ -1,0 +1,19 @@
+/* sensitivity_runs.h - a step again and again, each time with one constant a little changed. */
+#ifndef DL_APP_SENSITIVITY_RUNS_H
+#define DL_APP_SENSITIVITY_RUNS_H
+
+#include "sim/app/figures.h"
+
+struct dl_sensitivity_request {
+    const struct dl_session *session;
+    size_t n_workers; /* 0: as many as there are processors, and memory for */
+    const char *what; /* a progress line on terminals; NULL: none */
+};
+
+/* Of a session that was opened and not run yet, since SimGrid allows one run a process and these runs are in children.
+ * Nothing but the engine, the options and the files of the session decide it. A run that is refused or fails tells
+ * nothing; where the unchanged one fails, the session's own run will say why, and the result is empty. Texts of
+ * documents must still be there. The effects live in the arena of the session. */
+struct dl_sensitivity dl_sensitivity_find(const struct dl_sensitivity_request *request);
+
+#endif

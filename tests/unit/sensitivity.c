@@ -1,0 +1,336 @@
+/* sensitivity.c - elasticities against closed forms and Euler's theorem, intervals against their propagation by hand.
+ */
+#define _GNU_SOURCE /* fork, pipe */
+#include "sim/app/sensitivity_runs.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/training_runs.h"
+#include "tests/unit/suite.h"
+
+/* ---- steps ---- */
+
+#define MLP                                                                                                            \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':512,'heads':8,"           \
+    "'seq':128,'vocab':1024}"
+#define HEAD "'devices':16,'global_batch':64,'precision':'bf16'"
+
+static struct dl_arena *texts;
+
+static struct dl_sensitivity find(struct dl_session *s, struct dl_session_request request, size_t n_workers)
+{
+    ck_assert_msg(!dl_session_open(s, &request), "%s", s->err.text);
+    return dl_sensitivity_find(&(struct dl_sensitivity_request){.session = s, .n_workers = n_workers});
+}
+
+static struct dl_session_request request_of(const char *system, const char *device, const char *software,
+                                            const char *stack)
+{
+    const char *const strategy = dl_arena_format(
+        texts, "{'schema':'dlsim/strategy/1','source':'a test','workload':'none'," HEAD ",'stack':[%s]}", stack);
+    return (struct dl_session_request){.topo = training_input(system, texts),
+                                       .strategy = training_input(strategy, texts),
+                                       .workload = training_input(MLP, texts),
+                                       .software = training_input(software, texts),
+                                       .device = training_input(device, texts),
+                                       .engine = "analytic"};
+}
+
+static const struct dl_effect *effect_of(const struct dl_sensitivity *s, const char *path)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->items[i].path, path) == 0) return &s->items[i];
+    ck_abort_msg("%s has no effect", path);
+    return NULL;
+}
+
+START_TEST(one_allreduce_has_the_elasticities_of_its_closed_form)
+{
+    struct dl_session s;
+    const struct dl_sensitivity found =
+        find(&s, request_of(IDEAL_SYSTEM("1e9", "1e-4"), IDEAL_DEVICE, "ideal", "{'name':'data'}"), 0);
+    ck_assert_msg(!dl_session_run(&s), "%s", s.err.text);
+    const double step_s = s.report.result.step_s, compute_s = s.report.result.exposed_s[DL_CAUSE_COMPUTE] +
+                                                              s.report.result.exposed_s[DL_CAUSE_OPTIMIZER];
+    const double wire_s = s.busiest_s, tolerance = 1e-4; /* curvature of the differences */
+    ck_assert_double_eq(found.step_s, step_s);
+    ck_assert_double_gt(wire_s, 0.1 * step_s);
+    ck_assert_double_eq_tol(effect_of(&found, "topo.network.bandwidth_bytes_per_s")->elasticity, -wire_s / step_s,
+                            tolerance);
+    ck_assert_double_eq_tol(effect_of(&found, "topo.network.latency_s")->elasticity,
+                            (step_s - wire_s - compute_s) / step_s, tolerance);
+    ck_assert_double_eq_tol(found.sum, 1, tolerance);
+    dl_session_close(&s);
+}
+END_TEST
+
+#define TWO_LINKS(of_nic)                                                                                              \
+    "{'schema':'dlsim/system/1','source':'a test','nodes':16,'node':{'device':'a test','devices':1,'parts':[],"        \
+    "'nics':{'count':1,'attach':['device0'],'link':'pcie4','bandwidth_bytes_per_s':" of_nic ",'latency_s':0}},"        \
+    "'network':{'kind':'crossbar','link':'ib','bandwidth_bytes_per_s':1e9,'latency_s':0}}"
+
+START_TEST(of_two_links_in_a_row_the_slower_one_counts)
+{
+    struct dl_session s;
+    const struct dl_sensitivity found =
+        find(&s, request_of(TWO_LINKS("2e9"), IDEAL_DEVICE, "ideal", "{'name':'data'}"), 0);
+    const struct dl_effect *const e = effect_of(&found, "topo.network.bandwidth_bytes_per_s");
+    ck_assert_double_lt(e->below, -0.5);
+    ck_assert_double_eq_tol(e->below, e->above, 1e-2);
+    ck_assert_str_eq(e->of, "ib");
+    for (size_t i = 0; i < found.n; i++) ck_assert_ptr_null(strstr(found.items[i].path, "nics"));
+    dl_session_close(&s);
+}
+END_TEST
+
+START_TEST(of_two_links_alike_each_counts_if_it_is_slower_and_not_if_faster)
+{
+    struct dl_session s;
+    const struct dl_sensitivity found =
+        find(&s, request_of(TWO_LINKS("1e9"), IDEAL_DEVICE, "ideal", "{'name':'data'}"), 0);
+    static const char *const paths[] = {"topo.network.bandwidth_bytes_per_s", "topo.node.nics.bandwidth_bytes_per_s"};
+    for (size_t i = 0; i < DL_COUNT(paths); i++) {
+        const struct dl_effect *const e = effect_of(&found, paths[i]);
+        ck_assert_double_lt(e->below, -0.5);
+        ck_assert_double_eq_tol(e->above, 0, 1e-12);
+        ck_assert_double_eq_tol(e->elasticity, e->below / 2, 1e-12);
+    }
+    ck_assert_double_eq_tol(found.sum, 1, 1e-2);
+    dl_session_close(&s);
+}
+END_TEST
+
+#define PAIR                                                                                                           \
+    "{'schema':'dlsim/system/1','source':'a test','nodes':2,'node':{'device':'a test','devices':1,'parts':[]},"        \
+    "'network':{'kind':'graph','link':'ib','bandwidth_bytes_per_s':1e9,'latency_s':1e-6,'switches':1,"                 \
+    "'links':[[0,2],[1,2,5e8,1e-3]]}}"
+
+START_TEST(links_of_a_graph_are_constants_too)
+{
+    struct dl_session s;
+    struct dl_session_request q = request_of(PAIR, IDEAL_DEVICE, "ideal", "{'name':'data'}");
+    q.devices = 2;
+    const struct dl_sensitivity found = find(&s, q, 0);
+    ck_assert_int_eq(effect_of(&found, "topo.network.links.1.2")->dimension, DL_RATE);
+    ck_assert_int_eq(effect_of(&found, "topo.network.links.1.3")->dimension, DL_TIME);
+    ck_assert_double_eq_tol(found.sum, 1, 1e-3);
+    dl_session_close(&s);
+}
+END_TEST
+
+/* ---- shipped files ---- */
+
+static const struct {
+    const char *system, *software, *stack, *engine;
+} shipped[] = {
+    {"selene", "megatron-2022", "{'name':'pipeline','ways':4},{'name':'tensor','ways':2},{'name':'data'}", "simgrid"},
+    {"lumi", "axonn", "{'name':'tensor','ways':4},{'name':'data'},{'name':'zero','stage':3}", "analytic"},
+    {"dgx-h100", "megatron-core", "{'name':'pipeline','ways':2,'schedule':'zb-h1'},{'name':'data'}", "analytic"},
+    {"tpu-v4", "maxtext", "{'name':'tensor','ways':4},{'name':'data'}", "analytic"},
+    {"summit", "deepspeed-2021", "{'name':'data'},{'name':'offload','optimizer':1}", "analytic"},
+};
+
+static struct dl_session_request shipped_request(int i)
+{
+    struct dl_session_request q = request_of(shipped[i].system, NULL, shipped[i].software, shipped[i].stack);
+    q.engine = shipped[i].engine;
+    if (strcmp(shipped[i].system, "summit") == 0) q.set = (struct dl_texts){{"precision=\"fp16\""}, 1};
+    return q;
+}
+
+/* Seconds scale with all times and the inverse of all rates; so the sum is 1 if the files hold every constant. */
+START_TEST(by_euler_times_less_rates_sum_to_one)
+{
+    struct dl_session s;
+    const struct dl_sensitivity found = find(&s, shipped_request(_i), 0);
+    ck_assert_uint_eq(found.n_fixed, 0);
+    ck_assert_double_eq_tol(found.sum, 1, 0.01); /* 1 % changes of times that take turns at being the longest */
+    ck_assert_double_lt(found.step_s_low, found.step_s);
+    ck_assert_double_gt(found.step_s_high, found.step_s);
+    dl_session_close(&s);
+}
+END_TEST
+
+START_TEST(measured_times_are_one_constant)
+{
+    struct dl_session s;
+    struct dl_session_request q = request_of(IDEAL_SYSTEM("1e9", "1e-6"), "xeon-core", "ideal", "{'name':'data'}");
+    q.set = (struct dl_texts){{"precision=\"fp32\""}, 1};
+    const struct dl_sensitivity found = find(&s, q, 0);
+    ck_assert_double_gt(effect_of(&found, "device.measured")->elasticity, 0.3);
+    ck_assert_double_eq_tol(found.sum, 1, 0.01);
+    dl_session_close(&s);
+}
+END_TEST
+
+static void collect_value(void *user, const struct dl_fact *fact)
+{
+    double **const next = user;
+    *(*next)++ = fact->value;
+}
+
+static void count_number(void *user, const struct dl_fact *fact)
+{
+    (void)fact;
+    ++*(size_t *)user;
+}
+
+static struct dl_json doc_of(const struct dl_session *s, const char *path)
+{
+    const struct dl_json docs[] = {s->machine.system_doc, s->device_doc, s->machine.transport_doc, s->software_doc};
+    static const char *const prefixes[] = {"topo.", "device.", "transport.", "software."};
+    for (size_t i = 0; i < DL_COUNT(docs); i++)
+        if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0) return docs[i];
+    ck_abort_msg("%s is of no file", path);
+    return docs[0];
+}
+
+/* How many numbers of its document the constant's assignment changes. */
+static size_t count_changed(const struct dl_session *s, const struct dl_figure *c)
+{
+    const struct dl_json doc = doc_of(s, c->effect.path);
+    const struct dl_json changed = {json_deep_copy(doc.value), doc.where};
+    const char *const assignment = strchr(dl_figure_changed(c, 2, s->arena), '.') + 1;
+    struct dl_error err = {0};
+    size_t n = 0, n_changed = 0;
+    ck_assert_msg(!dl_json_set(changed, assignment, s->arena, &err), "%s", err.text);
+    dl_json_facts(doc, s->arena, count_number, &n);
+    double *const before = dl_alloc(n * sizeof *before), *const after = dl_alloc(n * sizeof *after), *next = before;
+    dl_json_facts(doc, s->arena, collect_value, &next);
+    next = after;
+    dl_json_facts(changed, s->arena, collect_value, &next);
+    for (size_t i = 0; i < n; i++) n_changed += before[i] != after[i];
+    dl_free(before);
+    dl_free(after);
+    json_decref(changed.value);
+    return n_changed;
+}
+
+START_TEST(the_path_of_a_constant_changes_it_and_nothing_else)
+{
+    struct dl_session s;
+    struct dl_figures constants = {0};
+    const struct dl_session_request q = shipped_request(_i);
+    ck_assert_msg(!dl_session_open(&s, &q), "%s", s.err.text);
+    dl_figures_find(&s, &constants);
+    ck_assert_uint_gt(constants.n, 5);
+    for (size_t i = 0; i < constants.n; i++)
+        ck_assert_msg(count_changed(&s, &constants.items[i]) == 1, "%s", constants.items[i].effect.path);
+    dl_free(constants.items);
+    dl_session_close(&s);
+}
+END_TEST
+
+START_TEST(the_same_bits_whatever_the_number_of_workers)
+{
+    struct dl_session s[2];
+    char *said[2];
+    for (int i = 0; i < 2; i++) {
+        const struct dl_sensitivity found =
+            find(&s[i], request_of(TWO_LINKS("1e9"), IDEAL_DEVICE, "megatron-2021", "{'name':'data'}"), i ? 3 : 1);
+        json_t *const json = json_object();
+        dl_sensitivity_add_json(&found, json);
+        said[i] = json_dumps(json, JSON_REAL_PRECISION(17));
+        json_decref(json);
+        dl_session_close(&s[i]);
+    }
+    ck_assert_str_eq(said[0], said[1]);
+    for (int i = 0; i < 2; i++) free(said[i]);
+}
+END_TEST
+
+/* ---- intervals ---- */
+
+static struct dl_effect effect(double elasticity, double value, double low, double high)
+{
+    return (struct dl_effect){.path = "x",
+                              .dimension = elasticity > 0 ? DL_TIME : DL_RATE,
+                              .value = value,
+                              .low = low,
+                              .high = high,
+                              .below = elasticity,
+                              .above = elasticity,
+                              .elasticity = elasticity};
+}
+
+START_TEST(intervals_combine_as_independent_constants)
+{
+    struct dl_effect effects[] = {effect(0.3, 2, 1, 3), effect(-0.8, 10, 9.5, 10.5), effect(1e-5, 1, 0, 2)};
+    const struct dl_sensitivity s = dl_sensitivity_of(100, effects, DL_COUNT(effects));
+    const double share = sqrt(0.15 * 0.15 + 0.04 * 0.04 + 1e-5 * 1e-5);
+    ck_assert_double_eq_tol(s.step_s_high, 100 * (1 + share), 1e-9);
+    ck_assert_double_eq_tol(s.step_s_low, 100 * (1 - share), 1e-9);
+    ck_assert_double_eq_tol(s.sum, 1.1 + 1e-5, 1e-12);
+    ck_assert_double_eq(s.by_grade_share, 0);
+    ck_assert_uint_eq(s.n, 2); /* the third is too small to list, and counts all the same */
+    ck_assert_double_eq(s.items[0].elasticity, -0.8);
+    ck_assert_double_eq(s.items[1].elasticity, 0.3);
+}
+END_TEST
+
+START_TEST(a_lopsided_interval_is_lopsided_in_the_step_the_other_way_for_rates)
+{
+    struct dl_effect rate[] = {effect(-0.5, 10, 8, 11)};
+    const struct dl_sensitivity s = dl_sensitivity_of(1, rate, 1);
+    ck_assert_double_eq_tol(s.step_s_high, 1.1, 1e-12);
+    ck_assert_double_eq_tol(s.step_s_low, 0.95, 1e-12);
+    struct dl_effect wide[] = {effect(1, 1, -4, 3)};
+    ck_assert_double_eq(dl_sensitivity_of(1, wide, 1).step_s_low, 0);
+}
+END_TEST
+
+START_TEST(what_no_file_says_is_told_apart)
+{
+    struct dl_effect effects[] = {effect(0.5, 1, 0.9, 1.1), effect(0.5, 1, 0, 0)};
+    effects[1].grade = DL_DERIVED; /* 10 % too */
+    dl_effect_set_usual_interval(&effects[1]);
+    ck_assert_double_eq_tol(dl_sensitivity_of(1, effects, 2).by_grade_share, 0.5, 1e-12);
+}
+END_TEST
+
+#define SURE_SYSTEM(fact)                                                                                              \
+    "{'schema':'dlsim/system/1','source':'a test','nodes':16,'node':{'device':'a test','devices':1,'parts':[]},"       \
+    "'network':{'kind':'crossbar','link':'ib','bandwidth_bytes_per_s':1e9,'latency_s':0,"                              \
+    "'facts':{'bandwidth_bytes_per_s':" fact "}}}"
+
+START_TEST(the_interval_of_a_fact_reaches_the_step)
+{
+    struct dl_session s;
+    const char *const system =
+        SURE_SYSTEM("{'grade':'measured','source':'a test','low':0.6e9,'high':1e9}"); /* surely not faster */
+    const struct dl_sensitivity found = find(&s, request_of(system, IDEAL_DEVICE, "ideal", "{'name':'data'}"), 0);
+    const struct dl_effect *const e = effect_of(&found, "topo.network.bandwidth_bytes_per_s");
+    ck_assert(!e->by_grade);
+    ck_assert_double_eq(e->low, 0.6e9);
+    ck_assert_double_eq(e->high, 1e9);
+    ck_assert_double_ge(found.step_s_high, found.step_s * (1 - 0.4 * e->elasticity));
+    dl_session_close(&s);
+}
+END_TEST
+
+static void set_up(void) { texts = dl_arena_new(); }
+
+static void tear_down(void) { dl_arena_free(texts); }
+
+int main(void)
+{
+    Suite *const suite = suite_create("sensitivity");
+    TCase *const tests = tcase_create("sensitivity");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, one_allreduce_has_the_elasticities_of_its_closed_form);
+    tcase_add_test(tests, of_two_links_in_a_row_the_slower_one_counts);
+    tcase_add_test(tests, of_two_links_alike_each_counts_if_it_is_slower_and_not_if_faster);
+    tcase_add_test(tests, links_of_a_graph_are_constants_too);
+    tcase_add_loop_test(tests, by_euler_times_less_rates_sum_to_one, 0, (int)DL_COUNT(shipped));
+    tcase_add_test(tests, measured_times_are_one_constant);
+    tcase_add_loop_test(tests, the_path_of_a_constant_changes_it_and_nothing_else, 0, (int)DL_COUNT(shipped));
+    tcase_add_test(tests, the_same_bits_whatever_the_number_of_workers);
+    tcase_add_test(tests, intervals_combine_as_independent_constants);
+    tcase_add_test(tests, a_lopsided_interval_is_lopsided_in_the_step_the_other_way_for_rates);
+    tcase_add_test(tests, what_no_file_says_is_told_apart);
+    tcase_add_test(tests, the_interval_of_a_fact_reaches_the_step);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
