@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/app/commands.h"
+#include "sim/app/row_intervals.h"
 #include "sim/app/row_trials.h"
 #include "sim/report/budget.h"
 
@@ -10,6 +11,7 @@ struct request {
     const char *rows, *json, *engine;
     double limit;
     uint64_t jobs;
+    bool intervals;
     struct dl_texts set;
     bool budget, markdown;
 };
@@ -20,6 +22,7 @@ static const struct dl_option options[] = {
     {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL},
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_session_engines},
     {"jobs", DL_OPT_COUNT, offsetof(struct request, jobs), false, 1, 4096, NULL},
+    {"intervals", DL_OPT_FLAG, offsetof(struct request, intervals), false, 0, 0, NULL},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL},
     {"budget", DL_OPT_FLAG, offsetof(struct request, budget), false, 0, 0, NULL},
     {"markdown", DL_OPT_FLAG, offsetof(struct request, markdown), false, 0, 0, NULL},
@@ -112,15 +115,18 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
     struct dl_compared *const compared = predict_all(&trials, arena);
     dl_find_constants(&trials, compared, arena);
     if (q->budget) dl_find_added(&trials, compared);
+    if (q->intervals) dl_bound_rows(rows, q->engine, q->jobs, &q->set, compared);
     const struct dl_validation told = dl_validation_of(compared, rows->n, q->engine, arena);
     tell(q, &told, err);
     dl_free(trials.items);
     return judge(&told, q->limit);
 }
 
-/* One thing at a time on standard output. */
+/* One thing at a time on standard output, and nothing that nobody would see. */
 static enum dl_status check_outputs(const struct request *q, struct dl_error *err)
 {
+    if (q->intervals && q->markdown && !q->json)
+        return dl_fail(err, DL_IMPOSSIBLE, "--intervals", "are not in the tables of --markdown, only in text and JSON");
     if (!q->markdown || !q->json || strcmp(q->json, "-")) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, "--markdown", "cannot go with --json -, write the JSON to a file");
 }
@@ -142,7 +148,8 @@ static int run(int argc, char **argv, struct dl_error *err)
 const struct dl_command dl_command_validate = {
     .name = "validate",
     .doc = "predicted against measured training steps",
-    .usage = "validate [--rows CSV] [--limit FRACTION] [--json FILE|-] [--markdown] [--budget] [--engine NAME] "
+    .usage = "validate [--rows CSV] [--limit FRACTION] [--json FILE|-] [--markdown] [--budget] [--intervals] [--engine "
+             "NAME] "
              "[--jobs N] [--set PATH=JSON]...",
     .run = run,
 };

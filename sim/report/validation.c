@@ -22,6 +22,8 @@ static void add_error(struct dl_errors *e, const struct dl_compared *row)
     e->n++;
     e->mape += fabs(error);
     e->bias += error;
+    e->n_bounded += row->high_s > 0;
+    e->n_within += row->low_s <= row->measured_s && row->measured_s <= row->high_s;
     if (e->worst && !(fabs(error) > e->max)) return;
     e->max = fabs(error);
     e->worst = row;

@@ -21,8 +21,9 @@ struct dl_compared {
     const char *const *traits; /* what it may have in common with others, as many for every row; then NULL */
     double measured_s, predicted_s;
     bool fits;
-    int64_t microbatch; /* chosen because the row says none; 0: it does */
-    bool knows_parts;   /* the next is known */
+    double low_s, high_s; /* interval of the predicted; high_s is 0 if nobody asked */
+    int64_t microbatch;   /* chosen because the row says none; 0: it does */
+    bool knows_parts;     /* the next is known */
     double added_s[DL_N_PARTS];
     const struct dl_constants *constants; /* of its files; NULL: not known */
 };
@@ -33,6 +34,7 @@ struct dl_errors {
     const struct dl_compared *worst;
     /* Pairs of one model, measured more than 15 % apart, and those of them that are predicted in the right order. */
     size_t n_pairs, n_ordered;
+    size_t n_bounded, n_within; /* rows whose prediction has an interval, and whose measured time lies in it */
 };
 /* Of a row that was predicted. */
 double dl_compared_error(const struct dl_compared *row);

@@ -71,6 +71,23 @@ static void print_assumed(const struct dl_row_family *f)
     }
 }
 
+static void print_within(const char *name, const struct dl_errors *e)
+{
+    if (e->n_bounded)
+        printf("  %s: %zu of %zu measured steps within the interval of the predicted\n", name, e->n_within,
+               e->n_bounded);
+}
+
+static void print_all_within(const struct dl_validation *v)
+{
+    const struct dl_errors all = dl_validation_summary(v);
+    for (size_t i = 0; i < v->n_families; i++) {
+        const struct dl_errors e = dl_sum_errors(v->families[i].rows, v->families[i].n_rows);
+        print_within(v->families[i].name, &e);
+    }
+    print_within("all", &all);
+}
+
 static void print_chosen(const struct dl_validation *v)
 {
     for (size_t i = 0; i < v->n_rows; i++)
@@ -95,6 +112,7 @@ void dl_validation_text(const struct dl_validation *v)
     if (v->constants.n_chosen)
         printf("  %zu of the %zu constants were chosen with both halves in sight\n", v->constants.n_chosen,
                v->constants.n);
+    print_all_within(v);
     if (v->has_budget) dl_budget_text(v);
 }
 
@@ -105,9 +123,12 @@ static json_t *number_or_null(double x) { return isnan(x) ? json_null() : json_r
 static json_t *errors_json(const struct dl_errors *e)
 {
     const double ordered = e->n_pairs ? (double)e->n_ordered / (double)e->n_pairs : NAN;
-    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "n", (json_int_t)e->n, "failed", (json_int_t)e->n_failed,
-                     "mape", number_or_null(e->mape), "bias", number_or_null(e->bias), "max", number_or_null(e->max),
-                     "ordered", number_or_null(ordered), "pairs", (json_int_t)e->n_pairs);
+    json_t *const json =
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "n", (json_int_t)e->n, "failed", (json_int_t)e->n_failed,
+                  "mape", number_or_null(e->mape), "bias", number_or_null(e->bias), "max", number_or_null(e->max),
+                  "ordered", number_or_null(ordered), "pairs", (json_int_t)e->n_pairs);
+    if (e->n_bounded) json_object_set_new(json, "within", json_real((double)e->n_within / (double)e->n_bounded));
+    return json;
 }
 
 static json_t *family_json(const struct dl_row_family *f)
@@ -138,6 +159,10 @@ static json_t *row_json(const struct dl_compared *row, const char *family)
                                    "predicted_s", failed ? json_null() : json_real(row->predicted_s), "error",
                                    failed ? json_null() : json_real(dl_compared_error(row)), "fits",
                                    failed ? json_null() : json_boolean(row->fits));
+    if (row->high_s > 0) {
+        json_object_set_new(json, "step_s_low", json_real(row->low_s));
+        json_object_set_new(json, "step_s_high", json_real(row->high_s));
+    }
     if (failed) json_object_set_new(json, "failure", json_string(row->failure));
     if (*row->assumed) json_object_set_new(json, "assumed", json_string(row->assumed));
     if (row->microbatch) json_object_set_new(json, "assumed_microbatch", json_integer(row->microbatch));

@@ -76,6 +76,18 @@ START_TEST(pairs_are_those_that_differ_enough)
 }
 END_TEST
 
+START_TEST(rows_within_their_interval_are_counted_of_those_that_have_one)
+{
+    struct dl_compared items[] = {ROW("x-1", "A", 1, 1.1), ROW("x-2", "A", 1, 1.1), ROW("x-3", "A", 1, 1),
+                                  ROW("x-4", "A", 1, 1)};
+    items[0].low_s = 1, items[0].high_s = 1.2;
+    items[1].low_s = 1.05, items[1].high_s = 1.15;
+    items[3].failure = "why", items[3].high_s = 2;
+    const struct dl_errors e = sum(items, DL_COUNT(items));
+    ck_assert(e.n_bounded == 2 && e.n_within == 1);
+}
+END_TEST
+
 START_TEST(nothing_predicted_is_no_error_of_zero)
 {
     const struct dl_compared failed[] = {{.id = "x", .source = "", .model = "", .assumed = "", .failure = "why"}};
@@ -293,6 +305,7 @@ int main(void)
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, means_are_those_by_hand);
     tcase_add_test(tests, pairs_are_those_that_differ_enough);
+    tcase_add_test(tests, rows_within_their_interval_are_counted_of_those_that_have_one);
     tcase_add_test(tests, nothing_predicted_is_no_error_of_zero);
     tcase_add_test(tests, families_are_sources_and_named_by_ids);
     tcase_add_test(tests, the_worst_group_has_something_in_common);

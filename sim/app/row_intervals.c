@@ -1,0 +1,56 @@
+#include "sim/app/row_intervals.h"
+
+#include "sim/app/pool.h"
+#include "sim/app/sensitivity_runs.h"
+
+struct bounding {
+    const struct dl_training_rows *rows;
+    const char *engine;
+    const struct dl_texts *set;
+    const struct dl_compared *compared;
+};
+
+struct bounds {
+    double low_s, high_s;
+};
+
+/* In a child. */
+static void bound(void *user, size_t job, void *result)
+{
+    const struct bounding *const b = user;
+    const struct dl_training_row *const row = &b->rows->items[job];
+    const int64_t microbatch = row->microbatch ? row->microbatch : b->compared[job].microbatch;
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_session_request request = {.engine = b->engine, .set = *b->set};
+    struct dl_error err = {0};
+    struct dl_session s;
+    if (b->compared[job].failure || dl_training_row_request(row, microbatch, arena, &request, &err)) return;
+    if (!dl_session_open(&s, &request)) {
+        const struct dl_sensitivity found =
+            dl_sensitivity_find(&(struct dl_sensitivity_request){.session = &s, .n_workers = 1});
+        *(struct bounds *)result = (struct bounds){found.step_s_low, found.step_s_high};
+    }
+    dl_session_close(&s);
+    dl_arena_free(arena);
+}
+
+void dl_bound_rows(const struct dl_training_rows *rows, const char *engine, size_t n_workers,
+                   const struct dl_texts *set, struct dl_compared *compared)
+{
+    struct bounding b = {.rows = rows, .engine = engine, .set = set, .compared = compared};
+    struct bounds *const bounds = dl_alloc(rows->n * sizeof *bounds);
+    struct dl_error *const errors = dl_alloc(rows->n * sizeof *errors);
+    dl_pool_run(&(struct dl_pool_request){.n_jobs = rows->n,
+                                          .n_workers = n_workers,
+                                          .result_bytes = sizeof *bounds,
+                                          .run = bound,
+                                          .user = &b,
+                                          .what = "intervals"},
+                bounds, errors);
+    for (size_t i = 0; i < rows->n; i++) {
+        compared[i].low_s = bounds[i].low_s;
+        compared[i].high_s = bounds[i].high_s;
+    }
+    dl_free(bounds);
+    dl_free(errors);
+}

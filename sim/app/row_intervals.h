@@ -1,0 +1,12 @@
+/* row_intervals.h - the intervals of predicted steps, to see whether as many measured ones lie within as should. */
+#ifndef DL_APP_ROW_INTERVALS_H
+#define DL_APP_ROW_INTERVALS_H
+
+#include "sim/app/training_row.h"
+#include "sim/report/validation.h"
+
+/* Rows that were predicted get low_s and high_s, by the constants as `set` leaves them; some hundred runs each. */
+void dl_bound_rows(const struct dl_training_rows *rows, const char *engine, size_t n_workers,
+                   const struct dl_texts *set, struct dl_compared *compared);
+
+#endif
