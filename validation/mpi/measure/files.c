@@ -1,6 +1,5 @@
 /* files.c - what was measured, as JSON: figures with intervals, and the files that dlsim reads. */
 #include <math.h>
-#include <stdio.h>
 
 #include "validation/mpi/measure/measure.h"
 
@@ -15,7 +14,7 @@ static json_t *table(const struct dl_measured *m)
     json_t *const rows = json_array();
     for (size_t i = 0; i < m->messages.n; i++)
         json_array_append_new(rows, json_pack("[f, f, f]", m->messages.bytes[i], m->messages.seconds[i],
-                                              dl_fitted_s(&m->fitted, m->messages.bytes[i])));
+                                              dl_message_s(&m->fitted, m->messages.bytes[i])));
     return json_pack("{s:[s, s, s], s:o}", "columns", "bytes", "measured_s", "fitted_s", "rows", rows);
 }
 
@@ -34,25 +33,36 @@ json_t *dl_measured_json(const struct dl_measured *m)
 
 /* ---- dlsim's files ---- */
 
-static json_t *fact(const char *format, double a, double b)
+/* With the interval of 95 %; where noise leaves it without an end there is none. */
+static json_t *fact(const char *source, double low, double high)
 {
-    char text[160];
-    snprintf(text, sizeof text, format, a, b);
-    return json_string(text);
+    json_t *const out = json_pack("{s:s, s:s}", "grade", "measured", "source", source);
+    if (!isfinite(low) || !isfinite(high) || low < 0) return out;
+    json_object_set_new(out, "low", json_real(low));
+    json_object_set_new(out, "high", json_real(high));
+    return out;
 }
 
-/* The faster of the two ways; the other is a fraction of it. */
-static double bandwidth(const struct dl_fitted *f) { return 1 / fmin(f->small.slope, f->large.slope); }
+/* Of what is `scale` times the bandwidth of a line. */
+static json_t *rate_fact(const struct dl_line *l, double scale, double most)
+{
+    const double fastest = l->slope > l->slope_pm ? 1 / (l->slope - l->slope_pm) : INFINITY;
+    return fact("ping-pong between pairs of ranks, all at once", fmin(scale / (l->slope + l->slope_pm), most),
+                fmin(scale * fastest, most));
+}
+
+static const struct dl_line *faster(const struct dl_message_fit *f)
+{
+    return f->small.slope < f->large.slope ? &f->small : &f->large;
+}
 
 json_t *dl_measured_system(const struct dl_measured *m, const char *device, const char *transport)
 {
-    const struct dl_line *const l = &m->fitted.large;
-    json_t *const facts =
-        json_pack("{s:s, s:o}", "latency_s", "derived: all of it is in the transport file", "bandwidth_bytes_per_s",
-                  fact("measured: ping-pong between pairs of ranks, all at once; 95 %% within %.2g %%%.0s",
-                       100 * l->slope_pm / l->slope, 0));
-    json_t *const part = json_pack("{s:s, s:s, s:s, s:f, s:f, s:o}", "kind", "switch", "name", "memory", "link", "shm",
-                                   "bandwidth_bytes_per_s", bandwidth(&m->fitted), "latency_s", 0.0, "facts", facts);
+    json_t *const facts = json_pack("{s:s, s:o}", "latency_s", "derived: all of it is in the transport file",
+                                    "bandwidth_bytes_per_s", rate_fact(faster(&m->fitted), 1, INFINITY));
+    json_t *const part =
+        json_pack("{s:s, s:s, s:s, s:f, s:f, s:o}", "kind", "switch", "name", "memory", "link", "shm",
+                  "bandwidth_bytes_per_s", dl_message_bytes_per_s(&m->fitted), "latency_s", 0.0, "facts", facts);
     json_t *const node = json_pack("{s:s, s:i, s:[o], s:{s:s}}", "device", device, "devices", m->n_ranks, "parts", part,
                                    "facts", "devices", "measured: as many ranks were busy");
     return json_pack("{s:s, s:s, s:i, s:s, s:{s:s}, s:o}", "schema", "dlsim/system/1", "source",
@@ -63,17 +73,17 @@ json_t *dl_measured_system(const struct dl_measured *m, const char *device, cons
 
 static json_t *family(const struct dl_line *l)
 {
-    return json_pack(
-        "{s:f, s:{s:o}}", "direct_s", l->intercept, "facts", "*",
-        fact("measured: ping-pong of pairs of ranks; 95 %% within %.2g of %.3g s", l->intercept_pm, l->intercept));
+    return json_pack("{s:f, s:{s:o}}", "direct_s", l->intercept, "facts", "direct_s",
+                     fact("ping-pong between pairs of ranks, all at once", fmax(l->intercept - l->intercept_pm, 0),
+                          l->intercept + l->intercept_pm));
 }
 
 static json_t *protocol(const struct dl_measured *m, const char *name, const struct dl_line *l)
 {
+    const double fastest = dl_message_bytes_per_s(&m->fitted);
     return json_pack("{s:s, s:f, s:o, s:o, s:{s:o}}", "name", name, "bandwidth_fraction",
-                     fmin(1 / l->slope / bandwidth(&m->fitted), 1), "peer", family(l), "tree", family(l), "facts",
-                     "bandwidth_fraction",
-                     fact("measured: %.4g bytes/s; 95 %% within %.2g %%", 1 / l->slope, 100 * l->slope_pm / l->slope));
+                     fmin(1 / l->slope / fastest, 1), "peer", family(l), "tree", family(l), "facts",
+                     "bandwidth_fraction", rate_fact(l, 1 / fastest, 1));
 }
 
 json_t *dl_measured_transport(const struct dl_measured *m)

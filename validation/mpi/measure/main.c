@@ -210,7 +210,7 @@ static enum dl_status measure(const struct options *o, struct dl_error *err)
     if (m.n_ranks % 2)
         return dl_fail(err, DL_IMPOSSIBLE, NULL, "needs an even number of ranks, mpirun started %d", m.n_ranks);
     m.messages = measure_messages(rank, o);
-    m.fitted = dl_fit_messages(&m.messages);
+    m.fitted = dl_fit_messages((struct dl_points){m.messages.bytes, m.messages.seconds, m.messages.n});
     measure_kernels(&m, rank, o->seconds);
     return rank ? DL_OK : write_files(o, &m, err);
 }

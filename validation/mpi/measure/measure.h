@@ -3,7 +3,7 @@
 #define DL_MPI_MEASURE_H
 
 #include "sim/core/json.h"
-#include "sim/core/line_fit.h"
+#include "sim/core/message_fit.h"
 
 enum { DL_MOST_SIZES = 32 };
 
@@ -13,25 +13,13 @@ struct dl_messages {
     size_t n;
 };
 
-/* Messages as dlsim's transports have them: a latency and bytes over a bandwidth; small ones may go another way than
- * large ones. */
-struct dl_fitted {
-    struct dl_line small, large; /* the same where there is one way only */
-    bool two_ways;
-    double small_until_bytes;
-};
-
 struct dl_measured {
     int n_ranks;
     struct dl_messages messages;
-    struct dl_fitted fitted;
+    struct dl_message_fit fitted;
     double reduction_s_per_byte, pack_s_per_byte;
     double gemm_flop_per_s, gemm_alone_flop_per_s; /* of a rank, with all at work and alone */
 };
-
-/* Seconds for a message of so many bytes, by the fit. */
-double dl_fitted_s(const struct dl_fitted *f, double bytes);
-struct dl_fitted dl_fit_messages(const struct dl_messages *m);
 
 /* Everything as JSON; a system file whose ranks are joined by shared memory; the transport that it names. */
 json_t *dl_measured_json(const struct dl_measured *m);
