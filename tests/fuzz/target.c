@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/collective/payload.h"
+#include "sim/collective/timings.h"
 #include "topologies/placement.h"
 #include "topologies/transport.h"
 
@@ -161,13 +162,20 @@ static void read_placement(struct input *in)
     json_decref(small.value);
 }
 
+static void read_timings(struct input *in)
+{
+    struct dl_timings t;
+    if (!dl_timings_parse(in->text, "input.txt", in->arena, &t, &in->err)) assert(t.n_rows && t.rows[0].time_s > 0);
+    dl_timings_release(&t);
+}
+
 static const struct reader {
     char letter; /* the first byte, so that a corpus file can be read by people */
     void (*read)(struct input *in);
 } readers[] = {
-    {'s', read_system},    {'t', read_transport}, {'a', read_assignment}, {'p', read_payload},
-    {'l', read_placement}, {'w', read_workload},  {'d', read_device},     {'f', read_software},
-    {'g', read_strategy},  {'c', read_scenario},  {'r', read_rows},       {'m', read_steps},
+    {'s', read_system},   {'t', read_transport}, {'a', read_assignment}, {'p', read_payload},  {'l', read_placement},
+    {'w', read_workload}, {'d', read_device},    {'f', read_software},   {'g', read_strategy}, {'c', read_scenario},
+    {'r', read_rows},     {'m', read_steps},     {'b', read_timings},
 };
 
 static const struct reader *choose(uint8_t first)
