@@ -112,16 +112,16 @@ static enum dl_status check_table(struct dl_json table, double min, double max, 
 
 /* ---- the machine as the software sees it ---- */
 
-static const char *network_kind(const struct dl_topology *t)
+const char *dl_transport_network_link(const struct dl_topology *t)
 {
     return t->network.n_links ? t->link_kinds[t->links[t->network.first_link].kind] : NULL;
 }
 
-static const char *device_link_kind(const struct dl_topology *t)
+const char *dl_transport_device_link(const struct dl_topology *t)
 {
     for (size_t e = 0; e < t->node.n_edges; e++)
         if (t->node.edges[e].reach == DL_REACH_DIRECT) return t->node.edges[e].link_kind;
-    return t->node.n_edges ? t->node.edges[0].link_kind : network_kind(t);
+    return t->node.n_edges ? t->node.edges[0].link_kind : dl_transport_network_link(t);
 }
 
 static double port_bytes_per_s(const struct dl_topology *t)
@@ -145,7 +145,7 @@ struct context {
 static enum dl_status read_pump(struct dl_json table, const struct context *x, double *out, struct dl_error *err)
 {
     *out = INFINITY;
-    const char *const kind = device_link_kind(x->topology);
+    const char *const kind = dl_transport_device_link(x->topology);
     if (check_table(table, 1, 1e15, x->arena, err)) return err->status;
     if (!table.value || !kind) return DL_OK;
     struct dl_json entry = entry_for(table, kind, x->arena);
@@ -190,7 +190,7 @@ static enum dl_status read_protocol(struct dl_json from, const struct context *x
 {
     struct protocol_options o = {.bandwidth_fraction = 1};
     struct dl_protocol p = {0};
-    const char *const network = network_kind(x->topology);
+    const char *const network = dl_transport_network_link(x->topology);
     if (dl_read(from, protocol_fields, DL_COUNT(protocol_fields), &o, x->arena, err) ||
         check_table(o.network_s, 0, 1, x->arena, err) ||
         number_for(o.network_s, network, 0, 1, 0, &p.network_s, x->arena, err) ||

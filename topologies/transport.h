@@ -48,6 +48,10 @@ struct dl_transport {
 enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t, uint32_t n_nodes,
                                  struct dl_arena *arena, struct dl_transport *out, struct dl_error *err);
 
+/* The kinds of link by which transports look up figures of the network, and of devices; NULL: there are none. */
+const char *dl_transport_network_link(const struct dl_topology *t);
+const char *dl_transport_device_link(const struct dl_topology *t);
+
 bool dl_transport_has(const struct dl_transport *transport, const char *operation, const char *algorithm);
 
 #endif

@@ -17,5 +17,6 @@ extern const struct dl_command dl_command_check;
 extern const struct dl_command dl_command_export;
 extern const struct dl_command dl_command_validate;
 extern const struct dl_command dl_command_profile;
+extern const struct dl_command dl_command_calibrate;
 
 #endif

@@ -9,7 +9,7 @@
 
 static const struct dl_command *const commands[] = {
     &dl_command_run,    &dl_command_collective, &dl_command_list,    &dl_command_check,
-    &dl_command_export, &dl_command_validate,   &dl_command_profile,
+    &dl_command_export, &dl_command_validate,   &dl_command_profile, &dl_command_calibrate,
 };
 
 static void print_help(void)
@@ -28,7 +28,8 @@ static const struct dl_command *find(const char *name, struct dl_error *err)
         if (strcmp(name, names[i]) == 0) return commands[i];
     }
     const char *const nearest = dl_nearest(name, names, DL_COUNT(names));
-    dl_fail(err, DL_SYNTAX, name, "no such command%s%s%s (run, collective, list, check, export, validate, profile)",
+    dl_fail(err, DL_SYNTAX, name,
+            "no such command%s%s%s (run, collective, list, check, export, validate, profile, calibrate)",
             nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return NULL;
 }

@@ -1,0 +1,137 @@
+/* calibrate_command.c - a user's own measurements into a system and a transport file. */
+#define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "sim/app/calibrate_parts.h"
+#include "sim/app/commands.h"
+
+static const char *const ops[] = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast",
+                                  "reduce",    "gather",    "scatter",       "sendrecv", NULL};
+static const char *const pairs[] = {"node", "network", NULL};
+
+static const struct dl_option options[] = {
+    {"topo", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, topo), true, 0, 0, NULL},
+    {"transport", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, transport), false, 0, 0, NULL},
+    {"op", DL_OPT_CHOICE, offsetof(struct dl_calibrate_request, op), false, 0, 0, ops},
+    {"devices", DL_OPT_COUNT, offsetof(struct dl_calibrate_request, devices), false, 2, 2147483647.0, NULL},
+    {"pair", DL_OPT_CHOICE, offsetof(struct dl_calibrate_request, pair), false, 0, 0, pairs},
+    {"write-system", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, write_system), false, 0, 0, NULL},
+    {"write-transport", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, write_transport), false, 0, 0, NULL},
+    {"json", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, json), false, 0, 0, NULL},
+    {"set", DL_OPT_TEXTS, offsetof(struct dl_calibrate_request, set), false, 0, 0, NULL},
+};
+
+/* ---- inputs ---- */
+
+static const char *date_of(const char *path, struct dl_arena *arena)
+{
+    struct stat info;
+    struct tm day;
+    if (stat(path, &info) || !gmtime_r(&info.st_mtime, &day)) return "?";
+    return dl_arena_format(arena, "%d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
+}
+
+static bool is_collective(const struct dl_timings *t) { return t->timed == DL_TIMED_COLLECTIVE; }
+
+static enum dl_status load_tables(struct dl_calibrating *r, struct dl_error *err)
+{
+    const struct dl_texts *const files = &r->request.files;
+    if (!files->n) return dl_fail(err, DL_SYNTAX, "calibrate", "needs at least one file of measured times");
+    r->source = "";
+    for (size_t i = 0; i < files->n; i++) {
+        struct dl_timings *const t = &r->tables[r->n_tables++];
+        if (dl_timings_load(files->items[i], r->arena, t, err)) return err->status;
+        if (is_collective(t) != is_collective(r->tables))
+            return dl_fail(err, DL_IMPOSSIBLE, t->name,
+                           "is of %s, others are not: messages and collectives go one after the other", t->format);
+        r->source = dl_arena_format(r->arena, "%s%s%s (%s, %s)", r->source, i ? ", " : "", t->name, t->format,
+                                    date_of(files->items[i], r->arena));
+    }
+    return DL_OK;
+}
+
+static enum dl_status open_machine(struct dl_calibrating *r, struct dl_error *err)
+{
+    const struct dl_calibrate_request *const q = &r->request;
+    if (dl_only_machine_set(&q->set, err) ||
+        dl_machine_open((struct dl_input){q->topo, NULL}, &q->set, r->arena, &r->machine, err))
+        return err->status;
+    return dl_machine_use_transport(&r->machine, q->transport, 1, &q->set, r->arena, err);
+}
+
+/* ---- for both sorts of tables ---- */
+
+enum dl_op dl_calibrate_op(const char *name)
+{
+    for (int op = 0; op < DL_N_OPS; op++)
+        if (strcmp(dl_op_name((enum dl_op)op), name) == 0) return (enum dl_op)op;
+    abort(); /* the choices of the option are the same */
+}
+
+void dl_calibrate_add(struct dl_calibrating *r, struct dl_timed_run run)
+{
+    DL_GROW(r->runs, r->n_runs, r->capacity);
+    r->runs[r->n_runs++] = run;
+}
+
+/* ---- files ---- */
+
+static enum dl_status write(const struct dl_calibrating *r, json_t *doc, const char *path, struct dl_error *err)
+{
+    json_object_set_new(
+        doc, "source",
+        json_sprintf("%s; calibrated with %s", json_string_value(json_object_get(doc, "source")), r->source));
+    return dl_write_json(path, json_incref(doc), err);
+}
+
+static enum dl_status write_files(const struct dl_calibrating *r, struct dl_error *err)
+{
+    const struct dl_calibrate_request *const q = &r->request;
+    json_t *const system = r->machine.system_doc.value;
+    if (q->write_transport) write(r, r->machine.transport_doc.value, q->write_transport, err);
+    if (!q->write_system || err->status) return err->status;
+    if (q->write_transport) json_object_set_new(system, "transport", json_string(q->write_transport));
+    return write(r, system, q->write_system, err);
+}
+
+static enum dl_status tell(const struct dl_calibrating *r, struct dl_error *err)
+{
+    const char *const json = r->request.json;
+    if (is_collective(r->tables)) {
+        if (json) return dl_write_json(json, dl_calibration_json(&r->collectives), err);
+        dl_calibration_text(&r->collectives);
+    } else {
+        if (json) return dl_write_json(json, dl_message_calibration_json(&r->messages, &r->collectives), err);
+        dl_message_calibration_text(&r->messages, &r->collectives);
+    }
+    return DL_OK;
+}
+
+static enum dl_status calibrate(struct dl_calibrating *r, struct dl_error *err)
+{
+    return is_collective(r->tables) ? dl_calibrate_groups(r, err) : dl_calibrate_pair(r, err);
+}
+
+static int run(int argc, char **argv, struct dl_error *err)
+{
+    struct dl_calibrating r = {.arena = dl_arena_new()};
+    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, &r.request.files, err) &&
+        !load_tables(&r, err) && !open_machine(&r, err) && !calibrate(&r, err) && !write_files(&r, err))
+        tell(&r, err);
+    for (size_t i = 0; i < r.n_tables; i++) dl_timings_release(&r.tables[i]);
+    dl_free(r.runs);
+    dl_machine_close(&r.machine);
+    dl_arena_free(r.arena);
+    return 0;
+}
+
+const struct dl_command dl_command_calibrate = {
+    .name = "calibrate",
+    .doc = "measured times of messages or collectives into a system and a transport file",
+    .usage = "calibrate FILE... --topo T [--transport NAME] [--write-system FILE] [--write-transport FILE]\n"
+             "          [--op OP] [--devices N] [--pair node|network] [--json FILE|-] [--set PATH=JSON]...",
+    .run = run,
+};

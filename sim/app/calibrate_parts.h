@@ -1,0 +1,37 @@
+/* calibrate_parts.h - what the files of `dlsim calibrate` share. */
+#ifndef DL_APP_CALIBRATE_PARTS_H
+#define DL_APP_CALIBRATE_PARTS_H
+
+#include "sim/app/inputs.h"
+#include "sim/collective/timings.h"
+#include "sim/report/calibration_report.h"
+
+struct dl_calibrate_request {
+    const char *topo, *transport, *op, *pair, *write_system, *write_transport, *json;
+    uint64_t devices;
+    struct dl_texts set, files;
+};
+
+enum { DL_MOST_TABLES = sizeof((struct dl_texts *)0)->items / sizeof(char *) };
+
+struct dl_calibrating {
+    struct dl_calibrate_request request;
+    struct dl_arena *arena;
+    struct dl_machine machine; /* its documents become the calibrated ones */
+    struct dl_timings tables[DL_MOST_TABLES];
+    size_t n_tables;
+    const char *source; /* names and dates of the tables */
+    struct dl_timed_run *runs;
+    size_t n_runs, capacity;
+    struct dl_calibration collectives; /* with messages: only their runs */
+    struct dl_message_calibration messages;
+};
+
+enum dl_op dl_calibrate_op(const char *name);
+void dl_calibrate_add(struct dl_calibrating *c, struct dl_timed_run run);
+
+/* Tables of collectives, or of messages, into the documents of the machine. */
+enum dl_status dl_calibrate_groups(struct dl_calibrating *c, struct dl_error *err);
+enum dl_status dl_calibrate_pair(struct dl_calibrating *c, struct dl_error *err);
+
+#endif

@@ -1,0 +1,38 @@
+/* calibrate_work.h - what the files of calibrate.c share: a calibration at work. */
+#ifndef DL_COLLECTIVE_CALIBRATE_WORK_H
+#define DL_COLLECTIVE_CALIBRATE_WORK_H
+
+#include "sim/collective/calibrate.h"
+#include "sim/collective/choose.h"
+#include "sim/core/least_squares.h"
+
+#define DL_WIDEST_TOLD 0.2 /* half interval of a logarithm that still says something */
+
+/* A copy of the document whose numbers are changed, and which of them. */
+struct dl_calibration_work {
+    struct dl_calibration *c;
+    struct dl_json doc;
+    struct dl_tunables constants; /* of the copy */
+    size_t *active, n_active;
+    double *x;      /* by constant: logarithm of value over base */
+    bool *given_up; /* by constant: tried, and not to be tried again */
+    size_t n_fit;
+    struct dl_error *err;
+};
+
+/* calibrate_estimate.c. Calls tell for every run, or for those fitted to, in order; errors go to w->err. */
+typedef void (*dl_tell_fn)(void *user, struct dl_timed_run *run, const struct dl_choice *choice);
+void dl_calibration_predict(const struct dl_calibration_work *w, bool kept_out_too, dl_tell_fn tell, void *user);
+/* Whether both are the same but for the measured times. */
+bool dl_same_timed_run(const struct dl_timed_run *a, const struct dl_timed_run *b);
+double dl_calibration_value(const struct dl_tunable *k, double x);
+/* Of the active constants: their x, for dl_free; the least squares to solve; the residuals as they are now, for
+ * dl_free, which leaves the document with these x. */
+double *dl_calibration_x(const struct dl_calibration_work *w);
+struct dl_residuals dl_calibration_problem(struct dl_calibration_work *w);
+double *dl_calibration_residuals(struct dl_calibration_work *w);
+
+/* calibrate_select.c. Make those active that the times tell, the best told first. Returns how many are new. */
+size_t dl_calibration_select(struct dl_calibration_work *w, bool first);
+
+#endif
