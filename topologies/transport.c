@@ -50,7 +50,7 @@ static const struct dl_field protocol_fields[] = {
 
 struct family_options {
     double start_s, direct_s, pcie_s, network_s, port_fraction;
-    struct dl_json pump;
+    struct dl_json pump, channel;
 };
 static const struct dl_field family_fields[] = {
     {"start_s", DL_NUMBER, offsetof(struct family_options, start_s), 0, 1, true, NULL, "once a collective"},
@@ -60,6 +60,8 @@ static const struct dl_field family_fields[] = {
      "a message over the network"},
     {"pump_bytes_per_s", DL_OBJECT, offsetof(struct family_options, pump), 0, 0, true, NULL,
      "payload that a device's kernel moves, by kind of link in the node; a list: on 1, 2, more nodes"},
+    {"presumed_channel_bytes_per_s", DL_OBJECT, offsetof(struct family_options, channel), 0, 0, true, NULL,
+     "the same, as the software takes it for each NIC of a group when it chooses among algorithms"},
     {"pump_port_fraction", DL_NUMBER, offsetof(struct family_options, port_fraction), 0, 1, true, NULL,
      "the same as a part of the bandwidth of a device's port"},
 };
@@ -164,7 +166,8 @@ static enum dl_status read_family(struct dl_json from, enum dl_family family, co
     if (!from.value) return DL_OK;
     struct family_options o = {0};
     if (dl_read(from, family_fields, DL_COUNT(family_fields), &o, x->arena, err) ||
-        read_pump(o.pump, x, &p->pump_bytes_per_s[family], err))
+        read_pump(o.pump, x, &p->pump_bytes_per_s[family], err) ||
+        read_pump(o.channel, x, &p->presumed_channel_bytes_per_s[family], err))
         return err->status;
     const double port = port_bytes_per_s(x->topology); /* 0: no links in the node, so no port that could be the limit */
     if (o.port_fraction > 0 && port > 0) p->pump_bytes_per_s[family] = o.port_fraction * port;

@@ -25,6 +25,9 @@ struct dl_protocol {
     double network_s;                       /* more for each message over this machine's network */
     double bandwidth_fraction;              /* payload per byte on the wire */
     double pump_bytes_per_s[DL_N_FAMILIES]; /* INFINITY: never the limit */
+    /* What the software takes for the pump's limit when it chooses, for each NIC of a group on several nodes: it has a
+     * channel for each, and a figure of its own for what channels do. INFINITY: it knows of no limit. */
+    double presumed_channel_bytes_per_s[DL_N_FAMILIES];
     bool has_family[DL_N_FAMILIES];
 };
 

@@ -40,7 +40,7 @@ static enum dl_status try_protocols(struct dl_estimator *e, const struct dl_wish
         if (!p->has_family[c->algorithm->family]) continue;
         if (!is_auto(wish->protocol) && strcmp(wish->protocol, p->name)) continue;
         if (dl_estimate(e, c, p, &estimate, err)) return err->status;
-        if (estimate.time_s >= best->estimate.time_s) continue;
+        if (estimate.presumed_s >= best->estimate.presumed_s) continue;
         best->collective = *c;
         best->estimate = estimate;
     }
@@ -89,7 +89,7 @@ static enum dl_status no_protocol(const struct dl_estimator *e, const struct dl_
 enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
                          struct dl_choice *out, struct dl_error *err)
 {
-    *out = (struct dl_choice){.estimate = {.time_s = INFINITY}};
+    *out = (struct dl_choice){.estimate = {.presumed_s = INFINITY}};
     if (is_auto(wish->algorithm)) {
         choose_freely(e, wish, arena, out, err);
     } else {

@@ -37,6 +37,26 @@ struct sums {
     double n_steps;
 };
 
+/* The group's NICs in its first node; nodes are alike. */
+static uint32_t count_nics(const struct dl_group *g)
+{
+    const struct dl_node *const node = &g->topology->node;
+    uint32_t n = 0;
+    for (uint32_t nic = 0; nic < node->n_nics; nic++) {
+        bool is_used = false;
+        for (uint32_t i = g->node_first[0]; i < g->node_first[1] && !is_used; i++)
+            is_used = node->device_nic[g->device[g->node_ranks[i]] % node->n_devices] == nic;
+        n += is_used;
+    }
+    return n;
+}
+
+static double presumed_bytes_per_s(const struct dl_group *g, const struct dl_protocol *p, enum dl_family family)
+{
+    const uint32_t n_nics = g->n_nodes > 1 && g->topology ? count_nics(g) : 0;
+    return n_nics ? n_nics * p->presumed_channel_bytes_per_s[family] : INFINITY;
+}
+
 /* The pump with its fill: see transport.h. */
 static double pump_s(const struct dl_estimator *e, const struct dl_estimate *out, const struct sums *sums, bool rings,
                      double pump_bytes_per_s)
@@ -48,14 +68,18 @@ static double pump_s(const struct dl_estimator *e, const struct dl_estimate *out
 }
 
 static void finish(const struct dl_estimator *e, const struct dl_collective *c, const struct sums *sums,
-                   double pump_bytes_per_s, struct dl_estimate *out)
+                   const struct dl_protocol *protocol, struct dl_estimate *out)
 {
     struct dl_pace *const pace = &out->pace;
-    pace->pump_s = pump_s(e, out, sums, c->algorithm->fold == DL_FOLD_RING, pump_bytes_per_s);
+    const enum dl_family family = c->algorithm->family;
+    pace->pump_s = pump_s(e, out, sums, c->algorithm->fold == DL_FOLD_RING, protocol->pump_bytes_per_s[family]);
     if (pace->pump_s > 0)
         pace->rate_cap_bytes_per_s =
             sums->sent_bytes / pace->bandwidth_fraction / pace->pump_s / dl_collective_lanes(c);
-    out->time_s = pace->start_s + out->latency_s + fmax(out->wire_s, pace->pump_s) + out->reduction_s;
+    const double moving_s = fmax(out->wire_s, pace->pump_s), rest_s = pace->start_s + out->latency_s + out->reduction_s;
+    const double presumed_s = sums->sent_bytes / presumed_bytes_per_s(c->group, protocol, family);
+    out->time_s = rest_s + moving_s;
+    out->presumed_s = rest_s + fmax(moving_s, presumed_s);
 }
 
 /* ---- by folds ---- */
@@ -68,8 +92,9 @@ static void add_fold(struct dl_estimator *e, const struct dl_fold *fold, struct 
     sums->n_steps = fmax(sums->n_steps, fold->n_steps);
 }
 
-static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_collective *c, double pump_bytes_per_s,
-                                        struct dl_estimate *out, struct dl_error *err)
+static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_collective *c,
+                                        const struct dl_protocol *protocol, struct dl_estimate *out,
+                                        struct dl_error *err)
 {
     struct sums sums = {0};
     const uint32_t n_bundles = dl_fold_count(c);
@@ -90,7 +115,7 @@ static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_
     }
     out->wire_s = dl_tally_seconds(&e->all, e->bytes_per_s);
     out->reduction_s = sums.work_s;
-    finish(e, c, &sums, pump_bytes_per_s, out);
+    finish(e, c, &sums, protocol, out);
     return DL_OK;
 }
 
@@ -161,8 +186,9 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
 }
 
 /* Chunks follow each other: each rank's port is busy for all of them, the last one still has its way to go. */
-static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl_collective *c, double pump_bytes_per_s,
-                                         struct dl_estimate *out, struct dl_error *err)
+static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl_collective *c,
+                                         const struct dl_protocol *protocol, struct dl_estimate *out,
+                                         struct dl_error *err)
 {
     const uint32_t n_lanes = dl_collective_lanes(c);
     struct rounds sum = {.lanes = dl_alloc(n_lanes * sizeof *sum.lanes)};
@@ -174,7 +200,7 @@ static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl
     const double busy_s = c->chunks * dl_tally_seconds(&e->all, e->bytes_per_s);
     const double chunked_s = out->latency_s + out->reduction_s + sum.path_s + (c->chunks - 1) * sum.longest_s;
     out->wire_s = fmax(chunked_s, busy_s) - out->latency_s - out->reduction_s;
-    finish(e, c, &(struct sums){.sent_bytes = sum.most_sent, .n_steps = sum.n_steps}, pump_bytes_per_s, out);
+    finish(e, c, &(struct sums){.sent_bytes = sum.most_sent, .n_steps = sum.n_steps}, protocol, out);
     return DL_OK;
 }
 
@@ -189,13 +215,11 @@ static bool prices_by_fold(const struct dl_estimator *e, const struct dl_collect
 enum dl_status dl_estimate(struct dl_estimator *e, const struct dl_collective *c, const struct dl_protocol *protocol,
                            struct dl_estimate *out, struct dl_error *err)
 {
-    const enum dl_family family = c->algorithm->family;
-    const double pump = protocol->pump_bytes_per_s[family];
-    *out = (struct dl_estimate){.pace = pace_of(e->transport, protocol, family)};
+    *out = (struct dl_estimate){.pace = pace_of(e->transport, protocol, c->algorithm->family)};
     if (c->group->n == 1) {
-        out->time_s = out->pace.start_s;
+        out->time_s = out->presumed_s = out->pace.start_s;
         return DL_OK;
     }
-    if (prices_by_fold(e, c)) return estimate_by_folds(e, c, pump, out, err);
-    return estimate_by_rounds(e, c, pump, out, err);
+    if (prices_by_fold(e, c)) return estimate_by_folds(e, c, protocol, out, err);
+    return estimate_by_rounds(e, c, protocol, out, err);
 }
