@@ -1,5 +1,6 @@
 #include "strategies/kernel_rules.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const passes[] = {[DL_PASS_FORWARD] = "forward",
@@ -18,6 +19,10 @@ static const struct dl_field fields[] = {
     {"result_moves", DL_NUMBER, AT(result_moves), 0, 1000, true, NULL,
      "elements moved beside a product for each of its results"},
     {"rate", DL_NUMBER, AT(rate), 0.01, 10, true, NULL, "over that of the device's file; 1 if absent"},
+    {"older", DL_BOOL, AT(is_older), 0, 0, true, NULL,
+     "knows nothing of the newest devices, on which it has their older_kernels_fraction of that rate"},
+    {"unless_multiple_of", DL_NUMBER, AT(unless_multiple_of), 1, 1000, true, NULL,
+     "only where the matrices that it goes through, samples times heads, are no multiple of this"},
     {"mixed", DL_BOOL, AT(is_mixed), 0, 0, true, NULL, "only where products are narrower than parameters"},
     {"pure", DL_BOOL, AT(is_pure), 0, 0, true, NULL, "only where parameters are as narrow as products"},
 };
@@ -37,6 +42,7 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena,
 
 static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
 {
+    if (r->unless_multiple_of > 0 && fmod(k->batch, r->unless_multiple_of) == 0) return false;
     return strcmp(r->operation, dl_kernel_operation(k)) == 0 || (k->name && strcmp(r->operation, k->name) == 0);
 }
 

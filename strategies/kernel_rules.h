@@ -10,14 +10,16 @@
 
 struct dl_kernel_rule {
     const char *operation;
-    int64_t pass;        /* enum dl_kernel_pass, or DL_EVERY_PASS */
-    double launches;     /* of an optimizer: for each tensor of parameters */
-    double moves;        /* elements, over those that the workload counts; 0: it is part of another kernel */
-    double weight_moves; /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
-    double result_moves; /* elements moved beside a product for each of its results: biases, transposes */
-    double rate;         /* over that of the device's figures: of an older library */
-    bool is_mixed;       /* only where products are narrower than the parameters */
-    bool is_pure;        /* only where parameters are as narrow as products */
+    int64_t pass;              /* enum dl_kernel_pass, or DL_EVERY_PASS */
+    double launches;           /* of an optimizer: for each tensor of parameters */
+    double moves;              /* elements, over those that the workload counts; 0: it is part of another kernel */
+    double weight_moves;       /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
+    double result_moves;       /* elements moved beside a product for each of its results: biases, transposes */
+    double rate;               /* over that of the device's figures: of an older library */
+    bool is_older;             /* on the newest devices, their older_kernels_fraction of that rate */
+    double unless_multiple_of; /* only for so many matrices that this does not divide them; 0: any */
+    bool is_mixed;             /* only where products are narrower than the parameters */
+    bool is_pure;              /* only where parameters are as narrow as products */
 };
 enum { DL_EVERY_PASS = DL_PASS_WEIGHT_GRADIENT + 1 };
 

@@ -114,7 +114,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
                                    .known = true};
     if (!rule) return out;
     const struct dl_kernel beside = dl_kernel_beside(rule, &kernel);
-    out.price.seconds /= rule->rate;
+    out.price.seconds /= rule->rate * (rule->is_older ? s->request->device->older_kernels_fraction : 1);
     if (beside.elements > 0) out.price.seconds += dl_price(s->request->device, &beside, setting->precision).seconds;
     return out;
 }

@@ -8,7 +8,7 @@ static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}
 
 struct options {
     double host_s_per_launch, launches_per_kernel, gradient_bytes, collective_host_s, batch_host_s, send_host_s;
-    int64_t attention, sends, pure;
+    int64_t attention, sends, pure, gathers_ahead;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end,
         gradients_persist, copies_persist;
     double residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
@@ -16,6 +16,7 @@ struct options {
 };
 static const struct options defaults = {.launches_per_kernel = 1,
                                         .gradient_bytes = 4,
+                                        .gathers_ahead = 1,
                                         .scatters_sends = true,
                                         .step_barrier = true,
                                         .drains_at_end = true,
@@ -49,6 +50,8 @@ static const struct dl_field fields[] = {
      "the host waits for the device at pipeline sends and receives"},
     {"drains_at_waits", DL_BOOL, offsetof(struct options, drains_at_waits), 0, 0, true, NULL,
      "the host waits for exchanges among replicas too"},
+    {"gathers_ahead", DL_INT, offsetof(struct options, gathers_ahead), 0, 65536, true, NULL,
+     "layers gathered ahead in stage 3 of ZeRO, unless the strategy says it; 1 if absent"},
     {"drains_at_end", DL_BOOL, offsetof(struct options, drains_at_end), 0, 0, true, NULL,
      "the host waits for the device at the end of a step"},
     {"step_barrier", DL_BOOL, offsetof(struct options, step_barrier), 0, 0, true, NULL,
@@ -87,6 +90,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gradient_bytes = o.gradient_bytes,
                                 .collective_host_s = o.collective_host_s,
                                 .batch_host_s = o.batch_host_s,
+                                .gathers_ahead = (uint32_t)o.gathers_ahead,
                                 .overlaps_tensor = o.overlaps_tensor,
                                 .attention = attentions[o.attention],
                                 .step_barrier = o.step_barrier,

@@ -82,6 +82,11 @@ uint32_t dl_span_ranks(const struct dl_setting *s, enum dl_span span, bool of_ex
 
 bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->precision) && !s->is_pure; }
 
+uint32_t dl_gathers_ahead(const struct dl_setting *setting)
+{
+    return setting->gathers_ahead == DL_AS_SOFTWARE ? setting->software->gathers_ahead : setting->gathers_ahead;
+}
+
 double dl_gradient_bytes(const struct dl_setting *setting)
 {
     const double bytes = dl_precision_bytes(setting->precision);

@@ -27,6 +27,7 @@ enum dl_axis {
     DL_N_GROUPS,
 };
 enum { DL_GRID_DIMENSIONS = 3 };
+#define DL_AS_SOFTWARE UINT32_MAX
 
 enum dl_recompute { DL_RECOMPUTE_NOTHING, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_BLOCKS };
 
@@ -66,7 +67,7 @@ struct dl_setting {
     uint32_t servers;          /* of parameters, on devices after those of the ranks */
     uint32_t zero_stage;
     uint32_t shard_ways;              /* neighbouring replicas that cut what they hold; 0: all */
-    uint32_t gathers_ahead;           /* stage 3: layers, before the one at work is done */
+    uint32_t gathers_ahead;           /* stage 3: layers, before the one at work is done; or DL_AS_SOFTWARE */
     bool stays_gathered;              /* stage 3: from the forward to the backward */
     double gather_bits;               /* per parameter; 0: as they are */
     bool overlaps_gradients;          /* exchanged layer by layer during the last backward */
@@ -88,6 +89,8 @@ bool dl_is_mixed(const struct dl_setting *setting);
 
 /* Bytes of a gradient, as accumulated and exchanged: never fewer than those of what it is made of. */
 double dl_gradient_bytes(const struct dl_setting *setting);
+/* Layers whose parameters are gathered before the one at work is done, in stage 3 of ZeRO. */
+uint32_t dl_gathers_ahead(const struct dl_setting *setting);
 
 /* COPIES: gradients of what two stages hold are summed. */
 enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_COPIES, DL_PARAMETERS, DL_OPTIMIZER };

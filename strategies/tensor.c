@@ -153,7 +153,10 @@ static void cut(struct dl_kernel *k, const struct dl_tensor_parts *parts, enum d
     case DL_CUT_N: k->n /= parts->weights; break;
     case DL_CUT_K: k->k /= parts->weights; break;
     case DL_CUT_BATCH: k->batch /= parts->inside; break;
-    case DL_CUT_INSIDE: k->elements /= parts->inside; break;
+    case DL_CUT_INSIDE:
+        k->elements /= parts->inside;
+        k->batch /= parts->inside;
+        break;
     case DL_CUT_OUTSIDE: cut_tokens(k, parts->outside, gradient); break;
     }
 }

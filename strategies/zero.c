@@ -18,7 +18,7 @@ static const struct dl_field fields[] = {
     {"stage", DL_INT, offsetof(struct options, stage), 1, 3, true, NULL,
      "cut: 1 optimizer, 2 and gradients, 3 and parameters"},
     {"prefetch", DL_INT, offsetof(struct options, prefetch), 0, 65536, true, NULL,
-     "layers gathered ahead, in stage 3; 1 if absent"},
+     "layers gathered ahead, in stage 3; as the software does if absent"},
     {"reshard", DL_BOOL, offsetof(struct options, reshard), 0, 0, true, NULL,
      "cut again after the forward, in stage 3; true if absent"},
     {"shard_ways", DL_INT, offsetof(struct options, shard_ways), 1, 1e9, true, NULL,
@@ -33,7 +33,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     (void)entry, (void)err;
     setting->zero_stage = (uint32_t)o->stage;
     setting->shard_ways = (uint32_t)o->shard_ways;
-    setting->gathers_ahead = o->prefetch < 0 ? 1 : (uint32_t)o->prefetch;
+    setting->gathers_ahead = o->prefetch < 0 ? DL_AS_SOFTWARE : (uint32_t)o->prefetch;
     setting->stays_gathered = !o->reshard;
     setting->gather_bits = (double)o->gather_bits;
     return DL_OK;
@@ -146,7 +146,7 @@ static enum dl_status wait(const struct options *o, const struct dl_layer *layer
 static enum dl_status begin_layer(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                                   struct dl_error *err)
 {
-    const uint32_t ahead = dl_stack_setting(below)->gathers_ahead;
+    const uint32_t ahead = dl_gathers_ahead(dl_stack_setting(below));
     if (ev->pass != DL_FORWARD && !o->reshard) return DL_OK;
     for (uint32_t i = ev->first ? 0 : ahead; i <= ahead && i <= ev->n_after; i++) {
         const struct dl_layer *const layer = ev->pass == DL_BACKWARD ? ev->layer - i : ev->layer + i;

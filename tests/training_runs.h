@@ -22,11 +22,12 @@ struct training_inputs {
     "{'schema':'dlsim/system/1','source':'a test','nodes':4096,'transport':'ideal','node':{'device':'a test',"         \
     "'devices':1,'parts':[],'host':" IDEAL_HOST                                                                        \
     "},'network':{'kind':'crossbar','link':'ideal','bandwidth_bytes_per_s':" bandwidth ",'latency_s':" latency "}}"
-#define IDEAL_DEVICE                                                                                                   \
+#define IDEAL_DEVICE_WITH(keys)                                                                                        \
     "{'schema':'dlsim/device/1','source':'a "                                                                          \
     "test','model':'roofline','peak_flop_per_s':{'fp32':1e15,'fp16':1e15,'bf16':1e15},"                                \
-    "'memory_bytes':1e18,'memory_bytes_per_s':1e18,'launch_s':0,'figures':{'compute_fraction':1,"                      \
+    "'memory_bytes':1e18,'memory_bytes_per_s':1e18,'launch_s':0" keys ",'figures':{'compute_fraction':1,"              \
     "'bandwidth_fraction':1}}"
+#define IDEAL_DEVICE IDEAL_DEVICE_WITH("")
 
 struct training_outcome {
     struct dl_training_result result;

@@ -63,7 +63,7 @@ static void unfused_scores(struct dl_block *b)
     dl_tape_product(&b->tape,
                     &(struct dl_product){"scores", heads, seq, seq, key_size(o), DL_CUT_BATCH, .of_activations = true});
     dl_tape_pass(&b->tape, &(struct dl_pass){"softmax", DL_CUT_INSIDE, .forward = 2 * scores,
-                                             .input_gradient = 3 * scores, .width = seq});
+                                             .input_gradient = 3 * scores, .width = seq, .matrices = heads});
     *saved += DL_ACTIVATION_BYTES * scores;
     if (o->dropout) {
         const double moved = (2 + mask) * scores;

@@ -137,6 +137,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass)
     struct dl_kernel kernel = {.kind = DL_KERNEL_MEMORY,
                                .name = pass->name,
                                .operation = pass->operation,
+                               .batch = pass->matrices,
                                .n = pass->width,
                                .elements = pass->forward,
                                .attention_core = tape->attention_core,

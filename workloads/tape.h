@@ -45,6 +45,7 @@ struct dl_pass {
     const char *operation; /* NULL: as the name says */
     double table;          /* look-up: its elements */
     double width;          /* of the rows that it goes through, of a pool the windows on each input; 0: no matter */
+    double matrices;       /* of such rows that it goes through; 0: no matter */
 };
 void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass);
 

@@ -72,6 +72,17 @@ static json_t *make_pipeline(const struct dl_training_row *row)
     return entry;
 }
 
+/* Where FSDP cuts gradients only (SHARD_GRAD_OP) it still gathers parameters layer by layer in the forward, and keeps
+ * them for the backward. */
+static json_t *make_zero(const struct dl_training_row *row)
+{
+    const bool stays_gathered = row->zero == 2 && is_mpt(row);
+    json_t *const entry =
+        json_pack("{s:s, s:I}", "name", "zero", "stage", stays_gathered ? (json_int_t)3 : (json_int_t)row->zero);
+    if (stays_gathered) json_object_set_new(entry, "reshard", json_false());
+    return entry;
+}
+
 /* Context parallelism is Megatron's: keys go round, each rank has a part from the front and one from the back. Who cuts
  * gradients over replicas sums them as backward goes on, others at the end. */
 static json_t *make_stack(const struct dl_training_row *row)
@@ -87,8 +98,7 @@ static json_t *make_stack(const struct dl_training_row *row)
     if (row->ep > 1)
         json_array_append_new(stack, json_pack("{s:s, s:I}", "name", "expert", "ways", (json_int_t)row->ep));
     json_array_append_new(stack, json_pack("{s:s, s:b}", "name", "data", "overlap", row->zero >= 2));
-    if (row->zero)
-        json_array_append_new(stack, json_pack("{s:s, s:I}", "name", "zero", "stage", (json_int_t)row->zero));
+    if (row->zero) json_array_append_new(stack, make_zero(row));
     return stack;
 }
 

@@ -25,7 +25,7 @@ struct file {
     int64_t model;
     struct dl_json peaks, figures, measured;
     double memory_bytes, memory_bytes_per_s, launch_s;
-    double taken_by_exchanges_fraction, taken_by_sends_fraction;
+    double taken_by_exchanges_fraction, taken_by_sends_fraction, older_kernels_fraction;
 };
 
 static const struct dl_field peak_fields[] = {
@@ -50,6 +50,8 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
          NULL, "what exchanges among replicas take from kernels beside them"},
         {"taken_by_sends_fraction", DL_NUMBER, offsetof(struct file, taken_by_sends_fraction), 0, 0.9, true, NULL,
          "what pipeline sends and receives take from kernels beside them"},
+        {"older_kernels_fraction", DL_NUMBER, offsetof(struct file, older_kernels_fraction), 0.01, 1, true, NULL,
+         "of the rate of kernels, by those written for the generation before; 1 if absent"},
         {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the model's own"},
         {"measured", DL_LIST, offsetof(struct file, measured), 0, 0, true, NULL, "tables of times that correct it"},
     };
@@ -74,7 +76,7 @@ static bool computes(const struct dl_device *d)
 
 enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct dl_error *err)
 {
-    struct file file = {0};
+    struct file file = {.older_kernels_fraction = 1};
     if (read_file(doc, &file, arena, err)) return err->status;
     *out = (struct dl_device){.name = dl_document_name(doc, arena),
                               .model = dl_device_model_get((size_t)file.model),
@@ -82,7 +84,8 @@ enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct
                               .memory_bytes_per_s = file.memory_bytes_per_s,
                               .launch_s = file.launch_s,
                               .taken_by_exchanges_fraction = file.taken_by_exchanges_fraction,
-                              .taken_by_sends_fraction = file.taken_by_sends_fraction};
+                              .taken_by_sends_fraction = file.taken_by_sends_fraction,
+                              .older_kernels_fraction = file.older_kernels_fraction};
     if (dl_read(file.peaks, peak_fields, DL_COUNT(peak_fields), out->peak_flop_per_s, arena, err) ||
         read_options(out->model, file.figures, arena, &out->options, err))
         return err->status;

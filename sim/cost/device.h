@@ -24,6 +24,7 @@ struct dl_device {
     double launch_s;                    /* least time between the starts of two kernels on the device */
     /* Of its compute units and memory bandwidth, while an exchange among replicas or a pipeline send goes on. */
     double taken_by_exchanges_fraction, taken_by_sends_fraction;
+    double older_kernels_fraction; /* of the rate of its own kernels, by those for the generation before it */
 };
 
 struct dl_price {

@@ -142,7 +142,7 @@ static void add_chunk(struct stage *stage, const struct dl_layer *layers, const 
         stage->held.on_host += needs[i].on_host;
     }
     const struct pass pass = {
-        .needs = needs, .n = n, .ahead = stage->setting->gathers_ahead, .splits_backward = splits};
+        .needs = needs, .n = n, .ahead = dl_gathers_ahead(stage->setting), .splits_backward = splits};
     measure_chunk(&pass, out);
     dl_free(needs);
 }

@@ -20,14 +20,14 @@
 static const double activation_bytes = 2, gradient_bytes = 4;
 
 struct step {
-    const char *system, *software, *workload, *head, *stack; /* NULL: slow, with flash attention */
+    const char *system, *device, *software, *workload, *head, *stack; /* NULL: slow, ideal, with flash attention */
 };
 
 /* A refusal is in t->err. */
 static inline void try_step(struct dl_session *t, const struct step *step)
 {
     const struct training_inputs inputs = {.system = step->system ? step->system : SLOW_SYSTEM,
-                                           .device = IDEAL_DEVICE,
+                                           .device = step->device ? step->device : IDEAL_DEVICE,
                                            .software = step->software ? step->software : FLASH,
                                            .workload = step->workload};
     training_open_stack(t, inputs, step->head, step->stack);

@@ -79,6 +79,19 @@ START_TEST(a_kernel_is_meant_by_its_own_name_too)
 }
 END_TEST
 
+/* Fused kernels that take four matrices at once. */
+START_TEST(a_rule_may_be_for_numbers_that_do_not_divide)
+{
+    open_rules("[{\"operation\": \"softmax\", \"unless_multiple_of\": 4, \"launches\": 6},"
+               " {\"operation\": \"softmax\", \"launches\": 1}]");
+    for (int matrices = 1; matrices <= 12; matrices++) {
+        const struct dl_kernel softmax = {.kind = DL_KERNEL_MEMORY, .name = "softmax", .batch = matrices};
+        ck_assert_double_eq(dl_kernel_rule_for(&rules, &softmax, DL_FP16)->launches, matrices % 4 ? 6 : 1);
+    }
+    close_rules();
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("kernel_rules");
@@ -86,6 +99,7 @@ int main(void)
     tcase_add_test(tests, the_first_rule_that_fits_counts);
     tcase_add_test(tests, weights_are_cast_beside_a_product);
     tcase_add_test(tests, a_kernel_is_meant_by_its_own_name_too);
+    tcase_add_test(tests, a_rule_may_be_for_numbers_that_do_not_divide);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

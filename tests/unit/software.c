@@ -49,11 +49,94 @@ START_TEST(a_rule_makes_a_kernel_slower)
 }
 END_TEST
 
+/* On a device for which it was not written. */
+START_TEST(an_older_kernel_is_slower_on_a_newer_device)
+{
+    struct dl_session own, older;
+    struct step step = {.system = FAST_SYSTEM, .workload = MODEL, .head = BATCH, .stack = "{'name':'data'}"};
+    step.software = SOFTWARE("");
+    open_step(&own, &step);
+    step.software = SOFTWARE(",'kernels':[{'operation':'attention','launches':1,'rate':0.5,'older':true}]");
+    step.device = IDEAL_DEVICE_WITH(",'older_kernels_fraction':0.8");
+    open_step(&older, &step);
+    check_close("attention", kernels_s(&older, DL_ITEM_F, "attention"), kernels_s(&own, DL_ITEM_F, "attention") / 0.4,
+                1e-12);
+    check_close("fc1", kernels_s(&older, DL_ITEM_F, "fc1"), kernels_s(&own, DL_ITEM_F, "fc1"), 1e-12);
+    dl_session_close(&own);
+    dl_session_close(&older);
+}
+END_TEST
+
+/* Each tensor rank has two heads of four samples, or one of three: the softmax knows of both. */
+START_TEST(matrices_of_scores_are_divided_with_the_heads)
+{
+    static const struct {
+        const char *head, *stack;
+        double launches;
+    } cases[] = {{"'global_batch':4,'microbatch':4,'devices':8", "{'name':'tensor','ways':8}", 1},
+                 {"'global_batch':3,'microbatch':3,'devices':8", "{'name':'tensor','ways':8}", 5},
+                 {"'global_batch':3,'microbatch':3,'devices':4", "{'name':'tensor','ways':4}", 1},
+                 {"'global_batch':3,'microbatch':3,'devices':16", "{'name':'tensor','ways':16}", 5}};
+    const double host_s = 0.5;
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        struct dl_session t;
+        open_step(&t, &(struct step){.system = FAST_SYSTEM,
+                                     .software = "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':"
+                                                 "0.5,'attention':'unfused','kernels':[{'operation':'softmax',"
+                                                 "'unless_multiple_of':4,'launches':5}]}",
+                                     .workload = MODEL,
+                                     .head = cases[i].head,
+                                     .stack = cases[i].stack});
+        const struct dl_template *const f = item(&t, DL_ITEM_F);
+        for (size_t k = 0; k < f->n_instructions; k++)
+            if (strcmp(f->instructions[k].name, "softmax") == 0)
+                ck_assert_double_eq(f->instructions[k].host_s, host_s * cases[i].launches);
+        dl_session_close(&t);
+    }
+}
+END_TEST
+
+static uint32_t gathers_before_the_first_wait(const struct dl_template *f)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < f->n_instructions && f->instructions[i].kind != DL_WAIT; i++)
+        n += f->instructions[i].kind == DL_START;
+    return n;
+}
+
+/* How far it looks ahead is the software's, unless the strategy says it. */
+START_TEST(gathers_go_as_far_ahead_as_the_software_does)
+{
+    static const struct {
+        const char *software, *zero;
+        uint32_t ahead;
+    } cases[] = {{SOFTWARE(""), "'stage':3", 1},
+                 {SOFTWARE(",'gathers_ahead':0"), "'stage':3", 0},
+                 {SOFTWARE(",'gathers_ahead':2"), "'stage':3", 2},
+                 {SOFTWARE(",'gathers_ahead':0"), "'stage':3,'prefetch':1", 1},
+                 {SOFTWARE(""), "'stage':3,'prefetch':0", 0}};
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        struct dl_session t;
+        char stack[100];
+        snprintf(stack, sizeof stack, "{'name':'data'},{'name':'zero',%s}", cases[i].zero);
+        open_step(&t, &(struct step){.workload = MODEL,
+                                     .software = cases[i].software,
+                                     .head = "'global_batch':16,'microbatch':8,'devices':2",
+                                     .stack = stack});
+        ck_assert_uint_eq(gathers_before_the_first_wait(item(&t, DL_ITEM_F)), cases[i].ahead + 1);
+        dl_session_close(&t);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("software");
     tcase_add_test(tests, a_batch_is_got_before_each_forward);
     tcase_add_test(tests, a_rule_makes_a_kernel_slower);
+    tcase_add_test(tests, an_older_kernel_is_slower_on_a_newer_device);
+    tcase_add_test(tests, matrices_of_scores_are_divided_with_the_heads);
+    tcase_add_test(tests, gathers_go_as_far_ahead_as_the_software_does);
     Suite *const suite = suite_create("software");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -18,7 +18,8 @@ static const uint64_t seed = 20;
 #define WAITS                                                                                                          \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-5,'collective_host_s':2e-5,"                \
     "'batch_host_s':1e-4,'overlaps_tensor':true,'sends':'blocking','send_host_s':3e-5,'drains_at_sends':true,"         \
-    "'drains_at_waits':true,'attention':'unfused'}"
+    "'drains_at_waits':true,'gathers_ahead':0,'attention':'unfused','kernels':[{'operation':'softmax',"                \
+    "'unless_multiple_of':4,'launches':3,'moves':5}]}"
 
 static const struct machine {
     const char *system, *device, *software;

@@ -211,6 +211,13 @@ static const struct {
      "{'schema':'dlsim/strategy/1','source':'p','workload':'MPT-1b','software':'llm-foundry-fsdp','devices':8,"
      "'global_batch':64,'microbatch':5,'stack':[{'name':'data','overlap':true},{'name':'zero','stage':3}]}",
      NULL},
+    {"c2,dgx-h100,8,MPT-1b,24,2048,,16,,2048,50368,64,,,,,,,,,,2,,,,llm-foundry-fsdp,,,1,p",
+     "{'schema':'dlsim/workload/1','source':'p','kind':'transformer','layers':24,'hidden':2048,'heads':16,'seq':2048,"
+     "'vocab':50368,'dropout':false}",
+     "{'schema':'dlsim/strategy/1','source':'p','workload':'MPT-1b','software':'llm-foundry-fsdp','devices':8,"
+     "'global_batch':64,'microbatch':5,'stack':[{'name':'data','overlap':true},{'name':'zero','stage':3,"
+     "'reshard':false}]}",
+     NULL},
     {"d,selene,8,GPT,22,2304,9216,24,24,1024,51200,192,6,1,8,1,1,1,1,zb-1p,0,0,none,bf16,,megatron-core,uneven,vpp,1,p",
      "{'schema':'dlsim/workload/1','source':'p','kind':'transformer','layers':22,'hidden':2304,'ffn':9216,'heads':24,"
      "'kv_heads':24,'seq':1024,'vocab':51200}",
