@@ -95,9 +95,11 @@ static enum dl_status find_named(const struct dl_training_row *row, struct dl_ar
     const struct dl_want named[] = {
         {DL_SYSTEMS, "topology", {row->topo, NULL}, NULL, dl_place_of_name(NULL, place, "topo", arena)},
         {DL_SOFTWARE, "software", {row->software, NULL}, NULL, dl_place_of_name(NULL, place, "software", arena)},
+        {DL_STRATEGIES, "strategy", {row->strategy, NULL}, NULL, dl_place_of_name(NULL, place, "strategy", arena)},
+        {DL_WORKLOADS, "workload", {row->workload, NULL}, NULL, dl_place_of_name(NULL, place, "workload", arena)},
     };
     for (size_t i = 0; i < DL_COUNT(named); i++)
-        if (dl_find_wanted(&named[i], arena, &path, err)) return err->status;
+        if (named[i].input.name && dl_find_wanted(&named[i], arena, &path, err)) return err->status;
     return DL_OK;
 }
 
@@ -111,11 +113,15 @@ static enum dl_status check_row(const struct dl_training_row *row, struct dl_are
     if (find_named(row, arena, err) ||
         dl_training_row_request(row, row->microbatch ? row->microbatch : 1, arena, &made, err))
         return err->status;
-    if (!dl_json_parse(made.strategy.text, strlen(made.strategy.text), made.strategy.name, arena, &strategy, err) &&
-        !dl_json_parse(made.workload.text, strlen(made.workload.text), made.workload.name, arena, &workload, err) &&
-        !dl_job_read(strategy, 0, arena, &job, err) &&
-        !dl_workload_read(workload, job.setting.microbatch, "flash", arena, &model, err))
-        dl_job_check(&job, &model, arena, err);
+    const struct dl_want how = {DL_STRATEGIES, "strategy", made.strategy, "strategy", NULL};
+    if (!dl_load_document(&how, &made.set, arena, &strategy, err) && !dl_job_read(strategy, 0, arena, &job, err)) {
+        const struct dl_input named = {job.workload, NULL};
+        const struct dl_want what = {DL_WORKLOADS, "workload", made.workload.name ? made.workload : named, "workload",
+                                     row->where};
+        if (!dl_load_document(&what, &made.set, arena, &workload, err) &&
+            !dl_workload_read(workload, job.setting.microbatch, "flash", arena, &model, err))
+            dl_job_check(&job, &model, arena, err);
+    }
     json_decref(strategy.value);
     json_decref(workload.value);
     return err->status;
@@ -126,7 +132,7 @@ static enum dl_status check_steps(struct dl_json doc, struct dl_arena *arena, st
     struct dl_training_rows rows = {0};
     dl_training_rows_add(doc, arena, &rows, err);
     for (size_t i = 0; i < rows.n && !err->status; i++) check_row(&rows.items[i], arena, err);
-    if (!err->status) printf("%s: %zu measured training step%s", doc.where, rows.n, rows.n == 1 ? "" : "s");
+    if (!err->status) printf("%s: a table of %zu training step%s", doc.where, rows.n, rows.n == 1 ? "" : "s");
     dl_free(rows.items);
     return err->status;
 }

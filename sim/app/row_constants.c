@@ -3,9 +3,11 @@
 
 #include "sim/app/row_trials.h"
 
+static bool is_same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+
 static bool has_same_files(const struct dl_training_row *a, const struct dl_training_row *b)
 {
-    return strcmp(a->topo, b->topo) == 0 && strcmp(a->software, b->software) == 0;
+    return is_same(a->topo, b->topo) && is_same(a->software, b->software) && is_same(a->strategy, b->strategy);
 }
 
 static const struct dl_constants *read_constants(const struct dl_training_row *row, int64_t microbatch,

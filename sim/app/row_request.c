@@ -85,7 +85,7 @@ static json_t *make_zero(const struct dl_training_row *row)
 
 /* Context parallelism is Megatron's: keys go round, each rank has a part from the front and one from the back. Who cuts
  * gradients over replicas sums them as backward goes on, others at the end. */
-static json_t *make_stack(const struct dl_training_row *row)
+static json_t *make_columns(const struct dl_training_row *row)
 {
     json_t *const stack = json_array();
     if (row->pp > 1 || row->vpp > 1) json_array_append_new(stack, make_pipeline(row));
@@ -102,6 +102,28 @@ static json_t *make_stack(const struct dl_training_row *row)
     return stack;
 }
 
+/* Into the one of its name, or beside the others. */
+static void put_entry(json_t *stack, json_t *entry)
+{
+    const char *const name = json_string_value(json_object_get(entry, "name"));
+    for (size_t i = 0; name && i < json_array_size(stack); i++) {
+        const char *const other = json_string_value(json_object_get(json_array_get(stack, i), "name"));
+        if (!other || strcmp(other, name)) continue;
+        json_object_update(json_array_get(stack, i), entry);
+        return;
+    }
+    json_array_append(stack, entry);
+}
+
+static json_t *make_stack(const struct dl_training_row *row)
+{
+    json_t *const stack = make_columns(row), *const said =
+                                                 row->stack_text ? json_loads(row->stack_text, 0, NULL) : NULL;
+    for (size_t i = 0; i < json_array_size(said); i++) put_entry(stack, json_array_get(said, i));
+    json_decref(said);
+    return stack;
+}
+
 static struct dl_input make_strategy(const struct dl_training_row *row, int64_t microbatch, struct dl_arena *arena)
 {
     json_t *const s = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "schema", "dlsim/strategy/1", "source",
@@ -110,6 +132,7 @@ static struct dl_input make_strategy(const struct dl_training_row *row, int64_t 
                                 (json_int_t)microbatch, "stack", make_stack(row));
     if (row->precision) json_object_set_new(s, "precision", json_string(row->precision));
     if (row->recompute) json_object_set_new(s, "recompute", json_string(row->recompute));
+    if (row->optimizer) json_object_set_new(s, "optimizer", json_string(row->optimizer));
     return made(s, row->where, arena);
 }
 
@@ -117,6 +140,7 @@ static struct dl_input make_strategy(const struct dl_training_row *row, int64_t 
 
 int64_t dl_training_row_batch(const struct dl_training_row *row)
 {
+    if (row->strategy) return 0;
     const int64_t others = row->tp * row->pp * row->cp, replicas = row->devices / others;
     const bool fits_together = row->devices % others == 0 && (!row->dp || row->dp == replicas);
     return fits_together && row->global_batch % replicas == 0 ? row->global_batch / replicas : 0;
@@ -135,16 +159,27 @@ static enum dl_status check(const struct dl_training_row *row, struct dl_error *
                    "tp x pp x cp x dp must be devices, and global_batch a multiple of dp");
 }
 
+static enum dl_status set(struct dl_session_request *out, const char *assignment, struct dl_error *err)
+{
+    if (out->set.n == DL_COUNT(out->set.items))
+        return dl_fail(err, DL_RANGE, "--set", "fewer are possible here, for what the row sets");
+    out->set.items[out->set.n++] = assignment;
+    return DL_OK;
+}
+
 enum dl_status dl_training_row_request(const struct dl_training_row *row, int64_t microbatch, struct dl_arena *arena,
                                        struct dl_session_request *out, struct dl_error *err)
 {
-    if (check(row, err)) return err->status;
     out->topo = (struct dl_input){row->topo, NULL};
+    if (row->strategy) {
+        out->strategy = (struct dl_input){row->strategy, NULL};
+        return DL_OK;
+    }
+    if (check(row, err)) return err->status;
     out->strategy = make_strategy(row, microbatch, arena);
-    out->workload = make_workload(row, arena);
-    if (!row->attention) return DL_OK;
-    if (out->set.n == DL_COUNT(out->set.items))
-        return dl_fail(err, DL_RANGE, "--set", "one less is possible here, for the attention of the row");
-    out->set.items[out->set.n++] = dl_arena_format(arena, "software.attention=\"%s\"", row->attention);
-    return DL_OK;
+    out->workload = row->workload ? (struct dl_input){row->workload, NULL} : make_workload(row, arena);
+    if (row->attention) set(out, dl_arena_format(arena, "software.attention=\"%s\"", row->attention), err);
+    if (row->workload && row->seq && !err->status)
+        set(out, dl_arena_format(arena, "workload.seq=%lld", (long long)row->seq), err);
+    return err->status;
 }

@@ -1,5 +1,7 @@
 #include "sim/app/row_trials.h"
 
+#include <math.h>
+
 #include "sim/app/pool.h"
 
 void dl_row_trials_add(struct dl_row_trials *t, struct dl_row_trial trial)
@@ -21,6 +23,9 @@ static void predict(void *user, size_t job, void *result)
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) {
         out->step_s = s.report.result.step_s;
         out->bubble_s = s.report.result.exposed_s[DL_CAUSE_BUBBLE];
+        out->samples_per_s = s.job.setting.global_batch / out->step_s;
+        out->mfu = dl_run_mfu(&s.report);
+        out->hfu = dl_run_hfu(&s.report);
         out->fits = dl_run_fits(&s.report);
     }
     out->err = s.err;
@@ -49,12 +54,18 @@ struct dl_row_prediction *dl_row_trials_run(const struct dl_row_trials *t)
 
 static const enum dl_step_part switched[] = {DL_PART_COMPUTE, DL_PART_NETWORK, DL_PART_HOST};
 
+/* Seconds of a step; what parts add to one of a pair is not what they add to both. */
+static bool has_parts(const struct dl_compared *row)
+{
+    return !row->failure && row->quantity == DL_STEP && !isnan(row->measured_s);
+}
+
 void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compared)
 {
     struct dl_row_trials t = {.rows = like->rows, .engine = like->engine, .jobs = like->jobs, .set = like->set};
     for (size_t i = 0; i < t.rows->n; i++) {
         const int64_t stated = t.rows->items[i].microbatch;
-        for (size_t j = 0; j < DL_COUNT(switched) && !compared[i].failure; j++)
+        for (size_t j = 0; j < DL_COUNT(switched) && has_parts(&compared[i]); j++)
             dl_row_trials_add(&t,
                               (struct dl_row_trial){i, stated ? stated : compared[i].microbatch, 1U << switched[j]});
     }

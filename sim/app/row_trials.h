@@ -23,7 +23,7 @@ struct dl_row_trials {
 };
 
 struct dl_row_prediction {
-    double step_s, bubble_s;
+    double step_s, bubble_s, samples_per_s, mfu, hfu;
     bool fits;
     struct dl_error err; /* why there is none */
 };

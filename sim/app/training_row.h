@@ -2,21 +2,33 @@
  *
  * Rows come from a CSV file whose columns are the fields below, or from a JSON file (schema dlsim/steps/1) with the
  * same keys in a list of "rows". A row becomes the documents of a session; nothing in this step depends on what was
- * measured. */
+ * measured. Of two configurations of which only their ratio or difference is published, each is a row, the second
+ * right after the first. */
 #ifndef DL_APP_TRAINING_ROW_H
 #define DL_APP_TRAINING_ROW_H
 
 #include "sim/app/session.h"
+#include "sim/report/validation.h"
 
 /* 0 or NULL where the source says nothing and the field may be empty. */
 struct dl_training_row {
     const char *where; /* "rows.csv:12" */
     const char *id, *topo, *model, *software, *source;
     const char *schedule, *recompute, *precision, *attention, *stage_rule;
-    const char *assumed; /* columns that the source does not state */
+    const char *strategy; /* NULL, or a file that says all of how the step ran */
+    const char *workload; /* NULL, or a file in place of the sizes of a transformer */
+    const char *optimizer;
+    /* Entries of a strategy file: more options of those that the columns stand for, or others beside them. */
+    struct dl_json stack;
+    const char *stack_text; /* NULL: none */
+    const char *assumed;    /* columns that the source does not state */
+    const char *note;       /* why what is predicted may differ; NULL: nothing to say */
     int64_t devices, layers, hidden, ffn, heads, kv_heads, seq, vocab, experts, top_k, expert_ffn;
     int64_t global_batch, microbatch, tp, pp, dp, cp, ep, vpp, sp, zero;
-    double step_s;
+    enum dl_quantity quantity; /* of a pair: of the row that ends it */
+    bool begins_pair;
+    double step_s;   /* or what `quantity` says; 0: not published */
+    double mfu, hfu; /* published shares of peak, without and with what is recomputed; 0: not */
 };
 
 struct dl_training_rows {
@@ -30,17 +42,17 @@ enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char
                                       struct dl_training_rows *rows, struct dl_error *err);
 enum dl_status dl_training_rows_add(struct dl_json doc, struct dl_arena *arena, struct dl_training_rows *rows,
                                     struct dl_error *err);
-/* Add the rows of a file: JSON if its name ends so, else CSV. */
-enum dl_status dl_training_rows_read(const char *path, struct dl_arena *arena, struct dl_training_rows *rows,
+/* Add the rows of a shipped table, or of a file: JSON if its name ends so, else CSV. */
+enum dl_status dl_training_rows_read(const char *name, struct dl_arena *arena, struct dl_training_rows *rows,
                                      struct dl_error *err);
 /* Add the rows of every shipped file of published training steps. */
 enum dl_status dl_training_rows_published(struct dl_arena *arena, struct dl_training_rows *rows, struct dl_error *err);
 
-/* What to run, with this micro-batch; the texts live in the arena. */
+/* What to run, with this micro-batch (which a row that names a strategy does not need); the texts live in the arena. */
 enum dl_status dl_training_row_request(const struct dl_training_row *row, int64_t microbatch, struct dl_arena *arena,
                                        struct dl_session_request *out, struct dl_error *err);
 
-/* Samples of a step of one replica; 0: the row's numbers do not go together. */
+/* Samples of a step of one replica; 0: a strategy file says it, or the row's numbers do not go together. */
 int64_t dl_training_row_batch(const struct dl_training_row *row);
 
 #endif

@@ -71,11 +71,18 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .assumed = r->assumed,
                                 .traits = dl_row_traits(r, arena),
                                 .failure = p->err.status ? dl_arena_string(arena, p->err.text) : NULL,
-                                .measured_s = r->step_s,
+                                .note = r->note,
+                                .quantity = r->quantity,
+                                .measured_s = r->step_s > 0 ? r->step_s : NAN,
                                 .predicted_s = p->step_s,
+                                .mfu = r->mfu,
+                                .hfu = r->hfu,
+                                .predicted_mfu = p->mfu,
+                                .predicted_hfu = p->hfu,
+                                .samples_per_s = p->samples_per_s,
                                 .fits = p->fits,
                                 .added_s[DL_PART_SCHEDULE] = p->bubble_s,
-                                .microbatch = r->microbatch ? 0 : trial->microbatch};
+                                .microbatch = r->microbatch || r->strategy ? 0 : trial->microbatch};
 }
 
 static struct dl_compared *predict_all(const struct dl_row_trials *t, struct dl_arena *arena)
@@ -89,6 +96,18 @@ static struct dl_compared *predict_all(const struct dl_row_trials *t, struct dl_
     }
     dl_free(predictions);
     return compared;
+}
+
+/* What is left when each pair is one; returns how many. */
+static size_t join_pairs(const struct dl_training_rows *rows, struct dl_compared *compared)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        if (rows->items[i].begins_pair) continue;
+        if (i && rows->items[i - 1].begins_pair) dl_compare_pair(&compared[i - 1], &compared[i]);
+        compared[n++] = compared[i];
+    }
+    return n;
 }
 
 /* ---- the command ---- */
@@ -116,7 +135,7 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
     dl_find_constants(&trials, compared, arena);
     if (q->budget) dl_find_added(&trials, compared);
     if (q->intervals) dl_bound_rows(rows, q->engine, q->jobs, &q->set, compared);
-    const struct dl_validation told = dl_validation_of(compared, rows->n, q->engine, arena);
+    const struct dl_validation told = dl_validation_of(compared, join_pairs(rows, compared), q->engine, arena);
     tell(q, &told, err);
     dl_free(trials.items);
     return judge(&told, q->limit);
@@ -148,8 +167,7 @@ static int run(int argc, char **argv, struct dl_error *err)
 const struct dl_command dl_command_validate = {
     .name = "validate",
     .doc = "predicted against measured training steps",
-    .usage = "validate [--rows CSV] [--limit FRACTION] [--json FILE|-] [--markdown] [--budget] [--intervals] [--engine "
-             "NAME] "
-             "[--jobs N] [--set PATH=JSON]...",
+    .usage = "validate [--rows TABLE|FILE] [--limit FRACTION] [--json FILE|-] [--markdown] [--budget] [--intervals] "
+             "[--engine NAME] [--jobs N] [--set PATH=JSON]...",
     .run = run,
 };

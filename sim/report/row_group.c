@@ -9,7 +9,7 @@ static struct dl_row_group group_of(const struct dl_row_family *f, size_t trait,
     struct dl_row_group g = {.trait = text};
     for (size_t i = 0; i < f->n_rows; i++) {
         const struct dl_compared *const row = f->rows[i];
-        if (row->failure || !row->traits || strcmp(row->traits[trait], text)) continue;
+        if (row->failure || isnan(row->measured_s) || !row->traits || strcmp(row->traits[trait], text)) continue;
         g.n++;
         g.mape += fabs(dl_compared_error(row));
         g.bias += dl_compared_error(row);

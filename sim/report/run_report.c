@@ -44,7 +44,9 @@ static double hardware_flop(const struct dl_run_report *r)
     return flop * r->job->setting.micros * r->job->n_devices / n_stages(r);
 }
 
-static double hfu(const struct dl_run_report *r)
+double dl_run_mfu(const struct dl_run_report *r) { return flop_per_device_s(r) / peak_flop_per_s(r); }
+
+double dl_run_hfu(const struct dl_run_report *r)
 {
     return hardware_flop(r) / r->result.step_s / r->job->n_devices / peak_flop_per_s(r);
 }
@@ -113,8 +115,7 @@ void dl_run_report_text(const struct dl_run_report *r)
     printf("  throughput     %.3g samples/s", samples_per_s(r));
     if (r->model->tokens_per_sample > 0)
         printf(", %s tokens/s", dl_format_count(samples_per_s(r) * r->model->tokens_per_sample, b));
-    printf("\n  share of peak  %.1f %% (%.3g TFLOP/s a device)\n", 100 * flop_per_device_s(r) / peak_flop_per_s(r),
-           flop_per_device_s(r) * 1e-12);
+    printf("\n  share of peak  %.1f %% (%.3g TFLOP/s a device)\n", 100 * dl_run_mfu(r), flop_per_device_s(r) * 1e-12);
     puts("  where the time goes");
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
         if (r->result.exposed_s[cause] > 0)
@@ -163,11 +164,11 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
         "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, s:o, s:o}",
         "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r),
         "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s",
-        flop_per_device_s(r), "mfu", flop_per_device_s(r) / peak_flop_per_s(r), "hfu", hfu(r), "fits", dl_run_fits(r),
-        "memory_bytes", memory_json(r), "causes", causes_json(&r->result), "forward_s",
-        r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s", r->result.elapsed_s[DL_PHASE_BACKWARD], "optimizer_s",
-        r->result.elapsed_s[DL_PHASE_END], "measured_share", measured_share(r), "kernels", grounds_json(r),
-        "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", r->fidelity, "events",
+        flop_per_device_s(r), "mfu", dl_run_mfu(r), "hfu", dl_run_hfu(r), "fits", dl_run_fits(r), "memory_bytes",
+        memory_json(r), "causes", causes_json(&r->result), "forward_s", r->result.elapsed_s[DL_PHASE_FORWARD],
+        "backward_s", r->result.elapsed_s[DL_PHASE_BACKWARD], "optimizer_s", r->result.elapsed_s[DL_PHASE_END],
+        "measured_share", measured_share(r), "kernels", grounds_json(r), "assumptions",
+        dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", r->fidelity, "events",
         (json_int_t)r->n_events, "verdict", dl_verdict_json(r), "host", dl_host_json(&host));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
     return report;

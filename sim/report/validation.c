@@ -12,6 +12,17 @@ double dl_compared_error(const struct dl_compared *row)
     return (row->predicted_s - row->measured_s) / row->measured_s;
 }
 
+void dl_compare_pair(const struct dl_compared *first, struct dl_compared *second)
+{
+    if (!second->failure) second->failure = first->failure;
+    second->fits = second->fits && first->fits;
+    second->low_s = second->high_s = 0; /* those of one of the two */
+    if (second->quantity == DL_SPEEDUP)
+        second->predicted_s = second->samples_per_s / first->samples_per_s;
+    else
+        second->predicted_s -= first->predicted_s;
+}
+
 static void add_error(struct dl_errors *e, const struct dl_compared *row)
 {
     if (row->failure) {
@@ -19,6 +30,7 @@ static void add_error(struct dl_errors *e, const struct dl_compared *row)
         return;
     }
     const double error = dl_compared_error(row);
+    if (isnan(error)) return;
     e->n++;
     e->mape += fabs(error);
     e->bias += error;
@@ -33,7 +45,8 @@ static void add_error(struct dl_errors *e, const struct dl_compared *row)
 static void add_pair(struct dl_errors *e, const struct dl_compared *a, const struct dl_compared *b)
 {
     const double apart = 1.15;
-    if (a->failure || b->failure || strcmp(a->model, b->model)) return;
+    if (a->failure || b->failure || a->quantity != DL_STEP || b->quantity != DL_STEP) return;
+    if (strcmp(a->model, b->model)) return;
     const struct dl_compared *const less = a->measured_s < b->measured_s ? a : b, *const more = less == a ? b : a;
     if (!(more->measured_s > apart * less->measured_s)) return;
     e->n_pairs++;

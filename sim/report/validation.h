@@ -1,6 +1,7 @@
 /* validation.h - what was measured beside what is predicted: errors of rows, of families of rows, and of all.
  *
- * error = (predicted - measured) / measured. A row that could not be predicted is counted as failed, and is in no mean.
+ * error = (predicted - measured) / measured. A row that could not be predicted is counted as failed, and is in no mean,
+ * as is one that nothing was published of.
  */
 #ifndef DL_REPORT_VALIDATION_H
 #define DL_REPORT_VALIDATION_H
@@ -13,13 +14,24 @@
 #include "sim/report/constants.h"
 #include "sim/report/parts.h"
 
+enum dl_quantity {
+    DL_STEP,       /* seconds of a step */
+    DL_SPEEDUP,    /* of two ways to train: samples a second of the second over those of the first */
+    DL_DIFFERENCE, /* of two ways to train: seconds of a step of the second less those of the first */
+};
+
 struct dl_compared {
     const char *id, *source;
     const char *model;         /* rows of the same one are compared with each other */
     const char *assumed;       /* "": nothing; else what the source does not say */
     const char *failure;       /* NULL: predicted */
     const char *const *traits; /* what it may have in common with others, as many for every row; then NULL */
-    double measured_s, predicted_s;
+    const char *note;          /* NULL, or why the two may differ */
+    enum dl_quantity quantity;
+    double measured_s, predicted_s; /* no seconds if it is a speed-up; measured NAN: nothing is published */
+    double mfu, hfu;                /* published shares of peak; 0: not */
+    double predicted_mfu, predicted_hfu;
+    double samples_per_s; /* predicted */
     bool fits;
     double low_s, high_s; /* interval of the predicted; high_s is 0 if nobody asked */
     int64_t microbatch;   /* chosen because the row says none; 0: it does */
@@ -36,8 +48,10 @@ struct dl_errors {
     size_t n_pairs, n_ordered;
     size_t n_bounded, n_within; /* rows whose prediction has an interval, and whose measured time lies in it */
 };
-/* Of a row that was predicted. */
+/* Of a row that was predicted; NAN if nothing is published. */
 double dl_compared_error(const struct dl_compared *row);
+/* What is published of the second together with the first: its prediction becomes that of both. */
+void dl_compare_pair(const struct dl_compared *first, struct dl_compared *second);
 struct dl_errors dl_sum_errors(const struct dl_compared *const *rows, size_t n);
 
 /* Constants may be fitted to one half of the rows, chosen by a hash of the id; the other half is kept out. */
@@ -79,6 +93,9 @@ struct dl_row_group {
 };
 struct dl_row_group dl_worst_group(const struct dl_row_family *f);
 
+/* Rows that have a note, each with it: what is published and what is predicted, of the step and of the share of peak.
+ */
+void dl_validation_notes_text(const struct dl_validation *v);
 void dl_validation_text(const struct dl_validation *v);
 void dl_validation_markdown(const struct dl_validation *v);
 json_t *dl_validation_json(const struct dl_validation *v);

@@ -114,6 +114,7 @@ void dl_validation_text(const struct dl_validation *v)
                v->constants.n);
     print_all_within(v);
     if (v->has_budget) dl_budget_text(v);
+    dl_validation_notes_text(v);
 }
 
 /* ---- JSON ---- */
@@ -151,18 +152,34 @@ static json_t *family_json(const struct dl_row_family *f)
     return json;
 }
 
+static void add_shares(json_t *json, const struct dl_compared *row)
+{
+    if (row->mfu > 0) json_object_set_new(json, "measured_mfu", json_real(row->mfu));
+    if (row->hfu > 0) json_object_set_new(json, "measured_hfu", json_real(row->hfu));
+    if (!row->failure && row->quantity == DL_STEP) {
+        json_object_set_new(json, "predicted_mfu", json_real(row->predicted_mfu));
+        json_object_set_new(json, "predicted_hfu", json_real(row->predicted_hfu));
+    }
+    if (row->note) json_object_set_new(json, "note", json_string(row->note));
+}
+
 static json_t *row_json(const struct dl_compared *row, const char *family)
 {
+    static const char *const names[][2] = {[DL_STEP] = {"measured_s", "predicted_s"},
+                                           [DL_SPEEDUP] = {"measured_speedup", "predicted_speedup"},
+                                           [DL_DIFFERENCE] = {"measured_difference_s", "predicted_difference_s"}};
     const bool failed = row->failure != NULL;
-    json_t *const json = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o, s:o}", "id", row->id, "family", family, "half",
-                                   dl_is_kept_out(row->id) ? "kept_out" : "fit", "measured_s", row->measured_s,
-                                   "predicted_s", failed ? json_null() : json_real(row->predicted_s), "error",
-                                   failed ? json_null() : json_real(dl_compared_error(row)), "fits",
+    json_t *const json = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "id", row->id, "family", family, "half",
+                                   dl_is_kept_out(row->id) ? "kept_out" : "fit", names[row->quantity][0],
+                                   number_or_null(row->measured_s), names[row->quantity][1],
+                                   failed ? json_null() : json_real(row->predicted_s), "error",
+                                   failed ? json_null() : number_or_null(dl_compared_error(row)), "fits",
                                    failed ? json_null() : json_boolean(row->fits));
     if (row->high_s > 0) {
         json_object_set_new(json, "step_s_low", json_real(row->low_s));
         json_object_set_new(json, "step_s_high", json_real(row->high_s));
     }
+    add_shares(json, row);
     if (failed) json_object_set_new(json, "failure", json_string(row->failure));
     if (*row->assumed) json_object_set_new(json, "assumed", json_string(row->assumed));
     if (row->microbatch) json_object_set_new(json, "assumed_microbatch", json_integer(row->microbatch));
