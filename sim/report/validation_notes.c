@@ -46,7 +46,7 @@ static void print_note(const char *note)
 
 static void print_row(const struct dl_compared *row)
 {
-    printf("  %-28.28s", row->id);
+    printf("  %-32.32s", row->id);
     print_number(row->measured_s, "%10.4g");
     print_number(row->failure ? NAN : row->predicted_s, "%10.4g");
     print_number(row->failure ? NAN : 100 * dl_compared_error(row), "%+10.1f");
@@ -61,7 +61,7 @@ void dl_validation_notes_text(const struct dl_validation *v)
     for (size_t i = 0; i < v->n_rows; i++) {
         if (!v->rows[i].note) continue;
         if (!begun)
-            printf("\n  %-28s%10s%10s%10s%10s%10s\n", "seconds of a step, or speed-up", "published", "predicted",
+            printf("\n  %-32s%10s%10s%10s%10s%10s\n", "seconds of a step, or speed-up", "published", "predicted",
                    "error", "share", "predicted");
         begun = true;
         print_row(&v->rows[i]);
