@@ -51,8 +51,8 @@ def shared_system(c, ranks):
 
 
 class Comparison:
-    def __init__(self, build, folder, cases):
-        self.dlsim, self.folder = build / "dlsim", folder
+    def __init__(self, build, folder, cases, device_name=None):
+        self.dlsim, self.folder, self.device_name = build / "dlsim", folder, device_name
         self.rows = [self.compare(case) for case in cases]
 
     def write(self, name, document):
@@ -66,11 +66,12 @@ class Comparison:
         shared = kind == "shared"
         system = self.write("system.json", shared_system(c, ranks)) if shared else case.system
         rate = shared_system(c, ranks)["node"]["parts"][0]["bandwidth_bytes_per_s"] if shared else NOMINAL
+        priced_by = self.device_name if shared and self.device_name else self.write("device.json", device(c))
         sums = ["allreduce." + ("ring" if case.algorithm == "mpi" else case.algorithm)]
         # How tokens are spread over experts is a matter of the data: a count, not a time.
         routed = ["--set", f"stack.expert.imbalance={real['imbalance']}"] if "expert" in [s["name"] for s in case.stack] else []
         command = [self.dlsim, "run", "--topo", system, "--transport", self.write("transport.json", transport(c, rate)),
-                   "--set", f'topo.node.device="{self.write("device.json", device(c))}"', *case.options, *routed, "--fidelity", "step",
+                   "--set", f'topo.node.device="{priced_by}"', *case.options, *routed, "--fidelity", "step",
                    "--set", "transport.algorithms=" + json.dumps(sums + ALGORITHMS), "--json", "-"]
         done = subprocess.run([str(w) for w in command], capture_output=True, text=True, cwd=HERE)
         if done.returncode:
