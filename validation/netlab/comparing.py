@@ -5,7 +5,7 @@ import statistics
 import subprocess
 from pathlib import Path
 
-from measuring import QUIET_SPREAD, calibrated_on, calibration_name, even, step_name
+from measuring import QUIET_SPREAD, alone_name, calibrated_on, calibration_name, even, step_name
 
 HERE = Path(__file__).resolve().parent
 NOMINAL = json.loads((HERE / "systems/star.json").read_text())["network"]["bandwidth_bytes_per_s"]
@@ -17,11 +17,11 @@ ALGORITHMS = ["allgather.ring", "reducescatter.ring", "alltoall.pairwise", "broa
               "sendrecv.direct", "barrier.dissemination", "allreduce.parameter_server"]
 
 
-def device(c):
+def device(c, slower=1):
     figures = {"compute_fraction": 1, "bandwidth_fraction": 1, "facts": {"*": "derived: the rates are achieved ones"}}
-    rates = {"fp32": c["gemm_flop_per_s"], "facts": {"*": "measured: products of all ranks at once"}}
+    rates = {"fp32": c["gemm_flop_per_s"] / slower, "facts": {"*": "measured: products of all ranks at once"}}
     return {"schema": "dlsim/device/1", "source": "a rank beside others, by dlsim-measure", "model": "roofline",
-            "peak_flop_per_s": rates, "memory_bytes": 1e10, "memory_bytes_per_s": FLOATS_PER_SUM / c["reduction_s_per_byte"],
+            "peak_flop_per_s": rates, "memory_bytes": 1e10, "memory_bytes_per_s": FLOATS_PER_SUM / c["reduction_s_per_byte"] / slower,
             "launch_s": 0, "figures": figures, "facts": {"*": "measured: sums of all ranks at once", "launch_s": "derived: none"}}
 
 
@@ -51,8 +51,8 @@ def shared_system(c, ranks):
 
 
 class Comparison:
-    def __init__(self, build, folder, cases, device_name=None):
-        self.dlsim, self.folder, self.device_name = build / "dlsim", folder, device_name
+    def __init__(self, build, folder, cases):
+        self.dlsim, self.folder = build / "dlsim", folder
         self.rows = [self.compare(case) for case in cases]
 
     def write(self, name, document):
@@ -61,17 +61,24 @@ class Comparison:
         return path
 
     def predict(self, case, real):
+        # How tokens are spread over experts is a matter of the data: a count, not a time.
+        routed = ["--set", f"stack.expert.imbalance={real['imbalance']}"] if "expert" in [s["name"] for s in case.stack] else []
+        if case.network != "shared":
+            return self.simulate(case, 1, *case.options, *routed)
+        # The network is not most of it: kernels are as slow as those of ranks that were timed by themselves.
+        work_s = json.loads((self.folder / alone_name(case)).read_text())["work_s"]
+        return self.simulate(case, work_s / self.simulate(case, 1, *case.options_alone)["step_s"], *case.options, *routed)
+
+    def simulate(self, case, slower, *words):
+        """With what was calibrated for the case, and kernels that take so much longer."""
         kind, ranks = calibrated_on(case), even(case.ranks)
         c = json.loads((self.folder / calibration_name(kind, ranks)).read_text())
         shared = kind == "shared"
         system = self.write("system.json", shared_system(c, ranks)) if shared else case.system
         rate = shared_system(c, ranks)["node"]["parts"][0]["bandwidth_bytes_per_s"] if shared else NOMINAL
-        priced_by = self.device_name if shared and self.device_name else self.write("device.json", device(c))
         sums = ["allreduce." + ("ring" if case.algorithm == "mpi" else case.algorithm)]
-        # How tokens are spread over experts is a matter of the data: a count, not a time.
-        routed = ["--set", f"stack.expert.imbalance={real['imbalance']}"] if "expert" in [s["name"] for s in case.stack] else []
         command = [self.dlsim, "run", "--topo", system, "--transport", self.write("transport.json", transport(c, rate)),
-                   "--set", f'topo.node.device="{priced_by}"', *case.options, *routed, "--fidelity", "step",
+                   "--set", f'topo.node.device="{self.write("device.json", device(c, slower))}"', *words, "--fidelity", "step",
                    "--set", "transport.algorithms=" + json.dumps(sums + ALGORITHMS), "--json", "-"]
         done = subprocess.run([str(w) for w in command], capture_output=True, text=True, cwd=HERE)
         if done.returncode:

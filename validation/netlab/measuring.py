@@ -16,10 +16,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 STRATEGY = HERE / "strategy.json"
+DEFAULTS = json.loads(STRATEGY.read_text())
 WORK = {"compute", "recompute", "optimizer"}  # causes of time that are no network
 SKIPPED = 77
 QUIET_SPREAD = 0.1  # of steps; above it something else was going on on this machine
-TRIES = 3
+TRIES, STEPS = 3, 7
 PATIENCE_S = 100
 
 
@@ -50,15 +51,33 @@ class Case:
         return self.ranks - servers
 
     @property
+    def alone(self):
+        """Settings of a rank that does a rank's samples by itself: the whole model, no exchange."""
+        values = dict(s.split("=", 1) for s in self.settings)
+        microbatch = int(values.get("microbatch", DEFAULTS["microbatch"]))
+        replicas = self.devices
+        for entry in self.stack:
+            replicas //= entry.get("ways", 1) if entry["name"] in ("pipeline", "tensor") else 1
+        samples = int(values.get("global_batch", DEFAULTS["global_batch"])) // replicas
+        return [f"global_batch={samples}", f"microbatch={microbatch}", "stack=[]"]
+
+    @property
     def system(self):
         return HERE / "systems" / f"{self.network}.json"
 
     @property
     def options(self):
         """What dlsim-train and dlsim are given alike."""
-        sets = [word for s in self.settings for word in ("--set", s)]
+        return self.options_for(self.devices, self.settings)
+
+    @property
+    def options_alone(self):
+        return self.options_for(1, self.alone)
+
+    def options_for(self, devices, settings):
+        sets = [word for s in settings for word in ("--set", s)]
         workload = HERE / "workloads" / f"{self.workload}.json"
-        return ["--strategy", STRATEGY, "--workload", workload, "--devices", str(self.devices), *sets]
+        return ["--strategy", STRATEGY, "--workload", workload, "--devices", str(devices), *sets]
 
 
 def read_cases(path, pattern, short):
@@ -131,6 +150,8 @@ class Bench:
             of_network = [c for c in cases if c.network == network]
             with Lab(network, max(c.ranks for c in of_network), self.build / "dlsim") as lab:
                 for case in of_network:
+                    if network == "shared":
+                        self.work_alone(case)
                     self.train(lab, case)
 
     def run(self, lab, ranks, *words):
@@ -154,9 +175,22 @@ class Bench:
         if out.exists():
             return
         effort = ["--seconds", 0.05, "--most-bytes", 1 << 20] if self.short else ["--seconds", 0.3]
-        way = ["--ring", "--least-bytes", 1 << 15] if shaped else []
+        way = ["--ring", *(["--least-bytes", 1 << 15] if shaped else [])]
         self.run(lab, ranks, self.build / "dlsim-measure", "--json", out, *effort, *way)
         print(f"calibrated {lab.network} with {ranks} ranks", flush=True)
+
+    def work_alone(self, case):
+        """Kernels as they are while as many ranks are busy as the case has, each by itself."""
+        out = self.folder / alone_name(case)
+        if out.exists():
+            return
+        files = [self.folder / f"alone-{i}.json" for i in range(case.ranks)]
+        words = [str(w) for w in (self.build / "dlsim-train", *case.options_alone, "--steps", STEPS, "--json")]
+        ranks = [subprocess.Popen(["taskset", "-c", str(i), *words, str(f)], cwd=HERE) for i, f in enumerate(files)]
+        if any([rank.wait() for rank in ranks]):
+            raise SystemExit(f"{' '.join(words)}: failed")
+        steps = [json.loads(f.read_text()) for f in files]
+        out.write_text(json.dumps({"work_s": statistics.mean(s["step_s"] for s in steps)}))
 
     def train(self, lab, case):
         out = self.folder / step_name(case)
@@ -171,7 +205,7 @@ class Bench:
         print(f"{time.monotonic() - start:5.1f} s: {case.name}", flush=True)
 
     def try_once(self, lab, case):
-        lost, steps, out = lab.lost(), 4 if self.short else 7, self.folder / "try.json"
+        lost, steps, out = lab.lost(), 4 if self.short else STEPS, self.folder / "try.json"
         self.run(lab, case.ranks, self.build / "dlsim-train", *case.options, "--algo", case.algorithm, "--steps", steps,
                  "--json", out)
         step = json.loads(out.read_text())
@@ -192,6 +226,11 @@ def calibration_name(network, ranks):
 
 def step_name(case):
     return f"step-{hashlib.sha1(case.name.encode()).hexdigest()[:12]}.json"
+
+
+def alone_name(case):
+    text = f"{case.workload} {case.ranks} {' '.join(case.alone)}"
+    return f"alone-{hashlib.sha1(text.encode()).hexdigest()[:12]}.json"
 
 
 def network_share(step):
