@@ -4,46 +4,49 @@
 #include "validation/mpi/collectives/butterfly.h"
 #include "validation/mpi/collectives/swap.h"
 
-int dl_butterfly_size(const struct dl_team *team)
+struct dl_butterfly dl_butterfly_enter(const struct dl_team *team, dl_real *values, dl_real *heard, size_t n)
 {
-    int size = 1;
-    while (size * 2 <= team->n) size *= 2;
-    return size;
-}
-
-bool dl_butterfly_enter(const struct dl_team *team, dl_real *values, dl_real *heard, size_t n)
-{
-    const int size = dl_butterfly_size(team), partner = team->rank + size;
-    if (team->rank >= size) {
-        MPI_Ssend(values, (int)n, DL_MPI_REAL, team->rank - size, 0, team->comm);
-        return false;
+    struct dl_butterfly b = {.players = 1};
+    while (b.players * 2 <= team->n) b.players *= 2;
+    b.folded = team->n - b.players;
+    b.me = team->rank - b.folded;
+    if (team->rank >= 2 * b.folded) return b;
+    b.me = team->rank % 2 ? team->rank / 2 : -1;
+    if (b.me < 0) {
+        MPI_Ssend(values, (int)n, DL_MPI_REAL, team->rank + 1, 0, team->comm);
+        return b;
     }
-    if (partner >= team->n) return true;
-    MPI_Recv(heard, (int)n, DL_MPI_REAL, partner, 0, team->comm, MPI_STATUS_IGNORE);
+    MPI_Recv(heard, (int)n, DL_MPI_REAL, team->rank - 1, 0, team->comm, MPI_STATUS_IGNORE);
     for (size_t i = 0; i < n; i++) values[i] += heard[i];
-    return true;
+    return b;
 }
 
-void dl_butterfly_leave(const struct dl_team *team, dl_real *values, size_t n)
+int dl_butterfly_partner(const struct dl_butterfly *b, int distance)
 {
-    const int size = dl_butterfly_size(team);
-    if (team->rank >= size)
-        MPI_Recv(values, (int)n, DL_MPI_REAL, team->rank - size, 0, team->comm, MPI_STATUS_IGNORE);
-    else if (team->rank + size < team->n)
-        MPI_Ssend(values, (int)n, DL_MPI_REAL, team->rank + size, 0, team->comm);
+    const int player = b->me ^ distance;
+    return player < b->folded ? 2 * player + 1 : player + b->folded;
+}
+
+void dl_butterfly_leave(const struct dl_butterfly *b, const struct dl_team *team, dl_real *values, size_t n)
+{
+    if (team->rank >= 2 * b->folded) return;
+    if (b->me < 0)
+        MPI_Recv(values, (int)n, DL_MPI_REAL, team->rank + 1, 0, team->comm, MPI_STATUS_IGNORE);
+    else
+        MPI_Ssend(values, (int)n, DL_MPI_REAL, team->rank - 1, 0, team->comm);
 }
 
 static void sum(const struct dl_team *team, dl_real *values, size_t n)
 {
     dl_real *const heard = dl_alloc(n * sizeof *heard);
-    const bool goes_on = dl_butterfly_enter(team, values, heard, n);
-    for (int step = 1; goes_on && step < dl_butterfly_size(team); step *= 2) {
-        const int partner = team->rank ^ step;
+    const struct dl_butterfly b = dl_butterfly_enter(team, values, heard, n);
+    for (int distance = 1; b.me >= 0 && distance < b.players; distance *= 2) {
+        const int partner = dl_butterfly_partner(&b, distance);
         dl_swap(team->comm, DL_MPI_REAL, (struct dl_outgoing){values, n, partner},
                 (struct dl_incoming){heard, n, partner});
         for (size_t i = 0; i < n; i++) values[i] += heard[i];
     }
-    dl_butterfly_leave(team, values, n);
+    dl_butterfly_leave(&b, team, values, n);
     dl_free(heard);
 }
 
