@@ -4,18 +4,22 @@
  *       [--expect FILE [--tolerance X]] [--converges RATIO] [--check-gradients] [--learning-rate X] [--seed N]
  *       [--devices N] [--set PATH=JSON]...
  *
+ * Under SMPI (validation/smpi) also --topo T, the machine whose devices compute.
+ *
  * Exit codes are dlsim's: 1 the losses are not those of --expect, or have not come down to RATIO of the first; 2 bad
  * usage or input. */
 #include <cblas.h>
 #include <math.h>
 #include <stdio.h>
 
+#include "validation/mpi/helper.h"
 #include "validation/mpi/queue.h"
 
 #define AT(member) offsetof(struct dl_train_options, member)
 static const struct dl_option options[] = {
     {"strategy", DL_OPT_TEXT, AT(strategy), true, 0, 0, NULL},
     {"workload", DL_OPT_TEXT, AT(workload), false, 0, 0, NULL},
+    {"topo", DL_OPT_TEXT, AT(topo), false, 0, 0, NULL},
     {"algo", DL_OPT_TEXT, AT(algorithm), false, 0, 0, NULL},
     {"steps", DL_OPT_COUNT, AT(steps), false, 1, 1e6, NULL},
     {"seed", DL_OPT_COUNT, AT(seed), false, 0, 1e15, NULL},
@@ -43,7 +47,9 @@ static enum dl_status find_algorithm(struct dl_train *t, struct dl_error *err)
 static enum dl_status prepare(struct dl_train *t, struct dl_error *err)
 {
     t->product = &dl_product_alone;
-    if (find_algorithm(t, err) || dl_train_read(t, err) || dl_train_join(t, err) || t->is_server) return err->status;
+    if (find_algorithm(t, err) || dl_train_read(t, err) || dl_train_join(t, err) || t->is_server ||
+        dl_pacer_new(t, err))
+        return err->status;
     for (size_t i = 0; i < t->n_strategies; i++)
         if (t->strategies[i]->begin && t->strategies[i]->begin(t, t->levels[i], err)) return err->status;
     t->layers = dl_alloc(t->model.n_layers * sizeof *t->layers);
@@ -60,6 +66,7 @@ static enum dl_status prepare(struct dl_train *t, struct dl_error *err)
 static void run_steps(struct dl_train *t, struct dl_losses *l)
 {
     MPI_Barrier(t->workers);
+    dl_pacer_start(t->timeline.pacer);
     t->timeline.zero_s = MPI_Wtime();
     for (size_t i = 0; i < l->n; i++) {
         t->timeline.records = t->options->trace && i + 1 == l->n;
@@ -137,7 +144,10 @@ static int run(struct dl_train *t, struct dl_error *err)
     int code = prepare(t, err) ? 2 : 0;
     if (t->workers == MPI_COMM_NULL) return code; /* so it is on all ranks */
     if (t->is_server) {
-        dl_serve_parameters(t->world, (int)t->job.n_devices, (int)t->s->ways[DL_AXIS_DATA]);
+        dl_serve_parameters(&(struct dl_service){.world = t->world,
+                                                 .n_workers = (int)t->job.n_devices,
+                                                 .members = (int)t->s->ways[DL_AXIS_DATA],
+                                                 .most = (size_t)dl_model_parameters(&t->model)});
     } else {
         if (!code) code = t->options->check_gradients ? check(t, err) : train(t, err);
         dl_dismiss_servers(&t->replicas[DL_SET_COMMON]);
@@ -147,21 +157,30 @@ static int run(struct dl_train *t, struct dl_error *err)
     return code;
 }
 
+static int leave(struct dl_train *t, int code)
+{
+    dl_pacer_free(t->timeline.pacer);
+    dl_train_part(t);
+    dl_train_release(t);
+    MPI_Finalize();
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     struct dl_error err = {0};
     struct dl_train_options o = {.algorithm = "mpi", .steps = 10, .tolerance = 1e-4};
-    struct dl_train t = {.options = &o, .arena = dl_arena_new(), .world = MPI_COMM_WORLD, .workers = MPI_COMM_NULL};
+    struct dl_train t = {.options = &o, .arena = dl_arena_new(), .workers = MPI_COMM_NULL};
     int threads = 0, code = 2;
     openblas_set_num_threads(1); /* a rank is a core */
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);
+    MPI_Init_thread(&argc, &argv, dl_helper_threads(), &threads);
+    if (threads < dl_helper_threads()) dl_fail(&err, DL_IMPOSSIBLE, NULL, "this MPI cannot be called from two threads");
+    t.world = dl_helper_world();
+    if (t.world == MPI_COMM_NULL) return leave(&t, 0);
     MPI_Comm_rank(t.world, &t.rank);
     MPI_Comm_size(t.world, &t.n_ranks);
-    if (threads < MPI_THREAD_MULTIPLE) dl_fail(&err, DL_IMPOSSIBLE, NULL, "this MPI cannot be called from two threads");
     if (!err.status && !dl_read_options(argc, argv, options, DL_COUNT(options), &o, NULL, &err)) code = run(&t, &err);
     if (err.status && t.rank == 0) fprintf(stderr, "dlsim-train: %s\n", err.text);
-    dl_train_part(&t);
-    dl_train_release(&t);
-    MPI_Finalize();
-    return code;
+    dl_helper_dismiss();
+    return leave(&t, code);
 }

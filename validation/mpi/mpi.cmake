@@ -4,7 +4,7 @@ list(FILTER TRAIN_SOURCES EXCLUDE REGEX "validation/mpi/measure/")
 file(GLOB MEASURE_SOURCES CONFIGURE_DEPENDS validation/mpi/measure/*.c)
 add_executable(dlsim-train ${TRAIN_SOURCES})
 add_executable(dlsim-train-double ${TRAIN_SOURCES})
-add_executable(dlsim-measure ${MEASURE_SOURCES} validation/mpi/packing.c)
+add_executable(dlsim-measure ${MEASURE_SOURCES} validation/mpi/packing.c validation/mpi/collectives/swap.c)
 foreach(program dlsim-train dlsim-train-double dlsim-measure)
   target_include_directories(${program} PRIVATE ${OPENBLAS_INCLUDE})
   # Before the library's own: GSL brings a slow BLAS along, and SimGrid an MPI that only smpirun can start.

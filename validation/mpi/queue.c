@@ -1,7 +1,6 @@
-#define _POSIX_C_SOURCE 200809L
 #include "validation/mpi/queue.h"
 
-#include <pthread.h>
+#include "validation/mpi/helper.h"
 
 struct job {
     dl_job_fn run;
@@ -10,49 +9,50 @@ struct job {
 
 struct dl_queue {
     struct dl_train *train;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    struct dl_helper *helper;
     struct job *jobs; /* of the whole training: those before n_done are done */
     size_t n_jobs, n_done, capacity;
     bool ends;
 };
 
-static void *work(void *queue)
+static void work(void *queue)
 {
     struct dl_queue *const q = queue;
-    pthread_mutex_lock(&q->lock);
+    dl_helper_lock(q->helper);
     for (;;) {
-        while (q->n_done == q->n_jobs && !q->ends) pthread_cond_wait(&q->changed, &q->lock);
+        while (q->n_done == q->n_jobs && !q->ends) dl_helper_wait(q->helper);
         if (q->n_done == q->n_jobs) break;
         const struct job job = q->jobs[q->n_done];
-        pthread_mutex_unlock(&q->lock);
+        dl_helper_unlock(q->helper);
         job.run(q->train, job.bucket);
-        pthread_mutex_lock(&q->lock);
+        dl_helper_lock(q->helper);
         q->n_done++;
-        pthread_cond_broadcast(&q->changed);
+        dl_helper_signal(q->helper);
     }
-    pthread_mutex_unlock(&q->lock);
-    return NULL;
+    dl_helper_unlock(q->helper);
 }
 
 struct dl_queue *dl_queue_new(struct dl_train *t)
 {
     struct dl_queue *const q = dl_alloc(sizeof *q);
     q->train = t;
-    pthread_mutex_init(&q->lock, NULL);
-    pthread_cond_init(&q->changed, NULL);
-    pthread_create(&q->thread, NULL, work, q);
+    q->helper = dl_helper_new();
+    for (int set = 0; set < DL_N_SETS; set++) {
+        t->beside[set] = t->replicas[set];
+        t->beside[set].comm = dl_helper_comm(t->replicas[set].comm);
+    }
+    dl_helper_start(q->helper, work, q);
     return q;
 }
 
 void dl_queue_add(struct dl_queue *q, dl_job_fn run, struct dl_bucket *bucket)
 {
-    pthread_mutex_lock(&q->lock);
+    dl_pacer_reach(q->train->timeline.pacer, DL_START, DL_CAUSE_DATA);
+    dl_helper_lock(q->helper);
     DL_GROW(q->jobs, q->n_jobs, q->capacity);
     q->jobs[q->n_jobs++] = (struct job){run, bucket};
-    pthread_cond_broadcast(&q->changed);
-    pthread_mutex_unlock(&q->lock);
+    dl_helper_signal(q->helper);
+    dl_helper_unlock(q->helper);
 }
 
 static bool is_done(const struct dl_queue *q, const struct dl_bucket *bucket)
@@ -64,22 +64,21 @@ static bool is_done(const struct dl_queue *q, const struct dl_bucket *bucket)
 
 void dl_queue_wait(struct dl_queue *q, const struct dl_bucket *bucket)
 {
-    pthread_mutex_lock(&q->lock);
-    while (!is_done(q, bucket)) pthread_cond_wait(&q->changed, &q->lock);
+    dl_pacer_reach(q->train->timeline.pacer, DL_WAIT, DL_CAUSE_DATA);
+    dl_helper_lock(q->helper);
+    while (!is_done(q, bucket)) dl_helper_wait(q->helper);
     if (!bucket) q->n_jobs = q->n_done = 0;
-    pthread_mutex_unlock(&q->lock);
+    dl_helper_unlock(q->helper);
 }
 
 void dl_queue_free(struct dl_queue *q)
 {
     if (!q) return;
-    pthread_mutex_lock(&q->lock);
+    dl_helper_lock(q->helper);
     q->ends = true;
-    pthread_cond_broadcast(&q->changed);
-    pthread_mutex_unlock(&q->lock);
-    pthread_join(q->thread, NULL);
-    pthread_mutex_destroy(&q->lock);
-    pthread_cond_destroy(&q->changed);
+    dl_helper_signal(q->helper);
+    dl_helper_unlock(q->helper);
+    dl_helper_free(q->helper);
     dl_free(q->jobs);
     dl_free(q);
 }

@@ -1,5 +1,6 @@
 /* step.c - a training step: the items of dlsim's schedule for this stage, one after the other, then the sums of
  * gradients and the update. */
+#include <assert.h>
 #include <string.h>
 
 #include "validation/mpi/layers/units.h"
@@ -112,6 +113,8 @@ static void weights(struct dl_train *t, size_t index, struct dl_memo *memos)
 
 /* ---- items ---- */
 
+enum { most_together = 3 }; /* a forward with a backward and its weight gradients */
+
 struct work {
     const struct dl_item *item;
     uint32_t index, position;
@@ -179,7 +182,7 @@ static void note_work(struct dl_train *t, uint32_t item, double from_s, const do
     if (l->records) dl_add_moment(&l->moments, work);
 }
 
-static void run_item(struct dl_train *t, uint32_t index)
+static struct work prepare_work(struct dl_train *t, uint32_t index)
 {
     const struct dl_item *const item = &t->schedule.items[t->at[DL_AXIS_PIPELINE]][index];
     const struct dl_position *const at = dl_position_of(t, item->chunk);
@@ -188,17 +191,44 @@ static void run_item(struct dl_train *t, uint32_t index)
                      .position = (uint32_t)(at - t->positions),
                      .at = at,
                      .memos = t->memos[item->chunk * t->s->micros + item->micro]};
-    double before[DL_N_CAUSES];
     t->micro = item->micro;
     receive(t, &w);
+    return w;
+}
+
+static void do_work(struct dl_train *t, struct work *w)
+{
+    double before[DL_N_CAUSES];
+    t->micro = w->item->micro;
     dl_switch_cause(&t->timeline, DL_CAUSE_COMPUTE);
     memcpy(before, t->timeline.by_cause, sizeof before);
     const double from_s = t->timeline.since_s;
-    compute(t, &w);
-    hand_on(t, &w);
+    dl_pacer_begin(t->timeline.pacer, w->item);
+    compute(t, w);
+    dl_pacer_end(t->timeline.pacer);
     dl_switch_cause(&t->timeline, DL_CAUSE_COMPUTE);
-    t->timeline.by_item[item->kind] += t->timeline.since_s - from_s;
-    note_work(t, index, from_s, before);
+    t->timeline.by_item[w->item->kind] += t->timeline.since_s - from_s;
+    note_work(t, w->index, from_s, before);
+}
+
+static void finish_work(struct dl_train *t, struct work *w)
+{
+    t->micro = w->item->micro;
+    hand_on(t, w);
+}
+
+/* Items of one step start when all that they need is there and hand on when all is done. Returns how many there are. */
+static uint32_t run_items(struct dl_train *t, uint32_t index)
+{
+    const struct dl_item *const items = &t->schedule.items[t->at[DL_AXIS_PIPELINE]][index];
+    struct work together[most_together];
+    uint32_t n = 1;
+    while (items[n - 1].with_next) n++;
+    assert(n <= most_together);
+    for (uint32_t i = 0; i < n; i++) together[i] = prepare_work(t, index + i);
+    for (uint32_t i = 0; i < n; i++) do_work(t, &together[i]);
+    for (uint32_t i = 0; i < n; i++) finish_work(t, &together[i]);
+    return n;
 }
 
 /* ---- the step ---- */
@@ -221,6 +251,7 @@ static void end_step(struct dl_train *t)
     dl_switch_cause(&t->timeline, DL_CAUSE_COMPUTE);
     memcpy(before, t->timeline.by_cause, sizeof before);
     const double from_s = t->timeline.since_s;
+    dl_pacer_begin(t->timeline.pacer, NULL);
     for (size_t i = t->n_strategies; i-- > 0;)
         if (t->strategies[i]->sum) t->strategies[i]->sum(t);
     dl_switch_cause(&t->timeline, DL_CAUSE_OPTIMIZER);
@@ -231,6 +262,7 @@ static void end_step(struct dl_train *t)
     for (size_t i = 0; i < t->n_strategies; i++)
         if (t->strategies[i]->updated) t->strategies[i]->updated(t);
     dl_pipeline_finish(t);
+    dl_pacer_end(t->timeline.pacer);
     dl_switch_cause(&t->timeline, DL_CAUSE_COMPUTE);
     note_work(t, DL_END_OF_STEP, from_s, before);
 }
@@ -238,7 +270,8 @@ static void end_step(struct dl_train *t)
 void dl_train_items(struct dl_train *t)
 {
     begin_step(t);
-    for (uint32_t i = 0; i < t->schedule.n_items[t->at[DL_AXIS_PIPELINE]]; i++) run_item(t, i);
+    const uint32_t n = t->schedule.n_items[t->at[DL_AXIS_PIPELINE]];
+    for (uint32_t i = 0; i < n;) i += run_items(t, i);
 }
 
 void dl_train_step(struct dl_train *t)

@@ -7,6 +7,7 @@ double dl_now_s(const struct dl_timeline *l) { return MPI_Wtime() - l->zero_s; }
 enum dl_cause dl_switch_cause(struct dl_timeline *l, enum dl_cause cause)
 {
     const enum dl_cause before = l->cause;
+    dl_pacer_reach(l->pacer, DL_DO, cause);
     const double now_s = dl_now_s(l);
     l->by_cause[before] += now_s - l->since_s;
     l->since_s = now_s;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "sim/engine/recorder.h"
+#include "validation/mpi/pacer.h"
 
 #define DL_END_OF_STEP UINT32_MAX
 
@@ -30,6 +31,7 @@ struct dl_moments {
 
 struct dl_timeline {
     double zero_s; /* by the clock */
+    struct dl_pacer *pacer;
     enum dl_cause cause;
     double since_s;
     double by_cause[DL_N_CAUSES];

@@ -128,7 +128,7 @@ extern const struct dl_product_way dl_product_alone, dl_product_summa;
 /* ---- everything ---- */
 
 struct dl_train_options {
-    const char *strategy, *workload, *algorithm, *json, *trace, *expect;
+    const char *strategy, *workload, *topo, *algorithm, *json, *trace, *expect;
     uint64_t steps, seed, devices;
     double learning_rate, tolerance, converges;
     bool check_gradients;
@@ -151,6 +151,7 @@ struct dl_train {
     uint32_t at[DL_N_AXES];
     MPI_Comm world, workers;
     struct dl_team tensor, replicas[DL_N_SETS], row, column, experts;
+    struct dl_team beside[DL_N_SETS]; /* the replicas, for whoever exchanges beside the work */
     bool is_server, sequence, summa;
     /* What it holds. */
     const struct dl_model_kind *kind;
@@ -225,6 +226,8 @@ enum dl_status dl_optimizer_check(const struct dl_train *t, struct dl_error *err
 void dl_optimizer_update(struct dl_train *t);
 /* strategies/data.c: refuse, beside another way to exchange, buckets that only limit what goes at once. */
 enum dl_status dl_check_buckets(const struct dl_train *t, const struct dl_stack *level, struct dl_error *err);
+/* The replicas, as those that exchange their buckets reach them. */
+const struct dl_team *dl_exchange_team(const struct dl_train *t, enum dl_set set);
 /* Sum the gradients of a bucket now, and remember when. */
 void dl_exchange_now(struct dl_train *t, struct dl_bucket *bucket);
 /* For the trace: an exchange of this bucket that began then and has ended. */

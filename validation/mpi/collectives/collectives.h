@@ -48,8 +48,13 @@ void dl_tree_broadcast(const struct dl_team *team, dl_real *values, size_t n, in
 /* The sum of all on `root`; the others' values are used up. */
 void dl_tree_reduce(const struct dl_team *team, dl_real *values, size_t n, int root);
 
-/* What a parameter server does: add what the members of each team send, until all `n_workers` have said goodbye. */
-void dl_serve_parameters(MPI_Comm world, int n_workers, int members);
+/* What a parameter server does: add what the members of each team send, until all workers have said goodbye. */
+struct dl_service {
+    MPI_Comm world;
+    int n_workers, members;
+    size_t most; /* values in a message */
+};
+void dl_serve_parameters(const struct dl_service *service);
 /* What workers say to their servers at the end. */
 void dl_dismiss_servers(const struct dl_team *team);
 

@@ -72,30 +72,29 @@ static void send_back(struct shelf *s, MPI_Comm world)
 }
 
 /* False: it was a goodbye. */
-static bool take(struct shelf *shelves, size_t *n_shelves, MPI_Comm world, int members)
+static bool take(struct shelf *shelves, size_t *n_shelves, const struct dl_service *s)
 {
     MPI_Status status;
     int n = 0;
-    MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &status);
+    dl_real *const values = dl_alloc((s->most + 1) * sizeof *values);
+    MPI_Recv(values, (int)s->most, DL_MPI_REAL, MPI_ANY_SOURCE, MPI_ANY_TAG, s->world, &status);
     MPI_Get_count(&status, DL_MPI_REAL, &n);
-    dl_real *const values = dl_alloc(((size_t)n + 1) * sizeof *values);
-    MPI_Recv(values, n, DL_MPI_REAL, status.MPI_SOURCE, status.MPI_TAG, world, MPI_STATUS_IGNORE);
     if (n == goodbye) {
         dl_free(values);
         return false;
     }
-    struct shelf *const s = find_shelf(shelves, n_shelves, status.MPI_TAG, members);
-    s->n_values = (size_t)n;
-    s->parcels[s->n++] = (struct parcel){status.MPI_SOURCE, values};
-    if (s->n == members) send_back(s, world);
+    struct shelf *const on = find_shelf(shelves, n_shelves, status.MPI_TAG, s->members);
+    on->n_values = (size_t)n;
+    on->parcels[on->n++] = (struct parcel){status.MPI_SOURCE, values};
+    if (on->n == s->members) send_back(on, s->world);
     return true;
 }
 
-void dl_serve_parameters(MPI_Comm world, int n_workers, int members)
+void dl_serve_parameters(const struct dl_service *s)
 {
-    struct shelf *const shelves = dl_alloc((size_t)n_workers * sizeof *shelves);
+    struct shelf *const shelves = dl_alloc((size_t)s->n_workers * sizeof *shelves);
     size_t n_shelves = 0;
-    for (int left = n_workers; left;) left -= !take(shelves, &n_shelves, world, members);
+    for (int left = s->n_workers; left;) left -= !take(shelves, &n_shelves, s);
     for (size_t i = 0; i < n_shelves; i++) dl_free(shelves[i].parcels);
     dl_free(shelves);
 }

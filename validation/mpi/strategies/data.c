@@ -13,6 +13,7 @@ static void sum_bucket(struct dl_train *t, struct dl_bucket *b, const struct dl_
     const size_t parts = in_parts ? (size_t)ceil(bytes / t->bucket_bytes) : 1;
     for (size_t i = 0; i < parts; i++) {
         const struct dl_range part = dl_part_of(b->n, i, parts);
+        if (i) dl_pacer_reach(t->timeline.pacer, DL_START, DL_CAUSE_DATA);
         t->of_gradients->sum(team, b->gradients + part.from, part.n);
     }
 }
@@ -58,9 +59,14 @@ void dl_note_exchange(struct dl_train *t, const struct dl_bucket *b, enum dl_exc
                                                              .bytes = (double)(b->n * sizeof(dl_real))});
 }
 
+const struct dl_team *dl_exchange_team(const struct dl_train *t, enum dl_set set)
+{
+    return t->queue ? &t->beside[set] : &t->replicas[set];
+}
+
 void dl_exchange_now(struct dl_train *t, struct dl_bucket *b)
 {
-    const struct dl_team *const team = &t->replicas[b->set];
+    const struct dl_team *const team = dl_exchange_team(t, b->set);
     const double from_s = dl_now_s(&t->timeline);
     if (team->n == 1) return;
     t->exchange(t, b, team);
@@ -89,7 +95,10 @@ static void sum(struct dl_train *t)
 {
     const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_DATA);
     if (t->queue) dl_queue_wait(t->queue, NULL);
-    for (size_t i = 0; i < t->n_buckets && !t->queue && !t->by_layer; i++) dl_exchange_now(t, &t->buckets[i]);
+    for (size_t i = 0; i < t->n_buckets && !t->queue && !t->by_layer; i++) {
+        if (t->replicas[t->buckets[i].set].n > 1) dl_pacer_reach(t->timeline.pacer, DL_START, DL_CAUSE_DATA);
+        dl_exchange_now(t, &t->buckets[i]);
+    }
     dl_switch_cause(&t->timeline, before);
 }
 

@@ -83,6 +83,13 @@ static void book(struct dl_train *t, uint32_t item, const struct head *head, dou
                                                   .bytes = bytes});
 }
 
+/* That flow between two positions, both ways: what the first of them makes. Some of it, where tensor ranks cut it. */
+static size_t most_values(const struct dl_train *t, uint32_t one, uint32_t other)
+{
+    const struct dl_position *const first = &t->positions[one < other ? one : other];
+    return (size_t)t->model.layers[first->end_layer - 1].output_elements;
+}
+
 struct dl_rows dl_pipeline_receive(struct dl_train *t, uint32_t item, uint32_t from_position)
 {
     const struct dl_item *const at = &t->schedule.items[t->at[DL_AXIS_PIPELINE]][item];
@@ -90,12 +97,12 @@ struct dl_rows dl_pipeline_receive(struct dl_train *t, uint32_t item, uint32_t f
     const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_PIPELINE);
     const double from_s = t->timeline.since_s;
     const int from = rank_of(t, from_position), tag = tag_of(t, me, at->kind != DL_ITEM_F);
+    const size_t most = sizeof(struct head) + most_values(t, from_position, me) * sizeof(dl_real);
     MPI_Status status;
     int n = 0;
-    MPI_Probe(from, tag, t->workers, &status);
+    char *const bytes = dl_alloc(most);
+    MPI_Recv(bytes, (int)most, MPI_BYTE, from, tag, t->workers, &status);
     MPI_Get_count(&status, MPI_BYTE, &n);
-    char *const bytes = dl_alloc((size_t)n);
-    MPI_Recv(bytes, n, MPI_BYTE, from, tag, t->workers, MPI_STATUS_IGNORE);
     struct head head;
     memcpy(&head, bytes, sizeof head);
     const size_t n_rows = dl_rows_outside(t).n, n_values = ((size_t)n - sizeof head) / sizeof(dl_real);
@@ -124,6 +131,7 @@ static void sum(struct dl_train *t)
     const int partner = rank_at(t, stages - 1 - t->at[DL_AXIS_PIPELINE]);
     if (t->schedule.n_paths == 1) return;
     const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_PIPELINE);
+    dl_pacer_reach(t->timeline.pacer, DL_START, DL_CAUSE_PIPELINE);
     for (size_t i = 0; i < t->n_buckets; i++) {
         const struct dl_bucket *const b = &t->buckets[i];
         dl_real *const own = dl_own_gradients(b), *const heard = dl_alloc((b->own.n + 1) * sizeof *heard);

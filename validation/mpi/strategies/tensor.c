@@ -47,12 +47,14 @@ struct dl_rows dl_tensor_leave(struct dl_train *t, struct dl_rows x)
 }
 
 /* Gradients of parameters that ranks hold in common but that have seen a part of the tokens each. */
-static void sum_partial(struct dl_real_layer *layer, enum dl_partial partial, const struct dl_team *team)
+static void sum_partial(struct dl_train *t, struct dl_real_layer *layer, enum dl_partial partial,
+                        const struct dl_team *team)
 {
     size_t n = 0;
     for (size_t i = 0; i < layer->n_units; i++)
         if (layer->units[i].partial == partial) n += layer->units[i].n_parameters;
     if (!n || team->n == 1) return;
+    const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_TENSOR);
     dl_real *const all = dl_alloc(n * sizeof *all);
     for (int back = 0; back < 2; back++) {
         size_t at = 0;
@@ -65,15 +67,14 @@ static void sum_partial(struct dl_real_layer *layer, enum dl_partial partial, co
         if (!back) dl_sum_ring.sum(team, all, n);
     }
     dl_free(all);
+    dl_switch_cause(&t->timeline, before);
 }
 
 static void layer_done(struct dl_train *t, struct dl_real_layer *layer)
 {
     if (layer->n_backwards && !t->by_layer) return; /* buckets by layer give gradients away after every backward */
-    const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_TENSOR);
-    sum_partial(layer, DL_SUM_OVER_TENSOR, &t->tensor);
-    sum_partial(layer, DL_SUM_OVER_COLUMN, &t->column);
-    dl_switch_cause(&t->timeline, before);
+    sum_partial(t, layer, DL_SUM_OVER_TENSOR, &t->tensor);
+    sum_partial(t, layer, DL_SUM_OVER_COLUMN, &t->column);
 }
 
 const struct dl_real_strategy dl_real_tensor = {.name = "tensor", .begin = begin, .layer_done = layer_done};

@@ -59,7 +59,7 @@ static void gather(struct dl_train *t, struct dl_bucket *b)
     const double from_s = dl_now_s(&t->timeline);
     b->values = dl_alloc(b->n * sizeof *b->values);
     memcpy(b->values + b->own.from, b->own_values, b->own.n * sizeof *b->values);
-    dl_ring_gather(&t->replicas[b->set], b->values, b->n);
+    dl_ring_gather(dl_exchange_team(t, b->set), b->values, b->n);
     if (t->replicas[b->set].n > 1) dl_note_exchange(t, b, DL_EXCHANGE_ALLGATHER, from_s);
 }
 
@@ -68,7 +68,7 @@ static void give_away(struct dl_train *t, struct dl_bucket *b)
     if (t->replicas[b->set].n > 1)
         dl_exchange_now(t, b);
     else
-        scatter(t, b, &t->replicas[b->set]);
+        scatter(t, b, dl_exchange_team(t, b->set));
     dl_free(b->gradients);
     b->gradients = NULL;
 }
@@ -135,11 +135,49 @@ static void layer_done(struct dl_train *t, struct dl_real_layer *layer)
         dl_queue_add(t->queue, give_away, b);
 }
 
+/* ---- stages 1 and 2: all updated parameters at once ---- */
+
+/* The part of a member, bucket by bucket; to `packed` or from it. */
+static size_t copy_part(struct dl_train *t, enum dl_set set, size_t member, dl_real *packed, bool back)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < t->n_buckets; i++) {
+        const struct dl_bucket *const b = &t->buckets[i];
+        if (b->set != set) continue;
+        const struct dl_range part = dl_part_of(b->n, member, (size_t)t->replicas[set].n);
+        dl_real *const there = b->values + part.from;
+        if (packed) memcpy(back ? there : packed + at, back ? packed + at : there, part.n * sizeof *there);
+        at += part.n;
+    }
+    return at;
+}
+
+static void gather_set(struct dl_train *t, enum dl_set set)
+{
+    const struct dl_team *const team = &t->replicas[set];
+    const size_t members = (size_t)team->n, me = (size_t)team->rank;
+    size_t *const bytes = dl_alloc(2 * members * sizeof *bytes), *const offset = bytes + members;
+    size_t all = 0;
+    for (size_t i = 0; i < members; i++) {
+        offset[i] = all;
+        bytes[i] = copy_part(t, set, i, NULL, false) * sizeof(dl_real);
+        all += bytes[i];
+    }
+    if (members > 1 && all) {
+        dl_real *const packed = dl_alloc(all);
+        copy_part(t, set, me, packed + offset[me] / sizeof *packed, false);
+        dl_pacer_reach(t->timeline.pacer, DL_START, DL_CAUSE_DATA);
+        dl_ring_gather_bytes(team, packed, bytes, offset);
+        for (size_t i = 0; i < members; i++) copy_part(t, set, i, packed + offset[i] / sizeof *packed, true);
+        dl_free(packed);
+    }
+    dl_free(bytes);
+}
+
 static void updated(struct dl_train *t)
 {
     const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_DATA);
-    for (size_t i = 0; i < t->n_buckets && t->s->zero_stage < 3; i++)
-        dl_ring_gather(&t->replicas[t->buckets[i].set], t->buckets[i].values, t->buckets[i].n);
+    for (int set = 0; set < DL_N_SETS && t->s->zero_stage < 3; set++) gather_set(t, (enum dl_set)set);
     dl_switch_cause(&t->timeline, before);
 }
 
