@@ -31,6 +31,7 @@ struct dl_trial_spec {
 void dl_problem_complete(const struct dl_problem *p, const int64_t *given, int64_t *dim);
 size_t dl_tensor_count(const struct dl_problem *p, size_t tensor, const int64_t *dim); /* of numbers */
 double dl_problem_bytes(const struct dl_problem *p, const int64_t *dim, enum dl_float f);
+double dl_problem_traffic(const struct dl_problem *p, const int64_t *dim, enum dl_float f);
 double dl_problem_flop(const struct dl_problem *p, const int64_t *dim);
 /* The names of a row's columns, and their values; returns how many there are. */
 size_t dl_problem_columns(const struct dl_problem *p, const char *const **names);

@@ -84,6 +84,9 @@ struct dl_problem {
     double (*flop)(const int64_t *dim);
     /* OPTIONAL: bytes that must be moved at least; NULL: every tensor once, the updated ones twice. */
     double (*bytes)(const int64_t *dim, enum dl_float f);
+    /* OPTIONAL: bytes that are moved where all of an input must be seen before the first result, and it is too large to
+     * be kept on the chip: it is read twice. NULL: as `bytes`. A summary holds these against the machine's rate. */
+    double (*traffic)(const int64_t *dim, enum dl_float f);
     /* The values of the row's columns. OPTIONAL for MEMORY: NULL: the bytes over those of an element. */
     void (*values)(const int64_t *dim, double *values);
     /* One of the two is REQUIRED. `tensor` holds every tensor as doubles: inputs as the routine saw them, updated ones

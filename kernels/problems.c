@@ -115,6 +115,11 @@ double dl_problem_bytes(const struct dl_problem *p, const int64_t *dim, enum dl_
     return bytes;
 }
 
+double dl_problem_traffic(const struct dl_problem *p, const int64_t *dim, enum dl_float f)
+{
+    return p->traffic ? p->traffic(dim, f) : dl_problem_bytes(p, dim, f);
+}
+
 double dl_problem_flop(const struct dl_problem *p, const int64_t *dim) { return p->flop ? p->flop(dim) : 0; }
 
 size_t dl_problem_columns(const struct dl_problem *p, const char *const **names)

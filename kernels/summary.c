@@ -21,7 +21,7 @@ struct survey {
 static double size_of(const struct dl_result *p)
 {
     const double flop = dl_problem_flop(p->problem, p->dim);
-    return flop > 0 ? flop : dl_problem_bytes(p->problem, p->dim, p->precision);
+    return flop > 0 ? flop : dl_problem_traffic(p->problem, p->dim, p->precision);
 }
 
 /* The shapes of a routine that are at least half as large as its largest. */

@@ -8,16 +8,23 @@ enum { warps = dl_block / dl_warp };
 
 /* The thread's values of a bucket, as floats; zeros behind the last. Group u of the thread is group lane + 32 u. */
 struct values {
-    float v[mine][together];
-    int64_t first[mine]; /* of each group, in the tensor */
-    template <class T> __device__ void read(const T *x, int64_t b, int64_t n)
+    dl_pack<float, together> v[mine];
+    int64_t group; /* the first of the thread */
+    bool is_whole; /* all values of the bucket are there */
+    template <class T> __device__ __forceinline__ values(const T *x, int64_t b, int64_t n)
     {
-        for (int u = 0; u < mine; u++) {
-            const int64_t group = b * groups + u * dl_warp + threadIdx.x % dl_warp;
-            const auto p = dl_read<together>(x, group, n);
-            first[u] = group * together;
-            for (int j = 0; j < together; j++) v[u][j] = dl_float_of(p.v[j]);
-        }
+        group = b * groups + threadIdx.x % dl_warp, is_whole = (b + 1) * bucket <= n;
+        dl_pack<T, together> read[mine];
+        for (int u = 0; u < mine; u++)
+            read[u] = is_whole ? ((const dl_pack<T, together> *)x)[group + u * dl_warp]
+                               : dl_read<together>(x, group + u * dl_warp, n);
+        for (int u = 0; u < mine; u++) v[u] = dl_floats(read[u]);
+    }
+    /* How many of group u there are. */
+    __device__ __forceinline__ int count(int u, int64_t n) const
+    {
+        if (is_whole) return together;
+        return (int)max((int64_t)0, min((int64_t)together, n - (group + u * dl_warp) * together));
     }
 };
 
@@ -60,27 +67,43 @@ __device__ __forceinline__ uint64_t pack_codes(const uint32_t *code, int n_bits)
     return low | (uint64_t)high << (together / 2 * n_bits);
 }
 
+/* 1 + dl_chance(index), but for its last bit: what is above the mantissa of a float makes it one of [1, 2). */
+__device__ __forceinline__ float one_and_chance(uint64_t index)
+{
+    const uint32_t exponent_of_one = 0x7f;
+    return __uint_as_float(__funnelshift_r(dl_bits(index), exponent_of_one, 9));
+}
+
+/* The whole number below x, which is in [0, 2^22): added to 2^23 and rounded down it is what the mantissa holds. */
+__device__ __forceinline__ uint32_t floor_of(float x)
+{
+    const float whole_numbers = 8388608; /* from here on floats have no fraction */
+    return __float_as_uint(__fadd_rd(x, whole_numbers)) & 0x3fffff;
+}
+
 template <class T>
 __global__ void __launch_bounds__(dl_block)
     quantize_buckets(const T *x, uint8_t *code, float *scale, int64_t n, int64_t n_buckets, int n_bits)
 {
     const int64_t b = bucket_of_warp();
     if (b >= n_buckets) return;
-    values v;
-    v.read(x, b, n);
+    const values v(x, b, n);
     float most = 0;
     for (int u = 0; u < mine; u++)
-        for (int j = 0; j < together; j++) most = fmaxf(most, fabsf(v.v[u][j]));
+        for (int j = 0; j < together; j++) most = fmaxf(most, fabsf(v.v[u].v[j]));
     most = dl_warp_max(most);
-    const float levels = (float)((1 << n_bits) - 1), factor = most > 0 ? 0.5f / most * levels : 0;
+    const float levels = (float)((1 << n_bits) - 1);
+    const float factor = most > 0 ? 0.5f / most : 0, middle = most > 0 ? 0.5f : 0;
     for (int u = 0; u < mine; u++) {
+        const int64_t group = v.group + u * dl_warp;
+        const int n_values = v.count(u, n);
         uint32_t codes[together];
         for (int j = 0; j < together; j++) {
-            const int64_t at = v.first[u] + j;
-            const float level = fminf(v.v[u][j] * factor + 0.5f * levels + dl_chance((uint64_t)at), levels);
-            codes[j] = at < n ? (uint32_t)level : 0;
+            const float place = __saturatef(v.v[u].v[j] * factor + middle); /* 0 at the least, 1 at the most */
+            const float chance = one_and_chance((uint64_t)(group * together + j)) - 1;
+            codes[j] = j < n_values ? floor_of(__fmaf_rd(place, levels, chance)) : 0;
         }
-        put_word(code, v.first[u] / together, pack_codes(codes, n_bits), n_bits);
+        put_word(code, group, pack_codes(codes, n_bits), n_bits);
     }
     if (threadIdx.x % dl_warp == 0) scale[b] = most;
 }
@@ -95,6 +118,17 @@ template <class T> static void quantize_as(const struct dl_call *call)
 }
 DL_BY_PRECISION(quantize)
 
+/* A pack of values, which is a group or half of one. */
+template <class T> struct part {
+    int64_t group;
+    int first; /* of its values in the group */
+    __device__ __forceinline__ explicit part(int64_t pack)
+    {
+        const int parts = together / dl_length<T>;
+        group = pack / parts, first = (int)(pack % parts) * dl_length<T>;
+    }
+};
+
 /* code, scale -> x */
 template <class T> static void dequantize_as(const struct dl_call *call)
 {
@@ -104,57 +138,66 @@ template <class T> static void dequantize_as(const struct dl_call *call)
     const uint8_t *const code = (const uint8_t *)call->tensor[0];
     const float *const scale = (const float *)call->tensor[1];
     T *const x = (T *)call->tensor[2];
-    dl_each<together>(n, [=] __device__(int64_t i) {
-        const uint64_t word = get_word(code, i, n_bits);
-        const float least = -scale[i / groups], step = -2 * least / (float)mask;
-        uint32_t low = (uint32_t)word, high = (uint32_t)(word >> (together / 2 * n_bits));
-        dl_pack<T, together> p;
-        for (int j = 0; j < together / 2; j++, low >>= n_bits, high >>= n_bits) {
-            p.v[j] = dl_as<T>(least + step * (float)(low & mask));
-            p.v[j + together / 2] = dl_as<T>(least + step * (float)(high & mask));
+    dl_each<dl_length<T>>(n, [=] __device__(int64_t i) {
+        const part<T> at(i);
+        uint64_t word = get_word(code, at.group, n_bits) >> (at.first * n_bits);
+        const float least = -scale[at.group / groups], step = -2 * least / (float)mask;
+        dl_pack<float, dl_length<T>> p;
+#pragma unroll
+        for (int half = 0; half < dl_length<T>; half += together / 2) {
+            uint32_t codes = (uint32_t)word;
+            for (int j = half; j < half + together / 2; j++, codes >>= n_bits)
+                p.v[j] = least + step * (float)(codes & mask);
+            word >>= together / 2 * n_bits;
         }
-        dl_write(x, i, n, p);
+        dl_write(x, i, n, dl_rounded<T>(p));
     });
 }
 DL_BY_PRECISION(dequantize)
 
 /* Means of what is not negative and of what is, over the bucket. */
-__device__ float2 means_of(const values &v, int64_t n)
+__device__ __forceinline__ float2 means_of(const values &v, int64_t n)
 {
-    float sum[2] = {0, 0}, number[2] = {0, 0};
-    for (int u = 0; u < mine; u++)
+    float sum[2] = {0, 0};
+    int number[2] = {0, 0};
+    for (int u = 0; u < mine; u++) {
+        const int n_values = v.count(u, n);
         for (int j = 0; j < together; j++) {
-            const bool counts = v.first[u] + j < n, is_negative = v.v[u][j] < 0;
-            sum[0] += counts && !is_negative ? v.v[u][j] : 0, number[0] += counts && !is_negative;
-            sum[1] += counts && is_negative ? v.v[u][j] : 0, number[1] += counts && is_negative;
+            const float x = v.v[u].v[j]; /* zero behind the last */
+            const bool is_negative = x < 0;
+            sum[0] += is_negative ? 0 : x, sum[1] += is_negative ? x : 0;
+            number[1] += is_negative;
         }
-    for (int s = 0; s < 2; s++) sum[s] = dl_warp_sum(sum[s]), number[s] = dl_warp_sum(number[s]);
-    return make_float2(number[0] > 0 ? sum[0] / number[0] : 0, number[1] > 0 ? sum[1] / number[1] : 0);
+        number[0] += n_values;
+    }
+    number[0] -= number[1];
+    for (int s = 0; s < 2; s++) sum[s] = dl_warp_sum(sum[s]), number[s] = __reduce_add_sync(0xffffffff, number[s]);
+    return make_float2(number[0] > 0 ? sum[0] / (float)number[0] : 0, number[1] > 0 ? sum[1] / (float)number[1] : 0);
 }
 
 /* x, error -> code, means */
 template <class T>
-__global__ void __launch_bounds__(dl_block)
+__global__ void __launch_bounds__(dl_block, 4)
     one_bit_buckets(const T *x, float *error, uint8_t *code, float2 *means, int64_t n, int64_t n_buckets)
 {
     const int64_t b = bucket_of_warp();
     if (b >= n_buckets) return;
-    values v, lost;
-    v.read(x, b, n);
-    lost.read(error, b, n);
+    values v(error, b, n);
+    const values added(x, b, n);
     for (int u = 0; u < mine; u++)
-        for (int j = 0; j < together; j++) v.v[u][j] += lost.v[u][j];
+        for (int j = 0; j < together; j++) v.v[u].v[j] += added.v[u].v[j];
     const float2 mean = means_of(v, n);
     for (int u = 0; u < mine; u++) {
+        const int64_t group = v.group + u * dl_warp;
         dl_pack<float, together> left;
         uint32_t signs = 0;
         for (int j = 0; j < together; j++) {
-            const bool is_negative = v.v[u][j] < 0;
-            signs |= (uint32_t)(!is_negative && v.first[u] + j < n) << j;
-            left.v[j] = v.v[u][j] - (is_negative ? mean.y : mean.x);
+            const bool is_negative = v.v[u].v[j] < 0;
+            signs |= is_negative ? 0 : 1u << j;
+            left.v[j] = v.v[u].v[j] - (is_negative ? mean.y : mean.x);
         }
-        code[v.first[u] / together] = (uint8_t)signs;
-        dl_write(error, v.first[u] / together, n, left);
+        code[group] = (uint8_t)(signs & ((1u << v.count(u, n)) - 1));
+        dl_write(error, group, n, left);
     }
     if (threadIdx.x % dl_warp == 0) means[b] = mean;
 }
@@ -176,13 +219,13 @@ template <class T> static void one_bit_decode_as(const struct dl_call *call)
     const uint8_t *const code = (const uint8_t *)call->tensor[0];
     const float2 *const means = (const float2 *)call->tensor[1];
     T *const x = (T *)call->tensor[2];
-    dl_each<together>(n, [=] __device__(int64_t i) {
-        const float2 mean = means[i / groups];
-        const T positive = dl_as<T>(mean.x), negative = dl_as<T>(mean.y);
-        const uint32_t signs = code[i];
-        dl_pack<T, together> p;
-        for (int j = 0; j < together; j++) p.v[j] = signs >> j & 1 ? positive : negative;
-        dl_write(x, i, n, p);
+    dl_each<dl_length<T>>(n, [=] __device__(int64_t i) {
+        const part<T> at(i);
+        const float2 mean = means[at.group / groups];
+        const uint32_t signs = code[at.group] >> at.first;
+        dl_pack<float, dl_length<T>> p;
+        for (int j = 0; j < dl_length<T>; j++) p.v[j] = signs >> j & 1 ? mean.x : mean.y;
+        dl_write(x, i, n, dl_rounded<T>(p));
     });
 }
 DL_BY_PRECISION(one_bit_decode)

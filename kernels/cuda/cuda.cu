@@ -11,11 +11,22 @@
 struct dl_cuda dl_cuda;
 
 static const struct dl_routine *const tables[] = {
-    dl_cuda_gemms,        dl_cuda_attentions, dl_cuda_tiled_attentions,
-    dl_cuda_convolutions, dl_cuda_norms,      dl_cuda_columns,
-    dl_cuda_batchnorms,   dl_cuda_rows,       dl_cuda_embeddings,
-    dl_cuda_elements,     dl_cuda_pools,      dl_cuda_optimizers,
-    dl_cuda_compressions, dl_cuda_topks,      NULL,
+    dl_cuda_gemms,
+    dl_cuda_attentions,
+    dl_cuda_tiled_attentions,
+    dl_cuda_convolutions,
+    dl_cuda_norms,
+    dl_cuda_columns,
+    dl_cuda_batchnorms,
+    dl_cuda_rows,
+    dl_cuda_embeddings,
+    dl_cuda_elements,
+    dl_cuda_pools,
+    dl_cuda_global_pools,
+    dl_cuda_optimizers,
+    dl_cuda_compressions,
+    dl_cuda_topks,
+    NULL,
 };
 
 void dl_cuda_stop(const char *what, dl_place place)
@@ -80,7 +91,7 @@ static void keep_freed_memory(void)
 
 static const char *open_device(void)
 {
-    const size_t reserved_bytes = 2048; /* what kernels declare themselves */
+    const int hopper = 9, portable_parts_log2 = 3;
     int n = 0;
     if (dl_cuda.stream) return NULL;
     const cudaError_t status = cudaGetDeviceCount(&n);
@@ -97,7 +108,7 @@ static const char *open_device(void)
     DL_CUDA(cudaMalloc(&dl_cuda.blas_workspace, dl_blas_workspace_bytes));
     DL_BLAS(cublasSetWorkspace(dl_cuda.blas, dl_cuda.blas_workspace, dl_blas_workspace_bytes));
     dl_cuda.units = attribute(cudaDevAttrMultiProcessorCount);
-    dl_cuda.shared_bytes = (size_t)attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - reserved_bytes;
+    dl_cuda.parts_log2 = attribute(cudaDevAttrComputeCapabilityMajor) >= hopper ? portable_parts_log2 : 0;
     return NULL;
 }
 

@@ -30,8 +30,8 @@ struct dl_cuda {
     cudaStream_t stream;
     cublasHandle_t blas;
     void *blas_workspace;
-    int units;           /* streaming multiprocessors */
-    size_t shared_bytes; /* that a block may ask for */
+    int units;      /* streaming multiprocessors */
+    int parts_log2; /* of the blocks of a cluster; 0: there are no clusters before Hopper */
 };
 extern struct dl_cuda dl_cuda;
 
@@ -66,8 +66,8 @@ static inline int64_t dl_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b
 extern "C" {
 extern const struct dl_routine dl_cuda_gemms[], dl_cuda_attentions[], dl_cuda_tiled_attentions[],
     dl_cuda_convolutions[], dl_cuda_norms[], dl_cuda_columns[], dl_cuda_batchnorms[], dl_cuda_rows[],
-    dl_cuda_embeddings[], dl_cuda_elements[], dl_cuda_pools[], dl_cuda_optimizers[], dl_cuda_compressions[],
-    dl_cuda_topks[];
+    dl_cuda_embeddings[], dl_cuda_elements[], dl_cuda_pools[], dl_cuda_global_pools[], dl_cuda_optimizers[],
+    dl_cuda_compressions[], dl_cuda_topks[];
 }
 const char *dl_cuda_convolution_version(void); /* NULL: built without cuDNN */
 

@@ -4,71 +4,74 @@
 
 enum { rows, width };
 
-extern __shared__ uint4 shared[];
-
-/* The root of what a row's squares come to; see scale there. */
-template <class T>
-__device__ float scale_of(const dl_rows &r, const dl_team_row<T> &row, const dl_held<T> &x, float mean)
-{
-    float squares = 0;
-    for (int p = row.rank; p < row.packs; p += row.team) {
-        const auto v = x.get(p);
-        for (int j = 0; j < dl_length<T>; j++) {
-            const float centred = row.has(p, j) ? dl_float_of(v.v[j]) - mean : 0;
-            squares += centred * centred;
-        }
-    }
-    return rsqrtf(row.sum(squares) / (float)r.width + DL_NORM_EPSILON);
-}
-
 /* What forward leaves for backward; RMS norm has neither means nor biases. */
 struct statistics {
     float *mean, *scale;
 };
 
-template <class T, bool HAS_MEAN>
-__global__ void __launch_bounds__(1024)
+/* The mean of a row, and the root of what its squares come to; see scale there. */
+template <class T, int P> __device__ float mean_of(const dl_team_row<T, P> &row, const dl_held<T, P> &x)
+{
+    float sum = 0;
+    row.each([&](int p, int u) {
+        const auto v = x.get(p, u);
+        for (int j = 0; j < dl_length<T>; j++) sum += row.has(p, j) ? v.v[j] : 0;
+    });
+    return row.sum(sum) / (float)row.width;
+}
+
+template <class T, int P> __device__ float scale_of(const dl_team_row<T, P> &row, const dl_held<T, P> &x, float mean)
+{
+    float squares = 0;
+    row.each([&](int p, int u) {
+        const auto v = x.get(p, u);
+        for (int j = 0; j < dl_length<T>; j++) squares += row.has(p, j) ? (v.v[j] - mean) * (v.v[j] - mean) : 0;
+    });
+    return rsqrtf(row.sum(squares) / (float)row.width + DL_NORM_EPSILON);
+}
+
+template <class T, int P, bool HAS_MEAN>
+__global__ void __launch_bounds__(dl_team_threads, dl_teams)
     norm_rows(dl_rows r, const T *data, const T *gains, const T *biases, T *y, statistics s)
 {
-    const dl_team_row<T> row(r, shared);
+    const dl_team_row<T, P> row(r);
     if (row.index >= r.n) return;
-    const dl_held<T> x(r, row, data, 0);
-    float sum = 0;
-    dl_fill(row, x, [&](int p, const auto &v) {
-        for (int j = 0; j < dl_length<T>; j++) sum += row.has(p, j) ? dl_float_of(v.v[j]) : 0;
-    });
-    const float mean = HAS_MEAN ? row.sum(sum) / (float)r.width : 0, scale = scale_of(r, row, x, mean);
-    for (int p = row.rank; p < row.packs; p += row.team) {
-        auto v = x.get(p);
-        const auto gain = dl_columns(row, gains, p);
-        dl_pack<T, dl_length<T>> bias = {};
-        if (HAS_MEAN) bias = dl_columns(row, biases, p);
-        for (int j = 0; j < dl_length<T>; j++)
-            v.v[j] = dl_as<T>(dl_float_of(gain.v[j]) * (dl_float_of(v.v[j]) - mean) * scale + dl_float_of(bias.v[j]));
+    const dl_held<T, P> x(r, row, data);
+    const float mean = HAS_MEAN ? mean_of(row, x) : 0, scale = scale_of(row, x, mean);
+    row.each([&](int p, int u) {
+        auto v = x.get(p, u);
+        const auto gain = row.of_columns(gains, p);
+        dl_pack<float, dl_length<T>> bias = {};
+        if (HAS_MEAN) bias = row.of_columns(biases, p);
+        for (int j = 0; j < dl_length<T>; j++) v.v[j] = gain.v[j] * (v.v[j] - mean) * scale + bias.v[j];
         row.write(y, p, v);
-    }
-    if (row.rank) return;
+    });
+    if (!row.is_first()) return;
     if (HAS_MEAN) s.mean[row.index] = mean;
     s.scale[row.index] = scale;
+}
+
+template <class T, bool HAS_MEAN>
+static void forward(const struct dl_call *call, const T *gains, const T *biases, T *y, statistics s)
+{
+    const dl_rows r = dl_rows_of<T>(call->dim[rows], call->dim[width], dl_few_packs);
+    auto *const kernel = r.held ? norm_rows<T, dl_few_packs, HAS_MEAN> : norm_rows<T, 0, HAS_MEAN>;
+    dl_rows_launch(kernel, r, (const T *)call->tensor[0], gains, biases, y, s);
 }
 
 /* x, gain, bias -> y, mean, scale */
 template <class T> static void layernorm_as(const struct dl_call *call)
 {
-    const dl_rows r = dl_rows_of<T>(call->dim[rows], call->dim[width], 1);
     T *const *const t = (T *const *)call->tensor;
-    dl_rows_launch(norm_rows<T, true>, r, (const T *)t[0], (const T *)t[1], (const T *)t[2], t[3],
-                   statistics{(float *)t[4], (float *)t[5]});
+    forward<T, true>(call, t[1], t[2], t[3], {(float *)t[4], (float *)t[5]});
 }
 DL_BY_PRECISION(layernorm)
 
 /* x, gain -> y, scale */
 template <class T> static void rmsnorm_as(const struct dl_call *call)
 {
-    const dl_rows r = dl_rows_of<T>(call->dim[rows], call->dim[width], 1);
     T *const *const t = (T *const *)call->tensor;
-    dl_rows_launch(norm_rows<T, false>, r, (const T *)t[0], (const T *)t[1], (const T *)NULL, t[2],
-                   statistics{NULL, (float *)t[3]});
+    forward<T, false>(call, t[1], NULL, t[2], {NULL, (float *)t[3]});
 }
 DL_BY_PRECISION(rmsnorm)
 
@@ -77,52 +80,55 @@ struct sums {
     float g, z;
 };
 
-template <class T, bool HAS_MEAN>
-__global__ void __launch_bounds__(1024)
+template <class T, int P, bool HAS_MEAN>
+__global__ void __launch_bounds__(dl_team_threads, dl_teams)
     norm_input_rows(dl_rows r, const T *data, const T *gains, const T *slopes, T *dx, statistics s)
 {
-    const dl_team_row<T> row(r, shared);
+    const dl_team_row<T, P> row(r);
     if (row.index >= r.n) return;
-    const dl_held<T> x(r, row, data, 0), dy(r, row, slopes, 1);
+    const dl_held<T, P> x(r, row, data), dy(r, row, slopes);
     const float mean = HAS_MEAN ? s.mean[row.index] : 0, scale = s.scale[row.index];
     sums sum = {0, 0};
-    dl_fill_two(row, x, dy, [&](int p, const auto &v, const auto &slope) {
-        const auto gain = dl_columns(row, gains, p);
+    row.each([&](int p, int u) {
+        const auto v = x.get(p, u), slope = dy.get(p, u), gain = row.of_columns(gains, p);
         for (int j = 0; j < dl_length<T>; j++) {
-            const float g = row.has(p, j) ? dl_float_of(gain.v[j]) * dl_float_of(slope.v[j]) : 0;
+            const float g = row.has(p, j) ? gain.v[j] * slope.v[j] : 0;
             sum.g += g;
-            sum.z += row.has(p, j) ? g * (dl_float_of(v.v[j]) - mean) * scale : 0;
+            sum.z += row.has(p, j) ? g * (v.v[j] - mean) : 0;
         }
     });
-    const float of_mean = HAS_MEAN ? row.sum(sum.g) / (float)r.width : 0, of_z = row.sum(sum.z) / (float)r.width;
-    for (int p = row.rank; p < row.packs; p += row.team) {
-        auto v = x.get(p);
-        const auto slope = dy.get(p), gain = dl_columns(row, gains, p);
-        for (int j = 0; j < dl_length<T>; j++) {
-            const float g = dl_float_of(gain.v[j]) * dl_float_of(slope.v[j]), z = (dl_float_of(v.v[j]) - mean) * scale;
-            v.v[j] = dl_as<T>(scale * (g - of_mean - z * of_z));
-        }
+    const float of_mean = HAS_MEAN ? row.sum(sum.g) / (float)row.width : 0,
+                of_z = row.sum(sum.z) * scale * scale / (float)row.width;
+    row.each([&](int p, int u) {
+        auto v = x.get(p, u);
+        const auto slope = dy.get(p, u), gain = row.of_columns(gains, p);
+        for (int j = 0; j < dl_length<T>; j++)
+            v.v[j] = scale * (gain.v[j] * slope.v[j] - of_mean - (v.v[j] - mean) * of_z);
         row.write(dx, p, v);
-    }
+    });
+}
+
+template <class T, bool HAS_MEAN>
+static void input_gradient(const struct dl_call *call, const T *gains, const T *slopes, T *dx, statistics s)
+{
+    const dl_rows r = dl_rows_of<T>(call->dim[rows], call->dim[width], dl_few_packs);
+    auto *const kernel = r.held ? norm_input_rows<T, dl_few_packs, HAS_MEAN> : norm_input_rows<T, 0, HAS_MEAN>;
+    dl_rows_launch(kernel, r, (const T *)call->tensor[0], gains, slopes, dx, s);
 }
 
 /* x, gain, mean, scale, dy -> dx */
 template <class T> static void layernorm_input_as(const struct dl_call *call)
 {
-    const dl_rows r = dl_rows_of<T>(call->dim[rows], call->dim[width], 2);
     T *const *const t = (T *const *)call->tensor;
-    dl_rows_launch(norm_input_rows<T, true>, r, (const T *)t[0], (const T *)t[1], (const T *)t[4], t[5],
-                   statistics{(float *)t[2], (float *)t[3]});
+    input_gradient<T, true>(call, t[1], t[4], t[5], {(float *)t[2], (float *)t[3]});
 }
 DL_BY_PRECISION(layernorm_input)
 
 /* x, gain, scale, dy -> dx */
 template <class T> static void rmsnorm_input_as(const struct dl_call *call)
 {
-    const dl_rows r = dl_rows_of<T>(call->dim[rows], call->dim[width], 2);
     T *const *const t = (T *const *)call->tensor;
-    dl_rows_launch(norm_input_rows<T, false>, r, (const T *)t[0], (const T *)t[1], (const T *)t[3], t[4],
-                   statistics{NULL, (float *)t[2]});
+    input_gradient<T, false>(call, t[1], t[3], t[4], {NULL, (float *)t[2]});
 }
 DL_BY_PRECISION(rmsnorm_input)
 

@@ -1,143 +1,153 @@
 /* rows.h - kernels that reduce the rows of a matrix and then need the row again.
  *
- * A row belongs to a team: a warp, or a block where rows are long. What is read first stays in shared memory, each pack
- * read again only by the thread that put it there; what does not fit is read again from memory (the L2 cache). Rows of
- * odd widths begin inside a pack: packs are those of the whole matrix, and numbers outside of the row are skipped. */
+ * A row belongs to a team: a warp, a block, or the blocks of a cluster where rows are long. Each thread keeps up to P
+ * packs of every tensor in registers, so that memory is read once. P = 0 is for rows that begin inside a pack (odd
+ * widths) or that are too long: packs are then those of the whole matrix, read again (from the caches) each time they
+ * are needed, and numbers outside of the row are skipped. */
 #ifndef DL_KERNELS_CUDA_ROWS_H
 #define DL_KERNELS_CUDA_ROWS_H
 
+#include <cooperative_groups.h>
+
 #include "kernels/cuda/packs.h"
+
+enum { dl_team_threads = 512, dl_teams = 2 /* of a multiprocessor, at least */, dl_few_packs = 4, dl_many_packs = 8 };
 
 struct dl_rows {
     int64_t n, width;
-    int team;     /* threads */
-    int capacity; /* packs of one tensor that a team can keep */
-    int arrays;   /* tensors that are kept */
+    int team;       /* threads of one block that share a row */
+    int parts_log2; /* blocks that do: two to this */
+    int held;       /* packs of a thread: P */
 };
 
-/* The row of the thread's team. Its packs are counted from the one in which it begins, `head` numbers behind its start.
- */
-template <class T> struct dl_team_row {
+/* x of all blocks of the cluster, combined by f, which does so for a warp; all threads come here. */
+template <class F> __device__ __forceinline__ float dl_over_cluster(float x, int parts, float neutral, F f)
+{
+#if __CUDA_ARCH__ >= 900
+    __shared__ float mine;
+    const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    const int lane = threadIdx.x % dl_warp;
+    if (threadIdx.x == 0) mine = x;
+    cluster.sync();
+    x = lane < parts ? *cluster.map_shared_rank(&mine, lane) : neutral;
+    cluster.sync(); /* all have read: it may be written again, or the block end */
+    return f(x);
+#else
+    return x;
+#endif
+}
+
+/* The row of the thread's team, and which of its packs, counted from the one in which it begins, are the thread's. */
+template <class T, int P> struct dl_team_row {
+    using pack = dl_pack<T, dl_length<T>>;
     int64_t index, start; /* of the row; of its first pack, in numbers */
-    int packs, head, width, rank, team;
-    dl_pack<T, dl_length<T>> *shared;
-    __device__ dl_team_row(const dl_rows &r, void *memory)
+    int head, width;      /* numbers of the first pack before the row */
+    int first, packs;     /* the thread's first pack; where those of the block end */
+    int team, parts;
+    __device__ explicit dl_team_row(const dl_rows &r) : width((int)r.width), team(r.team), parts(1 << r.parts_log2)
     {
-        const int teams = blockDim.x / r.team, mine = threadIdx.x / r.team;
-        index = (int64_t)blockIdx.x * teams + mine;
+        index = (int64_t)(blockIdx.x >> r.parts_log2) * blockDim.y + threadIdx.y;
         const int64_t begin = index * r.width;
-        head = (int)(begin % dl_length<T>), width = (int)r.width;
-        start = begin - head;
-        packs = (head + width + dl_length<T> - 1) / dl_length<T>;
-        rank = threadIdx.x % r.team, team = r.team;
-        shared = (dl_pack<T, dl_length<T>> *)memory + mine * r.capacity * r.arrays;
+        head = P ? 0 : (int)(begin % dl_length<T>), start = begin - head;
+        const int all = (head + width + dl_length<T> - 1) / dl_length<T>, part = blockIdx.x & (parts - 1);
+        const int each = (all + parts - 1) >> r.parts_log2;
+        first = part * each + threadIdx.x, packs = min(all, (part + 1) * each);
     }
-    __device__ float sum(float x) const { return team == dl_warp ? dl_warp_sum(x) : dl_block_sum(x); }
-    __device__ float max(float x) const { return team == dl_warp ? dl_warp_max(x) : dl_block_max(x); }
-    /* The column of number j of pack p, and whether there is one. */
-    __device__ int column(int p, int j) const { return p * dl_length<T> + j - head; }
-    __device__ bool has(int p, int j) const { return (unsigned)column(p, j) < (unsigned)width; }
-    __device__ void write(T *matrix, int p, const dl_pack<T, dl_length<T>> &x) const
+    __device__ __forceinline__ bool is_first(void) const { return first == 0; }
+    __device__ __forceinline__ float sum(float x) const
     {
-        dl_write(matrix + start, p, head, head + width, x);
+        x = team == dl_warp ? dl_warp_sum(x) : dl_block_sum(x);
+        return parts == 1 ? x : dl_over_cluster(x, parts, 0, [](float y) { return dl_warp_sum(y); });
+    }
+    __device__ __forceinline__ float max(float x) const
+    {
+        x = team == dl_warp ? dl_warp_max(x) : dl_block_max(x);
+        return parts == 1 ? x : dl_over_cluster(x, parts, -INFINITY, [](float y) { return dl_warp_max(y); });
+    }
+    /* The column of number j of pack p, and whether there is one. */
+    __device__ __forceinline__ int column(int p, int j) const { return p * dl_length<T> + j - head; }
+    __device__ __forceinline__ bool has(int p, int j) const { return P || (unsigned)column(p, j) < (unsigned)width; }
+    /* f(p, u) for the thread's packs p, which is its u-th. */
+    template <class F> __device__ __forceinline__ void each(F f) const
+    {
+        if constexpr (P > 0) {
+#pragma unroll
+            for (int u = 0; u < P; u++)
+                if (first + u * team < packs) f(first + u * team, u);
+        } else
+            for (int p = first; p < packs; p += team) f(p, 0);
+    }
+    /* What belongs to the columns of a pack: gains, biases. */
+    __device__ __forceinline__ dl_pack<float, dl_length<T>> of_columns(const T *data, int p) const
+    {
+        if constexpr (P > 0) {
+            return dl_floats(*(const pack *)(data + p * dl_length<T>));
+        } else {
+            dl_pack<float, dl_length<T>> x;
+            for (int j = 0; j < dl_length<T>; j++) x.v[j] = has(p, j) ? dl_float_of(data[column(p, j)]) : 0;
+            return x;
+        }
+    }
+    __device__ __forceinline__ void write(T *matrix, int p, const dl_pack<float, dl_length<T>> &x) const
+    {
+        if (P)
+            *(pack *)(matrix + start + p * dl_length<T>) = dl_rounded<T>(x);
+        else
+            dl_write(matrix + start, p, head, head + width, dl_rounded<T>(x));
     }
 };
 
-/* One tensor of the row: read first, and kept; then got back. */
-template <class T> struct dl_held {
+/* One tensor of the row. */
+template <class T, int P> struct dl_held {
     using pack = dl_pack<T, dl_length<T>>;
     const T *data;
-    pack *kept;
-    int capacity, end; /* of the matrix, if it is in the row's last pack */
-    __device__ dl_held(const dl_rows &r, const dl_team_row<T> &row, const T *matrix, int array)
-        : data(matrix + row.start), kept(row.shared + array * r.capacity), capacity(r.capacity)
+    int end; /* of the matrix, if it is in the row's last pack */
+    pack kept[P ? P : 1];
+    __device__ __forceinline__ dl_held(const dl_rows &r, const dl_team_row<T, P> &row, const T *matrix)
+        : data(matrix + row.start)
     {
         end = (int)min(r.n * r.width - row.start, (int64_t)row.packs * dl_length<T>);
+        if (P) row.each([&](int p, int u) { kept[u] = *(const pack *)(data + p * dl_length<T>); });
     }
-    __device__ __forceinline__ pack read(int p) const { return dl_read<dl_length<T>>(data, p, end); }
-    __device__ __forceinline__ void keep(int p, const pack &x) const
+    __device__ __forceinline__ dl_pack<float, dl_length<T>> get(int p, int u) const
     {
-        if (p < capacity) kept[p] = x;
+        pack x = P ? kept[u] : dl_read<dl_length<T>>(data, p, end);
+        uint32_t *const word = (uint32_t *)x.v;
+        /* Not known to be the same as last time: or the floats of then would be kept beside it. */
+        if (P && sizeof(T) < sizeof(float))
+            asm volatile("" : "+r"(word[0]), "+r"(word[1]), "+r"(word[2]), "+r"(word[3]));
+        return dl_floats(x);
     }
-    __device__ __forceinline__ pack get(int p) const { return p < capacity ? kept[p] : read(p); }
 };
 
-/* f(p, x) for the thread's packs of the row; several loads are on their way at a time. */
-template <class T, class F> __device__ __forceinline__ void dl_fill(const dl_team_row<T> &row, const dl_held<T> &x, F f)
+/* Teams for rows of which a thread can hold at most so many packs: as small as they can be with few packs each, so that
+ * many rows are on their way at a time; then more packs, then more blocks. */
+template <class T> static dl_rows dl_rows_of(int64_t n, int64_t width, int most_packs)
 {
-    enum { together = 4 };
-    dl_pack<T, dl_length<T>> loaded[together];
-    for (int from = row.rank; from < row.packs; from += together * row.team) {
-#pragma unroll
-        for (int u = 0; u < together; u++)
-            if (from + u * row.team < row.packs) loaded[u] = x.read(from + u * row.team);
-#pragma unroll
-        for (int u = 0; u < together; u++) {
-            const int p = from + u * row.team;
-            if (p >= row.packs) break;
-            x.keep(p, loaded[u]);
-            f(p, loaded[u]);
-        }
-    }
-}
-
-/* The same for two tensors. */
-template <class T, class F>
-__device__ __forceinline__ void dl_fill_two(const dl_team_row<T> &row, const dl_held<T> &x, const dl_held<T> &y, F f)
-{
-    enum { together = 2 };
-    dl_pack<T, dl_length<T>> loaded[together], beside[together];
-    for (int from = row.rank; from < row.packs; from += together * row.team) {
-#pragma unroll
-        for (int u = 0; u < together; u++) {
-            if (from + u * row.team >= row.packs) break;
-            loaded[u] = x.read(from + u * row.team);
-            beside[u] = y.read(from + u * row.team);
-        }
-#pragma unroll
-        for (int u = 0; u < together; u++) {
-            const int p = from + u * row.team;
-            if (p >= row.packs) break;
-            x.keep(p, loaded[u]);
-            y.keep(p, beside[u]);
-            f(p, loaded[u], beside[u]);
-        }
-    }
-}
-
-/* What belongs to the columns of a pack: gains, biases. */
-template <class T>
-__device__ __forceinline__ dl_pack<T, dl_length<T>> dl_columns(const dl_team_row<T> &row, const T *data, int p)
-{
-    if (row.width % dl_length<T> == 0) return dl_read<dl_length<T>>(data, p, row.width);
-    dl_pack<T, dl_length<T>> x;
-    for (int j = 0; j < dl_length<T>; j++) x.v[j] = row.has(p, j) ? data[row.column(p, j)] : T(0);
-    return x;
-}
-
-/* Teams for rows of which so many tensors are kept. Up to so many packs a warp, 256 or 512 threads do: enough of them
- * then share a multiprocessor to hide the time that memory takes. */
-template <class T> static dl_rows dl_rows_of(int64_t n, int64_t width, int arrays)
-{
-    enum { of_warp = 256, of_block = 2048, of_large_block = 4096, largest_block = 1024 };
-    const int64_t packs = width % dl_length<T> ? width / dl_length<T> + 2 : width / dl_length<T>;
-    const int64_t fit = arrays ? (int64_t)(dl_cuda.shared_bytes / dl_pack_bytes) / arrays : 0;
-    const int64_t kept = packs * arrays;
-    dl_rows r = {n, width, largest_block, (int)(packs < fit ? packs : fit), arrays};
-    if (kept <= of_large_block && packs <= of_large_block) r.team = 2 * dl_block;
-    if (kept <= of_block && packs <= of_block) r.team = dl_block;
-    if (kept <= of_warp && packs <= of_warp) r.team = dl_warp;
+    const int64_t packs = dl_ceil_div(width + (width % dl_length<T> != 0), dl_length<T>);
+    dl_rows r = {n, width, dl_warp, 0, dl_few_packs};
+    while (r.team < dl_team_threads && packs > r.team * r.held) r.team *= 2;
+    if (packs > r.team * r.held) r.held = most_packs;
+    while (r.parts_log2 < dl_cuda.parts_log2 && packs > (int64_t)r.team * r.held << r.parts_log2) r.parts_log2++;
+    if (width % dl_length<T> == 0 && packs <= (int64_t)r.team * r.held << r.parts_log2) return r;
+    r.held = r.parts_log2 = 0;
     return r;
 }
 
-/* Launches KERNEL(r, arguments...), whose dynamic shared memory holds what is kept. */
+/* Launches KERNEL(r, arguments...). */
 template <class... P, class... A> static void dl_rows_launch(void (*kernel)(dl_rows, P...), const dl_rows &r, A... a)
 {
-    const int threads = r.team == dl_warp ? dl_block : r.team, teams = threads / r.team;
-    const size_t bytes = (size_t)teams * (size_t)(r.capacity * r.arrays) * dl_pack_bytes;
-    DL_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-    kernel<<<(unsigned)dl_ceil_div(r.n, teams), threads, bytes, dl_cuda.stream>>>(r, a...);
-    DL_LAUNCHED(kernel);
+    const unsigned teams = r.team == dl_warp ? dl_block / dl_warp : 1, parts = 1u << r.parts_log2;
+    cudaLaunchAttribute cluster = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {parts, 1, 1};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)dl_ceil_div(r.n, teams) * parts);
+    config.blockDim = dim3((unsigned)r.team, teams);
+    config.stream = dl_cuda.stream;
+    config.attrs = &cluster;
+    config.numAttrs = parts > 1;
+    DL_CUDA(cudaLaunchKernelEx(&config, kernel, r, (P)a...));
 }
 
 #endif

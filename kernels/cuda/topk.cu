@@ -1,12 +1,18 @@
 /* topk.cu - the k numbers of largest magnitude, read once.
  *
- * A sample tells where the k-th is likely to lie; all that may be above it are collected (`filter`), and among those
- * the k-th is found digit by digit (`count_digits`, radix selection) and everything above it taken (`emit`). If the
- * sample misled, and there are too few or too many to hold, the same kernels go over all numbers instead. */
+ * A sample tells where the k-th is likely to lie (`choose_cut`). All that is above the cut is collected, and of what is
+ * equal to it as many as could be wanted, k (`filter`): numbers of few bits have many equals. Among those the k-th is
+ * found digit by digit (`count_digits`, radix selection) and everything above it taken (`emit`). If the sample misled,
+ * and there are too few or too many to hold, the same kernels go over all numbers instead. */
 #include "kernels/cuda/packs.h"
 
 enum { count, k };
 enum { digit_bits = 11, bins = 1 << digit_bits, n_digits = 3, key_bits = 31 }; /* the last two digits have 10 bits */
+
+/* Digits, and bits, of keys that are not zero in all numbers of a type. */
+template <class T> constexpr int digits_of = sizeof(T) < sizeof(float) ? 2 : n_digits;
+template <class T>
+constexpr int bits_of = sizeof(T) < sizeof(float) ? 8 + 10 : key_bits; /* exponent, fp16's mantissa */
 
 /* Magnitudes compare as their bits do. */
 __device__ __forceinline__ uint32_t key_of(float x) { return __float_as_uint(x) & 0x7fffffffu; }
@@ -18,14 +24,15 @@ struct found {
 
 struct state { /* in the workspace, before what was collected */
     uint32_t cut;
-    unsigned n_found, n_out, n_equal;
+    unsigned n_above, n_level; /* collected: above the cut, and equal to it */
+    unsigned n_out, n_equal;   /* taken; of those equal to the k-th */
     unsigned digits[n_digits][bins];
 };
 
 struct search {
     struct state *state;
-    struct found *found;
-    unsigned most; /* that can be held */
+    struct found *above, *level;
+    unsigned most; /* above the cut that can be held; of the others k */
     int64_t n, k;
 };
 
@@ -34,22 +41,25 @@ template <class T> struct source {
     const search &s;
     const T *x;
     bool is_all;
-    int64_t n;
-    __device__ source(const search &search, const T *data) : s(search), x(data)
+    int64_t n, n_above;
+    __device__ source(const search &search, const T *data) : s(search), x(data), n_above(search.state->n_above)
     {
-        const unsigned n_found = s.state->n_found;
-        is_all = n_found < s.k || n_found > s.most;
+        const int64_t n_found = n_above + min((int64_t)s.state->n_level, s.k);
+        is_all = n_found < s.k || n_above > s.most;
         n = is_all ? s.n : n_found;
     }
-    __device__ found get(int64_t i) const { return is_all ? found{dl_float_of(x[i]), (int32_t)i} : s.found[i]; }
+    __device__ found get(int64_t i) const
+    {
+        if (is_all) return {dl_float_of(x[i]), (int32_t)i};
+        return i < n_above ? s.above[i] : s.level[i - n_above];
+    }
 };
 
-/* One block: the cut is a number that about k, and a little more, are above, by a sample of all; only its first bits
- * are found, and the rest are zero. */
-enum { sample_threads = 1024, each = 8, found_bits = 16 };
+/* One block: the cut is the key of a sample, above which about k, and a little more, of all are. */
+enum { sample_threads = 1024, each = 16 };
 template <class T> __global__ void __launch_bounds__(sample_threads) choose_cut(search s, const T *x)
 {
-    __shared__ int above[found_bits];
+    __shared__ int above[key_bits];
     const double samples = (double)sample_threads * each, expected = (double)s.k / (double)s.n * samples;
     const double deviations = 4; /* of the number of samples above: one in 10^4 misleads */
     const int rank = (int)(expected + deviations * sqrt(expected)) + each;
@@ -58,9 +68,9 @@ template <class T> __global__ void __launch_bounds__(sample_threads) choose_cut(
         const double part = ((double)j * sample_threads + threadIdx.x) / samples;
         key[j] = key_of(dl_float_of(x[(int64_t)(part * (double)s.n)]));
     }
-    if (threadIdx.x < found_bits) above[threadIdx.x] = 0;
+    if (threadIdx.x < key_bits) above[threadIdx.x] = 0;
     __syncthreads();
-    for (int i = 0; i < found_bits; i++) {
+    for (int i = 0; i < bits_of<T>; i++) {
         const uint32_t higher = cut | 1u << (key_bits - 1 - i);
         int n = 0;
         for (int j = 0; j < each; j++) n += key[j] >= higher;
@@ -72,39 +82,67 @@ template <class T> __global__ void __launch_bounds__(sample_threads) choose_cut(
     if (threadIdx.x == 0) s.state->cut = cut;
 }
 
-/* Blocks collect in shared memory first: one place for all would be waited for. */
-enum { packs_each = 16, buffer = 1024 };
+/* What a block collects, in shared memory first: one place for all would be waited for. */
+enum { buffer = 1024 };
+struct collection {
+    found held[buffer];
+    unsigned n, base;
+    /* Where there is no more room it goes to the whole at once. */
+    __device__ __forceinline__ void add(const found &f, unsigned *n_all, found *all, unsigned most)
+    {
+        const unsigned to = atomicAdd(&n, 1u);
+        if (to < buffer) {
+            held[to] = f;
+            return;
+        }
+        const unsigned beyond = atomicAdd(n_all, 1u);
+        if (beyond < most) all[beyond] = f;
+    }
+    /* By all threads of the block, after a barrier. */
+    __device__ void hand_over(unsigned *n_all, found *all, unsigned most)
+    {
+        const unsigned n_held = min(n, (unsigned)buffer);
+        if (threadIdx.x == 0 && n_held) base = atomicAdd(n_all, n_held);
+        __syncthreads();
+        for (unsigned i = threadIdx.x; i < n_held; i += dl_block)
+            if (base + i < most) all[base + i] = held[i];
+    }
+};
+
+/* Few packs have a number that is not below the cut: one comparison tells. */
+enum { packs_each = 16, packs_together = 4 };
 template <class T> __global__ void __launch_bounds__(dl_block) filter(search s, const T *x)
 {
-    __shared__ found held[buffer];
-    __shared__ unsigned n_held, base;
+    __shared__ collection above, level;
     const uint32_t cut = s.state->cut;
-    if (threadIdx.x == 0) n_held = 0;
+    if (threadIdx.x == 0) above.n = level.n = 0;
     __syncthreads();
-#pragma unroll 4
-    for (int u = 0; u < packs_each; u++) {
-        const int64_t i = ((int64_t)blockIdx.x * packs_each + u) * dl_block + threadIdx.x;
-        if (i * dl_length<T> >= s.n) break;
-        const auto p = dl_read<dl_length<T>>(x, i, s.n);
-        for (int j = 0; j < dl_length<T>; j++) {
-            const float v = dl_float_of(p.v[j]);
-            const int64_t at = i * dl_length<T> + j;
-            if (key_of(v) < cut || at >= s.n) continue;
-            const unsigned to = atomicAdd(&n_held, 1u);
-            if (to < buffer) {
-                held[to] = {v, (int32_t)at};
-                continue;
+    for (int u = 0; u < packs_each; u += packs_together) {
+        dl_pack<T, dl_length<T>> read[packs_together] = {};
+        const int64_t first = ((int64_t)blockIdx.x * packs_each + u) * dl_block + threadIdx.x;
+        for (int v = 0; v < packs_together; v++)
+            if ((first + v * dl_block) * dl_length<T> < s.n)
+                read[v] = dl_read<dl_length<T>>(x, first + v * dl_block, s.n);
+        for (int v = 0; v < packs_together; v++) {
+            const auto p = dl_floats(read[v]);
+            float most = 0;
+            for (int j = 0; j < dl_length<T>; j++) most = fmaxf(most, fabsf(p.v[j]));
+            if (key_of(most) < cut) continue;
+            for (int j = 0; j < dl_length<T>; j++) {
+                const int64_t at = (first + v * dl_block) * dl_length<T> + j;
+                const uint32_t key = key_of(p.v[j]);
+                if (key < cut || at >= s.n) continue;
+                const found f = {p.v[j], (int32_t)at};
+                if (key > cut)
+                    above.add(f, &s.state->n_above, s.above, s.most);
+                else
+                    level.add(f, &s.state->n_level, s.level, (unsigned)s.k);
             }
-            const unsigned beyond = atomicAdd(&s.state->n_found, 1u);
-            if (beyond < s.most) s.found[beyond] = {v, (int32_t)at};
         }
     }
     __syncthreads();
-    const unsigned n = min(n_held, (unsigned)buffer);
-    if (threadIdx.x == 0 && n) base = atomicAdd(&s.state->n_found, n);
-    __syncthreads();
-    for (unsigned i = threadIdx.x; i < n; i += dl_block)
-        if (base + i < s.most) s.found[base + i] = held[i];
+    above.hand_over(&s.state->n_above, s.above, s.most);
+    level.hand_over(&s.state->n_level, s.level, (unsigned)s.k);
 }
 
 /* The bits of the k-th key that are known after some digits, and how many of those that share them are wanted. */
@@ -209,11 +247,11 @@ template <class T> __global__ void __launch_bounds__(dl_block) emit(search s, co
 {
     __shared__ unsigned n_taken, base;
     const source<T> from(s, x);
-    const prefix p = prefix_after(s, n_digits);
+    const prefix p = prefix_after(s, digits_of<T>);
     for (int64_t first = (int64_t)blockIdx.x * dl_block; first < from.n; first += (int64_t)gridDim.x * dl_block) {
         const int64_t i = first + threadIdx.x;
         const found f = i < from.n ? from.get(i) : found{0, 0};
-        const uint32_t key = key_of(f.value);
+        const uint32_t key = key_of(f.value) >> shift_after(digits_of<T>);
         const bool is_equal = i < from.n && key == p.bits;
         const votes equal(is_equal);
         const unsigned ticket = reserve(&s.state->n_equal, equal.all) + equal.before;
@@ -229,15 +267,17 @@ template <class T> __global__ void __launch_bounds__(dl_block) emit(search s, co
     }
 }
 
-static unsigned most_found(const int64_t *d)
+/* A sample stands for many numbers where k is small. */
+static unsigned most_above(const int64_t *d)
 {
-    const int64_t for_the_sample = 1 << 16, wanted = 4 * d[k] + for_the_sample;
+    const int64_t samples = sample_threads * each, for_the_sample = 2 * each * dl_ceil_div(d[count], samples);
+    const int64_t wanted = 4 * d[k] + for_the_sample;
     return (unsigned)(wanted < d[count] ? wanted : d[count]);
 }
 
 static size_t workspace_bytes(const int64_t *d, enum dl_float)
 {
-    return sizeof(struct state) + most_found(d) * sizeof(struct found);
+    return sizeof(struct state) + ((size_t)most_above(d) + (size_t)d[k]) * sizeof(struct found);
 }
 
 template <class T> static void topk_as(const struct dl_call *call)
@@ -245,15 +285,17 @@ template <class T> static void topk_as(const struct dl_call *call)
     const int64_t *const d = call->dim;
     const T *const x = (const T *)call->tensor[0];
     struct state *const state = (struct state *)call->workspace;
-    const search s = {state, (struct found *)(state + 1), most_found(d), d[count], d[k]};
-    const unsigned blocks = 2 * (unsigned)dl_cuda.units;
+    struct found *const above = (struct found *)(state + 1);
+    const unsigned most = most_above(d);
+    const search s = {state, above, above + most, most, d[count], d[k]};
+    const unsigned blocks = 4 * (unsigned)dl_cuda.units;
     DL_CUDA(cudaMemsetAsync(state, 0, sizeof *state, dl_cuda.stream));
     choose_cut<<<1, sample_threads, 0, dl_cuda.stream>>>(s, x);
     DL_LAUNCHED(choose_cut);
     const int64_t of_a_block = (int64_t)packs_each * dl_block * dl_length<T>;
     filter<<<(unsigned)dl_ceil_div(d[count], of_a_block), dl_block, 0, dl_cuda.stream>>>(s, x);
     DL_LAUNCHED(filter);
-    for (int digit = 0; digit < n_digits; digit++) {
+    for (int digit = 0; digit < digits_of<T>; digit++) {
         count_digits<<<blocks, dl_block, 0, dl_cuda.stream>>>(s, x, digit);
         DL_LAUNCHED(count_digits);
     }

@@ -8,6 +8,12 @@ enum { samples, channels, pixels };
 static double elements(const int64_t *d) { return (double)d[samples] * (double)d[channels] * (double)d[pixels]; }
 static void forward_values(const int64_t *d, double *v) { v[0] = 3 * elements(d); }
 static void backward_values(const int64_t *d, double *v) { v[0] = 5 * elements(d); }
+/* Sums over a channel come before its first result: inputs are read twice. */
+static double forward_traffic(const int64_t *d, enum dl_float f) { return 3 * elements(d) * (double)dl_float_bytes(f); }
+static double backward_traffic(const int64_t *d, enum dl_float f)
+{
+    return 5 * elements(d) * (double)dl_float_bytes(f);
+}
 
 /* The i-th element of a channel. */
 static int64_t at(const int64_t *d, int64_t channel, int64_t i)
@@ -80,12 +86,13 @@ static const int64_t timed[][DL_MAX_DIMS] = {
     {5, 37, 841},   {128, 1024, 196}, {128, 256, 3136}, {128, 64, 12544}, {0},
 };
 
-#define BATCHNORM(the_pass, the_doc, tensor_list, the_values, the_reference)                                           \
+#define BATCHNORM(the_pass, the_doc, tensor_list, the_values, the_traffic, the_reference)                              \
     .name = "batchnorm", .pass = the_pass, .doc = the_doc, .dims = {"samples", "channels", "pixels"}, .n_given = 3,    \
-    DL_TENSORS(tensor_list), .row = DL_ROW_MEMORY, .values = the_values, .reference = the_reference, .odd = odd,       \
-    .timed = timed
+    DL_TENSORS(tensor_list), .row = DL_ROW_MEMORY, .values = the_values, .traffic = the_traffic,                       \
+    .reference = the_reference, .odd = odd, .timed = timed
 const struct dl_problem dl_problem_batchnorm = {
-    BATCHNORM("forward", "batch normalisation in training", forward_tensors, forward_values, forward)};
-const struct dl_problem dl_problem_batchnorm_backward = {
-    BATCHNORM("backward", "gradients of its input, gain and bias", backward_tensors, backward_values, backward),
-    .derive = derive};
+    BATCHNORM("forward", "batch normalisation in training", forward_tensors, forward_values, forward_traffic, forward)};
+const struct dl_problem dl_problem_batchnorm_backward = {BATCHNORM("backward", "gradients of its input, gain and bias",
+                                                                   backward_tensors, backward_values, backward_traffic,
+                                                                   backward),
+                                                         .derive = derive};

@@ -55,6 +55,13 @@ static void lamb(const int64_t *d, double *const *t)
             (double)DL_ADAM_RATE * trust * (adam_step(t[0][i], &t[2][i], &t[3][i]) + (double)DL_WEIGHT_DECAY * t[1][i]);
 }
 
+/* The norm of all of the step comes before the first parameter moves: parameters and moments are read twice. */
+static double lamb_traffic(const int64_t *d, enum dl_float f)
+{
+    enum { states = 3, moved = 3 }; /* read, read again, written */
+    return (double)d[count] * (double)(dl_float_bytes(f) + states * moved * sizeof(float));
+}
+
 /* g -> the sum of squares */
 static void gradient_norm(const int64_t *d, double *const *t)
 {
@@ -93,14 +100,13 @@ static const int64_t timed[][DL_MAX_DIMS] = {
 };
 
 #define OPTIMIZER(the_name, the_doc, tensor_list, the_reference)                                                       \
-    {                                                                                                                  \
-        .name = the_name, .pass = "forward", .doc = the_doc, .dims = {"count"}, .n_given = 1, DL_TENSORS(tensor_list), \
-        .row = DL_ROW_MEMORY, .reference = the_reference, .odd = odd, .timed = timed                                   \
-    }
-const struct dl_problem dl_problem_sgd = OPTIMIZER("sgd", "SGD with weight decay", sgd_tensors, sgd);
-const struct dl_problem dl_problem_momentum = OPTIMIZER("momentum", "SGD with momentum", momentum_tensors, momentum);
-const struct dl_problem dl_problem_adam = OPTIMIZER("adam", "Adam with decoupled decay", adam_tensors, adam);
-const struct dl_problem dl_problem_lamb = OPTIMIZER("lamb", "LAMB, one layer", adam_tensors, lamb);
-const struct dl_problem dl_problem_gradient_norm =
-    OPTIMIZER("gradient_norm", "sum of the squares of gradients", norm_tensors, gradient_norm);
-const struct dl_problem dl_problem_reduce = OPTIMIZER("reduce", "sum += piece: gamma", reduce_tensors, reduce);
+    .name = the_name, .pass = "forward", .doc = the_doc, .dims = {"count"}, .n_given = 1, DL_TENSORS(tensor_list),     \
+    .row = DL_ROW_MEMORY, .reference = the_reference, .odd = odd, .timed = timed
+const struct dl_problem dl_problem_sgd = {OPTIMIZER("sgd", "SGD with weight decay", sgd_tensors, sgd)};
+const struct dl_problem dl_problem_momentum = {OPTIMIZER("momentum", "SGD with momentum", momentum_tensors, momentum)};
+const struct dl_problem dl_problem_adam = {OPTIMIZER("adam", "Adam with decoupled decay", adam_tensors, adam)};
+const struct dl_problem dl_problem_lamb = {OPTIMIZER("lamb", "LAMB, one layer", adam_tensors, lamb),
+                                           .traffic = lamb_traffic};
+const struct dl_problem dl_problem_gradient_norm = {
+    OPTIMIZER("gradient_norm", "sum of the squares of gradients", norm_tensors, gradient_norm)};
+const struct dl_problem dl_problem_reduce = {OPTIMIZER("reduce", "sum += piece: gamma", reduce_tensors, reduce)};

@@ -110,8 +110,8 @@ static const struct dl_tensor_spec bias_tensors[] = {{.name = "dy", .shape = "ro
                                                      {.name = "dbias", .role = DL_OUTPUT, .shape = "width"}};
 
 static const int64_t odd_pairs[][DL_MAX_DIMS] = {{1, 1}, {3, 49}, {130, 7}, {33, 65}, {257, 1000}, {0}};
-static const int64_t timed_planes[][DL_MAX_DIMS] = {{512, 49},   {2048, 49}, {16384, 49},  {65536, 49},
-                                                    {4096, 196}, {1000, 33}, {262144, 49}, {0}};
+static const int64_t timed_planes[][DL_MAX_DIMS] = {{512, 49},  {2048, 49},   {16384, 49},   {65536, 49}, {4096, 196},
+                                                    {1000, 33}, {262144, 49}, {2097152, 49}, {0}};
 static const int64_t timed_biases[][DL_MAX_DIMS] = {{32, 10},      {32, 1000},    {128, 4096},  {1024, 768},
                                                     {1024, 3072},  {1000, 999},   {4096, 1024}, {8192, 1600},
                                                     {2048, 12288}, {8192, 16384}, {0}};
