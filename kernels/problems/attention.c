@@ -74,7 +74,9 @@ static void forward(const int64_t *d, double *const *t)
 static void backward_of_query(const int64_t *d, double *const *t, int64_t query, int64_t at, double *p)
 {
     const double *const q = t[0] + query * d[k], *const dy = t[5] + query * d[k], scale = 1 / sqrt((double)d[k]);
-    double *const dp = p + d[n], mean = 0;
+    const double *const y = t[3] + query * d[k];
+    double *const dp = p + d[n], mean = 0; /* of dp, which is dy y: y counts as it was rounded */
+    for (int64_t c = 0; c < d[k]; c++) mean += dy[c] * y[c];
     softmax(d, q, t[1] + at, query % d[m], p);
     for (int64_t j = 0; j < d[n]; j++) {
         dp[j] = 0;
@@ -82,7 +84,6 @@ static void backward_of_query(const int64_t *d, double *const *t, int64_t query,
             dp[j] += dy[c] * t[2][at + j * d[k] + c] * kept(d, query, j);
             t[8][at + j * d[k] + c] += p[j] * kept(d, query, j) * dy[c];
         }
-        mean += p[j] * dp[j];
     }
     for (int64_t j = 0; j < d[n]; j++)
         for (int64_t c = 0; c < d[k]; c++) {
@@ -108,8 +109,7 @@ static const struct dl_tensor_spec forward_tensors[] = {
     {.name = "y", .role = DL_OUTPUT, .shape = "batch m k"},
     {.name = "log_sum", .role = DL_OUTPUT, .shape = "batch m", .store = DL_STORE_FLOAT},
 };
-/* y and log_sum are what forward left: its tensors come first, in its order, so it can derive them. Gradients of scores
- * are differences in which y counts as it was rounded. */
+/* y and log_sum are what forward left: its tensors come first, in its order, so it can derive them. */
 static const struct dl_tensor_spec backward_tensors[] = {
     {.name = "q", .shape = "batch m k"},
     {.name = "k", .shape = "key_batch n k"},
@@ -117,8 +117,8 @@ static const struct dl_tensor_spec backward_tensors[] = {
     {.name = "y", .shape = "batch m k"},
     {.name = "log_sum", .shape = "batch m", .store = DL_STORE_FLOAT},
     {.name = "dy", .shape = "batch m k"},
-    {.name = "dq", .role = DL_OUTPUT, .shape = "batch m k", .slack = 4},
-    {.name = "dk", .role = DL_OUTPUT, .shape = "key_batch n k", .slack = 4},
+    {.name = "dq", .role = DL_OUTPUT, .shape = "batch m k"},
+    {.name = "dk", .role = DL_OUTPUT, .shape = "key_batch n k"},
     {.name = "dv", .role = DL_OUTPUT, .shape = "key_batch n k"},
 };
 

@@ -79,7 +79,8 @@ static const struct dl_tensor_spec backward_tensors[] = {
     WHOLE("x", DL_INPUT),  CHANNEL("gain", DL_INPUT), CHANNEL("mean", DL_INPUT),   CHANNEL("scale", DL_INPUT),
     WHOLE("dy", DL_INPUT), WHOLE("dx", DL_OUTPUT),    CHANNEL("dgain", DL_OUTPUT), CHANNEL("dbias", DL_OUTPUT)};
 
-static const int64_t odd[][DL_MAX_DIMS] = {{5, 1, 1}, {3, 5, 7}, {1, 4, 65}, {9, 17, 16}, {2, 33, 121}, {0}};
+static const int64_t odd[][DL_MAX_DIMS] = {{5, 1, 1},    {3, 5, 7},    {1, 4, 65},   {9, 17, 16},
+                                           {2, 33, 121}, {300, 2, 24}, {3, 2, 2056}, {0}};
 static const int64_t timed[][DL_MAX_DIMS] = {
     {4, 6, 784},    {4, 32, 196},     {4, 64, 784},     {8, 128, 784},    {4, 512, 784},
     {4, 64, 12544}, {32, 512, 49},    {32, 2048, 49},   {32, 256, 784},   {32, 256, 3136},

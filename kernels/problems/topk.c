@@ -47,7 +47,8 @@ static const struct dl_tensor_spec tensors[] = {
     {.name = "value", .role = DL_OUTPUT, .shape = "k"},
     {.name = "index", .role = DL_OUTPUT, .shape = "k", .store = DL_STORE_INT},
 };
-static const int64_t odd[][DL_MAX_DIMS] = {{1, 1}, {7, 3}, {64, 64}, {1001, 1}, {5000, 50}, {70001, 701}, {0}};
+static const int64_t odd[][DL_MAX_DIMS] = {{1, 1},     {7, 3},       {64, 64},      {1001, 1},
+                                           {5000, 50}, {70001, 701}, {300000, 300}, {0}};
 static const int64_t timed[][DL_MAX_DIMS] = {{10000, 100},      {65536, 655},        {1000000, 1000},
                                              {1000001, 10000},  {4194304, 41943},    {16777216, 167772},
                                              {33554432, 33554}, {268435456, 268435}, {0}};
