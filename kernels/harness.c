@@ -136,6 +136,25 @@ static void make_workspace(struct dl_trial *t)
     t->backend->repeat(t->workspace, first_bytes, bytes);
 }
 
+static bool is_apart(const struct dl_trial *t, size_t i)
+{
+    return t->problem->tensors[i].is_on_host && t->backend->alloc_host;
+}
+
+static void *alloc_tensor(const struct dl_trial *t, size_t i)
+{
+    const size_t bytes = tensor_bytes(t, i) + guard_bytes;
+    return is_apart(t, i) ? t->backend->alloc_host(bytes) : t->backend->alloc(bytes);
+}
+
+static void free_tensor(const struct dl_trial *t, size_t i)
+{
+    if (is_apart(t, i))
+        t->backend->free_host(t->tensor[i]);
+    else
+        t->backend->free(t->tensor[i]);
+}
+
 struct dl_trial *dl_trial_new(const struct dl_trial_spec *spec)
 {
     struct dl_trial *const t = dl_memory(sizeof *t);
@@ -145,8 +164,7 @@ struct dl_trial *dl_trial_new(const struct dl_trial_spec *spec)
     t->precision = spec->precision;
     t->seed = spec->seed;
     dl_problem_complete(t->problem, spec->given, t->dim);
-    for (size_t i = 0; i < t->problem->n_tensors; i++)
-        t->tensor[i] = t->backend->alloc(tensor_bytes(t, i) + guard_bytes);
+    for (size_t i = 0; i < t->problem->n_tensors; i++) t->tensor[i] = alloc_tensor(t, i);
     fill_for_timing(t);
     make_workspace(t);
     const struct dl_call call = call_of(t);
@@ -158,7 +176,7 @@ void dl_trial_free(struct dl_trial *t)
 {
     if (!t) return;
     if (t->routine->close) t->routine->close(t->plan);
-    for (size_t i = 0; i < t->problem->n_tensors; i++) t->backend->free(t->tensor[i]);
+    for (size_t i = 0; i < t->problem->n_tensors; i++) free_tensor(t, i);
     if (t->workspace) t->backend->free(t->workspace);
     free(t);
 }

@@ -56,7 +56,8 @@ struct dl_tensor_spec {
     enum dl_store store;
     enum dl_fill fill;
     const char *below;
-    double slack; /* the tolerance times this; 0: once */
+    double slack;    /* the tolerance times this; 0: once */
+    bool is_on_host; /* in memory of the host, from or to which is copied */
 };
 
 /* The columns that a problem has in a device file: the fields of struct dl_kernel as workloads emit them. */
@@ -146,6 +147,8 @@ struct dl_backend {
     const char *(*library)(const struct dl_routine *r); /* that it calls: "OpenBLAS 0.3.21"; of our own: "dlsim" */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
+    void *(*alloc_host)(size_t bytes); /* OPTIONAL: for tensors on the host; NULL: the host is the device */
+    void (*free_host)(void *memory);   /* OPTIONAL, with alloc_host */
     void (*upload)(void *to, const void *from_host, size_t bytes);
     void (*download)(void *to_host, const void *from, size_t bytes);
     void (*repeat)(void *memory, size_t period_bytes, size_t bytes); /* fills it with what its first bytes hold */

@@ -75,7 +75,8 @@ float dl_cpu_exponentials(const float *x, float *y, int64_t n, float shift);
 float dl_cpu_largest(const float *x, int64_t n);
 
 /* Tables of the files beside this one; each ends with a routine without a name. */
-extern const struct dl_routine dl_cpu_gemms[], dl_cpu_attentions[], dl_cpu_convolutions[], dl_cpu_norms[],
-    dl_cpu_batchnorms[], dl_cpu_rows[], dl_cpu_elements[], dl_cpu_pools[], dl_cpu_optimizers[], dl_cpu_compressions[];
+extern const struct dl_routine dl_cpu_gemms[], dl_cpu_gemm_gelus[], dl_cpu_attentions[], dl_cpu_convolutions[],
+    dl_cpu_norms[], dl_cpu_batchnorms[], dl_cpu_rows[], dl_cpu_elements[], dl_cpu_pools[], dl_cpu_optimizers[],
+    dl_cpu_compressions[];
 
 #endif

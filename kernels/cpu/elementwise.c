@@ -112,10 +112,18 @@ static void copy(const struct dl_call *call)
 }
 
 const struct dl_routine dl_cpu_elements[] = {
-    {DL_CPU("gelu", "forward", gelu)},         {DL_CPU("gelu", "input_gradient", gelu_input)},
-    {DL_CPU("relu", "forward", relu)},         {DL_CPU("relu", "input_gradient", relu_input)},
-    {DL_CPU("swiglu", "forward", swiglu)},     {DL_CPU("swiglu", "input_gradient", swiglu_input)},
-    {DL_CPU("dropout", "forward", dropout)},   {DL_CPU("dropout", "input_gradient", dropout_input)},
-    {DL_CPU("residual", "forward", residual)}, {DL_CPU("residual", "input_gradient", residual_input)},
-    {DL_CPU("copy", "forward", copy)},         {0},
+    {DL_CPU("gelu", "forward", gelu)},
+    {DL_CPU("gelu", "input_gradient", gelu_input)},
+    {DL_CPU("relu", "forward", relu)},
+    {DL_CPU("relu", "input_gradient", relu_input)},
+    {DL_CPU("swiglu", "forward", swiglu)},
+    {DL_CPU("swiglu", "input_gradient", swiglu_input)},
+    {DL_CPU("dropout", "forward", dropout)},
+    {DL_CPU("dropout", "input_gradient", dropout_input)},
+    {DL_CPU("residual", "forward", residual)},
+    {DL_CPU("residual", "input_gradient", residual_input)},
+    {DL_CPU("copy", "forward", copy)},
+    {DL_CPU("copy_to_device", "forward", copy), .is_own = true}, /* the host is the device */
+    {DL_CPU("copy_to_host", "forward", copy), .is_own = true},
+    {0},
 };

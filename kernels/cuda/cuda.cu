@@ -12,6 +12,8 @@ struct dl_cuda dl_cuda;
 
 static const struct dl_routine *const tables[] = {
     dl_cuda_gemms,
+    dl_cuda_gemm_gelus,
+    dl_cuda_grouped_gemms,
     dl_cuda_attentions,
     dl_cuda_tiled_attentions,
     dl_cuda_convolutions,
@@ -167,15 +169,26 @@ static void *alloc(size_t bytes)
 
 static void release(void *memory) { DL_CUDA(cudaFreeAsync(memory, dl_cuda.stream)); }
 
+/* Memory of the host that the device reaches without the help of a driver: pinned. */
+static void *alloc_host(size_t bytes)
+{
+    void *memory;
+    DL_CUDA(cudaHostAlloc(&memory, bytes ? bytes : 1, cudaHostAllocDefault));
+    return memory;
+}
+
+static void release_host(void *memory) { DL_CUDA(cudaFreeHost(memory)); }
+
+/* Tensors may be on the host as well: addresses tell. */
 static void upload(void *to, const void *from_host, size_t bytes)
 {
-    DL_CUDA(cudaMemcpyAsync(to, from_host, bytes, cudaMemcpyHostToDevice, dl_cuda.stream));
+    DL_CUDA(cudaMemcpyAsync(to, from_host, bytes, cudaMemcpyDefault, dl_cuda.stream));
     DL_CUDA(cudaStreamSynchronize(dl_cuda.stream));
 }
 
 static void download(void *to_host, const void *from, size_t bytes)
 {
-    DL_CUDA(cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, dl_cuda.stream));
+    DL_CUDA(cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDefault, dl_cuda.stream));
     DL_CUDA(cudaStreamSynchronize(dl_cuda.stream));
 }
 
@@ -184,7 +197,7 @@ static void repeat(void *memory, size_t period_bytes, size_t bytes)
     char *const to = (char *)memory;
     for (size_t done = period_bytes; done < bytes; done *= 2) {
         const size_t more = bytes - done < done ? bytes - done : done;
-        DL_CUDA(cudaMemcpyAsync(to + done, to, more, cudaMemcpyDeviceToDevice, dl_cuda.stream));
+        DL_CUDA(cudaMemcpyAsync(to + done, to, more, cudaMemcpyDefault, dl_cuda.stream));
     }
 }
 
@@ -225,6 +238,8 @@ extern "C" const struct dl_backend dl_backend_cuda = {
     .library = library,
     .alloc = alloc,
     .free = release,
+    .alloc_host = alloc_host,
+    .free_host = release_host,
     .upload = upload,
     .download = download,
     .repeat = repeat,

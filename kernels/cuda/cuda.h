@@ -25,7 +25,7 @@ void dl_blas_check(cublasStatus_t status, dl_place place);
 [[noreturn]] void dl_cuda_stop(const char *what, dl_place place);
 
 /* Made by open() of the backend. */
-enum { dl_blas_workspace_bytes = 32 << 20 }; /* what PyTorch gives cuBLAS on Hopper */
+enum { dl_blas_workspace_bytes = 32 << 20 /* what PyTorch gives cuBLAS on Hopper */, dl_blas_alignment_bytes = 16 };
 struct dl_cuda {
     cudaStream_t stream;
     cublasHandle_t blas;
@@ -64,10 +64,10 @@ static inline int64_t dl_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b
 
 /* Tables of the files beside this one; each ends with a routine without a name. */
 extern "C" {
-extern const struct dl_routine dl_cuda_gemms[], dl_cuda_attentions[], dl_cuda_tiled_attentions[],
-    dl_cuda_convolutions[], dl_cuda_norms[], dl_cuda_columns[], dl_cuda_batchnorms[], dl_cuda_rows[],
-    dl_cuda_embeddings[], dl_cuda_elements[], dl_cuda_pools[], dl_cuda_global_pools[], dl_cuda_optimizers[],
-    dl_cuda_compressions[], dl_cuda_topks[];
+extern const struct dl_routine dl_cuda_gemms[], dl_cuda_gemm_gelus[], dl_cuda_grouped_gemms[], dl_cuda_attentions[],
+    dl_cuda_tiled_attentions[], dl_cuda_convolutions[], dl_cuda_norms[], dl_cuda_columns[], dl_cuda_batchnorms[],
+    dl_cuda_rows[], dl_cuda_embeddings[], dl_cuda_elements[], dl_cuda_pools[], dl_cuda_global_pools[],
+    dl_cuda_optimizers[], dl_cuda_compressions[], dl_cuda_topks[];
 }
 const char *dl_cuda_convolution_version(void); /* NULL: built without cuDNN */
 

@@ -144,9 +144,12 @@ DL_BY_PRECISION(dropout_input)
 static void copy(const struct dl_call *call)
 {
     const size_t bytes = (size_t)call->dim[count] * dl_float_bytes(call->precision);
-    DL_CUDA(cudaMemcpyAsync(call->tensor[1], call->tensor[0], bytes, cudaMemcpyDeviceToDevice, dl_cuda.stream));
+    DL_CUDA(cudaMemcpyAsync(call->tensor[1], call->tensor[0], bytes, cudaMemcpyDefault, dl_cuda.stream));
 }
 
+#define MEMCPY(the_problem)                                                                                            \
+    .problem = the_problem, .pass = "forward", .way = "memcpy", .doc = "cudaMemcpyAsync", .precisions = DL_PLAIN,      \
+    .run = copy
 const struct dl_routine dl_cuda_elements[] = {
     {DL_KERNEL("gelu", "forward", gelu)},
     {DL_KERNEL("gelu", "input_gradient", gelu_input)},
@@ -158,12 +161,9 @@ const struct dl_routine dl_cuda_elements[] = {
     {DL_KERNEL("dropout", "input_gradient", dropout_input)},
     {DL_KERNEL("residual", "forward", residual)},
     {DL_KERNEL("residual", "input_gradient", residual_input)},
-    {.problem = "copy",
-     .pass = "forward",
-     .way = "memcpy",
-     .doc = "cudaMemcpyAsync",
-     .precisions = DL_PLAIN,
-     .run = copy},
+    {MEMCPY("copy")},
+    {MEMCPY("copy_to_device")},
+    {MEMCPY("copy_to_host")},
     {.problem = "copy",
      .pass = "forward",
      .way = "packs",

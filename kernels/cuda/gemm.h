@@ -22,11 +22,16 @@ struct dl_product {
 void dl_cuda_product(const struct dl_product *p);
 
 cudaDataType_t dl_cuda_type(enum dl_float f);
+cublasComputeType_t dl_compute_type(enum dl_float f);
 
 /* The memory of a tensor from number i on. */
 static inline void *dl_at(void *tensor, int64_t i, enum dl_float f)
 {
     return (char *)tensor + i * (int64_t)dl_float_bytes(f);
 }
+
+/* A routine by cuBLAS; more fields may follow in a table's entry. */
+#define DL_CUBLAS(the_problem, the_pass, the_run)                                                                      \
+    .problem = the_problem, .pass = the_pass, .way = "cublas", .doc = "cuBLAS", .precisions = DL_PRODUCT, .run = the_run
 
 #endif

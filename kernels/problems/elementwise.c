@@ -16,9 +16,9 @@ VALUES(two_and_mask, 2 + MASK)
 VALUES(three_and_mask, 3 + MASK)
 
 /* The slope of tanh's argument u = B (x + A x^3) is B (1 + 3 A x^2). */
-static double gelu(double x) { return 0.5 * x * (1 + tanh((double)DL_GELU_B * (x + (double)DL_GELU_A * x * x * x))); }
+double dl_gelu(double x) { return 0.5 * x * (1 + tanh((double)DL_GELU_B * (x + (double)DL_GELU_A * x * x * x))); }
 
-static double gelu_slope(double x)
+double dl_gelu_slope(double x)
 {
     const double h = tanh((double)DL_GELU_B * (x + (double)DL_GELU_A * x * x * x));
     return 0.5 * (1 + h) + 0.5 * x * (1 - h * h) * (double)DL_GELU_B * (1 + 3 * (double)DL_GELU_A * x * x);
@@ -31,8 +31,8 @@ static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
     {                                                                                                                  \
         for (int64_t i = 0; i < d[count]; i++) statement;                                                              \
     }
-EACH(gelu_forward, t[1][i] = gelu(t[0][i]))
-EACH(gelu_input, t[2][i] = t[1][i] * gelu_slope(t[0][i]))
+EACH(gelu_forward, t[1][i] = dl_gelu(t[0][i]))
+EACH(gelu_input, t[2][i] = t[1][i] * dl_gelu_slope(t[0][i]))
 EACH(relu_forward, t[1][i] = fmax(t[0][i], 0))
 EACH(relu_input, t[2][i] = t[0][i] > 0 ? t[1][i] : 0) /* needs the sign of the result, which is that of the input */
 EACH(residual_input, t[2][i] = t[0][i] + t[1][i])
@@ -88,6 +88,16 @@ static const struct dl_tensor_spec dropping[] = {IN("x"), OUT("y"), MASK_OF(DL_O
 static const struct dl_tensor_spec dropping_input[] = {MASK_OF(DL_INPUT), IN("dy"), OUT("dx")};
 static const struct dl_tensor_spec adding[] = {IN("x"), IN("branch"), OUT("y"), MASK_OF(DL_OUTPUT)};
 
+#define ON_HOST(n, r)                                                                                                  \
+    {                                                                                                                  \
+        .name = n, .role = r, .shape = "count", .is_on_host = true                                                     \
+    }
+static const struct dl_tensor_spec to_device[] = {ON_HOST("x", DL_INPUT), OUT("y")};
+static const struct dl_tensor_spec to_host[] = {IN("x"), ON_HOST("y", DL_OUTPUT)};
+
+/* What goes over the link. */
+static double link_bytes(const int64_t *d, enum dl_float f) { return (double)d[count] * (double)dl_float_bytes(f); }
+
 static const int64_t odd[][DL_MAX_DIMS] = {{1}, {7}, {64}, {1001}, {4099}, {0}};
 static const int64_t timed[][DL_MAX_DIMS] = {
     {1000},    {4096},    {16384},   {65536},    {131072},   {262144},   {500000},    {786432},    {1572864},
@@ -118,3 +128,11 @@ const struct dl_problem dl_problem_residual =
 const struct dl_problem dl_problem_residual_input_gradient =
     ELEMENTS("residual", "input_gradient", "gradients of the two ways, added", sum, three, residual_input);
 const struct dl_problem dl_problem_copy = ELEMENTS("copy", "forward", "a copy", one_to_one, two, copy_forward);
+
+#define HOST_COPY(the_name, the_doc, tensor_list)                                                                      \
+    {                                                                                                                  \
+        .name = the_name, .pass = "forward", .doc = the_doc, .dims = {"count"}, .n_given = 1, DL_TENSORS(tensor_list), \
+        .row = DL_ROW_MEMORY, .bytes = link_bytes, .reference = copy_forward, .odd = odd, .timed = timed               \
+    }
+const struct dl_problem dl_problem_copy_to_device = HOST_COPY("copy_to_device", "from pinned memory", to_device);
+const struct dl_problem dl_problem_copy_to_host = HOST_COPY("copy_to_host", "to pinned memory", to_host);

@@ -10,6 +10,8 @@ extern const struct dl_problem dl_problem_gemm;
 extern const struct dl_problem dl_problem_gemm_input_gradient;
 extern const struct dl_problem dl_problem_gemm_weight_gradient;
 extern const struct dl_problem dl_problem_gemm_transposed;
+extern const struct dl_problem dl_problem_gemm_gelu;
+extern const struct dl_problem dl_problem_gemm_gelu_input_gradient;
 extern const struct dl_problem dl_problem_grouped_gemm;
 extern const struct dl_problem dl_problem_grouped_gemm_input_gradient;
 extern const struct dl_problem dl_problem_grouped_gemm_weight_gradient;
@@ -44,6 +46,8 @@ extern const struct dl_problem dl_problem_residual;
 extern const struct dl_problem dl_problem_residual_input_gradient;
 extern const struct dl_problem dl_problem_bias_weight_gradient;
 extern const struct dl_problem dl_problem_copy;
+extern const struct dl_problem dl_problem_copy_to_device;
+extern const struct dl_problem dl_problem_copy_to_host;
 extern const struct dl_problem dl_problem_pool;
 extern const struct dl_problem dl_problem_pool_input_gradient;
 extern const struct dl_problem dl_problem_global_pool;
@@ -59,5 +63,9 @@ extern const struct dl_problem dl_problem_dequantize;
 extern const struct dl_problem dl_problem_one_bit;
 extern const struct dl_problem dl_problem_one_bit_decode;
 extern const struct dl_problem dl_problem_topk;
+
+/* GELU with tanh, and its slope. */
+double dl_gelu(double x);
+double dl_gelu_slope(double x);
 
 #endif
