@@ -135,9 +135,10 @@ template <class T, int W>
 __device__ void pass_back(const pooling &g, const band &b, const T *seen, const T *dy, float *sums)
 {
     const int size = W ? W : g.window, apart = (size + g.stride - 1) / g.stride, wide = g.columns / apart + 1;
+    const dl_walk start(threadIdx.x, dl_block, wide);
     for (int kind = 0; kind < apart * apart; kind++) {
         const int down = b.first + kind / apart, right = kind % apart;
-        dl_walk at(threadIdx.x, dl_block, wide);
+        dl_walk at = start;
         for (; down + at.row * apart <= b.last; at.go_on()) {
             const int r = down + at.row * apart, c = right + at.slot * apart;
             if (c >= g.columns) continue;
