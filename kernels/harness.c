@@ -197,7 +197,7 @@ double dl_trial_bytes(const struct dl_trial *t)
 /* What is checked: bytes before and after the call, and all as doubles. */
 struct evidence {
     uint8_t *bytes_before[DL_MAX_TENSORS], *bytes_after[DL_MAX_TENSORS];
-    double *before[DL_MAX_TENSORS], *after[DL_MAX_TENSORS];
+    double *before[DL_MAX_TENSORS], *after[DL_MAX_TENSORS], *magnitude[DL_MAX_TENSORS];
 };
 
 static void gather(const struct dl_trial *t, struct evidence *e)
@@ -209,6 +209,7 @@ static void gather(const struct dl_trial *t, struct evidence *e)
         t->backend->download(e->bytes_after[i], t->tensor[i], bytes);
         e->before[i] = as_doubles(t, i, e->bytes_before[i]);
         e->after[i] = as_doubles(t, i, e->bytes_after[i]);
+        e->magnitude[i] = dl_memory(dl_tensor_count(t->problem, i, t->dim) * sizeof *e->magnitude[i]);
     }
 }
 
@@ -219,6 +220,7 @@ static void release(const struct dl_trial *t, struct evidence *e)
         free(e->bytes_after[i]);
         free(e->before[i]);
         free(e->after[i]);
+        free(e->magnitude[i]);
     }
 }
 
@@ -250,9 +252,10 @@ static const char *compare(const struct dl_trial *t, const struct evidence *e, s
     const bool is_whole = s->store == DL_STORE_INT || s->store == DL_STORE_BYTE;
     const enum dl_float f = s->store == DL_STORE_FLOAT && t->precision != DL_FLOAT_TF32 ? DL_FLOAT_FP32 : t->precision;
     const double tolerance = is_whole ? 0 : dl_float_tolerance(f) * (s->slack > 0 ? s->slack : 1);
-    const double scale = root_mean_square(reference, n);
+    const double scale = root_mean_square(reference, n), last_place = is_whole ? 0 : dl_float_least(f) / 2;
     for (size_t i = 0; i < n; i++) {
-        const double error = fabs(got[i] - reference[i]), allowed = tolerance * (fabs(reference[i]) + scale);
+        const double error = fabs(got[i] - reference[i]), size = fabs(reference[i]) + scale;
+        const double allowed = tolerance * fmax(size, e->magnitude[tensor][i]) + last_place;
         if (error > 0 && allowed > 0 && worst) *worst = fmax(*worst, error / allowed);
         if (error <= allowed) continue; /* so that NaN fails too */
         snprintf(complaint, sizeof complaint, "%s[%zu]: must be %.9g within %.2g, got %.9g", s->name, i, reference[i],
@@ -269,6 +272,7 @@ static const char *judge(const struct dl_trial *t, const struct evidence *e, dou
     if (wrong) return wrong;
     if (t->problem->verify) return t->problem->verify(t->dim, e->before, e->after);
     t->problem->reference(t->dim, e->before);
+    if (t->problem->magnitudes) t->problem->magnitudes(t->dim, e->before, e->magnitude);
     for (size_t i = 0; i < t->problem->n_tensors && !wrong; i++)
         if (t->problem->tensors[i].role != DL_INPUT) wrong = compare(t, e, i, worst);
     return wrong;

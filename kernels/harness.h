@@ -51,9 +51,12 @@ double dl_trial_bytes(const struct dl_trial *trial);
 /* One call on fresh tensors: NULL if it is right, else what is wrong, until the next call of this function. Right means
  * that inputs and the bytes behind every tensor are as before, and for every number of an output
  *
- *     |y - reference| <= tolerance x slack x (|reference| + root mean square of the tensor's reference)
+ *     |y - reference| <= tolerance x slack x max(|reference| + root mean square of the tensor's reference, magnitude)
+ *                        + half of the least number that the result can hold
  *
- * `worst` (may be NULL) gets the largest quotient of the two sides: 1 is just right. Whole numbers must be equal. */
+ * where the magnitude is that of what was added up, if the problem says it: a term that was rounded on its way into a
+ * sum leaves its share of its own magnitude, whatever the sum comes to.  * `worst` (may be NULL) gets the largest
+ * quotient of the two sides: 1 is just right. Whole numbers must be equal. */
 const char *dl_trial_check(struct dl_trial *trial, double *worst);
 
 /* No memory is no error that anyone could handle here. */

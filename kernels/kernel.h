@@ -30,6 +30,7 @@ enum dl_float { DL_FLOAT_FP32, DL_FLOAT_TF32, DL_FLOAT_BF16, DL_FLOAT_FP16, DL_F
 const char *dl_float_name(enum dl_float f);
 size_t dl_float_bytes(enum dl_float f);
 double dl_float_tolerance(enum dl_float f); /* see dl_trial_check */
+double dl_float_least(enum dl_float f);     /* above zero */
 
 enum dl_role { DL_INPUT, DL_OUTPUT, DL_UPDATED /* read and written in place: the optimizer's state */ };
 
@@ -93,6 +94,9 @@ struct dl_problem {
     /* One of the two is REQUIRED. `tensor` holds every tensor as doubles: inputs as the routine saw them, updated ones
      * as they were before. The reference writes its outputs and updates there. */
     void (*reference)(const int64_t *dim, double *const *tensor);
+    /* OPTIONAL: where a sum can be far smaller than what is added: the sum of the magnitudes, for every number of such
+     * an output. All begin as zero, and count where they are above what the result itself allows. */
+    void (*magnitudes)(const int64_t *dim, double *const *tensor, double *const *magnitude);
     /* For what has more than one right answer (top-k with ties, stochastic rounding): `before` and `after` the call;
      * NULL: right, else what is wrong. */
     const char *(*verify)(const int64_t *dim, double *const *before, double *const *after);

@@ -2,6 +2,7 @@
 #include "kernels/numbers.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 
 /* Tolerances are of the result's last place and of sums in fp32; see dl_trial_check for what they multiply. */
@@ -21,6 +22,11 @@ size_t dl_float_bytes(enum dl_float f) { return floats[f].bytes; }
 double dl_float_tolerance(enum dl_float f) { return floats[f].tolerance; }
 
 static int bias_of(enum dl_float f) { return (1 << (floats[f].exponent_bits - 1)) - 1; }
+
+double dl_float_least(enum dl_float f)
+{
+    return floats[f].exponent_bits ? ldexp(1, 1 - bias_of(f) - floats[f].mantissa_bits) : (double)FLT_TRUE_MIN;
+}
 
 /* Round to nearest, ties to even. Larger than the largest becomes the largest; that of E4M3 has one code less. */
 static uint16_t encode(double x, enum dl_float f)

@@ -70,8 +70,10 @@ static void forward(const int64_t *d, double *const *t)
     free(p);
 }
 
-/* Adds what one query gives to the gradients; `at` is where its keys and values begin. */
-static void backward_of_query(const int64_t *d, double *const *t, int64_t query, int64_t at, double *p)
+/* Adds what one query gives to the gradients dq, dk and dv, by `term` of each product in their sums; `at` is where its
+ * keys and values begin. */
+static void backward_of_query(const int64_t *d, double *const *t, int64_t query, int64_t at, double *p,
+                              double *const *gradient, double (*term)(double))
 {
     const double *const q = t[0] + query * d[k], *const dy = t[5] + query * d[k], scale = 1 / sqrt((double)d[k]);
     const double *const y = t[3] + query * d[k];
@@ -82,24 +84,38 @@ static void backward_of_query(const int64_t *d, double *const *t, int64_t query,
         dp[j] = 0;
         for (int64_t c = 0; c < d[k]; c++) {
             dp[j] += dy[c] * t[2][at + j * d[k] + c] * kept(d, query, j);
-            t[8][at + j * d[k] + c] += p[j] * kept(d, query, j) * dy[c];
+            gradient[2][at + j * d[k] + c] += term(p[j] * kept(d, query, j) * dy[c]);
         }
     }
     for (int64_t j = 0; j < d[n]; j++)
         for (int64_t c = 0; c < d[k]; c++) {
-            t[6][query * d[k] + c] += scale * p[j] * (dp[j] - mean) * t[1][at + j * d[k] + c];
-            t[7][at + j * d[k] + c] += scale * p[j] * (dp[j] - mean) * q[c];
+            gradient[0][query * d[k] + c] += term(scale * p[j] * (dp[j] - mean) * t[1][at + j * d[k] + c]);
+            gradient[1][at + j * d[k] + c] += term(scale * p[j] * (dp[j] - mean) * q[c]);
         }
 }
 
-static void backward(const int64_t *d, double *const *t)
+static void add_gradients(const int64_t *d, double *const *t, double *const *gradient, double (*term)(double))
 {
     double *const p = dl_memory(2 * (size_t)d[n] * sizeof *p);
+    for (int64_t query = 0; query < d[batch] * d[m]; query++)
+        backward_of_query(d, t, query, query / d[m] / d[shared] * d[n] * d[k], p, gradient, term);
+    free(p);
+}
+
+static double itself(double x) { return x; }
+
+static void backward(const int64_t *d, double *const *t)
+{
     for (int64_t i = 0; i < d[batch] * d[m] * d[k]; i++) t[6][i] = 0;
     for (int64_t i = 0; i < d[key_batch] * d[n] * d[k]; i++) t[7][i] = t[8][i] = 0;
-    for (int64_t query = 0; query < d[batch] * d[m]; query++)
-        backward_of_query(d, t, query, query / d[m] / d[shared] * d[n] * d[k], p);
-    free(p);
+    add_gradients(d, t, t + 6, itself);
+}
+
+/* Where all scores are kept in memory, P and dS are rounded before they are multiplied: each of the products in a sum,
+ * |dS| |q| for dk, has a rounding of dS and one of the other factor. */
+static void backward_magnitudes(const int64_t *d, double *const *t, double *const *magnitude)
+{
+    add_gradients(d, t, magnitude + 6, fabs);
 }
 
 static const struct dl_tensor_spec forward_tensors[] = {
@@ -145,4 +161,4 @@ const struct dl_problem dl_problem_attention = {
     .reference = forward};
 const struct dl_problem dl_problem_attention_backward = {
     ATTENTION(backward_tensors, "backward", "gradients of queries, keys and values"), .derive = forward,
-    .flop = backward_flop, .reference = backward};
+    .flop = backward_flop, .reference = backward, .magnitudes = backward_magnitudes};

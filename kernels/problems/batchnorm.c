@@ -41,6 +41,14 @@ static void forward(const int64_t *d, double *const *t)
     }
 }
 
+/* The mean is a sum that cancels. */
+static void forward_magnitudes(const int64_t *d, double *const *t, double *const *magnitude)
+{
+    const int64_t n = d[samples] * d[pixels];
+    for (int64_t c = 0; c < d[channels]; c++)
+        for (int64_t i = 0; i < n; i++) magnitude[4][c] += fabs(t[0][at(d, c, i)]) / (double)n;
+}
+
 static void derive(const int64_t *d, double *const *t)
 {
     for (int64_t c = 0; c < d[channels]; c++) statistics(d, t[0], c, &t[2][c], &t[3][c]);
@@ -62,6 +70,15 @@ static void backward(const int64_t *d, double *const *t)
             t[5][at(d, c, i)] = t[1][c] * t[3][c] * (t[4][at(d, c, i)] - *dbias / (double)n - z * *dgain / (double)n);
         }
     }
+}
+
+static void backward_magnitudes(const int64_t *d, double *const *t, double *const *magnitude)
+{
+    for (int64_t c = 0; c < d[channels]; c++)
+        for (int64_t i = 0; i < d[samples] * d[pixels]; i++) {
+            magnitude[6][c] += fabs(t[4][at(d, c, i)] * (t[0][at(d, c, i)] - t[2][c]) * t[3][c]);
+            magnitude[7][c] += fabs(t[4][at(d, c, i)]);
+        }
 }
 
 #define WHOLE(n, r)                                                                                                    \
@@ -92,8 +109,9 @@ static const int64_t timed[][DL_MAX_DIMS] = {
     DL_TENSORS(tensor_list), .row = DL_ROW_MEMORY, .values = the_values, .traffic = the_traffic,                       \
     .reference = the_reference, .odd = odd, .timed = timed
 const struct dl_problem dl_problem_batchnorm = {
-    BATCHNORM("forward", "batch normalisation in training", forward_tensors, forward_values, forward_traffic, forward)};
+    BATCHNORM("forward", "batch normalisation in training", forward_tensors, forward_values, forward_traffic, forward),
+    .magnitudes = forward_magnitudes};
 const struct dl_problem dl_problem_batchnorm_backward = {BATCHNORM("backward", "gradients of its input, gain and bias",
                                                                    backward_tensors, backward_values, backward_traffic,
                                                                    backward),
-                                                         .derive = derive};
+                                                         .derive = derive, .magnitudes = backward_magnitudes};

@@ -39,6 +39,12 @@ static void layernorm(const int64_t *d, double *const *t)
     }
 }
 
+/* The mean is a sum that cancels. */
+static void layernorm_magnitudes(const int64_t *d, double *const *t, double *const *magnitude)
+{
+    for (int64_t i = 0; i < d[rows] * d[width]; i++) magnitude[4][i / d[width]] += fabs(t[0][i]) / (double)d[width];
+}
+
 /* x, gain -> y, scale */
 static void rmsnorm(const int64_t *d, double *const *t)
 {
@@ -162,24 +168,23 @@ static const int64_t timed[][DL_MAX_DIMS] = {
 };
 
 #define NORM(the_name, the_pass, the_doc, tensor_list, the_values, the_reference, the_derive)                          \
-    {                                                                                                                  \
-        .name = the_name, .pass = the_pass, .doc = the_doc, .dims = {"rows", "width"}, .n_given = 2,                   \
-        DL_TENSORS(tensor_list), .row = DL_ROW_MEMORY, .derive = the_derive, .values = the_values,                     \
-        .reference = the_reference, .odd = odd, .timed = timed                                                         \
-    }
-const struct dl_problem dl_problem_layernorm =
-    NORM("layernorm", "forward", "layer normalisation", layernorm_tensors, forward_values, layernorm, NULL);
-const struct dl_problem dl_problem_layernorm_input_gradient =
-    NORM("layernorm", "input_gradient", "gradient of its input", layernorm_input_tensors, input_values, layernorm_input,
-         layernorm_derive);
-const struct dl_problem dl_problem_layernorm_weight_gradient =
+    .name = the_name, .pass = the_pass, .doc = the_doc, .dims = {"rows", "width"}, .n_given = 2,                       \
+    DL_TENSORS(tensor_list), .row = DL_ROW_MEMORY, .derive = the_derive, .values = the_values,                         \
+    .reference = the_reference, .odd = odd, .timed = timed
+const struct dl_problem dl_problem_layernorm = {
+    NORM("layernorm", "forward", "layer normalisation", layernorm_tensors, forward_values, layernorm, NULL),
+    .magnitudes = layernorm_magnitudes};
+const struct dl_problem dl_problem_layernorm_input_gradient = {NORM("layernorm", "input_gradient",
+                                                                    "gradient of its input", layernorm_input_tensors,
+                                                                    input_values, layernorm_input, layernorm_derive)};
+const struct dl_problem dl_problem_layernorm_weight_gradient = {
     NORM("layernorm", "weight_gradient", "gradients of gain and bias", layernorm_weight_tensors, weight_values,
-         layernorm_weight, layernorm_derive);
-const struct dl_problem dl_problem_rmsnorm =
-    NORM("rmsnorm", "forward", "RMS normalisation", rmsnorm_tensors, forward_values, rmsnorm, NULL);
-const struct dl_problem dl_problem_rmsnorm_input_gradient =
-    NORM("rmsnorm", "input_gradient", "gradient of its input", rmsnorm_input_tensors, input_values, rmsnorm_input,
-         rmsnorm_derive);
-const struct dl_problem dl_problem_rmsnorm_weight_gradient =
-    NORM("rmsnorm", "weight_gradient", "gradient of the gain", rmsnorm_weight_tensors, weight_values, rmsnorm_weight,
-         rmsnorm_derive);
+         layernorm_weight, layernorm_derive)};
+const struct dl_problem dl_problem_rmsnorm = {
+    NORM("rmsnorm", "forward", "RMS normalisation", rmsnorm_tensors, forward_values, rmsnorm, NULL)};
+const struct dl_problem dl_problem_rmsnorm_input_gradient = {NORM("rmsnorm", "input_gradient", "gradient of its input",
+                                                                  rmsnorm_input_tensors, input_values, rmsnorm_input,
+                                                                  rmsnorm_derive)};
+const struct dl_problem dl_problem_rmsnorm_weight_gradient = {NORM("rmsnorm", "weight_gradient", "gradient of the gain",
+                                                                   rmsnorm_weight_tensors, weight_values,
+                                                                   rmsnorm_weight, rmsnorm_derive)};

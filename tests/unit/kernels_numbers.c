@@ -43,6 +43,15 @@ START_TEST(known_codes)
 }
 END_TEST
 
+START_TEST(the_least_number_has_the_first_code)
+{
+    uint32_t bits;
+    ck_assert_double_eq(stored(dl_float_least((enum dl_float)_i), (enum dl_float)_i, &bits),
+                        dl_float_least((enum dl_float)_i));
+    ck_assert_uint_eq(bits, 1);
+}
+END_TEST
+
 /* Every code of a small format is the code of its own value. */
 START_TEST(codes_survive)
 {
@@ -79,6 +88,7 @@ int main(void)
     Suite *const suite = suite_create("kernels");
     TCase *const all = tcase_create("numbers");
     tcase_add_loop_test(all, known_codes, 0, sizeof known / sizeof *known);
+    tcase_add_loop_test(all, the_least_number_has_the_first_code, 0, DL_N_FLOATS);
     tcase_add_test(all, codes_survive);
     tcase_add_test(all, rounding_is_to_nearest);
     suite_add_tcase(suite, all);
