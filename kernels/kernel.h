@@ -176,11 +176,17 @@ const struct dl_routine *dl_routine_get(const struct dl_backend *b, size_t index
 #else
 #define DL_ANYWHERE static inline
 #endif
+#define DL_BITS_STEP 0x9e3779b9u
+DL_ANYWHERE uint32_t dl_bits_begin(uint64_t index) { return (uint32_t)index * DL_BITS_STEP + (uint32_t)(index >> 32); }
+/* Those of dl_bits but for the last step, which changes the lower half. */
+DL_ANYWHERE uint32_t dl_bits_upper(uint32_t begin)
+{
+    const uint32_t x = (begin ^ begin >> 16) * 0x85ebca6bu;
+    return (x ^ x >> 13) * 0xc2b2ae35u;
+}
 DL_ANYWHERE uint32_t dl_bits(uint64_t index)
 {
-    uint32_t x = (uint32_t)index * 0x9e3779b9u + (uint32_t)(index >> 32);
-    x = (x ^ x >> 16) * 0x85ebca6bu;
-    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    const uint32_t x = dl_bits_upper(dl_bits_begin(index));
     return x ^ x >> 16;
 }
 /* In [0, 1), of 24 bits, so that it is exact in fp32. */

@@ -1,7 +1,8 @@
 /* columns.cu - sums over the rows of a matrix: gradients of biases, gains and the biases of norms.
  *
  * A block takes a strip of columns and a share of the rows; a thread of it one pack of columns and every eighth row.
- * The blocks leave their sums in the workspace, and a second kernel adds those of all shares. Where the width is no
+ * The blocks leave their sums in the workspace, and a second kernel adds those of all shares, of gains and of biases in
+ * one. Where the width is no
  * multiple of a pack, packs are single numbers. */
 #include "kernels/cuda/packs.h"
 
@@ -33,23 +34,23 @@ static int length_of(const int64_t *d, enum dl_float f)
     return d[width] % length ? 1 : length;
 }
 
-/* What the threads that share columns have, added up; row 0 of them gets it. */
-template <int N> __device__ void add_up(float *sum)
+/* What the threads that share columns have, added up: a thread gets number threadIdx.y of its pack, if there is one. */
+template <int N> __device__ float add_up(const float *sum)
 {
-    __shared__ float all[side_by_side][strip * N + 1];
+    __shared__ float all[side_by_side][N][strip];
+    float total = 0;
     __syncthreads();
-    for (int j = 0; j < N; j++) all[threadIdx.y][threadIdx.x * N + j] = sum[j];
+    for (int j = 0; j < N; j++) all[threadIdx.y][j][threadIdx.x] = sum[j];
     __syncthreads();
-    if (threadIdx.y) return;
-    for (int j = 0; j < N; j++)
-        for (int y = 1; y < side_by_side; y++) sum[j] += all[y][threadIdx.x * N + j];
+    if (threadIdx.y < N)
+        for (int y = 0; y < side_by_side; y++) total += all[y][threadIdx.y][threadIdx.x];
+    return total;
 }
 
-template <int N> __device__ void leave(const shares &s, float *parts, int64_t pack, float *sum)
+template <int N> __device__ void leave(const shares &s, float *parts, int64_t pack, const float *sum)
 {
-    add_up<N>(sum);
-    if (threadIdx.y || pack * N >= s.width) return;
-    for (int j = 0; j < N; j++) parts[blockIdx.y * s.width + pack * N + j] = sum[j];
+    const float total = add_up<N>(sum);
+    if (threadIdx.y < N && pack * N < s.width) parts[blockIdx.y * s.width + pack * N + threadIdx.y] = total;
 }
 
 /* Sums of dy. */
@@ -79,7 +80,7 @@ template <class T, int N> __global__ void __launch_bounds__(dl_block) sum_norm(s
     const int64_t from = blockIdx.y * s.each, to = min(from + s.each, s.rows);
     float of_gain[N] = {}, of_bias[N] = {};
     if (pack * N < s.width)
-#pragma unroll 2
+#pragma unroll 4
         for (int64_t r = from + threadIdx.y; r < to; r += side_by_side) {
             const int64_t at = r * s.width + pack * N;
             const auto x = *(const dl_pack<T, N> *)((const T *)in.x + at);
@@ -94,21 +95,34 @@ template <class T, int N> __global__ void __launch_bounds__(dl_block) sum_norm(s
     if (in.mean) leave<N>(s, parts + s.n * s.width, pack, of_bias);
 }
 
-/* A warp adds all shares of the columns it has: 32 of them, share after share. */
-template <class T> __global__ void __launch_bounds__(dl_block) add_shares(shares s, const float *parts, T *sums)
+/* A warp adds shares of the columns it has: 32 of them, share after share, several on their way at a time. Sums of a
+ * second kind come behind all of the first. */
+template <class T>
+__global__ void __launch_bounds__(dl_block) add_shares(shares s, const float *parts, T *first, T *second)
 {
     const int64_t column = (int64_t)blockIdx.x * strip + threadIdx.x;
+    const float *const mine = parts + blockIdx.y * s.n * s.width + column;
+    T *const to = blockIdx.y ? second : first;
+    enum { together = 8 };
     float sum[1] = {};
     if (column < s.width)
-        for (int64_t i = threadIdx.y; i < s.n; i += side_by_side) sum[0] += parts[i * s.width + column];
-    add_up<1>(sum);
-    if (threadIdx.y == 0 && column < s.width) sums[column] = dl_as<T>(sum[0]);
+        for (int64_t i = threadIdx.y; i < s.n; i += together * side_by_side) {
+            float part[together];
+#pragma unroll
+            for (int u = 0; u < together; u++) {
+                const int64_t share = i + u * side_by_side;
+                part[u] = share < s.n ? mine[share * s.width] : 0;
+            }
+            for (int u = 0; u < together; u++) sum[0] += part[u];
+        }
+    const float total = add_up<1>(sum);
+    if (threadIdx.y == 0 && column < s.width) to[column] = dl_as<T>(total);
 }
 
-template <class T> static void add_shares_of(const struct shares &s, const float *parts, void *sums)
+template <class T> static void add_shares_of(const struct shares &s, const float *parts, void *first, void *second)
 {
-    const dim3 threads(strip, side_by_side);
-    add_shares<<<(unsigned)dl_ceil_div(s.width, strip), threads, 0, dl_cuda.stream>>>(s, parts, (T *)sums);
+    const dim3 blocks((unsigned)dl_ceil_div(s.width, strip), second ? 2 : 1), threads(strip, side_by_side);
+    add_shares<<<blocks, threads, 0, dl_cuda.stream>>>(s, parts, (T *)first, (T *)second);
     DL_LAUNCHED(add_shares);
 }
 
@@ -119,7 +133,7 @@ template <class T, int N> static void bias_by(const struct dl_call *call)
     float *const parts = (float *)call->workspace;
     sum_rows<T, N><<<blocks, threads, 0, dl_cuda.stream>>>(s, (const T *)call->tensor[0], parts);
     DL_LAUNCHED(sum_rows);
-    add_shares_of<T>(s, parts, call->tensor[1]);
+    add_shares_of<T>(s, parts, call->tensor[1], NULL);
 }
 
 template <class T> static void bias_as(const struct dl_call *call)
@@ -138,8 +152,7 @@ template <class T, int N> static void norm_by(const struct dl_call *call, const 
     float *const parts = (float *)call->workspace;
     sum_norm<T, N><<<blocks, threads, 0, dl_cuda.stream>>>(s, in, parts);
     DL_LAUNCHED(sum_norm);
-    add_shares_of<T>(s, parts, dgain);
-    if (dbias) add_shares_of<T>(s, parts + s.n * s.width, dbias);
+    add_shares_of<T>(s, parts, dgain, dbias);
 }
 
 template <class T> static void norm_as(const struct dl_call *call, const normed &in, void *dgain, void *dbias)

@@ -55,30 +55,29 @@ __device__ __forceinline__ uint64_t get_word(const uint8_t *code, int64_t group,
     return word;
 }
 
-/* Eight codes, each `radix` times the one before it: the halves first, which fit 32 bits. */
-__device__ __forceinline__ uint64_t pack_codes(const uint32_t *code, int n_bits)
+/* Eight numbers of which byte 2 is the code. Codes of fewer bits: each `radix` times the one before it, the halves
+ * first, which fit 32 bits. */
+__device__ __forceinline__ uint64_t pack_codes(const uint32_t *fixed, int n_bits)
 {
     const uint32_t radix = 1u << n_bits;
-    uint32_t low = 0, high = 0;
-    for (int j = together / 2 - 1; j >= 0; j--) {
-        low = low * radix + code[j];
-        high = high * radix + code[j + together / 2];
+    uint32_t half[2] = {0, 0};
+    for (int h = 0; h < 2; h++) {
+        const uint32_t *const first = fixed + h * together / 2;
+        if (n_bits == 8) {
+            half[h] = __byte_perm(__byte_perm(first[0], first[1], 0x62), __byte_perm(first[2], first[3], 0x62), 0x5410);
+            continue;
+        }
+        for (int j = together / 2 - 1; j >= 0; j--) half[h] = half[h] * radix + (first[j] >> 16 & 0xff);
     }
-    return low | (uint64_t)high << (together / 2 * n_bits);
+    return half[0] | (uint64_t)half[1] << (together / 2 * n_bits);
 }
 
-/* 1 + dl_chance(index), but for its last bit: what is above the mantissa of a float makes it one of [1, 2). */
-__device__ __forceinline__ float one_and_chance(uint64_t index)
+/* floor(x + chance) for x in [0, 255], as byte 2 of what is returned. In 256 + x the last 15 bits of a float's mantissa
+ * are the fraction and the 8 before them the whole number: with twice these bits, 16 of chance are added to the
+ * fraction. The bits of the exponent are above. */
+__device__ __forceinline__ uint32_t rounded_by_chance(float x_above_256, uint32_t bits)
 {
-    const uint32_t exponent_of_one = 0x7f;
-    return __uint_as_float(__funnelshift_r(dl_bits(index), exponent_of_one, 9));
-}
-
-/* The whole number below x, which is in [0, 2^22): added to 2^23 and rounded down it is what the mantissa holds. */
-__device__ __forceinline__ uint32_t floor_of(float x)
-{
-    const float whole_numbers = 8388608; /* from here on floats have no fraction */
-    return __float_as_uint(__fadd_rd(x, whole_numbers)) & 0x3fffff;
+    return __float_as_uint(x_above_256) * 2 + (bits >> 16);
 }
 
 template <class T>
@@ -91,19 +90,22 @@ __global__ void __launch_bounds__(dl_block)
     float most = 0;
     for (int u = 0; u < mine; u++)
         for (int j = 0; j < together; j++) most = fmaxf(most, fabsf(v.v[u].v[j]));
-    most = dl_warp_max(most);
+    most =
+        __uint_as_float(__reduce_max_sync(0xffffffff, __float_as_uint(most))); /* not negative: ordered as its bits */
     const float levels = (float)((1 << n_bits) - 1);
-    const float factor = most > 0 ? 0.5f / most : 0, middle = most > 0 ? 0.5f : 0;
+    const float factor = most > 0 ? __fdividef(0.5f, most) : 0, middle = most > 0 ? 0.5f : 0;
     for (int u = 0; u < mine; u++) {
         const int64_t group = v.group + u * dl_warp;
-        const int n_values = v.count(u, n);
-        uint32_t codes[together];
+        const uint32_t begin =
+            dl_bits_begin((uint64_t)(group * together)); /* the upper half of the eight is the same */
+        uint32_t fixed[together];
         for (int j = 0; j < together; j++) {
             const float place = __saturatef(v.v[u].v[j] * factor + middle); /* 0 at the least, 1 at the most */
-            const float chance = one_and_chance((uint64_t)(group * together + j)) - 1;
-            codes[j] = j < n_values ? floor_of(__fmaf_rd(place, levels, chance)) : 0;
+            fixed[j] = rounded_by_chance(__fmaf_rd(place, levels, 256), dl_bits_upper(begin + j * DL_BITS_STEP));
         }
-        put_word(code, group, pack_codes(codes, n_bits), n_bits);
+        if (!v.is_whole)
+            for (int j = 0; j < together; j++) fixed[j] = j < v.count(u, n) ? fixed[j] : 0;
+        put_word(code, group, pack_codes(fixed, n_bits), n_bits);
     }
     if (threadIdx.x % dl_warp == 0) scale[b] = most;
 }

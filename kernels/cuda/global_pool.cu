@@ -1,10 +1,27 @@
 /* global_pool.cu - the mean of each plane. Planes are small and begin anywhere: a block reads as many as it can hold in
  * shared memory as packs, then a group of threads adds up a plane. Planes that are too large for that go to a warp. */
-#include "kernels/cuda/packs.h"
+#include "kernels/cuda/words.h"
 
 enum { n_planes, pixels };
 
 extern __shared__ uint4 shared[];
+
+/* The share of thread `member` of a group in the numbers [begin, end): word after word, and for the first of them what
+ * is left at the ends, whose words are shared with neighbours. */
+template <class T> __device__ __forceinline__ float sum_of_words(int begin, int end, int member, int group)
+{
+    enum { numbers = (int)(sizeof(uint32_t) / sizeof(T)) };
+    const uint32_t *const words = (const uint32_t *)shared;
+    const int first = (begin + numbers - 1) / numbers, last = end / numbers;
+    float sum = 0;
+#pragma unroll 4
+    for (int w = first + member; w < last; w += group)
+        for (int j = 0; j < numbers; j++) sum += dl_number<T>(words[w], j);
+    if (numbers == 1 || member) return sum;
+    if (begin < first * numbers) sum += dl_number<T>(words[begin / numbers], numbers - 1);
+    if (last * numbers < end) sum += dl_number<T>(words[last], 0);
+    return sum;
+}
 
 /* So many planes of a block are a power of two, and whole packs. */
 template <class T>
@@ -15,10 +32,8 @@ __global__ void __launch_bounds__(dl_block) staged_means(const T *x, T *y, int64
     dl_fetch((dl_pack<T, dl_length<T>> *)shared, x + first * size, here * size);
     __syncthreads();
     const int group = dl_block / each, plane = threadIdx.x / group;
-    const T *const mine = (const T *)shared + plane * size;
     float sum = 0;
-    if (plane < here)
-        for (int i = threadIdx.x % group; i < size; i += group) sum += dl_float_of(mine[i]);
+    if (plane < here) sum = sum_of_words<T>(plane * size, (plane + 1) * size, threadIdx.x % group, group);
     for (int step = group / 2; step; step /= 2) sum += __shfl_xor_sync(0xffffffff, sum, step);
     if (plane < here && threadIdx.x % group == 0) y[first + plane] = dl_as<T>(sum / (float)size);
 }
@@ -26,7 +41,7 @@ __global__ void __launch_bounds__(dl_block) staged_means(const T *x, T *y, int64
 /* Planes of a block; 0: they are too large. */
 static int planes_of(int64_t size, size_t number)
 {
-    const size_t most_bytes = 24 << 10; /* so that eight blocks share a multiprocessor */
+    const size_t most_bytes = 50 << 10; /* so that four blocks share a multiprocessor of Hopper */
     int each = dl_block;
     while (each && (size_t)(each * size) * number > most_bytes) each /= 2;
     return each >= dl_block / dl_warp ? each : 0; /* a group is at most a warp */
@@ -53,10 +68,11 @@ template <class T> static void forward_as(const struct dl_call *call)
     const int each = planes_of(size, sizeof(T));
     const T *const x = (const T *)call->tensor[0];
     T *const y = (T *)call->tensor[1];
-    if (each)
-        staged_means<<<(unsigned)dl_ceil_div(n, each), dl_block, (size_t)(each * size) * sizeof(T) + dl_pack_bytes,
-                       dl_cuda.stream>>>(x, y, n, (int)size, each);
-    else
+    const size_t bytes = (size_t)(each * size) * sizeof(T) + dl_pack_bytes;
+    if (each) {
+        DL_CUDA(cudaFuncSetAttribute(staged_means<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+        staged_means<<<(unsigned)dl_ceil_div(n, each), dl_block, bytes, dl_cuda.stream>>>(x, y, n, (int)size, each);
+    } else
         means<<<(unsigned)dl_ceil_div(n * dl_warp, dl_block), dl_block, 0, dl_cuda.stream>>>(x, y, n, (int)size);
     DL_LAUNCHED(means);
 }
@@ -79,16 +95,30 @@ __device__ __forceinline__ dl_pack<float, dl_length<T>> slopes(const T *dy, cons
     return v;
 }
 
+/* What is read hides behind what is written: several packs of a thread are on their way at a time. */
+enum { packs_each = 4 };
+template <class T>
+__global__ void __launch_bounds__(dl_block) spread(const T *dy, T *dx, dl_divisor size, uint32_t n, int64_t total)
+{
+    const uint32_t first = blockIdx.x * (packs_each * dl_block) + threadIdx.x;
+    dl_pack<T, dl_length<T>> v[packs_each];
+#pragma unroll
+    for (uint32_t u = 0; u < packs_each; u++) {
+        const uint32_t at = (first + u * dl_block) * dl_length<T>;
+        if (at < total) v[u] = dl_rounded<T>(slopes(dy, size, at, n));
+    }
+#pragma unroll
+    for (uint32_t u = 0; u < packs_each; u++)
+        if ((first + u * dl_block) * dl_length<T> < total) dl_write(dx, (int64_t)(first + u * dl_block), total, v[u]);
+}
+
 template <class T> static void backward_as(const struct dl_call *call)
 {
     const int64_t n = call->dim[n_planes], total = n * call->dim[pixels];
-    const dl_divisor size((uint32_t)call->dim[pixels]);
-    const T *const dy = (const T *)call->tensor[0];
-    T *const dx = (T *)call->tensor[1];
-    dl_each<dl_length<T>>(total, [=] __device__(int64_t i) {
-        const auto v = slopes(dy, size, (uint32_t)i * dl_length<T>, (uint32_t)n);
-        dl_write(dx, i, total, dl_rounded<T>(v));
-    });
+    const unsigned blocks = (unsigned)dl_ceil_div(total, dl_length<T> * packs_each * dl_block);
+    spread<<<blocks, dl_block, 0, dl_cuda.stream>>>((const T *)call->tensor[0], (T *)call->tensor[1],
+                                                    dl_divisor((uint32_t)call->dim[pixels]), (uint32_t)n, total);
+    DL_LAUNCHED(spread);
 }
 DL_BY_PRECISION(backward)
 

@@ -10,7 +10,7 @@ struct statistics {
 };
 
 /* The mean of a row, and the root of what its squares come to; see scale there. */
-template <class T, int P> __device__ float mean_of(const dl_team_row<T, P> &row, const dl_held<T, P> &x)
+template <class T, int P> __device__ float mean_of(dl_team_row<T, P> &row, const dl_held<T, P> &x)
 {
     float sum = 0;
     row.each([&](int p, int u) {
@@ -20,7 +20,7 @@ template <class T, int P> __device__ float mean_of(const dl_team_row<T, P> &row,
     return row.sum(sum) / (float)row.width;
 }
 
-template <class T, int P> __device__ float scale_of(const dl_team_row<T, P> &row, const dl_held<T, P> &x, float mean)
+template <class T, int P> __device__ float scale_of(dl_team_row<T, P> &row, const dl_held<T, P> &x, float mean)
 {
     float squares = 0;
     row.each([&](int p, int u) {
@@ -34,7 +34,7 @@ template <class T, int P, bool HAS_MEAN>
 __global__ void __launch_bounds__(dl_team_threads, dl_teams)
     norm_rows(dl_rows r, const T *data, const T *gains, const T *biases, T *y, statistics s)
 {
-    const dl_team_row<T, P> row(r);
+    dl_team_row<T, P> row(r);
     if (row.index >= r.n) return;
     const dl_held<T, P> x(r, row, data);
     const float mean = HAS_MEAN ? mean_of(row, x) : 0, scale = scale_of(row, x, mean);
@@ -84,7 +84,7 @@ template <class T, int P, bool HAS_MEAN>
 __global__ void __launch_bounds__(dl_team_threads, dl_teams)
     norm_input_rows(dl_rows r, const T *data, const T *gains, const T *slopes, T *dx, statistics s)
 {
-    const dl_team_row<T, P> row(r);
+    dl_team_row<T, P> row(r);
     if (row.index >= r.n) return;
     const dl_held<T, P> x(r, row, data), dy(r, row, slopes);
     const float mean = HAS_MEAN ? s.mean[row.index] : 0, scale = s.scale[row.index];

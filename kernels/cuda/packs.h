@@ -6,6 +6,8 @@
 #ifndef DL_KERNELS_CUDA_PACKS_H
 #define DL_KERNELS_CUDA_PACKS_H
 
+#include <cuda_pipeline_primitives.h>
+
 #include "kernels/cuda/cuda.h"
 
 enum { dl_pack_bytes = 16 };
@@ -89,14 +91,16 @@ template <int N, class U, class I> __device__ __forceinline__ void dl_write(U *t
     dl_write(to, i, (I)0, end, p);
 }
 
-/* The first `end` numbers of what begins with a pack, into shared memory by all threads of a block of dl_block; several
- * loads are on their way at a time. */
+/* The first `end` numbers of what begins with a pack, into shared memory by all threads of a block of dl_block, which
+ * then have to wait for each other; all loads are on their way at a time. */
 template <class T> __device__ __forceinline__ void dl_fetch(dl_pack<T, dl_length<T>> *to, const T *from, int end)
 {
     const int whole = end / dl_length<T>;
-#pragma unroll 4
-    for (int p = threadIdx.x; p < whole; p += dl_block) to[p] = ((const dl_pack<T, dl_length<T>> *)from)[p];
+    for (int p = threadIdx.x; p < whole; p += dl_block)
+        __pipeline_memcpy_async(&to[p], (const dl_pack<T, dl_length<T>> *)from + p, dl_pack_bytes);
+    __pipeline_commit();
     if (threadIdx.x == 0 && whole * dl_length<T> < end) to[whole] = dl_read<dl_length<T>>(from, whole, end);
+    __pipeline_wait_prior(0);
 }
 
 template <int N, class F> __global__ void __launch_bounds__(dl_block) dl_each_kernel(int64_t count, F f)
@@ -125,27 +129,21 @@ __device__ __forceinline__ float dl_warp_max(float x)
     return x;
 }
 
-/* Over all threads of the block, which must all come here; all get the result. */
-__device__ __forceinline__ float dl_block_sum(float x)
+/* Over all threads of the block, which must all come here, by what does so for a warp; all get the result. */
+template <class V, class F> __device__ __forceinline__ V dl_over_block(V x, V neutral, F over_warp)
 {
-    __shared__ float parts[dl_warp];
+    __shared__ V parts[dl_warp];
     const int warp = threadIdx.x / dl_warp, lane = threadIdx.x % dl_warp;
-    x = dl_warp_sum(x);
-    __syncthreads(); /* the parts of the sum before have been read */
+    x = over_warp(x);
+    __syncthreads(); /* the parts of the time before have been read */
     if (lane == 0) parts[warp] = x;
     __syncthreads();
-    return dl_warp_sum(lane < (int)blockDim.x / dl_warp ? parts[lane] : 0);
+    return over_warp(lane < (int)blockDim.x / dl_warp ? parts[lane] : neutral);
 }
 
-__device__ __forceinline__ float dl_block_max(float x)
+__device__ __forceinline__ float dl_block_sum(float x)
 {
-    __shared__ float parts[dl_warp];
-    const int warp = threadIdx.x / dl_warp, lane = threadIdx.x % dl_warp;
-    x = dl_warp_max(x);
-    __syncthreads();
-    if (lane == 0) parts[warp] = x;
-    __syncthreads();
-    return dl_warp_max(lane < (int)blockDim.x / dl_warp ? parts[lane] : -INFINITY);
+    return dl_over_block(x, 0.0f, [](float y) { return dl_warp_sum(y); });
 }
 
 /* Number i of rows of so many slots, and then every `step`-th: no division on the way. */

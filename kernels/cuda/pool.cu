@@ -1,6 +1,6 @@
 /* pool.cu - the largest of each window, and what it passes back. A block takes a band of rows of a plane, which it
- * reads into shared memory first. */
-#include "kernels/cuda/packs.h"
+ * reads into shared memory first. The pooling that most of the work is in has its own way, in halving.h. */
+#include "kernels/cuda/halving.h"
 
 enum { planes, height, width, window, stride, pad, rows, columns };
 
@@ -102,6 +102,12 @@ static int band_of(const int64_t *d, int64_t n, size_t number, size_t (*bytes)(c
 
 template <class T> static void forward_as(const struct dl_call *call)
 {
+    if (dl_halving::can(call->dim, dl_length<T>)) {
+        const dl_halving h(call->dim, dl_length<T>, dl_halving_rows);
+        dl_halve<<<h.blocks(), dl_block, 0, dl_cuda.stream>>>(h, (const T *)call->tensor[0], (T *)call->tensor[1]);
+        DL_LAUNCHED(dl_halve);
+        return;
+    }
     LAUNCH(forward_bands, call->dim[rows], forward_bytes, (const T *)call->tensor[0], (T *)call->tensor[1]);
 }
 DL_BY_PRECISION(forward)
@@ -170,6 +176,13 @@ __global__ void __launch_bounds__(dl_block) backward_bands(pooling g, const T *x
 
 template <class T> static void backward_as(const struct dl_call *call)
 {
+    if (dl_halving::can(call->dim, dl_length<T>)) {
+        const dl_halving h(call->dim, dl_length<T>, dl_halving_back_rows);
+        dl_halve_back<<<h.blocks(), dl_block, 0, dl_cuda.stream>>>(h, (const T *)call->tensor[0],
+                                                                   (const T *)call->tensor[1], (T *)call->tensor[2]);
+        DL_LAUNCHED(dl_halve_back);
+        return;
+    }
     LAUNCH(backward_bands, call->dim[height], backward_bytes, (const T *)call->tensor[0], (const T *)call->tensor[1],
            (T *)call->tensor[2]);
 }

@@ -15,6 +15,11 @@ __device__ __forceinline__ float power_of_two(float x)
 /* The largest number so far, and the sum of exponentials over it. */
 struct running {
     float most, sum;
+    __device__ __forceinline__ running of_warp(void) const
+    {
+        const float of_all = dl_warp_max(most);
+        return {of_all, dl_warp_sum(sum * power_of_two((most - of_all) * LOG2_E))};
+    }
     template <class T, int P>
     __device__ __forceinline__ void take(const dl_team_row<T, P> &row, int p, const dl_pack<float, dl_length<T>> &x)
     {
@@ -34,20 +39,26 @@ __global__ void __launch_bounds__(dl_team_threads, dl_teams)
     softmax_rows(dl_rows r, const T *data, T *y, const int32_t *target, float *loss)
 {
     const float least = -1e30f; /* far below all, and no infinity: the difference of two of those is none */
-    const dl_team_row<T, P> row(r);
+    dl_team_row<T, P> row(r);
     if (row.index >= r.n) return;
     const dl_held<T, P> x(r, row, data);
+    const bool has_loss = target && row.is_first();
+    const float wanted = has_loss ? dl_float_of(data[row.index * r.width + target[row.index]]) : 0;
     running run = {least, 0};
+    if (P) /* the largest first: then no sum has to wait for the one before it */
+        row.each([&](int p, int u) {
+            const auto v = x.get(p, u);
+            for (int j = 0; j < dl_length<T>; j++) run.most = fmaxf(run.most, v.v[j]);
+        });
     row.each([&](int p, int u) { run.take(row, p, x.get(p, u)); });
-    const float most = row.max(run.most), sum = row.sum(run.sum * power_of_two((run.most - most) * LOG2_E)),
-                part = 1 / sum;
+    run = row.agree(run, {least, 0}, [](running mine) { return mine.of_warp(); });
+    const float most = run.most, part = 1 / run.sum;
     row.each([&](int p, int u) {
         auto v = x.get(p, u);
         for (int j = 0; j < dl_length<T>; j++) v.v[j] = power_of_two(v.v[j] * LOG2_E - most * LOG2_E) * part;
         row.write(y, p, v);
     });
-    if (target && row.is_first())
-        loss[row.index] = most + logf(sum) - dl_float_of(data[row.index * r.width + target[row.index]]);
+    if (has_loss) loss[row.index] = most + logf(run.sum) - wanted;
 }
 
 template <class T>
@@ -74,7 +85,7 @@ template <class T, int P>
 __global__ void __launch_bounds__(dl_team_threads, dl_teams)
     softmax_input_rows(dl_rows r, const T *results, const T *slopes, T *dx)
 {
-    const dl_team_row<T, P> row(r);
+    dl_team_row<T, P> row(r);
     if (row.index >= r.n) return;
     const dl_held<T, P> y(r, row, results), dy(r, row, slopes);
     float sum = 0;

@@ -20,20 +20,28 @@ struct dl_rows {
     int held;       /* packs of a thread: P */
 };
 
-/* x of all blocks of the cluster, combined by f, which does so for a warp; all threads come here. */
-template <class F> __device__ __forceinline__ float dl_over_cluster(float x, int parts, float neutral, F f)
+/* x of all blocks of the cluster, combined by over_warp, which does so for a warp; all threads come here. What they
+ * have read stays until dl_cluster_wait, which all must call before the next time, or before they end. */
+template <class V, class F> __device__ __forceinline__ V dl_over_cluster(V x, int parts, V neutral, F over_warp)
 {
 #if __CUDA_ARCH__ >= 900
-    __shared__ float mine;
+    __shared__ V mine;
     const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
     const int lane = threadIdx.x % dl_warp;
     if (threadIdx.x == 0) mine = x;
     cluster.sync();
     x = lane < parts ? *cluster.map_shared_rank(&mine, lane) : neutral;
-    cluster.sync(); /* all have read: it may be written again, or the block end */
-    return f(x);
+    cluster.barrier_arrive();
+    return over_warp(x);
 #else
     return x;
+#endif
+}
+
+__device__ __forceinline__ void dl_cluster_wait(void)
+{
+#if __CUDA_ARCH__ >= 900
+    cooperative_groups::this_cluster().barrier_wait();
 #endif
 }
 
@@ -44,6 +52,7 @@ template <class T, int P> struct dl_team_row {
     int head, width;      /* numbers of the first pack before the row */
     int first, packs;     /* the thread's first pack; where those of the block end */
     int team, parts;
+    bool is_read = false; /* by the cluster, of what this block gave it */
     __device__ explicit dl_team_row(const dl_rows &r) : width((int)r.width), team(r.team), parts(1 << r.parts_log2)
     {
         index = (int64_t)(blockIdx.x >> r.parts_log2) * blockDim.y + threadIdx.y;
@@ -54,15 +63,23 @@ template <class T, int P> struct dl_team_row {
         first = part * each + threadIdx.x, packs = min(all, (part + 1) * each);
     }
     __device__ __forceinline__ bool is_first(void) const { return first == 0; }
-    __device__ __forceinline__ float sum(float x) const
+    __device__ __forceinline__ ~dl_team_row(void)
     {
-        x = team == dl_warp ? dl_warp_sum(x) : dl_block_sum(x);
-        return parts == 1 ? x : dl_over_cluster(x, parts, 0, [](float y) { return dl_warp_sum(y); });
+        if (is_read) dl_cluster_wait();
     }
-    __device__ __forceinline__ float max(float x) const
+    /* What all threads of the team have, combined by over_warp; x with `neutral` is x. */
+    template <class V, class F> __device__ __forceinline__ V agree(V x, V neutral, F over_warp)
     {
-        x = team == dl_warp ? dl_warp_max(x) : dl_block_max(x);
-        return parts == 1 ? x : dl_over_cluster(x, parts, -INFINITY, [](float y) { return dl_warp_max(y); });
+        if (team == dl_warp) return over_warp(x);
+        x = dl_over_block(x, neutral, over_warp);
+        if (parts == 1) return x;
+        if (is_read) dl_cluster_wait();
+        is_read = true;
+        return dl_over_cluster(x, parts, neutral, over_warp);
+    }
+    __device__ __forceinline__ float sum(float x)
+    {
+        return agree(x, 0.0f, [](float y) { return dl_warp_sum(y); });
     }
     /* The column of number j of pack p, and whether there is one. */
     __device__ __forceinline__ int column(int p, int j) const { return p * dl_length<T> + j - head; }

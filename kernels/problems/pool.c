@@ -50,9 +50,9 @@ static const struct dl_tensor_spec input_tensors[] = {
     {.name = "dy", .shape = "planes rows columns"},
     {.name = "dx", .role = DL_OUTPUT, .shape = "planes height width"}};
 
-static const int64_t odd[][DL_MAX_DIMS] = {
-    {1, 1, 1, 1, 1, 0}, {3, 7, 9, 2, 2, 0},    {2, 13, 11, 3, 2, 1}, {5, 8, 8, 3, 1, 1},
-    {4, 5, 6, 5, 5, 0}, {2, 70, 112, 3, 2, 1}, {2, 50, 99, 2, 3, 0}, {0}};
+static const int64_t odd[][DL_MAX_DIMS] = {{1, 1, 1, 1, 1, 0},   {3, 7, 9, 2, 2, 0},   {2, 13, 11, 3, 2, 1},
+                                           {5, 8, 8, 3, 1, 1},   {4, 5, 6, 5, 5, 0},   {2, 70, 112, 3, 2, 1},
+                                           {2, 50, 99, 2, 3, 0}, {3, 21, 24, 3, 2, 1}, {0}};
 #define SQUARE(planes, side, window, stride, pad)                                                                      \
     {                                                                                                                  \
         planes, side, side, window, stride, pad                                                                        \
