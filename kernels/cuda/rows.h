@@ -41,6 +41,7 @@ template <class V, class F> __device__ __forceinline__ V dl_over_cluster(V x, in
 __device__ __forceinline__ void dl_cluster_wait(void)
 {
 #if __CUDA_ARCH__ >= 900
+    __syncwarp(); /* all threads of a warp must come at once */
     cooperative_groups::this_cluster().barrier_wait();
 #endif
 }
