@@ -13,6 +13,7 @@
 
 enum { dl_halving_rows = 4 /* of windows in a strip, forward */, dl_halving_back_rows = 8 };
 
+/* Made from the dimensions of the problem: planes, height, width, window, stride, pad, rows, columns. */
 struct dl_halving {
     int height, width, rows, columns;
     uint32_t threads;
