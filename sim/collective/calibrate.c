@@ -107,12 +107,21 @@ static void note_after(void *user, struct dl_timed_run *run, const struct dl_cho
     snprintf(run->protocol, sizeof run->protocol, "%s", choice->estimate.pace.protocol);
 }
 
+static void fit_rounds(struct dl_calibration_work *w, bool first, double *pm)
+{
+    for (int round = 0; round < most_rounds && !w->err->status && dl_calibration_select(w, first && !round); round++)
+        fit_told(w, pm);
+}
+
 static void work_on(struct dl_calibration_work *w)
 {
     double *const pm = dl_alloc(w->constants.n * sizeof *pm);
     dl_calibration_predict(w, true, note_before, NULL);
-    for (int round = 0; round < most_rounds && !w->err->status && dl_calibration_select(w, !round); round++)
+    fit_rounds(w, true, pm);
+    if (!w->err->status && dl_calibration_approach(w)) {
         fit_told(w, pm);
+        fit_rounds(w, false, pm);
+    }
     return_agreeing(w, pm);
     for (size_t i = 0; i < w->n_active && !w->err->status; i++) keep(w, i, pm[i], DL_FIT_DONE);
     dl_free(dl_calibration_residuals(w));

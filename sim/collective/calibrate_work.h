@@ -35,4 +35,8 @@ double *dl_calibration_residuals(struct dl_calibration_work *w);
 /* calibrate_select.c. Make those active that the times tell, the best told first. Returns how many are new. */
 size_t dl_calibration_select(struct dl_calibration_work *w, bool first);
 
+/* calibrate_approach.c. Make those active that bring the predicted times much nearer by a large step, which is their
+ * first x. Returns whether there are any. */
+bool dl_calibration_approach(struct dl_calibration_work *w);
+
 #endif
