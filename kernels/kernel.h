@@ -77,6 +77,7 @@ struct dl_problem {
     const struct dl_tensor_spec *tensors;
     size_t n_tensors;
     enum dl_row row;
+    bool is_no_workloads; /* no workload has it: it is timed where it is asked for, and is in no device file */
     /* OPTIONAL: fill in the dimensions that follow from the given ones. */
     void (*complete)(int64_t *dim);
     /* OPTIONAL: work out the inputs that follow from others (what forward left for backward), for a check. When only

@@ -43,7 +43,8 @@ bool dl_profile_wants(const struct dl_profile_options *o, const struct dl_routin
 
 static bool is_wanted(const struct session *s, const struct dl_routine *r, enum dl_float f)
 {
-    return dl_profile_wants(s->o, r, f) && (s->o->only ? strcmp(s->o->only, r->problem) == 0 : !r->is_own);
+    const bool is_for_files = !r->is_own && !dl_problem_find(r->problem, r->pass)->is_no_workloads;
+    return dl_profile_wants(s->o, r, f) && (s->o->only ? strcmp(s->o->only, r->problem) == 0 : is_for_files);
 }
 
 bool dl_profile_is_worth(const struct dl_profile_options *o, const struct dl_result *p)

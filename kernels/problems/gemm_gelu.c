@@ -66,8 +66,8 @@ static const int64_t timed[][DL_MAX_DIMS] = {
 #define FUSED(tensor_list, the_pass, the_doc, the_reference)                                                           \
     {                                                                                                                  \
         .name = "gemm_gelu", .pass = the_pass, .doc = the_doc, .dims = {"m", "n", "k"}, .n_given = 3,                  \
-        DL_TENSORS(tensor_list), .row = DL_ROW_PRODUCT, .flop = flop, .values = values, .reference = the_reference,    \
-        .odd = odd, .timed = timed                                                                                     \
+        DL_TENSORS(tensor_list), .row = DL_ROW_PRODUCT, .is_no_workloads = true, .flop = flop, .values = values,       \
+        .reference = the_reference, .odd = odd, .timed = timed                                                         \
     }
 const struct dl_problem dl_problem_gemm_gelu = FUSED(forward_tensors, "forward", "a linear layer and GELU", forward);
 const struct dl_problem dl_problem_gemm_gelu_input_gradient =

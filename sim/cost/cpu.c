@@ -4,8 +4,7 @@
  * the last cache, a block of the other for the second, and tiles of the result stay in registers while k goes by in
  * blocks:
  *
- *     time = call + packing of both operands + longer of (padded flop at the micro-kernel's rate, the result for each
- *            block of k)
+ *     time = call + packing of both operands + padded flop at the micro-kernel's rate + the result for each block of k
  *
  * so small products and short k lose to packing and to the result. What is moved comes from the smallest cache that
  * holds all of it; cores share a product by tiles. */
@@ -59,16 +58,25 @@ static double arithmetic_s(const struct dl_device *d, const struct dl_kernel *k,
     return flop / (flop_per_s * o->matrix_fraction);
 }
 
-/* Both operands are read and written again in packed form. The result is read and written for every block of k, while
- * the next tiles are computed. */
-static double product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+/* The result is cleared, then read and written for every block of k. */
+static double visits_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision, double held)
 {
     const struct options *const o = d->options;
+    const double bytes = k->batch * k->m * k->n * dl_precision_bytes(precision);
+    return move_s(d, (1 + 2 * ceil(k->k / o->k_block)) * bytes, held);
+}
+
+/* Both operands are read and written again in packed form. */
+static double packing_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision, double held)
+{
+    return move_s(d, 2 * k->batch * (k->m + k->n) * k->k * dl_precision_operand_bytes(precision), held);
+}
+
+static double product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
     const double held = dl_kernel_bytes(k, precision);
-    const double operands = k->batch * (k->m + k->n) * k->k * dl_precision_operand_bytes(precision);
-    const double result = k->batch * k->m * k->n * dl_precision_bytes(precision);
-    const double visits_s = move_s(d, 2 * result * ceil(k->k / o->k_block), held);
-    return move_s(d, 2 * operands, held) + fmax(arithmetic_s(d, k, d->peak_flop_per_s[precision]), visits_s);
+    return packing_s(d, k, precision, held) + arithmetic_s(d, k, d->peak_flop_per_s[precision]) +
+           visits_s(d, k, precision, held);
 }
 
 static double seconds(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
