@@ -14,9 +14,9 @@
 
 struct options {
     double cores, matrix_fraction, bandwidth_fraction, tile_m, tile_n, k_block;
-    double core_cache_bytes, core_cache_bytes_per_s, last_cache_bytes, last_cache_bytes_per_s, call_s;
+    double core_cache_bytes, core_cache_bytes_per_s, last_cache_bytes, last_cache_bytes_per_s, tile_bytes_per_s, call_s;
 };
-static const struct options defaults = {0};
+static const struct options defaults = {.tile_bytes_per_s = 1e15};
 static const struct dl_field fields[] = {
     {"cores", DL_NUMBER, offsetof(struct options, cores), 1, 1e5, false, NULL, "that share a kernel"},
     {"matrix_fraction", DL_NUMBER, offsetof(struct options, matrix_fraction), 0.01, 1, false, NULL,
@@ -34,6 +34,8 @@ static const struct dl_field fields[] = {
      "that all cores share; as core_cache_bytes where there is no other"},
     {"last_cache_bytes_per_s", DL_NUMBER, offsetof(struct options, last_cache_bytes_per_s), 1, 1e15, false, NULL,
      "to all cores"},
+    {"tile_bytes_per_s", DL_NUMBER, offsetof(struct options, tile_bytes_per_s), 1, 1e15, true, NULL,
+     "of one core, that puts operands of products into another order or adds to the result; no limit if absent"},
     {"call_s", DL_NUMBER, offsetof(struct options, call_s), 0, 1, false, NULL,
      "of a library function: its checks, the start of its threads"},
 };
@@ -58,18 +60,25 @@ static double arithmetic_s(const struct dl_device *d, const struct dl_kernel *k,
     return flop / (flop_per_s * o->matrix_fraction);
 }
 
+/* Tiles are not moved as fast as rows are. */
+static double move_tiles_s(const struct dl_device *d, double bytes, double held)
+{
+    const struct options *const o = d->options;
+    return fmax(move_s(d, bytes, held), bytes / (o->tile_bytes_per_s * o->cores));
+}
+
 /* The result is cleared, then read and written for every block of k. */
 static double visits_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision, double held)
 {
     const struct options *const o = d->options;
     const double bytes = k->batch * k->m * k->n * dl_precision_bytes(precision);
-    return move_s(d, (1 + 2 * ceil(k->k / o->k_block)) * bytes, held);
+    return move_tiles_s(d, (1 + 2 * ceil(k->k / o->k_block)) * bytes, held);
 }
 
 /* Both operands are read and written again in packed form. */
 static double packing_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision, double held)
 {
-    return move_s(d, 2 * k->batch * (k->m + k->n) * k->k * dl_precision_operand_bytes(precision), held);
+    return move_tiles_s(d, 2 * k->batch * (k->m + k->n) * k->k * dl_precision_operand_bytes(precision), held);
 }
 
 static double product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
