@@ -1,7 +1,5 @@
 /* calibrate_command.c - a user's own measurements into a system and a transport file. */
 #define _POSIX_C_SOURCE 200809L /* gmtime_r */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -63,13 +61,6 @@ static enum dl_status open_machine(struct dl_calibrating *r, struct dl_error *er
 }
 
 /* ---- for both sorts of tables ---- */
-
-enum dl_op dl_calibrate_op(const char *name)
-{
-    for (int op = 0; op < DL_N_OPS; op++)
-        if (strcmp(dl_op_name((enum dl_op)op), name) == 0) return (enum dl_op)op;
-    abort(); /* the choices of the option are the same */
-}
 
 void dl_calibrate_add(struct dl_calibrating *r, struct dl_timed_run run)
 {

@@ -46,9 +46,9 @@ static enum dl_status make_group(struct dl_calibrating *r, const struct dl_timin
 static enum dl_status find_op(const struct dl_calibrating *r, const struct dl_timings *table, uint32_t n_ranks,
                               enum dl_op *op, struct dl_error *err)
 {
-    *op = table->op != DL_N_OPS ? table->op : r->request.op ? dl_calibrate_op(r->request.op) : DL_N_OPS;
+    *op = table->op != DL_N_OPS ? table->op : r->request.op ? dl_op_named(r->request.op) : DL_N_OPS;
     if (*op == DL_N_OPS) return dl_fail(err, DL_SYNTAX, table->name, "does not say its operation; use --op OP");
-    if (r->request.op && *op != dl_calibrate_op(r->request.op))
+    if (r->request.op && *op != dl_op_named(r->request.op))
         return dl_fail(err, DL_IMPOSSIBLE, "--op", "%s is of %s", table->name, dl_op_name(*op));
     if (*op == DL_SENDRECV && n_ranks != 2)
         return dl_fail(err, DL_IMPOSSIBLE, table->name, "sendrecv must be of 2 ranks, this is of %u", n_ranks);

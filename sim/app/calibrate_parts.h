@@ -27,7 +27,6 @@ struct dl_calibrating {
     struct dl_message_calibration messages;
 };
 
-enum dl_op dl_calibrate_op(const char *name);
 void dl_calibrate_add(struct dl_calibrating *c, struct dl_timed_run run);
 
 /* Tables of collectives, or of messages, into the documents of the machine. */

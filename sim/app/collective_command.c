@@ -1,7 +1,6 @@
 /* collective_command.c - one collective on one machine: choose, simulate, tell. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/app/commands.h"
@@ -42,13 +41,6 @@ static const struct dl_option options[] = {
     {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL},
 };
-
-static enum dl_op op_of(const char *name)
-{
-    for (int op = 0; op < DL_N_OPS; op++)
-        if (strcmp(dl_op_name((enum dl_op)op), name) == 0) return (enum dl_op)op;
-    abort(); /* the choices of the option are the same */
-}
 
 struct run {
     struct request request;
@@ -98,7 +90,7 @@ static enum dl_status read_scenario(struct run *r, struct dl_error *err)
 static enum dl_status choose(struct run *r, struct dl_error *err)
 {
     const struct request *const q = &r->request;
-    struct dl_wish wish = {.op = op_of(q->op),
+    struct dl_wish wish = {.op = dl_op_named(q->op),
                            .algorithm = q->algo,
                            .protocol = q->protocol,
                            .group = &r->group,

@@ -30,6 +30,7 @@ enum dl_op {
     DL_N_OPS,
 };
 const char *dl_op_name(enum dl_op op);
+enum dl_op dl_op_named(const char *name); /* DL_N_OPS: there is none */
 
 /* Ranks 0..n-1 and where they sit. Nodes are numbered in order of their first rank. */
 struct dl_group {
