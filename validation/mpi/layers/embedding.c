@@ -100,14 +100,6 @@ static struct dl_rows add_positions(struct dl_train *t, const struct dl_unit *u,
     return x;
 }
 
-static struct dl_rows keep_gradient(struct dl_train *t, const struct dl_unit *u, struct dl_memo *memo,
-                                    struct dl_rows dy)
-{
-    (void)t, (void)u;
-    memo->gradient = dl_rows_copy(dy);
-    return dy;
-}
-
 static void position_gradients(struct dl_train *t, const struct dl_unit *u, struct dl_memo *memo)
 {
     const struct dl_rows dy = memo->gradient;
@@ -117,4 +109,4 @@ static void position_gradients(struct dl_train *t, const struct dl_unit *u, stru
     }
 }
 
-const struct dl_unit_kind dl_unit_positions = {"positions", add_positions, keep_gradient, position_gradients};
+const struct dl_unit_kind dl_unit_positions = {"positions", add_positions, dl_keep_gradient, position_gradients};

@@ -73,14 +73,6 @@ static struct dl_rows add_bias(struct dl_train *t, const struct dl_unit *u, stru
     return x;
 }
 
-static struct dl_rows keep_gradient(struct dl_train *t, const struct dl_unit *u, struct dl_memo *memo,
-                                    struct dl_rows dy)
-{
-    (void)t, (void)u;
-    memo->gradient = dl_rows_copy(dy);
-    return dy;
-}
-
 static void sum_rows(struct dl_train *t, const struct dl_unit *u, struct dl_memo *memo)
 {
     const struct dl_rows dy = memo->gradient;
@@ -89,4 +81,4 @@ static void sum_rows(struct dl_train *t, const struct dl_unit *u, struct dl_memo
         for (size_t j = 0; j < dy.width; j++) u->gradients[j] += dy.at[i * dy.width + j];
 }
 
-const struct dl_unit_kind dl_unit_bias = {"bias", add_bias, keep_gradient, sum_rows};
+const struct dl_unit_kind dl_unit_bias = {"bias", add_bias, dl_keep_gradient, sum_rows};

@@ -33,6 +33,9 @@ struct dl_rows dl_rows_new(size_t n, size_t width);
 struct dl_rows dl_rows_copy(struct dl_rows rows);
 void dl_rows_free(struct dl_rows *rows);
 
+/* The backward of units that change nothing on the way and need the gradient of their result for their parameters. */
+struct dl_rows dl_keep_gradient(struct dl_train *t, const struct dl_unit *u, struct dl_memo *memo, struct dl_rows dy);
+
 /* Adds a unit with a block of parameters: rows x cols of inputs x outputs. */
 struct dl_unit *dl_add_parameters(struct dl_real_layer *layer, const struct dl_unit_kind *kind, size_t inputs,
                                   size_t outputs, struct dl_range rows, struct dl_range cols);
