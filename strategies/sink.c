@@ -234,8 +234,8 @@ static enum dl_status add_compute(struct dl_sink *s, const struct dl_event *ev, 
 static void add_update(struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    const double bytes = (ev->parameters_inside + ev->parameters_outside + ev->parameters_expert) *
-                         setting->optimizer_moved_bytes_per_parameter;
+    const double bytes =
+        (ev->parameters_inside + ev->parameters_outside + ev->parameters_expert) * dl_optimizer_moved_bytes(setting);
     struct dl_event kernel = *ev;
     kernel.cause = DL_CAUSE_OPTIMIZER;
     kernel.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
@@ -286,7 +286,7 @@ static void add_host_update(struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const double parameters = ev->parameters_inside + ev->parameters_outside + ev->parameters_expert;
-    const double update_s = parameters * setting->optimizer_moved_bytes_per_parameter / s->host.memory_bytes_per_s;
+    const double update_s = parameters * dl_optimizer_moved_bytes(setting) / s->host.memory_bytes_per_s;
     const double there_s = copy_s(s, parameters * dl_gradient_bytes(setting)), back_s = copy_s(s, ev->bytes);
     dl_template_add(s->into, &(struct dl_instruction){.name = "host update",
                                                       .cause = ev->cause,

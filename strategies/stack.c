@@ -129,24 +129,29 @@ static const struct {
 /* Who has parameters in one precision has no copy beside them, and moments in the same. */
 static const double master_bytes = 4, copy_bytes = 2;
 
-static void set_optimizer(struct dl_setting *s, int64_t optimizer)
+static double in_one_precision(const struct dl_setting *s, double fp32_bytes)
 {
-    const double narrower = dl_precision_bytes(s->precision) / dl_precision_bytes(DL_FP32);
-    const double state = optimizer_costs[optimizer].state_bytes, moved = optimizer_costs[optimizer].moved_bytes;
-    s->optimizer = optimizers[optimizer];
-    s->optimizer_bytes_per_parameter = dl_is_mixed(s) ? state : (state - master_bytes) * narrower;
-    s->optimizer_moved_bytes_per_parameter = dl_is_mixed(s) ? moved : (moved - copy_bytes) * narrower;
+    return fp32_bytes * dl_precision_bytes(s->precision) / dl_precision_bytes(DL_FP32);
+}
+
+double dl_optimizer_state_bytes(const struct dl_setting *s)
+{
+    const double state = s->optimizer_state_bytes;
+    return dl_is_mixed(s) ? state : in_one_precision(s, state - master_bytes);
+}
+
+double dl_optimizer_moved_bytes(const struct dl_setting *s)
+{
+    const double moved = s->optimizer_moved_bytes;
+    return dl_is_mixed(s) ? moved : in_one_precision(s, moved - copy_bytes);
 }
 
 void dl_job_suit(struct dl_job *job, const struct dl_software *software, const struct dl_model *model)
 {
     struct dl_setting *const s = &job->setting;
     const bool is_language_model = model->tokens_per_sample > 0;
-    int64_t optimizer = 0;
-    while (strcmp(optimizers[optimizer], s->optimizer)) optimizer++;
     s->software = software;
     s->is_pure = software->pure == DL_PURE_ALL || (software->pure == DL_PURE_LANGUAGE_MODELS && is_language_model);
-    set_optimizer(s, optimizer);
 }
 
 const struct dl_field *dl_job_fields(size_t *n_fields)
@@ -361,7 +366,9 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
     s->global_batch = (double)o.global_batch;
     s->microbatch = (double)o.microbatch;
     s->precision = (enum dl_precision)o.precision;
-    set_optimizer(s, o.optimizer);
+    s->optimizer = optimizers[o.optimizer];
+    s->optimizer_state_bytes = optimizer_costs[o.optimizer].state_bytes;
+    s->optimizer_moved_bytes = optimizer_costs[o.optimizer].moved_bytes;
     if (read_stack(o.stack, s, levels, arena, err) || push_recompute(doc, &o, s, levels, arena, err) ||
         count_devices(doc, &o, n_devices, out, arena, err) || read_order(o.order, s, arena, err) ||
         check_replicas(doc, levels, out, arena, err) || count_micros(doc, s, arena, err) || check_schedule(s, err))

@@ -73,7 +73,7 @@ struct dl_setting {
     bool overlaps_gradients;          /* exchanged layer by layer during the last backward */
     double error_bytes_per_parameter; /* what lossy exchanges of gradients keep for the next time */
     const char *optimizer;            /* its name */
-    double optimizer_bytes_per_parameter, optimizer_moved_bytes_per_parameter;
+    double optimizer_state_bytes, optimizer_moved_bytes;               /* per parameter, of one that is mixed */
     double offload_optimizer, offload_parameters, offload_activations; /* the part of them that is on the host */
     const char *offload_where;                                         /* in the strategy file; NULL: not there */
     const struct dl_software *software;
@@ -86,6 +86,10 @@ bool dl_recompute_keeps_input(const struct dl_setting *setting, uint32_t block);
 
 /* Products are narrower than the parameters. */
 bool dl_is_mixed(const struct dl_setting *setting);
+
+/* Per parameter: what the optimizer keeps, and what it reads or writes in a step. */
+double dl_optimizer_state_bytes(const struct dl_setting *setting);
+double dl_optimizer_moved_bytes(const struct dl_setting *setting);
 
 /* Bytes of a gradient, as accumulated and exchanged: never fewer than those of what it is made of. */
 double dl_gradient_bytes(const struct dl_setting *setting);

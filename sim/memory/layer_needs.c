@@ -108,8 +108,8 @@ static void add_states(const struct dl_setting *s, const struct dl_layer *layer,
     n->gradients = gradients.held * dl_gradient_bytes(s);
     n->unreduced = gradients.held < gradients.whole ? gradients.whole * dl_gradient_bytes(s) : 0;
     n->updating = (optimizer.held - optimizer.held * s->offload_optimizer) * updating_bytes(s);
-    n->optimizer = optimizer.held * s->optimizer_bytes_per_parameter * (1 - s->offload_optimizer);
-    n->on_host = optimizer.held * s->optimizer_bytes_per_parameter * s->offload_optimizer + moved;
+    n->optimizer = optimizer.held * dl_optimizer_state_bytes(s) * (1 - s->offload_optimizer);
+    n->on_host = optimizer.held * dl_optimizer_state_bytes(s) * s->offload_optimizer + moved;
     n->kept = dl_copies(s, false) > 1 ? parameters.whole * s->error_bytes_per_parameter : 0;
     add_gathered(s, &parameters, n);
 }
