@@ -15,10 +15,9 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The first step warms up and does not count, unless it is the only one. */
 static double median_step_s(const struct dl_losses *l)
 {
-    const size_t skip = l->n > 1, n = l->n - skip;
+    const size_t skip = dl_warm_ups(l->n), n = l->n - skip;
     double *const sorted = dl_alloc(n * sizeof *sorted);
     memcpy(sorted, l->step_s + skip, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, ascending);
@@ -38,7 +37,7 @@ static json_t *numbers(const double *list, size_t n)
 static void add_seconds(const struct dl_train *t, json_t *to, const char *key, double seconds, bool always)
 {
     double sum = seconds, most = seconds;
-    const double steps = (double)t->step;
+    const double steps = (double)(t->step - dl_warm_ups(t->step));
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, t->workers);
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, t->workers);
     if (sum <= 0 && !always) return;

@@ -1,6 +1,7 @@
 #include "validation/mpi/timeline.h"
 
 #include <mpi.h>
+#include <string.h>
 
 double dl_now_s(const struct dl_timeline *l) { return MPI_Wtime() - l->zero_s; }
 
@@ -13,6 +14,13 @@ enum dl_cause dl_switch_cause(struct dl_timeline *l, enum dl_cause cause)
     l->since_s = now_s;
     l->cause = cause;
     return before;
+}
+
+void dl_forget_times(struct dl_timeline *l)
+{
+    memset(l->by_cause, 0, sizeof l->by_cause);
+    memset(l->by_item, 0, sizeof l->by_item);
+    l->optimizer_s = 0;
 }
 
 void dl_add_moment(struct dl_moments *m, struct dl_moment moment)

@@ -45,6 +45,8 @@ struct dl_timeline {
 double dl_now_s(const struct dl_timeline *l);
 /* From now on another cause; returns the one before. */
 enum dl_cause dl_switch_cause(struct dl_timeline *l, enum dl_cause cause);
+/* As if none had passed: by cause and by item. */
+void dl_forget_times(struct dl_timeline *l);
 void dl_add_moment(struct dl_moments *moments, struct dl_moment moment);
 
 #endif

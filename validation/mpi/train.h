@@ -241,6 +241,8 @@ struct dl_losses {
     double *list, *step_s;
     size_t n;
 };
+/* Of so many steps, those that warm up and are in no time: the first, unless it is the only one. */
+static inline size_t dl_warm_ups(size_t n_steps) { return n_steps > 1; }
 enum dl_status dl_report_json(struct dl_train *t, const struct dl_losses *losses, struct dl_error *err);
 enum dl_status dl_report_trace(struct dl_train *t, struct dl_error *err);
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/core/memory.h"
 #include "validation/mpi/real.h"
 
 struct dl_team {
@@ -28,6 +29,9 @@ extern const struct dl_sum_algorithm dl_sum_mpi, dl_sum_ring, dl_sum_tree, dl_su
 
 /* NULL: there is none of that name. */
 const struct dl_sum_algorithm *dl_find_sum(const char *name);
+
+/* For values that are to come: not cleared, which would take as long as to receive them. */
+static inline dl_real *dl_room(size_t n) { return dl_realloc(NULL, n * sizeof(dl_real)); }
 
 /* Member i ends with the sum of part i (dl_part_of) at its place; the other places hold nothing of use. */
 void dl_ring_scatter(const struct dl_team *team, dl_real *values, size_t n);

@@ -76,7 +76,7 @@ static bool take(struct shelf *shelves, size_t *n_shelves, const struct dl_servi
 {
     MPI_Status status;
     int n = 0;
-    dl_real *const values = dl_alloc((s->most + 1) * sizeof *values);
+    dl_real *const values = dl_room(s->most);
     MPI_Recv(values, (int)s->most, DL_MPI_REAL, MPI_ANY_SOURCE, MPI_ANY_TAG, s->world, &status);
     MPI_Get_count(&status, DL_MPI_REAL, &n);
     if (n == goodbye) {

@@ -35,7 +35,7 @@ static void scatter_and_gather(const struct halves *h, struct dl_range range, in
 
 static void sum(const struct dl_team *team, dl_real *values, size_t n)
 {
-    struct halves h = {.team = team, .values = values, .heard = dl_alloc(n * sizeof *h.heard)};
+    struct halves h = {.team = team, .values = values, .heard = dl_room(n)};
     h.butterfly = dl_butterfly_enter(team, values, h.heard, n);
     if (h.butterfly.me >= 0) scatter_and_gather(&h, (struct dl_range){0, n}, 1);
     dl_butterfly_leave(&h.butterfly, team, values, n);

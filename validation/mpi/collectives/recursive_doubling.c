@@ -38,7 +38,7 @@ void dl_butterfly_leave(const struct dl_butterfly *b, const struct dl_team *team
 
 static void sum(const struct dl_team *team, dl_real *values, size_t n)
 {
-    dl_real *const heard = dl_alloc(n * sizeof *heard);
+    dl_real *const heard = dl_room(n);
     const struct dl_butterfly b = dl_butterfly_enter(team, values, heard, n);
     for (int distance = 1; b.me >= 0 && distance < b.players; distance *= 2) {
         const int partner = dl_butterfly_partner(&b, distance);

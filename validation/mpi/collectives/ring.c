@@ -15,7 +15,7 @@ static int previous(const struct dl_team *team) { return (team->rank + team->n -
 
 void dl_ring_scatter(const struct dl_team *team, dl_real *values, size_t n)
 {
-    dl_real *const heard = dl_alloc((n / (size_t)team->n + 1) * sizeof *heard);
+    dl_real *const heard = dl_room(n / (size_t)team->n + 1);
     for (int step = 0; step < team->n - 1; step++) {
         const struct dl_range out = part(team, n, team->rank - 1 - step), in = part(team, n, team->rank - 2 - step);
         dl_swap(team->comm, DL_MPI_REAL, (struct dl_outgoing){values + out.from, out.n, next(team)},

@@ -5,7 +5,7 @@
 void dl_tree_reduce(const struct dl_team *team, dl_real *values, size_t n, int root)
 {
     const int me = (team->rank - root + team->n) % team->n; /* the root is 0 */
-    dl_real *const heard = dl_alloc(n * sizeof *heard);
+    dl_real *const heard = dl_room(n);
     for (int step = 1; step < team->n; step *= 2) {
         if (me & step) {
             MPI_Ssend(values, (int)n, DL_MPI_REAL, (me - step + root) % team->n, 0, team->comm);

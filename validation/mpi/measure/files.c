@@ -27,6 +27,7 @@ json_t *dl_measured_json(const struct dl_measured *m)
     json_object_set_new(all, "reduction_s_per_byte", json_real(m->reduction_s_per_byte));
     json_object_set_new(all, "pack_s_per_byte", json_real(m->pack_s_per_byte));
     json_object_set_new(all, "gemm_flop_per_s", json_real(m->gemm_flop_per_s));
+    json_object_set_new(all, "slowest_over_mean", json_real(m->slowest_over_mean));
     json_object_set_new(all, "gemm_alone_flop_per_s", json_real(m->gemm_alone_flop_per_s));
     return all;
 }

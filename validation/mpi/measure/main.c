@@ -77,21 +77,59 @@ static double time_of(work_fn work, void *what, double seconds)
     return median_s;
 }
 
+/* How much longer the slowest rank takes than they do in the mean, when all wait for each other after every batch. */
+static double slowest_over_mean(work_fn work, void *what, double seconds)
+{
+    const size_t n = count_for(work, what, seconds / n_batches);
+    double ratio[n_batches];
+    int n_ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    for (int i = 0; i < n_batches; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double from_s = MPI_Wtime();
+        work(what, n);
+        double sum_s = MPI_Wtime() - from_s, most_s = sum_s;
+        MPI_Allreduce(MPI_IN_PLACE, &sum_s, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(MPI_IN_PLACE, &most_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        ratio[i] = most_s * n_ranks / sum_s;
+    }
+    qsort(ratio, n_batches, sizeof *ratio, ascending);
+    return ratio[n_batches / 2];
+}
+
 /* ---- messages ---- */
 
 struct pair {
     char *bytes, *heard;
+    size_t room;
     int n, rank;
 };
+
+/* Where message i is: one after the other, as parts of something larger are sent, which is not all in a cache. */
+static size_t place(const struct pair *p, size_t i) { return i % (p->room / (size_t)p->n) * (size_t)p->n; }
+
+/* What is sent was made just before, so that it is in the cache of who sends it and nowhere else. */
+static char *make(const struct pair *p, size_t i)
+{
+    char *const at = p->bytes + place(p, i);
+    for (int j = 0; j < p->n; j++) at[j]++;
+    return at;
+}
+
+static void make_all(void *what, size_t n)
+{
+    for (size_t i = 0; i < n; i++) make(what, i);
+}
 
 static void ping_pong(void *what, size_t n)
 {
     const struct pair *const p = what;
     const int partner = p->rank ^ 1;
     for (size_t i = 0; i < n; i++) {
-        if (p->rank < partner) MPI_Send(p->bytes, p->n, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
-        MPI_Recv(p->bytes, p->n, MPI_BYTE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (p->rank > partner) MPI_Send(p->bytes, p->n, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
+        char *const bytes = make(p, i);
+        if (p->rank < partner) MPI_Send(bytes, p->n, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
+        MPI_Recv(p->heard + place(p, i), p->n, MPI_BYTE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (p->rank > partner) MPI_Send(bytes, p->n, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
     }
 }
 
@@ -102,19 +140,25 @@ static void pass_on(void *what, size_t n)
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
     const int next = (p->rank + 1) % n_ranks, previous = (p->rank + n_ranks - 1) % n_ranks;
     for (size_t i = 0; i < n; i++)
-        dl_swap(MPI_COMM_WORLD, MPI_BYTE, (struct dl_outgoing){p->bytes, (size_t)p->n, next},
-                (struct dl_incoming){p->heard, (size_t)p->n, previous});
+        dl_swap(MPI_COMM_WORLD, MPI_BYTE, (struct dl_outgoing){make(p, i), (size_t)p->n, next},
+                (struct dl_incoming){p->heard + place(p, i), (size_t)p->n, previous});
+}
+
+/* Of one message, there or back; what it takes to make it is no part of it. */
+static double message_s(struct pair *p, const struct options *o)
+{
+    const double make_s = time_of(make_all, p, o->seconds);
+    return o->ring ? time_of(pass_on, p, o->seconds) - make_s : (time_of(ping_pong, p, o->seconds) - make_s) / 2;
 }
 
 static struct dl_messages measure_messages(int rank, const struct options *o)
 {
     const size_t most = o->most_bytes;
     struct dl_messages m = {0};
-    struct pair p = {.bytes = dl_alloc(most), .heard = dl_alloc(most), .rank = rank};
+    struct pair p = {.bytes = dl_alloc(most), .heard = dl_alloc(most), .room = most, .rank = rank};
     for (p.n = (int)o->least_bytes; (size_t)p.n <= most; p.n *= 2) {
         m.bytes[m.n] = p.n;
-        m.seconds[m.n++] =
-            o->ring ? time_of(pass_on, &p, o->seconds) : time_of(ping_pong, &p, o->seconds) / 2; /* there and back */
+        m.seconds[m.n++] = message_s(&p, o);
     }
     dl_free(p.bytes);
     dl_free(p.heard);
@@ -123,7 +167,7 @@ static struct dl_messages measure_messages(int rank, const struct options *o)
 
 /* ---- kernels ---- */
 
-enum { side = 192, n_values = 1 << 18, pack_bits = 8 };
+enum { side = 192, n_values = 1 << 20, pack_bits = 8 }; /* values like the parts of a training: not all in a cache */
 
 struct arrays {
     float *a, *b, *c;
@@ -168,6 +212,7 @@ static void measure_kernels(struct dl_measured *m, int rank, double seconds)
                        .random = dl_random_new(0, "measure", (uint64_t)rank),
                        .works = true};
     m->gemm_flop_per_s = flop / time_of(multiply, &x, seconds);
+    m->slowest_over_mean = slowest_over_mean(multiply, &x, seconds);
     m->reduction_s_per_byte = time_of(add, &x, seconds) / bytes;
     m->pack_s_per_byte = time_of(pack, &x, seconds) / 2 / bytes; /* to pack or to unpack */
     x.works = rank == 0;

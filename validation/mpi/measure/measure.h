@@ -19,6 +19,7 @@ struct dl_measured {
     struct dl_message_fit fitted;
     double reduction_s_per_byte, pack_s_per_byte;
     double gemm_flop_per_s, gemm_alone_flop_per_s; /* of a rank, with all at work and alone */
+    double slowest_over_mean;                      /* of ranks that wait for each other */
 };
 
 /* Everything as JSON; a system file whose ranks are joined by shared memory; the transport that it names. */
