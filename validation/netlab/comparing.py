@@ -5,7 +5,7 @@ import statistics
 import subprocess
 from pathlib import Path
 
-from measuring import QUIET_SPREAD, alone_name, calibrated_on, calibration_name, even, step_name
+from measuring import QUIET_SPREAD, calibrated_on, calibration_name, even, pairs_name, step_name, work_name, work_s
 
 HERE = Path(__file__).resolve().parent
 NOMINAL = json.loads((HERE / "systems/star.json").read_text())["network"]["bandwidth_bytes_per_s"]
@@ -65,15 +65,28 @@ class Comparison:
         routed = ["--set", f"stack.expert.imbalance={real['imbalance']}"] if "expert" in [s["name"] for s in case.stack] else []
         if case.network != "shared":
             return self.simulate(case, 1, *case.options, *routed)
-        # The network is not most of it: kernels are as slow as those of ranks that were timed by themselves.
-        work_s = json.loads((self.folder / alone_name(case)).read_text())["work_s"]
-        return self.simulate(case, work_s / self.simulate(case, 1, *case.options_alone)["step_s"], *case.options, *routed)
+        # The network is not most of it: the work takes as long as it did without messages, and the slowest sets the pace.
+        work = self.read(work_name(case))["causes"]
+        simulated = self.simulate(case, 1, *case.options, *routed)["causes"]
+        slower = work_s({k: v["mean_s"] for k, v in work.items()}) / work_s({k: v["exposed"] for k, v in simulated.items()})
+        waits = self.read(calibration_name("shared", even(case.ranks)))["slowest_over_mean"]
+        return self.simulate(case, slower * waits, *case.options, *routed)
+
+    def read(self, name):
+        return json.loads((self.folder / name).read_text())
+
+    def calibration(self, case):
+        """What dlsim-measure found; through memory with the messages of pairs where ranks do not send and receive at once."""
+        kind, ranks = calibrated_on(case), even(case.ranks)
+        both_ways = self.read(calibration_name(kind, ranks))
+        if kind != "shared" or not case.sends_one_way:
+            return both_ways
+        messages = ("small", "large")
+        return {k: v for k, v in both_ways.items() if k not in messages} | {k: v for k, v in self.read(pairs_name(ranks)).items() if k in messages}
 
     def simulate(self, case, slower, *words):
         """With what was calibrated for the case, and kernels that take so much longer."""
-        kind, ranks = calibrated_on(case), even(case.ranks)
-        c = json.loads((self.folder / calibration_name(kind, ranks)).read_text())
-        shared = kind == "shared"
+        c, ranks, shared = self.calibration(case), even(case.ranks), case.network == "shared"
         system = self.write("system.json", shared_system(c, ranks)) if shared else case.system
         rate = shared_system(c, ranks)["node"]["parts"][0]["bandwidth_bytes_per_s"] if shared else NOMINAL
         sums = ["allreduce." + ("ring" if case.algorithm == "mpi" else case.algorithm)]
@@ -86,7 +99,7 @@ class Comparison:
         return json.loads(done.stdout)
 
     def compare(self, case):
-        real = json.loads((self.folder / step_name(case)).read_text())
+        real = self.read(step_name(case))
         simulated = self.predict(case, real)
         measured, predicted = real["step_s"], simulated["step_s"]
         return {"case": case.name, "network": case.network, "ranks": case.ranks, "workload": case.workload, "network_share": real["network_share"],

@@ -1,15 +1,17 @@
 """measuring.py - the real part: laboratories, calibration, training. Everything it finds out is left in files:
 
-calibration-NET-RANKS.json (dlsim-measure), step-HASH.json (dlsim-train, with more keys). What is there already is not
-measured again.
+calibration-NET-RANKS.json, pairs-shared-RANKS.json (dlsim-measure), step-HASH.json (dlsim-train, with more keys),
+work-HASH.json (dlsim-train without messages). What is there already is not measured again.
 """
 
 import hashlib
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,8 @@ WORK = {"compute", "recompute", "optimizer"}  # causes of time that are no netwo
 SKIPPED = 77
 QUIET_SPREAD = 0.1  # of steps; above it something else was going on on this machine
 TRIES, STEPS = 3, 7
+STEPS_THROUGH_MEMORY = 25  # they are short
+EAGER, SEGMENT = 1 << 19, 1 << 25  # bytes through memory: of a message that is copied at once, of a rank for all of them
 PATIENCE_S = 100
 
 
@@ -51,33 +55,31 @@ class Case:
         return self.ranks - servers
 
     @property
-    def alone(self):
-        """Settings of a rank that does a rank's samples by itself: the whole model, no exchange."""
-        values = dict(s.split("=", 1) for s in self.settings)
-        microbatch = int(values.get("microbatch", DEFAULTS["microbatch"]))
-        replicas = self.devices
-        for entry in self.stack:
-            replicas //= entry.get("ways", 1) if entry["name"] in ("pipeline", "tensor") else 1
-        samples = int(values.get("global_batch", DEFAULTS["global_batch"])) // replicas
-        return [f"global_batch={samples}", f"microbatch={microbatch}", "stack=[]"]
-
-    @property
     def system(self):
         return HERE / "systems" / f"{self.network}.json"
 
     @property
     def options(self):
         """What dlsim-train and dlsim are given alike."""
-        return self.options_for(self.devices, self.settings)
+        sets = [word for s in self.settings for word in ("--set", s)]
+        workload = HERE / "workloads" / f"{self.workload}.json"
+        return ["--strategy", STRATEGY, "--workload", workload, "--devices", str(self.devices), *sets]
 
     @property
-    def options_alone(self):
-        return self.options_for(1, self.alone)
+    def exchanges_beside(self):
+        """Ranks have a second thread."""
+        return any(s.get("overlap") or s.get("stage") == 3 for s in self.stack)
 
-    def options_for(self, devices, settings):
-        sets = [word for s in settings for word in ("--set", s)]
-        workload = HERE / "workloads" / f"{self.workload}.json"
-        return ["--strategy", STRATEGY, "--workload", workload, "--devices", str(devices), *sets]
+    @property
+    def sends_one_way(self):
+        """Of a pair that exchanges something, one sends and then the other."""
+        names = {s["name"] for s in self.stack}
+        served = any(s.get("exchange") == "parameter_server" for s in self.stack)
+        return served or names == {"pipeline"} or (names == {"data"} and self.algorithm == "tree")
+
+    @property
+    def cores(self):
+        return self.ranks * (2 if self.exchanges_beside else 1)
 
 
 def read_cases(path, pattern, short):
@@ -92,8 +94,8 @@ def read_cases(path, pattern, short):
 
 
 def has_cores(case):
-    """Ranks that talk through memory do not sleep while they wait: each needs a core."""
-    return case.network != "shared" or case.ranks <= os.cpu_count()
+    """Ranks that talk through memory do not sleep while they wait: each thread needs a core."""
+    return case.network != "shared" or case.cores <= os.cpu_count()
 
 
 class Lab:
@@ -112,13 +114,23 @@ class Lab:
         if self.network != "shared":
             call("remove", self.name)
 
-    def start(self, ranks, *words):
-        if self.network == "shared":
-            return ["nice", "-n", "-10", "mpirun", "--oversubscribe", "--bind-to", "core" if ranks <= os.cpu_count() else "none", "-n", ranks, *words]
-        return [HERE / "lab", "mpirun", self.name, ranks, *words]
+    def start(self, ranks, cores_of_rank, *words):
+        if self.network != "shared":
+            return [HERE / "lab", "mpirun", self.name, ranks, *words]
+        binding = ["--bind-to", "core"] if cores_of_rank == 1 else ["--use-hwthread-cpus", "--map-by", f"slot:PE={cores_of_rank}"]
+        return ["nice", "-n", "-10", "mpirun", "--oversubscribe", *binding, *through_memory(ranks), "-n", ranks, *words]
 
     def lost(self):
         return 0 if self.network == "shared" else int(call("drops", self.name))
+
+
+def through_memory(ranks):
+    """Messages are copied into memory that both ranks have, and out of it, on every machine. What a stage sends goes there
+    at once; else it would move when the sender calls MPI again, after its next piece of work."""
+    room = shutil.disk_usage("/dev/shm").free > ranks * SEGMENT
+    settings = {"single_copy_mechanism": "none", "eager_limit": EAGER, "max_send_size": EAGER, "free_list_inc": 4, "segment_size": SEGMENT,
+                "backing_directory": "/dev/shm" if room else tempfile.gettempdir()}
+    return [word for key, value in settings.items() for word in ("--mca", f"btl_vader_{key}", value)]
 
 
 def call(*words):
@@ -134,13 +146,14 @@ class Bench:
     def __init__(self, build, folder, short):
         self.build, self.folder, self.short = build, folder, short
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.patient = self.folder / "patient.so"
+        self.patient, self.mute = self.folder / "patient.so", self.folder / "mute.so"
 
     def measure(self, cases):
         for program in ("dlsim-train", "dlsim-measure"):
             if not (self.build / program).exists():
                 raise Skipped(f"skipped: {self.build / program} was not built, there was no MPI")
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", self.patient, HERE / "patient.c"], check=True)
+        for library in (self.patient, self.mute):
+            subprocess.run(["mpicc", "-O2", "-shared", "-fPIC", "-o", library, HERE / f"{library.stem}.c"], check=True)
         if any(c.network != "shared" for c in cases):
             call("clean")
         for kind, ranks in sorted({(calibrated_on(c), even(c.ranks)) for c in cases}):
@@ -151,13 +164,14 @@ class Bench:
             with Lab(network, max(c.ranks for c in of_network), self.build / "dlsim") as lab:
                 for case in of_network:
                     if network == "shared":
-                        self.work_alone(case)
+                        self.work_mutely(lab, case)
                     self.train(lab, case)
 
-    def run(self, lab, ranks, *words):
-        program = ["env", f"LD_PRELOAD={self.patient}", *words] if lab.network != "shared" else words
+    def run(self, lab, ranks, *words, preload=None, cores_of_rank=1):
+        preload = preload or (self.patient if lab.network != "shared" else None)
+        program = ["env", f"LD_PRELOAD={preload}", *words] if preload else words
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        command = [str(w) for w in lab.start(ranks, *program)]
+        command = [str(w) for w in lab.start(ranks, cores_of_rank, *program)]
         for _ in range(TRIES):
             try:
                 done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=HERE, timeout=PATIENCE_S)
@@ -169,28 +183,25 @@ class Bench:
         raise SystemExit(f"{' '.join(command)}\nno end after {PATIENCE_S} s, {TRIES} times")
 
     def calibrate(self, lab, ranks):
-        """Messages as they are in most of a training: all ranks send and receive at once."""
+        """Messages as they are in most of a training: all ranks send and receive at once. Through memory also those of
+        pairs, of which one sends and one receives: there a rank does the work of both."""
         out = self.folder / calibration_name(lab.network, ranks)
         shaped = lab.network != "shared"
         if out.exists():
             return
         effort = ["--seconds", 0.05, "--most-bytes", 1 << 20] if self.short else ["--seconds", 0.3]
-        way = ["--ring", *(["--least-bytes", 1 << 15] if shaped else [])]
-        self.run(lab, ranks, self.build / "dlsim-measure", "--json", out, *effort, *way)
+        least = ["--least-bytes", 1 << 15] if shaped else []
+        self.run(lab, ranks, self.build / "dlsim-measure", "--json", out, *effort, "--ring", *least)
+        if not shaped:
+            self.run(lab, ranks, self.build / "dlsim-measure", "--json", self.folder / pairs_name(ranks), *effort)
         print(f"calibrated {lab.network} with {ranks} ranks", flush=True)
 
-    def work_alone(self, case):
-        """Kernels as they are while as many ranks are busy as the case has, each by itself."""
-        out = self.folder / alone_name(case)
+    def work_mutely(self, lab, case):
+        """Kernels as they are while all ranks are busy with the same shapes, but no message is sent."""
+        out = self.folder / work_name(case)
         if out.exists():
             return
-        files = [self.folder / f"alone-{i}.json" for i in range(case.ranks)]
-        words = [str(w) for w in (self.build / "dlsim-train", *case.options_alone, "--steps", STEPS, "--json")]
-        ranks = [subprocess.Popen(["taskset", "-c", str(i), *words, str(f)], cwd=HERE) for i, f in enumerate(files)]
-        if any([rank.wait() for rank in ranks]):
-            raise SystemExit(f"{' '.join(words)}: failed")
-        steps = [json.loads(f.read_text()) for f in files]
-        out.write_text(json.dumps({"work_s": statistics.mean(s["step_s"] for s in steps)}))
+        self.train_once(lab, case, out, preload=self.mute)
 
     def train(self, lab, case):
         out = self.folder / step_name(case)
@@ -205,11 +216,15 @@ class Bench:
         print(f"{time.monotonic() - start:5.1f} s: {case.name}", flush=True)
 
     def try_once(self, lab, case):
-        lost, steps, out = lab.lost(), 4 if self.short else STEPS, self.folder / "try.json"
-        self.run(lab, case.ranks, self.build / "dlsim-train", *case.options, "--algo", case.algorithm, "--steps", steps,
-                 "--json", out)
-        step = json.loads(out.read_text())
+        lost, out = lab.lost(), self.folder / "try.json"
+        step = self.train_once(lab, case, out)
         return dict(step, lost_packets=lab.lost() - lost, network_share=network_share(step), spread=spread(step["steps_s"][1:]))
+
+    def train_once(self, lab, case, out, preload=None):
+        steps = 4 if self.short else STEPS_THROUGH_MEMORY if lab.network == "shared" else STEPS
+        self.run(lab, case.ranks, self.build / "dlsim-train", *case.options, "--algo", case.algorithm, "--steps", steps,
+                 "--json", out, preload=preload, cores_of_rank=case.cores // case.ranks)
+        return json.loads(out.read_text())
 
 
 def even(ranks):
@@ -228,15 +243,25 @@ def step_name(case):
     return f"step-{hashlib.sha1(case.name.encode()).hexdigest()[:12]}.json"
 
 
-def alone_name(case):
-    text = f"{case.workload} {case.ranks} {' '.join(case.alone)}"
-    return f"alone-{hashlib.sha1(text.encode()).hexdigest()[:12]}.json"
+def pairs_name(ranks):
+    return f"pairs-shared-{ranks}.json"
+
+
+def work_name(case):
+    """Of the same work, however gradients are summed."""
+    text = f"{case.workload} {case.ranks} {' '.join(case.settings)}"
+    return f"work-{hashlib.sha1(text.encode()).hexdigest()[:12]}.json"
+
+
+def work_s(causes):
+    """Seconds of a rank by cause: those that are neither network nor waiting."""
+    return sum(s for cause, s in causes.items() if cause in WORK)
 
 
 def network_share(step):
     """Of the time of a rank, what is neither work nor the update."""
     seconds = {cause: value["mean_s"] for cause, value in step["causes"].items()}
-    return sum(s for cause, s in seconds.items() if cause not in WORK) / sum(seconds.values())
+    return 1 - work_s(seconds) / sum(seconds.values())
 
 
 def spread(seconds):
