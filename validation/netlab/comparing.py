@@ -81,8 +81,8 @@ class Comparison:
         both_ways = self.read(calibration_name(kind, ranks))
         if kind != "shared" or not case.sends_one_way:
             return both_ways
-        messages = ("small", "large")
-        return {k: v for k, v in both_ways.items() if k not in messages} | {k: v for k, v in self.read(pairs_name(ranks)).items() if k in messages}
+        one_way, lines = self.read(pairs_name(ranks)), ("small", "large")
+        return {k: v for k, v in both_ways.items() if k not in lines} | {k: one_way[k] for k in lines if k in one_way}
 
     def simulate(self, case, slower, *words):
         """With what was calibrated for the case, and kernels that take so much longer."""

@@ -18,7 +18,6 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 STRATEGY = HERE / "strategy.json"
-DEFAULTS = json.loads(STRATEGY.read_text())
 WORK = {"compute", "recompute", "optimizer"}  # causes of time that are no network
 SKIPPED = 77
 QUIET_SPREAD = 0.1  # of steps; above it something else was going on on this machine
@@ -128,8 +127,8 @@ def through_memory(ranks):
     """Messages are copied into memory that both ranks have, and out of it, on every machine. What a stage sends goes there
     at once; else it would move when the sender calls MPI again, after its next piece of work."""
     room = shutil.disk_usage("/dev/shm").free > ranks * SEGMENT
-    settings = {"single_copy_mechanism": "none", "eager_limit": EAGER, "max_send_size": EAGER, "free_list_inc": 4, "segment_size": SEGMENT,
-                "backing_directory": "/dev/shm" if room else tempfile.gettempdir()}
+    settings = {"single_copy_mechanism": "none", "eager_limit": EAGER, "max_send_size": EAGER, "free_list_inc": 4,
+                "segment_size": SEGMENT, "backing_directory": "/dev/shm" if room else tempfile.gettempdir()}
     return [word for key, value in settings.items() for word in ("--mca", f"btl_vader_{key}", value)]
 
 
@@ -184,7 +183,7 @@ class Bench:
 
     def calibrate(self, lab, ranks):
         """Messages as they are in most of a training: all ranks send and receive at once. Through memory also those of
-        pairs, of which one sends and one receives: there a rank does the work of both."""
+        pairs, of which one sends and one receives: a rank that does both at once copies twice as much."""
         out = self.folder / calibration_name(lab.network, ranks)
         shaped = lab.network != "shared"
         if out.exists():
