@@ -25,6 +25,7 @@ static const struct dl_field fields[] = {
      "only where the matrices that it goes through, samples times heads, are no multiple of this"},
     {"mixed", DL_BOOL, AT(is_mixed), 0, 0, true, NULL, "only where products are narrower than parameters"},
     {"pure", DL_BOOL, AT(is_pure), 0, 0, true, NULL, "only where parameters are as narrow as products"},
+    {"bf16", DL_BOOL, AT(is_bf16), 0, 0, true, NULL, "only where products are in bf16"},
 };
 
 enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_kernel_rules *out,
@@ -46,14 +47,18 @@ static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
     return strcmp(r->operation, dl_kernel_operation(k)) == 0 || (k->name && strcmp(r->operation, k->name) == 0);
 }
 
+static bool fits(const struct dl_kernel_rule *r, struct dl_numbers numbers)
+{
+    return (!r->is_mixed || numbers.widths == DL_WIDTHS_MIXED) && (!r->is_pure || numbers.widths == DL_WIDTHS_PURE) &&
+           (!r->is_bf16 || numbers.precision == DL_BF16);
+}
+
 const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,
-                                                enum dl_widths widths)
+                                                struct dl_numbers numbers)
 {
     for (size_t i = 0; i < rules->n; i++) {
         const struct dl_kernel_rule *const r = &rules->rules[i];
-        if ((r->pass == DL_EVERY_PASS || r->pass == (int64_t)k->pass) && (!r->is_mixed || widths == DL_WIDTHS_MIXED) &&
-            (!r->is_pure || widths == DL_WIDTHS_PURE) && is_meant(r, k))
-            return r;
+        if ((r->pass == DL_EVERY_PASS || r->pass == (int64_t)k->pass) && fits(r, numbers) && is_meant(r, k)) return r;
     }
     return NULL;
 }

@@ -20,6 +20,7 @@ struct dl_kernel_rule {
     double unless_multiple_of; /* only for so many matrices that this does not divide them; 0: any */
     bool is_mixed;             /* only where products are narrower than the parameters */
     bool is_pure;              /* only where parameters are as narrow as products */
+    bool is_bf16;              /* only where products are in bf16 */
 };
 enum { DL_EVERY_PASS = DL_PASS_WEIGHT_GRADIENT + 1 };
 
@@ -33,8 +34,12 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena,
 
 /* NULL: there is none. Mixed: products are narrower than parameters; pure: these are as narrow, and not fp32. */
 enum dl_widths { DL_WIDTHS_FP32, DL_WIDTHS_MIXED, DL_WIDTHS_PURE };
+struct dl_numbers {
+    enum dl_widths widths;
+    enum dl_precision precision;
+};
 const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,
-                                                enum dl_widths widths);
+                                                struct dl_numbers numbers);
 
 /* The kernel that moves what the rule says beside k; its elements may be 0. */
 struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struct dl_kernel *k);

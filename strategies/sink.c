@@ -102,7 +102,8 @@ static enum dl_widths widths_of(const struct dl_setting *s)
 static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct dl_kernel *k)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&setting->software->kernels, k, widths_of(setting));
+    const struct dl_numbers numbers = {widths_of(setting), setting->precision};
+    const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&setting->software->kernels, k, numbers);
     struct dl_kernel kernel = *k;
     kernel.accumulates = accumulates(setting, rule, k);
     if (rule && k->kind == DL_KERNEL_MEMORY) kernel.elements *= rule->moves;

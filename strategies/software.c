@@ -7,7 +7,8 @@ static const char *const pures[] = {"none", "language_models", "all", NULL};    
 static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}; /* as enum dl_sends */
 
 struct options {
-    double host_s_per_launch, launches_per_kernel, gradient_bytes, collective_host_s, batch_host_s, send_host_s;
+    double host_s_per_launch, launches_per_kernel, gradient_bytes, bf16_gradient_bytes; /* the last 0: absent */
+    double collective_host_s, batch_host_s, send_host_s;
     int64_t attention, sends, pure, gathers_ahead;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end,
         gradients_persist, copies_persist;
@@ -33,6 +34,8 @@ static const struct dl_field fields[] = {
      "models whose parameters, gradients and moments are as narrow as their products; others have them in fp32"},
     {"gradient_bytes", DL_NUMBER, offsetof(struct options, gradient_bytes), 1, 8, true, NULL,
      "per parameter, as accumulated and exchanged"},
+    {"bf16_gradient_bytes", DL_NUMBER, offsetof(struct options, bf16_gradient_bytes), 1, 8, true, NULL,
+     "the same where products are in bf16; as gradient_bytes if absent"},
     {"collective_host_s", DL_NUMBER, offsetof(struct options, collective_host_s), 0, 1, true, NULL,
      "host time of one collective"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
@@ -88,6 +91,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .launches_per_kernel = o.launches_per_kernel,
                                 .pure = (enum dl_pure)o.pure,
                                 .gradient_bytes = o.gradient_bytes,
+                                .bf16_gradient_bytes =
+                                    o.bf16_gradient_bytes > 0 ? o.bf16_gradient_bytes : o.gradient_bytes,
                                 .collective_host_s = o.collective_host_s,
                                 .batch_host_s = o.batch_host_s,
                                 .gathers_ahead = (uint32_t)o.gathers_ahead,

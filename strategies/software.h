@@ -22,6 +22,7 @@ struct dl_software {
     struct dl_kernel_rules kernels; /* those that are more, or less, than that */
     enum dl_pure pure;
     double gradient_bytes;        /* per parameter, as accumulated, of a model that is not pure */
+    double bf16_gradient_bytes;   /* where products are in bf16 */
     double collective_host_s;     /* of the host, for one collective inside the node */
     double batch_host_s;          /* of the host, to get a micro-batch before its forward; the device waits */
     const char *attention;        /* "unfused" or "flash" */

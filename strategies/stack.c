@@ -90,7 +90,10 @@ uint32_t dl_gathers_ahead(const struct dl_setting *setting)
 double dl_gradient_bytes(const struct dl_setting *setting)
 {
     const double bytes = dl_precision_bytes(setting->precision);
-    return setting->is_pure ? bytes : fmax(setting->software->gradient_bytes, bytes);
+    const struct dl_software *const software = setting->software;
+    const bool is_bf16 = setting->precision == DL_BF16;
+    if (setting->is_pure) return bytes;
+    return fmax(is_bf16 ? software->bf16_gradient_bytes : software->gradient_bytes, bytes);
 }
 
 /* ---- the strategy file ---- */

@@ -23,6 +23,7 @@ static void close_rules(void)
     dl_arena_free(arena);
 }
 
+static const struct dl_numbers mixed = {DL_WIDTHS_MIXED, DL_FP16}, fp32 = {DL_WIDTHS_FP32, DL_FP32};
 static const struct dl_kernel norm = {.kind = DL_KERNEL_MEMORY, .name = "norm1", .operation = "layernorm"};
 
 START_TEST(the_first_rule_that_fits_counts)
@@ -32,11 +33,23 @@ START_TEST(the_first_rule_that_fits_counts)
                " {\"operation\": \"layernorm\", \"launches\": 1}]");
     struct dl_kernel gradient = norm;
     gradient.pass = DL_PASS_WEIGHT_GRADIENT;
-    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, DL_WIDTHS_MIXED)->launches, 2);
-    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, DL_WIDTHS_FP32)->launches, 1);
-    ck_assert_double_eq(dl_kernel_rule_for(&rules, &gradient, DL_WIDTHS_FP32)->launches, 5);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, mixed)->launches, 2);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, fp32)->launches, 1);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &gradient, fp32)->launches, 5);
     const struct dl_kernel other = {.kind = DL_KERNEL_GEMM, .name = "qkv"};
-    ck_assert_ptr_null(dl_kernel_rule_for(&rules, &other, DL_WIDTHS_MIXED));
+    ck_assert_ptr_null(dl_kernel_rule_for(&rules, &other, mixed));
+    close_rules();
+}
+END_TEST
+
+START_TEST(a_rule_may_be_for_bf16)
+{
+    open_rules("[{\"operation\": \"layernorm\", \"launches\": 3, \"bf16\": true},"
+               " {\"operation\": \"layernorm\", \"launches\": 2}]");
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, mixed)->launches, 2);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, fp32)->launches, 2);
+    const struct dl_numbers bf16 = {DL_WIDTHS_MIXED, DL_BF16};
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, bf16)->launches, 3);
     close_rules();
 }
 END_TEST
@@ -69,8 +82,8 @@ START_TEST(a_kernel_is_meant_by_its_own_name_too)
         .kind = DL_KERNEL_GEMM, .name = "qkv", .batch = 1, .m = tokens, .n = outputs, .k = inputs};
     struct dl_kernel other = qkv;
     other.name = "fc1";
-    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &qkv, DL_WIDTHS_MIXED), &rules.rules[0]);
-    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &other, DL_WIDTHS_MIXED), &rules.rules[1]);
+    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &qkv, mixed), &rules.rules[0]);
+    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &other, mixed), &rules.rules[1]);
     ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &qkv).elements, 2 * tokens * outputs);
     ck_assert_double_eq(dl_kernel_beside(&rules.rules[1], &other).elements, 3 * inputs * outputs);
     ck_assert_double_eq(rules.rules[0].rate, 0.5);
@@ -86,7 +99,7 @@ START_TEST(a_rule_may_be_for_numbers_that_do_not_divide)
                " {\"operation\": \"softmax\", \"launches\": 1}]");
     for (int matrices = 1; matrices <= 12; matrices++) {
         const struct dl_kernel softmax = {.kind = DL_KERNEL_MEMORY, .name = "softmax", .batch = matrices};
-        ck_assert_double_eq(dl_kernel_rule_for(&rules, &softmax, DL_WIDTHS_MIXED)->launches, matrices % 4 ? 6 : 1);
+        ck_assert_double_eq(dl_kernel_rule_for(&rules, &softmax, mixed)->launches, matrices % 4 ? 6 : 1);
     }
     close_rules();
 }
@@ -97,6 +110,7 @@ int main(void)
     Suite *const suite = suite_create("kernel_rules");
     TCase *const tests = tcase_create("kernel_rules");
     tcase_add_test(tests, the_first_rule_that_fits_counts);
+    tcase_add_test(tests, a_rule_may_be_for_bf16);
     tcase_add_test(tests, weights_are_cast_beside_a_product);
     tcase_add_test(tests, a_kernel_is_meant_by_its_own_name_too);
     tcase_add_test(tests, a_rule_may_be_for_numbers_that_do_not_divide);
