@@ -128,7 +128,6 @@ START_TEST(an_exchange_takes_its_bytes_over_the_bandwidth)
 }
 END_TEST
 
-/* QSGD: so many bits a value whatever the gradients are kept in, and one scale of 4 bytes for 512 values. */
 START_TEST(gradients_of_bf16_may_be_wider)
 {
     static const struct {
@@ -146,6 +145,7 @@ START_TEST(gradients_of_bf16_may_be_wider)
 }
 END_TEST
 
+/* QSGD: so many bits a value whatever the gradients are kept in, and one scale of 4 bytes for 512 values. */
 START_TEST(quantized_gradients_have_their_bits)
 {
     static const struct {
