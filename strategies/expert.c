@@ -9,13 +9,16 @@
 #include "sim/core/random.h"
 #include "strategies/strategies.h"
 
+enum { as_software = -1 };
 struct options {
-    int64_t ways, seed;
+    int64_t ways, dispatch, seed; /* dispatch: enum dl_dispatch */
     double imbalance, skew;
 };
-static const struct options defaults = {.ways = 1, .imbalance = 1};
+static const struct options defaults = {.ways = 1, .dispatch = as_software, .imbalance = 1};
 static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "replicas that share the experts"},
+    {"dispatch", DL_CHOICE, offsetof(struct options, dispatch), 0, 0, true, dl_dispatches,
+     "tokens travel once for each expert, or once to each node and rank; if absent, as the software does it"},
     {"imbalance", DL_NUMBER, offsetof(struct options, imbalance), 1, 65536, true, NULL,
      "tokens of the busiest of these ranks over their mean; 1 if absent"},
     {"skew", DL_NUMBER, offsetof(struct options, skew), 0, 100, true, NULL,
@@ -30,21 +33,10 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
-/* 0: there are none. */
-static double count_experts(const struct dl_model *m)
-{
-    for (size_t i = 0; i < m->n_layers; i++)
-        for (size_t j = 0; j < m->layers[i].n_forward; j++) {
-            const struct dl_kernel *const k = &m->layers[i].forward[j].kernel;
-            if (k->among_experts && k->kind == DL_KERNEL_GEMM) return k->batch;
-        }
-    return 0;
-}
-
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
-    const double experts = count_experts(what->model);
+    const double experts = what->model->routing.experts;
     if (experts == 0) return dl_fail(err, DL_IMPOSSIBLE, what->where, "%s has no experts", what->model->name);
     if (o->imbalance > (double)o->ways)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "imbalance"),
@@ -101,6 +93,7 @@ static enum dl_status travel(const struct options *o, const struct dl_event *ev,
     trip.cause = DL_CAUSE_EXPERT;
     trip.op = DL_ALLTOALL;
     trip.axis = DL_AXIS_EXPERT;
+    trip.once = (o->dispatch == as_software ? s->software->dispatch : o->dispatch) == DL_DISPATCH_TO_NODES;
     trip.bytes = imbalance_of(o, ev->layer) * ev->elements * dl_precision_bytes(s->precision) / s->parts.outside;
     return dl_emit(below, &trip, err);
 }

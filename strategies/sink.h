@@ -19,6 +19,7 @@ struct dl_priced_kernel {
 struct dl_priced_collective {
     enum dl_op op;
     enum dl_axis axis;
+    bool once;
     double bytes, seconds;
 };
 
@@ -43,6 +44,11 @@ void dl_sink_init_groups(struct dl_sink *s);
  * longer than the first one alone they need the links that they share: exact for rings, taken for all. Other replicas
  * do not go in step and are not counted. */
 enum dl_status dl_sink_crowding(struct dl_sink *s, enum dl_axis axis, double *out, struct dl_error *err);
+/* Of a collective of such a group, among all of them. */
+enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, double *seconds,
+                            struct dl_error *err);
+/* Of tokens that go, or come back, as DL_DISPATCH_TO_NODES; so many bytes would go to all of their experts. */
+enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds, struct dl_error *err);
 /* Find the way to the host, if the stack offloads. */
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
 /* For the sink of the stack; user is the struct dl_sink. */

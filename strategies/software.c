@@ -6,10 +6,12 @@ static const char *const attentions[] = {"unfused", "flash", NULL};
 static const char *const pures[] = {"none", "language_models", "all", NULL};      /* as enum dl_pure */
 static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}; /* as enum dl_sends */
 
+const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum dl_dispatch */
+
 struct options {
     double host_s_per_launch, launches_per_kernel, gradient_bytes, bf16_gradient_bytes; /* the last 0: absent */
     double collective_host_s, batch_host_s, send_host_s;
-    int64_t attention, sends, pure, gathers_ahead;
+    int64_t attention, sends, pure, dispatch, gathers_ahead;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end,
         gradients_persist, copies_persist;
     double residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
@@ -41,6 +43,8 @@ static const struct dl_field fields[] = {
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
      "host time to get a micro-batch before its forward, while the device waits"},
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions, "how scores are computed"},
+    {"dispatch", DL_CHOICE, offsetof(struct options, dispatch), 0, 0, true, dl_dispatches,
+     "tokens travel once for each expert, or once to each node and rank; unless the strategy says it"},
     {"overlaps_tensor", DL_BOOL, offsetof(struct options, overlaps_tensor), 0, 0, true, NULL,
      "sums over tensor ranks in a backward go beside the gradient of weights"},
     {"scatters_sends", DL_BOOL, offsetof(struct options, scatters_sends), 0, 0, true, NULL,
@@ -95,6 +99,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                     o.bf16_gradient_bytes > 0 ? o.bf16_gradient_bytes : o.gradient_bytes,
                                 .collective_host_s = o.collective_host_s,
                                 .batch_host_s = o.batch_host_s,
+                                .dispatch = (enum dl_dispatch)o.dispatch,
                                 .gathers_ahead = (uint32_t)o.gathers_ahead,
                                 .overlaps_tensor = o.overlaps_tensor,
                                 .attention = attentions[o.attention],

@@ -15,6 +15,13 @@ enum dl_sends {
 /* Which models are held in the precision of their products, optimizer and all; others keep parameters in fp32. */
 enum dl_pure { DL_PURE_NONE, DL_PURE_LANGUAGE_MODELS, DL_PURE_ALL };
 
+/* How tokens travel to experts on other ranks. */
+enum dl_dispatch {
+    DL_DISPATCH_TO_EXPERTS, /* once for each of their experts */
+    DL_DISPATCH_TO_NODES,   /* once to each node where they have any, and from there once to each rank that has */
+};
+extern const char *const dl_dispatches[]; /* their names */
+
 struct dl_software {
     const char *name;
     double host_s_per_launch;       /* of the host, for one kernel */
@@ -26,6 +33,7 @@ struct dl_software {
     double collective_host_s;     /* of the host, for one collective inside the node */
     double batch_host_s;          /* of the host, to get a micro-batch before its forward; the device waits */
     const char *attention;        /* "unfused" or "flash" */
+    enum dl_dispatch dispatch;    /* unless the strategy says it */
     uint32_t gathers_ahead;       /* in stage 3 of ZeRO: layers, before the one at work is done */
     bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */
     bool copies_persist;          /* of parameters in the working precision; else each forward makes them by casts */

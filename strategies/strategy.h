@@ -139,6 +139,7 @@ struct dl_event {
     /* With op. Over data or a part of it, context takes part too, but for EXPERT. PIPELINE: two stages, all other
      * coordinates alike; never async. */
     enum dl_axis axis;
+    bool once;                 /* ALLTOALL over EXPERT: as DL_DISPATCH_TO_NODES; bytes are still those to experts */
     uint32_t with_stage;       /* COLLECTIVE over PIPELINE */
     enum dl_span span;         /* COLLECTIVE over data: which of the ranks that hold the same */
     double bytes;              /* with op; COPY, HOST_UPDATE */

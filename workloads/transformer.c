@@ -38,6 +38,9 @@ static const struct dl_field fields[] = {
     {"token_types", DL_INT, AT(token_types), 0, MAX_SIZE, true, NULL, "kinds of tokens with a vector each"},
     {"experts", DL_INT, AT(experts), 2, MAX_SIZE, true, NULL, "routed experts of a layer; none if absent"},
     {"top_k", DL_INT, AT(top_k), 1, MAX_SIZE, true, NULL, "experts that a token goes to"},
+    {"expert_groups", DL_INT, AT(expert_groups), 1, MAX_SIZE, true, NULL,
+     "groups of experts, neighbours in each, a few of which are chosen for a token first; 1 if absent"},
+    {"top_groups", DL_INT, AT(top_groups), 1, MAX_SIZE, true, NULL, "of these groups, those that a token goes to"},
     {"expert_ffn", DL_INT, AT(expert_ffn), 1, MAX_SIZE, true, NULL, "ffn of an expert; ffn if absent"},
     {"shared_experts", DL_INT, AT(shared_experts), 0, MAX_SIZE, true, NULL, "experts that all tokens go to"},
     {"dense_layers", DL_INT, AT(dense_layers), 0, MAX_LAYERS, true, NULL, "first blocks that have no experts"},
@@ -175,10 +178,19 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
     static const struct {
         const char *key, *needs;
     } companions[] = {
-        {"top_k", "experts"},        {"expert_ffn", "experts"}, {"shared_experts", "experts"},
-        {"dense_layers", "experts"}, {"moe_every", "experts"},  {"capacity_factor", "experts"},
-        {"q_rank", "kv_rank"},       {"rope_size", "kv_rank"},  {"value_size", "kv_rank"},
+        {"top_k", "experts"},
+        {"expert_ffn", "experts"},
+        {"shared_experts", "experts"},
+        {"dense_layers", "experts"},
+        {"moe_every", "experts"},
+        {"capacity_factor", "experts"},
+        {"q_rank", "kv_rank"},
+        {"rope_size", "kv_rank"},
+        {"value_size", "kv_rank"},
         {"experts", "top_k"},
+        {"expert_groups", "experts"},
+        {"expert_groups", "top_groups"},
+        {"top_groups", "expert_groups"},
     };
     for (size_t i = 0; i < DL_COUNT(companions); i++)
         if (json_object_get(build->doc.value, companions[i].key) &&
@@ -186,6 +198,22 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
             return dl_refuse(build, companions[i].key, err, "means nothing without the key '%s'", companions[i].needs);
     if (o->kv_rank && o->kv_heads)
         return dl_refuse(build, "kv_heads", err, "means nothing beside 'kv_rank': latent attention has none");
+    return DL_OK;
+}
+
+static enum dl_status check_groups(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
+{
+    if (!o->expert_groups) return DL_OK;
+    if (o->experts % o->expert_groups)
+        return dl_refuse(build, "expert_groups", err, "must divide experts, %lld, got %lld", (long long)o->experts,
+                         (long long)o->expert_groups);
+    if (o->top_groups > o->expert_groups)
+        return dl_refuse(build, "top_groups", err, "must be at most expert_groups, %lld, got %lld",
+                         (long long)o->expert_groups, (long long)o->top_groups);
+    const int64_t in_reach = o->experts / o->expert_groups * o->top_groups;
+    if (o->top_k > in_reach)
+        return dl_refuse(build, "top_k", err, "must be at most the %lld experts of top_groups groups, got %lld",
+                         (long long)in_reach, (long long)o->top_k);
     return DL_OK;
 }
 
@@ -201,6 +229,7 @@ static enum dl_status check(const struct dl_transformer *o, const struct dl_buil
     if (o->top_k > o->experts)
         return dl_refuse(build, "top_k", err, "must be at most experts, %lld, got %lld", (long long)o->experts,
                          (long long)o->top_k);
+    if (check_groups(o, build, err)) return err->status;
     if (o->dense_layers > o->layers)
         return dl_refuse(build, "dense_layers", err, "must be at most layers, %lld, got %lld", (long long)o->layers,
                          (long long)o->dense_layers);
@@ -216,6 +245,7 @@ static struct dl_transformer completed(const struct dl_transformer *given)
     if (!o.head_size) o.head_size = o.hidden / o.heads;
     if (!o.value_size) o.value_size = o.head_size;
     if (!o.expert_ffn) o.expert_ffn = o.ffn;
+    if (!o.expert_groups) o.expert_groups = o.top_groups = 1;
     return o;
 }
 
@@ -245,6 +275,8 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     out->tokens_per_sample = (double)o.seq;
     out->hidden = (double)o.hidden;
     out->tied_embedding = o.tied_embedding;
+    out->routing =
+        (struct dl_routing){(double)o.experts, (double)o.top_k, (double)o.expert_groups, (double)o.top_groups};
     const double passes = 3; /* backward has two products for each of forward */
     double forward_flop = 0;
     for (size_t i = 0; i < out->n_layers; i++)

@@ -17,7 +17,7 @@ struct dl_transformer {
     bool embedding_norm, final_norm, head_transform;
     int64_t token_types;
     /* Mixture of experts */
-    int64_t experts, top_k, expert_ffn, shared_experts, dense_layers, moe_every;
+    int64_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_experts, dense_layers, moe_every;
     double capacity_factor;
     /* Latent attention */
     int64_t q_rank, kv_rank, rope_size, value_size;

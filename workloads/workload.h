@@ -95,6 +95,14 @@ struct dl_layer {
     bool is_block;          /* one of the equal layers that pipeline stages are counted in */
 };
 
+/* Which experts of a layer a token goes to: top_k of them, all in top_groups of the groups of neighbours. */
+struct dl_routing {
+    double experts, top_k, groups, top_groups; /* experts 0: there are none; 1 group: any will do */
+};
+/* Of so many equal parts of the experts, each of neighbours, those in which a token has any, on average, if all experts
+ * are as likely. */
+double dl_routing_visits(const struct dl_routing *routing, double parts);
+
 struct dl_model {
     const char *name;
     struct dl_layer *layers;
@@ -104,6 +112,7 @@ struct dl_model {
     double hidden;
     double model_flop_per_sample; /* forward and backward, no recomputation, no padding, full scores: for MFU */
     bool tied_embedding;          /* the head's weights are the embedding's parameters_inside */
+    struct dl_routing routing;    /* of all layers that have experts */
 };
 
 /* What a builder is asked for besides its options. */

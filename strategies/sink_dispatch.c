@@ -1,0 +1,99 @@
+/* sink_dispatch.c - tokens that go once to each node where they have experts, and there once to each rank.
+ *
+ *   between nodes   rank s of a node -> rank s of another: the tokens that have any expert there
+ *   inside a node   rank s -> rank t: of the tokens of rank s of all nodes, those that have any expert at t
+ *
+ * (DeepEP, github.com/deepseek-ai/DeepEP; HybridEP of Megatron-Core). It goes in small pieces, so that both go on at
+ * once and the slower one counts. Results come back the same way, summed where tokens were forwarded. */
+#include <math.h>
+
+#include "strategies/sink.h"
+
+/* Ranks of the experts' group that exchange among themselves, and how many such sets there are side by side. */
+struct set {
+    uint32_t n, n_beside;
+    bool between; /* nodes, one rank of each; else the ranks of one node */
+};
+
+static uint32_t member(const struct dl_group *g, const struct set *set, uint32_t beside, uint32_t i)
+{
+    const uint32_t node = set->between ? i : g->largest_node, slot = set->between ? beside : i;
+    const uint32_t n_slots = g->node_first[node + 1] - g->node_first[node];
+    return g->node_ranks[g->node_first[node] + slot % n_slots];
+}
+
+static uint32_t device_of(const struct dl_sink *s, uint32_t tensor, uint32_t context, uint32_t rank)
+{
+    const uint32_t at[DL_N_AXES] = {[DL_AXIS_TENSOR] = tensor, [DL_AXIS_CONTEXT] = context, [DL_AXIS_DATA] = rank};
+    return s->request->device_of_rank[dl_rank_at(&s->request->job->setting, at)];
+}
+
+/* A byte from each member to the next one. */
+static enum dl_status send_round(struct dl_sink *s, const struct set *set, uint32_t beside, const uint32_t at[2],
+                                 struct dl_error *err)
+{
+    struct dl_estimator *const e = s->request->estimator;
+    const struct dl_group *const g = &s->groups[DL_AXIS_EXPERT];
+    for (uint32_t i = 0; i < set->n && !err->status; i++) {
+        const uint32_t from = device_of(s, at[0], at[1], member(g, set, beside, i));
+        const uint32_t to = device_of(s, at[0], at[1], member(g, set, beside, (i + 1) % set->n));
+        struct dl_route route = {0};
+        dl_topology_route(e->topology, from, to, 0, NULL, &route, err);
+        for (size_t hop = 0; hop < route.n_hops; hop++)
+            dl_tally_add(&e->all, route.hops[hop].link, route.hops[hop].weight);
+        dl_route_release(&route);
+    }
+    return err->status;
+}
+
+/* As dl_sink_crowding: the sets beside each other and those of other tensor and context ranks. */
+static enum dl_status crowding_of(struct dl_sink *s, const struct set *set, double *out, struct dl_error *err)
+{
+    const uint32_t *const ways = s->request->job->setting.ways, first[2] = {0};
+    struct dl_estimator *const e = s->request->estimator;
+    dl_tally_clear(&e->all);
+    if (send_round(s, set, 0, first, err)) return err->status;
+    const double alone_s = dl_tally_seconds(&e->all, e->bytes_per_s);
+    dl_tally_clear(&e->all);
+    for (uint32_t i = 0; i < ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * set->n_beside; i++) {
+        const uint32_t others = i / set->n_beside;
+        const uint32_t at[2] = {others % ways[DL_AXIS_TENSOR], others / ways[DL_AXIS_TENSOR]};
+        if (send_round(s, set, i % set->n_beside, at, err)) return err->status;
+    }
+    *out = alone_s > 0 ? dl_tally_seconds(&e->all, e->bytes_per_s) / alone_s : 1;
+    return DL_OK;
+}
+
+/* `bytes` as of an all-to-all: what a rank has for all members, itself among them. */
+static enum dl_status time_set(struct dl_sink *s, const struct set *set, double bytes, double *seconds,
+                               struct dl_error *err)
+{
+    uint32_t *const device = dl_arena_alloc(s->arena, (set->n + 1) * sizeof *device);
+    struct dl_group group;
+    double crowding = 1;
+    *seconds = 0;
+    if (set->n < 2) return DL_OK;
+    for (uint32_t i = 0; i < set->n; i++) device[i] = device_of(s, 0, 0, member(&s->groups[DL_AXIS_EXPERT], set, 0, i));
+    dl_group_init(&group, s->request->estimator->topology, device, set->n, s->arena);
+    const struct dl_wish wish = {
+        .op = DL_ALLTOALL, .algorithm = "auto", .protocol = "auto", .group = &group, .bytes = bytes};
+    if (crowding_of(s, set, &crowding, err)) return err->status;
+    return dl_sink_time(s, &wish, crowding, seconds, err);
+}
+
+/* Nodes that hold unequally many ranks count as equal. */
+enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds, struct dl_error *err)
+{
+    const struct dl_routing *const routing = &s->request->model->routing;
+    const struct dl_group *const g = &s->groups[DL_AXIS_EXPERT];
+    const uint32_t in_node = g->node_first[g->largest_node + 1] - g->node_first[g->largest_node];
+    const struct set between = {.n = g->n_nodes, .n_beside = in_node, .between = true};
+    const struct set inside = {.n = in_node, .n_beside = 1};
+    const double once = bytes / routing->top_k;
+    double between_s, inside_s;
+    if (time_set(s, &between, once * dl_routing_visits(routing, g->n_nodes), &between_s, err) ||
+        time_set(s, &inside, once * dl_routing_visits(routing, g->n), &inside_s, err))
+        return err->status;
+    *seconds = fmax(between_s, inside_s);
+    return DL_OK;
+}
