@@ -83,6 +83,32 @@ static void share_experts(const struct options *o, struct dl_event *ev)
     ev->mean_work = 1 / imbalance;
 }
 
+static double experts_of(const struct dl_layer *layer)
+{
+    for (size_t i = 0; i < layer->n_forward; i++) {
+        const struct dl_kernel *const k = &layer->forward[i].kernel;
+        if (k->among_experts && k->kind == DL_KERNEL_GEMM) return k->batch;
+    }
+    return 0;
+}
+
+/* Copies come from each rank expert by expert: they are put together by expert, and apart again before they return. */
+static enum dl_status sort(const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
+{
+    const double read_and_written = 2;
+    struct dl_event pass = *trip;
+    pass.kind = DL_EV_COMPUTE;
+    pass.cause = DL_CAUSE_COMPUTE;
+    pass.bytes = 0;
+    pass.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
+                                     .name = "sort",
+                                     .operation = "permute",
+                                     .pass = trip->pass == DL_BACKWARD ? DL_PASS_INPUT_GRADIENT : DL_PASS_FORWARD,
+                                     .elements = read_and_written * trip->bytes /
+                                                 dl_precision_bytes(dl_stack_setting(below)->precision)};
+    return dl_emit(below, &pass, err);
+}
+
 /* Tensor ranks have the same data here, unless they divide it. */
 static enum dl_status travel(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                              struct dl_error *err)
@@ -95,7 +121,10 @@ static enum dl_status travel(const struct options *o, const struct dl_event *ev,
     trip.axis = DL_AXIS_EXPERT;
     trip.once = (o->dispatch == as_software ? s->software->dispatch : o->dispatch) == DL_DISPATCH_TO_NODES;
     trip.bytes = imbalance_of(o, ev->layer) * ev->elements * dl_precision_bytes(s->precision) / s->parts.outside;
-    return dl_emit(below, &trip, err);
+    const bool sorts = !trip.once && experts_of(ev->layer) > (double)o->ways;
+    if (sorts && ev->mark == DL_WORK_COMBINE && sort(&trip, below, err)) return err->status;
+    if (dl_emit(below, &trip, err)) return err->status;
+    return sorts && ev->mark == DL_WORK_DISPATCH ? sort(&trip, below, err) : DL_OK;
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,

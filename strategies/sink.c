@@ -57,8 +57,8 @@ static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
 {
     return a->kind == b->kind && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
            a->elements == b->elements && a->causal == b->causal && a->backward == b->backward &&
-           a->kv_share == b->kv_share && a->among_experts == b->among_experts && a->pass == b->pass &&
-           a->name == b->name && a->operation == b->operation;
+           a->kv_share == b->kv_share && a->stays_wide == b->stays_wide && a->among_experts == b->among_experts &&
+           a->pass == b->pass && a->name == b->name && a->operation == b->operation;
 }
 
 static size_t hash_of(const struct dl_kernel *k)
@@ -107,26 +107,62 @@ static enum dl_widths widths_of(const struct dl_setting *s)
     return s->is_pure ? DL_WIDTHS_PURE : DL_WIDTHS_MIXED;
 }
 
+/* Those of experts are launched one by one, as they differ in length. */
+static double n_products(const struct dl_kernel *k)
+{
+    return k->among_experts && k->kind == DL_KERNEL_GEMM ? fmax(k->batch, 1) : 1;
+}
+
+/* What quantises its operands goes before it. */
+static void add_quantising(const struct dl_sink *s, const struct dl_kernel *k, enum dl_precision precision,
+                           struct dl_priced_kernel *out)
+{
+    const struct dl_operand_rule *const rule =
+        dl_operand_rule_for(&s->request->job->setting.software->operands, precision);
+    if (!rule) return;
+    const struct dl_kernel quantising = dl_kernel_quantising(rule, k);
+    if (quantising.elements == 0) return;
+    out->price.seconds += dl_price(s->request->device, &quantising, precision).seconds;
+    out->launches += rule->launches * n_products(k);
+}
+
 /* As the framework does it: more launches, more moved, something beside it. */
 static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct dl_kernel *k)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_numbers numbers = {widths_of(setting), setting->precision};
     const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&setting->software->kernels, k, numbers);
+    const enum dl_precision precision = dl_kernel_precision(s->request->device, k, setting->precision);
     struct dl_kernel kernel = *k;
     kernel.accumulates = accumulates(setting, rule, k);
     if (rule && k->kind == DL_KERNEL_MEMORY) kernel.elements *= rule->moves;
     struct dl_priced_kernel out = {.kernel = *k,
-                                   .price = dl_price(s->request->device, &kernel, setting->precision),
-                                   .launches = rule ? rule->launches : setting->software->launches_per_kernel,
+                                   .price = dl_price(s->request->device, &kernel, precision),
+                                   .launches =
+                                       n_products(k) * (rule ? rule->launches : setting->software->launches_per_kernel),
                                    .is_part_of_another = rule && rule->moves == 0,
                                    .by_rule = rule,
                                    .known = true};
-    if (!rule) return out;
-    const struct dl_kernel beside = dl_kernel_beside(rule, &kernel);
-    out.price.seconds /= rule->rate * (rule->is_older ? s->request->device->older_kernels_fraction : 1);
-    if (beside.elements > 0) out.price.seconds += dl_price(s->request->device, &beside, setting->precision).seconds;
+    if (rule) {
+        const struct dl_kernel beside = dl_kernel_beside(rule, &kernel);
+        out.price.seconds /= rule->rate * (rule->is_older ? s->request->device->older_kernels_fraction : 1);
+        if (beside.elements > 0) out.price.seconds += dl_price(s->request->device, &beside, precision).seconds;
+    }
+    add_quantising(s, k, precision, &out);
     return out;
+}
+
+/* What the host does for an event, if it does it in every step. */
+static double host_s(const struct dl_sink *s, const struct dl_event *ev, double seconds)
+{
+    const bool of_experts = ev->kind == DL_EV_COMPUTE ? ev->kernel.among_experts : ev->axis == DL_AXIS_EXPERT;
+    const bool of_layer = ev->pass == DL_FORWARD || ev->pass == DL_BACKWARD || ev->pass == DL_RECOMPUTE;
+    switch (s->request->job->setting.graphs) {
+    case DL_GRAPHS_NONE: break;
+    case DL_GRAPHS_OUTSIDE_EXPERTS: return of_layer && !of_experts ? 0 : seconds;
+    case DL_GRAPHS_STEP: return 0;
+    }
+    return seconds;
 }
 
 /* How long the kernel keeps the device busy. */
@@ -137,13 +173,14 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     if (!priced->known) *priced = price_anew(s, &ev->kernel);
     if (priced->is_part_of_another) return 0;
     const double n_tensors = priced->by_rule && ev->n_tensors > 0 ? ev->n_tensors : 1;
-    dl_template_add(place_of(s, ev),
-                    &(struct dl_instruction){.name = ev->kernel.name,
-                                             .cause = ev->cause,
-                                             .device_s = priced->price.seconds,
-                                             .host_s = software->host_s_per_launch * (priced->launches * n_tensors),
-                                             .flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
-                                             .ground = priced->price.ground});
+    dl_template_add(
+        place_of(s, ev),
+        &(struct dl_instruction){.name = ev->kernel.name,
+                                 .cause = ev->cause,
+                                 .device_s = priced->price.seconds,
+                                 .host_s = host_s(s, ev, software->host_s_per_launch * (priced->launches * n_tensors)),
+                                 .flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
+                                 .ground = priced->price.ground});
     return priced->price.seconds;
 }
 
@@ -156,10 +193,10 @@ void dl_sink_drain(struct dl_sink *s) { add_drain(s->into); }
 
 void dl_sink_get_batch(struct dl_sink *s)
 {
-    const double host_s = s->request->job->setting.software->batch_host_s;
-    if (host_s == 0) return;
+    const struct dl_setting *const setting = &s->request->job->setting;
+    if (setting->software->batch_host_s == 0 || setting->graphs == DL_GRAPHS_STEP) return;
     add_drain(s->into);
-    dl_template_add(s->into, &(struct dl_instruction){.name = "batch", .host_s = host_s});
+    dl_template_add(s->into, &(struct dl_instruction){.name = "batch", .host_s = setting->software->batch_host_s});
 }
 
 static void add_wait_for(const struct dl_sink *s, struct dl_template *into, uint32_t call)
@@ -185,10 +222,11 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
                                                 .cause = ev->cause,
                                                 .handle = ev->handle};
     const uint32_t call = (uint32_t)out->n_calls++;
+    const struct dl_software *const software = s->request->job->setting.software;
     struct dl_template *const into = place_of(s, ev);
     dl_template_add(into, &(struct dl_instruction){.kind = DL_START,
                                                    .name = dl_op_name(ev->op),
-                                                   .host_s = s->request->job->setting.software->collective_host_s,
+                                                   .host_s = host_s(s, ev, software->collective_host_s),
                                                    .call = call});
     if (!ev->async) add_wait_for(s, into, call);
 }
@@ -205,15 +243,15 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
 /* Timed, but for what goes on beside it, which has less of the device meanwhile. */
 static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
 {
+    const struct dl_software *const software = s->request->job->setting.software;
     double seconds = 0;
     if (price_collective(s, ev, &seconds, err)) return err->status;
     const double longer_s = fmax(seconds - beside_s, 0);
     const double taken_s = beside_s > 0 ? s->request->device->taken_by_exchanges_fraction * seconds : 0;
-    dl_template_add(place_of(s, ev),
-                    &(struct dl_instruction){.name = dl_op_name(ev->op),
-                                             .cause = ev->cause,
-                                             .device_s = longer_s,
-                                             .host_s = s->request->job->setting.software->collective_host_s});
+    dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
+                                                              .cause = ev->cause,
+                                                              .device_s = longer_s,
+                                                              .host_s = host_s(s, ev, software->collective_host_s)});
     if (taken_s > longer_s)
         dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
                                                                   .cause = DL_CAUSE_INTERFERENCE,
@@ -221,10 +259,19 @@ static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, do
     return DL_OK;
 }
 
+/* Tokens are counted when they are about to travel, or stay; backward that is known. */
+static void count_tokens(struct dl_sink *s, const struct dl_event *ev)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const bool is_new = ev->mark == DL_WORK_DISPATCH && (ev->pass == DL_FORWARD || ev->pass == DL_RECOMPUTE);
+    if (is_new && setting->software->drains_at_dispatch && setting->graphs != DL_GRAPHS_STEP) add_drain(s->into);
+}
+
 static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     const bool in_step = ev->axis != DL_AXIS_DATA && ev->axis != DL_AXIS_EXPERT_DATA && ev->axis != DL_AXIS_PIPELINE;
     assert(!ev->async || ev->axis != DL_AXIS_PIPELINE);
+    if (ev->axis == DL_AXIS_EXPERT) count_tokens(s, ev);
     if (in_step) return add_timed(s, ev, 0, err);
     add_exchange(s, ev);
     return DL_OK;
@@ -303,6 +350,17 @@ static void add_host_update(struct dl_sink *s, const struct dl_event *ev)
                                                       .device_s = fmax(update_s, fmax(there_s, back_s))});
 }
 
+/* Its graph is one launch. */
+static void begin_layer(struct dl_sink *s, const struct dl_event *ev)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    s->layer_begins = s->into->n_instructions;
+    if (setting->graphs == DL_GRAPHS_OUTSIDE_EXPERTS)
+        dl_template_add(s->into, &(struct dl_instruction){.name = "graph",
+                                                          .cause = ev->cause,
+                                                          .host_s = setting->software->host_s_per_launch});
+}
+
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err)
 {
     struct dl_sink *const s = user;
@@ -313,9 +371,9 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_WAIT: add_wait(s, ev); break;
     case DL_EV_COPY: add_copy(s, ev); break;
     case DL_EV_HOST_UPDATE: add_host_update(s, ev); break;
-    case DL_EV_LAYER: s->layer_begins = s->into->n_instructions; break;
+    case DL_EV_LAYER: begin_layer(s, ev); break;
+    case DL_EV_MARK: count_tokens(s, ev); break;
     case DL_EV_LAYER_DONE:
-    case DL_EV_MARK:
     case DL_EV_GRADIENT: break; /* nobody had anything to do here */
     }
     return DL_OK;

@@ -12,10 +12,10 @@ struct options {
     double host_s_per_launch, launches_per_kernel, gradient_bytes, bf16_gradient_bytes; /* the last 0: absent */
     double collective_host_s, batch_host_s, send_host_s;
     int64_t attention, sends, pure, dispatch, gathers_ahead;
-    bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_end,
-        gradients_persist, copies_persist;
+    bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
+        drains_at_end, gradients_persist, copies_persist;
     double residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
-    struct dl_json kernels;
+    struct dl_json kernels, operands;
 };
 static const struct options defaults = {.launches_per_kernel = 1,
                                         .gradient_bytes = 4,
@@ -32,6 +32,8 @@ static const struct dl_field fields[] = {
      "launches for what the workload lists as one kernel"},
     {"kernels", DL_LIST, offsetof(struct options, kernels), 0, 0, true, NULL,
      "operations that are other launches, or move more, than the workload lists"},
+    {"operands", DL_LIST, offsetof(struct options, operands), 0, 0, true, NULL,
+     "what it takes to quantise the operands of products in fp8 and mxfp8; nothing if absent"},
     {"pure", DL_CHOICE, offsetof(struct options, pure), 0, 0, true, pures,
      "models whose parameters, gradients and moments are as narrow as their products; others have them in fp32"},
     {"gradient_bytes", DL_NUMBER, offsetof(struct options, gradient_bytes), 1, 8, true, NULL,
@@ -59,6 +61,8 @@ static const struct dl_field fields[] = {
      "the host waits for exchanges among replicas too"},
     {"gathers_ahead", DL_INT, offsetof(struct options, gathers_ahead), 0, 65536, true, NULL,
      "layers gathered ahead in stage 3 of ZeRO, unless the strategy says it; 1 if absent"},
+    {"drains_at_dispatch", DL_BOOL, offsetof(struct options, drains_at_dispatch), 0, 0, true, NULL,
+     "the host waits to know how many tokens each expert gets, forward"},
     {"drains_at_end", DL_BOOL, offsetof(struct options, drains_at_end), 0, 0, true, NULL,
      "the host waits for the device at the end of a step"},
     {"step_barrier", DL_BOOL, offsetof(struct options, step_barrier), 0, 0, true, NULL,
@@ -116,6 +120,10 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .send_host_s = o.send_host_s,
                                 .drains_at_sends = o.drains_at_sends,
                                 .drains_at_waits = o.drains_at_waits,
+                                .drains_at_dispatch = o.drains_at_dispatch,
                                 .drains_at_end = o.drains_at_end};
-    return dl_kernel_rules_read(o.kernels, arena, &out->kernels, err);
+    return dl_kernel_rules_read(o.kernels, arena, &out->kernels, err) ||
+                   dl_operand_rules_read(o.operands, arena, &out->operands, err)
+               ? err->status
+               : DL_OK;
 }

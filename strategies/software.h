@@ -4,6 +4,7 @@
 #define DL_STRATEGIES_SOFTWARE_H
 
 #include "strategies/kernel_rules.h"
+#include "strategies/operand_rules.h"
 
 /* How activations and gradients go from stage to stage. */
 enum dl_sends {
@@ -24,9 +25,10 @@ extern const char *const dl_dispatches[]; /* their names */
 
 struct dl_software {
     const char *name;
-    double host_s_per_launch;       /* of the host, for one kernel */
-    double launches_per_kernel;     /* what the workload lists as one kernel is so many launches here */
-    struct dl_kernel_rules kernels; /* those that are more, or less, than that */
+    double host_s_per_launch;         /* of the host, for one kernel */
+    double launches_per_kernel;       /* what the workload lists as one kernel is so many launches here */
+    struct dl_kernel_rules kernels;   /* those that are more, or less, than that */
+    struct dl_operand_rules operands; /* of products in narrow precisions */
     enum dl_pure pure;
     double gradient_bytes;        /* per parameter, as accumulated, of a model that is not pure */
     double bf16_gradient_bytes;   /* where products are in bf16 */
@@ -49,6 +51,7 @@ struct dl_software {
     double send_host_s;            /* of the host, for one pipeline send or receive */
     bool drains_at_sends;          /* the host waits for the device at every pipeline send and receive */
     bool drains_at_waits;          /* and where the device waits for an exchange among replicas */
+    bool drains_at_dispatch;       /* and where it must know how many tokens its experts get */
     bool drains_at_end;            /* and at the end of a step, to read the loss or the gradient norm */
 };
 

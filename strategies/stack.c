@@ -104,7 +104,8 @@ struct options {
     struct dl_json order, stack;
 };
 
-static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", NULL};
+static const char *const precisions[] = {"fp32", "tf32",  "fp16", "bf16",
+                                         "fp8",  "mxfp8", NULL}; /* as enum dl_precision */
 static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", NULL};
 static const char *const recomputes[] = {"none", "selective", "full", NULL};
 enum { adam = 2, most_devices = 2147483647, most_micros = 1000000 /* of one replica */ };

@@ -42,6 +42,9 @@ struct dl_tensor_parts {
 /* How layers are dealt to positions: blocks alone are counted, embedding and head count as a block each, or by time. */
 enum dl_split { DL_SPLIT_EVEN, DL_SPLIT_COUNT_ENDS, DL_SPLIT_BY_COST };
 
+/* What the host does not launch anew in every step. */
+enum dl_graphs { DL_GRAPHS_NONE, DL_GRAPHS_OUTSIDE_EXPERTS, DL_GRAPHS_STEP };
+
 /* What all strategies of a run agree on. */
 struct dl_setting {
     uint32_t ways[DL_N_AXES];
@@ -72,7 +75,8 @@ struct dl_setting {
     double gather_bits;               /* per parameter; 0: as they are */
     bool overlaps_gradients;          /* exchanged layer by layer during the last backward */
     double error_bytes_per_parameter; /* what lossy exchanges of gradients keep for the next time */
-    const char *optimizer;            /* its name */
+    enum dl_graphs graphs;
+    const char *optimizer;                                             /* its name */
     double optimizer_state_bytes, optimizer_moved_bytes;               /* per parameter, of one that is mixed */
     double offload_optimizer, offload_parameters, offload_activations; /* the part of them that is on the host */
     const char *offload_where;                                         /* in the strategy file; NULL: not there */

@@ -168,10 +168,13 @@ static void cut(struct dl_kernel *k, const struct dl_tensor_parts *parts, enum d
 static struct dl_event collective_at(const struct options *o, const struct dl_event *ev, bool enters, double elements,
                                      const struct dl_setting *s)
 {
+    const struct dl_operand_rule *const operands = dl_operand_rule_for(&s->software->operands, s->precision);
+    const bool is_narrow = enters && operands && operands->gathered;
     struct dl_event collective = *ev;
     collective.kind = DL_EV_COLLECTIVE;
     collective.axis = DL_AXIS_TENSOR;
-    collective.bytes = elements * dl_precision_bytes(s->precision);
+    collective.bytes =
+        elements * (is_narrow ? dl_precision_operand_bytes(s->precision) : dl_precision_bytes(s->precision));
     collective.op = !o->sequence ? DL_ALLREDUCE : enters ? DL_ALLGATHER : DL_REDUCESCATTER;
     collective.cause = o->sequence ? DL_CAUSE_SEQUENCE : DL_CAUSE_TENSOR;
     return collective;

@@ -12,7 +12,7 @@ static void route(struct dl_block *b)
 {
     const double n = (double)b->o->experts, fp32 = 2, scores = fp32 * b->tokens * n;
     dl_tape_product(&b->tape, &(struct dl_product){"router", 1, b->tokens, n, (double)b->o->hidden, DL_CUT_OUTSIDE,
-                                                   .has_bias = false});
+                                                   .stays_wide = true});
     dl_tape_pass(&b->tape,
                  &(struct dl_pass){"top_k", DL_CUT_OUTSIDE, .forward = 2 * scores, .input_gradient = 3 * scores});
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * scores;

@@ -161,9 +161,9 @@ static void build_head(struct dl_block *b, struct dl_layer *layer, struct dl_are
     if (o->final_norm) dl_block_norm(b, "final_norm", (double)o->hidden);
     if (o->head_transform) transform(b);
     dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
-    dl_tape_product(&b->tape,
-                    &(struct dl_product){"logits", 1, b->tokens, (double)o->vocab, (double)o->hidden, DL_CUT_N,
-                                         .has_bias = o->head_transform, .shares_weights = o->tied_embedding});
+    dl_tape_product(&b->tape, &(struct dl_product){"logits", 1, b->tokens, (double)o->vocab, (double)o->hidden,
+                                                   DL_CUT_N, .has_bias = o->head_transform,
+                                                   .shares_weights = o->tied_embedding, .stays_wide = true});
     layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what that is given */
     cross_entropy(b);
     layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;

@@ -4,13 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Micikevicius et al. 2022, FP8 Formats for Deep Learning: only the operands of matrix products are cast to fp8. */
+/* Micikevicius et al. 2022, FP8 Formats for Deep Learning: only the operands of matrix products are cast to fp8. MXFP8
+ * has a scale for each 32 of them (Rouhani et al. 2023, arXiv 2310.10537), whose bytes products hardly notice. */
 static const struct {
     const char *name;
     double activation_bytes, operand_bytes;
 } precisions[DL_N_PRECISIONS] = {
     [DL_FP32] = {"fp32", 4, 4}, [DL_TF32] = {"tf32", 4, 4}, [DL_FP16] = {"fp16", 2, 2},
-    [DL_BF16] = {"bf16", 2, 2}, [DL_FP8] = {"fp8", 2, 1},
+    [DL_BF16] = {"bf16", 2, 2}, [DL_FP8] = {"fp8", 2, 1},   [DL_MXFP8] = {"mxfp8", 2, 1},
 };
 
 const char *dl_precision_name(enum dl_precision p) { return precisions[p].name; }
@@ -20,6 +21,8 @@ double dl_precision_bytes(enum dl_precision p) { return precisions[p].activation
 bool dl_precision_is_mixed(enum dl_precision p) { return dl_precision_bytes(p) < dl_precision_bytes(DL_FP32); }
 
 double dl_precision_operand_bytes(enum dl_precision p) { return precisions[p].operand_bytes; }
+
+bool dl_precision_is_quantised(enum dl_precision p) { return dl_precision_operand_bytes(p) < dl_precision_bytes(p); }
 
 struct file {
     int64_t model;
@@ -34,6 +37,7 @@ static const struct dl_field peak_fields[] = {
     {"fp16", DL_NUMBER, sizeof(double) * DL_FP16, 1e6, 1e21, true, NULL, "dense, sums in fp32"},
     {"bf16", DL_NUMBER, sizeof(double) * DL_BF16, 1e6, 1e21, true, NULL, "dense, sums in fp32"},
     {"fp8", DL_NUMBER, sizeof(double) * DL_FP8, 1e6, 1e21, true, NULL, "dense, sums in fp32"},
+    {"mxfp8", DL_NUMBER, sizeof(double) * DL_MXFP8, 1e6, 1e21, true, NULL, "dense, scales of 32 in hardware"},
 };
 
 static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_arena *arena, struct dl_error *err)
@@ -105,6 +109,14 @@ const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *are
         if (dl_device_supports(d, (enum dl_precision)p))
             all = dl_arena_format(arena, "%s%s%s", all, *all ? ", " : "", precisions[p].name);
     return all;
+}
+
+/* DeepSeek-V3 (arXiv 2412.19437), section 3.3.1: embedding, output head, gating, norms and attention keep their
+ * precision; so do they in Transformer Engine. */
+enum dl_precision dl_kernel_precision(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
+{
+    const bool is_exact = k->kind == DL_KERNEL_ATTENTION || k->attention_core || k->stays_wide;
+    return is_exact && dl_precision_is_quantised(precision) && dl_device_supports(d, DL_BF16) ? DL_BF16 : precision;
 }
 
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

@@ -8,11 +8,12 @@
 #include "sim/program/program.h"
 #include "workloads/workload.h"
 
-enum dl_precision { DL_FP32, DL_TF32, DL_FP16, DL_BF16, DL_FP8, DL_N_PRECISIONS };
+enum dl_precision { DL_FP32, DL_TF32, DL_FP16, DL_BF16, DL_FP8, DL_MXFP8, DL_N_PRECISIONS };
 const char *dl_precision_name(enum dl_precision p);
 double dl_precision_bytes(enum dl_precision p);         /* of an activation; training in fp8 keeps them in bf16 */
 bool dl_precision_is_mixed(enum dl_precision p);        /* narrower than parameters, which stay in fp32 */
 double dl_precision_operand_bytes(enum dl_precision p); /* of what goes into a matrix product */
+bool dl_precision_is_quantised(enum dl_precision p);    /* operands are narrower than what they are made of */
 
 struct dl_device {
     const char *name;
@@ -52,6 +53,11 @@ const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *are
 
 /* "cuBLAS 13.0, cuDNN 9.2": whose kernels were timed on it; "" if nothing was. */
 const char *dl_device_libraries(const struct dl_device *d);
+
+/* In which precision a kernel is done in training with products in `precision`: those that must be more exact than that
+ * stay in the precision of activations. */
+enum dl_precision dl_kernel_precision(const struct dl_device *d, const struct dl_kernel *k,
+                                      enum dl_precision precision);
 
 /* The precision must be one that the device supports. */
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);

@@ -62,7 +62,8 @@ START_TEST(precisions_have_the_names_and_bytes_of_their_formats)
     static const struct {
         const char *name;
         double activation_bytes, operand_bytes;
-    } wanted[DL_N_PRECISIONS] = {{"fp32", 4, 4}, {"tf32", 4, 4}, {"fp16", 2, 2}, {"bf16", 2, 2}, {"fp8", 2, 1}};
+    } wanted[DL_N_PRECISIONS] = {{"fp32", 4, 4}, {"tf32", 4, 4}, {"fp16", 2, 2},
+                                 {"bf16", 2, 2}, {"fp8", 2, 1},  {"mxfp8", 2, 1}};
     for (int p = 0; p < DL_N_PRECISIONS; p++) {
         ck_assert_str_eq(dl_precision_name((enum dl_precision)p), wanted[p].name);
         ck_assert_double_eq(dl_precision_bytes((enum dl_precision)p), wanted[p].activation_bytes);

@@ -1,0 +1,45 @@
+#include "strategies/operand_rules.h"
+
+#include <stddef.h>
+
+#define AT(member) offsetof(struct dl_operand_rule, member)
+
+enum dl_status dl_operand_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_operand_rules *out,
+                                     struct dl_error *err)
+{
+    const char *names[DL_N_PRECISIONS + 1] = {NULL};
+    for (int p = 0; p < DL_N_PRECISIONS; p++) names[p] = dl_precision_name((enum dl_precision)p);
+    const struct dl_field fields[] = {
+        {"precision", DL_CHOICE, AT(precision), 0, 0, false, names, "that operands are brought into"},
+        {"moves", DL_NUMBER, AT(moves), 0, 1000, false, NULL, "elements moved for each of an operand"},
+        {"launches", DL_NUMBER, AT(launches), 0, 1000, false, NULL, "for each operand, of experts for each expert"},
+        {"gathered", DL_BOOL, AT(gathered), 0, 0, true, NULL,
+         "where sequence parallelism gathers an operand, it does so after"},
+    };
+    out->n = json_array_size(list.value);
+    out->rules = dl_arena_alloc(arena, (out->n + 1) * sizeof *out->rules);
+    for (size_t i = 0; i < out->n; i++) {
+        out->rules[i] = (struct dl_operand_rule){0};
+        if (dl_read(dl_json_element(list, i, arena), fields, DL_COUNT(fields), &out->rules[i], arena, err))
+            return err->status;
+    }
+    return DL_OK;
+}
+
+const struct dl_operand_rule *dl_operand_rule_for(const struct dl_operand_rules *rules, enum dl_precision precision)
+{
+    for (size_t i = 0; i < rules->n; i++)
+        if (rules->rules[i].precision == (int64_t)precision) return &rules->rules[i];
+    return NULL;
+}
+
+struct dl_kernel dl_kernel_quantising(const struct dl_operand_rule *rule, const struct dl_kernel *k)
+{
+    const bool is_product = k->kind == DL_KERNEL_GEMM || k->kind == DL_KERNEL_CONV;
+    const double operand = is_product && k->pass != DL_PASS_WEIGHT_GRADIENT ? k->batch * k->m * k->k : 0;
+    return (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
+                              .name = "quantise",
+                              .pass = k->pass,
+                              .elements = rule->moves * operand,
+                              .among_experts = k->among_experts};
+}

@@ -1,0 +1,32 @@
+/* operand_rules.h - what a framework spends to bring the operands of products into a narrow precision.
+ *
+ * A software file has "operands": [{"precision": "fp8", "moves": 3, "launches": 3}, ...]. What a layer is given, and
+ * backward the gradient of its results, is quantised once, with the copy that the gradient of weights needs; weights
+ * change once a step and cost nothing here. */
+#ifndef DL_STRATEGIES_OPERAND_RULES_H
+#define DL_STRATEGIES_OPERAND_RULES_H
+
+#include "sim/cost/device.h"
+
+struct dl_operand_rule {
+    int64_t precision; /* enum dl_precision */
+    double moves;      /* elements for each of the operand, read and written, in the precision of activations */
+    double launches;   /* for each operand, and of experts for each of these */
+    bool gathered;     /* tensor ranks that divide tokens gather them narrow */
+};
+
+struct dl_operand_rules {
+    struct dl_operand_rule *rules;
+    size_t n;
+};
+
+enum dl_status dl_operand_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_operand_rules *out,
+                                     struct dl_error *err);
+
+/* NULL: there is none, and operands cost nothing. */
+const struct dl_operand_rule *dl_operand_rule_for(const struct dl_operand_rules *rules, enum dl_precision precision);
+
+/* The kernel that quantises for k; 0 elements: nothing is to be done. */
+struct dl_kernel dl_kernel_quantising(const struct dl_operand_rule *rule, const struct dl_kernel *k);
+
+#endif
