@@ -13,12 +13,15 @@ enum { as_software = -1 };
 struct options {
     int64_t ways, dispatch, seed; /* dispatch: enum dl_dispatch */
     double imbalance, skew;
+    bool overlap;
 };
 static const struct options defaults = {.ways = 1, .dispatch = as_software, .imbalance = 1};
 static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "replicas that share the experts"},
     {"dispatch", DL_CHOICE, offsetof(struct options, dispatch), 0, 0, true, dl_dispatches,
      "tokens travel once for each expert, or once to each node and rank; if absent, as the software does it"},
+    {"overlap", DL_BOOL, offsetof(struct options, overlap), 0, 0, true, NULL,
+     "tokens travel while the device works on another micro-batch"},
     {"imbalance", DL_NUMBER, offsetof(struct options, imbalance), 1, 65536, true, NULL,
      "tokens of the busiest of these ranks over their mean; 1 if absent"},
     {"skew", DL_NUMBER, offsetof(struct options, skew), 0, 100, true, NULL,
@@ -42,6 +45,9 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "imbalance"),
                        "must be at most ways, %lld, when one rank gets everything; got %g", (long long)o->ways,
                        o->imbalance);
+    if (o->overlap && what->setting->micros < 2)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "overlap"),
+                       "needs two micro-batches of a replica at least; there is one");
     if (o->skew > 0 && o->imbalance > 1)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "skew"),
                        "means nothing beside imbalance; say one of them");
@@ -119,6 +125,7 @@ static enum dl_status travel(const struct options *o, const struct dl_event *ev,
     trip.cause = DL_CAUSE_EXPERT;
     trip.op = DL_ALLTOALL;
     trip.axis = DL_AXIS_EXPERT;
+    trip.async = o->overlap;
     trip.once = (o->dispatch == as_software ? s->software->dispatch : o->dispatch) == DL_DISPATCH_TO_NODES;
     trip.bytes = imbalance_of(o, ev->layer) * ev->elements * dl_precision_bytes(s->precision) / s->parts.outside;
     const bool sorts = !trip.once && experts_of(ev->layer) > (double)o->ways;

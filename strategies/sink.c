@@ -240,22 +240,57 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
     add_wait_for(s, place_of(s, ev), call);
 }
 
-/* Timed, but for what goes on beside it, which has less of the device meanwhile. */
-static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
+/* The rest of what took so long beside work of `beside_s`, which has had less of the device meanwhile. */
+static void add_rest(struct dl_sink *s, const struct dl_event *ev, double seconds, double beside_s)
 {
-    const struct dl_software *const software = s->request->job->setting.software;
-    double seconds = 0;
-    if (price_collective(s, ev, &seconds, err)) return err->status;
     const double longer_s = fmax(seconds - beside_s, 0);
     const double taken_s = beside_s > 0 ? s->request->device->taken_by_exchanges_fraction * seconds : 0;
-    dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
-                                                              .cause = ev->cause,
-                                                              .device_s = longer_s,
-                                                              .host_s = host_s(s, ev, software->collective_host_s)});
+    dl_template_add(
+        place_of(s, ev),
+        &(struct dl_instruction){.name = dl_op_name(ev->op),
+                                 .cause = ev->cause,
+                                 .device_s = longer_s,
+                                 .host_s = host_s(s, ev, s->request->job->setting.software->collective_host_s)});
     if (taken_s > longer_s)
         dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
                                                                   .cause = DL_CAUSE_INTERFERENCE,
                                                                   .device_s = taken_s - longer_s});
+}
+
+static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
+{
+    double seconds = 0;
+    if (price_collective(s, ev, &seconds, err)) return err->status;
+    add_rest(s, ev, seconds, beside_s);
+    return DL_OK;
+}
+
+/* What the layer at work has kept the device busy so far. */
+static double layer_s(const struct dl_sink *s)
+{
+    double sum = 0;
+    for (size_t i = s->layer_begins; i < s->into->n_instructions; i++) sum += s->into->instructions[i].device_s;
+    return sum;
+}
+
+static void end_layer(struct dl_sink *s, const struct dl_event *ev)
+{
+    if (s->beside_layer_s == 0) return;
+    struct dl_event rest = *ev;
+    rest.op = DL_ALLTOALL;
+    rest.axis = DL_AXIS_EXPERT;
+    rest.cause = DL_CAUSE_EXPERT;
+    rest.gradient = DL_GRADIENT_INPUT;
+    add_rest(s, &rest, s->beside_layer_s, layer_s(s));
+    s->beside_layer_s = 0;
+}
+
+/* Timed when all work of the layer is known. */
+static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    double seconds = 0;
+    if (price_collective(s, ev, &seconds, err)) return err->status;
+    s->beside_layer_s += seconds;
     return DL_OK;
 }
 
@@ -272,6 +307,7 @@ static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *e
     const bool in_step = ev->axis != DL_AXIS_DATA && ev->axis != DL_AXIS_EXPERT_DATA && ev->axis != DL_AXIS_PIPELINE;
     assert(!ev->async || ev->axis != DL_AXIS_PIPELINE);
     if (ev->axis == DL_AXIS_EXPERT) count_tokens(s, ev);
+    if (in_step && ev->async) return put_beside_layer(s, ev, err);
     if (in_step) return add_timed(s, ev, 0, err);
     add_exchange(s, ev);
     return DL_OK;
@@ -329,9 +365,7 @@ static double copy_s(const struct dl_sink *s, double bytes)
 /* What it takes longer than the layer that it goes beside. */
 static void add_copy(struct dl_sink *s, const struct dl_event *ev)
 {
-    double beside_s = 0;
-    for (size_t i = s->layer_begins; ev->async && i < s->into->n_instructions; i++)
-        beside_s += s->into->instructions[i].device_s;
+    const double beside_s = ev->async ? layer_s(s) : 0;
     dl_template_add(s->into, &(struct dl_instruction){.name = "host copy",
                                                       .cause = ev->cause,
                                                       .device_s = fmax(copy_s(s, ev->bytes) - beside_s, 0)});
@@ -373,7 +407,7 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_HOST_UPDATE: add_host_update(s, ev); break;
     case DL_EV_LAYER: begin_layer(s, ev); break;
     case DL_EV_MARK: count_tokens(s, ev); break;
-    case DL_EV_LAYER_DONE:
+    case DL_EV_LAYER_DONE: end_layer(s, ev); break;
     case DL_EV_GRADIENT: break; /* nobody had anything to do here */
     }
     return DL_OK;

@@ -35,6 +35,7 @@ struct dl_sink {
     struct dl_template *into;
     struct dl_host_link host;    /* where the stack offloads */
     size_t layer_begins;         /* first instruction of the layer at work, in `into` */
+    double beside_layer_s;       /* of what goes on beside it, for another micro-batch */
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
 };
 

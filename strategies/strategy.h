@@ -114,7 +114,8 @@ enum dl_event_kind {
     DL_EV_LAYER_DONE,  /* and has ended; backward: its gradients are there */
     DL_EV_COMPUTE,     /* one kernel */
     DL_EV_MARK,        /* whole data becomes cut, or the other way round: see workload.h */
-    DL_EV_COLLECTIVE,  /* over an axis; `async`: it goes on while others compute. SENDRECV: all send to the next. */
+    DL_EV_COLLECTIVE,  /* over an axis; `async`: it goes on while others compute, over EXPERT while another micro-batch
+                          does as much as the layer. SENDRECV: all send to the next. */
     DL_EV_WAIT,        /* for the collective with that handle, or for all (DL_EVERY_CALL) */
     DL_EV_GRADIENT,    /* the gradients of the stage are complete: `parameters` of them */
     DL_EV_UPDATE,      /* the optimizer's step over `parameters` */

@@ -169,7 +169,7 @@ static struct dl_event collective_at(const struct options *o, const struct dl_ev
                                      const struct dl_setting *s)
 {
     const struct dl_operand_rule *const operands = dl_operand_rule_for(&s->software->operands, s->precision);
-    const bool is_narrow = enters && operands && operands->gathered;
+    const bool is_narrow = enters && operands && operands->gathered && ev->layer->logits == 0; /* these stay wide */
     struct dl_event collective = *ev;
     collective.kind = DL_EV_COLLECTIVE;
     collective.axis = DL_AXIS_TENSOR;

@@ -14,7 +14,7 @@
 #define BATCH "'global_batch':16,'microbatch':2,'devices':8"
 #define DATA ",{'name':'data'}"
 
-static const double exactly = 1e-9;
+static const double exactly = 1e-9, memory_bytes_per_s = 1e18; /* of IDEAL_DEVICE */
 static const uint32_t all_ways[] = {2, 4, 8};
 
 static const char *stack_of(uint32_t ways, const char *more)
@@ -131,6 +131,109 @@ START_TEST(skew_is_drawn_from_the_seed)
 }
 END_TEST
 
+/* Two nodes of four devices, each with its own way out, or all with one. */
+#define NODES(inside, outside, nics, attach)                                                                           \
+    "{'schema':'dlsim/system/1','source':'a test','nodes':2,'transport':'ideal','node':{'device':'a test',"            \
+    "'devices':4,'parts':[{'kind':'switch','bandwidth_bytes_per_s':" inside ",'latency_s':0,'link':'ideal'}],"         \
+    "'nics':{'count':" nics ",'attach':" attach ",'bandwidth_bytes_per_s':" outside ",'latency_s':0,'link':'ideal'}}," \
+    "'network':{'kind':'crossbar','link':'ideal','bandwidth_bytes_per_s':1e15,'latency_s':0}}"
+#define EACH "['device0','device1','device2','device3']"
+
+/* Bytes of a rank's tokens to a node or a rank, if each goes once where it has any expert. */
+static double once_bytes(double chance) { return chance * travelling_bytes(1) / TOP_K; }
+
+/* Of two of eight experts, none is among the four of a node with 3/14, or at a rank with 3/4. Three of four ranks of a
+ * node are others, to which the tokens of both nodes go. */
+START_TEST(tokens_may_travel_once_to_each_node_and_rank)
+{
+    static const struct {
+        const char *system, *options;
+        double bytes; /* over the slow link, for a trip of a layer */
+    } cases[] = {
+        {NODES("1e15", "1e3", "4", EACH), ",'dispatch':'to_nodes'", 11.0 / 14},
+        {NODES("1e15", "1e3", "1", "['nvswitch0']"), ",'dispatch':'to_nodes'", 4 * 11.0 / 14},
+        {NODES("1e3", "1e15", "4", EACH), ",'dispatch':'to_nodes'", 2 * 3 * 1.0 / 4},
+        {NODES("1e15", "1e3", "4", EACH), ",'dispatch':'to_experts'", 4 * TOP_K / 8.0},
+    };
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = cases[_i].system,
+                                 .workload = MODEL(""),
+                                 .head = BATCH,
+                                 .stack = stack_of(8, cases[_i].options)});
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+        check_close("bytes", cause_s(&t, kind, DL_CAUSE_EXPERT) * SLOW_BYTES_PER_S,
+                    LAYERS * 2 * once_bytes(cases[_i].bytes), 1e-6);
+    dl_session_close(&t);
+}
+END_TEST
+
+/* The software decides unless the strategy does; where there is one node, each rank is sent to once. */
+START_TEST(the_strategy_says_how_tokens_travel_or_the_software_does)
+{
+    static const char software[] = "{'schema':'dlsim/software/1','source':'a test','attention':'flash',"
+                                   "'dispatch':'to_nodes'}";
+    const double none = 3.0 / 14, copies = travelling_bytes(1) / 2; /* as above: a rank has four of eight experts */
+    static const char *const options[] = {"", ",'dispatch':'to_experts'"};
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = NODES("1e3", "1e15", "4", EACH),
+                                 .software = software,
+                                 .workload = MODEL(""),
+                                 .head = BATCH,
+                                 .stack = stack_of(2, options[_i])});
+    check_close("bytes", cause_s(&t, DL_ITEM_F, DL_CAUSE_EXPERT) * SLOW_BYTES_PER_S,
+                LAYERS * 2 * (_i ? copies : once_bytes(1 - none)), 1e-6);
+    dl_session_close(&t);
+}
+END_TEST
+
+/* Copies that come from several ranks are sorted where a rank has several experts, once they have come and before they
+ * return; those that are sent once are not copies yet. */
+START_TEST(copies_are_sorted_by_expert)
+{
+    static const struct {
+        uint32_t ways;
+        const char *options;
+        uint32_t n_sorts;
+    } cases[] = {{2, "", 2 * LAYERS}, {4, "", 2 * LAYERS}, {8, "", 0}, {4, ",'dispatch':'to_nodes'", 0}};
+    struct dl_session t;
+    open_step(
+        &t, &(struct step){.workload = MODEL(""), .head = BATCH, .stack = stack_of(cases[_i].ways, cases[_i].options)});
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        uint32_t n_sorts = 0;
+        for (size_t i = 0; i < item(&t, kind)->n_instructions; i++)
+            n_sorts += strcmp(item(&t, kind)->instructions[i].name, "sort") == 0;
+        ck_assert_uint_eq(n_sorts, cases[_i].n_sorts);
+        const double bytes = cases[_i].n_sorts * 2 * travelling_bytes(1);
+        check_close("sorted", kernels_s(&t, kind, "sort") * memory_bytes_per_s, bytes, exactly);
+    }
+    dl_session_close(&t);
+}
+END_TEST
+
+/* What takes longer than the layer is seen for the rest of it, what is shorter not at all. */
+START_TEST(tokens_may_travel_beside_other_work)
+{
+    static const char *const systems[] = {SLOW_SYSTEM, FAST_SYSTEM};
+    static const char twice[] = "'global_batch':32,'microbatch':2,'devices':8";
+    struct dl_session alone, beside;
+    open_step(&alone,
+              &(struct step){.system = systems[_i], .workload = MODEL(""), .head = twice, .stack = stack_of(8, "")});
+    open_step(&beside, &(struct step){.system = systems[_i],
+                                      .workload = MODEL(""),
+                                      .head = twice,
+                                      .stack = stack_of(8, ",'overlap':true")});
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        const double travel_s = cause_s(&alone, kind, DL_CAUSE_EXPERT),
+                     seen_s = cause_s(&beside, kind, DL_CAUSE_EXPERT);
+        check_close("work", cause_s(&beside, kind, DL_CAUSE_COMPUTE), cause_s(&alone, kind, DL_CAUSE_COMPUTE), exactly);
+        if (_i) ck_assert_double_eq(seen_s, 0);
+        if (!_i) ck_assert(seen_s < travel_s && seen_s > travel_s - cause_s(&alone, kind, DL_CAUSE_COMPUTE));
+    }
+    dl_session_close(&alone);
+    dl_session_close(&beside);
+}
+END_TEST
+
 /* An all-reduce of P bytes over n ranks takes 2 (n - 1) / n P of a link. */
 static double allreduce_s(double parameters, double n)
 {
@@ -199,6 +302,10 @@ START_TEST(what_cannot_be_divided_is_refused)
          "test.json:/stack/0/skew: means nothing beside imbalance; say one of them"},
         {{.workload = MODEL(""), .head = BATCH, .stack = "{'name':'expert','ways':4,'seed':3}" DATA},
          "test.json:/stack/0/seed: means nothing without skew"},
+        {{.workload = MODEL(""), .head = BATCH, .stack = "{'name':'expert','ways':4,'overlap':true}" DATA},
+         "test.json:/stack/0/overlap: needs two micro-batches of a replica at least; there is one"},
+        {{.workload = MODEL(""), .head = BATCH, .stack = "{'name':'expert','ways':4,'dispatch':'to_racks'}" DATA},
+         "test.json:/stack/0/dispatch: must be one of to_experts, to_nodes, got 'to_racks'"},
     };
     check_refusal(&bad[_i].step, bad[_i].message);
 }
@@ -214,7 +321,11 @@ int main(void)
     tcase_add_test(tests, skew_is_drawn_from_the_seed);
     tcase_add_loop_test(tests, gradients_are_summed_where_parameters_are_the_same, 0, 6);
     tcase_add_test(tests, zero_cuts_what_is_held_in_common);
-    tcase_add_loop_test(tests, what_cannot_be_divided_is_refused, 0, 7);
+    tcase_add_loop_test(tests, what_cannot_be_divided_is_refused, 0, 9);
+    tcase_add_loop_test(tests, tokens_may_travel_once_to_each_node_and_rank, 0, 4);
+    tcase_add_loop_test(tests, the_strategy_says_how_tokens_travel_or_the_software_does, 0, 2);
+    tcase_add_loop_test(tests, copies_are_sorted_by_expert, 0, 4);
+    tcase_add_loop_test(tests, tokens_may_travel_beside_other_work, 0, 2);
     Suite *const suite = suite_create("expert");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

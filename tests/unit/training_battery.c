@@ -18,8 +18,9 @@ static const uint64_t seed = 20;
 #define WAITS                                                                                                          \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-5,'collective_host_s':2e-5,"                \
     "'batch_host_s':1e-4,'overlaps_tensor':true,'sends':'blocking','send_host_s':3e-5,'drains_at_sends':true,"         \
-    "'drains_at_waits':true,'gathers_ahead':0,'attention':'unfused','kernels':[{'operation':'softmax',"                \
-    "'unless_multiple_of':4,'launches':3,'moves':5}]}"
+    "'drains_at_waits':true,'drains_at_dispatch':true,'gathers_ahead':0,'attention':'unfused','kernels':[{'operation'" \
+    ":'softmax',"                                                                                                      \
+    "'unless_multiple_of':4,'launches':3,'moves':5}],'operands':[{'precision':'fp16','moves':2,'launches':1}]}"
 
 static const struct machine {
     const char *system, *device, *software;
@@ -35,7 +36,7 @@ static const struct machine {
 struct drawn {
     const struct machine *machine;
     bool has_experts, by_message;
-    char workload[400], strategy[1200];
+    char workload[400], strategy[1600];
 };
 
 static uint32_t draw(gsl_rng *rng, uint32_t n) { return (uint32_t)gsl_rng_uniform_int(rng, n); }
@@ -141,6 +142,10 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, ch
     static const char *const quantized[] = {"", "", ",{'name':'quantized_allreduce','bits':8}",
                                             ",{'name':'quantized_allreduce','method':'one_bit'}",
                                             ",{'name':'quantized_allreduce','method':'top_k'}"};
+    static const char *const travels[] = {"", ",'dispatch':'to_nodes'", ",'overlap':true",
+                                          ",'dispatch':'to_nodes','overlap':true"};
+    static const char *const graphs[] = {"", "", ",{'name':'graphs','scope':'outside_experts'}",
+                                         ",{'name':'graphs','scope':'step'}"};
     const struct dl_schedule_kind *const kind = dl_schedule_get(draw(rng, (uint32_t)dl_schedule_count()));
     const uint32_t chunks = draw(rng, 8) ? kind->min_chunks : 1 + draw(rng, 3); /* sometimes a wrong number */
     char tensor[100], split[200];
@@ -160,7 +165,11 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, ch
         snprintf(out + used, bytes - used, ",{'name':'context','ways':%u,'zigzag':%s}", w->context,
                  zigzag ? "true" : "false");
     used = strlen(out);
-    if (w->expert > 1) snprintf(out + used, bytes - used, ",{'name':'expert','ways':%u}", w->expert);
+    const char *const travel = one_of(rng, travels, DL_COUNT(travels)), *const graph =
+                                                                            one_of(rng, graphs, DL_COUNT(graphs));
+    if (w->expert > 1) snprintf(out + used, bytes - used, ",{'name':'expert','ways':%u%s}", w->expert, travel);
+    used = strlen(out);
+    snprintf(out + used, bytes - used, "%s", graph);
     used = strlen(out);
     if (draw(rng, 4) == 0) draw_offload(rng, out + used, bytes - used);
 }
@@ -177,14 +186,17 @@ static void draw_job(uint64_t index, struct drawn *out)
     static const char *const precisions[] = {"fp16", "fp32"};
     static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb"};
     gsl_rng *const rng = dl_random_new(seed, "battery", index);
-    char stack[700];
+    char stack[1000];
     out->machine = &machines[draw(rng, DL_COUNT(machines))];
     out->has_experts = draw(rng, 4) == 0;
     const struct ways w = draw_ways(rng, out);
     const uint32_t microbatch = 1 + draw(rng, 4), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
     const uint32_t n_blocks = w.pipeline * (2 + draw(rng, 4)) + draw(rng, 3);
     draw_stack(rng, &w, n_blocks, stack, sizeof stack);
-    snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks, out->has_experts ? ",'experts':4,'top_k':2" : "");
+    snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,
+             !out->has_experts ? ""
+             : draw(rng, 2)    ? ",'experts':4,'top_k':2"
+                               : ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1");
     snprintf(out->strategy, sizeof out->strategy,
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':%u,'global_batch':%u,"
              "'microbatch':%u,'precision':'%s','optimizer':'%s','order':%s,'stack':%s,%s]}",

@@ -1,0 +1,104 @@
+/* graphs.c - what the host launches when launches are replayed, and where it waits for the counts of experts. */
+#define _GNU_SOURCE /* fork, pipe */
+#include "tests/unit/divided_step.h"
+
+#define LAYERS 2
+#define LAUNCH_S 1e-3
+#define MODEL                                                                                                          \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':32,"  \
+    "'vocab':512,'experts':4,'top_k':2,'bias':false}"
+#define BATCH "'global_batch':8,'microbatch':2,'devices':4"
+#define SOFTWARE(keys)                                                                                                 \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-3,'collective_host_s':2e-3,"                \
+    "'batch_host_s':3e-3,'attention':'flash'" keys "}"
+#define STACK(more) "{'name':'expert','ways':2},{'name':'data'}" more
+
+static const double exactly = 1e-9;
+
+static void open_graphs(struct dl_session *t, const char *software, const char *stack)
+{
+    open_step(t, &(struct step){
+                     .system = FAST_SYSTEM, .software = software, .workload = MODEL, .head = BATCH, .stack = stack});
+}
+
+static double host_s_of(const struct dl_session *t, enum dl_item_kind kind, const char *name)
+{
+    double sum = 0;
+    for (size_t i = 0; i < item(t, kind)->n_instructions; i++)
+        if (strncmp(item(t, kind)->instructions[i].name, name, strlen(name)) == 0)
+            sum += item(t, kind)->instructions[i].host_s;
+    return sum;
+}
+
+static uint32_t count_drains(const struct dl_session *t, enum dl_item_kind kind)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < item(t, kind)->n_instructions; i++) n += item(t, kind)->instructions[i].kind == DL_DRAIN;
+    return n;
+}
+
+/* The work of experts and their exchanges are launched as ever; the rest of each layer is one launch: the embedding,
+ * two blocks and the head. */
+START_TEST(what_depends_on_counts_is_not_replayed)
+{
+    struct dl_session eager, graphs;
+    open_graphs(&eager, SOFTWARE(""), STACK(""));
+    open_graphs(&graphs, SOFTWARE(""), STACK(",{'name':'graphs','scope':'outside_experts'}"));
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        check_close("experts", host_s_of(&graphs, kind, "expert_"), host_s_of(&eager, kind, "expert_"), exactly);
+        check_close("travel", host_s_of(&graphs, kind, "alltoall"), host_s_of(&eager, kind, "alltoall"), exactly);
+        check_close("graphs", host_s_of(&graphs, kind, "graph"), (LAYERS + 2) * LAUNCH_S, exactly);
+        ck_assert(host_s_of(&eager, kind, "qkv") > 0);
+        ck_assert_double_eq(host_s_of(&graphs, kind, "qkv"), 0);
+        check_close("device", cause_s(&graphs, kind, DL_CAUSE_COMPUTE), cause_s(&eager, kind, DL_CAUSE_COMPUTE),
+                    exactly);
+    }
+    dl_session_close(&eager);
+    dl_session_close(&graphs);
+}
+END_TEST
+
+START_TEST(a_step_that_is_one_graph_needs_no_host)
+{
+    struct dl_session t;
+    open_graphs(&t, SOFTWARE(",'drains_at_dispatch':true"), STACK(",{'name':'graphs','scope':'step'}"));
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        ck_assert_double_eq(host_s_of(&t, kind, ""), 0);
+        ck_assert_uint_eq(count_drains(&t, kind), 0);
+        ck_assert_double_eq(cause_s(&t, kind, DL_CAUSE_HOST), 0);
+    }
+    dl_session_close(&t);
+}
+END_TEST
+
+/* Once a layer and forward, whether tokens travel or not; one drain more is for the batch. What is done again is
+ * counted again. */
+START_TEST(tokens_of_experts_are_counted_by_the_host)
+{
+    static const char *const stacks[] = {STACK(""), "{'name':'data'}", STACK(",{'name':'recompute','mode':'full'}")};
+    struct dl_session t;
+    open_graphs(&t, SOFTWARE(",'drains_at_dispatch':true"), stacks[_i]);
+    ck_assert_uint_eq(count_drains(&t, DL_ITEM_F), LAYERS + 1);
+    ck_assert_uint_eq(count_drains(&t, DL_ITEM_B), _i == 2 ? LAYERS : 0);
+    dl_session_close(&t);
+}
+END_TEST
+
+START_TEST(a_scope_is_needed)
+{
+    const struct step step = {.workload = MODEL, .head = BATCH, .stack = STACK(",{'name':'graphs'}")};
+    check_refusal(&step, "test.json:/stack/2: needs the key 'scope'");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("graphs");
+    tcase_add_test(tests, what_depends_on_counts_is_not_replayed);
+    tcase_add_test(tests, a_step_that_is_one_graph_needs_no_host);
+    tcase_add_loop_test(tests, tokens_of_experts_are_counted_by_the_host, 0, 3);
+    tcase_add_test(tests, a_scope_is_needed);
+    Suite *const suite = suite_create("graphs");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

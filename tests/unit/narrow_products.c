@@ -1,0 +1,153 @@
+/* narrow_products.c - products whose operands are quantised: which they are, what casts cost, and what is gathered. */
+#define _GNU_SOURCE /* fork, pipe */
+#include "tests/unit/divided_step.h"
+
+#define TOKENS 64 /* 2 samples of 32 */
+#define HIDDEN 64
+#define MODEL(more)                                                                                                    \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':32,"  \
+    "'vocab':512,'bias':false" more "}"
+#define BATCH(precision) "'global_batch':2,'microbatch':2,'precision':'" precision "'"
+#define FP8_DEVICE                                                                                                     \
+    "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e12,'bf16':1e12,"      \
+    "'fp8':2e12,'mxfp8':4e12},'memory_bytes':1e18,'memory_bytes_per_s':1e15,'launch_s':0,'figures':{"                  \
+    "'compute_fraction':1,'bandwidth_fraction':1}}"
+#define SOFTWARE(keys) "{'schema':'dlsim/software/1','source':'a test','attention':'flash'" keys "}"
+#define OPERANDS(keys) ",'operands':[{'precision':'fp8','moves':3,'launches':2" keys "}]"
+
+static const double exactly = 1e-9, memory_bytes_per_s = 1e15;
+
+static void open_narrow(struct dl_session *t, const char *software, const char *head, const char *workload)
+{
+    open_step(t, &(struct step){.system = FAST_SYSTEM,
+                                .device = FP8_DEVICE,
+                                .software = software,
+                                .workload = workload,
+                                .head = head,
+                                .stack = "{'name':'data'}"});
+}
+
+/* Bound by arithmetic: linear layers of blocks have the narrow rate, attention, router and logits that of bf16. */
+START_TEST(only_linear_layers_of_blocks_are_narrow)
+{
+    static const struct {
+        const char *name;
+        double faster;
+    } kernels[] = {{"qkv", 2}, {"proj", 2}, {"expert_fc1", 2}, {"attention", 1}, {"router", 1}, {"logits", 1}};
+    struct dl_session wide, narrow;
+    open_narrow(&wide, SOFTWARE(""), BATCH("bf16"), MODEL(",'experts':4,'top_k':2"));
+    open_narrow(&narrow, SOFTWARE(""), BATCH("fp8"), MODEL(",'experts':4,'top_k':2"));
+    for (size_t i = 0; i < DL_COUNT(kernels); i++)
+        for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+            ck_assert_msg(kernels_s(&wide, kind, kernels[i].name) > 0, "%s", kernels[i].name);
+            check_close(kernels[i].name, kernels_s(&wide, kind, kernels[i].name),
+                        kernels[i].faster * kernels_s(&narrow, kind, kernels[i].name), exactly);
+        }
+    dl_session_close(&wide);
+    dl_session_close(&narrow);
+}
+END_TEST
+
+/* Forward what the layer is given, backward the gradient of what it gave, each once; logits and others stay. */
+START_TEST(casts_move_each_operand_once)
+{
+    static const struct {
+        const char *name;
+        double inputs, outputs;
+    } layers[] = {
+        {"qkv", HIDDEN, 3 * HIDDEN}, {"fc1", HIDDEN, 4 * HIDDEN}, {"fc2", 4 * HIDDEN, HIDDEN}, {"logits", 0, 0}};
+    const double element_s = 3 * activation_bytes / memory_bytes_per_s, blocks = 2;
+    struct dl_session free, costly;
+    open_narrow(&free, SOFTWARE(""), BATCH("fp8"), MODEL(""));
+    open_narrow(&costly, SOFTWARE(OPERANDS("")), BATCH("fp8"), MODEL(""));
+    for (size_t i = 0; i < DL_COUNT(layers); i++)
+        for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+            check_close(layers[i].name, kernels_s(&costly, kind, layers[i].name),
+                        kernels_s(&free, kind, layers[i].name) +
+                            blocks * TOKENS * element_s * (kind == DL_ITEM_F ? layers[i].inputs : layers[i].outputs),
+                        exactly);
+    dl_session_close(&free);
+    dl_session_close(&costly);
+}
+END_TEST
+
+static double launches_of(const struct dl_session *t, const char *name)
+{
+    double host_s = 0;
+    for (size_t i = 0; i < item(t, DL_ITEM_F)->n_instructions; i++) {
+        const struct dl_instruction *const in = &item(t, DL_ITEM_F)->instructions[i];
+        if (strcmp(in->name, name) == 0) host_s += in->host_s;
+    }
+    return host_s / 1e-3;
+}
+
+/* One product and two casts; experts have theirs one by one. A precision that nothing is said of costs nothing. */
+START_TEST(casts_and_products_of_experts_are_launched_one_by_one)
+{
+    static const char software[] = SOFTWARE(",'host_s_per_launch':1e-3" OPERANDS(""));
+    const double blocks = 2, experts = 4;
+    struct dl_session fp8, mxfp8;
+    open_narrow(&fp8, software, BATCH("fp8"), MODEL(",'experts':4,'top_k':2"));
+    open_narrow(&mxfp8, software, BATCH("mxfp8"), MODEL(",'experts':4,'top_k':2"));
+    check_close("qkv", launches_of(&fp8, "qkv"), blocks * 3, exactly);
+    check_close("router", launches_of(&fp8, "router"), blocks, exactly);
+    check_close("experts", launches_of(&fp8, "expert_fc1"), blocks * experts * 3, exactly);
+    check_close("without casts", launches_of(&mxfp8, "expert_fc1"), blocks * experts, exactly);
+    dl_session_close(&fp8);
+    dl_session_close(&mxfp8);
+}
+END_TEST
+
+/* Tokens that tensor ranks gather are one byte wide instead of two but for the logits, sums stay. */
+START_TEST(operands_may_be_gathered_narrow)
+{
+    static const char *const software[] = {SOFTWARE(OPERANDS("")), SOFTWARE(OPERANDS(",'gathered':true"))};
+    double bytes[2];
+    for (size_t i = 0; i < DL_COUNT(software); i++) {
+        struct dl_session t;
+        open_step(&t, &(struct step){.device = FP8_DEVICE,
+                                     .software = software[i],
+                                     .workload = MODEL(""),
+                                     .head = BATCH("fp8") ",'devices':2",
+                                     .stack = "{'name':'tensor','ways':2,'sequence':true}"});
+        bytes[i] = kernels_s(&t, DL_ITEM_F, "allgather") * SLOW_BYTES_PER_S;
+        check_close("sums", kernels_s(&t, DL_ITEM_F, "reducescatter") * SLOW_BYTES_PER_S,
+                    5 * TOKENS * HIDDEN * activation_bytes / 2, exactly); /* two a block, and the embedding */
+        dl_session_close(&t);
+    }
+    const double of_blocks = 4, of_logits = 1;
+    check_close("narrow", bytes[1] / bytes[0], (of_blocks / 2 + of_logits) / (of_blocks + of_logits), exactly);
+}
+END_TEST
+
+START_TEST(what_is_wrong_with_operands_is_said)
+{
+    static const struct {
+        const char *software, *message;
+    } bad[] = {
+        {SOFTWARE(",'operands':[{'precision':'fp4','moves':3,'launches':2}]"),
+         "test.json:/operands/0/precision: must be one of fp32, tf32, fp16, bf16, fp8, mxfp8, got 'fp4'"},
+        {SOFTWARE(",'operands':[{'precision':'fp8','launches':2}]"), "test.json:/operands/0: needs the key 'moves'"},
+    };
+    struct dl_session t;
+    try_step(&t, &(struct step){.software = bad[_i].software,
+                                .workload = MODEL(""),
+                                .head = BATCH("bf16"),
+                                .stack = "{'name':'data'}"});
+    ck_assert_str_eq(t.err.text, bad[_i].message);
+    dl_session_close(&t);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("narrow_products");
+    tcase_add_test(tests, only_linear_layers_of_blocks_are_narrow);
+    tcase_add_test(tests, casts_move_each_operand_once);
+    tcase_add_test(tests, casts_and_products_of_experts_are_launched_one_by_one);
+    tcase_add_test(tests, operands_may_be_gathered_narrow);
+    tcase_add_loop_test(tests, what_is_wrong_with_operands_is_said, 0, 2);
+    Suite *const suite = suite_create("narrow_products");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
