@@ -6,52 +6,6 @@
 
 #include "sim/core/random.h"
 
-enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, double *seconds,
-                            struct dl_error *err)
-{
-    struct dl_choice choice;
-    if (dl_choose(s->request->estimator, wish, s->arena, &choice, err)) return err->status;
-    const double alone_s = fmax(choice.estimate.wire_s, choice.estimate.pace.pump_s);
-    const double crowded_s = fmax(crowding * choice.estimate.wire_s, choice.estimate.pace.pump_s);
-    *seconds = choice.estimate.time_s - alone_s + crowded_s;
-    return DL_OK;
-}
-
-/* A message from every rank to the next is a step of a ring's all-gather, which has one less than ranks. */
-static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
-{
-    const struct dl_group *const group = &s->groups[ev->axis];
-    const bool shifts = ev->op == DL_SENDRECV;
-    const struct dl_wish wish = {.op = shifts ? DL_ALLGATHER : ev->op,
-                                 .algorithm = shifts ? "ring" : "auto",
-                                 .protocol = "auto",
-                                 .group = group,
-                                 .bytes = shifts ? ev->bytes * group->n : ev->bytes,
-                                 .payload = ev->payload};
-    double crowding = 1;
-    if (ev->once) return dl_sink_dispatch(s, ev->bytes, seconds, err);
-    if (dl_sink_crowding(s, ev->axis, &crowding, err) || dl_sink_time(s, &wish, crowding, seconds, err))
-        return err->status;
-    if (shifts) *seconds /= group->n - 1;
-    return DL_OK;
-}
-
-static enum dl_status price_collective(struct dl_sink *s, const struct dl_event *ev, double *seconds,
-                                       struct dl_error *err)
-{
-    for (size_t i = 0; i < s->n_prices; i++)
-        if (s->prices[i].op == ev->op && s->prices[i].axis == ev->axis && s->prices[i].bytes == ev->bytes &&
-            s->prices[i].once == ev->once) {
-            *seconds = s->prices[i].seconds;
-            return DL_OK;
-        }
-    if (choose(s, ev, seconds, err)) return err->status;
-    DL_GROW(s->prices, s->n_prices, s->prices_capacity);
-    s->prices[s->n_prices++] = (struct dl_priced_collective){
-        .op = ev->op, .axis = ev->axis, .once = ev->once, .bytes = ev->bytes, .seconds = *seconds};
-    return DL_OK;
-}
-
 /* Names are those of the workload, so the same text may stand in two places: then it is priced twice. */
 static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
 {
@@ -205,6 +159,11 @@ static void add_wait_for(const struct dl_sink *s, struct dl_template *into, uint
     if (s->request->job->setting.software->drains_at_waits) add_drain(into);
 }
 
+static double launch_s(const struct dl_sink *s, const struct dl_event *ev)
+{
+    return host_s(s, ev, s->request->job->setting.software->collective_host_s);
+}
+
 static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
 {
     struct dl_lowered *const out = s->out;
@@ -222,12 +181,9 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
                                                 .cause = ev->cause,
                                                 .handle = ev->handle};
     const uint32_t call = (uint32_t)out->n_calls++;
-    const struct dl_software *const software = s->request->job->setting.software;
     struct dl_template *const into = place_of(s, ev);
-    dl_template_add(into, &(struct dl_instruction){.kind = DL_START,
-                                                   .name = dl_op_name(ev->op),
-                                                   .host_s = host_s(s, ev, software->collective_host_s),
-                                                   .call = call});
+    dl_template_add(into, &(struct dl_instruction){
+                              .kind = DL_START, .name = dl_op_name(ev->op), .host_s = launch_s(s, ev), .call = call});
     if (!ev->async) add_wait_for(s, into, call);
 }
 
@@ -241,16 +197,13 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
 }
 
 /* The rest of what took so long beside work of `beside_s`, which has had less of the device meanwhile. */
-static void add_rest(struct dl_sink *s, const struct dl_event *ev, double seconds, double beside_s)
+static void add_rest(struct dl_sink *s, const struct dl_event *ev, double seconds, double beside_s, double launching_s)
 {
     const double longer_s = fmax(seconds - beside_s, 0);
     const double taken_s = beside_s > 0 ? s->request->device->taken_by_exchanges_fraction * seconds : 0;
-    dl_template_add(
-        place_of(s, ev),
-        &(struct dl_instruction){.name = dl_op_name(ev->op),
-                                 .cause = ev->cause,
-                                 .device_s = longer_s,
-                                 .host_s = host_s(s, ev, s->request->job->setting.software->collective_host_s)});
+    dl_template_add(place_of(s, ev),
+                    &(struct dl_instruction){
+                        .name = dl_op_name(ev->op), .cause = ev->cause, .device_s = longer_s, .host_s = launching_s});
     if (taken_s > longer_s)
         dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
                                                                   .cause = DL_CAUSE_INTERFERENCE,
@@ -260,8 +213,8 @@ static void add_rest(struct dl_sink *s, const struct dl_event *ev, double second
 static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
 {
     double seconds = 0;
-    if (price_collective(s, ev, &seconds, err)) return err->status;
-    add_rest(s, ev, seconds, beside_s);
+    if (dl_sink_price(s, ev, &seconds, err)) return err->status;
+    add_rest(s, ev, seconds, beside_s, launch_s(s, ev));
     return DL_OK;
 }
 
@@ -281,16 +234,18 @@ static void end_layer(struct dl_sink *s, const struct dl_event *ev)
     rest.axis = DL_AXIS_EXPERT;
     rest.cause = DL_CAUSE_EXPERT;
     rest.gradient = DL_GRADIENT_INPUT;
-    add_rest(s, &rest, s->beside_layer_s, layer_s(s));
+    add_rest(s, &rest, s->beside_layer_s, layer_s(s), 0);
     s->beside_layer_s = 0;
 }
 
-/* Timed when all work of the layer is known. */
+/* Launched here, and timed when all work of the layer is known. */
 static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     double seconds = 0;
-    if (price_collective(s, ev, &seconds, err)) return err->status;
+    if (dl_sink_price(s, ev, &seconds, err)) return err->status;
     s->beside_layer_s += seconds;
+    dl_template_add(place_of(s, ev), &(struct dl_instruction){
+                                         .name = dl_op_name(ev->op), .cause = ev->cause, .host_s = launch_s(s, ev)});
     return DL_OK;
 }
 

@@ -45,7 +45,9 @@ void dl_sink_init_groups(struct dl_sink *s);
  * longer than the first one alone they need the links that they share: exact for rings, taken for all. Other replicas
  * do not go in step and are not counted. */
 enum dl_status dl_sink_crowding(struct dl_sink *s, enum dl_axis axis, double *out, struct dl_error *err);
-/* Of a collective of such a group, among all of them. */
+/* Of a collective of an event over such a group. */
+enum dl_status dl_sink_price(struct dl_sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err);
+/* Of any collective, on links that so many times as much goes over. */
 enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, double *seconds,
                             struct dl_error *err);
 /* Of tokens that go, or come back, as DL_DISPATCH_TO_NODES; so many bytes would go to all of their experts. */
