@@ -17,10 +17,12 @@ struct tile {
 /* The shapes of CUTLASS's and cuBLAS's kernels for Ampere's tensor cores, and for older ones. */
 static const struct tile ampere[] = {{256, 128}, {128, 256}, {128, 128}, {256, 64},
                                      {64, 256},  {128, 64},  {64, 128},  {64, 64}};
-/* Hopper's tensor cores take 64 rows at once; the other side of a tile is chosen freely, as the results fit. */
-static const double hopper_side = 64, hopper_sides = 4, hopper_longest = 512;
+/* Hopper's tensor cores take 64 rows at once; the other side of a tile is chosen freely, as the results fit;
+ * the longest in the names of cuBLAS's kernels is 320. */
+static const double hopper_side = 64, hopper_sides = 4, hopper_longest = 320;
 
-static const double splits[] = {1, 2, 4, 8, 16};
+/* By cuBLAS's times on the H200, kernels for rows that begin anywhere split a long k by more than 16. */
+static const double splits[] = {1, 2, 4, 8, 16, 32, 64};
 static const double partial_sum_bytes = 4; /* fp32 */
 
 struct product {

@@ -1,14 +1,13 @@
 #include "sim/cost/measured_points.h"
 
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
 /* How far what was timed forward is from the backward, what is causal from what is not, a group of products from as
  * many in one call; and kernels for rows that begin otherwise, which are other programs. */
-static const double other_pass = 1, other_kind = 0.5, other_alignment = 3;
-/* The mean of all counts as little as this part of a point at the place itself. */
-static const double mean_weight = 1e-3;
+static const double other_pass = 1, other_kind = 0.5, other_alignment = 2;
+/* Of rows that begin at multiples of twice as many bytes. */
+static const double grain_weight = 0.3;
 
 double dl_column_of(const struct dl_kernel *k, enum dl_column column)
 {
@@ -26,12 +25,24 @@ double dl_column_of(const struct dl_kernel *k, enum dl_column column)
     return NAN;
 }
 
+/* The largest power of two that divides it, to what matters to memories and caches, as a logarithm to base 2. */
+static double grain(double bytes)
+{
+    const double largest = 256;
+    double power = 1, log2_power = 0;
+    for (; power < largest && fmod(bytes, 2 * power) == 0; power *= 2) log2_power++;
+    return log2_power;
+}
+
 struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precision)
 {
-    const bool is_product = k->kind != DL_KERNEL_MEMORY;
+    const bool is_product = k->kind != DL_KERNEL_MEMORY, reads_across = k->pass == DL_PASS_WEIGHT_GRADIENT;
+    const double bytes = dl_precision_operand_bytes(precision);
     return (struct dl_point){
         .at = {log(is_product ? k->batch * k->m : dl_kernel_bytes(k, precision)), log(k->n),
                is_product ? log(k->k) : 0},
+        .grain = {grain(k->n * bytes), grain((reads_across ? k->m : k->k) * bytes),
+                  grain((reads_across ? k->k : k->m) * bytes)},
         .kind.pass = (unsigned char)(is_product ? dl_point_pass(k) : DL_PASS_FORWARD), /* a curve has its own */
         .kind.alignment =
             (unsigned char)(k->kind == DL_KERNEL_ATTENTION ? DL_ALIGNED : dl_kernel_alignment(k, precision)),
@@ -67,72 +78,48 @@ static double kinds_apart2(const struct dl_point *a, const struct dl_point *b)
            (a->kind.is_grouped == b->kind.is_grouped ? 0 : squared(other_kind));
 }
 
-static double apart2(const struct dl_point *a, const struct dl_point *b)
+static double sizes_apart2(const struct dl_point *a, const struct dl_point *b)
 {
     return squared(a->at[0] - b->at[0]) + squared(a->at[1] - b->at[1]) + squared(a->at[2] - b->at[2]) +
            kinds_apart2(a, b);
 }
 
-static double weight(double distance2, double width2)
+static double grains_apart2(const struct dl_point *a, const struct dl_point *b)
 {
-    const double far2 = 16; /* beyond it nothing is said any more */
-    return distance2 > far2 * width2 ? 0 : 1 / squared(squared(1 + distance2 / width2));
+    return squared(a->grain[0] - b->grain[0]) + squared(a->grain[1] - b->grain[1]) + squared(a->grain[2] - b->grain[2]);
 }
 
-/* A weighted mean of what points say, which begins with the mean of all. */
-struct mean {
-    double weights, sum;
-};
-
-static struct mean mean_of(const struct dl_points *of, const struct dl_point *place)
+double dl_points_apart2(const struct dl_point *a, const struct dl_point *b)
 {
-    return (struct mean){mean_weight, mean_weight * of->mean_log_ratio[place->kind.pass]};
+    return sizes_apart2(a, b) + squared(grain_weight) * grains_apart2(a, b);
 }
 
-static void add_to(struct mean *m, const struct dl_point *p, double distance2, double width2)
+/* Among the nearest so far, in their order; of two that are as near, the first stays before. */
+static void add_neighbour(struct dl_neighbours *near, size_t which, double d2)
 {
-    const double w = weight(distance2 + p->spread2, width2);
-    m->weights += w;
-    m->sum += w * p->log_ratio;
-}
-
-static const double widths[] = {0.1, 0.2, 0.4, 0.8, 1.6};
-
-/* How wrong the others are about a point, with each of the widths. */
-static void leave_out(const struct dl_points *of, size_t which, double *errors)
-{
-    const struct dl_point *const place = &of->points[which];
-    struct mean means[DL_COUNT(widths)];
-    for (size_t w = 0; w < DL_COUNT(widths); w++) means[w] = mean_of(of, place);
-    for (size_t i = 0; i < of->n; i++) {
-        if (i == which) continue;
-        const double distance2 = apart2(place, &of->points[i]);
-        for (size_t w = 0; w < DL_COUNT(widths); w++) add_to(&means[w], &of->points[i], distance2, squared(widths[w]));
+    if (near->n == dl_most_neighbours && d2 >= near->d2[near->n - 1]) return;
+    size_t at = near->n < dl_most_neighbours ? near->n++ : near->n - 1;
+    for (; at > 0 && near->d2[at - 1] > d2; at--) {
+        near->d2[at] = near->d2[at - 1];
+        near->which[at] = near->which[at - 1];
     }
-    for (size_t w = 0; w < DL_COUNT(widths); w++) errors[w] += fabs(place->log_ratio - means[w].sum / means[w].weights);
-}
-
-void dl_points_choose_width(struct dl_points *of)
-{
-    enum { most = 128 }; /* are left out, evenly spread over the tables */
-    double errors[DL_COUNT(widths)] = {0};
-    for (size_t i = 0; i < of->n; i += of->n / most + 1) leave_out(of, i, errors);
-    of->width2 = squared(widths[gsl_stats_min_index(errors, 1, DL_COUNT(widths))]);
+    near->d2[at] = d2;
+    near->which[at] = which;
 }
 
 struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision)
 {
     struct dl_point place = dl_point_at(k, precision);
     while (place.kind.alignment > DL_ALIGNED && !of->has[place.kind.alignment]) place.kind.alignment--;
-    struct mean mean = mean_of(of, &place);
+    struct dl_neighbours near = {0};
     double nearest2 = INFINITY;
     for (size_t i = 0; i < of->n; i++) {
-        const double distance2 = apart2(&place, &of->points[i]);
-        if (distance2 == 0 && was_timed(of, i, k)) return (struct dl_advice){.exact = &of->timed[i]};
-        nearest2 = distance2 < nearest2 ? distance2 : nearest2;
-        add_to(&mean, &of->points[i], distance2, of->width2);
+        const double sizes2 = sizes_apart2(&place, &of->points[i]);
+        if (sizes2 == 0 && was_timed(of, i, k)) return (struct dl_advice){.exact = &of->timed[i]};
+        nearest2 = sizes2 < nearest2 ? sizes2 : nearest2;
+        add_neighbour(&near, i, sizes2 + squared(grain_weight) * grains_apart2(&place, &of->points[i]));
     }
-    return (struct dl_advice){.log_ratio = mean.sum / mean.weights, .nearest2 = nearest2};
+    return (struct dl_advice){.log_ratio = dl_points_log_ratio(of, &place, &near), .nearest2 = nearest2};
 }
 
 /* fp16 and bf16 are the same to a device that computes as fast in both. */

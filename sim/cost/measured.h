@@ -3,14 +3,13 @@
  * A shape that was timed costs what was measured. For others the model gives the form of the function and the points
  * near by say how wrong it is there:
  *
- *     seconds = model(shape) x exp(weighted mean of log(measured / model) of the points)
+ *     seconds = model(shape) x exp(estimate of log(measured / model) from the points near by, measured_kriging.c)
  *
  * Near is meant in the logarithms of (batch x m, n, k): a product twice as long is as far from this one as one half as
- * long. Weights fall as (1 + (distance / width)^2)^-4; the width is the one of a few with which points that are left
- * out are told best by the others, since libraries that change their kernels from size to size need many points for a
- * mean, and smooth ones few. Other passes and rows that begin otherwise are far. Far from all points the mean of all of
- * them is left. Kernels that are bound by memory have one dimension, in which their times are interpolated
- * monotonically; or two, their bytes and the width of their rows, n, where a table tells it.
+ * long; and in the powers of two that divide the bytes of rows, since what memories and caches move at once must begin
+ * there. Other passes and rows for which libraries have other kernels are far, and have means of their own. Kernels
+ * that are bound by memory have one dimension, in which their times are interpolated monotonically; or two, their bytes
+ * and the width of their rows, n, where a table tells it.
  *
  * A device file has "measured": [{"kernel": "gemm", "pass": "forward", "precision": "bf16", "library": "cuBLAS 13.0",
  * "columns": ["batch", "m", "n", "k", "seconds", "spread"], "rows": [[1, 4096, 4096, 4096, 0.0002, 0.01], ...]}, ...]:

@@ -7,7 +7,7 @@
 /* What a row may say, besides its time. */
 enum dl_column { DL_BATCH, DL_M, DL_N, DL_K, DL_ELEMENTS, DL_CAUSAL, DL_KV_SHARE, DL_ACCUMULATES, DL_N_COLUMNS };
 
-enum { dl_n_coordinates = 3 };
+enum { dl_n_coordinates = 3, dl_n_passes = DL_PASS_WEIGHT_GRADIENT + 1, dl_n_alignments = DL_UNALIGNED + 1 };
 
 /* What the row says. */
 struct dl_timed {
@@ -18,9 +18,10 @@ struct dl_timed {
 
 /* What is looked at for every price: small, as there are thousands. */
 struct dl_point {
-    double at[dl_n_coordinates]; /* dl_point_at */
-    double log_ratio;            /* of the measured time to the model's */
-    double spread2;              /* square of the relative spread of the time */
+    double at[dl_n_coordinates];    /* dl_point_at */
+    double grain[dl_n_coordinates]; /* how rows begin: logarithms of powers of two */
+    double log_ratio;               /* of the measured time to the model's */
+    double noise;                   /* its variance from run to run, as a part of that among all points */
     struct {
         unsigned char pass, alignment, is_causal, is_grouped;
     } kind;
@@ -31,9 +32,8 @@ struct dl_points {
     struct dl_point *points;
     struct dl_timed *timed; /* the same in full */
     size_t n;
-    double width2;                                      /* square of the distance to which points tell of each other */
-    bool has[DL_UNALIGNED + 1];                         /* points of this alignment */
-    double mean_log_ratio[DL_PASS_WEIGHT_GRADIENT + 1]; /* by pass; of all, where nothing of the pass was timed */
+    bool has[dl_n_alignments]; /* points of this alignment */
+    double mean_log_ratio[dl_n_alignments][dl_n_passes];
 };
 
 /* Times of a memory-bound kernel over its bytes, both as logarithms, the first strictly growing. */
@@ -68,13 +68,25 @@ enum dl_kernel_pass dl_point_pass(const struct dl_kernel *k);
 /* Where a product is among those of its kind, and what kind of kernel computes it; no time yet. */
 struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precision);
 
-/* Sets the width by leaving points out: the one of a few with which the others tell best what each of them says. */
-void dl_points_choose_width(struct dl_points *of);
+/* Square of the distance between two places. */
+double dl_points_apart2(const struct dl_point *a, const struct dl_point *b);
+
+/* Once all points are there, with the squares of their times' relative spreads as noise. */
+void dl_points_finish(struct dl_points *of);
+
+/* What points near by say of a place; d2: their squared distances from it, the nearest first. */
+enum { dl_most_neighbours = 24 };
+struct dl_neighbours {
+    size_t n, which[dl_most_neighbours];
+    double d2[dl_most_neighbours];
+};
+double dl_points_log_ratio(const struct dl_points *of, const struct dl_point *place, const struct dl_neighbours *near);
 
 /* What the points say of a kernel. */
 struct dl_advice {
     const struct dl_timed *exact; /* NULL: not timed */
-    double log_ratio, nearest2;
+    double log_ratio;
+    double nearest2; /* squared distance to the nearest point in sizes, however its rows begin */
 };
 struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision);
 

@@ -142,22 +142,9 @@ static void add_point(struct dl_points *to, const struct dl_device *d, const str
     *p = dl_point_at(&k, (enum dl_precision)t->precision);
     p->log_ratio = log(values[seconds_column] / modelled_s);
     to->has[p->kind.alignment] = true;
-    p->spread2 = values[spread_column] * values[spread_column];
+    p->noise = values[spread_column] * values[spread_column];
     *row = (struct dl_timed){.seconds = values[seconds_column], .known = known};
     memcpy(row->column, values, sizeof row->column);
-}
-
-static void finish_points(struct dl_points *of)
-{
-    double sum[DL_COUNT(of->mean_log_ratio)] = {0}, n[DL_COUNT(of->mean_log_ratio)] = {0}, all = 0;
-    for (size_t i = 0; i < of->n; i++) {
-        sum[of->points[i].kind.pass] += of->points[i].log_ratio;
-        n[of->points[i].kind.pass]++;
-        all += of->points[i].log_ratio;
-    }
-    for (size_t pass = 0; pass < DL_COUNT(n) && of->n; pass++)
-        of->mean_log_ratio[pass] = n[pass] > 0 ? sum[pass] / n[pass] : all / (double)of->n;
-    dl_points_choose_width(of);
 }
 
 /* Of a table of a memory-bound kernel that tells the width of rows. */
@@ -168,7 +155,7 @@ static void add_rows(struct dl_curve *c, const struct dl_device *d, const struct
     c->rows.points = dl_arena_alloc(arena, n * sizeof *c->rows.points);
     c->rows.timed = dl_arena_alloc(arena, n * sizeof *c->rows.timed);
     for (size_t i = 0; i < n; i++) add_point(&c->rows, d, t, known, values[i]);
-    finish_points(&c->rows);
+    dl_points_finish(&c->rows);
 }
 
 struct place {
@@ -278,7 +265,7 @@ enum dl_status dl_measured_read(struct dl_json list, struct dl_arena *arena, str
     for (size_t i = 0; i < n; i++)
         if (add_table(&tables[i], out, arena, m, err)) return err->status;
     for (int kind = 0; kind < dl_n_products; kind++)
-        for (int p = 0; p < DL_N_PRECISIONS; p++) finish_points(&m->points[kind][p]);
+        for (int p = 0; p < DL_N_PRECISIONS; p++) dl_points_finish(&m->points[kind][p]);
     out->measured = m;
     return DL_OK;
 }
