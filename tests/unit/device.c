@@ -195,6 +195,45 @@ START_TEST(a_processor_loses_small_products_to_packing_and_large_data_to_memory)
 }
 END_TEST
 
+/* A row of 15 results is one of 8, one of 4, one of 2 and one of 1; those of the gradient of weights are m long. */
+START_TEST(what_is_left_beside_tiles_is_done_in_halves)
+{
+    open_device("xeon-core");
+    struct dl_device slow = *change_device("figures.matrix_fraction=0.01"); /* so that nothing else counts */
+    slow.measured = NULL;
+    const double part = figure("tail_fraction"), k = 4096;
+    static const struct {
+        double row, whole, parts;
+    } rows[] = {{15, 0, 4}, {16, 1, 0}, {24, 1, 1}, {31, 1, 4}, {1, 0, 1}};
+    for (size_t i = 0; i < DL_COUNT(rows); i++) {
+        const struct dl_kernel tile = product(512, 16, k), row = product(512, rows[i].row, k);
+        struct dl_kernel across = product(rows[i].row, 512, k);
+        across.pass = DL_PASS_WEIGHT_GRADIENT;
+        const double tile_s = dl_price(&slow, &tile, DL_FP32).seconds, wanted = rows[i].whole + rows[i].parts * part;
+        ck_assert_double_eq_tol(dl_price(&slow, &row, DL_FP32).seconds / tile_s, wanted, 0.05 * wanted);
+        ck_assert_double_eq_tol(dl_price(&slow, &across, DL_FP32).seconds / tile_s, wanted, 0.05 * wanted);
+    }
+}
+END_TEST
+
+START_TEST(small_products_are_not_packed_where_the_library_can)
+{
+    open_device("xeon-core");
+    struct dl_kernel backward = product(100, 100, 100), larger = product(100, 100, 101);
+    const struct dl_kernel across = product(30, 40, 64), too_wide = product(100, 100, 100);
+    backward.pass = larger.pass = DL_PASS_INPUT_GRADIENT;
+    const struct dl_kernel direct[] = {backward, across}, packed[] = {larger, too_wide};
+    for (size_t i = 0; i < DL_COUNT(direct); i++) {
+        struct dl_device changed = *change_device("figures.pack_bytes_per_s=15e9");
+        const double direct_s = changed.model->price(&changed, &direct[i], DL_FP32).seconds;
+        const double packed_s = changed.model->price(&changed, &packed[i], DL_FP32).seconds;
+        changed = *change_device("figures.pack_bytes_per_s=5e9");
+        ck_assert_double_eq(changed.model->price(&changed, &direct[i], DL_FP32).seconds, direct_s);
+        ck_assert_double_gt(changed.model->price(&changed, &packed[i], DL_FP32).seconds, packed_s);
+    }
+}
+END_TEST
+
 START_TEST(large_products_reach_the_sustained_fraction)
 {
     open_device_number(_i);
@@ -422,6 +461,8 @@ static void add(TCase *tests)
     tcase_add_test(tests, a_wafer_waits_for_its_weights_unless_the_batch_is_large);
     tcase_add_test(tests, element_wise_work_is_free_in_a_pipeline);
     tcase_add_test(tests, a_processor_loses_small_products_to_packing_and_large_data_to_memory);
+    tcase_add_test(tests, what_is_left_beside_tiles_is_done_in_halves);
+    tcase_add_test(tests, small_products_are_not_packed_where_the_library_can);
     tcase_add_test(tests, roofline_is_the_longer_of_arithmetic_and_memory);
     tcase_add_loop_test(tests, large_products_reach_the_sustained_fraction, 0, n_devices);
     tcase_add_test(tests, a_last_wave_that_is_not_full_costs);

@@ -124,6 +124,44 @@ START_TEST(between_points_the_correction_is_between_theirs)
 }
 END_TEST
 
+/* Two points, by the inverse of a matrix of two: with one above their mean as far as the other is below it, what they
+ * say is (their covariances' difference) / (1 + noise - covariance of the two) of that. */
+START_TEST(two_points_are_kriged_as_by_hand)
+{
+    const double reach = 8, noise = 0.01, above = log(1.2), sizes[] = {2048, 8192};
+    char text[2048];
+    read_text(DEVICE(TABLE("gemm", SHAPE, "[]"))); /* for the model's own time */
+    snprintf(text, sizeof text, DEVICE(TABLE("gemm", SHAPE, "[[2048, 4096, 4096, %.17g], [8192, 4096, 4096, %.17g]]")),
+             2 * exp(above) * model_s(product(sizes[0], 4096, 4096)),
+             2 * exp(-above) * model_s(product(sizes[1], 4096, 4096)));
+    read_text(text);
+    check_ok();
+    for (double m = 512; m <= 65536; m *= 2) {
+        const struct dl_kernel k = product(m, 4096, 4096);
+        if (m == sizes[0] || m == sizes[1]) continue;
+        const double near = exp(-fabs(log(m / sizes[0])) / reach), far = exp(-fabs(log(m / sizes[1])) / reach);
+        const double between = exp(-log(sizes[1] / sizes[0]) / reach);
+        ck_assert_double_eq_tol(log(price_of(k).seconds / model_s(k)),
+                                log(2) + above * (near - far) / (1 + noise - between), 1e-9);
+    }
+}
+END_TEST
+
+/* Rows that begin where the timed ones do are told of more than others as long. */
+START_TEST(points_whose_rows_begin_alike_count_more)
+{
+    char text[2048];
+    read_text(DEVICE(TABLE("gemm", SHAPE, "[]")));
+    snprintf(text, sizeof text, DEVICE(TABLE("gemm", SHAPE, "[[4096, 4096, 4096, %.17g], [4096, 4104, 4096, %.17g]]")),
+             model_s(product(4096, 4096, 4096)), 1.5 * model_s(product(4096, 4104, 4096)));
+    read_text(text);
+    check_ok();
+    const struct dl_kernel even = product(4096, 4352, 4096), odd = product(4096, 4360, 4096);
+    ck_assert_double_gt(price_of(odd).seconds / model_s(odd), 1.1 * price_of(even).seconds / model_s(even));
+    ck_assert_int_eq(price_of(odd).ground, DL_GROUND_INTERPOLATED);
+}
+END_TEST
+
 START_TEST(memory_bound_kernels_grow_with_their_bytes)
 {
     read_text(DEVICE(TABLE("softmax", "[\"elements\", \"seconds\"]",
@@ -189,6 +227,8 @@ static void add(TCase *tests)
     tcase_add_test(tests, a_model_that_is_wrong_by_a_factor_is_put_right_everywhere);
     tcase_add_test(tests, a_larger_product_is_not_much_cheaper);
     tcase_add_test(tests, between_points_the_correction_is_between_theirs);
+    tcase_add_test(tests, two_points_are_kriged_as_by_hand);
+    tcase_add_test(tests, points_whose_rows_begin_alike_count_more);
     tcase_add_test(tests, memory_bound_kernels_grow_with_their_bytes);
     tcase_add_test(tests, a_pass_has_its_own_points);
     tcase_add_loop_test(tests, bad_tables_are_refused_by_place, 0, (int)DL_COUNT(bad));
