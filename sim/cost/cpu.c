@@ -20,7 +20,7 @@ struct options {
     double tail_fraction, pack_bytes_per_s;
     double direct_multiplications, direct_results, direct_k, direct_fraction;
 };
-static const struct options defaults = {.tile_bytes_per_s = 1e15};
+static const struct options defaults = {.tile_bytes_per_s = 1e15, .direct_fraction = 1};
 static const struct dl_field fields[] = {
     {"cores", DL_NUMBER, offsetof(struct options, cores), 1, 1e5, false, NULL, "that share a kernel"},
     {"matrix_fraction", DL_NUMBER, offsetof(struct options, matrix_fraction), 0.01, 1, false, NULL,
@@ -51,8 +51,8 @@ static const struct dl_field fields[] = {
     {"direct_results", DL_NUMBER, offsetof(struct options, direct_results), 0, 1e12, true, NULL,
      "m n up to which this holds where both operands lie along k"},
     {"direct_k", DL_NUMBER, offsetof(struct options, direct_k), 0, 1e12, true, NULL, "and the least such k"},
-    {"direct_fraction", DL_NUMBER, offsetof(struct options, direct_fraction), 0, 1, true, NULL,
-     "of the peak, without packing"},
+    {"direct_fraction", DL_NUMBER, offsetof(struct options, direct_fraction), 0.01, 1, true, NULL,
+     "of the peak, without packing; 1 if absent"},
     {"call_s", DL_NUMBER, offsetof(struct options, call_s), 0, 1, false, NULL,
      "of a library function: its checks, the start of its threads"},
 };
@@ -73,16 +73,15 @@ static double tiles_along(const struct options *o, double side, double tile)
 {
     if (!o->tail_fraction) return ceil(side / tile);
     double tiles = floor(side / tile), left = side - tiles * tile;
-    for (double part = tile / 2; left > 0 && part >= 1; part /= 2) {
-        if (left < part) continue;
+    for (double part = tile / 2; left > 0; part /= 2) {
+        if (left < part && part > 1) continue;
         left -= part;
         tiles += o->tail_fraction;
     }
     return tiles;
 }
 
-/* Rows of results are n long, but m for the gradient of weights, which is stored across. Tiles are dealt to the cores.
- */
+/* Rows of results are n long, but m for the gradient of weights, which is stored across. Cores are dealt tiles. */
 static double arithmetic_s(const struct dl_device *d, const struct dl_kernel *k, double flop_per_s)
 {
     const struct options *const o = d->options;

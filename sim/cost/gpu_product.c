@@ -21,8 +21,9 @@ static const struct tile ampere[] = {{256, 128}, {128, 256}, {128, 128}, {256, 6
  * the longest in the names of cuBLAS's kernels is 320. */
 static const double hopper_side = 64, hopper_sides = 4, hopper_longest = 320;
 
-/* By cuBLAS's times on the H200, kernels for rows that begin anywhere split a long k by more than 16. */
+/* By cuBLAS's times on the H200, only its older kernels, for rows that begin anywhere, split k by more than 16. */
 static const double splits[] = {1, 2, 4, 8, 16, 32, 64};
+enum { n_usual_splits = 5 };
 static const double partial_sum_bytes = 4; /* fp32 */
 
 struct product {
@@ -30,6 +31,7 @@ struct product {
     const struct dl_gpu *gpu;
     double batch, m, n, k, flop_per_s, operand_bytes, result_bytes;
     double step_s, shared; /* least time of a step of k; units that share the longer operand */
+    size_t n_splits;
     double join_s[DL_COUNT(splits)];
 };
 
@@ -37,7 +39,7 @@ struct product {
 static void set_joins(struct product *p)
 {
     const double part_s = dl_gpu_memory_s(p->device, 2 * p->batch * p->m * p->n * partial_sum_bytes);
-    for (size_t s = 0; s < DL_COUNT(splits); s++) p->join_s[s] = s ? p->gpu->ramp_s + splits[s] * part_s : 0;
+    for (size_t s = 0; s < p->n_splits; s++) p->join_s[s] = s ? p->gpu->ramp_s + splits[s] * part_s : 0;
 }
 
 static double best_split_s(const struct product *p, struct tile tile)
@@ -52,7 +54,7 @@ static double best_split_s(const struct product *p, struct tile tile)
         o->result_bytes_per_s > 0 ? tile.m * tile.n * p->result_bytes / (o->result_bytes_per_s / o->units) : 0;
     const double all_k_s = p->k * fmax(fmax(arithmetic_s, operands_s), p->step_s);
     double best_s = INFINITY;
-    for (size_t s = 0; s < DL_COUNT(splits); s++) {
+    for (size_t s = 0; s < p->n_splits; s++) {
         const double waves = ceil(n_tiles * splits[s] / o->units);
         best_s = fmin(best_s, waves * (o->tile_s + result_s + all_k_s / splits[s]) + p->join_s[s]);
     }
@@ -106,7 +108,8 @@ double dl_gpu_product_s(const struct dl_device *d, const struct dl_kernel *k, en
                         .operand_bytes = operand_bytes,
                         .result_bytes = dl_precision_bytes(precision),
                         .step_s = step_s_of(o, alignment),
-                        .shared = has_older_kernels ? 1 : o->cluster};
+                        .shared = has_older_kernels ? 1 : o->cluster,
+                        .n_splits = has_older_kernels ? DL_COUNT(splits) : n_usual_splits};
     set_joins(&p);
     const double tiling_s = o->tile_results > 0 && !has_older_kernels ? best_of_hopper_s(&p) : best_of_ampere_s(&p);
     const double power_s = dl_kernel_flop(k) / (p.flop_per_s * o->sustained_fraction);
