@@ -179,19 +179,18 @@ const struct dl_routine *dl_routine_get(const struct dl_backend *b, size_t index
 #endif
 #define DL_BITS_STEP 0x9e3779b9u
 DL_ANYWHERE uint32_t dl_bits_begin(uint64_t index) { return (uint32_t)index * DL_BITS_STEP + (uint32_t)(index >> 32); }
-/* Those of dl_bits but for the last step, which changes the lower half. */
-DL_ANYWHERE uint32_t dl_bits_upper(uint32_t begin)
+DL_ANYWHERE uint32_t dl_bits_from(uint32_t begin)
 {
-    const uint32_t x = (begin ^ begin >> 16) * 0x85ebca6bu;
-    return (x ^ x >> 13) * 0xc2b2ae35u;
+    const uint32_t x = (begin ^ begin >> 16) * 0x85ebca6bu, y = (x ^ x >> 13) * 0xc2b2ae35u;
+    return y ^ y >> 16;
 }
-DL_ANYWHERE uint32_t dl_bits(uint64_t index)
-{
-    const uint32_t x = dl_bits_upper(dl_bits_begin(index));
-    return x ^ x >> 16;
-}
+DL_ANYWHERE uint32_t dl_bits(uint64_t index) { return dl_bits_from(dl_bits_begin(index)); }
+/* 16 bits of those that positions 2 i and 2 i + 1 share. */
+DL_ANYWHERE uint32_t dl_half_bits(uint64_t index) { return dl_bits(index / 2) >> (index % 2 ? 16 : 0) & 0xffff; }
 /* In [0, 1), of 24 bits, so that it is exact in fp32. */
 DL_ANYWHERE float dl_chance(uint64_t index) { return (float)(dl_bits(index) >> 8) * (1.0f / 16777216.0f); }
+/* In [0, 1), of 16 bits. */
+DL_ANYWHERE float dl_coarse_chance(uint64_t index) { return (float)dl_half_bits(index) * (1.0f / 65536.0f); }
 /* Whether dropout keeps this element, and by what it is multiplied then. */
 #define DL_DROPOUT 0.1f
 DL_ANYWHERE uint8_t dl_kept(uint64_t index) { return dl_chance(index) >= DL_DROPOUT; }

@@ -36,7 +36,7 @@ static void round_by_chance(const float *x, uint8_t *code, int64_t n, float fact
 {
     DL_VECTOR
     for (int64_t i = 0; i < n; i++) {
-        const float level = (x[i] * factor + 0.5f) * levels + dl_chance(first + (uint64_t)i);
+        const float level = (x[i] * factor + 0.5f) * levels + dl_coarse_chance(first + (uint64_t)i);
         code[i] = (uint8_t)(level < levels ? level : levels);
     }
 }

@@ -3,7 +3,7 @@
 #include "kernels/cuda/packs.h"
 
 enum { count, bits, buckets, code_bytes };
-enum { bucket = 512, together = 8, groups = bucket / together, mine = groups / dl_warp };
+enum { bucket = 512, together = 8, pairs = together / 2, groups = bucket / together, mine = groups / dl_warp };
 enum { warps = dl_block / dl_warp };
 
 /* The thread's values of a bucket, as floats; zeros behind the last. Group u of the thread is group lane + 32 u. */
@@ -75,13 +75,13 @@ __device__ __forceinline__ uint64_t pack_codes(const uint32_t *fixed, int n_bits
 /* floor(x + chance) for x in [0, 255], as byte 2 of what is returned. In 256 + x the last 15 bits of a float's mantissa
  * are the fraction and the 8 before them the whole number: with twice these bits, 16 of chance are added to the
  * fraction. The bits of the exponent are above. */
-__device__ __forceinline__ uint32_t rounded_by_chance(float x_above_256, uint32_t bits)
+__device__ __forceinline__ uint32_t rounded_by_chance(float x_above_256, uint32_t half_bits)
 {
-    return __float_as_uint(x_above_256) * 2 + (bits >> 16);
+    return __float_as_uint(x_above_256) * 2 + half_bits;
 }
 
 template <class T>
-__global__ void __launch_bounds__(dl_block)
+__global__ void __launch_bounds__(dl_block, 8)
     quantize_buckets(const T *x, uint8_t *code, float *scale, int64_t n, int64_t n_buckets, int n_bits)
 {
     const int64_t b = bucket_of_warp();
@@ -94,14 +94,17 @@ __global__ void __launch_bounds__(dl_block)
         __uint_as_float(__reduce_max_sync(0xffffffff, __float_as_uint(most))); /* not negative: ordered as its bits */
     const float levels = (float)((1 << n_bits) - 1);
     const float factor = most > 0 ? __fdividef(0.5f, most) : 0, middle = most > 0 ? 0.5f : 0;
+    const auto above_256 = [=](float x) { /* __saturatef: 0 at the least, 1 at the most */
+                                          return __fmaf_rd(__saturatef(x * factor + middle), levels, 256);
+    };
     for (int u = 0; u < mine; u++) {
         const int64_t group = v.group + u * dl_warp;
-        const uint32_t begin =
-            dl_bits_begin((uint64_t)(group * together)); /* the upper half of the eight is the same */
+        const uint32_t begin = dl_bits_begin((uint64_t)(group * pairs)); /* the upper half of the four is the same */
         uint32_t fixed[together];
-        for (int j = 0; j < together; j++) {
-            const float place = __saturatef(v.v[u].v[j] * factor + middle); /* 0 at the least, 1 at the most */
-            fixed[j] = rounded_by_chance(__fmaf_rd(place, levels, 256), dl_bits_upper(begin + j * DL_BITS_STEP));
+        for (int j = 0; j < together; j += 2) {
+            const uint32_t bits_of_two = dl_bits_from(begin + j / 2 * DL_BITS_STEP);
+            fixed[j] = rounded_by_chance(above_256(v.v[u].v[j]), bits_of_two & 0xffff);
+            fixed[j + 1] = rounded_by_chance(above_256(v.v[u].v[j + 1]), bits_of_two >> 16);
         }
         if (!v.is_whole)
             for (int j = 0; j < together; j++) fixed[j] = j < v.count(u, n) ? fixed[j] : 0;

@@ -104,7 +104,8 @@ template <class T> static void forward_as(const struct dl_call *call)
 {
     if (dl_halving::can(call->dim, dl_length<T>)) {
         const dl_halving h(call->dim, dl_length<T>, dl_halving_rows);
-        dl_halve<<<h.blocks(), dl_block, 0, dl_cuda.stream>>>(h, (const T *)call->tensor[0], (T *)call->tensor[1]);
+        dl_halve<<<h.blocks(dl_block), dl_block, 0, dl_cuda.stream>>>(h, (const T *)call->tensor[0],
+                                                                      (T *)call->tensor[1]);
         DL_LAUNCHED(dl_halve);
         return;
     }
@@ -178,8 +179,8 @@ template <class T> static void backward_as(const struct dl_call *call)
 {
     if (dl_halving::can(call->dim, dl_length<T>)) {
         const dl_halving h(call->dim, dl_length<T>, dl_halving_back_rows);
-        dl_halve_back<<<h.blocks(), dl_block, 0, dl_cuda.stream>>>(h, (const T *)call->tensor[0],
-                                                                   (const T *)call->tensor[1], (T *)call->tensor[2]);
+        dl_halve_back<<<h.blocks(dl_halving_threads), dl_block, 0, dl_cuda.stream>>>(
+            h, (const T *)call->tensor[0], (const T *)call->tensor[1], (T *)call->tensor[2]);
         DL_LAUNCHED(dl_halve_back);
         return;
     }

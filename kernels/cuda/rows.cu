@@ -12,9 +12,18 @@ __device__ __forceinline__ float power_of_two(float x)
     return y;
 }
 
+/* Far below all numbers, and no infinity: the difference of two of those is none. */
+#define LEAST (-1e30f)
+
 /* The largest number so far, and the sum of exponentials over it. */
 struct running {
     float most, sum;
+    __device__ __forceinline__ running with(const running &other) const
+    {
+        const float of_both = fmaxf(most, other.most);
+        return {of_both, sum * power_of_two((most - of_both) * LOG2_E) +
+                             other.sum * power_of_two((other.most - of_both) * LOG2_E)};
+    }
     __device__ __forceinline__ running of_warp(void) const
     {
         const float of_all = dl_warp_max(most);
@@ -38,20 +47,19 @@ template <class T, int P>
 __global__ void __launch_bounds__(dl_team_threads, dl_teams)
     softmax_rows(dl_rows r, const T *data, T *y, const int32_t *target, float *loss)
 {
-    const float least = -1e30f; /* far below all, and no infinity: the difference of two of those is none */
     dl_team_row<T, P> row(r);
     if (row.index >= r.n) return;
     const dl_held<T, P> x(r, row, data);
     const bool has_loss = target && row.is_first();
     const float wanted = has_loss ? dl_float_of(data[row.index * r.width + target[row.index]]) : 0;
-    running run = {least, 0};
+    running run = {LEAST, 0};
     if (P) /* the largest first: then no sum has to wait for the one before it */
         row.each([&](int p, int u) {
             const auto v = x.get(p, u);
             for (int j = 0; j < dl_length<T>; j++) run.most = fmaxf(run.most, v.v[j]);
         });
     row.each([&](int p, int u) { run.take(row, p, x.get(p, u)); });
-    run = row.agree(run, {least, 0}, [](running mine) { return mine.of_warp(); });
+    run = row.agree(run, {LEAST, 0}, [](running mine) { return mine.of_warp(); });
     const float most = run.most, part = 1 / run.sum;
     row.each([&](int p, int u) {
         auto v = x.get(p, u);
@@ -74,10 +82,98 @@ static void softmax_of(const struct dl_call *call, void *y, const int32_t *targe
 template <class T> static void softmax_as(const struct dl_call *call) { softmax_of<T>(call, call->tensor[1]); }
 DL_BY_PRECISION(softmax)
 
+/* Rows of several blocks, in clusters that take one after the other: while a row is worked on, the next is on its way
+ * into shared memory, where each thread finds what it has sent for itself. Every warp tells all blocks what it has, so
+ * that they wait for each other once a row; the next row uses another place for that. */
+using logits = dl_pack<float, dl_length<float>>;
+enum { long_packs = dl_many_packs, long_bytes = long_packs * dl_team_threads * sizeof(logits) };
+enum { long_warps = dl_team_threads / dl_warp, most_blocks = 8 };
+
+/* What a block tells another one must find it there. */
+__device__ __forceinline__ void all_begin(void)
+{
+#if __CUDA_ARCH__ >= 900
+    cooperative_groups::this_cluster().sync();
+#endif
+}
+
+__device__ __forceinline__ running over_cluster(const running &mine, int n_blocks, running *told)
+{
+#if __CUDA_ARCH__ >= 900
+    const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    const int warp = threadIdx.x / dl_warp, lane = threadIdx.x % dl_warp;
+    const running of_warp = mine.of_warp();
+    if (lane < n_blocks) *cluster.map_shared_rank(&told[cluster.block_rank() * long_warps + warp], lane) = of_warp;
+    cluster.sync();
+    running all = {LEAST, 0};
+    for (int i = lane; i < n_blocks * long_warps; i += dl_warp) all = all.with(told[i]);
+    return all.of_warp();
+#else
+    return mine; /* there are no clusters, and no such rows */
+#endif
+}
+
+__global__ void __launch_bounds__(dl_team_threads, dl_teams)
+    entropy_long_rows(dl_rows r, const float *data, float *y, const int32_t *target, float *loss)
+{
+    extern __shared__ logits coming[];
+    __shared__ running told[2][most_blocks * long_warps];
+    dl_team_row<float, long_packs> row(r);
+    const int64_t step = gridDim.x >> r.parts_log2;
+    const auto send_for = [&](int64_t index) {
+        if (index < r.n)
+            row.each([&](int p, int u) {
+                __pipeline_memcpy_async(&coming[u * dl_team_threads + threadIdx.x],
+                                        (const logits *)(data + index * r.width) + p, sizeof(logits));
+            });
+        __pipeline_commit();
+    };
+    send_for(row.index);
+    all_begin();
+    for (int turn = 0; row.index < r.n; row.go_on(step), turn ^= 1) {
+        logits x[long_packs];
+        const float wanted = row.is_first() ? data[row.index * r.width + target[row.index]] : 0;
+        __pipeline_wait_prior(0);
+        row.each([&](int, int u) { x[u] = coming[u * dl_team_threads + threadIdx.x]; });
+        send_for(row.index + step);
+        running mine = {LEAST, 0};
+        row.each([&](int, int u) {
+            for (float v : x[u].v) mine.most = fmaxf(mine.most, v);
+        });
+        row.each([&](int, int u) {
+            for (float &v : x[u].v) mine.sum += v = power_of_two(v * LOG2_E - mine.most * LOG2_E);
+        });
+        const running all = over_cluster(mine, row.parts, told[turn]);
+        const float factor = power_of_two((mine.most - all.most) * LOG2_E) / all.sum;
+        row.each([&](int p, int u) {
+            for (float &v : x[u].v) v *= factor;
+            row.write(y, p, x[u]);
+        });
+        if (row.is_first()) loss[row.index] = all.most + logf(all.sum) - wanted;
+    }
+}
+
+static void entropy_of_long(const dl_rows &r, const struct dl_call *call)
+{
+    cudaLaunchAttribute cluster;
+    cudaLaunchConfig_t config = dl_rows_config(r, &cluster);
+    int at_once = 0;
+    config.dynamicSmemBytes = long_bytes;
+    DL_CUDA(cudaFuncSetAttribute(entropy_long_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, long_bytes));
+    DL_CUDA(cudaOccupancyMaxActiveClusters(&at_once, entropy_long_rows, &config));
+    config.gridDim.x = min(config.gridDim.x, (unsigned)at_once << r.parts_log2);
+    DL_CUDA(cudaLaunchKernelEx(&config, entropy_long_rows, r, (const float *)call->tensor[0], (float *)call->tensor[3],
+                               (const int32_t *)call->tensor[1], (float *)call->tensor[2]));
+}
+
 /* Logits and probabilities are fp32 in every precision. */
 static void entropy(const struct dl_call *call)
 {
-    softmax_of<float>(call, call->tensor[3], (const int32_t *)call->tensor[1], (float *)call->tensor[2]);
+    const dl_rows r = dl_rows_of<float>(call->dim[rows], call->dim[width], long_packs);
+    if (r.parts_log2 > 0)
+        entropy_of_long(r, call);
+    else
+        softmax_of<float>(call, call->tensor[3], (const int32_t *)call->tensor[1], (float *)call->tensor[2]);
 }
 
 /* y, dy -> dx */

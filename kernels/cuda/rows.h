@@ -64,6 +64,7 @@ template <class T, int P> struct dl_team_row {
         first = part * each + threadIdx.x, packs = min(all, (part + 1) * each);
     }
     __device__ __forceinline__ bool is_first(void) const { return first == 0; }
+    __device__ __forceinline__ void go_on(int64_t rows) { index += rows, start += rows * width; }
     __device__ __forceinline__ ~dl_team_row(void)
     {
         if (is_read) dl_cluster_wait();
@@ -152,19 +153,27 @@ template <class T> static dl_rows dl_rows_of(int64_t n, int64_t width, int most_
     return r;
 }
 
-/* Launches KERNEL(r, arguments...). */
-template <class... P, class... A> static void dl_rows_launch(void (*kernel)(dl_rows, P...), const dl_rows &r, A... a)
+/* Of a kernel with all its teams; `cluster` must stay until it is launched. */
+static cudaLaunchConfig_t dl_rows_config(const dl_rows &r, cudaLaunchAttribute *cluster)
 {
     const unsigned teams = r.team == dl_warp ? dl_block / dl_warp : 1, parts = 1u << r.parts_log2;
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {parts, 1, 1};
+    *cluster = {};
+    cluster->id = cudaLaunchAttributeClusterDimension;
+    cluster->val.clusterDim = {parts, 1, 1};
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)dl_ceil_div(r.n, teams) * parts);
     config.blockDim = dim3((unsigned)r.team, teams);
     config.stream = dl_cuda.stream;
-    config.attrs = &cluster;
+    config.attrs = cluster;
     config.numAttrs = parts > 1;
+    return config;
+}
+
+/* Launches KERNEL(r, arguments...). */
+template <class... P, class... A> static void dl_rows_launch(void (*kernel)(dl_rows, P...), const dl_rows &r, A... a)
+{
+    cudaLaunchAttribute cluster;
+    const cudaLaunchConfig_t config = dl_rows_config(r, &cluster);
     DL_CUDA(cudaLaunchKernelEx(&config, kernel, r, (P)a...));
 }
 

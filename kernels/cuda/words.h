@@ -69,11 +69,4 @@ template <class T> __device__ __forceinline__ float dl_number(uint32_t word, int
     return dl_float_of(((const T *)&word)[j]);
 }
 
-/* The two numbers at `from`, which is even: two words, or twice the same. */
-template <class T> __device__ __forceinline__ void dl_two_words(const T *from, uint32_t *word)
-{
-    word[0] = *(const uint32_t *)from;
-    word[1] = dl_is_one_word<T> ? ((const uint32_t *)from)[1] : word[0];
-}
-
 #endif

@@ -44,7 +44,7 @@ static const char *check_bucket(const int64_t *d, double *const *t, int64_t b)
     if (fabs(t[2][b] - largest) > 0) return "scale: is not the largest magnitude of its bucket";
     for (int64_t i = b * bucket; i < bucket_end(d, b); i++) {
         const double exact = largest > 0 ? (t[0][i] / largest + 1) / 2 * levels : 0;
-        const double wanted = exact + (double)dl_chance((uint64_t)i), code = (double)code_at(d, t[1], i);
+        const double wanted = exact + (double)dl_coarse_chance((uint64_t)i), code = (double)code_at(d, t[1], i);
         if (!(code <= wanted + rounding && code > wanted - 1 - rounding && code <= levels))
             return "code: is not the value rounded by chance";
     }
