@@ -5,7 +5,8 @@
 #include "topologies/kinds.h"
 
 /* The only list; a new kind of part is one file and one line here. */
-static const struct dl_interior *const interiors[] = {&dl_interior_switch, &dl_interior_mesh, &dl_interior_pcie};
+static const struct dl_interior *const interiors[] = {&dl_interior_switch, &dl_interior_mesh, &dl_interior_torus,
+                                                      &dl_interior_pcie};
 
 size_t dl_interior_count(void) { return DL_COUNT(interiors); }
 

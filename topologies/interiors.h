@@ -6,6 +6,7 @@
 
 extern const struct dl_interior dl_interior_switch;
 extern const struct dl_interior dl_interior_mesh;
+extern const struct dl_interior dl_interior_torus;
 extern const struct dl_interior dl_interior_pcie;
 
 /* Read one element of "parts" and add what it describes. */

@@ -42,6 +42,7 @@ struct dl_node {
     size_t n_vertices, vertices_capacity; /* the first n_devices are the devices */
     struct dl_edge *edges;
     size_t n_edges, edges_capacity; /* edge e has the links 2e (a to b) and 2e+1 (b to a) */
+    struct dl_int_list torus;       /* devices along each dimension of one; n = 0: they are no torus */
     uint32_t *nic_vertex;           /* per NIC */
     uint32_t *device_nic;           /* which NIC serves a device; UINT32_MAX: it reaches none */
     uint16_t *first_edge;           /* [from * n_vertices + to]: directed link to take first; DL_NO_LINK if none */

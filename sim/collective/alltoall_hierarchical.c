@@ -18,8 +18,9 @@ static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, s
     return dl_alltoall_check(c, err);
 }
 
-static uint32_t part(const struct dl_collective *c, uint32_t rank)
+static uint32_t part(const struct dl_collective *c, uint32_t lane, uint32_t rank)
 {
+    (void)lane;
     return c->group->slot[rank] + in_node(c) * c->group->node[rank];
 }
 

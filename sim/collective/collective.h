@@ -119,9 +119,9 @@ struct dl_algorithm {
     double (*share)(const struct dl_collective *c, uint32_t lane);
     /* REQUIRED: into how many blocks a lane's data is cut. */
     uint32_t (*blocks)(const struct dl_collective *c);
-    /* OPTIONAL: the place of a rank's part among the n parts of the data, where operations give ranks parts of it;
-     * NULL: its own number. */
-    uint32_t (*part)(const struct dl_collective *c, uint32_t rank);
+    /* OPTIONAL: the place of a rank's part among the n parts of a lane's data, where operations give ranks parts of
+     * it; NULL: its own number. */
+    uint32_t (*part)(const struct dl_collective *c, uint32_t lane, uint32_t rank);
     /* REQUIRED: the step-th action of a rank in a lane; false after the last. */
     bool (*next)(const struct dl_collective *c, uint32_t lane, uint32_t rank, uint32_t step, struct dl_action *out);
     /* REQUIRED: the k-th round of the estimate; false after the last. */

@@ -132,6 +132,12 @@ static uint32_t first_block(const struct dl_grid *grid, uint32_t lane, uint32_t 
     return first;
 }
 
+uint32_t dl_grid_part(const struct dl_collective *c, uint32_t lane, uint32_t rank)
+{
+    const struct dl_grid *const grid = c->plan;
+    return first_block(grid, lane, position_of(grid, rank), grid->n_dimensions);
+}
+
 static uint32_t merged_in(const struct dl_grid *grid, const struct leg *leg, uint32_t round)
 {
     if (leg->reduce) return leg->before * (round + 1);

@@ -23,6 +23,7 @@ struct dl_grid;
 struct dl_grid *dl_grid_new(const struct dl_grid_shape *shape, uint32_t n, struct dl_arena *arena);
 
 uint32_t dl_grid_lanes(const struct dl_collective *c);
+uint32_t dl_grid_part(const struct dl_collective *c, uint32_t lane, uint32_t rank);
 bool dl_grid_next(const struct dl_collective *c, uint32_t lane, uint32_t rank, uint32_t step, struct dl_action *out);
 bool dl_grid_round(const struct dl_collective *c, uint32_t lane, uint32_t k, struct dl_round *out);
 uint32_t dl_grid_peer(const struct dl_collective *c, uint32_t lane, uint32_t k, uint32_t rank);

@@ -12,6 +12,12 @@ static uint32_t place_by_node(const struct dl_collective *c, uint32_t rank)
     return c->group->node_first[c->group->node[rank]] + c->group->slot[rank];
 }
 
+static uint32_t part(const struct dl_collective *c, uint32_t lane, uint32_t rank)
+{
+    (void)lane;
+    return place_by_node(c, rank);
+}
+
 static enum dl_status prepare(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err)
 {
     (void)err;
@@ -83,7 +89,7 @@ const struct dl_algorithm dl_allgather_hierarchical = {
     .op = DL_ALLGATHER,
     .prepare = prepare,
     .blocks = dl_block_per_rank,
-    .part = place_by_node,
+    .part = part,
     .phases = uneven_allgather,
     .next = next,
     .round = round_of,
@@ -97,7 +103,7 @@ const struct dl_algorithm dl_reducescatter_hierarchical = {
     .op = DL_REDUCESCATTER,
     .prepare = prepare,
     .blocks = dl_block_per_rank,
-    .part = place_by_node,
+    .part = part,
     .phases = uneven_reduce_scatter,
     .next = next,
     .round = round_of,

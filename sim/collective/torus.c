@@ -1,27 +1,34 @@
-/* torus.c - all-reduce by rings along the dimensions of a torus.
+/* torus.c - rings along the dimensions of a torus.
  *
- * If the group is the whole of a torus in the order of its devices, the dimensions are the machine's. Otherwise the
- * ranks are taken as a torus as cubic as their number allows, of as many dimensions as the machine's or else three:
- * each size is the largest divisor that is not above the root of what is left. A prime number of ranks is one ring. */
+ * If the group is the whole of a torus in the order of its devices, the machine or one node of it, the dimensions are
+ * those. Otherwise the ranks are taken as a torus as cubic as their number allows, of as many dimensions as the
+ * machine's or else three: each size is the largest divisor that is not above the root of what is left. A prime number
+ * of ranks is one ring. */
 #include "sim/collective/algorithms.h"
 #include "sim/collective/grid.h"
 #include "sim/collective/phase.h"
 
 enum { usual_dimensions = 3 };
 
-static size_t machine_dimensions(const struct dl_group *g, const int64_t **sizes)
+static struct dl_int_list machine_torus(const struct dl_group *g)
 {
-    if (!g->topology || !g->topology->network.kind || !g->topology->network.kind->dimensions) return 0;
-    return g->topology->network.kind->dimensions(&g->topology->network, sizes);
+    struct dl_int_list torus = {0};
+    const struct dl_topology *const t = g->topology;
+    if (!t || !t->network.kind || !t->network.kind->dimensions) return torus;
+    const int64_t *sizes;
+    torus.n = t->network.kind->dimensions(&t->network, &sizes);
+    torus.items = (int64_t *)sizes;
+    return torus;
 }
 
-static bool is_whole_machine(const struct dl_group *g, const int64_t *sizes, size_t n_dimensions)
+/* Whether the ranks are so many devices in their order, and as many as the torus has. */
+static bool is_whole(const struct dl_group *g, struct dl_int_list torus, uint32_t n_devices)
 {
     int64_t product = 1;
-    for (size_t d = 0; d < n_dimensions; d++) product *= sizes[d];
-    if (product != g->n || g->n != g->topology->n_devices) return false;
+    for (size_t d = 0; d < torus.n; d++) product *= torus.items[d];
+    if (!torus.n || product != g->n || g->n != n_devices || g->device[0] % n_devices) return false;
     for (uint32_t rank = 0; rank < g->n; rank++)
-        if (g->device[rank] != rank) return false;
+        if (g->device[rank] != g->device[0] + rank) return false;
     return true;
 }
 
@@ -51,21 +58,27 @@ static void factorize(uint32_t n, size_t n_dimensions, uint32_t *sizes)
     }
 }
 
+static void find_sizes(const struct dl_group *g, struct dl_arena *arena, struct dl_grid_shape *shape)
+{
+    const struct dl_int_list machine = machine_torus(g);
+    struct dl_int_list torus = machine;
+    bool is_torus = g->topology && is_whole(g, torus, g->topology->n_devices);
+    if (!is_torus && g->topology) {
+        torus = g->topology->node.torus;
+        is_torus = is_whole(g, torus, g->topology->node.n_devices);
+    }
+    shape->n_dimensions = (uint32_t)(is_torus ? torus.n : machine.n ? machine.n : usual_dimensions);
+    uint32_t *const sizes = dl_arena_alloc(arena, shape->n_dimensions * sizeof *sizes);
+    for (size_t d = 0; is_torus && d < torus.n; d++) sizes[d] = (uint32_t)torus.items[d];
+    if (!is_torus) factorize(g->n, shape->n_dimensions, sizes);
+    shape->sizes = sizes;
+}
+
 static void prepare_grid(struct dl_collective *c, bool every_way, struct dl_arena *arena)
 {
-    const int64_t *machine;
-    const size_t n_machine = machine_dimensions(c->group, &machine);
-    const size_t n_dimensions = n_machine ? n_machine : usual_dimensions;
-    uint32_t *const sizes = dl_arena_alloc(arena, n_dimensions * sizeof *sizes);
-    if (n_machine && is_whole_machine(c->group, machine, n_machine))
-        for (size_t d = 0; d < n_dimensions; d++) sizes[d] = (uint32_t)machine[d];
-    else
-        factorize(c->group->n, n_dimensions, sizes);
-    const struct dl_grid_shape shape = {.sizes = sizes,
-                                        .n_dimensions = (uint32_t)n_dimensions,
-                                        .every_way = every_way,
-                                        .reduce_scatter = true,
-                                        .allgather = true};
+    struct dl_grid_shape shape = {
+        .every_way = every_way, .reduce_scatter = c->op != DL_ALLGATHER, .allgather = c->op != DL_REDUCESCATTER};
+    find_sizes(c->group, arena, &shape);
     c->plan = dl_grid_new(&shape, c->group->n, arena);
 }
 
@@ -102,6 +115,34 @@ const struct dl_algorithm dl_allreduce_torus_rings = {
     .op = DL_ALLREDUCE,
     .prepare = prepare_rings,
     .blocks = dl_block_per_rank,
+    .next = dl_grid_next,
+    .round = dl_grid_round,
+    .peer = dl_grid_peer,
+    .automatic = true,
+};
+
+const struct dl_algorithm dl_allgather_torus = {
+    .name = "torus",
+    .doc = "rings along all dimensions both ways at once, each dimension first in two of the lanes",
+    .op = DL_ALLGATHER,
+    .prepare = prepare_all_links,
+    .lanes = dl_grid_lanes,
+    .blocks = dl_block_per_rank,
+    .part = dl_grid_part,
+    .next = dl_grid_next,
+    .round = dl_grid_round,
+    .peer = dl_grid_peer,
+    .automatic = true,
+};
+
+const struct dl_algorithm dl_reducescatter_torus = {
+    .name = "torus",
+    .doc = "rings along all dimensions both ways at once, each dimension first in two of the lanes",
+    .op = DL_REDUCESCATTER,
+    .prepare = prepare_all_links,
+    .lanes = dl_grid_lanes,
+    .blocks = dl_block_per_rank,
+    .part = dl_grid_part,
     .next = dl_grid_next,
     .round = dl_grid_round,
     .peer = dl_grid_peer,

@@ -135,6 +135,28 @@ START_TEST(torus_follows_the_machine_and_uses_all_links)
 }
 END_TEST
 
+/* A ring along each dimension both ways, of a node that is a torus as of a machine. */
+START_TEST(torus_gathers_follow_the_node)
+{
+    enum { n = 24 };
+    static int64_t sizes[] = {4, 6};
+    struct fixture f;
+    set_up(&f, find(DL_ALLGATHER, "torus"), n, ONE_A_NODE);
+    f.machine = (struct dl_topology){.node = {.n_devices = n, .torus = {sizes, DL_COUNT(sizes)}}, .n_devices = n};
+    f.group.topology = &f.machine;
+    struct dl_error err = {0};
+    ck_assert_int_eq(f.c.algorithm->prepare(&f.c, f.arena, &err), DL_OK);
+    ck_assert_uint_eq(dl_collective_lanes(&f.c), 2 * DL_COUNT(sizes));
+    replay_all(&f.c, IN_ORDER);
+    double loads[n] = {0};
+    add_link_loads(&f.c, 0, loads);
+    ck_assert_double_eq(loads[1] + loads[3] + loads[4] + loads[20], 4 * (n - 1));
+    ck_assert_double_eq(loads[1], loads[3]);
+    ck_assert_double_eq(loads[4], loads[20]);
+    tear_down(&f);
+}
+END_TEST
+
 START_TEST(hierarchical_alltoall_refuses_uneven_nodes)
 {
     struct fixture f;
@@ -190,6 +212,7 @@ int main(void)
     tcase_add_test(single, fast_ring_is_the_ring_of_the_phases);
     tcase_add_test(single, no_rank_is_inside_both_trees);
     tcase_add_test(single, torus_follows_the_machine_and_uses_all_links);
+    tcase_add_test(single, torus_gathers_follow_the_node);
     tcase_add_test(single, hierarchical_alltoall_refuses_uneven_nodes);
     tcase_add_test(single, unknown_algorithm_is_told_what_there_is);
     tcase_add_test(single, groups_number_nodes_by_first_rank);

@@ -93,12 +93,12 @@ struct contract {
     struct set everybody;
 };
 
-static inline void read_contract(struct contract *k, const struct dl_collective *c)
+static inline void read_contract(struct contract *k, const struct dl_collective *c, uint32_t lane)
 {
     *k = (struct contract){.c = c, .n = c->group->n, .n_blocks = c->algorithm->blocks(c)};
     for (uint32_t rank = 0; rank < k->n; rank++) k->owner[rank] = DL_NOBODY;
     for (uint32_t rank = 0; rank < k->n; rank++) {
-        const uint32_t part = c->algorithm->part ? c->algorithm->part(c, rank) : rank;
+        const uint32_t part = c->algorithm->part ? c->algorithm->part(c, lane, rank) : rank;
         ck_assert_uint_lt(part, k->n);
         ck_assert_uint_eq(k->owner[part], DL_NOBODY);
         k->part[rank] = part;
@@ -198,8 +198,8 @@ static inline struct traffic replay_all(const struct dl_collective *c, enum sche
 {
     struct contract k;
     struct traffic all = {0};
-    read_contract(&k, c);
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
+        read_contract(&k, c, lane);
         const struct traffic t = replay_lane(&k, lane, schedule);
         all.bytes += t.bytes;
         all.n_messages += t.n_messages;

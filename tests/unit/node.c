@@ -108,6 +108,8 @@ START_TEST(routes_are_the_cheapest_both_ways)
 }
 END_TEST
 
+#define TORUS(sizes) "{'kind':'torus','lane_bytes_per_s':1e9,'latency_s':1e-6,'link':'x','dimensions':" sizes "}"
+
 static uint32_t lanes_of(uint32_t device)
 {
     uint32_t lanes = 0;
@@ -139,6 +141,22 @@ START_TEST(devices_forward_only_where_the_mesh_says_so)
     ck_assert(dl_node_route(&node, 0, 5, 0, &route));
     ck_assert_uint_eq(route.n_hops, 2);
     ck_assert_int_eq(route.reach, DL_REACH_DIRECT);
+    close_node();
+}
+END_TEST
+
+/* 2 x 4 devices: a ring of two has one link, one of four has four. */
+START_TEST(a_torus_joins_neighbours_along_its_dimensions)
+{
+    read_node(NODE(TORUS("[2,4]")));
+    ck_assert_uint_eq(node.n_edges, 4 * 1 + 2 * 4);
+    for (uint32_t device = 0; device < 8; device++) ck_assert_uint_eq(lanes_of(device), 3);
+    for (uint32_t device = 1; device < 8; device++) {
+        const uint32_t along = device / 2 < 4 - device / 2 ? device / 2 : 4 - device / 2;
+        dl_route_clear(&route);
+        ck_assert(dl_node_route(&node, 0, device, 0, &route));
+        ck_assert_uint_eq(route.n_hops, device % 2 + along);
+    }
     close_node();
 }
 END_TEST
@@ -256,7 +274,8 @@ static const struct {
     {"{'device':'d','devices':0}", "test.json:/devices: must be in [1, 1024], got 0"},
     {NODE("3"), "test.json:/parts/0: must be an object, {...}"},
     {NODE("{'link':'x'}"), "test.json:/parts/0: needs the key 'kind'"},
-    {NODE("{'kind':'swich'}"), "test.json:/parts/0/kind: must be one of switch, mesh, pcie, got 'swich'"},
+    {NODE("{'kind':'swich'}"), "test.json:/parts/0/kind: must be one of switch, mesh, torus, pcie, got 'swich'"},
+    {NODE(TORUS("[3,3]")), "test.json:/parts/0/dimensions: must multiply to the node's 8 devices"},
     {NODE("{'kind':'switch','lane':3}"), "test.json:/parts/0/lane: unknown key, did you mean 'lanes'?"},
     {NODE("{'kind':'switch','name':'nic','bandwidth_bytes_per_s':1,'latency_s':0,'link':'x'}"),
      "test.json:/parts/0/name: 'nic' cannot name a hub: use a word such as nvswitch"},
@@ -318,6 +337,7 @@ int main(void)
     tcase_add_loop_test(tests, routes_are_the_cheapest_both_ways, 0, DL_COUNT(connected_nodes));
     tcase_add_test(tests, cube_mesh_has_six_lanes_a_device);
     tcase_add_test(tests, devices_forward_only_where_the_mesh_says_so);
+    tcase_add_test(tests, a_torus_joins_neighbours_along_its_dimensions);
     tcase_add_test(tests, pcie_joins_what_the_mesh_leaves_apart);
     tcase_add_test(tests, pcie_deals_devices_to_switches_in_equal_parts);
     tcase_add_test(tests, a_switch_joins_all_devices_in_two_hops);
