@@ -58,8 +58,8 @@ template <int N> __device__ rank rank_of(const unsigned *counts, unsigned n, uns
     dl_pack<unsigned, each> here = ((const dl_pack<unsigned, each> *)(counts + last))[-(int)threadIdx.x];
     unsigned mine = 0;
     for (unsigned c : here.v) mine += c;
-    if (threadIdx.x == 0) chosen.here = 0;
     const sums counted = sums_of(mine);
+    if (n - counted.all >= wanted) return {N, wanted, 0};
     unsigned above = n - counted.all + counted.before;
     for (int i = each - 1; i >= 0; above += here.v[i], i--) /* from the top down */
         if (above < wanted && above + here.v[i] >= wanted)
