@@ -7,6 +7,7 @@
 #include "sim/app/training_row.h"
 #include "sim/engine/scenario.h"
 #include "sim/report/assumptions.h"
+#include "sim/report/discrepancy.h"
 #include "sim/report/units.h"
 #include "strategies/stack.h"
 
@@ -137,15 +138,26 @@ static enum dl_status check_steps(struct dl_json doc, struct dl_arena *arena, st
     return err->status;
 }
 
+static enum dl_status check_discrepancy(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_setup nobody = {"", "", false};
+    struct dl_discrepancy others;
+    if (dl_discrepancy_read(doc, &nobody, arena, &others, err)) return err->status;
+    printf("%s: errors of the model, %.1f %% by %lld rows where nothing was fitted", doc.where, 100 * others.spread,
+           (long long)others.rows);
+    return DL_OK;
+}
+
 static const struct {
     const char *schema;
     enum dl_status (*check)(struct dl_json doc, struct dl_arena *arena, struct dl_error *err);
     bool says_facts; /* about the world; others say what someone wants */
 } kinds[] = {
-    {"dlsim/system/1", check_system, true},      {"dlsim/transport/1", check_transport, true},
-    {"dlsim/device/1", check_device, true},      {"dlsim/workload/1", check_workload, true},
-    {"dlsim/strategy/1", check_strategy, false}, {"dlsim/software/1", check_software, true},
-    {"dlsim/scenario/1", check_scenario, false}, {"dlsim/steps/1", check_steps, false},
+    {"dlsim/system/1", check_system, true},           {"dlsim/transport/1", check_transport, true},
+    {"dlsim/device/1", check_device, true},           {"dlsim/workload/1", check_workload, true},
+    {"dlsim/strategy/1", check_strategy, false},      {"dlsim/software/1", check_software, true},
+    {"dlsim/scenario/1", check_scenario, false},      {"dlsim/steps/1", check_steps, false},
+    {"dlsim/discrepancy/1", check_discrepancy, true},
 };
 
 static void print_assumed(struct dl_json doc, struct dl_arena *arena)

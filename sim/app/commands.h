@@ -11,6 +11,7 @@ struct dl_command {
 };
 
 extern const struct dl_command dl_command_run;
+extern const struct dl_command dl_command_compare;
 extern const struct dl_command dl_command_collective;
 extern const struct dl_command dl_command_list;
 extern const struct dl_command dl_command_check;

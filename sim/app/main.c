@@ -8,8 +8,8 @@
 #include "sim/report/host.h"
 
 static const struct dl_command *const commands[] = {
-    &dl_command_run,    &dl_command_collective, &dl_command_list,    &dl_command_check,
-    &dl_command_export, &dl_command_validate,   &dl_command_profile, &dl_command_calibrate,
+    &dl_command_run,      &dl_command_collective, &dl_command_list,      &dl_command_check,   &dl_command_export,
+    &dl_command_validate, &dl_command_profile,    &dl_command_calibrate, &dl_command_compare,
 };
 
 static void print_help(void)
@@ -29,7 +29,7 @@ static const struct dl_command *find(const char *name, struct dl_error *err)
     }
     const char *const nearest = dl_nearest(name, names, DL_COUNT(names));
     dl_fail(err, DL_SYNTAX, name,
-            "no such command%s%s%s (run, collective, list, check, export, validate, profile, calibrate)",
+            "no such command%s%s%s (run, collective, list, check, export, validate, profile, calibrate, compare)",
             nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return NULL;
 }

@@ -8,11 +8,22 @@ struct bounding {
     const char *engine;
     const struct dl_texts *set;
     const struct dl_compared *compared;
+    struct dl_json discrepancies;
 };
 
 struct bounds {
-    double low_s, high_s;
+    double low_s, high_s, constants_low_s, constants_high_s;
 };
+
+static struct bounds bounds_of(const struct dl_session *s, struct dl_json discrepancies)
+{
+    struct dl_error err = {0};
+    struct dl_discrepancy model;
+    if (dl_discrepancy_of(discrepancies, s, &model, &err)) return (struct bounds){0};
+    const struct dl_sensitivity found =
+        dl_sensitivity_find(&(struct dl_sensitivity_request){.session = s, .n_workers = 1, .model = &model});
+    return (struct bounds){found.step_s_low, found.step_s_high, found.constants_s_low, found.constants_s_high};
+}
 
 /* In a child. */
 static void bound(void *user, size_t job, void *result)
@@ -25,32 +36,49 @@ static void bound(void *user, size_t job, void *result)
     struct dl_error err = {0};
     struct dl_session s;
     if (b->compared[job].failure || dl_training_row_request(row, microbatch, arena, &request, &err)) return;
-    if (!dl_session_open(&s, &request)) {
-        const struct dl_sensitivity found =
-            dl_sensitivity_find(&(struct dl_sensitivity_request){.session = &s, .n_workers = 1});
-        *(struct bounds *)result = (struct bounds){found.step_s_low, found.step_s_high};
-    }
+    if (!dl_session_open(&s, &request)) *(struct bounds *)result = bounds_of(&s, b->discrepancies);
     dl_session_close(&s);
     dl_arena_free(arena);
 }
 
-void dl_bound_rows(const struct dl_training_rows *rows, const char *engine, size_t n_workers,
-                   const struct dl_texts *set, struct dl_compared *compared)
+static void bound_all(struct bounding *b, size_t n_workers, struct dl_compared *compared)
 {
-    struct bounding b = {.rows = rows, .engine = engine, .set = set, .compared = compared};
+    const struct dl_training_rows *const rows = b->rows;
     struct bounds *const bounds = dl_alloc(rows->n * sizeof *bounds);
     struct dl_error *const errors = dl_alloc(rows->n * sizeof *errors);
     dl_pool_run(&(struct dl_pool_request){.n_jobs = rows->n,
                                           .n_workers = n_workers,
                                           .result_bytes = sizeof *bounds,
                                           .run = bound,
-                                          .user = &b,
+                                          .user = b,
                                           .what = "intervals"},
                 bounds, errors);
     for (size_t i = 0; i < rows->n; i++) {
         compared[i].low_s = bounds[i].low_s;
         compared[i].high_s = bounds[i].high_s;
+        compared[i].constants_low_s = bounds[i].constants_low_s;
+        compared[i].constants_high_s = bounds[i].constants_high_s;
     }
     dl_free(bounds);
     dl_free(errors);
+}
+
+/* Whether the whole file can be read, before children do. */
+static enum dl_status load(struct dl_arena *arena, struct dl_json *doc, struct dl_error *err)
+{
+    const struct dl_setup any = {"", "", false};
+    struct dl_discrepancy unused;
+    if (dl_discrepancy_load(arena, doc, err)) return err->status;
+    return dl_discrepancy_read(*doc, &any, arena, &unused, err);
+}
+
+enum dl_status dl_bound_rows(const struct dl_training_rows *rows, const char *engine, size_t n_workers,
+                             const struct dl_texts *set, struct dl_compared *compared, struct dl_error *err)
+{
+    struct bounding b = {.rows = rows, .engine = engine, .set = set, .compared = compared};
+    struct dl_arena *const arena = dl_arena_new();
+    if (!load(arena, &b.discrepancies, err)) bound_all(&b, n_workers, compared);
+    json_decref(b.discrepancies.value);
+    dl_arena_free(arena);
+    return err->status;
 }

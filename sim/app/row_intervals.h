@@ -5,8 +5,9 @@
 #include "sim/app/training_row.h"
 #include "sim/report/validation.h"
 
-/* Rows that were predicted get low_s and high_s, by the constants as `set` leaves them; some hundred runs each. */
-void dl_bound_rows(const struct dl_training_rows *rows, const char *engine, size_t n_workers,
-                   const struct dl_texts *set, struct dl_compared *compared);
+/* Rows that were predicted get low_s and high_s, by the constants as `set` leaves them and by what is known of the
+ * model; some hundred runs each. */
+enum dl_status dl_bound_rows(const struct dl_training_rows *rows, const char *engine, size_t n_workers,
+                             const struct dl_texts *set, struct dl_compared *compared, struct dl_error *err);
 
 #endif

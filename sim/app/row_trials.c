@@ -27,6 +27,7 @@ static void predict(void *user, size_t job, void *result)
         out->mfu = dl_run_mfu(&s.report);
         out->hfu = dl_run_hfu(&s.report);
         out->fits = dl_run_fits(&s.report);
+        out->experts = dl_session_has_experts(&s);
     }
     out->err = s.err;
     dl_session_close(&s);

@@ -24,7 +24,7 @@ struct dl_row_trials {
 
 struct dl_row_prediction {
     double step_s, bubble_s, samples_per_s, mfu, hfu;
-    bool fits;
+    bool fits, experts;
     struct dl_error err; /* why there is none */
 };
 
@@ -39,7 +39,7 @@ void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compare
 /* What rows may have in common ("tensor ways 8"), for dl_compared; in the arena. */
 const char *const *dl_row_traits(const struct dl_training_row *row, struct dl_arena *arena);
 
-/* The constants of the files of each row, in the arena. */
+/* The files of each row and their constants, in the arena. */
 void dl_find_constants(const struct dl_row_trials *like, struct dl_compared *compared, struct dl_arena *arena);
 
 #endif

@@ -50,12 +50,21 @@ static void print_programs(const struct dl_session *s)
         dl_program_print(&s->lowered.programs[i], s->lowered.calls, stdout);
 }
 
+static enum dl_status find_sensitivity(struct dl_session *s, struct dl_sensitivity *out)
+{
+    struct dl_json doc = {0};
+    struct dl_discrepancy model;
+    if (!dl_discrepancy_load(s->arena, &doc, &s->err) && !dl_discrepancy_of(doc, s, &model, &s->err))
+        *out = dl_sensitivity_find(
+            &(struct dl_sensitivity_request){.session = s, .what = "runs with a changed constant", .model = &model});
+    json_decref(doc.value);
+    return s->err.status;
+}
+
 /* Runs with changed constants are in children, which must not have begun a simulation. */
 static enum dl_status play(const struct request *q, struct dl_session *s, struct dl_sensitivity *sensitivity)
 {
-    if (q->sensitivity)
-        *sensitivity =
-            dl_sensitivity_find(&(struct dl_sensitivity_request){.session = s, .what = "runs with a changed constant"});
+    if (q->sensitivity && find_sensitivity(s, sensitivity)) return s->err.status;
     dl_session_run(s);
     dl_progress_end();
     if (q->sensitivity) s->report.sensitivity = sensitivity;

@@ -4,6 +4,7 @@
 
 #include "sim/app/own_memory.h"
 #include "sim/app/pool.h"
+#include "sim/core/files.h"
 
 /* Large enough that rounding of times does not tell, small enough that curvature does not. */
 static const double change = 1.01;
@@ -123,7 +124,24 @@ static struct dl_sensitivity collect(const struct playing *p, struct dl_arena *a
     struct dl_sensitivity found = dl_sensitivity_of(p->step_s, effects, n);
     found.n_unfelt = p->figures.n - n - n_fixed;
     found.n_fixed = n_fixed;
+    if (p->request->model) {
+        found.model = *p->request->model;
+        dl_sensitivity_widen(&found, dl_discrepancy_half_width(&found.model));
+    }
     return found;
+}
+
+enum dl_status dl_discrepancy_load(struct dl_arena *arena, struct dl_json *doc, struct dl_error *err)
+{
+    return dl_json_load(dl_shipped("validation/discrepancy.json", arena), arena, doc, err);
+}
+
+enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s, struct dl_discrepancy *out,
+                                 struct dl_error *err)
+{
+    const struct dl_setup setup = {
+        .software = s->software.name, .system = s->machine.topology->name, .experts = dl_session_has_experts(s)};
+    return dl_discrepancy_read(doc, &setup, s->arena, out, err);
 }
 
 struct dl_sensitivity dl_sensitivity_find(const struct dl_sensitivity_request *request)

@@ -8,7 +8,15 @@ struct dl_sensitivity_request {
     const struct dl_session *session;
     size_t n_workers; /* 0: as many as there are processors, and memory for */
     const char *what; /* a progress line on terminals; NULL: none */
+    /* What is known of the model's own errors. NULL: the interval is of constants alone. */
+    const struct dl_discrepancy *model;
 };
+
+/* The shipped document of these errors; the caller releases it. */
+enum dl_status dl_discrepancy_load(struct dl_arena *arena, struct dl_json *doc, struct dl_error *err);
+/* That of a session that was opened, and lives as long. */
+enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s, struct dl_discrepancy *out,
+                                 struct dl_error *err);
 
 /* Of a session that was opened and not run yet, since SimGrid allows one run a process and these runs are in children.
  * Nothing but the engine, the options and the files of the session decide it. A run that is refused or fails tells

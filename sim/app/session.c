@@ -144,6 +144,13 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
     return lower(s);
 }
 
+bool dl_session_has_experts(const struct dl_session *s)
+{
+    double parameters = 0;
+    for (size_t i = 0; i < s->model.n_layers; i++) parameters += s->model.layers[i].expert_parameters;
+    return parameters > 0;
+}
+
 /* ---- playing ---- */
 
 static struct dl_engine *make_engine(struct dl_session *s, const struct dl_engine_link *links)

@@ -55,6 +55,9 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
 /* Play the step and fill in the report. */
 enum dl_status dl_session_run(struct dl_session *s);
 /* Add to the report what the inputs assume. */
+/* Of a session that was opened. */
+bool dl_session_has_experts(const struct dl_session *s);
+
 void dl_session_list_assumptions(struct dl_session *s);
 /* Add to the report of a step that does not fit what would make it fit. */
 void dl_session_find_remedies(struct dl_session *s);

@@ -81,6 +81,7 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .predicted_hfu = p->hfu,
                                 .samples_per_s = p->samples_per_s,
                                 .fits = p->fits,
+                                .experts = p->experts,
                                 .added_s[DL_PART_SCHEDULE] = p->bubble_s,
                                 .microbatch = r->microbatch || r->strategy ? 0 : trial->microbatch};
 }
@@ -134,9 +135,9 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
     struct dl_compared *const compared = predict_all(&trials, arena);
     dl_find_constants(&trials, compared, arena);
     if (q->budget) dl_find_added(&trials, compared);
-    if (q->intervals) dl_bound_rows(rows, q->engine, q->jobs, &q->set, compared);
+    if (q->intervals) dl_bound_rows(rows, q->engine, q->jobs, &q->set, compared, err);
     const struct dl_validation told = dl_validation_of(compared, join_pairs(rows, compared), q->engine, arena);
-    tell(q, &told, err);
+    if (!err->status) tell(q, &told, err);
     dl_free(trials.items);
     return judge(&told, q->limit);
 }

@@ -70,10 +70,17 @@ struct dl_sensitivity dl_sensitivity_of(double step_s, struct dl_effect *effects
         if (e->dimension != DL_FACTOR) s.sum += e->dimension == DL_TIME ? e->elasticity : -e->elasticity;
         if (size_of(e) >= least_listed) effects[s.n++] = *e;
     }
-    s.step_s_high = step_s * (1 + sqrt(up));
-    s.step_s_low = step_s * fmax(1 - sqrt(down), 0);
+    s.step_s_high = s.constants_s_high = step_s * (1 + sqrt(up));
+    s.step_s_low = s.constants_s_low = step_s * fmax(1 - sqrt(down), 0);
     s.by_grade_share = up + down > 0 ? by_grade / (up + down) : 0;
     return s;
+}
+
+void dl_sensitivity_widen(struct dl_sensitivity *s, double half_width)
+{
+    if (!(s->step_s > 0)) return;
+    s->step_s_low = s->step_s * exp(-hypot(log(s->constants_s_low / s->step_s), half_width)); /* 0 stays 0 */
+    s->step_s_high = s->step_s * exp(hypot(log(s->constants_s_high / s->step_s), half_width));
 }
 
 /* ---- telling ---- */
@@ -93,6 +100,19 @@ static void print_effect(const struct dl_effect *e)
     putchar('\n');
 }
 
+static void print_model(const struct dl_sensitivity *s)
+{
+    const struct dl_discrepancy *const m = &s->model;
+    const double half_width = dl_discrepancy_half_width(m);
+    if (!m->rows) return;
+    printf("    model: %+.1f to %+.1f %%, from %lld measured steps ", 100 * expm1(-half_width), 100 * expm1(half_width),
+           (long long)m->rows);
+    if (m->elsewhere) printf("that nothing was fitted to, as too few are known ");
+    printf("of %s%s on %s", m->of.experts ? "experts in " : "", m->of.software, m->of.system);
+    printf("; constants: %+.1f to %+.1f %%\n", 100 * (s->constants_s_low / s->step_s - 1),
+           100 * (s->constants_s_high / s->step_s - 1));
+}
+
 void dl_sensitivity_print(const struct dl_sensitivity *s)
 {
     size_t n_small = 0;
@@ -105,8 +125,9 @@ void dl_sensitivity_print(const struct dl_sensitivity *s)
     printf("    %zu more below %g, %zu without effect", n_small, least_shown, s->n_unfelt);
     if (s->n_fixed) printf(", %zu could not be changed", s->n_fixed);
     putchar('\n');
+    print_model(s);
     printf("    times less rates sum to %.3f (1 if nothing turns)\n", s->sum);
-    printf("    %.0f %% of the interval of the step (squared) from widths that no file says: measured %g %%, "
+    printf("    %.0f %% of what constants leave open (squared) from widths that no file says: measured %g %%, "
            "published %g %%, derived %g %%, assumed %g %%\n",
            100 * s->by_grade_share, 100 * usual_half_width[DL_MEASURED], 100 * usual_half_width[DL_PUBLISHED],
            100 * usual_half_width[DL_DERIVED], 100 * usual_half_width[DL_ASSUMED]);
@@ -127,6 +148,9 @@ void dl_sensitivity_add_json(const struct dl_sensitivity *s, json_t *report)
     for (size_t i = 0; i < s->n; i++) json_array_append_new(list, effect_json(&s->items[i]));
     json_object_set_new(report, "step_s_low", json_real(s->step_s_low));
     json_object_set_new(report, "step_s_high", json_real(s->step_s_high));
+    json_object_set_new(report, "constants_s_low", json_real(s->constants_s_low));
+    json_object_set_new(report, "constants_s_high", json_real(s->constants_s_high));
+    if (s->model.rows) json_object_set_new(report, "discrepancy", dl_discrepancy_json(&s->model));
     json_object_set_new(report, "sensitivity", list);
     json_object_set_new(report, "sensitivity_sum", json_real(s->sum));
     json_object_set_new(report, "interval_by_grade_share", json_real(s->by_grade_share));

@@ -7,13 +7,18 @@
  * Each constant has an interval that holds it with 95 %: its fact's, else one of its grade. They are taken as
  * independent and the step as linear in them:
  *
- *     (step_s_high - step_s) / step_s = sqrt(sum of (elasticity x relative half-width)^2)
+ *     (constants_s_high - step_s) / step_s = sqrt(sum of (elasticity x relative half-width)^2)
  *
- * The rule to remember: the interval tells what constants leave open, not what the model leaves out. */
+ * What the model leaves out comes on top, see discrepancy.h, as one more independent error:
+ *
+ *     ln(step_s_high / step_s)^2 = ln(constants_s_high / step_s)^2 + (half-width of the model)^2
+ *
+ * The rule to remember: with nothing known of the model the interval tells only what constants leave open. */
 #ifndef DL_REPORT_SENSITIVITY_H
 #define DL_REPORT_SENSITIVITY_H
 
 #include "sim/core/facts.h"
+#include "sim/report/discrepancy.h"
 
 /* What happens to seconds if a constant doubles: they double, halve, or neither is sure. */
 enum dl_dimension { DL_TIME, DL_RATE, DL_FACTOR };
@@ -34,6 +39,8 @@ struct dl_sensitivity {
     size_t n;                 /* in the list */
     size_t n_unfelt, n_fixed; /* constants without any effect, and those that no run could change */
     double step_s, step_s_low, step_s_high;
+    double constants_s_low, constants_s_high; /* by the constants alone */
+    struct dl_discrepancy model;
     double sum;            /* of times less rates */
     double by_grade_share; /* of the squared half-width of the step, from intervals that no file says */
 };
@@ -43,6 +50,8 @@ void dl_effect_set_usual_interval(struct dl_effect *e);
 
 /* Sort the effects, in the arena or elsewhere, and combine them. */
 struct dl_sensitivity dl_sensitivity_of(double step_s, struct dl_effect *effects, size_t n);
+/* Add what the model itself leaves open of ln(step_s). */
+void dl_sensitivity_widen(struct dl_sensitivity *s, double half_width);
 
 void dl_sensitivity_print(const struct dl_sensitivity *s);
 /* Add step_s_low, step_s_high and the list to a report. */

@@ -32,11 +32,13 @@ struct dl_compared {
     double mfu, hfu;                /* published shares of peak; 0: not */
     double predicted_mfu, predicted_hfu;
     double samples_per_s; /* predicted */
-    bool fits;
-    double low_s, high_s; /* interval of the predicted; high_s is 0 if nobody asked */
-    int64_t microbatch;   /* chosen because the row says none; 0: it does */
-    bool knows_parts;     /* the next is known */
+    bool fits, experts;   /* predicted to; in its model */
+    /* Intervals of the predicted, and of it by constants alone; high_s is 0 if nobody asked. */
+    double low_s, high_s, constants_low_s, constants_high_s;
+    int64_t microbatch; /* chosen because the row says none; 0: it does */
+    bool knows_parts;   /* the next is known */
     double added_s[DL_N_PARTS];
+    const char *software, *system;        /* names of its files; NULL: not known */
     const struct dl_constants *constants; /* of its files; NULL: not known */
 };
 

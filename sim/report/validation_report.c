@@ -71,21 +71,33 @@ static void print_assumed(const struct dl_row_family *f)
     }
 }
 
-static void print_within(const char *name, const struct dl_errors *e)
+static void add_within(const struct dl_row_family *f, size_t sums[4])
 {
-    if (e->n_bounded)
-        printf("  %s: %zu of %zu measured steps within the interval of the predicted\n", name, e->n_within,
-               e->n_bounded);
+    const struct dl_errors fit = dl_half_errors(f, false), kept_out = dl_half_errors(f, true);
+    sums[0] += fit.n_within;
+    sums[1] += fit.n_bounded;
+    sums[2] += kept_out.n_within;
+    sums[3] += kept_out.n_bounded;
+}
+
+static void print_within(const char *name, const size_t sums[4])
+{
+    if (sums[1] + sums[3])
+        printf("  %-16.16s %5zu of %zu fit, %zu of %zu kept out\n", name, sums[0], sums[1], sums[2], sums[3]);
 }
 
 static void print_all_within(const struct dl_validation *v)
 {
-    const struct dl_errors all = dl_validation_summary(v);
+    size_t all[4] = {0};
+    for (size_t i = 0; i < v->n_families; i++) add_within(&v->families[i], all);
+    if (!(all[1] + all[3])) return;
+    puts("  measured steps within the intervals of the predicted, which should hold 95 %");
     for (size_t i = 0; i < v->n_families; i++) {
-        const struct dl_errors e = dl_sum_errors(v->families[i].rows, v->families[i].n_rows);
-        print_within(v->families[i].name, &e);
+        size_t sums[4] = {0};
+        add_within(&v->families[i], sums);
+        print_within(v->families[i].name, sums);
     }
-    print_within("all", &all);
+    print_within("all", all);
 }
 
 static void print_chosen(const struct dl_validation *v)
@@ -163,6 +175,23 @@ static void add_shares(json_t *json, const struct dl_compared *row)
     if (row->note) json_object_set_new(json, "note", json_string(row->note));
 }
 
+static void add_interval(json_t *json, const struct dl_compared *row)
+{
+    if (!(row->high_s > 0)) return;
+    json_object_set_new(json, "step_s_low", json_real(row->low_s));
+    json_object_set_new(json, "step_s_high", json_real(row->high_s));
+    json_object_set_new(json, "constants_s_low", json_real(row->constants_low_s));
+    json_object_set_new(json, "constants_s_high", json_real(row->constants_high_s));
+}
+
+static void add_files(json_t *json, const struct dl_compared *row)
+{
+    json_object_set_new(json, "model", json_string(row->model));
+    if (!row->failure) json_object_set_new(json, "experts", json_boolean(row->experts));
+    if (row->software) json_object_set_new(json, "software", json_string(row->software));
+    if (row->system) json_object_set_new(json, "system", json_string(row->system));
+}
+
 static json_t *row_json(const struct dl_compared *row, const char *family)
 {
     static const char *const names[][2] = {[DL_STEP] = {"measured_s", "predicted_s"},
@@ -175,10 +204,8 @@ static json_t *row_json(const struct dl_compared *row, const char *family)
                                    failed ? json_null() : json_real(row->predicted_s), "error",
                                    failed ? json_null() : number_or_null(dl_compared_error(row)), "fits",
                                    failed ? json_null() : json_boolean(row->fits));
-    if (row->high_s > 0) {
-        json_object_set_new(json, "step_s_low", json_real(row->low_s));
-        json_object_set_new(json, "step_s_high", json_real(row->high_s));
-    }
+    add_files(json, row);
+    add_interval(json, row);
     add_shares(json, row);
     if (failed) json_object_set_new(json, "failure", json_string(row->failure));
     if (*row->assumed) json_object_set_new(json, "assumed", json_string(row->assumed));

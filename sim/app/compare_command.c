@@ -1,0 +1,52 @@
+/* compare_command.c - two reports of runs: which is faster, and whether that is sure. */
+#include "sim/app/commands.h"
+#include "sim/app/options.h"
+#include "sim/report/comparison.h"
+
+struct request {
+    const char *json;
+};
+
+static const struct dl_option options[] = {
+    {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL},
+};
+
+static enum dl_status tell(const struct request *q, const struct dl_comparison *c, struct dl_error *err)
+{
+    if (q->json) return dl_write_json(q->json, dl_comparison_json(c), err);
+    dl_comparison_print(c);
+    return DL_OK;
+}
+
+static void compare(const struct request *q, const struct dl_texts *files, struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_json reports[2] = {{0}, {0}};
+    struct dl_told_run runs[2];
+    for (size_t i = 0; i < DL_COUNT(runs) && !err->status; i++)
+        if (!dl_json_load(files->items[i], arena, &reports[i], err)) dl_told_run_read(reports[i], arena, &runs[i], err);
+    if (!err->status) {
+        const struct dl_comparison c = dl_compare_runs(&runs[0], &runs[1], arena);
+        tell(q, &c, err);
+    }
+    for (size_t i = 0; i < DL_COUNT(reports); i++) json_decref(reports[i].value);
+}
+
+static int run(int argc, char **argv, struct dl_error *err)
+{
+    struct request q = {0};
+    struct dl_texts files = {0};
+    struct dl_arena *const arena = dl_arena_new();
+    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, &files, err) && files.n != 2)
+        dl_fail(err, DL_SYNTAX, "compare", "needs two reports of `dlsim run --sensitivity --json FILE`, got %zu",
+                files.n);
+    if (!err->status) compare(&q, &files, arena, err);
+    dl_arena_free(arena);
+    return 0;
+}
+
+const struct dl_command dl_command_compare = {
+    .name = "compare",
+    .doc = "two reports of runs: which is faster, and how sure that is",
+    .usage = "compare FIRST.json SECOND.json [--json FILE|-]",
+    .run = run,
+};

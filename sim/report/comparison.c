@@ -1,0 +1,192 @@
+#include "sim/report/comparison.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+struct number {
+    const char *key;
+    size_t offset;
+};
+
+static const struct number of_effect[] = {
+    {"value", offsetof(struct dl_effect, value)},   {"low", offsetof(struct dl_effect, low)},
+    {"high", offsetof(struct dl_effect, high)},     {"elasticity", offsetof(struct dl_effect, elasticity)},
+    {"if_less", offsetof(struct dl_effect, below)}, {"if_more", offsetof(struct dl_effect, above)},
+};
+
+static const struct number of_model[] = {
+    {"half_width", offsetof(struct dl_told_run, half_width)},
+    {"ratio_half_width", offsetof(struct dl_told_run, ratio_half_width)},
+};
+
+static enum dl_status check(struct dl_json value, bool is_right, const char *wanted, struct dl_error *err)
+{
+    if (!value.value) return dl_fail(err, DL_KEY, value.where, "is missing, must be %s", wanted);
+    return is_right ? DL_OK : dl_wrong_type(value, wanted, err);
+}
+
+static enum dl_status need_number(struct dl_json from, const struct number *n, void *out, struct dl_arena *arena,
+                                  struct dl_error *err)
+{
+    const struct dl_json found = dl_json_member(from, n->key, arena);
+    *(double *)((char *)out + n->offset) = json_number_value(found.value);
+    return check(found, json_is_number(found.value), "a number", err);
+}
+
+static enum dl_status need_text(struct dl_json from, const char *key, const char **out, struct dl_arena *arena,
+                                struct dl_error *err)
+{
+    const struct dl_json found = dl_json_member(from, key, arena);
+    *out = json_string_value(found.value);
+    return check(found, *out != NULL, "a string", err);
+}
+
+static enum dl_status read_effect(struct dl_json from, struct dl_arena *arena, struct dl_effect *out,
+                                  struct dl_error *err)
+{
+    *out = (struct dl_effect){.dimension = DL_FACTOR};
+    if (!json_is_object(from.value)) return dl_wrong_type(from, "an object", err);
+    if (need_text(from, "path", &out->path, arena, err)) return err->status;
+    for (size_t i = 0; i < DL_COUNT(of_effect); i++)
+        if (need_number(from, &of_effect[i], out, arena, err)) return err->status;
+    if (out->value != 0) return DL_OK;
+    return dl_fail(err, DL_RANGE, from.where, "a constant of 0 has no elasticity");
+}
+
+static enum dl_status read_effects(struct dl_json list, struct dl_arena *arena, struct dl_told_run *out,
+                                   struct dl_error *err)
+{
+    const size_t n = json_array_size(list.value);
+    out->effects = dl_arena_alloc(arena, n * sizeof *out->effects);
+    for (; out->n_effects < n; out->n_effects++)
+        if (read_effect(dl_json_element(list, out->n_effects, arena), arena, &out->effects[out->n_effects], err))
+            return err->status;
+    return DL_OK;
+}
+
+static enum dl_status read_model(struct dl_json from, struct dl_arena *arena, struct dl_told_run *out,
+                                 struct dl_error *err)
+{
+    const struct dl_json experts = dl_json_member(from, "experts", arena);
+    if (need_text(from, "software", &out->setup.software, arena, err) ||
+        need_text(from, "system", &out->setup.system, arena, err))
+        return err->status;
+    out->setup.experts = json_is_true(experts.value);
+    if (check(experts, json_is_boolean(experts.value), "true or false", err)) return err->status;
+    for (size_t i = 0; i < DL_COUNT(of_model); i++)
+        if (need_number(from, &of_model[i], out, arena, err)) return err->status;
+    return DL_OK;
+}
+
+enum dl_status dl_told_run_read(struct dl_json report, struct dl_arena *arena, struct dl_told_run *out,
+                                struct dl_error *err)
+{
+    static const struct number speed = {"samples_per_s", offsetof(struct dl_told_run, samples_per_s)};
+    const struct dl_json effects = dl_json_member(report, "sensitivity", arena),
+                         model = dl_json_member(report, "discrepancy", arena);
+    *out = (struct dl_told_run){.name = dl_document_name(report, arena)};
+    if (!json_is_array(effects.value) || !json_is_object(model.value))
+        return dl_fail(err, DL_KEY, report.where, "is no report of `dlsim run --sensitivity --json FILE`");
+    if (need_number(report, &speed, out, arena, err)) return err->status;
+    if (!(out->samples_per_s > 0))
+        return dl_fail(err, DL_RANGE, report.where, "samples_per_s must be more than 0, got %g", out->samples_per_s);
+    return read_effects(effects, arena, out, err) || read_model(model, arena, out, err) ? err->status : DL_OK;
+}
+
+/* ---- comparing ---- */
+
+/* The same path with another value or interval is of another file. */
+static bool is_same(const struct dl_effect *a, const struct dl_effect *b)
+{
+    return strcmp(a->path, b->path) == 0 && a->value == b->value && a->low == b->low && a->high == b->high;
+}
+
+static struct dl_effect *find(struct dl_effect *among, size_t n, const struct dl_effect *like)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_same(&among[i], like)) return &among[i];
+    return NULL;
+}
+
+/* A longer step is less speed. */
+static void subtract(struct dl_effect *from, const struct dl_effect *e)
+{
+    from->elasticity -= e->elasticity;
+    from->below -= e->below;
+    from->above -= e->above;
+}
+
+/* Of the ratio: those of the first less those of the second. */
+static struct dl_effect *join(const struct dl_told_run *first, const struct dl_told_run *second, size_t *n,
+                              struct dl_arena *arena)
+{
+    struct dl_effect *const joined = dl_arena_alloc(arena, (first->n_effects + second->n_effects) * sizeof *joined);
+    for (*n = 0; *n < first->n_effects; ++*n) joined[*n] = first->effects[*n];
+    for (size_t i = 0; i < second->n_effects; i++) {
+        struct dl_effect *shared = find(joined, first->n_effects, &second->effects[i]);
+        if (!shared) {
+            shared = &joined[(*n)++];
+            *shared = second->effects[i];
+            shared->elasticity = shared->below = shared->above = 0;
+        }
+        subtract(shared, &second->effects[i]);
+    }
+    return joined;
+}
+
+struct dl_comparison dl_compare_runs(const struct dl_told_run *first, const struct dl_told_run *second,
+                                     struct dl_arena *arena)
+{
+    size_t n;
+    struct dl_effect *const effects = join(first, second, &n, arena);
+    struct dl_comparison c = {.first = first,
+                              .second = second,
+                              .speedup = dl_sensitivity_of(second->samples_per_s / first->samples_per_s, effects, n),
+                              .half_width = dl_is_same_setup(&first->setup, &second->setup)
+                                                ? fmax(first->ratio_half_width, second->ratio_half_width)
+                                                : hypot(first->half_width, second->half_width)};
+    dl_sensitivity_widen(&c.speedup, c.half_width);
+    return c;
+}
+
+bool dl_told_apart(const struct dl_comparison *c) { return c->speedup.step_s_low > 1 || c->speedup.step_s_high < 1; }
+
+/* ---- telling ---- */
+
+static const char *verdict(const struct dl_comparison *c)
+{
+    return !dl_told_apart(c) ? "they cannot be told apart" : c->speedup.step_s > 1 ? "it is faster" : "it is slower";
+}
+
+void dl_comparison_print(const struct dl_comparison *c)
+{
+    const struct dl_sensitivity *const s = &c->speedup;
+    const size_t most_shown = 5;
+    printf("%s has %.3f times the samples a second of %s (%.3f to %.3f with 95 %%): %s\n", c->second->name, s->step_s,
+           c->first->name, s->step_s_low, s->step_s_high, verdict(c));
+    printf("  model: %+.1f to %+.1f %%, %s\n", 100 * expm1(-c->half_width), 100 * expm1(c->half_width),
+           dl_is_same_setup(&c->first->setup, &c->second->setup) ? "as pairs of measured steps of one model differ"
+                                                                 : "each by itself: another system or other software");
+    printf("  constants: %+.1f to %+.1f %%; percent of the ratio for one percent more\n",
+           100 * (s->constants_s_low / s->step_s - 1), 100 * (s->constants_s_high / s->step_s - 1));
+    for (size_t i = 0; i < s->n && i < most_shown; i++)
+        printf("    %+7.3f  %s %.4g (%.4g to %.4g)\n", s->items[i].elasticity, s->items[i].path, s->items[i].value,
+               s->items[i].low, s->items[i].high);
+}
+
+json_t *dl_comparison_json(const struct dl_comparison *c)
+{
+    const struct dl_sensitivity *const s = &c->speedup;
+    json_t *const list = json_array();
+    for (size_t i = 0; i < s->n; i++)
+        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f, s:f}", "path", s->items[i].path, "value",
+                                              s->items[i].value, "low", s->items[i].low, "high", s->items[i].high,
+                                              "elasticity", s->items[i].elasticity));
+    return json_pack("{s:f, s:f, s:f, s:b, s:f, s:f, s:f, s:o}", "speedup", s->step_s, "speedup_low", s->step_s_low,
+                     "speedup_high", s->step_s_high, "told_apart", dl_told_apart(c), "constants_low",
+                     s->constants_s_low, "constants_high", s->constants_s_high, "model_half_width", c->half_width,
+                     "sensitivity", list);
+}
