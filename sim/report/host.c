@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-static double begin_s;
+static double begin_s, begin_children_s; /* who called us by exec may have had children */
 
 static double clock_s(void)
 {
@@ -13,16 +13,32 @@ static double clock_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void dl_host_begin(void) { begin_s = clock_s(); }
+static double user_s(const struct rusage *usage)
+{
+    return (double)usage->ru_utime.tv_sec + 1e-6 * (double)usage->ru_utime.tv_usec;
+}
+
+static struct rusage usage_of(int who)
+{
+    struct rusage usage;
+    getrusage(who, &usage);
+    return usage;
+}
+
+void dl_host_begin(void)
+{
+    const struct rusage children = usage_of(RUSAGE_CHILDREN);
+    begin_s = clock_s();
+    begin_children_s = user_s(&children);
+}
 
 struct dl_host dl_host_now(void)
 {
     const double kib = 1024;
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
+    const struct rusage self = usage_of(RUSAGE_SELF), children = usage_of(RUSAGE_CHILDREN);
     return (struct dl_host){.wall_s = clock_s() - begin_s,
-                            .user_s = (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec,
-                            .peak_rss_bytes = (double)usage.ru_maxrss * kib};
+                            .user_s = user_s(&self) + user_s(&children) - begin_children_s,
+                            .peak_rss_bytes = (double)self.ru_maxrss * kib};
 }
 
 json_t *dl_host_json(const struct dl_host *host)

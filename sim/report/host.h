@@ -6,8 +6,8 @@
 #include <jansson.h>
 
 struct dl_host {
-    double wall_s, user_s;
-    double peak_rss_bytes;
+    double wall_s, user_s; /* the second with that of all children */
+    double peak_rss_bytes; /* without them */
 };
 
 /* Call first in main; dl_host_now counts from there. */

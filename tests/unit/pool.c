@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/report/host.h"
 #include "tests/training_runs.h"
 #include "tests/unit/suite.h"
 
@@ -66,6 +67,28 @@ START_TEST(a_crash_is_the_error_of_its_job)
         ck_assert_str_eq(errors[i].text, messages[i]);
         ck_assert_int_eq(results[i], *messages[i] ? 0 : 0x01010101);
     }
+}
+END_TEST
+
+/* Until the clock of the process has moved, which it does in steps. */
+static void work(void *user, size_t job, void *result)
+{
+    (void)user;
+    (void)job;
+    const double before_s = dl_host_now().user_s;
+    while (!(dl_host_now().user_s > before_s)) continue;
+    *(double *)result = dl_host_now().user_s;
+}
+
+START_TEST(the_time_of_jobs_is_time_of_the_host)
+{
+    double user_s[3], before_s;
+    dl_host_begin();
+    before_s = dl_host_now().user_s;
+    dl_pool_run(&(struct dl_pool_request){.n_jobs = 3, .n_workers = 2, .result_bytes = sizeof *user_s, .run = work},
+                user_s, errors);
+    ck_assert_double_gt(user_s[0], 0);
+    ck_assert_double_ge(dl_host_now().user_s, before_s + user_s[0] + user_s[1] + user_s[2]);
 }
 END_TEST
 
@@ -138,6 +161,7 @@ int main(void)
     TCase *const tests = tcase_create("pool");
     tcase_add_loop_test(tests, results_are_in_the_order_of_the_jobs, 0, 7);
     tcase_add_test(tests, a_crash_is_the_error_of_its_job);
+    tcase_add_test(tests, the_time_of_jobs_is_time_of_the_host);
     tcase_add_test(tests, a_large_result_comes_whole);
     tcase_add_test(tests, many_simulations_give_the_bits_of_each_alone);
     Suite *const suite = suite_create("pool");
