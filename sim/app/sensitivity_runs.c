@@ -9,11 +9,14 @@
 /* Large enough that rounding of times does not tell, small enough that curvature does not. */
 static const double change = 1.01;
 
-enum side { UNCHANGED, SMALLER, LARGER };
+enum side { UNCHANGED, SMALLER, LARGER, WORSE };
+
+/* Most constants are not felt: neighbours are made worse together first, and apart where that is felt. */
+enum { most_together = 16 };
 
 struct job {
-    size_t constant;
-    enum side side;
+    size_t constant, n; /* the first, and how many in a row are changed */
+    enum side side;     /* SMALLER or LARGER: of one constant; WORSE: of each its own */
 };
 
 struct playing {
@@ -24,10 +27,24 @@ struct playing {
     double step_s, *changed_s[2]; /* by constant: smaller, larger; 0: it could not be changed so */
 };
 
-static void add_job(struct playing *p, size_t constant, enum side side)
+static void add_job(struct playing *p, struct job job)
 {
     DL_GROW(p->jobs, p->n_jobs, p->capacity);
-    p->jobs[p->n_jobs++] = (struct job){constant, side};
+    p->jobs[p->n_jobs++] = job;
+}
+
+/* Times get longer and rates lower: what is not felt then is not felt the other way either. */
+static enum side worse(const struct dl_figure *c) { return c->effect.dimension == DL_TIME ? LARGER : SMALLER; }
+
+static enum side better(const struct dl_figure *c) { return c->effect.dimension == DL_TIME ? SMALLER : LARGER; }
+
+static void change_constants(const struct playing *p, const struct job *j, struct dl_texts *set, struct dl_arena *arena)
+{
+    for (size_t i = j->constant; i < j->constant + j->n; i++) {
+        const struct dl_figure *const c = &p->figures.items[i];
+        const enum side side = j->side == WORSE ? worse(c) : j->side;
+        set->items[set->n++] = dl_figure_changed(c, side == LARGER ? change : 1 / change, arena);
+    }
 }
 
 /* In a child. */
@@ -40,9 +57,7 @@ static void play(void *user, size_t job, void *result)
     struct dl_session s;
     request.trace = false;
     request.progress = NULL;
-    if (j->side != UNCHANGED)
-        request.set.items[request.set.n++] =
-            dl_figure_changed(&p->figures.items[j->constant], j->side == LARGER ? change : 1 / change, arena);
+    change_constants(p, j, &request.set, arena);
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) *(double *)result = s.report.result.step_s;
     dl_session_close(&s);
     dl_arena_free(arena);
@@ -56,7 +71,8 @@ static size_t count_workers(const struct dl_sensitivity_request *q)
     return fit < dl_pool_processors() ? fit : dl_pool_processors();
 }
 
-static void play_all(struct playing *p)
+/* For dl_free, by job. */
+static double *play_all(const struct playing *p)
 {
     double *const steps_s = dl_alloc(p->n_jobs * sizeof *steps_s);
     struct dl_error *const errors = dl_alloc(p->n_jobs * sizeof *errors);
@@ -64,34 +80,59 @@ static void play_all(struct playing *p)
                                           .n_workers = count_workers(p->request),
                                           .result_bytes = sizeof *steps_s,
                                           .run = play,
-                                          .user = p,
+                                          .user = (void *)p,
                                           .what = p->request->what},
                 steps_s, errors);
-    for (size_t i = 0; i < p->n_jobs; i++)
-        if (p->jobs[i].side == UNCHANGED)
-            p->step_s = steps_s[i];
-        else
-            p->changed_s[p->jobs[i].side == LARGER][p->jobs[i].constant] = steps_s[i];
-    p->n_jobs = 0;
-    dl_free(steps_s);
     dl_free(errors);
+    return steps_s;
 }
 
-/* Times get longer and rates lower: what is not felt then is not felt the other way either. */
-static enum side worse(const struct dl_figure *c) { return c->effect.dimension == DL_TIME ? LARGER : SMALLER; }
+static void keep(struct playing *p, size_t constant, enum side side, double step_s)
+{
+    p->changed_s[side == LARGER][constant] = step_s;
+}
 
-static enum side better(const struct dl_figure *c) { return c->effect.dimension == DL_TIME ? SMALLER : LARGER; }
+/* Play the jobs; what many together change is left to be played by halves. */
+static void play_round(struct playing *p)
+{
+    const size_t n = p->n_jobs;
+    double *const steps_s = play_all(p);
+    struct job *const played = p->jobs;
+    p->jobs = NULL;
+    p->n_jobs = p->capacity = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct job *const j = &played[i];
+        const size_t half = j->n / 2;
+        if (j->side == UNCHANGED) p->step_s = steps_s[i];
+        if (j->side == SMALLER || j->side == LARGER) keep(p, j->constant, j->side, steps_s[i]);
+        if (j->side != WORSE) continue;
+        if (j->n > 1 && steps_s[i] != p->step_s) {
+            add_job(p, (struct job){j->constant, half, WORSE});
+            add_job(p, (struct job){j->constant + half, j->n - half, WORSE});
+        } else {
+            for (size_t c = j->constant; c < j->constant + j->n; c++)
+                keep(p, c, worse(&p->figures.items[c]), steps_s[i]);
+        }
+    }
+    dl_free(played);
+    dl_free(steps_s);
+}
 
 static void play_both_sides(struct playing *p)
 {
-    add_job(p, 0, UNCHANGED);
-    for (size_t i = 0; i < p->figures.n; i++) add_job(p, i, worse(&p->figures.items[i]));
-    play_all(p);
-    for (size_t i = 0; i < p->figures.n; i++) {
-        const enum side side = worse(&p->figures.items[i]);
-        if (p->changed_s[side == LARGER][i] != p->step_s) add_job(p, i, better(&p->figures.items[i]));
+    const size_t room = DL_COUNT(p->request->session->request.set.items) - p->request->session->request.set.n;
+    const size_t together = room < most_together ? room : most_together;
+    add_job(p, (struct job){0, 0, UNCHANGED});
+    for (size_t i = 0; i < p->figures.n; i += together) {
+        const size_t left = p->figures.n - i;
+        add_job(p, (struct job){i, left < together ? left : together, WORSE});
     }
-    play_all(p);
+    while (p->n_jobs) play_round(p);
+    for (size_t i = 0; i < p->figures.n; i++) {
+        const struct dl_figure *const c = &p->figures.items[i];
+        if (p->changed_s[worse(c) == LARGER][i] != p->step_s) add_job(p, (struct job){i, 1, better(c)});
+    }
+    play_round(p);
 }
 
 /* Logarithms make it exact for every power of the constant. */
