@@ -168,8 +168,8 @@ void dl_comparison_print(const struct dl_comparison *c)
     printf("%s has %.3f times the samples a second of %s (%.3f to %.3f with 95 %%): %s\n", c->second->name, s->step_s,
            c->first->name, s->step_s_low, s->step_s_high, verdict(c));
     printf("  model: %+.1f to %+.1f %%, %s\n", 100 * expm1(-c->half_width), 100 * expm1(c->half_width),
-           dl_is_same_setup(&c->first->setup, &c->second->setup) ? "as pairs of measured steps of one model differ"
-                                                                 : "each by itself: another system or other software");
+           dl_is_same_setup(&c->first->setup, &c->second->setup) ? "the same software on the same system"
+                                                                 : "each by itself, as it is another system or software");
     printf("  constants: %+.1f to %+.1f %%; percent of the ratio for one percent more\n",
            100 * (s->constants_s_low / s->step_s - 1), 100 * (s->constants_s_high / s->step_s - 1));
     for (size_t i = 0; i < s->n && i < most_shown; i++)
