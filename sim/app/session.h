@@ -52,12 +52,11 @@ struct dl_session {
 /* Read everything and make the programs. Names in the request must outlive the session, texts of documents need not.
  * Close it in any case. */
 enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request);
+/* Whether the model of a session that was opened has any. */
+bool dl_session_has_experts(const struct dl_session *s);
 /* Play the step and fill in the report. */
 enum dl_status dl_session_run(struct dl_session *s);
 /* Add to the report what the inputs assume. */
-/* Of a session that was opened. */
-bool dl_session_has_experts(const struct dl_session *s);
-
 void dl_session_list_assumptions(struct dl_session *s);
 /* Add to the report of a step that does not fit what would make it fit. */
 void dl_session_find_remedies(struct dl_session *s);

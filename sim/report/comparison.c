@@ -32,7 +32,8 @@ static enum dl_status need_number(struct dl_json from, const struct number *n, v
                                   struct dl_error *err)
 {
     const struct dl_json found = dl_json_member(from, n->key, arena);
-    *(double *)((char *)out + n->offset) = json_number_value(found.value);
+    void *const place = (char *)out + n->offset;
+    *(double *)place = json_number_value(found.value);
     return check(found, json_is_number(found.value), "a number", err);
 }
 
@@ -168,8 +169,9 @@ void dl_comparison_print(const struct dl_comparison *c)
     printf("%s has %.3f times the samples a second of %s (%.3f to %.3f with 95 %%): %s\n", c->second->name, s->step_s,
            c->first->name, s->step_s_low, s->step_s_high, verdict(c));
     printf("  model: %+.1f to %+.1f %%, %s\n", 100 * expm1(-c->half_width), 100 * expm1(c->half_width),
-           dl_is_same_setup(&c->first->setup, &c->second->setup) ? "the same software on the same system"
-                                                                 : "each by itself, as it is another system or software");
+           dl_is_same_setup(&c->first->setup, &c->second->setup)
+               ? "the same software on the same system"
+               : "each by itself, as it is another system or software");
     printf("  constants: %+.1f to %+.1f %%; percent of the ratio for one percent more\n",
            100 * (s->constants_s_low / s->step_s - 1), 100 * (s->constants_s_high / s->step_s - 1));
     for (size_t i = 0; i < s->n && i < most_shown; i++)

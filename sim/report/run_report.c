@@ -96,8 +96,8 @@ static void print_step(const struct dl_run_report *r)
     char a[DL_QUANTITY], b[DL_QUANTITY];
     printf("  step           %s", dl_format_seconds(r->result.step_s, a));
     if (r->sensitivity)
-        printf(" (%s to %s with 95 %%, by what constants and the model leave open)", dl_format_seconds(r->sensitivity->step_s_low, a),
-               dl_format_seconds(r->sensitivity->step_s_high, b));
+        printf(" (%s to %s with 95 %%, by what constants and the model leave open)",
+               dl_format_seconds(r->sensitivity->step_s_low, a), dl_format_seconds(r->sensitivity->step_s_high, b));
     putchar('\n');
 }
 
