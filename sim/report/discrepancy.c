@@ -58,7 +58,9 @@ enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of
     out->elsewhere = true;
     for (size_t i = 0; i < json_array_size(file.measured.value); i++) {
         if (read_measured(dl_json_element(file.measured, i, arena), arena, &found, err)) return err->status;
-        if (dl_is_same_setup(&found.of, of)) *out = found;
+        if (!dl_is_same_setup(&found.of, of)) continue;
+        *out = found;
+        out->of = *of; /* texts of the document may be gone before the answer is told */
     }
     return DL_OK;
 }
