@@ -43,6 +43,7 @@ __device__ sums sums_of(unsigned mine)
     if (lane == dl_warp - 1) of_warps[warp] = sum;
     __syncthreads();
     for (int w = 0; w < warps; w++) all += of_warps[w], before += w < warp ? of_warps[w] : 0;
+    __syncthreads(); /* nothing else is written yet: the compiler may have put it in the same place */
     return {before + sum - mine, all};
 }
 
