@@ -40,6 +40,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     const struct options *const o = options;
     (void)entry, (void)err;
     setting->overlaps_gradients = o->overlap && o->when == at_end;
+    setting->exchanges_beside_work |= o->overlap;
     setting->servers = o->exchange == allreduce ? 0 : o->servers ? (uint32_t)o->servers : 1;
     return DL_OK;
 }

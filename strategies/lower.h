@@ -25,6 +25,7 @@ struct dl_lowered {
     struct dl_call *calls;       /* of all programs */
     size_t n_calls, calls_capacity;
     double model_flop;              /* of a step, without recomputation */
+    double n_played, n_timed_alone; /* collectives of ranks in step that may meet others, on every rank */
     double by_ground[DL_N_GROUNDS]; /* seconds of kernels of one micro-batch through all positions */
 };
 
@@ -34,6 +35,9 @@ struct dl_lower_request {
     const struct dl_device *device;
     struct dl_estimator *estimator; /* prices collectives of ranks that go in step */
     const uint32_t *device_of_rank;
+    /* Collectives of ranks that go in step are played where they may meet others on their links (see in_step.h), but
+     * only if they are at most so many in a step, counted on every rank. 0: none are. */
+    double most_played;
 };
 
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,

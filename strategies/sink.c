@@ -196,25 +196,34 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
     add_wait_for(s, place_of(s, ev), call);
 }
 
-/* The rest of what took so long beside work of `beside_s`, which has had less of the device meanwhile. */
-static void add_rest(struct dl_sink *s, const struct dl_event *ev, double seconds, double beside_s, double launching_s)
+/* What took so long beside work of `beside_s`, which has had less of the device meanwhile. */
+struct rest {
+    double seconds, beside_s, launch_s;
+    const struct dl_in_step *in_step; /* NULL: it is timed */
+};
+
+static void add_rest(struct dl_sink *s, const struct dl_event *ev, const struct rest *r)
 {
-    const double longer_s = fmax(seconds - beside_s, 0);
-    const double taken_s = beside_s > 0 ? s->request->device->taken_by_exchanges_fraction * seconds : 0;
-    dl_template_add(place_of(s, ev),
-                    &(struct dl_instruction){
-                        .name = dl_op_name(ev->op), .cause = ev->cause, .device_s = longer_s, .host_s = launching_s});
+    const double longer_s = fmax(r->seconds - r->beside_s, 0);
+    const double taken_s = r->beside_s > 0 ? s->request->device->taken_by_exchanges_fraction * r->seconds : 0;
+    dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
+                                                              .cause = ev->cause,
+                                                              .device_s = longer_s,
+                                                              .host_s = r->launch_s,
+                                                              .in_step = r->in_step,
+                                                              .is_beside = r->beside_s > 0});
     if (taken_s > longer_s)
         dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
                                                                   .cause = DL_CAUSE_INTERFERENCE,
-                                                                  .device_s = taken_s - longer_s});
+                                                                  .device_s = taken_s - longer_s,
+                                                                  .in_step = r->in_step});
 }
 
-static enum dl_status add_timed(struct dl_sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
+static enum dl_status add_in_step(struct dl_sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
 {
-    double seconds = 0;
-    if (dl_sink_price(s, ev, &seconds, err)) return err->status;
-    add_rest(s, ev, seconds, beside_s, launch_s(s, ev));
+    const struct dl_priced_collective *const p = dl_sink_price(s, ev, err);
+    if (!p) return err->status;
+    add_rest(s, ev, &(struct rest){p->seconds, beside_s, launch_s(s, ev), p->is_played ? &p->what : NULL});
     return DL_OK;
 }
 
@@ -234,16 +243,16 @@ static void end_layer(struct dl_sink *s, const struct dl_event *ev)
     rest.axis = DL_AXIS_EXPERT;
     rest.cause = DL_CAUSE_EXPERT;
     rest.gradient = DL_GRADIENT_INPUT;
-    add_rest(s, &rest, s->beside_layer_s, layer_s(s), 0);
+    add_rest(s, &rest, &(struct rest){.seconds = s->beside_layer_s, .beside_s = layer_s(s)});
     s->beside_layer_s = 0;
 }
 
 /* Launched here, and timed when all work of the layer is known. */
 static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
-    double seconds = 0;
-    if (dl_sink_price(s, ev, &seconds, err)) return err->status;
-    s->beside_layer_s += seconds;
+    const struct dl_priced_collective *const priced = dl_sink_price(s, ev, err);
+    if (!priced) return err->status;
+    s->beside_layer_s += priced->seconds;
     dl_template_add(place_of(s, ev), &(struct dl_instruction){
                                          .name = dl_op_name(ev->op), .cause = ev->cause, .host_s = launch_s(s, ev)});
     return DL_OK;
@@ -263,7 +272,7 @@ static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *e
     assert(!ev->async || ev->axis != DL_AXIS_PIPELINE);
     if (ev->axis == DL_AXIS_EXPERT) count_tokens(s, ev);
     if (in_step && ev->async) return put_beside_layer(s, ev, err);
-    if (in_step) return add_timed(s, ev, 0, err);
+    if (in_step) return add_in_step(s, ev, 0, err);
     add_exchange(s, ev);
     return DL_OK;
 }
@@ -276,7 +285,7 @@ static enum dl_status add_compute(struct dl_sink *s, const struct dl_event *ev, 
     struct dl_event beside = *ev;
     beside.cause = ev->beside;
     beside.gradient = DL_GRADIENT_INPUT;
-    return add_timed(s, &beside, is_apart ? 0 : seconds, err);
+    return add_in_step(s, &beside, is_apart ? 0 : seconds, err);
 }
 
 static void add_update(struct dl_sink *s, const struct dl_event *ev)

@@ -2,7 +2,7 @@
 #ifndef DL_STRATEGIES_SINK_H
 #define DL_STRATEGIES_SINK_H
 
-#include "strategies/lower.h"
+#include "strategies/in_step.h"
 #include "topologies/host_link.h"
 
 enum { DL_KERNEL_CACHE = 128 };
@@ -17,10 +17,10 @@ struct dl_priced_kernel {
 };
 
 struct dl_priced_collective {
-    enum dl_op op;
-    enum dl_axis axis;
+    struct dl_in_step what;
     bool once;
-    double bytes, seconds;
+    double seconds; /* if it meets nobody */
+    bool is_played;
 };
 
 struct dl_sink {
@@ -28,7 +28,8 @@ struct dl_sink {
     struct dl_arena *arena;
     struct dl_group groups[DL_N_GROUPS]; /* by axis, of ranks that go in step: the first ones, nodes are alike */
     double crowding[DL_N_GROUPS];        /* see below; 0: not known yet */
-    struct dl_priced_collective *prices;
+    bool meets[DL_N_GROUPS], is_known[DL_N_GROUPS]; /* others on the links of groups of that axis */
+    struct dl_priced_collective **prices;
     size_t n_prices, prices_capacity;
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */
     struct dl_lowered *out;
@@ -45,8 +46,8 @@ void dl_sink_init_groups(struct dl_sink *s);
  * longer than the first one alone they need the links that they share: exact for rings, taken for all. Other replicas
  * do not go in step and are not counted. */
 enum dl_status dl_sink_crowding(struct dl_sink *s, enum dl_axis axis, double *out, struct dl_error *err);
-/* Of a collective of an event over such a group. */
-enum dl_status dl_sink_price(struct dl_sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err);
+/* A collective of an event over such a group. NULL: it cannot be, and err says why. */
+const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 /* Of any collective, on links that so many times as much goes over. */
 enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, double *seconds,
                             struct dl_error *err);

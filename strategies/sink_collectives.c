@@ -33,17 +33,34 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, doubl
     return DL_OK;
 }
 
-enum dl_status dl_sink_price(struct dl_sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
+/* Shifts, tokens that go to nodes first, and what goes on beside a whole layer are timed in any case. */
+static enum dl_status find_out_whether_played(struct dl_sink *s, const struct dl_event *ev, bool *out,
+                                              struct dl_error *err)
+{
+    const bool may_be = s->request->most_played > 0 && ev->op != DL_SENDRECV && !ev->once && !ev->async;
+    if (!may_be || s->groups[ev->axis].n == 1) return DL_OK;
+    if (!s->is_known[ev->axis] && dl_in_step_meets(s->request, ev->axis, &s->meets[ev->axis], err)) return err->status;
+    s->is_known[ev->axis] = true;
+    *out = s->meets[ev->axis];
+    return DL_OK;
+}
+
+static bool is_of(const struct dl_priced_collective *known, const struct dl_event *ev)
+{
+    const struct dl_in_step *const what = &known->what;
+    return what->op == ev->op && what->axis == ev->axis && what->bytes == ev->bytes && what->cause == ev->cause &&
+           known->once == ev->once;
+}
+
+const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     for (size_t i = 0; i < s->n_prices; i++)
-        if (s->prices[i].op == ev->op && s->prices[i].axis == ev->axis && s->prices[i].bytes == ev->bytes &&
-            s->prices[i].once == ev->once) {
-            *seconds = s->prices[i].seconds;
-            return DL_OK;
-        }
-    if (choose(s, ev, seconds, err)) return err->status;
+        if (is_of(s->prices[i], ev)) return s->prices[i];
+    struct dl_priced_collective *const p = dl_arena_alloc(s->arena, sizeof *p);
+    *p = (struct dl_priced_collective){
+        .what = {.op = ev->op, .axis = ev->axis, .bytes = ev->bytes, .payload = ev->payload, .cause = ev->cause},
+        .once = ev->once};
+    if (choose(s, ev, &p->seconds, err) || find_out_whether_played(s, ev, &p->is_played, err)) return NULL;
     DL_GROW(s->prices, s->n_prices, s->prices_capacity);
-    s->prices[s->n_prices++] = (struct dl_priced_collective){
-        .op = ev->op, .axis = ev->axis, .once = ev->once, .bytes = ev->bytes, .seconds = *seconds};
-    return DL_OK;
+    return s->prices[s->n_prices++] = p;
 }

@@ -1,24 +1,6 @@
 /* sink_groups.c - groups of ranks that go in step, and how much they are in each other's way. */
-#include <assert.h>
-
+#include "strategies/in_step.h"
 #include "strategies/sink.h"
-
-/* A group's ranks on the axis that they are part of. */
-struct place {
-    enum dl_axis axis;
-    uint32_t n, stride;
-};
-
-static struct place place_of_group(const struct dl_setting *s, enum dl_axis axis)
-{
-    if (axis == DL_AXIS_EXPERT) return (struct place){DL_AXIS_DATA, s->expert_ways, 1};
-    if (axis < DL_N_AXES) return (struct place){axis, s->ways[axis], 1};
-    assert(axis >= DL_AXIS_GRID_X);
-    const size_t dimension = (size_t)axis - DL_AXIS_GRID_X;
-    struct place place = {DL_AXIS_TENSOR, s->grid[dimension], 1};
-    for (size_t inner = 0; inner < dimension; inner++) place.stride *= s->grid[inner];
-    return place;
-}
 
 static uint32_t device_at(const struct dl_sink *s, const uint32_t coordinate[DL_N_AXES])
 {
@@ -27,14 +9,14 @@ static uint32_t device_at(const struct dl_sink *s, const uint32_t coordinate[DL_
 
 static void init_group(struct dl_sink *s, enum dl_axis axis)
 {
-    const struct place place = place_of_group(&s->request->job->setting, axis);
-    uint32_t *const device = dl_arena_alloc(s->arena, (place.n + 1) * sizeof *device);
-    for (uint32_t i = 0; i < place.n; i++) {
+    const struct dl_line_of_ranks line = dl_in_step_ranks(&s->request->job->setting, axis);
+    uint32_t *const device = dl_arena_alloc(s->arena, (line.n + 1) * sizeof *device);
+    for (uint32_t i = 0; i < line.n; i++) {
         uint32_t coordinate[DL_N_AXES] = {0};
-        coordinate[place.axis] = i * place.stride;
+        coordinate[line.axis] = i * line.stride;
         device[i] = device_at(s, coordinate);
     }
-    dl_group_init(&s->groups[axis], s->request->estimator->topology, device, place.n, s->arena);
+    dl_group_init(&s->groups[axis], s->request->estimator->topology, device, line.n, s->arena);
 }
 
 void dl_sink_init_groups(struct dl_sink *s)
@@ -46,47 +28,41 @@ void dl_sink_init_groups(struct dl_sink *s)
 
 /* ---- all at once ---- */
 
-static uint32_t place_in_group(const struct place *place, const uint32_t coordinate[DL_N_AXES])
-{
-    return coordinate[place->axis] / place->stride % place->n;
-}
-
-static bool is_of_first(const struct place *place, const uint32_t coordinate[DL_N_AXES])
+static bool is_of_first(const struct dl_line_of_ranks *line, const uint32_t coordinate[DL_N_AXES])
 {
     uint32_t others = 0;
     for (size_t axis = 0; axis < DL_N_AXES; axis++) others += coordinate[axis];
-    return others == place_in_group(place, coordinate) * place->stride;
+    return others == dl_place_in_line(line, coordinate) * line->stride;
 }
 
 /* A byte from this rank to the next of its group. */
-static enum dl_status send_to_next(struct dl_sink *s, const struct place *place, uint32_t coordinate[DL_N_AXES],
-                                   struct dl_error *err)
+static enum dl_status send_to_next(struct dl_sink *s, const struct dl_line_of_ranks *line,
+                                   uint32_t coordinate[DL_N_AXES], struct dl_error *err)
 {
     struct dl_estimator *const e = s->request->estimator;
-    const uint32_t from = device_at(s, coordinate), at = place_in_group(place, coordinate);
+    const uint32_t from = device_at(s, coordinate);
     struct dl_route route = {0};
-    coordinate[place->axis] -= at * place->stride;
-    coordinate[place->axis] += (at + 1) % place->n * place->stride;
+    dl_move_in_line(line, 1, coordinate);
     dl_topology_route(e->topology, from, device_at(s, coordinate), 0, NULL, &route, err);
     for (size_t i = 0; i < route.n_hops; i++) dl_tally_add(&e->all, route.hops[i].link, route.hops[i].weight);
     dl_route_release(&route);
     return err->status;
 }
 
-static enum dl_status time_rings(struct dl_sink *s, const struct place *place, bool only_first, double *seconds,
-                                 struct dl_error *err)
+static enum dl_status time_rings(struct dl_sink *s, const struct dl_line_of_ranks *line, bool only_first,
+                                 double *seconds, struct dl_error *err)
 {
     const uint32_t *const ways = s->request->job->setting.ways;
     const uint32_t n_tensor = ways[DL_AXIS_TENSOR], n_context = ways[DL_AXIS_CONTEXT];
-    const uint32_t n_data = place->axis == DL_AXIS_DATA ? place->n : 1;
+    const uint32_t n_data = line->axis == DL_AXIS_DATA ? line->n : 1;
     struct dl_estimator *const e = s->request->estimator;
     dl_tally_clear(&e->all);
     for (uint32_t i = 0; i < n_tensor * n_context * n_data; i++) {
         uint32_t coordinate[DL_N_AXES] = {[DL_AXIS_TENSOR] = i % n_tensor,
                                           [DL_AXIS_CONTEXT] = i / n_tensor % n_context,
                                           [DL_AXIS_DATA] = i / n_tensor / n_context};
-        if (only_first && !is_of_first(place, coordinate)) continue;
-        if (send_to_next(s, place, coordinate, err)) return err->status;
+        if (only_first && !is_of_first(line, coordinate)) continue;
+        if (send_to_next(s, line, coordinate, err)) return err->status;
     }
     *seconds = dl_tally_seconds(&e->all, e->bytes_per_s);
     return DL_OK;
@@ -94,13 +70,13 @@ static enum dl_status time_rings(struct dl_sink *s, const struct place *place, b
 
 enum dl_status dl_sink_crowding(struct dl_sink *s, enum dl_axis axis, double *out, struct dl_error *err)
 {
-    const struct place place = place_of_group(&s->request->job->setting, axis);
+    const struct dl_line_of_ranks line = dl_in_step_ranks(&s->request->job->setting, axis);
     double alone_s = 0, together_s = 0;
-    if (s->crowding[axis] == 0 && place.n > 1) {
-        if (time_rings(s, &place, true, &alone_s, err) || time_rings(s, &place, false, &together_s, err))
+    if (s->crowding[axis] == 0 && line.n > 1) {
+        if (time_rings(s, &line, true, &alone_s, err) || time_rings(s, &line, false, &together_s, err))
             return err->status;
         s->crowding[axis] = alone_s > 0 ? together_s / alone_s : 1;
     }
-    *out = place.n > 1 ? s->crowding[axis] : 1;
+    *out = line.n > 1 ? s->crowding[axis] : 1;
     return DL_OK;
 }

@@ -74,6 +74,7 @@ struct dl_setting {
     bool stays_gathered;              /* stage 3: from the forward to the backward */
     double gather_bits;               /* per parameter; 0: as they are */
     bool overlaps_gradients;          /* exchanged layer by layer during the last backward */
+    bool exchanges_beside_work;       /* of gradients or parameters: some go on while ranks work */
     double error_bytes_per_parameter; /* what lossy exchanges of gradients keep for the next time */
     enum dl_graphs graphs;
     const char *optimizer;                                             /* its name */

@@ -1,5 +1,6 @@
 #include "sim/app/session.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sim/app/ideal.h"
@@ -110,6 +111,13 @@ static enum dl_status read_scenario(struct dl_session *s)
 
 static bool is_fluid(const struct dl_session *s) { return strcmp(s->request.fidelity, "fluid") == 0; }
 
+/* In fluid fidelity no more than take about a second. */
+static double most_played(const struct dl_session *s)
+{
+    const double most_fluid = 1e6;
+    return is_analytic(s) ? 0 : is_fluid(s) ? most_fluid : INFINITY;
+}
+
 static enum dl_status lower(struct dl_session *s)
 {
     dl_estimator_init(&s->estimator, s->machine.topology, &s->machine.transport, s->machine.bytes_per_s);
@@ -118,7 +126,8 @@ static enum dl_status lower(struct dl_session *s)
                                             .model = &s->model,
                                             .device = &s->device,
                                             .estimator = &s->estimator,
-                                            .device_of_rank = s->device_of_rank},
+                                            .device_of_rank = s->device_of_rank,
+                                            .most_played = most_played(s)},
                  s->arena, &s->lowered, &s->err))
         return s->err.status;
     s->memory = dl_alloc(s->job.setting.ways[DL_AXIS_PIPELINE] * sizeof *s->memory);

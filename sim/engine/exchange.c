@@ -164,7 +164,7 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
         .way = &at->way,
         .bytes = payload,
         .pace = pace,
-        .lane = at->lane,
+        .lane = 2 * at->lane + x->spec.is_in_step,
         .causes = at->causes,
         .sender = at->rank,
         .receiver = action->peer * x->n_lanes + (index_of(x, at) - at->rank * x->n_lanes),

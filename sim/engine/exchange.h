@@ -15,6 +15,7 @@ struct dl_exchange_spec {
     const struct dl_collective *collective; /* prepared; must outlive the exchange, as must all the rest */
     const struct dl_pace *pace;
     bool fluid;
+    bool is_in_step;  /* its letters share ports with those of other exchanges and do not stand in line with them */
     dl_event_fn done; /* OPTIONAL: when the last rank is through */
     void *user;
     uint32_t tag;

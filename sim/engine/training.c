@@ -149,9 +149,17 @@ static void template_ends(struct dl_training *t, struct crew *c)
     }
 }
 
+static void join(struct dl_training *t, struct crew *c, const struct dl_part *part)
+{
+    if (part->kind == DL_START)
+        dl_training_join(t, c, part->call);
+    else
+        dl_training_join_circle(t, c, part->in_step);
+}
+
 static void join_late(struct dl_training *t, struct crew *c)
 {
-    dl_training_join(t, c, c->running->parts[c->part - 1].call);
+    join(t, c, &c->running->parts[c->part - 1]);
     dl_training_go_on(t, c);
 }
 
@@ -163,10 +171,16 @@ static bool passes(struct dl_training *t, struct crew *c, const struct dl_part *
         return false;
     }
     c->host_s += part->host_s * c->slowdown;
-    if (part->kind == DL_WAIT) return dl_training_may_pass(t, c, part->call);
-    if (part->kind == DL_START && dl_training_awaits_host(t, c, join_late)) return false;
-    if (part->kind == DL_START) dl_training_join(t, c, part->call);
-    if (part->kind == DL_DRAIN) c->host_s = fmax(c->host_s, now_s(t));
+    switch (part->kind) {
+    case DL_DO: break;
+    case DL_WAIT: return dl_training_may_pass(t, c, part->call);
+    case DL_TOGETHER_DONE: return dl_training_may_leave_circle(t, c);
+    case DL_DRAIN: c->host_s = fmax(c->host_s, now_s(t)); break;
+    case DL_START:
+    case DL_TOGETHER:
+        if (dl_training_awaits_host(t, c, join_late)) return false;
+        join(t, c, part);
+    }
     return true;
 }
 
@@ -257,6 +271,7 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     muster_crews(t);
     dl_training_open_iterations(t);
     dl_training_open_meetings(t);
+    dl_training_open_circles(t);
     dl_training_open_queues(t);
     if (dl_training_open_channels(t) || dl_training_check_items(t, err)) return t;
     find_last_items(t);
@@ -278,6 +293,8 @@ static void describe_wait(const struct crew *c, char *out, size_t bytes)
         snprintf(out, bytes, "the delivery of its item %u", c->item - 1);
     else if (c->meets)
         snprintf(out, bytes, "the stage that holds the same");
+    else if (c->waits_for_circle)
+        snprintf(out, bytes, "those that go in step with it");
     else
         snprintf(out, bytes, "its exchange %u", c->waits_for - 1);
 }
@@ -291,7 +308,7 @@ static void tell_who_waits(const struct dl_training *t, struct dl_error *err)
     for (int for_partner = 1; for_partner >= 0; for_partner--)
         for (uint32_t i = 0; i < t->n_crews; i++) {
             const struct crew *const c = &t->crews[i];
-            if (for_partner ? !waits_for_partner(c) : !c->waits_for && !c->meets) continue;
+            if (for_partner ? !waits_for_partner(c) : !c->waits_for && !c->meets && !c->waits_for_circle) continue;
             if (n < most_told) describe_wait(c, told[n], sizeof told[n]);
             n++;
         }
@@ -331,6 +348,7 @@ void dl_training_free(struct dl_training *t)
     }
     dl_training_close_queues(t);
     dl_training_close_meetings(t);
+    dl_training_close_circles(t);
     dl_training_close_iterations(t);
     dl_free(t->last_item);
     dl_training_close_channels(t);

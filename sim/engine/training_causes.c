@@ -72,7 +72,7 @@ static void book_wait(struct dl_training *t, struct crew *c, double from_s, doub
 {
     const double seconds = fmax(to_s - fmax(from_s, t->from_s), 0);
     c->causes_s[cause] += seconds;
-    if (cause == DL_CAUSE_HOST) book_elapsed(t, c, seconds);
+    if (cause == DL_CAUSE_HOST || c->waits_for_circle) book_elapsed(t, c, seconds);
     if (t->request.recorder)
         record(t, c, (struct dl_slice){.kind = DL_SLICE_WAIT, .from_s = from_s, .to_s = to_s, .cause = cause});
 }
@@ -82,7 +82,7 @@ void dl_training_end_wait(struct dl_training *t, struct crew *c, double begun_s,
     const double since_s = fmax(begun_s, c->waits_since_s);
     book_wait(t, c, c->waits_since_s, since_s, DL_CAUSE_BUBBLE);
     book_wait(t, c, since_s, now_s(t), cause);
-    c->waits_for_input = c->waits_for_others = c->waits_for_sends = false;
+    c->waits_for_input = c->waits_for_others = c->waits_for_sends = c->waits_for_circle = false;
     c->waits_for_host = NULL;
     c->waits_for = 0;
     c->meets = NULL;
@@ -131,6 +131,8 @@ void dl_training_close_books(struct dl_training *t)
             dl_training_end_wait(t, c, c->waits_since_s, c->waits_for_host ? DL_CAUSE_HOST : DL_CAUSE_PIPELINE);
         else if (c->waits_for)
             end_wait_for_exchange(t, c);
+        else if (c->waits_for_circle)
+            dl_training_end_wait(t, c, c->is_in->n_running ? c->is_in->begun_s : now_s(t), c->is_in->what->cause);
         else if (c->meets)
             dl_training_end_wait(t, c, c->meets->n_running ? c->meets->begun_s : now_s(t), DL_CAUSE_PIPELINE);
         else if (c->waits_for_input || c->waits_for_others)

@@ -6,6 +6,7 @@
 #include "sim/core/random.h"
 #include "sim/engine/exchange.h"
 #include "sim/engine/training.h"
+#include "strategies/in_step.h"
 
 /* The way from one crew to another: all members' routes in one bundle. */
 struct channel {
@@ -47,6 +48,8 @@ struct crew {
     crew_fn waits_for_host; /* what it does then; NULL: it does not wait for it */
     uint32_t waits_for;     /* number of the exchange that it waits for, + 1; 0: none */
     struct meeting *meets;  /* that it waits for; NULL: none */
+    struct circle *is_in;   /* the exchange of ranks in step that it takes part in; NULL: none */
+    bool waits_for_circle;
     double waits_since_s;
     uint32_t n_undelivered; /* of its sends */
     uint32_t n_in_flight;   /* messages from and to its devices */
@@ -113,6 +116,19 @@ struct meeting {
     struct dl_exchange **running; /* by member */
 };
 
+/* Crews that come to an exchange of ranks in step, in all of its groups: see training_together.c. */
+struct circle {
+    const struct dl_in_step *what;
+    uint32_t n_joined, n_running;
+    double begun_s;
+    struct chosen_in_step {
+        const struct dl_in_step *what;
+        struct dl_choice *choices; /* by group */
+    } * chosen;
+    size_t n_chosen, chosen_capacity;
+    struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
+};
+
 /* How often something goes on, to know when at least one of it does. */
 struct busy {
     uint32_t n;
@@ -127,6 +143,7 @@ struct dl_training {
     struct crew *crews;            /* stage by stage */
     struct queue *queues;          /* by stage */
     struct meeting *meetings;      /* as crews: of the earlier stage of two */
+    struct circle *circles;        /* as crews: of one; then, as crews again, of a window by its first */
     uint32_t *last_item;           /* [stage * chunks + chunk]: the item that completes its gradients */
     struct parcel *parcels;
     size_t n_parcels, parcels_capacity;
@@ -230,6 +247,14 @@ void dl_training_close_queues(struct dl_training *t);
 void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call);
 /* Whether the crew may go on; if not it will be called when the exchange is done. */
 bool dl_training_may_pass(struct dl_training *t, struct crew *c, uint32_t call);
+
+/* training_together.c */
+void dl_training_open_circles(struct dl_training *t);
+void dl_training_close_circles(struct dl_training *t);
+/* The crew comes to an exchange of ranks in step, which begins when all crews have that take part. */
+void dl_training_join_circle(struct dl_training *t, struct crew *c, const struct dl_in_step *what);
+/* Whether it is done; if not the crew will be called. */
+bool dl_training_may_leave_circle(struct dl_training *t, struct crew *c);
 
 /* training_copies.c */
 void dl_training_open_meetings(struct dl_training *t);

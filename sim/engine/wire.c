@@ -28,7 +28,7 @@ struct dl_wire {
     const struct dl_engine_link *links;
     struct dl_error *err;
     struct dl_load load;
-    struct port **ports; /* by lane, then link */
+    struct port **ports; /* by lane, then link; NULL: nothing was sent on that lane */
     size_t n_lanes;
     double *link_bytes; /* by link */
     struct dl_tally scratch;
@@ -211,9 +211,11 @@ static struct port *port_of(struct dl_wire *w, const struct dl_letter *letter)
 {
     while (w->n_lanes <= letter->lane) {
         w->ports = dl_realloc(w->ports, (w->n_lanes + 1) * sizeof *w->ports);
-        w->ports[w->n_lanes++] = dl_alloc(w->topology->n_links * sizeof **w->ports);
+        w->ports[w->n_lanes++] = NULL;
     }
-    return &w->ports[letter->lane][letter->way->route.hops[0].link];
+    struct port **const ports = &w->ports[letter->lane];
+    if (!*ports) *ports = dl_alloc(w->topology->n_links * sizeof **ports);
+    return &(*ports)[letter->way->route.hops[0].link];
 }
 
 void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_fn on_arrival, void *user)

@@ -44,11 +44,10 @@ void dl_template_release(struct dl_template *t)
     *t = (struct dl_template){0};
 }
 
-static struct dl_part *add_part(struct dl_template *t, enum dl_instruction_kind kind, uint32_t call)
+static void add_part(struct dl_template *t, struct dl_part part)
 {
     DL_GROW(t->parts, t->n_parts, t->parts_capacity);
-    t->parts[t->n_parts] = (struct dl_part){.kind = kind, .call = call};
-    return &t->parts[t->n_parts++];
+    t->parts[t->n_parts++] = part;
 }
 
 static void add_to_segment(struct dl_segment *s, const struct dl_instruction *i)
@@ -75,21 +74,49 @@ static void add_to_total(struct dl_segment *total, const struct dl_instruction *
     add_to_segment(total, i);
 }
 
+/* Beside the kernel: it begins before that. */
+static const struct dl_instruction *played_beside(const struct dl_template *t, size_t kernel)
+{
+    const struct dl_instruction *const next = kernel + 1 < t->n_instructions ? &t->instructions[kernel + 1] : NULL;
+    return next && next->in_step && next->is_beside ? next : NULL;
+}
+
+static void play(struct dl_template *t, const struct dl_instruction *at)
+{
+    add_part(t, (struct dl_part){.kind = DL_TOGETHER, .host_s = at->host_s, .in_step = at->in_step});
+}
+
+static void fuse_work(struct dl_template *t, size_t i)
+{
+    const struct dl_instruction *const at = &t->instructions[i], *const beside = played_beside(t, i);
+    if (beside) play(t, beside);
+    if (!t->n_parts || t->parts[t->n_parts - 1].kind != DL_DO) add_part(t, (struct dl_part){.kind = DL_DO, .first = i});
+    add_to_part(&t->parts[t->n_parts - 1], at);
+    t->parts[t->n_parts - 1].end = i + 1;
+}
+
+static void fuse(struct dl_template *t, size_t i)
+{
+    const struct dl_instruction *const at = &t->instructions[i];
+    if (at->kind != DL_DO) {
+        add_part(t, (struct dl_part){.kind = at->kind, .call = at->call, .host_s = at->host_s});
+    } else if (!at->in_step) {
+        fuse_work(t, i);
+    } else if (at->cause != DL_CAUSE_INTERFERENCE) { /* that comes about by itself */
+        if (!at->is_beside) play(t, at);
+        add_part(t, (struct dl_part){.kind = DL_TOGETHER_DONE, .in_step = at->in_step});
+    }
+}
+
 void dl_template_fuse(struct dl_template *t)
 {
     double launched_s = 0;
     t->n_parts = 0;
     t->total = (struct dl_segment){0};
     for (size_t i = 0; i < t->n_instructions; i++) {
-        const struct dl_instruction *const at = &t->instructions[i];
-        launched_s += at->host_s;
-        if (at->kind != DL_DO) {
-            add_part(t, at->kind, at->call)->host_s = at->host_s;
-            continue;
-        }
-        struct dl_part *const last = t->n_parts ? &t->parts[t->n_parts - 1] : NULL;
-        add_to_part(last && last->kind == DL_DO ? last : add_part(t, DL_DO, 0), at);
-        add_to_total(&t->total, at, launched_s);
+        launched_s += t->instructions[i].host_s;
+        fuse(t, i);
+        if (t->instructions[i].kind == DL_DO) add_to_total(&t->total, &t->instructions[i], launched_s);
     }
 }
 

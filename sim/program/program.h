@@ -42,9 +42,14 @@ enum dl_instruction_kind {
     DL_START, /* a call begins as soon as all its ranks have come here; nobody waits */
     DL_WAIT,  /* until the call is done, or, for DL_EVERY_CALL, all calls that were started; the host does not wait */
     DL_DRAIN, /* the host goes on when the device has come here */
+    /* Of parts: a collective among ranks that go in step is played, and waited for. */
+    DL_TOGETHER,
+    DL_TOGETHER_DONE,
 };
 
 #define DL_EVERY_CALL UINT32_MAX
+
+struct dl_in_step; /* strategies/in_step.h */
 
 struct dl_instruction {
     enum dl_instruction_kind kind;
@@ -55,6 +60,9 @@ struct dl_instruction {
     double flop;
     enum dl_ground ground; /* of device_s */
     uint32_t call;         /* DL_START, DL_WAIT */
+    /* DL_DO: a collective that meets others on its links, and is played; NULL: nothing but device_s passes. */
+    const struct dl_in_step *in_step;
+    bool is_beside; /* in_step: it goes on beside the kernel before, and takes device_s longer if it meets nobody */
 };
 
 /* A stretch of timed work with its causes; they sum to `seconds`. */
@@ -73,6 +81,8 @@ struct dl_part {
     double behind_host_s;      /* DL_DO: the most over its instructions of launches up to it and device from it on */
     struct dl_segment segment; /* DL_DO: of the device alone */
     uint32_t call;             /* DL_START, DL_WAIT */
+    const struct dl_in_step *in_step; /* DL_TOGETHER, DL_TOGETHER_DONE */
+    size_t first, end;                /* DL_DO: its instructions, from the first to the one before the end */
 };
 
 struct dl_template {

@@ -128,6 +128,9 @@ void dl_run_report_text(const struct dl_run_report *r)
     printf("by %s (model %s%s%s)\n", r->device->name, r->device->model->name, *libraries ? ", times of " : "",
            libraries);
     printf("  engine %s, %s, %s events\n", r->engine, r->fidelity, dl_format_count((double)r->n_events, a));
+    if (r->lowered->n_timed_alone > 0)
+        printf("  %s collectives of ranks in step are timed as if alone on their links; --fidelity step plays them\n",
+               dl_format_count(r->lowered->n_timed_alone, a));
     if (r->sensitivity) dl_sensitivity_print(r->sensitivity);
     dl_assumptions_print(&r->assumptions);
 }
@@ -160,16 +163,18 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
 {
     const struct dl_host host = dl_host_now();
     const double tokens = samples_per_s(r) * r->model->tokens_per_sample;
-    json_t *const report = json_pack(
-        "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, s:o, s:o}",
-        "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r),
-        "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s",
-        flop_per_device_s(r), "mfu", dl_run_mfu(r), "hfu", dl_run_hfu(r), "fits", dl_run_fits(r), "memory_bytes",
-        memory_json(r), "causes", causes_json(&r->result), "forward_s", r->result.elapsed_s[DL_PHASE_FORWARD],
-        "backward_s", r->result.elapsed_s[DL_PHASE_BACKWARD], "optimizer_s", r->result.elapsed_s[DL_PHASE_END],
-        "measured_share", measured_share(r), "kernels", grounds_json(r), "assumptions",
-        dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity", r->fidelity, "events",
-        (json_int_t)r->n_events, "verdict", dl_verdict_json(r), "host", dl_host_json(&host));
+    json_t *const report =
+        json_pack("{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, "
+                  "s:f, s:o, s:o}",
+                  "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s",
+                  samples_per_s(r), "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(),
+                  "model_flop_per_device_s", flop_per_device_s(r), "mfu", dl_run_mfu(r), "hfu", dl_run_hfu(r), "fits",
+                  dl_run_fits(r), "memory_bytes", memory_json(r), "causes", causes_json(&r->result), "forward_s",
+                  r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s", r->result.elapsed_s[DL_PHASE_BACKWARD],
+                  "optimizer_s", r->result.elapsed_s[DL_PHASE_END], "measured_share", measured_share(r), "kernels",
+                  grounds_json(r), "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity",
+                  r->fidelity, "events", (json_int_t)r->n_events, "timed_alone", r->lowered->n_timed_alone, "verdict",
+                  dl_verdict_json(r), "host", dl_host_json(&host));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
     return report;
 }

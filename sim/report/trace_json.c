@@ -158,32 +158,13 @@ static bool has_instructions(const struct dl_slice *s)
     return s->kind == DL_SLICE_WORK && s->running->n_instructions > 1; /* a single one would say the same again */
 }
 
-static bool continues_part(const struct dl_template *t, size_t i)
-{
-    return t->instructions[i].kind == DL_DO && t->instructions[i - 1].kind == DL_DO;
-}
-
-/* The instructions of the part of a slice, from the first to the one before the end. */
-static size_t find_instructions(const struct dl_slice *s, size_t *end)
-{
-    size_t part = 0, first = 0, i = 0;
-    for (; i < s->running->n_instructions; i++) {
-        if (i && !continues_part(s->running, i)) part++;
-        if (part > s->part) break;
-        if (part < s->part) first = i + 1;
-    }
-    *end = i;
-    return first;
-}
-
 uint64_t dl_trace_count_instructions(const struct dl_trace *t)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < t->n_slices; i++) {
-        size_t end;
         if (!has_instructions(&t->slices[i])) continue;
-        const size_t first = find_instructions(&t->slices[i], &end);
-        n += end - first;
+        const struct dl_part *const part = &t->slices[i].running->parts[t->slices[i].part];
+        n += part->end - part->first;
     }
     return n;
 }
@@ -191,11 +172,10 @@ uint64_t dl_trace_count_instructions(const struct dl_trace *t)
 /* Host and device side by side, as dl_template_fuse has it; interference is spread over all of the part. */
 static void tell_instructions(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s, uint32_t track)
 {
-    size_t end;
-    const size_t first = find_instructions(s, &end);
+    const struct dl_part *const part = &s->running->parts[s->part];
     const double planned_s = whole_s(s) - s->interference_s, stretch = planned_s > 0 ? whole_s(s) / planned_s : 1;
     double launched_s = s->host_from_s - s->from_s, at_s = 0;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = part->first; i < part->end; i++) {
         const struct dl_instruction *const now = &s->running->instructions[i];
         launched_s += now->host_s * s->pace;
         const double from_s = fmax(at_s, launched_s);

@@ -1,0 +1,171 @@
+/* training_together.c - exchanges of ranks that go in step, played where they may meet others on their links.
+ *
+ * They are of one crew (tensor and context ranks), or of a window of crews (experts). A crew is in one at a time: it
+ * works beside it at most until the next. */
+#include "sim/engine/training_parts.h"
+
+static uint32_t n_crews_of(const struct dl_training *t, const struct dl_in_step *what)
+{
+    return dl_in_step_replicas(t->request.setting, what->axis);
+}
+
+/* All groups of these ranks in the crews of a circle. */
+static uint32_t n_groups(const struct dl_training *t, const struct dl_in_step *what)
+{
+    return t->n_members * n_crews_of(t, what) / dl_in_step_ranks(t->request.setting, what->axis).n;
+}
+
+static uint32_t most_groups(const struct dl_training *t) { return t->n_members; }
+
+static struct circle *circle_of(struct dl_training *t, const struct crew *c, const struct dl_in_step *what)
+{
+    const uint32_t n = n_crews_of(t, what), index = (uint32_t)(c - t->crews);
+    return n == 1 ? &t->circles[index] : &t->circles[t->n_crews + index - c->replica % n];
+}
+
+static struct crew *first_crew(struct dl_training *t, const struct circle *at)
+{
+    return &t->crews[(uint32_t)(at - t->circles) % t->n_crews];
+}
+
+void dl_training_open_circles(struct dl_training *t)
+{
+    t->circles = dl_alloc(2 * (size_t)t->n_crews * sizeof *t->circles);
+}
+
+static void close_circle(const struct dl_training *t, struct circle *at)
+{
+    for (uint32_t i = 0; at->running && i < most_groups(t); i++) {
+        dl_exchange_free(at->running[i]);
+        dl_exchange_free(at->ended[i]);
+    }
+    for (size_t i = 0; i < at->n_chosen; i++) dl_free(at->chosen[i].choices);
+    dl_free(at->chosen);
+    dl_free(at->running);
+    dl_free(at->ended);
+}
+
+void dl_training_close_circles(struct dl_training *t)
+{
+    for (size_t i = 0; i < 2 * (size_t)t->n_crews; i++) close_circle(t, &t->circles[i]);
+    dl_free(t->circles);
+}
+
+/* ---- which algorithm ---- */
+
+static uint32_t device_at(const struct dl_training *t, const uint32_t coordinate[DL_N_AXES])
+{
+    return t->request.device_of_rank[dl_rank_at(t->request.setting, coordinate)];
+}
+
+/* The group that begins with this rank. */
+static enum dl_status choose(struct dl_training *t, const struct dl_in_step *what, uint32_t coordinate[DL_N_AXES],
+                             struct dl_choice *out)
+{
+    const struct dl_line_of_ranks line = dl_in_step_ranks(t->request.setting, what->axis);
+    uint32_t *const device = dl_arena_alloc(t->request.arena, line.n * sizeof *device);
+    for (uint32_t i = 0; i < line.n; i++) {
+        device[i] = device_at(t, coordinate);
+        dl_move_in_line(&line, 1, coordinate);
+    }
+    struct dl_group *const group = dl_arena_alloc(t->request.arena, sizeof *group);
+    dl_group_init(group, t->request.estimator->topology, device, line.n, t->request.arena);
+    const struct dl_wish wish = {.op = what->op,
+                                 .algorithm = "auto",
+                                 .protocol = "auto",
+                                 .group = group,
+                                 .bytes = what->bytes,
+                                 .payload = what->payload};
+    return dl_choose(t->request.estimator, &wish, t->request.arena, out, t->err);
+}
+
+static void choose_all(struct dl_training *t, const struct crew *first, const struct dl_in_step *what,
+                       struct dl_choice *out)
+{
+    const struct dl_line_of_ranks line = dl_in_step_ranks(t->request.setting, what->axis);
+    const uint32_t n_tensor = t->request.setting->ways[DL_AXIS_TENSOR];
+    uint32_t n = 0;
+    for (uint32_t member = 0; member < t->n_members && !t->err->status; member++) {
+        uint32_t coordinate[DL_N_AXES] = {[DL_AXIS_TENSOR] = member % n_tensor,
+                                          [DL_AXIS_CONTEXT] = member / n_tensor,
+                                          [DL_AXIS_DATA] = first->replica,
+                                          [DL_AXIS_PIPELINE] = first->stage};
+        if (dl_place_in_line(&line, coordinate) == 0) choose(t, what, coordinate, &out[n++]);
+    }
+}
+
+static const struct dl_choice *choices_for(struct dl_training *t, struct circle *at)
+{
+    for (size_t i = 0; i < at->n_chosen; i++)
+        if (at->chosen[i].what == at->what) return at->chosen[i].choices;
+    DL_GROW(at->chosen, at->n_chosen, at->chosen_capacity);
+    struct chosen_in_step *const c = &at->chosen[at->n_chosen++];
+    *c = (struct chosen_in_step){.what = at->what, .choices = dl_alloc(n_groups(t, at->what) * sizeof *c->choices)};
+    choose_all(t, first_crew(t, at), at->what, c->choices);
+    return c->choices;
+}
+
+/* ---- together ---- */
+
+static void ended(void *user, uint32_t index)
+{
+    struct dl_training *const t = user;
+    struct circle *const at = &t->circles[index];
+    if (--at->n_running || t->over) return;
+    struct crew *const first = first_crew(t, at);
+    const struct dl_in_step *const what = at->what;
+    const double begun_s = at->begun_s;
+    at->n_joined = 0; /* who goes on may come to the next one at once */
+    for (uint32_t i = 0; i < n_crews_of(t, what); i++) {
+        first[i].is_in = NULL;
+        dl_training_retime(t, &first[i]);
+    }
+    for (uint32_t i = 0; i < n_crews_of(t, what); i++) {
+        if (!first[i].waits_for_circle) continue;
+        dl_training_end_wait(t, &first[i], begun_s, what->cause);
+        dl_training_go_on(t, &first[i]);
+    }
+}
+
+static void start(struct dl_training *t, struct circle *at)
+{
+    const struct dl_choice *const choices = choices_for(t, at);
+    const uint32_t n = n_groups(t, at->what);
+    if (t->err->status) return;
+    if (!at->running) {
+        at->running = dl_alloc(most_groups(t) * sizeof *at->running);
+        at->ended = dl_alloc(most_groups(t) * sizeof *at->ended);
+    }
+    at->begun_s = now_s(t);
+    at->n_running = n;
+    for (uint32_t i = 0; i < n; i++) {
+        dl_exchange_free(at->ended[i]);
+        at->ended[i] = at->running[i];
+        at->running[i] = dl_exchange_start(&(struct dl_exchange_spec){.engine = t->request.engine,
+                                                                      .wire = t->request.wire,
+                                                                      .collective = &choices[i].collective,
+                                                                      .pace = &choices[i].estimate.pace,
+                                                                      .fluid = !t->request.by_message,
+                                                                      .is_in_step = true,
+                                                                      .done = ended,
+                                                                      .user = t,
+                                                                      .tag = (uint32_t)(at - t->circles)});
+    }
+    for (uint32_t i = 0; i < n_crews_of(t, at->what); i++) dl_training_retime(t, first_crew(t, at) + i);
+}
+
+void dl_training_join_circle(struct dl_training *t, struct crew *c, const struct dl_in_step *what)
+{
+    struct circle *const at = circle_of(t, c, what);
+    at->what = what;
+    c->is_in = at;
+    if (++at->n_joined == n_crews_of(t, what)) start(t, at);
+}
+
+bool dl_training_may_leave_circle(struct dl_training *t, struct crew *c)
+{
+    if (!c->is_in) return true;
+    c->waits_for_circle = true;
+    c->waits_since_s = now_s(t);
+    return false;
+}

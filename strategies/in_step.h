@@ -1,0 +1,37 @@
+/* in_step.h - exchanges among ranks that go in step: those of a stage and replica (a crew) and, with experts, of a
+ * window of replicas.
+ *
+ * Where nothing else can be on their links their time is known, and they are timed work. Where something can they are
+ * played on the network like any other exchange. Which of the two is decided by places alone, before anything runs. */
+#ifndef DL_STRATEGIES_IN_STEP_H
+#define DL_STRATEGIES_IN_STEP_H
+
+#include "strategies/lower.h"
+
+struct dl_in_step {
+    enum dl_op op;
+    enum dl_axis axis;
+    double bytes;
+    struct dl_payload payload;
+    enum dl_cause cause;
+};
+
+/* The ranks of a group: n of them, `stride` apart on an axis of the setting. */
+struct dl_line_of_ranks {
+    enum dl_axis axis;
+    uint32_t n, stride;
+};
+struct dl_line_of_ranks dl_in_step_ranks(const struct dl_setting *s, enum dl_axis axis);
+/* The place of a rank in its group; make it that of the rank so many places further on, round about. */
+uint32_t dl_place_in_line(const struct dl_line_of_ranks *line, const uint32_t coordinate[DL_N_AXES]);
+void dl_move_in_line(const struct dl_line_of_ranks *line, uint32_t places, uint32_t coordinate[DL_N_AXES]);
+/* Replicas whose crews come to an exchange over this axis together. */
+uint32_t dl_in_step_replicas(const struct dl_setting *s, enum dl_axis axis);
+
+/* Whether something else may be on the links of such exchanges while they go on: sends between stages, exchanges of
+ * gradients or parameters, exchanges of crews that do not go in step with these. Ranks are taken to send to those 1, 2,
+ * 4, ... places further on, as rings, trees and recursive doubling do. */
+enum dl_status dl_in_step_meets(const struct dl_lower_request *request, enum dl_axis axis, bool *out,
+                                struct dl_error *err);
+
+#endif
