@@ -1,8 +1,8 @@
 /* expert.c - the experts of a layer divided over ranks of the data axis, to which tokens travel and from which they
  * return (GShard, arXiv 2006.16668; Switch Transformers, arXiv 2101.03961).
  *
- * A rank has experts / ways of them and works on the tokens of all ranks of its group. The all-to-alls are timed as
- * work, with nothing else on their links: exact as long as the replicas of a group go in step. */
+ * A rank has experts / ways of them and works on the tokens of all ranks of its group. Replicas of a group go in step:
+ * where nothing else can be on their links the all-to-alls are timed as work (see in_step.h). */
 #include <gsl/gsl_randist.h>
 #include <math.h>
 

@@ -253,7 +253,7 @@ static void time_instead(struct dl_template *t)
 }
 
 /* Templates are in positions and, by copies, in programs. */
-static void time_all_instead(struct dl_lowered *l)
+void dl_lowered_time_all(struct dl_lowered *l)
 {
     for (uint32_t i = 0; i < l->n_positions; i++)
         for (int kind = 0; kind < DL_N_TEMPLATES; kind++) time_instead(&l->positions[i].items[kind]);
@@ -265,6 +265,8 @@ static void time_all_instead(struct dl_lowered *l)
                    DL_N_TEMPLATES * sizeof *p->items);
         time_instead(&p->end);
     }
+    l->n_timed_alone += l->n_played;
+    l->n_played = 0;
 }
 
 static void limit_played(const struct dl_lower_request *r, struct dl_lowered *l)
@@ -272,9 +274,7 @@ static void limit_played(const struct dl_lower_request *r, struct dl_lowered *l)
     for (uint32_t stage = 0; stage < l->schedule.stages; stage++)
         l->n_played += count_played_of_stage(l, stage) * r->job->n_devices / l->schedule.stages;
     if (l->n_played <= r->most_played) return;
-    l->n_timed_alone = l->n_played;
-    l->n_played = 0;
-    time_all_instead(l);
+    dl_lowered_time_all(l);
 }
 
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,

@@ -42,6 +42,8 @@ struct dl_lower_request {
 
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,
                         struct dl_error *err);
+/* Make timed work of all collectives that would be played. */
+void dl_lowered_time_all(struct dl_lowered *l);
 void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages);
 
 /* The rank at these coordinates of the axes. */

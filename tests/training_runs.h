@@ -8,6 +8,7 @@
 #include "sim/app/pool.h"
 #include "sim/app/session.h"
 #include "sim/core/random.h"
+#include "strategies/in_step.h"
 #include "tests/collective_runs.h"
 
 struct training_inputs {
@@ -71,6 +72,30 @@ static inline enum dl_status training_open_stack(struct dl_session *s, struct tr
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", head, stack);
     in.strategy = strategy;
     return training_open(s, &in);
+}
+
+/* Bytes that a rank of the stage sends in collectives in step that are played; without overlapped gradients. */
+static inline double training_played_in(const struct dl_session *s, const struct dl_template *t)
+{
+    double sum = 0;
+    for (size_t i = 0; i < t->n_parts; i++) {
+        if (t->parts[i].kind != DL_TOGETHER) continue;
+        const struct dl_in_step *const what = t->parts[i].in_step;
+        const double n = dl_in_step_ranks(&s->job.setting, what->axis).n;
+        sum += (what->op == DL_ALLREDUCE ? 2 : 1) * what->bytes * (n - 1) / n;
+    }
+    return sum;
+}
+
+static inline double training_played_bytes(const struct dl_session *s, uint32_t stage)
+{
+    const struct dl_schedule *const schedule = &s->lowered.schedule;
+    double sum = 0;
+    for (uint32_t i = 0; i < schedule->n_items[stage]; i++) {
+        const struct dl_item *const item = &schedule->items[stage][i];
+        sum += training_played_in(s, &s->lowered.programs[stage].items[item->chunk * DL_N_TEMPLATES + item->kind]);
+    }
+    return sum;
 }
 
 /* ---- in the child ---- */

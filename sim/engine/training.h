@@ -1,8 +1,9 @@
 /* training.h - a training step played out: every pipeline stage of every replica works through its program.
  *
  * Ranks that go in step (the tensor and context ranks of a stage and replica) share one interpreter, a crew. That never
- * merges traffic: each member's messages keep their own links. Collectives inside a crew are timed work in its program;
- * sends between stages and exchanges over replicas are bundles on the network. */
+ * merges traffic: each member's messages keep their own links. Collectives inside a crew are timed work in its program
+ * where nothing else can be on their links; those that can meet others, sends between stages and exchanges over
+ * replicas are bundles on the network. */
 #ifndef DL_ENGINE_TRAINING_H
 #define DL_ENGINE_TRAINING_H
 

@@ -3,6 +3,9 @@
  *
  * Replicas and context ranks hold the same; experts only every expert_ways-th replica. A call begins when all replicas
  * have come to it, also where its groups are smaller: exact where they are in step. */
+#include <math.h>
+
+#include "sim/collective/fold.h"
 #include "sim/engine/training_parts.h"
 
 static struct crew *first_of(struct dl_training *t, uint32_t stage) { return &t->crews[stage * t->n_played]; }
@@ -116,19 +119,52 @@ static bool alike(const struct dl_call *a, const struct dl_call *b)
            dl_payload_equal(&a->payload, &b->payload) && a->span == b->span && a->of_experts == b->of_experts;
 }
 
+/* Of a byte from every rank of these groups to the next. */
+static double ring_s(struct dl_training *t, const struct dl_group *groups, uint32_t n)
+{
+    struct dl_tally *const tally = dl_wire_scratch(t->request.wire);
+    struct dl_route route = {0};
+    dl_tally_clear(tally);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t rank = 0; rank < groups[i].n && groups[i].n > 1 && !t->err->status; rank++) {
+            const uint32_t *const device = groups[i].device;
+            dl_topology_route(t->request.estimator->topology, device[rank], device[(rank + 1) % groups[i].n], 0, NULL,
+                              &route, t->err);
+            for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
+        }
+    dl_route_release(&route);
+    return dl_tally_seconds(tally, t->request.estimator->bytes_per_s);
+}
+
+/* Without a simulation: the lanes of an exchange share links in its estimate, and its groups share them so many times
+ * longer as rings would. */
+static double estimate(struct dl_training *t, const struct dl_group *groups, const struct chosen *c, uint32_t n)
+{
+    const double first_s = n > 1 ? ring_s(t, groups, 1) : 0,
+                 crowding = first_s > 0 ? ring_s(t, groups, n) / first_s : 1;
+    double longest_s = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct dl_estimate *const e = &c->choices[i].estimate;
+        const double alone_s = fmax(e->wire_s, e->pace.pump_s), crowded_s = fmax(crowding * e->wire_s, e->pace.pump_s);
+        longest_s = fmax(longest_s, e->time_s - alone_s + crowded_s);
+    }
+    return longest_s;
+}
+
 /* Blocks are equal, so there are few kinds of calls. */
-static const struct dl_choice *choices_for(struct dl_training *t, uint32_t stage, const struct dl_call *call)
+static const struct chosen *chosen_for(struct dl_training *t, uint32_t stage, const struct dl_call *call)
 {
     struct queue *const q = &t->queues[stage];
     for (size_t i = 0; i < q->n_chosen; i++)
-        if (alike(&q->chosen[i].call, call)) return q->chosen[i].choices;
+        if (alike(&q->chosen[i].call, call)) return &q->chosen[i];
     DL_GROW(q->chosen, q->n_chosen, q->chosen_capacity);
     struct chosen *const c = &q->chosen[q->n_chosen++];
     const struct dl_group *const groups = groups_for(t, stage, call);
     const uint32_t n = n_groups(t, call);
     *c = (struct chosen){.call = *call, .choices = dl_alloc(n * sizeof *c->choices)};
     for (uint32_t i = 0; i < n && !t->err->status; i++) choose(t, &groups[i], call, &c->choices[i]);
-    return c->choices;
+    if (t->request.one_replica && !t->err->status) c->estimated_s = estimate(t, groups, c, n);
+    return c;
 }
 
 /* ---- one after the other ---- */
@@ -183,16 +219,9 @@ static void ended(void *user, uint32_t stage)
     }
 }
 
-static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
+static void start_groups(struct dl_training *t, uint32_t stage, const struct chosen *chosen, uint32_t n)
 {
     struct queue *const q = &t->queues[stage];
-    const struct dl_call *const call = &t->request.lowered->calls[x->call];
-    const struct dl_choice *const choices = choices_for(t, stage, call);
-    if (t->err->status) return;
-    q->busy = true;
-    x->begun_s = now_s(t);
-    x->unbroken_s = q->next && x[-1].ended_s == x->begun_s ? x[-1].unbroken_s : x->begun_s;
-    const uint32_t n = x->n_running = n_groups(t, call);
     for (uint32_t i = 0; i < n; i++) {
         dl_exchange_free(q->ended[i]);
         q->ended[i] = q->running[i];
@@ -200,13 +229,33 @@ static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
         t->result.n_exchanges++;
         q->running[i] = dl_exchange_start(&(struct dl_exchange_spec){.engine = t->request.engine,
                                                                      .wire = t->request.wire,
-                                                                     .collective = &choices[i].collective,
-                                                                     .pace = &choices[i].estimate.pace,
+                                                                     .collective = &chosen->choices[i].collective,
+                                                                     .pace = &chosen->choices[i].estimate.pace,
                                                                      .fluid = !t->request.by_message,
                                                                      .done = ended,
                                                                      .user = t,
                                                                      .tag = stage});
     }
+}
+
+static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
+{
+    struct queue *const q = &t->queues[stage];
+    const struct dl_call *const call = &t->request.lowered->calls[x->call];
+    const struct chosen *const chosen = chosen_for(t, stage, call);
+    const uint32_t n = n_groups(t, call);
+    if (t->err->status) return;
+    q->busy = true;
+    x->begun_s = now_s(t);
+    x->unbroken_s = q->next && x[-1].ended_s == x->begun_s ? x[-1].unbroken_s : x->begun_s;
+    x->n_running = t->request.one_replica ? 1 : n;
+    if (!t->request.one_replica) {
+        start_groups(t, stage, chosen, n);
+        return;
+    }
+    t->result.n_exchanges += n;
+    begin_busy(t, &t->exchanging);
+    t->request.engine->kind->timer(t->request.engine, x->begun_s + chosen->estimated_s, ended, t, stage);
 }
 
 static void start_next(struct dl_training *t, uint32_t stage)

@@ -91,6 +91,7 @@ struct exchange {
 struct chosen {
     struct dl_call call;
     struct dl_choice *choices;
+    double estimated_s; /* of all groups at once, where one replica is played */
 };
 
 /* The exchanges of a stage, in the order in which its crews start them; they go one after the other, as one

@@ -4,15 +4,17 @@
  * works beside it at most until the next. */
 #include "sim/engine/training_parts.h"
 
+/* Of those that are played. */
 static uint32_t n_crews_of(const struct dl_training *t, const struct dl_in_step *what)
 {
-    return dl_in_step_replicas(t->request.setting, what->axis);
+    return t->request.one_replica ? 1 : dl_in_step_replicas(t->request.setting, what->axis);
 }
 
 /* All groups of these ranks in the crews of a circle. */
 static uint32_t n_groups(const struct dl_training *t, const struct dl_in_step *what)
 {
-    return t->n_members * n_crews_of(t, what) / dl_in_step_ranks(t->request.setting, what->axis).n;
+    const struct dl_setting *const s = t->request.setting;
+    return t->n_members * dl_in_step_replicas(s, what->axis) / dl_in_step_ranks(s, what->axis).n;
 }
 
 static uint32_t most_groups(const struct dl_training *t) { return t->n_members; }

@@ -1,0 +1,133 @@
+/* training_together.c - collectives of ranks in step that meet others on their links. */
+#define _GNU_SOURCE /* fork, pipe */
+#include <math.h>
+
+#include "tests/unit/divided_step.h"
+
+#define GPT                                                                                                            \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
+    "'vocab':512,'tied_embedding':false}"
+#define MOE                                                                                                            \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
+    "'vocab':512,'experts':4,'top_k':1,'tied_embedding':false}"
+#define BESIDE                                                                                                         \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':0,'collective_host_s':0,'gradient_bytes':4,"   \
+    "'attention':'flash','overlaps_tensor':true}"
+#define OVERLAP "{'name':'data','overlap':true}"
+
+static const double exactly = 1e-9;
+
+static double simulate(struct dl_session *t)
+{
+    const struct training_outcome outcome = training_simulate(t, "simgrid");
+    ck_assert_msg(!outcome.err.status && outcome.result.complete, "%s", outcome.err.text);
+    double sum = 0;
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) sum += outcome.result.exposed_s[cause];
+    check_close("causes", sum, outcome.result.step_s, exactly);
+    return outcome.result.step_s;
+}
+
+/* ---- who is played ---- */
+
+static const struct {
+    const char *workload, *system, *head, *stack;
+    bool meets;
+} places[] = {
+    {GPT, SLOW_SYSTEM, "'devices':4,'global_batch':4", "{'name':'tensor','ways':4}", false},
+    {GPT, SLOW_SYSTEM, "'devices':8,'global_batch':4", "{'name':'tensor','ways':4},{'name':'data'}", false},
+    {GPT, SLOW_SYSTEM, "'devices':8,'global_batch':4", "{'name':'tensor','ways':4}," OVERLAP, true},
+    {GPT, SLOW_SYSTEM, "'devices':8,'global_batch':4", "{'name':'tensor','ways':4},{'name':'pipeline','ways':2}", true},
+    {MOE, SLOW_SYSTEM, "'devices':8,'global_batch':8", "{'name':'expert','ways':4},{'name':'data'}", false},
+    {MOE, SLOW_SYSTEM, "'devices':8,'global_batch':8", "{'name':'expert','ways':4}," OVERLAP, true},
+    {GPT, SLOW_SYSTEM, "'devices':8,'global_batch':8",
+     "{'name':'data'},{'name':'tensor','ways':2},{'name':'zero','stage':3}", true},
+    /* Every device has its own way into the NVSwitch and its own NIC; there and into the next node meet. */
+    {GPT, "dgx-h100", "'devices':16,'global_batch':4", "{'name':'tensor','ways':4},{'name':'pipeline','ways':4}", true},
+    {GPT, "dgx-h100", "'devices':8,'global_batch':4", "{'name':'tensor','ways':4},{'name':'data'}", false},
+};
+
+START_TEST(exchanges_are_played_where_others_may_be_on_their_links)
+{
+    struct dl_session t;
+    open_step(&t, &(struct step){.workload = places[_i].workload,
+                                 .system = places[_i].system,
+                                 .head = places[_i].head,
+                                 .stack = places[_i].stack});
+    ck_assert_int_eq(t.lowered.n_played > 0, places[_i].meets);
+    dl_session_close(&t);
+}
+END_TEST
+
+/* ---- what that changes ---- */
+
+static const struct {
+    const char *workload, *stack;
+} busy[] = {
+    {GPT, "{'name':'tensor','ways':2}," OVERLAP},
+    {GPT, "{'name':'tensor','ways':4}," OVERLAP},
+    {MOE, "{'name':'expert','ways':4}," OVERLAP},
+    {MOE, "{'name':'expert','ways':2}," OVERLAP},
+};
+
+/* Devices take no time, so that some of each port's bytes are always on their way: in turns or side by side. */
+START_TEST(a_port_carries_no_more_than_its_bandwidth)
+{
+    struct dl_session t;
+    open_step(&t, &(struct step){
+                      .workload = busy[_i].workload, .head = "'devices':8,'global_batch':8", .stack = busy[_i].stack});
+    ck_assert_double_gt(t.lowered.n_played, 0);
+    const struct training_outcome outcome = training_simulate(&t, "simgrid");
+    ck_assert(outcome.result.complete);
+    check_close(busy[_i].stack, outcome.result.step_s, outcome.busiest_s, 1e-6);
+    dl_session_close(&t);
+}
+END_TEST
+
+static const struct {
+    const char *workload, *software, *head, *stack;
+} lonely[] = {
+    {GPT, NULL, "'devices':8,'global_batch':2,'microbatch':2",
+     "{'name':'tensor','ways':4},{'name':'pipeline','ways':2}"},
+    {GPT, BESIDE, "'devices':8,'global_batch':2,'microbatch':2",
+     "{'name':'tensor','ways':4},{'name':'pipeline','ways':2}"},
+    {GPT, BESIDE, "'devices':4,'global_batch':2,'microbatch':2",
+     "{'name':'tensor','ways':2,'sequence':true},{'name':'pipeline','ways':2}"},
+    {GPT, BESIDE, "'devices':4,'global_batch':2,'microbatch':2",
+     "{'name':'tensor','ways':2,'sequence':true,'overlap_chunks':2},{'name':'pipeline','ways':2}"},
+    {GPT, NULL, "'devices':8,'global_batch':2,'microbatch':2",
+     "{'name':'tensor','ways':4,'grid':'2d'},{'name':'pipeline','ways':2}"},
+};
+
+/* With one micro-batch nobody works while something is sent: they meet nobody, and take as long as if they were timed,
+ * also where they go beside kernels that they slow. */
+START_TEST(exchanges_that_meet_nobody_take_their_own_time)
+{
+    struct dl_session t;
+    double step_s[2];
+    for (int timed = 0; timed < 2; timed++) {
+        const struct step step = {.workload = lonely[_i].workload,
+                                  .software = lonely[_i].software,
+                                  .system = IDEAL_SYSTEM("1e9", "1e-6"),
+                                  .device = IDEAL_DEVICE_WITH(",'taken_by_exchanges_fraction':0.25"),
+                                  .head = lonely[_i].head,
+                                  .stack = lonely[_i].stack};
+        open_step(&t, &step);
+        ck_assert_double_gt(t.lowered.n_played, 0);
+        if (timed) dl_lowered_time_all(&t.lowered);
+        step_s[timed] = simulate(&t);
+        dl_session_close(&t);
+    }
+    check_close(lonely[_i].stack, step_s[0], step_s[1], exactly);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("training_together");
+    TCase *const all = tcase_create("all");
+    tcase_add_loop_test(all, exchanges_are_played_where_others_may_be_on_their_links, 0, DL_COUNT(places));
+    tcase_add_loop_test(all, a_port_carries_no_more_than_its_bandwidth, 0, DL_COUNT(busy));
+    tcase_add_loop_test(all, exchanges_that_meet_nobody_take_their_own_time, 0, DL_COUNT(lonely));
+    suite_add_tcase(suite, all);
+    return run_suite(suite);
+}
