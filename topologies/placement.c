@@ -15,6 +15,14 @@ static enum dl_status place_packed(const struct dl_topology *t, uint32_t n_ranks
     return DL_OK;
 }
 
+static enum dl_status place_even(const struct dl_topology *t, uint32_t n_ranks, uint32_t *device)
+{
+    const uint32_t per_node = t->node.n_devices, n_nodes = (n_ranks + per_node - 1) / per_node;
+    const uint32_t each = n_ranks % n_nodes ? per_node : n_ranks / n_nodes;
+    for (uint32_t rank = 0; rank < n_ranks; rank++) device[rank] = rank / each * per_node + rank % each;
+    return DL_OK;
+}
+
 static enum dl_status place_spread(const struct dl_topology *t, uint32_t n_ranks, uint32_t *device)
 {
     for (uint32_t rank = 0; rank < n_ranks; rank++) {
@@ -93,8 +101,9 @@ enum dl_status dl_place(const struct dl_topology *t, const char *how, uint64_t s
         return dl_fail(err, DL_IMPOSSIBLE, "--devices", "%u ranks need a device each, but %s has %u devices", n_ranks,
                        t->name, t->n_devices);
     if (strcmp(how, "packed") == 0) return place_packed(t, n_ranks, device);
+    if (strcmp(how, "even") == 0) return place_even(t, n_ranks, device);
     if (strcmp(how, "spread") == 0) return place_spread(t, n_ranks, device);
     if (strcmp(how, "random") == 0) return place_random(t, seed, n_ranks, device);
     if (strncmp(how, list, sizeof list - 1) == 0) return place_list(t, how + sizeof list - 1, n_ranks, device, err);
-    return dl_fail(err, DL_SYNTAX, option, "must be packed, spread, random or list:DEVICE,..., got '%.40s'", how);
+    return dl_fail(err, DL_SYNTAX, option, "must be packed, even, spread, random or list:DEVICE,..., got '%.40s'", how);
 }

@@ -6,6 +6,7 @@
 
 /* Fill device[0..n_ranks). `how` is one of
  *   packed         nodes in order, slot by slot; the last may be partial
+ *   even           as few nodes as hold them, as many ranks on each, as launchers start them; else packed
  *   spread         rank by rank over all nodes, round robin
  *   random         a random set of devices in random order, by seed
  *   list:3,1,2     these devices */

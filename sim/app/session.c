@@ -66,7 +66,8 @@ static enum dl_status place_ranks(struct dl_session *s)
                        q->devices ? "--devices" : dl_json_member(s->strategy_doc, "devices", s->arena).where,
                        "%s has %u devices, got %u%s", t->name, t->n_devices, n, n_servers ? " with the servers" : "");
     s->device_of_rank = dl_alloc(n * sizeof *s->device_of_rank);
-    return dl_place(t, q->placement, q->seed, n, s->device_of_rank, &s->err);
+    const char *const usual = n_servers ? "packed" : "even"; /* servers are beside the ranks of all nodes */
+    return dl_place(t, q->placement ? q->placement : usual, q->seed, n, s->device_of_rank, &s->err);
 }
 
 static enum dl_status read_device(struct dl_session *s)
@@ -137,7 +138,6 @@ static enum dl_status lower(struct dl_session *s)
 
 static void set_defaults(struct dl_session_request *q)
 {
-    if (!q->placement) q->placement = "packed";
     if (!q->engine) q->engine = "simgrid";
     if (!q->fidelity) q->fidelity = "fluid";
 }

@@ -18,7 +18,7 @@ struct dl_session_request {
     struct dl_input workload, software;         /* nothing: as the strategy says */
     struct dl_input device;                     /* nothing: as the system says */
     const char *transport;                      /* NULL: as the system says */
-    const char *placement, *engine, *scenario;  /* NULL: packed, simgrid, none */
+    const char *placement, *engine, *scenario;  /* NULL: even, simgrid, none */
     const char *fidelity;                       /* "step": exchanges message by message; NULL: "fluid" */
     uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, until steps are alike */
     struct dl_texts set;                        /* as --set */

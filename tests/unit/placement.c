@@ -19,6 +19,19 @@ START_TEST(packed_fills_node_after_node)
 }
 END_TEST
 
+START_TEST(even_has_as_many_ranks_on_each_node)
+{
+    uint32_t device[12];
+    place("even", 0, 6, device);
+    for (uint32_t rank = 0; rank < 6; rank++) ck_assert_uint_eq(device[rank], rank / 3 * 4 + rank % 3);
+    static const uint32_t as_packed[] = {1, 4, 5, 8, 11, 12};
+    for (size_t i = 0; i < DL_COUNT(as_packed); i++) {
+        place("even", 0, as_packed[i], device);
+        for (uint32_t rank = 0; rank < as_packed[i]; rank++) ck_assert_uint_eq(device[rank], rank);
+    }
+}
+END_TEST
+
 START_TEST(spread_goes_round_the_nodes)
 {
     uint32_t device[12];
@@ -83,8 +96,8 @@ static const struct {
     const char *error;
 } bad_placements[] = {
     {"packed", 13, "--devices: 13 ranks need a device each, but three has 12 devices"},
-    {"Packed", 2, "--placement: must be packed, spread, random or list:DEVICE,..., got 'Packed'"},
-    {"", 2, "--placement: must be packed, spread, random or list:DEVICE,..., got ''"},
+    {"Packed", 2, "--placement: must be packed, even, spread, random or list:DEVICE,..., got 'Packed'"},
+    {"", 2, "--placement: must be packed, even, spread, random or list:DEVICE,..., got ''"},
     {"list:1,1", 2, "--placement: device 1 is listed twice: a device holds one rank"},
     {"list:1,12", 2, "--placement: there is no device 12: the devices of three are 0 to 11"},
     {"list:1,2,3", 2, "--placement: lists 3 devices for 2 ranks; list one for each"},
@@ -114,6 +127,7 @@ int main(void)
     Suite *const suite = suite_create("placement");
     TCase *const tests = tcase_create("placement");
     tcase_add_test(tests, packed_fills_node_after_node);
+    tcase_add_test(tests, even_has_as_many_ranks_on_each_node);
     tcase_add_test(tests, spread_goes_round_the_nodes);
     tcase_add_test(tests, random_is_a_set_of_devices_by_seed);
     tcase_add_test(tests, random_reaches_every_device_equally_often);
