@@ -33,11 +33,11 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, doubl
     return DL_OK;
 }
 
-/* Shifts, tokens that go to nodes first, and what goes on beside a whole layer are timed in any case. */
+/* Shifts and tokens that go to nodes first are timed in any case, as is what goes on beside a whole layer. */
 static enum dl_status find_out_whether_played(struct dl_sink *s, const struct dl_event *ev, bool *out,
                                               struct dl_error *err)
 {
-    const bool may_be = s->request->most_played > 0 && ev->op != DL_SENDRECV && !ev->once && !ev->async;
+    const bool may_be = s->request->most_played > 0 && ev->op != DL_SENDRECV && !ev->once;
     if (!may_be || s->groups[ev->axis].n == 1) return DL_OK;
     if (!s->is_known[ev->axis] && dl_in_step_meets(s->request, ev->axis, &s->meets[ev->axis], err)) return err->status;
     s->is_known[ev->axis] = true;

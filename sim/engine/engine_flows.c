@@ -108,7 +108,7 @@ const struct dl_engine_kind dl_engine_simgrid = {
 
 const struct dl_engine_kind dl_engine_alone = {
     .name = "analytic",
-    .doc = "alpha, beta and gamma on the routes; nothing shares a link",
+    .doc = "alpha, beta and gamma on the routes; exchanges share links with themselves alone",
     .create = create_alone,
     .start = start,
     .timer = timer,

@@ -1,4 +1,5 @@
-/* training_analytic.c - the analytic engine against the simulation: equal where nothing shares a link, never slower. */
+/* training_analytic.c - the analytic engine against the simulation: equal where nothing shares a link but an exchange
+ * with itself, never slower. */
 #define _GNU_SOURCE /* fork, pipe */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 static const struct {
     const char *system, *transport, *device, *schedule;
     int tensor, pipeline, data, chunks, zero;
-    bool alike; /* nothing shares a link, so that both must agree */
+    bool alike; /* nothing else shares a link, so that both must agree */
 } cases[] = {
     {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 4, 1, 1, 0, true},
     {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "interleaved", 1, 4, 1, 2, 0, true},
@@ -21,6 +22,8 @@ static const struct {
     {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 1, 8, 1, 0, true},
     {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 1, 8, 1, 3, true},
     {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 4, 2, 1, 0, false}, /* sends both ways share a port */
+    {"v100-40gbe", NULL, "a100-80", "1f1b", 1, 1, 16, 1, 0, true}, /* lanes share the adapter of a node */
+    {"v100-40gbe", NULL, "a100-80", "1f1b", 4, 1, 4, 1, 0, true},  /* groups do */
     {"selene", NULL, "a100-80", "1f1b", 8, 4, 8, 1, 1, false},
     {"frontier", NULL, "mi250x-gcd", "1f1b", 8, 8, 4, 1, 0, false},
 };
