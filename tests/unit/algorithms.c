@@ -139,14 +139,14 @@ END_TEST
 START_TEST(torus_gathers_follow_the_node)
 {
     enum { n = 24 };
-    static int64_t sizes[] = {4, 6};
+    static int64_t sides[] = {4, 6};
     struct fixture f;
     set_up(&f, find(DL_ALLGATHER, "torus"), n, ONE_A_NODE);
-    f.machine = (struct dl_topology){.node = {.n_devices = n, .torus = {sizes, DL_COUNT(sizes)}}, .n_devices = n};
+    f.machine = (struct dl_topology){.node = {.n_devices = n, .torus = {sides, DL_COUNT(sides)}}, .n_devices = n};
     f.group.topology = &f.machine;
     struct dl_error err = {0};
     ck_assert_int_eq(f.c.algorithm->prepare(&f.c, f.arena, &err), DL_OK);
-    ck_assert_uint_eq(dl_collective_lanes(&f.c), 2 * DL_COUNT(sizes));
+    ck_assert_uint_eq(dl_collective_lanes(&f.c), 2 * DL_COUNT(sides));
     replay_all(&f.c, IN_ORDER);
     double loads[n] = {0};
     add_link_loads(&f.c, 0, loads);
