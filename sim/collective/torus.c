@@ -96,18 +96,13 @@ static enum dl_status prepare_rings(struct dl_collective *c, struct dl_arena *ar
     return DL_OK;
 }
 
-const struct dl_algorithm dl_allreduce_torus = {
-    .name = "torus",
-    .doc = "rings along all dimensions both ways at once, each dimension first in two of the lanes",
-    .op = DL_ALLREDUCE,
-    .prepare = prepare_all_links,
-    .lanes = dl_grid_lanes,
-    .blocks = dl_block_per_rank,
-    .next = dl_grid_next,
-    .round = dl_grid_round,
-    .peer = dl_grid_peer,
-    .automatic = true,
-};
+#define OVER_ALL_LINKS                                                                                                 \
+    .name = "torus", .doc = "rings along all dimensions both ways at once, each dimension first in two of the lanes",  \
+    .prepare = prepare_all_links, .lanes = dl_grid_lanes, .blocks = dl_block_per_rank, .next = dl_grid_next,           \
+    .round = dl_grid_round, .peer = dl_grid_peer, .automatic = true
+const struct dl_algorithm dl_allreduce_torus = {OVER_ALL_LINKS, .op = DL_ALLREDUCE};
+const struct dl_algorithm dl_allgather_torus = {OVER_ALL_LINKS, .op = DL_ALLGATHER, .part = dl_grid_part};
+const struct dl_algorithm dl_reducescatter_torus = {OVER_ALL_LINKS, .op = DL_REDUCESCATTER, .part = dl_grid_part};
 
 const struct dl_algorithm dl_allreduce_torus_rings = {
     .name = "torus_rings",
@@ -115,34 +110,6 @@ const struct dl_algorithm dl_allreduce_torus_rings = {
     .op = DL_ALLREDUCE,
     .prepare = prepare_rings,
     .blocks = dl_block_per_rank,
-    .next = dl_grid_next,
-    .round = dl_grid_round,
-    .peer = dl_grid_peer,
-    .automatic = true,
-};
-
-const struct dl_algorithm dl_allgather_torus = {
-    .name = "torus",
-    .doc = "rings along all dimensions both ways at once, each dimension first in two of the lanes",
-    .op = DL_ALLGATHER,
-    .prepare = prepare_all_links,
-    .lanes = dl_grid_lanes,
-    .blocks = dl_block_per_rank,
-    .part = dl_grid_part,
-    .next = dl_grid_next,
-    .round = dl_grid_round,
-    .peer = dl_grid_peer,
-    .automatic = true,
-};
-
-const struct dl_algorithm dl_reducescatter_torus = {
-    .name = "torus",
-    .doc = "rings along all dimensions both ways at once, each dimension first in two of the lanes",
-    .op = DL_REDUCESCATTER,
-    .prepare = prepare_all_links,
-    .lanes = dl_grid_lanes,
-    .blocks = dl_block_per_rank,
-    .part = dl_grid_part,
     .next = dl_grid_next,
     .round = dl_grid_round,
     .peer = dl_grid_peer,
