@@ -11,15 +11,24 @@ static const char *const ops[] = {"allreduce", "allgather", "reducescatter", "al
 static const char *const pairs[] = {"node", "network", NULL};
 
 static const struct dl_option options[] = {
-    {"topo", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, topo), true, 0, 0, NULL},
-    {"transport", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, transport), false, 0, 0, NULL},
-    {"op", DL_OPT_CHOICE, offsetof(struct dl_calibrate_request, op), false, 0, 0, ops},
-    {"devices", DL_OPT_COUNT, offsetof(struct dl_calibrate_request, devices), false, 2, 2147483647.0, NULL},
-    {"pair", DL_OPT_CHOICE, offsetof(struct dl_calibrate_request, pair), false, 0, 0, pairs},
-    {"write-system", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, write_system), false, 0, 0, NULL},
-    {"write-transport", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, write_transport), false, 0, 0, NULL},
-    {"json", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, json), false, 0, 0, NULL},
-    {"set", DL_OPT_TEXTS, offsetof(struct dl_calibrate_request, set), false, 0, 0, NULL},
+    {"topo", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, topo), true, 0, 0, NULL,
+     "the machine: a name of `dlsim list topologies`, or a file"},
+    {"transport", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, transport), false, 0, 0, NULL,
+     "the library that is calibrated; the machine's if absent"},
+    {"op", DL_OPT_CHOICE, offsetof(struct dl_calibrate_request, op), false, 0, 0, ops,
+     "what was measured, where the files do not say"},
+    {"devices", DL_OPT_COUNT, offsetof(struct dl_calibrate_request, devices), false, 2, 2147483647.0, NULL,
+     "ranks of the measured runs, where the files do not say"},
+    {"pair", DL_OPT_CHOICE, offsetof(struct dl_calibrate_request, pair), false, 0, 0, pairs,
+     "whether the two ranks of ping-pongs were on one node"},
+    {"write-system", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, write_system), false, 0, 0, NULL,
+     "the machine with the links that were found"},
+    {"write-transport", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, write_transport), false, 0, 0, NULL,
+     "the transport with the constants that were found"},
+    {"json", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, json), false, 0, 0, NULL,
+     "the answer for programs; - is standard output"},
+    {"set", DL_OPT_TEXTS, offsetof(struct dl_calibrate_request, set), false, 0, 0, NULL,
+     "another value of a file: topo.nodes=4, transport.reduction_s_per_byte=0, microbatch=2; may be repeated"},
 };
 
 /* ---- inputs ---- */
@@ -122,7 +131,8 @@ static int run(int argc, char **argv, struct dl_error *err)
 const struct dl_command dl_command_calibrate = {
     .name = "calibrate",
     .doc = "measured times of messages or collectives into a system and a transport file",
-    .usage = "calibrate FILE... --topo T [--transport NAME] [--write-system FILE] [--write-transport FILE]\n"
-             "          [--op OP] [--devices N] [--pair node|network] [--json FILE|-] [--set PATH=JSON]...",
+    .usage = "calibrate FILE... --topo T [--write-system FILE] [--write-transport FILE] [--json FILE|-]",
     .run = run,
+    .options = options,
+    .n_options = DL_COUNT(options),
 };

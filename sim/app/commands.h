@@ -3,11 +3,13 @@
 #ifndef DL_APP_COMMANDS_H
 #define DL_APP_COMMANDS_H
 
-#include "sim/core/error.h"
+#include "sim/app/options.h"
 
 struct dl_command {
     const char *name, *doc, *usage;
     int (*run)(int argc, char **argv, struct dl_error *err); /* an error in err means exit code 2 or 3 */
+    const struct dl_option *options;                         /* OPTIONAL: for its --help */
+    size_t n_options;
 };
 
 extern const struct dl_command dl_command_run;

@@ -8,7 +8,8 @@ struct request {
 };
 
 static const struct dl_option options[] = {
-    {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL},
+    {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL,
+     "the answer for programs; - is standard output"},
 };
 
 static enum dl_status tell(const struct request *q, const struct dl_comparison *c, struct dl_error *err)
@@ -49,4 +50,6 @@ const struct dl_command dl_command_compare = {
     .doc = "two reports of runs: which is faster, and how sure that is",
     .usage = "compare FIRST.json SECOND.json [--json FILE|-]",
     .run = run,
+    .options = options,
+    .n_options = DL_COUNT(options),
 };

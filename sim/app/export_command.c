@@ -12,11 +12,15 @@ struct request {
 static const char *const formats[] = {"simgrid", "dot", NULL};
 
 static const struct dl_option options[] = {
-    {"topo", DL_OPT_TEXT, offsetof(struct request, topo), true, 0, 0, NULL},
-    {"format", DL_OPT_CHOICE, offsetof(struct request, format), true, 0, 0, formats},
-    {"transport", DL_OPT_TEXT, offsetof(struct request, transport), false, 0, 0, NULL},
-    {"devices", DL_OPT_COUNT, offsetof(struct request, devices), false, 1, 2147483647.0, NULL},
-    {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL},
+    {"topo", DL_OPT_TEXT, offsetof(struct request, topo), true, 0, 0, NULL,
+     "the machine: a name of `dlsim list topologies`, or a file"},
+    {"format", DL_OPT_CHOICE, offsetof(struct request, format), true, 0, 0, formats, "of the machine's picture"},
+    {"transport", DL_OPT_TEXT, offsetof(struct request, transport), false, 0, 0, NULL,
+     "whose efficiencies the links have; the machine's if absent"},
+    {"devices", DL_OPT_COUNT, offsetof(struct request, devices), false, 1, 2147483647.0, NULL,
+     "how many of the machine; all if absent"},
+    {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
+     "another value of a file: topo.nodes=4, transport.reduction_s_per_byte=0, microbatch=2; may be repeated"},
 };
 
 static enum dl_status write(const struct request *q, const struct dl_machine *m, struct dl_error *err)
@@ -46,4 +50,6 @@ const struct dl_command dl_command_export = {
     .doc = "write the machine as a SimGrid platform or a graphviz picture",
     .usage = "export --topo T --format simgrid|dot [--devices N]",
     .run = run,
+    .options = options,
+    .n_options = DL_COUNT(options),
 };

@@ -17,7 +17,8 @@ static void print_help(void)
     puts("dlsim simulates distributed deep-learning training on supercomputers and accelerators.\n");
     for (size_t i = 0; i < DL_COUNT(commands); i++)
         printf("  dlsim %-10s %s\n      dlsim %s\n", commands[i]->name, commands[i]->doc, commands[i]->usage);
-    puts("\nNames that are no paths are looked up among the shipped files: see `dlsim list`.");
+    puts("\nEach has a --help of its own. Names that are no paths are looked up among the shipped files: see `dlsim "
+         "list`.");
 }
 
 static const struct dl_command *find(const char *name, struct dl_error *err)
@@ -44,6 +45,10 @@ int main(int argc, char **argv)
     }
     const bool has_word = argv[1][0] != '-'; /* the word `run` may be left out */
     const struct dl_command *const command = has_word ? find(argv[1], &err) : &dl_command_run;
+    const bool tells_own_help = command == &dl_command_profile;
+    if (command && !tells_own_help &&
+        dl_helped(argc - has_word, argv + has_word, command->usage, command->options, command->n_options))
+        return 0;
     static char run[] = "run";
     if (!has_word) argv[0] = run; /* errors name the command, not the path of the program */
     const int code = command ? command->run(argc - has_word, argv + has_word, &err) : 2;

@@ -143,3 +143,27 @@ enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *op
             return dl_fail(err, DL_SYNTAX, argv[0], "needs the option --%s", options[i].name);
     return read_words(argc, argv, words, err);
 }
+
+static void print_value(const struct dl_option *o)
+{
+    static const char *const values[] = {
+        [DL_OPT_TEXT] = " NAME", [DL_OPT_COUNT] = " N",         [DL_OPT_NUMBER] = " X", [DL_OPT_BYTES] = " N",
+        [DL_OPT_FLAG] = "",      [DL_OPT_TEXTS] = " PATH=JSON", [DL_OPT_CHOICE] = " ",
+    };
+    printf("  --%s%s", o->name, values[o->type]);
+    for (size_t i = 0; o->type == DL_OPT_CHOICE && o->choices[i]; i++) printf("%s%s", i ? "|" : "", o->choices[i]);
+    puts(o->required ? "  (required)" : "");
+}
+
+bool dl_helped(int argc, char **argv, const char *usage, const struct dl_option *options, size_t n_options)
+{
+    bool is_asked = false;
+    for (int i = 1; i < argc; i++) is_asked = is_asked || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    if (!is_asked) return false;
+    puts(usage);
+    for (size_t i = 0; i < n_options; i++) {
+        print_value(&options[i]);
+        printf("      %s\n", options[i].doc);
+    }
+    return true;
+}

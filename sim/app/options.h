@@ -32,10 +32,14 @@ struct dl_option {
     bool required;
     double min, max; /* DL_OPT_COUNT, DL_OPT_NUMBER, DL_OPT_BYTES */
     const char *const *choices;
+    const char *doc;
 };
 
 /* Fill the struct at out, which holds the defaults. Words that are no options are an error unless `words` is given. */
 enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *options, size_t n_options, void *out,
                                struct dl_texts *words, struct dl_error *err);
+
+/* Whether there is --help or -h; then the usage, and what each option takes and is, have been printed. */
+bool dl_helped(int argc, char **argv, const char *usage, const struct dl_option *options, size_t n_options);
 
 #endif

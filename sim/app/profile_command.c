@@ -45,6 +45,6 @@ static int run(int argc, char **argv, struct dl_error *err)
 const struct dl_command dl_command_profile = {
     .name = "profile",
     .doc = "time this machine's kernels into a device file",
-    .usage = "profile [--device cpu|cuda] -o FILE [--time-limit SECONDS]; see dlsim profile --help",
+    .usage = "profile [--device cpu|cuda] -o FILE [--time-limit SECONDS]",
     .run = run,
 };

@@ -17,15 +17,23 @@ struct request {
 };
 
 static const struct dl_option options[] = {
-    {"rows", DL_OPT_TEXT, offsetof(struct request, rows), false, 0, 0, NULL},
-    {"limit", DL_OPT_NUMBER, offsetof(struct request, limit), false, 0, 1e9, NULL},
-    {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL},
-    {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_session_engines},
-    {"jobs", DL_OPT_COUNT, offsetof(struct request, jobs), false, 1, 4096, NULL},
-    {"intervals", DL_OPT_FLAG, offsetof(struct request, intervals), false, 0, 0, NULL},
-    {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL},
-    {"budget", DL_OPT_FLAG, offsetof(struct request, budget), false, 0, 0, NULL},
-    {"markdown", DL_OPT_FLAG, offsetof(struct request, markdown), false, 0, 0, NULL},
+    {"rows", DL_OPT_TEXT, offsetof(struct request, rows), false, 0, 0, NULL,
+     "a table of validation/published, or a file like rows.csv; all shipped tables if absent"},
+    {"limit", DL_OPT_NUMBER, offsetof(struct request, limit), false, 0, 1e9, NULL,
+     "exit code 1 if the mean error is above this fraction"},
+    {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL,
+     "all rows, families and the summary for programs; - is standard output"},
+    {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_session_engines,
+     "what plays it; simgrid if absent"},
+    {"jobs", DL_OPT_COUNT, offsetof(struct request, jobs), false, 1, 4096, NULL,
+     "rows that run side by side; as many as processors if absent"},
+    {"intervals", DL_OPT_FLAG, offsetof(struct request, intervals), false, 0, 0, NULL,
+     "how many measured steps lie within the intervals of the predicted"},
+    {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
+     "another value of a file: topo.nodes=4, transport.reduction_s_per_byte=0, microbatch=2; may be repeated"},
+    {"budget", DL_OPT_FLAG, offsetof(struct request, budget), false, 0, 0, NULL,
+     "by what part of the model the errors may come"},
+    {"markdown", DL_OPT_FLAG, offsetof(struct request, markdown), false, 0, 0, NULL, "tables for a README"},
 };
 
 /* ---- what to run ---- */
@@ -168,7 +176,8 @@ static int run(int argc, char **argv, struct dl_error *err)
 const struct dl_command dl_command_validate = {
     .name = "validate",
     .doc = "predicted against measured training steps",
-    .usage = "validate [--rows TABLE|FILE] [--limit FRACTION] [--json FILE|-] [--markdown] [--budget] [--intervals] "
-             "[--engine NAME] [--jobs N] [--set PATH=JSON]...",
+    .usage = "validate [--rows TABLE|FILE] [--jobs N] [--budget] [--intervals] [--json FILE|-] [--set PATH=JSON]...",
     .run = run,
+    .options = options,
+    .n_options = DL_COUNT(options),
 };

@@ -18,21 +18,26 @@
 
 #define AT(member) offsetof(struct dl_train_options, member)
 static const struct dl_option options[] = {
-    {"strategy", DL_OPT_TEXT, AT(strategy), true, 0, 0, NULL},
-    {"workload", DL_OPT_TEXT, AT(workload), false, 0, 0, NULL},
-    {"topo", DL_OPT_TEXT, AT(topo), false, 0, 0, NULL},
-    {"algo", DL_OPT_TEXT, AT(algorithm), false, 0, 0, NULL},
-    {"steps", DL_OPT_COUNT, AT(steps), false, 1, 1e6, NULL},
-    {"seed", DL_OPT_COUNT, AT(seed), false, 0, 1e15, NULL},
-    {"devices", DL_OPT_COUNT, AT(devices), false, 1, 1e6, NULL},
-    {"learning-rate", DL_OPT_NUMBER, AT(learning_rate), false, 0, 1e3, NULL},
-    {"json", DL_OPT_TEXT, AT(json), false, 0, 0, NULL},
-    {"trace", DL_OPT_TEXT, AT(trace), false, 0, 0, NULL},
-    {"expect", DL_OPT_TEXT, AT(expect), false, 0, 0, NULL},
-    {"tolerance", DL_OPT_NUMBER, AT(tolerance), false, 0, 1, NULL},
-    {"converges", DL_OPT_NUMBER, AT(converges), false, 0, 1, NULL},
-    {"check-gradients", DL_OPT_FLAG, AT(check_gradients), false, 0, 0, NULL},
-    {"set", DL_OPT_TEXTS, AT(set), false, 0, 0, NULL},
+    {"strategy", DL_OPT_TEXT, AT(strategy), true, 0, 0, NULL, "a strategy file of dlsim's"},
+    {"workload", DL_OPT_TEXT, AT(workload), false, 0, 0, NULL, "the model, in place of the strategy's"},
+    {"topo", DL_OPT_TEXT, AT(topo), false, 0, 0, NULL, "under SMPI: the machine whose devices compute"},
+    {"algo", DL_OPT_TEXT, AT(algorithm), false, 0, 0, NULL,
+     "that sums gradients: mpi, ring, tree, recursive_doubling or rabenseifner; mpi if absent"},
+    {"steps", DL_OPT_COUNT, AT(steps), false, 1, 1e6, NULL, "10 if absent"},
+    {"seed", DL_OPT_COUNT, AT(seed), false, 0, 1e15, NULL, "of parameters and samples; 0 if absent"},
+    {"devices", DL_OPT_COUNT, AT(devices), false, 1, 1e6, NULL, "ranks, in place of the strategy's"},
+    {"learning-rate", DL_OPT_NUMBER, AT(learning_rate), false, 0, 1e3, NULL,
+     "as the model's optimizer has it if absent"},
+    {"json", DL_OPT_TEXT, AT(json), false, 0, 0, NULL, "losses and times by phase; - is standard output"},
+    {"trace", DL_OPT_TEXT, AT(trace), false, 0, 0, NULL, "the last step, in the format of dlsim --trace"},
+    {"expect", DL_OPT_TEXT, AT(expect), false, 0, 0, NULL, "a file of --json whose losses these must equal"},
+    {"tolerance", DL_OPT_NUMBER, AT(tolerance), false, 0, 1, NULL,
+     "by which they may differ from --expect; 1e-4 if absent"},
+    {"converges", DL_OPT_NUMBER, AT(converges), false, 0, 1, NULL,
+     "the last loss must be at most this times the first"},
+    {"check-gradients", DL_OPT_FLAG, AT(check_gradients), false, 0, 0, NULL,
+     "against differences of the loss, and train nothing"},
+    {"set", DL_OPT_TEXTS, AT(set), false, 0, 0, NULL, "another value of a file, as for dlsim; may be repeated"},
 };
 
 static enum dl_status find_algorithm(struct dl_train *t, struct dl_error *err)
@@ -178,6 +183,8 @@ static void keep_memory(void)
 
 int main(int argc, char **argv)
 {
+    if (dl_helped(argc, argv, "mpirun -n RANKS dlsim-train --strategy FILE [OPTIONS]", options, DL_COUNT(options)))
+        return 0;
     struct dl_error err = {0};
     struct dl_train_options o = {.algorithm = "mpi", .steps = 10, .tolerance = 1e-4};
     struct dl_train t = {.options = &o, .arena = dl_arena_new(), .workers = MPI_COMM_NULL};

@@ -24,14 +24,16 @@ struct options {
 };
 #define AT(member) offsetof(struct options, member)
 static const struct dl_option options[] = {
-    {"json", DL_OPT_TEXT, AT(json), false, 0, 0, NULL},
-    {"system", DL_OPT_TEXT, AT(system), false, 0, 0, NULL},
-    {"transport", DL_OPT_TEXT, AT(transport), false, 0, 0, NULL},
-    {"device", DL_OPT_TEXT, AT(device), false, 0, 0, NULL},
-    {"seconds", DL_OPT_NUMBER, AT(seconds), false, 1e-3, 100, NULL},
-    {"ring", DL_OPT_FLAG, AT(ring), false, 0, 0, NULL},
-    {"least-bytes", DL_OPT_COUNT, AT(least_bytes), false, 1, 1 << 16, NULL},
-    {"most-bytes", DL_OPT_COUNT, AT(most_bytes), false, 1 << 20, 1 << 28, NULL},
+    {"json", DL_OPT_TEXT, AT(json), false, 0, 0, NULL, "all that was measured; - is standard output"},
+    {"system", DL_OPT_TEXT, AT(system), false, 0, 0, NULL, "a system file of dlsim, to be written"},
+    {"transport", DL_OPT_TEXT, AT(transport), false, 0, 0, NULL,
+     "a transport file of dlsim, to be written, with --system"},
+    {"device", DL_OPT_TEXT, AT(device), false, 0, 0, NULL, "of the system; xeon-core if absent"},
+    {"seconds", DL_OPT_NUMBER, AT(seconds), false, 1e-3, 100, NULL,
+     "about what each size and each kernel takes; 0.3 if absent"},
+    {"ring", DL_OPT_FLAG, AT(ring), false, 0, 0, NULL, "all send to the next at once, instead of pairs in turns"},
+    {"least-bytes", DL_OPT_COUNT, AT(least_bytes), false, 1, 1 << 16, NULL, "of a message; 8 if absent"},
+    {"most-bytes", DL_OPT_COUNT, AT(most_bytes), false, 1 << 20, 1 << 28, NULL, "of a message; 4 MiB if absent"},
 };
 
 enum { n_batches = 15 }; /* a time is the median of so many */
@@ -259,6 +261,7 @@ static enum dl_status measure(const struct options *o, struct dl_error *err)
 
 int main(int argc, char **argv)
 {
+    if (dl_helped(argc, argv, "mpirun -n RANKS dlsim-measure [OPTIONS]", options, DL_COUNT(options))) return 0;
     struct dl_error err = {0};
     struct options o = {.device = "xeon-core", .seconds = 0.3, .least_bytes = 8, .most_bytes = 4 << 20};
     int rank, threads;
