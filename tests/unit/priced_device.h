@@ -51,6 +51,16 @@ static inline const struct dl_device *open_device(const char *name)
     return &device;
 }
 
+/* The device of the file with "path=JSON" applied to it. */
+static inline const struct dl_device *change_device(const char *assignment)
+{
+    dl_json_set(doc, assignment, arena, &err);
+    check_ok();
+    dl_device_read(doc, arena, &device, &err);
+    check_ok();
+    return &device;
+}
+
 static const char **device_names;
 static int n_devices;
 

@@ -1,0 +1,296 @@
+/* device_ways.c - what each model of devices makes of a kernel: arrays, wafers, pipelines, processors, tiles and waves.
+ */
+#include <math.h>
+
+#include "tests/unit/priced_device.h"
+
+START_TEST(roofline_is_the_longer_of_arithmetic_and_memory)
+{
+    open_device("max1550-tile");
+    const double flop_per_s = device.peak_flop_per_s[DL_BF16] * figure("compute_fraction");
+    const double bytes_per_s = device.memory_bytes_per_s * figure("bandwidth_fraction");
+    ck_assert_double_eq_tol(seconds(product(8000, 8000, 8000)) * flop_per_s, 1024e9, 1e3);
+    ck_assert_double_eq_tol(seconds(product(8000, 8000, 1)) * bytes_per_s, 2 * 64016000, 1);
+    ck_assert_double_eq(seconds(product(1, 1, 1)), device.launch_s);
+}
+END_TEST
+
+START_TEST(systolic_arrays_are_filled_by_squares)
+{
+    open_device("tpu-v4");
+    const double array = figure("array"), arrays = figure("arrays"), peak = device.peak_flop_per_s[DL_BF16];
+    const double cycle_s = 2 * array * array * arrays / peak / figure("matrix_fraction");
+    /* 8192 rows through 16 x 64 squares on 8 arrays. */
+    ck_assert_double_eq_tol(seconds(product(8192, 2048, 8192)) / cycle_s, 16 * 64 / arrays * 8192 + 2 * array, 1e-6);
+    /* A square that is half empty takes as long. */
+    ck_assert_double_eq(seconds(product(8192, 2048, 8192 - 64)), seconds(product(8192, 2048, 8192)));
+    /* Few rows take as long as loading the weights, unless memory takes longer. */
+    const double weights_s = 2.0 * 4096 * 4096 / device.memory_bytes_per_s / figure("bandwidth_fraction");
+    ck_assert_double_ge(seconds(product(8, 4096, 4096)), weights_s);
+}
+END_TEST
+
+START_TEST(a_wafer_waits_for_its_weights_unless_the_batch_is_large)
+{
+    open_device("wse-2");
+    const double weights = 12288.0 * 12288, stream_s = 2 * weights / figure("stream_bytes_per_s");
+    ck_assert_double_eq_tol(seconds(product(2048, 12288, 12288)), stream_s, 1e-9);
+    const double tokens = 1e6;
+    const double arithmetic_s = 2 * tokens * weights / device.peak_flop_per_s[DL_BF16] / figure("compute_fraction");
+    ck_assert_double_eq_tol(seconds(product(tokens, 12288, 12288)) / arithmetic_s, 1, 1e-3);
+    change_device("figures.weight_density=0.25");
+    ck_assert_double_eq_tol(seconds(product(2048, 12288, 12288)), stream_s / 4, 1e-9);
+    struct dl_kernel scores = product(2048, 2048, 128); /* of activations: nothing streams, nothing is sparse */
+    scores.attention_core = true;
+    const double sparse_s = seconds(scores);
+    change_device("figures.weight_density=1");
+    ck_assert_double_eq(seconds(scores), sparse_s);
+}
+END_TEST
+
+START_TEST(element_wise_work_is_free_in_a_pipeline)
+{
+    open_device("sn40l");
+    struct dl_kernel work = moving(2e7);
+    work.name = "gelu";
+    ck_assert_double_eq(seconds(work), figure("stage_s"));
+    work.name = "adam";
+    ck_assert_double_ge(seconds(work), 4e7 / device.memory_bytes_per_s);
+    work = moving(1e9); /* too much for the memory units */
+    work.name = "gelu";
+    ck_assert_double_ge(seconds(work), 2e9 / device.memory_bytes_per_s);
+}
+END_TEST
+
+START_TEST(a_processor_loses_small_products_to_packing_and_large_data_to_memory)
+{
+    open_device("xeon-core");
+    device.measured = NULL; /* what the model says */
+    double before = 0;
+    for (double n = 64; n <= 4096; n *= 4) {
+        const double rate = n * n * n / seconds(product(n, n, n));
+        ck_assert_double_gt(rate, before);
+        before = rate;
+    }
+    const double short_k = seconds(product(1024, 1024, 16)) / 16, long_k = seconds(product(1024, 1024, 1024)) / 1024;
+    ck_assert_double_ge(short_k, 1.3 * long_k);
+    ck_assert_double_ge(seconds(moving(1e8)) / 1e8, 2 * seconds(moving(1e5)) / 1e5);
+}
+END_TEST
+
+/* A row of 15 results is one of 8, one of 4, one of 2 and one of 1; those of the gradient of weights are m long. */
+START_TEST(what_is_left_beside_tiles_is_done_in_halves)
+{
+    open_device("xeon-core");
+    struct dl_device slow = *change_device("figures.matrix_fraction=0.01"); /* so that nothing else counts */
+    slow.measured = NULL;
+    const double part = figure("tail_fraction"), k = 4096;
+    static const struct {
+        double row, whole, parts;
+    } rows[] = {{15, 0, 4}, {16, 1, 0}, {24, 1, 1}, {31, 1, 4}, {1, 0, 1}};
+    for (size_t i = 0; i < DL_COUNT(rows); i++) {
+        const struct dl_kernel tile = product(512, 16, k), row = product(512, rows[i].row, k);
+        struct dl_kernel across = product(rows[i].row, 512, k);
+        across.pass = DL_PASS_WEIGHT_GRADIENT;
+        const double tile_s = dl_price(&slow, &tile, DL_FP32).seconds, wanted = rows[i].whole + rows[i].parts * part;
+        ck_assert_double_eq_tol(dl_price(&slow, &row, DL_FP32).seconds / tile_s, wanted, 0.05 * wanted);
+        ck_assert_double_eq_tol(dl_price(&slow, &across, DL_FP32).seconds / tile_s, wanted, 0.05 * wanted);
+    }
+}
+END_TEST
+
+START_TEST(small_products_are_not_packed_where_the_library_can)
+{
+    open_device("xeon-core");
+    struct dl_kernel backward = product(100, 100, 100), larger = product(100, 100, 101);
+    const struct dl_kernel across = product(30, 40, 64), too_wide = product(100, 100, 100);
+    backward.pass = larger.pass = DL_PASS_INPUT_GRADIENT;
+    const struct dl_kernel direct[] = {backward, across}, packed[] = {larger, too_wide};
+    for (size_t i = 0; i < DL_COUNT(direct); i++) {
+        struct dl_device changed = *change_device("figures.pack_bytes_per_s=15e9");
+        const double direct_s = changed.model->price(&changed, &direct[i], DL_FP32).seconds;
+        const double packed_s = changed.model->price(&changed, &packed[i], DL_FP32).seconds;
+        changed = *change_device("figures.pack_bytes_per_s=5e9");
+        ck_assert_double_eq(changed.model->price(&changed, &direct[i], DL_FP32).seconds, direct_s);
+        ck_assert_double_gt(changed.model->price(&changed, &packed[i], DL_FP32).seconds, packed_s);
+    }
+}
+END_TEST
+
+START_TEST(large_products_reach_the_sustained_fraction)
+{
+    open_device_number(_i);
+    if (!is_gpu()) return;
+    const struct dl_kernel k = product(16384, 16384, 16384);
+    const double reached = dl_kernel_flop(&k) / seconds(k) / device.peak_flop_per_s[fast_precision()];
+    const double stated = figure("sustained_fraction");
+    ck_assert_double_le(reached, stated);
+    ck_assert_double_ge(reached, 0.95 * stated);
+}
+END_TEST
+
+START_TEST(a_last_wave_that_is_not_full_costs)
+{
+    open_device("a100-80");
+    ck_assert_double_eq(figure("units"), 9 * 12); /* one tile of 256 x 128 for each */
+    const double full_s = seconds(product(9 * 256, 12 * 128, 8192));
+    const double spilled_s = seconds(product(10 * 256, 12 * 128, 8192)); /* a ninth more work */
+    ck_assert_double_ge(spilled_s, 1.3 * full_s);
+    ck_assert_double_le(spilled_s, 2 * full_s);
+}
+END_TEST
+
+START_TEST(a_small_result_with_long_k_is_split)
+{
+    open_device("a100-80");
+    const double n = 128, k = 65536;
+    const double one_unit_s = 2 * n * n * k / (device.peak_flop_per_s[DL_BF16] / figure("units"));
+    ck_assert_double_le(seconds(product(n, n, k)), one_unit_s / 4);
+}
+END_TEST
+
+START_TEST(short_k_reaches_less_of_the_peak)
+{
+    open_device("a100-80");
+    double before = 0;
+    for (double k = 64; k <= 8192; k *= 2) {
+        const double rate = k / seconds(product(8192, 8192, k));
+        ck_assert_double_gt(rate, before);
+        before = rate;
+    }
+}
+END_TEST
+
+START_TEST(small_kernels_reach_less_bandwidth)
+{
+    open_device("a100-80");
+    double before = 0;
+    for (double elements = 1024; elements <= 1e10; elements *= 4) {
+        const double rate = elements / seconds(moving(elements));
+        ck_assert_double_ge(rate, before);
+        before = rate;
+    }
+    const double limit = device.memory_bytes_per_s * figure("bandwidth_fraction");
+    ck_assert_double_eq_tol(before * dl_precision_bytes(DL_BF16) / limit, 1, 0.01);
+}
+END_TEST
+
+START_TEST(causal_attention_costs_half_and_backward_more_than_twice)
+{
+    open_device("a100-80");
+    const double full_s = seconds(attention(512, 8192, 128, false, false));
+    ck_assert_double_eq_tol(seconds(attention(512, 8192, 128, true, false)) / full_s, 0.5, 0.02);
+    ck_assert_double_ge(seconds(attention(512, 8192, 128, false, true)), 2 * full_s);
+}
+END_TEST
+
+START_TEST(products_of_a_group_are_launched_one_by_one)
+{
+    open_device("b200");
+    struct dl_kernel short_ones = product(16, 1024, 1024), long_ones = product(4096, 4096, 4096);
+    const double long_s = seconds(long_ones);
+    short_ones.among_experts = long_ones.among_experts = true;
+    short_ones.batch = long_ones.batch = 64;
+    ck_assert_double_eq_tol(seconds(short_ones), 64 * figure("group_launch_s"), 1e-12);
+    ck_assert_double_eq_tol(seconds(long_ones), 64 * long_s, 1e-9);
+    short_ones.batch = 0.5; /* fewer experts than devices */
+    ck_assert_double_eq_tol(seconds(short_ones), figure("group_launch_s"), 1e-12);
+}
+END_TEST
+
+START_TEST(sums_in_fp32_are_read_and_written)
+{
+    open_device_number(_i);
+    struct dl_kernel k = product(16384, 16384, 1);
+    const enum dl_precision precision = fast_precision();
+    const double plain_s = seconds(k), plain_bytes = dl_kernel_bytes(&k, precision);
+    k.accumulates = true;
+    ck_assert_double_eq(dl_kernel_bytes(&k, precision) - plain_bytes,
+                        16384.0 * 16384 * (8 - dl_precision_bytes(precision)));
+    ck_assert_double_ge(seconds(k), plain_s);
+}
+END_TEST
+
+/* A convolution of 3 x 3 reads its input once, not nine times. */
+START_TEST(convolutions_move_the_elements_that_they_are_given)
+{
+    open_device("a100-80");
+    struct dl_kernel k = product(1e6, 64, 9 * 16);
+    k.kind = DL_KERNEL_CONV;
+    const double as_product_s = seconds(k);
+    k.elements = 1e6 * (16 + 64) + 64 * 9 * 16;
+    ck_assert_double_eq(dl_kernel_bytes(&k, DL_BF16), 2 * k.elements);
+    ck_assert_double_lt(seconds(k), as_product_s);
+}
+END_TEST
+
+START_TEST(rows_that_cannot_be_read_at_once_cost_more)
+{
+    open_device("h200");
+    device.measured = NULL;
+    struct dl_kernel even = product(8192, 4096, 4096), half = product(8192, 4094, 4096),
+                     odd = product(8192, 4095, 4096);
+    ck_assert_double_gt(seconds(half), 2 * seconds(even));
+    ck_assert_double_gt(seconds(odd), 1.3 * seconds(half));
+    even.pass = odd.pass = DL_PASS_WEIGHT_GRADIENT; /* which reads across: k is free */
+    odd.n = 4096, odd.k = 4095;
+    ck_assert_double_eq_tol(seconds(odd) / seconds(even), 1, 1e-3);
+    open_device("a100-80");
+    ck_assert_double_eq_tol(seconds(product(8192, 4095, 4096)) / seconds(product(8192, 4096, 4096)), 1, 1e-3);
+}
+END_TEST
+
+/* By hand: one wave of tiles of 320 x 128 keeps all units busy for as long as one of them takes. */
+START_TEST(a_wave_of_large_tiles_takes_as_long_as_one)
+{
+    open_device("h200");
+    device.measured = NULL;
+    const double tile = figure("tile_results"), k = 8192, peak = device.peak_flop_per_s[DL_BF16];
+    const double step_s = 2 * tile * figure("units") / (peak * figure("matrix_fraction"));
+    const double result_s = 2 * tile * figure("units") / figure("result_bytes_per_s");
+    const double tiling_s = figure("tile_s") + result_s + k * step_s;
+    ck_assert_double_eq(figure("units"), 11 * 12);
+    const struct dl_kernel wave = product(11 * 320, 12 * 128, k);
+    ck_assert_double_ge(seconds(wave), figure("ramp_s") + tiling_s);
+    ck_assert_double_le(seconds(wave), 1.05 * (figure("ramp_s") + tiling_s)); /* memory beside it */
+}
+END_TEST
+
+START_TEST(heads_are_filled_up_and_short_blocks_cost)
+{
+    open_device("h200");
+    device.measured = NULL;
+    ck_assert_double_eq(seconds(attention(64, 4096, 80, true, false)), seconds(attention(64, 4096, 128, true, false)));
+    const double wave = figure("units"); /* of one block each: two take twice as long, one more than two thrice */
+    const double one_s = seconds(attention(wave, 128, 64, false, false)) - figure("ramp_s");
+    ck_assert_double_ge(one_s, figure("attention_block_s"));
+    ck_assert_double_eq_tol(seconds(attention(2 * wave, 128, 64, false, false)) - figure("ramp_s"), 2 * one_s, 1e-12);
+    ck_assert_double_eq_tol(seconds(attention(2 * wave + 1, 128, 64, false, false)) - figure("ramp_s"), 3 * one_s,
+                            1e-12);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
+    tcase_add_test(tests, a_wafer_waits_for_its_weights_unless_the_batch_is_large);
+    tcase_add_test(tests, element_wise_work_is_free_in_a_pipeline);
+    tcase_add_test(tests, a_processor_loses_small_products_to_packing_and_large_data_to_memory);
+    tcase_add_test(tests, what_is_left_beside_tiles_is_done_in_halves);
+    tcase_add_test(tests, small_products_are_not_packed_where_the_library_can);
+    tcase_add_test(tests, roofline_is_the_longer_of_arithmetic_and_memory);
+    tcase_add_loop_test(tests, large_products_reach_the_sustained_fraction, 0, n_devices);
+    tcase_add_test(tests, a_last_wave_that_is_not_full_costs);
+    tcase_add_test(tests, a_wave_of_large_tiles_takes_as_long_as_one);
+    tcase_add_test(tests, rows_that_cannot_be_read_at_once_cost_more);
+    tcase_add_test(tests, heads_are_filled_up_and_short_blocks_cost);
+    tcase_add_test(tests, a_small_result_with_long_k_is_split);
+    tcase_add_test(tests, short_k_reaches_less_of_the_peak);
+    tcase_add_test(tests, small_kernels_reach_less_bandwidth);
+    tcase_add_test(tests, causal_attention_costs_half_and_backward_more_than_twice);
+    tcase_add_test(tests, products_of_a_group_are_launched_one_by_one);
+    tcase_add_loop_test(tests, sums_in_fp32_are_read_and_written, 0, n_devices);
+    tcase_add_test(tests, convolutions_move_the_elements_that_they_are_given);
+}
+
+int main(void) { return run_devices("device_ways", add); }
