@@ -1,6 +1,4 @@
 /* sink_collectives.c - how long collectives of ranks that go in step take, each kind and size priced once. */
-#include <math.h>
-
 #include "strategies/sink.h"
 
 enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, double *seconds,
@@ -8,9 +6,7 @@ enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, doubl
 {
     struct dl_choice choice;
     if (dl_choose(s->request->estimator, wish, s->arena, &choice, err)) return err->status;
-    const double alone_s = fmax(choice.estimate.wire_s, choice.estimate.pace.pump_s);
-    const double crowded_s = fmax(crowding * choice.estimate.wire_s, choice.estimate.pace.pump_s);
-    *seconds = choice.estimate.time_s - alone_s + crowded_s;
+    *seconds = dl_estimate_crowded_s(&choice.estimate, crowding);
     return DL_OK;
 }
 

@@ -32,16 +32,11 @@ static uint32_t device_of(const struct dl_sink *s, uint32_t tensor, uint32_t con
 static enum dl_status send_round(struct dl_sink *s, const struct set *set, uint32_t beside, const uint32_t at[2],
                                  struct dl_error *err)
 {
-    struct dl_estimator *const e = s->request->estimator;
     const struct dl_group *const g = &s->groups[DL_AXIS_EXPERT];
     for (uint32_t i = 0; i < set->n && !err->status; i++) {
         const uint32_t from = device_of(s, at[0], at[1], member(g, set, beside, i));
         const uint32_t to = device_of(s, at[0], at[1], member(g, set, beside, (i + 1) % set->n));
-        struct dl_route route = {0};
-        dl_topology_route(e->topology, from, to, 0, NULL, &route, err);
-        for (size_t hop = 0; hop < route.n_hops; hop++)
-            dl_tally_add(&e->all, route.hops[hop].link, route.hops[hop].weight);
-        dl_route_release(&route);
+        dl_estimator_send(s->request->estimator, from, to, err);
     }
     return err->status;
 }

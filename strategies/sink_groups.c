@@ -39,14 +39,9 @@ static bool is_of_first(const struct dl_line_of_ranks *line, const uint32_t coor
 static enum dl_status send_to_next(struct dl_sink *s, const struct dl_line_of_ranks *line,
                                    uint32_t coordinate[DL_N_AXES], struct dl_error *err)
 {
-    struct dl_estimator *const e = s->request->estimator;
     const uint32_t from = device_at(s, coordinate);
-    struct dl_route route = {0};
     dl_move_in_line(line, 1, coordinate);
-    dl_topology_route(e->topology, from, device_at(s, coordinate), 0, NULL, &route, err);
-    for (size_t i = 0; i < route.n_hops; i++) dl_tally_add(&e->all, route.hops[i].link, route.hops[i].weight);
-    dl_route_release(&route);
-    return err->status;
+    return dl_estimator_send(s->request->estimator, from, device_at(s, coordinate), err);
 }
 
 static enum dl_status time_rings(struct dl_sink *s, const struct dl_line_of_ranks *line, bool only_first,

@@ -223,3 +223,18 @@ enum dl_status dl_estimate(struct dl_estimator *e, const struct dl_collective *c
     if (prices_by_fold(e, c)) return estimate_by_folds(e, c, protocol, out, err);
     return estimate_by_rounds(e, c, protocol, out, err);
 }
+
+double dl_estimate_crowded_s(const struct dl_estimate *e, double crowding)
+{
+    const double alone_s = fmax(e->wire_s, e->pace.pump_s), crowded_s = fmax(crowding * e->wire_s, e->pace.pump_s);
+    return e->time_s - alone_s + crowded_s;
+}
+
+enum dl_status dl_estimator_send(struct dl_estimator *e, uint32_t from, uint32_t to, struct dl_error *err)
+{
+    struct dl_route route = {0};
+    dl_topology_route(e->topology, from, to, 0, NULL, &route, err);
+    for (size_t i = 0; i < route.n_hops; i++) dl_tally_add(&e->all, route.hops[i].link, route.hops[i].weight);
+    dl_route_release(&route);
+    return err->status;
+}

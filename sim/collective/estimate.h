@@ -28,5 +28,11 @@ struct dl_estimate {
 /* c must be prepared. The protocol must have the algorithm's family. */
 enum dl_status dl_estimate(struct dl_estimator *e, const struct dl_collective *c, const struct dl_protocol *protocol,
                            struct dl_estimate *out, struct dl_error *err);
+/* The time where so many times as much goes over the links. */
+double dl_estimate_crowded_s(const struct dl_estimate *e, double crowding);
+
+/* Count a byte from device to device on their links, in e->all: what the longest of them takes tells how much senders
+ * are in each other's way. */
+enum dl_status dl_estimator_send(struct dl_estimator *e, uint32_t from, uint32_t to, struct dl_error *err);
 
 #endif

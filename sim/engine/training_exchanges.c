@@ -5,7 +5,6 @@
  * have come to it, also where its groups are smaller: exact where they are in step. */
 #include <math.h>
 
-#include "sim/collective/fold.h"
 #include "sim/engine/training_parts.h"
 
 static struct crew *first_of(struct dl_training *t, uint32_t stage) { return &t->crews[stage * t->n_played]; }
@@ -122,18 +121,14 @@ static bool alike(const struct dl_call *a, const struct dl_call *b)
 /* Of a byte from every rank of these groups to the next. */
 static double ring_s(struct dl_training *t, const struct dl_group *groups, uint32_t n)
 {
-    struct dl_tally *const tally = dl_wire_scratch(t->request.wire);
-    struct dl_route route = {0};
-    dl_tally_clear(tally);
+    struct dl_estimator *const e = t->request.estimator;
+    dl_tally_clear(&e->all);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t rank = 0; rank < groups[i].n && groups[i].n > 1 && !t->err->status; rank++) {
             const uint32_t *const device = groups[i].device;
-            dl_topology_route(t->request.estimator->topology, device[rank], device[(rank + 1) % groups[i].n], 0, NULL,
-                              &route, t->err);
-            for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
+            dl_estimator_send(e, device[rank], device[(rank + 1) % groups[i].n], t->err);
         }
-    dl_route_release(&route);
-    return dl_tally_seconds(tally, t->request.estimator->bytes_per_s);
+    return dl_tally_seconds(&e->all, e->bytes_per_s);
 }
 
 /* Without a simulation: the lanes of an exchange share links in its estimate, and its groups share them so many times
@@ -143,11 +138,8 @@ static double estimate(struct dl_training *t, const struct dl_group *groups, con
     const double first_s = n > 1 ? ring_s(t, groups, 1) : 0,
                  crowding = first_s > 0 ? ring_s(t, groups, n) / first_s : 1;
     double longest_s = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct dl_estimate *const e = &c->choices[i].estimate;
-        const double alone_s = fmax(e->wire_s, e->pace.pump_s), crowded_s = fmax(crowding * e->wire_s, e->pace.pump_s);
-        longest_s = fmax(longest_s, e->time_s - alone_s + crowded_s);
-    }
+    for (uint32_t i = 0; i < n; i++)
+        longest_s = fmax(longest_s, dl_estimate_crowded_s(&c->choices[i].estimate, crowding));
     return longest_s;
 }
 
