@@ -46,6 +46,10 @@ static void queries_keys_values(struct dl_block *b)
         dl_block_linear(b, "qkv", (double)(o->heads + 2 * o->kv_heads) * (double)o->head_size, (double)o->hidden,
                         DL_CUT_N);
     }
+    if (o->qk_norm) {
+        dl_block_head_norm(b, "q_norm", (double)o->heads, (double)o->head_size);
+        dl_block_head_norm(b, "k_norm", (double)o->kv_heads, (double)o->head_size);
+    }
     const double rotated = (double)(is_latent(o) ? o->rope_size : o->head_size);
     const double moved = 2 * b->tokens * ((double)o->heads + key_heads(o)) * rotated;
     if (o->positions == DL_ROTARY)

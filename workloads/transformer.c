@@ -34,6 +34,7 @@ static const struct dl_field fields[] = {
     {"tied_embedding", DL_BOOL, AT(tied_embedding), 0, 0, true, NULL, "the head has the embedding's weights; or true"},
     {"embedding_norm", DL_BOOL, AT(embedding_norm), 0, 0, true, NULL, "a norm after the embedding"},
     {"final_norm", DL_BOOL, AT(final_norm), 0, 0, true, NULL, "a norm before the head; true if absent"},
+    {"qk_norm", DL_BOOL, AT(qk_norm), 0, 0, true, NULL, "norms of the queries and keys of each head"},
     {"head_transform", DL_BOOL, AT(head_transform), 0, 0, true, NULL, "a linear layer and a norm more in the head"},
     {"token_types", DL_INT, AT(token_types), 0, MAX_SIZE, true, NULL, "kinds of tokens with a vector each"},
     {"experts", DL_INT, AT(experts), 2, MAX_SIZE, true, NULL, "routed experts of a layer; none if absent"},
@@ -53,15 +54,27 @@ static const struct dl_field fields[] = {
     {"value_size", DL_INT, AT(value_size), 1, MAX_SIZE, true, NULL, "width of a head's values; head_size if absent"},
 };
 
-void dl_block_norm(struct dl_block *b, const char *name, double width)
+static void add_norm(struct dl_block *b, const char *name, enum dl_cut cut, double elements, double width)
 {
-    const double elements = b->tokens * width;
     const double vectors = b->o->norm == DL_LAYERNORM ? 2 : 1; /* gain and, in LayerNorm, bias */
     dl_tape_pass(&b->tape,
-                 &(struct dl_pass){name, DL_CUT_OUTSIDE, .forward = 2 * elements, .input_gradient = 3 * elements,
+                 &(struct dl_pass){name, cut, .forward = 2 * elements, .input_gradient = 3 * elements,
                                    .weight_gradient = 2 * elements, .operation = norms[b->o->norm], .width = width});
     b->tape.layer->parameters_outside += vectors * width;
     b->tape.layer->n_tensors += vectors;
+}
+
+void dl_block_head_norm(struct dl_block *b, const char *name, double heads, double width)
+{
+    const double elements = b->tokens * heads * width;
+    add_norm(b, name, DL_CUT_INSIDE, elements, width);
+    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
+}
+
+void dl_block_norm(struct dl_block *b, const char *name, double width)
+{
+    const double elements = b->tokens * width;
+    add_norm(b, name, DL_CUT_OUTSIDE, elements, width);
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
     b->tape.layer->saved.norm_bytes += DL_ACTIVATION_BYTES * elements;
 }
@@ -198,6 +211,9 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
             return dl_refuse(build, companions[i].key, err, "means nothing without the key '%s'", companions[i].needs);
     if (o->kv_rank && o->kv_heads)
         return dl_refuse(build, "kv_heads", err, "means nothing beside 'kv_rank': latent attention has none");
+    if (o->kv_rank && o->qk_norm)
+        return dl_refuse(build, "qk_norm", err,
+                         "means nothing beside 'kv_rank': latent attention has norms of its own");
     return DL_OK;
 }
 

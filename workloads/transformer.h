@@ -14,7 +14,7 @@ struct dl_transformer {
     int64_t layers, hidden, ffn, heads, kv_heads, head_size, seq, vocab;
     int64_t norm, activation, positions; /* the enums above */
     bool bias, dropout, causal, tied_embedding;
-    bool embedding_norm, final_norm, head_transform;
+    bool embedding_norm, final_norm, head_transform, qk_norm;
     int64_t token_types;
     /* Mixture of experts */
     int64_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_experts, dense_layers, moe_every;
@@ -35,6 +35,9 @@ struct dl_block {
 
 /* A norm over rows of `width`, of which there is one for each token; outside of what is cut. */
 void dl_block_norm(struct dl_block *block, const char *name, double width);
+
+/* The same over rows of `width` of each of so many heads; inside. */
+void dl_block_head_norm(struct dl_block *block, const char *name, double heads, double width);
 
 /* Bias, dropout and the addition to what went around. */
 void dl_block_residual(struct dl_block *block);

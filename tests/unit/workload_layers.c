@@ -290,6 +290,8 @@ static const struct {
     {"{" SMALL ",'experts':8,'top_k':9}", "test.json:/top_k: must be at most experts, 8, got 9"},
     {"{" SMALL "," EXPERTS ",'dense_layers':5}", "test.json:/dense_layers: must be at most layers, 4, got 5"},
     {"{" SMALL "," EXPERTS ",'capacity_factor':0.5}", "test.json:/capacity_factor: must be in [1, 16777216], got 0.5"},
+    {"{" SMALL ",'kv_rank':16,'qk_norm':true}",
+     "test.json:/qk_norm: means nothing beside 'kv_rank': latent attention has norms of its own"},
     {"{" SMALL ",'kv_rank':16,'kv_heads':2}",
      "test.json:/kv_heads: means nothing beside 'kv_rank': latent attention has none"},
     {"{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':5,'seq':32,"

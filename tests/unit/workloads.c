@@ -108,6 +108,8 @@ static const struct {
     {"forge-1.44b", 1.44e9, 0.005},
     {"mixtral-8x7b", 46702792704, 0},
     {"deepseek-v3", 671e9, 1e-3},
+    {"qwen3-30b-a3b", 30532122624, 0},
+    {"qwen3-235b-a22b", 235093634560, 0},
     {"switch-base", 7.4e9, 0.01},
     {"bert-large", 336.2e6, 0.005}, /* without pooler and next-sentence head */
     {"lenet-5", 61706, 0},

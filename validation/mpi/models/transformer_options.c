@@ -35,6 +35,7 @@ static enum dl_status check(const struct reading *r, const struct dl_transformer
     if (o->positions == DL_ROTARY) return refuse(r, "positions", "must be learned or none");
     if (o->kv_heads && o->kv_heads != o->heads) return refuse(r, "kv_heads", "must be heads");
     if (o->kv_rank) return refuse(r, "kv_rank", "must be absent");
+    if (o->qk_norm) return refuse(r, "qk_norm", "must be false");
     if (o->head_transform) return refuse(r, "head_transform", "must be false");
     if (o->token_types) return refuse(r, "token_types", "must be absent");
     return DL_OK;
