@@ -89,13 +89,12 @@ static void share_experts(const struct options *o, struct dl_event *ev)
     ev->mean_work = 1 / imbalance;
 }
 
-static double experts_of(const struct dl_layer *layer)
+/* Of a layer with experts: a batch of them, and tokens whose width is k. */
+static const struct dl_kernel *first_product(const struct dl_layer *layer)
 {
-    for (size_t i = 0; i < layer->n_forward; i++) {
-        const struct dl_kernel *const k = &layer->forward[i].kernel;
-        if (k->among_experts && k->kind == DL_KERNEL_GEMM) return k->batch;
-    }
-    return 0;
+    size_t i = 0;
+    while (!(layer->forward[i].kernel.among_experts && layer->forward[i].kernel.kind == DL_KERNEL_GEMM)) i++;
+    return &layer->forward[i].kernel;
 }
 
 /* Copies come from each rank expert by expert: they are put together by expert, and apart again before they return. */
@@ -115,6 +114,33 @@ static enum dl_status sort(const struct dl_event *trip, struct dl_stack *below, 
     return dl_emit(below, &pass, err);
 }
 
+/* What a rank needs to know of all others before it can send: how many tokens each of them has for each expert. */
+static enum dl_status count(const struct options *o, const struct dl_event *trip, struct dl_stack *below,
+                            struct dl_error *err)
+{
+    const double count_bytes = 8, counts = (double)o->ways * first_product(trip->layer)->batch;
+    struct dl_event gather = *trip, offsets = *trip;
+    gather.op = DL_ALLGATHER;
+    gather.mark = DL_WORK_KERNEL;
+    gather.bytes = count_bytes * counts;
+    offsets.kind = DL_EV_COMPUTE;
+    offsets.cause = DL_CAUSE_COMPUTE;
+    offsets.bytes = 0;
+    offsets.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY, .name = "count_tokens", .elements = counts};
+    return dl_emit(below, &gather, err) || dl_emit(below, &offsets, err) ? err->status : DL_OK;
+}
+
+/* Each copy has a weight, which goes with it, and the gradient of which returns; in an exchange of its own. */
+static enum dl_status send_weights(const struct dl_event *trip, double copies, struct dl_stack *below,
+                                   struct dl_error *err)
+{
+    const double weight_bytes = 4;
+    struct dl_event weights = *trip;
+    weights.mark = DL_WORK_KERNEL;
+    weights.bytes = weight_bytes * copies;
+    return dl_emit(below, &weights, err);
+}
+
 /* Tensor ranks have the same data here, unless they divide it. */
 static enum dl_status travel(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                              struct dl_error *err)
@@ -128,9 +154,15 @@ static enum dl_status travel(const struct options *o, const struct dl_event *ev,
     trip.async = o->overlap;
     trip.once = (o->dispatch == as_software ? s->software->dispatch : o->dispatch) == DL_DISPATCH_TO_NODES;
     trip.bytes = imbalance_of(o, ev->layer) * ev->elements * dl_precision_bytes(s->precision) / s->parts.outside;
-    const bool sorts = !trip.once && experts_of(ev->layer) > (double)o->ways;
+    const struct dl_kernel *const product = first_product(ev->layer);
+    const bool sorts = !trip.once && product->batch > (double)o->ways;
+    const bool by_counts = !trip.once && s->software->drains_at_dispatch, back = ev->pass == DL_BACKWARD;
+    const bool to_experts = ev->mark == (back ? DL_WORK_COMBINE : DL_WORK_DISPATCH); /* that way, or its gradient */
+    if (by_counts && to_experts && !back && count(o, &trip, below, err)) return err->status;
     if (sorts && ev->mark == DL_WORK_COMBINE && sort(&trip, below, err)) return err->status;
     if (dl_emit(below, &trip, err)) return err->status;
+    if (by_counts && to_experts && send_weights(&trip, ev->elements / product->k / s->parts.outside, below, err))
+        return err->status;
     return sorts && ev->mark == DL_WORK_DISPATCH ? sort(&trip, below, err) : DL_OK;
 }
 

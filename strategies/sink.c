@@ -62,10 +62,8 @@ static enum dl_widths widths_of(const struct dl_setting *s)
 }
 
 /* Those of experts are launched one by one, as they differ in length. */
-static double n_products(const struct dl_kernel *k)
-{
-    return k->among_experts && k->kind == DL_KERNEL_GEMM ? fmax(k->batch, 1) : 1;
-}
+static bool is_group(const struct dl_kernel *k) { return k->among_experts && k->kind == DL_KERNEL_GEMM; }
+static double n_products(const struct dl_kernel *k) { return is_group(k) ? fmax(k->batch, 1) : 1; }
 
 /* What quantises its operands goes before it. */
 static void add_quantising(const struct dl_sink *s, const struct dl_kernel *k, enum dl_precision precision,
@@ -74,10 +72,13 @@ static void add_quantising(const struct dl_sink *s, const struct dl_kernel *k, e
     const struct dl_operand_rule *const rule =
         dl_operand_rule_for(&s->request->job->setting.software->operands, precision);
     if (!rule) return;
-    const struct dl_kernel quantising = dl_kernel_quantising(rule, k);
+    const double n = n_products(k), launches = rule->launches * n;
+    struct dl_kernel quantising = dl_kernel_quantising(rule, k);
     if (quantising.elements == 0) return;
-    out->price.seconds += dl_price(s->request->device, &quantising, precision).seconds;
-    out->launches += rule->launches * n_products(k);
+    quantising.elements /= n;
+    out->price.seconds +=
+        fmax(n * dl_price(s->request->device, &quantising, precision).seconds, launches * s->request->device->launch_s);
+    out->launches += launches;
 }
 
 /* As the framework does it: more launches, more moved, something beside it. */
@@ -102,6 +103,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
         out.price.seconds /= rule->rate * (rule->is_older ? s->request->device->older_kernels_fraction : 1);
         if (beside.elements > 0) out.price.seconds += dl_price(s->request->device, &beside, precision).seconds;
     }
+    out.price.seconds = fmax(out.price.seconds, out.launches * s->request->device->launch_s);
     add_quantising(s, k, precision, &out);
     return out;
 }
@@ -127,14 +129,14 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     if (!priced->known) *priced = price_anew(s, &ev->kernel);
     if (priced->is_part_of_another) return 0;
     const double n_tensors = priced->by_rule && ev->n_tensors > 0 ? ev->n_tensors : 1;
-    dl_template_add(
-        place_of(s, ev),
-        &(struct dl_instruction){.name = ev->kernel.name,
-                                 .cause = ev->cause,
-                                 .device_s = priced->price.seconds,
-                                 .host_s = host_s(s, ev, software->host_s_per_launch * (priced->launches * n_tensors)),
-                                 .flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
-                                 .ground = priced->price.ground});
+    const double s_per_launch = is_group(&ev->kernel) ? software->host_s_per_group_launch : software->host_s_per_launch;
+    dl_template_add(place_of(s, ev),
+                    &(struct dl_instruction){.name = ev->kernel.name,
+                                             .cause = ev->cause,
+                                             .device_s = priced->price.seconds,
+                                             .host_s = host_s(s, ev, s_per_launch * (priced->launches * n_tensors)),
+                                             .flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
+                                             .ground = priced->price.ground});
     return priced->price.seconds;
 }
 

@@ -10,14 +10,15 @@ const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum
 
 struct options {
     double host_s_per_launch, launches_per_kernel, gradient_bytes, bf16_gradient_bytes; /* the last 0: absent */
-    double collective_host_s, batch_host_s, send_host_s;
+    double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s;       /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
         drains_at_end, gradients_persist, copies_persist;
     double residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
     struct dl_json kernels, operands;
 };
-static const struct options defaults = {.launches_per_kernel = 1,
+static const struct options defaults = {.host_s_per_group_launch = -1,
+                                        .launches_per_kernel = 1,
                                         .gradient_bytes = 4,
                                         .gathers_ahead = 1,
                                         .scatters_sends = true,
@@ -28,6 +29,8 @@ static const struct options defaults = {.launches_per_kernel = 1,
 static const struct dl_field fields[] = {
     {"host_s_per_launch", DL_NUMBER, offsetof(struct options, host_s_per_launch), 0, 1, true, NULL,
      "host time of one kernel launch"},
+    {"host_s_per_group_launch", DL_NUMBER, offsetof(struct options, host_s_per_group_launch), 0, 1, true, NULL,
+     "the same of one of a group: the product of an expert; as host_s_per_launch if absent"},
     {"launches_per_kernel", DL_NUMBER, offsetof(struct options, launches_per_kernel), 0, 100, true, NULL,
      "launches for what the workload lists as one kernel"},
     {"kernels", DL_LIST, offsetof(struct options, kernels), 0, 0, true, NULL,
@@ -94,8 +97,10 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
 {
     struct options o = defaults;
     if (dl_read_document(doc, "software", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
+    if (o.host_s_per_group_launch < 0) o.host_s_per_group_launch = o.host_s_per_launch;
     *out = (struct dl_software){.name = dl_document_name(doc, arena),
                                 .host_s_per_launch = o.host_s_per_launch,
+                                .host_s_per_group_launch = o.host_s_per_group_launch,
                                 .launches_per_kernel = o.launches_per_kernel,
                                 .pure = (enum dl_pure)o.pure,
                                 .gradient_bytes = o.gradient_bytes,

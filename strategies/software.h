@@ -26,6 +26,7 @@ extern const char *const dl_dispatches[]; /* their names */
 struct dl_software {
     const char *name;
     double host_s_per_launch;         /* of the host, for one kernel */
+    double host_s_per_group_launch;   /* of the host, for one of a group: an expert's product, cast of its operand */
     double launches_per_kernel;       /* what the workload lists as one kernel is so many launches here */
     struct dl_kernel_rules kernels;   /* those that are more, or less, than that */
     struct dl_operand_rules operands; /* of products in narrow precisions */

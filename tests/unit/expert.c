@@ -210,6 +210,36 @@ START_TEST(copies_are_sorted_by_expert)
 }
 END_TEST
 
+/* Software that needs the numbers of tokens on the host tells them to all ranks first, and sends the weights of copies
+ * apart: forward and, as gradients, backward. Nothing of it where tokens go to nodes. */
+START_TEST(counts_and_weights_of_tokens_travel_too)
+{
+    static const char software[] = "{'schema':'dlsim/software/1','source':'a test','attention':'flash',"
+                                   "'drains_at_dispatch':true}";
+    static const struct {
+        uint32_t ways;
+        const char *options;
+        uint32_t n[2]; /* exchanges of a layer: forward, backward */
+    } cases[] = {{4, "", {4, 3}}, {8, "", {4, 3}}, {4, ",'dispatch':'to_nodes'", {2, 2}}};
+    const uint32_t ways = cases[_i].ways;
+    const double count_bytes = 8, weight_bytes = 4, experts = 8, others = (double)(ways - 1) / ways;
+    const double counts = count_bytes * experts * (ways - 1), weights = weight_bytes * SAMPLES * SEQ * TOP_K * others;
+    struct dl_session t;
+    open_step(&t, &(struct step){.workload = MODEL(""),
+                                 .software = software,
+                                 .head = BATCH,
+                                 .stack = stack_of(ways, cases[_i].options)});
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        const bool forward = kind == DL_ITEM_F;
+        ck_assert_uint_eq(count_cause(&t, kind, DL_CAUSE_EXPERT), cases[_i].n[!forward] * LAYERS);
+        if (cases[_i].n[0] == 2) continue;
+        check_close("bytes", cause_s(&t, kind, DL_CAUSE_EXPERT) * SLOW_BYTES_PER_S,
+                    LAYERS * (2 * travelling_bytes(1) * others + weights + (forward ? counts : 0)), exactly);
+    }
+    dl_session_close(&t);
+}
+END_TEST
+
 /* What takes longer than the layer is seen for the rest of it, what is shorter not at all. */
 START_TEST(tokens_may_travel_beside_other_work)
 {
@@ -325,6 +355,7 @@ int main(void)
     tcase_add_loop_test(tests, tokens_may_travel_once_to_each_node_and_rank, 0, 4);
     tcase_add_loop_test(tests, the_strategy_says_how_tokens_travel_or_the_software_does, 0, 2);
     tcase_add_loop_test(tests, copies_are_sorted_by_expert, 0, 4);
+    tcase_add_loop_test(tests, counts_and_weights_of_tokens_travel_too, 0, 3);
     tcase_add_loop_test(tests, tokens_may_travel_beside_other_work, 0, 2);
     Suite *const suite = suite_create("expert");
     suite_add_tcase(suite, tests);

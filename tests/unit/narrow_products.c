@@ -81,6 +81,19 @@ static double launches_of(const struct dl_session *t, const char *name)
     return host_s / 1e-3;
 }
 
+/* What is launched for experts without Python in between; as any launch if nothing is said of it. */
+START_TEST(launches_of_a_group_have_a_time_of_their_own)
+{
+    static const char software[] = SOFTWARE(",'host_s_per_launch':1e-3,'host_s_per_group_launch':5e-4" OPERANDS(""));
+    const double blocks = 2, experts = 4;
+    struct dl_session t;
+    open_narrow(&t, software, BATCH("fp8"), MODEL(",'experts':4,'top_k':2"));
+    check_close("qkv", launches_of(&t, "qkv"), blocks * 3, exactly);
+    check_close("experts", launches_of(&t, "expert_fc1"), blocks * experts * 3 / 2, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* One product and two casts; experts have theirs one by one. A precision that nothing is said of costs nothing. */
 START_TEST(casts_and_products_of_experts_are_launched_one_by_one)
 {
@@ -145,6 +158,7 @@ int main(void)
     tcase_add_test(tests, only_linear_layers_of_blocks_are_narrow);
     tcase_add_test(tests, casts_move_each_operand_once);
     tcase_add_test(tests, casts_and_products_of_experts_are_launched_one_by_one);
+    tcase_add_test(tests, launches_of_a_group_have_a_time_of_their_own);
     tcase_add_test(tests, operands_may_be_gathered_narrow);
     tcase_add_loop_test(tests, what_is_wrong_with_operands_is_said, 0, 2);
     Suite *const suite = suite_create("narrow_products");

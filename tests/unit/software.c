@@ -49,6 +49,32 @@ START_TEST(a_rule_makes_a_kernel_slower)
 }
 END_TEST
 
+/* However little they do, so many kernels follow each other no faster than the device takes them. */
+START_TEST(kernels_of_a_rule_take_the_device_that_often)
+{
+    static const char device[] = "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':"
+                                 "{'fp32':1e15,'fp16':1e15,'bf16':1e15},'memory_bytes':1e18,'memory_bytes_per_s':1e18,"
+                                 "'launch_s':1e-3,'figures':{'compute_fraction':1,'bandwidth_fraction':1}}";
+    static const char software[] = SOFTWARE(",'kernels':[{'operation':'layernorm','pass':'forward','launches':40}]");
+    const double launch_s = 1e-3, one = 1, many = 40;
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = FAST_SYSTEM,
+                                 .device = device,
+                                 .software = software,
+                                 .workload = MODEL,
+                                 .head = BATCH,
+                                 .stack = "{'name':'data'}"});
+    const struct dl_template *const f = item(&t, DL_ITEM_F);
+    for (size_t i = 0; i < f->n_instructions; i++) {
+        const bool meant = strncmp(f->instructions[i].name, "norm", strlen("norm")) == 0;
+        if (meant) check_close("by a rule", f->instructions[i].device_s, many * launch_s, 1e-12);
+        if (strcmp(f->instructions[i].name, "residual") == 0)
+            check_close("without", f->instructions[i].device_s, one * launch_s, 1e-12);
+    }
+    dl_session_close(&t);
+}
+END_TEST
+
 /* On a device for which it was not written. */
 START_TEST(an_older_kernel_is_slower_on_a_newer_device)
 {
@@ -134,6 +160,7 @@ int main(void)
     TCase *const tests = tcase_create("software");
     tcase_add_test(tests, a_batch_is_got_before_each_forward);
     tcase_add_test(tests, a_rule_makes_a_kernel_slower);
+    tcase_add_test(tests, kernels_of_a_rule_take_the_device_that_often);
     tcase_add_test(tests, an_older_kernel_is_slower_on_a_newer_device);
     tcase_add_test(tests, matrices_of_scores_are_divided_with_the_heads);
     tcase_add_test(tests, gathers_go_as_far_ahead_as_the_software_does);
