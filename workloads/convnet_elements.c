@@ -86,6 +86,7 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
     if (fmod(net->at.channels, groups) != 0 || e->filters % e->groups)
         return dl_fail(err, DL_IMPOSSIBLE, e->where, "%lld groups do not divide %g channels and %lld filters",
                        (long long)e->groups, net->at.channels, (long long)e->filters);
+    const bool side_by_side = e->window == 3 && e->stride == 1 && groups == 1 && out.height == out.width;
     struct dl_product p = {.name = name_of(e),
                            .batch = groups,
                            .m = net->build->samples * out.height * out.width,
@@ -93,6 +94,7 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
                            .k = net->at.channels / groups * window,
                            .cut = DL_CUT_NOTHING,
                            .is_convolution = true,
+                           .side = side_by_side ? out.height : 0,
                            .has_bias = e->bias};
     add_product(net, &p);
     net->at = out;

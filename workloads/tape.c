@@ -102,6 +102,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                       .m = p->m,
                                       .n = p->n,
                                       .k = p->k,
+                                      .side = p->side,
                                       .stays_wide = p->stays_wide,
                                       .attention_core = tape->attention_core,
                                       .among_experts = tape->among_experts,

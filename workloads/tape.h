@@ -27,6 +27,7 @@ struct dl_product {
     double batch, m, n, k;
     enum dl_cut cut;
     bool is_convolution;
+    double side; /* as in struct dl_kernel */
     bool has_bias;
     bool of_activations; /* the second operand is data: both gradients are needed at once */
     bool shares_weights; /* they are the parameters of another layer */

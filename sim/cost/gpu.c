@@ -15,6 +15,7 @@
 static const struct dl_gpu defaults = {.cluster = 1,
                                        .tile_step = 64,
                                        .tile_depth = 1,
+                                       .convolution_fraction = 1,
                                        .half_aligned_fraction = 1,
                                        .unaligned_fraction = 1,
                                        .attention_rows = 128,
@@ -44,6 +45,7 @@ static const struct dl_field fields[] = {
            "e: arithmetic of a s beside memory of b s takes (a^e + b^e)^(1/e); absent: the longer of them"),
     FIGURE(group_launch_s, 0, 1, true,
            "least time of one of the products of a group, as libraries launch them one by one; 0 if absent"),
+    FIGURE(convolution_fraction, 0.01, 1, true, "of the rate of products, that convolutions reach; 1 if absent"),
     FIGURE(attention_fraction, 0.01, 1, false, "of the peak, in the products of fused attention"),
     FIGURE(attention_backward_fraction, 0.01, 1, false, "the same backward"),
     FIGURE(exponentials_per_s, 1, 1e18, false, "of the special function units"),
@@ -81,7 +83,7 @@ static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum 
     const struct dl_gpu *const o = d->options;
     switch (k->kind) {
     case DL_KERNEL_GEMM: return k->among_experts ? group_s(d, k, precision) : dl_gpu_product_s(d, k, precision);
-    case DL_KERNEL_CONV: return dl_gpu_product_s(d, k, precision);
+    case DL_KERNEL_CONV: return dl_gpu_convolution_s(d, k, precision);
     case DL_KERNEL_ATTENTION: return dl_gpu_attention_s(d, k, precision);
     case DL_KERNEL_MEMORY: break;
     }

@@ -8,7 +8,7 @@ struct dl_gpu {
     double units, matrix_fraction, sustained_fraction, cache_bytes_per_s, cluster, tile_s, result_bytes_per_s;
     double tile_results, tile_step, tile_depth, half_aligned_fraction, half_aligned_step_s, unaligned_fraction,
         unaligned_step_s;
-    double bandwidth_fraction, ramp_s, memory_ramp_s, limits_exponent, group_launch_s;
+    double bandwidth_fraction, ramp_s, memory_ramp_s, limits_exponent, group_launch_s, convolution_fraction;
     double attention_fraction, attention_backward_fraction, exponentials_per_s, attention_rows, attention_head_multiple;
     double attention_block_s, attention_backward_block_s, attention_tail, attention_backward_tail;
 };
@@ -19,6 +19,8 @@ double dl_gpu_memory_s(const struct dl_device *d, double bytes);
 double dl_gpu_longer_s(const struct dl_gpu *o, double a_s, double b_s);
 
 double dl_gpu_product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
+/* As a product, or by fewer multiplications where that is faster: see gpu_convolution.c. */
+double dl_gpu_convolution_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
 double dl_gpu_attention_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
 
 #endif

@@ -224,6 +224,67 @@ START_TEST(convolutions_move_the_elements_that_they_are_given)
 }
 END_TEST
 
+/* Of 3 x 3 windows on 64 images of side x side, forward, of the input's gradient and of the weights'. */
+static struct dl_kernel convolution(enum dl_kernel_pass pass, double side, double channels, double filters)
+{
+    const double pixels = 64 * side * side, window = 9;
+    struct dl_kernel k = {.kind = DL_KERNEL_CONV, .pass = pass, .batch = 1, .side = side};
+    k.m = pass == DL_PASS_WEIGHT_GRADIENT ? window * channels : pixels;
+    k.n = pass == DL_PASS_INPUT_GRADIENT ? window * channels : filters;
+    k.k = pass == DL_PASS_FORWARD ? window * channels : pass == DL_PASS_INPUT_GRADIENT ? filters : pixels;
+    return k;
+}
+
+static double plain_s(struct dl_kernel k, enum dl_precision precision)
+{
+    k.side = 0;
+    return dl_price(&device, &k, precision).seconds;
+}
+
+/* Where nothing but multiplications takes time: 36 in place of 144 for 4 x 4 results, and 16 x 16 for 14 x 14. */
+START_TEST(winograd_saves_multiplications)
+{
+    static const struct {
+        double side, left; /* of the multiplications, of which tiles of 4 x 4 leave the least */
+    } cases[] = {{16, 36.0 / 144}, {14, 36.0 / 144 * 256 / 196}, {6, 36.0 / 144 * 64 / 36}};
+    static const char *const free_of_charge[] = {
+        "memory_bytes_per_s=1e18",
+        "launch_s=0",
+        "figures.cache_bytes_per_s=1e18",
+        "figures.sustained_fraction=0.01",
+        "figures.tile_s=0",
+        "figures.matrix_fraction=1",
+        "figures.ramp_s=0",
+        "figures.units=1",
+    };
+    open_device("p100");
+    for (size_t i = 0; i < DL_COUNT(free_of_charge); i++) change_device(free_of_charge[i]);
+    for (int pass = DL_PASS_FORWARD; pass <= DL_PASS_WEIGHT_GRADIENT; pass++)
+        for (size_t i = 0; i < DL_COUNT(cases); i++) {
+            const struct dl_kernel k = convolution((enum dl_kernel_pass)pass, cases[i].side, 256, 512);
+            ck_assert_double_eq_tol(dl_price(&device, &k, DL_FP32).seconds / plain_s(k, DL_FP32), cases[i].left, 1e-3);
+        }
+}
+END_TEST
+
+/* On every GPU it is a choice: never slower than the product, nor faster than a quarter of it at the peak; and of fp32
+ * only. */
+START_TEST(winograd_is_chosen_where_it_helps)
+{
+    static const double sides[] = {7, 14, 28, 56, 112}, channels[] = {3, 64, 512};
+    open_device_number(_i);
+    device.measured = NULL;
+    for (size_t i = 0; is_gpu() && i < DL_COUNT(sides) * DL_COUNT(channels) * 3; i++) {
+        const struct dl_kernel k = convolution((enum dl_kernel_pass)(i % 3), sides[i / 3 % DL_COUNT(sides)],
+                                               channels[i / 3 / DL_COUNT(sides)], 256);
+        const double least_s = dl_kernel_flop(&k) / 4 / device.peak_flop_per_s[DL_FP32];
+        ck_assert_double_le(dl_price(&device, &k, DL_FP32).seconds, plain_s(k, DL_FP32));
+        ck_assert_double_ge(dl_price(&device, &k, DL_FP32).seconds, least_s);
+        if (fast_precision() != DL_FP32) ck_assert_double_eq(seconds(k), plain_s(k, fast_precision()));
+    }
+}
+END_TEST
+
 START_TEST(rows_that_cannot_be_read_at_once_cost_more)
 {
     open_device("h200");
@@ -291,6 +352,8 @@ static void add(TCase *tests)
     tcase_add_test(tests, products_of_a_group_are_launched_one_by_one);
     tcase_add_loop_test(tests, sums_in_fp32_are_read_and_written, 0, n_devices);
     tcase_add_test(tests, convolutions_move_the_elements_that_they_are_given);
+    tcase_add_test(tests, winograd_saves_multiplications);
+    tcase_add_loop_test(tests, winograd_is_chosen_where_it_helps, 0, n_devices);
 }
 
 int main(void) { return run_devices("device_ways", add); }
