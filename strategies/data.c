@@ -8,8 +8,11 @@
 enum { at_end, every_micro };
 static const char *const whens[] = {"end", "micro", NULL};
 
-enum { allreduce, parameter_server };
-static const char *const exchanges[] = {"allreduce", "parameter_server", "parameter_server_serial", NULL};
+/* The first is the fastest all-reduce, the others are algorithms of that name. NCCL has nothing but rings before its
+ * version 2.4; direct_ring is for what is compressed. */
+enum { allreduce, parameter_server, parameter_server_serial };
+static const char *const exchanges[] = {"allreduce", "parameter_server", "parameter_server_serial",
+                                        "rings",     "direct_ring",      NULL};
 enum { most_buckets = 100000 }; /* more would be simulated for hours */
 
 struct options {
@@ -35,13 +38,18 @@ struct state {
     double waiting[2];
 };
 
+static bool has_servers(const struct options *o)
+{
+    return o->exchange == parameter_server || o->exchange == parameter_server_serial;
+}
+
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct options *const o = options;
     (void)entry, (void)err;
     setting->overlaps_gradients = o->overlap && o->when == at_end;
     setting->exchanges_beside_work |= o->overlap;
-    setting->servers = o->exchange == allreduce ? 0 : o->servers ? (uint32_t)o->servers : 1;
+    setting->servers = !has_servers(o) ? 0 : o->servers ? (uint32_t)o->servers : 1;
     return DL_OK;
 }
 
@@ -64,8 +72,8 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     const struct options *const o = options;
     if (o->exchange != allreduce && what->setting->zero_stage)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "exchange"),
-                       "zero scatters gradients, which servers do not; must be allreduce with it, got %s",
-                       exchanges[o->exchange]);
+                       "zero scatters gradients, which %s; must be allreduce with it, got %s",
+                       has_servers(o) ? "servers do not" : "is no all-reduce", exchanges[o->exchange]);
     if (o->servers && o->exchange != parameter_server)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "servers"),
                        "only the exchange parameter_server has them to choose, got %s", exchanges[o->exchange]);

@@ -19,6 +19,7 @@ static const struct dl_algorithm *const algorithms[] = {
     &dl_allreduce_torus,
     &dl_allreduce_torus_rings,
     &dl_allreduce_direct,
+    &dl_allreduce_direct_ring,
     &dl_allreduce_parameter_server,
     &dl_allreduce_parameter_server_serial,
     &dl_allgather_ring,

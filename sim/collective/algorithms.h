@@ -8,7 +8,8 @@ extern const struct dl_algorithm dl_allreduce_ring, dl_allreduce_tree, dl_allred
 extern const struct dl_algorithm dl_allreduce_rings, dl_allgather_rings, dl_reducescatter_rings, dl_allreduce_node_tree;
 extern const struct dl_algorithm dl_allreduce_nvls, dl_allreduce_nvls_tree, dl_allreduce_sharp;
 extern const struct dl_algorithm dl_allreduce_recursive_doubling, dl_allreduce_rabenseifner, dl_allreduce_hierarchical;
-extern const struct dl_algorithm dl_allreduce_torus, dl_allreduce_torus_rings, dl_allreduce_direct;
+extern const struct dl_algorithm dl_allreduce_torus, dl_allreduce_torus_rings, dl_allreduce_direct,
+    dl_allreduce_direct_ring;
 extern const struct dl_algorithm dl_allreduce_parameter_server, dl_allreduce_parameter_server_serial;
 extern const struct dl_algorithm dl_allgather_ring, dl_allgather_recursive, dl_allgather_direct;
 extern const struct dl_algorithm dl_allgather_hierarchical, dl_allgather_torus;

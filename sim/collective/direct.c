@@ -31,6 +31,8 @@ static const struct dl_phase reduce_scatter_phases[] = {{&direct_reduce_scatter,
 static const struct dl_phase allgather_phases[] = {{&direct_allgather, DL_ALL_RANKS}, {0}};
 static const struct dl_phase allreduce_phases[] = {
     {&direct_reduce_scatter, DL_ALL_RANKS}, {&direct_allgather, DL_ALL_RANKS}, {0}};
+static const struct dl_phase ring_phases[] = {
+    {&direct_reduce_scatter, DL_ALL_RANKS}, {&dl_ring_allgather, DL_ALL_RANKS}, {0}};
 
 const struct dl_algorithm dl_allreduce_direct = {
     .name = "direct",
@@ -42,6 +44,19 @@ const struct dl_algorithm dl_allreduce_direct = {
     .round = dl_phases_round,
     .peer = dl_phases_peer,
     .automatic = true,
+};
+
+/* What is sent is packed, the sums are packed again by who has added them, and go to all as the library gathers (1-bit
+ * Adam, Tang et al. 2021, arXiv 2102.02888, section 5; DeepSpeed, runtime/comm/nccl.py, compressed_allreduce). */
+const struct dl_algorithm dl_allreduce_direct_ring = {
+    .name = "direct_ring",
+    .doc = "rank i gets part i from all and adds; sums go round, as DeepSpeed exchanges what it compresses",
+    .op = DL_ALLREDUCE,
+    .blocks = dl_block_per_rank,
+    .phases = ring_phases,
+    .next = dl_phases_next,
+    .round = dl_phases_round,
+    .peer = dl_phases_peer,
 };
 
 const struct dl_algorithm dl_allgather_direct = {

@@ -33,6 +33,7 @@ START_TEST(latency_terms_match_closed_forms)
         ck_assert_uint_eq(depth_of(DL_ALLREDUCE, "rabenseifner", n), 2 * log);
         ck_assert_uint_eq(depth_of(DL_ALLREDUCE, "ring", n), 2 * (n - 1));
         ck_assert_uint_eq(depth_of(DL_ALLREDUCE, "direct", n), 2);
+        ck_assert_uint_eq(depth_of(DL_ALLREDUCE, "direct_ring", n), n);
         ck_assert_uint_eq(depth_of(DL_ALLGATHER, "recursive", n), log);
         ck_assert_uint_eq(depth_of(DL_ALLGATHER, "recursive", n - 1), n > 2 ? log : 0);
         ck_assert_uint_eq(depth_of(DL_REDUCESCATTER, "recursive", n - 1), n > 2 ? log : 0);

@@ -80,6 +80,7 @@ static const struct theory {
     {DL_ALLREDUCE, "torus", twice_others},
     {DL_ALLREDUCE, "torus_rings", twice_others},
     {DL_ALLREDUCE, "direct", twice_others},
+    {DL_ALLREDUCE, "direct_ring", twice_others},
     {DL_ALLREDUCE, "parameter_server", to_server_and_back},
     {DL_ALLREDUCE, "parameter_server_serial", to_server_and_back},
     {DL_ALLGATHER, "ring", others},

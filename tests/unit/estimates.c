@@ -41,7 +41,8 @@ static struct bound bound_of(const struct dl_algorithm *algorithm, double gamma)
 {
     for (size_t i = 0; i < DL_COUNT(exceptions); i++)
         if (strcmp(exceptions[i].algorithm, algorithm->name) == 0) return exceptions[i];
-    if (strcmp(algorithm->name, "direct") == 0) return (struct bound){algorithm->name, 0, gamma / beta};
+    if (strncmp(algorithm->name, "direct", strlen("direct")) == 0)
+        return (struct bound){algorithm->name, 0, gamma / beta};
     return (struct bound){algorithm->name, 0, 0};
 }
 

@@ -16,7 +16,8 @@ static const uint64_t seed = 20;
 #define FLASH "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-6,'attention':'flash'}"
 /* Everything in which the host can meet its device, and sends one after the other. */
 #define WAITS                                                                                                          \
-    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-5,'collective_host_s':2e-5,"                \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-5,'host_s_per_group_launch':4e-6,"          \
+    "'collective_host_s':2e-5,"                                                                                        \
     "'batch_host_s':1e-4,'overlaps_tensor':true,'sends':'blocking','send_host_s':3e-5,'drains_at_sends':true,"         \
     "'drains_at_waits':true,'drains_at_dispatch':true,'gathers_ahead':0,'attention':'unfused','kernels':[{'operation'" \
     ":'softmax',"                                                                                                      \
@@ -97,7 +98,9 @@ static const char *draw_data(gsl_rng *rng, bool is_cut)
                                         ",'bucket_bytes':2e6",
                                         ",'bucket_bytes':2e6,'when':'micro'",
                                         ",'exchange':'parameter_server'",
-                                        ",'exchange':'parameter_server','servers':2"};
+                                        ",'exchange':'parameter_server','servers':2",
+                                        ",'exchange':'rings'",
+                                        ",'exchange':'direct_ring'"};
     return one_of(rng, datas, is_cut ? 5 : DL_COUNT(datas));
 }
 
@@ -195,7 +198,7 @@ static void draw_job(uint64_t index, struct drawn *out)
     draw_stack(rng, &w, n_blocks, stack, sizeof stack);
     snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,
              !out->has_experts ? ""
-             : draw(rng, 2)    ? ",'experts':4,'top_k':2"
+             : draw(rng, 2)    ? ",'experts':4,'top_k':2,'qk_norm':true"
                                : ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1");
     snprintf(out->strategy, sizeof out->strategy,
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':%u,'global_batch':%u,"
