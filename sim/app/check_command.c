@@ -104,26 +104,35 @@ static enum dl_status find_named(const struct dl_training_row *row, struct dl_ar
     return DL_OK;
 }
 
-/* The strategy and the model that a row stands for. */
+/* The strategy, the software and the model that a row stands for. */
 static enum dl_status check_row(const struct dl_training_row *row, struct dl_arena *arena, struct dl_error *err)
 {
     struct dl_session_request made = {0};
-    struct dl_json strategy = {0}, workload = {0};
+    struct dl_json strategy = {0}, software_doc = {0}, workload = {0};
     struct dl_job job;
+    struct dl_software software;
     struct dl_model model;
     if (find_named(row, arena, err) ||
         dl_training_row_request(row, row->microbatch ? row->microbatch : 1, arena, &made, err))
         return err->status;
     const struct dl_want how = {DL_STRATEGIES, "strategy", made.strategy, "strategy", NULL};
-    if (!dl_load_document(&how, &made.set, arena, &strategy, err) && !dl_job_read(strategy, 0, arena, &job, err)) {
-        const struct dl_input named = {job.workload, NULL};
-        const struct dl_want what = {DL_WORKLOADS, "workload", made.workload.name ? made.workload : named, "workload",
-                                     row->where};
-        if (!dl_load_document(&what, &made.set, arena, &workload, err) &&
-            !dl_workload_read(workload, job.setting.microbatch, "flash", arena, &model, err))
-            dl_job_check(&job, &model, arena, err);
-    }
+    if (dl_load_document(&how, &made.set, arena, &strategy, err) || dl_job_read(strategy, 0, arena, &job, err))
+        goto out;
+    const struct dl_input named[] = {{job.software, NULL}, {job.workload, NULL}};
+    const struct dl_want by = {DL_SOFTWARE, "software", made.software.name ? made.software : named[0], "software",
+                               row->where};
+    const struct dl_want what = {DL_WORKLOADS, "workload", made.workload.name ? made.workload : named[1], "workload",
+                                 row->where};
+    if (dl_load_document(&by, &made.set, arena, &software_doc, err) ||
+        dl_software_read(software_doc, arena, &software, err) ||
+        dl_load_document(&what, &made.set, arena, &workload, err) ||
+        dl_workload_read(workload, job.setting.microbatch, software.attention, arena, &model, err))
+        goto out;
+    dl_job_suit(&job, &software, &model);
+    dl_job_check(&job, &model, arena, err);
+out:
     json_decref(strategy.value);
+    json_decref(software_doc.value);
     json_decref(workload.value);
     return err->status;
 }
