@@ -40,7 +40,7 @@ struct scale {
 
 struct state { /* in the workspace, before what was collected; choose_cut begins it with zeros */
     struct scale scale;
-    unsigned n_above, n_level;         /* collected: above the cut, and equal to it */
+    unsigned long long n_collected;    /* above the cut, and in the upper half those that are equal to it */
     unsigned n_taken, n_equal, n_done; /* results; those in the bin, or with the key, of the k-th; blocks */
     alignas(dl_pack_bytes) unsigned bins[n_bins];
     alignas(dl_pack_bytes) unsigned digits[n_digits][digit_bins];

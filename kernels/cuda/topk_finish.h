@@ -15,9 +15,10 @@ template <class T> struct source {
     const T *x;
     bool is_all, is_settled; /* all are searched; the first k of what was collected are the result */
     int64_t n, n_above;
-    __device__ source(const search &search, const T *data) : s(search), x(data), n_above(search.state->n_above)
+    __device__ source(const search &search, const T *data)
+        : s(search), x(data), n_above((unsigned)search.state->n_collected)
     {
-        const int64_t n_found = n_above + min((int64_t)s.state->n_level, s.k);
+        const int64_t n_found = n_above + min((int64_t)(s.state->n_collected >> 32), s.k);
         is_all = n_found < s.k || n_above > s.most;
         is_settled = !is_all && n_above <= s.k;
         n = is_all ? s.n : n_above <= s.k ? n_found : n_above;
