@@ -19,7 +19,11 @@ LINE = 118
 
 
 def number(x):
-    return "%d" % x if x == int(x) else ("%g" % x).replace("e-0", "e-")
+    """The shorter of two forms."""
+    if x == int(x):
+        return "%d" % x
+    digits, exponent = ("%.5e" % x).split("e")
+    return min("%g" % x, f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}", key=len)
 
 
 def points_of(raw):

@@ -17,10 +17,27 @@ def linears():
                            (4096, 4096)):
         yield tokens, 50257, hidden
         yield tokens, 50304, hidden
-    for tokens in (2048, 8192):
-        for hidden, ffn in ((4096, 14336), (4096, 11008), (8192, 28672 // 8), (16384, 53248 // 8)):
-            yield tokens, 2 * ffn, hidden
-            yield tokens, hidden, ffn
+    for hidden, qkv, into, out_of, ways in grouped_and_gated():
+        for tokens in (2048, 4096, 8192):
+            yield tokens, qkv // ways, hidden
+            yield tokens, hidden, hidden // ways
+            yield tokens, into // ways, hidden
+            yield tokens, hidden, out_of // ways
+    for hidden, vocab in ((4096, 32000), (4096, 128256), (8192, 32000 // 8), (8192, 128256 // 8), (7168, 50368)):
+        yield 4096, vocab, hidden
+
+
+def grouped_and_gated():
+    """hidden, outputs of the attention's first product, of the feed-forward's first, inputs of its second, ways."""
+    for ways in (1, 2):
+        yield 4096, 3 * 4096, 2 * 11008, 11008, ways   # llama2-7b
+        yield 4096, 6144, 2 * 14336, 14336, ways       # llama3-8b, mixtral-8x7b
+        yield 5120, 3 * 5120, 2 * 13824, 13824, ways   # llama2-13b
+    for ways in (1, 2, 4):
+        yield 7168, 3 * 7168, 28672, 28672, ways       # mpt-30b
+    for ways in (2, 4, 8):
+        yield 8192, 10240, 2 * 28672, 28672, ways      # llama2-70b, llama3-70b
+    yield 16384, 18432, 2 * 53248, 53248, 8            # llama3-405b
 
 
 def odd_products(n, seed):
