@@ -59,10 +59,12 @@ static double number_in(const char *path, const char *word)
     return found;
 }
 
+static const char override[] = "DLSIM_MEMORY_BYTES";
+
 /* What the kernel could give, and what the limits of this container leave. */
 static double free_bytes(void)
 {
-    const char *const asked = getenv("DLSIM_MEMORY_BYTES");
+    const char *const asked = getenv(override);
     if (asked) return strtod(asked, NULL);
     const double kibi = 1024;
     const double limit = number_in("/sys/fs/cgroup/memory.max", "");
@@ -71,6 +73,14 @@ static double free_bytes(void)
         number_in("/sys/fs/cgroup/memory.stat", "inactive_file "); /* in `used`, and given up at need */
     const double of_machine = kibi * number_in("/proc/meminfo", "MemAvailable:");
     return fmin(of_machine, isinf(limit) || isinf(used) || isinf(cached) ? INFINITY : limit - used + cached);
+}
+
+static enum dl_status check_override(struct dl_error *err)
+{
+    const char *const asked = getenv(override);
+    char *end = NULL;
+    if (!asked || (strtod(asked, &end) > 0 && !*end)) return DL_OK;
+    return dl_fail(err, DL_SYNTAX, override, "must be a number of bytes, got '%.60s'", asked);
 }
 
 struct advice {
@@ -85,18 +95,22 @@ static struct advice what_helps(const struct need *n, const struct dl_setting *s
 }
 
 enum dl_status dl_own_memory_check(const struct dl_topology *t, const struct dl_job *job, const char *engine,
-                                   struct dl_error *err)
+                                   double may_have_bytes, struct dl_error *err)
 {
+    if (check_override(err)) return err->status;
     const struct need need = estimate(t, job, engine);
-    const double there = free_bytes();
+    const double there = may_have_bytes > 0 ? may_have_bytes : free_bytes();
     if (total(&need) <= there) return DL_OK;
     const struct advice advice = what_helps(&need, &job->setting, strcmp(engine, "analytic") == 0);
     char a[DL_QUANTITY], b[DL_QUANTITY];
     return dl_fail(
         err, DL_IMPOSSIBLE, advice.where,
-        "the simulation would need about %s of this computer's memory, and %s are free; %s would do with less",
-        dl_format_bytes(total(&need), a), dl_format_bytes(there, b), advice.less);
+        "the simulation would need about %s of this computer's memory, and %s are free%s; %s would do with less",
+        dl_format_bytes(total(&need), a), dl_format_bytes(there, b),
+        may_have_bytes > 0 ? " for each of those side by side (--jobs)" : "", advice.less);
 }
+
+double dl_own_memory_share_bytes(size_t n_runs) { return free_bytes() / (double)n_runs; }
 
 size_t dl_own_memory_runs(const struct dl_topology *t, const struct dl_job *job, const char *engine)
 {

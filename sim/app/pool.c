@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +43,7 @@ static void send_result(int to, const char *result, size_t bytes)
 
 static void work(const struct dl_pool_request *q, size_t job, int to)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would wait for the result of a batch job that was killed */
     char *const result = dl_alloc(q->result_bytes);
     q->run(q->user, job, result);
     send_result(to, result, q->result_bytes);
@@ -49,9 +52,10 @@ static void work(const struct dl_pool_request *q, size_t job, int to)
 
 /* ---- in the parent ---- */
 
-static void start_job(struct pool *p)
+/* False: no process can be had now. */
+static bool start_job(struct pool *p)
 {
-    const size_t job = p->n_started++;
+    const size_t job = p->n_started;
     int ends[2];
     fflush(NULL); /* or the child would print it again */
     const bool has_pipe = pipe(ends) == 0;
@@ -62,13 +66,24 @@ static void start_job(struct pool *p)
     }
     if (has_pipe) close(ends[1]);
     if (child < 0) {
-        dl_fail(&p->errors[job], DL_STALLED, NULL, "no process for it: %s", strerror(errno));
         if (has_pipe) close(ends[0]);
-        p->n_done++;
-        return;
+        return false;
     }
+    p->n_started++;
     p->workers[p->n_running] = (struct worker){.child = child, .job = job};
     p->pipes[p->n_running++] = (struct pollfd){.fd = ends[0], .events = POLLIN};
+    return true;
+}
+
+/* As many as may be at once, or as there can be: those that run make room for the next. */
+static void start_jobs(struct pool *p, size_t n_workers)
+{
+    while (p->n_running < n_workers && p->n_started < p->request->n_jobs) {
+        if (start_job(p)) continue;
+        if (p->n_running) return;
+        dl_fail(&p->errors[p->n_started++], DL_STALLED, NULL, "no process for it: %s", strerror(errno));
+        p->n_done++;
+    }
 }
 
 static void judge_end(struct pool *p, const struct worker *w, int status)
@@ -121,7 +136,7 @@ size_t dl_pool_processors(void)
     return processors > 0 ? (size_t)processors : 1;
 }
 
-static size_t count_workers(const struct dl_pool_request *q)
+size_t dl_pool_workers(const struct dl_pool_request *q)
 {
     const size_t wanted = q->n_workers ? q->n_workers : dl_pool_processors();
     return wanted < q->n_jobs ? wanted : q->n_jobs;
@@ -129,7 +144,7 @@ static size_t count_workers(const struct dl_pool_request *q)
 
 void dl_pool_run(const struct dl_pool_request *request, void *results, struct dl_error *errors)
 {
-    const size_t n_workers = count_workers(request);
+    const size_t n_workers = dl_pool_workers(request);
     struct pool p = {.request = request,
                      .results = results,
                      .errors = errors,
@@ -138,7 +153,7 @@ void dl_pool_run(const struct dl_pool_request *request, void *results, struct dl
     memset(results, 0, request->n_jobs * request->result_bytes);
     memset(errors, 0, request->n_jobs * sizeof *errors);
     while (p.n_done < request->n_jobs) {
-        while (p.n_running < n_workers && p.n_started < request->n_jobs) start_job(&p);
+        start_jobs(&p, n_workers);
         if (p.n_running) wait_for_some(&p);
         if (request->what) dl_progress_jobs(p.n_done, request->n_jobs, request->what);
     }

@@ -19,6 +19,8 @@ struct dl_pool_request {
 };
 
 size_t dl_pool_processors(void);
+/* How many go on at once. */
+size_t dl_pool_workers(const struct dl_pool_request *request);
 
 /* results has room for n_jobs times result_bytes, errors for n_jobs; both in the order of the jobs. A job that crashes
  * or exits has an error, and its result is zero; the others go on. */

@@ -1,5 +1,6 @@
 #include "sim/app/row_intervals.h"
 
+#include "sim/app/own_memory.h"
 #include "sim/app/pool.h"
 #include "sim/app/sensitivity_runs.h"
 
@@ -9,6 +10,7 @@ struct bounding {
     const struct dl_texts *set;
     const struct dl_compared *compared;
     struct dl_json discrepancies;
+    double memory_bytes; /* for each run */
 };
 
 struct bounds {
@@ -32,7 +34,7 @@ static void bound(void *user, size_t job, void *result)
     const struct dl_training_row *const row = &b->rows->items[job];
     const int64_t microbatch = row->microbatch ? row->microbatch : b->compared[job].microbatch;
     struct dl_arena *const arena = dl_arena_new();
-    struct dl_session_request request = {.engine = b->engine, .set = *b->set};
+    struct dl_session_request request = {.engine = b->engine, .set = *b->set, .memory_bytes = b->memory_bytes};
     struct dl_error err = {0};
     struct dl_session s;
     if (b->compared[job].failure || dl_training_row_request(row, microbatch, arena, &request, &err)) return;
@@ -46,13 +48,14 @@ static void bound_all(struct bounding *b, size_t n_workers, struct dl_compared *
     const struct dl_training_rows *const rows = b->rows;
     struct bounds *const bounds = dl_alloc(rows->n * sizeof *bounds);
     struct dl_error *const errors = dl_alloc(rows->n * sizeof *errors);
-    dl_pool_run(&(struct dl_pool_request){.n_jobs = rows->n,
-                                          .n_workers = n_workers,
-                                          .result_bytes = sizeof *bounds,
-                                          .run = bound,
-                                          .user = b,
-                                          .what = "intervals"},
-                bounds, errors);
+    const struct dl_pool_request pool = {.n_jobs = rows->n,
+                                         .n_workers = n_workers,
+                                         .result_bytes = sizeof *bounds,
+                                         .run = bound,
+                                         .user = b,
+                                         .what = "intervals"};
+    b->memory_bytes = dl_own_memory_share_bytes(dl_pool_workers(&pool));
+    dl_pool_run(&pool, bounds, errors);
     for (size_t i = 0; i < rows->n; i++) {
         compared[i].low_s = bounds[i].low_s;
         compared[i].high_s = bounds[i].high_s;

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "sim/app/own_memory.h"
 #include "sim/app/pool.h"
 
 void dl_row_trials_add(struct dl_row_trials *t, struct dl_row_trial trial)
@@ -10,14 +11,21 @@ void dl_row_trials_add(struct dl_row_trials *t, struct dl_row_trial trial)
     t->items[t->n++] = trial;
 }
 
+struct predicting {
+    const struct dl_row_trials *trials;
+    double memory_bytes; /* for each run */
+};
+
 /* In a child. */
 static void predict(void *user, size_t job, void *result)
 {
-    const struct dl_row_trials *const t = user;
+    const struct predicting *const p = user;
+    const struct dl_row_trials *const t = p->trials;
     const struct dl_row_trial *const trial = &t->items[job];
     struct dl_row_prediction *const out = result;
     struct dl_arena *const arena = dl_arena_new();
-    struct dl_session_request request = {.engine = t->engine, .set = t->set, .ideal = trial->ideal};
+    struct dl_session_request request = {
+        .engine = t->engine, .set = t->set, .ideal = trial->ideal, .memory_bytes = p->memory_bytes};
     struct dl_session s;
     if (dl_training_row_request(&t->rows->items[trial->row], trial->microbatch, arena, &request, &out->err)) return;
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) {
@@ -38,13 +46,15 @@ struct dl_row_prediction *dl_row_trials_run(const struct dl_row_trials *t)
 {
     struct dl_row_prediction *const predictions = dl_alloc(t->n * sizeof *predictions);
     struct dl_error *const errors = dl_alloc(t->n * sizeof *errors);
-    dl_pool_run(&(struct dl_pool_request){.n_jobs = t->n,
-                                          .n_workers = t->jobs,
-                                          .result_bytes = sizeof *predictions,
-                                          .run = predict,
-                                          .user = (void *)t,
-                                          .what = "rows"},
-                predictions, errors);
+    struct predicting predicting = {.trials = t};
+    const struct dl_pool_request pool = {.n_jobs = t->n,
+                                         .n_workers = t->jobs,
+                                         .result_bytes = sizeof *predictions,
+                                         .run = predict,
+                                         .user = &predicting,
+                                         .what = "rows"};
+    predicting.memory_bytes = dl_own_memory_share_bytes(dl_pool_workers(&pool));
+    dl_pool_run(&pool, predictions, errors);
     for (size_t i = 0; i < t->n; i++)
         if (errors[i].status) predictions[i].err = errors[i];
     dl_free(errors);

@@ -147,7 +147,7 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
     *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
     set_defaults(&s->request);
     if (read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) ||
-        dl_own_memory_check(s->machine.topology, &s->job, s->request.engine, &s->err))
+        dl_own_memory_check(s->machine.topology, &s->job, s->request.engine, s->request.memory_bytes, &s->err))
         return s->err.status;
     dl_session_idealize(s);
     return lower(s);

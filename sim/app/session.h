@@ -23,6 +23,7 @@ struct dl_session_request {
     uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, until steps are alike */
     struct dl_texts set;                        /* as --set */
     unsigned ideal;                             /* bits 1 << enum dl_step_part: these at their best, see ideal.h */
+    double memory_bytes;                        /* of this computer, that the run may have; 0: what is free */
     bool trace;                                 /* remember what happens when */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */
 };

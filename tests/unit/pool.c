@@ -3,6 +3,8 @@
 #include <check.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sim/report/host.h"
@@ -43,7 +45,48 @@ START_TEST(results_are_in_the_order_of_the_jobs)
 }
 END_TEST
 
+START_TEST(where_processes_are_few_those_that_run_make_room)
+{
+    size_t n = most_jobs;
+    const rlim_t few = 16;
+    ck_assert(!setrlimit(RLIMIT_NOFILE, &(struct rlimit){few, few}));
+    dl_pool_run(
+        &(struct dl_pool_request){
+            .n_jobs = n, .n_workers = 100, .result_bytes = sizeof *squares, .run = square, .user = &n},
+        squares, errors);
+    for (size_t i = 0; i < n; i++) ck_assert(!errors[i].status && squares[i].square == i * i);
+}
+END_TEST
+
 /* ---- jobs that end badly ---- */
+
+static void wait_for_ever(void *user, size_t job, void *result)
+{
+    (void)result;
+    if (write(*(const int *)user, &job, 1) == 1) pause();
+}
+
+/* The pipe has an end when all who could write into it are gone. */
+START_TEST(jobs_end_with_a_parent_that_is_killed)
+{
+    int ends[2];
+    char byte;
+    ck_assert(!pipe(ends));
+    const pid_t parent = fork();
+    if (!parent) {
+        close(ends[0]);
+        dl_pool_run(
+            &(struct dl_pool_request){
+                .n_jobs = 2, .n_workers = 2, .result_bytes = sizeof *squares, .run = wait_for_ever, .user = &ends[1]},
+            squares, errors);
+    }
+    close(ends[1]);
+    ck_assert(read(ends[0], &byte, 1) == 1 && read(ends[0], &byte, 1) == 1);
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    ck_assert_int_eq(read(ends[0], &byte, 1), 0);
+}
+END_TEST
 
 static void misbehave(void *user, size_t job, void *result)
 {
@@ -160,6 +203,8 @@ int main(void)
 {
     TCase *const tests = tcase_create("pool");
     tcase_add_loop_test(tests, results_are_in_the_order_of_the_jobs, 0, 7);
+    tcase_add_test(tests, where_processes_are_few_those_that_run_make_room);
+    tcase_add_test(tests, jobs_end_with_a_parent_that_is_killed);
     tcase_add_test(tests, a_crash_is_the_error_of_its_job);
     tcase_add_test(tests, the_time_of_jobs_is_time_of_the_host);
     tcase_add_test(tests, a_large_result_comes_whole);
