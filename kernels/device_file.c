@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -145,15 +146,31 @@ static void put_tables(FILE *out, const struct dl_profile *p)
     fputs("\n  ]\n}\n", out);
 }
 
-/* The other keys of an existing file: all up to the last key "measured", or to the last brace. */
-static const char *copy_head(FILE *out, const char *path)
+static char *read_whole(const char *path)
 {
     enum { most_bytes = 1 << 24 };
     FILE *const in = fopen(path, "r");
-    if (!in) return strerror(errno);
+    if (!in) return NULL;
     char *const text = dl_memory(most_bytes + 1);
     text[fread(text, 1, most_bytes, in)] = 0;
     fclose(in);
+    return text;
+}
+
+const char *dl_device_file_lacks(const char *path)
+{
+    char *const text = read_whole(path);
+    if (!text) return strerror(errno);
+    const bool is_one = strstr(text, "\"dlsim/device/1\"") && strrchr(text, '}');
+    free(text);
+    return is_one ? NULL : "is no device file";
+}
+
+/* The other keys of an existing file: all up to the last key "measured", or to the last brace. */
+static const char *copy_head(FILE *out, const char *path)
+{
+    char *const text = read_whole(path);
+    if (!text) return strerror(errno);
     char *end = strstr(text, "\n  \"measured\":");
     const bool had_tables = end != NULL;
     if (!end) end = strrchr(text, '}');
@@ -163,15 +180,22 @@ static const char *copy_head(FILE *out, const char *path)
     return end ? NULL : "is no device file";
 }
 
+const char *dl_device_file_hinders(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) || S_ISREG(info.st_mode) ? NULL : "is there, and is not a file";
+}
+
 const char *dl_device_file_write(const char *path, const char *into, const struct dl_profile *p)
 {
     char *const beside = dl_memory(strlen(path) + sizeof ".part");
     sprintf(beside, "%s.part", path);
     FILE *const out = fopen(beside, "w");
-    const char *wrong = out ? NULL : strerror(errno);
+    const char *wrong = out ? dl_device_file_hinders(path) : strerror(errno);
     if (!wrong && into) wrong = copy_head(out, into);
     if (!wrong && !into) put_head(out, p);
     if (!wrong) put_tables(out, p);
+    if (!wrong && ferror(out)) wrong = strerror(errno);
     if (out && fclose(out) && !wrong) wrong = strerror(errno);
     if (!wrong && rename(beside, path)) wrong = strerror(errno);
     if (wrong) remove(beside);

@@ -20,6 +20,11 @@ struct dl_profile {
     size_t n;
 };
 
+/* To ask before hours of timing: why there can be no file at the path, or why this is none of dlsim's; NULL: it is
+ * well. A folder or a device, as /dev/null, is never replaced. */
+const char *dl_device_file_hinders(const char *path);
+const char *dl_device_file_lacks(const char *path);
+
 /* `into` (may be NULL) is a device file whose other keys are kept: all before its "measured", which must be the last
  * key if it has one. NULL: written; else what is wrong. */
 const char *dl_device_file_write(const char *path, const char *into, const struct dl_profile *p);

@@ -6,6 +6,15 @@
 
 #include <stdio.h>
 
+static int run(const struct dl_profile_options *o)
+{
+    if (o->wants_help) return dl_profile_help();
+    if (o->split) return dl_profile_split(o);
+    if (o->is_summary) return dl_profile_summary(o);
+    if (o->checks_only) return dl_profile_check(o);
+    return dl_profile_run(o);
+}
+
 int main(int argc, char **argv)
 {
     struct dl_profile_options o;
@@ -14,9 +23,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "dlsim-profile: %s\n", wrong);
         return 2;
     }
-    if (o.wants_help) return dl_profile_help();
-    if (o.split) return dl_profile_split(&o);
-    if (o.is_summary) return dl_profile_summary(&o);
-    if (o.checks_only) return dl_profile_check(&o);
-    return dl_profile_run(&o);
+    const int code = run(&o);
+    if (!fflush(stdout) && !ferror(stdout)) return code;
+    perror("dlsim-profile: standard output");
+    return 2;
 }

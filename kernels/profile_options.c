@@ -4,31 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a call is for. */
+enum task { WRITE = 1, PRINT = 2, CHECK = 4, SUMMARY = 8, SPLIT = 16, ALL = 31 };
 enum kind { FLAG, TEXT, NUMBER, SIZES, SHARE };
 static const struct {
     const char *name;
     enum kind kind;
     size_t at;
+    unsigned tasks; /* that it belongs to */
     double min, max;
     const char *value, *doc;
 } options[] = {
 #define AT(member) offsetof(struct dl_profile_options, member)
-    {"--device", TEXT, AT(device), 0, 0, " NAME", "cpu or cuda; cpu if absent"},
-    {"-o", TEXT, AT(output), 0, 0, " FILE", "the device file to write; FILE.journal beside it keeps what is done"},
-    {"--into", TEXT, AT(into), 0, 0, " FILE", "take all but the times from this device file"},
-    {"--only", TEXT, AT(only), 0, 0, " KERNEL",
+    {"--device", TEXT, AT(device), ALL, 0, 0, " NAME", "cpu or cuda; cpu if absent"},
+    {"-o", TEXT, AT(output), WRITE, 0, 0, " FILE",
+     "the device file to write; FILE.journal beside it keeps what is done"},
+    {"--into", TEXT, AT(into), WRITE, 0, 0, " FILE", "take all but the times from this device file"},
+    {"--only", TEXT, AT(only), PRINT | CHECK | SUMMARY, 0, 0, " KERNEL",
      "check or time this kernel only, in all ways there are, and print the times"},
-    {"--precisions", TEXT, AT(precision), 0, 0, " NAME,...", "only these of fp32, tf32, bf16, fp16, fp8"},
-    {"--time-limit", NUMBER, AT(time_limit_s), 1e-3, 1e7, " SECONDS", "then stop; the same call again goes on"},
-    {"--share", SHARE, AT(share), 0, 0, " K/N",
+    {"--precisions", TEXT, AT(precision), ALL & ~SPLIT, 0, 0, " NAME,...", "only these of fp32, tf32, bf16, fp16, fp8"},
+    {"--time-limit", NUMBER, AT(time_limit_s), WRITE | PRINT, 1e-3, 1e7, " SECONDS",
+     "then stop; the same call again goes on"},
+    {"--share", SHARE, AT(share), WRITE | PRINT, 0, 0, " K/N",
      "time every N-th shape from the K-th, beside N-1 others; the journal stays, joined they are that of one call"},
-    {"--spread", NUMBER, AT(spread), 1e-4, 1, " X",
+    {"--spread", NUMBER, AT(spread), ALL & ~CHECK, 1e-4, 1, " X",
      "repeat until the median is known to this fraction; 0.01 if absent"},
-    {"--check", FLAG, AT(checks_only), 0, 0, "", "check all kernels against their references, time nothing"},
-    {"--summary", FLAG, AT(is_summary), 0, 0, "", "what every kernel reaches at large sizes, and of what"},
-    {"--conv", SIZES, AT(conv), 0, 0, " N,C,H,W,FILTERS,WINDOW,STRIDE,PAD,GROUPS", "split: the convolution"},
-    {"--workspace", NUMBER, AT(workspace_bytes), 0, 1e18, " BYTES", "split: the limit; as much as it likes if absent"},
-    {"--help", FLAG, AT(wants_help), 0, 0, "", "these lines"},
+    {"--check", FLAG, AT(checks_only), CHECK, 0, 0, "", "check all kernels against their references, time nothing"},
+    {"--summary", FLAG, AT(is_summary), SUMMARY, 0, 0, "", "what every kernel reaches at large sizes, and of what"},
+    {"--conv", SIZES, AT(conv), ALL, 0, 0, " N,C,H,W,FILTERS,WINDOW,STRIDE,PAD,GROUPS", "split: the convolution"},
+    {"--workspace", NUMBER, AT(workspace_bytes), SPLIT, 0, 1e18, " BYTES",
+     "split: the limit; as much as it likes if absent"},
+    {"--help", FLAG, AT(wants_help), ALL, 0, 0, "", "these lines"},
 #undef AT
 };
 enum { n_options = sizeof options / sizeof *options };
@@ -115,7 +121,7 @@ static const char *read_value(size_t i, const char *text, struct dl_profile_opti
     return NULL;
 }
 
-static const char *read_words(int argc, char **argv, struct dl_profile_options *o)
+static const char *read_words(int argc, char **argv, struct dl_profile_options *o, bool given[n_options])
 {
     for (int word = 1; word < argc; word++) {
         if (word == 1 && strcmp(argv[1], "split") == 0) {
@@ -125,6 +131,8 @@ static const char *read_words(int argc, char **argv, struct dl_profile_options *
         size_t i = 0;
         while (i < n_options && strcmp(argv[word], options[i].name)) i++;
         if (i == n_options) return refuse(argv[word], "no such option; see --help");
+        if (given[i]) return refuse(options[i].name, "is given twice");
+        given[i] = true;
         const char *const wrong = read_value(i, word + 1 < argc ? argv[word + 1] : NULL, o);
         if (wrong) return wrong;
         word += options[i].kind != FLAG;
@@ -163,17 +171,55 @@ static bool is_kernel(const char *name)
     return false;
 }
 
+/* On this device, in one of the precisions. */
+static bool has_routine(const struct dl_profile_options *o)
+{
+    for (size_t i = 0; i < dl_routine_count(o->backend); i++) {
+        const struct dl_routine *const r = dl_routine_get(o->backend, i);
+        if (r->precisions & o->precisions && (!o->only || strcmp(o->only, r->problem) == 0)) return true;
+    }
+    return false;
+}
+
+static enum task task_of(const struct dl_profile_options *o)
+{
+    return o->split ? SPLIT : o->is_summary ? SUMMARY : o->checks_only ? CHECK : o->output ? WRITE : PRINT;
+}
+
+/* Nothing that is asked for in vain. */
+static const char *check_together(const struct dl_profile_options *o, const bool given[n_options])
+{
+    static const struct {
+        enum task task;
+        const char *words;
+    } calls[] = {{SPLIT, "cannot go with split"},
+                 {SUMMARY, "cannot go with --summary"},
+                 {CHECK, "cannot go with --check"},
+                 {WRITE, "cannot go with -o"},
+                 {PRINT, "cannot go with --only"}};
+    const enum task task = task_of(o);
+    size_t call = 0;
+    while (calls[call].task != task) call++;
+    for (size_t i = 0; i < n_options; i++)
+        if (given[i] && !(options[i].tasks & task)) return refuse(options[i].name, calls[call].words);
+    return NULL;
+}
+
 const char *dl_profile_options_read(int argc, char **argv, struct dl_profile_options *o)
 {
+    bool given[n_options] = {false};
     *o = (struct dl_profile_options){
         .device = "cpu", .n_shares = 1, .spread = 0.01, .time_limit_s = 1e7, .workspace_bytes = 1e18};
-    const char *const wrong = read_words(argc, argv, o);
+    const char *wrong = read_words(argc, argv, o, given);
     if (wrong || o->wants_help) return wrong;
     if (o->split != (o->conv[0] > 0)) return refuse("--conv", "belongs to split, which needs it");
     if (o->only && !is_kernel(o->only)) return refuse(o->only, "no such kernel; see --check for their names");
-    if (o->only && o->output) return refuse("-o", "a device file has all kernels; leave --only away");
     const bool has_task = o->split || o->checks_only || o->is_summary || o->only || o->output;
     if (!has_task) return refuse("-o", "must name the file to write");
-    const char *const unknown = read_precisions(o);
-    return unknown ? unknown : find_backend(o);
+    wrong = check_together(o, given);
+    if (!wrong) wrong = read_precisions(o);
+    if (!wrong) wrong = find_backend(o);
+    if (wrong || has_routine(o)) return wrong;
+    return refuse(o->precision ? "--precisions" : o->only,
+                  "this device has no such kernel; see --check for all it has");
 }

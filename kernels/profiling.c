@@ -195,20 +195,26 @@ static void print_summary(const struct session *s, size_t n_timed)
            dl_best_flop_per_s(&s->profile, DL_FLOAT_FP32) / 1e9, dl_best_bytes_per_s(&s->profile) / 1e9);
 }
 
+static int complain(const char *path, const char *wrong)
+{
+    if (wrong) fprintf(stderr, "dlsim-profile: %s: %s\n", path, wrong);
+    return wrong ? 2 : 0;
+}
+
 static int write_result(struct session *s)
 {
     size_t n_timed = 0;
     for (size_t i = 0; i < s->profile.n; i++) n_timed += s->points[i].timing.n_samples > 0;
     const char *const wrong = dl_device_file_write(s->o->output, s->o->into, &s->profile);
-    if (wrong) fprintf(stderr, "dlsim-profile: %s: %s\n", s->o->output, wrong);
+    const int code = complain(s->o->output, wrong);
     if (!wrong) print_summary(s, n_timed);
     const bool is_finished = !wrong && n_timed == s->profile.n;
-    if (!is_finished) fputs("dlsim-profile: stopped; the same call again goes on\n", stderr);
+    if (!wrong && !is_finished) fputs("dlsim-profile: stopped; the same call again goes on\n", stderr);
     dl_journal_close(s->journal, is_finished && s->o->n_shares == 1);
-    return wrong ? 2 : 0;
+    return code;
 }
 
-static const char *open_journal(struct session *s)
+static int open_journal(struct session *s)
 {
     char head[600];
     const char *wrong;
@@ -216,9 +222,15 @@ static const char *open_journal(struct session *s)
     sprintf(path, "%s.journal", s->o->output);
     snprintf(head, sizeof head, "%s; %s", s->profile.facts.name, s->profile.facts.versions);
     s->journal = dl_journal_open(path, head, &wrong);
-    if (wrong) fprintf(stderr, "dlsim-profile: %s: %s\n", path, wrong);
+    const int code = complain(path, wrong);
     free(path);
-    return wrong;
+    return code;
+}
+
+static int check_files(const struct dl_profile_options *o)
+{
+    const int code = o->into ? complain(o->into, dl_device_file_lacks(o->into)) : 0;
+    return code || !o->output ? code : complain(o->output, dl_device_file_hinders(o->output));
 }
 
 static void prepare(struct session *s)
@@ -237,10 +249,11 @@ static void prepare(struct session *s)
 int dl_profile_run(const struct dl_profile_options *o)
 {
     struct session s = {.o = o, .profile = {.backend = o->backend}, .end_s = now_s() + o->time_limit_s};
-    int code = 0;
+    int code = check_files(o);
+    if (code) return code;
     prepare(&s);
     if (!all_are_right(&s)) code = 3;
-    if (!code && !o->only && open_journal(&s)) code = 2;
+    if (!code && !o->only) code = open_journal(&s);
     if (!code) {
         signal(SIGINT, stop);
         signal(SIGTERM, stop);
