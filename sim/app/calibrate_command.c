@@ -1,5 +1,6 @@
 /* calibrate_command.c - a user's own measurements into a system and a transport file. */
 #define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -28,7 +29,7 @@ static const struct dl_option options[] = {
     {"json", DL_OPT_TEXT, offsetof(struct dl_calibrate_request, json), false, 0, 0, NULL,
      "the answer for programs; - is standard output"},
     {"set", DL_OPT_TEXTS, offsetof(struct dl_calibrate_request, set), false, 0, 0, NULL,
-     "another value of a file: topo.nodes=4, transport.reduction_s_per_byte=0, microbatch=2; may be repeated"},
+     "another value of the machine or its transport: topo.nodes=4, transport.reduction_s_per_byte=0; may be repeated"},
 };
 
 /* ---- inputs ---- */
@@ -110,6 +111,18 @@ static enum dl_status tell(const struct dl_calibrating *r, struct dl_error *err)
     return DL_OK;
 }
 
+/* One file each, or the last would be all that is left. */
+static enum dl_status check_outputs(const struct dl_calibrate_request *q, struct dl_error *err)
+{
+    const char *const outputs[] = {q->write_system, q->write_transport, q->json};
+    for (size_t i = 0; i < DL_COUNT(outputs); i++)
+        for (size_t j = 0; j < i; j++)
+            if (outputs[i] && outputs[j] && strcmp(outputs[i], outputs[j]) == 0)
+                return dl_fail(err, DL_IMPOSSIBLE, outputs[i],
+                               "cannot hold two of the system, the transport and the answer");
+    return DL_OK;
+}
+
 static enum dl_status calibrate(struct dl_calibrating *r, struct dl_error *err)
 {
     return is_collective(r->tables) ? dl_calibrate_groups(r, err) : dl_calibrate_pair(r, err);
@@ -119,7 +132,8 @@ static int run(int argc, char **argv, struct dl_error *err)
 {
     struct dl_calibrating r = {.arena = dl_arena_new()};
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, &r.request.files, err) &&
-        !load_tables(&r, err) && !open_machine(&r, err) && !calibrate(&r, err) && !write_files(&r, err))
+        !check_outputs(&r.request, err) && !load_tables(&r, err) && !open_machine(&r, err) && !calibrate(&r, err) &&
+        !write_files(&r, err))
         tell(&r, err);
     for (size_t i = 0; i < r.n_tables; i++) dl_timings_release(&r.tables[i]);
     dl_free(r.runs);

@@ -20,7 +20,7 @@ static const struct dl_option options[] = {
     {"devices", DL_OPT_COUNT, offsetof(struct request, devices), false, 1, 2147483647.0, NULL,
      "how many of the machine; all if absent"},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
-     "another value of a file: topo.nodes=4, transport.reduction_s_per_byte=0, microbatch=2; may be repeated"},
+     "another value of the machine or its transport: topo.nodes=4, transport.reduction_s_per_byte=0; may be repeated"},
 };
 
 static enum dl_status write(const struct request *q, const struct dl_machine *m, struct dl_error *err)

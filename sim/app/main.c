@@ -12,48 +12,65 @@ static const struct dl_command *const commands[] = {
     &dl_command_validate, &dl_command_profile,    &dl_command_calibrate, &dl_command_compare,
 };
 
-static void print_help(void)
+static void print_help(FILE *to)
 {
-    puts("dlsim simulates distributed deep-learning training on supercomputers and accelerators.\n");
+    fputs("dlsim simulates distributed deep-learning training on supercomputers and accelerators.\n\n", to);
     for (size_t i = 0; i < DL_COUNT(commands); i++)
-        printf("  dlsim %-10s %s\n      dlsim %s\n", commands[i]->name, commands[i]->doc, commands[i]->usage);
-    puts("\nEach has a --help of its own. Names that are no paths are looked up among the shipped files: see `dlsim "
-         "list`.");
+        fprintf(to, "  dlsim %-10s %s\n      dlsim %s\n", commands[i]->name, commands[i]->doc, commands[i]->usage);
+    fputs("\nEach has a --help of its own. Names that are no paths are looked up among the shipped files: see `dlsim "
+          "list`.\n",
+          to);
 }
 
 static const struct dl_command *find(const char *name, struct dl_error *err)
 {
     const char *names[DL_COUNT(commands)];
+    char all[200] = "";
     for (size_t i = 0; i < DL_COUNT(commands); i++) {
         names[i] = commands[i]->name;
         if (strcmp(name, names[i]) == 0) return commands[i];
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
     }
     const char *const nearest = dl_nearest(name, names, DL_COUNT(names));
-    dl_fail(err, DL_SYNTAX, name,
-            "no such command%s%s%s (run, collective, list, check, export, validate, profile, calibrate, compare)",
-            nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    dl_fail(err, DL_SYNTAX, name, "no such command%s%s%s (%s)", nearest ? ", did you mean '" : "",
+            nearest ? nearest : "", nearest ? "'?" : "", all);
     return NULL;
+}
+
+static bool asks_for_help(const char *word)
+{
+    return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int run(int argc, char **argv, struct dl_error *err)
+{
+    if (asks_for_help(argv[1])) {
+        print_help(stdout);
+        return 0;
+    }
+    const bool has_word = argv[1][0] != '-'; /* the word `run` may be left out */
+    const struct dl_command *const command = has_word ? find(argv[1], err) : &dl_command_run;
+    const bool tells_own_help = command == &dl_command_profile;
+    if (!command || (!tells_own_help &&
+                     dl_helped(argc - has_word, argv + has_word, command->usage, command->options, command->n_options)))
+        return 0;
+    static char name[] = "run";
+    if (!has_word) argv[0] = name; /* errors name the command, not the path of the program */
+    return command->run(argc - has_word, argv + has_word, err);
 }
 
 int main(int argc, char **argv)
 {
     struct dl_error err = {0};
     dl_host_begin();
-    if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help();
-        return argc < 2 ? 2 : 0;
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
     }
-    const bool has_word = argv[1][0] != '-'; /* the word `run` may be left out */
-    const struct dl_command *const command = has_word ? find(argv[1], &err) : &dl_command_run;
-    const bool tells_own_help = command == &dl_command_profile;
-    if (command && !tells_own_help &&
-        dl_helped(argc - has_word, argv + has_word, command->usage, command->options, command->n_options))
-        return 0;
-    static char run[] = "run";
-    if (!has_word) argv[0] = run; /* errors name the command, not the path of the program */
-    const int code = command ? command->run(argc - has_word, argv + has_word, &err) : 2;
-    if (!err.status && fflush(stdout))
-        dl_fail(&err, DL_STALLED, "standard output", "cannot be written: %s", strerror(errno));
+    const int code = run(argc, argv, &err);
+    if (!err.status && (fflush(stdout) || ferror(stdout)))
+        dl_fail(&err, DL_NOT_FOUND, "standard output", "cannot be written: %s", strerror(errno));
     if (!err.status) return code;
     fprintf(stderr, "dlsim: %s\n", err.text);
     return err.status == DL_STALLED ? 3 : 2;

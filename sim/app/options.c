@@ -69,11 +69,18 @@ static enum dl_status read_choice(const struct dl_option *o, const char *text, c
     return dl_fail(err, DL_RANGE, NULL, "--%s: must be one of %s, got '%.60s'", o->name, all, text);
 }
 
+static enum dl_status read_text(const struct dl_option *o, const char *text, const char **out, struct dl_error *err)
+{
+    if (!*text) return dl_fail(err, DL_SYNTAX, NULL, "--%s: must not be empty", o->name);
+    *out = text;
+    return DL_OK;
+}
+
 static enum dl_status read_option(const struct dl_option *o, const char *text, void *out, struct dl_error *err)
 {
     void *const place = (char *)out + o->offset;
     switch (o->type) {
-    case DL_OPT_TEXT: *(const char **)place = text; return DL_OK;
+    case DL_OPT_TEXT: return read_text(o, text, place, err);
     case DL_OPT_COUNT: return read_count(o, text, place, err);
     case DL_OPT_NUMBER: return read_number(o, text, false, place, err);
     case DL_OPT_BYTES: return read_number(o, text, true, place, err);
@@ -109,6 +116,9 @@ static enum dl_status read_words(int argc, char **argv, struct dl_texts *words, 
     return DL_OK;
 }
 
+/* getopt_long takes the next option for the value that was forgotten. */
+static bool lacks_value(char *const *argv) { return argv[optind - 1] == optarg && strncmp(optarg, "--", 2) == 0; }
+
 /* getopt_long takes any beginning of a name that is the only one, which would break scripts when an option is added. */
 static bool is_abbreviated(char *const *argv, const char *name)
 {
@@ -135,6 +145,9 @@ enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *op
         if (which == '?') return unknown_option(argv[word], options, n_options, err);
         if (is_abbreviated(argv, options[which].name))
             return dl_fail(err, DL_SYNTAX, argv[word], "write the option in full: --%s", options[which].name);
+        if (lacks_value(argv)) return dl_fail(err, DL_SYNTAX, NULL, "--%s: needs a value", options[which].name);
+        if (given[which] && options[which].type != DL_OPT_TEXTS)
+            return dl_fail(err, DL_SYNTAX, NULL, "--%s: is given twice", options[which].name);
         given[which] = true;
         if (read_option(&options[which], optarg, out, err)) return err->status;
     }

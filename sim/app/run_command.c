@@ -1,5 +1,6 @@
 /* run_command.c - a whole training step, told as text, JSON, a trace, or the programs behind it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/app/commands.h"
 #include "sim/app/sensitivity_runs.h"
@@ -37,7 +38,7 @@ static const struct dl_option options[] = {
     {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL,
      "the answer for programs; - is standard output"},
     {"trace", DL_OPT_TEXT, offsetof(struct request, trace), false, 0, 0, NULL,
-     "what every rank does and when, for chrome://tracing or Perfetto"},
+     "what every rank does and when, for chrome://tracing or Perfetto; - is standard output"},
     {"print-program", DL_OPT_FLAG, offsetof(struct request, print_program), false, 0, 0, NULL,
      "what the ranks of each stage do, and play nothing"},
     {"sensitivity", DL_OPT_FLAG, offsetof(struct request, sensitivity), false, 0, 0, NULL,
@@ -85,12 +86,14 @@ static enum dl_status play(const struct request *q, struct dl_session *s, struct
     return s->err.status;
 }
 
+static bool is_stdout(const char *path) { return path && strcmp(path, "-") == 0; }
+
 static enum dl_status tell(const struct request *q, struct dl_session *s)
 {
     dl_session_list_assumptions(s);
     dl_session_find_remedies(s);
     if (q->json) return dl_write_json(q->json, dl_run_report_json(&s->report), &s->err);
-    dl_run_report_text(&s->report);
+    if (!is_stdout(q->trace)) dl_run_report_text(&s->report);
     return DL_OK;
 }
 
@@ -111,12 +114,26 @@ static int answer(struct request *q, struct dl_error *err)
     return code;
 }
 
+/* One thing at a time on standard output, and nothing that is asked for in vain. */
+static enum dl_status check_together(const struct request *q, struct dl_error *err)
+{
+    const char *const needs_run = q->sensitivity          ? "--sensitivity"
+                                  : q->json               ? "--json"
+                                  : q->trace              ? "--trace"
+                                  : q->session.scenario   ? "--scenario"
+                                  : q->session.iterations ? "--iterations"
+                                                          : NULL;
+    if (q->print_program && needs_run)
+        return dl_fail(err, DL_IMPOSSIBLE, needs_run, "needs a run, which --print-program does not do");
+    if (is_stdout(q->json) && is_stdout(q->trace))
+        return dl_fail(err, DL_IMPOSSIBLE, "--trace", "cannot go with --json -, write one of them to a file");
+    return DL_OK;
+}
+
 static int run(int argc, char **argv, struct dl_error *err)
 {
     struct request q = {0};
-    if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err)) return 0;
-    if (q.sensitivity && q.print_program)
-        return (int)dl_fail(err, DL_IMPOSSIBLE, "--sensitivity", "needs a run, which --print-program does not do");
+    if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) || check_together(&q, err)) return 0;
     return answer(&q, err);
 }
 

@@ -121,10 +121,11 @@ static size_t join_pairs(const struct dl_training_rows *rows, struct dl_compared
 
 /* ---- the command ---- */
 
-/* A row that fails misses the limit too, or leaving out the worst would meet it. */
+/* A row that fails misses the limit too, or leaving out the worst would meet it. Where all fail there is no answer. */
 static int judge(const struct dl_validation *v, double limit)
 {
     const struct dl_errors all = dl_validation_summary(v);
+    if (all.n_failed && !all.n) return 1;
     return isnan(limit) || (all.mape <= limit && !all.n_failed) ? 0 : 1;
 }
 

@@ -125,8 +125,11 @@ enum dl_status dl_find_file(const char *folder, const char *what, const char *na
 {
     struct stat info;
     *path = name;
-    if (stat(name, &info) == 0 && S_ISREG(info.st_mode)) return DL_OK;
-    if (strchr(name, '/')) return dl_fail(err, DL_NOT_FOUND, name, "no such %s file", what);
+    const bool is_there = stat(name, &info) == 0;
+    if (is_there && S_ISREG(info.st_mode)) return DL_OK;
+    if (strchr(name, '/'))
+        return is_there ? dl_fail(err, DL_NOT_FOUND, name, "is not a file")
+                        : dl_fail(err, DL_NOT_FOUND, name, "no such %s file", what);
     const char *const base = dl_shipped(folder, arena);
     *path = dl_arena_format(arena, "%s/%s", base, name);
     if (stat(*path, &info) == 0 && S_ISREG(info.st_mode)) return DL_OK;
