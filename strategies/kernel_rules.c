@@ -7,6 +7,8 @@ static const char *const passes[] = {[DL_PASS_FORWARD] = "forward",
                                      [DL_PASS_INPUT_GRADIENT] = "input_gradient",
                                      [DL_PASS_WEIGHT_GRADIENT] = "weight_gradient",
                                      [DL_EVERY_PASS] = NULL};
+static const char *const numbers_names[] = {
+    [DL_FOR_MIXED] = "mixed", [DL_FOR_PURE] = "pure", [DL_FOR_BF16] = "bf16", [DL_FOR_ALL] = NULL};
 
 #define AT(member) offsetof(struct dl_kernel_rule, member)
 static const struct dl_field fields[] = {
@@ -23,10 +25,15 @@ static const struct dl_field fields[] = {
      "knows nothing of the newest devices, on which it has their older_kernels_fraction of that rate"},
     {"unless_multiple_of", DL_NUMBER, AT(unless_multiple_of), 1, 1000, true, NULL,
      "only where the matrices that it goes through, samples times heads, are no multiple of this"},
-    {"mixed", DL_BOOL, AT(is_mixed), 0, 0, true, NULL, "only where products are narrower than parameters"},
-    {"pure", DL_BOOL, AT(is_pure), 0, 0, true, NULL, "only where parameters are as narrow as products"},
-    {"bf16", DL_BOOL, AT(is_bf16), 0, 0, true, NULL, "only where products are in bf16"},
+    {"numbers", DL_CHOICE, AT(numbers), 0, 0, true, numbers_names,
+     "only where products are narrower than parameters, or as narrow, or in bf16; any if absent"},
 };
+
+const struct dl_field *dl_kernel_rule_fields(size_t *n_fields)
+{
+    *n_fields = DL_COUNT(fields);
+    return fields;
+}
 
 enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_kernel_rules *out,
                                     struct dl_error *err)
@@ -34,7 +41,7 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena,
     out->n = json_array_size(list.value);
     out->rules = dl_arena_alloc(arena, (out->n + 1) * sizeof *out->rules);
     for (size_t i = 0; i < out->n; i++) {
-        out->rules[i] = (struct dl_kernel_rule){.pass = DL_EVERY_PASS, .moves = 1, .rate = 1};
+        out->rules[i] = (struct dl_kernel_rule){.pass = DL_EVERY_PASS, .numbers = DL_FOR_ALL, .moves = 1, .rate = 1};
         if (dl_read(dl_json_element(list, i, arena), fields, DL_COUNT(fields), &out->rules[i], arena, err))
             return err->status;
     }
@@ -49,8 +56,13 @@ static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
 
 static bool fits(const struct dl_kernel_rule *r, struct dl_numbers numbers)
 {
-    return (!r->is_mixed || numbers.widths == DL_WIDTHS_MIXED) && (!r->is_pure || numbers.widths == DL_WIDTHS_PURE) &&
-           (!r->is_bf16 || numbers.precision == DL_BF16);
+    switch ((enum dl_rule_numbers)r->numbers) {
+    case DL_FOR_MIXED: return numbers.widths == DL_WIDTHS_MIXED;
+    case DL_FOR_PURE: return numbers.widths == DL_WIDTHS_PURE;
+    case DL_FOR_BF16: return numbers.precision == DL_BF16;
+    case DL_FOR_ALL: return true;
+    }
+    return true;
 }
 
 const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,

@@ -18,10 +18,11 @@ struct dl_kernel_rule {
     double rate;               /* over that of the device's figures: of an older library */
     bool is_older;             /* on the newest devices, their older_kernels_fraction of that rate */
     double unless_multiple_of; /* only for so many matrices that this does not divide them; 0: any */
-    bool is_mixed;             /* only where products are narrower than the parameters */
-    bool is_pure;              /* only where parameters are as narrow as products */
-    bool is_bf16;              /* only where products are in bf16 */
+    int64_t numbers;           /* enum dl_rule_numbers */
 };
+/* Where a rule holds: everywhere, where products are narrower than parameters, where these are as narrow, and where
+ * products are in bf16. */
+enum dl_rule_numbers { DL_FOR_MIXED, DL_FOR_PURE, DL_FOR_BF16, DL_FOR_ALL };
 enum { DL_EVERY_PASS = DL_PASS_WEIGHT_GRADIENT + 1 };
 
 struct dl_kernel_rules {
@@ -31,6 +32,9 @@ struct dl_kernel_rules {
 
 enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_kernel_rules *out,
                                     struct dl_error *err);
+
+/* The keys of a rule, for `dlsim list`. */
+const struct dl_field *dl_kernel_rule_fields(size_t *n_fields);
 
 /* NULL: there is none. Mixed: products are narrower than parameters; pure: these are as narrow, and not fp32. */
 enum dl_widths { DL_WIDTHS_FP32, DL_WIDTHS_MIXED, DL_WIDTHS_PURE };

@@ -4,18 +4,23 @@
 
 #define AT(member) offsetof(struct dl_operand_rule, member)
 
+static const struct dl_field fields[] = {
+    {"precision", DL_CHOICE, AT(precision), 0, 0, false, dl_precision_names, "that operands are brought into"},
+    {"moves", DL_NUMBER, AT(moves), 0, 1000, false, NULL, "elements moved for each of an operand"},
+    {"launches", DL_NUMBER, AT(launches), 0, 1000, false, NULL, "for each operand, of experts for each expert"},
+    {"gathered", DL_BOOL, AT(gathered), 0, 0, true, NULL,
+     "where sequence parallelism gathers an operand, it does so after"},
+};
+
+const struct dl_field *dl_operand_rule_fields(size_t *n_fields)
+{
+    *n_fields = DL_COUNT(fields);
+    return fields;
+}
+
 enum dl_status dl_operand_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_operand_rules *out,
                                      struct dl_error *err)
 {
-    const char *names[DL_N_PRECISIONS + 1] = {NULL};
-    for (int p = 0; p < DL_N_PRECISIONS; p++) names[p] = dl_precision_name((enum dl_precision)p);
-    const struct dl_field fields[] = {
-        {"precision", DL_CHOICE, AT(precision), 0, 0, false, names, "that operands are brought into"},
-        {"moves", DL_NUMBER, AT(moves), 0, 1000, false, NULL, "elements moved for each of an operand"},
-        {"launches", DL_NUMBER, AT(launches), 0, 1000, false, NULL, "for each operand, of experts for each expert"},
-        {"gathered", DL_BOOL, AT(gathered), 0, 0, true, NULL,
-         "where sequence parallelism gathers an operand, it does so after"},
-    };
     out->n = json_array_size(list.value);
     out->rules = dl_arena_alloc(arena, (out->n + 1) * sizeof *out->rules);
     for (size_t i = 0; i < out->n; i++) {

@@ -23,6 +23,9 @@ struct dl_operand_rules {
 enum dl_status dl_operand_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_operand_rules *out,
                                      struct dl_error *err);
 
+/* The keys of a rule, for `dlsim list`. */
+const struct dl_field *dl_operand_rule_fields(size_t *n_fields);
+
 /* NULL: there is none, and operands cost nothing. */
 const struct dl_operand_rule *dl_operand_rule_for(const struct dl_operand_rules *rules, enum dl_precision precision);
 

@@ -104,8 +104,6 @@ struct options {
     struct dl_json order, stack;
 };
 
-static const char *const precisions[] = {"fp32", "tf32",  "fp16", "bf16",
-                                         "fp8",  "mxfp8", NULL}; /* as enum dl_precision */
 static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", NULL};
 static const char *const recomputes[] = {"none", "selective", "full", NULL};
 enum { adam = 2, most_devices = 2147483647, most_micros = 1000000 /* of one replica */ };
@@ -117,7 +115,7 @@ static const struct dl_field fields[] = {
     {"devices", DL_INT, offsetof(struct options, devices), 1, most_devices, true, NULL, "number of devices"},
     {"global_batch", DL_INT, offsetof(struct options, global_batch), 1, 1e12, false, NULL, "samples of a step"},
     {"microbatch", DL_INT, offsetof(struct options, microbatch), 1, 1e9, true, NULL, "samples that go together"},
-    {"precision", DL_CHOICE, offsetof(struct options, precision), 0, 0, true, precisions, "of matrix products"},
+    {"precision", DL_CHOICE, offsetof(struct options, precision), 0, 0, true, dl_precision_names, "of matrix products"},
     {"optimizer", DL_CHOICE, offsetof(struct options, optimizer), 0, 0, true, optimizers, "what updates parameters"},
     {"recompute", DL_CHOICE, offsetof(struct options, recompute), 0, 0, true, recomputes, "what is computed again"},
     {"order", DL_LIST, offsetof(struct options, order), 0, 0, true, NULL, "axes, innermost first"},

@@ -120,11 +120,19 @@ void dl_list_schedules(void)
 
 void dl_list_software(void)
 {
-    size_t n_fields;
-    const struct dl_field *const fields = dl_software_fields(&n_fields);
+    static const struct {
+        const char *what;
+        const struct dl_field *(*fields)(size_t *n_fields);
+    } parts[] = {{"a software file", dl_software_fields},
+                 {"an entry of its kernels", dl_kernel_rule_fields},
+                 {"an entry of its operands", dl_operand_rule_fields}};
     print_files(DL_SOFTWARE);
-    puts("  keys of a software file");
-    print_fields(fields, n_fields);
+    for (size_t i = 0; i < DL_COUNT(parts); i++) {
+        size_t n_fields;
+        const struct dl_field *const fields = parts[i].fields(&n_fields);
+        printf("  keys of %s\n", parts[i].what);
+        print_fields(fields, n_fields);
+    }
 }
 
 void dl_list_collectives(void)

@@ -7,14 +7,17 @@
 /* Micikevicius et al. 2022, FP8 Formats for Deep Learning: only the operands of matrix products are cast to fp8. MXFP8
  * has a scale for each 32 of them (Rouhani et al. 2023, arXiv 2310.10537), whose bytes products hardly notice. */
 static const struct {
-    const char *name;
     double activation_bytes, operand_bytes;
 } precisions[DL_N_PRECISIONS] = {
-    [DL_FP32] = {"fp32", 4, 4}, [DL_TF32] = {"tf32", 4, 4}, [DL_FP16] = {"fp16", 2, 2},
-    [DL_BF16] = {"bf16", 2, 2}, [DL_FP8] = {"fp8", 2, 1},   [DL_MXFP8] = {"mxfp8", 2, 1},
+    [DL_FP32] = {4, 4}, [DL_TF32] = {4, 4}, [DL_FP16] = {2, 2},
+    [DL_BF16] = {2, 2}, [DL_FP8] = {2, 1},  [DL_MXFP8] = {2, 1},
+};
+const char *const dl_precision_names[] = {
+    [DL_FP32] = "fp32", [DL_TF32] = "tf32",   [DL_FP16] = "fp16",       [DL_BF16] = "bf16",
+    [DL_FP8] = "fp8",   [DL_MXFP8] = "mxfp8", [DL_N_PRECISIONS] = NULL,
 };
 
-const char *dl_precision_name(enum dl_precision p) { return precisions[p].name; }
+const char *dl_precision_name(enum dl_precision p) { return dl_precision_names[p]; }
 
 double dl_precision_bytes(enum dl_precision p) { return precisions[p].activation_bytes; }
 
@@ -107,7 +110,7 @@ const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *are
     const char *all = "";
     for (int p = 0; p < DL_N_PRECISIONS; p++)
         if (dl_device_supports(d, (enum dl_precision)p))
-            all = dl_arena_format(arena, "%s%s%s", all, *all ? ", " : "", precisions[p].name);
+            all = dl_arena_format(arena, "%s%s%s", all, *all ? ", " : "", dl_precision_names[p]);
     return all;
 }
 

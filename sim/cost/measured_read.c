@@ -35,12 +35,10 @@ static const struct {
 
 static enum dl_status read_table(struct dl_json at, struct dl_arena *arena, struct table *out, struct dl_error *err)
 {
-    const char *precision_names[DL_N_PRECISIONS + 1] = {NULL};
-    for (int p = 0; p < DL_N_PRECISIONS; p++) precision_names[p] = dl_precision_name((enum dl_precision)p);
-    const struct dl_field fields[] = {
+    static const struct dl_field fields[] = {
         {"kernel", DL_TEXT, offsetof(struct table, kernel), 0, 0, false, NULL, "gemm, attention, conv, layernorm, ..."},
         {"pass", DL_CHOICE, offsetof(struct table, pass), 0, 0, true, passes, "all of them if absent"},
-        {"precision", DL_CHOICE, offsetof(struct table, precision), 0, 0, false, precision_names, "of operands"},
+        {"precision", DL_CHOICE, offsetof(struct table, precision), 0, 0, false, dl_precision_names, "of operands"},
         {"library", DL_TEXT, offsetof(struct table, library), 0, 0, false, NULL, "whose kernels were timed"},
         {"columns", DL_LIST, offsetof(struct table, columns), 0, 0, false, NULL, "what the numbers of a row are"},
         {"rows", DL_LIST, offsetof(struct table, rows), 0, 0, false, NULL, "one for each shape"},

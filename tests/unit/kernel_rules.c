@@ -29,7 +29,7 @@ static const struct dl_kernel norm = {.kind = DL_KERNEL_MEMORY, .name = "norm1",
 START_TEST(the_first_rule_that_fits_counts)
 {
     open_rules("[{\"operation\": \"layernorm\", \"pass\": \"weight_gradient\", \"launches\": 5},"
-               " {\"operation\": \"layernorm\", \"launches\": 2, \"mixed\": true},"
+               " {\"operation\": \"layernorm\", \"launches\": 2, \"numbers\": \"mixed\"},"
                " {\"operation\": \"layernorm\", \"launches\": 1}]");
     struct dl_kernel gradient = norm;
     gradient.pass = DL_PASS_WEIGHT_GRADIENT;
@@ -44,7 +44,7 @@ END_TEST
 
 START_TEST(a_rule_may_be_for_bf16)
 {
-    open_rules("[{\"operation\": \"layernorm\", \"launches\": 3, \"bf16\": true},"
+    open_rules("[{\"operation\": \"layernorm\", \"launches\": 3, \"numbers\": \"bf16\"},"
                " {\"operation\": \"layernorm\", \"launches\": 2}]");
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, mixed)->launches, 2);
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, fp32)->launches, 2);
