@@ -36,10 +36,10 @@ const struct dl_field *dl_job_fields(size_t *n_fields);
 /* What the setting asks of its schedule; times are 0. */
 struct dl_schedule_request dl_setting_schedule(const struct dl_setting *s);
 
-/* All strategies' refusals of a model. */
 /* How the software trains the model; software must outlive the job. */
 void dl_job_suit(struct dl_job *job, const struct dl_software *software, const struct dl_model *model);
 
+/* All strategies' refusals of a model. */
 enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
                             struct dl_error *err);
 

@@ -20,7 +20,6 @@ static enum dl_status read_strategy(struct dl_train *t, struct dl_error *err)
     if (dl_load_document(&software, &o->set, t->arena, &t->software_doc, err) ||
         dl_software_read(t->software_doc, t->arena, &t->software, err))
         return err->status;
-    t->job.setting.software = &t->software;
     t->s = &t->job.setting;
     return DL_OK;
 }
@@ -36,6 +35,7 @@ static enum dl_status read_workload(struct dl_train *t, struct dl_error *err)
     if (dl_load_document(&want, &o->set, t->arena, &t->workload_doc, err) ||
         dl_workload_read(t->workload_doc, t->s->microbatch, t->software.attention, t->arena, &t->model, err))
         return err->status;
+    dl_job_suit(&t->job, &t->software, &t->model);
     return dl_job_check(&t->job, &t->model, t->arena, err);
 }
 
