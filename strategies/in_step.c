@@ -36,9 +36,10 @@ uint32_t dl_in_step_replicas(const struct dl_setting *s, enum dl_axis axis)
 
 struct survey {
     const struct dl_lower_request *request;
-    uint32_t *owner;   /* by link: a crew whose exchanges cross it, + 1; 0: nobody's do */
-    uint32_t replicas; /* that go in step in what is looked at; 0: none do */
-    bool takes;        /* what is looked at is the exchange itself */
+    const bool *changes; /* by link, where these are looked for; NULL: others are */
+    uint32_t *owner;     /* by link: a crew whose exchanges cross it, + 1; 0: nobody's do */
+    uint32_t replicas;   /* that go in step in what is looked at; 0: none do */
+    bool takes;          /* what is looked at is the exchange itself */
     bool meets;
     struct dl_route route;
     struct dl_error *err;
@@ -57,13 +58,18 @@ static uint32_t first_with(const struct survey *v, uint32_t crew)
     return crew - crew % setting_of(v)->ways[DL_AXIS_DATA] % v->replicas;
 }
 
-static void look_at_links(struct survey *v, uint32_t crew)
+static void look_at_owners(struct survey *v, uint32_t crew)
 {
     for (size_t i = 0; i < v->route.n_hops; i++) {
         uint32_t *const owner = &v->owner[v->route.hops[i].link];
         v->meets |= *owner && (!v->replicas || first_with(v, *owner - 1) != first_with(v, crew));
         if (v->takes) *owner = crew + 1;
     }
+}
+
+static void look_at_changes(struct survey *v)
+{
+    for (size_t i = 0; i < v->route.n_hops; i++) v->meets |= v->changes[v->route.hops[i].link];
 }
 
 static uint32_t device_at(const struct survey *v, const uint32_t coordinate[DL_N_AXES])
@@ -78,8 +84,11 @@ static void follow(struct survey *v, const struct dl_line_of_ranks *line, const 
     for (size_t i = 0; i < DL_N_AXES; i++) to[i] = coordinate[i];
     dl_move_in_line(line, places, to);
     const struct dl_topology *const t = v->request->estimator->topology;
-    if (!dl_topology_route(t, device_at(v, coordinate), device_at(v, to), 0, NULL, &v->route, v->err))
-        look_at_links(v, crew_at(v, coordinate));
+    if (dl_topology_route(t, device_at(v, coordinate), device_at(v, to), 0, NULL, &v->route, v->err)) return;
+    if (v->changes)
+        look_at_changes(v);
+    else
+        look_at_owners(v, crew_at(v, coordinate));
 }
 
 static bool goes_on(const struct survey *v) { return !v->meets && !v->err->status; }
@@ -95,7 +104,7 @@ static void look_at(struct survey *v, struct dl_line_of_ranks line)
             coordinate[axis] = rest % ways[axis];
             rest /= ways[axis];
         }
-        for (uint32_t places = 1; places < line.n && goes_on(v); places *= 2) {
+        for (uint32_t places = 1; places < line.n && goes_on(v); places += v->changes ? 1 : places) {
             follow(v, &line, coordinate, places);
             if (line.axis == DL_AXIS_PIPELINE && goes_on(v)) follow(v, &line, coordinate, line.n - places);
             if (line.axis == DL_AXIS_PIPELINE) break; /* there and back to the next only */
@@ -137,5 +146,31 @@ enum dl_status dl_in_step_meets(const struct dl_lower_request *request, enum dl_
     *out = v.meets;
     dl_route_release(&v.route);
     dl_free(v.owner);
+    return err->status;
+}
+
+/* A way through the network that is looked at is one of many. */
+static void mark_changing(const struct dl_lower_request *r, bool *changes)
+{
+    const struct dl_topology *const t = r->estimator->topology;
+    const size_t first_of_network = t->network.kind ? t->network.first_link : t->n_links;
+    bool network_changes = false;
+    for (size_t i = 0; i < r->n_changing; i++) {
+        changes[r->changing[i]] = true;
+        network_changes |= r->changing[i] >= first_of_network;
+    }
+    for (size_t link = first_of_network; network_changes && link < t->n_links; link++) changes[link] = true;
+}
+
+enum dl_status dl_in_step_crosses(const struct dl_lower_request *request, enum dl_axis axis, bool *out,
+                                  struct dl_error *err)
+{
+    bool *const changes = dl_alloc(request->estimator->topology->n_links * sizeof *changes);
+    struct survey v = {.request = request, .changes = changes, .err = err};
+    mark_changing(request, changes);
+    look_at(&v, dl_in_step_ranks(&request->job->setting, axis));
+    *out = v.meets;
+    dl_route_release(&v.route);
+    dl_free(changes);
     return err->status;
 }

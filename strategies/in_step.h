@@ -33,5 +33,8 @@ uint32_t dl_in_step_replicas(const struct dl_setting *s, enum dl_axis axis);
  * 4, ... places further on, as rings, trees and recursive doubling do. */
 enum dl_status dl_in_step_meets(const struct dl_lower_request *request, enum dl_axis axis, bool *out,
                                 struct dl_error *err);
+/* Whether such exchanges may cross links that change. Between nodes they may take any way through the network. */
+enum dl_status dl_in_step_crosses(const struct dl_lower_request *request, enum dl_axis axis, bool *out,
+                                  struct dl_error *err);
 
 #endif

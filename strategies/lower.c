@@ -287,8 +287,9 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     bottom->sink = dl_sink_take;
     bottom->user = &s;
     *out = (struct dl_lowered){0};
-    if (dl_job_check(request->job, request->model, arena, err) || dl_sink_init_host(&s, err)) return err->status;
-    dl_sink_init_groups(&s);
+    if (dl_job_check(request->job, request->model, arena, err) || dl_sink_init_host(&s, err) ||
+        dl_sink_init_groups(&s, err))
+        return err->status;
     struct dl_schedule_request wish = dl_setting_schedule(setting);
     /* First only for its positions; once these are priced the order may depend on what they cost. */
     if (dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) return err->status;

@@ -38,6 +38,9 @@ struct dl_lower_request {
     /* Collectives of ranks that go in step are played where they may meet others on their links (see in_step.h), but
      * only if they are at most so many in a step, counted on every rank. 0: none are. */
     double most_played;
+    /* Links whose bandwidth changes on the way: what may cross them is played, or refused where that cannot be. */
+    const uint32_t *changing;
+    size_t n_changing;
 };
 
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,

@@ -253,7 +253,7 @@ static void end_layer(struct dl_sink *s, const struct dl_event *ev)
 static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     const struct dl_priced_collective *const priced = dl_sink_price(s, ev, err);
-    if (!priced) return err->status;
+    if (!priced || dl_sink_check_changes(s, ev, err)) return err->status;
     s->beside_layer_s += priced->seconds;
     dl_template_add(place_of(s, ev), &(struct dl_instruction){
                                          .name = dl_op_name(ev->op), .cause = ev->cause, .host_s = launch_s(s, ev)});

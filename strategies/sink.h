@@ -19,7 +19,7 @@ struct dl_priced_kernel {
 struct dl_priced_collective {
     struct dl_in_step what;
     bool once;
-    double seconds; /* if it meets nobody */
+    double seconds; /* if it meets nobody, and no link changes */
     bool is_played;
 };
 
@@ -29,6 +29,7 @@ struct dl_sink {
     struct dl_group groups[DL_N_GROUPS]; /* by axis, of ranks that go in step: the first ones, nodes are alike */
     double crowding[DL_N_GROUPS];        /* see below; 0: not known yet */
     bool meets[DL_N_GROUPS], is_known[DL_N_GROUPS]; /* others on the links of groups of that axis */
+    bool crosses[DL_N_GROUPS];                      /* links that change on the way */
     struct dl_priced_collective **prices;
     size_t n_prices, prices_capacity;
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */
@@ -41,7 +42,9 @@ struct dl_sink {
 };
 
 /* The groups of ranks that go in step. */
-void dl_sink_init_groups(struct dl_sink *s);
+enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err);
+/* Refuse what is only timed, where it crosses links that change. */
+enum dl_status dl_sink_check_changes(const struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 /* All such groups of an axis, those of every tensor and context rank of a replica, send at the same time. So many times
  * longer than the first one alone they need the links that they share: exact for rings, taken for all. Other replicas
  * do not go in step and are not counted. */

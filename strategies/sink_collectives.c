@@ -34,10 +34,11 @@ static enum dl_status find_out_whether_played(struct dl_sink *s, const struct dl
                                               struct dl_error *err)
 {
     const bool may_be = s->request->most_played > 0 && ev->op != DL_SENDRECV && !ev->once;
-    if (!may_be || s->groups[ev->axis].n == 1) return DL_OK;
+    if (s->groups[ev->axis].n == 1) return DL_OK;
+    if (!may_be) return dl_sink_check_changes(s, ev, err);
     if (!s->is_known[ev->axis] && dl_in_step_meets(s->request, ev->axis, &s->meets[ev->axis], err)) return err->status;
     s->is_known[ev->axis] = true;
-    *out = s->meets[ev->axis];
+    *out = s->meets[ev->axis] || s->crosses[ev->axis];
     return DL_OK;
 }
 

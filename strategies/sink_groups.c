@@ -19,11 +19,24 @@ static void init_group(struct dl_sink *s, enum dl_axis axis)
     dl_group_init(&s->groups[axis], s->request->estimator->topology, device, line.n, s->arena);
 }
 
-void dl_sink_init_groups(struct dl_sink *s)
+enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err)
 {
     static const enum dl_axis in_step[] = {DL_AXIS_TENSOR, DL_AXIS_CONTEXT, DL_AXIS_EXPERT,
                                            DL_AXIS_GRID_X, DL_AXIS_GRID_Y,  DL_AXIS_GRID_Z};
-    for (size_t i = 0; i < DL_COUNT(in_step); i++) init_group(s, in_step[i]);
+    for (size_t i = 0; i < DL_COUNT(in_step); i++) {
+        const enum dl_axis axis = in_step[i];
+        init_group(s, axis);
+        if (s->request->n_changing && dl_in_step_crosses(s->request, axis, &s->crosses[axis], err)) return err->status;
+    }
+    return DL_OK;
+}
+
+enum dl_status dl_sink_check_changes(const struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    if (!s->crosses[ev->axis]) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, "--scenario",
+                   "changes links on the way of an exchange (%s, %s) that is timed beforehand and not played",
+                   dl_cause_name(ev->cause), dl_op_name(ev->op));
 }
 
 /* ---- all at once ---- */

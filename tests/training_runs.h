@@ -116,8 +116,10 @@ static inline void training_simulate_here(void *user, size_t job, void *result)
     struct dl_session *const s = user;
     struct training_outcome *const out = result;
     dl_session_run(s);
-    *out = (struct training_outcome){
-        .result = s->report.result, .busiest_s = s->busiest_s, .report_hash = report_hash(s), .err = s->err};
+    *out = (struct training_outcome){.result = s->report.result,
+                                     .busiest_s = s->busiest_s,
+                                     .report_hash = s->err.status ? 0 : report_hash(s),
+                                     .err = s->err};
 }
 
 /* ---- for the tests ---- */

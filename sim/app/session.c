@@ -112,11 +112,19 @@ static enum dl_status read_scenario(struct dl_session *s)
 
 static bool is_fluid(const struct dl_session *s) { return strcmp(s->request.fidelity, "fluid") == 0; }
 
-/* In fluid fidelity no more than take about a second. */
+/* In fluid fidelity no more than take about a second; but all where links change, which times cannot know. */
 static double most_played(const struct dl_session *s)
 {
     const double most_fluid = 1e6;
-    return is_analytic(s) ? 0 : is_fluid(s) ? most_fluid : INFINITY;
+    return is_analytic(s) ? 0 : is_fluid(s) && !s->scenario.n_changes ? most_fluid : INFINITY;
+}
+
+static const uint32_t *changing_links(const struct dl_session *s)
+{
+    const struct dl_scenario *const scenario = &s->scenario;
+    uint32_t *const links = dl_arena_alloc(s->arena, (scenario->n_changes + 1) * sizeof *links);
+    for (size_t i = 0; i < scenario->n_changes; i++) links[i] = scenario->changes[i].link;
+    return links;
 }
 
 static enum dl_status lower(struct dl_session *s)
@@ -128,7 +136,9 @@ static enum dl_status lower(struct dl_session *s)
                                             .device = &s->device,
                                             .estimator = &s->estimator,
                                             .device_of_rank = s->device_of_rank,
-                                            .most_played = most_played(s)},
+                                            .most_played = most_played(s),
+                                            .changing = changing_links(s),
+                                            .n_changing = s->scenario.n_changes},
                  s->arena, &s->lowered, &s->err))
         return s->err.status;
     s->memory = dl_alloc(s->job.setting.ways[DL_AXIS_PIPELINE] * sizeof *s->memory);

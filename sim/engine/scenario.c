@@ -53,8 +53,8 @@ static enum dl_status read_change(struct dl_json from, const struct dl_topology 
     if (out->link != UINT32_MAX || !t) return DL_OK;
     return dl_fail(
         err, DL_NOT_FOUND, dl_json_member(from, "link", arena).where,
-        "%s has no link '%.100s'; names are such as limiting_link gives them, or `dlsim export --format dot`", t->name,
-        o.link);
+        "%s has no link '%.100s'; names are as limiting_link gives them, or the ids in `dlsim export --format dot`",
+        t->name, o.link);
 }
 
 static enum dl_status check_below(struct dl_json from, const char *key, int64_t value, uint32_t n,

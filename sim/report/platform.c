@@ -95,8 +95,8 @@ static void write_edge(const char *name, double bytes_per_s)
     while (colon < arrow && *colon != ':') colon++;
     const int place = colon < arrow ? (int)(colon - name) : 0;
     const char *const from = place ? colon + 2 : name;
-    printf("  \"%.*s%s%.*s\" -> \"%.*s%s%s\" [label=\"%.3g GB/s\"];\n", place, name, place ? " " : "",
-           (int)(arrow - from), from, place, name, place ? " " : "", arrow + 4, bytes_per_s * 1e-9);
+    printf("  \"%.*s%s%.*s\" -> \"%.*s%s%s\" [label=\"%.3g GB/s\", id=\"%s\"];\n", place, name, place ? " " : "",
+           (int)(arrow - from), from, place, name, place ? " " : "", arrow + 4, bytes_per_s * 1e-9, name);
 }
 
 enum dl_status dl_platform_write_dot(const struct dl_topology *t, uint32_t n_devices, struct dl_error *err)

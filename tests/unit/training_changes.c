@@ -1,0 +1,130 @@
+/* training_changes.c - links that change on the way of ranks in step: what crosses them is played, or refused. */
+#define _GNU_SOURCE /* mkstemp */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/training_runs.h"
+#include "tests/unit/suite.h"
+
+#define WORKLOAD(rest)                                                                                                 \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':4,'seq':32,"   \
+    "'vocab':512" rest "}"
+#define GPT WORKLOAD("")
+#define MOE WORKLOAD(",'experts':4,'top_k':1")
+#define STRATEGY(devices, stack)                                                                                       \
+    "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':" devices                              \
+    ",'global_batch':8,'stack':[" stack "]}"
+#define FLASH "{'schema':'dlsim/software/1','source':'a test','attention':'flash'}"
+#define SYSTEM IDEAL_SYSTEM("1e6", "0")
+#define FIRST_LINK "node0.device0 -> switch"
+
+struct step {
+    const char *system, *workload, *strategy;
+    enum dl_cause cause;
+};
+
+static void open_step(struct dl_session *s, const struct step *step, const char *link, double fraction)
+{
+    struct dl_arena *const texts = dl_arena_new();
+    char path[] = "/tmp/dlsim-changes-XXXXXX";
+    FILE *const file = fdopen(mkstemp(path), "w");
+    fprintf(file,
+            "{\"schema\": \"dlsim/scenario/1\", \"source\": \"a test\", \"links\": "
+            "[{\"link\": \"%s\", \"at_s\": 0, \"bandwidth_fraction\": %g}]}",
+            link ? link : "", fraction);
+    fclose(file);
+    const struct dl_session_request request = {.topo = training_input(step->system, texts),
+                                               .strategy = training_input(step->strategy, texts),
+                                               .workload = training_input(step->workload, texts),
+                                               .software = training_input(FLASH, texts),
+                                               .device = training_input(IDEAL_DEVICE, texts),
+                                               .scenario = link ? path : NULL};
+    dl_session_open(s, &request);
+    unlink(path);
+    dl_arena_free(texts);
+}
+
+static struct training_outcome play_on(const char *engine, const struct step *step, const char *link, double fraction)
+{
+    struct dl_session s;
+    open_step(&s, step, link, fraction);
+    ck_assert_msg(!s.err.status, "%s", s.err.text);
+    const struct training_outcome outcome = training_simulate(&s, engine);
+    dl_session_close(&s);
+    return outcome;
+}
+
+static struct training_outcome play(const struct step *step, const char *link, double fraction)
+{
+    return play_on("simgrid", step, link, fraction);
+}
+
+static const struct step steps[] = {
+    {SYSTEM, GPT, STRATEGY("2", "{'name':'tensor','ways':2}"), DL_CAUSE_TENSOR},
+    {SYSTEM, GPT, STRATEGY("4", "{'name':'tensor','ways':4}"), DL_CAUSE_TENSOR},
+    {SYSTEM, MOE, STRATEGY("2", "{'name':'expert','ways':2},{'name':'data'}"), DL_CAUSE_EXPERT},
+};
+
+/* Nothing but the links takes time, and all wait for the slowest. */
+START_TEST(half_the_bandwidth_is_twice_the_time)
+{
+    const double exactly = 1e-9;
+    const struct step *const step = &steps[_i];
+    const double whole_s = play(step, NULL, 1).result.exposed_s[step->cause];
+    const double same_s = play(step, FIRST_LINK, 1).result.exposed_s[step->cause];
+    const double half_s = play(step, FIRST_LINK, 0.5).result.exposed_s[step->cause];
+    ck_assert(whole_s > 0 && fabs(same_s / whole_s - 1) < exactly);
+    ck_assert_msg(fabs(half_s / whole_s - 2) < exactly, "%.12g s, and %.12g s with half the bandwidth", whole_s,
+                  half_s);
+}
+END_TEST
+
+START_TEST(a_link_that_fails_stops_the_step)
+{
+    for (size_t i = 0; i < dl_engine_count(); i++) {
+        const struct training_outcome outcome = play_on(dl_engine_get(i)->name, &steps[_i], FIRST_LINK, 0);
+        ck_assert(!outcome.result.complete);
+        ck_assert_int_eq(outcome.err.status, DL_STALLED);
+    }
+}
+END_TEST
+
+/* Ranks are on the first node; the network is not theirs. */
+START_TEST(changes_elsewhere_change_nothing)
+{
+    static const char *const elsewhere[] = {"node1: device0 -> nvswitch0", "node0: device5 -> nvswitch0",
+                                            "node0.nic0 -> leaf0"};
+    const struct step step = {"dgx-h100", GPT, STRATEGY("4", "{'name':'tensor','ways':4}"), DL_CAUSE_TENSOR};
+    const struct training_outcome usual = play(&step, NULL, 1);
+    for (size_t i = 0; i < DL_COUNT(elsewhere); i++)
+        ck_assert_double_eq(play(&step, elsewhere[i], 0).result.step_s, usual.result.step_s);
+}
+END_TEST
+
+START_TEST(what_is_never_played_is_refused)
+{
+    const struct step step = {SYSTEM, GPT, STRATEGY("2", "{'name':'context','ways':2},{'name':'data'}"),
+                              DL_CAUSE_CONTEXT};
+    struct dl_session s;
+    open_step(&s, &step, FIRST_LINK, 0.5);
+    ck_assert_str_eq(s.err.text,
+                     "--scenario: changes links on the way of an exchange (context, sendrecv) that is timed "
+                     "beforehand and not played");
+    dl_session_close(&s);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("changes");
+    tcase_add_loop_test(tests, half_the_bandwidth_is_twice_the_time, 0, DL_COUNT(steps));
+    tcase_add_loop_test(tests, a_link_that_fails_stops_the_step, 0, DL_COUNT(steps));
+    tcase_add_test(tests, changes_elsewhere_change_nothing);
+    tcase_add_test(tests, what_is_never_played_is_refused);
+    Suite *const suite = suite_create("training_changes");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
