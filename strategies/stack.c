@@ -43,59 +43,6 @@ enum dl_status dl_emit_pass(struct dl_stack *below, const char *name, double byt
     return dl_emit(below, &ev, err);
 }
 
-double dl_parameters_in(const struct dl_event *ev, const struct dl_setting *s, bool of_experts)
-{
-    const bool apart = s->expert_ways > 1;
-    if (of_experts) return apart ? ev->parameters_expert : 0;
-    return ev->parameters_inside + ev->parameters_outside + (apart ? 0 : ev->parameters_expert);
-}
-
-uint32_t dl_copies(const struct dl_setting *s, bool of_experts)
-{
-    return s->ways[DL_AXIS_DATA] * s->ways[DL_AXIS_CONTEXT] / (of_experts ? s->expert_ways : 1);
-}
-
-uint32_t dl_shard_replicas(const struct dl_setting *s) { return s->shard_ways ? s->shard_ways : s->ways[DL_AXIS_DATA]; }
-
-uint32_t dl_shards(const struct dl_setting *s, bool of_experts)
-{
-    return dl_shard_replicas(s) * s->ways[DL_AXIS_CONTEXT] / (of_experts ? s->expert_ways : 1);
-}
-
-struct dl_on_rank dl_on_rank(const struct dl_setting *s, double inside, double outside, double expert)
-{
-    return (struct dl_on_rank){.common = inside / s->parts.weights + outside / s->parts.others,
-                               .of_experts = expert / s->parts.weights / s->expert_ways};
-}
-
-double dl_held(const struct dl_setting *s, struct dl_on_rank of, bool cut)
-{
-    if (!cut) return of.common + of.of_experts;
-    return of.common / dl_shards(s, false) + of.of_experts / dl_shards(s, true);
-}
-
-uint32_t dl_span_ranks(const struct dl_setting *s, enum dl_span span, bool of_experts)
-{
-    if (span == DL_SPAN_ACROSS) return s->ways[DL_AXIS_DATA] / dl_shard_replicas(s);
-    return span == DL_SPAN_SHARD ? dl_shards(s, of_experts) : dl_copies(s, of_experts);
-}
-
-bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->precision) && !s->is_pure; }
-
-uint32_t dl_gathers_ahead(const struct dl_setting *setting)
-{
-    return setting->gathers_ahead == DL_AS_SOFTWARE ? setting->software->gathers_ahead : setting->gathers_ahead;
-}
-
-double dl_gradient_bytes(const struct dl_setting *setting)
-{
-    const double bytes = dl_precision_bytes(setting->precision);
-    const struct dl_software *const software = setting->software;
-    const bool is_bf16 = setting->precision == DL_BF16;
-    if (setting->is_pure) return bytes;
-    return fmax(is_bf16 ? software->bf16_gradient_bytes : software->gradient_bytes, bytes);
-}
-
 /* ---- the strategy file ---- */
 
 struct options {
@@ -128,25 +75,6 @@ static const struct dl_field fields[] = {
 static const struct {
     double state_bytes, moved_bytes;
 } optimizer_costs[] = {{4, 14}, {8, 22}, {12, 30}, {12, 34}};
-/* Who has parameters in one precision has no copy beside them, and moments in the same. */
-static const double master_bytes = 4, copy_bytes = 2;
-
-static double in_one_precision(const struct dl_setting *s, double fp32_bytes)
-{
-    return fp32_bytes * dl_precision_bytes(s->precision) / dl_precision_bytes(DL_FP32);
-}
-
-double dl_optimizer_state_bytes(const struct dl_setting *s)
-{
-    const double state = s->optimizer_state_bytes;
-    return dl_is_mixed(s) ? state : in_one_precision(s, state - master_bytes);
-}
-
-double dl_optimizer_moved_bytes(const struct dl_setting *s)
-{
-    const double moved = s->optimizer_moved_bytes;
-    return dl_is_mixed(s) ? moved : in_one_precision(s, moved - copy_bytes);
-}
 
 void dl_job_suit(struct dl_job *job, const struct dl_software *software, const struct dl_model *model)
 {
