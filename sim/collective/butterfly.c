@@ -74,10 +74,10 @@ static uint32_t source_fold_out(uint32_t size, uint32_t rank, uint32_t round)
     return odd_partner(size, rank);
 }
 
-const struct dl_pattern dl_fold_in = {
+static const struct dl_pattern fold_in = {
     .whole = true, .reduce = true, .rounds = fold_rounds, .send = send_fold_in, .source = source_fold_in};
 
-const struct dl_pattern dl_fold_out = {
+static const struct dl_pattern fold_out = {
     .whole = true, .rounds = fold_rounds, .send = send_fold_out, .source = source_fold_out, .largest = first_player};
 
 static uint32_t player_rounds(uint32_t size) { return dl_ceil_log2(dl_floor_power_of_2(size)); }
@@ -118,7 +118,7 @@ static uint32_t source_falling(uint32_t size, uint32_t rank, uint32_t round)
     return partner(size, rank, player_rounds(size) - 1 - round);
 }
 
-const struct dl_pattern dl_butterfly = {
+static const struct dl_pattern butterfly = {
     .whole = true,
     .reduce = true,
     .rounds = player_rounds,
@@ -145,7 +145,7 @@ const struct dl_pattern dl_doubling_allgather = {
 static uint32_t block_per_player(const struct dl_collective *c) { return dl_floor_power_of_2(c->group->n); }
 
 static const struct dl_phase doubling_phases[] = {
-    {&dl_fold_in, DL_ALL_RANKS}, {&dl_butterfly, DL_ALL_RANKS}, {&dl_fold_out, DL_ALL_RANKS}, {0}};
+    {&fold_in, DL_ALL_RANKS}, {&butterfly, DL_ALL_RANKS}, {&fold_out, DL_ALL_RANKS}, {0}};
 
 const struct dl_algorithm dl_allreduce_recursive_doubling = {
     .name = "recursive_doubling",
@@ -159,10 +159,10 @@ const struct dl_algorithm dl_allreduce_recursive_doubling = {
     .automatic = true,
 };
 
-static const struct dl_phase rabenseifner_phases[] = {{&dl_fold_in, DL_ALL_RANKS},
+static const struct dl_phase rabenseifner_phases[] = {{&fold_in, DL_ALL_RANKS},
                                                       {&dl_halving_reduce_scatter, DL_ALL_RANKS},
                                                       {&dl_doubling_allgather, DL_ALL_RANKS},
-                                                      {&dl_fold_out, DL_ALL_RANKS},
+                                                      {&fold_out, DL_ALL_RANKS},
                                                       {0}};
 
 const struct dl_algorithm dl_allreduce_rabenseifner = {

@@ -53,7 +53,6 @@ uint32_t dl_block_per_rank(const struct dl_collective *c);
 extern const struct dl_pattern dl_ring_reduce_scatter, dl_ring_allgather;        /* ring.c */
 extern const struct dl_pattern dl_binomial_reduce, dl_binomial_broadcast;        /* binomial.c */
 extern const struct dl_pattern dl_binomial_gather, dl_binomial_scatter;          /* binomial.c */
-extern const struct dl_pattern dl_fold_in, dl_fold_out, dl_butterfly;            /* butterfly.c */
 extern const struct dl_pattern dl_halving_reduce_scatter, dl_doubling_allgather; /* butterfly.c */
 
 /* n must not be 0. */

@@ -25,7 +25,8 @@ bool dl_precision_is_mixed(enum dl_precision p) { return dl_precision_bytes(p) <
 
 double dl_precision_operand_bytes(enum dl_precision p) { return precisions[p].operand_bytes; }
 
-bool dl_precision_is_quantised(enum dl_precision p) { return dl_precision_operand_bytes(p) < dl_precision_bytes(p); }
+/* Operands are narrower than what they are made of. */
+static bool is_quantised(enum dl_precision p) { return dl_precision_operand_bytes(p) < dl_precision_bytes(p); }
 
 struct file {
     int64_t model;
@@ -119,7 +120,7 @@ const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *are
 enum dl_precision dl_kernel_precision(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const bool is_exact = k->kind == DL_KERNEL_ATTENTION || k->attention_core || k->stays_wide;
-    return is_exact && dl_precision_is_quantised(precision) && dl_device_supports(d, DL_BF16) ? DL_BF16 : precision;
+    return is_exact && is_quantised(precision) && dl_device_supports(d, DL_BF16) ? DL_BF16 : precision;
 }
 
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

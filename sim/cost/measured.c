@@ -9,7 +9,8 @@ static const double other_pass = 1, other_kind = 0.5, other_alignment = 2;
 /* Of rows that begin at multiples of twice as many bytes. */
 static const double grain_weight = 0.3;
 
-double dl_column_of(const struct dl_kernel *k, enum dl_column column)
+/* The field of the kernel that the column names. */
+static double column_of(const struct dl_kernel *k, enum dl_column column)
 {
     switch (column) {
     case DL_BATCH: return k->batch;
@@ -34,6 +35,12 @@ static double grain(double bytes)
     return log2_power;
 }
 
+/* Attention says its pass in `backward`. */
+static enum dl_kernel_pass pass_of(const struct dl_kernel *k)
+{
+    return k->backward && k->pass == DL_PASS_FORWARD ? DL_PASS_INPUT_GRADIENT : k->pass;
+}
+
 struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precision)
 {
     const bool is_product = k->kind != DL_KERNEL_MEMORY, reads_across = k->pass == DL_PASS_WEIGHT_GRADIENT;
@@ -43,7 +50,7 @@ struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precisi
                is_product ? log(k->k) : 0},
         .grain = {grain(k->n * bytes), grain((reads_across ? k->m : k->k) * bytes),
                   grain((reads_across ? k->k : k->m) * bytes)},
-        .kind.pass = (unsigned char)(is_product ? dl_point_pass(k) : DL_PASS_FORWARD), /* a curve has its own */
+        .kind.pass = (unsigned char)(is_product ? pass_of(k) : DL_PASS_FORWARD), /* a curve has its own */
         .kind.alignment =
             (unsigned char)(k->kind == DL_KERNEL_ATTENTION ? DL_ALIGNED : dl_kernel_alignment(k, precision)),
         .kind.is_causal = k->causal,
@@ -52,17 +59,12 @@ struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precisi
 
 const char *dl_device_libraries(const struct dl_device *d) { return d->measured ? d->measured->libraries : ""; }
 
-enum dl_kernel_pass dl_point_pass(const struct dl_kernel *k)
-{
-    return k->backward && k->pass == DL_PASS_FORWARD ? DL_PASS_INPUT_GRADIENT : k->pass;
-}
-
 /* At a point's place and of its kind. */
 static bool was_timed(const struct dl_points *of, size_t i, const struct dl_kernel *k)
 {
     const struct dl_timed *const t = &of->timed[i];
     for (int c = 0; c < DL_N_COLUMNS; c++)
-        if (t->known >> c & 1 && t->column[c] != dl_column_of(k, (enum dl_column)c)) return false;
+        if (t->known >> c & 1 && t->column[c] != column_of(k, (enum dl_column)c)) return false;
     return true;
 }
 

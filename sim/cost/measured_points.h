@@ -59,12 +59,6 @@ struct dl_measured {
 /* The "pass" of a table. */
 enum { DL_TABLE_FORWARD, DL_TABLE_INPUT_GRADIENT, DL_TABLE_WEIGHT_GRADIENT, DL_TABLE_BACKWARD, DL_TABLE_ANY };
 
-/* The field of the kernel that the column names. */
-double dl_column_of(const struct dl_kernel *k, enum dl_column column);
-
-/* Attention says its pass in `backward`. */
-enum dl_kernel_pass dl_point_pass(const struct dl_kernel *k);
-
 /* Where a product is among those of its kind, and what kind of kernel computes it; no time yet. */
 struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precision);
 

@@ -118,7 +118,8 @@ static bool is_current(const struct dl_wire *w, const struct dl_way *way, uint32
     return way->known && way->from == from && way->to == to && !(network && network->reads_load);
 }
 
-bool dl_wire_find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t to)
+/* Fill the way from device to device; false: there is none, and the wire's error says so. */
+static bool find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t to)
 {
     if (is_current(w, way, from, to)) return true;
     book(w, way);
@@ -159,7 +160,7 @@ static void start(struct dl_wire *w, uint32_t id)
 {
     struct posted *const p = &w->letters[id];
     struct dl_letter *const l = &p->letter;
-    if (!dl_wire_find(w, l->way, l->from, l->to)) return;
+    if (!find(w, l->way, l->from, l->to)) return;
     p->moving_s = w->engine->kind->now_s(w->engine);
     const double wire_bytes = dl_pace_wire_bytes(l->pace, &l->way->route, l->bytes);
     p->alone_s = wire_bytes / fmin(l->way->alone_bytes_per_s, l->pace->rate_cap_bytes_per_s);
@@ -220,7 +221,7 @@ static struct port *port_of(struct dl_wire *w, const struct dl_letter *letter)
 
 void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_fn on_arrival, void *user)
 {
-    if (!dl_wire_find(w, letter->way, letter->from, letter->to)) return;
+    if (!find(w, letter->way, letter->from, letter->to)) return;
     const uint32_t id = new_letter(w);
     w->letters[id] = (struct posted){.letter = *letter,
                                      .arrive = on_arrival,

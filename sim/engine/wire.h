@@ -46,8 +46,6 @@ void dl_wire_free(struct dl_wire *w);
 
 void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_fn arrive, void *user);
 
-/* Fill the way from device to device; false: there is none, and the wire's error says so. */
-bool dl_wire_find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t to);
 /* Book the way's bytes on its links and free its memory. */
 void dl_wire_release_way(struct dl_wire *w, struct dl_way *way);
 

@@ -20,7 +20,7 @@ static void make_room(struct dl_text *t, size_t more)
     t->bytes = dl_realloc(t->bytes, t->capacity);
 }
 
-void dl_text_add(struct dl_text *t, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) add(struct dl_text *t, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -33,7 +33,8 @@ void dl_text_add(struct dl_text *t, const char *format, ...)
     t->n += (size_t)length;
 }
 
-void dl_text_add_quoted(struct dl_text *t, const char *text)
+/* As a JSON string with its quotes. */
+static void add_quoted(struct dl_text *t, const char *text)
 {
     make_room(t, 6 * strlen(text) + 3); /* \u00xx is the longest that one byte can become */
     t->bytes[t->n++] = '"';
@@ -52,13 +53,13 @@ static int64_t nanoseconds(double date_s) { return (int64_t)llround(date_s * 1e9
 
 static void add_microseconds(struct dl_text *out, const char *key, int64_t ns)
 {
-    dl_text_add(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
+    add(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
 }
 
 static void begin_event(struct dl_text *out, const char *phase, uint32_t process, uint32_t track)
 {
-    dl_text_add(out, "%s{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u", out->n && out->bytes[out->n - 1] == '}' ? ",\n" : "",
-                phase, process, track);
+    add(out, "%s{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u", out->n && out->bytes[out->n - 1] == '}' ? ",\n" : "", phase,
+        process, track);
 }
 
 /* ---- slices ---- */
@@ -85,22 +86,22 @@ static void add_item_name(struct dl_text *out, const struct dl_item *item)
 {
     static const char letters[] = {[DL_ITEM_F] = 'F', [DL_ITEM_B] = 'B', [DL_ITEM_W] = 'W'};
     if (item)
-        dl_text_add(out, "%c m%u c%u", letters[item->kind], item->micro, item->chunk);
+        add(out, "%c m%u c%u", letters[item->kind], item->micro, item->chunk);
     else
-        dl_text_add(out, "end of step");
+        add(out, "end of step");
 }
 
 static void add_name(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s)
 {
-    dl_text_add(out, ",\"name\":\"");
+    add(out, ",\"name\":\"");
     if (s->kind == DL_SLICE_WAIT)
-        dl_text_add(out, "wait: %s", dl_cause_name(s->cause));
+        add(out, "wait: %s", dl_cause_name(s->cause));
     else if (s->kind == DL_SLICE_EXCHANGE)
-        dl_text_add(out, "%s", dl_exchange_name(t->request.lowered->calls[s->call].op));
+        add(out, "%s", dl_exchange_name(t->request.lowered->calls[s->call].op));
     else
         add_item_name(out, s->item);
-    if (s->kind == DL_SLICE_SEND) dl_text_add(out, " to stage %u", s->to_stage);
-    dl_text_add(out, "\"");
+    if (s->kind == DL_SLICE_SEND) add(out, " to stage %u", s->to_stage);
+    add(out, "\"");
 }
 
 /* Of the whole part; a slice may be the beginning of it. */
@@ -121,24 +122,23 @@ static void add_causes(struct dl_text *out, const struct dl_slice *s)
                                                                : 0;
         const double seconds = share * (by_cause[cause] * s->pace + more_s);
         if (seconds <= 0) continue;
-        dl_text_add(out, "%s\"%s_s\":%.9g", comma, dl_cause_name((enum dl_cause)cause), seconds);
+        add(out, "%s\"%s_s\":%.9g", comma, dl_cause_name((enum dl_cause)cause), seconds);
         comma = ",";
     }
 }
 
 static void add_arguments(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s)
 {
-    dl_text_add(out, ",\"args\":{");
+    add(out, ",\"args\":{");
     if (s->kind == DL_SLICE_WORK) add_causes(out, s);
     if (s->kind == DL_SLICE_WAIT) {
-        dl_text_add(out, "\"before\":\"");
+        add(out, "\"before\":\"");
         add_item_name(out, s->item);
-        dl_text_add(out, "\",\"%s_s\":%.9g", dl_cause_name(s->cause), s->to_s - s->from_s);
+        add(out, "\",\"%s_s\":%.9g", dl_cause_name(s->cause), s->to_s - s->from_s);
     }
     if (s->kind == DL_SLICE_EXCHANGE)
-        dl_text_add(out, "\"cause\":\"%s\",\"bytes\":%.9g", dl_cause_name(s->cause),
-                    t->request.lowered->calls[s->call].bytes);
-    dl_text_add(out, "}}");
+        add(out, "\"cause\":\"%s\",\"bytes\":%.9g", dl_cause_name(s->cause), t->request.lowered->calls[s->call].bytes);
+    add(out, "}}");
 }
 
 static void tell_slice(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s, uint32_t track)
@@ -146,7 +146,7 @@ static void tell_slice(struct dl_text *out, const struct dl_trace *t, const stru
     static const char *const categories[] = {"work", "wait", "send", "exchange"};
     begin_event(out, "X", process_of(t, s), track);
     add_name(out, t, s);
-    dl_text_add(out, ",\"cat\":\"%s\"", categories[s->kind]);
+    add(out, ",\"cat\":\"%s\"", categories[s->kind]);
     add_dates(out, s->from_s, s->to_s);
     add_arguments(out, t, s);
 }
@@ -181,11 +181,11 @@ static void tell_instructions(struct dl_text *out, const struct dl_trace *t, con
         const double from_s = fmax(at_s, launched_s);
         at_s = from_s + now->device_s * s->pace;
         begin_event(out, "X", process_of(t, s), track);
-        dl_text_add(out, ",\"name\":");
-        dl_text_add_quoted(out, now->name);
-        dl_text_add(out, ",\"cat\":\"%s\"", dl_cause_name(now->cause));
+        add(out, ",\"name\":");
+        add_quoted(out, now->name);
+        add(out, ",\"cat\":\"%s\"", dl_cause_name(now->cause));
         add_dates(out, fmin(s->from_s + from_s * stretch, s->to_s), fmin(s->from_s + at_s * stretch, s->to_s));
-        dl_text_add(out, "}");
+        add(out, "}");
     }
 }
 
@@ -194,9 +194,9 @@ static void tell_instructions(struct dl_text *out, const struct dl_trace *t, con
 static void tell_name(struct dl_text *out, const char *what, uint32_t process, uint32_t track, const char *name)
 {
     begin_event(out, "M", process, track);
-    dl_text_add(out, ",\"name\":\"%s\",\"args\":{\"name\":", what);
-    dl_text_add_quoted(out, name);
-    dl_text_add(out, "}}");
+    add(out, ",\"name\":\"%s\",\"args\":{\"name\":", what);
+    add_quoted(out, name);
+    add(out, "}}");
 }
 
 static void tell_names(struct dl_text *out, const struct dl_trace *t, size_t index)
@@ -225,17 +225,17 @@ static void tell_counter(struct dl_text *out, const struct dl_trace *t, const st
     for (size_t bin = 0; bin < DL_TAP_BINS; bin++) {
         if (bin && c->bytes[bin] == c->bytes[bin - 1]) continue;
         begin_event(out, "C", process_of_network(t), 1);
-        dl_text_add(out, ",\"name\":");
-        dl_text_add_quoted(out, c->name);
+        add(out, ",\"name\":");
+        add_quoted(out, c->name);
         add_microseconds(out, "ts", nanoseconds((double)bin * t->bin_s));
-        dl_text_add(out, ",\"args\":{\"bytes_per_s\":%.9g}}", c->bytes[bin] / t->bin_s);
+        add(out, ",\"args\":{\"bytes_per_s\":%.9g}}", c->bytes[bin] / t->bin_s);
     }
 }
 
 void dl_trace_tell(const struct dl_trace *t, bool with_instructions, struct dl_text *out)
 {
     uint32_t n_named = 0;
-    dl_text_add(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    add(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
     if (t->n_counters) tell_name(out, "process_name", process_of_network(t), 1, "busiest links");
     for (size_t i = 0; i < t->n_slices; i++) {
         if (opens_track(t, i, &n_named)) tell_names(out, t, i);
@@ -243,5 +243,5 @@ void dl_trace_tell(const struct dl_trace *t, bool with_instructions, struct dl_t
         if (with_instructions && has_instructions(&t->slices[i])) tell_instructions(out, t, &t->slices[i], t->track[i]);
     }
     for (size_t i = 0; i < t->n_counters; i++) tell_counter(out, t, &t->counters[i]);
-    dl_text_add(out, "\n]}\n");
+    add(out, "\n]}\n");
 }

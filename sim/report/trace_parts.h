@@ -27,9 +27,6 @@ struct dl_text {
     char *bytes;
     size_t n, capacity;
 };
-void dl_text_add(struct dl_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* As a JSON string with its quotes. */
-void dl_text_add_quoted(struct dl_text *t, const char *text);
 
 /* trace_json.c: everything, as the trace event format has it. */
 void dl_trace_tell(const struct dl_trace *t, bool with_instructions, struct dl_text *out);
