@@ -55,11 +55,6 @@ void dl_training_close_circles(struct dl_training *t)
 
 /* ---- which algorithm ---- */
 
-static uint32_t device_at(const struct dl_training *t, const uint32_t coordinate[DL_N_AXES])
-{
-    return t->request.device_of_rank[dl_rank_at(t->request.setting, coordinate)];
-}
-
 /* The group that begins with this rank. */
 static enum dl_status choose(struct dl_training *t, const struct dl_in_step *what, uint32_t coordinate[DL_N_AXES],
                              struct dl_choice *out)
@@ -85,13 +80,9 @@ static void choose_all(struct dl_training *t, const struct crew *first, const st
                        struct dl_choice *out)
 {
     const struct dl_line_of_ranks line = dl_in_step_ranks(t->request.setting, what->axis);
-    const uint32_t n_tensor = t->request.setting->ways[DL_AXIS_TENSOR];
-    uint32_t n = 0;
+    uint32_t n = 0, coordinate[DL_N_AXES];
     for (uint32_t member = 0; member < t->n_members && !t->err->status; member++) {
-        uint32_t coordinate[DL_N_AXES] = {[DL_AXIS_TENSOR] = member % n_tensor,
-                                          [DL_AXIS_CONTEXT] = member / n_tensor,
-                                          [DL_AXIS_DATA] = first->replica,
-                                          [DL_AXIS_PIPELINE] = first->stage};
+        find_place(t, first, member, coordinate);
         if (dl_place_in_line(&line, coordinate) == 0) choose(t, what, coordinate, &out[n++]);
     }
 }
