@@ -241,10 +241,9 @@ static enum dl_status check_replicas(struct dl_json doc, const struct dl_stack *
     for (size_t i = 0; i < dl_strategy_count(); i++)
         if (levels[i].strategy) summed |= strcmp(levels[i].strategy->name, "data") == 0;
     if (summed) return DL_OK;
-    return dl_fail(
-        err, DL_IMPOSSIBLE, dl_json_member(doc, "stack", arena).where,
-        "%u devices hold the model %u times, which needs {\"name\": \"data\"}; without it %u devices would do",
-        job->n_devices, replicas, job->n_devices / replicas);
+    return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "stack", arena).where,
+                   "%u devices hold the model %u times, which needs {\"name\": \"data\"}; without it %u would do",
+                   job->n_devices, replicas, job->n_devices / replicas);
 }
 
 static enum dl_status count_micros(struct dl_json doc, struct dl_setting *s, struct dl_arena *arena,

@@ -220,7 +220,7 @@ enum dl_status dl_read_document(struct dl_json doc, const char *kind, const stru
 {
     const struct dl_json source = dl_json_member(doc, "source", arena);
     if (dl_check_schema(doc, kind, arena, err)) return err->status;
-    if (!json_is_string(source.value))
+    if (!json_is_string(source.value) || !json_string_length(source.value))
         return dl_fail(err, DL_KEY, source.where, "must say in a string where the figures come from");
     struct dl_json rest = {.value = json_copy(doc.value), .where = doc.where};
     json_object_del(rest.value, "schema");

@@ -101,16 +101,23 @@ static void print_step(const struct dl_run_report *r)
     putchar('\n');
 }
 
-void dl_run_report_text(const struct dl_run_report *r)
+static void print_head(const struct dl_run_report *r)
 {
     const struct dl_setting *const s = &r->job->setting;
+    char n[DL_QUANTITY];
+    printf("%s on %s device%s of %s: tensor %u x ", r->model->name, dl_format_count(r->job->n_devices, n),
+           r->job->n_devices == 1 ? "" : "s", r->topology->name, s->ways[DL_AXIS_TENSOR]);
+    if (s->ways[DL_AXIS_CONTEXT] > 1) printf("context %u x ", s->ways[DL_AXIS_CONTEXT]);
+    printf("data %u x pipeline %u, %u micro-batch%s of %.0f, %s, %s\n", s->ways[DL_AXIS_DATA],
+           s->ways[DL_AXIS_PIPELINE], s->micros, s->micros == 1 ? "" : "es", s->microbatch, s->schedule,
+           s->software->name);
+}
+
+void dl_run_report_text(const struct dl_run_report *r)
+{
     const char *const libraries = dl_device_libraries(r->device);
     char a[DL_QUANTITY], b[DL_QUANTITY];
-    printf("%s on %s devices of %s: tensor %u x ", r->model->name, dl_format_count(r->job->n_devices, a),
-           r->topology->name, s->ways[DL_AXIS_TENSOR]);
-    if (s->ways[DL_AXIS_CONTEXT] > 1) printf("context %u x ", s->ways[DL_AXIS_CONTEXT]);
-    printf("data %u x pipeline %u, %u micro-batches of %.0f, %s, %s\n", s->ways[DL_AXIS_DATA],
-           s->ways[DL_AXIS_PIPELINE], s->micros, s->microbatch, s->schedule, s->software->name);
+    print_head(r);
     print_step(r);
     printf("  throughput     %.3g samples/s", samples_per_s(r));
     if (r->model->tokens_per_sample > 0)

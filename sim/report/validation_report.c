@@ -122,8 +122,8 @@ void dl_validation_text(const struct dl_validation *v)
     for (size_t i = 0; i < v->n_families; i++) print_assumed(&v->families[i]);
     print_chosen(v);
     if (v->constants.n_chosen)
-        printf("  %zu of the %zu constants were chosen with both halves in sight\n", v->constants.n_chosen,
-               v->constants.n);
+        printf("  %zu of the %zu constants %s chosen with both halves in sight\n", v->constants.n_chosen,
+               v->constants.n, v->constants.n_chosen == 1 ? "was" : "were");
     print_all_within(v);
     if (v->has_budget) dl_budget_text(v);
     dl_validation_notes_text(v);
