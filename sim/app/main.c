@@ -45,6 +45,11 @@ static bool asks_for_help(const char *word)
 
 static int run(int argc, char **argv, struct dl_error *err)
 {
+    static char help[] = "--help";
+    if (argc > 2 && strcmp(argv[1], "help") == 0) { /* help run: run --help */
+        argv[1] = argv[2];
+        argv[2] = help;
+    }
     if (asks_for_help(argv[1])) {
         print_help(stdout);
         return 0;

@@ -125,8 +125,9 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
                                                           : NULL;
     if (q->print_program && needs_run)
         return dl_fail(err, DL_IMPOSSIBLE, needs_run, "needs a run, which --print-program does not do");
-    if (is_stdout(q->json) && is_stdout(q->trace))
-        return dl_fail(err, DL_IMPOSSIBLE, "--trace", "cannot go with --json -, write one of them to a file");
+    if (q->json && q->trace && strcmp(q->json, q->trace) == 0)
+        return dl_fail(err, DL_IMPOSSIBLE, "--trace", "goes to '%.60s', as --json does; write them to two files",
+                       q->trace);
     return DL_OK;
 }
 
