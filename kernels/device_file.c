@@ -157,7 +157,7 @@ static char *read_whole(const char *path)
     return text;
 }
 
-const char *dl_device_file_lacks(const char *path)
+const char *dl_why_no_device_file(const char *path)
 {
     char *const text = read_whole(path);
     if (!text) return strerror(errno);
@@ -180,7 +180,7 @@ static const char *copy_head(FILE *out, const char *path)
     return end ? NULL : "is no device file";
 }
 
-const char *dl_device_file_hinders(const char *path)
+const char *dl_why_no_output(const char *path)
 {
     struct stat info;
     return stat(path, &info) || S_ISREG(info.st_mode) ? NULL : "is there, and is not a file";
@@ -191,7 +191,7 @@ const char *dl_device_file_write(const char *path, const char *into, const struc
     char *const beside = dl_memory(strlen(path) + sizeof ".part");
     sprintf(beside, "%s.part", path);
     FILE *const out = fopen(beside, "w");
-    const char *wrong = out ? dl_device_file_hinders(path) : strerror(errno);
+    const char *wrong = out ? dl_why_no_output(path) : strerror(errno);
     if (!wrong && into) wrong = copy_head(out, into);
     if (!wrong && !into) put_head(out, p);
     if (!wrong) put_tables(out, p);

@@ -20,10 +20,9 @@ struct dl_profile {
     size_t n;
 };
 
-/* To ask before hours of timing: why there can be no file at the path, or why this is none of dlsim's; NULL: it is
- * well. A folder or a device, as /dev/null, is never replaced. */
-const char *dl_device_file_hinders(const char *path);
-const char *dl_device_file_lacks(const char *path);
+/* To ask before hours of timing; NULL: it is well. A folder or a device, as /dev/null, is never replaced. */
+const char *dl_why_no_output(const char *path);
+const char *dl_why_no_device_file(const char *path);
 
 /* `into` (may be NULL) is a device file whose other keys are kept: all before its "measured", which must be the last
  * key if it has one. NULL: written; else what is wrong. */

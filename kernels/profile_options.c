@@ -189,19 +189,14 @@ static enum task task_of(const struct dl_profile_options *o)
 /* Nothing that is asked for in vain. */
 static const char *check_together(const struct dl_profile_options *o, const bool given[n_options])
 {
-    static const struct {
-        enum task task;
-        const char *words;
-    } calls[] = {{SPLIT, "cannot go with split"},
-                 {SUMMARY, "cannot go with --summary"},
-                 {CHECK, "cannot go with --check"},
-                 {WRITE, "cannot go with -o"},
-                 {PRINT, "cannot go with --only"}};
+    static const char *const words[] = {[WRITE] = "cannot go with -o",
+                                        [PRINT] = "cannot go with --only",
+                                        [CHECK] = "cannot go with --check",
+                                        [SUMMARY] = "cannot go with --summary",
+                                        [SPLIT] = "cannot go with split"};
     const enum task task = task_of(o);
-    size_t call = 0;
-    while (calls[call].task != task) call++;
     for (size_t i = 0; i < n_options; i++)
-        if (given[i] && !(options[i].tasks & task)) return refuse(options[i].name, calls[call].words);
+        if (given[i] && !(options[i].tasks & task)) return refuse(options[i].name, words[task]);
     return NULL;
 }
 

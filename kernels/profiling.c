@@ -229,8 +229,8 @@ static int open_journal(struct session *s)
 
 static int check_files(const struct dl_profile_options *o)
 {
-    const int code = o->into ? complain(o->into, dl_device_file_lacks(o->into)) : 0;
-    return code || !o->output ? code : complain(o->output, dl_device_file_hinders(o->output));
+    const int code = o->into ? complain(o->into, dl_why_no_device_file(o->into)) : 0;
+    return code || !o->output ? code : complain(o->output, dl_why_no_output(o->output));
 }
 
 static void prepare(struct session *s)
