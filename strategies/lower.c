@@ -90,6 +90,14 @@ static enum dl_status lower_last(struct dl_sink *s, struct dl_position *p, bool 
     return err->status;
 }
 
+/* Where launches block, the host is at the end of an item with the device. */
+static void end_item(struct dl_sink *s, struct dl_template *item)
+{
+    s->into = item;
+    if (s->request->job->setting.blocks_at_launches && item->n_instructions > 0) dl_sink_drain(s);
+    dl_template_fuse(item);
+}
+
 static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
 {
     s->weights = NULL;
@@ -101,7 +109,7 @@ static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, b
     if (emit_backward(s, p, false, err)) return err->status;
     if (s->request->job->setting.overlaps_gradients && lower_last(s, p, splits, err)) return err->status;
     s->weights = NULL;
-    for (int kind = 0; kind < DL_N_TEMPLATES; kind++) dl_template_fuse(&p->items[kind]);
+    for (int kind = 0; kind < DL_N_TEMPLATES; kind++) end_item(s, &p->items[kind]);
     return DL_OK;
 }
 

@@ -121,6 +121,17 @@ static double host_s(const struct dl_sink *s, const struct dl_event *ev, double 
     return seconds;
 }
 
+/* Where launches block, the device waits for each: the host's time is then a stretch of the device's. */
+static void add_launched(const struct dl_sink *s, struct dl_template *into, struct dl_instruction what)
+{
+    if (s->request->job->setting.blocks_at_launches && what.host_s > 0) {
+        const struct dl_instruction launch = {.name = "launch", .cause = DL_CAUSE_HOST, .device_s = what.host_s};
+        dl_template_add(into, &launch);
+        what.host_s = 0;
+    }
+    dl_template_add(into, &what);
+}
+
 /* How long the kernel keeps the device busy. */
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
@@ -130,13 +141,13 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     if (priced->is_part_of_another) return 0;
     const double n_tensors = priced->by_rule && ev->n_tensors > 0 ? ev->n_tensors : 1;
     const double s_per_launch = is_group(&ev->kernel) ? software->host_s_per_group_launch : software->host_s_per_launch;
-    dl_template_add(place_of(s, ev),
-                    &(struct dl_instruction){.name = ev->kernel.name,
-                                             .cause = ev->cause,
-                                             .device_s = priced->price.seconds,
-                                             .host_s = host_s(s, ev, s_per_launch * (priced->launches * n_tensors)),
-                                             .flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
-                                             .ground = priced->price.ground});
+    add_launched(s, place_of(s, ev),
+                 (struct dl_instruction){.name = ev->kernel.name,
+                                         .cause = ev->cause,
+                                         .device_s = priced->price.seconds,
+                                         .host_s = host_s(s, ev, s_per_launch * (priced->launches * n_tensors)),
+                                         .flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
+                                         .ground = priced->price.ground});
     return priced->price.seconds;
 }
 
@@ -184,8 +195,9 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
                                                 .handle = ev->handle};
     const uint32_t call = (uint32_t)out->n_calls++;
     struct dl_template *const into = place_of(s, ev);
-    dl_template_add(into, &(struct dl_instruction){
-                              .kind = DL_START, .name = dl_op_name(ev->op), .host_s = launch_s(s, ev), .call = call});
+    add_launched(
+        s, into,
+        (struct dl_instruction){.kind = DL_START, .name = dl_op_name(ev->op), .host_s = launch_s(s, ev), .call = call});
     if (!ev->async) add_wait_for(s, into, call);
 }
 
@@ -208,12 +220,13 @@ static void add_rest(struct dl_sink *s, const struct dl_event *ev, const struct 
 {
     const double longer_s = fmax(r->seconds - r->beside_s, 0);
     const double taken_s = r->beside_s > 0 ? s->request->device->taken_by_exchanges_fraction * r->seconds : 0;
-    dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
-                                                              .cause = ev->cause,
-                                                              .device_s = longer_s,
-                                                              .host_s = r->launch_s,
-                                                              .in_step = r->in_step,
-                                                              .is_beside = r->beside_s > 0});
+    add_launched(s, place_of(s, ev),
+                 (struct dl_instruction){.name = dl_op_name(ev->op),
+                                         .cause = ev->cause,
+                                         .device_s = longer_s,
+                                         .host_s = r->launch_s,
+                                         .in_step = r->in_step,
+                                         .is_beside = r->beside_s > 0});
     if (taken_s > longer_s)
         dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
                                                                   .cause = DL_CAUSE_INTERFERENCE,

@@ -119,7 +119,7 @@ static enum dl_status read_entry(struct dl_json entry, const struct dl_strategy 
 {
     void *const options = dl_arena_alloc(arena, s->options_size);
     void *const state = dl_arena_alloc(arena, s->state_size);
-    memcpy(options, s->defaults, s->options_size);
+    if (s->options_size > 0) memcpy(options, s->defaults, s->options_size);
     memset(state, 0, s->state_size);
     struct dl_json rest = {.value = json_copy(entry.value), .where = entry.where};
     json_object_del(rest.value, "name");

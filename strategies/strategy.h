@@ -77,8 +77,9 @@ struct dl_setting {
     bool exchanges_beside_work;       /* of gradients or parameters: some go on while ranks work */
     double error_bytes_per_parameter; /* what lossy exchanges of gradients keep for the next time */
     enum dl_graphs graphs;
-    const char *optimizer;                                             /* its name */
-    double optimizer_state_bytes, optimizer_moved_bytes;               /* per parameter, of one that is mixed */
+    bool blocks_at_launches;                             /* the host waits at each until the device has done it */
+    const char *optimizer;                               /* its name */
+    double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */
     double offload_optimizer, offload_parameters, offload_activations; /* the part of them that is on the host */
     const char *offload_where;                                         /* in the strategy file; NULL: not there */
     const struct dl_software *software;
@@ -212,10 +213,10 @@ enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double
 
 struct dl_strategy {
     const char *name, *doc;
-    const struct dl_field *fields; /* REQUIRED: keys of its entry in "stack" besides "name" */
+    const struct dl_field *fields; /* OPTIONAL: keys of its entry in "stack" besides "name" */
     size_t n_fields, options_size;
-    size_t state_size; /* of what it remembers from event to event; 0: nothing */
-    const void *defaults;
+    size_t state_size;    /* of what it remembers from event to event; 0: nothing */
+    const void *defaults; /* REQUIRED where options_size > 0 */
     /* OPTIONAL: tell the others what this entry means for them (its ways, for example). */
     enum dl_status (*claim)(const void *options, struct dl_json entry, struct dl_setting *setting,
                             struct dl_error *err);

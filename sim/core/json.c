@@ -166,6 +166,7 @@ static bool is_field(const char *key, const struct dl_field *fields, size_t n_fi
 static enum dl_status unknown_key(struct dl_json object, const char *key, const struct dl_field *fields,
                                   size_t n_fields, struct dl_arena *arena, struct dl_error *err)
 {
+    if (!n_fields) return dl_fail(err, DL_KEY, below(object.where, key, arena), "unknown key; there are none here");
     const char **const known = dl_arena_alloc(arena, n_fields * sizeof *known);
     for (size_t i = 0; i < n_fields; i++) known[i] = fields[i].key;
     const char *const nearest = dl_nearest(key, known, n_fields);

@@ -1,0 +1,49 @@
+/* blocking_launches.c - the host waits at every launch until the device has done it (CUDA_LAUNCH_BLOCKING=1, to find
+ * errors or to get around hangs): it never runs ahead, so that its time adds to the device's, and nothing goes on
+ * beside anything else. */
+#include "strategies/strategies.h"
+
+static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
+{
+    (void)options, (void)entry, (void)err;
+    setting->blocks_at_launches = true;
+    return DL_OK;
+}
+
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    const struct dl_setting *const s = what->setting;
+    (void)options;
+    if (s->graphs != DL_GRAPHS_NONE)
+        return dl_fail(err, DL_IMPOSSIBLE, what->where,
+                       "graphs replay what is launched here; leave out one of the two");
+    const bool is_known = s->software; /* not where a strategy is only read */
+    if (is_known && s->ways[DL_AXIS_PIPELINE] > 1 && s->software->sends == DL_SENDS_ASYNCHRONOUS)
+        return dl_fail(err, DL_IMPOSSIBLE, what->where,
+                       "%s sends from stage to stage without waiting, which blocking launches rule out",
+                       s->software->name);
+    return DL_OK;
+}
+
+/* What would go beside a product comes after it. */
+static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    struct dl_event first = *ev, then = *ev;
+    (void)options;
+    if (ev->kind == DL_EV_COLLECTIVE) first.async = false;
+    if (ev->kind != DL_EV_COMPUTE || ev->bytes <= 0) return dl_emit(below, &first, err);
+    first.bytes = 0;
+    then.kind = DL_EV_COLLECTIVE;
+    then.cause = ev->beside;
+    then.gradient = DL_GRADIENT_INPUT;
+    return dl_emit(below, &first, err) ? err->status : dl_emit(below, &then, err);
+}
+
+const struct dl_strategy dl_strategy_blocking_launches = {
+    .name = "blocking_launches",
+    .doc = "the host waits at every launch until the device has done it",
+    .claim = claim,
+    .check = check,
+    .rewrite = rewrite,
+};
