@@ -13,7 +13,7 @@ struct options {
     double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s;       /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
-        drains_at_end, gradients_persist, copies_persist;
+        drains_at_end, gradients_persist, copies_persist, gradients_whole;
     double residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
     struct dl_json kernels, operands;
 };
@@ -43,6 +43,8 @@ static const struct dl_field fields[] = {
      "per parameter, as accumulated and exchanged"},
     {"bf16_gradient_bytes", DL_NUMBER, offsetof(struct options, bf16_gradient_bytes), 1, 8, true, NULL,
      "the same where products are in bf16; as gradient_bytes if absent"},
+    {"gradients_whole", DL_BOOL, offsetof(struct options, gradients_whole), 0, 0, true, NULL,
+     "stage 1 of ZeRO sums gradients by an all-reduce, not a reduce-scatter"},
     {"collective_host_s", DL_NUMBER, offsetof(struct options, collective_host_s), 0, 1, true, NULL,
      "host time of one collective"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
@@ -106,6 +108,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gradient_bytes = o.gradient_bytes,
                                 .bf16_gradient_bytes =
                                     o.bf16_gradient_bytes > 0 ? o.bf16_gradient_bytes : o.gradient_bytes,
+                                .gradients_whole = o.gradients_whole,
                                 .collective_host_s = o.collective_host_s,
                                 .batch_host_s = o.batch_host_s,
                                 .dispatch = (enum dl_dispatch)o.dispatch,

@@ -1,9 +1,9 @@
 /* zero.c - what replicas hold in common is cut over them (ZeRO, SC20).
  *
  * Stages 1 and 2 scatter the sums of gradients, update a part of the parameters each, and gather them: the same bytes
- * as an all-reduce. Stage 3 (FSDP) gathers the parameters of a layer before each use, of the next layers while this one
- * computes, and scatters gradients after every backward: half as many bytes again. It has none of that half where the
- * parameters stay gathered between forward and backward.
+ * as an all-reduce, unless the software gives all sums to all in stage 1. Stage 3 (FSDP) gathers the parameters of a
+ * layer before each use, of the next layers while this one computes, and scatters gradients after every backward: half
+ * as many bytes again. It has none of that half where the parameters stay gathered between forward and backward.
  *
  * With shard_ways only neighbours cut among themselves (HSDP; MiCS, VLDB 2022): gradients are scattered inside these
  * shards, and each part is then summed across them. */
@@ -170,6 +170,12 @@ static enum dl_status scatter_gradients(const struct dl_event *ev, struct dl_sta
     return DL_OK;
 }
 
+/* Every replica gets all sums, though it needs only those of its part. */
+static bool sums_whole(const struct options *o, const struct dl_setting *s)
+{
+    return o->stage == 1 && s->software->gradients_whole;
+}
+
 /* A sum over all replicas. In stage 3 each layer's gradients were scattered after its backward, so here they are only
  * waited for. */
 static enum dl_status sum(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
@@ -178,6 +184,7 @@ static enum dl_status sum(const struct options *o, const struct dl_event *ev, st
     const struct dl_setting *const s = dl_stack_setting(below);
     const uint32_t n_shards = dl_shards(s, ev->axis == DL_AXIS_EXPERT_DATA);
     struct dl_event scatter = *ev, across = *ev;
+    if (sums_whole(o, s)) return dl_emit(below, ev, err);
     scatter.op = DL_REDUCESCATTER;
     scatter.span = within(s);
     across.span = DL_SPAN_ACROSS;

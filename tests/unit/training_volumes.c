@@ -145,6 +145,27 @@ START_TEST(gradients_of_bf16_may_be_wider)
 }
 END_TEST
 
+/* As DeepSpeed: sums go to all, and parameters are gathered beside that. */
+START_TEST(stage_1_may_sum_gradients_whole)
+{
+    static const struct {
+        const char *precision;
+        int stage;
+        double bytes;
+    } cases[] = {{"bf16", 1, 2 * 4 + 2}, {"bf16", 2, 4 + 2}, {"fp16", 1, 2 * 2 + 2}};
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        char head[100], stack[100];
+        snprintf(head, sizeof head, "'devices':8,'global_batch':8,'precision':'%s'", cases[i].precision);
+        snprintf(stack, sizeof stack, "{'name':'data'},{'name':'zero','stage':%d}", cases[i].stage);
+        play("{'schema':'dlsim/software/1','source':'a test','gradient_bytes':2,'bf16_gradient_bytes':4,"
+             "'gradients_whole':true}",
+             head, stack);
+        check_close(head, step_volume(), rank_parameters() * cases[i].bytes);
+        done();
+    }
+}
+END_TEST
+
 /* QSGD: so many bits a value whatever the gradients are kept in, and one scale of 4 bytes for 512 values. */
 START_TEST(quantized_gradients_have_their_bits)
 {
@@ -361,6 +382,7 @@ int main(void)
     tcase_add_test(tests, an_exchange_takes_its_bytes_over_the_bandwidth);
     tcase_add_loop_test(tests, quantized_gradients_have_their_bits, 0, 4);
     tcase_add_test(tests, gradients_of_bf16_may_be_wider);
+    tcase_add_test(tests, stage_1_may_sum_gradients_whole);
     tcase_add_loop_test(tests, tensor_ranks_sum_four_times_a_block, 0, (int)DL_COUNT(tensor_cases));
     tcase_add_loop_test(tests, sequence_parallelism_leaves_no_work_twice, 0, 2);
     tcase_add_loop_test(tests, stages_send_an_activation_or_its_gradient, 0, 5);
