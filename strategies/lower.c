@@ -79,13 +79,40 @@ static enum dl_status emit_backward(struct dl_sink *s, const struct dl_position 
     return DL_OK;
 }
 
+/* Of the activations between two stages. */
+static double output_bytes(const struct dl_sink *s)
+{
+    const struct dl_layer *const last = &s->request->model->layers[s->out->positions[0].end_layer - 1];
+    return last->output_elements * dl_precision_bytes(s->request->job->setting.precision);
+}
+
+/* A stage that gets a part on each of its tensor ranks gathers them, if all need the whole (Narayanan et al., SC21,
+ * section 4.1). */
+static enum dl_status gather_sent(struct dl_sink *s, const struct dl_position *p, enum dl_pass pass,
+                                  struct dl_error *err)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const bool is_sent = pass == DL_FORWARD ? p->is_sent_input : p->is_sent_gradient;
+    const bool in_parts =
+        setting->software->scatters_sends && setting->ways[DL_AXIS_TENSOR] > 1 && setting->parts.outside == 1;
+    if (!is_sent || !in_parts) return DL_OK;
+    const struct dl_event ev = {.kind = DL_EV_COLLECTIVE,
+                                .pass = pass,
+                                .cause = DL_CAUSE_TENSOR,
+                                .gradient = DL_GRADIENT_INPUT,
+                                .op = DL_ALLGATHER,
+                                .axis = DL_AXIS_TENSOR,
+                                .bytes = output_bytes(s) / setting->ways[DL_AXIS_CONTEXT]};
+    return dl_emit(s->request->job->stack, &ev, err);
+}
+
 /* What of the last micro-batch completes a gradient: its backward, or its weight gradients where they are apart. */
 static enum dl_status lower_last(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
 {
     struct dl_template rest = {0};
     s->into = splits ? &rest : &p->items[DL_TEMPLATE_LAST];
     s->weights = splits ? &p->items[DL_TEMPLATE_LAST] : NULL;
-    emit_backward(s, p, true, err);
+    if (!gather_sent(s, p, DL_BACKWARD, err)) emit_backward(s, p, true, err);
     dl_template_release(&rest);
     return err->status;
 }
@@ -103,10 +130,10 @@ static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, b
     s->weights = NULL;
     s->into = &p->items[DL_ITEM_F];
     dl_sink_get_batch(s);
-    if (emit_forward(s, p, err)) return err->status;
+    if (gather_sent(s, p, DL_FORWARD, err) || emit_forward(s, p, err)) return err->status;
     s->into = &p->items[DL_ITEM_B];
     s->weights = splits ? &p->items[DL_ITEM_W] : NULL;
-    if (emit_backward(s, p, false, err)) return err->status;
+    if (gather_sent(s, p, DL_BACKWARD, err) || emit_backward(s, p, false, err)) return err->status;
     if (s->request->job->setting.overlaps_gradients && lower_last(s, p, splits, err)) return err->status;
     s->weights = NULL;
     for (int kind = 0; kind < DL_N_TEMPLATES; kind++) end_item(s, &p->items[kind]);
@@ -204,11 +231,11 @@ static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *r
 }
 
 /* Bytes between two stages, of all ranks that go in step together. */
-static double send_bytes(const struct dl_lower_request *r, const struct dl_position *p)
+static double send_bytes(const struct dl_sink *s)
 {
-    const struct dl_setting *const s = &r->job->setting;
-    const double once = r->model->layers[p->end_layer - 1].output_elements * dl_precision_bytes(s->precision);
-    return s->software->scatters_sends ? once : once * s->ways[DL_AXIS_TENSOR] / s->parts.outside;
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const double repeated = (double)setting->ways[DL_AXIS_TENSOR] / setting->parts.outside;
+    return output_bytes(s) * (setting->software->scatters_sends ? 1 : repeated);
 }
 
 static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct dl_error *err)
@@ -220,8 +247,7 @@ static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct
     for (uint32_t stage = 0; stage < n_stages; stage++) {
         struct dl_program *const p = &out->programs[stage];
         struct dl_event parameters = {0};
-        *p = (struct dl_program){
-            .stage = stage, .n_chunks = setting->chunks, .send_bytes = send_bytes(r, out->positions)};
+        *p = (struct dl_program){.stage = stage, .n_chunks = setting->chunks, .send_bytes = send_bytes(s)};
         p->items = dl_alloc((size_t)setting->chunks * DL_N_TEMPLATES * sizeof *p->items);
         for (uint32_t chunk = 0; chunk < setting->chunks; chunk++) {
             const struct dl_position *const at =
@@ -285,6 +311,12 @@ static void limit_played(const struct dl_lower_request *r, struct dl_lowered *l)
     dl_lowered_time_all(l);
 }
 
+/* A position and the next. */
+static bool same_stage(const struct dl_schedule *s, uint32_t position)
+{
+    return s->stage_of[position] == s->stage_of[position + 1];
+}
+
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,
                         struct dl_error *err)
 {
@@ -306,6 +338,8 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     out->layers = dl_dealt_layers(request->model, &out->schedule, arena);
     if (!deal(&s, err)) check_recompute(&s, err);
     for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
+        out->positions[i].is_sent_input = i > 0 && !same_stage(&out->schedule, i - 1);
+        out->positions[i].is_sent_gradient = i + 1 < out->n_positions && !same_stage(&out->schedule, i);
         lower_position(&s, &out->positions[i], out->schedule.splits_backward, err);
         for (int kind = 0; kind <= DL_ITEM_W; kind++)
             for (int ground = 0; ground < DL_N_GROUNDS; ground++)

@@ -13,6 +13,7 @@ struct dl_position {
     size_t first_layer, end_layer;
     size_t first_block; /* its blocks follow each other */
     uint32_t n_blocks;
+    bool is_sent_input, is_sent_gradient; /* by other stages */
     struct dl_template items[DL_N_TEMPLATES];
 };
 

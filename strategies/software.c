@@ -55,7 +55,7 @@ static const struct dl_field fields[] = {
     {"overlaps_tensor", DL_BOOL, offsetof(struct options, overlaps_tensor), 0, 0, true, NULL,
      "sums over tensor ranks in a backward go beside the gradient of weights"},
     {"scatters_sends", DL_BOOL, offsetof(struct options, scatters_sends), 0, 0, true, NULL,
-     "pipeline sends are split over the tensor ranks"},
+     "pipeline sends are split over the tensor ranks, which gather the parts unless tokens stay cut"},
     {"sends", DL_CHOICE, offsetof(struct options, sends), 0, 0, true, sends,
      "pipeline sends: nobody waits, or together with the next receive, or one after the other"},
     {"send_host_s", DL_NUMBER, offsetof(struct options, send_host_s), 0, 1, true, NULL,

@@ -286,6 +286,31 @@ START_TEST(stages_send_an_activation_or_its_gradient)
 }
 END_TEST
 
+/* Narayanan et al., SC21, section 4.1: each tensor rank is sent a part, and the stage gathers the whole, unless tokens
+ * stay cut. */
+START_TEST(parts_that_tensor_ranks_are_sent_are_gathered)
+{
+    static const struct {
+        const char *software, *tensor;
+        size_t gathers;
+    } cases[] = {{SOFTWARE("2", "true"), "{'name':'tensor','ways':4}", 1},
+                 {SOFTWARE("2", "false"), "{'name':'tensor','ways':4}", 0},
+                 {SOFTWARE("2", "true"), "{'name':'data'}", 0}};
+    char stack[200];
+    snprintf(stack, sizeof stack, "{'name':'pipeline','ways':2},%s", cases[_i].tensor);
+    play(cases[_i].software, "'global_batch':15,'microbatch':3", stack);
+    for (uint32_t stage = 0; stage < 2; stage++) {
+        const struct dl_template *const items = training.lowered.programs[stage].items;
+        ck_assert_uint_eq(count(&items[DL_ITEM_F], "allgather"), stage == 1 ? cases[_i].gathers : 0);
+        ck_assert_uint_eq(count(&items[DL_ITEM_B], "allgather"), stage == 0 ? cases[_i].gathers : 0);
+        const double gather_s = 3.0 / 4 * 3 * SEQ * HIDDEN * activation_bytes / BYTES_PER_S;
+        const struct dl_instruction *const first = items[stage == 1 ? DL_ITEM_F : DL_ITEM_B].instructions;
+        if (cases[_i].gathers) check_close("first", first->device_s, gather_s);
+    }
+    done();
+}
+END_TEST
+
 /* ---- between stages that hold the same ---- */
 
 /* Bytes of the calls between stages at the end of a stage's step. */
@@ -386,6 +411,7 @@ int main(void)
     tcase_add_loop_test(tests, tensor_ranks_sum_four_times_a_block, 0, (int)DL_COUNT(tensor_cases));
     tcase_add_loop_test(tests, sequence_parallelism_leaves_no_work_twice, 0, 2);
     tcase_add_loop_test(tests, stages_send_an_activation_or_its_gradient, 0, 5);
+    tcase_add_loop_test(tests, parts_that_tensor_ranks_are_sent_are_gathered, 0, 3);
     tcase_add_loop_test(tests, tied_embeddings_are_summed_by_first_and_last, 0, (int)DL_COUNT(tied_cases));
     tcase_add_loop_test(tests, a_stage_with_both_ends_sums_nothing, 0, 2);
     tcase_add_test(tests, dualpipe_sums_the_two_copies_of_the_model);
