@@ -12,55 +12,52 @@
  * product by tiles. */
 #include <math.h>
 
+#include "sim/cost/cpu.h"
 #include "sim/cost/device_models.h"
 
-struct options {
-    double cores, matrix_fraction, bandwidth_fraction, tile_m, tile_n, k_block;
-    double core_cache_bytes, core_cache_bytes_per_s, last_cache_bytes, last_cache_bytes_per_s, tile_bytes_per_s, call_s;
-    double tail_fraction, pack_bytes_per_s;
-    double direct_multiplications, direct_results, direct_k, direct_fraction;
-};
-static const struct options defaults = {.tile_bytes_per_s = 1e15, .direct_fraction = 1};
+static const struct dl_cpu defaults = {.tile_bytes_per_s = 1e15, .direct_in_flight = 1, .direct_bytes_per_s = 1e15};
 static const struct dl_field fields[] = {
-    {"cores", DL_NUMBER, offsetof(struct options, cores), 1, 1e5, false, NULL, "that share a kernel"},
-    {"matrix_fraction", DL_NUMBER, offsetof(struct options, matrix_fraction), 0.01, 1, false, NULL,
+    {"cores", DL_NUMBER, offsetof(struct dl_cpu, cores), 1, 1e5, false, NULL, "that share a kernel"},
+    {"matrix_fraction", DL_NUMBER, offsetof(struct dl_cpu, matrix_fraction), 0.01, 1, false, NULL,
      "of the peak, while a tile of the result is in registers"},
-    {"bandwidth_fraction", DL_NUMBER, offsetof(struct options, bandwidth_fraction), 0.01, 1, false, NULL,
+    {"bandwidth_fraction", DL_NUMBER, offsetof(struct dl_cpu, bandwidth_fraction), 0.01, 1, false, NULL,
      "of the memory's bandwidth, that large kernels reach"},
-    {"tile_m", DL_NUMBER, offsetof(struct options, tile_m), 1, 1024, false, NULL,
+    {"tile_m", DL_NUMBER, offsetof(struct dl_cpu, tile_m), 1, 1024, false, NULL,
      "results of a row of them in registers: a vector or more"},
-    {"tile_n", DL_NUMBER, offsetof(struct options, tile_n), 1, 1024, false, NULL, "rows of results in registers"},
-    {"k_block", DL_NUMBER, offsetof(struct options, k_block), 1, 1e5, false, NULL,
-     "of k, between visits of the result"},
-    {"core_cache_bytes", DL_NUMBER, offsetof(struct options, core_cache_bytes), 1, 1e12, false, NULL, "of one core"},
-    {"core_cache_bytes_per_s", DL_NUMBER, offsetof(struct options, core_cache_bytes_per_s), 1, 1e15, false, NULL,
+    {"tile_n", DL_NUMBER, offsetof(struct dl_cpu, tile_n), 1, 1024, false, NULL, "rows of results in registers"},
+    {"k_block", DL_NUMBER, offsetof(struct dl_cpu, k_block), 1, 1e5, false, NULL, "of k, between visits of the result"},
+    {"core_cache_bytes", DL_NUMBER, offsetof(struct dl_cpu, core_cache_bytes), 1, 1e12, false, NULL, "of one core"},
+    {"core_cache_bytes_per_s", DL_NUMBER, offsetof(struct dl_cpu, core_cache_bytes_per_s), 1, 1e15, false, NULL,
      "of one core"},
-    {"last_cache_bytes", DL_NUMBER, offsetof(struct options, last_cache_bytes), 1, 1e12, false, NULL,
+    {"last_cache_bytes", DL_NUMBER, offsetof(struct dl_cpu, last_cache_bytes), 1, 1e12, false, NULL,
      "that all cores share; as core_cache_bytes where there is no other"},
-    {"last_cache_bytes_per_s", DL_NUMBER, offsetof(struct options, last_cache_bytes_per_s), 1, 1e15, false, NULL,
+    {"last_cache_bytes_per_s", DL_NUMBER, offsetof(struct dl_cpu, last_cache_bytes_per_s), 1, 1e15, false, NULL,
      "to all cores"},
-    {"tile_bytes_per_s", DL_NUMBER, offsetof(struct options, tile_bytes_per_s), 1, 1e15, true, NULL,
+    {"tile_bytes_per_s", DL_NUMBER, offsetof(struct dl_cpu, tile_bytes_per_s), 1, 1e15, true, NULL,
      "of one core, that adds to the result of a product; no limit if absent"},
-    {"pack_bytes_per_s", DL_NUMBER, offsetof(struct options, pack_bytes_per_s), 1, 1e15, true, NULL,
+    {"pack_bytes_per_s", DL_NUMBER, offsetof(struct dl_cpu, pack_bytes_per_s), 1, 1e15, true, NULL,
      "of one core, that puts operands of products into another order; tile_bytes_per_s if absent"},
-    {"tail_fraction", DL_NUMBER, offsetof(struct options, tail_fraction), 0.5, 1, true, NULL,
+    {"tail_fraction", DL_NUMBER, offsetof(struct dl_cpu, tail_fraction), 0.5, 1, true, NULL,
      "of the time of a tile, by a half of it, a quarter and so on, of which what is left beside whole tiles is made; "
      "absent: it is one more tile"},
-    {"direct_multiplications", DL_NUMBER, offsetof(struct options, direct_multiplications), 0, 1e12, true, NULL,
+    {"direct_multiplications", DL_NUMBER, offsetof(struct dl_cpu, direct_multiplications), 0, 1e12, true, NULL,
      "m n k up to which the library packs nothing; it always does if absent"},
-    {"direct_results", DL_NUMBER, offsetof(struct options, direct_results), 0, 1e12, true, NULL,
+    {"direct_results", DL_NUMBER, offsetof(struct dl_cpu, direct_results), 0, 1e12, true, NULL,
      "m n up to which this holds where both operands lie along k"},
-    {"direct_k", DL_NUMBER, offsetof(struct options, direct_k), 0, 1e12, true, NULL, "and the least such k"},
-    {"direct_fraction", DL_NUMBER, offsetof(struct options, direct_fraction), 0.01, 1, true, NULL,
-     "of the peak, without packing; 1 if absent"},
-    {"call_s", DL_NUMBER, offsetof(struct options, call_s), 0, 1, false, NULL,
+    {"direct_k", DL_NUMBER, offsetof(struct dl_cpu, direct_k), 0, 1e12, true, NULL, "and the least such k"},
+    {"direct_in_flight", DL_NUMBER, offsetof(struct dl_cpu, direct_in_flight), 1, 1024, true, NULL,
+     "multiplications of vectors that a core must have begun to be busy: those of a cycle, for the cycles that one "
+     "takes; 1 if absent"},
+    {"direct_bytes_per_s", DL_NUMBER, offsetof(struct dl_cpu, direct_bytes_per_s), 1, 1e15, true, NULL,
+     "of one core, that reads operands as they lie, beside its arithmetic; no limit if absent"},
+    {"call_s", DL_NUMBER, offsetof(struct dl_cpu, call_s), 0, 1, false, NULL,
      "of a library function: its checks, the start of its threads"},
 };
 
 /* Bytes are moved from where `held` of them fit. */
 static double move_s(const struct dl_device *d, double bytes, double held)
 {
-    const struct options *const o = d->options;
+    const struct dl_cpu *const o = d->options;
     if (held <= o->core_cache_bytes * o->cores) return bytes / (o->core_cache_bytes_per_s * o->cores);
     if (held <= o->last_cache_bytes) return bytes / o->last_cache_bytes_per_s;
     return bytes / (d->memory_bytes_per_s * o->bandwidth_fraction);
@@ -69,7 +66,7 @@ static double move_s(const struct dl_device *d, double bytes, double held)
 static double padded(double x, double to) { return ceil(x / to) * to; }
 
 /* In tiles. */
-static double tiles_along(const struct options *o, double side, double tile)
+static double tiles_along(const struct dl_cpu *o, double side, double tile)
 {
     if (!o->tail_fraction) return ceil(side / tile);
     double tiles = floor(side / tile), left = side - tiles * tile;
@@ -84,7 +81,7 @@ static double tiles_along(const struct options *o, double side, double tile)
 /* Rows of results are n long, but m for the gradient of weights, which is stored across. Cores are dealt tiles. */
 static double arithmetic_s(const struct dl_device *d, const struct dl_kernel *k, double flop_per_s)
 {
-    const struct options *const o = d->options;
+    const struct dl_cpu *const o = d->options;
     const bool across = k->pass == DL_PASS_WEIGHT_GRADIENT;
     const double tiles =
         k->batch * tiles_along(o, across ? k->m : k->n, o->tile_m) * tiles_along(o, across ? k->n : k->m, o->tile_n);
@@ -95,14 +92,14 @@ static double arithmetic_s(const struct dl_device *d, const struct dl_kernel *k,
 /* Tiles are not moved as fast as rows are. */
 static double move_tiles_s(const struct dl_device *d, double bytes, double held, double most_bytes_per_s)
 {
-    const struct options *const o = d->options;
+    const struct dl_cpu *const o = d->options;
     return fmax(move_s(d, bytes, held), bytes / (most_bytes_per_s * o->cores));
 }
 
 /* The result is cleared, then read and written for every block of k. */
 static double visits_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision, double held)
 {
-    const struct options *const o = d->options;
+    const struct dl_cpu *const o = d->options;
     const double bytes = k->batch * k->m * k->n * dl_precision_bytes(precision);
     return move_tiles_s(d, (1 + 2 * ceil(k->k / o->k_block)) * bytes, held, o->tile_bytes_per_s);
 }
@@ -110,39 +107,30 @@ static double visits_s(const struct dl_device *d, const struct dl_kernel *k, enu
 /* Both operands are read and written again in packed form. */
 static double packing_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision, double held)
 {
-    const struct options *const o = d->options;
+    const struct dl_cpu *const o = d->options;
     return move_tiles_s(d, 2 * k->batch * (k->m + k->n) * k->k * dl_precision_operand_bytes(precision), held,
                         o->pack_bytes_per_s > 0 ? o->pack_bytes_per_s : o->tile_bytes_per_s);
 }
 
-/* Both operands of a forward product lie along k. */
-static bool is_direct(const struct options *o, const struct dl_kernel *k)
-{
-    if (k->m * k->n * k->k > o->direct_multiplications) return false;
-    return k->pass != DL_PASS_FORWARD || (k->m * k->n <= o->direct_results && k->k >= o->direct_k);
-}
-
-/* Operands are read and the result is written as they lie; the result was cleared before. */
+/* Operands come from where they lie when they are needed first; the result goes there once. */
 static double direct_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision, double held)
 {
-    const struct options *const o = d->options;
-    const double result_bytes = k->batch * k->m * k->n * dl_precision_bytes(precision);
-    return arithmetic_s(d, k, d->peak_flop_per_s[precision] * o->direct_fraction) +
-           move_tiles_s(d, held + result_bytes, held, o->tile_bytes_per_s);
+    const struct dl_cpu *const o = d->options;
+    return dl_cpu_direct_s(d, k, precision) + move_tiles_s(d, held, held, o->direct_bytes_per_s);
 }
 
 static double product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
-    const struct options *const o = d->options;
+    const struct dl_cpu *const o = d->options;
     const double held = dl_kernel_bytes(k, precision);
-    if (is_direct(o, k)) return direct_s(d, k, precision, held);
+    if (dl_cpu_is_direct(o, k)) return direct_s(d, k, precision, held);
     return packing_s(d, k, precision, held) + arithmetic_s(d, k, d->peak_flop_per_s[precision] * o->matrix_fraction) +
            visits_s(d, k, precision, held);
 }
 
 static double seconds(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
-    const struct options *const o = d->options;
+    const struct dl_cpu *const o = d->options;
     const double bytes = dl_kernel_bytes(k, precision), least_s = move_s(d, bytes, bytes);
     const double flop_per_s = d->peak_flop_per_s[precision] * o->matrix_fraction;
     switch (k->kind) {
@@ -166,7 +154,7 @@ const struct dl_device_model dl_device_cpu = {
     .doc = "cores with vector units: packed products, caches by level",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
-    .options_size = sizeof(struct options),
+    .options_size = sizeof(struct dl_cpu),
     .defaults = &defaults,
     .price = price,
 };

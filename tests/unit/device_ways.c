@@ -117,6 +117,39 @@ START_TEST(small_products_are_not_packed_where_the_library_can)
 }
 END_TEST
 
+/* Blocks of 4 vectors x 4 columns are what is multiplied; smaller ones wait for 8 multiplications. A vector holds 16 of
+ * a row, or of k where both operands lie along it and for the last 8 or fewer of a row. */
+START_TEST(small_products_are_done_in_blocks)
+{
+    static const struct {
+        enum dl_kernel_pass pass;
+        double m, n, k, multiplications;
+    } products[] = {
+        {DL_PASS_INPUT_GRADIENT, 4, 64, 1600, 16 * 1600.0}, /* one block */
+        {DL_PASS_INPUT_GRADIENT, 1, 16, 1600, 8 * 1600.0},  /* of one multiplication */
+        {DL_PASS_INPUT_GRADIENT, 5, 128, 960, 2 * (16 + 8) * 960.0},
+        {DL_PASS_INPUT_GRADIENT, 4, 48 + 9, 960, (8 + 8 + 8) * 960.0}, /* two vectors, one, and one for 9 */
+        {DL_PASS_INPUT_GRADIENT, 4, 48 + 8, 960, (8 + 8) * 960.0 + 2 * 16 * 60.0},
+        {DL_PASS_INPUT_GRADIENT, 32, 48 + 8, 31, 8 * (8 + 8 + 8) * 31.0}, /* k is too short for that */
+        {DL_PASS_WEIGHT_GRADIENT, 16, 8, 1600, 8 * 1600.0},
+        {DL_PASS_WEIGHT_GRADIENT, 64, 16, 800, 2 * 32 * 800.0},
+        {DL_PASS_FORWARD, 8, 32, 1600, 2 * 8 * 16 * 100.0},
+    };
+    open_device("xeon-core");
+    change_device("figures.direct_bytes_per_s=1e15");
+    change_device("figures.core_cache_bytes_per_s=1e15");
+    const struct dl_device *const d = change_device("figures.call_s=0");
+    ck_assert_double_eq(figure("direct_in_flight"), 8);
+    for (size_t i = 0; i < DL_COUNT(products); i++) {
+        struct dl_kernel k = product(products[i].m, products[i].n, products[i].k);
+        k.pass = products[i].pass;
+        const double wanted_s = products[i].multiplications * 2 * figure("tile_m") / d->peak_flop_per_s[DL_FP32];
+        ck_assert_double_gt(wanted_s, d->launch_s);
+        ck_assert_double_eq_tol(d->model->price(d, &k, DL_FP32).seconds, wanted_s, 1e-3 * wanted_s);
+    }
+}
+END_TEST
+
 START_TEST(large_products_reach_the_sustained_fraction)
 {
     open_device_number(_i);
@@ -339,6 +372,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, a_processor_loses_small_products_to_packing_and_large_data_to_memory);
     tcase_add_test(tests, what_is_left_beside_tiles_is_done_in_halves);
     tcase_add_test(tests, small_products_are_not_packed_where_the_library_can);
+    tcase_add_test(tests, small_products_are_done_in_blocks);
     tcase_add_test(tests, roofline_is_the_longer_of_arithmetic_and_memory);
     tcase_add_loop_test(tests, large_products_reach_the_sustained_fraction, 0, n_devices);
     tcase_add_test(tests, a_last_wave_that_is_not_full_costs);
