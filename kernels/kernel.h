@@ -64,6 +64,7 @@ struct dl_tensor_spec {
 /* The columns that a problem has in a device file: the fields of struct dl_kernel as workloads emit them. */
 enum dl_row {
     DL_ROW_PRODUCT,   /* batch m n k, of the product itself: in a gradient of weights k is the tokens */
+    DL_ROW_CONV,      /* batch m n k window stride */
     DL_ROW_ATTENTION, /* batch m n k causal kv_share */
     DL_ROW_MEMORY,    /* elements, read and written, as workloads count them */
 };

@@ -128,10 +128,17 @@ double dl_problem_flop(const struct dl_problem *p, const int64_t *dim) { return 
 
 size_t dl_problem_columns(const struct dl_problem *p, const char *const **names)
 {
-    static const char *const attention[] = {"batch", "m", "n", "k", "causal", "kv_share"};
-    static const char *const memory[] = {"elements"};
-    *names = p->row == DL_ROW_MEMORY ? memory : attention;
-    return p->row == DL_ROW_MEMORY ? 1 : p->row == DL_ROW_PRODUCT ? 4 : 6;
+    static const struct {
+        const char *names[DL_MAX_COLUMNS];
+        size_t n;
+    } columns[] = {
+        [DL_ROW_PRODUCT] = {{"batch", "m", "n", "k"}, 4},
+        [DL_ROW_CONV] = {{"batch", "m", "n", "k", "window", "stride"}, 6},
+        [DL_ROW_ATTENTION] = {{"batch", "m", "n", "k", "causal", "kv_share"}, 6},
+        [DL_ROW_MEMORY] = {{"elements"}, 1},
+    };
+    *names = columns[p->row].names;
+    return columns[p->row].n;
 }
 
 void dl_problem_values(const struct dl_problem *p, const int64_t *dim, enum dl_float f, double *values)

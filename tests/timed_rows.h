@@ -45,6 +45,8 @@ static inline struct dl_kernel timed_kernel(const json_t *table, const json_t *r
                               .n = timed_cell(table, row, "n", 0),
                               .k = timed_cell(table, row, "k", 0),
                               .elements = timed_cell(table, row, "elements", 0),
+                              .window = timed_cell(table, row, "window", 0),
+                              .stride = timed_cell(table, row, "stride", 0),
                               .causal = timed_cell(table, row, "causal", 0) > 0,
                               .kv_share = timed_cell(table, row, "kv_share", 1),
                               .among_experts = is_grouped,

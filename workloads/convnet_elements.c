@@ -95,6 +95,8 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
                            .cut = DL_CUT_NOTHING,
                            .is_convolution = true,
                            .side = side_by_side ? out.height : 0,
+                           .window = (double)e->window,
+                           .stride = (double)e->stride,
                            .has_bias = e->bias};
     add_product(net, &p);
     net->at = out;

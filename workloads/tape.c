@@ -103,6 +103,8 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                       .n = p->n,
                                       .k = p->k,
                                       .side = p->side,
+                                      .window = p->window,
+                                      .stride = p->stride,
                                       .stays_wide = p->stays_wide,
                                       .attention_core = tape->attention_core,
                                       .among_experts = tape->among_experts,

@@ -27,7 +27,8 @@ struct dl_product {
     double batch, m, n, k;
     enum dl_cut cut;
     bool is_convolution;
-    double side; /* as in struct dl_kernel */
+    double side;           /* as in struct dl_kernel */
+    double window, stride; /* of a convolution */
     bool has_bias;
     bool of_activations; /* the second operand is data: both gradients are needed at once */
     bool shares_weights; /* they are the parameters of another layer */

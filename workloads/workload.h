@@ -39,16 +39,17 @@ struct dl_kernel {
     const char *operation; /* DL_KERNEL_MEMORY: what it does, if its name does not say so: "layernorm", "gelu" */
     /* DL_KERNEL_MEMORY: only n, the width of the rows that norms and softmax go through. */
     double batch, m, n, k;
-    double elements;     /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
-    double side;         /* conv of 3 x 3 windows side by side: height and width of its result; 0: another one */
-    bool causal;         /* attention: half of the scores are never needed */
-    bool backward;       /* attention: 2.5 times the forward's work */
-    double kv_share;     /* attention: heads of keys and values over those of queries */
-    bool stays_wide;     /* product: never with quantised operands, beside those of attention's core */
-    bool attention_core; /* between the projections of attention: what selective recomputation does again */
-    bool among_experts;  /* between DISPATCH and COMBINE */
-    double table;        /* look-up: elements of its table, which are parameters */
-    bool accumulates;    /* its result is added to sums in fp32, as gradients of weights are; the software decides */
+    double elements;       /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
+    double side;           /* conv of 3 x 3 windows side by side: height and width of its result; 0: another one */
+    double window, stride; /* convolution: sides of its windows and of their steps; 0: not known, nothing overlaps */
+    bool causal;           /* attention: half of the scores are never needed */
+    bool backward;         /* attention: 2.5 times the forward's work */
+    double kv_share;       /* attention: heads of keys and values over those of queries */
+    bool stays_wide;       /* product: never with quantised operands, beside those of attention's core */
+    bool attention_core;   /* between the projections of attention: what selective recomputation does again */
+    bool among_experts;    /* between DISPATCH and COMBINE */
+    double table;          /* look-up: elements of its table, which are parameters */
+    bool accumulates;      /* its result is added to sums in fp32, as gradients of weights are; the software decides */
     enum dl_cut cut;
 };
 

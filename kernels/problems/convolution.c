@@ -18,7 +18,7 @@ static double flop(const int64_t *d) { return 2 * pixels(d) * depth(d) * (double
 
 static void set(const int64_t *d, double *v, double m, double n, double k)
 {
-    v[0] = (double)d[groups], v[1] = m, v[2] = n, v[3] = k;
+    v[0] = (double)d[groups], v[1] = m, v[2] = n, v[3] = k, v[4] = (double)d[window], v[5] = (double)d[stride];
 }
 
 static void forward_values(const int64_t *d, double *v) { set(d, v, pixels(d), group_filters(d), depth(d)); }
@@ -168,7 +168,7 @@ static const int64_t timed[][DL_MAX_DIMS] = {
         .name = "conv", .pass = the_pass, .doc = the_doc,                                                              \
         .dims = {"samples", "channels", "height", "width", "filters", "window",                                        \
                  "stride",  "pad",      "groups", "rows",  "columns", "group_channels"},                               \
-        .n_given = 9, DL_TENSORS(tensor_list), .row = DL_ROW_PRODUCT, .complete = complete, .flop = flop,              \
+        .n_given = 9, DL_TENSORS(tensor_list), .row = DL_ROW_CONV, .complete = complete, .flop = flop,                 \
         .values = the_values, .reference = the_reference, .odd = odd, .timed = timed                                   \
     }
 const struct dl_problem dl_problem_conv = CONV(forward_tensors, "forward", "a convolution", forward, forward_values);

@@ -10,7 +10,7 @@ import json
 import math
 import sys
 
-COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k"],
+COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k", "window", "stride"],
            "attention": ["batch", "m", "n", "k", "causal", "kv_share"],
            "layernorm": ["width", "elements"], "rmsnorm": ["width", "elements"], "softmax": ["width", "elements"]}
 NAMES = {"width": "n"}  # of a row of a matrix

@@ -21,6 +21,8 @@ static double column_of(const struct dl_kernel *k, enum dl_column column)
     case DL_CAUSAL: return k->causal;
     case DL_KV_SHARE: return k->kv_share;
     case DL_ACCUMULATES: return k->accumulates;
+    case DL_WINDOW: return k->window;
+    case DL_STRIDE: return k->stride;
     case DL_N_COLUMNS: break;
     }
     return NAN;
@@ -41,13 +43,19 @@ static enum dl_kernel_pass pass_of(const struct dl_kernel *k)
     return k->backward && k->pass == DL_PASS_FORWARD ? DL_PASS_INPUT_GRADIENT : k->pass;
 }
 
+/* How many windows of a convolution an element of its input is in, on average: 1 where they lie side by side. */
+static double overlap(const struct dl_kernel *k)
+{
+    return k->window > 0 && k->stride > 0 ? k->window * k->window / (k->stride * k->stride) : 1;
+}
+
 struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precision)
 {
     const bool is_product = k->kind != DL_KERNEL_MEMORY, reads_across = k->pass == DL_PASS_WEIGHT_GRADIENT;
     const double bytes = dl_precision_operand_bytes(precision);
     return (struct dl_point){
-        .at = {log(is_product ? k->batch * k->m : dl_kernel_bytes(k, precision)), log(k->n),
-               is_product ? log(k->k) : 0},
+        .at = {log(is_product ? k->batch * k->m : dl_kernel_bytes(k, precision)), log(k->n), is_product ? log(k->k) : 0,
+               log(overlap(k))},
         .grain = {grain(k->n * bytes), grain((reads_across ? k->m : k->k) * bytes),
                   grain((reads_across ? k->k : k->m) * bytes)},
         .kind.pass = (unsigned char)(is_product ? pass_of(k) : DL_PASS_FORWARD), /* a curve has its own */
@@ -83,7 +91,7 @@ static double kinds_apart2(const struct dl_point *a, const struct dl_point *b)
 static double sizes_apart2(const struct dl_point *a, const struct dl_point *b)
 {
     return squared(a->at[0] - b->at[0]) + squared(a->at[1] - b->at[1]) + squared(a->at[2] - b->at[2]) +
-           kinds_apart2(a, b);
+           squared(a->at[3] - b->at[3]) + kinds_apart2(a, b);
 }
 
 static double grains_apart2(const struct dl_point *a, const struct dl_point *b)
@@ -113,6 +121,7 @@ struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kerne
 {
     struct dl_point place = dl_point_at(k, precision);
     while (place.kind.alignment > DL_ALIGNED && !of->has[place.kind.alignment]) place.kind.alignment--;
+    if (!of->has_windows) place.at[3] = 0;
     struct dl_neighbours near = {0};
     double nearest2 = INFINITY;
     for (size_t i = 0; i < of->n; i++) {

@@ -6,10 +6,11 @@
  *     seconds = model(shape) x exp(estimate of log(measured / model) from the points near by, measured_kriging.c)
  *
  * Near is meant in the logarithms of (batch x m, n, k): a product twice as long is as far from this one as one half as
- * long; and in the powers of two that divide the bytes of rows, since what memories and caches move at once must begin
- * there. Other passes and rows for which libraries have other kernels are far, and have means of their own. Kernels
- * that are bound by memory have one dimension, in which their times are interpolated monotonically; or two, their bytes
- * and the width of their rows, n, where a table tells it.
+ * long; of a convolution also in that of the windows an element is in, as libraries compute those with one as plain
+ * products; and in the powers of two that divide the bytes of rows, since what memories and caches move at once must
+ * begin there. Other passes and rows for which libraries have other kernels are far, and have means of their own.
+ * Kernels that are bound by memory have one dimension, in which their times are interpolated monotonically; or two,
+ * their bytes and the width of their rows, n, where a table tells it.
  *
  * A device file has "measured": [{"kernel": "gemm", "pass": "forward", "precision": "bf16", "library": "cuBLAS 13.0",
  * "columns": ["batch", "m", "n", "k", "seconds", "spread"], "rows": [[1, 4096, 4096, 4096, 0.0002, 0.01], ...]}, ...]:

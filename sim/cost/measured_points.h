@@ -5,9 +5,26 @@
 #include "sim/cost/measured.h"
 
 /* What a row may say, besides its time. */
-enum dl_column { DL_BATCH, DL_M, DL_N, DL_K, DL_ELEMENTS, DL_CAUSAL, DL_KV_SHARE, DL_ACCUMULATES, DL_N_COLUMNS };
+enum dl_column {
+    DL_BATCH,
+    DL_M,
+    DL_N,
+    DL_K,
+    DL_ELEMENTS,
+    DL_CAUSAL,
+    DL_KV_SHARE,
+    DL_ACCUMULATES,
+    DL_WINDOW,
+    DL_STRIDE,
+    DL_N_COLUMNS
+};
 
-enum { dl_n_coordinates = 3, dl_n_passes = DL_PASS_WEIGHT_GRADIENT + 1, dl_n_alignments = DL_UNALIGNED + 1 };
+enum {
+    dl_n_coordinates = 4,
+    dl_n_grains = 3,
+    dl_n_passes = DL_PASS_WEIGHT_GRADIENT + 1,
+    dl_n_alignments = DL_UNALIGNED + 1
+};
 
 /* What the row says. */
 struct dl_timed {
@@ -18,10 +35,10 @@ struct dl_timed {
 
 /* What is looked at for every price: small, as there are thousands. */
 struct dl_point {
-    double at[dl_n_coordinates];    /* dl_point_at */
-    double grain[dl_n_coordinates]; /* how rows begin: logarithms of powers of two */
-    double log_ratio;               /* of the measured time to the model's */
-    double noise;                   /* its variance from run to run, as a part of that among all points */
+    double at[dl_n_coordinates]; /* dl_point_at */
+    double grain[dl_n_grains];   /* how rows begin: logarithms of powers of two */
+    double log_ratio;            /* of the measured time to the model's */
+    double noise;                /* its variance from run to run, as a part of that among all points */
     struct {
         unsigned char pass, alignment, is_causal, is_grouped;
     } kind;
@@ -33,6 +50,7 @@ struct dl_points {
     struct dl_timed *timed; /* the same in full */
     size_t n;
     bool has[dl_n_alignments]; /* points of this alignment */
+    bool has_windows;          /* points whose windows are known */
     double mean_log_ratio[dl_n_alignments][dl_n_passes];
 };
 

@@ -30,6 +30,8 @@ static const struct {
                       [DL_CAUSAL] = {"causal", 0, 1},
                       [DL_KV_SHARE] = {"kv_share", 0, 1},
                       [DL_ACCUMULATES] = {"accumulates", 0, 1},
+                      [DL_WINDOW] = {"window", 1, 1e6},
+                      [DL_STRIDE] = {"stride", 1, 1e6},
                       [seconds_column] = {"seconds", 1e-9, 1e6},
                       [spread_column] = {"spread", 0, 10}};
 
@@ -79,9 +81,9 @@ static enum dl_status read_columns(const struct table *t, enum dl_kernel_kind ki
         int c = 0;
         while (name && c < n_names && strcmp(columns[c].name, name)) c++;
         if (!name || c == n_names || *known >> c & 1)
-            return dl_fail(
-                err, DL_KEY, dl_json_element(t->columns, i, arena).where,
-                "must be one of batch, m, n, k, elements, causal, kv_share, accumulates, seconds, spread, each once");
+            return dl_fail(err, DL_KEY, dl_json_element(t->columns, i, arena).where,
+                           "must be one of batch, m, n, k, elements, causal, kv_share, accumulates, window, stride, "
+                           "seconds, spread, each once");
         which[i] = c;
         *known |= 1u << c;
     }
@@ -123,6 +125,8 @@ static struct dl_kernel kernel_of(const struct table *t, const double *values)
                               .n = values[DL_N],
                               .k = values[DL_K],
                               .elements = values[DL_ELEMENTS],
+                              .window = values[DL_WINDOW],
+                              .stride = values[DL_STRIDE],
                               .causal = values[DL_CAUSAL] > 0,
                               .kv_share = values[DL_KV_SHARE],
                               .among_experts = is_grouped(t->kernel),
@@ -140,6 +144,7 @@ static void add_point(struct dl_points *to, const struct dl_device *d, const str
     *p = dl_point_at(&k, (enum dl_precision)t->precision);
     p->log_ratio = log(values[seconds_column] / modelled_s);
     to->has[p->kind.alignment] = true;
+    to->has_windows |= k.window > 0;
     p->noise = values[spread_column] * values[spread_column];
     *row = (struct dl_timed){.seconds = values[seconds_column], .known = known};
     memcpy(row->column, values, sizeof row->column);

@@ -162,6 +162,36 @@ START_TEST(points_whose_rows_begin_alike_count_more)
 }
 END_TEST
 
+static struct dl_kernel convolution(double window, double stride)
+{
+    struct dl_kernel k = product(4096, 256, 1152);
+    k.kind = DL_KERNEL_CONV, k.window = window, k.stride = stride;
+    return k;
+}
+
+/* Of the same m, n and k, with one window on an element and with nine. */
+START_TEST(convolutions_are_told_apart_by_their_windows)
+{
+    read_text(DEVICE(TABLE("conv", "[\"m\", \"n\", \"k\", \"window\", \"stride\", \"seconds\"]",
+                           "[[4096, 256, 1152, 1, 1, 1e-3], [4096, 256, 1152, 3, 1, 4e-3]]")));
+    check_ok();
+    ck_assert_double_eq(price_of(convolution(1, 1)).seconds, 1e-3);
+    ck_assert_double_eq(price_of(convolution(3, 1)).seconds, 4e-3);
+    const struct dl_price strided = price_of(convolution(3, 2)), wide = price_of(convolution(5, 1));
+    ck_assert_int_eq(strided.ground, DL_GROUND_INTERPOLATED);
+    ck_assert(strided.seconds > 1e-3 && strided.seconds < wide.seconds);
+}
+END_TEST
+
+START_TEST(tables_without_windows_hold_for_all_convolutions)
+{
+    read_text(DEVICE(TABLE("conv", SHAPE, "[[4096, 256, 1152, 1e-3]]")));
+    check_ok();
+    ck_assert_double_eq(price_of(convolution(3, 1)).seconds, 1e-3);
+    ck_assert_int_eq(price_of(convolution(1, 2)).ground, DL_GROUND_MEASURED);
+}
+END_TEST
+
 START_TEST(memory_bound_kernels_grow_with_their_bytes)
 {
     read_text(DEVICE(TABLE("softmax", "[\"elements\", \"seconds\"]",
@@ -205,7 +235,7 @@ static const struct {
     {DEVICE(TABLE("gelu", "[\"seconds\"]", "[]")), "d.json:/measured/0/columns: needs seconds and elements"},
     {DEVICE(TABLE("gemm", "[\"m\", \"o\"]", "[]")),
      "d.json:/measured/0/columns/1: must be one of batch, m, n, k, "
-     "elements, causal, kv_share, accumulates, seconds, spread, each once"},
+     "elements, causal, kv_share, accumulates, window, stride, seconds, spread, each once"},
     {DEVICE(TABLE("gemm", SHAPE, "[[1, 1, 1, 1], [1, 1]]")),
      "d.json:/measured/0/rows/1: must be a list of 4 numbers, as there are columns"},
     {DEVICE(TABLE("gemm", SHAPE, "[[1, 1, 1, 0]]")), "d.json:/measured/0/rows/0/3: seconds must be in [1e-09, 1e+06]"},
@@ -229,6 +259,8 @@ static void add(TCase *tests)
     tcase_add_test(tests, between_points_the_correction_is_between_theirs);
     tcase_add_test(tests, two_points_are_kriged_as_by_hand);
     tcase_add_test(tests, points_whose_rows_begin_alike_count_more);
+    tcase_add_test(tests, convolutions_are_told_apart_by_their_windows);
+    tcase_add_test(tests, tables_without_windows_hold_for_all_convolutions);
     tcase_add_test(tests, memory_bound_kernels_grow_with_their_bytes);
     tcase_add_test(tests, a_pass_has_its_own_points);
     tcase_add_loop_test(tests, bad_tables_are_refused_by_place, 0, (int)DL_COUNT(bad));
