@@ -32,6 +32,9 @@ static const struct dl_field fields[] = {
     FIGURE(result_bytes_per_s, 0, 1e18, true, "results of tiles from all units, which nothing hides; free if absent"),
     FIGURE(tile_results, 0, 1e6, true, "that a unit holds at most; absent: tiles of Ampere's kernels"),
     FIGURE(tile_step, 8, 256, true, "between the widths of tiles, with tile_results; 64 if absent"),
+    FIGURE(
+        tile_choice_exponent, 1, 1000, true,
+        "with tile_results: the larger, the nearer the library's choice is to the fastest; absent: it is the fastest"),
     FIGURE(tile_depth, 1, 1024, true, "to which k is filled up; 1 if absent"),
     FIGURE(half_aligned_fraction, 0.01, 1, true,
            "of the rate of products, where rows begin at multiples of 4 bytes but not of 16; 1 if absent"),

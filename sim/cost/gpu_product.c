@@ -68,17 +68,34 @@ static double best_of_ampere_s(const struct product *p)
     return best_s;
 }
 
-static double best_of_hopper_s(const struct product *p)
+/* The library does not know which tile is fastest, but the more are about as fast, the better its choice:
+ *
+ *     time^-e = mean over tiles of time^-e
+ *
+ * which grows with each of the times, as their least does, and is that for a large e. */
+struct choice {
+    double first_s, sum, least_s, n;
+};
+
+static void offer(struct choice *c, const struct product *p, struct tile tile)
+{
+    const double s = best_split_s(p, tile);
+    if (c->n++ == 0) c->first_s = c->least_s = s;
+    c->least_s = fmin(c->least_s, s);
+    c->sum += pow(c->first_s / s, p->gpu->tile_choice_exponent);
+}
+
+static double chosen_of_hopper_s(const struct product *p)
 {
     const struct dl_gpu *const o = p->gpu;
-    double best_s = INFINITY;
+    struct choice c = {0};
     for (double rows = hopper_side; rows <= hopper_sides * hopper_side; rows += hopper_side)
         for (double other = hopper_side; other <= hopper_longest && rows * other <= o->tile_results;
              other += o->tile_step) {
-            best_s = fmin(best_s, best_split_s(p, (struct tile){rows, other}));
-            if (other != rows) best_s = fmin(best_s, best_split_s(p, (struct tile){other, rows}));
+            offer(&c, p, (struct tile){rows, other});
+            if (other != rows) offer(&c, p, (struct tile){other, rows});
         }
-    return best_s;
+    return o->tile_choice_exponent > 0 ? c.first_s / pow(c.sum / c.n, 1 / o->tile_choice_exponent) : c.least_s;
 }
 
 static double fraction_of(const struct dl_gpu *o, enum dl_alignment a)
@@ -111,7 +128,7 @@ double dl_gpu_product_s(const struct dl_device *d, const struct dl_kernel *k, en
                         .shared = has_older_kernels ? 1 : o->cluster,
                         .n_splits = has_older_kernels ? DL_COUNT(splits) : n_usual_splits};
     set_joins(&p);
-    const double tiling_s = o->tile_results > 0 && !has_older_kernels ? best_of_hopper_s(&p) : best_of_ampere_s(&p);
+    const double tiling_s = o->tile_results > 0 && !has_older_kernels ? chosen_of_hopper_s(&p) : best_of_ampere_s(&p);
     const double power_s = dl_kernel_flop(k) / (p.flop_per_s * o->sustained_fraction);
     const double sums_s = k->accumulates ? dl_gpu_memory_s(d, k->batch * k->m * k->n * partial_sum_bytes) : 0;
     return o->ramp_s +
