@@ -47,7 +47,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 {
     const struct options *const o = options;
     (void)entry, (void)err;
-    setting->overlaps_gradients = o->overlap && o->when == at_end;
+    setting->last_backward_differs |= o->overlap && o->when == at_end;
     setting->exchanges_beside_work |= o->overlap;
     setting->servers = !has_servers(o) ? 0 : o->servers ? (uint32_t)o->servers : 1;
     return DL_OK;

@@ -134,7 +134,7 @@ static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, b
     s->into = &p->items[DL_ITEM_B];
     s->weights = splits ? &p->items[DL_ITEM_W] : NULL;
     if (gather_sent(s, p, DL_BACKWARD, err) || emit_backward(s, p, false, err)) return err->status;
-    if (s->request->job->setting.overlaps_gradients && lower_last(s, p, splits, err)) return err->status;
+    if (s->request->job->setting.last_backward_differs && lower_last(s, p, splits, err)) return err->status;
     s->weights = NULL;
     for (int kind = 0; kind < DL_N_TEMPLATES; kind++) end_item(s, &p->items[kind]);
     return DL_OK;

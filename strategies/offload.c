@@ -4,7 +4,7 @@
  * others are at work (ZeRO-Offload, Ren et al., ATC 2021, section 4). parameters: that part comes from the host for
  * each use of a layer (ZeRO-Infinity, arXiv 2104.07857). activations: that part of what blocks save goes to the host
  * after their forward and comes back for their backward. Copies for layers go beside the work of a layer, on a stream
- * of their own, and cost what they take longer. */
+ * of their own, and cost what they take longer, unless the software copies activations between its kernels. */
 #include "strategies/saved.h"
 #include "strategies/strategies.h"
 
@@ -29,6 +29,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     setting->offload_parameters = o->parameters;
     setting->offload_activations = o->activations;
     setting->offload_where = entry.where;
+    setting->last_backward_differs |= o->optimizer > 0; /* it completes what the host needs */
     return DL_OK;
 }
 
@@ -51,7 +52,10 @@ static enum dl_status copy_for_layer(const struct options *o, const struct dl_ev
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const double parameters = own_parameters(ev, s) * o->parameters * dl_precision_bytes(s->precision);
-    return copy(parameters + dl_copied_bytes(s, ev->layer, ev->block), true, ev->pass, below, err);
+    const double activations = dl_copied_bytes(s, ev->layer, ev->block);
+    if (!s->software->offload_blocks) return copy(parameters + activations, true, ev->pass, below, err);
+    if (copy(parameters, true, ev->pass, below, err)) return err->status;
+    return copy(activations, false, ev->pass, below, err);
 }
 
 /* What the host has updated and keeps need not come back; what the device has updated and the host keeps must go. */

@@ -13,8 +13,8 @@ struct options {
     double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s;       /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
-        drains_at_end, gradients_persist, copies_persist, gradients_whole;
-    double residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
+        drains_at_end, gradients_persist, copies_persist, gradients_whole, offload_blocks;
+    double scatter_moves, residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
     struct dl_json kernels, operands;
 };
 static const struct options defaults = {.host_s_per_group_launch = -1,
@@ -45,6 +45,10 @@ static const struct dl_field fields[] = {
      "the same where products are in bf16; as gradient_bytes if absent"},
     {"gradients_whole", DL_BOOL, offsetof(struct options, gradients_whole), 0, 0, true, NULL,
      "stage 1 of ZeRO sums gradients by an all-reduce, not a reduce-scatter"},
+    {"scatter_moves", DL_NUMBER, offsetof(struct options, scatter_moves), 0, 100, true, NULL,
+     "times that stage 3 of ZeRO reads or writes gradients in memory before it scatters them"},
+    {"offload_blocks", DL_BOOL, offsetof(struct options, offload_blocks), 0, 0, true, NULL,
+     "no kernel goes beside copies of activations to or from the host, nor in stage 3 beside sums for its update"},
     {"collective_host_s", DL_NUMBER, offsetof(struct options, collective_host_s), 0, 1, true, NULL,
      "host time of one collective"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
@@ -109,6 +113,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .bf16_gradient_bytes =
                                     o.bf16_gradient_bytes > 0 ? o.bf16_gradient_bytes : o.gradient_bytes,
                                 .gradients_whole = o.gradients_whole,
+                                .scatter_moves = o.scatter_moves,
+                                .offload_blocks = o.offload_blocks,
                                 .collective_host_s = o.collective_host_s,
                                 .batch_host_s = o.batch_host_s,
                                 .dispatch = (enum dl_dispatch)o.dispatch,

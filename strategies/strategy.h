@@ -73,7 +73,7 @@ struct dl_setting {
     uint32_t gathers_ahead;           /* stage 3: layers, before the one at work is done; or DL_AS_SOFTWARE */
     bool stays_gathered;              /* stage 3: from the forward to the backward */
     double gather_bits;               /* per parameter; 0: as they are */
-    bool overlaps_gradients;          /* exchanged layer by layer during the last backward */
+    bool last_backward_differs;       /* that of a step: gradients go layer by layer, or are waited for, in it alone */
     bool exchanges_beside_work;       /* of gradients or parameters: some go on while ranks work */
     double error_bytes_per_parameter; /* what lossy exchanges of gradients keep for the next time */
     enum dl_graphs graphs;

@@ -158,13 +158,24 @@ static enum dl_status begin_layer(const struct options *o, const struct dl_event
 
 /* ---- gradients ---- */
 
+/* The host that updates gets its part of the sums when a step has all, and nothing goes on before it has it. */
+static bool host_waits_for_sums(const struct dl_event *ev, const struct dl_setting *s)
+{
+    return s->software->offload_blocks && s->offload_optimizer > 0 && ev->last_micro;
+}
+
 static enum dl_status scatter_gradients(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event scatter = {
-        .pass = DL_GRADIENT, .op = DL_REDUCESCATTER, .span = within(s), .async = true, .handle = DL_EVERY_CALL};
+    const struct dl_event scatter = {.pass = DL_GRADIENT,
+                                     .op = DL_REDUCESCATTER,
+                                     .span = within(s),
+                                     .async = !host_waits_for_sums(ev, s),
+                                     .handle = DL_EVERY_CALL};
     for (int set = 0; set < 2; set++) {
         const double bytes = cut_parameters(ev, s, set) * dl_gradient_bytes(s);
+        const double moved = bytes * s->software->scatter_moves;
+        if (moved > 0 && dl_emit_pass(below, "bucket", moved, DL_GRADIENT, err)) return err->status;
         if (bytes > 0 && exchange(scatter, set, bytes, below, err)) return err->status;
     }
     return DL_OK;

@@ -197,7 +197,7 @@ const struct dl_template *dl_training_template(const struct dl_training *t, uint
     const struct dl_program *const program = &t->request.lowered->programs[stage];
     if (item == s->n_items[stage]) return &program->end;
     const struct dl_item *const at = &s->items[stage][item];
-    const bool last = t->request.setting->overlaps_gradients && t->last_item[stage * s->chunks + at->chunk] == item;
+    const bool last = t->request.setting->last_backward_differs && t->last_item[stage * s->chunks + at->chunk] == item;
     return &program->items[at->chunk * DL_N_TEMPLATES + (last ? DL_TEMPLATE_LAST : (int)at->kind)];
 }
 

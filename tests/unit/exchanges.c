@@ -291,6 +291,26 @@ START_TEST(quantised_parameters_are_converted_before_each_use)
 }
 END_TEST
 
+/* As often as the software reads or writes them, and in stage 3 alone. */
+START_TEST(gradients_are_moved_before_they_are_scattered)
+{
+    static const struct {
+        const char *stack;
+        double moves;
+    } cases[] = {{ZERO("'stage':3"), 4}, {ZERO("'stage':3,'shard_ways':4"), 4}, {ZERO("'stage':2"), 0}};
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        struct dl_session t;
+        open_step(&t, &(struct step){.software = "{'schema':'dlsim/software/1','source':'a test','scatter_moves':4}",
+                                     .workload = GPT,
+                                     .head = BATCH,
+                                     .stack = cases[i].stack});
+        const double bytes = cases[i].moves * gradient_bytes * dl_model_parameters(&t.model);
+        check_close(cases[i].stack, pass_bytes(item(&t, DL_ITEM_B), "bucket"), bytes, 1e-9);
+        dl_session_close(&t);
+    }
+}
+END_TEST
+
 /* On a network as fast as the memory the passes count as much as the exchange, and both are data's. */
 START_TEST(packing_is_booked_as_data)
 {
@@ -401,6 +421,7 @@ int main(void)
     tcase_add_test(tests, buckets_limit_what_goes_at_once);
     tcase_add_loop_test(tests, packing_passes_over_the_values, 0, 4);
     tcase_add_test(tests, quantised_parameters_are_converted_before_each_use);
+    tcase_add_test(tests, gradients_are_moved_before_they_are_scattered);
     tcase_add_test(tests, packing_is_booked_as_data);
     tcase_add_loop_test(tests, memory_is_what_is_cut_gathered_and_kept, 0, 8);
     tcase_add_loop_test(tests, a_refusal_names_its_key, 0, (int)DL_COUNT(refusals));

@@ -17,6 +17,7 @@ enum { LAYERS = 4 };
 #define SLOW_LINK HOST("1e3", "1e18") /* copies take longer than any kernel */
 #define FAST_LINK HOST("1e18", "1e18")
 #define SLOW_HOST HOST("1e18", "1e3")
+#define BLOCKS "{'schema':'dlsim/software/1','source':'a test','offload_blocks':true}"
 
 static const double exactly = 1e-12;
 static struct dl_session t, plain;
@@ -95,6 +96,59 @@ START_TEST(activations_show_only_what_no_block_hides)
     ck_assert_double_eq(cause_s(&t, DL_ITEM_F, DL_CAUSE_OFFLOAD), 0);
     ck_assert_double_eq(cause_s(&t, DL_ITEM_B, DL_CAUSE_OFFLOAD), 0);
     close_pair();
+}
+END_TEST
+
+START_TEST(activations_may_be_copied_between_kernels)
+{
+    open_step(&t, &(struct step){.system = SLOW_LINK,
+                                 .software = BLOCKS,
+                                 .workload = MODEL,
+                                 .head = HEAD,
+                                 .stack = "{'name':'offload','activations':0.5}"});
+    const double bytes = LAYERS * 0.5 * dl_saved_bytes(&t.job.setting, &t.model.layers[1], 0);
+    for (enum dl_item_kind kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+        check_close("seconds", cause_s(&t, kind, DL_CAUSE_OFFLOAD), bytes / 1e3, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
+/* Scatters that nothing goes beside, and all. */
+static uint32_t waited_for(const struct dl_template *of, uint32_t *all)
+{
+    uint32_t n = 0;
+    *all = 0;
+    for (size_t i = 0; i + 1 < of->n_instructions; i++) {
+        const struct dl_instruction *const at = &of->instructions[i];
+        if (at->kind != DL_START || t.lowered.calls[at->call].op != DL_EXCHANGE_REDUCESCATTER) continue;
+        n += at[1].kind == DL_WAIT && at[1].call == at->call;
+        ++*all;
+    }
+    return n;
+}
+
+/* In the last micro-batch alone: before that the host gets nothing. */
+START_TEST(sums_for_an_update_by_the_host_may_be_waited_for)
+{
+    static const struct {
+        const char *software, *stack;
+        bool waits;
+    } cases[] = {{BLOCKS, "{'name':'data'},{'name':'zero','stage':3},{'name':'offload','optimizer':1}", true},
+                 {BLOCKS, "{'name':'offload','optimizer':1},{'name':'zero','stage':3},{'name':'data'}", true},
+                 {BLOCKS, "{'name':'data','overlap':true},{'name':'zero','stage':3}", false},
+                 {"ideal", "{'name':'data'},{'name':'zero','stage':3},{'name':'offload','optimizer':1}", false}};
+    uint32_t all;
+    open_step(&t, &(struct step){.system = SLOW_LINK,
+                                 .software = cases[_i].software,
+                                 .workload = MODEL,
+                                 .head = "'devices':2,'global_batch':8,'microbatch':2",
+                                 .stack = cases[_i].stack});
+    ck_assert_uint_eq(waited_for(item(&t, DL_ITEM_B), &all), 0);
+    ck_assert_uint_gt(all, LAYERS);
+    const uint32_t n = waited_for(&t.lowered.positions[0].items[DL_TEMPLATE_LAST], &all);
+    ck_assert_uint_gt(all, LAYERS);
+    ck_assert_uint_eq(n, cases[_i].waits ? all : 0);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -179,6 +233,8 @@ int main(void)
     tcase_add_loop_test(tests, an_optimizer_on_the_host_moves_two_bytes_a_parameter_each_way, 0, 3);
     tcase_add_test(tests, a_slow_host_counts_instead_of_the_link);
     tcase_add_test(tests, activations_show_only_what_no_block_hides);
+    tcase_add_test(tests, activations_may_be_copied_between_kernels);
+    tcase_add_loop_test(tests, sums_for_an_update_by_the_host_may_be_waited_for, 0, 4);
     tcase_add_test(tests, activations_on_the_host_are_not_on_the_device);
     tcase_add_test(tests, parameters_come_for_every_use);
     tcase_add_test(tests, the_host_holds_what_the_device_does_not);

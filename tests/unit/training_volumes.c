@@ -71,7 +71,7 @@ static double step_volume(void)
     const struct dl_program *const p = &training.lowered.programs[0];
     double sum = volume_of(&p->end);
     for (uint32_t i = 0; i < s->n_items[0]; i++) {
-        const bool last = training.job.setting.overlaps_gradients && i + 1 == s->n_items[0];
+        const bool last = training.job.setting.last_backward_differs && i + 1 == s->n_items[0];
         sum += volume_of(&p->items[last ? DL_TEMPLATE_LAST : (int)s->items[0][i].kind]);
     }
     return sum;

@@ -51,7 +51,7 @@ static bool completes_gradients(const struct dl_pacer *p, const struct dl_item *
 {
     const struct dl_schedule *const s = &p->train->schedule;
     const uint32_t stage = p->train->at[DL_AXIS_PIPELINE];
-    if (!p->train->s->overlaps_gradients || item->kind != (s->splits_backward ? DL_ITEM_W : DL_ITEM_B)) return false;
+    if (!p->train->s->last_backward_differs || item->kind != (s->splits_backward ? DL_ITEM_W : DL_ITEM_B)) return false;
     for (const struct dl_item *later = item + 1; later < s->items[stage] + s->n_items[stage]; later++)
         if (later->kind == item->kind && later->chunk == item->chunk) return false;
     return true;
