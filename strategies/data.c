@@ -80,6 +80,14 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     return check_buckets(o, what, err);
 }
 
+/* One after the other with the rest of the work, whose memory it shares. Stage 3 of ZeRO has no buckets. */
+static enum dl_status fill_bucket(double bytes, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const double moves = s->software->bucket_moves;
+    return moves > 0 && s->zero_stage < 3 ? dl_emit_pass(below, "bucket", moves * bytes, DL_GRADIENT, err) : DL_OK;
+}
+
 static enum dl_status sum(const struct options *o, bool of_experts, double parameters, struct dl_stack *below,
                           struct dl_error *err)
 {
@@ -93,7 +101,8 @@ static enum dl_status sum(const struct options *o, bool of_experts, double param
                                       .algorithm = o->exchange == allreduce ? NULL : exchanges[o->exchange],
                                       .async = o->overlap,
                                       .handle = DL_EVERY_CALL}; /* nobody waits for it alone */
-    return parameters > 0 && dl_copies(s, of_experts) > 1 ? dl_emit(below, &exchange, err) : DL_OK;
+    if (parameters <= 0 || dl_copies(s, of_experts) == 1) return DL_OK;
+    return fill_bucket(exchange.bytes, below, err) || dl_emit(below, &exchange, err) ? err->status : DL_OK;
 }
 
 /* Where nothing overlaps buckets only limit what goes at once. */

@@ -178,13 +178,21 @@ static double launch_s(const struct dl_sink *s, const struct dl_event *ev)
     return host_s(s, ev, s->request->job->setting.software->collective_host_s);
 }
 
+static enum dl_exchange_op exchange_op(enum dl_op op)
+{
+    switch (op) {
+    case DL_ALLREDUCE: return DL_EXCHANGE_ALLREDUCE;
+    case DL_REDUCESCATTER: return DL_EXCHANGE_REDUCESCATTER;
+    case DL_ALLGATHER: return DL_EXCHANGE_ALLGATHER;
+    default: assert(op == DL_BROADCAST); return DL_EXCHANGE_BROADCAST;
+    }
+}
+
 static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
 {
     struct dl_lowered *const out = s->out;
     DL_GROW(out->calls, out->n_calls, out->calls_capacity);
-    out->calls[out->n_calls] = (struct dl_call){.op = ev->op == DL_ALLREDUCE   ? DL_EXCHANGE_ALLREDUCE
-                                                      : ev->op == DL_ALLGATHER ? DL_EXCHANGE_ALLGATHER
-                                                                               : DL_EXCHANGE_REDUCESCATTER,
+    out->calls[out->n_calls] = (struct dl_call){.op = exchange_op(ev->op),
                                                 .algorithm = ev->algorithm,
                                                 .bytes = ev->bytes,
                                                 .payload = ev->payload,

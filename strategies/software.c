@@ -9,11 +9,12 @@ static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}
 const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum dl_dispatch */
 
 struct options {
-    double host_s_per_launch, launches_per_kernel, gradient_bytes, bf16_gradient_bytes; /* the last 0: absent */
-    double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s;       /* the first -1: absent */
+    double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes,
+        bf16_gradient_bytes;                                                      /* the last 0: absent */
+    double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
-        drains_at_end, gradients_persist, copies_persist, gradients_whole, offload_blocks;
+        drains_at_end, gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks;
     double scatter_moves, residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
     struct dl_json kernels, operands;
 };
@@ -43,12 +44,17 @@ static const struct dl_field fields[] = {
      "per parameter, as accumulated and exchanged"},
     {"bf16_gradient_bytes", DL_NUMBER, offsetof(struct options, bf16_gradient_bytes), 1, 8, true, NULL,
      "the same where products are in bf16; as gradient_bytes if absent"},
+    {"bucket_moves", DL_NUMBER, offsetof(struct options, bucket_moves), 0, 100, true, NULL,
+     "elements moved for each gradient that replicas sum: into buckets, scaled, and out of them; none in stage 3 of "
+     "ZeRO"},
     {"gradients_whole", DL_BOOL, offsetof(struct options, gradients_whole), 0, 0, true, NULL,
      "stage 1 of ZeRO sums gradients by an all-reduce, not a reduce-scatter"},
     {"scatter_moves", DL_NUMBER, offsetof(struct options, scatter_moves), 0, 100, true, NULL,
      "times that stage 3 of ZeRO reads or writes gradients in memory before it scatters them"},
     {"offload_blocks", DL_BOOL, offsetof(struct options, offload_blocks), 0, 0, true, NULL,
      "no kernel goes beside copies of activations to or from the host, nor in stage 3 beside sums for its update"},
+    {"deals_tensors", DL_BOOL, offsetof(struct options, deals_tensors), 0, 0, true, NULL,
+     "stages 1 and 2 of ZeRO cut between tensors, and each rank broadcasts those that it updates; no all-gather"},
     {"collective_host_s", DL_NUMBER, offsetof(struct options, collective_host_s), 0, 1, true, NULL,
      "host time of one collective"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
@@ -112,9 +118,11 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gradient_bytes = o.gradient_bytes,
                                 .bf16_gradient_bytes =
                                     o.bf16_gradient_bytes > 0 ? o.bf16_gradient_bytes : o.gradient_bytes,
+                                .bucket_moves = o.bucket_moves,
                                 .gradients_whole = o.gradients_whole,
                                 .scatter_moves = o.scatter_moves,
                                 .offload_blocks = o.offload_blocks,
+                                .deals_tensors = o.deals_tensors,
                                 .collective_host_s = o.collective_host_s,
                                 .batch_host_s = o.batch_host_s,
                                 .dispatch = (enum dl_dispatch)o.dispatch,

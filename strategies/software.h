@@ -33,9 +33,11 @@ struct dl_software {
     enum dl_pure pure;
     double gradient_bytes;        /* per parameter, as accumulated, of a model that is not pure */
     double bf16_gradient_bytes;   /* where products are in bf16 */
+    double bucket_moves;          /* elements moved for each gradient before and after replicas sum them */
     bool gradients_whole;         /* stage 1 of ZeRO gives every replica all sums, not only those of its part */
     double scatter_moves;         /* reads and writes of gradients for a reduce-scatter of stage 3 of ZeRO */
     bool offload_blocks;          /* kernels wait for copies of activations, and for sums that go to the host */
+    bool deals_tensors;           /* stages 1 and 2 of ZeRO: whole ones to each rank, which broadcasts them updated */
     double collective_host_s;     /* of the host, for one collective inside the node */
     double batch_host_s;          /* of the host, to get a micro-batch before its forward; the device waits */
     const char *attention;        /* "unfused" or "flash" */

@@ -5,8 +5,12 @@
  * layer before each use, of the next layers while this one computes, and scatters gradients after every backward: half
  * as many bytes again. It has none of that half where the parameters stay gathered between forward and backward.
  *
+ * Software that cuts between tensors has each rank broadcast those that it has updated, one rank after the other.
+ *
  * With shard_ways only neighbours cut among themselves (HSDP; MiCS, VLDB 2022): gradients are scattered inside these
  * shards, and each part is then summed across them. */
+#include <math.h>
+
 #include "strategies/strategies.h"
 
 struct options {
@@ -101,18 +105,39 @@ static enum dl_status convert(const struct options *o, const char *name, double 
     return dl_emit_pass(below, name, plain + packed, DL_PARAMETERS, err);
 }
 
+/* Those who give out parameters one after the other: no more than there are tensors; 0: all of them at once. */
+static uint32_t n_owners(const struct options *o, const struct dl_event *of, const struct dl_setting *s,
+                         bool of_experts)
+{
+    if (o->stage == 3 || !s->software->deals_tensors) return 0;
+    return (uint32_t)fmin(dl_shards(s, of_experts), fmax(of->n_tensors, 1));
+}
+
+/* What owners have differs, as tensors do; what goes through the network in all does not. */
+static enum dl_status give_out(struct dl_event ev, uint32_t owners, bool of_experts, double bytes,
+                               struct dl_stack *below, struct dl_error *err)
+{
+    ev.op = DL_BROADCAST;
+    ev.async = true;
+    for (uint32_t i = 0; i < owners; i++)
+        if (exchange(ev, of_experts, bytes / owners, below, err)) return err->status;
+    return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .pass = DL_PARAMETERS, .handle = ev.handle}, err);
+}
+
 static enum dl_status gather_set(const struct options *o, struct dl_event ev, const struct dl_event *of,
                                  bool of_experts, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const double parameters = cut_parameters(of, s, of_experts);
     const double bytes_each = o->gather_bits ? DL_PAYLOAD_VALUE_BYTES : dl_precision_bytes(s->precision);
+    const uint32_t owners = n_owners(o, of, s, of_experts);
     if (parameters <= 0) return DL_OK;
     ev.pass = DL_PARAMETERS;
     ev.op = DL_ALLGATHER;
     ev.span = within(s);
     ev.payload = gathered_payload(o);
     if (convert(o, "quantize", parameters / dl_shards(s, of_experts), below, err)) return err->status;
+    if (owners) return give_out(ev, owners, of_experts, parameters * bytes_each, below, err);
     return exchange(ev, of_experts, parameters * bytes_each, below, err);
 }
 
@@ -215,6 +240,7 @@ static enum dl_status update(const struct options *o, const struct dl_event *ev,
     part.parameters_inside /= dl_shards(s, false);
     part.parameters_outside /= dl_shards(s, false);
     part.parameters_expert /= dl_shards(s, true);
+    if (n_owners(o, ev, s, false)) part.n_tensors = ceil(part.n_tensors / dl_shards(s, false));
     if (dl_emit(below, &part, err) || o->stage == 3) return err->status;
     for (int set = 0; set < 2; set++)
         if (gather_set(o, (struct dl_event){.handle = DL_EVERY_CALL}, ev, set, below, err) ||

@@ -101,7 +101,10 @@ void dl_training_close_queues(struct dl_training *t)
 static enum dl_status choose(struct dl_training *t, const struct dl_group *group, const struct dl_call *call,
                              struct dl_choice *out)
 {
-    static const enum dl_op ops[] = {DL_ALLREDUCE, DL_REDUCESCATTER, DL_ALLGATHER};
+    static const enum dl_op ops[] = {[DL_EXCHANGE_ALLREDUCE] = DL_ALLREDUCE,
+                                     [DL_EXCHANGE_REDUCESCATTER] = DL_REDUCESCATTER,
+                                     [DL_EXCHANGE_ALLGATHER] = DL_ALLGATHER,
+                                     [DL_EXCHANGE_BROADCAST] = DL_BROADCAST};
     const struct dl_wish wish = {.op = ops[call->op],
                                  .algorithm = call->algorithm ? call->algorithm : "auto",
                                  .protocol = "auto",

@@ -27,7 +27,8 @@ const char *dl_exchange_name(enum dl_exchange_op op)
 {
     static const char *const names[] = {[DL_EXCHANGE_ALLREDUCE] = "allreduce",
                                         [DL_EXCHANGE_REDUCESCATTER] = "reducescatter",
-                                        [DL_EXCHANGE_ALLGATHER] = "allgather"};
+                                        [DL_EXCHANGE_ALLGATHER] = "allgather",
+                                        [DL_EXCHANGE_BROADCAST] = "broadcast"};
     return names[op];
 }
 

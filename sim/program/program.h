@@ -95,7 +95,12 @@ struct dl_template {
 
 /* An exchange between ranks that do not go in step: those that hold the same parameters, in replicas of a stage or on
  * two stages. */
-enum dl_exchange_op { DL_EXCHANGE_ALLREDUCE, DL_EXCHANGE_REDUCESCATTER, DL_EXCHANGE_ALLGATHER };
+enum dl_exchange_op {
+    DL_EXCHANGE_ALLREDUCE,
+    DL_EXCHANGE_REDUCESCATTER,
+    DL_EXCHANGE_ALLGATHER,
+    DL_EXCHANGE_BROADCAST,
+};
 const char *dl_exchange_name(enum dl_exchange_op op);
 /* Which of them: all; those that cut what they hold among each other; or those that have the same cut. */
 enum dl_span { DL_SPAN_ALL, DL_SPAN_SHARD, DL_SPAN_ACROSS, DL_N_SPANS };

@@ -17,8 +17,9 @@ static double exchange_s(const struct dl_call *call)
 {
     const double n = dl_span_ranks(&training.job.setting, call->span, call->of_experts);
     const double passes = call->op == DL_EXCHANGE_ALLREDUCE ? 2 : 1;
+    const double sent = call->op == DL_EXCHANGE_BROADCAST ? 1 : (n - 1) / n;
     const double bytes = dl_payload_bytes(&call->payload, call->bytes, (uint32_t)n);
-    return passes * (n - 1) / n * bytes / EXCHANGE_BYTES_PER_S;
+    return passes * sent * bytes / EXCHANGE_BYTES_PER_S;
 }
 
 static void follow(struct lines *l, const struct dl_template *t)
@@ -77,7 +78,8 @@ static const char *const exchanging_stacks[] = {
 #define SLOW_HOST                                                                                                      \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-5,'collective_host_s':3e-5,"                \
     "'attention':'unfused'"
-static const char *const exchanging_softwares[] = {"ideal", SLOW_HOST "}", SLOW_HOST ",'drains_at_waits':true}"};
+static const char *const exchanging_softwares[] = {"ideal", SLOW_HOST "}", SLOW_HOST ",'drains_at_waits':true}",
+                                                   SLOW_HOST ",'deals_tensors':true,'bucket_moves':6}"};
 enum { n_exchanging_cases = DL_COUNT(exchanging_stacks) * DL_COUNT(exchanging_softwares) };
 
 START_TEST(exchanges_go_on_beside_the_work)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* fork, pipe */
 #include <check.h>
 #include <math.h>
+#include <string.h>
 
 #include "tests/training_runs.h"
 #include "tests/unit/suite.h"
@@ -61,6 +62,14 @@ static double volume_of(const struct dl_template *t)
         const struct dl_call *const call = &training.lowered.calls[t->instructions[i].call];
         sum += (call->op == DL_EXCHANGE_ALLREDUCE ? 2 : 1) * call->bytes;
     }
+    return sum;
+}
+
+static double seconds_of(const char *kernel, const struct dl_template *t)
+{
+    double sum = 0;
+    for (size_t i = 0; i < t->n_instructions; i++)
+        if (strcmp(t->instructions[i].name, kernel) == 0) sum += t->instructions[i].device_s;
     return sum;
 }
 
@@ -161,6 +170,70 @@ START_TEST(stage_1_may_sum_gradients_whole)
              "'gradients_whole':true}",
              head, stack);
         check_close(head, step_volume(), rank_parameters() * cases[i].bytes);
+        done();
+    }
+}
+END_TEST
+
+/* Of what replicas sum, once a step; what nobody else has goes through no bucket. */
+START_TEST(gradients_pass_through_buckets)
+{
+    static const struct {
+        const char *stack;
+        int devices;
+        double moves;
+    } cases[] = {{"{'name':'data'}", 8, 6},
+                 {"{'name':'data','bucket_bytes':1e4}", 8, 6},
+                 {"{'name':'data','overlap':true},{'name':'zero','stage':2}", 8, 6},
+                 {"{'name':'data'},{'name':'zero','stage':3}", 8, 0},
+                 {"{'name':'data'}", 1, 0}};
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        char head[100];
+        snprintf(head, sizeof head, "'devices':%d,'global_batch':32", cases[i].devices);
+        play("{'schema':'dlsim/software/1','source':'a test','gradient_bytes':4,'bucket_moves':6}", head,
+             cases[i].stack);
+        const struct dl_program *const p = &training.lowered.programs[0];
+        const double device_s = seconds_of("bucket", &p->items[DL_TEMPLATE_LAST]) + seconds_of("bucket", &p->end);
+        const double bytes = cases[i].moves * rank_parameters() * 4;
+        check_close(cases[i].stack, device_s * training.device.memory_bytes_per_s, bytes);
+        done();
+    }
+}
+END_TEST
+
+/* Tensors of the model: of a block four products with a bias each and two norms of two vectors; two tables and the last
+ * norm. */
+enum { n_tensors = LAYERS * (4 * 2 + 2 * 2) + 2 + 2 };
+
+static double n_broadcasts(void)
+{
+    const struct dl_template *const end = &training.lowered.programs[0].end;
+    double n = 0;
+    for (size_t i = 0; i < end->n_instructions; i++)
+        if (end->instructions[i].kind == DL_START)
+            n += training.lowered.calls[end->instructions[i].call].op == DL_EXCHANGE_BROADCAST;
+    return n;
+}
+
+/* Gradients are scattered among those that cut, what is left is summed across them, and each owner's parameters pass
+ * through every port: all of them once, not without a rank's own as in an all-gather. */
+START_TEST(owners_of_whole_tensors_broadcast_them)
+{
+    static const struct {
+        int replicas, stage, shard_ways;
+        double owners;
+    } cases[] = {{8, 1, 8, 8}, {8, 2, 8, 8}, {8, 1, 2, 2}, {128, 1, 128, n_tensors}};
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        char head[100], stack[150];
+        const double n = cases[i].replicas, shards = cases[i].shard_ways, others = n / shards;
+        snprintf(head, sizeof head, "'devices':%d,'global_batch':%d", cases[i].replicas, cases[i].replicas);
+        snprintf(stack, sizeof stack, "{'name':'data'},{'name':'zero','stage':%d,'shard_ways':%d}", cases[i].stage,
+                 cases[i].shard_ways);
+        play("{'schema':'dlsim/software/1','source':'a test','gradient_bytes':2,'deals_tensors':true}", head, stack);
+        const double passes = (shards - 1) / shards + 2 * (others - 1) / others / shards + 1;
+        check_close(stack, n_broadcasts(), cases[i].owners);
+        check_close(stack, outcome.result.exposed_s[DL_CAUSE_DATA],
+                    passes * rank_parameters() * activation_bytes / BYTES_PER_S);
         done();
     }
 }
@@ -408,6 +481,8 @@ int main(void)
     tcase_add_loop_test(tests, quantized_gradients_have_their_bits, 0, 4);
     tcase_add_test(tests, gradients_of_bf16_may_be_wider);
     tcase_add_test(tests, stage_1_may_sum_gradients_whole);
+    tcase_add_test(tests, gradients_pass_through_buckets);
+    tcase_add_test(tests, owners_of_whole_tensors_broadcast_them);
     tcase_add_loop_test(tests, tensor_ranks_sum_four_times_a_block, 0, (int)DL_COUNT(tensor_cases));
     tcase_add_loop_test(tests, sequence_parallelism_leaves_no_work_twice, 0, 2);
     tcase_add_loop_test(tests, stages_send_an_activation_or_its_gradient, 0, 5);
