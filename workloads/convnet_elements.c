@@ -86,7 +86,6 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
     if (fmod(net->at.channels, groups) != 0 || e->filters % e->groups)
         return dl_fail(err, DL_IMPOSSIBLE, e->where, "%lld groups do not divide %g channels and %lld filters",
                        (long long)e->groups, net->at.channels, (long long)e->filters);
-    const bool side_by_side = e->window == 3 && e->stride == 1 && groups == 1 && out.height == out.width;
     struct dl_product p = {.name = name_of(e),
                            .batch = groups,
                            .m = net->build->samples * out.height * out.width,
@@ -94,7 +93,7 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
                            .k = net->at.channels / groups * window,
                            .cut = DL_CUT_NOTHING,
                            .is_convolution = true,
-                           .side = side_by_side ? out.height : 0,
+                           .side = out.height == out.width ? out.height : 0,
                            .window = (double)e->window,
                            .stride = (double)e->stride,
                            .has_bias = e->bias};

@@ -40,7 +40,7 @@ struct dl_kernel {
     /* DL_KERNEL_MEMORY: only n, the width of the rows that norms and softmax go through. */
     double batch, m, n, k;
     double elements;       /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
-    double side;           /* conv of 3 x 3 windows side by side: height and width of its result; 0: another one */
+    double side;           /* convolution: height and width of its result; 0: not known, or not alike */
     double window, stride; /* convolution: sides of its windows and of their steps; 0: not known, nothing overlaps */
     bool causal;           /* attention: half of the scores are never needed */
     bool backward;         /* attention: 2.5 times the forward's work */

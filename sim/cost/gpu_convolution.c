@@ -9,7 +9,13 @@
 
 #include "sim/cost/gpu.h"
 
-static const double window = 9, halo = 2, tile_sides[] = {2, 4};
+static const double window = 3, halo = 2, tile_sides[] = {2, 4};
+
+/* Windows of one group that move by a pixel. */
+static bool has_minimal_filters(const struct dl_kernel *k, enum dl_precision precision)
+{
+    return precision == DL_FP32 && k->window == window && k->stride == 1 && k->batch == 1 && k->side > 0;
+}
 
 /* Of the (t + 2)^2 products; the weights' own transform is small. */
 static struct dl_kernel product_of(const struct dl_kernel *k, double t)
@@ -19,9 +25,9 @@ static struct dl_kernel product_of(const struct dl_kernel *k, double t)
     p.kind = DL_KERNEL_GEMM;
     p.batch = (t + halo) * (t + halo);
     switch (k->pass) {
-    case DL_PASS_FORWARD: p.m *= tiles_per_pixel, p.k /= window; break;
-    case DL_PASS_INPUT_GRADIENT: p.m *= tiles_per_pixel, p.n /= window; break;
-    case DL_PASS_WEIGHT_GRADIENT: p.k *= tiles_per_pixel, p.m /= window; break;
+    case DL_PASS_FORWARD: p.m *= tiles_per_pixel, p.k /= window * window; break;
+    case DL_PASS_INPUT_GRADIENT: p.m *= tiles_per_pixel, p.n /= window * window; break;
+    case DL_PASS_WEIGHT_GRADIENT: p.k *= tiles_per_pixel, p.m /= window * window; break;
     }
     return p;
 }
@@ -43,7 +49,7 @@ double dl_gpu_convolution_s(const struct dl_device *d, const struct dl_kernel *k
     struct dl_device of_library = *d;
     of_library.peak_flop_per_s[precision] *= ((const struct dl_gpu *)d->options)->convolution_fraction;
     double best_s = dl_gpu_product_s(&of_library, k, precision);
-    if (k->side == 0 || precision != DL_FP32) return best_s;
+    if (!has_minimal_filters(k, precision)) return best_s;
     for (size_t i = 0; i < DL_COUNT(tile_sides); i++)
         best_s = fmin(best_s, winograd_s(&of_library, k, tile_sides[i], precision));
     return best_s;
