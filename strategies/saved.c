@@ -37,3 +37,10 @@ double dl_copied_bytes(const struct dl_setting *s, const struct dl_layer *layer,
 {
     return layer->is_block ? dl_saved_bytes(s, layer, block) * s->offload_activations : 0;
 }
+
+double dl_given_bytes(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    if (layer->index > 0 || !dl_is_mixed(s)) return 0;
+    const double elements = layer->saved.input_bytes / counted_bytes;
+    return elements * dl_precision_bytes(DL_FP32) / s->parts.outside / s->ways[DL_AXIS_CONTEXT];
+}

@@ -11,4 +11,7 @@ double dl_saved_whole_bytes(const struct dl_setting *setting, const struct dl_la
 /* Of blocks, the part of dl_saved_bytes that waits on the host. */
 double dl_copied_bytes(const struct dl_setting *setting, const struct dl_layer *layer, uint32_t block);
 
+/* What the first layer is given, if it is no tokens: in fp32, beside the cast of it, until the step ends. */
+double dl_given_bytes(const struct dl_setting *s, const struct dl_layer *layer);
+
 #endif

@@ -125,6 +125,7 @@ struct dl_layer_needs dl_layer_needs(const struct dl_setting *s, const struct dl
                                .for_weights = for_weights_bytes(s, layer),
                                .at_work = at_work_bytes(s, layer)};
     add_states(s, layer, &n);
+    n.kept += dl_given_bytes(s, layer);
     add_depth(s, layer, again, &n);
     return n;
 }
