@@ -39,6 +39,7 @@ static const struct {
     {DL_CONV | DL_DECONV | DL_POOL, {"stride", DL_INT, AT(stride), 1, MAX_SIZE, true, NULL, "step; 1 if absent"}},
     {DL_CONV | DL_DECONV | DL_POOL, {"pad", DL_INT, AT(pad), 0, MAX_SIZE, true, NULL, "zeros on each side"}},
     {DL_POOL, {"round_up", DL_BOOL, AT(round_up), 0, 0, true, NULL, "windows may reach over the edge, as in Caffe"}},
+    {DL_POOL, {"mean", DL_BOOL, AT(mean), 0, 0, true, NULL, "of a window, not its largest"}},
     {DL_CONV, {"groups", DL_INT, AT(groups), 1, MAX_SIZE, true, NULL, "parts of the channels that do not mix"}},
     {DL_DECONV, {"output_pad", DL_INT, AT(output_pad), 0, MAX_SIZE, true, NULL, "rows and columns more"}},
     {DL_FC, {"outputs", DL_INT, AT(outputs), 1, MAX_SIZE, false, NULL, "neurons"}},

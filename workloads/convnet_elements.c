@@ -75,7 +75,8 @@ static void add_product(struct dl_net *net, struct dl_product *p)
 /* Libraries of convolutions leave it to a kernel of its own; its gradient comes with the product's. */
 static void add_bias(struct dl_net *net)
 {
-    dl_tape_pass(&net->tape, &(struct dl_pass){"bias", DL_CUT_NOTHING, .forward = 2 * dl_net_elements(net, &net->at)});
+    dl_tape_pass(&net->tape, &(struct dl_pass){"bias", DL_CUT_NOTHING, .forward = 2 * dl_net_elements(net, &net->at),
+                                               .width = net->at.channels});
 }
 
 static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
@@ -122,8 +123,8 @@ static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e,
     add_product(net, &p);
     net->at = out;
     if (e->bias) {
-        dl_tape_pass(&net->tape,
-                     &(struct dl_pass){"bias", DL_CUT_NOTHING, .weight_gradient = dl_net_elements(net, &out)});
+        dl_tape_pass(&net->tape, &(struct dl_pass){"bias", DL_CUT_NOTHING,
+                                                   .weight_gradient = dl_net_elements(net, &out), .width = filters});
         net->tape.layer->parameters_outside += filters;
         net->tape.layer->n_tensors++;
     }
@@ -147,13 +148,13 @@ static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, str
     return DL_OK;
 }
 
-static void shrink(struct dl_net *net, const char *name, double windows, struct dl_tensor out)
+static void shrink(struct dl_net *net, const struct dl_element *e, double windows, struct dl_tensor out)
 {
     const double in = dl_net_elements(net, &net->at), left = dl_net_elements(net, &out);
     dl_net_save(net);
-    dl_tape_pass(&net->tape,
-                 &(struct dl_pass){name, DL_CUT_NOTHING, .forward = in + left,
-                                   .input_gradient = net->has_weights ? 2 * in + left : 0, .width = windows});
+    dl_tape_pass(&net->tape, &(struct dl_pass){name_of(e), DL_CUT_NOTHING, .forward = in + left,
+                                               .input_gradient = net->has_weights ? 2 * in + left : 0,
+                                               .operation = e->mean ? "mean_pool" : "pool", .width = windows});
     net->at = out;
 }
 
@@ -162,8 +163,8 @@ static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, s
     const struct dl_tensor out = tensor(net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e));
     if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
     const double windows_each_way = (double)e->window / (double)e->stride; /* that hold an input */
-    shrink(net, name_of(e), windows_each_way * windows_each_way, out);
-    net->tape.layer->saved.pooled_elements += dl_net_elements(net, &out);
+    shrink(net, e, windows_each_way * windows_each_way, out);
+    if (!e->mean) net->tape.layer->saved.pooled_elements += dl_net_elements(net, &out);
     return DL_OK;
 }
 

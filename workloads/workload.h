@@ -37,7 +37,7 @@ struct dl_kernel {
     enum dl_kernel_pass pass;
     const char *name;      /* "qkv", "softmax", ... */
     const char *operation; /* DL_KERNEL_MEMORY: what it does, if its name does not say so: "layernorm", "gelu" */
-    /* DL_KERNEL_MEMORY: only n, the width of the rows that norms and softmax go through. */
+    /* DL_KERNEL_MEMORY: only n, the width of the rows that norms, softmax and biases go through. */
     double batch, m, n, k;
     double elements;       /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
     double side;           /* convolution: height and width of its result; 0: not known, or not alike */

@@ -12,8 +12,8 @@ import sys
 
 COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k", "window", "stride"],
            "attention": ["batch", "m", "n", "k", "causal", "kv_share"],
-           "layernorm": ["width", "elements"], "rmsnorm": ["width", "elements"], "softmax": ["width", "elements"]}
-NAMES = {"width": "n"}  # of a row of a matrix
+           **{name: ["width", "elements"] for name in ("layernorm", "rmsnorm", "softmax", "bias", "pool")}}
+NAMES = {"width": "n"}  # of a row of a matrix; of a pool the windows that hold an input
 LIBRARY = {"gemm": "cuBLAS", "conv": "cuDNN", "attention": "cuDNN"}
 LINE = 118
 
@@ -52,12 +52,12 @@ def table_of(raws):
 
 
 def text_of(table):
-    lines, line = [], "     "
+    lines, line = [], "      "
     for row in table["rows"]:
-        cell = " [" + ",".join(number(x) for x in row) + "],"
+        cell = "[" + ",".join(number(x) for x in row) + "],"
         if len(line) + len(cell) > LINE:
             lines.append(line)
-            line = "     "
+            line = "      "
         line += cell
     lines.append(line.rstrip(","))
     head = ", ".join(f'"{key}": "{table[key]}"' for key in ("kernel", "pass", "precision", "library") if key in table)

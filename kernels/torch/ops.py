@@ -21,6 +21,12 @@ from timing import REPLAYS, Table
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "tf32": torch.float32}
 
 
+def take_away(ahead, both, n):
+    """The forward from what was timed with it; the first n columns tell which rows belong together."""
+    first = {tuple(r[:n]): r[-2] for r in ahead.rows}
+    both.rows = [[*r[:-2], float(f"{r[-2] - first[tuple(r[:n])]:.4g}"), r[-1]] for r in both.rows if tuple(r[:n]) in first]
+
+
 # ---- products ----
 
 def product(m, n, k, step, dtype):
@@ -118,9 +124,7 @@ def attention(precision):
         shape = (b * h, s, s, d, int(causal), share)
         forward.add(shape, make_forward)
         backward.add(shape, make_both)
-    done = {tuple(r[:6]): r for r in forward.rows}
-    backward.rows = [[*r[:6], float(f"{r[6] - done[tuple(r[:6])][6]:.4g}"), r[7]] for r in backward.rows
-                     if tuple(r[:6]) in done]
+    take_away(forward, backward, len(columns))
 
 
 # ---- bound by memory ----
@@ -144,8 +148,7 @@ def memory(name, precision, make_of, sizes, forward_counts, backward_counts):
             return (lambda: torch.autograd.grad(function(*wanted, *rest), wanted, g)), (forward_counts + backward_counts) * unit * dtype.itemsize
         ahead.add((rows, width, round(forward_counts * unit)), make_forward)
         back.add((rows, width, round(backward_counts * unit)), make_both)
-    first = {(r[0], r[1]): r for r in ahead.rows}
-    back.rows = [[*r[:3], float(f"{r[3] - first[r[0], r[1]][3]:.4g}"), r[4]] for r in back.rows if (r[0], r[1]) in first]
+    take_away(ahead, back, 2)
 
 
 def leaf(*shape, dtype):
@@ -195,11 +198,6 @@ def copies_and_updates():
         return lambda: b.copy_(a)
     plain("cast", "bf16", [(2 ** i, 1024) for i in range(6, 18, 2)], 3, cast)
 
-    def bias(r, w):
-        a = torch.randn(r, w, device="cuda", dtype=torch.bfloat16)
-        return lambda: a.sum(0)
-    plain("bias", "bf16", SIZES + WIDE, 1, bias)
-
     def embed(r, w):
         table, ids = torch.randn(50257, w, device="cuda"), torch.randint(50257, (r,), device="cuda")
         return lambda: F.embedding(ids, table)
@@ -211,10 +209,31 @@ def copies_and_updates():
     plain("embedding", "fp32", SIZES[::2], 3, embed_gradient, "weight_gradient")
 
 
+def biases(precision):
+    """Added to what a convolution gives, channels last: products add theirs themselves; and the sums of gradients."""
+    dtype = DTYPES[precision]
+    planes = [(b * s * s, c) for b in (16, 128, 512) for c, s in ((64, 55), (192, 27), (256, 13), (64, 224), (256, 56), (512, 14))
+              if b * s * s * c < 2e9]
+
+    def add(r, w):
+        x, bias = torch.randn(1, r, 1, w, device="cuda", dtype=dtype).permute(0, 3, 1, 2), torch.randn(w, device="cuda", dtype=dtype)
+        return lambda: x.add_(bias.view(1, w, 1, 1))
+    plain("bias", precision, planes, 2, add)
+
+    def sums(r, w):
+        x = torch.randn(r, w, device="cuda", dtype=dtype)
+        return lambda: x.sum(0)
+    plain("bias", precision, SIZES + WIDE + planes, 1, sums, "weight_gradient")
+
+
 def cross_entropy():
+    """As autocast does it: the softmax in bf16, the mean of the losses in fp32."""
     for precision in ("bf16", "fp32"):
-        memory("cross_entropy", precision, lambda r, w, d: ([leaf(r, w, dtype=d)], [torch.randint(w, (r,), device="cuda")],
-               lambda x, t: F.cross_entropy(x.float(), t, reduction="none")), [(1024, 50257), (4096, 50257), (8192, 50257), (4096, 32000), (2048, 128256)], 4, 4)
+        def loss(x, t):
+            with torch.autocast("cuda", torch.bfloat16, enabled=x.dtype == torch.bfloat16):
+                return F.cross_entropy(x, t)
+        memory("cross_entropy", precision, lambda r, w, d: ([leaf(r, w, dtype=d)], [torch.randint(w, (r,), device="cuda")], loss),
+               [(1024, 50257), (4096, 50257), (8192, 50257), (24576, 50257), (4096, 32000), (2048, 128256)], 4, 4)
 
 
 def optimizers():
@@ -292,28 +311,34 @@ def convolutions(precision, batches, names):
             tables["weight_gradient"].add((conv.groups, k, n, m, *tail), lambda: make_backward([False, True, False]))
 
 
-def between_convolutions(precision, batch, names):
+def windows_of(pool):
+    """That hold an input, on average."""
+    return (pool.kernel_size / pool.stride) ** 2
+
+
+def between_convolutions(precision, batches, names):
     dtype = DTYPES[precision]
     image = lambda *shape: torch.randn(*shape, device="cuda", dtype=dtype).to(memory_format=torch.channels_last).requires_grad_()
-    kinds = {"batchnorm": torch.nn.BatchNorm2d, "pool": torch.nn.MaxPool2d}
+    kinds = {"batchnorm": torch.nn.BatchNorm2d, "pool": torch.nn.MaxPool2d, "mean_pool": torch.nn.AvgPool2d}
     for name, kind in kinds.items():
-        ahead, back = (Table(name, step, precision, ["rows", "width", "elements"]) for step in ("forward", "backward"))
+        ahead, back = (Table(name, step, precision, ["rows", "channels", "width", "elements"])
+                       for step in ("forward", "backward"))
         for module, (c, h, w), (o, oh, ow) in layers_of(names, kind):
-            elements, left = batch * c * h * w, batch * o * oh * ow
-            counts = (3 * elements, 5 * elements) if name == "batchnorm" else (elements + left, 2 * elements + left)
-            layer = type(module)(c).cuda().train() if name == "batchnorm" else module
-            def make_forward():
-                x = image(batch, c, h, w).detach()
-                return (lambda: layer(x)), 2 * elements * dtype.itemsize
-            def make_both():
-                x = image(batch, c, h, w)
-                g = torch.randn_like(layer(x))
-                wanted = [x, *layer.parameters()]
-                return (lambda: torch.autograd.grad(layer(x), wanted, g)), 4 * elements * dtype.itemsize
-            ahead.add((batch * h * w, c, counts[0]), make_forward)
-            back.add((batch * h * w, c, counts[1]), make_both)
-        first = {(r[0], r[1]): r for r in ahead.rows}
-        back.rows = [[*r[:3], float(f"{r[3] - first[r[0], r[1]][3]:.4g}"), r[4]] for r in back.rows if (r[0], r[1]) in first]
+            layer, width = (module, windows_of(module)) if name != "batchnorm" else (type(module)(c).cuda().train(), c)
+            for batch in batches:
+                elements, left = batch * c * h * w, batch * o * oh * ow
+                counts = (3 * elements, 5 * elements) if name == "batchnorm" else (elements + left, 2 * elements + left)
+                def make_forward():
+                    x = image(batch, c, h, w).detach()
+                    return (lambda: layer(x)), 2 * elements * dtype.itemsize
+                def make_both():
+                    x = image(batch, c, h, w)
+                    g = torch.randn_like(layer(x))
+                    wanted = [x, *layer.parameters()]
+                    return (lambda: torch.autograd.grad(layer(x), wanted, g)), 4 * elements * dtype.itemsize
+                ahead.add((batch * h * w, c, width, counts[0]), make_forward)
+                back.add((batch * h * w, c, width, counts[1]), make_both)
+        take_away(ahead, back, 3)
 
 
 # ---- the host ----
@@ -374,8 +399,9 @@ def parts_of(shapes):
             "memory bf16": lambda: memory_kernels("bf16"), "memory fp32": lambda: memory_kernels("fp32"),
             "copies": copies_and_updates, "cross entropy": cross_entropy, "optimizers": optimizers,
             "conv bf16": lambda: convolutions("bf16", (64, 256), cnns), "conv tf32": lambda: convolutions("tf32", (128,), cnns),
-            "between bf16": lambda: between_convolutions("bf16", 64, cnns),
-            "between fp32": lambda: between_convolutions("fp32", 128, cnns[:1]),
+            "between bf16": lambda: between_convolutions("bf16", (64, 512), cnns),
+            "between fp32": lambda: between_convolutions("fp32", (32, 256), cnns),
+            "bias bf16": lambda: biases("bf16"), "bias fp32": lambda: biases("fp32"),
             "batched": lambda: batched("bf16"), "fp8": lambda: fp8(list(linears())[::6]),
             "fp16": lambda: gemm("fp16", shapes("fp16", 12), ("forward",)), "tf32": lambda: gemm("tf32", shapes("tf32", 6)),
             "fp32": lambda: gemm("fp32", shapes("fp32", 25), ("forward",))}
