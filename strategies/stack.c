@@ -53,9 +53,9 @@ struct options {
 
 static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", NULL};
 static const char *const recomputes[] = {"none", "selective", "full", NULL};
-enum { adam = 2, most_devices = 2147483647, most_micros = 1000000 /* of one replica */ };
+enum { usual = -1, momentum = 1, adam = 2, most_devices = 2147483647, most_micros = 1000000 /* of one replica */ };
 
-static const struct options defaults = {.microbatch = 1, .precision = DL_BF16, .optimizer = adam, .software = "ideal"};
+static const struct options defaults = {.microbatch = 1, .precision = DL_BF16, .optimizer = usual, .software = "ideal"};
 static const struct dl_field fields[] = {
     {"workload", DL_TEXT, offsetof(struct options, workload), 0, 0, false, NULL, "what is trained"},
     {"software", DL_TEXT, offsetof(struct options, software), 0, 0, true, NULL, "framework profile"},
@@ -63,7 +63,8 @@ static const struct dl_field fields[] = {
     {"global_batch", DL_INT, offsetof(struct options, global_batch), 1, 1e12, false, NULL, "samples of a step"},
     {"microbatch", DL_INT, offsetof(struct options, microbatch), 1, 1e9, true, NULL, "samples that go together"},
     {"precision", DL_CHOICE, offsetof(struct options, precision), 0, 0, true, dl_precision_names, "of matrix products"},
-    {"optimizer", DL_CHOICE, offsetof(struct options, optimizer), 0, 0, true, optimizers, "what updates parameters"},
+    {"optimizer", DL_CHOICE, offsetof(struct options, optimizer), 0, 0, true, optimizers,
+     "what updates parameters; adam for language models and momentum for others if absent"},
     {"recompute", DL_CHOICE, offsetof(struct options, recompute), 0, 0, true, recomputes, "what is computed again"},
     {"order", DL_LIST, offsetof(struct options, order), 0, 0, true, NULL, "axes, innermost first"},
     {"stack", DL_LIST, offsetof(struct options, stack), 0, 0, false, NULL,
@@ -76,11 +77,19 @@ static const struct {
     double state_bytes, moved_bytes;
 } optimizer_costs[] = {{4, 14}, {8, 22}, {12, 30}, {12, 34}};
 
+static void use_optimizer(struct dl_setting *s, int64_t which)
+{
+    s->optimizer = optimizers[which];
+    s->optimizer_state_bytes = optimizer_costs[which].state_bytes;
+    s->optimizer_moved_bytes = optimizer_costs[which].moved_bytes;
+}
+
 void dl_job_suit(struct dl_job *job, const struct dl_software *software, const struct dl_model *model)
 {
     struct dl_setting *const s = &job->setting;
     const bool is_language_model = model->tokens_per_sample > 0;
     s->software = software;
+    if (!s->optimizer) use_optimizer(s, is_language_model ? adam : momentum);
     s->is_pure = software->pure == DL_PURE_ALL || (software->pure == DL_PURE_LANGUAGE_MODELS && is_language_model);
 }
 
@@ -295,9 +304,7 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
     s->global_batch = (double)o.global_batch;
     s->microbatch = (double)o.microbatch;
     s->precision = (enum dl_precision)o.precision;
-    s->optimizer = optimizers[o.optimizer];
-    s->optimizer_state_bytes = optimizer_costs[o.optimizer].state_bytes;
-    s->optimizer_moved_bytes = optimizer_costs[o.optimizer].moved_bytes;
+    if (o.optimizer != usual) use_optimizer(s, o.optimizer);
     if (read_stack(o.stack, s, levels, arena, err) || push_recompute(doc, &o, s, levels, arena, err) ||
         count_devices(doc, &o, n_devices, out, arena, err) || read_order(o.order, s, arena, err) ||
         check_replicas(doc, levels, out, arena, err) || count_micros(doc, s, arena, err) || check_schedule(s, err))

@@ -78,7 +78,7 @@ struct dl_setting {
     double error_bytes_per_parameter; /* what lossy exchanges of gradients keep for the next time */
     enum dl_graphs graphs;
     bool blocks_at_launches;                             /* the host waits at each until the device has done it */
-    const char *optimizer;                               /* its name */
+    const char *optimizer;                               /* its name; NULL: what is usual for the model */
     double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */
     double offload_optimizer, offload_parameters, offload_activations; /* the part of them that is on the host */
     const char *offload_where;                                         /* in the strategy file; NULL: not there */

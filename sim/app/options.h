@@ -19,7 +19,7 @@ enum dl_option_type {
     DL_OPT_FLAG,   /* bool: takes no value */
 };
 
-enum { DL_MAX_TEXTS = 64 };
+enum { DL_MAX_TEXTS = 256 };
 struct dl_texts {
     const char *items[DL_MAX_TEXTS + 1]; /* one more than may be given, for the program to add */
     size_t n;

@@ -187,11 +187,20 @@ START_TEST(states_are_those_of_precision_and_optimizer)
         {"'precision':'bf16','optimizer':'adam'", PURE_SOFTWARE, 2 + 2 + 4},
         {"'precision':'bf16','optimizer':'momentum'", PURE_SOFTWARE, 2 + 2 + 2},
         {"'precision':'fp32','optimizer':'adam'", PURE_SOFTWARE, 4 + 4 + 8},
+        {"'precision':'fp32'", "ideal", 4 + 4 + 8}, /* adam, for a language model */
     };
     char head[200];
     snprintf(head, sizeof head, "%s,'global_batch':1", cases[_i].head);
     open_strategy(SMALL_GPT, cases[_i].software, head, "");
     check_equal(head, states_of(&training.memory[0]), cases[_i].bytes * dl_model_parameters(&training.model));
+    dl_session_close(&training);
+}
+END_TEST
+
+START_TEST(the_usual_optimizer_of_images_is_momentum)
+{
+    open_strategy("lenet-5", "ideal", "'precision':'fp32','global_batch':1", "");
+    check_equal("states", states_of(&training.memory[0]), (4 + 4 + 4) * dl_model_parameters(&training.model));
     dl_session_close(&training);
 }
 END_TEST
@@ -375,7 +384,8 @@ static double error_of_step(const struct measured_step *step)
 {
     char strategy[400];
     snprintf(strategy, sizeof strategy,
-             "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a row\",\"workload\":\"none\",\"precision\":\"%s\","
+             "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a "
+             "row\",\"workload\":\"none\",\"precision\":\"%s\",\"optimizer\":\"adam\","
              "\"global_batch\":%.0f,\"microbatch\":%.0f,\"stack\":[]}",
              step->precision, step->samples, step->samples);
     const struct dl_session_request autocast = {.topo = {"h200", NULL},
@@ -428,7 +438,8 @@ int main(void)
     tcase_add_loop_test(tests, every_schedule_holds_what_a_recount_says, 0, 3 * (int)dl_schedule_count());
     tcase_add_test(tests, gradients_that_come_and_go_spare_memory);
     tcase_add_loop_test(tests, states_are_those_of_zeros_table, 0, (int)DL_COUNT(zero_cases));
-    tcase_add_loop_test(tests, states_are_those_of_precision_and_optimizer, 0, 9);
+    tcase_add_loop_test(tests, states_are_those_of_precision_and_optimizer, 0, 10);
+    tcase_add_test(tests, the_usual_optimizer_of_images_is_momentum);
     tcase_add_test(tests, published_figures_are_met);
     tcase_add_test(tests, the_peak_is_what_pytorch_allocates_at_most);
     Suite *const suite = suite_create("training_memory");
