@@ -27,7 +27,8 @@ struct job {
     const char *algorithm;
     uint32_t n;
     double bytes;
-    uint32_t chunks;        /* 0: as the transport does it */
+    uint32_t chunks; /* 0: as the transport does it */
+    struct dl_payload payload;
     const uint32_t *device; /* NULL: 0, 1, 2, ...; one more than n */
     bool fluid, with_previous;
     bool refusable; /* the algorithm may refuse this group: then there is no result */
@@ -77,6 +78,7 @@ static inline void choose_job(struct dl_machine *m, const struct job *job, struc
                                  .group = &run->group,
                                  .bytes = job->bytes,
                                  .chunks = job->chunks,
+                                 .payload = job->payload,
                                  .servers = 1};
     outcome->refused = dl_choose(&estimator, &wish, arena, &run->choice, &err) == DL_IMPOSSIBLE && job->refusable;
     if (!outcome->refused) stop_on(&err);

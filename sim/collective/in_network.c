@@ -166,6 +166,17 @@ static enum dl_status refuse(struct dl_error *err, const char *what)
     return dl_fail(err, DL_IMPOSSIBLE, "--algo", "%s", what);
 }
 
+/* Switches add values as they come, in pieces of their own. */
+static enum dl_status check_data(const struct dl_collective *c, struct dl_error *err)
+{
+    const char *const name = c->algorithm->name;
+    if (dl_payload_is_packed(&c->payload))
+        return dl_fail(err, DL_IMPOSSIBLE, "--payload", "must be dense for %s: switches add nothing else", name);
+    if (c->chunks > 1)
+        return dl_fail(err, DL_IMPOSSIBLE, "--chunks", "must be 1 for %s, whose switches cut by themselves", name);
+    return DL_OK;
+}
+
 static enum dl_status prepare_nvls(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err)
 {
     static const struct kind kind = {fold_nvls};
@@ -173,8 +184,9 @@ static enum dl_status prepare_nvls(struct dl_collective *c, struct dl_arena *are
     if (!node_has_summing_switch(c->group->topology))
         return refuse(err, "nvls needs a switch in the node that reduces");
     if (c->group->n_nodes > 1) return refuse(err, "nvls is for one node; use nvls_tree on several");
+    if (c->group->n < 2) return refuse(err, "nvls needs at least 2 ranks");
     c->plan = &kind;
-    return DL_OK;
+    return check_data(c, err);
 }
 
 static enum dl_status prepare_nvls_tree(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err)
@@ -186,7 +198,7 @@ static enum dl_status prepare_nvls_tree(struct dl_collective *c, struct dl_arena
     if (c->group->n_nodes < 2 || !c->group->even || ranks_per_node(c) < 2)
         return refuse(err, "nvls_tree needs several nodes with equally many ranks, at least 2 on each");
     c->plan = &kind;
-    return DL_OK;
+    return check_data(c, err);
 }
 
 static enum dl_status prepare_sharp(struct dl_collective *c, struct dl_arena *arena, struct dl_error *err)
@@ -198,7 +210,7 @@ static enum dl_status prepare_sharp(struct dl_collective *c, struct dl_arena *ar
     if (c->group->n_nodes < 2 || !c->group->even)
         return refuse(err, "sharp needs several nodes with equally many ranks");
     c->plan = &kind;
-    return DL_OK;
+    return check_data(c, err);
 }
 
 #define IN_NETWORK(NAME, DOC, PREPARE)                                                                                 \
