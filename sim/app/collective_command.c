@@ -28,7 +28,7 @@ static const struct dl_option options[] = {
      "the machine: a name of `dlsim list topologies`, or a file"},
     {"op", DL_OPT_CHOICE, offsetof(struct request, op), true, 0, 0, ops, "the operation"},
     {"bytes", DL_OPT_BYTES, offsetof(struct request, bytes), false, 0, 1e18, NULL,
-     "of the buffer, as nccl-tests counts them; k, M, G or Ki, Mi, Gi may follow"},
+     "of the buffer, as nccl-tests counts them, of all but a barrier; k, M, G or Ki, Mi, Gi may follow"},
     {"algo", DL_OPT_TEXT, offsetof(struct request, algo), false, 0, 0, NULL,
      "a name of `dlsim list collectives`; auto, the fastest, if absent"},
     {"protocol", DL_OPT_TEXT, offsetof(struct request, protocol), false, 0, 0, NULL,
@@ -44,7 +44,7 @@ static const struct dl_option options[] = {
     {"placement", DL_OPT_TEXT, offsetof(struct request, placement), false, 0, 0, NULL,
      "packed, even, spread, random or list:DEVICE,...; packed if absent"},
     {"seed", DL_OPT_COUNT, offsetof(struct request, seed), false, 0, 9007199254740992.0, NULL,
-     "of all that is random; 0 if absent"},
+     "of all that is random: --placement random; 0 if absent"},
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, engines,
      "what plays it; simgrid if absent"},
     {"fidelity", DL_OPT_CHOICE, offsetof(struct request, fidelity), false, 0, 0, fidelities,
@@ -102,6 +102,16 @@ static enum dl_status read_scenario(struct run *r, struct dl_error *err)
     return dl_scenario_read(r->scenario_doc, &only_links, r->arena, &r->scenario, err);
 }
 
+/* Its messages are empty. Scripts that go through all operations give bytes to all of them. */
+static enum dl_status empty(struct dl_wish *wish, struct dl_error *err)
+{
+    static const char none[] = "a barrier has none";
+    if (wish->bytes > 0) fprintf(stderr, "dlsim: --bytes: %s\n", none);
+    wish->bytes = 0;
+    if (dl_payload_is_packed(&wish->payload)) return dl_fail(err, DL_IMPOSSIBLE, "--payload", none);
+    return wish->chunks > 1 ? dl_fail(err, DL_IMPOSSIBLE, "--chunks", none) : DL_OK;
+}
+
 static enum dl_status choose(struct run *r, struct dl_error *err)
 {
     const struct request *const q = &r->request;
@@ -112,11 +122,9 @@ static enum dl_status choose(struct run *r, struct dl_error *err)
                            .bytes = q->bytes,
                            .chunks = (uint32_t)q->chunks,
                            .servers = r->n_extra};
-    if (wish.op == DL_BARRIER)
-        wish.bytes = 0;
-    else if (isnan(q->bytes))
-        return dl_fail(err, DL_SYNTAX, "collective", "needs the option --bytes");
-    if (dl_payload_parse(q->payload, &wish.payload, err)) return err->status;
+    if (dl_payload_parse(q->payload, &wish.payload, err) || (wish.op == DL_BARRIER && empty(&wish, err)))
+        return err->status;
+    if (isnan(wish.bytes)) return dl_fail(err, DL_SYNTAX, "collective", "needs the option --bytes");
     dl_estimator_init(&r->estimator, r->machine.topology, &r->machine.transport, r->machine.bytes_per_s);
     r->estimator.fluid = strcmp(q->fidelity, "fluid") == 0;
     return dl_choose(&r->estimator, &wish, r->arena, &r->choice, err);

@@ -1,4 +1,6 @@
 /* export_command.c - the machine as others read it: a SimGrid platform for SMPI, a picture for graphviz. */
+#include <string.h>
+
 #include "sim/app/commands.h"
 #include "sim/app/inputs.h"
 #include "sim/report/platform.h"
@@ -16,18 +18,32 @@ static const struct dl_option options[] = {
      "the machine: a name of `dlsim list topologies`, or a file"},
     {"format", DL_OPT_CHOICE, offsetof(struct request, format), true, 0, 0, formats, "of the machine's picture"},
     {"transport", DL_OPT_TEXT, offsetof(struct request, transport), false, 0, 0, NULL,
-     "whose efficiencies the links have; the machine's if absent"},
+     "whose efficiencies the links of --format simgrid have; the machine's if absent"},
     {"devices", DL_OPT_COUNT, offsetof(struct request, devices), false, 1, 2147483647.0, NULL,
      "how many of the machine; all if absent"},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
-     "another value of the machine or its transport: topo.nodes=4, transport.reduction_s_per_byte=0; may be repeated"},
+     "another value of the machine or its transport: topo.nodes=4, transport.efficiency.ib-hdr=1; may be repeated"},
 };
+
+static bool is_simgrid(const struct request *q) { return q->format == formats[0]; }
+
+/* The picture has the links as the machine's file has them. */
+static enum dl_status check_together(const struct request *q, struct dl_error *err)
+{
+    static const char only_simgrid[] = "efficiencies of a transport are in --format simgrid only";
+    if (is_simgrid(q)) return DL_OK;
+    if (q->transport) return dl_fail(err, DL_IMPOSSIBLE, "--transport", only_simgrid);
+    for (size_t i = 0; i < q->set.n; i++)
+        if (strncmp(q->set.items[i], "transport.", strlen("transport.")) == 0)
+            return dl_fail(err, DL_IMPOSSIBLE, "--set", "'%.100s': %s", q->set.items[i], only_simgrid);
+    return DL_OK;
+}
 
 static enum dl_status write(const struct request *q, const struct dl_machine *m, struct dl_error *err)
 {
     const uint32_t all = m->topology->n_devices, n = q->devices ? (uint32_t)q->devices : all;
     if (n > all) return dl_fail(err, DL_RANGE, "--devices", "%s has %u devices, got %u", m->topology->name, all, n);
-    if (q->format == formats[0]) return dl_platform_write_simgrid(m->topology, m->bytes_per_s, n, err);
+    if (is_simgrid(q)) return dl_platform_write_simgrid(m->topology, m->bytes_per_s, n, err);
     return dl_platform_write_dot(m->topology, n, err);
 }
 
@@ -37,7 +53,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     struct dl_machine m = {0};
     struct dl_arena *const arena = dl_arena_new();
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) && !dl_only_machine_set(&q.set, err) &&
-        !dl_machine_open((struct dl_input){q.topo, NULL}, &q.set, arena, &m, err) &&
+        !check_together(&q, err) && !dl_machine_open((struct dl_input){q.topo, NULL}, &q.set, arena, &m, err) &&
         !dl_machine_use_transport(&m, q.transport, m.topology->n_nodes, &q.set, arena, err))
         write(&q, &m, err);
     dl_machine_close(&m);
