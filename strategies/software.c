@@ -45,12 +45,13 @@ static const struct dl_field fields[] = {
     {"bf16_gradient_bytes", DL_NUMBER, offsetof(struct options, bf16_gradient_bytes), 1, 8, true, NULL,
      "the same where products are in bf16; as gradient_bytes if absent"},
     {"bucket_moves", DL_NUMBER, offsetof(struct options, bucket_moves), 0, 100, true, NULL,
-     "elements moved for each gradient that replicas sum: into buckets, scaled, and out of them; none in stage 3 of "
-     "ZeRO"},
+     "elements moved for each gradient that replicas sum: into buckets, scaled, and out of them; below stage 3 of "
+     "ZeRO, which has scatter_moves"},
     {"gradients_whole", DL_BOOL, offsetof(struct options, gradients_whole), 0, 0, true, NULL,
      "stage 1 of ZeRO sums gradients by an all-reduce, not a reduce-scatter"},
     {"scatter_moves", DL_NUMBER, offsetof(struct options, scatter_moves), 0, 100, true, NULL,
-     "times that stage 3 of ZeRO reads or writes gradients in memory before it scatters them"},
+     "the same where stage 3 of ZeRO scatters the gradients of a layer, which is other code: laid out rank by rank, "
+     "scaled; sums stay where they arrive"},
     {"offload_blocks", DL_BOOL, offsetof(struct options, offload_blocks), 0, 0, true, NULL,
      "no kernel goes beside copies of activations to or from the host, nor in stage 3 beside sums for its update"},
     {"deals_tensors", DL_BOOL, offsetof(struct options, deals_tensors), 0, 0, true, NULL,

@@ -33,9 +33,9 @@ struct dl_software {
     enum dl_pure pure;
     double gradient_bytes;        /* per parameter, as accumulated, of a model that is not pure */
     double bf16_gradient_bytes;   /* where products are in bf16 */
-    double bucket_moves;          /* elements moved for each gradient before and after replicas sum them */
+    double bucket_moves;          /* elements moved for each gradient that replicas sum, below stage 3 of ZeRO */
     bool gradients_whole;         /* stage 1 of ZeRO gives every replica all sums, not only those of its part */
-    double scatter_moves;         /* reads and writes of gradients for a reduce-scatter of stage 3 of ZeRO */
+    double scatter_moves;         /* and in stage 3, which is other code of the same software */
     bool offload_blocks;          /* kernels wait for copies of activations, and for sums that go to the host */
     bool deals_tensors;           /* stages 1 and 2 of ZeRO: whole ones to each rank, which broadcasts them updated */
     double collective_host_s;     /* of the host, for one collective inside the node */
