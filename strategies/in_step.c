@@ -32,6 +32,35 @@ uint32_t dl_in_step_replicas(const struct dl_setting *s, enum dl_axis axis)
     return axis == DL_AXIS_EXPERT ? s->expert_ways : 1;
 }
 
+uint32_t dl_in_step_n_groups(const struct dl_setting *s, enum dl_axis axis)
+{
+    const uint32_t n_members = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT];
+    return n_members * dl_in_step_replicas(s, axis) / dl_in_step_ranks(s, axis).n;
+}
+
+struct dl_group *dl_in_step_groups(const struct dl_seats *seats, enum dl_axis axis, uint32_t stage, uint32_t replica,
+                                   struct dl_arena *arena)
+{
+    const struct dl_setting *const s = seats->setting;
+    const struct dl_line_of_ranks line = dl_in_step_ranks(s, axis);
+    const uint32_t n_tensor = s->ways[DL_AXIS_TENSOR], n_members = n_tensor * s->ways[DL_AXIS_CONTEXT];
+    struct dl_group *const groups = dl_arena_alloc(arena, dl_in_step_n_groups(s, axis) * sizeof *groups);
+    for (uint32_t member = 0, n = 0; member < n_members; member++) {
+        uint32_t at[DL_N_AXES] = {[DL_AXIS_TENSOR] = member % n_tensor,
+                                  [DL_AXIS_CONTEXT] = member / n_tensor,
+                                  [DL_AXIS_DATA] = replica,
+                                  [DL_AXIS_PIPELINE] = stage};
+        if (dl_place_in_line(&line, at)) continue;
+        uint32_t *const device = dl_arena_alloc(arena, line.n * sizeof *device);
+        for (uint32_t i = 0; i < line.n; i++) {
+            device[i] = seats->device_of_rank[dl_rank_at(s, at)];
+            dl_move_in_line(&line, 1, at);
+        }
+        dl_group_init(&groups[n++], seats->topology, device, line.n, arena);
+    }
+    return groups;
+}
+
 /* ---- whom they meet ---- */
 
 struct survey {

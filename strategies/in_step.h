@@ -28,6 +28,18 @@ void dl_move_in_line(const struct dl_line_of_ranks *line, uint32_t places, uint3
 /* Replicas whose crews come to an exchange over this axis together. */
 uint32_t dl_in_step_replicas(const struct dl_setting *s, enum dl_axis axis);
 
+/* Where ranks sit. */
+struct dl_seats {
+    const struct dl_setting *setting;
+    const uint32_t *device_of_rank;
+    const struct dl_topology *topology;
+};
+/* All groups of an axis in the crew of a stage and replica and those in step with it, of which it must be the first:
+ * so many. */
+uint32_t dl_in_step_n_groups(const struct dl_setting *s, enum dl_axis axis);
+struct dl_group *dl_in_step_groups(const struct dl_seats *seats, enum dl_axis axis, uint32_t stage, uint32_t replica,
+                                   struct dl_arena *arena);
+
 /* Whether something else may be on the links of such exchanges while they go on: sends between stages, exchanges of
  * gradients or parameters, exchanges of crews that do not go in step with these. Ranks are taken to send to those 1, 2,
  * 4, ... places further on, as rings, trees and recursive doubling do. */

@@ -26,8 +26,8 @@ struct dl_priced_collective {
 struct dl_sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
-    struct dl_group groups[DL_N_GROUPS]; /* by axis, of ranks that go in step: the first ones, nodes are alike */
-    double crowding[DL_N_GROUPS];        /* see below; 0: not known yet */
+    const struct dl_group *groups[DL_N_GROUPS]; /* by axis, of ranks that go in step with the first, whose is first */
+    double crowding[DL_N_GROUPS];               /* see below; 0: not known yet */
     bool meets[DL_N_GROUPS], is_known[DL_N_GROUPS]; /* others on the links of groups of that axis */
     bool crosses[DL_N_GROUPS];                      /* links that change on the way */
     struct dl_priced_collective **prices;
@@ -45,9 +45,7 @@ struct dl_sink {
 enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err);
 /* Refuse what is only timed, where it crosses links that change. */
 enum dl_status dl_sink_check_changes(const struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
-/* All such groups of an axis, those of every tensor and context rank of a replica, send at the same time. So many times
- * longer than the first one alone they need the links that they share: exact for rings, taken for all. Other replicas
- * do not go in step and are not counted. */
+/* How much all such groups of an axis are in each other's way. Other replicas do not go in step and are not counted. */
 enum dl_status dl_sink_crowding(struct dl_sink *s, enum dl_axis axis, double *out, struct dl_error *err);
 /* A collective of an event over such a group. NULL: it cannot be, and err says why. */
 const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);

@@ -13,7 +13,7 @@ enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, doubl
 /* A message from every rank to the next is a step of a ring's all-gather, which has one less than ranks. */
 static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
 {
-    const struct dl_group *const group = &s->groups[ev->axis];
+    const struct dl_group *const group = s->groups[ev->axis];
     const bool shifts = ev->op == DL_SENDRECV;
     const struct dl_wish wish = {.op = shifts ? DL_ALLGATHER : ev->op,
                                  .algorithm = shifts ? "ring" : "auto",
@@ -34,7 +34,7 @@ static enum dl_status find_out_whether_played(struct dl_sink *s, const struct dl
                                               struct dl_error *err)
 {
     const bool may_be = s->request->most_played > 0 && ev->op != DL_SENDRECV && !ev->once;
-    if (s->groups[ev->axis].n == 1) return DL_OK;
+    if (s->groups[ev->axis]->n == 1) return DL_OK;
     if (!may_be) return dl_sink_check_changes(s, ev, err);
     if (!s->is_known[ev->axis] && dl_in_step_meets(s->request, ev->axis, &s->meets[ev->axis], err)) return err->status;
     s->is_known[ev->axis] = true;

@@ -28,51 +28,35 @@ static uint32_t device_of(const struct dl_sink *s, uint32_t tensor, uint32_t con
     return s->request->device_of_rank[dl_rank_at(&s->request->job->setting, at)];
 }
 
-/* A byte from each member to the next one. */
-static enum dl_status send_round(struct dl_sink *s, const struct set *set, uint32_t beside, const uint32_t at[2],
-                                 struct dl_error *err)
+/* All sets: those beside each other, of all tensor and context ranks. */
+static struct dl_group *open_groups(const struct dl_sink *s, const struct set *set, uint32_t *n)
 {
-    const struct dl_group *const g = &s->groups[DL_AXIS_EXPERT];
-    for (uint32_t i = 0; i < set->n && !err->status; i++) {
-        const uint32_t from = device_of(s, at[0], at[1], member(g, set, beside, i));
-        const uint32_t to = device_of(s, at[0], at[1], member(g, set, beside, (i + 1) % set->n));
-        dl_estimator_send(s->request->estimator, from, to, err);
-    }
-    return err->status;
-}
-
-/* As dl_sink_crowding: the sets beside each other and those of other tensor and context ranks. */
-static enum dl_status crowding_of(struct dl_sink *s, const struct set *set, double *out, struct dl_error *err)
-{
-    const uint32_t *const ways = s->request->job->setting.ways, first[2] = {0};
-    struct dl_estimator *const e = s->request->estimator;
-    dl_tally_clear(&e->all);
-    if (send_round(s, set, 0, first, err)) return err->status;
-    const double alone_s = dl_tally_seconds(&e->all, e->bytes_per_s);
-    dl_tally_clear(&e->all);
-    for (uint32_t i = 0; i < ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * set->n_beside; i++) {
+    const uint32_t *const ways = s->request->job->setting.ways;
+    *n = ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * set->n_beside;
+    struct dl_group *const groups = dl_arena_alloc(s->arena, *n * sizeof *groups);
+    for (uint32_t i = 0; i < *n; i++) {
         const uint32_t others = i / set->n_beside;
-        const uint32_t at[2] = {others % ways[DL_AXIS_TENSOR], others / ways[DL_AXIS_TENSOR]};
-        if (send_round(s, set, i % set->n_beside, at, err)) return err->status;
+        const uint32_t tensor = others % ways[DL_AXIS_TENSOR], context = others / ways[DL_AXIS_TENSOR];
+        uint32_t *const device = dl_arena_alloc(s->arena, set->n * sizeof *device);
+        for (uint32_t k = 0; k < set->n; k++)
+            device[k] = device_of(s, tensor, context, member(s->groups[DL_AXIS_EXPERT], set, i % set->n_beside, k));
+        dl_group_init(&groups[i], s->request->estimator->topology, device, set->n, s->arena);
     }
-    *out = alone_s > 0 ? dl_tally_seconds(&e->all, e->bytes_per_s) / alone_s : 1;
-    return DL_OK;
+    return groups;
 }
 
 /* `bytes` as of an all-to-all: what a rank has for all members, itself among them. */
 static enum dl_status time_set(struct dl_sink *s, const struct set *set, double bytes, double *seconds,
                                struct dl_error *err)
 {
-    uint32_t *const device = dl_arena_alloc(s->arena, (set->n + 1) * sizeof *device);
-    struct dl_group group;
-    double crowding = 1;
+    uint32_t n_groups;
+    double crowding;
     *seconds = 0;
     if (set->n < 2) return DL_OK;
-    for (uint32_t i = 0; i < set->n; i++) device[i] = device_of(s, 0, 0, member(&s->groups[DL_AXIS_EXPERT], set, 0, i));
-    dl_group_init(&group, s->request->estimator->topology, device, set->n, s->arena);
+    const struct dl_group *const groups = open_groups(s, set, &n_groups);
     const struct dl_wish wish = {
-        .op = DL_ALLTOALL, .algorithm = "auto", .protocol = "auto", .group = &group, .bytes = bytes};
-    if (crowding_of(s, set, &crowding, err)) return err->status;
+        .op = DL_ALLTOALL, .algorithm = "auto", .protocol = "auto", .group = groups, .bytes = bytes};
+    if (dl_estimator_crowding(s->request->estimator, groups, n_groups, &crowding, err)) return err->status;
     return dl_sink_time(s, &wish, crowding, seconds, err);
 }
 
@@ -80,7 +64,7 @@ static enum dl_status time_set(struct dl_sink *s, const struct set *set, double 
 enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds, struct dl_error *err)
 {
     const struct dl_routing *const routing = &s->request->model->routing;
-    const struct dl_group *const g = &s->groups[DL_AXIS_EXPERT];
+    const struct dl_group *const g = s->groups[DL_AXIS_EXPERT];
     const uint32_t in_node = g->node_first[g->largest_node + 1] - g->node_first[g->largest_node];
     const struct set between = {.n = g->n_nodes, .n_beside = in_node, .between = true};
     const struct set inside = {.n = in_node, .n_beside = 1};

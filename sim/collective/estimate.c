@@ -230,11 +230,25 @@ double dl_estimate_crowded_s(const struct dl_estimate *e, double crowding)
     return e->time_s - alone_s + crowded_s;
 }
 
-enum dl_status dl_estimator_send(struct dl_estimator *e, uint32_t from, uint32_t to, struct dl_error *err)
+/* Of a byte from every rank of these groups to the next. */
+static double ring_s(struct dl_estimator *e, const struct dl_group *groups, uint32_t n, struct dl_error *err)
 {
     struct dl_route route = {0};
-    dl_topology_route(e->topology, from, to, 0, NULL, &route, err);
-    for (size_t i = 0; i < route.n_hops; i++) dl_tally_add(&e->all, route.hops[i].link, route.hops[i].weight);
+    dl_tally_clear(&e->all);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t rank = 0; rank < groups[i].n && groups[i].n > 1 && !err->status; rank++) {
+            const uint32_t *const device = groups[i].device;
+            dl_topology_route(e->topology, device[rank], device[(rank + 1) % groups[i].n], 0, NULL, &route, err);
+            for (size_t k = 0; k < route.n_hops; k++) dl_tally_add(&e->all, route.hops[k].link, route.hops[k].weight);
+        }
     dl_route_release(&route);
+    return dl_tally_seconds(&e->all, e->bytes_per_s);
+}
+
+enum dl_status dl_estimator_crowding(struct dl_estimator *e, const struct dl_group *groups, uint32_t n, double *out,
+                                     struct dl_error *err)
+{
+    const double first_s = n > 1 ? ring_s(e, groups, 1, err) : 0;
+    *out = first_s > 0 ? ring_s(e, groups, n, err) / first_s : 1;
     return err->status;
 }

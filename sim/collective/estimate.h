@@ -31,8 +31,9 @@ enum dl_status dl_estimate(struct dl_estimator *e, const struct dl_collective *c
 /* The time where so many times as much goes over the links. */
 double dl_estimate_crowded_s(const struct dl_estimate *e, double crowding);
 
-/* Count a byte from device to device on their links, in e->all: what the longest of them takes tells how much senders
- * are in each other's way. */
-enum dl_status dl_estimator_send(struct dl_estimator *e, uint32_t from, uint32_t to, struct dl_error *err);
+/* How many times longer than the first alone groups need the links that they share, all at the same time: exact for
+ * rings, taken for all. */
+enum dl_status dl_estimator_crowding(struct dl_estimator *e, const struct dl_group *groups, uint32_t n, double *out,
+                                     struct dl_error *err);
 
 #endif

@@ -121,26 +121,12 @@ static bool alike(const struct dl_call *a, const struct dl_call *b)
            dl_payload_equal(&a->payload, &b->payload) && a->span == b->span && a->of_experts == b->of_experts;
 }
 
-/* Of a byte from every rank of these groups to the next. */
-static double ring_s(struct dl_training *t, const struct dl_group *groups, uint32_t n)
-{
-    struct dl_estimator *const e = t->request.estimator;
-    dl_tally_clear(&e->all);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t rank = 0; rank < groups[i].n && groups[i].n > 1 && !t->err->status; rank++) {
-            const uint32_t *const device = groups[i].device;
-            dl_estimator_send(e, device[rank], device[(rank + 1) % groups[i].n], t->err);
-        }
-    return dl_tally_seconds(&e->all, e->bytes_per_s);
-}
-
 /* Without a simulation: the lanes of an exchange share links in its estimate, and its groups share them so many times
  * longer as rings would. */
 static double estimate(struct dl_training *t, const struct dl_group *groups, const struct chosen *c, uint32_t n)
 {
-    const double first_s = n > 1 ? ring_s(t, groups, 1) : 0,
-                 crowding = first_s > 0 ? ring_s(t, groups, n) / first_s : 1;
-    double longest_s = 0;
+    double longest_s = 0, crowding;
+    dl_estimator_crowding(t->request.estimator, groups, n, &crowding, t->err);
     for (uint32_t i = 0; i < n; i++)
         longest_s = fmax(longest_s, dl_estimate_crowded_s(&c->choices[i].estimate, crowding));
     return longest_s;

@@ -171,26 +171,14 @@ static inline void end_busy(struct dl_training *t, struct busy *b)
     if (--b->n == 0) b->total_s += now_s(t) - b->since_s;
 }
 
-static inline void find_place(const struct dl_training *t, const struct crew *c, uint32_t member,
-                              uint32_t coordinate[DL_N_AXES])
-{
-    const uint32_t n_tensor = t->request.setting->ways[DL_AXIS_TENSOR];
-    coordinate[DL_AXIS_TENSOR] = member % n_tensor;
-    coordinate[DL_AXIS_CONTEXT] = member / n_tensor;
-    coordinate[DL_AXIS_DATA] = c->replica;
-    coordinate[DL_AXIS_PIPELINE] = c->stage;
-}
-
-static inline uint32_t device_at(const struct dl_training *t, const uint32_t coordinate[DL_N_AXES])
-{
-    return t->request.device_of_rank[dl_rank_at(t->request.setting, coordinate)];
-}
-
 static inline uint32_t device_of(const struct dl_training *t, const struct crew *c, uint32_t member)
 {
-    uint32_t coordinate[DL_N_AXES];
-    find_place(t, c, member, coordinate);
-    return device_at(t, coordinate);
+    const struct dl_setting *const s = t->request.setting;
+    const uint32_t coordinate[DL_N_AXES] = {[DL_AXIS_TENSOR] = member % s->ways[DL_AXIS_TENSOR],
+                                            [DL_AXIS_CONTEXT] = member / s->ways[DL_AXIS_TENSOR],
+                                            [DL_AXIS_DATA] = c->replica,
+                                            [DL_AXIS_PIPELINE] = c->stage};
+    return t->request.device_of_rank[dl_rank_at(s, coordinate)];
 }
 
 static inline const struct dl_schedule *schedule_of(const struct dl_training *t)

@@ -10,11 +10,9 @@ static uint32_t n_crews_of(const struct dl_training *t, const struct dl_in_step 
     return t->request.one_replica ? 1 : dl_in_step_replicas(t->request.setting, what->axis);
 }
 
-/* All groups of these ranks in the crews of a circle. */
 static uint32_t n_groups(const struct dl_training *t, const struct dl_in_step *what)
 {
-    const struct dl_setting *const s = t->request.setting;
-    return t->n_members * dl_in_step_replicas(s, what->axis) / dl_in_step_ranks(s, what->axis).n;
+    return dl_in_step_n_groups(t->request.setting, what->axis);
 }
 
 static uint32_t most_groups(const struct dl_training *t) { return t->n_members; }
@@ -55,35 +53,20 @@ void dl_training_close_circles(struct dl_training *t)
 
 /* ---- which algorithm ---- */
 
-/* The group that begins with this rank. */
-static enum dl_status choose(struct dl_training *t, const struct dl_in_step *what, uint32_t coordinate[DL_N_AXES],
-                             struct dl_choice *out)
-{
-    const struct dl_line_of_ranks line = dl_in_step_ranks(t->request.setting, what->axis);
-    uint32_t *const device = dl_arena_alloc(t->request.arena, line.n * sizeof *device);
-    for (uint32_t i = 0; i < line.n; i++) {
-        device[i] = device_at(t, coordinate);
-        dl_move_in_line(&line, 1, coordinate);
-    }
-    struct dl_group *const group = dl_arena_alloc(t->request.arena, sizeof *group);
-    dl_group_init(group, t->request.estimator->topology, device, line.n, t->request.arena);
-    const struct dl_wish wish = {.op = what->op,
-                                 .algorithm = "auto",
-                                 .protocol = "auto",
-                                 .group = group,
-                                 .bytes = what->bytes,
-                                 .payload = what->payload};
-    return dl_choose(t->request.estimator, &wish, t->request.arena, out, t->err);
-}
-
 static void choose_all(struct dl_training *t, const struct crew *first, const struct dl_in_step *what,
                        struct dl_choice *out)
 {
-    const struct dl_line_of_ranks line = dl_in_step_ranks(t->request.setting, what->axis);
-    uint32_t n = 0, coordinate[DL_N_AXES];
-    for (uint32_t member = 0; member < t->n_members && !t->err->status; member++) {
-        find_place(t, first, member, coordinate);
-        if (dl_place_in_line(&line, coordinate) == 0) choose(t, what, coordinate, &out[n++]);
+    const struct dl_training_request *const q = &t->request;
+    const struct dl_seats seats = {q->setting, q->device_of_rank, q->estimator->topology};
+    const struct dl_group *const groups = dl_in_step_groups(&seats, what->axis, first->stage, first->replica, q->arena);
+    for (uint32_t i = 0; i < n_groups(t, what) && !t->err->status; i++) {
+        const struct dl_wish wish = {.op = what->op,
+                                     .algorithm = "auto",
+                                     .protocol = "auto",
+                                     .group = &groups[i],
+                                     .bytes = what->bytes,
+                                     .payload = what->payload};
+        dl_choose(q->estimator, &wish, q->arena, &out[i], t->err);
     }
 }
 
