@@ -3,6 +3,7 @@
  *
  * A rank has experts / ways of them and works on the tokens of all ranks of its group. Replicas of a group go in step:
  * where nothing else can be on their links the all-to-alls are timed as work (see in_step.h). */
+#include <assert.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
 
@@ -89,12 +90,13 @@ static void share_experts(const struct options *o, struct dl_event *ev)
     ev->mean_work = 1 / imbalance;
 }
 
-/* Of a layer with experts: a batch of them, and tokens whose width is k. */
+/* A batch of experts, and tokens whose width is k. A layer to whose experts tokens travel has one (workload.h). */
 static const struct dl_kernel *first_product(const struct dl_layer *layer)
 {
-    size_t i = 0;
-    while (!(layer->forward[i].kernel.among_experts && layer->forward[i].kernel.kind == DL_KERNEL_GEMM)) i++;
-    return &layer->forward[i].kernel;
+    const struct dl_work *at = layer->forward, *const end = at + layer->n_forward;
+    while (at < end && !(at->kernel.among_experts && at->kernel.kind == DL_KERNEL_GEMM)) at++;
+    assert(at < end);
+    return &at->kernel;
 }
 
 /* Copies come from each rank expert by expert: they are put together by expert, and apart again before they return. */

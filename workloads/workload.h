@@ -27,7 +27,7 @@ enum dl_cut { DL_CUT_NOTHING, DL_CUT_M, DL_CUT_N, DL_CUT_K, DL_CUT_BATCH, DL_CUT
 /* INSIDE: the elements, in the part between two marks; OUTSIDE: whole, unless sequence parallelism divides them: the
  * elements, or the dimension of the tokens, which is m and in the gradient of weights k. Between DISPATCH and COMBINE a
  * GEMM's batch is the experts, which expert parallelism divides, and m the tokens that each gets if all get as many;
- * elements are those of all experts together. */
+ * there is one at least. Elements are those of all experts together. */
 
 /* For what a kernel is there; the two gradients of a product of activations are both INPUT_GRADIENT. */
 enum dl_kernel_pass { DL_PASS_FORWARD, DL_PASS_INPUT_GRADIENT, DL_PASS_WEIGHT_GRADIENT };

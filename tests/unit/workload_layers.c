@@ -25,10 +25,11 @@ static void check_shapes(const struct dl_work *work, size_t n)
     }
 }
 
-/* Marks alternate; what is cut inside is between them; returns whether the list ends inside. */
+/* Marks alternate; what is cut inside, and products of experts, are between them; returns whether the list ends inside.
+ */
 static bool check_marks(const struct dl_work *work, size_t n, bool inside)
 {
-    bool among_experts = false;
+    bool among_experts = false, has_product = false;
     for (size_t i = 0; i < n; i++) {
         switch (work[i].kind) {
         case DL_WORK_ENTER:
@@ -40,9 +41,16 @@ static bool check_marks(const struct dl_work *work, size_t n, bool inside)
         case DL_WORK_COMBINE:
             ck_assert(!inside);
             ck_assert_int_eq(among_experts, work[i].kind == DL_WORK_COMBINE);
+            ck_assert_int_eq(has_product, among_experts);
             among_experts = !among_experts;
+            has_product = false;
             break;
         case DL_WORK_KERNEL:
+            if (work[i].gradient == DL_GRADIENT_INPUT) ck_assert_int_eq(work[i].kernel.among_experts, among_experts);
+            if (work[i].kernel.among_experts && work[i].kernel.kind == DL_KERNEL_GEMM) {
+                ck_assert_double_eq(work[i].kernel.batch, model.routing.experts);
+                has_product |= among_experts;
+            }
             if (work[i].gradient == DL_GRADIENT_INPUT && work[i].kernel.kind == DL_KERNEL_MEMORY)
                 ck_assert_int_eq(work[i].kernel.cut == DL_CUT_INSIDE, inside);
             break;
