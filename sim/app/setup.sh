@@ -4,7 +4,7 @@
 
 build=$root/build
 build_packages=(g++ cmake ninja-build pkgconf libjansson-dev libgsl-dev libsimgrid-dev libopenblas-dev)
-test_packages=(check clang-format cppcheck libopenmpi-dev openmpi-bin)
+test_packages=(check clang-format cppcheck libopenmpi-dev openmpi-bin iproute2 procps)
 
 say() { printf 'dlsim: %s\n' "$*" >&2; }
 
