@@ -235,6 +235,7 @@ static double send_bytes(const struct dl_sink *s)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const double repeated = (double)setting->ways[DL_AXIS_TENSOR] / setting->parts.outside;
+    if (setting->ways[DL_AXIS_PIPELINE] == 1) return 0;
     return output_bytes(s) * (setting->software->scatters_sends ? 1 : repeated);
 }
 

@@ -151,7 +151,7 @@ static void add_chunk(struct stage *stage, const struct dl_layer *layers, const 
 static double send_buffers(const struct dl_setting *s, const struct dl_program *p)
 {
     const double in_step = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT];
-    return s->ways[DL_AXIS_PIPELINE] > 1 ? 2 * p->send_bytes / in_step : 0;
+    return 2 * p->send_bytes / in_step;
 }
 
 /* Also finds the most that is copied to the host at once. */

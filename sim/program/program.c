@@ -161,7 +161,9 @@ static void print_template(const struct dl_template *t, const struct dl_call *ca
 void dl_program_print(const struct dl_program *p, const struct dl_call *calls, FILE *out)
 {
     static const char *const kinds[DL_N_TEMPLATES] = {"forward", "backward", "weight gradient", "last gradient"};
-    fprintf(out, "stage %u: sends %.17g bytes\n", p->stage, p->send_bytes);
+    fprintf(out, "stage %u", p->stage);
+    if (p->send_bytes > 0) fprintf(out, ": sends %.17g bytes", p->send_bytes);
+    fputc('\n', out);
     for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++) {
         if (!p->items[i].n_instructions) continue;
         fprintf(out, "  chunk %u, %s\n", i / DL_N_TEMPLATES, kinds[i % DL_N_TEMPLATES]);

@@ -124,7 +124,7 @@ struct dl_program {
     uint32_t stage, n_chunks;
     struct dl_template *items; /* [chunk * DL_N_TEMPLATES + kind]; they belong to whoever made them */
     struct dl_template end;    /* of the step: gradients, optimizer */
-    double send_bytes;         /* of the activations that leave a chunk, of all ranks that go in step together */
+    double send_bytes;         /* of the activations that leave a chunk for another stage, of all ranks in step */
 };
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction);
