@@ -1,17 +1,20 @@
 /* ideal_parts.c - a part of a step at its best costs nothing, or what the peaks of the device allow. */
 #include <math.h>
+#include <string.h>
 
 #include "sim/app/session.h"
 #include "tests/unit/suite.h"
 
 static struct dl_session s;
 
-static const char *const presets[] = {"korthikanti-175b", "single"};
+static const char *const presets[] = {"korthikanti-175b", "mixtral-ep", "single"};
+enum { n_distributed = 2 }; /* the first */
 
 static const struct dl_training_result *play(const char *strategy, unsigned ideal)
 {
+    const char *const topo = strcmp(strategy, "mixtral-ep") ? "selene" : "dgx-h100";
     const struct dl_session_request request = {
-        .topo = {"selene", NULL}, .strategy = {strategy, NULL}, .engine = "analytic", .ideal = ideal};
+        .topo = {topo, NULL}, .strategy = {strategy, NULL}, .engine = "analytic", .ideal = ideal};
     dl_session_open(&s, &request);
     ck_assert_msg(!dl_session_run(&s), "%s", s.err.text);
     return &s.report.result;
@@ -33,18 +36,29 @@ static double exposed_network(const struct dl_training_result *r)
 
 START_TEST(an_ideal_network_is_never_waited_for)
 {
-    ck_assert_double_gt(exposed_network(play("korthikanti-175b", 0)), 1e-3);
+    ck_assert_double_gt(exposed_network(play(presets[_i], 0)), 1e-3);
     dl_session_close(&s);
-    ck_assert_double_lt(exposed_network(play("korthikanti-175b", 1U << DL_PART_NETWORK)), 1e-5);
+    ck_assert_double_lt(exposed_network(play(presets[_i], 1U << DL_PART_NETWORK)), 1e-5);
     dl_session_close(&s);
 }
 END_TEST
 
-START_TEST(an_ideal_host_is_never_waited_for)
+/* Of the first stage. */
+static double host_s(void)
 {
-    ck_assert_double_gt(play("korthikanti-175b", 0)->exposed_s[DL_CAUSE_HOST], 1e-4);
+    const struct dl_program *const p = &s.lowered.programs[0];
+    double sum_s = 0;
+    for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++)
+        for (size_t k = 0; k < p->items[i].n_instructions; k++) sum_s += p->items[i].instructions[k].host_s;
+    return sum_s;
+}
+
+START_TEST(an_ideal_host_takes_no_time)
+{
+    ck_assert_double_gt(play(presets[_i], 0)->exposed_s[DL_CAUSE_HOST], 1e-4);
     dl_session_close(&s);
-    ck_assert_double_lt(play("korthikanti-175b", 1U << DL_PART_HOST)->exposed_s[DL_CAUSE_HOST], 1e-12);
+    ck_assert_double_lt(play(presets[_i], 1U << DL_PART_HOST)->exposed_s[DL_CAUSE_HOST], 1e-12);
+    ck_assert_double_eq(host_s(), 0);
     dl_session_close(&s);
 }
 END_TEST
@@ -97,8 +111,8 @@ int main(void)
 {
     Suite *const suite = suite_create("ideal_parts");
     TCase *const tests = tcase_create("ideal_parts");
-    tcase_add_test(tests, an_ideal_network_is_never_waited_for);
-    tcase_add_test(tests, an_ideal_host_is_never_waited_for);
+    tcase_add_loop_test(tests, an_ideal_network_is_never_waited_for, 0, n_distributed);
+    tcase_add_loop_test(tests, an_ideal_host_takes_no_time, 0, n_distributed);
     tcase_add_test(tests, an_ideal_kernel_takes_what_the_peaks_allow);
     tcase_add_test(tests, with_all_at_their_best_only_work_remains);
     tcase_add_loop_test(tests, no_part_at_its_best_makes_a_step_longer, 0, (int)DL_COUNT(presets));
