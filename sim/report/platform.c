@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "sim/report/units.h"
+
 /* n squared routes: more would be gigabytes of XML. */
 enum { max_devices = 2048 };
 
@@ -88,6 +90,7 @@ enum dl_status dl_platform_write_simgrid(const struct dl_topology *t, const doub
 /* Link names are "PLACE: A -> B" or "A -> B": the ends are the vertices of the picture. */
 static void write_edge(const char *name, double bytes_per_s)
 {
+    char rate[DL_QUANTITY];
     const char *arrow = name;
     while (*arrow && !(arrow[0] == ' ' && arrow[1] == '-' && arrow[2] == '>')) arrow++;
     if (!*arrow) return;
@@ -95,8 +98,9 @@ static void write_edge(const char *name, double bytes_per_s)
     while (colon < arrow && *colon != ':') colon++;
     const int place = colon < arrow ? (int)(colon - name) : 0;
     const char *const from = place ? colon + 2 : name;
-    printf("  \"%.*s%s%.*s\" -> \"%.*s%s%s\" [label=\"%.3g GB/s\", id=\"%s\"];\n", place, name, place ? " " : "",
-           (int)(arrow - from), from, place, name, place ? " " : "", arrow + 4, bytes_per_s * 1e-9, name);
+    printf("  \"%.*s%s%.*s\" -> \"%.*s%s%s\" [label=\"%s GB/s\", id=\"%s\"];\n", place, name, place ? " " : "",
+           (int)(arrow - from), from, place, name, place ? " " : "", arrow + 4,
+           dl_format_number(bytes_per_s * 1e-9, rate), name);
 }
 
 enum dl_status dl_platform_write_dot(const struct dl_topology *t, uint32_t n_devices, struct dl_error *err)

@@ -108,9 +108,10 @@ static void print_head(const struct dl_run_report *r)
     printf("%s on %s device%s of %s: tensor %u x ", r->model->name, dl_format_count(r->job->n_devices, n),
            r->job->n_devices == 1 ? "" : "s", r->topology->name, s->ways[DL_AXIS_TENSOR]);
     if (s->ways[DL_AXIS_CONTEXT] > 1) printf("context %u x ", s->ways[DL_AXIS_CONTEXT]);
-    printf("data %u x pipeline %u, %u micro-batch%s of %.0f, %s, %s\n", s->ways[DL_AXIS_DATA],
-           s->ways[DL_AXIS_PIPELINE], s->micros, s->micros == 1 ? "" : "es", s->microbatch, s->schedule,
-           s->software->name);
+    printf("data %u", s->ways[DL_AXIS_DATA]);
+    if (s->expert_ways > 1) printf(" (experts over %u)", s->expert_ways);
+    printf(" x pipeline %u, %u micro-batch%s of %.0f, %s, %s\n", s->ways[DL_AXIS_PIPELINE], s->micros,
+           s->micros == 1 ? "" : "es", s->microbatch, s->schedule, s->software->name);
 }
 
 void dl_run_report_text(const struct dl_run_report *r)
@@ -119,10 +120,11 @@ void dl_run_report_text(const struct dl_run_report *r)
     char a[DL_QUANTITY], b[DL_QUANTITY];
     print_head(r);
     print_step(r);
-    printf("  throughput     %.3g samples/s", samples_per_s(r));
+    printf("  throughput     %s samples/s", dl_format_number(samples_per_s(r), a));
     if (r->model->tokens_per_sample > 0)
         printf(", %s tokens/s", dl_format_count(samples_per_s(r) * r->model->tokens_per_sample, b));
-    printf("\n  share of peak  %.1f %% (%.3g TFLOP/s a device)\n", 100 * dl_run_mfu(r), flop_per_device_s(r) * 1e-12);
+    printf("\n  share of peak  %.1f %% (%s TFLOP/s a device)\n", 100 * dl_run_mfu(r),
+           dl_format_number(flop_per_device_s(r) * 1e-12, a));
     puts("  where the time goes");
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
         if (r->result.exposed_s[cause] > 0)

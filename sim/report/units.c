@@ -39,6 +39,14 @@ char *dl_format_rate(double bytes_per_s, char text[DL_QUANTITY])
     return text;
 }
 
+char *dl_format_number(double x, char text[DL_QUANTITY])
+{
+    const double four_digits = 999.5;
+    if (fabs(x) >= four_digits) return dl_format_count(x, text);
+    snprintf(text, DL_QUANTITY, "%.3g", x);
+    return text;
+}
+
 char *dl_format_count(double count, char text[DL_QUANTITY])
 {
     char digits[DL_QUANTITY];

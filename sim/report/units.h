@@ -12,5 +12,7 @@ char *dl_format_bytes(double bytes, char text[DL_QUANTITY]);
 char *dl_format_rate(double bytes_per_s, char text[DL_QUANTITY]);
 /* "8,388,608" */
 char *dl_format_count(double count, char text[DL_QUANTITY]);
+/* "0.0123", "36.8", "4,608": what has no unit here that takes a prefix. */
+char *dl_format_number(double x, char text[DL_QUANTITY]);
 
 #endif

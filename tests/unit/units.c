@@ -1,0 +1,47 @@
+/* units.c - numbers for people. */
+#include "sim/report/units.h"
+
+#include "sim/core/error.h"
+#include "tests/unit/suite.h"
+
+static const struct {
+    char *(*format)(double x, char text[DL_QUANTITY]);
+    double x;
+    const char *text;
+} cases[] = {
+    {dl_format_seconds, 0, "0 ns"},
+    {dl_format_seconds, 1.234e-9, "1.23 ns"},
+    {dl_format_seconds, 12.34e-6, "12.3 us"},
+    {dl_format_seconds, 0.9994, "999 ms"},
+    {dl_format_seconds, 0.9996, "1.00 s"},
+    {dl_format_seconds, 1294, "1294 s"},
+    {dl_format_bytes, 999.4, "999 B"},
+    {dl_format_bytes, 6.4e3, "6.40 kB"},
+    {dl_format_bytes, 33.3e9, "33.3 GB"},
+    {dl_format_rate, 96.5e9, "96.5 GB/s"},
+    {dl_format_count, 8, "8"},
+    {dl_format_count, 999, "999"},
+    {dl_format_count, 8388608, "8,388,608"},
+    {dl_format_number, 0.01234, "0.0123"},
+    {dl_format_number, 36.84, "36.8"},
+    {dl_format_number, 999.4, "999"},
+    {dl_format_number, 999.6, "1,000"},
+    {dl_format_number, 4608.4, "4,608"},
+    {dl_format_number, 1.25e6, "1,250,000"},
+};
+
+START_TEST(three_figures_count)
+{
+    char text[DL_QUANTITY];
+    ck_assert_str_eq(cases[_i].format(cases[_i].x, text), cases[_i].text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("units");
+    TCase *const tests = tcase_create("units");
+    tcase_add_loop_test(tests, three_figures_count, 0, (int)DL_COUNT(cases));
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
