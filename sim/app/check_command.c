@@ -61,18 +61,41 @@ static enum dl_status check_software(struct dl_json doc, struct dl_arena *arena,
     return DL_OK;
 }
 
+static struct dl_input given_or(struct dl_input given, const char *name)
+{
+    return given.name ? given : (struct dl_input){name, NULL};
+}
+
+/* A strategy with the software and the model that it names, or that are given instead. */
+static enum dl_status check_job(struct dl_json strategy, const struct dl_session_request *given, struct dl_arena *arena,
+                                struct dl_job *job, struct dl_error *err)
+{
+    struct dl_json software_doc = {0}, workload = {0};
+    struct dl_software software;
+    struct dl_model model;
+    if (dl_job_read(strategy, 0, arena, job, err)) return err->status;
+    const struct dl_want by = {DL_SOFTWARE, "software", given_or(given->software, job->software), "software",
+                               dl_place_of_name(given->software.name, strategy, "software", arena)};
+    const struct dl_want what = {DL_WORKLOADS, "workload", given_or(given->workload, job->workload), "workload",
+                                 dl_place_of_name(given->workload.name, strategy, "workload", arena)};
+    if (!dl_load_document(&what, &given->set, arena, &workload, err) &&
+        !dl_load_document(&by, &given->set, arena, &software_doc, err) &&
+        !dl_software_read(software_doc, arena, &software, err) &&
+        !dl_workload_read(workload, job->setting.microbatch, software.attention, arena, &model, err)) {
+        dl_job_suit(job, &software, &model);
+        dl_job_check(job, &model, arena, err);
+    }
+    json_decref(software_doc.value);
+    json_decref(workload.value);
+    return err->status;
+}
+
 static enum dl_status check_strategy(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
 {
+    const struct dl_session_request nothing = {0};
     struct dl_job job;
-    const char *path;
     char devices[DL_QUANTITY];
-    if (dl_job_read(doc, 0, arena, &job, err)) return err->status;
-    const struct dl_want named[] = {
-        {DL_WORKLOADS, "workload", {job.workload, NULL}, NULL, dl_place_of_name(NULL, doc, "workload", arena)},
-        {DL_SOFTWARE, "software", {job.software, NULL}, NULL, dl_place_of_name(NULL, doc, "software", arena)},
-    };
-    for (size_t i = 0; i < DL_COUNT(named); i++)
-        if (dl_find_wanted(&named[i], arena, &path, err)) return err->status;
+    if (check_job(doc, &nothing, arena, &job, err)) return err->status;
     printf("%s: a strategy for %s on %s device%s with %u micro-batch%s", doc.where, job.workload,
            dl_format_count(job.n_devices, devices), job.n_devices == 1 ? "" : "s", job.setting.micros,
            job.setting.micros == 1 ? "" : "es");
@@ -104,36 +127,17 @@ static enum dl_status find_named(const struct dl_training_row *row, struct dl_ar
     return DL_OK;
 }
 
-/* The strategy, the software and the model that a row stands for. */
 static enum dl_status check_row(const struct dl_training_row *row, struct dl_arena *arena, struct dl_error *err)
 {
     struct dl_session_request made = {0};
-    struct dl_json strategy = {0}, software_doc = {0}, workload = {0};
+    struct dl_json strategy = {0};
     struct dl_job job;
-    struct dl_software software;
-    struct dl_model model;
     if (find_named(row, arena, err) ||
         dl_training_row_request(row, row->microbatch ? row->microbatch : 1, arena, &made, err))
         return err->status;
     const struct dl_want how = {DL_STRATEGIES, "strategy", made.strategy, "strategy", NULL};
-    if (dl_load_document(&how, &made.set, arena, &strategy, err) || dl_job_read(strategy, 0, arena, &job, err))
-        goto out;
-    const struct dl_input named[] = {{job.software, NULL}, {job.workload, NULL}};
-    const struct dl_want by = {DL_SOFTWARE, "software", made.software.name ? made.software : named[0], "software",
-                               row->where};
-    const struct dl_want what = {DL_WORKLOADS, "workload", made.workload.name ? made.workload : named[1], "workload",
-                                 row->where};
-    if (dl_load_document(&by, &made.set, arena, &software_doc, err) ||
-        dl_software_read(software_doc, arena, &software, err) ||
-        dl_load_document(&what, &made.set, arena, &workload, err) ||
-        dl_workload_read(workload, job.setting.microbatch, software.attention, arena, &model, err))
-        goto out;
-    dl_job_suit(&job, &software, &model);
-    dl_job_check(&job, &model, arena, err);
-out:
+    if (!dl_load_document(&how, &made.set, arena, &strategy, err)) check_job(strategy, &made, arena, &job, err);
     json_decref(strategy.value);
-    json_decref(software_doc.value);
-    json_decref(workload.value);
     return err->status;
 }
 
