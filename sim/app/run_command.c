@@ -39,7 +39,7 @@ static const struct dl_option options[] = {
     {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL,
      "the answer for programs; - is standard output"},
     {"trace", DL_OPT_TEXT, offsetof(struct request, trace), false, 0, 0, NULL,
-     "what every rank does and when, for chrome://tracing or Perfetto; - is standard output"},
+     "what every stage and replica does and when, for chrome://tracing or Perfetto; - is standard output"},
     {"print-program", DL_OPT_FLAG, offsetof(struct request, print_program), false, 0, 0, NULL,
      "what the ranks of each stage do, and play nothing"},
     {"sensitivity", DL_OPT_FLAG, offsetof(struct request, sensitivity), false, 0, 0, NULL,
@@ -52,6 +52,8 @@ static enum dl_status write_trace(const struct request *q, struct dl_session *s)
 {
     struct dl_trace_left_out left_out;
     if (!s->trace || dl_trace_write(s->trace, q->trace, &left_out, &s->err)) return s->err.status;
+    if (left_out.replicas)
+        fprintf(stderr, "dlsim: --trace: only the first replica is shown, %u more are left out\n", left_out.replicas);
     if (left_out.instructions)
         fprintf(stderr, "dlsim: --trace: single instructions are left out: %ju more slices\n",
                 (uintmax_t)left_out.instructions);

@@ -25,6 +25,7 @@ struct dl_trace *dl_trace_new(const struct dl_trace_request *request)
     if (!t->request.most_slices) t->request.most_slices = DL_TRACE_SLICES;
     t->recorder = (struct dl_recorder){.user = t, .add = add};
     t->n_replicas = (uint64_t)ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] <= DL_TRACE_CREWS ? ways[DL_AXIS_DATA] : 1;
+    t->left_out.replicas = ways[DL_AXIS_DATA] - t->n_replicas;
     return t;
 }
 

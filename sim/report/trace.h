@@ -35,6 +35,7 @@ struct dl_engine;
 void dl_trace_count_links(struct dl_trace *t, const struct dl_engine *tap);
 
 struct dl_trace_left_out {
+    uint32_t replicas;     /* all but the first, if they are not few */
     uint64_t slices;       /* that came when there was no more room */
     uint64_t instructions; /* slices inside of slices: all of them, if they do not fit */
 };

@@ -222,6 +222,7 @@ START_TEST(few_replicas_are_all_shown)
     s.replicas = DL_TRACE_CREWS / s.stages;
     const struct traced t = trace(s, 0);
     ck_assert_uint_eq(count(&t, "exchange"), DL_TRACE_CREWS);
+    ck_assert_uint_eq(t.left_out.replicas, 0);
     json_decref(t.events);
 }
 END_TEST
@@ -233,6 +234,7 @@ START_TEST(many_replicas_are_shown_by_the_first)
     s.replicas = DL_TRACE_CREWS + 1;
     const struct traced t = trace(s, 0);
     ck_assert_uint_eq(count(&t, "exchange"), 1);
+    ck_assert_uint_eq(t.left_out.replicas, DL_TRACE_CREWS);
     json_decref(t.events);
 }
 END_TEST
