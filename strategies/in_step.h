@@ -34,8 +34,8 @@ struct dl_seats {
     const uint32_t *device_of_rank;
     const struct dl_topology *topology;
 };
-/* All groups of an axis in the crew of a stage and replica and those in step with it, of which it must be the first:
- * so many. */
+/* All groups of an axis in a crew and in those that are in step with it, of which it must be the first; and how many
+ * these are. */
 uint32_t dl_in_step_n_groups(const struct dl_setting *s, enum dl_axis axis);
 struct dl_group *dl_in_step_groups(const struct dl_seats *seats, enum dl_axis axis, uint32_t stage, uint32_t replica,
                                    struct dl_arena *arena);
