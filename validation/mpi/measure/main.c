@@ -236,8 +236,15 @@ static void tell(const struct dl_measured *m)
     printf("\nproducts of %d: %.3g flop/s a rank, %.3g alone\n", side, m->gemm_flop_per_s, m->gemm_alone_flop_per_s);
 }
 
+/* What is no latency and no bandwidth says nothing but that others use this machine. */
+static bool is_sound(const struct dl_line *l) { return l->intercept >= 0 && l->slope > 0; }
+
 static enum dl_status write_files(const struct options *o, const struct dl_measured *m, struct dl_error *err)
 {
+    const bool are_sound = is_sound(&m->fitted.small) && (!m->fitted.two_ways || is_sound(&m->fitted.large));
+    if ((o->system || o->transport) && !are_sound)
+        return dl_fail(err, DL_STALLED, NULL,
+                       "this machine is too busy to measure messages in %g s each; try --seconds", o->seconds);
     if (o->json) dl_write_json(o->json, dl_measured_json(m), err);
     if (o->system) dl_write_json(o->system, dl_measured_system(m, o->device, o->transport ? o->transport : "mpi"), err);
     if (o->transport) dl_write_json(o->transport, dl_measured_transport(m), err);
@@ -271,5 +278,5 @@ int main(int argc, char **argv)
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &o, NULL, &err)) measure(&o, &err);
     if (err.status && rank == 0) fprintf(stderr, "dlsim-measure: %s\n", err.text);
     MPI_Finalize();
-    return err.status ? 2 : 0;
+    return err.status == DL_STALLED ? 3 : err.status ? 2 : 0;
 }
