@@ -29,37 +29,36 @@ bool dl_profile_is_right(const struct dl_backend *backend, const struct dl_routi
     return is_right;
 }
 
-static bool has_routine(const struct dl_backend *backend, const struct dl_problem *p)
+static void print_line(const struct dl_routine *r, const char *precision, const char *found)
 {
-    for (size_t i = 0; i < dl_routine_count(backend); i++) {
-        const struct dl_routine *const r = dl_routine_get(backend, i);
-        if (strcmp(r->problem, p->name) == 0 && strcmp(r->pass, p->pass) == 0) return true;
-    }
-    return false;
+    printf("%-16s %-16s %-15s %-5s %s\n", r->problem, r->pass, r->way, precision, found);
 }
 
-static void print_gaps(const struct dl_backend *backend)
+static int check_routine(const struct dl_profile_options *o, const struct dl_routine *r)
 {
-    for (size_t i = 0; i < dl_problem_count(); i++)
-        if (!has_routine(backend, dl_problem_get(i)))
-            printf("%-16s %-16s left out: this build has no routine for it\n", dl_problem_get(i)->name,
-                   dl_problem_get(i)->pass);
+    int n_wrong = 0;
+    char found[64];
+    for (int f = 0; f < DL_N_FLOATS; f++) {
+        double worst;
+        if (!dl_profile_wants(o, r, (enum dl_float)f)) continue;
+        const bool is_right = dl_profile_is_right(o->backend, r, (enum dl_float)f, &worst);
+        snprintf(found, sizeof found, "%.2g%s", worst, is_right ? "" : " WRONG");
+        print_line(r, dl_float_name((enum dl_float)f), found);
+        n_wrong += !is_right;
+    }
+    snprintf(found, sizeof found, "left out: needs %s", r->lacks ? r->lacks : "");
+    if (r->lacks) print_line(r, "", found);
+    return n_wrong;
 }
 
 int dl_profile_check(const struct dl_profile_options *o)
 {
     int n_wrong = 0;
-    printf("%-16s %-16s %-10s %-5s %s\n", "kernel", "pass", "way", "", "largest error over what is allowed");
-    for (size_t i = 0; i < dl_routine_count(o->backend); i++)
-        for (int f = 0; f < DL_N_FLOATS; f++) {
-            const struct dl_routine *const r = dl_routine_get(o->backend, i);
-            double worst;
-            if (!dl_profile_wants(o, r, (enum dl_float)f) || (o->only && strcmp(o->only, r->problem))) continue;
-            const bool is_right = dl_profile_is_right(o->backend, r, (enum dl_float)f, &worst);
-            printf("%-16s %-16s %-10s %-5s %.2g%s\n", r->problem, r->pass, r->way, dl_float_name((enum dl_float)f),
-                   worst, is_right ? "" : " WRONG");
-            n_wrong += !is_right;
-        }
-    if (!o->only) print_gaps(o->backend);
+    print_line(&(struct dl_routine){.problem = "kernel", .pass = "pass", .way = "way"}, "",
+               "largest error over what is allowed");
+    for (size_t i = 0; i < dl_routine_count(o->backend); i++) {
+        const struct dl_routine *const r = dl_routine_get(o->backend, i);
+        if (!o->only || strcmp(o->only, r->problem) == 0) n_wrong += check_routine(o, r);
+    }
     return n_wrong ? 1 : 0;
 }

@@ -20,7 +20,7 @@ void *dl_memory(size_t bytes)
 
 bool dl_routine_can(const struct dl_routine *r, const int64_t *dim, enum dl_float f)
 {
-    return (r->precisions >> f & 1) && (!r->can || r->can(dim, f));
+    return !r->lacks && (r->precisions >> f & 1) && (!r->can || r->can(dim, f));
 }
 
 static size_t tensor_bytes(const struct dl_trial *t, size_t i)

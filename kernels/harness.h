@@ -55,7 +55,7 @@ double dl_trial_bytes(const struct dl_trial *trial);
  *                        + half of the least number that the result can hold
  *
  * where the magnitude is that of what was added up, if the problem says it: a term that was rounded on its way into a
- * sum leaves its share of its own magnitude, whatever the sum comes to.  * `worst` (may be NULL) gets the largest
+ * sum leaves its share of its own magnitude, whatever the sum comes to. `worst` (may be NULL) gets the largest
  * quotient of the two sides: 1 is just right. Whole numbers must be equal. */
 const char *dl_trial_check(struct dl_trial *trial, double *worst);
 

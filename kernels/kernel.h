@@ -126,6 +126,7 @@ struct dl_routine {
     const char *doc;
     unsigned precisions; /* bits 1 << enum dl_float */
     bool is_own;         /* beside what is called in earnest, for lessons: never in device files */
+    const char *lacks;   /* OPTIONAL: what this build would need for it: "CUDA 12.5"; it is named and never run */
     /* REQUIRED */
     void (*run)(const struct dl_call *call);
     /* OPTIONAL: bytes of scratch memory; NULL: none. */

@@ -171,14 +171,22 @@ static bool is_kernel(const char *name)
     return false;
 }
 
-/* On this device, in one of the precisions. */
-static bool has_routine(const struct dl_profile_options *o)
+/* Something that is asked for, on this device and in one of the precisions. */
+static const char *find_routine(const struct dl_profile_options *o)
 {
+    const char *const kernel = o->split ? "conv" : o->only;
+    const char *lacks = NULL;
     for (size_t i = 0; i < dl_routine_count(o->backend); i++) {
         const struct dl_routine *const r = dl_routine_get(o->backend, i);
-        if (r->precisions & o->precisions && (!o->only || strcmp(o->only, r->problem) == 0)) return true;
+        if (!(r->precisions & o->precisions) || (kernel && strcmp(kernel, r->problem))) continue;
+        if (!r->lacks) return NULL;
+        lacks = r->lacks;
     }
-    return false;
+    if (!lacks)
+        return refuse(o->precision ? "--precisions" : kernel,
+                      "this device has no such kernel; see --check for all it has");
+    snprintf(complaint, sizeof complaint, "%s: this build has no %s", o->device, lacks);
+    return complaint;
 }
 
 static enum task task_of(const struct dl_profile_options *o)
@@ -214,7 +222,5 @@ const char *dl_profile_options_read(int argc, char **argv, struct dl_profile_opt
     wrong = check_together(o, given);
     if (!wrong) wrong = read_precisions(o);
     if (!wrong) wrong = find_backend(o);
-    if (wrong || has_routine(o)) return wrong;
-    return refuse(o->precision ? "--precisions" : o->only,
-                  "this device has no such kernel; see --check for all it has");
+    return wrong ? wrong : find_routine(o);
 }

@@ -38,7 +38,7 @@ static double now_s(void)
 
 bool dl_profile_wants(const struct dl_profile_options *o, const struct dl_routine *r, enum dl_float f)
 {
-    return r->precisions >> f & o->precisions >> f & 1;
+    return !r->lacks && (r->precisions >> f & o->precisions >> f & 1);
 }
 
 static bool is_wanted(const struct session *s, const struct dl_routine *r, enum dl_float f)

@@ -1,11 +1,17 @@
 /* convolution.cu - convolutions by cuDNN: with the algorithm that it recommends, and forward with each algorithm that
- * it has, for the division of mini-batches (split.h). Without cuDNN the table is empty. */
+ * it has, for the division of mini-batches (split.h). */
 #include "kernels/cuda/cuda.h"
 
 #ifndef DLSIM_CUDNN
 
 const char *dl_cuda_convolution_version(void) { return NULL; }
-const struct dl_routine dl_cuda_convolutions[] = {{}};
+#define ABSENT(the_pass)                                                                                               \
+    {                                                                                                                  \
+        .problem = "conv", .pass = the_pass, .way = "cudnn", .doc = "cuDNN", .precisions = DL_PRODUCT,                 \
+        .lacks = "cuDNN"                                                                                               \
+    }
+const struct dl_routine dl_cuda_convolutions[] = {
+    ABSENT("forward"), ABSENT("input_gradient"), ABSENT("weight_gradient"), {}};
 
 #else
 

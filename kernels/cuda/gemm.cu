@@ -7,6 +7,8 @@
 
 enum { batch, m, n, k, bias };
 
+cublasOperation_t dl_operation(const struct dl_matrix &m) { return m.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
+
 cudaDataType_t dl_cuda_type(enum dl_float f)
 {
     return f == DL_FLOAT_BF16   ? CUDA_R_16BF
@@ -23,8 +25,7 @@ cublasComputeType_t dl_compute_type(enum dl_float f)
 /* What is row-major here is the transpose in cuBLAS, whose matrices are column-major: C^T = op(B)^T op(A)^T. */
 void dl_cuda_product(const struct dl_product *p)
 {
-    const cublasOperation_t left = p->b.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const cublasOperation_t right = p->a.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t left = dl_operation(p->b), right = dl_operation(p->a);
     const cudaDataType_t type = dl_cuda_type(p->precision), type_c = p->is_c_fp32 ? CUDA_R_32F : type;
     const cublasComputeType_t compute = dl_compute_type(p->precision);
     if (p->batch == 1)

@@ -21,6 +21,7 @@ struct dl_product {
 };
 void dl_cuda_product(const struct dl_product *p);
 
+cublasOperation_t dl_operation(const struct dl_matrix &m);
 cudaDataType_t dl_cuda_type(enum dl_float f);
 cublasComputeType_t dl_compute_type(enum dl_float f);
 

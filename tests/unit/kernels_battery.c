@@ -82,6 +82,16 @@ START_TEST(wrong_routines_are_found_out)
 }
 END_TEST
 
+START_TEST(routine_that_lacks_something_is_never_run)
+{
+    const int64_t given[] = {100};
+    struct dl_routine r = {.problem = "copy", .pass = "forward", .precisions = 1, .run = do_nothing};
+    ck_assert(dl_routine_can(&r, given, DL_FLOAT_FP32));
+    r.lacks = "a library";
+    ck_assert(!dl_routine_can(&r, given, DL_FLOAT_FP32));
+}
+END_TEST
+
 static TCase *battery(const struct dl_backend *b)
 {
     TCase *const all = tcase_create(b->name);
@@ -110,6 +120,7 @@ int main(void)
     TCase *const all = tcase_create("harness");
     tcase_add_loop_test(all, problem_has_a_routine, 0, (int)dl_problem_count());
     tcase_add_test(all, wrong_routines_are_found_out);
+    tcase_add_test(all, routine_that_lacks_something_is_never_run);
     suite_add_tcase(suite, all);
     return run_suite(suite) | failed;
 }
