@@ -53,6 +53,17 @@ struct search {
     int64_t n, k;
 };
 
+/* What the threads of the warp have, added up from the first to this one, which is at `lane`. */
+__device__ __forceinline__ unsigned sum_up_to(unsigned mine, int lane)
+{
+    unsigned sum = mine;
+    for (int step = 1; step < dl_warp; step *= 2) {
+        const unsigned left = __shfl_up_sync(0xffffffff, sum, step);
+        if (lane >= step) sum += left;
+    }
+    return sum;
+}
+
 /* What the threads before this one have, added up, and what all have. */
 struct sums {
     unsigned before, all;

@@ -100,11 +100,7 @@ template <class T> struct waiting {
  * second in the upper half. */
 __device__ __forceinline__ sums sums_of_warp(unsigned mine)
 {
-    unsigned sum = mine;
-    for (int step = 1; step < dl_warp; step *= 2) {
-        const unsigned left = __shfl_up_sync(0xffffffff, sum, step);
-        if ((int)threadIdx.x % dl_warp >= step) sum += left;
-    }
+    const unsigned sum = sum_up_to(mine, (int)threadIdx.x % dl_warp);
     return {sum - mine, __shfl_sync(0xffffffff, sum, dl_warp - 1)};
 }
 

@@ -35,11 +35,8 @@ __device__ sums sums_of(unsigned mine)
 {
     __shared__ unsigned of_warps[warps];
     const int warp = threadIdx.x / dl_warp, lane = threadIdx.x % dl_warp;
-    unsigned sum = mine, before = 0, all = 0;
-    for (int step = 1; step < dl_warp; step *= 2) {
-        const unsigned left = __shfl_up_sync(0xffffffff, sum, step);
-        if (lane >= step) sum += left;
-    }
+    const unsigned sum = sum_up_to(mine, lane);
+    unsigned before = 0, all = 0;
     __syncthreads(); /* those of the time before have been read */
     if (lane == dl_warp - 1) of_warps[warp] = sum;
     __syncthreads();
