@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernels/device_file.h"
 #include "kernels/journal.h"
 
 struct session {
@@ -54,12 +53,11 @@ bool dl_profile_is_worth(const struct dl_profile_options *o, const struct dl_res
            dl_routine_can(p->routine, p->dim, p->precision);
 }
 
-/* Lists of shapes overlap. */
-static bool is_planned(const struct session *s, const struct dl_result *p)
+bool dl_profile_has(const struct dl_profile *profile, const struct dl_result *p)
 {
-    for (size_t i = 0; i < s->profile.n; i++)
-        if (s->points[i].routine == p->routine && s->points[i].precision == p->precision &&
-            memcmp(s->points[i].dim, p->dim, sizeof p->dim) == 0)
+    for (const struct dl_result *other = profile->results; other < profile->results + profile->n; other++)
+        if (other->routine == p->routine && other->precision == p->precision &&
+            memcmp(other->dim, p->dim, sizeof p->dim) == 0)
             return true;
     return false;
 }
@@ -79,7 +77,8 @@ static void plan_round(struct session *s, size_t shape, bool *is_last)
             *is_last = false;
             point.precision = (enum dl_float)f;
             dl_problem_complete(point.problem, point.problem->timed[shape], point.dim);
-            if (dl_profile_is_worth(s->o, &point) && !is_planned(s, &point)) s->points[s->profile.n++] = point;
+            if (dl_profile_is_worth(s->o, &point) && !dl_profile_has(&s->profile, &point))
+                s->points[s->profile.n++] = point;
         }
 }
 
@@ -88,11 +87,11 @@ static void plan(struct session *s)
     enum { most_points = 100000 };
     bool is_last = false;
     s->points = dl_memory(most_points * sizeof *s->points);
+    s->profile.results = s->points;
     for (size_t shape = 0; !is_last && s->profile.n < most_points / 2; shape++) {
         is_last = true;
         plan_round(s, shape, &is_last);
     }
-    s->profile.results = s->points;
 }
 
 /* To the front of what is left: the first point of this problem with so many flop and bytes. */
@@ -233,14 +232,19 @@ static int check_files(const struct dl_profile_options *o)
     return code || !o->output ? code : complain(o->output, dl_why_no_output(o->output));
 }
 
+struct dl_timing_plan dl_profile_plan(const struct dl_profile_options *o, struct dl_device_facts *facts, double most_s)
+{
+    const double caches = 2, cache_bytes = 32e6; /* where the system does not tell */
+    o->backend->describe(facts);
+    if (facts->last_cache_bytes < 1) facts->last_cache_bytes = cache_bytes;
+    const double all_rotate_bytes = caches * facts->last_cache_bytes; /* of those that share it */
+    return (struct dl_timing_plan){o->spread, most_s, all_rotate_bytes / (double)o->n_shares};
+}
+
 static void prepare(struct session *s)
 {
-    const double most_s_of_shape = 1.5, caches = 2, least_cache_bytes = 32e6; /* where the system does not tell */
-    struct dl_device_facts *const facts = &s->profile.facts;
-    s->profile.backend->describe(facts);
-    if (facts->last_cache_bytes < 1) facts->last_cache_bytes = least_cache_bytes;
-    const double all_rotate_bytes = caches * facts->last_cache_bytes; /* of those that share it */
-    s->plan = (struct dl_timing_plan){s->o->spread, most_s_of_shape, all_rotate_bytes / (double)s->o->n_shares};
+    const double most_s_of_shape = 1.5;
+    s->plan = dl_profile_plan(s->o, &s->profile.facts, most_s_of_shape);
     plan(s);
     if (!s->o->only) bring_basics_forward(s);
     keep_share(s);

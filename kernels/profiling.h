@@ -2,6 +2,7 @@
 #ifndef DL_KERNELS_PROFILING_H
 #define DL_KERNELS_PROFILING_H
 
+#include "kernels/device_file.h"
 #include "kernels/profile_options.h"
 
 int dl_profile_run(const struct dl_profile_options *o);
@@ -12,8 +13,11 @@ int dl_profile_summary(const struct dl_profile_options *o);
 /* Whether the routine has this precision, and it is asked for. */
 bool dl_profile_wants(const struct dl_profile_options *o, const struct dl_routine *r, enum dl_float f);
 /* Whether a shape can be done, and is not too large to be worth it on this backend. */
-struct dl_result;
 bool dl_profile_is_worth(const struct dl_profile_options *o, const struct dl_result *p);
+/* Whether this shape of this routine is in the list: lists of shapes overlap. */
+bool dl_profile_has(const struct dl_profile *profile, const struct dl_result *p);
+/* Asks the device for its facts; how its shapes are to be timed, each for so long at most. */
+struct dl_timing_plan dl_profile_plan(const struct dl_profile_options *o, struct dl_device_facts *facts, double most_s);
 
 /* Prints what is wrong with a routine, if anything; whether it is right at all odd shapes. */
 bool dl_profile_is_right(const struct dl_backend *backend, const struct dl_routine *r, enum dl_float f, double *worst);

@@ -77,10 +77,9 @@ static int print_answer(const struct study *s)
 
 int dl_profile_split(const struct dl_profile_options *o)
 {
-    const double most_s_of_shape = 1.5, caches = 2;
+    const double most_s_of_shape = 1.5;
     struct dl_device_facts facts = {0};
-    o->backend->describe(&facts);
-    struct study s = {.o = o, .plan = {o->spread, most_s_of_shape, caches * facts.last_cache_bytes}};
+    struct study s = {.o = o, .plan = dl_profile_plan(o, &facts, most_s_of_shape)};
     time_all(&s);
     print_micros(&s);
     return print_answer(&s);
