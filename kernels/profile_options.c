@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* What a call is for. */
-enum task { WRITE = 1, PRINT = 2, CHECK = 4, SUMMARY = 8, SPLIT = 16, ALL = 31 };
+enum task { WRITE = 1, PRINT = 2, CHECK = 4, SUMMARY = 8, SPLIT = 16, ALL = 31, LIST = 32 };
 enum kind { FLAG, TEXT, NUMBER, SIZES, SHARE };
 static const struct {
     const char *name;
@@ -34,7 +34,8 @@ static const struct {
     {"--conv", SIZES, AT(conv), ALL, 0, 0, " N,C,H,W,FILTERS,WINDOW,STRIDE,PAD,GROUPS", "split: the convolution"},
     {"--workspace", NUMBER, AT(workspace_bytes), SPLIT, 0, 1e18, " BYTES",
      "split: the limit; as much as it likes if absent"},
-    {"--help", FLAG, AT(wants_help), ALL, 0, 0, "", "these lines"},
+    {"--list", FLAG, AT(wants_list), LIST, 0, 0, "", "the kernels, and the ways to compute them that this build has"},
+    {"--help", FLAG, AT(wants_help), ALL | LIST, 0, 0, "", "these lines"},
 #undef AT
 };
 enum { n_options = sizeof options / sizeof *options };
@@ -45,6 +46,7 @@ int dl_profile_help(void)
          "dlsim-profile --only KERNEL [OPTIONS]    time one kernel and print what it takes\n"
          "dlsim-profile --check [OPTIONS]          check kernels against their references\n"
          "dlsim-profile --summary [OPTIONS]        time kernels at large sizes, beside the machine's best rates\n"
+         "dlsim-profile --list                     what there is to check and to time\n"
          "dlsim-profile split --conv N,C,... [OPTIONS]  the fastest division of a mini-batch under a limit of "
          "workspace\n");
     for (size_t i = 0; i < n_options; i++) {
@@ -164,11 +166,17 @@ static const char *read_precisions(struct dl_profile_options *o)
     return NULL;
 }
 
-static bool is_kernel(const char *name)
+/* Of what --only names: a kernel, and one that is timed unless it is only to be checked. */
+static const char *find_kernel(const struct dl_profile_options *o)
 {
-    for (size_t i = 0; i < dl_problem_count(); i++)
-        if (strcmp(dl_problem_get(i)->name, name) == 0) return true;
-    return false;
+    bool is_there = false, is_timed = false;
+    for (size_t i = 0; i < dl_problem_count(); i++) {
+        const bool is_it = strcmp(dl_problem_get(i)->name, o->only) == 0;
+        is_there |= is_it;
+        is_timed |= is_it && dl_problem_get(i)->timed;
+    }
+    if (!is_there) return refuse(o->only, "no such kernel; see --list for their names");
+    return is_timed || o->checks_only ? NULL : refuse(o->only, "is checked by --check, and never timed");
 }
 
 /* Something that is asked for, on this device and in one of the precisions. */
@@ -184,24 +192,27 @@ static const char *find_routine(const struct dl_profile_options *o)
     }
     if (!lacks)
         return refuse(o->precision ? "--precisions" : kernel,
-                      "this device has no such kernel; see --check for all it has");
+                      "this device has no such kernel; see --list for all it has");
     snprintf(complaint, sizeof complaint, "%s: this build has no %s", o->device, lacks);
     return complaint;
 }
 
 static enum task task_of(const struct dl_profile_options *o)
 {
-    return o->split ? SPLIT : o->is_summary ? SUMMARY : o->checks_only ? CHECK : o->output ? WRITE : PRINT;
+    return o->wants_list    ? LIST
+           : o->split       ? SPLIT
+           : o->is_summary  ? SUMMARY
+           : o->checks_only ? CHECK
+           : o->output      ? WRITE
+                            : PRINT;
 }
 
 /* Nothing that is asked for in vain. */
 static const char *check_together(const struct dl_profile_options *o, const bool given[n_options])
 {
-    static const char *const words[] = {[WRITE] = "cannot go with -o",
-                                        [PRINT] = "cannot go with --only",
-                                        [CHECK] = "cannot go with --check",
-                                        [SUMMARY] = "cannot go with --summary",
-                                        [SPLIT] = "cannot go with split"};
+    static const char *const words[] = {
+        [WRITE] = "cannot go with -o",          [PRINT] = "cannot go with --only", [CHECK] = "cannot go with --check",
+        [SUMMARY] = "cannot go with --summary", [SPLIT] = "cannot go with split",  [LIST] = "cannot go with --list"};
     const enum task task = task_of(o);
     for (size_t i = 0; i < n_options; i++)
         if (given[i] && !(options[i].tasks & task)) return refuse(options[i].name, words[task]);
@@ -216,10 +227,11 @@ const char *dl_profile_options_read(int argc, char **argv, struct dl_profile_opt
     const char *wrong = read_words(argc, argv, o, given);
     if (wrong || o->wants_help) return wrong;
     if (o->split != (o->conv[0] > 0)) return refuse("--conv", "belongs to split, which needs it");
-    if (o->only && !is_kernel(o->only)) return refuse(o->only, "no such kernel; see --check for their names");
-    const bool has_task = o->split || o->checks_only || o->is_summary || o->only || o->output;
+    const bool has_task = o->wants_list || o->split || o->checks_only || o->is_summary || o->only || o->output;
     if (!has_task) return refuse("-o", "must name the file to write");
     wrong = check_together(o, given);
+    if (wrong || o->wants_list) return wrong;
+    if (o->only) wrong = find_kernel(o);
     if (!wrong) wrong = read_precisions(o);
     if (!wrong) wrong = find_backend(o);
     return wrong ? wrong : find_routine(o);

@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 
 struct dl_profile_options {
-    bool split, checks_only, is_summary, wants_help;
+    bool split, checks_only, is_summary, wants_list, wants_help;
     const char *device, *output, *into, *only, *precision;
     double time_limit_s, spread, workspace_bytes;
     size_t share, n_shares;    /* of the shapes, every n_shares-th is timed */
