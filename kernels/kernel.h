@@ -4,7 +4,7 @@
  * way to do that on one backend (OpenBLAS on a core, cuBLAS on a GPU, a kernel of our own). Everything else is the same
  * for all and lives once, in harness.c: tensors are allocated in the backend's memory, inputs filled from a seed and
  * rounded to the precision, outputs and workspace poisoned, the routine called, its outputs compared with the
- * reference on the rounded inputs. timing.c times what has been found right; device_file.c writes what came out.
+ * reference on the rounded inputs. timing.c times; device_file.c writes what came out of what had been found right.
  *
  * To add a way to compute something: one struct dl_routine in a table of its backend (cpu/, cuda/). To add something to
  * compute: one const struct dl_problem in problems/ and one line in problems.c; the tests then run over it. Nothing

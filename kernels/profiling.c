@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "kernels/profiling.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,11 +188,14 @@ static void print_summary(const struct session *s, size_t n_timed)
 {
     const double little = 0.05;
     size_t n_quiet = 0;
+    double flop_per_s = 0;
     for (size_t i = 0; i < s->profile.n; i++)
         n_quiet += s->points[i].timing.n_samples && s->points[i].timing.spread <= little;
+    for (int f = 0; f < DL_N_FLOATS; f++)
+        flop_per_s = fmax(flop_per_s, dl_best_flop_per_s(&s->profile, (enum dl_float)f));
     printf("%s: %zu of %zu shapes timed, %zu of them now, %zu with a spread of at most %g; %.4g Gflop/s, %.4g GB/s\n",
-           s->o->output, n_timed, s->profile.n, s->n_new, n_quiet, little,
-           dl_best_flop_per_s(&s->profile, DL_FLOAT_FP32) / 1e9, dl_best_bytes_per_s(&s->profile) / 1e9);
+           s->o->output, n_timed, s->profile.n, s->n_new, n_quiet, little, flop_per_s / 1e9,
+           dl_best_bytes_per_s(&s->profile) / 1e9);
 }
 
 static int complain(const char *path, const char *wrong)

@@ -9,8 +9,19 @@
 #include <unistd.h>
 
 static const struct dl_routine *const tables[] = {
-    dl_cpu_gemms, dl_cpu_gemm_gelus, dl_cpu_attentions, dl_cpu_convolutions, dl_cpu_norms,        dl_cpu_batchnorms,
-    dl_cpu_rows,  dl_cpu_elements,   dl_cpu_pools,      dl_cpu_optimizers,   dl_cpu_compressions, NULL,
+    dl_cpu_gemms,
+    dl_cpu_gemm_gelus,
+    dl_cpu_grouped_gemms,
+    dl_cpu_attentions,
+    dl_cpu_convolutions,
+    dl_cpu_norms,
+    dl_cpu_batchnorms,
+    dl_cpu_rows,
+    dl_cpu_elements,
+    dl_cpu_pools,
+    dl_cpu_optimizers,
+    dl_cpu_compressions,
+    NULL,
 };
 
 static const char *open_core(void)

@@ -70,13 +70,22 @@ static inline float dl_tanh(float x)
 
 static inline float dl_sigmoid(float x) { return 1 / (1 + dl_exp(-x)); }
 
+/* GELU and its slope; the formulas are in problems/elementwise.c. */
+static inline float dl_cpu_gelu(float x) { return 0.5f * x * (1 + dl_tanh(DL_GELU_B * x * (1 + DL_GELU_A * x * x))); }
+
+static inline float dl_cpu_gelu_slope(float x)
+{
+    const float square = x * x, h = dl_tanh(DL_GELU_B * x * (1 + DL_GELU_A * square));
+    return 0.5f * (1 + h + x * (1 - h * h) * DL_GELU_B * (1 + 3 * DL_GELU_A * square));
+}
+
 /* y = e^(x - shift); returns the sum. */
 float dl_cpu_exponentials(const float *x, float *y, int64_t n, float shift);
 float dl_cpu_largest(const float *x, int64_t n);
 
 /* Tables of the files beside this one; each ends with a routine without a name. */
-extern const struct dl_routine dl_cpu_gemms[], dl_cpu_gemm_gelus[], dl_cpu_attentions[], dl_cpu_convolutions[],
-    dl_cpu_norms[], dl_cpu_batchnorms[], dl_cpu_rows[], dl_cpu_elements[], dl_cpu_pools[], dl_cpu_optimizers[],
-    dl_cpu_compressions[];
+extern const struct dl_routine dl_cpu_gemms[], dl_cpu_gemm_gelus[], dl_cpu_grouped_gemms[], dl_cpu_attentions[],
+    dl_cpu_convolutions[], dl_cpu_norms[], dl_cpu_batchnorms[], dl_cpu_rows[], dl_cpu_elements[], dl_cpu_pools[],
+    dl_cpu_optimizers[], dl_cpu_compressions[];
 
 #endif

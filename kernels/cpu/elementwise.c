@@ -8,8 +8,7 @@ static void gelu(const struct dl_call *call)
     const float *const x = call->tensor[0];
     float *const y = call->tensor[1];
     DL_VECTOR
-    for (int64_t i = 0; i < call->dim[count]; i++)
-        y[i] = 0.5f * x[i] * (1 + dl_tanh(DL_GELU_B * (x[i] + DL_GELU_A * x[i] * x[i] * x[i])));
+    for (int64_t i = 0; i < call->dim[count]; i++) y[i] = dl_cpu_gelu(x[i]);
 }
 
 static void gelu_input(const struct dl_call *call)
@@ -17,11 +16,7 @@ static void gelu_input(const struct dl_call *call)
     const float *const x = call->tensor[0], *const dy = call->tensor[1];
     float *const dx = call->tensor[2];
     DL_VECTOR
-    for (int64_t i = 0; i < call->dim[count]; i++) {
-        const float square = x[i] * x[i], h = dl_tanh(DL_GELU_B * x[i] * (1 + DL_GELU_A * square));
-        const float slope = (1 - h * h) * DL_GELU_B * (1 + 3 * DL_GELU_A * square);
-        dx[i] = dy[i] * 0.5f * (1 + h + x[i] * slope);
-    }
+    for (int64_t i = 0; i < call->dim[count]; i++) dx[i] = dy[i] * dl_cpu_gelu_slope(x[i]);
 }
 
 static void relu(const struct dl_call *call)

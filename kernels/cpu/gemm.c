@@ -80,79 +80,10 @@ static void transposed(const struct dl_call *call)
                                       0});
 }
 
-/* Grouped: experts with uneven numbers of tokens. */
-enum { groups, tokens, outputs, inputs };
-
-static void grouped_forward(const struct dl_call *call)
-{
-    const int64_t *const d = call->dim;
-    const float *const x = call->tensor[0], *const w = call->tensor[1];
-    float *const y = call->tensor[2];
-    for (int64_t g = 0; g < d[groups]; g++) {
-        const int64_t from = dl_group_begin(g, d[groups], d[tokens]), to = dl_group_begin(g + 1, d[groups], d[tokens]);
-        if (from == to) continue;
-        dl_cpu_gemm(&(struct dl_gemm){to - from,
-                                      d[outputs],
-                                      d[inputs],
-                                      {x + from * d[inputs], d[inputs], false},
-                                      {w + g * d[outputs] * d[inputs], d[inputs], true},
-                                      y + from * d[outputs],
-                                      d[outputs],
-                                      1,
-                                      0});
-    }
-}
-
-static void grouped_input(const struct dl_call *call)
-{
-    const int64_t *const d = call->dim;
-    const float *const dy = call->tensor[0], *const w = call->tensor[1];
-    float *const dx = call->tensor[2];
-    for (int64_t g = 0; g < d[groups]; g++) {
-        const int64_t from = dl_group_begin(g, d[groups], d[tokens]), to = dl_group_begin(g + 1, d[groups], d[tokens]);
-        if (from == to) continue;
-        dl_cpu_gemm(&(struct dl_gemm){to - from,
-                                      d[inputs],
-                                      d[outputs],
-                                      {dy + from * d[outputs], d[outputs], false},
-                                      {w + g * d[outputs] * d[inputs], d[inputs], false},
-                                      dx + from * d[inputs],
-                                      d[inputs],
-                                      1,
-                                      0});
-    }
-}
-
-/* An expert without tokens has a gradient all the same: zero. */
-static void grouped_weight(const struct dl_call *call)
-{
-    const int64_t *const d = call->dim;
-    const float *const x = call->tensor[0], *const dy = call->tensor[1];
-    float *const dw = call->tensor[2];
-    for (int64_t g = 0; g < d[groups]; g++) {
-        const int64_t from = dl_group_begin(g, d[groups], d[tokens]), to = dl_group_begin(g + 1, d[groups], d[tokens]);
-        float *const out = dw + g * d[outputs] * d[inputs];
-        memset(out, 0, (size_t)(d[outputs] * d[inputs]) * sizeof *out);
-        if (from == to) continue;
-        dl_cpu_gemm(&(struct dl_gemm){d[outputs],
-                                      d[inputs],
-                                      to - from,
-                                      {dy + from * d[outputs], d[outputs], true},
-                                      {x + from * d[inputs], d[inputs], false},
-                                      out,
-                                      d[inputs],
-                                      1,
-                                      1});
-    }
-}
-
 const struct dl_routine dl_cpu_gemms[] = {
     {DL_CPU_BLAS("gemm", "forward", forward)},
     {DL_CPU_BLAS("gemm", "input_gradient", input_gradient)},
     {DL_CPU_BLAS("gemm", "weight_gradient", weight_gradient)},
     {DL_CPU_BLAS("gemm_transposed", "forward", transposed)},
-    {DL_CPU_BLAS("grouped_gemm", "forward", grouped_forward)},
-    {DL_CPU_BLAS("grouped_gemm", "input_gradient", grouped_input)},
-    {DL_CPU_BLAS("grouped_gemm", "weight_gradient", grouped_weight)},
     {0},
 };

@@ -13,8 +13,7 @@ static void forward(const struct dl_call *call)
     dl_cpu_gemm(&(struct dl_gemm){
         d[m], d[n], d[k], {call->tensor[0], d[k], false}, {call->tensor[1], d[k], true}, z, d[n], 1, 1});
     DL_VECTOR
-    for (int64_t i = 0; i < d[m] * d[n]; i++)
-        y[i] = 0.5f * z[i] * (1 + dl_tanh(DL_GELU_B * z[i] * (1 + DL_GELU_A * z[i] * z[i])));
+    for (int64_t i = 0; i < d[m] * d[n]; i++) y[i] = dl_cpu_gelu(z[i]);
 }
 
 /* dnext, w, z -> dz, dbias */
@@ -30,8 +29,7 @@ static void input_gradient(const struct dl_call *call)
         DL_VECTOR
         for (int64_t j = 0; j < d[n]; j++) {
             const int64_t i = row * d[n] + j;
-            const float square = z[i] * z[i], h = dl_tanh(DL_GELU_B * z[i] * (1 + DL_GELU_A * square));
-            dz[i] *= 0.5f * (1 + h + z[i] * (1 - h * h) * DL_GELU_B * (1 + 3 * DL_GELU_A * square));
+            dz[i] *= dl_cpu_gelu_slope(z[i]);
             dbias[j] += dz[i];
         }
     }

@@ -14,7 +14,8 @@ struct scores {
     __device__ int64_t seen(int64_t query) const { return is_causal ? query % m + n - m + 1 : n; }
     __device__ float kept(int64_t at) const
     {
-        return !drops || dl_kept((uint64_t)at) ? (drops ? DL_DROPOUT_SCALE : 1) : 0;
+        if (!drops) return 1;
+        return dl_kept((uint64_t)at) ? DL_DROPOUT_SCALE : 0;
     }
 };
 

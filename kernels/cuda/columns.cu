@@ -2,8 +2,7 @@
  *
  * A block takes a strip of columns and a share of the rows; a thread of it one pack of columns and every eighth row.
  * The blocks leave their sums in the workspace, and a second kernel adds those of all shares, of gains and of biases in
- * one. Where the width is no
- * multiple of a pack, packs are single numbers. */
+ * one. Where the width is no multiple of a pack, packs are single numbers. */
 #include "kernels/cuda/packs.h"
 
 enum { rows, width };

@@ -90,13 +90,12 @@ __global__ void __launch_bounds__(dl_block, 8)
     float most = 0;
     for (int u = 0; u < mine; u++)
         for (int j = 0; j < together; j++) most = fmaxf(most, fabsf(v.v[u].v[j]));
-    most =
-        __uint_as_float(__reduce_max_sync(0xffffffff, __float_as_uint(most))); /* not negative: ordered as its bits */
+    /* What is not negative is ordered as its bits. */
+    most = __uint_as_float(__reduce_max_sync(0xffffffff, __float_as_uint(most)));
     const float levels = (float)((1 << n_bits) - 1);
     const float factor = most > 0 ? __fdividef(0.5f, most) : 0, middle = most > 0 ? 0.5f : 0;
-    const auto above_256 = [=](float x) { /* __saturatef: 0 at the least, 1 at the most */
-                                          return __fmaf_rd(__saturatef(x * factor + middle), levels, 256);
-    };
+    /* __saturatef: 0 at the least, 1 at the most. */
+    const auto above_256 = [=](float x) { return __fmaf_rd(__saturatef(x * factor + middle), levels, 256); };
     for (int u = 0; u < mine; u++) {
         const int64_t group = v.group + u * dl_warp;
         const uint32_t begin = dl_bits_begin((uint64_t)(group * pairs)); /* the upper half of the four is the same */

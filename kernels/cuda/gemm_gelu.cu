@@ -52,29 +52,26 @@ static void *forward_open(const struct dl_call *call)
 {
     return plan_of(call->dim, call->precision, false, of_forward(call->tensor[2], call->tensor[4]));
 }
-static void forward(const struct dl_call *call)
-{
-    dl_lt_run((const struct dl_lt *)call->plan, call->tensor[1], call->tensor[0], call->tensor[3]);
-}
 
 /* dnext, w, z -> dz, dbias */
 static void *backward_open(const struct dl_call *call)
 {
     return plan_of(call->dim, call->precision, true, of_backward(call->tensor[4], call->tensor[2]));
 }
-static void backward(const struct dl_call *call)
+
+static void run(const struct dl_call *call)
 {
     dl_lt_run((const struct dl_lt *)call->plan, call->tensor[1], call->tensor[0], call->tensor[3]);
 }
 
 static void close(void *plan) { dl_lt_free((struct dl_lt *)plan); }
 
-#define FUSED(the_pass, the_run, the_open, the_can)                                                                    \
+#define FUSED(the_pass, the_open, the_can)                                                                             \
     .problem = "gemm_gelu", .pass = the_pass, .way = "cublaslt", .doc = "cuBLASLt, with GELU in the epilogue",         \
-    .precisions = 1u << DL_FLOAT_BF16 | 1u << DL_FLOAT_FP16, .run = the_run, .open = the_open, .close = close,         \
+    .precisions = 1u << DL_FLOAT_BF16 | 1u << DL_FLOAT_FP16, .run = run, .open = the_open, .close = close,             \
     .can = the_can
 const struct dl_routine dl_cuda_gemm_gelus[] = {
-    {FUSED("forward", forward, forward_open, can_forward)},
-    {FUSED("input_gradient", backward, backward_open, can_backward)},
+    {FUSED("forward", forward_open, can_forward)},
+    {FUSED("input_gradient", backward_open, can_backward)},
     {},
 };

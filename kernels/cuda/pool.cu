@@ -190,13 +190,14 @@ template <class T> static void backward_as(const struct dl_call *call)
 DL_BY_PRECISION(backward)
 
 /* One row and what its windows see must fit into what every GPU since Ampere gives a block. */
+enum { most_shared_bytes = 96 << 10 };
 static bool can_forward(const int64_t *d, enum dl_float f)
 {
-    return forward_bytes(d, 1, dl_float_bytes(f)) <= 96 << 10;
+    return forward_bytes(d, 1, dl_float_bytes(f)) <= most_shared_bytes;
 }
 static bool can_backward(const int64_t *d, enum dl_float f)
 {
-    return backward_bytes(d, 1, dl_float_bytes(f)) <= 96 << 10;
+    return backward_bytes(d, 1, dl_float_bytes(f)) <= most_shared_bytes;
 }
 
 const struct dl_routine dl_cuda_pools[] = {

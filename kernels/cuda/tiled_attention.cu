@@ -260,9 +260,8 @@ static bool can(const int64_t *d, enum dl_float) { return d[k] <= most_k; }
 
 #define TILED(the_pass, the_run)                                                                                       \
     .problem = "attention", .pass = the_pass, .way = "tiled",                                                          \
-    .doc = "tiles as in FlashAttention-2, without tensor "                                                             \
-           "cores",                                                                                                    \
-    .precisions = DL_PLAIN, .is_own = true, .run = the_run
+    .doc = "tiles as in FlashAttention-2, without tensor cores", .precisions = DL_PLAIN, .is_own = true,               \
+    .run = the_run
 const struct dl_routine dl_cuda_tiled_attentions[] = {
     {TILED("forward", forward), .can = can},
     {TILED("backward", backward), .workspace_bytes = means_bytes, .can = can},

@@ -54,12 +54,12 @@ template <class T> __global__ void __launch_bounds__(sample_threads) choose_cut(
     for (int u = 0; u < most_packs; u++)
         for (int j = 0; j < dl_length<T>; j++)
             if (u * dl_length<T> + j < each) most = max(most, raw<T>::of(read[u].v[j]));
-    const auto reached_by = [=](int threads) { /* what so many have, as a key */
-                                               uint32_t cut = 0;
-                                               for (int i = raw<T>::bits - 1; i >= 0; i--)
-                                                   if (__syncthreads_count(most >= (cut | 1u << i)) >= threads)
-                                                       cut |= 1u << i;
-                                               return key_of(dl_float_of(raw<T>::number(cut)));
+    /* What so many have, as a key. */
+    const auto reached_by = [=](int threads) {
+        uint32_t cut = 0;
+        for (int i = raw<T>::bits - 1; i >= 0; i--)
+            if (__syncthreads_count(most >= (cut | 1u << i)) >= threads) cut |= 1u << i;
+        return key_of(dl_float_of(raw<T>::number(cut)));
     };
     scale chosen = {reached_by(sample.rank), 0};
     const uint32_t far = reached_by(sample.rank / 2) - chosen.cut;

@@ -25,10 +25,8 @@ static void forward_values(const int64_t *d, double *v) { set(d, v, pixels(d), g
 static void input_values(const int64_t *d, double *v) { set(d, v, pixels(d), depth(d), group_filters(d)); }
 static void weight_values(const int64_t *d, double *v) { set(d, v, depth(d), group_filters(d), pixels(d)); }
 
-/* Visits every product of an input with a weight for one output pixel: x, w and y are indices. */
-typedef void visitor(double *const *t, int64_t x, int64_t w, int64_t y);
-
-static void each_tap(const int64_t *d, double *const *t, visitor *visit, int64_t y, int64_t f, int64_t top,
+/* Visits every product of an input with a weight for one output pixel. */
+static void each_tap(const int64_t *d, double *const *t, dl_visitor *visit, int64_t y, int64_t f, int64_t top,
                      int64_t left)
 {
     const int64_t s = y / (d[filters] * d[rows] * d[columns]);
@@ -43,7 +41,7 @@ static void each_tap(const int64_t *d, double *const *t, visitor *visit, int64_t
             }
 }
 
-static void each(const int64_t *d, double *const *t, visitor *visit)
+static void each(const int64_t *d, double *const *t, dl_visitor *visit)
 {
     for (int64_t y = 0; y < d[samples] * d[filters] * d[rows] * d[columns]; y++) {
         const int64_t column = y % d[columns], row = y / d[columns] % d[rows];
@@ -52,31 +50,22 @@ static void each(const int64_t *d, double *const *t, visitor *visit)
     }
 }
 
-static void clear(double *x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) x[i] = 0;
-}
-
-static void add_forward(double *const *t, int64_t x, int64_t w, int64_t y) { t[2][y] += t[0][x] * t[1][w]; }
-static void add_input(double *const *t, int64_t x, int64_t w, int64_t y) { t[2][x] += t[0][y] * t[1][w]; }
-static void add_weight(double *const *t, int64_t x, int64_t w, int64_t y) { t[2][w] += t[0][x] * t[1][y]; }
-
 static void forward(const int64_t *d, double *const *t)
 {
-    clear(t[2], d[samples] * d[filters] * d[rows] * d[columns]);
-    each(d, t, add_forward);
+    dl_clear(t[2], d[samples] * d[filters] * d[rows] * d[columns]);
+    each(d, t, dl_add_forward);
 }
 
 static void input_gradient(const int64_t *d, double *const *t)
 {
-    clear(t[2], d[samples] * d[channels] * d[height] * d[width]);
-    each(d, t, add_input);
+    dl_clear(t[2], d[samples] * d[channels] * d[height] * d[width]);
+    each(d, t, dl_add_input);
 }
 
 static void weight_gradient(const int64_t *d, double *const *t)
 {
-    clear(t[2], d[filters] * d[group_channels] * d[window] * d[window]);
-    each(d, t, add_weight);
+    dl_clear(t[2], d[filters] * d[group_channels] * d[window] * d[window]);
+    each(d, t, dl_add_weight);
 }
 
 static const struct dl_tensor_spec forward_tensors[] = {

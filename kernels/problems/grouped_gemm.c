@@ -26,7 +26,7 @@ static void weight_values(const int64_t *d, double *v)
 }
 
 /* Calls `visit` for every product that is to be added: token i of expert g, output o, input c. */
-static void each(const int64_t *d, double *const *t, void (*visit)(double *const *t, int64_t x, int64_t w, int64_t y))
+static void each(const int64_t *d, double *const *t, dl_visitor *visit)
 {
     for (int64_t g = 0; g < d[groups]; g++)
         for (int64_t i = dl_group_begin(g, d[groups], d[tokens]); i < dl_group_begin(g + 1, d[groups], d[tokens]); i++)
@@ -35,31 +35,22 @@ static void each(const int64_t *d, double *const *t, void (*visit)(double *const
                     visit(t, i * d[inputs] + c, (g * d[outputs] + o) * d[inputs] + c, i * d[outputs] + o);
 }
 
-static void clear(double *x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) x[i] = 0;
-}
-
-static void add_forward(double *const *t, int64_t x, int64_t w, int64_t y) { t[2][y] += t[0][x] * t[1][w]; }
-static void add_input(double *const *t, int64_t x, int64_t w, int64_t y) { t[2][x] += t[0][y] * t[1][w]; }
-static void add_weight(double *const *t, int64_t x, int64_t w, int64_t y) { t[2][w] += t[0][x] * t[1][y]; }
-
 static void forward(const int64_t *d, double *const *t)
 {
-    clear(t[2], d[tokens] * d[outputs]);
-    each(d, t, add_forward);
+    dl_clear(t[2], d[tokens] * d[outputs]);
+    each(d, t, dl_add_forward);
 }
 
 static void input_gradient(const int64_t *d, double *const *t)
 {
-    clear(t[2], d[tokens] * d[inputs]);
-    each(d, t, add_input);
+    dl_clear(t[2], d[tokens] * d[inputs]);
+    each(d, t, dl_add_input);
 }
 
 static void weight_gradient(const int64_t *d, double *const *t)
 {
-    clear(t[2], d[groups] * d[outputs] * d[inputs]);
-    each(d, t, add_weight);
+    dl_clear(t[2], d[groups] * d[outputs] * d[inputs]);
+    each(d, t, dl_add_weight);
 }
 
 static const struct dl_tensor_spec forward_tensors[] = {

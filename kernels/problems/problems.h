@@ -64,6 +64,12 @@ extern const struct dl_problem dl_problem_one_bit;
 extern const struct dl_problem dl_problem_one_bit_decode;
 extern const struct dl_problem dl_problem_topk;
 
+/* What is done with input x, weight w and output y of a layer, which are indices: the product of two of them is added
+ * to the gradient or the value of the third, which is the last of the tensors. */
+typedef void dl_visitor(double *const *t, int64_t x, int64_t w, int64_t y);
+dl_visitor dl_add_forward, dl_add_input, dl_add_weight;
+void dl_clear(double *x, int64_t n);
+
 /* GELU with tanh, and its slope. */
 double dl_gelu(double x);
 double dl_gelu_slope(double x);
