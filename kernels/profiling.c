@@ -242,7 +242,8 @@ struct dl_timing_plan dl_profile_plan(const struct dl_profile_options *o, struct
     o->backend->describe(facts);
     if (facts->last_cache_bytes < 1) facts->last_cache_bytes = cache_bytes;
     const double all_rotate_bytes = caches * facts->last_cache_bytes; /* of those that share it */
-    return (struct dl_timing_plan){o->spread, most_s, all_rotate_bytes / (double)o->n_shares};
+    return (struct dl_timing_plan){
+        .spread = o->spread, .most_s = most_s, .rotate_bytes = all_rotate_bytes / (double)o->n_shares};
 }
 
 static void prepare(struct session *s)

@@ -1,8 +1,9 @@
 /* summary.c - dlsim-profile --summary: what every routine reaches at large sizes, beside what the machine can do: the
  * fastest copy for what is bound by memory, the fastest product of the precision for the rest.
  *
- * The clock of a device follows the power of what ran before. All shapes are therefore timed in several rounds, each in
- * an order of its own, and the median over the rounds counts; the spread tells how far it can be trusted. */
+ * The clock of a device follows the power of what ran before. Each shape therefore runs for a while before it is timed,
+ * and all are timed in several rounds, each in an order of its own: the median over the rounds counts, and the spread
+ * tells how far it can be trusted. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,9 +166,10 @@ static void print_head(const struct survey *s)
 
 int dl_profile_summary(const struct dl_profile_options *o)
 {
-    const double most_s_of_shape = 0.3;
+    const double most_s_of_shape = 0.3, warm_s = 0.01;
     struct survey s = {.o = o, .profile = {.backend = o->backend}};
     s.plan = dl_profile_plan(o, &s.profile.facts, most_s_of_shape / n_rounds);
+    s.plan.warm_s = warm_s;
     s.points = dl_memory(most_points * sizeof *s.points);
     s.seconds = dl_memory(most_points * sizeof *s.seconds);
     s.profile.results = s.points;

@@ -69,11 +69,12 @@ static double sample(struct rotation *r, const struct dl_backend *backend, size_
 }
 
 /* The first call pays for what is set up once; then as many calls as make a sample long enough. */
-static size_t warm_up(struct rotation *r, const struct dl_backend *backend)
+static size_t warm_up(struct rotation *r, const struct dl_backend *backend, double least_s)
 {
     sample(r, backend, 1);
     size_t calls = 1;
     while (calls < most_calls && sample(r, backend, calls) * (double)calls < least_sample_s) calls *= 2;
+    for (double used_s = 0; used_s < least_s;) used_s += sample(r, backend, calls) * (double)calls;
     return calls;
 }
 
@@ -88,7 +89,7 @@ struct dl_timing dl_time(const struct dl_trial_spec *spec, const struct dl_timin
     double samples[most_samples], used_s = 0;
     struct dl_timing t = {0};
     rotation_init(&r, spec, plan->rotate_bytes);
-    const size_t calls = warm_up(&r, spec->backend);
+    const size_t calls = warm_up(&r, spec->backend, plan->warm_s);
     for (size_t n = 0; n < most_samples;) {
         samples[n++] = sample(&r, spec->backend, calls);
         used_s += samples[n - 1] * (double)calls;

@@ -11,6 +11,7 @@ struct dl_timing_plan {
     double spread;       /* wanted: the standard error of the median over the median */
     double most_s;       /* for one shape, after the warm-up */
     double rotate_bytes; /* that the sets of tensors must have together */
+    double warm_s; /* of calls before the first sample, at least: the clock follows the power of what ran before */
 };
 
 struct dl_timing {

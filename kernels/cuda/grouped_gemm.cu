@@ -23,15 +23,16 @@ static struct dl_product forward(const struct dl_call *call, int64_t g)
     const int64_t *const d = call->dim;
     const enum dl_float f = call->precision;
     const struct expert e = expert_at(d, g);
-    return {.precision = f,
-            .batch = 1,
-            .m = e.tokens,
-            .n = d[outputs],
-            .k = d[inputs],
-            .a = {dl_at(call->tensor[0], e.from * d[inputs], f), d[inputs], 0, false},
-            .b = {dl_at(call->tensor[1], e.weights, f), d[inputs], 0, true},
-            .c = {dl_at(call->tensor[2], e.from * d[outputs], f), d[outputs], 0, false},
-            .scale = 1};
+    const struct dl_product p = {.precision = f,
+                                 .batch = 1,
+                                 .m = e.tokens,
+                                 .n = d[outputs],
+                                 .k = d[inputs],
+                                 .a = {dl_at(call->tensor[0], e.from * d[inputs], f), d[inputs], 0, false},
+                                 .b = {dl_at(call->tensor[1], e.weights, f), d[inputs], 0, true},
+                                 .c = {dl_at(call->tensor[2], e.from * d[outputs], f), d[outputs], 0, false},
+                                 .scale = 1};
+    return p;
 }
 
 static struct dl_product input_gradient(const struct dl_call *call, int64_t g)
@@ -39,15 +40,16 @@ static struct dl_product input_gradient(const struct dl_call *call, int64_t g)
     const int64_t *const d = call->dim;
     const enum dl_float f = call->precision;
     const struct expert e = expert_at(d, g);
-    return {.precision = f,
-            .batch = 1,
-            .m = e.tokens,
-            .n = d[inputs],
-            .k = d[outputs],
-            .a = {dl_at(call->tensor[0], e.from * d[outputs], f), d[outputs], 0, false},
-            .b = {dl_at(call->tensor[1], e.weights, f), d[inputs], 0, false},
-            .c = {dl_at(call->tensor[2], e.from * d[inputs], f), d[inputs], 0, false},
-            .scale = 1};
+    const struct dl_product p = {.precision = f,
+                                 .batch = 1,
+                                 .m = e.tokens,
+                                 .n = d[inputs],
+                                 .k = d[outputs],
+                                 .a = {dl_at(call->tensor[0], e.from * d[outputs], f), d[outputs], 0, false},
+                                 .b = {dl_at(call->tensor[1], e.weights, f), d[inputs], 0, false},
+                                 .c = {dl_at(call->tensor[2], e.from * d[inputs], f), d[inputs], 0, false},
+                                 .scale = 1};
+    return p;
 }
 
 static struct dl_product weight_gradient(const struct dl_call *call, int64_t g)
@@ -55,15 +57,16 @@ static struct dl_product weight_gradient(const struct dl_call *call, int64_t g)
     const int64_t *const d = call->dim;
     const enum dl_float f = call->precision;
     const struct expert e = expert_at(d, g);
-    return {.precision = f,
-            .batch = 1,
-            .m = d[outputs],
-            .n = d[inputs],
-            .k = e.tokens,
-            .a = {dl_at(call->tensor[1], e.from * d[outputs], f), d[outputs], 0, true},
-            .b = {dl_at(call->tensor[0], e.from * d[inputs], f), d[inputs], 0, false},
-            .c = {dl_at(call->tensor[2], e.weights, f), d[inputs], 0, false},
-            .scale = 1};
+    const struct dl_product p = {.precision = f,
+                                 .batch = 1,
+                                 .m = d[outputs],
+                                 .n = d[inputs],
+                                 .k = e.tokens,
+                                 .a = {dl_at(call->tensor[1], e.from * d[outputs], f), d[outputs], 0, true},
+                                 .b = {dl_at(call->tensor[0], e.from * d[inputs], f), d[inputs], 0, false},
+                                 .c = {dl_at(call->tensor[2], e.weights, f), d[inputs], 0, false},
+                                 .scale = 1};
+    return p;
 }
 
 /* An expert without tokens has nothing to multiply, but its weights have a gradient all the same: zero. */
