@@ -24,7 +24,7 @@ static const struct {
      "check or time this kernel only, in all ways there are, and print the times"},
     {"--precisions", TEXT, AT(precision), ALL & ~SPLIT, 0, 0, " NAME,...", "only these of fp32, tf32, bf16, fp16, fp8"},
     {"--time-limit", NUMBER, AT(time_limit_s), WRITE | PRINT, 1e-3, 1e7, " SECONDS",
-     "then stop; the same call again goes on"},
+     "then stop; with -o the same call again goes on"},
     {"--share", SHARE, AT(share), WRITE | PRINT, 0, 0, " K/N",
      "time every N-th shape from the K-th, beside N-1 others; the journal stays, joined they are that of one call"},
     {"--spread", NUMBER, AT(spread), ALL & ~CHECK, 1e-4, 1, " X",

@@ -19,7 +19,8 @@ struct session {
     struct dl_timing_plan plan;
     struct dl_journal *journal;
     double end_s;
-    size_t n_new; /* timed in this session */
+    size_t n_basic; /* of the first points, which are timed whatever the limit and the share */
+    size_t n_new;   /* timed in this session */
 };
 
 static volatile sig_atomic_t is_stopped;
@@ -109,13 +110,12 @@ static void bring_forward(struct session *s, size_t to, const char *name, double
     }
 }
 
-/* Without these two there are no rates to put into the file: they are timed whatever the limit. */
-enum { n_basic = 2 };
+/* Without these two there are no rates to put into the file. */
 static void bring_basics_forward(struct session *s)
 {
     const double large_product_flop = 2e9;
-    bring_forward(s, 0, "copy", 0, s->profile.facts.last_cache_bytes);
-    bring_forward(s, 1, "gemm", large_product_flop, 0);
+    bring_forward(s, s->n_basic++, "copy", 0, s->profile.facts.last_cache_bytes);
+    bring_forward(s, s->n_basic++, "gemm", large_product_flop, 0);
 }
 
 /* Others time the rest at the same time, as ranks of one machine compute at the same time. */
@@ -123,7 +123,7 @@ static void keep_share(struct session *s)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->profile.n; i++)
-        if (i < n_basic || i % s->o->n_shares == s->o->share) s->points[n++] = s->points[i];
+        if (i < s->n_basic || i % s->o->n_shares == s->o->share) s->points[n++] = s->points[i];
     s->profile.n = n;
 }
 
@@ -148,7 +148,7 @@ static void time_points(struct session *s)
         char key[200];
         key_of(p, key, sizeof key);
         if (s->journal) p->timing = dl_journal_find(s->journal, key);
-        if (p->timing.n_samples || (i >= n_basic && (is_stopped || now_s() > s->end_s))) continue;
+        if (p->timing.n_samples || (i >= s->n_basic && (is_stopped || now_s() > s->end_s))) continue;
         show_progress(s, i, key);
         const struct dl_trial_spec spec = {s->profile.backend, p->routine, p->dim, p->precision, 1};
         p->timing = dl_time(&spec, &s->plan);
@@ -170,6 +170,13 @@ static bool all_are_right(const struct session *s)
     return are_right;
 }
 
+static size_t n_timed(const struct session *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->profile.n; i++) n += s->points[i].timing.n_samples > 0;
+    return n;
+}
+
 static void print_points(const struct session *s)
 {
     for (size_t i = 0; i < s->profile.n; i++) {
@@ -181,10 +188,12 @@ static void print_points(const struct session *s)
                dl_problem_flop(p->problem, p->dim) / p->timing.seconds / 1e9,
                dl_problem_bytes(p->problem, p->dim, p->precision) / p->timing.seconds / 1e9);
     }
+    if (n_timed(s) < s->profile.n)
+        fprintf(stderr, "dlsim-profile: stopped after %zu of %zu shapes\n", n_timed(s), s->profile.n);
 }
 
 /* How many spread little tells whether the machine was quiet. */
-static void print_summary(const struct session *s, size_t n_timed)
+static void print_summary(const struct session *s)
 {
     const double little = 0.05;
     size_t n_quiet = 0;
@@ -194,7 +203,7 @@ static void print_summary(const struct session *s, size_t n_timed)
     for (int f = 0; f < DL_N_FLOATS; f++)
         flop_per_s = fmax(flop_per_s, dl_best_flop_per_s(&s->profile, (enum dl_float)f));
     printf("%s: %zu of %zu shapes timed, %zu of them now, %zu with a spread of at most %g; %.4g Gflop/s, %.4g GB/s\n",
-           s->o->output, n_timed, s->profile.n, s->n_new, n_quiet, little, flop_per_s / 1e9,
+           s->o->output, n_timed(s), s->profile.n, s->n_new, n_quiet, little, flop_per_s / 1e9,
            dl_best_bytes_per_s(&s->profile) / 1e9);
 }
 
@@ -206,12 +215,10 @@ static int complain(const char *path, const char *wrong)
 
 static int write_result(struct session *s)
 {
-    size_t n_timed = 0;
-    for (size_t i = 0; i < s->profile.n; i++) n_timed += s->points[i].timing.n_samples > 0;
     const char *const wrong = dl_device_file_write(s->o->output, s->o->into, &s->profile);
     const int code = complain(s->o->output, wrong);
-    if (!wrong) print_summary(s, n_timed);
-    const bool is_finished = !wrong && n_timed == s->profile.n;
+    if (!wrong) print_summary(s);
+    const bool is_finished = !wrong && n_timed(s) == s->profile.n;
     if (!wrong && !is_finished) fputs("dlsim-profile: stopped; the same call again goes on\n", stderr);
     dl_journal_close(s->journal, is_finished && s->o->n_shares == 1);
     return code;
