@@ -20,7 +20,8 @@ bool dl_profile_has(const struct dl_profile *profile, const struct dl_result *p)
 /* Asks the device for its facts; how its shapes are to be timed, each for so long at most. */
 struct dl_timing_plan dl_profile_plan(const struct dl_profile_options *o, struct dl_device_facts *facts, double most_s);
 
-/* Prints what is wrong with a routine, if anything; whether it is right at all odd shapes. */
+/* Prints what is wrong with a routine, if anything; whether it is right at all odd shapes. `worst` gets the largest
+ * error over what is allowed; NaN: it can do none of them. */
 bool dl_profile_is_right(const struct dl_backend *backend, const struct dl_routine *r, enum dl_float f, double *worst);
 
 #endif
