@@ -354,9 +354,12 @@ static double copy_s(const struct dl_sink *s, double bytes)
 static void add_copy(struct dl_sink *s, const struct dl_event *ev)
 {
     const double beside_s = ev->async ? layer_s(s) : 0;
-    dl_template_add(s->into, &(struct dl_instruction){.name = "host copy",
-                                                      .cause = ev->cause,
-                                                      .device_s = fmax(copy_s(s, ev->bytes) - beside_s, 0)});
+    const double fills_at = s->request->job->setting.software->new_memory_bytes_per_s;
+    const double fills_s = ev->to_new_memory && fills_at > 0 ? ev->bytes / fills_at : 0;
+    dl_template_add(s->into,
+                    &(struct dl_instruction){.name = "host copy",
+                                             .cause = ev->cause,
+                                             .device_s = fmax(fmax(copy_s(s, ev->bytes), fills_s) - beside_s, 0)});
 }
 
 /* Gradients on their way there, the update, and parameters on their way back go on at once: the longest counts. The

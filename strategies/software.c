@@ -15,7 +15,8 @@ struct options {
     int64_t attention, sends, pure, dispatch, gathers_ahead;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
         drains_at_end, gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks;
-    double scatter_moves, residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
+    double scatter_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes,
+        fragmentation_fraction;
     struct dl_json kernels, operands;
 };
 static const struct options defaults = {.host_s_per_group_launch = -1,
@@ -54,6 +55,8 @@ static const struct dl_field fields[] = {
      "scaled; sums stay where they arrive"},
     {"offload_blocks", DL_BOOL, offsetof(struct options, offload_blocks), 0, 0, true, NULL,
      "no kernel goes beside copies of activations to or from the host, nor in stage 3 beside sums for its update"},
+    {"new_memory_bytes_per_s", DL_NUMBER, offsetof(struct options, new_memory_bytes_per_s), 1, 1e15, true, NULL,
+     "with offload_blocks: how fast the host fills memory got anew for each copy; if absent it keeps such memory"},
     {"deals_tensors", DL_BOOL, offsetof(struct options, deals_tensors), 0, 0, true, NULL,
      "stages 1 and 2 of ZeRO cut between tensors, and each rank broadcasts those that it updates; no all-gather"},
     {"collective_host_s", DL_NUMBER, offsetof(struct options, collective_host_s), 0, 1, true, NULL,
@@ -110,6 +113,9 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
 {
     struct options o = defaults;
     if (dl_read_document(doc, "software", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
+    if (o.new_memory_bytes_per_s > 0 && !o.offload_blocks)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "new_memory_bytes_per_s", arena).where,
+                       "needs offload_blocks: copies that go beside kernels are to memory that is kept");
     if (o.host_s_per_group_launch < 0) o.host_s_per_group_launch = o.host_s_per_launch;
     *out = (struct dl_software){.name = dl_document_name(doc, arena),
                                 .host_s_per_launch = o.host_s_per_launch,
@@ -123,6 +129,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gradients_whole = o.gradients_whole,
                                 .scatter_moves = o.scatter_moves,
                                 .offload_blocks = o.offload_blocks,
+                                .new_memory_bytes_per_s = o.new_memory_bytes_per_s,
                                 .deals_tensors = o.deals_tensors,
                                 .collective_host_s = o.collective_host_s,
                                 .batch_host_s = o.batch_host_s,

@@ -31,18 +31,19 @@ struct dl_software {
     struct dl_kernel_rules kernels;   /* those that are more, or less, than that */
     struct dl_operand_rules operands; /* of products in narrow precisions */
     enum dl_pure pure;
-    double gradient_bytes;        /* per parameter, as accumulated, of a model that is not pure */
-    double bf16_gradient_bytes;   /* where products are in bf16 */
-    double bucket_moves;          /* elements moved for each gradient that replicas sum, below stage 3 of ZeRO */
-    bool gradients_whole;         /* stage 1 of ZeRO gives every replica all sums, not only those of its part */
-    double scatter_moves;         /* and in stage 3, which is other code of the same software */
-    bool offload_blocks;          /* kernels wait for copies of activations, and for sums that go to the host */
-    bool deals_tensors;           /* stages 1 and 2 of ZeRO: whole ones to each rank, which broadcasts them updated */
-    double collective_host_s;     /* of the host, for one collective inside the node */
-    double batch_host_s;          /* of the host, to get a micro-batch before its forward; the device waits */
-    const char *attention;        /* "unfused" or "flash" */
-    enum dl_dispatch dispatch;    /* unless the strategy says it */
-    uint32_t gathers_ahead;       /* in stage 3 of ZeRO: layers, before the one at work is done */
+    double gradient_bytes;         /* per parameter, as accumulated, of a model that is not pure */
+    double bf16_gradient_bytes;    /* where products are in bf16 */
+    double bucket_moves;           /* elements moved for each gradient that replicas sum, below stage 3 of ZeRO */
+    bool gradients_whole;          /* stage 1 of ZeRO gives every replica all sums, not only those of its part */
+    double scatter_moves;          /* and in stage 3, which is other code of the same software */
+    bool offload_blocks;           /* kernels wait for copies of activations, and for sums that go to the host */
+    double new_memory_bytes_per_s; /* of copies to it, where the host gets it anew for each; 0: it keeps it */
+    bool deals_tensors;            /* stages 1 and 2 of ZeRO: whole ones to each rank, which broadcasts them updated */
+    double collective_host_s;      /* of the host, for one collective inside the node */
+    double batch_host_s;           /* of the host, to get a micro-batch before its forward; the device waits */
+    const char *attention;         /* "unfused" or "flash" */
+    enum dl_dispatch dispatch;     /* unless the strategy says it */
+    uint32_t gathers_ahead;        /* in stage 3 of ZeRO: layers, before the one at work is done */
     bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */
     bool copies_persist;          /* of parameters in the working precision; else each forward makes them by casts */
     double root_bytes;            /* per parameter, while Adam or LAMB works */

@@ -150,6 +150,7 @@ struct dl_event {
     uint32_t with_stage;       /* COLLECTIVE over PIPELINE */
     enum dl_span span;         /* COLLECTIVE over data: which of the ranks that hold the same */
     double bytes;              /* with op; COPY, HOST_UPDATE */
+    bool to_new_memory;        /* COPY: that the host has just got */
     enum dl_cause beside;      /* COMPUTE with op: what the op is, for the time that it takes longer */
     const char *algorithm;     /* COLLECTIVE over data; NULL: the fastest */
     struct dl_payload payload; /* COLLECTIVE */

@@ -113,6 +113,26 @@ START_TEST(activations_may_be_copied_between_kernels)
 }
 END_TEST
 
+/* What fills it slower than the link brings it counts, on the way there alone. */
+START_TEST(memory_that_the_host_has_just_got_is_filled_first)
+{
+    static const double fills_at[] = {250, 4e3}, out_s_per_byte[] = {1 / 250.0, 1e-3};
+    char software[120];
+    snprintf(software, sizeof software,
+             "{'schema':'dlsim/software/1','source':'a test','offload_blocks':true,'new_memory_bytes_per_s':%g}",
+             fills_at[_i]);
+    open_step(&t, &(struct step){.system = SLOW_LINK,
+                                 .software = software,
+                                 .workload = MODEL,
+                                 .head = HEAD,
+                                 .stack = "{'name':'offload','activations':1}"});
+    const double bytes = LAYERS * dl_saved_bytes(&t.job.setting, &t.model.layers[1], 0);
+    check_close("out", cause_s(&t, DL_ITEM_F, DL_CAUSE_OFFLOAD), bytes * out_s_per_byte[_i], exactly);
+    check_close("in", cause_s(&t, DL_ITEM_B, DL_CAUSE_OFFLOAD), bytes / 1e3, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* Scatters that nothing goes beside, and all. */
 static uint32_t waited_for(const struct dl_template *of, uint32_t *all)
 {
@@ -234,6 +254,7 @@ int main(void)
     tcase_add_test(tests, a_slow_host_counts_instead_of_the_link);
     tcase_add_test(tests, activations_show_only_what_no_block_hides);
     tcase_add_test(tests, activations_may_be_copied_between_kernels);
+    tcase_add_loop_test(tests, memory_that_the_host_has_just_got_is_filled_first, 0, 2);
     tcase_add_loop_test(tests, sums_for_an_update_by_the_host_may_be_waited_for, 0, 4);
     tcase_add_test(tests, activations_on_the_host_are_not_on_the_device);
     tcase_add_test(tests, parameters_come_for_every_use);
