@@ -46,8 +46,14 @@ uint32_t dl_span_ranks(const struct dl_setting *s, enum dl_span span, bool of_ex
 
 bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->precision) && !s->is_pure; }
 
+bool dl_gathers_modules(const struct dl_setting *setting)
+{
+    return setting->zero_stage == 3 && setting->gathers_ahead == DL_AS_SOFTWARE && setting->software->gathers_modules;
+}
+
 uint32_t dl_gathers_ahead(const struct dl_setting *setting)
 {
+    if (dl_gathers_modules(setting)) return 0;
     return setting->gathers_ahead == DL_AS_SOFTWARE ? setting->software->gathers_ahead : setting->gathers_ahead;
 }
 

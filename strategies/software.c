@@ -14,7 +14,8 @@ struct options {
     double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
-        drains_at_end, gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks;
+        drains_at_end, gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks,
+        gathers_modules;
     double scatter_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes,
         fragmentation_fraction;
     struct dl_json kernels, operands;
@@ -78,6 +79,8 @@ static const struct dl_field fields[] = {
      "the host waits for the device at pipeline sends and receives"},
     {"drains_at_waits", DL_BOOL, offsetof(struct options, drains_at_waits), 0, 0, true, NULL,
      "the host waits for exchanges among replicas too"},
+    {"gathers_modules", DL_BOOL, offsetof(struct options, gathers_modules), 0, 0, true, NULL,
+     "stage 3 of ZeRO gathers the matrices of a block one by one, each before its use, the next one meanwhile"},
     {"gathers_ahead", DL_INT, offsetof(struct options, gathers_ahead), 0, 65536, true, NULL,
      "layers gathered ahead in stage 3 of ZeRO, unless the strategy says it; 1 if absent"},
     {"drains_at_dispatch", DL_BOOL, offsetof(struct options, drains_at_dispatch), 0, 0, true, NULL,
@@ -134,6 +137,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .collective_host_s = o.collective_host_s,
                                 .batch_host_s = o.batch_host_s,
                                 .dispatch = (enum dl_dispatch)o.dispatch,
+                                .gathers_modules = o.gathers_modules,
                                 .gathers_ahead = (uint32_t)o.gathers_ahead,
                                 .overlaps_tensor = o.overlaps_tensor,
                                 .attention = attentions[o.attention],

@@ -43,6 +43,7 @@ struct dl_software {
     double batch_host_s;           /* of the host, to get a micro-batch before its forward; the device waits */
     const char *attention;         /* "unfused" or "flash" */
     enum dl_dispatch dispatch;     /* unless the strategy says it */
+    bool gathers_modules;          /* in stage 3 of ZeRO: matrices one by one, not layers */
     uint32_t gathers_ahead;        /* in stage 3 of ZeRO: layers, before the one at work is done */
     bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */
     bool copies_persist;          /* of parameters in the working precision; else each forward makes them by casts */

@@ -69,8 +69,11 @@ struct dl_setting {
     uint32_t recompute_every;  /* in groups of so many, which keep one input together */
     uint32_t servers;          /* of parameters, on devices after those of the ranks */
     uint32_t zero_stage;
-    uint32_t shard_ways;              /* neighbouring replicas that cut what they hold; 0: all */
-    uint32_t gathers_ahead;           /* stage 3: layers, before the one at work is done; or DL_AS_SOFTWARE */
+    uint32_t shard_ways;    /* neighbouring replicas that cut what they hold; 0: all */
+    uint32_t gathers_ahead; /* stage 3: layers, before the one at work is done; or DL_AS_SOFTWARE */
+    /* Stage 3, where matrices are gathered one by one: none ahead if so many parameters are there; one stays if it is
+     * used again before so many others. Gradients are scattered by so many. */
+    double live_parameters, reuse_parameters, bucket_parameters;
     bool stays_gathered;              /* stage 3: from the forward to the backward */
     double gather_bits;               /* per parameter; 0: as they are */
     bool last_backward_differs;       /* that of a step: gradients go layer by layer, or are waited for, in it alone */
@@ -101,6 +104,8 @@ double dl_optimizer_moved_bytes(const struct dl_setting *setting);
 double dl_gradient_bytes(const struct dl_setting *setting);
 /* Layers whose parameters are gathered before the one at work is done, in stage 3 of ZeRO. */
 uint32_t dl_gathers_ahead(const struct dl_setting *setting);
+/* Matrices are gathered one by one instead. */
+bool dl_gathers_modules(const struct dl_setting *setting);
 
 /* COPIES: gradients of what two stages hold are summed. */
 enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_COPIES, DL_PARAMETERS, DL_OPTIMIZER };

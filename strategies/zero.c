@@ -3,7 +3,8 @@
  * Stages 1 and 2 scatter the sums of gradients, update a part of the parameters each, and gather them: the same bytes
  * as an all-reduce, unless the software gives all sums to all in stage 1. Stage 3 (FSDP) gathers the parameters of a
  * layer before each use, of the next layers while this one computes, and scatters gradients after every backward: half
- * as many bytes again. It has none of that half where the parameters stay gathered between forward and backward.
+ * as many bytes again. It has none of that half where the parameters stay gathered between forward and backward. Some
+ * software gathers matrix by matrix instead: see zero_modules.h.
  *
  * Software that cuts between tensors has each rank broadcast those that it has updated, one rank after the other.
  *
@@ -12,17 +13,27 @@
 #include <math.h>
 
 #include "strategies/strategies.h"
+#include "strategies/zero_modules.h"
 
 struct options {
-    int64_t stage, prefetch, shard_ways, gather_bits; /* prefetch -1, others 0: absent */
+    int64_t stage, prefetch, shard_ways, gather_bits;            /* prefetch -1, others 0: absent */
+    double live_parameters, reuse_parameters, bucket_parameters; /* 0: absent */
     bool reshard;
 };
 static const struct options defaults = {.stage = 1, .prefetch = -1, .reshard = true};
+/* DeepSpeed, runtime/zero/config.py: stage3_max_live_parameters and stage3_max_reuse_distance; reduce_bucket_size. */
+static const double default_parameters = 1e9, default_bucket = 5e8;
 static const struct dl_field fields[] = {
     {"stage", DL_INT, offsetof(struct options, stage), 1, 3, true, NULL,
      "cut: 1 optimizer, 2 and gradients, 3 and parameters"},
     {"prefetch", DL_INT, offsetof(struct options, prefetch), 0, 65536, true, NULL,
      "layers gathered ahead, in stage 3; as the software does if absent"},
+    {"live_parameters", DL_NUMBER, offsetof(struct options, live_parameters), 1, 1e18, true, NULL,
+     "where matrices are gathered one by one: none ahead if so many are there; 1e9 if absent"},
+    {"reuse_parameters", DL_NUMBER, offsetof(struct options, reuse_parameters), 1, 1e18, true, NULL,
+     "there too: a matrix stays if it is used again before so many others; 1e9 if absent"},
+    {"bucket_parameters", DL_NUMBER, offsetof(struct options, bucket_parameters), 1, 1e18, true, NULL,
+     "there too: gradients of a block that are scattered at once, unless a matrix has more; 5e8 if absent"},
     {"reshard", DL_BOOL, offsetof(struct options, reshard), 0, 0, true, NULL,
      "cut again after the forward, in stage 3; true if absent"},
     {"shard_ways", DL_INT, offsetof(struct options, shard_ways), 1, 1e9, true, NULL,
@@ -39,6 +50,9 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     setting->exchanges_beside_work |= o->stage == 3;
     setting->shard_ways = (uint32_t)o->shard_ways;
     setting->gathers_ahead = o->prefetch < 0 ? DL_AS_SOFTWARE : (uint32_t)o->prefetch;
+    setting->live_parameters = o->live_parameters > 0 ? o->live_parameters : default_parameters;
+    setting->reuse_parameters = o->reuse_parameters > 0 ? o->reuse_parameters : default_parameters;
+    setting->bucket_parameters = o->bucket_parameters > 0 ? o->bucket_parameters : default_bucket;
     setting->stays_gathered = !o->reshard;
     setting->gather_bits = (double)o->gather_bits;
     return DL_OK;
@@ -54,9 +68,23 @@ static enum dl_status check_shards(const struct options *o, const struct dl_chec
     return dl_check_parts(what, "shard_ways", (uint32_t)o->shard_ways, s->ways[DL_AXIS_DATA], "the data ways", err);
 }
 
+/* Limits on matrices mean nothing where layers are gathered. */
+static enum dl_status check_modules(const struct options *o, const struct dl_check *what, struct dl_error *err)
+{
+    const char *const limit = o->live_parameters > 0     ? "live_parameters"
+                              : o->reuse_parameters > 0  ? "reuse_parameters"
+                              : o->bucket_parameters > 0 ? "bucket_parameters"
+                                                         : NULL;
+    const bool is_known = what->setting->software; /* not where a strategy is only read */
+    if (!limit || !is_known || dl_gathers_modules(what->setting)) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, limit),
+                   "needs stage 3, no prefetch, and software with gathers_modules; leave it out");
+}
+
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
+    if (check_modules(o, what, err)) return err->status;
     const char *const only_3 = o->prefetch >= 0 ? "prefetch" : !o->reshard ? "reshard" : NULL;
     if (o->stage < 3 && only_3)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, only_3),
@@ -141,31 +169,35 @@ static enum dl_status gather_set(const struct options *o, struct dl_event ev, co
     return exchange(ev, of_experts, parameters * bytes_each, below, err);
 }
 
-static struct dl_event parameters_of(const struct dl_layer *layer, const struct dl_setting *s)
+static struct dl_event parameters_of(const struct dl_module *m, const struct dl_setting *s)
 {
-    return (struct dl_event){.parameters_inside = layer->parameters_inside / s->parts.weights,
-                             .parameters_outside = layer->parameters_outside / s->parts.others,
-                             .parameters_expert = layer->expert_parameters / s->parts.weights / s->expert_ways};
+    const struct dl_layer *const layer = m->layer;
+    return (struct dl_event){.parameters_inside = m->part * layer->parameters_inside / s->parts.weights,
+                             .parameters_outside = m->part * layer->parameters_outside / s->parts.others,
+                             .parameters_expert =
+                                 m->part * layer->expert_parameters / s->parts.weights / s->expert_ways};
 }
 
-static enum dl_status gather(const struct options *o, const struct dl_layer *layer, struct dl_stack *below,
+static uint32_t handle_of(const struct dl_module *m) { return m->layer->index * DL_MOST_MODULES + m->index; }
+
+static enum dl_status gather(const struct options *o, const struct dl_module *m, struct dl_stack *below,
                              struct dl_error *err)
 {
-    const struct dl_event all = parameters_of(layer, dl_stack_setting(below));
-    const struct dl_event ev = {.async = true, .handle = layer->index};
+    const struct dl_event all = parameters_of(m, dl_stack_setting(below));
+    const struct dl_event ev = {.async = true, .handle = handle_of(m)};
     if (gather_set(o, ev, &all, false, below, err)) return err->status;
     return gather_set(o, ev, &all, true, below, err);
 }
 
 /* For the later of its gathers: they go one after the other. */
-static enum dl_status wait(const struct options *o, const struct dl_layer *layer, struct dl_stack *below,
+static enum dl_status wait(const struct options *o, const struct dl_module *m, struct dl_stack *below,
                            struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event all = parameters_of(layer, s);
+    const struct dl_event all = parameters_of(m, s);
     const double parameters = cut_parameters(&all, s, false) + cut_parameters(&all, s, true);
     if (parameters <= 0) return DL_OK;
-    if (dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = layer->index}, err)) return err->status;
+    if (dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = handle_of(m)}, err)) return err->status;
     return convert(o, "dequantize", parameters, below, err);
 }
 
@@ -173,12 +205,41 @@ static enum dl_status begin_layer(const struct options *o, const struct dl_event
                                   struct dl_error *err)
 {
     const uint32_t ahead = dl_gathers_ahead(dl_stack_setting(below));
-    if (ev->pass != DL_FORWARD && !o->reshard) return DL_OK;
     for (uint32_t i = ev->first ? 0 : ahead; i <= ahead && i <= ev->n_after; i++) {
         const struct dl_layer *const layer = ev->pass == DL_BACKWARD ? ev->layer - i : ev->layer + i;
-        if (gather(o, layer, below, err)) return err->status;
+        if (gather(o, &(struct dl_module){.layer = layer, .part = 1}, below, err)) return err->status;
     }
-    return wait(o, ev->layer, below, err);
+    return wait(o, &(struct dl_module){.layer = ev->layer, .part = 1}, below, err);
+}
+
+static enum dl_status begin_use(const struct options *o, struct dl_module_walk *walk, struct dl_stack *below,
+                                struct dl_error *err)
+{
+    const struct dl_module_turn turn = dl_modules_use(walk, dl_stack_setting(below));
+    if (turn.now.layer && gather(o, &turn.now, below, err)) return err->status;
+    if (turn.wait.layer && wait(o, &turn.wait, below, err)) return err->status;
+    return turn.ahead.layer ? gather(o, &turn.ahead, below, err) : DL_OK;
+}
+
+/* Before the kernel that needs it, and at the latest when the layer is done. */
+static enum dl_status gather_matrices(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                                      struct dl_error *err)
+{
+    struct dl_module_walk *const walk = dl_stack_state(below);
+    if (ev->kind == DL_EV_LAYER) dl_modules_begin(walk, dl_stack_setting(below), ev);
+    while (dl_modules_is_use(walk, ev) || (ev->kind == DL_EV_LAYER_DONE && dl_modules_left(walk)))
+        if (begin_use(o, walk, below, err)) return err->status;
+    return DL_OK;
+}
+
+/* Parameters before their use. */
+static enum dl_status prepare(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    const bool is_gathered = (ev->pass == DL_BACKWARD || ev->pass == DL_RECOMPUTE) && !o->reshard;
+    if (o->stage < 3 || is_gathered) return DL_OK;
+    if (dl_gathers_modules(dl_stack_setting(below))) return gather_matrices(o, ev, below, err);
+    return ev->kind == DL_EV_LAYER ? begin_layer(o, ev, below, err) : DL_OK;
 }
 
 /* ---- gradients ---- */
@@ -189,7 +250,7 @@ static bool host_waits_for_sums(const struct dl_event *ev, const struct dl_setti
     return s->software->offload_blocks && s->offload_optimizer > 0 && ev->last_micro;
 }
 
-static enum dl_status scatter_gradients(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status scatter_part(const struct dl_event *ev, double part, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_event scatter = {.pass = DL_GRADIENT,
@@ -198,11 +259,22 @@ static enum dl_status scatter_gradients(const struct dl_event *ev, struct dl_sta
                                      .async = !host_waits_for_sums(ev, s),
                                      .handle = DL_EVERY_CALL};
     for (int set = 0; set < 2; set++) {
-        const double bytes = cut_parameters(ev, s, set) * dl_gradient_bytes(s);
+        const double bytes = part * cut_parameters(ev, s, set) * dl_gradient_bytes(s);
         const double moved = bytes * s->software->scatter_moves;
         if (moved > 0 && dl_emit_pass(below, "bucket", moved, DL_GRADIENT, err)) return err->status;
         if (bytes > 0 && exchange(scatter, set, bytes, below, err)) return err->status;
     }
+    return DL_OK;
+}
+
+/* Those of a layer, or where matrices are gathered one by one, as many of them as fill a bucket. */
+static enum dl_status scatter_gradients(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    double parts[DL_MOST_MODULES] = {1};
+    const uint32_t n = dl_gathers_modules(s) ? dl_modules_buckets(s, ev->layer, parts) : 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (scatter_part(ev, parts[i], below, err)) return err->status;
     return DL_OK;
 }
 
@@ -255,8 +327,10 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const struct options *const o = options;
     if (ev->kind == DL_EV_UPDATE) return update(o, ev, below, err);
     if (ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT) return sum(o, ev, below, err);
+    if (ev->kind == DL_EV_COMPUTE && prepare(o, ev, below, err)) return err->status;
     if (dl_emit(below, ev, err) || o->stage < 3) return err->status;
-    if (ev->kind == DL_EV_LAYER) return begin_layer(o, ev, below, err);
+    if (ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE)
+        if (prepare(o, ev, below, err)) return err->status;
     if (ev->kind == DL_EV_LAYER_DONE && ev->pass == DL_BACKWARD) return scatter_gradients(ev, below, err);
     return DL_OK;
 }
@@ -267,6 +341,7 @@ const struct dl_strategy dl_strategy_zero = {
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
+    .state_size = sizeof(struct dl_module_walk),
     .defaults = &defaults,
     .claim = claim,
     .check = check,

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "strategies/zero_modules.h"
+
 /* ---- by kernels ---- */
 
 /* A tensor of a product: cut by tensor parallelism if it has the dimension that this divides. */
@@ -70,12 +72,13 @@ static struct share share_of(const struct dl_setting *s, const struct dl_layer *
 }
 
 /* Whole beside the part that is held, and once more as they travel, if that is another form. */
-static void add_gathered(const struct dl_setting *s, const struct share *parameters, struct dl_layer_needs *n)
+static void add_gathered(const struct dl_setting *s, const struct share *parameters, double at_once,
+                         struct dl_layer_needs *n)
 {
-    const double bits_per_byte = 8;
+    const double bits_per_byte = 8, bytes = dl_precision_bytes(s->precision);
     if (parameters->held == parameters->whole) return;
-    *(s->stays_gathered ? &n->kept : &n->gathered) += parameters->whole * dl_precision_bytes(s->precision);
-    n->gathered += parameters->whole * s->gather_bits / bits_per_byte;
+    *(s->stays_gathered ? &n->kept : &n->gathered) += (s->stays_gathered ? parameters->whole : at_once) * bytes;
+    n->gathered += at_once * s->gather_bits / bits_per_byte;
 }
 
 /* Weights that are cut along the grid's depth are gathered for the forward and kept for the backward, unless that does
@@ -97,7 +100,8 @@ static double updating_bytes(const struct dl_setting *s)
     return (!has_roots ? 0 : s->is_pure ? fmin(root_bytes, bytes) : root_bytes) - (has_copies ? bytes : 0);
 }
 
-static void add_states(const struct dl_setting *s, const struct dl_layer *layer, struct dl_layer_needs *n)
+static void add_states(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block,
+                       struct dl_layer_needs *n)
 {
     const struct share optimizer = share_of(s, layer, s->zero_stage >= 1);
     const struct share gradients = share_of(s, layer, s->zero_stage >= 2);
@@ -111,7 +115,8 @@ static void add_states(const struct dl_setting *s, const struct dl_layer *layer,
     n->optimizer = optimizer.held * dl_optimizer_state_bytes(s) * (1 - s->offload_optimizer);
     n->on_host = optimizer.held * dl_optimizer_state_bytes(s) * s->offload_optimizer + moved;
     n->kept = dl_copies(s, false) > 1 ? parameters.whole * s->error_bytes_per_parameter : 0;
-    add_gathered(s, &parameters, n);
+    const double at_once = dl_gathers_modules(s) ? dl_modules_most_live(s, layer, block) : parameters.whole;
+    add_gathered(s, &parameters, at_once, n);
 }
 
 struct dl_layer_needs dl_layer_needs(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
@@ -124,7 +129,7 @@ struct dl_layer_needs dl_layer_needs(const struct dl_setting *s, const struct dl
                                .begins_group = !again || dl_recompute_keeps_input(s, block),
                                .for_weights = for_weights_bytes(s, layer),
                                .at_work = at_work_bytes(s, layer)};
-    add_states(s, layer, &n);
+    add_states(s, layer, block, &n);
     n.kept += dl_given_bytes(s, layer);
     add_depth(s, layer, again, &n);
     return n;

@@ -1,0 +1,175 @@
+#include "strategies/zero_modules.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- a layer ---- */
+
+/* Products with weights, which those between the projections of attention have not. */
+static bool has_weights(const struct dl_work *w)
+{
+    return w->kind == DL_WORK_KERNEL && w->kernel.kind == DL_KERNEL_GEMM && !w->kernel.attention_core;
+}
+
+static bool is_by_matrix(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < layer->n_forward; i++) n += has_weights(&layer->forward[i]);
+    return layer->is_block && layer->expert_parameters == 0 && s->recompute_every <= 1 && n > 0 && n <= DL_MOST_MODULES;
+}
+
+/* Vectors go with the matrices, in proportion. */
+static void find_matrices(struct dl_visit *v)
+{
+    double weights = 0;
+    for (size_t i = 0; i < v->layer->n_forward; i++) {
+        const struct dl_work *const w = &v->layer->forward[i];
+        if (!has_weights(w)) continue;
+        v->names[v->n_modules] = w->kernel.name;
+        weights += v->parts[v->n_modules++] = w->kernel.n * w->kernel.k;
+    }
+    for (uint32_t i = 0; i < v->n_modules; i++) v->parts[i] /= weights;
+}
+
+static struct dl_visit visit_of(const struct dl_setting *s, const struct dl_layer *layer, enum dl_pass pass,
+                                uint32_t block)
+{
+    struct dl_visit v = {.layer = layer, .pass = pass, .n_modules = 1, .n_uses = 1, .parts = {1}};
+    if (!is_by_matrix(s, layer)) return v;
+    v.n_modules = 0;
+    find_matrices(&v);
+    v.repeats = pass == DL_BACKWARD && dl_recompute_of(s, block) == DL_RECOMPUTE_BLOCKS;
+    v.n_uses = (v.repeats ? 2 : 1) * v.n_modules;
+    return v;
+}
+
+static uint32_t module_at(const struct dl_visit *v, uint32_t use)
+{
+    const bool forward = v->pass != DL_BACKWARD || (v->repeats && use < v->n_modules);
+    return forward ? use : v->n_uses - 1 - use;
+}
+
+static double parameters(const struct dl_setting *s, const struct dl_visit *v, uint32_t module)
+{
+    const struct dl_layer *const layer = v->layer;
+    const struct dl_on_rank all =
+        dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters);
+    return dl_held(s, all, false) * v->parts[module];
+}
+
+/* Between the repeated forward of a matrix and its backward each one after it is used twice. */
+static bool is_kept(const struct dl_setting *s, const struct dl_visit *v, uint32_t module)
+{
+    double between = 0;
+    for (uint32_t i = module + 1; i < v->n_modules; i++) between += 2 * parameters(s, v, i);
+    return v->repeats && between < s->reuse_parameters;
+}
+
+static bool needs_gather(const struct dl_setting *s, const struct dl_visit *v, uint32_t use)
+{
+    return !(v->repeats && use >= v->n_modules && is_kept(s, v, module_at(v, use)));
+}
+
+static struct dl_module module_of(const struct dl_visit *v, uint32_t use)
+{
+    const uint32_t index = module_at(v, use);
+    return (struct dl_module){v->layer, index, v->parts[index]};
+}
+
+/* ---- from layer to layer ---- */
+
+static struct dl_visit next_visit(const struct dl_setting *s, const struct dl_event *ev)
+{
+    const int step = ev->pass == DL_BACKWARD ? -1 : 1;
+    if (!ev->n_after || ev->pass == DL_RECOMPUTE) return (struct dl_visit){0};
+    return visit_of(s, ev->layer + step, ev->pass, ev->block + (uint32_t)step);
+}
+
+void dl_modules_begin(struct dl_module_walk *w, const struct dl_setting *s, const struct dl_event *ev)
+{
+    const bool goes_on = !ev->first && w->next.layer == ev->layer && w->next.pass == ev->pass;
+    const uint32_t beyond = goes_on && w->fetched > w->now.n_uses ? w->fetched - w->now.n_uses : 0;
+    if (!goes_on) *w = (struct dl_module_walk){0};
+    w->now = visit_of(s, ev->layer, ev->pass, ev->block);
+    w->next = next_visit(s, ev);
+    w->begun = 0;
+    w->fetched = beyond;
+}
+
+bool dl_modules_left(const struct dl_module_walk *w) { return w->begun < w->now.n_uses; }
+
+bool dl_modules_is_use(const struct dl_module_walk *w, const struct dl_event *ev)
+{
+    const struct dl_visit *const v = &w->now;
+    if (!dl_modules_left(w)) return false;
+    const char *const name = v->names[module_at(v, w->begun)];
+    const enum dl_pass pass = v->repeats && w->begun < v->n_modules ? DL_RECOMPUTE : v->pass;
+    if (!name) return ev->kind == DL_EV_LAYER;
+    return ev->kind == DL_EV_COMPUTE && ev->pass == pass && ev->layer == v->layer && ev->kernel.name &&
+           strcmp(ev->kernel.name, name) == 0;
+}
+
+/* The next use that lacks its parameters, if there is room for more. */
+static struct dl_module gather_ahead(struct dl_module_walk *w, const struct dl_setting *s)
+{
+    const uint32_t n = w->now.n_uses, all = n + (w->next.layer ? w->next.n_uses : 0);
+    while (w->live < s->live_parameters && w->fetched < all) {
+        const uint32_t use = w->fetched++;
+        const struct dl_visit *const v = use < n ? &w->now : &w->next;
+        const uint32_t of_visit = use < n ? use : use - n;
+        if (!needs_gather(s, v, of_visit)) continue;
+        w->live += parameters(s, v, module_at(v, of_visit));
+        return module_of(v, of_visit);
+    }
+    return (struct dl_module){0};
+}
+
+struct dl_module_turn dl_modules_use(struct dl_module_walk *w, const struct dl_setting *s)
+{
+    const struct dl_visit *const v = &w->now;
+    const uint32_t use = w->begun++, module = module_at(v, use);
+    const bool comes_again = v->repeats && use < v->n_modules && is_kept(s, v, module);
+    struct dl_module_turn turn = {0};
+    w->live -= w->leaving;
+    w->leaving = comes_again ? 0 : parameters(s, v, module);
+    if (needs_gather(s, v, use)) turn.wait = module_of(v, use);
+    if (use >= w->fetched) {
+        turn.now = turn.wait;
+        w->live += turn.now.layer ? parameters(s, v, module) : 0;
+        w->fetched = use + 1;
+    }
+    turn.ahead = gather_ahead(w, s);
+    return turn;
+}
+
+/* A matrix that no longer fits in the bucket begins the next. */
+uint32_t dl_modules_buckets(const struct dl_setting *s, const struct dl_layer *layer, double parts[DL_MOST_MODULES])
+{
+    const struct dl_visit v = visit_of(s, layer, DL_BACKWARD, 0);
+    uint32_t n = 0;
+    double filled = 0;
+    for (uint32_t i = v.n_modules; i-- > 0;) {
+        const double more = parameters(s, &v, i);
+        const bool fits = n > 0 && filled + more <= s->bucket_parameters;
+        filled = fits ? filled + more : more;
+        if (fits)
+            parts[n - 1] += v.parts[i];
+        else
+            parts[n++] = v.parts[i];
+    }
+    return n;
+}
+
+double dl_modules_most_live(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
+{
+    const struct dl_event backward = {
+        .kind = DL_EV_LAYER, .pass = DL_BACKWARD, .layer = layer, .first = true, .block = block};
+    struct dl_module_walk w = {0};
+    double most = 0;
+    dl_modules_begin(&w, s, &backward);
+    while (dl_modules_left(&w)) {
+        dl_modules_use(&w, s);
+        most = fmax(most, w.live);
+    }
+    return most;
+}
