@@ -32,7 +32,8 @@ struct flow {
     uint32_t first_member, n_members;
     uint32_t size_class; /* its run of members holds 2^size_class */
     uint32_t next_free;
-    uint32_t solved; /* epoch in which it is in the solved set */
+    uint32_t solved;     /* epoch in which it is in the solved set */
+    uint32_t bottleneck; /* the link of it that was found to be one last */
     bool fresh, live;
 };
 

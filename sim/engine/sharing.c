@@ -116,6 +116,7 @@ uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t
     f->rate = 0;
     f->cap = rate_cap;
     f->n_members = (uint32_t)n_hops;
+    f->bottleneck = n_hops ? hops[0].link : nobody;
     f->fresh = f->live = true;
     for (size_t i = 0; i < n_hops; i++) {
         const uint32_t m = f->first_member + (uint32_t)i;
@@ -239,13 +240,17 @@ static void measure_limit(struct dl_sharing *s, uint32_t link)
     l->limit = l->first != nobody && used >= l->capacity * (1 - tolerance) ? fastest : INFINITY;
 }
 
-static bool has_bottleneck(const struct dl_sharing *s, const struct flow *f)
+/* Mostly it is the one that was found last. */
+static bool has_bottleneck(const struct dl_sharing *s, struct flow *f)
 {
     const double rate = current_rate(s, f) * (1 + tolerance);
-    if (rate >= f->limit) return true;
-    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++)
-        if (rate >= s->links[s->members[m].link].limit) return true;
-    return f->n_members == 0;
+    if (rate >= f->limit || f->n_members == 0 || rate >= s->links[f->bottleneck].limit) return true;
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        if (rate < s->links[s->members[m].link].limit) continue;
+        f->bottleneck = s->members[m].link;
+        return true;
+    }
+    return false;
 }
 
 /* A solved flow that others hold back: the faster ones on its full links must give way. */
