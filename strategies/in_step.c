@@ -66,6 +66,7 @@ struct dl_group *dl_in_step_groups(const struct dl_seats *seats, enum dl_axis ax
 struct survey {
     const struct dl_lower_request *request;
     const bool *changes; /* by link, where these are looked for; NULL: others are */
+    bool *crossing;      /* by crew, where links that change are looked for */
     uint32_t *owner;     /* by link: a crew whose exchanges cross it, + 1; 0: nobody's do */
     uint32_t replicas;   /* that go in step in what is looked at; 0: none do */
     bool takes;          /* what is looked at is the exchange itself */
@@ -96,9 +97,13 @@ static void look_at_owners(struct survey *v, uint32_t crew)
     }
 }
 
-static void look_at_changes(struct survey *v)
+static void look_at_changes(struct survey *v, uint32_t crew)
 {
-    for (size_t i = 0; i < v->route.n_hops; i++) v->meets |= v->changes[v->route.hops[i].link];
+    const uint32_t first = first_with(v, crew);
+    bool changes = false;
+    for (size_t i = 0; i < v->route.n_hops; i++) changes |= v->changes[v->route.hops[i].link];
+    for (uint32_t i = 0; i < v->replicas && changes; i++) v->crossing[first + i] = true;
+    v->meets |= changes;
 }
 
 static uint32_t device_at(const struct survey *v, const uint32_t coordinate[DL_N_AXES])
@@ -115,12 +120,12 @@ static void follow(struct survey *v, const struct dl_line_of_ranks *line, const 
     const struct dl_topology *const t = v->request->estimator->topology;
     if (dl_topology_route(t, device_at(v, coordinate), device_at(v, to), 0, NULL, &v->route, v->err)) return;
     if (v->changes)
-        look_at_changes(v);
+        look_at_changes(v, crew_at(v, coordinate));
     else
         look_at_owners(v, crew_at(v, coordinate));
 }
 
-static bool goes_on(const struct survey *v) { return !v->meets && !v->err->status; }
+static bool goes_on(const struct survey *v) { return (!v->meets || v->crossing) && !v->err->status; }
 
 static void look_at(struct survey *v, struct dl_line_of_ranks line)
 {
@@ -178,24 +183,29 @@ enum dl_status dl_in_step_meets(const struct dl_lower_request *request, enum dl_
     return err->status;
 }
 
-/* A way through the network that is looked at is one of many. */
+/* Where routes depend on load a way through the network that is looked at is one of many. */
 static void mark_changing(const struct dl_lower_request *r, bool *changes)
 {
     const struct dl_topology *const t = r->estimator->topology;
-    const size_t first_of_network = t->network.kind ? t->network.first_link : t->n_links;
-    bool network_changes = false;
+    const bool any_way = t->network.kind && t->network.kind->reads_load;
+    const size_t first_of_any = any_way ? t->network.first_link : t->n_links;
+    bool all_change = false;
     for (size_t i = 0; i < r->n_changing; i++) {
         changes[r->changing[i]] = true;
-        network_changes |= r->changing[i] >= first_of_network;
+        all_change |= r->changing[i] >= first_of_any;
     }
-    for (size_t link = first_of_network; network_changes && link < t->n_links; link++) changes[link] = true;
+    for (size_t link = first_of_any; all_change && link < t->n_links; link++) changes[link] = true;
 }
 
-enum dl_status dl_in_step_crosses(const struct dl_lower_request *request, enum dl_axis axis, bool *out,
+enum dl_status dl_in_step_crosses(const struct dl_lower_request *request, enum dl_axis axis, bool *crews, bool *out,
                                   struct dl_error *err)
 {
     bool *const changes = dl_alloc(request->estimator->topology->n_links * sizeof *changes);
-    struct survey v = {.request = request, .changes = changes, .err = err};
+    struct survey v = {.request = request,
+                       .changes = changes,
+                       .crossing = crews,
+                       .replicas = dl_in_step_replicas(&request->job->setting, DL_AXIS_EXPERT),
+                       .err = err};
     mark_changing(request, changes);
     look_at(&v, dl_in_step_ranks(&request->job->setting, axis));
     *out = v.meets;

@@ -45,8 +45,9 @@ struct dl_group *dl_in_step_groups(const struct dl_seats *seats, enum dl_axis ax
  * 4, ... places further on, as rings, trees and recursive doubling do. */
 enum dl_status dl_in_step_meets(const struct dl_lower_request *request, enum dl_axis axis, bool *out,
                                 struct dl_error *err);
-/* Whether such exchanges may cross links that change. Between nodes they may take any way through the network. */
-enum dl_status dl_in_step_crosses(const struct dl_lower_request *request, enum dl_axis axis, bool *out,
+/* Whether such exchanges may cross links that change; where they may, crews (stage by stage) are marked, with all that
+ * go in step with them. They may take any way through a network whose routes depend on load. */
+enum dl_status dl_in_step_crosses(const struct dl_lower_request *request, enum dl_axis axis, bool *crews, bool *out,
                                   struct dl_error *err);
 
 #endif

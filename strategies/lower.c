@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "strategies/sink.h"
+#include "strategies/played.h"
 #include "strategies/stages.h"
 
 uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_AXES])
@@ -261,57 +261,6 @@ static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct
     return DL_OK;
 }
 
-/* ---- exchanges of ranks in step ---- */
-
-static double count_played(const struct dl_template *t)
-{
-    double n = 0;
-    for (size_t i = 0; i < t->n_parts; i++) n += t->parts[i].kind == DL_TOGETHER;
-    return n;
-}
-
-static double count_played_of_stage(const struct dl_lowered *l, uint32_t stage)
-{
-    const struct dl_program *const p = &l->programs[stage];
-    double n = count_played(&p->end);
-    for (uint32_t i = 0; i < l->schedule.n_items[stage]; i++) {
-        const struct dl_item *const item = &l->schedule.items[stage][i];
-        n += count_played(&p->items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind]);
-    }
-    return n;
-}
-
-static void time_instead(struct dl_template *t)
-{
-    for (size_t i = 0; i < t->n_instructions; i++) t->instructions[i].in_step = NULL;
-    dl_template_fuse(t);
-}
-
-/* Templates are in positions and, by copies, in programs. */
-void dl_lowered_time_all(struct dl_lowered *l)
-{
-    for (uint32_t i = 0; i < l->n_positions; i++)
-        for (int kind = 0; kind < DL_N_TEMPLATES; kind++) time_instead(&l->positions[i].items[kind]);
-    for (uint32_t stage = 0; stage < l->schedule.stages; stage++) {
-        struct dl_program *const p = &l->programs[stage];
-        for (uint32_t chunk = 0; chunk < p->n_chunks; chunk++)
-            memcpy(&p->items[chunk * DL_N_TEMPLATES],
-                   l->positions[l->schedule.position_of[stage * p->n_chunks + chunk]].items,
-                   DL_N_TEMPLATES * sizeof *p->items);
-        time_instead(&p->end);
-    }
-    l->n_timed_alone += l->n_played;
-    l->n_played = 0;
-}
-
-static void limit_played(const struct dl_lower_request *r, struct dl_lowered *l)
-{
-    for (uint32_t stage = 0; stage < l->schedule.stages; stage++)
-        l->n_played += count_played_of_stage(l, stage) * r->job->n_devices / l->schedule.stages;
-    if (l->n_played <= r->most_played) return;
-    dl_lowered_time_all(l);
-}
-
 /* A position and the next. */
 static bool same_stage(const struct dl_schedule *s, uint32_t position)
 {
@@ -349,7 +298,7 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     mean_costs(out, &wish);
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err) &&
         !assemble(&s, out, err))
-        limit_played(request, out);
+        dl_limit_played(&s);
     out->model_flop = request->model->model_flop_per_sample * setting->global_batch;
     dl_sink_release(&s);
     return err->status;

@@ -27,6 +27,7 @@ struct dl_lowered {
     size_t n_calls, calls_capacity;
     double model_flop;              /* of a step, without recomputation */
     double n_played, n_timed_alone; /* collectives of ranks in step that may meet others, on every rank */
+    const bool *plays;              /* by crew, stage by stage: others go by the `timed` of templates; NULL: all do */
     double by_ground[DL_N_GROUNDS]; /* seconds of kernels of one micro-batch through all positions */
 };
 
@@ -39,7 +40,8 @@ struct dl_lower_request {
     /* Collectives of ranks that go in step are played where they may meet others on their links (see in_step.h), but
      * only if they are at most so many in a step, counted on every rank. 0: none are. */
     double most_played;
-    /* Links whose bandwidth changes on the way: what may cross them is played, or refused where that cannot be. */
+    /* Links whose bandwidth changes on the way: what may cross them is played, however many these are, or refused where
+     * that cannot be. */
     const uint32_t *changing;
     size_t n_changing;
 };

@@ -30,6 +30,7 @@ struct dl_sink {
     double crowding[DL_N_GROUPS];               /* see below; 0: not known yet */
     bool meets[DL_N_GROUPS], is_known[DL_N_GROUPS]; /* others on the links of groups of that axis */
     bool crosses[DL_N_GROUPS];                      /* links that change on the way */
+    bool *crossing;                                 /* by crew, stage by stage: of any of its groups */
     struct dl_priced_collective **prices;
     size_t n_prices, prices_capacity;
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */

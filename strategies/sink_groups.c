@@ -8,10 +8,13 @@ enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err)
                                            DL_AXIS_GRID_X, DL_AXIS_GRID_Y,  DL_AXIS_GRID_Z};
     const struct dl_seats seats = {&s->request->job->setting, s->request->device_of_rank,
                                    s->request->estimator->topology};
+    const uint32_t *const ways = seats.setting->ways;
+    s->crossing = dl_arena_alloc(s->arena, ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] * sizeof *s->crossing);
     for (size_t i = 0; i < DL_COUNT(in_step); i++) {
         const enum dl_axis axis = in_step[i];
         s->groups[axis] = dl_in_step_groups(&seats, axis, 0, 0, s->arena);
-        if (s->request->n_changing && dl_in_step_crosses(s->request, axis, &s->crosses[axis], err)) return err->status;
+        if (s->request->n_changing && dl_in_step_crosses(s->request, axis, s->crossing, &s->crosses[axis], err))
+            return err->status;
     }
     return DL_OK;
 }

@@ -112,11 +112,11 @@ static enum dl_status read_scenario(struct dl_session *s)
 
 static bool is_fluid(const struct dl_session *s) { return strcmp(s->request.fidelity, "fluid") == 0; }
 
-/* In fluid fidelity no more than take about a second; but all where links change, which times cannot know. */
+/* In fluid fidelity no more than take about a second. */
 static double most_played(const struct dl_session *s)
 {
     const double most_fluid = 1e6;
-    return is_analytic(s) ? 0 : is_fluid(s) && !s->scenario.n_changes ? most_fluid : INFINITY;
+    return is_analytic(s) ? 0 : is_fluid(s) ? most_fluid : INFINITY;
 }
 
 static const uint32_t *changing_links(const struct dl_session *s)

@@ -137,7 +137,7 @@ static void begin_item(struct dl_training *t, struct crew *c);
 
 static void template_ends(struct dl_training *t, struct crew *c)
 {
-    if (c->running == &program_of(t, c)->end) {
+    if (c->item == schedule_of(t)->n_items[c->stage]) {
         dl_training_crew_ends(t, c);
     } else if (schedule_of(t)->items[c->stage][c->item].with_next) {
         c->item++;
@@ -212,10 +212,16 @@ static void take_input(const struct dl_training *t, struct crew *c)
     meet_device(t, c);
 }
 
+static bool plays(const struct dl_training *t, const struct crew *c)
+{
+    return !t->request.lowered->plays || t->request.lowered->plays[c - t->crews];
+}
+
 static void begin_item(struct dl_training *t, struct crew *c)
 {
     if (c->item < schedule_of(t)->n_items[c->stage]) take_input(t, c);
     c->running = dl_training_template(t, c->stage, c->item);
+    if (c->running->timed && !plays(t, c)) c->running = c->running->timed;
     c->part = 0;
     dl_training_go_on(t, c);
 }

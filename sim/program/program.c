@@ -40,6 +40,8 @@ void dl_template_add(struct dl_template *t, const struct dl_instruction *instruc
 
 void dl_template_release(struct dl_template *t)
 {
+    if (t->timed) dl_template_release(t->timed);
+    dl_free(t->timed);
     dl_free(t->instructions);
     dl_free(t->parts);
     *t = (struct dl_template){0};
@@ -119,6 +121,27 @@ void dl_template_fuse(struct dl_template *t)
         fuse(t, i);
         if (t->instructions[i].kind == DL_DO) add_to_total(&t->total, &t->instructions[i], launched_s);
     }
+}
+
+void dl_template_time_all(struct dl_template *t)
+{
+    for (size_t i = 0; i < t->n_instructions; i++) t->instructions[i].in_step = NULL;
+    dl_template_fuse(t);
+}
+
+static bool plays(const struct dl_template *t)
+{
+    for (size_t i = 0; i < t->n_parts; i++)
+        if (t->parts[i].kind == DL_TOGETHER) return true;
+    return false;
+}
+
+void dl_template_add_timed(struct dl_template *t)
+{
+    if (!plays(t)) return;
+    t->timed = dl_alloc(sizeof *t->timed);
+    for (size_t i = 0; i < t->n_instructions; i++) dl_template_add(t->timed, &t->instructions[i]);
+    dl_template_time_all(t->timed);
 }
 
 void dl_program_release(struct dl_program *p)

@@ -90,7 +90,8 @@ struct dl_template {
     size_t n_instructions, capacity;
     struct dl_part *parts; /* by dl_template_fuse */
     size_t n_parts, parts_capacity;
-    struct dl_segment total; /* all of its timed work, if host and device begin together */
+    struct dl_segment total;   /* all of its timed work, if host and device begin together */
+    struct dl_template *timed; /* OPTIONAL: the same where nothing of ranks in step is played; see struct dl_lowered */
 };
 
 /* An exchange between ranks that do not go in step: those that hold the same parameters, in replicas of a stage or on
@@ -131,6 +132,10 @@ void dl_template_add(struct dl_template *t, const struct dl_instruction *instruc
 /* An op starts when the one before it has ended and it is launched: make parts of what lies between two ops that others
  * can see. */
 void dl_template_fuse(struct dl_template *t);
+/* Make timed work of what would be played of ranks in step. */
+void dl_template_time_all(struct dl_template *t);
+/* Make `timed`, if something is played. */
+void dl_template_add_timed(struct dl_template *t);
 void dl_template_release(struct dl_template *t);
 void dl_program_release(struct dl_program *p);
 /* The text form, for people and goldens. */

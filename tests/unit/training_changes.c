@@ -104,6 +104,76 @@ START_TEST(changes_elsewhere_change_nothing)
 }
 END_TEST
 
+/* ---- where there are too many for all to be played ---- */
+
+#define WITH_DATA(devices, stack) STRATEGY(devices, stack ",{'name':'data'}")
+static const struct {
+    const char *system, *workload, *strategy, *link;
+    uint32_t n_playing; /* crews */
+    bool may_meet;      /* others; but they do not */
+} divided[] = {
+    {SYSTEM, GPT, WITH_DATA("8", "{'name':'tensor','ways':2}"), FIRST_LINK, 1, false},
+    {SYSTEM, GPT, WITH_DATA("16", "{'name':'tensor','ways':2},{'name':'context','ways':2,'kind':'allgather'}"),
+     "node6.device0 -> switch", 1, false},
+    {SYSTEM, MOE, WITH_DATA("8", "{'name':'expert','ways':2}"), FIRST_LINK, 2, false},
+    {SYSTEM, MOE, WITH_DATA("16", "{'name':'expert','ways':2},{'name':'tensor','ways':2}"), "node13.device0 -> switch",
+     2, false},
+    {"dgx-h100", GPT, WITH_DATA("32", "{'name':'tensor','ways':4}"), "node1: device5 -> nvswitch0", 1, false},
+    /* One micro-batch: nobody works while something is sent. */
+    {SYSTEM, GPT, WITH_DATA("32", "{'name':'tensor','ways':2},{'name':'pipeline','ways':2}"),
+     "node17.device0 -> switch", 1, true},
+};
+
+/* As where there are more than may be. */
+static void lower_again(struct dl_session *s)
+{
+    const double most_played = 1;
+    dl_lowered_release(&s->lowered, s->job.setting.ways[DL_AXIS_PIPELINE]);
+    dl_lower(&(struct dl_lower_request){.job = &s->job,
+                                        .model = &s->model,
+                                        .device = &s->device,
+                                        .estimator = &s->estimator,
+                                        .device_of_rank = s->device_of_rank,
+                                        .most_played = most_played,
+                                        .changing = &s->scenario.changes[0].link,
+                                        .n_changing = s->scenario.n_changes},
+             s->arena, &s->lowered, &s->err);
+    ck_assert_msg(!s->err.status && s->lowered.plays, "%s", s->err.text);
+}
+
+static uint32_t count_playing(const struct dl_session *s)
+{
+    const uint32_t *const ways = s->job.setting.ways;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA]; i++) n += s->lowered.plays[i];
+    return n;
+}
+
+/* Nothing else is on their links, so that those of other crews take their own time. */
+START_TEST(those_that_do_not_cross_a_change_need_not_be_played)
+{
+    static const double fractions[] = {1, 0.5, 0.01};
+    const double exactly = 1e-9;
+    const struct step step = {
+        .system = divided[_i].system, .workload = divided[_i].workload, .strategy = divided[_i].strategy};
+    for (size_t i = 0; i < DL_COUNT(fractions) * dl_engine_count(); i++) {
+        const char *const engine = dl_engine_get(i / DL_COUNT(fractions))->name;
+        const double fraction = fractions[i % DL_COUNT(fractions)];
+        const double all_s = play_on(engine, &step, divided[_i].link, fraction).result.step_s;
+        struct dl_session s;
+        open_step(&s, &step, divided[_i].link, fraction);
+        const double n_played = s.lowered.n_played;
+        lower_again(&s);
+        ck_assert_uint_eq(count_playing(&s), divided[_i].n_playing);
+        ck_assert(s.lowered.n_played > 0 && s.lowered.n_played < n_played);
+        ck_assert_int_eq(s.lowered.n_timed_alone > 0, divided[_i].may_meet);
+        const double some_s = training_simulate(&s, engine).result.step_s;
+        ck_assert_msg(fabs(some_s / all_s - 1) < exactly, "%.12g s, all played %.12g s", some_s, all_s);
+        dl_session_close(&s);
+    }
+}
+END_TEST
+
 START_TEST(what_is_never_played_is_refused)
 {
     const struct step step = {SYSTEM, GPT, STRATEGY("2", "{'name':'context','ways':2},{'name':'data'}"),
@@ -123,6 +193,7 @@ int main(void)
     tcase_add_loop_test(tests, half_the_bandwidth_is_twice_the_time, 0, DL_COUNT(steps));
     tcase_add_loop_test(tests, a_link_that_fails_stops_the_step, 0, DL_COUNT(steps));
     tcase_add_test(tests, changes_elsewhere_change_nothing);
+    tcase_add_loop_test(tests, those_that_do_not_cross_a_change_need_not_be_played, 0, DL_COUNT(divided));
     tcase_add_test(tests, what_is_never_played_is_refused);
     Suite *const suite = suite_create("training_changes");
     suite_add_tcase(suite, tests);
