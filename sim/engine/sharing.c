@@ -59,28 +59,21 @@ static uint32_t new_flow(struct dl_sharing *s, size_t n_hops)
     return (uint32_t)s->n_flows++;
 }
 
-static double own_limit(const struct dl_sharing *s, const struct flow *f)
+static void find_limits(const struct dl_sharing *s, struct flow *f)
 {
-    double limit = f->cap;
+    double limit = f->cap, alone = INFINITY;
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         const struct link *const l = &s->links[s->members[m].link];
-        if (l->fatpipe) limit = fmin(limit, l->capacity / s->members[m].weight);
+        const double most = l->capacity / s->members[m].weight;
+        if (l->fatpipe) limit = fmin(limit, most);
+        alone = fmin(alone, most);
     }
-    return limit;
+    f->limit = limit;
+    f->alone = fmin(limit, alone);
 }
 
 /* It cannot become anybody's bottleneck, whoever of its flows runs how fast: the solver need not look at it. */
 static bool is_slack(const struct link *l) { return l->fatpipe || l->wanted < l->capacity * (1 - slack); }
-
-static double lone_rate_of(const struct dl_sharing *s, const struct flow *f)
-{
-    double rate = f->limit;
-    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
-        const struct link *const l = &s->links[s->members[m].link];
-        if (!l->fatpipe) rate = fmin(rate, l->capacity / s->members[m].weight);
-    }
-    return rate;
-}
 
 static void mark_dirty(struct dl_sharing *s, uint32_t link)
 {
@@ -124,8 +117,7 @@ uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t
         s->members[m] = (struct member){.flow = id, .link = hops[i].link, .weight = hops[i].weight};
         put_on_link(s, m);
     }
-    f->limit = own_limit(s, f);
-    f->alone = lone_rate_of(s, f);
+    find_limits(s, f);
     for (uint32_t m = f->first_member; m < f->first_member + n_hops; m++)
         s->links[s->members[m].link].wanted += f->alone * s->members[m].weight;
     DL_GROW(s->fresh, s->n_fresh, s->fresh_capacity);
@@ -179,8 +171,7 @@ static double current_rate(const struct dl_sharing *s, const struct flow *f)
 /* What it wants of its links is summed anew: the old sums were rounded to other capacities. */
 static void want_again(struct dl_sharing *s, struct flow *f)
 {
-    f->limit = own_limit(s, f);
-    f->alone = lone_rate_of(s, f);
+    find_limits(s, f);
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         struct link *const l = &s->links[s->members[m].link];
         l->wanted = dl_sharing_wanted(s, s->members[m].link);
