@@ -253,7 +253,6 @@ static void begin_folded(struct dl_exchange *x)
 {
     x->result.folded = true;
     x->folded = dl_folded_start(&x->spec, dl_wire_error(x->spec.wire), finish, x);
-    x->result.messages = (uint64_t)dl_count_messages(x->spec.collective);
     x->result.bundles = dl_folded_bundles(x->folded);
 }
 
@@ -300,7 +299,12 @@ struct dl_exchange *dl_exchange_start(const struct dl_exchange_spec *spec)
     return x;
 }
 
-struct dl_exchange_result dl_exchange_result(const struct dl_exchange *x) { return x->result; }
+struct dl_exchange_result dl_exchange_result(const struct dl_exchange *x)
+{
+    struct dl_exchange_result r = x->result;
+    if (r.folded) r.messages = (uint64_t)dl_count_messages(x->spec.collective);
+    return r;
+}
 
 void dl_exchange_free(struct dl_exchange *x)
 {

@@ -27,12 +27,15 @@ static void prepare_link(struct dl_sharing *s, uint32_t link)
     struct link *const l = &s->links[link];
     l->remaining = l->capacity;
     l->weight_left = 0;
+    l->n_open = 0;
     for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
         const struct flow *const f = &s->flows[s->members[m].flow];
-        if (in_set(s, f))
+        if (in_set(s, f)) {
             l->weight_left += s->members[m].weight;
-        else
+            l->n_open++;
+        } else {
             l->remaining -= s->members[m].weight * f->rate;
+        }
     }
     l->remaining = fmax(l->remaining, 0);
     if (l->weight_left <= 0) return;
@@ -70,17 +73,11 @@ static void fix(struct dl_sharing *s, struct flow *f, double rate)
         struct link *const l = &s->links[s->members[m].link];
         l->remaining = fmax(l->remaining - rate * s->members[m].weight, 0);
         l->weight_left -= s->members[m].weight;
+        l->n_open--;
     }
 }
 
 static bool is_open(const struct dl_sharing *s, const struct flow *f) { return in_set(s, f) && f->solved_rate < 0; }
-
-static bool has_open_flow(const struct dl_sharing *s, const struct link *l)
-{
-    for (uint32_t m = l->first; m != nobody; m = s->members[m].next)
-        if (is_open(s, &s->flows[s->members[m].flow])) return true;
-    return false;
-}
 
 /* The top of the heap with its true level; levels only grow while others are fixed, so a stale top sinks. */
 static const struct rung *lowest_rung(struct dl_sharing *s)
@@ -88,7 +85,7 @@ static const struct rung *lowest_rung(struct dl_sharing *s)
     while (s->n_heap) {
         const uint32_t link = s->heap[0].link;
         const struct link *const l = &s->links[link];
-        if (!has_open_flow(s, l)) {
+        if (!l->n_open) {
             heap_drop(s);
             continue;
         }

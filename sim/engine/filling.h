@@ -11,9 +11,10 @@ struct link {
     double capacity;
     double limit;                  /* full: rate of its fastest flow; else INFINITY */
     double wanted;                 /* what its flows would take if each were alone */
-    double remaining, weight_left; /* while solving */
-    uint32_t first;                /* member */
-    uint32_t touched;              /* epoch in which it belongs to the solved part */
+    double remaining, weight_left; /* while solving, as is n_open: its flows whose rate is not yet known */
+    uint32_t n_open;
+    uint32_t first;   /* member */
+    uint32_t touched; /* epoch in which it belongs to the solved part */
     bool fatpipe, dirty;
 };
 
