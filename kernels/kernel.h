@@ -203,6 +203,16 @@ DL_ANYWHERE int64_t dl_group_begin(int64_t g, int64_t groups, int64_t tokens)
 {
     return tokens * (g * (g + 1)) / (groups * (groups + 1));
 }
+/* Expert g of grouped_gemm's groups, tokens, outputs, inputs: its first token, how many, where its weights begin. */
+struct dl_expert {
+    int64_t from, tokens, weights;
+};
+DL_ANYWHERE struct dl_expert dl_expert_at(const int64_t *dim, int64_t g)
+{
+    const int64_t from = dl_group_begin(g, dim[0], dim[1]), to = dl_group_begin(g + 1, dim[0], dim[1]);
+    const struct dl_expert e = {from, to - from, g * dim[2] * dim[3]};
+    return e;
+}
 
 /* Shared by the reference and all ways: what they must agree on. */
 #define DL_NORM_EPSILON 1e-5f

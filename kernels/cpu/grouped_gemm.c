@@ -4,76 +4,66 @@
 
 enum { groups, tokens, outputs, inputs };
 
-struct expert {
-    int64_t from, tokens, weights; /* its first token, how many, where its weights begin */
-};
-static struct expert expert_at(const int64_t *d, int64_t g)
-{
-    const int64_t from = dl_group_begin(g, d[groups], d[tokens]), to = dl_group_begin(g + 1, d[groups], d[tokens]);
-    return (struct expert){from, to - from, g * d[outputs] * d[inputs]};
-}
+/* What expert g multiplies in a pass. */
+typedef struct dl_gemm product_of_expert(const struct dl_call *call, int64_t g);
 
-static void forward(const struct dl_call *call)
+static struct dl_gemm forward_of(const struct dl_call *call, int64_t g)
 {
     const int64_t *const d = call->dim;
-    const float *const x = call->tensor[0], *const w = call->tensor[1];
-    float *const y = call->tensor[2];
-    for (int64_t g = 0; g < d[groups]; g++) {
-        const struct expert e = expert_at(d, g);
-        if (!e.tokens) continue;
-        dl_cpu_gemm(&(struct dl_gemm){e.tokens,
-                                      d[outputs],
-                                      d[inputs],
-                                      {x + e.from * d[inputs], d[inputs], false},
-                                      {w + e.weights, d[inputs], true},
-                                      y + e.from * d[outputs],
-                                      d[outputs],
-                                      1,
-                                      0});
+    const struct dl_expert e = dl_expert_at(d, g);
+    return (struct dl_gemm){.m = e.tokens,
+                            .n = d[outputs],
+                            .k = d[inputs],
+                            .a = {(const float *)call->tensor[0] + e.from * d[inputs], d[inputs], false},
+                            .b = {(const float *)call->tensor[1] + e.weights, d[inputs], true},
+                            .c = (float *)call->tensor[2] + e.from * d[outputs],
+                            .c_step = d[outputs],
+                            .scale = 1};
+}
+
+static struct dl_gemm input_gradient_of(const struct dl_call *call, int64_t g)
+{
+    const int64_t *const d = call->dim;
+    const struct dl_expert e = dl_expert_at(d, g);
+    return (struct dl_gemm){.m = e.tokens,
+                            .n = d[inputs],
+                            .k = d[outputs],
+                            .a = {(const float *)call->tensor[0] + e.from * d[outputs], d[outputs], false},
+                            .b = {(const float *)call->tensor[1] + e.weights, d[inputs], false},
+                            .c = (float *)call->tensor[2] + e.from * d[inputs],
+                            .c_step = d[inputs],
+                            .scale = 1};
+}
+
+static struct dl_gemm weight_gradient_of(const struct dl_call *call, int64_t g)
+{
+    const int64_t *const d = call->dim;
+    const struct dl_expert e = dl_expert_at(d, g);
+    return (struct dl_gemm){.m = d[outputs],
+                            .n = d[inputs],
+                            .k = e.tokens,
+                            .a = {(const float *)call->tensor[1] + e.from * d[outputs], d[outputs], true},
+                            .b = {(const float *)call->tensor[0] + e.from * d[inputs], d[inputs], false},
+                            .c = (float *)call->tensor[2] + e.weights,
+                            .c_step = d[inputs],
+                            .scale = 1};
+}
+
+/* An expert without tokens has nothing to multiply, but its weights have a gradient all the same: zero. */
+static void one_by_one(const struct dl_call *call, product_of_expert *product_of)
+{
+    for (int64_t g = 0; g < call->dim[groups]; g++) {
+        const struct dl_gemm p = product_of(call, g);
+        if (p.m && p.k)
+            dl_cpu_gemm(&p);
+        else
+            memset(p.c, 0, (size_t)(p.m * p.n) * sizeof *p.c);
     }
 }
 
-static void input_gradient(const struct dl_call *call)
-{
-    const int64_t *const d = call->dim;
-    const float *const dy = call->tensor[0], *const w = call->tensor[1];
-    float *const dx = call->tensor[2];
-    for (int64_t g = 0; g < d[groups]; g++) {
-        const struct expert e = expert_at(d, g);
-        if (!e.tokens) continue;
-        dl_cpu_gemm(&(struct dl_gemm){e.tokens,
-                                      d[inputs],
-                                      d[outputs],
-                                      {dy + e.from * d[outputs], d[outputs], false},
-                                      {w + e.weights, d[inputs], false},
-                                      dx + e.from * d[inputs],
-                                      d[inputs],
-                                      1,
-                                      0});
-    }
-}
-
-/* An expert without tokens has a gradient all the same: zero. */
-static void weight_gradient(const struct dl_call *call)
-{
-    const int64_t *const d = call->dim;
-    const float *const x = call->tensor[0], *const dy = call->tensor[1];
-    float *const dw = call->tensor[2];
-    for (int64_t g = 0; g < d[groups]; g++) {
-        const struct expert e = expert_at(d, g);
-        if (!e.tokens) memset(dw + e.weights, 0, (size_t)(d[outputs] * d[inputs]) * sizeof *dw);
-        if (!e.tokens) continue;
-        dl_cpu_gemm(&(struct dl_gemm){d[outputs],
-                                      d[inputs],
-                                      e.tokens,
-                                      {dy + e.from * d[outputs], d[outputs], true},
-                                      {x + e.from * d[inputs], d[inputs], false},
-                                      dw + e.weights,
-                                      d[inputs],
-                                      1,
-                                      0});
-    }
-}
+static void forward(const struct dl_call *call) { one_by_one(call, forward_of); }
+static void input_gradient(const struct dl_call *call) { one_by_one(call, input_gradient_of); }
+static void weight_gradient(const struct dl_call *call) { one_by_one(call, weight_gradient_of); }
 
 const struct dl_routine dl_cpu_grouped_gemms[] = {
     {DL_CPU_BLAS("grouped_gemm", "forward", forward)},

@@ -6,15 +6,6 @@
 
 enum { groups, tokens, outputs, inputs };
 
-struct expert {
-    int64_t from, tokens, weights; /* its first token, how many, where its weights begin */
-};
-static struct expert expert_at(const int64_t *d, int64_t g)
-{
-    const int64_t from = dl_group_begin(g, d[groups], d[tokens]), to = dl_group_begin(g + 1, d[groups], d[tokens]);
-    return {from, to - from, g * d[outputs] * d[inputs]};
-}
-
 /* What expert g multiplies in a pass. */
 using product_of_expert = struct dl_product (*)(const struct dl_call *call, int64_t g);
 
@@ -22,7 +13,7 @@ static struct dl_product forward(const struct dl_call *call, int64_t g)
 {
     const int64_t *const d = call->dim;
     const enum dl_float f = call->precision;
-    const struct expert e = expert_at(d, g);
+    const struct dl_expert e = dl_expert_at(d, g);
     const struct dl_product p = {.precision = f,
                                  .batch = 1,
                                  .m = e.tokens,
@@ -39,7 +30,7 @@ static struct dl_product input_gradient(const struct dl_call *call, int64_t g)
 {
     const int64_t *const d = call->dim;
     const enum dl_float f = call->precision;
-    const struct expert e = expert_at(d, g);
+    const struct dl_expert e = dl_expert_at(d, g);
     const struct dl_product p = {.precision = f,
                                  .batch = 1,
                                  .m = e.tokens,
@@ -56,7 +47,7 @@ static struct dl_product weight_gradient(const struct dl_call *call, int64_t g)
 {
     const int64_t *const d = call->dim;
     const enum dl_float f = call->precision;
-    const struct expert e = expert_at(d, g);
+    const struct dl_expert e = dl_expert_at(d, g);
     const struct dl_product p = {.precision = f,
                                  .batch = 1,
                                  .m = d[outputs],
@@ -94,6 +85,7 @@ struct together {
     std::vector<int> m, n, k, left_step, right_step, c_step, size;
     std::vector<float> scale, keep;
     std::vector<void *> left, right, c;
+    std::vector<struct dl_product> empty;
 };
 
 static void add(struct together *t, const struct dl_product &p)
@@ -127,8 +119,13 @@ static void **addresses(const struct dl_call *call, int matrix)
 template <product_of_expert P> static void *open_together(const struct dl_call *call)
 {
     struct together *const t = new together();
-    for (int64_t g = 0; g < call->dim[groups]; g++)
-        if (has_tokens(P(call, g))) add(t, P(call, g));
+    for (int64_t g = 0; g < call->dim[groups]; g++) {
+        const struct dl_product p = P(call, g);
+        if (has_tokens(p))
+            add(t, p);
+        else
+            t->empty.push_back(p);
+    }
     const std::vector<void *> *const matrices[n_matrices] = {&t->left, &t->right, &t->c};
     for (int i = 0; i < n_matrices; i++)
         DL_CUDA(cudaMemcpyAsync(addresses(call, i), matrices[i]->data(), matrices[i]->size() * sizeof(void *),
@@ -142,10 +139,11 @@ static void close_together(void *plan) { delete (struct together *)plan; }
 #define IS_KNOWN (CUDART_VERSION >= 12050)
 static constexpr const char *lacks = IS_KNOWN ? NULL : "CUDA 12.5";
 
-static void multiply_together(const struct dl_call *call)
+static void all_together(const struct dl_call *call)
 {
-#if IS_KNOWN
     const struct together *const t = (const struct together *)call->plan;
+    for (const struct dl_product &p : t->empty) clear(p);
+#if IS_KNOWN
     const cudaDataType_t type = dl_cuda_type(call->precision);
     DL_BLAS(cublasGemmGroupedBatchedEx(dl_cuda.blas, t->left_as.data(), t->right_as.data(), t->m.data(), t->n.data(),
                                        t->k.data(), t->scale.data(), addresses(call, 0), type, t->left_step.data(),
@@ -153,13 +151,6 @@ static void multiply_together(const struct dl_call *call)
                                        addresses(call, 2), type, t->c_step.data(), (int)t->size.size(), t->size.data(),
                                        dl_compute_type(call->precision)));
 #endif
-}
-
-template <product_of_expert P> static void all_together(const struct dl_call *call)
-{
-    for (int64_t g = 0; g < call->dim[groups]; g++)
-        if (!has_tokens(P(call, g))) clear(P(call, g));
-    multiply_together(call);
 }
 
 /* The rule of cuBLAS where tensor cores multiply: what the bytes of k are a multiple of, 16 or 4, addresses must be. */
@@ -176,8 +167,10 @@ template <product_of_expert P> static bool can_together(const int64_t *d, enum d
     void *const begin[n_matrices] = {};
     const struct dl_call call = {d, f, begin, NULL, NULL};
     bool can = true;
-    for (int64_t g = 0; g < d[groups] && f != DL_FLOAT_FP32; g++)
-        can &= !has_tokens(P(&call, g)) || is_aligned(P(&call, g));
+    for (int64_t g = 0; g < d[groups] && f != DL_FLOAT_FP32; g++) {
+        const struct dl_product p = P(&call, g);
+        can &= !has_tokens(p) || is_aligned(p);
+    }
     return can;
 }
 
@@ -186,7 +179,7 @@ template <product_of_expert P> static bool can_together(const int64_t *d, enum d
     {                                                                                                                  \
         .problem = "grouped_gemm", .pass = the_pass, .way = "cublas_grouped",                                          \
         .doc = "cuBLAS, all experts in one call", .precisions = DL_PRODUCT, .is_own = true, .lacks = lacks,            \
-        .run = all_together<product>, .workspace_bytes = addresses_bytes, .open = open_together<product>,              \
+        .run = all_together, .workspace_bytes = addresses_bytes, .open = open_together<product>,                       \
         .close = close_together, .can = can_together<product>                                                          \
     }
 const struct dl_routine dl_cuda_grouped_gemms[] = {
