@@ -16,6 +16,14 @@
 #define FLASH                                                                                                          \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':0,'collective_host_s':0,'gradient_bytes':4,"   \
     "'attention':'flash'}"
+/* Small transformers that several tests divide. A block has twelve squares: three of q, k and v, one that follows
+ * attention, four and four of the feed-forward. */
+#define FOUR_BLOCKS                                                                                                    \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
+    "'vocab':512}"
+#define TWO_WITH_EXPERTS                                                                                               \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':4,'seq':32,"   \
+    "'vocab':512,'experts':8,'top_k':2}"
 
 static const double activation_bytes = 2, gradient_bytes = 4;
 

@@ -3,12 +3,6 @@
 #define _GNU_SOURCE /* fork, pipe */
 #include "tests/unit/divided_step.h"
 
-#define GPT                                                                                                            \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
-    "'vocab':512}"
-#define MOE                                                                                                            \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':4,'seq':32,"   \
-    "'vocab':512,'experts':8,'top_k':2}"
 #define BATCH "'devices':8,'global_batch':24" /* three micro-batches for each of eight replicas */
 #define DEVICE_MEMORY_BYTES_PER_S 1e18        /* of the ideal device */
 
@@ -101,7 +95,8 @@ START_TEST(replicas_exchange_their_volumes)
 {
     const struct volume_case *const c = &volume_cases[_i];
     struct dl_session t;
-    const struct training_outcome outcome = play(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = c->stack});
+    const struct training_outcome outcome =
+        play(&t, &(struct step){.workload = FOUR_BLOCKS, .head = BATCH, .stack = c->stack});
     const double bytes = volume_of(c, dl_model_parameters(&t.model));
     check_close(c->stack, outcome.result.exposed_s[DL_CAUSE_DATA] * SLOW_BYTES_PER_S, bytes, exactly);
     check_close(c->stack, outcome.busiest_s * SLOW_BYTES_PER_S, bytes, exactly);
@@ -131,7 +126,7 @@ START_TEST(shards_hold_experts_and_context)
     };
     struct dl_session t;
     const struct training_outcome outcome =
-        play(&t, &(struct step){.workload = MOE, .head = cases[_i].head, .stack = cases[_i].stack});
+        play(&t, &(struct step){.workload = TWO_WITH_EXPERTS, .head = cases[_i].head, .stack = cases[_i].stack});
     const double experts = expert_parameters(&t.model) / t.job.setting.expert_ways;
     const double others = dl_model_parameters(&t.model) - expert_parameters(&t.model);
     const double each = 2 * activation_bytes + gradient_bytes;
@@ -149,7 +144,7 @@ START_TEST(top_k_sends_values_and_their_places)
 {
     struct dl_session t;
     const struct training_outcome outcome = play(
-        &t, &(struct step){.workload = GPT,
+        &t, &(struct step){.workload = FOUR_BLOCKS,
                            .head = "'devices':2,'global_batch':2",
                            .stack = "{'name':'data'},{'name':'quantized_allreduce','method':'top_k','ratio':0.02}"});
     check_close("top_k", outcome.result.exposed_s[DL_CAUSE_DATA] * SLOW_BYTES_PER_S,
@@ -176,7 +171,7 @@ START_TEST(servers_share_what_all_workers_send)
     };
     struct dl_session t;
     const struct training_outcome outcome =
-        play(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = cases[_i].stack});
+        play(&t, &(struct step){.workload = FOUR_BLOCKS, .head = BATCH, .stack = cases[_i].stack});
     check_close(cases[_i].stack, outcome.result.exposed_s[DL_CAUSE_DATA] * SLOW_BYTES_PER_S,
                 2 * replicas / cases[_i].servers * dl_model_parameters(&t.model) * gradient_bytes, exactly);
     dl_session_close(&t);
@@ -188,7 +183,7 @@ START_TEST(all_groups_share_the_servers)
 {
     struct dl_session t;
     const struct training_outcome outcome =
-        play(&t, &(struct step){.workload = GPT,
+        play(&t, &(struct step){.workload = FOUR_BLOCKS,
                                 .head = "'devices':8,'global_batch':4",
                                 .stack = "{'name':'tensor','ways':2},{'name':'data','exchange':'parameter_server'}"});
     double rank_parameters = 0;
@@ -209,7 +204,7 @@ START_TEST(buckets_hold_the_layers_that_fill_them)
     char stack[100];
     struct dl_session t;
     snprintf(stack, sizeof stack, "{'name':'data','overlap':true,'bucket_bytes':%g}", sizes[_i]);
-    open_step(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = stack});
+    open_step(&t, &(struct step){.workload = FOUR_BLOCKS, .head = BATCH, .stack = stack});
     const struct dl_template *const last = item(&t, (enum dl_item_kind)DL_TEMPLATE_LAST);
     double bucket = 0;
     size_t at = 0;
@@ -231,7 +226,8 @@ END_TEST
 START_TEST(buckets_limit_what_goes_at_once)
 {
     struct dl_session t;
-    open_step(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = "{'name':'data','bucket_bytes':1e5}"});
+    open_step(&t,
+              &(struct step){.workload = FOUR_BLOCKS, .head = BATCH, .stack = "{'name':'data','bucket_bytes':1e5}"});
     const double bytes = dl_model_parameters(&t.model) * gradient_bytes, n = ceil(bytes / 1e5);
     ck_assert_double_eq((double)t.lowered.n_calls, n);
     for (size_t i = 0; i < t.lowered.n_calls; i++) check_close("bucket", t.lowered.calls[i].bytes, bytes / n, 1e-12);
@@ -268,7 +264,7 @@ START_TEST(packing_passes_over_the_values)
          4 + (1 - 0.99 * 0.99 * 0.99 * 0.99 * 0.99 * 0.99 * 0.99 * 0.99) * 8},
     };
     struct dl_session t;
-    open_step(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = cases[_i].stack});
+    open_step(&t, &(struct step){.workload = FOUR_BLOCKS, .head = BATCH, .stack = cases[_i].stack});
     const double parameters = dl_model_parameters(&t.model);
     check_close(cases[_i].stack, pass_bytes(&t.lowered.programs[0].end, "pack"), parameters * cases[_i].pack, 1e-9);
     check_close(cases[_i].stack, pass_bytes(&t.lowered.programs[0].end, "unpack"), parameters * cases[_i].unpack, 1e-9);
@@ -281,7 +277,7 @@ START_TEST(quantised_parameters_are_converted_before_each_use)
 {
     struct dl_session t;
     const double each = activation_bytes + 1 + scale_bytes;
-    open_step(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = ZERO("'stage':3,'gather_bits':8")});
+    open_step(&t, &(struct step){.workload = FOUR_BLOCKS, .head = BATCH, .stack = ZERO("'stage':3,'gather_bits':8")});
     const double parameters = dl_model_parameters(&t.model);
     for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
         check_close("quantize", pass_bytes(item(&t, kind), "quantize"), parameters / replicas * each, 1e-9);
@@ -301,7 +297,7 @@ START_TEST(gradients_are_moved_before_they_are_scattered)
     for (size_t i = 0; i < DL_COUNT(cases); i++) {
         struct dl_session t;
         open_step(&t, &(struct step){.software = "{'schema':'dlsim/software/1','source':'a test','scatter_moves':4}",
-                                     .workload = GPT,
+                                     .workload = FOUR_BLOCKS,
                                      .head = BATCH,
                                      .stack = cases[i].stack});
         const double bytes = cases[i].moves * gradient_bytes * dl_model_parameters(&t.model);
@@ -317,7 +313,7 @@ START_TEST(packing_is_booked_as_data)
     struct dl_session t;
     const struct training_outcome outcome =
         play(&t, &(struct step){.system = IDEAL_SYSTEM("1e18", "0"),
-                                .workload = GPT,
+                                .workload = FOUR_BLOCKS,
                                 .head = BATCH,
                                 .stack = "{'name':'data'},{'name':'quantized_allreduce','method':'one_bit'}"});
     const double sent = 0.125 + scale_bytes, each = (12 + sent) + 2 * once(replicas, sent) + (4 + sent);
@@ -350,7 +346,7 @@ START_TEST(memory_is_what_is_cut_gathered_and_kept)
         {ZERO("'stage':3") ",{'name':'quantized_allreduce','method':'one_bit'}", 8, 2, 0, 4},
     };
     struct dl_session t;
-    open_step(&t, &(struct step){.workload = GPT, .head = BATCH, .stack = cases[_i].stack});
+    open_step(&t, &(struct step){.workload = FOUR_BLOCKS, .head = BATCH, .stack = cases[_i].stack});
     const double parameters = dl_model_parameters(&t.model);
     double largest = 0;
     for (size_t i = 0; i < t.model.n_layers; i++) largest = fmax(largest, dl_layer_parameters(&t.model.layers[i]));
@@ -375,28 +371,28 @@ END_TEST
 static const struct {
     const char *workload, *head, *stack, *message;
 } refusals[] = {
-    {GPT, BATCH, ZERO("'stage':3,'shard_ways':3"),
+    {FOUR_BLOCKS, BATCH, ZERO("'stage':3,'shard_ways':3"),
      STACK("1/shard_ways: must divide the data ways, 8, got 3; 2 or 4 would do")},
-    {MOE, BATCH, ZERO("'stage':3,'shard_ways':2") ",{'name':'expert','ways':4}",
+    {TWO_WITH_EXPERTS, BATCH, ZERO("'stage':3,'shard_ways':2") ",{'name':'expert','ways':4}",
      STACK("1/shard_ways: must be a multiple of the expert ways, 4, got 2")},
-    {GPT, BATCH, ZERO("'prefetch':2"),
+    {FOUR_BLOCKS, BATCH, ZERO("'prefetch':2"),
      STACK("1/prefetch: stage 1 gathers nothing before its use; leave it out or set stage to 3")},
-    {GPT, BATCH, ZERO("'stage':2,'reshard':false"),
+    {FOUR_BLOCKS, BATCH, ZERO("'stage':2,'reshard':false"),
      STACK("1/reshard: stage 2 gathers nothing before its use; leave it out or set stage to 3")},
-    {GPT, BATCH, ZERO("'stage':3,'reshard':false") ",{'name':'pipeline','ways':2}",
+    {FOUR_BLOCKS, BATCH, ZERO("'stage':3,'reshard':false") ",{'name':'pipeline','ways':2}",
      STACK("1/reshard: must be true in a pipeline, where forwards and backwards alternate")},
-    {GPT, BATCH, "{'name':'data','bucket_bytes':1e6},{'name':'zero','stage':3}",
+    {FOUR_BLOCKS, BATCH, "{'name':'data','bucket_bytes':1e6},{'name':'zero','stage':3}",
      STACK("0/bucket_bytes: zero's stage 3 scatters gradients layer by layer; leave it out or lower the stage")},
-    {GPT, BATCH, "{'name':'data','exchange':'parameter_server'},{'name':'zero'}",
+    {FOUR_BLOCKS, BATCH, "{'name':'data','exchange':'parameter_server'},{'name':'zero'}",
      STACK("0/exchange: zero scatters gradients, which servers do not; must be allreduce with it, got "
            "parameter_server")},
-    {GPT, BATCH, "{'name':'data','exchange':'rings'},{'name':'zero'}",
+    {FOUR_BLOCKS, BATCH, "{'name':'data','exchange':'rings'},{'name':'zero'}",
      STACK("0/exchange: zero scatters gradients, which is no all-reduce; must be allreduce with it, got rings")},
-    {GPT, BATCH, "{'name':'data','servers':2}",
+    {FOUR_BLOCKS, BATCH, "{'name':'data','servers':2}",
      STACK("0/servers: only the exchange parameter_server has them to choose, got allreduce")},
-    {GPT, BATCH, "{'name':'data'},{'name':'quantized_allreduce','method':'one_bit','bits':2}",
+    {FOUR_BLOCKS, BATCH, "{'name':'data'},{'name':'quantized_allreduce','method':'one_bit','bits':2}",
      STACK("1/bits: only the method qsgd has bits, got one_bit")},
-    {GPT, BATCH, "{'name':'data'},{'name':'quantized_allreduce','ratio':0.1}",
+    {FOUR_BLOCKS, BATCH, "{'name':'data'},{'name':'quantized_allreduce','ratio':0.1}",
      STACK("1/ratio: only the method top_k has a ratio, got qsgd")},
 };
 

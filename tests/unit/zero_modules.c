@@ -4,13 +4,6 @@
 #include "strategies/zero_modules.h"
 #include "tests/unit/divided_step.h"
 
-/* A block has twelve squares: three of q, k and v, one that follows attention, four and four of the feed-forward. */
-#define GPT                                                                                                            \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
-    "'vocab':512}"
-#define MOE                                                                                                            \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':4,'seq':32,"   \
-    "'vocab':512,'experts':8,'top_k':2}"
 #define HEAD "'devices':8,'global_batch':8"
 #define MODULES "{'schema':'dlsim/software/1','source':'a test','gathers_modules':true,'attention':'flash'}"
 #define AGAIN "{'name':'recompute','mode':'full'},"
@@ -31,11 +24,11 @@ static void open_limits(const char *above, double live, double reuse)
 {
     struct dl_session any;
     char options[100];
-    open_step(&any, &(struct step){.workload = GPT, .head = HEAD, .stack = "{'name':'data'}"});
+    open_step(&any, &(struct step){.workload = FOUR_BLOCKS, .head = HEAD, .stack = "{'name':'data'}"});
     const double block = dl_layer_parameters(&any.model.layers[1]);
     dl_session_close(&any);
     snprintf(options, sizeof options, ",'live_parameters':%.17g,'reuse_parameters':%.17g", live * block, reuse * block);
-    open_zero(GPT, above, options);
+    open_zero(FOUR_BLOCKS, above, options);
 }
 
 static double gathered_bytes(const struct dl_template *of)
@@ -80,7 +73,7 @@ START_TEST(what_has_no_matrices_of_its_own_is_gathered_whole)
 {
     static const struct {
         const char *workload, *above;
-    } cases[] = {{MOE, ""}, {GPT, "{'name':'recompute','mode':'full','every':2},"}};
+    } cases[] = {{TWO_WITH_EXPERTS, ""}, {FOUR_BLOCKS, "{'name':'recompute','mode':'full','every':2},"}};
     open_zero(cases[_i].workload, cases[_i].above, "");
     uint32_t gathers = 0;
     const struct dl_template *const forward = item(&t, DL_ITEM_F);
@@ -105,7 +98,7 @@ START_TEST(gradients_are_scattered_by_buckets)
                  {2, 1, {12}}};
     struct dl_setting s;
     double parts[DL_MOST_MODULES];
-    open_zero(GPT, "", "");
+    open_zero(FOUR_BLOCKS, "", "");
     const struct dl_layer *const block = &t.model.layers[1];
     s = t.job.setting;
     s.bucket_parameters = cases[_i].bucket * dl_layer_parameters(block);
@@ -201,7 +194,7 @@ START_TEST(limits_need_matrices_one_by_one)
              cases[_i].key);
     char stack[200];
     snprintf(stack, sizeof stack, "{'name':'data'},{'name':'zero',%s}", cases[_i].options);
-    check_refusal(&(struct step){.software = cases[_i].software, .workload = GPT, .head = HEAD, .stack = stack},
+    check_refusal(&(struct step){.software = cases[_i].software, .workload = FOUR_BLOCKS, .head = HEAD, .stack = stack},
                   message);
 }
 END_TEST
