@@ -33,21 +33,15 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
+/* What goes between the kernels of a forward is kept wherever the host has room. */
 static enum dl_status copy(double bytes, bool async, enum dl_pass pass, struct dl_stack *below, struct dl_error *err)
-{
-    const struct dl_event ev = {
-        .kind = DL_EV_COPY, .pass = pass, .cause = DL_CAUSE_OFFLOAD, .bytes = bytes, .async = async};
-    return bytes > 0 ? dl_emit(below, &ev, err) : DL_OK;
-}
-
-/* Between kernels; those of a forward are kept wherever the host has room. */
-static enum dl_status copy_activations(double bytes, enum dl_pass pass, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_event ev = {.kind = DL_EV_COPY,
                                 .pass = pass,
                                 .cause = DL_CAUSE_OFFLOAD,
                                 .bytes = bytes,
-                                .to_new_memory = pass == DL_FORWARD};
+                                .async = async,
+                                .to_new_memory = !async && pass == DL_FORWARD};
     return bytes > 0 ? dl_emit(below, &ev, err) : DL_OK;
 }
 
@@ -66,7 +60,7 @@ static enum dl_status copy_for_layer(const struct options *o, const struct dl_ev
     const double activations = dl_copied_bytes(s, ev->layer, ev->block);
     if (!s->software->offload_blocks) return copy(parameters + activations, true, ev->pass, below, err);
     if (copy(parameters, true, ev->pass, below, err)) return err->status;
-    return copy_activations(activations, ev->pass, below, err);
+    return copy(activations, false, ev->pass, below, err);
 }
 
 /* What the host has updated and keeps need not come back; what the device has updated and the host keeps must go. */
