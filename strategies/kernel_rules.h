@@ -12,6 +12,7 @@ struct dl_kernel_rule {
     const char *operation;
     int64_t pass;              /* enum dl_kernel_pass, or DL_EVERY_PASS */
     double launches;           /* of an optimizer: for each tensor of parameters */
+    double tensor_s;           /* of the device, for each tensor of parameters that an optimizer goes through */
     double moves;              /* elements, over those that the workload counts; 0: it is part of another kernel */
     double weight_moves;       /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
     double result_moves;       /* elements moved beside a product for each of its results: biases, transposes */

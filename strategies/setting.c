@@ -82,6 +82,7 @@ double dl_optimizer_state_bytes(const struct dl_setting *s)
 
 double dl_optimizer_moved_bytes(const struct dl_setting *s)
 {
-    const double moved = s->optimizer_moved_bytes;
-    return dl_is_mixed(s) ? moved : in_one_precision(s, moved - copy_bytes);
+    const double masters = s->optimizer_moved_bytes - copy_bytes;
+    if (!dl_is_mixed(s)) return in_one_precision(s, masters);
+    return s->software->copies_persist ? s->optimizer_moved_bytes : masters;
 }

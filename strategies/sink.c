@@ -97,7 +97,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
                                    .launches =
                                        n_products(k) * (rule ? rule->launches : setting->software->launches_per_kernel),
                                    .is_part_of_another = rule && rule->moves == 0,
-                                   .by_rule = rule,
+                                   .rule = rule,
                                    .known = true};
     if (rule) {
         const struct dl_kernel beside = dl_kernel_beside(rule, &kernel);
@@ -140,16 +140,17 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     struct dl_priced_kernel *const priced = slot_of(s, &ev->kernel);
     if (!priced->known) *priced = price_anew(s, &ev->kernel);
     if (priced->is_part_of_another) return 0;
-    const double n_tensors = priced->by_rule && ev->n_tensors > 0 ? ev->n_tensors : 1;
+    const double n_tensors = priced->rule && ev->n_tensors > 0 ? ev->n_tensors : 1;
+    const double device_s = priced->price.seconds + (priced->rule ? priced->rule->tensor_s * ev->n_tensors : 0);
     const double s_per_launch = is_group(&ev->kernel) ? software->host_s_per_group_launch : software->host_s_per_launch;
     add_launched(s, place_of(s, ev),
                  (struct dl_instruction){.name = ev->kernel.name,
                                          .cause = ev->cause,
-                                         .device_s = priced->price.seconds,
+                                         .device_s = device_s,
                                          .host_s = host_s(s, ev, s_per_launch * (priced->launches * n_tensors)),
                                          .flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
                                          .ground = priced->price.ground});
-    return priced->price.seconds;
+    return device_s;
 }
 
 static void add_drain(struct dl_template *into)
@@ -163,7 +164,7 @@ void dl_sink_get_batch(struct dl_sink *s)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     if (setting->software->batch_host_s == 0 || setting->graphs == DL_GRAPHS_STEP) return;
-    add_drain(s->into);
+    if (setting->software->drains_at_batches) add_drain(s->into);
     dl_template_add(s->into, &(struct dl_instruction){.name = "batch", .host_s = setting->software->batch_host_s});
 }
 

@@ -11,7 +11,7 @@ struct dl_priced_kernel {
     struct dl_kernel kernel;
     struct dl_price price; /* as the framework does it */
     double launches;
-    bool by_rule; /* the framework has a rule for it */
+    const struct dl_kernel_rule *rule; /* OPTIONAL: of the framework, for it */
     bool is_part_of_another;
     bool known;
 };

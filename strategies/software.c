@@ -14,8 +14,8 @@ struct options {
     double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
-        drains_at_end, gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks,
-        gathers_modules;
+        drains_at_batches, drains_at_end, gradients_persist, copies_persist, gradients_whole, deals_tensors,
+        offload_blocks, gathers_modules;
     double scatter_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes,
         fragmentation_fraction;
     struct dl_json kernels, operands;
@@ -26,6 +26,7 @@ static const struct options defaults = {.host_s_per_group_launch = -1,
                                         .gathers_ahead = 1,
                                         .scatters_sends = true,
                                         .step_barrier = true,
+                                        .drains_at_batches = true,
                                         .drains_at_end = true,
                                         .gradients_persist = true,
                                         .copies_persist = true};
@@ -63,7 +64,9 @@ static const struct dl_field fields[] = {
     {"collective_host_s", DL_NUMBER, offsetof(struct options, collective_host_s), 0, 1, true, NULL,
      "host time of one collective"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
-     "host time to get a micro-batch before its forward, while the device waits"},
+     "host time to get a micro-batch before its forward"},
+    {"drains_at_batches", DL_BOOL, offsetof(struct options, drains_at_batches), 0, 0, true, NULL,
+     "for which the host first waits for the device"},
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions, "how scores are computed"},
     {"dispatch", DL_CHOICE, offsetof(struct options, dispatch), 0, 0, true, dl_dispatches,
      "tokens travel once for each expert, or once to each node and rank; unless the strategy says it"},
@@ -155,6 +158,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_at_sends = o.drains_at_sends,
                                 .drains_at_waits = o.drains_at_waits,
                                 .drains_at_dispatch = o.drains_at_dispatch,
+                                .drains_at_batches = o.drains_at_batches,
                                 .drains_at_end = o.drains_at_end};
     return dl_kernel_rules_read(o.kernels, arena, &out->kernels, err) ||
                    dl_operand_rules_read(o.operands, arena, &out->operands, err)

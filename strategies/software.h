@@ -40,7 +40,8 @@ struct dl_software {
     double new_memory_bytes_per_s; /* of copies to it, where the host gets it anew for each; 0: it keeps it */
     bool deals_tensors;            /* stages 1 and 2 of ZeRO: whole ones to each rank, which broadcasts them updated */
     double collective_host_s;      /* of the host, for one collective inside the node */
-    double batch_host_s;           /* of the host, to get a micro-batch before its forward; the device waits */
+    double batch_host_s;           /* of the host, to get a micro-batch before its forward */
+    bool drains_at_batches;        /* for which it first waits for the device */
     const char *attention;         /* "unfused" or "flash" */
     enum dl_dispatch dispatch;     /* unless the strategy says it */
     bool gathers_modules;          /* in stage 3 of ZeRO: matrices one by one, not layers */

@@ -4,7 +4,8 @@
 
 NAME is a model, MODE bf16 (all of it cast), autocast or tf32; --quick leaves the profiler out.
 Each case gives the seconds of a step (steps one after the other, one wait at the end), of its forward, backward and
-optimizer (a wait after each), the peak of allocated memory, and, by the profiler, kernels and their seconds by phase.
+optimizer, as they pass on the device meanwhile (elapsed) and with a wait after each, the peak of allocated memory, and,
+by the profiler, kernels and their seconds by phase.
 """
 import collections
 import contextlib
@@ -18,6 +19,7 @@ import torch
 import models
 
 WARM, REPEATS = 3, 8
+PHASES = ("forward", "backward", "update")
 
 
 def cases():
@@ -73,11 +75,25 @@ class Step:
         self.update()
 
 
+def elapsed(step):
+    """Seconds of each phase on the device while steps follow one another without a wait."""
+    marks = [[torch.cuda.Event(enable_timing=True) for _ in range(len(PHASES) + 1)] for _ in range(REPEATS)]
+    for of_step in marks:
+        of_step[0].record()
+        for name, mark in zip(PHASES, of_step[1:]):
+            getattr(step, name)()
+            mark.record()
+    torch.cuda.synchronize()
+    steady = marks[REPEATS // 2:]
+    return {name + "_elapsed_s": statistics.median(m[i].elapsed_time(m[i + 1]) * 1e-3 for m in steady)
+            for i, name in enumerate(PHASES)}
+
+
 def phases(step):
     """Seconds of each phase with a wait after it, and what its host part takes."""
     out = collections.defaultdict(list)
     for _ in range(REPEATS):
-        for name in ("forward", "backward", "update"):
+        for name in PHASES:
             torch.cuda.synchronize()
             begin = time.perf_counter()
             getattr(step, name)()
@@ -91,7 +107,7 @@ def phases(step):
 def profiled(step):
     """Kernels, their seconds and the largest of them, by phase."""
     out = {}
-    for name in ("forward", "backward", "update"):
+    for name in PHASES:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as prof:
             getattr(step, name)()
             torch.cuda.synchronize()
@@ -124,7 +140,7 @@ def measure(case, quick):
     row["step_s"], row["spread"] = statistics.median(times), (max(times) - min(times)) / min(times)
     row["peak_bytes"] = torch.cuda.max_memory_allocated()
     row["parameters"] = sum(p.numel() for p in step.model.parameters())
-    row |= phases(step)
+    row |= elapsed(step) | phases(step)
     if not quick:
         row["profile"] = profiled(step)
     return row

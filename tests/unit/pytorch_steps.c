@@ -12,6 +12,7 @@ struct step {
     double samples;
     bool pure, dropout;
     double step_s, busy_s, allocated_bytes;
+    double phase_s[DL_N_PHASES]; /* forward, backward, optimizer; 0: not measured */
 };
 
 static struct dl_arena *arena;
@@ -48,7 +49,9 @@ static void open_steps(void)
                                  .samples = number(row, columns, "samples"),
                                  .step_s = number(row, columns, "step_s"),
                                  .busy_s = number(row, columns, "busy_s"),
-                                 .allocated_bytes = number(row, columns, "allocated_bytes")};
+                                 .allocated_bytes = number(row, columns, "allocated_bytes"),
+                                 .phase_s = {number(row, columns, "forward_s"), number(row, columns, "backward_s"),
+                                             number(row, columns, "optimizer_s")}};
     }
     json_decref(doc.value);
 }
@@ -77,7 +80,10 @@ static struct step predicted(const struct step *of)
     ck_assert_msg(!dl_session_open(&s, &request) && !dl_session_run(&s), "%s: %s", of->workload, s.err.text);
     const struct dl_training_result *const r = &s.report.result;
     const struct step out = {
-        .step_s = r->step_s, .busy_s = r->step_s - r->exposed_s[DL_CAUSE_HOST], .allocated_bytes = s.memory[0].peak};
+        .step_s = r->step_s,
+        .busy_s = r->step_s - r->exposed_s[DL_CAUSE_HOST],
+        .allocated_bytes = s.memory[0].peak,
+        .phase_s = {r->elapsed_s[DL_PHASE_FORWARD], r->elapsed_s[DL_PHASE_BACKWARD], r->elapsed_s[DL_PHASE_END]}};
     dl_session_close(&s);
     return out;
 }
@@ -100,18 +106,23 @@ static void add_error(struct errors *e, double got, double wanted)
 START_TEST(steps_take_what_pytorch_takes)
 {
     const double host_sets_the_pace = 0.9, most_mean = 0.1, most = 0.25;
-    struct errors step = {0}, paced_by_device = {0}, busy = {0}, memory = {0};
+    struct errors step = {0}, paced_by_device = {0}, phase = {0}, busy = {0}, memory = {0};
     open_steps();
     for (size_t i = 0; i < n_steps; i++) {
         const struct step got = predicted(&steps[i]);
         add_error(&step, got.step_s, steps[i].step_s);
         if (steps[i].busy_s > 0) add_error(&busy, got.busy_s, steps[i].busy_s);
         add_error(&memory, got.allocated_bytes, steps[i].allocated_bytes);
-        if (steps[i].busy_s >= host_sets_the_pace * steps[i].step_s)
-            add_error(&paced_by_device, got.step_s, steps[i].step_s);
+        if (steps[i].busy_s < host_sets_the_pace * steps[i].step_s) continue;
+        add_error(&paced_by_device, got.step_s, steps[i].step_s);
+        for (int k = 0; k < DL_N_PHASES; k++)
+            if (steps[i].phase_s[k] > 0) add_error(&phase, got.phase_s[k], steps[i].phase_s[k]);
     }
     close_steps();
     ck_assert_uint_ge(paced_by_device.n, 20);
+    ck_assert_uint_ge(phase.n, 20 * DL_N_PHASES);
+    ck_assert_double_le(phase.sum / (double)phase.n, most_mean);
+    ck_assert_double_le(phase.most, most);
     ck_assert_double_le(step.sum / (double)step.n, most_mean);
     ck_assert_double_le(busy.sum / (double)busy.n, most_mean);
     ck_assert_double_le(memory.sum / (double)memory.n, most_mean);

@@ -29,6 +29,58 @@ START_TEST(a_batch_is_got_before_each_forward)
 }
 END_TEST
 
+/* One that does not wait issues the forward while the device still works. */
+START_TEST(a_host_may_get_its_batch_while_the_device_works)
+{
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = FAST_SYSTEM,
+                                 .software = SOFTWARE(",'batch_host_s':0.25,'drains_at_batches':false"),
+                                 .workload = MODEL,
+                                 .head = BATCH,
+                                 .stack = "{'name':'data'}"});
+    const struct dl_template *const f = item(&t, DL_ITEM_F);
+    for (size_t i = 0; i < f->n_instructions; i++) ck_assert_int_ne(f->instructions[i].kind, DL_DRAIN);
+    check_close("host", f->instructions[0].host_s, 0.25, 1e-12);
+    dl_session_close(&t);
+}
+END_TEST
+
+/* Seconds of the device at the end of a step of the model, where nothing is exchanged. */
+static double update_s(const char *software, const char *precision)
+{
+    struct dl_session t;
+    char head[100];
+    snprintf(head, sizeof head, BATCH ",'devices':1,'optimizer':'adam','precision':'%s'", precision);
+    open_step(
+        &t, &(struct step){.system = FAST_SYSTEM, .software = software, .workload = MODEL, .head = head, .stack = ""});
+    const struct dl_template *const end = &t.lowered.programs[0].end;
+    double sum = 0;
+    for (size_t i = 0; i < end->n_instructions; i++) sum += end->instructions[i].device_s;
+    dl_session_close(&t);
+    return sum;
+}
+
+/* Of a block four products with a bias each and two norms of two vectors; two tables and the last norm. */
+START_TEST(an_update_takes_the_device_for_each_tensor)
+{
+    const double n_tensors = 2 * (4 * 2 + 2 * 2) + 2 + 2;
+    const double without = update_s(SOFTWARE(",'kernels':[{'operation':'adam','launches':1}]"), "fp32"),
+                 with = update_s(SOFTWARE(",'kernels':[{'operation':'adam','launches':1,'tensor_s':0.5}]"), "fp32");
+    check_close("update", with, without + 0.5 * n_tensors, 1e-12);
+}
+END_TEST
+
+/* Adam reads gradient, parameter and two moments in fp32 and writes all but the first; a copy in bf16 is written too
+ * where there is one. */
+START_TEST(an_update_writes_the_copies_that_persist)
+{
+    const double fp32_bytes = 7 * 4, copy_bytes = 2;
+    const double kept = update_s(SOFTWARE(""), "bf16"), cast = update_s(SOFTWARE(",'copies_persist':false"), "bf16");
+    check_close("bytes", kept / cast, (fp32_bytes + copy_bytes) / fp32_bytes, 1e-9);
+    check_close("as fp32", cast, update_s(SOFTWARE(""), "fp32"), 1e-9);
+}
+END_TEST
+
 /* An older library: attention at half its rate takes twice as long, and nothing else changes. */
 START_TEST(a_rule_makes_a_kernel_slower)
 {
@@ -159,6 +211,9 @@ int main(void)
 {
     TCase *const tests = tcase_create("software");
     tcase_add_test(tests, a_batch_is_got_before_each_forward);
+    tcase_add_test(tests, a_host_may_get_its_batch_while_the_device_works);
+    tcase_add_test(tests, an_update_takes_the_device_for_each_tensor);
+    tcase_add_test(tests, an_update_writes_the_copies_that_persist);
     tcase_add_test(tests, a_rule_makes_a_kernel_slower);
     tcase_add_test(tests, kernels_of_a_rule_take_the_device_that_often);
     tcase_add_test(tests, an_older_kernel_is_slower_on_a_newer_device);
