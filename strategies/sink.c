@@ -133,7 +133,7 @@ static void add_launched(const struct dl_sink *s, struct dl_template *into, stru
     dl_template_add(into, &what);
 }
 
-/* How long the kernel keeps the device busy. */
+/* How long the kernel keeps the device busy. An update that is many launches begins with the first of them. */
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_software *const software = s->request->job->setting.software;
@@ -143,13 +143,16 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     const double n_tensors = priced->rule && ev->n_tensors > 0 ? ev->n_tensors : 1;
     const double device_s = priced->price.seconds + (priced->rule ? priced->rule->tensor_s * ev->n_tensors : 0);
     const double s_per_launch = is_group(&ev->kernel) ? software->host_s_per_group_launch : software->host_s_per_launch;
-    add_launched(s, place_of(s, ev),
-                 (struct dl_instruction){.name = ev->kernel.name,
-                                         .cause = ev->cause,
-                                         .device_s = device_s,
-                                         .host_s = host_s(s, ev, s_per_launch * (priced->launches * n_tensors)),
-                                         .flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1),
-                                         .ground = priced->price.ground});
+    const double n_launches = priced->launches * n_tensors, n_parts = n_tensors > 1 ? fmax(1, floor(n_launches)) : 1;
+    const double flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1);
+    for (double part = 0; part < n_parts; part++)
+        add_launched(s, place_of(s, ev),
+                     (struct dl_instruction){.name = ev->kernel.name,
+                                             .cause = ev->cause,
+                                             .device_s = device_s / n_parts,
+                                             .host_s = host_s(s, ev, s_per_launch * n_launches) / n_parts,
+                                             .flop = flop / n_parts,
+                                             .ground = priced->price.ground});
     return device_s;
 }
 
