@@ -57,7 +57,7 @@ static void prepare(struct dl_train *t)
 static void gather(struct dl_train *t, struct dl_bucket *b)
 {
     const double from_s = dl_now_s(&t->timeline);
-    b->values = dl_alloc(b->n * sizeof *b->values);
+    b->values = dl_room(b->n);
     memcpy(b->values + b->own.from, b->own_values, b->own.n * sizeof *b->values);
     dl_ring_gather(dl_exchange_team(t, b->set), b->values, b->n);
     if (t->replicas[b->set].n > 1) dl_note_exchange(t, b, DL_EXCHANGE_ALLGATHER, from_s);
@@ -110,12 +110,13 @@ static void need(struct dl_train *t, struct dl_real_layer *layer, enum dl_item_k
     if (!t->by_layer) return;
     const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_DATA);
     if (pass != DL_ITEM_W) ask(t, layer, pass);
-    for (struct dl_bucket *b = next_bucket(t, layer, NULL); b; b = next_bucket(t, layer, b)) {
+    for (struct dl_bucket *b = next_bucket(t, layer, NULL); b; b = next_bucket(t, layer, b))
         dl_queue_wait(t->queue, b); /* for gradients of the micro-batch before, too */
+    dl_switch_cause(&t->timeline, before);
+    for (struct dl_bucket *b = next_bucket(t, layer, NULL); b; b = next_bucket(t, layer, b)) {
         if (makes_gradients) b->gradients = dl_alloc(b->n * sizeof *b->gradients);
         dl_bucket_point(t, b);
     }
-    dl_switch_cause(&t->timeline, before);
 }
 
 static void leave(struct dl_train *t, struct dl_real_layer *layer, enum dl_item_kind pass)
@@ -164,7 +165,7 @@ static void gather_set(struct dl_train *t, enum dl_set set)
         all += bytes[i];
     }
     if (members > 1 && all) {
-        dl_real *const packed = dl_alloc(all);
+        dl_real *const packed = dl_room(all / sizeof *packed);
         copy_part(t, set, me, packed + offset[me] / sizeof *packed, false);
         dl_pacer_reach(t->timeline.pacer, DL_START, DL_CAUSE_DATA);
         dl_ring_gather_bytes(team, packed, bytes, offset);
