@@ -63,6 +63,21 @@ static json_t *causes(const struct dl_train *t)
     return all;
 }
 
+/* Seconds of a step that a rank of each stage works, in the mean: the last one has the loss to compute, too. */
+static json_t *stages(const struct dl_train *t)
+{
+    static const enum dl_cause work[] = {DL_CAUSE_COMPUTE, DL_CAUSE_RECOMPUTE, DL_CAUSE_OPTIMIZER};
+    const size_t n = t->s->ways[DL_AXIS_PIPELINE];
+    const double steps = (double)(t->step - dl_warm_ups(t->step)), ranks = (double)(t->job.n_devices / n);
+    double *const seconds = dl_alloc(n * sizeof *seconds);
+    for (size_t i = 0; i < DL_COUNT(work); i++)
+        seconds[t->at[DL_AXIS_PIPELINE]] += t->timeline.by_cause[work[i]] / steps / ranks;
+    MPI_Allreduce(MPI_IN_PLACE, seconds, (int)n, MPI_DOUBLE, MPI_SUM, t->workers);
+    json_t *const all = numbers(seconds, n);
+    dl_free(seconds);
+    return all;
+}
+
 /* Tokens that came to the experts of the busiest rank, over the mean of all ranks. */
 static double imbalance(const struct dl_train *t)
 {
@@ -86,6 +101,7 @@ enum dl_status dl_report_json(struct dl_train *t, const struct dl_losses *l, str
     json_object_set_new(all, "steps_s", numbers(l->step_s, l->n));
     json_object_set_new(all, "phases", phases(t));
     json_object_set_new(all, "causes", causes(t));
+    json_object_set_new(all, "stages_s", stages(t));
     json_object_set_new(all, "imbalance", json_real(imbalance(t)));
     if (t->rank == 0) return dl_write_json(t->options->json, all, err);
     json_decref(all);
