@@ -2,6 +2,7 @@
 #include "validation/mpi/helper.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "sim/core/memory.h"
 
@@ -9,6 +10,7 @@ struct dl_helper {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    bool spins;
     void (*work)(void *user);
     void *user;
 };
@@ -26,9 +28,10 @@ MPI_Comm dl_helper_world(void) { return MPI_COMM_WORLD; }
 void dl_helper_dismiss(void) {}
 MPI_Comm dl_helper_comm(MPI_Comm ranks) { return ranks; }
 
-struct dl_helper *dl_helper_new(void)
+struct dl_helper *dl_helper_new(bool spins)
 {
     struct dl_helper *const h = dl_alloc(sizeof *h);
+    h->spins = spins;
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->changed, NULL);
     return h;
@@ -41,9 +44,27 @@ void dl_helper_start(struct dl_helper *h, void (*work)(void *user), void *user)
     pthread_create(&h->thread, NULL, run, h);
 }
 
-void dl_helper_lock(struct dl_helper *h) { pthread_mutex_lock(&h->lock); }
+void dl_helper_lock(struct dl_helper *h)
+{
+    if (!h->spins)
+        pthread_mutex_lock(&h->lock);
+    else
+        while (pthread_mutex_trylock(&h->lock)) sched_yield();
+}
+
 void dl_helper_unlock(struct dl_helper *h) { pthread_mutex_unlock(&h->lock); }
-void dl_helper_wait(struct dl_helper *h) { pthread_cond_wait(&h->changed, &h->lock); }
+
+void dl_helper_wait(struct dl_helper *h)
+{
+    if (!h->spins) {
+        pthread_cond_wait(&h->changed, &h->lock);
+        return;
+    }
+    dl_helper_unlock(h);
+    sched_yield();
+    dl_helper_lock(h);
+}
+
 void dl_helper_signal(struct dl_helper *h) { pthread_cond_broadcast(&h->changed); }
 
 void dl_helper_free(struct dl_helper *h)

@@ -4,6 +4,7 @@
 #define DL_MPI_HELPER_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 struct dl_helper;
 
@@ -15,7 +16,8 @@ MPI_Comm dl_helper_world(void);
 /* This rank needs its helper no more. */
 void dl_helper_dismiss(void);
 
-struct dl_helper *dl_helper_new(void);
+/* `spins`: who waits for the other does not sleep, for each has a core; in simulated time it means nothing. */
+struct dl_helper *dl_helper_new(bool spins);
 /* How helpers of these ranks reach each other; collective. */
 MPI_Comm dl_helper_comm(MPI_Comm ranks);
 /* From now on it does this work, alone. */

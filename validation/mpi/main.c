@@ -2,7 +2,7 @@
  *
  *   mpirun -n 4 dlsim-train --strategy FILE [--workload W] [--steps N] [--algo NAME] [--json FILE|-] [--trace FILE]
  *       [--expect FILE [--tolerance X]] [--converges RATIO] [--check-gradients] [--learning-rate X] [--seed N]
- *       [--devices N] [--set PATH=JSON]...
+ *       [--devices N] [--spin] [--set PATH=JSON]...
  *
  * Under SMPI (validation/smpi) also --topo T, the machine whose devices compute.
  *
@@ -37,6 +37,8 @@ static const struct dl_option options[] = {
      "the last loss must be at most this times the first"},
     {"check-gradients", DL_OPT_FLAG, AT(check_gradients), false, 0, 0, NULL,
      "against differences of the loss, and train nothing"},
+    {"spin", DL_OPT_FLAG, AT(spins), false, 0, 0, NULL,
+     "a thread that waits for the other one of its rank does not sleep: each has a core"},
     {"set", DL_OPT_TEXTS, AT(set), false, 0, 0, NULL, "another value of a file, as for dlsim; may be repeated"},
 };
 

@@ -36,7 +36,7 @@ struct dl_queue *dl_queue_new(struct dl_train *t)
 {
     struct dl_queue *const q = dl_alloc(sizeof *q);
     q->train = t;
-    q->helper = dl_helper_new();
+    q->helper = dl_helper_new(t->options->spins);
     for (int set = 0; set < DL_N_SETS; set++) {
         t->beside[set] = t->replicas[set];
         t->beside[set].comm = dl_helper_comm(t->replicas[set].comm);

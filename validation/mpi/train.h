@@ -131,7 +131,7 @@ struct dl_train_options {
     const char *strategy, *workload, *topo, *algorithm, *json, *trace, *expect;
     uint64_t steps, seed, devices;
     double learning_rate, tolerance, converges;
-    bool check_gradients;
+    bool check_gradients, spins;
     struct dl_texts set;
 };
 

@@ -138,8 +138,9 @@ MPI_Comm dl_helper_comm(MPI_Comm ranks)
 
 /* ---- work ---- */
 
-struct dl_helper *dl_helper_new(void)
+struct dl_helper *dl_helper_new(bool spins)
 {
+    (void)spins;
     struct dl_helper *const h = dl_alloc(sizeof *h);
     h->desk = own_desk();
     return h;
