@@ -1,11 +1,11 @@
 /* main.c - dlsim-measure: latency and bandwidth of messages, and kernels, on the ranks of this machine.
  *
  *   mpirun -n 4 dlsim-measure [--json FILE|-] [--system FILE --transport FILE [--device NAME]] [--seconds X]
- *       [--ring] [--least-bytes N] [--most-bytes N]
+ *       [--ring|--server] [--least-bytes N] [--most-bytes N]
  *
  * All ranks are busy at once, as they are in a training; an even number of them. `--seconds` is about what each size of
- * message and each kernel takes. `--ring`: all send to the next at once,
- * instead of pairs in turns. */
+ * message and each kernel takes. `--ring`: all send to the next at once, instead of pairs in turns. `--server`: all
+ * send to rank 0, which hears one after the other, answers all, and is alone when it adds. */
 #include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 struct options {
     const char *json, *system, *transport, *device;
     double seconds;
-    bool ring;
+    bool ring, server;
     uint64_t least_bytes, most_bytes;
 };
 #define AT(member) offsetof(struct options, member)
@@ -32,6 +32,7 @@ static const struct dl_option options[] = {
     {"seconds", DL_OPT_NUMBER, AT(seconds), false, 1e-3, 100, NULL,
      "about what each size and each kernel takes; 0.3 if absent"},
     {"ring", DL_OPT_FLAG, AT(ring), false, 0, 0, NULL, "all send to the next at once, instead of pairs in turns"},
+    {"server", DL_OPT_FLAG, AT(server), false, 0, 0, NULL, "all send to rank 0 and hear from it; only it adds"},
     {"least-bytes", DL_OPT_COUNT, AT(least_bytes), false, 1, 1 << 16, NULL, "of a message; 8 if absent"},
     {"most-bytes", DL_OPT_COUNT, AT(most_bytes), false, 1 << 20, 1 << 28, NULL, "of a message; 4 MiB if absent"},
 };
@@ -79,10 +80,12 @@ static double time_of(work_fn work, void *what, double seconds)
     return median_s;
 }
 
-/* How much longer the slowest rank takes than they do in the mean, when all wait for each other after every batch. */
-static double slowest_over_mean(work_fn work, void *what, double seconds)
+/* How much longer the slowest rank takes than they do in the mean, when all wait for each other after every batch,
+ * which is about as long as a step: who is slow changes. */
+static double slowest_over_mean(work_fn work, void *what)
 {
-    const size_t n = count_for(work, what, seconds / n_batches);
+    const double batch_s = 0.02;
+    const size_t n = count_for(work, what, batch_s);
     double ratio[n_batches];
     int n_ranks;
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
@@ -141,13 +144,39 @@ static void pass_on(void *what, size_t n)
                 (struct dl_incoming){p->heard + place(p, i), (size_t)p->n, previous});
 }
 
+/* Members send at once and copy what they send themselves; the server hears and answers one after the other. */
+static void serve(void *what, size_t n)
+{
+    const struct pair *const p = what;
+    int n_ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    for (size_t i = 0; i < n; i++) {
+        char *const bytes = make(p, i);
+        if (p->rank) MPI_Send(bytes, p->n, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        for (int from = 1; from < (p->rank ? 2 : n_ranks); from++)
+            MPI_Recv(p->heard + place(p, i), p->n, MPI_BYTE, p->rank ? 0 : MPI_ANY_SOURCE, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        for (int to = 1; to < n_ranks && !p->rank; to++) MPI_Send(bytes, p->n, MPI_BYTE, to, 0, MPI_COMM_WORLD);
+    }
+}
+
+/* Messages that follow each other in one go of a pattern. */
+static int messages_in_turn(const struct options *o)
+{
+    int n_ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    return o->server ? 2 * (n_ranks - 1) : o->ring ? 1 : 2;
+}
+
 /* Of one message, there or back; what it takes to make it is no part of it, unless others use this machine so much that
  * the two cannot be told apart. */
 static double message_s(struct pair *p, const struct options *o)
 {
-    const double make_s = time_of(make_all, p, o->seconds),
-                 all_s = time_of(o->ring ? pass_on : ping_pong, p, o->seconds);
-    return (all_s > make_s ? all_s - make_s : all_s) / (o->ring ? 1 : 2);
+    const double make_s = time_of(make_all, p, o->seconds), all_s = time_of(o->server ? serve
+                                                                            : o->ring ? pass_on
+                                                                                      : ping_pong,
+                                                                            p, o->seconds);
+    return (all_s > make_s ? all_s - make_s : all_s) / messages_in_turn(o);
 }
 
 static struct dl_messages measure_messages(int rank, const struct options *o)
@@ -187,7 +216,7 @@ static void multiply(void *what, size_t n)
 static void add(void *what, size_t n)
 {
     const struct arrays *const x = what;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && x->works; i++)
         for (size_t j = 0; j < n_values; j++) x->a[j] += x->b[j];
 }
 
@@ -200,8 +229,9 @@ static void pack(void *what, size_t n)
     }
 }
 
-static void measure_kernels(struct dl_measured *m, int rank, double seconds)
+static void measure_kernels(struct dl_measured *m, int rank, const struct options *o)
 {
+    const double seconds = o->seconds;
     const double flop = 2.0 * side * side * side, bytes = (double)n_values * sizeof(float);
     struct arrays x = {.a = dl_alloc(n_values * sizeof *x.a),
                        .b = dl_alloc(n_values * sizeof *x.b),
@@ -211,9 +241,10 @@ static void measure_kernels(struct dl_measured *m, int rank, double seconds)
                        .random = dl_random_new(0, "measure", (uint64_t)rank),
                        .works = true};
     m->gemm_flop_per_s = flop / time_of(multiply, &x, seconds);
-    m->slowest_over_mean = slowest_over_mean(multiply, &x, seconds);
-    m->reduction_s_per_byte = time_of(add, &x, seconds) / bytes;
+    m->slowest_over_mean = slowest_over_mean(multiply, &x);
     m->pack_s_per_byte = time_of(pack, &x, seconds) / 2 / bytes; /* to pack or to unpack */
+    x.works = rank == 0 || !o->server;
+    m->reduction_s_per_byte = time_of(add, &x, seconds) / bytes;
     x.works = rank == 0;
     m->gemm_alone_flop_per_s = flop / time_of(multiply, &x, seconds);
     gsl_rng_free(x.random);
@@ -258,11 +289,12 @@ static enum dl_status measure(const struct options *o, struct dl_error *err)
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &m.n_ranks);
+    if (o->ring && o->server) return dl_fail(err, DL_IMPOSSIBLE, NULL, "--ring and --server exclude each other");
     if (m.n_ranks % 2)
         return dl_fail(err, DL_IMPOSSIBLE, NULL, "needs an even number of ranks, mpirun started %d", m.n_ranks);
     m.messages = measure_messages(rank, o);
     m.fitted = dl_fit_messages((struct dl_points){m.messages.bytes, m.messages.seconds, m.messages.n});
-    measure_kernels(&m, rank, o->seconds);
+    measure_kernels(&m, rank, o);
     return rank ? DL_OK : write_files(o, &m, err);
 }
 
