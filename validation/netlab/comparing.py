@@ -5,19 +5,20 @@ import statistics
 import subprocess
 from pathlib import Path
 
-from measuring import QUIET_SPREAD, calibrated_on, calibration_name, even, pairs_name, step_name, work_name, work_s
+from measuring import QUIET_SPREAD, WORK, even, memory_names, star_name, step_name, work_name, work_s
 
 HERE = Path(__file__).resolve().parent
 NOMINAL = json.loads((HERE / "systems/star.json").read_text())["network"]["bandwidth_bytes_per_s"]
 FLOATS_PER_SUM = 3  # two are read, one is written
 DISTINCT = 0.10  # measured steps that differ by more should be ordered rightly
+LINES = ("small", "large")  # of messages
 
 # What the trainer has, whatever --algo is; that is of sums.
 ALGORITHMS = ["allgather.ring", "reducescatter.ring", "alltoall.pairwise", "broadcast.binomial", "reduce.binomial",
               "sendrecv.direct", "barrier.dissemination", "allreduce.parameter_server"]
 
 
-def device(c, slower=1):
+def device(c, slower):
     figures = {"compute_fraction": 1, "bandwidth_fraction": 1, "facts": {"*": "derived: the rates are achieved ones"}}
     rates = {"fp32": c["gemm_flop_per_s"] / slower, "facts": {"*": "measured: products of all ranks at once"}}
     return {"schema": "dlsim/device/1", "source": "a rank beside others, by dlsim-measure", "model": "roofline",
@@ -32,7 +33,7 @@ def protocol(name, line, fastest):
 
 
 def transport(c, nominal):
-    lines = [c[name] for name in ("small", "large") if name in c]
+    lines = [c[name] for name in LINES]
     fastest = max(line["bandwidth_bytes_per_s"] for line in lines)
     return {"schema": "dlsim/transport/1", "source": "messages of ranks, by dlsim-measure", "adds_wire_latency": True,
             "reduction_s_per_byte": c["reduction_s_per_byte"], "pack_s_per_byte": c["pack_s_per_byte"],
@@ -44,45 +45,110 @@ def transport(c, nominal):
 def shared_system(c, ranks):
     part = {"kind": "switch", "name": "memory", "link": "shm", "bandwidth_bytes_per_s": 1e9, "latency_s": 0,
             "facts": {"*": "derived: the transport says what is achieved"}}
-    part["bandwidth_bytes_per_s"] = max(c[n]["bandwidth_bytes_per_s"] for n in ("small", "large") if n in c)
+    part["bandwidth_bytes_per_s"] = max(c[n]["bandwidth_bytes_per_s"] for n in LINES)
     return {"schema": "dlsim/system/1", "source": "ranks of one host", "nodes": 1, "transport": "mpi",
             "facts": {"*": "derived: one host"},
             "node": {"device": "xeon-core", "devices": ranks, "parts": [part], "facts": {"*": "derived: its ranks"}}}
 
 
+def mean_of(numbers):
+    """Of numbers, or key by key of what has the same keys."""
+    if not isinstance(numbers[0], dict):
+        return statistics.mean(numbers)
+    return {key: mean_of([n[key] for n in numbers]) for key in numbers[0]}
+
+
+def line_of(measured):
+    return {"latency_s": measured["latency_s"], "s_per_byte": measured["s_per_byte"]}
+
+
+def figures_of(measured):
+    """What a prediction needs of a file of dlsim-measure. Where one line is enough it is that of all messages."""
+    kernels = {k: measured[k] for k in ("gemm_flop_per_s", "reduction_s_per_byte", "pack_s_per_byte", "slowest_over_mean")}
+    return kernels | {k: line_of(measured.get(k, measured[LINES[0]])) for k in LINES}
+
+
+def with_rates(figures):
+    return figures | {k: figures[k] | {"bandwidth_bytes_per_s": 1 / figures[k]["s_per_byte"]} for k in LINES}
+
+
+def stages_s(trace):
+    """Seconds that a rank of each stage works in a simulated step, the mean of its replicas."""
+    events = json.loads(trace)["traceEvents"]
+    crews = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name" and e["args"]["name"].startswith("stage")}
+    seconds = {pid: 0 for pid in crews}
+    for event in events:
+        if event.get("cat") == "work":
+            seconds[event["pid"]] += sum(event["args"].get(f"{cause}_s", 0) for cause in WORK)
+    stage_of = {pid: int(name.split()[1].rstrip(",")) for pid, name in crews.items()}
+    return [statistics.mean(s for pid, s in seconds.items() if stage_of[pid] == stage) for stage in range(max(stage_of.values()) + 1)]
+
+
+def worked_s(work, simulated_s):
+    """Seconds that a rank of each stage works without messages. Older files tell only the mean of all ranks."""
+    if "stages_s" in work:
+        return work["stages_s"]
+    mean_s = work_s({cause: v["mean_s"] for cause, v in work["causes"].items()})
+    return [s * mean_s / statistics.mean(simulated_s) for s in simulated_s]
+
+
 class Comparison:
-    def __init__(self, build, folder, cases):
-        self.dlsim, self.folder = build / "dlsim", folder
+    """Several folders hold the same cases, measured at other times: what they say is taken together."""
+
+    def __init__(self, build, folders, scratch, cases):
+        self.dlsim, self.folders, self.scratch = build / "dlsim", folders, scratch
         self.rows = [self.compare(case) for case in cases]
 
     def write(self, name, document):
-        path = self.folder / name
+        path = self.scratch / name
         path.write_text(json.dumps(document))
         return path
 
-    def predict(self, case, real):
+    def find(self, *names):
+        return [f / name for f in self.folders for name in names if (f / name).exists()]
+
+    def read(self, *names):
+        """All files of these names, one at least."""
+        found = self.find(*names)
+        if not found:
+            raise SystemExit(f"run: {' '.join(map(str, self.folders))}: no {' or '.join(names)}")
+        return [json.loads(path.read_text()) for path in found]
+
+    def predict(self, case, imbalance):
         # How tokens are spread over experts is a matter of the data: a count, not a time.
-        routed = ["--set", f"stack.expert.imbalance={real['imbalance']}"] if "expert" in [s["name"] for s in case.stack] else []
+        routed = ["--set", f"stack.expert.imbalance={imbalance}"] if "expert" in [s["name"] for s in case.stack] else []
         if case.network != "shared":
             return self.simulate(case, 1, *case.options, *routed)
-        # The network is not most of it: the work takes as long as it did without messages, and the slowest sets the pace.
-        work = self.read(work_name(case))["causes"]
-        simulated = self.simulate(case, 1, *case.options, *routed)["causes"]
-        slower = work_s({k: v["mean_s"] for k, v in work.items()}) / work_s({k: v["exposed"] for k, v in simulated.items()})
-        waits = self.read(calibration_name("shared", even(case.ranks)))["slowest_over_mean"]
-        return self.simulate(case, slower * waits, *case.options, *routed)
+        # The network is not most of it: a stage works as long as it did without messages, and where several ranks have
+        # one they wait for the slowest of them.
+        path = self.scratch / "trace.json"
+        self.simulate(case, 1, *case.options, *routed, "--trace", path)
+        simulated_s = stages_s(path.read_text())
+        real_s = [statistics.mean(of_stage) for of_stage in zip(*(worked_s(w, simulated_s) for w in self.read(work_name(case))))]
+        slower = sum(real_s) / sum(simulated_s)
+        crews = [{"stage": i, "slowdown": real / simulated / slower} for i, (simulated, real) in enumerate(zip(simulated_s, real_s))]
+        scenario = {"schema": "dlsim/scenario/1", "source": "the work of each stage, by dlsim-train without messages", "crews": crews}
+        return self.simulate(case, slower * self.waits(case), *case.options, *routed, "--scenario", self.write("scenario.json", scenario))
 
-    def read(self, name):
-        return json.loads((self.folder / name).read_text())
+    def waits(self, case):
+        return self.busy(even(case.together))["slowest_over_mean"] if case.together > 1 else 1
+
+    def calibrated(self, *names):
+        return with_rates(mean_of([figures_of(measured) for measured in self.read(*names)]))
+
+    def busy(self, ranks):
+        """How fast ranks compute that are all busy does not depend on whom they send to."""
+        return self.calibrated(*memory_names("ring", ranks), *memory_names("pairs", ranks))
 
     def calibration(self, case):
-        """What dlsim-measure found; through memory with the messages of pairs where ranks do not send and receive at once."""
-        kind, ranks = calibrated_on(case), even(case.ranks)
-        both_ways = self.read(calibration_name(kind, ranks))
-        if kind != "shared" or not case.sends_one_way:
-            return both_ways
-        one_way, lines = self.read(pairs_name(ranks)), ("small", "large")
-        return {k: v for k, v in both_ways.items() if k not in lines} | {k: one_way[k] for k in lines if k in one_way}
+        """What dlsim-measure found; through memory messages are those of the case's pattern, and a server adds alone."""
+        ranks = even(case.ranks)
+        if case.network != "shared":
+            return self.calibrated(star_name(ranks))
+        if case.pattern == "server" and self.find(*memory_names("server", ranks)):
+            return self.calibrated(*memory_names("server", ranks))
+        lines = self.calibrated(*memory_names("ring" if case.pattern == "ring" else "pairs", ranks))  # also of servers, in older files
+        return self.busy(ranks) | {k: lines[k] for k in LINES}
 
     def simulate(self, case, slower, *words):
         """With what was calibrated for the case, and kernels that take so much longer."""
@@ -99,11 +165,12 @@ class Comparison:
         return json.loads(done.stdout)
 
     def compare(self, case):
-        real = self.read(step_name(case))
-        simulated = self.predict(case, real)
+        files = self.read(step_name(case))
+        real = {k: mean_of([f[k] for f in files]) for k in ("step_s", "network_share", "spread", "imbalance", "causes", "lost_packets")}
+        simulated = self.predict(case, real["imbalance"])
         measured, predicted = real["step_s"], simulated["step_s"]
         return {"case": case.name, "network": case.network, "ranks": case.ranks, "workload": case.workload, "network_share": real["network_share"],
-                "measured_s": measured, "spread": real["spread"], "predicted_s": predicted,
+                "measured_s": measured, "times_s": [f["step_s"] for f in files], "spread": real["spread"], "predicted_s": predicted,
                 "error": predicted / measured - 1, "lost_packets": real["lost_packets"],
                 "measured_causes_s": {k: v["mean_s"] for k, v in real["causes"].items()},
                 "predicted_causes_s": {k: v["exposed"] for k, v in simulated["causes"].items() if v["exposed"] > 0}}
@@ -121,11 +188,16 @@ class Comparison:
         self.rows = [row for row in self.rows if row["spread"] <= QUIET_SPREAD]
         return len(self.rows)
 
+    def apart(self):
+        """How much longer a case took at one time than at another, in the mean of those that have several."""
+        ratios = [max(row["times_s"]) / min(row["times_s"]) for row in self.rows if len(row["times_s"]) > 1]
+        return statistics.mean(ratios) - 1 if ratios else 0
+
     def summary(self):
         errors = [abs(row["error"]) for row in self.rows]
         n_pairs, share = self.ordered()
         return {"n": len(errors), "mean": statistics.mean(errors), "max": max(errors), "pairs": n_pairs, "ordered": share,
-                "bias": statistics.mean(row["error"] for row in self.rows),
+                "bias": statistics.mean(row["error"] for row in self.rows), "apart": self.apart(),
                 "least_network_share": min(row["network_share"] for row in self.rows)}
 
     def document(self):
@@ -140,6 +212,8 @@ class Comparison:
         s = self.summary()
         print(f"{s['n']} cases: mean error {100 * s['mean']:.1f} %, bias {100 * s['bias']:+.1f} %, max {100 * s['max']:.1f} %; "
               f"of {s['pairs']} pairs {100 * s['ordered']:.0f} % ordered rightly")
+        if s["apart"]:
+            print(f"a case took {100 * s['apart']:.0f} % longer at one time than at another")
 
     def holds(self, limits):
         s = self.summary()

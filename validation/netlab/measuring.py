@@ -1,7 +1,8 @@
 """measuring.py - the real part: laboratories, calibration, training. Everything it finds out is left in files:
 
-calibration-NET-RANKS.json, pairs-shared-RANKS.json (dlsim-measure), step-HASH.json (dlsim-train, with more keys),
-work-HASH.json (dlsim-train without messages). What is there already is not measured again.
+calibration-star-RANKS.json; calibration-, pairs- and server-shared-RANKS.json, and after the cases the same with -again
+(dlsim-measure); step-HASH.json (dlsim-train, with more keys); work-HASH.json (dlsim-train without messages). What is there
+already is not measured again.
 """
 
 import hashlib
@@ -22,7 +23,8 @@ WORK = {"compute", "recompute", "optimizer"}  # causes of time that are no netwo
 SKIPPED = 77
 QUIET_SPREAD = 0.1  # of steps; above it something else was going on on this machine
 TRIES, STEPS = 3, 7
-STEPS_THROUGH_MEMORY = 25  # they are short
+STEPS_THROUGH_MEMORY = {"mlp": 121, "narrow": 25}  # by workload: a second or so
+NO_LEARNING = 1e-9  # rate: the gradients of ranks that do not hear each other mean nothing
 EAGER, SEGMENT = 1 << 19, 1 << 25  # bytes through memory: of a message that is copied at once, of a rank for all of them
 PATIENCE_S = 100
 
@@ -70,11 +72,18 @@ class Case:
         return any(s.get("overlap") or s.get("stage") == 3 for s in self.stack)
 
     @property
-    def sends_one_way(self):
-        """Of a pair that exchanges something, one sends and then the other."""
+    def pattern(self):
+        """Of messages, as dlsim-measure has them: `pairs`, of which one sends and then the other, a `server` and those that
+        it serves, or all in a `ring` at once."""
         names = {s["name"] for s in self.stack}
-        served = any(s.get("exchange") == "parameter_server" for s in self.stack)
-        return served or names == {"pipeline"} or (names == {"data"} and self.algorithm == "tree")
+        if any(s.get("exchange") == "parameter_server" for s in self.stack):
+            return "server"
+        return "pairs" if names == {"pipeline"} or (names == {"data"} and self.algorithm == "tree") else "ring"
+
+    @property
+    def together(self):
+        """Ranks that have the same stage of a pipeline, and wait for each other."""
+        return self.devices // next((s["ways"] for s in self.stack if s["name"] == "pipeline"), 1)
 
     @property
     def cores(self):
@@ -155,9 +164,10 @@ class Bench:
             subprocess.run(["mpicc", "-O2", "-shared", "-fPIC", "-o", library, HERE / f"{library.stem}.c"], check=True)
         if any(c.network != "shared" for c in cases):
             call("clean")
-        for kind, ranks in sorted({(calibrated_on(c), even(c.ranks)) for c in cases}):
-            with Lab(kind, ranks, self.build / "dlsim") as lab:
-                self.calibrate(lab, ranks)
+        for ranks in sorted({even(c.ranks) for c in cases if c.network != "shared"}):
+            with Lab("star", ranks, self.build / "dlsim") as lab:
+                self.calibrate(lab, ranks, "ring", self.folder / star_name(ranks))
+        self.calibrate_memory(cases, again=False)
         for network in dict.fromkeys(c.network for c in cases):
             of_network = [c for c in cases if c.network == network]
             with Lab(network, max(c.ranks for c in of_network), self.build / "dlsim") as lab:
@@ -165,6 +175,16 @@ class Bench:
                     if network == "shared":
                         self.work_mutely(lab, case)
                     self.train(lab, case)
+        self.calibrate_memory(cases, again=True)
+
+    def calibrate_memory(self, cases, again):
+        """Messages of every pattern that a case has. Others use such a machine, too: what is measured before and after
+        the cases is taken together."""
+        memory = [c for c in cases if c.network == "shared"]
+        wanted = {(even(n), "ring") for c in memory for n in (c.ranks, c.together)} | {(even(c.ranks), c.pattern) for c in memory}
+        for ranks, pattern in sorted(wanted):
+            with Lab("shared", ranks, self.build / "dlsim") as lab:
+                self.calibrate(lab, ranks, pattern, self.folder / memory_names(pattern, ranks)[again])
 
     def run(self, lab, ranks, *words, preload=None, cores_of_rank=1):
         preload = preload or (self.patient if lab.network != "shared" else None)
@@ -181,26 +201,24 @@ class Bench:
             return
         raise SystemExit(f"{' '.join(command)}\nno end after {PATIENCE_S} s, {TRIES} times")
 
-    def calibrate(self, lab, ranks):
-        """Messages as they are in most of a training: all ranks send and receive at once. Through memory also those of
-        pairs, of which one sends and one receives: a rank that does both at once copies twice as much."""
-        out = self.folder / calibration_name(lab.network, ranks)
+    def calibrate(self, lab, ranks, pattern, out):
+        """Messages as they are in most of a training: all ranks send and receive at once, in a ring. Through memory also
+        those of pairs and servers: a rank that does both at once copies twice as much."""
         shaped = lab.network != "shared"
         if out.exists():
             return
-        effort = ["--seconds", 0.05, "--most-bytes", 1 << 20] if self.short else ["--seconds", 0.3]
+        effort = ["--seconds", 0.05, "--most-bytes", 1 << 20] if self.short else ["--seconds", 0.3 if shaped else 0.06]
         least = ["--least-bytes", 1 << 15] if shaped else []
-        self.run(lab, ranks, self.build / "dlsim-measure", "--json", out, *effort, "--ring", *least)
-        if not shaped:
-            self.run(lab, ranks, self.build / "dlsim-measure", "--json", self.folder / pairs_name(ranks), *effort)
-        print(f"calibrated {lab.network} with {ranks} ranks", flush=True)
+        way = [] if pattern == "pairs" else [f"--{pattern}"]
+        self.run(lab, ranks, self.build / "dlsim-measure", "--json", out, *effort, *way, *least)
+        print(f"calibrated {lab.network} with {ranks} ranks ({pattern})", flush=True)
 
     def work_mutely(self, lab, case):
         """Kernels as they are while all ranks are busy with the same shapes, but no message is sent."""
         out = self.folder / work_name(case)
         if out.exists():
             return
-        self.train_once(lab, case, out, preload=self.mute)
+        self.train_once(lab, case, out, "--learning-rate", NO_LEARNING, preload=self.mute)
 
     def train(self, lab, case):
         out = self.folder / step_name(case)
@@ -219,10 +237,12 @@ class Bench:
         step = self.train_once(lab, case, out)
         return dict(step, lost_packets=lab.lost() - lost, network_share=network_share(step), spread=spread(step["steps_s"][1:]))
 
-    def train_once(self, lab, case, out, preload=None):
-        steps = 4 if self.short else STEPS_THROUGH_MEMORY if lab.network == "shared" else STEPS
+    def train_once(self, lab, case, out, *words, preload=None):
+        shaped = lab.network != "shared"
+        steps = 4 if self.short else STEPS if shaped else STEPS_THROUGH_MEMORY.get(case.workload, STEPS)
+        waits = [] if shaped else ["--spin"]
         self.run(lab, case.ranks, self.build / "dlsim-train", *case.options, "--algo", case.algorithm, "--steps", steps,
-                 "--json", out, preload=preload, cores_of_rank=case.cores // case.ranks)
+                 *waits, "--json", out, *words, preload=preload, cores_of_rank=case.cores // case.ranks)
         return json.loads(out.read_text())
 
 
@@ -230,20 +250,19 @@ def even(ranks):
     return ranks + ranks % 2
 
 
-def calibrated_on(case):
-    return "shared" if case.network == "shared" else "star"
-
-
-def calibration_name(network, ranks):
-    return f"calibration-{network}-{ranks}.json"
+def star_name(ranks):
+    """Of a calibration for all shaped networks."""
+    return f"calibration-star-{ranks}.json"
 
 
 def step_name(case):
     return f"step-{hashlib.sha1(case.name.encode()).hexdigest()[:12]}.json"
 
 
-def pairs_name(ranks):
-    return f"pairs-shared-{ranks}.json"
+def memory_names(pattern, ranks):
+    """Of calibrations through memory, before and after the cases."""
+    kind = "calibration" if pattern == "ring" else pattern
+    return [f"{kind}-shared-{ranks}{when}.json" for when in ("", "-again")]
 
 
 def work_name(case):
