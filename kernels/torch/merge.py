@@ -61,7 +61,7 @@ def text_of(table):
         line += cell
     lines.append(line.rstrip(","))
     head = ", ".join(f'"{key}": "{table[key]}"' for key in ("kernel", "pass", "precision", "library") if key in table)
-    return f'    {{{head},\n     "columns": {json.dumps(table["columns"])},\n     "rows": [\n' + "\n".join(lines) + "\n    ]}"
+    return f'    {{{head},\n     "columns": {json.dumps(table["columns"])}, "rows": [\n' + "\n".join(lines) + "\n    ]}"
 
 
 def main():
