@@ -5,6 +5,7 @@
 
 #include "strategies/played.h"
 #include "strategies/stages.h"
+#include "strategies/step_clock.h"
 
 uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_AXES])
 {
@@ -110,6 +111,7 @@ static enum dl_status gather_sent(struct dl_sink *s, const struct dl_position *p
 static enum dl_status lower_last(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
 {
     struct dl_template rest = {0};
+    s->counted = NULL; /* it is like those before it */
     s->into = splits ? &rest : &p->items[DL_TEMPLATE_LAST];
     s->weights = splits ? &p->items[DL_TEMPLATE_LAST] : NULL;
     if (!gather_sent(s, p, DL_BACKWARD, err)) emit_backward(s, p, true, err);
@@ -267,16 +269,18 @@ static bool same_stage(const struct dl_schedule *s, uint32_t position)
     return s->stage_of[position] == s->stage_of[position + 1];
 }
 
-enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,
-                        struct dl_error *err)
+/* With devices at that clock; what their kernels draw is added up. */
+static enum dl_status lower_at(const struct dl_lower_request *request, double clock, struct dl_arena *arena,
+                               struct dl_lowered *out, struct dl_step_draw *draw, struct dl_error *err)
 {
     const struct dl_setting *const setting = &request->job->setting;
     struct dl_stack *bottom = request->job->stack;
-    struct dl_sink s = {.request = request, .arena = arena, .out = out};
-    while (bottom->strategy) bottom++;
+    struct dl_sink s = {.request = request, .arena = arena, .out = out, .clock = clock};
+    for (; bottom->strategy; bottom++)
+        if (bottom->state) memset(bottom->state, 0, bottom->strategy->state_size);
     bottom->sink = dl_sink_take;
     bottom->user = &s;
-    *out = (struct dl_lowered){0};
+    *out = (struct dl_lowered){.clock = request->device->power ? clock : 0};
     if (dl_job_check(request->job, request->model, arena, err) || dl_sink_init_host(&s, err) ||
         dl_sink_init_groups(&s, err))
         return err->status;
@@ -290,18 +294,32 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
         out->positions[i].is_sent_input = i > 0 && !same_stage(&out->schedule, i - 1);
         out->positions[i].is_sent_gradient = i + 1 < out->n_positions && !same_stage(&out->schedule, i);
+        s.counted = &draw->micro;
         lower_position(&s, &out->positions[i], out->schedule.splits_backward, err);
         for (int kind = 0; kind <= DL_ITEM_W; kind++)
             for (int ground = 0; ground < DL_N_GROUNDS; ground++)
                 out->by_ground[ground] += out->positions[i].items[kind].total.by_ground[ground];
     }
     mean_costs(out, &wish);
+    s.counted = &draw->end;
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err) &&
         !assemble(&s, out, err))
         dl_limit_played(&s);
     out->model_flop = request->model->model_flop_per_sample * setting->global_batch;
     dl_sink_release(&s);
     return err->status;
+}
+
+enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,
+                        struct dl_error *err)
+{
+    struct dl_step_draw draw = {0};
+    if (lower_at(request, 1, arena, out, &draw, err) || !request->device->power) return err->status;
+    const struct dl_setting *const setting = &request->job->setting;
+    const double clock = dl_step_clock(request->device->power, setting, out, &draw);
+    if (clock == 1) return DL_OK;
+    dl_lowered_release(out, setting->ways[DL_AXIS_PIPELINE]);
+    return lower_at(request, clock, arena, out, &draw, err);
 }
 
 void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages)

@@ -29,6 +29,7 @@ struct dl_lowered {
     double n_played, n_timed_alone; /* collectives of ranks in step that may meet others, on every rank */
     const bool *plays;              /* by crew, stage by stage: others go by the `timed` of templates; NULL: all do */
     double by_ground[DL_N_GROUNDS]; /* seconds of kernels of one micro-batch through all positions */
+    double clock;                   /* of the devices, over their highest; 0: they do not tell what they draw */
 };
 
 struct dl_lower_request {

@@ -66,6 +66,18 @@ static enum dl_widths widths_of(const struct dl_setting *s)
 static bool is_group(const struct dl_kernel *k) { return k->among_experts && k->kind == DL_KERNEL_GEMM; }
 static double n_products(const struct dl_kernel *k) { return is_group(k) ? fmax(k->batch, 1) : 1; }
 
+/* At the clock of the step; what `times` of it draw is added to what there is. */
+static struct dl_price price_at_clock(const struct dl_sink *s, const struct dl_kernel *k, enum dl_precision precision,
+                                      double times, struct dl_draw *sum)
+{
+    struct dl_price price = dl_price(s->request->device, k, precision);
+    if (!s->request->device->power) return price;
+    const struct dl_draw draw = dl_draw_of(s->request->device, k, precision, &price);
+    dl_draw_add(sum, &draw, times);
+    price.seconds = dl_draw_seconds(&draw, s->clock);
+    return price;
+}
+
 /* What quantises its operands goes before it. */
 static void add_quantising(const struct dl_sink *s, const struct dl_kernel *k, enum dl_precision precision,
                            struct dl_priced_kernel *out)
@@ -77,8 +89,8 @@ static void add_quantising(const struct dl_sink *s, const struct dl_kernel *k, e
     struct dl_kernel quantising = dl_kernel_quantising(rule, k);
     if (quantising.elements == 0) return;
     quantising.elements /= n;
-    out->price.seconds +=
-        fmax(n * dl_price(s->request->device, &quantising, precision).seconds, launches * s->request->device->launch_s);
+    out->price.seconds += fmax(n * price_at_clock(s, &quantising, precision, n, &out->draw).seconds,
+                               launches * s->request->device->launch_s);
     out->launches += launches;
 }
 
@@ -93,16 +105,16 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     kernel.accumulates = accumulates(setting, rule, k);
     if (rule && k->kind == DL_KERNEL_MEMORY) kernel.elements *= rule->moves;
     struct dl_priced_kernel out = {.kernel = *k,
-                                   .price = dl_price(s->request->device, &kernel, precision),
                                    .launches =
                                        n_products(k) * (rule ? rule->launches : setting->software->launches_per_kernel),
                                    .is_part_of_another = rule && rule->moves == 0,
                                    .rule = rule,
                                    .known = true};
+    out.price = price_at_clock(s, &kernel, precision, 1, &out.draw);
     if (rule) {
         const struct dl_kernel beside = dl_kernel_beside(rule, &kernel);
         out.price.seconds /= rule->rate * (rule->is_older ? s->request->device->older_kernels_fraction : 1);
-        if (beside.elements > 0) out.price.seconds += dl_price(s->request->device, &beside, precision).seconds;
+        if (beside.elements > 0) out.price.seconds += price_at_clock(s, &beside, precision, 1, &out.draw).seconds;
     }
     out.price.seconds = fmax(out.price.seconds, out.launches * s->request->device->launch_s);
     add_quantising(s, k, precision, &out);
@@ -145,6 +157,7 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     const double s_per_launch = is_group(&ev->kernel) ? software->host_s_per_group_launch : software->host_s_per_launch;
     const double n_launches = priced->launches * n_tensors, n_parts = n_tensors > 1 ? fmax(1, floor(n_launches)) : 1;
     const double flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1);
+    if (s->counted) dl_draw_add(s->counted, &priced->draw, 1);
     for (double part = 0; part < n_parts; part++)
         add_launched(s, place_of(s, ev),
                      (struct dl_instruction){.name = ev->kernel.name,

@@ -2,6 +2,7 @@
 #ifndef DL_STRATEGIES_SINK_H
 #define DL_STRATEGIES_SINK_H
 
+#include "sim/cost/power.h"
 #include "strategies/in_step.h"
 #include "topologies/host_link.h"
 
@@ -9,7 +10,8 @@ enum { DL_KERNEL_CACHE = 128 };
 
 struct dl_priced_kernel {
     struct dl_kernel kernel;
-    struct dl_price price; /* as the framework does it */
+    struct dl_price price; /* as the framework does it, at the clock of the step */
+    struct dl_draw draw;   /* of devices that tell it */
     double launches;
     const struct dl_kernel_rule *rule; /* OPTIONAL: of the framework, for it */
     bool is_part_of_another;
@@ -40,6 +42,8 @@ struct dl_sink {
     size_t layer_begins;         /* first instruction of the layer at work, in `into` */
     double beside_layer_s;       /* of what goes on beside it, for another micro-batch */
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
+    double clock;                /* of the devices, over their highest */
+    struct dl_draw *counted;     /* what kernels draw is added here; NULL: it is not counted */
 };
 
 /* The groups of ranks that go in step. */

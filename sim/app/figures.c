@@ -21,7 +21,7 @@ static bool ends_with(const char *text, const char *end)
 
 static enum dl_dimension dimension_of_key(const char *key)
 {
-    if (ends_with(key, "_per_s")) return DL_RATE;
+    if (ends_with(key, "_per_s") || ends_with(key, "_w")) return DL_RATE;
     return ends_with(key, "_s") || strstr(key, "_s_per_") ? DL_TIME : DL_FACTOR;
 }
 

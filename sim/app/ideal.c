@@ -10,6 +10,7 @@ static void idealize_compute(struct dl_device *d)
     d->model = &dl_device_roofline;
     d->options = dl_device_roofline.defaults;
     d->measured = NULL;
+    d->power = NULL;
     d->launch_s = 0;
 }
 

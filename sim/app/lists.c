@@ -5,6 +5,7 @@
 #include "sim/app/inputs.h"
 #include "sim/collective/collective.h"
 #include "sim/core/files.h"
+#include "sim/cost/power.h"
 #include "sim/engine/engine.h"
 #include "strategies/stack.h"
 
@@ -78,6 +79,10 @@ void dl_list_devices(void)
         const struct dl_device_model *const m = dl_device_model_get(i);
         print_kind(m->name, m->doc, m->fields, m->n_fields);
     }
+    size_t n_fields;
+    const struct dl_field *const fields = dl_power_fields(&n_fields);
+    puts("  keys of \"power\"");
+    print_fields(fields, n_fields);
 }
 
 void dl_list_transports(void) { print_files(DL_TRANSPORTS); }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/cost/power.h"
+
 /* Micikevicius et al. 2022, FP8 Formats for Deep Learning: only the operands of matrix products are cast to fp8. MXFP8
  * has a scale for each 32 of them (Rouhani et al. 2023, arXiv 2310.10537), whose bytes products hardly notice. */
 static const struct {
@@ -30,7 +32,7 @@ static bool is_quantised(enum dl_precision p) { return dl_precision_operand_byte
 
 struct file {
     int64_t model;
-    struct dl_json peaks, figures, measured;
+    struct dl_json peaks, figures, measured, power;
     double memory_bytes, memory_bytes_per_s, launch_s;
     double taken_by_exchanges_fraction, taken_by_sends_fraction, older_kernels_fraction;
 };
@@ -62,6 +64,8 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
          "of the rate of kernels, by those written for the generation before; 1 if absent"},
         {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the model's own"},
         {"measured", DL_LIST, offsetof(struct file, measured), 0, 0, true, NULL, "tables of times that correct it"},
+        {"power", DL_OBJECT, offsetof(struct file, power), 0, 0, true, NULL,
+         "what kernels draw, and how the clock follows"},
     };
     return dl_read_document(doc, "device", fields, DL_COUNT(fields), out, arena, err);
 }
@@ -98,6 +102,7 @@ enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct
         read_options(out->model, file.figures, arena, &out->options, err))
         return err->status;
     if (!computes(out)) return dl_fail(err, DL_KEY, file.peaks.where, "needs the peak of at least one precision");
+    if (file.power.value && dl_power_read(file.power, arena, &out->power, err)) return err->status;
     return file.measured.value ? dl_measured_read(file.measured, arena, out, err) : DL_OK;
 }
 

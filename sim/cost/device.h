@@ -1,6 +1,7 @@
 /* device.h - what a kernel costs on a device: a pure function of (shape, device, precision), with where it comes from.
  *
- * A price is the time that the kernel keeps the device busy; what the host needs to issue it is the engine's affair.
+ * A price is the time that the kernel keeps the device busy if it is alone; what the host needs to issue it is the
+ * engine's affair, and what other kernels of a step do to the clock that of power.h.
  * To add a device model: one file with a const struct dl_device_model, one line in the table of device_models.c. */
 #ifndef DL_COST_DEVICE_H
 #define DL_COST_DEVICE_H
@@ -22,6 +23,7 @@ struct dl_device {
     double peak_flop_per_s[DL_N_PRECISIONS]; /* dense; 0: not supported */
     double memory_bytes, memory_bytes_per_s;
     const struct dl_measured *measured; /* NULL: nothing was timed on it */
+    const struct dl_power *power;       /* NULL: what it draws is not known, and its clock does not change */
     double launch_s;                    /* least time between the starts of two kernels on the device */
     /* Of its compute units and memory bandwidth, while an exchange among replicas or a pipeline send goes on. */
     double taken_by_exchanges_fraction, taken_by_sends_fraction;

@@ -88,6 +88,7 @@ static json_t *grounds_json(const struct dl_run_report *r)
         json_object_set_new(grounds, dl_ground_name((enum dl_ground)i), json_real(ground_share(r, (enum dl_ground)i)));
     json_object_set_new(grounds, "device", json_string(r->device->name));
     json_object_set_new(grounds, "model", json_string(r->device->model->name));
+    if (r->lowered->clock > 0) json_object_set_new(grounds, "clock_fraction", json_real(r->lowered->clock));
     return grounds;
 }
 
@@ -134,8 +135,9 @@ void dl_run_report_text(const struct dl_run_report *r)
     printf("  kernels        ");
     for (int ground = DL_GROUND_MEASURED; ground < DL_N_GROUNDS; ground++)
         printf("%.0f %% %s, ", 100 * ground_share(r, (enum dl_ground)ground), dl_ground_name((enum dl_ground)ground));
-    printf("by %s (model %s%s%s)\n", r->device->name, r->device->model->name, *libraries ? ", times of " : "",
-           libraries);
+    printf("by %s (model %s%s%s)", r->device->name, r->device->model->name, *libraries ? ", times of " : "", libraries);
+    if (r->lowered->clock > 0) printf(", at %.0f %% of the highest clock", 100 * r->lowered->clock);
+    putchar('\n');
     printf("  engine %s, %s, %s events\n", r->engine, r->fidelity, dl_format_count((double)r->n_events, a));
     if (r->lowered->n_timed_alone > 0)
         printf("  %s collectives of ranks in step are timed as if alone on their links; --fidelity step plays them\n",

@@ -165,6 +165,21 @@ START_TEST(measured_times_are_one_constant)
 }
 END_TEST
 
+/* A limit of power that is felt. */
+START_TEST(watts_are_rates)
+{
+    struct dl_session s;
+    struct dl_session_request q = request_of(IDEAL_SYSTEM("1e15", "0"), "h200", "ideal", "{'name':'data'}");
+    q.set = (struct dl_texts){{"workload.hidden=4096", "global_batch=256", "microbatch=16"}, 3};
+    const struct dl_sensitivity found = find(&s, q, 0);
+    ck_assert_double_lt(s.lowered.clock, 1);
+    ck_assert_int_eq(effect_of(&found, "device.power.limit_w")->dimension, DL_RATE);
+    ck_assert_double_lt(effect_of(&found, "device.power.limit_w")->elasticity, -0.2);
+    ck_assert_double_eq_tol(found.sum, 1, 0.01);
+    dl_session_close(&s);
+}
+END_TEST
+
 static void collect_value(void *user, const struct dl_fact *fact)
 {
     double **const next = user;
@@ -326,6 +341,7 @@ int main(void)
     tcase_add_test(tests, links_of_a_graph_are_constants_too);
     tcase_add_loop_test(tests, by_euler_times_less_rates_sum_to_one, 0, (int)DL_COUNT(shipped));
     tcase_add_test(tests, measured_times_are_one_constant);
+    tcase_add_test(tests, watts_are_rates);
     tcase_add_loop_test(tests, the_path_of_a_constant_changes_it_and_nothing_else, 0, (int)DL_COUNT(shipped));
     tcase_add_test(tests, the_same_bits_whatever_the_number_of_workers);
     tcase_add_test(tests, intervals_combine_as_independent_constants);

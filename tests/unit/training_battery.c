@@ -23,6 +23,14 @@ static const uint64_t seed = 20;
     "'offload_blocks':true,'new_memory_bytes_per_s':1e9,'gathers_ahead':0,'gathers_modules':true,"                     \
     "'attention':'unfused','kernels':[{'operation':'softmax',"                                                         \
     "'unless_multiple_of':4,'launches':3,'moves':5}],'operands':[{'precision':'fp16','moves':2,'launches':1}]}"
+/* Slow enough, and drawing so much, that its clock falls. */
+#define HOT_DEVICE                                                                                                     \
+    "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e13,'fp16':1e13},"     \
+    "'memory_bytes':1e18,'memory_bytes_per_s':1e12,'launch_s':0,'figures':{'compute_fraction':1,"                      \
+    "'bandwidth_fraction':1},'power':{'limit_w':200,'idle_w':50,'memory_w':100,'function_w':150,'optimizer_w':100,"    \
+    "'product_w':500,'convolution_w':500,'fallback_w':300,'attention_w':300,'attention_backward_w':250,"               \
+    "'function_clock_share':0.3,'product_clock_share':0.5,'fallback_clock_share':1,'attention_clock_share':0.7,"       \
+    "'product_timed_clock_fraction':0.8}}"
 
 static const struct machine {
     const char *system, *device, *software;
@@ -31,7 +39,7 @@ static const struct machine {
     {"dgx-a100-hdr4", "a100-40", "megatron-2021"},        {"dgx1-v100", "v100-32", "ideal"},
     {IDEAL_SYSTEM("1e10", "1e-6"), IDEAL_DEVICE, FLASH},  {"dgx-a100-hdr4", "a100-40", "megatron-deepspeed"},
     {"dgx-a100-hdr4", "a100-80", "pytorch-eager"},        {IDEAL_SYSTEM("1e10", "1e-6"), "a100-80", WAITS},
-    {IDEAL_SYSTEM("1e10", "1e-6"), "a64fx", "ideal"},
+    {IDEAL_SYSTEM("1e10", "1e-6"), "a64fx", "ideal"},     {IDEAL_SYSTEM("1e10", "1e-6"), HOT_DEVICE, "ideal"},
 };
 
 /* What was drawn, as texts. */

@@ -1,0 +1,134 @@
+"""Clock and power of kernels on one GPU, each alone: facts for the "power" of a device file.
+
+    python3 kernels/torch/power.py OUT.json
+
+A kernel runs for a few milliseconds on a chip that has been idle, at the highest clock, and then until its power has
+settled. Printed are its seconds in both, the clock and the watts at the end, the part of its time that goes with the
+clock, and the watts beside idle ones that it would draw at the highest: see topologies/FORMAT.md.
+"""
+import json
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+import torch
+from torch.nn import functional as F
+
+FIRST_S, BURST_S = 8e-3, 50e-3
+SETTLE_S, WATCH_S = 1.2, 1.0  # the driver's watts are means of one second
+IDLE_S = 0.4
+PRODUCTS = [(8192, 8192, 8192), (16384, 4096, 1024), (16384, 1024, 4096), (16384, 3072, 1024), (16384, 5120, 1280),
+            (8192, 6400, 1600), (8192, 10240, 2560), (8192, 2560, 10240), (16384, 50257, 1024), (4096, 768, 3072), (2048, 2048, 2048)]
+GRADIENTS = [(1024, 4096, 16384), (1600, 6400, 8192), (2560, 10240, 8192)]
+ATTENTIONS = [(16, 16, 1024, 64), (8, 25, 1024, 64), (4, 32, 2048, 80)]
+CONVOLUTIONS = [(256, 64, 56), (256, 256, 28)]
+
+
+def random(*shape):
+    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+
+
+def products():
+    for m, n, k in PRODUCTS:
+        a, b = [random(m, k) for _ in "ab"], random(n, k)
+        yield f"gemm {m} {n} {k}", lambda i, a=a, b=b: F.linear(a[i & 1], b)
+    for m, n, k in GRADIENTS:
+        a, b = random(k, m), [random(k, n) for _ in "ab"]
+        yield f"gemm weight_gradient {m} {n} {k}", lambda i, a=a, b=b: a.t() @ b[i & 1]
+
+
+def attentions():
+    for b, h, s, d in ATTENTIONS:
+        q, k, v = (random(b, h, s, d).requires_grad_() for _ in "qkv")
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        g = torch.randn_like(y)
+        yield f"attention {b} {h} {s} {d}", lambda i, x=(q.detach(), k.detach(), v.detach()): F.scaled_dot_product_attention(*x, is_causal=True)
+        yield f"attention backward {b} {h} {s} {d}", lambda i, y=y, g=g, x=(q, k, v): torch.autograd.grad(y, x, g, retain_graph=True)
+
+
+def convolutions():
+    for b, c, s in CONVOLUTIONS:
+        x, w = (t.contiguous(memory_format=torch.channels_last) for t in (random(b, c, s, s), random(c, c, 3, 3)))
+        yield f"conv {b} {c} {s} 3x3", lambda i, x=x, w=w: F.conv2d(x, w, padding=1)
+
+
+def bound_by_memory():
+    x, y, w = random(64, 1024, 4096), random(64, 1024, 4096), random(4096)
+    yield "copy", lambda i: y.copy_(x)
+    yield "gelu", lambda i: F.gelu(x)
+    yield "layernorm", lambda i: F.layer_norm(x, (4096,), w, w)
+    parameters = [torch.nn.Parameter(random(4096, 4096)) for _ in range(30)]
+    for p in parameters:
+        p.grad = torch.randn_like(p)
+    optimizer = torch.optim.AdamW(parameters)
+    yield "adam", lambda i: optimizer.step()
+
+
+class Watch:
+    """What the driver says, every 50 ms: time, clock in MHz, watts."""
+
+    def __init__(self):
+        self.log = []
+        self.process = subprocess.Popen(["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits",
+                                         "--loop-ms=50"], stdout=subprocess.PIPE, text=True)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.log.append((time.time(), *map(float, line.split(","))))
+
+    def means(self, begin, end):
+        seen = [row for row in self.log if begin < row[0] < end]
+        return statistics.mean(row[1] for row in seen), statistics.mean(row[2] for row in seen)
+
+
+def burst(call, n):
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    for i in range(n):
+        call(i)
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) * 1e-3 / n
+
+
+def measured(name, call, watch):
+    for i in range(3):
+        call(i)
+    torch.cuda.synchronize()
+    time.sleep(IDLE_S)
+    once = burst(call, 3)
+    first = burst(call, max(3, int(FIRST_S / once)))
+    begin, late = time.time(), []
+    while time.time() < begin + SETTLE_S + WATCH_S:
+        seconds = burst(call, max(3, int(BURST_S / once)))
+        if time.time() > begin + SETTLE_S:
+            late.append(seconds)
+    clock, watts = watch.means(begin + SETTLE_S, begin + SETTLE_S + WATCH_S)
+    return {"name": name, "first_s": first, "late_s": statistics.median(late), "clock_mhz": clock, "watts": watts}
+
+
+def main():
+    watch = Watch()
+    torch.zeros(1, device="cuda")
+    time.sleep(SETTLE_S + WATCH_S)
+    highest, idle = watch.means(time.time() - WATCH_S, time.time())
+    print(f"idle: {idle:.0f} W at {highest:.0f} MHz", flush=True)
+    rows = []
+    for part in (products, attentions, convolutions, bound_by_memory):
+        for name, call in part():
+            row = measured(name, call, watch)
+            clock, slower = row["clock_mhz"] / highest, row["late_s"] / row["first_s"]
+            row["clock_share"] = (slower - 1) / (1 / clock - 1) if clock < 0.99 else None
+            row["watts_at_highest"] = (row["watts"] - idle) * slower / clock
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+    with open(sys.argv[1], "w") as file:
+        json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(), "idle_watts": idle,
+                   "highest_mhz": highest, "kernels": rows}, file)
+    watch.process.terminate()
+
+
+main()

@@ -1,0 +1,51 @@
+/* power.h - the clock of a device that must not draw more than so much, and what kernels take at it.
+ *
+ * A kernel that is timed alone for long runs at the clock that its own power allows. Within a step it runs at one that
+ * the power of all kernels together allows. That is taken on average over the step, though governors look back for some
+ * tens of milliseconds only. With c the clock as a fraction of the highest, a kernel takes
+ *
+ *     seconds + clock_s (1 / c - 1)        and, beside what is drawn anyway,    memory_j + arithmetic_j c
+ *
+ * where clock_s is the part of its time that goes with the clock: what memory does, does not. That the energy of an
+ * operation goes with the clock is assumed: it goes with the square of the voltage, which falls more slowly. */
+#ifndef DL_COST_POWER_H
+#define DL_COST_POWER_H
+
+#include "sim/cost/device.h"
+
+/* Watts are beside idle_w, at the highest clock. */
+struct dl_power {
+    double limit_w, idle_w;
+    double memory_w;   /* of kernels that are bound by memory; of products in proportion to their bytes */
+    double function_w; /* of norms, softmax and activations, which compute beside */
+    double optimizer_w;
+    double product_w;     /* of arithmetic at the peak of its precision */
+    double convolution_w; /* the same: much of what they multiply is 0, which takes less */
+    double fallback_w;    /* of products whose rows do not begin as the fastest kernels want it */
+    double attention_w, attention_backward_w;
+    double function_clock_share, product_clock_share, fallback_clock_share, attention_clock_share; /* of their time */
+    double product_timed_clock_fraction; /* at which products were timed, over the highest */
+};
+
+/* What kernels take and draw at the highest clock. */
+struct dl_draw {
+    double seconds, clock_s, memory_j, arithmetic_j;
+};
+
+/* The object "power" of a device file. */
+enum dl_status dl_power_read(struct dl_json object, struct dl_arena *arena, const struct dl_power **out,
+                             struct dl_error *err);
+
+/* Its keys, for `dlsim list`. */
+const struct dl_field *dl_power_fields(size_t *n_fields);
+
+/* Of a kernel with that price; the device must tell what it draws. */
+struct dl_draw dl_draw_of(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                          const struct dl_price *alone);
+void dl_draw_add(struct dl_draw *sum, const struct dl_draw *more, double times);
+double dl_draw_seconds(const struct dl_draw *draw, double clock);
+
+/* The fraction of the highest clock at which the work, and idling for idle_s beside it, draw no more than they may. */
+double dl_power_clock(const struct dl_power *p, const struct dl_draw *work, double idle_s);
+
+#endif

@@ -1,0 +1,17 @@
+/* step_clock.h - the clock that a whole step leaves to the devices, by what its kernels draw. */
+#ifndef DL_STRATEGIES_STEP_CLOCK_H
+#define DL_STRATEGIES_STEP_CLOCK_H
+
+#include "sim/cost/power.h"
+#include "strategies/lower.h"
+
+/* On all stages of a replica: kernels of a micro-batch, and those after the last. */
+struct dl_step_draw {
+    struct dl_draw micro, end;
+};
+
+/* Over the highest, at which `l` was lowered. */
+double dl_step_clock(const struct dl_power *power, const struct dl_setting *setting, const struct dl_lowered *l,
+                     const struct dl_step_draw *draw);
+
+#endif
