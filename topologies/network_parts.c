@@ -28,13 +28,13 @@ uint64_t dl_network_hash(uint32_t from, uint32_t to, uint64_t key, uint64_t salt
 void dl_network_share(const struct dl_network *net, struct dl_route *route, uint32_t link, double weight)
 {
     const uint32_t id = net->first_link + link;
-    for (size_t i = 0; i < route->n_hops; i++) {
-        if (route->hops[i].link != id) continue;
-        route->hops[i].weight += weight;
-        dl_route_pass(route, weight, net->topology->links[id].latency_s, DL_REACH_NETWORK);
+    const size_t i = dl_route_find(route, id);
+    if (i == route->n_hops) {
+        dl_network_hop(net, route, link, weight);
         return;
     }
-    dl_network_hop(net, route, link, weight);
+    route->hops[i].weight += weight;
+    dl_route_pass(route, weight, net->topology->links[id].latency_s, DL_REACH_NETWORK);
 }
 
 enum dl_status dl_network_check_links(const struct dl_network *net, double n_links, struct dl_error *err)

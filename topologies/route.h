@@ -24,6 +24,10 @@ struct dl_route {
     double latency_s; /* of the links, weighted; software adds its own */
     enum dl_reach reach;
     bool relayed; /* passes through a device on its way */
+    /* To find a link of many: places in a table by hash hold hops, and a hop knows its place, so that what is left from
+     * routes before counts for nothing. */
+    uint32_t *table, *place_of_hop;
+    size_t n_places, n_indexed;
 };
 
 /* An empty route is {0}; clear keeps the memory for the next use. */
@@ -32,6 +36,9 @@ void dl_route_release(struct dl_route *route);
 
 /* Append a link. A link is on the list once: who may cross it again raises its weight instead. */
 void dl_route_add(struct dl_route *route, uint32_t link, double weight);
+
+/* Its place on the list; n_hops: it is not there. */
+size_t dl_route_find(struct dl_route *route, uint32_t link);
 
 /* Account for the latency and reach of an added link; dl_node_route and dl_network_hop do both. */
 void dl_route_pass(struct dl_route *route, double weight, double latency_s, enum dl_reach reach);
