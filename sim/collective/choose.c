@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/collective/effort.h"
+
 static bool is_auto(const char *name) { return strcmp(name, "auto") == 0; }
 
 static struct dl_collective collective_of(const struct dl_wish *wish, const struct dl_algorithm *algorithm)
@@ -39,7 +41,7 @@ static enum dl_status try_protocols(struct dl_estimator *e, const struct dl_wish
         struct dl_estimate estimate;
         if (!p->has_family[c->algorithm->family]) continue;
         if (!is_auto(wish->protocol) && strcmp(wish->protocol, p->name)) continue;
-        if (dl_estimate(e, c, p, &estimate, err)) return err->status;
+        if (dl_estimate_up_to(e, c, p, best->estimate.presumed_s, &estimate, err)) return err->status;
         if (estimate.presumed_s >= best->estimate.presumed_s) continue;
         best->collective = *c;
         best->estimate = estimate;
@@ -47,15 +49,18 @@ static enum dl_status try_protocols(struct dl_estimator *e, const struct dl_wish
     return DL_OK;
 }
 
-/* Pricing all rounds of all ranks of a quadratic algorithm would take longer than running a good one. */
-static bool is_too_large(const struct dl_collective *c)
+/* Pricing all messages of a quadratic algorithm, on all of their links, would take longer than running a good one. What
+ * folds may be all that there is. */
+static bool is_too_large(const struct dl_collective *c, const struct dl_wish *wish, struct dl_error *err)
 {
     const double most = 2e7;
     struct dl_round round;
-    double rounds = 0;
+    double rounds = 0, links = 1;
     if (c->algorithm->fold == DL_FOLD_RING || c->algorithm->fold == DL_FOLD_SWITCH) return false;
     for (uint32_t k = 0; c->algorithm->round(c, 0, k, &round) && rounds * c->group->n <= most; k++) rounds++;
-    return rounds * c->group->n * dl_collective_lanes(c) > most;
+    const double messages = rounds * c->group->n * dl_collective_lanes(c);
+    if (messages > most || c->algorithm->fold != DL_FOLD_NONE) return messages > most;
+    return dl_count_links(c, &links, err) || messages * links * fmax(wish->n_alike, 1) > most;
 }
 
 static enum dl_status choose_freely(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
@@ -66,7 +71,7 @@ static enum dl_status choose_freely(struct dl_estimator *e, const struct dl_wish
         if (a->op != wish->op || !a->automatic || !dl_transport_has(e->transport, dl_op_name(a->op), a->name)) continue;
         struct dl_collective c = collective_of(wish, a);
         struct dl_error not_this_one = {0};
-        if (prepare(&c, e, wish, arena, &not_this_one) || is_too_large(&c)) continue;
+        if (prepare(&c, e, wish, arena, &not_this_one) || is_too_large(&c, wish, &not_this_one)) continue;
         if (try_protocols(e, wish, &c, out, err)) return err->status;
     }
     return DL_OK;

@@ -185,18 +185,39 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
     return repeat > 0;
 }
 
+static double slowest_lane_s(const struct rounds *sum, uint32_t n_lanes)
+{
+    double slowest_s = 0;
+    for (uint32_t lane = 0; lane < n_lanes; lane++) slowest_s = fmax(slowest_s, sum->lanes[lane].sum_s);
+    return slowest_s;
+}
+
+/* Rounds only add to it, so that those to come need not be looked at. */
+static bool is_beyond(const struct dl_estimate *out, const struct rounds *sum, uint32_t n_lanes, double most_s)
+{
+    const double rounding = 1e-9; /* far above that of the sums */
+    const double least_s = out->pace.start_s + slowest_lane_s(sum, n_lanes) + out->reduction_s + sum->path_s;
+    return least_s > most_s * (1 + rounding);
+}
+
 /* Chunks follow each other: each rank's port is busy for all of them, the last one still has its way to go. */
 static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl_collective *c,
-                                         const struct dl_protocol *protocol, struct dl_estimate *out,
+                                         const struct dl_protocol *protocol, double most_s, struct dl_estimate *out,
                                          struct dl_error *err)
 {
     const uint32_t n_lanes = dl_collective_lanes(c);
     struct rounds sum = {.lanes = dl_alloc(n_lanes * sizeof *sum.lanes)};
+    bool beyond = false;
     dl_tally_clear(&e->all);
-    for (uint32_t k = 0; add_round(e, c, k, out, &sum, err) && !err->status; k++) continue;
-    for (uint32_t lane = 0; lane < n_lanes; lane++) out->latency_s = fmax(out->latency_s, sum.lanes[lane].sum_s);
+    for (uint32_t k = 0; !beyond && add_round(e, c, k, out, &sum, err) && !err->status; k++)
+        beyond = is_beyond(out, &sum, n_lanes, most_s);
+    out->latency_s = slowest_lane_s(&sum, n_lanes);
     dl_free(sum.lanes);
     if (err->status) return err->status;
+    if (beyond) {
+        out->time_s = out->presumed_s = INFINITY;
+        return DL_OK;
+    }
     const double busy_s = c->chunks * dl_tally_seconds(&e->all, e->bytes_per_s);
     const double chunked_s = out->latency_s + out->reduction_s + sum.path_s + (c->chunks - 1) * sum.longest_s;
     out->wire_s = fmax(chunked_s, busy_s) - out->latency_s - out->reduction_s;
@@ -215,13 +236,20 @@ static bool prices_by_fold(const struct dl_estimator *e, const struct dl_collect
 enum dl_status dl_estimate(struct dl_estimator *e, const struct dl_collective *c, const struct dl_protocol *protocol,
                            struct dl_estimate *out, struct dl_error *err)
 {
+    return dl_estimate_up_to(e, c, protocol, INFINITY, out, err);
+}
+
+enum dl_status dl_estimate_up_to(struct dl_estimator *e, const struct dl_collective *c,
+                                 const struct dl_protocol *protocol, double most_s, struct dl_estimate *out,
+                                 struct dl_error *err)
+{
     *out = (struct dl_estimate){.pace = pace_of(e->transport, protocol, c->algorithm->family)};
     if (c->group->n == 1) {
         out->time_s = out->presumed_s = out->pace.start_s;
         return DL_OK;
     }
     if (prices_by_fold(e, c)) return estimate_by_folds(e, c, protocol, out, err);
-    return estimate_by_rounds(e, c, protocol, out, err);
+    return estimate_by_rounds(e, c, protocol, most_s, out, err);
 }
 
 double dl_estimate_crowded_s(const struct dl_estimate *e, double crowding)

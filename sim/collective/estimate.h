@@ -28,6 +28,10 @@ struct dl_estimate {
 /* c must be prepared. The protocol must have the algorithm's family. */
 enum dl_status dl_estimate(struct dl_estimator *e, const struct dl_collective *c, const struct dl_protocol *protocol,
                            struct dl_estimate *out, struct dl_error *err);
+/* The same for who has no use for one that takes longer than most_s: its times may be INFINITY. */
+enum dl_status dl_estimate_up_to(struct dl_estimator *e, const struct dl_collective *c,
+                                 const struct dl_protocol *protocol, double most_s, struct dl_estimate *out,
+                                 struct dl_error *err);
 /* The time where so many times as much goes over the links. */
 double dl_estimate_crowded_s(const struct dl_estimate *e, double crowding);
 

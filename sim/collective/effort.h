@@ -1,0 +1,22 @@
+/* effort.h - what it takes to simulate collectives message by message.
+ *
+ * Where messages share links, each that ends changes the rates of the others that are in flight: the solver looks at
+ * all of their links again. */
+#ifndef DL_COLLECTIVE_EFFORT_H
+#define DL_COLLECTIVE_EFFORT_H
+
+#include "sim/collective/collective.h"
+
+struct dl_effort {
+    double messages;
+    double in_flight; /* messages at once, at most */
+    double links;     /* that a message crosses: see below */
+};
+/* The mean of a message of each rank, from all rounds, while nothing else is there. */
+enum dl_status dl_count_links(const struct dl_collective *c, double *out, struct dl_error *err);
+/* By its rounds. */
+enum dl_status dl_effort_of(const struct dl_collective *c, struct dl_effort *out, struct dl_error *err);
+/* Links that are looked at where n such collectives begin together, at most. */
+double dl_effort_together(const struct dl_effort *e, uint32_t n);
+
+#endif
