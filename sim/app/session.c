@@ -119,6 +119,14 @@ static double most_played(const struct dl_session *s)
     return is_analytic(s) ? 0 : is_fluid(s) ? most_fluid : INFINITY;
 }
 
+/* Nor exchanges over replicas that take longer than about a minute. Links that change are not in the estimates that
+ * these are timed by. */
+static double most_effort(const struct dl_session *s)
+{
+    const double most_fluid = 1e11;
+    return is_analytic(s) || !is_fluid(s) || s->scenario.n_changes ? 0 : most_fluid;
+}
+
 static const uint32_t *changing_links(const struct dl_session *s)
 {
     const struct dl_scenario *const scenario = &s->scenario;
@@ -159,6 +167,7 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
     if (read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) ||
         dl_own_memory_check(s->machine.topology, &s->job, s->request.engine, s->request.memory_bytes, &s->err))
         return s->err.status;
+    s->most_effort = most_effort(s);
     dl_session_idealize(s);
     return lower(s);
 }
@@ -199,6 +208,7 @@ static struct dl_training *start(struct dl_session *s, struct dl_engine *engine,
                                                            .recorder = s->trace ? dl_trace_recorder(s->trace) : NULL,
                                                            .device = &s->device,
                                                            .by_message = !is_fluid(s),
+                                                           .most_effort = s->most_effort,
                                                            .one_replica = is_analytic(s)},
                              &s->err);
 }

@@ -43,6 +43,7 @@ struct dl_session {
     struct dl_estimator estimator;
     struct dl_lowered lowered;
     struct dl_memory_use *memory; /* by stage */
+    double most_effort;           /* of exchanges over replicas: see training.h */
     /* After dl_session_run: */
     struct dl_run_report report; /* without assumptions */
     struct dl_remedies remedies;

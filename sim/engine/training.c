@@ -282,6 +282,8 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     if (dl_training_open_channels(t) || dl_training_check_items(t, err)) return t;
     find_last_items(t);
     if (dl_training_check_exchanges(t, err) || dl_training_check_meetings(t, err)) return t;
+    if (request->most_effort > 0) dl_training_limit_effort(t);
+    if (err->status) return t;
     for (uint32_t i = 0; i < t->n_crews; i++) dl_training_work(t, &t->crews[i]);
     return t;
 }

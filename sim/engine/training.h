@@ -28,6 +28,9 @@ struct dl_training_request {
     const struct dl_recorder *recorder; /* OPTIONAL */
     const struct dl_device *device;     /* OPTIONAL: what exchanges and sends take from its work; NULL: nothing */
     bool by_message;                    /* exchanges message by message (step fidelity), else folded (fluid) */
+    /* Exchanges over replicas that do not fold into flows are timed, as if each were alone on its links, where all of a
+     * step would be more than this (see dl_effort_together). 0: they are not. */
+    double most_effort;
     bool one_replica; /* play the first replica alone and take the others as like it; exchanges are still over all */
 };
 
@@ -41,6 +44,7 @@ struct dl_training_result {
     double busy_s[DL_N_CAUSES];    /* seconds with at least one such thing going on somewhere */
     double elapsed_s[DL_N_PHASES]; /* work and waiting for the host, on the crew that takes longest */
     uint64_t n_sends, n_exchanges; /* of all iterations */
+    double n_timed_alone; /* of a step, on every rank: exchanges over replicas that are not played for their effort */
 };
 
 struct dl_training;

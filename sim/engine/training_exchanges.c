@@ -23,7 +23,7 @@ static struct division division_of(const struct dl_training *t, const struct dl_
                              call->of_experts ? s->expert_ways : 1, s->ways[DL_AXIS_TENSOR]};
 }
 
-static uint32_t n_groups(const struct dl_training *t, const struct dl_call *call)
+uint32_t dl_training_n_groups(const struct dl_training *t, const struct dl_call *call)
 {
     const struct division d = division_of(t, call);
     return t->n_replicas / d.window * d.apart * d.n_lines;
@@ -47,7 +47,7 @@ static void open_group(struct dl_training *t, uint32_t stage, const struct divis
 static struct dl_group *open_groups(struct dl_training *t, uint32_t stage, const struct dl_call *call)
 {
     const struct division d = division_of(t, call);
-    const uint32_t n = n_groups(t, call);
+    const uint32_t n = dl_training_n_groups(t, call);
     struct dl_group *const groups = dl_arena_alloc(t->request.arena, n * sizeof *groups);
     for (uint32_t i = 0; i < n; i++) open_group(t, stage, &d, i, &groups[i]);
     return groups;
@@ -64,7 +64,7 @@ static uint32_t most_groups(const struct dl_training *t)
 {
     uint32_t most = 0;
     for (size_t i = 0; i < t->request.lowered->n_calls; i++) {
-        const uint32_t n = n_groups(t, &t->request.lowered->calls[i]);
+        const uint32_t n = dl_training_n_groups(t, &t->request.lowered->calls[i]);
         if (n > most) most = n;
     }
     return most;
@@ -111,7 +111,8 @@ static enum dl_status choose(struct dl_training *t, const struct dl_group *group
                                  .group = group,
                                  .bytes = call->bytes,
                                  .servers = t->request.setting->servers,
-                                 .payload = call->payload};
+                                 .payload = call->payload,
+                                 .n_alike = dl_training_n_groups(t, call)};
     return dl_choose(t->request.estimator, &wish, t->request.arena, out, t->err);
 }
 
@@ -123,17 +124,18 @@ static bool alike(const struct dl_call *a, const struct dl_call *b)
 
 /* Without a simulation: the lanes of an exchange share links in its estimate, and its groups share them so many times
  * longer as rings would. */
-static double estimate(struct dl_training *t, const struct dl_group *groups, const struct chosen *c, uint32_t n)
+void dl_training_time(struct dl_training *t, uint32_t stage, struct chosen *c)
 {
-    double longest_s = 0, crowding;
-    dl_estimator_crowding(t->request.estimator, groups, n, &crowding, t->err);
+    const uint32_t n = dl_training_n_groups(t, &c->call);
+    double crowding;
+    dl_estimator_crowding(t->request.estimator, groups_for(t, stage, &c->call), n, &crowding, t->err);
     for (uint32_t i = 0; i < n; i++)
-        longest_s = fmax(longest_s, dl_estimate_crowded_s(&c->choices[i].estimate, crowding));
-    return longest_s;
+        c->estimated_s = fmax(c->estimated_s, dl_estimate_crowded_s(&c->choices[i].estimate, crowding));
+    c->is_timed = true;
 }
 
 /* Blocks are equal, so there are few kinds of calls. */
-static const struct chosen *chosen_for(struct dl_training *t, uint32_t stage, const struct dl_call *call)
+struct chosen *dl_training_chosen(struct dl_training *t, uint32_t stage, const struct dl_call *call)
 {
     struct queue *const q = &t->queues[stage];
     for (size_t i = 0; i < q->n_chosen; i++)
@@ -141,10 +143,10 @@ static const struct chosen *chosen_for(struct dl_training *t, uint32_t stage, co
     DL_GROW(q->chosen, q->n_chosen, q->chosen_capacity);
     struct chosen *const c = &q->chosen[q->n_chosen++];
     const struct dl_group *const groups = groups_for(t, stage, call);
-    const uint32_t n = n_groups(t, call);
+    const uint32_t n = dl_training_n_groups(t, call);
     *c = (struct chosen){.call = *call, .choices = dl_alloc(n * sizeof *c->choices)};
     for (uint32_t i = 0; i < n && !t->err->status; i++) choose(t, &groups[i], call, &c->choices[i]);
-    if (t->request.one_replica && !t->err->status) c->estimated_s = estimate(t, groups, c, n);
+    if (t->request.one_replica && !t->err->status) dl_training_time(t, stage, c);
     return c;
 }
 
@@ -223,14 +225,14 @@ static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
 {
     struct queue *const q = &t->queues[stage];
     const struct dl_call *const call = &t->request.lowered->calls[x->call];
-    const struct chosen *const chosen = chosen_for(t, stage, call);
-    const uint32_t n = n_groups(t, call);
+    const struct chosen *const chosen = dl_training_chosen(t, stage, call);
+    const uint32_t n = dl_training_n_groups(t, call);
     if (t->err->status) return;
     q->busy = true;
     x->begun_s = now_s(t);
     x->unbroken_s = q->next && x[-1].ended_s == x->begun_s ? x[-1].unbroken_s : x->begun_s;
-    x->n_running = t->request.one_replica ? 1 : n;
-    if (!t->request.one_replica) {
+    x->n_running = chosen->is_timed ? 1 : n;
+    if (!chosen->is_timed) {
         start_groups(t, stage, chosen, n);
         return;
     }

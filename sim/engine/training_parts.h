@@ -91,7 +91,10 @@ struct exchange {
 struct chosen {
     struct dl_call call;
     struct dl_choice *choices;
-    double estimated_s; /* of all groups at once, where one replica is played */
+    bool is_timed;      /* and not played: where one replica is, or all of them would be too much */
+    double estimated_s; /* of all groups at once, if it is timed */
+    double effort;      /* to play one message by message; 0: it is played as flows */
+    uint32_t n_starts;  /* in a step */
 };
 
 /* The exchanges of a stage, in the order in which its crews start them; they go one after the other, as one
@@ -248,6 +251,14 @@ void dl_training_close_queues(struct dl_training *t);
 void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call);
 /* Whether the crew may go on; if not it will be called when the exchange is done. */
 bool dl_training_may_pass(struct dl_training *t, struct crew *c, uint32_t call);
+
+/* What is chosen for a call, in so many groups; and time it instead of playing it. */
+struct chosen *dl_training_chosen(struct dl_training *t, uint32_t stage, const struct dl_call *call);
+uint32_t dl_training_n_groups(const struct dl_training *t, const struct dl_call *call);
+void dl_training_time(struct dl_training *t, uint32_t stage, struct chosen *chosen);
+
+/* training_effort.c: time exchanges that are played message by message where all of these are too much. */
+void dl_training_limit_effort(struct dl_training *t);
 
 /* training_together.c */
 void dl_training_open_circles(struct dl_training *t);

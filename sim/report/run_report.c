@@ -115,6 +115,12 @@ static void print_head(const struct dl_run_report *r)
            s->micros == 1 ? "" : "es", s->microbatch, s->schedule, s->software->name);
 }
 
+/* Among ranks in step, and over replicas. */
+static double n_timed_alone(const struct dl_run_report *r)
+{
+    return r->lowered->n_timed_alone + r->result.n_timed_alone;
+}
+
 void dl_run_report_text(const struct dl_run_report *r)
 {
     const char *const libraries = dl_device_libraries(r->device);
@@ -139,9 +145,9 @@ void dl_run_report_text(const struct dl_run_report *r)
     if (r->lowered->clock > 0) printf(", at %.0f %% of the highest clock", 100 * r->lowered->clock);
     putchar('\n');
     printf("  engine %s, %s, %s events\n", r->engine, r->fidelity, dl_format_count((double)r->n_events, a));
-    if (r->lowered->n_timed_alone > 0)
-        printf("  %s collectives of ranks in step are timed as if alone on their links; --fidelity step plays them\n",
-               dl_format_count(r->lowered->n_timed_alone, a));
+    if (n_timed_alone(r) > 0)
+        printf("  %s collectives are timed as if alone on their links; --fidelity step plays them\n",
+               dl_format_count(n_timed_alone(r), a));
     if (r->sensitivity) dl_sensitivity_print(r->sensitivity);
     dl_assumptions_print(&r->assumptions);
 }
@@ -184,7 +190,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
                   r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s", r->result.elapsed_s[DL_PHASE_BACKWARD],
                   "optimizer_s", r->result.elapsed_s[DL_PHASE_END], "measured_share", measured_share(r), "kernels",
                   grounds_json(r), "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity",
-                  r->fidelity, "events", (json_int_t)r->n_events, "timed_alone", r->lowered->n_timed_alone, "verdict",
+                  r->fidelity, "events", (json_int_t)r->n_events, "timed_alone", n_timed_alone(r), "verdict",
                   dl_verdict_json(r), "host", dl_host_json(&host));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
     return report;

@@ -146,12 +146,63 @@ START_TEST(single_messages_give_the_same_step)
 }
 END_TEST
 
+/* ---- where that is too much ---- */
+
+static const struct {
+    const char *system, *head, *stack;
+} unfolded[] = {
+    {"crossbar", "'devices':8,'global_batch':8", "{'name':'data'}"},
+    {"crossbar", "'devices':12,'global_batch':12", "{'name':'data'},{'name':'tensor','ways':2}"},
+    {"crossbar", "'devices':16,'global_batch':16", "{'name':'data'},{'name':'zero','stage':1}"},
+};
+
+/* They meet nobody, so that they take as long as if they were alone. */
+START_TEST(exchanges_that_are_timed_take_their_own_time)
+{
+    char strategy[600];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", unfolded[_i].head,
+             unfolded[_i].stack);
+    const struct training_inputs inputs = {
+        .system = unfolded[_i].system, .device = "a100-80", .software = "ideal", .workload = GPT, .strategy = strategy};
+    const struct training_outcome played = play(&inputs, "simgrid");
+    ck_assert_double_eq(played.result.n_timed_alone, 0);
+    training.most_effort = 1;
+    const struct training_outcome timed = play_opened("simgrid"), again = play_opened("cm02");
+    ck_assert_double_gt(timed.result.n_timed_alone, 0);
+    check_close(unfolded[_i].stack, timed.result.step_s, played.result.step_s, 1e-9);
+    check_close(unfolded[_i].stack, again.result.step_s, timed.result.step_s, 1e-9);
+    dl_session_close(&training);
+}
+END_TEST
+
+/* Nobody else decides what is too much. */
+START_TEST(what_is_asked_for_message_by_message_is_played)
+{
+    static const struct {
+        const char *engine, *fidelity;
+        bool is_limited;
+    } cases[] = {
+        {"simgrid", "fluid", true}, {"cm02", "fluid", true}, {"simgrid", "step", false}, {"analytic", "fluid", false}};
+    const struct dl_session_request request = {.topo = {"crossbar", NULL},
+                                               .strategy = {"single", NULL},
+                                               .device = {"a100-80", NULL},
+                                               .engine = cases[_i].engine,
+                                               .fidelity = cases[_i].fidelity};
+    ck_assert_msg(!dl_session_open(&training, &request), "%s", training.err.text);
+    ck_assert_int_eq(training.most_effort > 0, cases[_i].is_limited);
+    dl_session_close(&training);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("training_exchanges");
     tcase_add_loop_test(tests, exchanges_go_on_beside_the_work, 0, n_exchanging_cases);
     tcase_add_test(tests, a_layer_waits_for_its_own_parameters);
     tcase_add_loop_test(tests, single_messages_give_the_same_step, 0, (int)DL_COUNT(exchanging_stacks));
+    tcase_add_loop_test(tests, exchanges_that_are_timed_take_their_own_time, 0, (int)DL_COUNT(unfolded));
+    tcase_add_loop_test(tests, what_is_asked_for_message_by_message_is_played, 0, 4);
     Suite *const suite = suite_create("training_exchanges");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

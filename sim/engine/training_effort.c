@@ -1,0 +1,58 @@
+/* training_effort.c - exchanges over replicas that are too much to be played message by message are timed. */
+#include "sim/collective/effort.h"
+#include "sim/collective/fold.h"
+#include "sim/engine/training_parts.h"
+
+static void count_starts(const struct dl_training *t, uint32_t stage, uint32_t *n_starts)
+{
+    for (uint32_t item = 0; item <= schedule_of(t)->n_items[stage]; item++) {
+        const struct dl_template *const template = dl_training_template(t, stage, item);
+        for (size_t i = 0; i < template->n_parts; i++)
+            if (template->parts[i].kind == DL_START) n_starts[template->parts[i].call]++;
+    }
+}
+
+/* Groups are alike. Flows are few, however many messages they stand for. */
+static double effort_of(struct dl_training *t, const struct chosen *chosen)
+{
+    const struct dl_collective *const c = &chosen->choices[0].collective;
+    struct dl_effort effort;
+    if (dl_fold_count(c) > 0 || dl_effort_of(c, &effort, t->err)) return 0;
+    return dl_effort_together(&effort, dl_training_n_groups(t, &chosen->call));
+}
+
+static double choose_all(struct dl_training *t, uint32_t stage, uint32_t *n_starts)
+{
+    double sum = 0;
+    count_starts(t, stage, n_starts);
+    for (size_t i = 0; i < t->request.lowered->n_calls && !t->err->status; i++) {
+        const struct dl_call *const call = &t->request.lowered->calls[i];
+        if (!n_starts[i] || call->between_stages) continue;
+        struct chosen *const chosen = dl_training_chosen(t, stage, call);
+        if (t->err->status) break;
+        if (!chosen->n_starts) chosen->effort = effort_of(t, chosen);
+        chosen->n_starts += n_starts[i];
+        sum += n_starts[i] * chosen->effort;
+        n_starts[i] = 0;
+    }
+    return sum;
+}
+
+static void time_unfolded(struct dl_training *t, uint32_t stage)
+{
+    const struct queue *const q = &t->queues[stage];
+    for (size_t i = 0; i < q->n_chosen && !t->err->status; i++) {
+        if (q->chosen[i].effort == 0) continue;
+        dl_training_time(t, stage, &q->chosen[i]);
+        t->result.n_timed_alone += (double)q->chosen[i].n_starts * t->n_replicas * t->n_members;
+    }
+}
+
+void dl_training_limit_effort(struct dl_training *t)
+{
+    uint32_t *const n_starts = dl_alloc(t->request.lowered->n_calls * sizeof *n_starts);
+    double sum = 0;
+    for (uint32_t stage = 0; stage < t->n_stages && !t->err->status; stage++) sum += choose_all(t, stage, n_starts);
+    dl_free(n_starts);
+    for (uint32_t stage = 0; stage < t->n_stages && sum > t->request.most_effort; stage++) time_unfolded(t, stage);
+}
