@@ -74,6 +74,7 @@ struct run {
 static enum dl_status open_machine(struct run *r, struct dl_error *err)
 {
     struct request *const q = &r->request;
+    dl_progress_begin();
     if (dl_only_machine_set(&q->set, err) ||
         dl_machine_open((struct dl_input){q->topo, NULL}, &q->set, r->arena, &r->machine, err))
         return err->status;
@@ -165,7 +166,6 @@ static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind,
     });
     dl_scenario_start(&r->scenario, engine, links);
     const size_t n_stuck = kind->run(engine);
-    dl_progress_end();
     r->report.result = dl_exchange_result(exchange);
     r->report.fluid = r->report.result.folded;
     r->report.n_events = kind->n_events(engine);
@@ -195,6 +195,7 @@ static void estimate_only(struct run *r)
 static enum dl_status tell(struct run *r, struct dl_error *err)
 {
     struct dl_collective_report *const report = &r->report;
+    dl_progress_end();
     report->topology = r->machine.topology;
     report->transport = &r->machine.transport;
     report->choice = &r->choice;

@@ -6,6 +6,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/report/host.h"
+#include "sim/report/progress.h"
 
 static const struct dl_command *const commands[] = {
     &dl_command_run,      &dl_command_collective, &dl_command_list,      &dl_command_check,   &dl_command_export,
@@ -77,6 +78,7 @@ int main(int argc, char **argv)
     if (!err.status && (fflush(stdout) || ferror(stdout)))
         dl_fail(&err, DL_NOT_FOUND, "standard output", "cannot be written: %s", strerror(errno));
     if (!err.status) return code;
+    dl_progress_end();
     fprintf(stderr, "dlsim: %s\n", err.text);
     return err.status == DL_STALLED ? 3 : 2;
 }

@@ -107,7 +107,9 @@ static int answer(struct request *q, struct dl_error *err)
     int code = 0;
     q->session.trace = q->trace != NULL;
     q->session.progress = dl_progress();
+    dl_progress_begin();
     dl_session_open(&s, &q->session);
+    if (q->print_program) dl_progress_end();
     if (!s.err.status && q->print_program)
         print_programs(&s);
     else if (!s.err.status && !play(q, &s, &sensitivity) && !write_trace(q, &s) && !tell(q, &s))

@@ -58,7 +58,7 @@ const struct dl_engine_kind *dl_engine_find(const char *name); /* NULL: none of 
 
 struct dl_engine {
     const struct dl_engine_kind *kind;
-    /* OPTIONAL: called now and then while running, to show that something goes on. */
+    /* OPTIONAL: called at every instant, to show that something goes on. */
     void (*progress)(double now_s, uint64_t n_events);
 };
 

@@ -43,6 +43,7 @@ static void forget(struct engine *e, uint32_t id)
     e->waiting[id].next_free = e->free_waiting;
     e->free_waiting = id;
     e->n_events++;
+    if (e->base.progress) e->base.progress(dl_cm02_now_s(), e->n_events);
     if (w.done) w.done(w.user, w.tag);
 }
 

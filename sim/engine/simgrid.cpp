@@ -2,6 +2,7 @@
 #include "sim/engine/simgrid.h"
 
 #include <cmath>
+#include <csignal>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -26,7 +27,9 @@ s4u::Engine *start_engine(const std::vector<std::string> &settings)
     static char quiet[] = "--log=root.thres:error";
     static char *arguments[] = {name, quiet, nullptr};
     int n_arguments = 2;
+    const auto interrupt = std::signal(SIGINT, SIG_DFL);
     auto *const engine = new s4u::Engine(&n_arguments, arguments);
+    std::signal(SIGINT, interrupt); /* SimGrid's own would end with 1, which is an answer of dlsim's */
     for (const auto &setting : settings) s4u::Engine::set_config(setting);
     return engine;
 }

@@ -15,18 +15,26 @@ static bool is_time(void)
 {
     static time_t last;
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     if (t.tv_sec == last) return false;
     last = t.tv_sec;
     is_shown = true;
     return true;
 }
 
+void dl_progress_begin(void)
+{
+    if (!isatty(STDERR_FILENO)) return;
+    fputs("\rdlsim: preparing ", stderr);
+    fflush(stderr);
+    is_shown = true;
+}
+
 static void show(double now_s, uint64_t n_events)
 {
     char events[DL_QUANTITY], seconds[DL_QUANTITY];
     if (!is_time()) return;
-    fprintf(stderr, "\rdlsim: simulated %s, %s events ", dl_format_seconds(now_s, seconds),
+    fprintf(stderr, "\r\033[Kdlsim: simulated %s, %s events ", dl_format_seconds(now_s, seconds),
             dl_format_count((double)n_events, events));
     fflush(stderr);
 }
@@ -36,7 +44,7 @@ dl_progress_fn dl_progress(void) { return isatty(STDERR_FILENO) ? show : NULL; }
 void dl_progress_jobs(size_t n_done, size_t n_jobs, const char *what)
 {
     if (!isatty(STDERR_FILENO) || !is_time()) return;
-    fprintf(stderr, "\rdlsim: %zu of %zu %s ", n_done, n_jobs, what);
+    fprintf(stderr, "\r\033[Kdlsim: %zu of %zu %s ", n_done, n_jobs, what);
     fflush(stderr);
 }
 

@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Something begins that may take its time before an engine runs. */
+void dl_progress_begin(void);
+
 /* What an engine may call as its `progress`, or NULL where nobody watches. */
 typedef void (*dl_progress_fn)(double now_s, uint64_t n_events);
 dl_progress_fn dl_progress(void);
