@@ -26,7 +26,8 @@ static enum dl_status check_transport(struct dl_json doc, struct dl_arena *arena
 {
     const struct dl_topology nowhere = {.arena = arena}; /* no links: whatever is said of them is only read */
     struct dl_transport transport;
-    if (dl_transport_read(doc, &nowhere, 1, arena, &transport, err)) return err->status;
+    if (dl_transport_read(doc, &nowhere, 1, arena, &transport, err) || dl_check_algorithms(doc, &transport, arena, err))
+        return err->status;
     printf("%s: a transport with %zu protocol%s", doc.where, transport.n_protocols,
            transport.n_protocols == 1 ? "" : "s");
     return DL_OK;

@@ -51,7 +51,7 @@ static const struct dl_option options[] = {
      "messages one by one, or as flows; step if absent"},
     {"scenario", DL_OPT_TEXT, offsetof(struct request, scenario), false, 0, 0, NULL,
      "a file of links that slow down, fail and come back on the way"},
-    {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL,
+    {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "the answer for programs; - is standard output"},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
      "another value of the machine or its transport: topo.nodes=4, transport.reduction_s_per_byte=0; may be repeated"},

@@ -8,7 +8,7 @@ struct request {
 };
 
 static const struct dl_option options[] = {
-    {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL,
+    {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "the answer for programs; - is standard output"},
 };
 

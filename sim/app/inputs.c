@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sim/collective/collective.h"
 #include "sim/core/files.h"
 
 /* "topo.node.devices=4" is for the document "topo". */
@@ -82,7 +83,8 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
                                  "transport",
                                  dl_place_of_name(transport, m->system_doc, "transport", arena)};
     if (dl_load_document(&want, set, arena, &m->transport_doc, err) ||
-        dl_transport_read(m->transport_doc, t, n_nodes, arena, &m->transport, err))
+        dl_transport_read(m->transport_doc, t, n_nodes, arena, &m->transport, err) ||
+        dl_check_algorithms(m->transport_doc, &m->transport, arena, err))
         return err->status;
     m->bytes_per_s = dl_alloc(t->n_links * sizeof *m->bytes_per_s);
     for (size_t i = 0; i < t->n_links; i++)

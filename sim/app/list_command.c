@@ -29,21 +29,21 @@ static enum dl_status unknown_list(const char *name, struct dl_error *err)
                    nearest ? nearest : "", nearest ? "'?" : "", all);
 }
 
-static enum dl_status print_list(const char *name, struct dl_error *err)
+/* DL_COUNT(lists): there is none of that name. */
+static size_t find_list(const char *name)
 {
-    for (size_t i = 0; i < DL_COUNT(lists); i++) {
-        if (strcmp(name, lists[i].name)) continue;
-        lists[i].print();
-        return DL_OK;
-    }
-    return unknown_list(name, err);
+    size_t i = 0;
+    while (i < DL_COUNT(lists) && strcmp(name, lists[i].name)) i++;
+    return i;
 }
 
 static int run(int argc, char **argv, struct dl_error *err)
 {
     struct dl_texts wanted = {0};
     if (dl_read_options(argc, argv, NULL, 0, NULL, &wanted, err)) return 2;
-    for (size_t i = 0; i < wanted.n && !err->status; i++) print_list(wanted.items[i], err);
+    for (size_t i = 0; i < wanted.n && !err->status; i++)
+        if (find_list(wanted.items[i]) == DL_COUNT(lists)) unknown_list(wanted.items[i], err);
+    for (size_t i = 0; i < wanted.n && !err->status; i++) lists[find_list(wanted.items[i])].print();
     for (size_t i = 0; !wanted.n && i < DL_COUNT(lists); i++) {
         printf("%s\n", lists[i].name);
         lists[i].print();

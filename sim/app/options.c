@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/files.h"
+
 enum { max_options = 32 };
 
 static bool is_unit(const char *text, double *factor)
@@ -76,11 +78,18 @@ static enum dl_status read_text(const struct dl_option *o, const char *text, con
     return DL_OK;
 }
 
+static enum dl_status read_output(const struct dl_option *o, const char *text, const char **out, struct dl_error *err)
+{
+    if (read_text(o, text, out, err)) return err->status;
+    return dl_check_output(text, err);
+}
+
 static enum dl_status read_option(const struct dl_option *o, const char *text, void *out, struct dl_error *err)
 {
     void *const place = (char *)out + o->offset;
     switch (o->type) {
     case DL_OPT_TEXT: return read_text(o, text, place, err);
+    case DL_OPT_OUTPUT: return read_output(o, text, place, err);
     case DL_OPT_COUNT: return read_count(o, text, place, err);
     case DL_OPT_NUMBER: return read_number(o, text, false, place, err);
     case DL_OPT_BYTES: return read_number(o, text, true, place, err);
@@ -160,8 +169,8 @@ enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *op
 static void print_value(const struct dl_option *o)
 {
     static const char *const values[] = {
-        [DL_OPT_TEXT] = " NAME", [DL_OPT_COUNT] = " N",         [DL_OPT_NUMBER] = " X", [DL_OPT_BYTES] = " N",
-        [DL_OPT_FLAG] = "",      [DL_OPT_TEXTS] = " PATH=JSON", [DL_OPT_CHOICE] = " ",
+        [DL_OPT_TEXT] = " NAME", [DL_OPT_OUTPUT] = " FILE", [DL_OPT_COUNT] = " N",         [DL_OPT_NUMBER] = " X",
+        [DL_OPT_BYTES] = " N",   [DL_OPT_FLAG] = "",        [DL_OPT_TEXTS] = " PATH=JSON", [DL_OPT_CHOICE] = " ",
     };
     printf("  --%s%s", o->name, values[o->type]);
     for (size_t i = 0; o->type == DL_OPT_CHOICE && o->choices[i]; i++) printf("%s%s", i ? "|" : "", o->choices[i]);

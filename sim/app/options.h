@@ -11,6 +11,7 @@
 
 enum dl_option_type {
     DL_OPT_TEXT,   /* const char * */
+    DL_OPT_OUTPUT, /* const char *: a file that will be written; refused at once where that cannot be */
     DL_OPT_COUNT,  /* uint64_t: a whole number, 1e6 is fine */
     DL_OPT_NUMBER, /* double */
     DL_OPT_BYTES,  /* double: a number with an optional k, M, G, T (1000) or Ki, Mi, Gi, Ti (1024) */

@@ -123,7 +123,7 @@ static double most_played(const struct dl_session *s)
  * these are timed by. */
 static double most_effort(const struct dl_session *s)
 {
-    const double most_fluid = 1e11;
+    const double most_fluid = 2e11;
     return is_analytic(s) || !is_fluid(s) || s->scenario.n_changes ? 0 : most_fluid;
 }
 

@@ -94,6 +94,8 @@ enum dl_status dl_training_rows_add(struct dl_json doc, struct dl_arena *arena, 
 {
     struct steps steps = {{0}, {0}};
     if (dl_read_document(doc, "steps", steps_fields, DL_COUNT(steps_fields), &steps, arena, err)) return err->status;
+    if (!json_array_size(steps.rows.value))
+        return dl_fail(err, DL_RANGE, steps.rows.where, "must have at least one row");
     for (size_t i = 0; i < json_array_size(steps.rows.value) && !err->status; i++)
         add_element(doc, &steps, i, arena, rows, err);
     return err->status;

@@ -72,7 +72,9 @@ enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char
                                       struct dl_training_rows *rows, struct dl_error *err)
 {
     struct dl_csv table;
-    if (!dl_csv_parse(text, bytes, name, arena, &table, err) && !check_columns(&table, name, arena, err))
-        for (size_t i = 0; i < table.n_rows && !err->status; i++) add_line(&table, name, i, arena, rows, err);
+    if (dl_csv_parse(text, bytes, name, arena, &table, err) || check_columns(&table, name, arena, err))
+        return err->status;
+    if (!table.n_rows) return dl_fail(err, DL_RANGE, name, "has no rows, only the line that names the columns");
+    for (size_t i = 0; i < table.n_rows && !err->status; i++) add_line(&table, name, i, arena, rows, err);
     return err->status;
 }

@@ -21,7 +21,7 @@ static const struct dl_option options[] = {
      "a table of validation/published, or a file like rows.csv; all shipped tables if absent"},
     {"limit", DL_OPT_NUMBER, offsetof(struct request, limit), false, 0, 1e9, NULL,
      "exit code 1 if the mean error is above this fraction"},
-    {"json", DL_OPT_TEXT, offsetof(struct request, json), false, 0, 0, NULL,
+    {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "all rows, families and the summary for programs; - is standard output"},
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_session_engines,
      "what plays it; simgrid if absent"},

@@ -77,3 +77,24 @@ enum dl_status dl_algorithm_find(enum dl_op op, const char *name, const struct d
                        name, nearest);
     return dl_fail(err, DL_NOT_FOUND, "--algo", "%s has no algorithm '%.60s'; it has %s", dl_op_name(op), name, all);
 }
+
+static bool is_known(const struct dl_transport *alone)
+{
+    for (size_t i = 0; i < DL_COUNT(algorithms); i++)
+        if (dl_transport_has(alone, dl_op_name(algorithms[i]->op), algorithms[i]->name)) return true;
+    return false;
+}
+
+enum dl_status dl_check_algorithms(struct dl_json transport_doc, const struct dl_transport *transport,
+                                   struct dl_arena *arena, struct dl_error *err)
+{
+    const struct dl_json list = dl_json_member(transport_doc, "algorithms", arena);
+    for (size_t i = 0; i < transport->n_algorithms; i++) {
+        const struct dl_transport alone = {.algorithms = &transport->algorithms[i], .n_algorithms = 1};
+        if (!is_known(&alone))
+            return dl_fail(err, DL_NOT_FOUND, dl_json_element(list, i, arena).where,
+                           "no algorithm '%.60s'; see `dlsim list collectives`, as NAME or OPERATION.NAME",
+                           transport->algorithms[i]);
+    }
+    return DL_OK;
+}

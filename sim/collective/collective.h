@@ -139,6 +139,10 @@ const struct dl_algorithm *dl_algorithm_get(size_t index);
 enum dl_status dl_algorithm_find(enum dl_op op, const char *name, const struct dl_algorithm **out,
                                  struct dl_error *err);
 
+/* Whether there are all that the software is said to have. */
+enum dl_status dl_check_algorithms(struct dl_json transport_doc, const struct dl_transport *transport,
+                                   struct dl_arena *arena, struct dl_error *err);
+
 /* Of the group, and servers. */
 uint32_t dl_collective_ranks(const struct dl_collective *c);
 /* With defaults for the optional slots. */

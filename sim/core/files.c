@@ -79,6 +79,25 @@ enum dl_status dl_write_file(const char *path, const char *text, size_t bytes, s
     return err->status;
 }
 
+static enum dl_status check_folder_of(const char *path, struct dl_error *err)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    const int length = (int)(dl_base_name(path) - path);
+    const char *const folder = length ? dl_arena_format(arena, "%.*s", length, path) : ".";
+    if (access(folder, W_OK | X_OK)) dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
+    dl_arena_free(arena);
+    return err->status;
+}
+
+enum dl_status dl_check_output(const char *path, struct dl_error *err)
+{
+    struct stat info;
+    if (strcmp(path, "-") == 0 || is_special(path)) return DL_OK;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(EISDIR));
+    return check_folder_of(path, err);
+}
+
 const char *dl_shipped(const char *folder, struct dl_arena *arena)
 {
     const char *const home = getenv("DLSIM_HOME");

@@ -16,6 +16,10 @@ enum dl_status dl_read_file(const char *path, size_t max_bytes, char **text, siz
 /* Write through a temporary beside the target and rename it; "-" is standard output. */
 enum dl_status dl_write_file(const char *path, const char *text, size_t bytes, struct dl_error *err);
 
+/* Whether that can be, before the work whose result it will hold: refuses a folder, and folders that are not there or
+ * may not be written to. */
+enum dl_status dl_check_output(const char *path, struct dl_error *err);
+
 /* The path of NAME: itself if it is a path or exists, else NAME or NAME.json in the shipped folder
  * ("topologies/systems"). `what` names the thing in errors ("topology"). */
 enum dl_status dl_find_file(const char *folder, const char *what, const char *name, struct dl_arena *arena,
