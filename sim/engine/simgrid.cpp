@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -125,10 +127,14 @@ void make_idle_flows(bool guarded)
     }
 }
 
+/* Inside SimGrid's loop there is nobody to hand an error to: as without memory, this ends the program. */
 Flow *idle_flow()
 {
-    xbt_assert(!cm02.idle.empty(), "engine cm02 cannot hold more than %zu bundles at once; use --engine simgrid",
-               max_flows);
+    if (cm02.idle.empty()) {
+        std::fprintf(stderr, "dlsim: --engine: cm02 cannot hold more than %zu messages at once; use simgrid\n",
+                     max_flows);
+        std::_Exit(2);
+    }
     Flow *const flow = cm02.idle.back();
     cm02.idle.pop_back();
     return flow;
