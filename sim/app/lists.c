@@ -1,6 +1,7 @@
 #include "sim/app/lists.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/app/inputs.h"
 #include "sim/collective/collective.h"
@@ -39,6 +40,16 @@ static void print_kind(const char *name, const char *doc, const struct dl_field 
     print_fields(fields, n_fields);
 }
 
+/* As many words of it as fit. */
+static void print_source(const char *name, const char *source)
+{
+    enum { widest = 120 };
+    size_t length = strlen(source);
+    const bool is_cut = length > widest;
+    for (length = is_cut ? widest : length; is_cut && length && source[length] != ' ';) length--;
+    printf("  %-20s %.*s%s\n", name, (int)length, source, is_cut ? " ..." : "");
+}
+
 static void print_files(const char *folder)
 {
     struct dl_arena *const arena = dl_arena_new();
@@ -50,7 +61,7 @@ static void print_files(const char *folder)
         const char *const path = dl_arena_format(arena, "%s/%s.json", dl_shipped(folder, arena), names[i]);
         if (dl_json_load(path, arena, &doc, &err)) continue;
         const json_t *const source = json_object_get(doc.value, "source");
-        printf("  %-20s %.120s\n", names[i], json_is_string(source) ? json_string_value(source) : "");
+        print_source(names[i], json_is_string(source) ? json_string_value(source) : "");
         json_decref(doc.value);
     }
     dl_arena_free(arena);
