@@ -176,21 +176,21 @@ START_TEST(exchanges_that_are_timed_take_their_own_time)
 }
 END_TEST
 
-/* Nobody else decides what is too much. */
+static const struct {
+    const char *engine, *fidelity;
+    bool is_limited;
+} asked[] = {
+    {"simgrid", "fluid", true}, {"cm02", "fluid", true}, {"simgrid", "step", false}, {"analytic", "fluid", false}};
+
 START_TEST(what_is_asked_for_message_by_message_is_played)
 {
-    static const struct {
-        const char *engine, *fidelity;
-        bool is_limited;
-    } cases[] = {
-        {"simgrid", "fluid", true}, {"cm02", "fluid", true}, {"simgrid", "step", false}, {"analytic", "fluid", false}};
     const struct dl_session_request request = {.topo = {"crossbar", NULL},
                                                .strategy = {"single", NULL},
                                                .device = {"a100-80", NULL},
-                                               .engine = cases[_i].engine,
-                                               .fidelity = cases[_i].fidelity};
+                                               .engine = asked[_i].engine,
+                                               .fidelity = asked[_i].fidelity};
     ck_assert_msg(!dl_session_open(&training, &request), "%s", training.err.text);
-    ck_assert_int_eq(training.most_effort > 0, cases[_i].is_limited);
+    ck_assert_int_eq(training.most_effort > 0, asked[_i].is_limited);
     dl_session_close(&training);
 }
 END_TEST
@@ -202,7 +202,7 @@ int main(void)
     tcase_add_test(tests, a_layer_waits_for_its_own_parameters);
     tcase_add_loop_test(tests, single_messages_give_the_same_step, 0, (int)DL_COUNT(exchanging_stacks));
     tcase_add_loop_test(tests, exchanges_that_are_timed_take_their_own_time, 0, (int)DL_COUNT(unfolded));
-    tcase_add_loop_test(tests, what_is_asked_for_message_by_message_is_played, 0, 4);
+    tcase_add_loop_test(tests, what_is_asked_for_message_by_message_is_played, 0, (int)DL_COUNT(asked));
     Suite *const suite = suite_create("training_exchanges");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
