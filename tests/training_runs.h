@@ -14,6 +14,7 @@
 struct training_inputs {
     const char *system, *device, *software, *workload, *strategy;
     const char *transport; /* a name; NULL: the system's own */
+    const char *set;       /* as --set, with ' for "; NULL: nothing */
 };
 
 /* A machine without limits but those that a test names: no latency, no launch time, links and memory that are never in
@@ -39,25 +40,31 @@ struct training_outcome {
 
 /* ---- in this process ---- */
 
-static inline struct dl_input training_input(const char *input, struct dl_arena *arena)
+static inline const char *training_text(const char *input, struct dl_arena *arena)
 {
-    if (!input || *input != '{') return (struct dl_input){input, NULL};
     char *const text = dl_arena_string(arena, input);
     for (char *c = text; *c; c++)
         if (*c == '\'') *c = '"';
-    return (struct dl_input){"test.json", text};
+    return text;
+}
+
+static inline struct dl_input training_input(const char *input, struct dl_arena *arena)
+{
+    if (!input || *input != '{') return (struct dl_input){input, NULL};
+    return (struct dl_input){"test.json", training_text(input, arena)};
 }
 
 /* A refusal is in s->err. Close it in any case. */
 static inline enum dl_status training_open(struct dl_session *s, const struct training_inputs *in)
 {
     struct dl_arena *const texts = dl_arena_new();
-    const struct dl_session_request request = {.topo = training_input(in->system, texts),
-                                               .strategy = training_input(in->strategy, texts),
-                                               .workload = training_input(in->workload, texts),
-                                               .software = training_input(in->software, texts),
-                                               .device = training_input(in->device, texts),
-                                               .transport = in->transport};
+    struct dl_session_request request = {.topo = training_input(in->system, texts),
+                                         .strategy = training_input(in->strategy, texts),
+                                         .workload = training_input(in->workload, texts),
+                                         .software = training_input(in->software, texts),
+                                         .device = training_input(in->device, texts),
+                                         .transport = in->transport};
+    if (in->set) request.set = (struct dl_texts){{training_text(in->set, texts)}, 1};
     dl_session_open(s, &request);
     dl_arena_free(texts);
     return s->err.status;

@@ -33,7 +33,7 @@ static const struct dl_field fields[] = {
 struct protocol_options {
     const char *name;
     double bandwidth_fraction;
-    struct dl_json network_s, never_on, peer, tree, in_switch;
+    struct dl_json network_s, never_on, above, peer, tree, in_switch;
 };
 static const struct dl_field protocol_fields[] = {
     {"name", DL_TEXT, offsetof(struct protocol_options, name), 0, 0, false, NULL, "name"},
@@ -43,6 +43,8 @@ static const struct dl_field protocol_fields[] = {
      "more per message, by kind of network link"},
     {"never_on", DL_LIST, offsetof(struct protocol_options, never_on), 0, 0, true, NULL,
      "kinds of network link on which it does not work"},
+    {"above", DL_OBJECT, offsetof(struct protocol_options, above), 0, 0, true, NULL,
+     "what differs for messages of more than some bytes"},
     {"peer", DL_OBJECT, offsetof(struct protocol_options, peer), 0, 0, true, NULL, "rings and plain messages"},
     {"tree", DL_OBJECT, offsetof(struct protocol_options, tree), 0, 0, true, NULL, "trees"},
     {"switch", DL_OBJECT, offsetof(struct protocol_options, in_switch), 0, 0, true, NULL, "sums made by switches"},
@@ -64,6 +66,19 @@ static const struct dl_field family_fields[] = {
      "the same, as the software takes it for each NIC of a group when it chooses among algorithms"},
     {"pump_port_fraction", DL_NUMBER, offsetof(struct family_options, port_fraction), 0, 1, true, NULL,
      "the same as a part of the bandwidth of a device's port"},
+};
+
+struct above_options {
+    double bytes, bandwidth_fraction, direct_s, pcie_s, network_s;
+};
+static const struct dl_field above_fields[] = {
+    {"bytes", DL_NUMBER, offsetof(struct above_options, bytes), 1, 1e15, false, NULL,
+     "the largest message that goes the usual way"},
+    {"bandwidth_fraction", DL_NUMBER, offsetof(struct above_options, bandwidth_fraction), 0.01, 1, true, NULL,
+     "payload per byte on the wire"},
+    {"direct_s", DL_NUMBER, offsetof(struct above_options, direct_s), 0, 1, true, NULL, "a message in the node"},
+    {"pcie_s", DL_NUMBER, offsetof(struct above_options, pcie_s), 0, 1, true, NULL, "a message over PCIe"},
+    {"network_s", DL_NUMBER, offsetof(struct above_options, network_s), 0, 1, true, NULL, "a message over the network"},
 };
 
 /* ---- figures by kind of link: {"nvlink3": x, "*": y} ---- */
@@ -179,6 +194,29 @@ static enum dl_status read_family(struct dl_json from, enum dl_family family, co
     return DL_OK;
 }
 
+/* Pumps and switches cut into pieces of their own, whatever the size of a message is. */
+static bool has_own_pieces(const struct dl_protocol *p)
+{
+    for (int family = 0; family < DL_N_FAMILIES; family++)
+        if (p->has_family[family] && (family == DL_FAMILY_SWITCH || !isinf(p->pump_bytes_per_s[family]))) return true;
+    return false;
+}
+
+static enum dl_status read_above(struct dl_json from, const struct context *x, struct dl_protocol *p,
+                                 struct dl_error *err)
+{
+    struct above_options o = {.bandwidth_fraction = 1};
+    if (!from.value) return DL_OK;
+    if (dl_read(from, above_fields, DL_COUNT(above_fields), &o, x->arena, err)) return err->status;
+    if (has_own_pieces(p))
+        return dl_fail(err, DL_IMPOSSIBLE, from.where, "is for protocols that have no pump and no switch");
+    p->above = (struct dl_above){.bytes = o.bytes, .bandwidth_fraction = o.bandwidth_fraction};
+    p->above.step_s[DL_REACH_DIRECT] = o.direct_s;
+    p->above.step_s[DL_REACH_PCIE] = o.pcie_s;
+    p->above.step_s[DL_REACH_NETWORK] = o.network_s + p->network_s;
+    return DL_OK;
+}
+
 static bool is_listed(struct dl_json list, const char *name)
 {
     for (size_t i = 0; name && i < json_array_size(list.value); i++) {
@@ -198,7 +236,7 @@ static enum dl_status read_protocol(struct dl_json from, const struct context *x
         check_table(o.network_s, 0, 1, x->arena, err) ||
         number_for(o.network_s, network, 0, 1, 0, &p.network_s, x->arena, err) ||
         read_family(o.peer, DL_FAMILY_PEER, x, &p, err) || read_family(o.tree, DL_FAMILY_TREE, x, &p, err) ||
-        read_family(o.in_switch, DL_FAMILY_SWITCH, x, &p, err))
+        read_family(o.in_switch, DL_FAMILY_SWITCH, x, &p, err) || read_above(o.above, x, &p, err))
         return err->status;
     for (size_t i = 0; i < json_array_size(o.never_on.value); i++)
         if (!json_is_string(json_array_get(o.never_on.value, i)))

@@ -8,7 +8,10 @@
  *     time = start + latency + max(wire, pump + fill * sqrt((start + latency) * pump))
  *
  * The square root is what cutting a transfer into pieces costs: k pieces of n bytes through a chain with start-up a
- * take a + n/B + k a' + n/(k B), least at 2 sqrt(a n / B) above the sum (van de Geijn 1994). */
+ * take a + n/B + k a' + n/(k B), least at 2 sqrt(a n / B) above the sum (van de Geijn 1994).
+ *
+ * Software may send messages above some size another way (after a handshake, in pieces), whether that is faster or not.
+ */
 #ifndef DL_TOPOLOGIES_TRANSPORT_H
 #define DL_TOPOLOGIES_TRANSPORT_H
 
@@ -18,12 +21,20 @@
 /* Software has a path of its own for each: neighbours in a ring and plain messages; trees; switches that add. */
 enum dl_family { DL_FAMILY_PEER, DL_FAMILY_TREE, DL_FAMILY_SWITCH, DL_N_FAMILIES };
 
+/* Messages of more bytes than these have their own figures. */
+struct dl_above {
+    double bytes; /* 0: messages of all sizes are alike */
+    double step_s[DL_N_REACHES];
+    double bandwidth_fraction;
+};
+
 struct dl_protocol {
     const char *name;
     double start_s[DL_N_FAMILIES];
     double step_s[DL_N_FAMILIES][DL_N_REACHES];
-    double network_s;                       /* more for each message over this machine's network */
-    double bandwidth_fraction;              /* payload per byte on the wire */
+    double network_s;          /* more for each message over this machine's network */
+    double bandwidth_fraction; /* payload per byte on the wire */
+    struct dl_above above;
     double pump_bytes_per_s[DL_N_FAMILIES]; /* INFINITY: never the limit */
     /* What the software takes for the pump's limit when it chooses, for each NIC of a group on several nodes: it has a
      * channel for each, and a figure of its own for what channels do. INFINITY: it knows of no limit. */

@@ -46,11 +46,17 @@ static void add_entry(struct listing *l, const char *path, json_t *table, const 
     add_numbers(l, path, table, kind, max, added);
 }
 
-static void add_family(struct listing *l, const char *path, json_t *family)
+static void add_latencies(struct listing *l, const char *path, json_t *object)
 {
     static const char *const latencies[] = {"start_s", "direct_s", "pcie_s", "network_s"};
-    const double most_s = 1, most_bytes_per_s = 1e15;
-    for (size_t i = 0; i < DL_COUNT(latencies); i++) add_numbers(l, path, family, latencies[i], most_s, false);
+    const double most_s = 1;
+    for (size_t i = 0; i < DL_COUNT(latencies); i++) add_numbers(l, path, object, latencies[i], most_s, false);
+}
+
+static void add_family(struct listing *l, const char *path, json_t *family)
+{
+    const double most_bytes_per_s = 1e15;
+    add_latencies(l, path, family);
     add_numbers(l, path, family, "pump_port_fraction", 1, false);
     add_entry(l, dl_arena_format(l->arena, "%spump_bytes_per_s/", path), json_object_get(family, "pump_bytes_per_s"),
               dl_transport_device_link(l->topology), most_bytes_per_s);
@@ -64,6 +70,7 @@ static void add_protocol(struct listing *l, json_t *protocol)
     const char *const path = dl_arena_format(l->arena, "protocols/%s/", name);
     add_entry(l, dl_arena_format(l->arena, "%snetwork_s/", path), json_object_get(protocol, "network_s"),
               dl_transport_network_link(l->topology), most_s);
+    add_latencies(l, dl_arena_format(l->arena, "%sabove/", path), json_object_get(protocol, "above"));
     for (size_t f = 0; f < DL_COUNT(families); f++)
         add_family(l, dl_arena_format(l->arena, "%s%s/", path, families[f]), json_object_get(protocol, families[f]));
 }

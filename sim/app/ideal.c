@@ -19,7 +19,7 @@ static void idealize_protocol(struct dl_protocol *p)
     for (int family = 0; family < DL_N_FAMILIES; family++) {
         p->start_s[family] = 0;
         p->pump_bytes_per_s[family] = INFINITY;
-        for (int reach = 0; reach < DL_N_REACHES; reach++) p->step_s[family][reach] = 0;
+        for (int reach = 0; reach < DL_N_REACHES; reach++) p->step_s[family][reach] = p->above.step_s[reach] = 0;
     }
     p->network_s = 0;
 }

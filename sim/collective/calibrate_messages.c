@@ -236,7 +236,10 @@ static enum dl_status check_protocols(struct dl_json list, struct dl_arena *aren
 {
     const size_t most = 2;
     for (size_t i = 0; i < json_array_size(list.value); i++) {
-        const struct dl_json peer = dl_json_member(dl_json_element(list, i, arena), "peer", arena);
+        const struct dl_json protocol = dl_json_element(list, i, arena), peer = dl_json_member(protocol, "peer", arena);
+        const struct dl_json above = dl_json_member(protocol, "above", arena);
+        if (above.value)
+            return dl_fail(err, DL_IMPOSSIBLE, above.where, "must be absent; dlsim-measure --pieces-above finds it");
         if (json_object_get(peer.value, "start_s") || json_object_get(peer.value, "pump_bytes_per_s"))
             return dl_fail(err, DL_IMPOSSIBLE, peer.where,
                            "has a start or a pump, which messages between two ranks do not tell; use --transport mpi");

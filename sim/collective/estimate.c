@@ -22,6 +22,7 @@ static struct dl_pace pace_of(const struct dl_transport *t, const struct dl_prot
                            .start_s = p->start_s[family],
                            .wire_latency_factor = t->adds_wire_latency,
                            .bandwidth_fraction = p->bandwidth_fraction,
+                           .above = p->above,
                            .relay_efficiency = t->relay_efficiency,
                            .rate_cap_bytes_per_s = INFINITY,
                            .reduction_s_per_byte = t->reduction_s_per_byte,
@@ -164,11 +165,11 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
         for (uint32_t rank = 0; rank < dl_collective_ranks(c); rank++) {
             const uint32_t to = c->algorithm->peer(c, lane, k, rank);
             if (to == DL_NOBODY) continue;
-            booked.message_bytes = round.repeat * payload / out->pace.bandwidth_fraction;
+            booked.message_bytes = round.repeat * payload / dl_pace_fraction(&out->pace, payload);
             if (dl_topology_route(e->topology, c->group->device[rank], c->group->device[to], 0, &load, &route, err))
                 break;
-            latency_s = fmax(latency_s, dl_pace_latency_s(&out->pace, &route));
-            const double wire = dl_pace_wire_bytes(&out->pace, &route, payload);
+            latency_s = fmax(latency_s, dl_pace_latency_s(&out->pace, &route, payload));
+            const double wire = dl_pace_wire_bytes(&out->pace, &route, payload, payload);
             for (size_t i = 0; i < route.n_hops; i++) {
                 dl_tally_add(&e->round, route.hops[i].link, round.repeat * wire * route.hops[i].weight);
                 dl_tally_add(&e->all, route.hops[i].link, round.repeat * wire * route.hops[i].weight);

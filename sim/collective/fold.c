@@ -35,6 +35,12 @@ static double payload_bytes(const struct context *x, const struct dl_round *roun
     return dl_payload_bytes(&x->c->payload, dense_bytes(x, round), round->merged);
 }
 
+/* Of one of its messages: chunks go one after the other. */
+static double message_bytes(const struct context *x, const struct dl_round *round)
+{
+    return payload_bytes(x, round) / x->c->chunks;
+}
+
 /* What a rank has to do for a message: pack what it sends, unpack and add what comes. */
 static double work_s(const struct context *x, const struct dl_round *round)
 {
@@ -50,15 +56,21 @@ static bool find_route(struct context *x, uint32_t from, uint32_t to)
     return !dl_topology_route(g->topology, g->device[from], g->device[to], 0, &load, &x->route, x->err);
 }
 
-/* Book a payload on the links between two ranks; returns the latency. */
-static double book(struct context *x, uint32_t from, uint32_t to, double payload)
+/* Payload, as messages of so many bytes, on the wire. */
+static double wire_bytes(const struct context *x, double payload, double message)
 {
-    x->booked.message_bytes = payload / x->pace->bandwidth_fraction;
+    return payload / dl_pace_fraction(x->pace, message);
+}
+
+/* Book a payload on the links between two ranks, as messages of so many bytes; returns the latency of one. */
+static double book(struct context *x, uint32_t from, uint32_t to, double payload, double message)
+{
+    x->booked.message_bytes = wire_bytes(x, payload, message);
     if (!find_route(x, from, to)) return 0;
-    const double wire = dl_pace_wire_bytes(x->pace, &x->route, payload);
+    const double wire = dl_pace_wire_bytes(x->pace, &x->route, payload, message);
     for (size_t i = 0; i < x->route.n_hops; i++)
         dl_tally_add(x->tally, x->route.hops[i].link, wire * x->route.hops[i].weight);
-    return dl_pace_latency_s(x->pace, &x->route);
+    return dl_pace_latency_s(x->pace, &x->route, message);
 }
 
 static void take_hops(struct context *x, struct dl_fold *out)
@@ -93,19 +105,20 @@ static void fold_ring(struct context *x, struct dl_fold *out)
 {
     const struct dl_collective *const c = x->c;
     const uint32_t n = c->group->n;
-    double payload = 0;
+    double payload = 0, message = 0; /* that of all rounds alike: a ring passes equal parts on */
     struct dl_round round;
     for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round); k++) {
+        message = message_bytes(x, &round);
         payload += round.repeat * payload_bytes(x, &round);
         out->n_steps += round.repeat;
         out->work_s += round.repeat * work_s(x, &round);
     }
-    out->bytes = payload / x->pace->bandwidth_fraction;
+    out->bytes = wire_bytes(x, payload, message);
     out->sent_bytes = payload;
     double *const latency_s = dl_alloc(n * sizeof *latency_s);
     for (uint32_t i = 0, rank = 0; i < n && !x->err->status; i++) {
         const uint32_t next = c->algorithm->peer(c, x->lane, 0, rank);
-        latency_s[i] = book(x, rank, next, payload);
+        latency_s[i] = book(x, rank, next, payload, message);
         rank = next;
     }
     out->latency_s = slowest_stretch(latency_s, n, out->n_steps);
@@ -122,15 +135,15 @@ static void fold_tree(struct context *x, struct dl_fold *out)
     double together_s = 0, work[2] = {0, 0}; /* on the way down, on the way up: a rank does each once */
     struct dl_round round;
     for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round) && !x->err->status; k++) {
-        const double payload = payload_bytes(x, &round);
+        const double payload = payload_bytes(x, &round), message = message_bytes(x, &round);
         double latency_s = 0;
         for (uint32_t rank = 0; rank < n; rank++) {
             const uint32_t to = c->algorithm->peer(c, x->lane, k, rank);
             if (to == DL_NOBODY) continue;
-            latency_s = fmax(latency_s, book(x, rank, to, round.repeat * payload));
+            latency_s = fmax(latency_s, book(x, rank, to, round.repeat * payload, message));
             sent[rank] += round.repeat * payload;
         }
-        out->bytes = fmax(out->bytes, payload / x->pace->bandwidth_fraction);
+        out->bytes = fmax(out->bytes, wire_bytes(x, payload, message));
         /* Rounds that go together take as long as the slowest of them. */
         out->latency_s += round.repeat * (round.together ? fmax(latency_s - together_s, 0) : latency_s);
         together_s = round.together ? fmax(latency_s, together_s) : latency_s;
@@ -152,9 +165,9 @@ static void fold_source(struct context *x, uint32_t source, struct dl_fold *out)
     for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round) && !x->err->status; k++) {
         const uint32_t to = c->algorithm->peer(c, x->lane, k, source);
         if (to == DL_NOBODY) continue;
-        const double payload = payload_bytes(x, &round);
-        out->bytes = fmax(out->bytes, payload / x->pace->bandwidth_fraction);
-        out->latency_s = fmax(out->latency_s, book(x, source, to, payload));
+        const double payload = payload_bytes(x, &round), message = message_bytes(x, &round);
+        out->bytes = fmax(out->bytes, wire_bytes(x, payload, message));
+        out->latency_s = fmax(out->latency_s, book(x, source, to, payload, message));
         out->sent_bytes += payload;
         out->work_s += work_s(x, &round);
     }

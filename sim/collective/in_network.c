@@ -44,7 +44,7 @@ static void book_route(struct bundle *b, uint32_t from, uint32_t to, double payl
     if (!find_route(b, from, to)) return;
     for (size_t i = 0; i < b->route.n_hops; i++)
         dl_tally_add(b->tally, b->route.hops[i].link, payload * b->route.hops[i].weight / b->pace->bandwidth_fraction);
-    b->slowest_s = fmax(b->slowest_s, dl_pace_latency_s(b->pace, &b->route));
+    b->slowest_s = fmax(b->slowest_s, dl_pace_latency_s(b->pace, &b->route, payload));
 }
 
 /* The links of a route that no other has used yet: where data meets on its way it is added and goes on as one. */
@@ -56,7 +56,7 @@ static void book_merged(struct bundle *b, uint32_t from, uint32_t to, double pay
         const double missing = wire * b->route.hops[i].weight - b->tally->sum[b->route.hops[i].link];
         dl_tally_add(b->tally, b->route.hops[i].link, missing);
     }
-    b->slowest_s = fmax(b->slowest_s, dl_pace_latency_s(b->pace, &b->route));
+    b->slowest_s = fmax(b->slowest_s, dl_pace_latency_s(b->pace, &b->route, payload));
 }
 
 /* ---- inside the nodes ---- */

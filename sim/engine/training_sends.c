@@ -28,14 +28,16 @@ static enum dl_status open_channel(struct dl_training *t, const struct crew *fro
     struct dl_route route = {0};
     out->to = (uint32_t)(to - t->crews);
     out->line = line_between(t, from, to);
-    out->bytes = program_of(t, from)->send_bytes / t->n_members / t->send_pace.bandwidth_fraction;
+    const double message_bytes = program_of(t, from)->send_bytes / t->n_members;
+    out->bytes = message_bytes / dl_pace_fraction(&t->send_pace, message_bytes);
     dl_tally_clear(tally);
     for (uint32_t i = 0; i < t->n_members && !t->err->status; i++) {
         if (dl_topology_route(t->request.estimator->topology, device_of(t, from, i), device_of(t, to, i), 0, NULL,
                               &route, t->err))
             break;
         for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
-        out->latency_s = fmax(out->latency_s, t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &route));
+        out->latency_s =
+            fmax(out->latency_s, t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &route, message_bytes));
     }
     out->hops = dl_arena_alloc(t->request.arena, tally->n_touched * sizeof *out->hops);
     out->n_hops = tally->n_touched;

@@ -162,9 +162,9 @@ static void start(struct dl_wire *w, uint32_t id)
     struct dl_letter *const l = &p->letter;
     if (!find(w, l->way, l->from, l->to)) return;
     p->moving_s = w->engine->kind->now_s(w->engine);
-    const double wire_bytes = dl_pace_wire_bytes(l->pace, &l->way->route, l->bytes);
+    const double wire_bytes = dl_pace_wire_bytes(l->pace, &l->way->route, l->bytes, l->bytes);
     p->alone_s = wire_bytes / fmin(l->way->alone_bytes_per_s, l->pace->rate_cap_bytes_per_s);
-    p->latency_s = dl_pace_latency_s(l->pace, &l->way->route);
+    p->latency_s = dl_pace_latency_s(l->pace, &l->way->route, l->bytes);
     l->way->bytes += wire_bytes;
     const struct dl_bundle bundle = {.hops = l->way->route.hops,
                                      .n_hops = l->way->route.n_hops,

@@ -32,6 +32,11 @@ static const uint64_t seed = 20;
     "'function_clock_share':0.3,'product_clock_share':0.5,'fallback_clock_share':1,'attention_clock_share':0.7,"       \
     "'product_timed_clock_fraction':0.8}}"
 
+/* On ideal networks: messages above some bytes go another way. */
+#define TWO_KINDS                                                                                                      \
+    "transport.protocols=[{'name':'one','peer':{'network_s':1e-6},'tree':{'network_s':1e-6},"                          \
+    "'above':{'bytes':2e5,'network_s':9e-6,'bandwidth_fraction':0.7}}]"
+
 static const struct machine {
     const char *system, *device, *software;
 } machines[] = {
@@ -45,6 +50,7 @@ static const struct machine {
 /* What was drawn, as texts. */
 struct drawn {
     const struct machine *machine;
+    const char *set; /* as --set; NULL: nothing */
     bool has_experts, by_message;
     char workload[400], strategy[1600];
 };
@@ -217,6 +223,7 @@ static void draw_job(uint64_t index, struct drawn *out)
              one_of(rng, precisions, 2), one_of(rng, optimizers, 4), one_of(rng, orders, 3), stack,
              one_of(rng, recomputes, DL_COUNT(recomputes)));
     out->by_message = draw(rng, 4) == 0;
+    out->set = out->machine->system[0] == '{' && draw(rng, 2) ? TWO_KINDS : NULL;
     gsl_rng_free(rng);
 }
 
@@ -384,7 +391,8 @@ static uint64_t play(const struct drawn *d)
                                            .device = d->machine->device,
                                            .software = d->machine->software,
                                            .workload = d->workload,
-                                           .strategy = d->strategy};
+                                           .strategy = d->strategy,
+                                           .set = d->set};
     struct training_outcome outcome = {0};
     if (training_open(&t, &inputs)) {
         check_refusal(d, &t.err);

@@ -95,6 +95,22 @@ START_TEST(pump_lists_go_by_the_number_of_nodes)
 }
 END_TEST
 
+START_TEST(larger_messages_have_figures_of_their_own)
+{
+    struct fixture f;
+    ck_assert(!read_text(&f, "dgx-h100", 2,
+                         PROTOCOL("'network_s':{'*':3e-6},'peer':{},'tree':{},'above':{'bytes':1e6,'direct_s':1e-6,"
+                                  "'pcie_s':2e-6,'network_s':4e-6,'bandwidth_fraction':0.5}")));
+    const struct dl_above *const above = &transport.protocols[0].above;
+    ck_assert_double_eq(above->bytes, 1e6);
+    ck_assert_double_eq(above->bandwidth_fraction, 0.5);
+    ck_assert_double_eq(above->step_s[DL_REACH_DIRECT], 1e-6);
+    ck_assert_double_eq(above->step_s[DL_REACH_PCIE], 2e-6);
+    ck_assert_double_eq(above->step_s[DL_REACH_NETWORK], 4e-6 + 3e-6);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(never_on_takes_a_protocol_out_only_where_the_network_is_used)
 {
     static const char text[] = TRANSPORT("'protocols':[{'name':'one','never_on':['ib-ndr','efa1'],'peer':{}},"
@@ -155,6 +171,10 @@ static const struct {
     {PROTOCOL("'peer':{'pump_bytes_per_s':{'*':['a',2e9,3e9]}}"), DL_TYPE, "/peer/pump_bytes_per_s"},
     {PROTOCOL("'peer':{'pump_bytes_per_s':{'*':[1e9,'b',3e9]}}"), DL_TYPE, "/peer/pump_bytes_per_s"},
     {PROTOCOL("'peer':{'pump_bytes_per_s':{'*':[1e9,2e9,-3]}}"), DL_RANGE, "/peer/pump_bytes_per_s"},
+    {PROTOCOL("'peer':{},'above':{'direct_s':1e-6}"), DL_KEY, "bytes"},
+    {PROTOCOL("'peer':{},'above':{'bytes':1e6,'bandwidth_fraction':2}"), DL_RANGE, "/above/bandwidth_fraction"},
+    {PROTOCOL("'peer':{'pump_port_fraction':0.5},'above':{'bytes':1e6}"), DL_IMPOSSIBLE, "/protocols/0/above"},
+    {PROTOCOL("'peer':{},'switch':{},'above':{'bytes':1e6}"), DL_IMPOSSIBLE, "/protocols/0/above"},
     {PROTOCOL("'never_on':[7]"), DL_TYPE, "/never_on/0"},
     {TRANSPORT("'protocols':[{'peer':{}}]"), DL_KEY, "name"},
     {TRANSPORT("'protocols':[7]"), DL_TYPE, "/protocols/0"},
@@ -177,6 +197,7 @@ int main(void)
     tcase_add_test(tests, ideal_adds_nothing_to_the_wire);
     tcase_add_test(tests, figures_are_looked_up_by_kind_of_link);
     tcase_add_test(tests, pump_lists_go_by_the_number_of_nodes);
+    tcase_add_test(tests, larger_messages_have_figures_of_their_own);
     tcase_add_test(tests, never_on_takes_a_protocol_out_only_where_the_network_is_used);
     tcase_add_test(tests, algorithms_are_listed_with_and_without_operation);
     tcase_add_loop_test(tests, mistakes_are_refused_with_their_place, 0, DL_COUNT(mistakes));
