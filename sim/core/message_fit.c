@@ -34,16 +34,39 @@ struct dl_message_fit dl_fit_messages(struct dl_points p)
         const struct dl_line small = dl_fit_line(part(p, 0, i)), large = dl_fit_line(part(p, i, p.n));
         if (!makes_sense(&small, &large) || small.misfit + large.misfit >= misfit) continue;
         misfit = small.misfit + large.misfit;
-        best = (struct dl_message_fit){small, large, true, p.x[i - 1]};
+        best =
+            (struct dl_message_fit){.small = small, .large = large, .two_ways = true, .small_until_bytes = p.x[i - 1]};
     }
     return best;
+}
+
+static size_t count_until(struct dl_points p, double bytes)
+{
+    size_t n = 0;
+    while (n < p.n && p.x[n] <= bytes) n++;
+    return n;
+}
+
+struct dl_message_fit dl_fit_messages_and_pieces(struct dl_points p, double pieces_above_bytes)
+{
+    const size_t n_whole = count_until(p, pieces_above_bytes);
+    assert(n_whole + DL_LEAST_PIECES <= p.n);
+    struct dl_message_fit out = dl_fit_messages(part(p, 0, n_whole));
+    out.pieces = fit_all(part(p, n_whole, p.n));
+    out.pieces_above_bytes = pieces_above_bytes;
+    return out;
 }
 
 static double at(const struct dl_line *l, double bytes) { return l->intercept + l->slope * bytes; }
 
 double dl_message_s(const struct dl_message_fit *f, double bytes)
 {
+    if (f->pieces_above_bytes > 0 && bytes > f->pieces_above_bytes) return at(&f->pieces, bytes);
     return fmin(at(&f->small, bytes), at(&f->large, bytes));
 }
 
-double dl_message_bytes_per_s(const struct dl_message_fit *f) { return 1 / fmin(f->small.slope, f->large.slope); }
+double dl_message_bytes_per_s(const struct dl_message_fit *f)
+{
+    const double whole = fmin(f->small.slope, f->large.slope);
+    return 1 / (f->pieces_above_bytes > 0 ? fmin(whole, f->pieces.slope) : whole);
+}

@@ -263,6 +263,26 @@ START_TEST(intervals_of_noisy_messages_hold_the_truth)
 }
 END_TEST
 
+/* In pieces messages may be slower or faster than as a whole. */
+START_TEST(a_line_of_its_own_is_found_for_what_is_sent_in_pieces)
+{
+    static const struct dl_line pieces[] = {{.intercept = 4e-5, .slope = 1 / 12e9}, {.intercept = 0, .slope = 1 / 7e9}};
+    const double limit_bytes = 1 << 19, close = 1e-9;
+    const struct dl_message_fit truth = {
+        .small = eager, .large = rendezvous, .pieces = pieces[_i], .pieces_above_bytes = limit_bytes};
+    double x[n_sizes], y[n_sizes];
+    for (int i = 0; i < n_sizes; i++) {
+        x[i] = ldexp(1, i);
+        y[i] = dl_message_s(&truth, x[i]);
+    }
+    const struct dl_message_fit fit = dl_fit_messages_and_pieces((struct dl_points){x, y, n_sizes}, limit_bytes);
+    ck_assert(fit.two_ways);
+    for (int i = 0; i < n_sizes; i++) ck_assert_double_eq_tol(dl_message_s(&fit, x[i]), y[i], close * y[i]);
+    ck_assert_double_eq_tol(fit.pieces.slope, pieces[_i].slope, close * pieces[_i].slope);
+    ck_assert_double_eq_tol(dl_message_bytes_per_s(&fit), _i ? 9e9 : 12e9, close * 12e9);
+}
+END_TEST
+
 /* In and between nodes; bandwidths that are assumed and that are known; wires slower than the messages. */
 static const struct {
     const char *system, *transport;
@@ -330,6 +350,7 @@ int main(void)
     tcase_add_test(tests, what_is_fitted_is_stated_and_the_rest_stays_as_it_was);
     tcase_add_loop_test(tests, half_of_the_published_runs_does_not_worsen_the_other, 0, DL_COUNT(machines));
     tcase_add_test(tests, intervals_of_noisy_messages_hold_the_truth);
+    tcase_add_loop_test(tests, a_line_of_its_own_is_found_for_what_is_sent_in_pieces, 0, 2);
     tcase_add_loop_test(tests, dlsim_says_of_messages_what_the_fit_says, 0, DL_COUNT(pairs));
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -24,6 +24,10 @@ json_t *dl_measured_json(const struct dl_measured *m)
                                   table(m), "small", line_json(&m->fitted.small));
     if (m->fitted.two_ways) json_object_set_new(all, "large", line_json(&m->fitted.large));
     json_object_set_new(all, "small_until_bytes", json_real(m->fitted.small_until_bytes));
+    if (m->fitted.pieces_above_bytes > 0) {
+        json_object_set_new(all, "pieces", line_json(&m->fitted.pieces));
+        json_object_set_new(all, "pieces_above_bytes", json_real(m->fitted.pieces_above_bytes));
+    }
     json_object_set_new(all, "reduction_s_per_byte", json_real(m->reduction_s_per_byte));
     json_object_set_new(all, "pack_s_per_byte", json_real(m->pack_s_per_byte));
     json_object_set_new(all, "gemm_flop_per_s", json_real(m->gemm_flop_per_s));
@@ -52,15 +56,16 @@ static json_t *rate_fact(const struct dl_line *l, double scale, double most)
                 fmin(scale * fastest, most));
 }
 
-static const struct dl_line *faster(const struct dl_message_fit *f)
+static const struct dl_line *fastest_line(const struct dl_message_fit *f)
 {
-    return f->small.slope < f->large.slope ? &f->small : &f->large;
+    const struct dl_line *const whole = f->small.slope < f->large.slope ? &f->small : &f->large;
+    return f->pieces_above_bytes > 0 && f->pieces.slope < whole->slope ? &f->pieces : whole;
 }
 
 json_t *dl_measured_system(const struct dl_measured *m, const char *device, const char *transport)
 {
     json_t *const facts = json_pack("{s:s, s:o}", "latency_s", "derived: all of it is in the transport file",
-                                    "bandwidth_bytes_per_s", rate_fact(faster(&m->fitted), 1, INFINITY));
+                                    "bandwidth_bytes_per_s", rate_fact(fastest_line(&m->fitted), 1, INFINITY));
     json_t *const part =
         json_pack("{s:s, s:s, s:s, s:f, s:f, s:o}", "kind", "switch", "name", "memory", "link", "shm",
                   "bandwidth_bytes_per_s", dl_message_bytes_per_s(&m->fitted), "latency_s", 0.0, "facts", facts);
@@ -72,19 +77,34 @@ json_t *dl_measured_system(const struct dl_measured *m, const char *device, cons
                      node);
 }
 
+static json_t *latency_fact(const struct dl_line *l)
+{
+    return fact("ping-pong between pairs of ranks, all at once", fmax(l->intercept - l->intercept_pm, 0),
+                l->intercept + l->intercept_pm);
+}
+
 static json_t *family(const struct dl_line *l)
 {
-    return json_pack("{s:f, s:{s:o}}", "direct_s", l->intercept, "facts", "direct_s",
-                     fact("ping-pong between pairs of ranks, all at once", fmax(l->intercept - l->intercept_pm, 0),
-                          l->intercept + l->intercept_pm));
+    return json_pack("{s:f, s:{s:o}}", "direct_s", l->intercept, "facts", "direct_s", latency_fact(l));
+}
+
+static json_t *above(const struct dl_message_fit *f)
+{
+    const double best = dl_message_bytes_per_s(f);
+    return json_pack("{s:f, s:f, s:f, s:{s:s, s:o, s:o}}", "bytes", f->pieces_above_bytes, "bandwidth_fraction",
+                     fmin(1 / f->pieces.slope / best, 1), "direct_s", f->pieces.intercept, "facts", "bytes",
+                     "derived: MPI was told so", "bandwidth_fraction", rate_fact(&f->pieces, 1 / best, 1), "direct_s",
+                     latency_fact(&f->pieces));
 }
 
 static json_t *protocol(const struct dl_measured *m, const char *name, const struct dl_line *l)
 {
-    const double fastest = dl_message_bytes_per_s(&m->fitted);
-    return json_pack("{s:s, s:f, s:o, s:o, s:{s:o}}", "name", name, "bandwidth_fraction",
-                     fmin(1 / l->slope / fastest, 1), "peer", family(l), "tree", family(l), "facts",
-                     "bandwidth_fraction", rate_fact(l, 1 / fastest, 1));
+    const double best = dl_message_bytes_per_s(&m->fitted);
+    json_t *const out =
+        json_pack("{s:s, s:f, s:o, s:o, s:{s:o}}", "name", name, "bandwidth_fraction", fmin(1 / l->slope / best, 1),
+                  "peer", family(l), "tree", family(l), "facts", "bandwidth_fraction", rate_fact(l, 1 / best, 1));
+    if (m->fitted.pieces_above_bytes > 0) json_object_set_new(out, "above", above(&m->fitted));
+    return out;
 }
 
 json_t *dl_measured_transport(const struct dl_measured *m)

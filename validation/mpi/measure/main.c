@@ -1,11 +1,12 @@
 /* main.c - dlsim-measure: latency and bandwidth of messages, and kernels, on the ranks of this machine.
  *
  *   mpirun -n 4 dlsim-measure [--json FILE|-] [--system FILE --transport FILE [--device NAME]] [--seconds X]
- *       [--ring|--server] [--least-bytes N] [--most-bytes N]
+ *       [--ring|--server] [--least-bytes N] [--most-bytes N] [--pieces-above N] [--again FILE]
  *
  * All ranks are busy at once, as they are in a training; an even number of them. `--seconds` is about what each size of
  * message and each kernel takes. `--ring`: all send to the next at once, instead of pairs in turns. `--server`: all
- * send to rank 0, which hears one after the other, answers all, and is alone when it adds. */
+ * send to rank 0, which hears one after the other, answers all, and is alone when it adds. `--pieces-above`: MPI sends
+ * larger messages another way, which gets a line of its own. `--again`: fit what an earlier --json tells anew. */
 #include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +18,10 @@
 #include "validation/mpi/packing.h"
 
 struct options {
-    const char *json, *system, *transport, *device;
+    const char *json, *system, *transport, *device, *again;
     double seconds;
     bool ring, server;
-    uint64_t least_bytes, most_bytes;
+    uint64_t least_bytes, most_bytes, pieces_above;
 };
 #define AT(member) offsetof(struct options, member)
 static const struct dl_option options[] = {
@@ -35,6 +36,9 @@ static const struct dl_option options[] = {
     {"server", DL_OPT_FLAG, AT(server), false, 0, 0, NULL, "all send to rank 0 and hear from it; only it adds"},
     {"least-bytes", DL_OPT_COUNT, AT(least_bytes), false, 1, 1 << 16, NULL, "of a message; 8 if absent"},
     {"most-bytes", DL_OPT_COUNT, AT(most_bytes), false, 1 << 20, 1 << 28, NULL, "of a message; 4 MiB if absent"},
+    {"pieces-above", DL_OPT_COUNT, AT(pieces_above), false, 1 << 10, 1 << 28, NULL,
+     "bytes; MPI sends larger messages in pieces: a line of their own"},
+    {"again", DL_OPT_TEXT, AT(again), false, 0, 0, NULL, "a file of an earlier --json, to be fitted anew"},
 };
 
 enum { n_batches = 15 }; /* a time is the median of so many */
@@ -179,12 +183,18 @@ static double message_s(struct pair *p, const struct options *o)
     return (all_s > make_s ? all_s - make_s : all_s) / messages_in_turn(o);
 }
 
+/* Where fewer sizes are left they are closer. */
+static int size_after(int bytes, const struct options *o)
+{
+    return o->pieces_above && (uint64_t)bytes >= o->pieces_above ? bytes + bytes / 2 : 2 * bytes;
+}
+
 static struct dl_messages measure_messages(int rank, const struct options *o)
 {
     const size_t most = o->most_bytes;
     struct dl_messages m = {0};
     struct pair p = {.bytes = dl_alloc(most), .heard = dl_alloc(most), .room = most, .rank = rank};
-    for (p.n = (int)o->least_bytes; (size_t)p.n <= most; p.n *= 2) {
+    for (p.n = (int)o->least_bytes; (size_t)p.n <= most; p.n = size_after(p.n, o)) {
         m.bytes[m.n] = p.n;
         m.seconds[m.n++] = message_s(&p, o);
     }
@@ -264,16 +274,24 @@ static void tell(const struct dl_measured *m)
     if (m->fitted.two_ways)
         printf(", above %.0f bytes %.3g s + bytes / %.3g bytes/s", m->fitted.small_until_bytes,
                m->fitted.large.intercept, 1 / m->fitted.large.slope);
+    if (m->fitted.pieces_above_bytes > 0)
+        printf(", in pieces above %.0f bytes %.3g s + bytes / %.3g bytes/s", m->fitted.pieces_above_bytes,
+               m->fitted.pieces.intercept, 1 / m->fitted.pieces.slope);
     printf("\nproducts of %d: %.3g flop/s a rank, %.3g alone\n", side, m->gemm_flop_per_s, m->gemm_alone_flop_per_s);
 }
 
 /* What is no latency and no bandwidth says nothing but that others use this machine. */
 static bool is_sound(const struct dl_line *l) { return l->intercept >= 0 && l->slope > 0; }
 
+static bool are_sound(const struct dl_message_fit *f)
+{
+    return is_sound(&f->small) && (!f->two_ways || is_sound(&f->large)) &&
+           (f->pieces_above_bytes == 0 || is_sound(&f->pieces));
+}
+
 static enum dl_status write_files(const struct options *o, const struct dl_measured *m, struct dl_error *err)
 {
-    const bool are_sound = is_sound(&m->fitted.small) && (!m->fitted.two_ways || is_sound(&m->fitted.large));
-    if ((o->system || o->transport) && !are_sound)
+    if ((o->system || o->transport) && !are_sound(&m->fitted))
         return dl_fail(err, DL_STALLED, NULL,
                        "this machine is too busy to measure messages in %g s each; try --seconds", o->seconds);
     if (o->json) dl_write_json(o->json, dl_measured_json(m), err);
@@ -283,6 +301,23 @@ static enum dl_status write_files(const struct options *o, const struct dl_measu
     return err->status;
 }
 
+static enum dl_status fit(struct dl_measured *m, const struct options *o, struct dl_error *err)
+{
+    const struct dl_points points = {m->messages.bytes, m->messages.seconds, m->messages.n};
+    size_t n_whole = 0;
+    while (n_whole < points.n && points.x[n_whole] <= (double)o->pieces_above) n_whole++;
+    if (!o->pieces_above) {
+        m->fitted = dl_fit_messages(points);
+    } else if (n_whole < DL_LEAST_MESSAGES || points.n < n_whole + DL_LEAST_PIECES) {
+        return dl_fail(err, DL_IMPOSSIBLE, "--pieces-above",
+                       "has %zu sizes of messages up to it and %zu above, %d and %d are needed", n_whole,
+                       points.n - n_whole, DL_LEAST_MESSAGES, DL_LEAST_PIECES);
+    } else {
+        m->fitted = dl_fit_messages_and_pieces(points, (double)o->pieces_above);
+    }
+    return DL_OK;
+}
+
 static enum dl_status measure(const struct options *o, struct dl_error *err)
 {
     struct dl_measured m = {0};
@@ -290,12 +325,15 @@ static enum dl_status measure(const struct options *o, struct dl_error *err)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &m.n_ranks);
     if (o->ring && o->server) return dl_fail(err, DL_IMPOSSIBLE, NULL, "--ring and --server exclude each other");
-    if (m.n_ranks % 2)
+    if (o->again) {
+        if (dl_measured_read(o->again, &m, err)) return err->status;
+    } else if (m.n_ranks % 2) {
         return dl_fail(err, DL_IMPOSSIBLE, NULL, "needs an even number of ranks, mpirun started %d", m.n_ranks);
-    m.messages = measure_messages(rank, o);
-    m.fitted = dl_fit_messages((struct dl_points){m.messages.bytes, m.messages.seconds, m.messages.n});
-    measure_kernels(&m, rank, o);
-    return rank ? DL_OK : write_files(o, &m, err);
+    } else {
+        m.messages = measure_messages(rank, o);
+        measure_kernels(&m, rank, o);
+    }
+    return fit(&m, o, err) || rank ? err->status : write_files(o, &m, err);
 }
 
 int main(int argc, char **argv)

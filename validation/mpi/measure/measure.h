@@ -5,7 +5,7 @@
 #include "sim/core/json.h"
 #include "sim/core/message_fit.h"
 
-enum { DL_MOST_SIZES = 32 };
+enum { DL_MOST_SIZES = 48 };
 
 /* Messages between neighbours, all pairs at once. */
 struct dl_messages {
@@ -26,5 +26,7 @@ struct dl_measured {
 json_t *dl_measured_json(const struct dl_measured *m);
 json_t *dl_measured_system(const struct dl_measured *m, const char *device, const char *transport);
 json_t *dl_measured_transport(const struct dl_measured *m);
+/* The other way: from everything as JSON, but for what was fitted. */
+enum dl_status dl_measured_read(const char *path, struct dl_measured *out, struct dl_error *err);
 
 #endif
