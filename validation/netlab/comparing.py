@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 NOMINAL = json.loads((HERE / "systems/star.json").read_text())["network"]["bandwidth_bytes_per_s"]
 FLOATS_PER_SUM = 3  # two are read, one is written
 DISTINCT = 0.10  # measured steps that differ by more should be ordered rightly
-LINES = ("small", "large")  # of messages
+WHOLE, PIECES = ("small", "large"), "pieces"  # lines of messages
 
 # What the trainer has, whatever --algo is; that is of sums.
 ALGORITHMS = ["allgather.ring", "reducescatter.ring", "alltoall.pairwise", "broadcast.binomial", "reduce.binomial",
@@ -26,36 +26,50 @@ def device(c, slower):
             "launch_s": 0, "figures": figures, "facts": {"*": "measured: sums of all ranks at once", "launch_s": "derived: none"}}
 
 
-def protocol(name, line, fastest):
-    cost = {"direct_s": max(line["latency_s"], 0), "network_s": max(line["latency_s"], 0), "facts": {"*": "measured: dlsim-measure"}}
-    return {"name": name, "bandwidth_fraction": line["bandwidth_bytes_per_s"] / fastest, "peer": cost, "tree": cost,
-            "facts": {"*": "measured: dlsim-measure"}}
+def latency(line):
+    return {"direct_s": max(line["latency_s"], 0), "network_s": max(line["latency_s"], 0)}
+
+
+def fastest_of(c):
+    return max(c[name]["bandwidth_bytes_per_s"] for name in (*WHOLE, PIECES) if name in c)
+
+
+def fraction(line, c):
+    return {"bandwidth_fraction": line["bandwidth_bytes_per_s"] / fastest_of(c)}
+
+
+def protocol(name, c):
+    """One of the ways of messages that are sent as a whole; of those in pieces it says the same."""
+    facts = {"facts": {"*": "measured: dlsim-measure"}}
+    cost = latency(c[name]) | facts
+    whole = {"name": name, "peer": cost, "tree": cost} | fraction(c[name], c) | facts
+    if PIECES not in c:
+        return whole
+    return whole | {"above": {"bytes": c["pieces_above_bytes"]} | latency(c[PIECES]) | fraction(c[PIECES], c) | facts}
 
 
 def transport(c, nominal):
-    lines = [c[name] for name in LINES]
-    fastest = max(line["bandwidth_bytes_per_s"] for line in lines)
     return {"schema": "dlsim/transport/1", "source": "messages of ranks, by dlsim-measure", "adds_wire_latency": True,
             "reduction_s_per_byte": c["reduction_s_per_byte"], "pack_s_per_byte": c["pack_s_per_byte"],
             "facts": {"*": "measured: with all ranks busy"},
-            "efficiency": {"*": min(fastest / nominal, 1), "facts": {"*": "measured: of the rate that links are shaped to"}},
-            "protocols": [protocol(f"way{i}", line, fastest) for i, line in enumerate(lines)]}
+            "efficiency": {"*": min(fastest_of(c) / nominal, 1), "facts": {"*": "measured: of the rate that links are shaped to"}},
+            "protocols": [protocol(name, c) for name in WHOLE]}
 
 
 def shared_system(c, ranks):
     part = {"kind": "switch", "name": "memory", "link": "shm", "bandwidth_bytes_per_s": 1e9, "latency_s": 0,
             "facts": {"*": "derived: the transport says what is achieved"}}
-    part["bandwidth_bytes_per_s"] = max(c[n]["bandwidth_bytes_per_s"] for n in LINES)
+    part["bandwidth_bytes_per_s"] = fastest_of(c)
     return {"schema": "dlsim/system/1", "source": "ranks of one host", "nodes": 1, "transport": "mpi",
             "facts": {"*": "derived: one host"},
             "node": {"device": "xeon-core", "devices": ranks, "parts": [part], "facts": {"*": "derived: its ranks"}}}
 
 
 def mean_of(numbers):
-    """Of numbers, or key by key of what has the same keys."""
+    """Of numbers, or key by key of what has them all."""
     if not isinstance(numbers[0], dict):
         return statistics.mean(numbers)
-    return {key: mean_of([n[key] for n in numbers]) for key in numbers[0]}
+    return {key: mean_of([n[key] for n in numbers]) for key in numbers[0] if all(key in n for n in numbers)}
 
 
 def line_of(measured):
@@ -65,11 +79,22 @@ def line_of(measured):
 def figures_of(measured):
     """What a prediction needs of a file of dlsim-measure. Where one line is enough it is that of all messages."""
     kernels = {k: measured[k] for k in ("gemm_flop_per_s", "reduction_s_per_byte", "pack_s_per_byte", "slowest_over_mean")}
-    return kernels | {k: line_of(measured.get(k, measured[LINES[0]])) for k in LINES}
+    return kernels | {k: line_of(measured.get(k, measured[WHOLE[0]])) for k in WHOLE} | pieces_of(measured)
+
+
+def pieces_of(measured):
+    """Files of networks, where everything is sent as a whole, and older ones do not have them."""
+    if PIECES not in measured:
+        return {}
+    return {PIECES: line_of(measured[PIECES]), "pieces_above_bytes": measured["pieces_above_bytes"]}
+
+
+def messages_of(figures):
+    return {k: v for k, v in figures.items() if k in (*WHOLE, PIECES, "pieces_above_bytes")}
 
 
 def with_rates(figures):
-    return figures | {k: figures[k] | {"bandwidth_bytes_per_s": 1 / figures[k]["s_per_byte"]} for k in LINES}
+    return figures | {k: v | {"bandwidth_bytes_per_s": 1 / v["s_per_byte"]} for k, v in figures.items() if k in (*WHOLE, PIECES)}
 
 
 def stages_s(trace):
@@ -148,7 +173,7 @@ class Comparison:
         if case.pattern == "server" and self.find(*memory_names("server", ranks)):
             return self.calibrated(*memory_names("server", ranks))
         lines = self.calibrated(*memory_names("ring" if case.pattern == "ring" else "pairs", ranks))  # also of servers, in older files
-        return self.busy(ranks) | {k: lines[k] for k in LINES}
+        return self.busy(ranks) | messages_of(lines)
 
     def simulate(self, case, slower, *words):
         """With what was calibrated for the case, and kernels that take so much longer."""

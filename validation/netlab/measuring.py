@@ -207,10 +207,11 @@ class Bench:
         shaped = lab.network != "shared"
         if out.exists():
             return
-        effort = ["--seconds", 0.05, "--most-bytes", 1 << 20] if self.short else ["--seconds", 0.3 if shaped else 0.06]
-        least = ["--least-bytes", 1 << 15] if shaped else []
+        seconds = 0.05 if self.short else 0.3 if shaped else 0.06
+        most = ["--most-bytes", 1 << 20] if self.short and shaped else []
+        sizes = ["--least-bytes", 1 << 15, *most] if shaped else ["--pieces-above", EAGER]
         way = [] if pattern == "pairs" else [f"--{pattern}"]
-        self.run(lab, ranks, self.build / "dlsim-measure", "--json", out, *effort, *way, *least)
+        self.run(lab, ranks, self.build / "dlsim-measure", "--json", out, "--seconds", seconds, *way, *sizes)
         print(f"calibrated {lab.network} with {ranks} ranks ({pattern})", flush=True)
 
     def work_mutely(self, lab, case):
