@@ -249,9 +249,10 @@ enum dl_status dl_session_run(struct dl_session *s)
 
 void dl_session_list_assumptions(struct dl_session *s)
 {
-    const struct dl_json docs[] = {s->machine.system_doc, s->machine.transport_doc, s->device_doc, s->software_doc};
+    const struct dl_json docs[] = {s->machine.system_doc, s->device_doc, s->software_doc, s->machine.transport_doc};
     const struct dl_json wishes[] = {s->workload_doc, s->strategy_doc};
-    for (size_t i = 0; i < DL_COUNT(docs); i++) dl_assumptions_add(&s->report.assumptions, docs[i], s->arena);
+    const size_t n_docs = DL_COUNT(docs) - (s->job.n_devices == 1); /* that one sends nothing */
+    for (size_t i = 0; i < n_docs; i++) dl_assumptions_add(&s->report.assumptions, docs[i], s->arena);
     for (size_t i = 0; i < DL_COUNT(wishes); i++)
         dl_assumptions_add_stated(&s->report.assumptions, wishes[i], s->arena);
 }

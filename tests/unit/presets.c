@@ -118,9 +118,9 @@ START_TEST(a_preset_runs_at_a_sane_share_of_peak)
 }
 END_TEST
 
-static size_t count_assumed(const char *preset)
+static size_t count_assumed(const char *preset, const char *file)
 {
-    const char *const place = dl_arena_format(arena, "%s.json:", preset);
+    const char *const place = dl_arena_format(arena, "%s.json:", file);
     const struct dl_session_request request = {.topo = {"frontier", NULL}, .strategy = {preset, NULL}};
     struct dl_session s;
     size_t n = 0;
@@ -136,8 +136,15 @@ static size_t count_assumed(const char *preset)
 /* devices, global_batch, microbatch, and the ways or stage of three entries. */
 START_TEST(a_run_lists_what_its_preset_assumes)
 {
-    ck_assert_uint_eq(count_assumed("dash-22b"), 6);
-    ck_assert_uint_eq(count_assumed("single"), 0); /* what someone wants needs no source */
+    ck_assert_uint_eq(count_assumed("dash-22b", "dash-22b"), 6);
+    ck_assert_uint_eq(count_assumed("single", "single"), 0); /* what someone wants needs no source */
+}
+END_TEST
+
+START_TEST(a_run_on_one_device_assumes_nothing_of_messages)
+{
+    ck_assert_uint_gt(count_assumed("dash-22b", "rccl"), 0);
+    ck_assert_uint_eq(count_assumed("single", "rccl"), 0);
 }
 END_TEST
 
@@ -149,6 +156,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, every_preset_has_a_machine);
     tcase_add_test(tests, a_run_lists_what_its_preset_assumes);
+    tcase_add_test(tests, a_run_on_one_device_assumes_nothing_of_messages);
     tcase_add_loop_test(tests, a_preset_says_what_was_published_and_where_it_ran, 0, (int)DL_COUNT(runs));
     tcase_add_loop_test(tests, a_preset_runs_at_a_sane_share_of_peak, 0, (int)DL_COUNT(runs));
     suite_add_tcase(suite, tests);
