@@ -40,16 +40,16 @@ struct dl_message_fit dl_fit_messages(struct dl_points p)
     return best;
 }
 
-static size_t count_until(struct dl_points p, double bytes)
+size_t dl_count_sizes(struct dl_points p, double until_bytes)
 {
     size_t n = 0;
-    while (n < p.n && p.x[n] <= bytes) n++;
+    while (n < p.n && p.x[n] <= until_bytes) n++;
     return n;
 }
 
 struct dl_message_fit dl_fit_messages_and_pieces(struct dl_points p, double pieces_above_bytes)
 {
-    const size_t n_whole = count_until(p, pieces_above_bytes);
+    const size_t n_whole = dl_count_sizes(p, pieces_above_bytes);
     assert(n_whole + DL_LEAST_PIECES <= p.n);
     struct dl_message_fit out = dl_fit_messages(part(p, 0, n_whole));
     out.pieces = fit_all(part(p, n_whole, p.n));

@@ -22,6 +22,8 @@ struct dl_message_fit {
 struct dl_message_fit dl_fit_messages(struct dl_points messages);
 /* The same with a line for what is sent in pieces, larger than this; DL_LEAST_PIECES sizes at least on that side. */
 struct dl_message_fit dl_fit_messages_and_pieces(struct dl_points messages, double pieces_above_bytes);
+/* How many sizes are not above that. */
+size_t dl_count_sizes(struct dl_points messages, double until_bytes);
 /* Seconds for a message of so many bytes, by the fit. */
 double dl_message_s(const struct dl_message_fit *f, double bytes);
 /* Of the fastest way; the others are a fraction of it. */

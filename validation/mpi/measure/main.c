@@ -304,8 +304,7 @@ static enum dl_status write_files(const struct options *o, const struct dl_measu
 static enum dl_status fit(struct dl_measured *m, const struct options *o, struct dl_error *err)
 {
     const struct dl_points points = {m->messages.bytes, m->messages.seconds, m->messages.n};
-    size_t n_whole = 0;
-    while (n_whole < points.n && points.x[n_whole] <= (double)o->pieces_above) n_whole++;
+    const size_t n_whole = dl_count_sizes(points, (double)o->pieces_above);
     if (!o->pieces_above) {
         m->fitted = dl_fit_messages(points);
     } else if (n_whole < DL_LEAST_MESSAGES || points.n < n_whole + DL_LEAST_PIECES) {
