@@ -1,7 +1,8 @@
 /* convnet.c - a convolutional network as a list of elements; each at the top of the list is a layer of the model.
  *
  * {"kind": "convnet", "input": [3, 224, 224], "layers": [{"kind": "conv", "filters": 64, "window": 7, "stride": 2},
- * ...]} "add" and "concat" have branches that get the same input, "repeat" has a list of layers that it repeats.
+ * ...]} "add" and "concat" have branches that get the same input, "repeat" has a list of layers that it repeats;
+ * "cross_entropy" is the loss of a classifier and ends the list.
  * Nothing is cut by tensor parallelism. Backward has what each element was given, once; a relu needs nothing of its
  * own. */
 #include "workloads/convnet.h"
@@ -21,7 +22,7 @@ static const struct options defaults = {0};
 static const struct dl_field fields[] = {
     {"input", DL_INT_LIST, offsetof(struct options, input), 1, 1 << 20, false, NULL, "channels, height and width"},
     {"layers", DL_LIST, offsetof(struct options, layers), 0, 0, false, NULL,
-     "conv, deconv, pool, global_pool, fc, batchnorm, relu, lrn, dropout, add, concat, side, repeat"},
+     "conv, deconv, pool, global_pool, fc, batchnorm, relu, lrn, dropout, add, concat, side, repeat, cross_entropy"},
 };
 
 #define MAX_SIZE 16777216.0 /* 2^24: no width or length of a network comes near */
@@ -49,9 +50,17 @@ static const struct {
      {"relu", DL_BOOL, AT(relu), 0, 0, true, NULL, "a relu follows, after the batchnorm if there is one"}},
     {DL_ADD | DL_CONCAT,
      {"branches", DL_LIST, AT(branches), 0, 0, false, NULL, "lists that all get the same; [] passes it on"}},
+    {DL_CONCAT,
+     {"keeps_parts", DL_BOOL, AT(keeps_parts), 0, 0, true, NULL,
+      "its parts stay: gradients are added to each by itself, as where layers get a list of all before them"}},
     {DL_REPEAT, {"times", DL_INT, AT(times), 1, MAX_SIZE, false, NULL, "how often"}},
     {DL_REPEAT | DL_SIDE, {"layers", DL_LIST, AT(layers), 0, 0, false, NULL, "what is repeated or leads away"}},
 };
+
+struct dl_tensor dl_tensor_of(double channels, double height, double width)
+{
+    return (struct dl_tensor){.channels = channels, .height = height, .width = width, .parts = 1};
+}
 
 double dl_net_elements(const struct dl_net *net, const struct dl_tensor *t)
 {
@@ -63,6 +72,13 @@ void dl_net_save(struct dl_net *net)
     if (net->at.is_saved) return;
     net->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * dl_net_elements(net, &net->at);
     net->at.is_saved = true;
+}
+
+enum dl_status dl_net_count(struct dl_net *net, size_t n, const char *where, struct dl_error *err)
+{
+    net->n_elements += n;
+    if (net->n_elements <= max_elements) return DL_OK;
+    return dl_fail(err, DL_RANGE, where, "with all repeats there are more than %d elements", max_elements);
 }
 
 static enum dl_status find_kind(struct dl_json from, const struct dl_element_kind **kind, struct dl_arena *arena,
@@ -87,9 +103,7 @@ static enum dl_status read_element(struct dl_net *net, struct dl_json from, stru
                                    const struct dl_element_kind **kind, struct dl_error *err)
 {
     *e = (struct dl_element){.where = from.where, .stride = 1, .groups = 1, .bias = true};
-    if (net->n_elements++ >= max_elements)
-        return dl_fail(err, DL_RANGE, from.where, "with all repeats there are more than %d elements", max_elements);
-    if (find_kind(from, kind, net->build->arena, err)) return err->status;
+    if (dl_net_count(net, 1, from.where, err) || find_kind(from, kind, net->build->arena, err)) return err->status;
     struct dl_field of_kind[DL_COUNT(keys)];
     size_t n = 0;
     for (size_t i = 0; i < DL_COUNT(keys); i++)
@@ -103,6 +117,7 @@ static enum dl_status read_element(struct dl_net *net, struct dl_json from, stru
 static enum dl_status add_element(struct dl_net *net, const struct dl_element *e, const struct dl_element_kind *kind,
                                   struct dl_error *err)
 {
+    if (net->at.is_loss) return dl_fail(err, DL_IMPOSSIBLE, e->where, "comes after the loss; nothing can follow it");
     if (kind->add(net, e, err)) return err->status;
     if (net->at.channels > MAX_SIZE || net->at.height > MAX_SIZE || net->at.width > MAX_SIZE)
         return dl_fail(err, DL_RANGE, e->where, "makes %g x %g x %g, which is more than %g in one direction",
@@ -129,7 +144,7 @@ static enum dl_status add_layer(struct dl_net *net, const struct dl_element *e, 
     struct dl_layer *const layer = &net->layers[net->n_layers++];
     dl_tape_begin(&net->tape, layer, e->name ? e->name : e->kind);
     layer->saved.input_bytes = DL_ACTIVATION_BYTES * dl_net_elements(net, &net->at);
-    layer->is_block = true;
+    layer->is_block = kind->bit != DL_CROSS_ENTROPY;
     const enum dl_status status = add_element(net, e, kind, err);
     layer->output_elements = dl_net_elements(net, &net->at);
     dl_tape_end(&net->tape, net->build->arena);
@@ -159,7 +174,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     if (o->input.n != 3) return dl_refuse(build, "input", err, "must be [channels, height, width]");
     const int64_t *const input = o->input.items;
     struct dl_net net = {.build = build};
-    net.at = (struct dl_tensor){.channels = (double)input[0], .height = (double)input[1], .width = (double)input[2]};
+    net.at = dl_tensor_of((double)input[0], (double)input[1], (double)input[2]);
     if (add_layers(&net, o->layers, err)) goto out;
     if (!net.has_weights) {
         dl_refuse(build, "layers", err, "has no conv or fc, so there is nothing to train");

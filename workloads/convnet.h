@@ -9,15 +9,17 @@ struct dl_element {
     const char *where;
     const char *kind, *name;
     int64_t filters, outputs, window, stride, pad, output_pad, groups, times;
-    bool bias, batchnorm, relu, round_up, mean;
+    bool bias, batchnorm, relu, round_up, mean, keeps_parts;
     struct dl_json layers, branches;
 };
 
 /* What flows from one element to the next. */
 struct dl_tensor {
     double channels, height, width;
+    double parts;   /* that it was joined from and that are still there: gradients are added to each */
     bool is_saved;  /* backward has it already */
     bool from_relu; /* whose backward needs its sign, even if who gets it next does not */
+    bool is_loss;   /* nothing can follow */
 };
 
 struct dl_net {
@@ -45,7 +47,8 @@ enum dl_element_bit {
     DL_CONCAT = 1 << 10,
     DL_SIDE = 1 << 11,
     DL_REPEAT = 1 << 12,
-    DL_ALL_ELEMENTS = (1 << 13) - 1,
+    DL_CROSS_ENTROPY = 1 << 13,
+    DL_ALL_ELEMENTS = (1 << 14) - 1,
 };
 
 /* One kind of element: adds its work to the tape and changes what flows. */
@@ -57,7 +60,13 @@ struct dl_element_kind {
 extern const struct dl_element_kind dl_element_kinds[];
 extern const size_t dl_n_element_kinds;
 
+/* In one part, nothing done with it yet. */
+struct dl_tensor dl_tensor_of(double channels, double height, double width);
+
 double dl_net_elements(const struct dl_net *net, const struct dl_tensor *tensor);
+
+/* So many elements more, or gradients of parts that are added; refused if these are far too many. */
+enum dl_status dl_net_count(struct dl_net *net, size_t n, const char *where, struct dl_error *err);
 
 /* Keep what flows here for backward, unless that is done already. */
 void dl_net_save(struct dl_net *net);

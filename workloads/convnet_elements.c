@@ -5,11 +5,6 @@
 
 #include "workloads/workloads.h"
 
-static struct dl_tensor tensor(double channels, double height, double width)
-{
-    return (struct dl_tensor){.channels = channels, .height = height, .width = width};
-}
-
 static void pass(struct dl_net *net, const char *name, double forward, double backward)
 {
     dl_tape_pass(&net->tape, &(struct dl_pass){name, DL_CUT_NOTHING, .forward = forward,
@@ -22,6 +17,7 @@ static void add_relu(struct dl_net *net)
     const double elements = dl_net_elements(net, &net->at);
     pass(net, "relu", 2 * elements, 3 * elements);
     net->at.from_relu = true;
+    net->at.parts = 1;
 }
 
 /* For elements whose own backward does not need what they are given. */
@@ -39,7 +35,7 @@ static void add_batchnorm(struct dl_net *net)
     pass(net, "batchnorm", 3 * elements, 5 * elements);
     net->tape.layer->parameters_outside += 2 * net->at.channels;
     net->tape.layer->n_tensors += 2;
-    net->at.is_saved = net->at.from_relu = false;
+    net->at = dl_tensor_of(net->at.channels, net->at.height, net->at.width);
 }
 
 static void add_what_follows(struct dl_net *net, const struct dl_element *e)
@@ -82,7 +78,7 @@ static void add_bias(struct dl_net *net)
 static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
     const double groups = (double)e->groups, filters = (double)e->filters, window = (double)(e->window * e->window);
-    const struct dl_tensor out = tensor(filters, windows_on(net->at.height, e), windows_on(net->at.width, e));
+    const struct dl_tensor out = dl_tensor_of(filters, windows_on(net->at.height, e), windows_on(net->at.width, e));
     if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
     if (fmod(net->at.channels, groups) != 0 || e->filters % e->groups)
         return dl_fail(err, DL_IMPOSSIBLE, e->where, "%lld groups do not divide %g channels and %lld filters",
@@ -111,7 +107,7 @@ static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e,
     const double filters = (double)e->filters, window = (double)(e->window * e->window);
     const double grown = (double)(e->window + e->output_pad - 2 * e->pad), stride = (double)e->stride;
     const struct dl_tensor out =
-        tensor(filters, (net->at.height - 1) * stride + grown, (net->at.width - 1) * stride + grown);
+        dl_tensor_of(filters, (net->at.height - 1) * stride + grown, (net->at.width - 1) * stride + grown);
     if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
     struct dl_product p = {.name = name_of(e),
                            .batch = 1,
@@ -143,7 +139,7 @@ static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, str
                            .cut = DL_CUT_NOTHING,
                            .has_bias = e->bias};
     add_product(net, &p);
-    net->at = tensor((double)e->outputs, 1, 1);
+    net->at = dl_tensor_of((double)e->outputs, 1, 1);
     add_what_follows(net, e);
     return DL_OK;
 }
@@ -160,7 +156,8 @@ static void shrink(struct dl_net *net, const struct dl_element *e, double window
 
 static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    const struct dl_tensor out = tensor(net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e));
+    const struct dl_tensor out =
+        dl_tensor_of(net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e));
     if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
     const double windows_each_way = (double)e->window / (double)e->stride; /* that hold an input */
     shrink(net, e, windows_each_way * windows_each_way, out);
@@ -172,7 +169,7 @@ static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, s
 static enum dl_status add_global_pool(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
     (void)err;
-    const struct dl_tensor out = tensor(net->at.channels, 1, 1);
+    const struct dl_tensor out = dl_tensor_of(net->at.channels, 1, 1);
     const double moved = dl_net_elements(net, &net->at) + dl_net_elements(net, &out);
     save_for_relu(net);
     pass(net, name_of(e), moved, moved);
@@ -202,7 +199,7 @@ static enum dl_status add_lrn(struct dl_net *net, const struct dl_element *e, st
     dl_net_save(net);
     pass(net, name_of(e), 3 * elements, 5 * elements);
     net->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements;
-    net->at.is_saved = net->at.from_relu = false;
+    net->at = dl_tensor_of(net->at.channels, net->at.height, net->at.width);
     return DL_OK;
 }
 
@@ -214,7 +211,18 @@ static enum dl_status add_dropout(struct dl_net *net, const struct dl_element *e
     save_for_relu(net);
     pass(net, name_of(e), moved, moved);
     net->tape.layer->saved.outside_bytes += DL_MASK_BYTES * elements;
-    net->at.is_saved = net->at.from_relu = false;
+    net->at = dl_tensor_of(net->at.channels, net->at.height, net->at.width);
+    return DL_OK;
+}
+
+/* Where ways part, the gradients that come back on them are added. */
+static enum dl_status add_parting(struct dl_net *net, const struct dl_element *e, size_t n_ways, struct dl_error *err)
+{
+    const struct dl_pass sum = {"add", DL_CUT_NOTHING,
+                                .input_gradient = 3 * dl_net_elements(net, &net->at) / net->at.parts};
+    const size_t n_sums = net->has_weights ? (n_ways - 1) * (size_t)net->at.parts : 0;
+    if (dl_net_count(net, n_sums, e->where, err)) return err->status;
+    for (size_t i = 0; i < n_sums; i++) dl_tape_pass(&net->tape, &sum);
     return DL_OK;
 }
 
@@ -227,7 +235,15 @@ static enum dl_status join(struct dl_net *net, bool adds, struct dl_tensor *out,
         return dl_fail(err, DL_IMPOSSIBLE, branch.where, "ends with %g x %g x %g, the first branch with %g x %g x %g",
                        end->channels, end->height, end->width, out->channels, out->height, out->width);
     if (!adds) out->channels += end->channels;
+    out->parts += end->parts;
     return DL_OK;
+}
+
+static struct dl_tensor joined_from(const struct dl_tensor *first)
+{
+    struct dl_tensor out = dl_tensor_of(first->channels, first->height, first->width);
+    out.parts = first->parts;
+    return out;
 }
 
 static enum dl_status add_branches(struct dl_net *net, struct dl_json branches, bool adds, struct dl_tensor *out,
@@ -238,27 +254,29 @@ static enum dl_status add_branches(struct dl_net *net, struct dl_json branches, 
         const struct dl_json branch = dl_json_element(branches, i, net->build->arena);
         net->at = input;
         if (dl_net_add_list(net, branch, err)) return err->status;
+        if (net->at.is_loss)
+            return dl_fail(err, DL_IMPOSSIBLE, branch.where, "ends in a loss; what leads to one is a \"side\"");
         save_for_relu(net);
-        if (i == 0)
-            *out = tensor(net->at.channels, net->at.height, net->at.width);
-        else if (join(net, adds, out, branch, err))
-            return err->status;
+        if (i > 0 && join(net, adds, out, branch, err)) return err->status;
+        if (i == 0) *out = joined_from(&net->at);
     }
     return DL_OK;
 }
 
-/* Backward, the gradients of the branches are added where they part; a sum itself has no work there. */
+/* A sum has no work backward, what was joined is cut again. */
 static enum dl_status join_branches(struct dl_net *net, const struct dl_element *e, bool adds, struct dl_error *err)
 {
-    const double n = (double)json_array_size(e->branches.value);
+    const size_t n = json_array_size(e->branches.value);
     if (n < 2) return dl_fail(err, DL_RANGE, e->branches.where, "must be at least two lists of elements");
     dl_net_save(net);
-    pass(net, name_of(e), 0, 3 * (n - 1) * dl_net_elements(net, &net->at));
     struct dl_tensor out;
-    if (add_branches(net, e->branches, adds, &out, err)) return err->status;
+    if (add_parting(net, e, n, err) || add_branches(net, e->branches, adds, &out, err)) return err->status;
+    if (!e->keeps_parts) out.parts = 1;
     net->at = out;
     const double elements = dl_net_elements(net, &out);
-    pass(net, name_of(e), (adds ? n + 1 : 2) * elements, adds ? 0 : 2 * elements);
+    dl_tape_pass(&net->tape, &(struct dl_pass){name_of(e), DL_CUT_NOTHING, .operation = adds ? "add" : "concat",
+                                               .forward = (adds ? (double)n + 1 : 2) * elements,
+                                               .input_gradient = adds || !net->has_weights ? 0 : 2 * elements});
     add_what_follows(net, e);
     return DL_OK;
 }
@@ -285,9 +303,19 @@ static enum dl_status add_side(struct dl_net *net, const struct dl_element *e, s
 {
     dl_net_save(net);
     const struct dl_tensor main_way = net->at;
-    pass(net, name_of(e), 0, 3 * dl_net_elements(net, &main_way));
-    if (dl_net_add_list(net, e->layers, err)) return err->status;
+    if (add_parting(net, e, 2, err) || dl_net_add_list(net, e->layers, err)) return err->status;
     net->at = main_way;
+    return DL_OK;
+}
+
+/* Of each pixel, whose channels are the classes. */
+static enum dl_status add_cross_entropy(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
+{
+    (void)e, (void)err;
+    save_for_relu(net);
+    dl_tape_cross_entropy(&net->tape, dl_net_elements(net, &net->at), DL_CUT_NOTHING);
+    net->at = dl_tensor_of(1, net->at.height, net->at.width);
+    net->at.is_loss = true;
     return DL_OK;
 }
 
@@ -306,5 +334,6 @@ const struct dl_element_kind dl_element_kinds[] = {
     {"concat", DL_CONCAT, add_concat},
     {"side", DL_SIDE, add_side},
     {"repeat", DL_REPEAT, add_repeat},
+    {"cross_entropy", DL_CROSS_ENTROPY, add_cross_entropy},
 };
 const size_t dl_n_element_kinds = DL_COUNT(dl_element_kinds);

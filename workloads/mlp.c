@@ -1,21 +1,27 @@
-/* mlp.c - fully connected layers with a relu between them.
+/* mlp.c - fully connected layers with a relu between them, and a loss if it says so.
  *
  * Tensor parallelism cuts them in pairs, the first by columns and the second by rows, so a pair is a layer of the
- * model; one that is left over is not cut. */
+ * model; one that is left over is not cut. What they end in is whole, and so is the loss. */
 #include <stddef.h>
 #include <string.h>
 
 #include "workloads/tape.h"
 #include "workloads/workloads.h"
 
+enum loss { NO_LOSS, CROSS_ENTROPY };
+static const char *const losses[] = {[NO_LOSS] = "none", [CROSS_ENTROPY] = "cross_entropy", NULL};
+
 struct options {
     struct dl_int_list widths;
+    int64_t loss;
     bool bias;
 };
 static const struct options defaults = {.bias = true};
 static const struct dl_field fields[] = {
     {"widths", DL_INT_LIST, offsetof(struct options, widths), 1, 1 << 24, false, NULL, "of input, layers and output"},
     {"bias", DL_BOOL, offsetof(struct options, bias), 0, 0, true, NULL, "layers have biases; true if absent"},
+    {"loss", DL_CHOICE, offsetof(struct options, loss), 0, 0, true, losses,
+     "of the output, which is a number for each class; none if absent"},
 };
 
 struct net {
@@ -63,15 +69,27 @@ static void build_pair(struct net *net, size_t i, struct dl_layer *layer, struct
     dl_tape_end(&net->tape, arena);
 }
 
+static void build_loss(struct net *net, struct dl_layer *layer, struct dl_arena *arena)
+{
+    const double logits = net->samples * (double)net->o->widths.items[net->o->widths.n - 1];
+    dl_tape_begin(&net->tape, layer, losses[net->o->loss]);
+    layer->saved.input_bytes = DL_ACTIVATION_BYTES * logits;
+    dl_tape_cross_entropy(&net->tape, logits, DL_CUT_OUTSIDE);
+    layer->output_elements = net->samples; /* a loss for each */
+    dl_tape_end(&net->tape, arena);
+}
+
 static enum dl_status build(const void *options, const struct dl_build *build, struct dl_model *out,
                             struct dl_error *err)
 {
     const struct options *const o = options;
     if (o->widths.n < 2) return dl_refuse(build, "widths", err, "must be at least that of the input and of the output");
     struct net net = {.o = o, .samples = build->samples};
-    out->n_layers = o->widths.n / 2; /* pairs of the n - 1 layers, rounded up */
+    const size_t n_pairs = o->widths.n / 2; /* of the n - 1 layers, rounded up */
+    out->n_layers = n_pairs + (o->loss != NO_LOSS);
     out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);
-    for (size_t i = 0; i < out->n_layers; i++) build_pair(&net, 2 * i, &out->layers[i], build->arena);
+    for (size_t i = 0; i < n_pairs; i++) build_pair(&net, 2 * i, &out->layers[i], build->arena);
+    if (o->loss != NO_LOSS) build_loss(&net, &out->layers[n_pairs], build->arena);
     out->model_flop_per_sample = dl_model_flop(out) / build->samples;
     return DL_OK;
 }

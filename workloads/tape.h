@@ -52,6 +52,9 @@ struct dl_pass {
 };
 void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass);
 
+/* Cross entropy of so many logits, with the softmax before it; cut: INSIDE if each rank has a part of them. */
+void dl_tape_cross_entropy(struct dl_tape *tape, double logits, enum dl_cut cut);
+
 /* A mark, at a tensor of so many elements. */
 void dl_tape_mark(struct dl_tape *tape, enum dl_work_kind mark, double elements);
 

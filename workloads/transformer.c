@@ -153,20 +153,6 @@ static void transform(struct dl_block *b)
     dl_block_norm(b, "transform_norm", (double)b->o->hidden);
 }
 
-/* Cross entropy turns the logits into fp32 and keeps their softmax for backward. */
-static void cross_entropy(struct dl_block *b)
-{
-    const double fp32 = 2, logits = b->tokens * (double)b->o->vocab;
-    const struct dl_pass convert = {"logits_to_fp32", DL_CUT_INSIDE, .forward = (1 + fp32) * logits,
-                                    .input_gradient = (fp32 + 1) * logits};
-    const struct dl_pass loss = {"cross_entropy", DL_CUT_INSIDE, .forward = 2 * fp32 * logits,
-                                 .input_gradient = 2 * fp32 * logits};
-    dl_tape_pass(&b->tape, &convert);
-    dl_tape_pass(&b->tape, &loss);
-    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * fp32 * logits;
-    b->tape.layer->logits = logits;
-}
-
 static void build_head(struct dl_block *b, struct dl_layer *layer, struct dl_arena *arena)
 {
     const struct dl_transformer *const o = b->o;
@@ -178,7 +164,7 @@ static void build_head(struct dl_block *b, struct dl_layer *layer, struct dl_are
                                                    DL_CUT_N, .has_bias = o->head_transform,
                                                    .shares_weights = o->tied_embedding, .stays_wide = true});
     layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what that is given */
-    cross_entropy(b);
+    dl_tape_cross_entropy(&b->tape, b->tokens * (double)o->vocab, DL_CUT_INSIDE);
     layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;
     layer->output_elements = b->tokens; /* a loss for each */
     dl_tape_end(&b->tape, arena);

@@ -94,7 +94,8 @@ struct dl_layer {
     size_t n_forward, n_backward;
     struct dl_saved saved;
     double output_elements; /* what the next layer gets */
-    double logits;          /* elements that a loss is computed from; 0 but in the last layer */
+    double logits;          /* elements that a loss is computed from, divided by tensor parallelism */
+    double whole_logits;    /* and such of which each of its ranks has all */
     bool is_block;          /* one of the equal layers that pipeline stages are counted in */
 };
 

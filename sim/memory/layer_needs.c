@@ -34,7 +34,8 @@ static double at_work_bytes(const struct dl_setting *s, const struct dl_layer *l
             most = fmax(most, product_gradients(s, &w->kernel));
     }
     const double passing = layer->output_elements / s->parts.outside / s->ways[DL_AXIS_CONTEXT];
-    const double logits = layer->logits / s->parts.inside / s->ways[DL_AXIS_CONTEXT];
+    const double cut_logits = layer->logits / s->parts.inside, whole_logits = layer->whole_logits / s->parts.outside;
+    const double logits = (cut_logits + whole_logits) / s->ways[DL_AXIS_CONTEXT];
     const double workspace = s->is_pure ? 0 : s->software->logit_workspace_bytes; /* the loss is in fp32, or not */
     return (most + passing) * dl_precision_bytes(s->precision) + logits * workspace;
 }

@@ -203,6 +203,37 @@ START_TEST(pricing_leaves_nothing_behind)
 }
 END_TEST
 
+/* ---- losses ---- */
+
+/* Of an MLP of eight pairs and of a network of images: not dealt, but with the last blocks, or alone as a head is. */
+START_TEST(a_loss_goes_with_the_last_blocks)
+{
+    static const char *const workloads[] = {
+        "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','loss':'cross_entropy',"
+        "'widths':[8,8,8,8,8,8,8,8,8,8,8,8,8,8,8,8,8]}",
+        "{'schema':'dlsim/workload/1','source':'a test','kind':'convnet','input':[3,8,8],'layers':[{'kind':'repeat',"
+        "'times':8,'layers':[{'kind':'conv','filters':4,'window':3,'pad':1}]},{'kind':'cross_entropy'}]}"};
+    static const struct {
+        const char *pipeline;
+        uint32_t blocks, last;
+    } cases[] = {{"'ways':4", 2, 2},
+                 {"'ways':4,'chunks':2,'schedule':'interleaved'", 1, 1},
+                 {"'ways':3,'split':'count_ends'", 3, 2},
+                 {"'ways':5,'head':'alone'", 2, 0}};
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        struct dl_session t;
+        open_pipeline(&t, workloads[_i], cases[i].pipeline);
+        const uint32_t n = t.lowered.n_positions;
+        const struct dl_position *const last = &t.lowered.positions[n - 1];
+        for (uint32_t j = 0; j + 1 < n; j++) ck_assert_uint_eq(t.lowered.positions[j].n_blocks, cases[i].blocks);
+        ck_assert_uint_eq(last->n_blocks, cases[i].last);
+        ck_assert_uint_eq(last->end_layer - last->first_layer, cases[i].last + 1);
+        check_cover(&t);
+        dl_session_close(&t);
+    }
+}
+END_TEST
+
 /* ---- tied embeddings ---- */
 
 START_TEST(the_last_stage_has_a_table_of_its_own)
@@ -231,6 +262,7 @@ int main(void)
     tcase_add_loop_test(tests, by_cost_is_the_best_of_all_cuts, 0, 300);
     tcase_add_loop_test(tests, by_cost_shortens_the_longest_position, 0, 4);
     tcase_add_test(tests, pricing_leaves_nothing_behind);
+    tcase_add_loop_test(tests, a_loss_goes_with_the_last_blocks, 0, 2);
     tcase_add_loop_test(tests, the_last_stage_has_a_table_of_its_own, 0, 4);
     Suite *const suite = suite_create("stages");
     suite_add_tcase(suite, tests);

@@ -13,6 +13,8 @@ static const uint64_t seed = 20;
 #define WORKLOAD                                                                                                       \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':%u,'hidden':512,'heads':8,"          \
     "'seq':128,'vocab':1024%s}"
+/* Pairs of layers, and a loss of which every tensor rank has the whole. */
+#define MLP "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','loss':'cross_entropy','widths':[512"
 #define FLASH "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-6,'attention':'flash'}"
 /* Everything in which the host can meet its device, and sends one after the other. */
 #define WAITS                                                                                                          \
@@ -22,7 +24,8 @@ static const uint64_t seed = 20;
     "'drains_at_waits':true,'drains_at_dispatch':true,'deals_tensors':true,'bucket_moves':6,'scatter_moves':4,"        \
     "'offload_blocks':true,'new_memory_bytes_per_s':1e9,'gathers_ahead':0,'gathers_modules':true,"                     \
     "'attention':'unfused','kernels':[{'operation':'softmax',"                                                         \
-    "'unless_multiple_of':4,'launches':3,'moves':5}],'operands':[{'precision':'fp16','moves':2,'launches':1}]}"
+    "'unless_multiple_of':4,'launches':3,'moves':5},{'operation':'cross_entropy','launches':2}],'operands':[{'"        \
+    "precision':'fp16','moves':2,'launches':1}]}"
 /* Slow enough, and drawing so much, that its clock falls. */
 #define HOT_DEVICE                                                                                                     \
     "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e13,'fp16':1e13},"     \
@@ -51,7 +54,7 @@ static const struct machine {
 struct drawn {
     const struct machine *machine;
     const char *set; /* as --set; NULL: nothing */
-    bool has_experts, by_message;
+    bool is_mlp, has_experts, by_message;
     char workload[400], strategy[1600];
 };
 
@@ -66,7 +69,7 @@ struct ways {
 static struct ways draw_ways(gsl_rng *rng, const struct drawn *d)
 {
     struct ways w = {.tensor = 1u << draw(rng, 4), .pipeline = 1 + draw(rng, 4), .data = 1 + draw(rng, 4)};
-    w.context = strcmp(d->machine->software, FLASH) == 0 ? 1u << draw(rng, 3) : 1;
+    w.context = strcmp(d->machine->software, FLASH) == 0 && !d->is_mlp ? 1u << draw(rng, 3) : 1;
     w.expert = d->has_experts && w.data % 2 == 0 ? 2 : 1;
     return w;
 }
@@ -193,6 +196,21 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, ch
     if (draw(rng, 4) == 0) draw_offload(rng, out + used, bytes - used);
 }
 
+static void draw_workload(gsl_rng *rng, uint32_t n_blocks, struct drawn *out)
+{
+    if (!out->is_mlp) {
+        snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,
+                 !out->has_experts ? ""
+                 : draw(rng, 2)    ? ",'experts':4,'top_k':2,'qk_norm':true"
+                                   : ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1");
+        return;
+    }
+    size_t used = (size_t)snprintf(out->workload, sizeof out->workload, MLP);
+    for (uint32_t i = 0; i < 2 * n_blocks; i++)
+        used += (size_t)snprintf(out->workload + used, sizeof out->workload - used, ",512");
+    snprintf(out->workload + used, sizeof out->workload - used, "]}");
+}
+
 static void draw_job(uint64_t index, struct drawn *out)
 {
     static const char *const orders[] = {"['tensor','context','data','pipeline']",
@@ -207,15 +225,14 @@ static void draw_job(uint64_t index, struct drawn *out)
     gsl_rng *const rng = dl_random_new(seed, "battery", index);
     char stack[1000];
     out->machine = &machines[draw(rng, DL_COUNT(machines))];
-    out->has_experts = draw(rng, 4) == 0;
+    out->is_mlp = index % 8 == 7;
+    out->has_experts = !out->is_mlp && draw(rng, 4) == 0;
     const struct ways w = draw_ways(rng, out);
-    const uint32_t microbatch = 1 + draw(rng, 4), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
+    const uint32_t rows = out->is_mlp ? 8 : 1; /* of a sample there are more in the others */
+    const uint32_t microbatch = rows * (1 + draw(rng, 4)), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
     const uint32_t n_blocks = w.pipeline * (2 + draw(rng, 4)) + draw(rng, 3);
     draw_stack(rng, &w, n_blocks, stack, sizeof stack);
-    snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,
-             !out->has_experts ? ""
-             : draw(rng, 2)    ? ",'experts':4,'top_k':2,'qk_norm':true"
-                               : ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1");
+    draw_workload(rng, n_blocks, out);
     snprintf(out->strategy, sizeof out->strategy,
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':%u,'global_batch':%u,"
              "'microbatch':%u,'precision':'%s','optimizer':'%s','order':%s,'stack':%s,%s]}",

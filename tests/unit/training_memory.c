@@ -133,6 +133,27 @@ START_TEST(the_last_stage_keeps_the_logits)
 }
 END_TEST
 
+/* Those of an MLP are whole on every tensor rank, unless these divide the samples. */
+START_TEST(whole_logits_are_kept_by_each_tensor_rank)
+{
+    static const struct {
+        const char *stack;
+        double parts;
+    } cases[] = {{"", 1}, {"{'name':'tensor','ways':4}", 1}, {"{'name':'tensor','ways':4,'sequence':true}", 4}};
+    const double samples = 8, logits = samples * 12, saved_each = 4, workspace_each = 6, loss_each = 2;
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        open_strategy("{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','widths':[16,32,12],"
+                      "'loss':'cross_entropy'}",
+                      "{'schema':'dlsim/software/1','source':'a test','logit_workspace_bytes':6}",
+                      "'global_batch':8,'microbatch':8,'precision':'bf16'", cases[i].stack);
+        const struct dl_layer_needs n = dl_layer_needs(&training.job.setting, &training.lowered.layers[1], 0);
+        check_equal("saved", n.saved, saved_each * logits / cases[i].parts);
+        check_equal("at work", n.at_work, (workspace_each * logits + loss_each * samples) / cases[i].parts);
+        dl_session_close(&training);
+    }
+}
+END_TEST
+
 START_TEST(fp32_doubles_what_is_kept)
 {
     open_strategy(SMALL_GPT, "ideal", "'precision':'fp32','global_batch':2,'microbatch':2", "");
@@ -433,6 +454,7 @@ int main(void)
     tcase_add_loop_test(tests, recomputation_needs_what_one_block_dropped, 0, (int)DL_COUNT(block_cases));
     tcase_add_loop_test(tests, the_first_stage_keeps_all_layers_once, 0, 5);
     tcase_add_test(tests, the_last_stage_keeps_the_logits);
+    tcase_add_test(tests, whole_logits_are_kept_by_each_tensor_rank);
     tcase_add_test(tests, fp32_doubles_what_is_kept);
     tcase_add_test(tests, weight_gradients_need_what_the_table_says);
     tcase_add_loop_test(tests, every_schedule_holds_what_a_recount_says, 0, 3 * (int)dl_schedule_count());

@@ -1,5 +1,6 @@
 /* convnet.c - dlsim's convolutional networks as far as they are a chain of convolutions, pools, fully connected layers
- * and relus. What the elements may say dlsim has checked. */
+ * and relus. They are trained with cross entropy, whether they list it or not. What the elements may say dlsim has
+ * checked. */
 #include <math.h>
 #include <string.h>
 
@@ -67,8 +68,9 @@ static enum dl_status check(const struct building *b, struct dl_json element)
 {
     static const char *const refused[] = {"groups", "batchnorm", "round_up"};
     const json_t *const e = element.value;
-    if (!is(e, "conv") && !is(e, "pool") && !is(e, "fc") && !is(e, "relu"))
-        return dl_fail(b->err, DL_IMPOSSIBLE, element.where, "must be conv, pool, fc or relu to be trained");
+    if (!is(e, "conv") && !is(e, "pool") && !is(e, "fc") && !is(e, "relu") && !is(e, "cross_entropy"))
+        return dl_fail(b->err, DL_IMPOSSIBLE, element.where,
+                       "must be conv, pool, fc, relu or cross_entropy to be trained");
     for (size_t i = 0; i < DL_COUNT(refused); i++)
         if (json_object_get(e, refused[i]))
             return dl_fail(b->err, DL_IMPOSSIBLE, element.where, "'%s' is not trained; leave it out", refused[i]);

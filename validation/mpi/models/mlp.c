@@ -1,4 +1,5 @@
-/* mlp.c - dlsim's MLP: pairs of fully connected layers, the first cut by columns, the second by rows. */
+/* mlp.c - dlsim's MLP: pairs of fully connected layers, the first cut by columns, the second by rows. It is trained
+ * with cross entropy, whether that is a layer of its own or not. */
 #include "validation/mpi/models/models.h"
 
 static void add_fc(struct dl_train *t, struct dl_real_layer *layer, const size_t *widths, bool bias, enum dl_cut cut)
@@ -30,8 +31,10 @@ static enum dl_status build(struct dl_train *t, struct dl_error *err)
         } else {
             add_fc(t, layer, widths + i, bias, DL_CUT_NOTHING);
         }
-        dl_add_unit(layer, i + 2 < n ? &dl_unit_relu : &dl_unit_loss);
+        if (i + 2 < n) dl_add_unit(layer, &dl_unit_relu);
     }
+    const size_t last = t->model.n_layers - 1;
+    if (dl_is_here(t, last)) dl_add_unit(&t->layers[last], &dl_unit_loss);
     t->rows_per_sample = 1;
     t->sample_inputs = widths[0];
     t->n_classes = widths[n];
