@@ -27,6 +27,8 @@ static const struct dl_field fields[] = {
      "knows nothing of the newest devices, on which it has their older_kernels_fraction of that rate"},
     {"unless_multiple_of", DL_NUMBER, AT(unless_multiple_of), 1, 1000, true, NULL,
      "only where the matrices that it goes through, samples times heads, are no multiple of this"},
+    {"windowed", DL_BOOL, AT(is_windowed), 0, 0, true, NULL,
+     "only convolutions whose windows are more than a pixel: others are products of matrices"},
     {"numbers", DL_CHOICE, AT(numbers), 0, 0, true, numbers_names,
      "only where products are narrower than parameters, or as narrow, or in bf16; any if absent"},
 };
@@ -52,6 +54,7 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena,
 
 static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
 {
+    if (r->is_windowed && !(k->window > 1)) return false;
     if (r->unless_multiple_of > 0 && fmod(k->batch, r->unless_multiple_of) == 0) return false;
     return strcmp(r->operation, dl_kernel_operation(k)) == 0 || (k->name && strcmp(r->operation, k->name) == 0);
 }

@@ -19,6 +19,7 @@ struct dl_kernel_rule {
     double rate;               /* over that of the device's figures: of an older library */
     bool is_older;             /* on the newest devices, their older_kernels_fraction of that rate */
     double unless_multiple_of; /* only for so many matrices that this does not divide them; 0: any */
+    bool is_windowed;          /* only for convolutions with windows of more than a pixel */
     int64_t numbers;           /* enum dl_rule_numbers */
 };
 /* Where a rule holds: everywhere, where products are narrower than parameters, where these are as narrow, and where

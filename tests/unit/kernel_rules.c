@@ -105,6 +105,19 @@ START_TEST(a_rule_may_be_for_numbers_that_do_not_divide)
 }
 END_TEST
 
+/* Convolutions by cuDNN, where those of single pixels are products. */
+START_TEST(a_rule_may_be_for_windows)
+{
+    open_rules("[{\"operation\": \"conv\", \"windowed\": true, \"launches\": 3},"
+               " {\"operation\": \"conv\", \"launches\": 1}]");
+    for (int window = 0; window <= 7; window++) {
+        const struct dl_kernel conv = {.kind = DL_KERNEL_CONV, .name = "conv1", .window = window};
+        ck_assert_double_eq(dl_kernel_rule_for(&rules, &conv, mixed)->launches, window > 1 ? 3 : 1);
+    }
+    close_rules();
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("kernel_rules");
@@ -113,6 +126,7 @@ int main(void)
     tcase_add_test(tests, a_rule_may_be_for_bf16);
     tcase_add_test(tests, weights_are_cast_beside_a_product);
     tcase_add_test(tests, a_kernel_is_meant_by_its_own_name_too);
+    tcase_add_test(tests, a_rule_may_be_for_windows);
     tcase_add_test(tests, a_rule_may_be_for_numbers_that_do_not_divide);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
