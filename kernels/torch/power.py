@@ -1,6 +1,6 @@
 """Clock and power of kernels on one GPU, each alone: facts for the "power" of a device file.
 
-    python3 kernels/torch/power.py OUT.json
+    python3 kernels/torch/power.py OUT.json [products] [attentions] [convolutions] [others]
 
 A kernel runs for a few milliseconds on a chip that has been idle, at the highest clock, and then until its power has
 settled. Printed are its seconds in both, the clock and the watts at the end, the part of its time that goes with the
@@ -23,7 +23,7 @@ PRODUCTS = [(8192, 8192, 8192), (16384, 4096, 1024), (16384, 1024, 4096), (16384
             (8192, 6400, 1600), (8192, 10240, 2560), (8192, 2560, 10240), (16384, 50257, 1024), (4096, 768, 3072), (2048, 2048, 2048)]
 GRADIENTS = [(1024, 4096, 16384), (1600, 6400, 8192), (2560, 10240, 8192)]
 ATTENTIONS = [(16, 16, 1024, 64), (8, 25, 1024, 64), (4, 32, 2048, 80)]
-CONVOLUTIONS = [(256, 64, 56), (256, 256, 28)]
+CONVOLUTIONS = [(256, 64, 56), (256, 256, 28), (128, 64, 224), (256, 128, 112), (256, 512, 28)]
 
 
 def random(*shape):
@@ -49,8 +49,9 @@ def attentions():
 
 
 def convolutions():
+    """Of what a ReLU leaves, as nearly all in a network are: zeros draw less."""
     for b, c, s in CONVOLUTIONS:
-        x, w = (t.contiguous(memory_format=torch.channels_last) for t in (random(b, c, s, s), random(c, c, 3, 3)))
+        x, w = (t.contiguous(memory_format=torch.channels_last) for t in (F.relu(random(b, c, s, s)), random(c, c, 3, 3)))
         yield f"conv {b} {c} {s} 3x3", lambda i, x=x, w=w: F.conv2d(x, w, padding=1)
 
 
@@ -117,8 +118,9 @@ def main():
     highest, idle = watch.means(time.time() - WATCH_S, time.time())
     print(f"idle: {idle:.0f} W at {highest:.0f} MHz", flush=True)
     rows = []
-    for part in (products, attentions, convolutions, bound_by_memory):
-        for name, call in part():
+    parts = {"products": products, "attentions": attentions, "convolutions": convolutions, "others": bound_by_memory}
+    for part in sys.argv[2:] or parts:
+        for name, call in parts[part]():
             row = measured(name, call, watch)
             clock, slower = row["clock_mhz"] / highest, row["late_s"] / row["first_s"]
             row["clock_share"] = (slower - 1) / (1 / clock - 1) if clock < 0.99 else None

@@ -1,8 +1,9 @@
 """Times training steps on one GPU as PyTorch runs them, and counts what they launch.
 
-    python3 kernels/torch/steps.py OUT.json [--quick] [NAME or MODE ...]
+    python3 kernels/torch/steps.py OUT.json [--quick] [NAME, MODE or SAMPLES ...]
 
-NAME is a model, MODE bf16 (all of it cast), autocast or tf32; --quick leaves the profiler out.
+NAME is a model, MODE bf16 (all of it cast), autocast or tf32, SAMPLES those of a batch, instead of the ones listed here;
+--quick leaves the profiler out.
 Each case gives the seconds of a step (steps one after the other, one wait at the end), of its forward, backward and
 optimizer, as they pass on the device meanwhile (elapsed) and with a wait after each, the peak of allocated memory, and,
 by the profiler, kernels and their seconds by phase.
@@ -20,6 +21,9 @@ import models
 
 WARM, REPEATS = 3, 8
 PHASES = ("forward", "backward", "update")
+
+
+MODES = {name: ("bf16", "autocast") for name in models.GPT | models.SHARD} | {name: ("autocast", "tf32") for name in models.CNN}
 
 
 def cases():
@@ -146,14 +150,20 @@ def measure(case, quick):
     return row
 
 
+def chosen(words):
+    """The cases that the words of the command line name: all that are listed, or models with samples of their own."""
+    names = [word for word in words if word in MODES]
+    modes = [word for word in words if word in ("bf16", "autocast", "tf32")]
+    batches = [int(word) for word in words if word.isdigit()]
+    every = ([(name, batch, mode, 0.0, False) for name in names or MODES for mode in MODES[name] for batch in batches]
+             if batches else cases())
+    return [case for case in every if case[0] in (names or MODES) and case[2] in (modes or case)]
+
+
 def main():
     out, words = sys.argv[1], sys.argv[2:]
-    only = {word for word in words if word != "--quick"}
-    names, modes = only & {case[0] for case in cases()}, only & {"bf16", "autocast", "tf32"}
     rows = []
-    for case in cases():
-        if (names and case[0] not in names) or (modes and case[2] not in modes):
-            continue
+    for case in chosen(words):
         begin = time.time()
         try:
             rows.append(measure(case, "--quick" in words))

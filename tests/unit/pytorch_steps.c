@@ -101,32 +101,40 @@ static void add_error(struct errors *e, double got, double wanted)
     e->n++;
 }
 
-/* The host of the measured steps was shared with others, so what it sets the pace of differs from day to day: those
- * steps count in the mean, and what their kernels take is compared for itself. */
+static double sum_of_phases(const struct step *s)
+{
+    double sum = 0;
+    for (int k = 0; k < DL_N_PHASES; k++) sum += s->phase_s[k];
+    return sum;
+}
+
+/* The host of the measured steps was shared with others, so what it sets the pace of differs from run to run: where it
+ * does so, kernels are compared for themselves and the step's phases, which are those of one run, are not. */
 START_TEST(steps_take_what_pytorch_takes)
 {
     const double host_sets_the_pace = 0.9, most_mean = 0.1, most = 0.25;
-    struct errors step = {0}, paced_by_device = {0}, phase = {0}, busy = {0}, memory = {0};
+    struct errors step = {0}, phase = {0}, busy = {0}, memory = {0};
+    size_t n_paced_by_device = 0;
     open_steps();
     for (size_t i = 0; i < n_steps; i++) {
         const struct step got = predicted(&steps[i]);
         add_error(&step, got.step_s, steps[i].step_s);
         if (steps[i].busy_s > 0) add_error(&busy, got.busy_s, steps[i].busy_s);
         add_error(&memory, got.allocated_bytes, steps[i].allocated_bytes);
-        if (steps[i].busy_s < host_sets_the_pace * steps[i].step_s) continue;
-        add_error(&paced_by_device, got.step_s, steps[i].step_s);
+        if (steps[i].busy_s < host_sets_the_pace * fmax(steps[i].step_s, sum_of_phases(&steps[i]))) continue;
+        n_paced_by_device++;
         for (int k = 0; k < DL_N_PHASES; k++)
             if (steps[i].phase_s[k] > 0) add_error(&phase, got.phase_s[k], steps[i].phase_s[k]);
     }
     close_steps();
-    ck_assert_uint_ge(paced_by_device.n, 20);
+    ck_assert_uint_ge(n_paced_by_device, 20);
     ck_assert_uint_ge(phase.n, 20 * DL_N_PHASES);
     ck_assert_double_le(phase.sum / (double)phase.n, most_mean);
     ck_assert_double_le(phase.most, most);
     ck_assert_double_le(step.sum / (double)step.n, most_mean);
     ck_assert_double_le(busy.sum / (double)busy.n, most_mean);
     ck_assert_double_le(memory.sum / (double)memory.n, most_mean);
-    ck_assert_double_le(paced_by_device.most, most);
+    ck_assert_double_le(step.most, most);
     ck_assert_double_le(busy.most, most);
     ck_assert_double_le(memory.most, most);
 }
