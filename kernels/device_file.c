@@ -146,40 +146,6 @@ static void put_tables(FILE *out, const struct dl_profile *p)
     fputs("\n  ]\n}\n", out);
 }
 
-static char *read_whole(const char *path)
-{
-    enum { most_bytes = 1 << 24 };
-    FILE *const in = fopen(path, "r");
-    if (!in) return NULL;
-    char *const text = dl_memory(most_bytes + 1);
-    text[fread(text, 1, most_bytes, in)] = 0;
-    fclose(in);
-    return text;
-}
-
-const char *dl_why_no_device_file(const char *path)
-{
-    char *const text = read_whole(path);
-    if (!text) return strerror(errno);
-    const bool is_one = strstr(text, "\"dlsim/device/1\"") && strrchr(text, '}');
-    free(text);
-    return is_one ? NULL : "is no device file";
-}
-
-/* The other keys of an existing file: all up to the last key "measured", or to the last brace. */
-static const char *copy_head(FILE *out, const char *path)
-{
-    char *const text = read_whole(path);
-    if (!text) return strerror(errno);
-    char *end = strstr(text, "\n  \"measured\":");
-    const bool had_tables = end != NULL;
-    if (!end) end = strrchr(text, '}');
-    while (end && end > text && strchr(" \t\r\n", end[-1])) end--;
-    if (end) fprintf(out, "%.*s%s\n", (int)(end - text), text, had_tables ? "" : ",");
-    free(text);
-    return end ? NULL : "is no device file";
-}
-
 const char *dl_why_no_output(const char *path)
 {
     struct stat info;
@@ -192,7 +158,7 @@ const char *dl_device_file_write(const char *path, const char *into, const struc
     sprintf(beside, "%s.part", path);
     FILE *const out = fopen(beside, "w");
     const char *wrong = out ? dl_why_no_output(path) : strerror(errno);
-    if (!wrong && into) wrong = copy_head(out, into);
+    if (!wrong && into) wrong = dl_device_head_copy(out, into);
     if (!wrong && !into) put_head(out, p);
     if (!wrong) put_tables(out, p);
     if (!wrong && ferror(out)) wrong = strerror(errno);

@@ -2,6 +2,8 @@
 #ifndef DL_KERNELS_DEVICE_FILE_H
 #define DL_KERNELS_DEVICE_FILE_H
 
+#include <stdio.h>
+
 #include "kernels/timing.h"
 
 struct dl_result {
@@ -22,10 +24,13 @@ struct dl_profile {
 
 /* To ask before hours of timing; NULL: it is well. A folder or a device, as /dev/null, is never replaced. */
 const char *dl_why_no_output(const char *path);
+/* If it has "measured" that must be its last key. */
 const char *dl_why_no_device_file(const char *path);
 
-/* `into` (may be NULL) is a device file whose other keys are kept: all before its "measured", which must be the last
- * key if it has one. NULL: written; else what is wrong. */
+/* Writes all of this device file but its times; "measured" can follow. NULL, or what is wrong. */
+const char *dl_device_head_copy(FILE *out, const char *path);
+
+/* `into` (may be NULL) is a device file whose other keys are kept. NULL: written; else what is wrong. */
 const char *dl_device_file_write(const char *path, const char *into, const struct dl_profile *p);
 
 /* The best rates that were seen; 0: none. */

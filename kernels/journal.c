@@ -33,14 +33,16 @@ static void append(struct dl_journal *j, const char *key, const struct dl_timing
     line->timing = *t;
 }
 
-/* "key: seconds spread samples"; a line that was cut off in the middle is not one. */
+/* "key: seconds spread samples"; a line that was cut off in the middle is not one. Journals that were joined may have
+ * a key twice: the first counts. */
 static void take_line(struct dl_journal *j, char *text)
 {
     char *const colon = strchr(text, ':');
     struct dl_timing t;
     if (!colon || !strchr(colon, '\n')) return;
     *colon = 0;
-    if (sscanf(colon + 1, "%lf %lf %zu", &t.seconds, &t.spread, &t.n_samples) == 3) append(j, text, &t);
+    const bool is_whole = sscanf(colon + 1, "%lf %lf %zu", &t.seconds, &t.spread, &t.n_samples) == 3;
+    if (is_whole && !dl_journal_find(j, text).n_samples) append(j, text, &t);
 }
 
 static const char *read_lines(struct dl_journal *j, const char *head)
@@ -89,11 +91,13 @@ struct dl_timing dl_journal_find(const struct dl_journal *j, const char *key)
     return (struct dl_timing){0};
 }
 
-/* What is written stays if the program is killed. */
+size_t dl_journal_count(const struct dl_journal *j) { return j->n; }
+
+/* What is written stays if the program is killed; all digits, so that the file comes out the same. */
 void dl_journal_add(struct dl_journal *j, const char *key, const struct dl_timing *t)
 {
     append(j, key, t);
-    fprintf(j->file, "%s: %.6g %.3g %zu\n", key, t->seconds, t->spread, t->n_samples);
+    fprintf(j->file, "%s: %.17g %.17g %zu\n", key, t->seconds, t->spread, t->n_samples);
     fflush(j->file);
 }
 

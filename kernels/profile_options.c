@@ -18,7 +18,7 @@ static const struct {
 #define AT(member) offsetof(struct dl_profile_options, member)
     {"--device", TEXT, AT(device), ALL, 0, 0, " NAME", "cpu or cuda; cpu if absent"},
     {"-o", TEXT, AT(output), WRITE, 0, 0, " FILE",
-     "the device file to write; FILE.journal beside it keeps what is done"},
+     "the device file to write, a new one; FILE.journal beside it keeps what is done"},
     {"--into", TEXT, AT(into), WRITE, 0, 0, " FILE", "take all but the times from this device file"},
     {"--only", TEXT, AT(only), PRINT | CHECK | SUMMARY, 0, 0, " KERNEL",
      "check or time this kernel only, in all ways there are, and print the times"},
@@ -112,7 +112,7 @@ static const char *read_share(const char *text, struct dl_profile_options *o)
 static const char *read_value(size_t i, const char *text, struct dl_profile_options *o)
 {
     void *const to = (char *)o + options[i].at;
-    if (!text && options[i].kind != FLAG) return refuse(options[i].name, "needs a value");
+    if (options[i].kind != FLAG && (!text || !*text)) return refuse(options[i].name, "needs a value");
     switch (options[i].kind) {
     case FLAG: *(bool *)to = true; return NULL;
     case TEXT: *(const char **)to = text; return NULL;

@@ -158,6 +158,16 @@ static void time_points(struct session *s)
     if (isatty(STDERR_FILENO)) fputs("\r\33[K", stderr);
 }
 
+/* As the times of kernels: a call that goes on takes what was found before. */
+static void time_launch(struct session *s)
+{
+    static const char key[] = "launch";
+    if (s->journal) s->profile.launch = dl_journal_find(s->journal, key);
+    if (s->profile.launch.n_samples) return;
+    s->profile.launch = dl_time_launch(s->profile.backend);
+    if (s->journal) dl_journal_add(s->journal, key, &s->profile.launch);
+}
+
 static bool all_are_right(const struct session *s)
 {
     const struct dl_backend *const b = s->profile.backend;
@@ -219,17 +229,24 @@ static int write_result(struct session *s)
     const int code = complain(s->o->output, wrong);
     if (!wrong) print_summary(s);
     const bool is_finished = !wrong && n_timed(s) == s->profile.n;
+    const bool has_all = dl_journal_count(s->journal) == s->profile.n + 1; /* the launch; none of other precisions */
     if (!wrong && !is_finished) fputs("dlsim-profile: stopped; the same call again goes on\n", stderr);
-    dl_journal_close(s->journal, is_finished && s->o->n_shares == 1);
+    dl_journal_close(s->journal, is_finished && has_all && s->o->n_shares == 1);
     return code;
+}
+
+static char *journal_path(const struct dl_profile_options *o)
+{
+    char *const path = dl_memory(strlen(o->output) + sizeof ".journal");
+    sprintf(path, "%s.journal", o->output);
+    return path;
 }
 
 static int open_journal(struct session *s)
 {
     char head[600];
     const char *wrong;
-    char *const path = dl_memory(strlen(s->o->output) + sizeof ".journal");
-    sprintf(path, "%s.journal", s->o->output);
+    char *const path = journal_path(s->o);
     snprintf(head, sizeof head, "%s; %s", s->profile.facts.name, s->profile.facts.versions);
     s->journal = dl_journal_open(path, head, &wrong);
     const int code = complain(path, wrong);
@@ -237,10 +254,23 @@ static int open_journal(struct session *s)
     return code;
 }
 
+/* A file that is there may be of another device, or have more times than this call will make. The journal beside it
+ * says that a call like this one wrote it and was stopped. */
+static const char *why_no_output(const struct dl_profile_options *o)
+{
+    const char *const wrong = dl_why_no_output(o->output);
+    const bool is_renewed = o->into && strcmp(o->into, o->output) == 0;
+    if (wrong || is_renewed || access(o->output, F_OK)) return wrong;
+    char *const journal = journal_path(o);
+    const bool is_begun = access(journal, F_OK) == 0;
+    free(journal);
+    return is_begun ? NULL : "is there, and no journal to go on with; name another file, or delete this one";
+}
+
 static int check_files(const struct dl_profile_options *o)
 {
     const int code = o->into ? complain(o->into, dl_why_no_device_file(o->into)) : 0;
-    return code || !o->output ? code : complain(o->output, dl_why_no_output(o->output));
+    return code || !o->output ? code : complain(o->output, why_no_output(o));
 }
 
 struct dl_timing_plan dl_profile_plan(const struct dl_profile_options *o, struct dl_device_facts *facts, double most_s)
@@ -273,7 +303,7 @@ int dl_profile_run(const struct dl_profile_options *o)
     if (!code) {
         signal(SIGINT, stop);
         signal(SIGTERM, stop);
-        s.profile.launch = dl_time_launch(o->backend);
+        time_launch(&s);
         time_points(&s);
         if (o->only)
             print_points(&s);

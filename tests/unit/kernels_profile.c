@@ -114,6 +114,17 @@ START_TEST(journal_that_was_cut_off_loses_one_line)
 }
 END_TEST
 
+START_TEST(joined_journals_have_each_key_once)
+{
+    const char *wrong;
+    write_text(path, "a core\ncopy 10: 0.5 0.1 7\na core\ncopy 10: 0.6 0.1 8\ncopy 20: 0.1 0.1 7\n");
+    struct dl_journal *const j = dl_journal_open(path, "a core", &wrong);
+    ck_assert_uint_eq(dl_journal_count(j), 2);
+    ck_assert_double_eq(dl_journal_find(j, "copy 10").seconds, 0.5);
+    dl_journal_close(j, false);
+}
+END_TEST
+
 /* Two products and a copy, as if they had been timed. */
 static struct dl_profile made_up(struct dl_result *results)
 {
@@ -179,6 +190,23 @@ START_TEST(device_file_keeps_the_head_of_another)
 }
 END_TEST
 
+/* Of one line, with "measured" in a text and in an object before the tables. */
+START_TEST(device_file_keeps_a_head_that_speaks_of_measured_tables)
+{
+    struct dl_result results[3];
+    const struct dl_profile p = made_up(results);
+    static const char head[] = "{\"schema\": \"dlsim/device/1\", \"source\": \"\\\"measured\\\": [\", "
+                               "\"facts\": {\"measured\": \"assumed: none}\"},";
+    char text[300];
+    snprintf(text, sizeof text, "%s \"measured\": [{\"library\": \"]\"}]}", head);
+    write_text(path, text);
+    ck_assert_ptr_null(dl_why_no_device_file(path));
+    ck_assert_ptr_null(dl_device_file_write(other, path, &p));
+    ck_assert_msg(strncmp(read_text(other), head, strlen(head)) == 0, "%s", read_text(other));
+    ck_assert_int_eq(strncmp(read_text(other) + strlen(head) + 1, tables, strlen(tables)), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("kernels");
@@ -189,8 +217,10 @@ int main(void)
     tcase_add_test(all, journal_remembers_what_was_timed);
     tcase_add_test(all, journal_of_another_device_is_refused);
     tcase_add_test(all, journal_that_was_cut_off_loses_one_line);
+    tcase_add_test(all, joined_journals_have_each_key_once);
     tcase_add_test(all, device_file_has_what_was_timed);
     tcase_add_test(all, device_file_keeps_the_head_of_another);
+    tcase_add_test(all, device_file_keeps_a_head_that_speaks_of_measured_tables);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
