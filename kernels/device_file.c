@@ -95,21 +95,35 @@ static bool has_table(const struct dl_result *a, const struct dl_result *b)
     return a->routine == b->routine && a->precision == b->precision;
 }
 
-static void put_row(FILE *out, const struct dl_result *r, const char *before)
+static int print_row(char *to, size_t size, const struct dl_result *r)
 {
     const char *const *names;
     double values[DL_MAX_COLUMNS];
     const size_t n = dl_problem_columns(r->problem, &names);
+    int at = snprintf(to, size, "[");
     dl_problem_values(r->problem, r->dim, r->precision, values);
-    fprintf(out, "%s[", before);
-    for (size_t i = 0; i < n; i++) fprintf(out, "%.12g,", values[i]);
-    fprintf(out, "%.4g,%.2g]", r->timing.seconds, r->timing.spread);
+    for (size_t i = 0; i < n; i++) at += snprintf(to + at, size - (size_t)at, "%.12g,", values[i]);
+    return at + snprintf(to + at, size - (size_t)at, "%.4g,%.2g]", r->timing.seconds, r->timing.spread);
+}
+
+/* As many on a line as fit. */
+static void put_rows(FILE *out, const struct dl_profile *p, const struct dl_result *first)
+{
+    const int width = 118, margin = 6;
+    int at = 0; /* 0: the first row of all */
+    for (const struct dl_result *r = first; r < p->results + p->n; r++) {
+        char row[200];
+        if (!is_listed(r) || !has_table(r, first)) continue;
+        const int length = print_row(row, sizeof row, r);
+        const bool begins = at == 0 || at + length > width;
+        fprintf(out, "%s%s%s", at ? "," : "", begins ? "\n      " : "", row);
+        at = (begins ? margin : at) + length + 1;
+    }
 }
 
 static void put_table(FILE *out, const struct dl_profile *p, const struct dl_result *first)
 {
     const char *const *names;
-    const char *before = "\n      ";
     const size_t n = dl_problem_columns(first->problem, &names);
     fprintf(out,
             "    {\"kernel\": \"%s\", \"pass\": \"%s\", \"precision\": \"%s\", \"library\": ", first->problem->name,
@@ -118,11 +132,7 @@ static void put_table(FILE *out, const struct dl_profile *p, const struct dl_res
     fputs(",\n     \"columns\": [", out);
     for (size_t i = 0; i < n; i++) fprintf(out, "\"%s\", ", names[i]);
     fputs("\"seconds\", \"spread\"],\n     \"rows\": [", out);
-    for (const struct dl_result *r = first; r < p->results + p->n; r++) {
-        if (!is_listed(r) || !has_table(r, first)) continue;
-        put_row(out, r, before);
-        before = ",\n      ";
-    }
+    put_rows(out, p, first);
     fputs("]}", out);
 }
 
@@ -152,15 +162,54 @@ const char *dl_why_no_output(const char *path)
     return stat(path, &info) || S_ISREG(info.st_mode) ? NULL : "is there, and is not a file";
 }
 
+static const char *put_file(FILE *out, const char *into, const struct dl_profile *p)
+{
+    const char *const wrong = into ? dl_device_head_copy(out, into) : NULL;
+    if (wrong) return wrong;
+    if (!into) put_head(out, p);
+    put_tables(out, p);
+    return NULL;
+}
+
+/* The bytes of a file of the first n, whose times are not known yet. */
+static double bytes_of(const struct dl_profile *p, const char *into, size_t n)
+{
+    const struct dl_timing longest = {1.234e-5, 1.2e-4, 1}; /* when printed */
+    struct dl_result *const results = dl_memory(n * sizeof *results);
+    struct dl_profile timed = *p;
+    char *text = NULL;
+    size_t size = 0;
+    for (size_t i = 0; i < n; i++) {
+        results[i] = p->results[i];
+        results[i].timing = longest;
+    }
+    timed.results = results;
+    timed.n = n;
+    FILE *const out = open_memstream(&text, &size);
+    if (out) {
+        put_file(out, into, &timed);
+        fclose(out);
+    }
+    free(text);
+    free(results);
+    return (double)size;
+}
+
+size_t dl_device_file_fits(const struct dl_profile *p, const char *into)
+{
+    size_t n = p->n;
+    for (double bytes; n && (bytes = bytes_of(p, into, n)) > DL_DEVICE_FILE_BYTES;)
+        n = (size_t)((double)n * DL_DEVICE_FILE_BYTES / bytes); /* a table's head goes with its last row */
+    return n;
+}
+
 const char *dl_device_file_write(const char *path, const char *into, const struct dl_profile *p)
 {
     char *const beside = dl_memory(strlen(path) + sizeof ".part");
     sprintf(beside, "%s.part", path);
     FILE *const out = fopen(beside, "w");
     const char *wrong = out ? dl_why_no_output(path) : strerror(errno);
-    if (!wrong && into) wrong = dl_device_head_copy(out, into);
-    if (!wrong && !into) put_head(out, p);
-    if (!wrong) put_tables(out, p);
+    if (!wrong) wrong = put_file(out, into, p);
     if (!wrong && ferror(out)) wrong = strerror(errno);
     if (out && fclose(out) && !wrong) wrong = strerror(errno);
     if (!wrong && rename(beside, path)) wrong = strerror(errno);

@@ -30,6 +30,11 @@ const char *dl_why_no_device_file(const char *path);
 /* Writes all of this device file but its times; "measured" can follow. NULL, or what is wrong. */
 const char *dl_device_head_copy(FILE *out, const char *path);
 
+/* What a person still reads. How many of the results, from the first, a file of so many bytes can hold; their times
+ * need not be known. */
+#define DL_DEVICE_FILE_BYTES 200e3
+size_t dl_device_file_fits(const struct dl_profile *p, const char *into);
+
 /* `into` (may be NULL) is a device file whose other keys are kept. NULL: written; else what is wrong. */
 const char *dl_device_file_write(const char *path, const char *into, const struct dl_profile *p);
 

@@ -96,8 +96,8 @@ static void plan(struct session *s)
     }
 }
 
-/* To the front of what is left: the first point of this problem with so many flop and bytes. */
-static void bring_forward(struct session *s, size_t to, const char *name, double least_flop, double least_bytes)
+/* To the front of what is left: the first point of this problem with so many flop and bytes. False: there is none. */
+static bool bring_forward(struct session *s, size_t to, const char *name, double least_flop, double least_bytes)
 {
     for (size_t i = to; i < s->profile.n; i++) {
         const struct dl_result p = s->points[i];
@@ -106,16 +106,30 @@ static void bring_forward(struct session *s, size_t to, const char *name, double
             continue;
         memmove(&s->points[to + 1], &s->points[to], (i - to) * sizeof p);
         s->points[to] = p;
-        return;
+        return true;
     }
+    return false;
 }
 
 /* Without these two there are no rates to put into the file. */
-static void bring_basics_forward(struct session *s)
+static const char *bring_basics_forward(struct session *s)
 {
     const double large_product_flop = 2e9;
-    bring_forward(s, s->n_basic++, "copy", 0, s->profile.facts.last_cache_bytes);
-    bring_forward(s, s->n_basic++, "gemm", large_product_flop, 0);
+    s->n_basic += bring_forward(s, s->n_basic, "copy", 0, s->profile.facts.last_cache_bytes);
+    s->n_basic += bring_forward(s, s->n_basic, "gemm", large_product_flop, 0);
+    if (s->n_basic == 2 || s->o->into) return NULL;
+    return "must have a large copy and a large product, as fp32 has: a file needs their rates, or --into those of "
+           "another";
+}
+
+/* The last shapes of the lists fill gaps between the others, and are the first to go. */
+static void keep_what_fits(struct session *s)
+{
+    const size_t n = dl_device_file_fits(&s->profile, s->o->into);
+    if (n < s->profile.n)
+        fprintf(stderr, "dlsim-profile: %zu of %zu shapes are left out, for a file of %g KB; --precisions takes less\n",
+                s->profile.n - n, s->profile.n, DL_DEVICE_FILE_BYTES / 1e3);
+    s->profile.n = n;
 }
 
 /* Others time the rest at the same time, as ranks of one machine compute at the same time. */
@@ -283,13 +297,15 @@ struct dl_timing_plan dl_profile_plan(const struct dl_profile_options *o, struct
         .spread = o->spread, .most_s = most_s, .rotate_bytes = all_rotate_bytes / (double)o->n_shares};
 }
 
-static void prepare(struct session *s)
+static int prepare(struct session *s)
 {
     const double most_s_of_shape = 1.5;
     s->plan = dl_profile_plan(s->o, &s->profile.facts, most_s_of_shape);
     plan(s);
-    if (!s->o->only) bring_basics_forward(s);
+    const int code = s->o->only ? 0 : complain("--precisions", bring_basics_forward(s));
+    if (!s->o->only && !code) keep_what_fits(s);
     keep_share(s);
+    return code;
 }
 
 int dl_profile_run(const struct dl_profile_options *o)
@@ -297,8 +313,8 @@ int dl_profile_run(const struct dl_profile_options *o)
     struct session s = {.o = o, .profile = {.backend = o->backend}, .end_s = now_s() + o->time_limit_s};
     int code = check_files(o);
     if (code) return code;
-    prepare(&s);
-    if (!all_are_right(&s)) code = 3;
+    code = prepare(&s);
+    if (!code && !all_are_right(&s)) code = 3;
     if (!code && !o->only) code = open_journal(&s);
     if (!code) {
         signal(SIGINT, stop);

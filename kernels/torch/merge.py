@@ -4,10 +4,12 @@
 
 A shape that stands in several OPS.json gets the geometric mean of its times and their distance as spread: the clock of
 a GPU follows the power of what ran before, so runs in different orders tell more than one. Only what struct dl_kernel
-has is kept of the columns; a table without a pass holds for all of them.
+has is kept of the columns; a table without a pass holds for all of them. A file of more than 200 KB is not written: leave
+out shapes that others tell enough of.
 """
 import json
 import math
+import os
 import sys
 
 COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k", "window", "stride"],
@@ -16,6 +18,7 @@ COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k", "w
 NAMES = {"width": "n"}  # of a row of a matrix; of a pool the windows that hold an input
 LIBRARY = {"gemm": "cuBLAS", "conv": "cuDNN", "attention": "cuDNN"}
 LINE = 118
+MOST_BYTES = 200_000
 
 
 def number(x):
@@ -75,8 +78,12 @@ def main():
         head, old, _ = file.read().rstrip().partition(',\n  "measured": [')
     if not old:
         head = head.removesuffix("}").rstrip()
-    with open(device, "w") as file:
-        file.write(head + ',\n  "measured": [\n' + ",\n".join(text_of(table_of(t)) for t in found.values()) + "\n  ]\n}\n")
+    text = head + ',\n  "measured": [\n' + ",\n".join(text_of(table_of(t)) for t in found.values()) + "\n  ]\n}\n"
+    if len(text) > MOST_BYTES:
+        sys.exit(f"merge.py: {device} would have {len(text)} bytes, more than {MOST_BYTES}")
+    with open(device + ".part", "w") as file:
+        file.write(text)
+    os.replace(device + ".part", device)
 
 
 main()

@@ -16,6 +16,18 @@ START_TEST(every_figure_of_a_shipped_device_has_a_grade)
 }
 END_TEST
 
+START_TEST(every_shipped_device_is_small_enough_to_read)
+{
+    const long most_bytes = 200000;
+    open_device_number(_i);
+    FILE *const file = fopen(dl_arena_format(arena, "topologies/devices/%s.json", device_names[_i]), "r");
+    ck_assert_ptr_nonnull(file);
+    fseek(file, 0, SEEK_END);
+    ck_assert_int_le(ftell(file), most_bytes);
+    fclose(file);
+}
+END_TEST
+
 START_TEST(every_device_that_a_system_names_is_shipped)
 {
     const char **systems;
@@ -77,6 +89,7 @@ END_TEST
 static void add(TCase *tests)
 {
     tcase_add_loop_test(tests, every_figure_of_a_shipped_device_has_a_grade, 0, n_devices);
+    tcase_add_loop_test(tests, every_shipped_device_is_small_enough_to_read, 0, n_devices);
     tcase_add_test(tests, every_device_that_a_system_names_is_shipped);
     tcase_add_loop_test(tests, bad_files_are_refused_by_place, 0, (int)DL_COUNT(bad));
     tcase_add_test(tests, precisions_have_the_names_and_bytes_of_their_formats);

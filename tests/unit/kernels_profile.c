@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kernels/device_file.h"
@@ -150,9 +151,8 @@ static struct dl_profile made_up(struct dl_result *results)
 static const char tables[] =
     "  \"measured\": [\n"
     "    {\"kernel\": \"gemm\", \"pass\": \"forward\", \"precision\": \"fp32\", \"library\": \"OpenBLAS";
-static const char product_rows[] =
-    "     \"columns\": [\"batch\", \"m\", \"n\", \"k\", \"seconds\", \"spread\"],\n"
-    "     \"rows\": [\n      [1,10,20,30,1e-06,0.01],\n      [1,20,20,30,1e-06,0.01]]},\n";
+static const char product_rows[] = "     \"columns\": [\"batch\", \"m\", \"n\", \"k\", \"seconds\", \"spread\"],\n"
+                                   "     \"rows\": [\n      [1,10,20,30,1e-06,0.01],[1,20,20,30,1e-06,0.01]]},\n";
 static const char copy_rows[] = "\"library\": \"dlsim\",\n     \"columns\": [\"elements\", \"seconds\", \"spread\"],\n"
                                 "     \"rows\": [\n      [2000,1e-06,0.01]]}\n  ]\n}\n";
 
@@ -207,6 +207,29 @@ START_TEST(device_file_keeps_a_head_that_speaks_of_measured_tables)
 }
 END_TEST
 
+/* Rows are short and long in turn. */
+START_TEST(device_file_of_what_fits_is_small_enough_to_read)
+{
+    enum { many = 12000 };
+    struct dl_result few[3], *const results = dl_memory(many * sizeof *results);
+    struct dl_profile p = made_up(few);
+    for (size_t i = 0; i < many; i++) {
+        results[i] = few[i % 3];
+        results[i].dim[1] = (int64_t)(i % 7 ? i : i * i);
+    }
+    p.results = results;
+    ck_assert_uint_eq(dl_device_file_fits(&p, NULL), p.n);
+    p.n = many;
+    p.n = dl_device_file_fits(&p, NULL);
+    ck_assert_uint_lt(p.n, many);
+    ck_assert_ptr_null(dl_device_file_write(path, NULL, &p));
+    struct stat info;
+    ck_assert_int_eq(stat(path, &info), 0);
+    ck_assert(info.st_size <= 200000 && info.st_size > 150000);
+    free(results);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("kernels");
@@ -221,6 +244,7 @@ int main(void)
     tcase_add_test(all, device_file_has_what_was_timed);
     tcase_add_test(all, device_file_keeps_the_head_of_another);
     tcase_add_test(all, device_file_keeps_a_head_that_speaks_of_measured_tables);
+    tcase_add_test(all, device_file_of_what_fits_is_small_enough_to_read);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
