@@ -28,16 +28,20 @@ static void time_micro(struct study *s, const struct dl_routine *r, int64_t samp
     s->micros[s->n++] = (struct dl_micro){r->way, samples, dl_time(&spec, &s->plan).seconds, workspace};
 }
 
-/* Powers of two and the whole, as Oyama et al. do by default. */
-static void time_all(struct study *s)
+/* Powers of two and the whole, as Oyama et al. do by default; of what was found right. */
+static bool time_all(struct study *s)
 {
     const int64_t whole = s->o->conv[0];
+    double worst;
     for (size_t i = 0; i < dl_routine_count(s->o->backend); i++) {
         const struct dl_routine *const r = dl_routine_get(s->o->backend, i);
-        if (strcmp(r->problem, "conv") || strcmp(r->pass, "forward") || !(r->precisions >> DL_FLOAT_FP32 & 1)) continue;
+        if (strcmp(r->problem, "conv") || strcmp(r->pass, "forward")) continue;
+        if (!dl_profile_wants(s->o, r, DL_FLOAT_FP32)) continue;
+        if (!dl_profile_is_right(s->o->backend, r, DL_FLOAT_FP32, &worst)) return false;
         for (int64_t samples = 1; samples < whole; samples *= 2) time_micro(s, r, samples);
         time_micro(s, r, whole);
     }
+    return true;
 }
 
 static void print_micros(const struct study *s)
@@ -80,7 +84,7 @@ int dl_profile_split(const struct dl_profile_options *o)
     const double most_s_of_shape = 1.5;
     struct dl_device_facts facts = {0};
     struct study s = {.o = o, .plan = dl_profile_plan(o, &facts, most_s_of_shape)};
-    time_all(&s);
+    if (!time_all(&s)) return 3;
     print_micros(&s);
     return print_answer(&s);
 }
