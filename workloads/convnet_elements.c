@@ -5,17 +5,19 @@
 
 #include "workloads/workloads.h"
 
-static void pass(struct dl_net *net, const char *name, double forward, double backward)
+/* A kernel that is called as its element is, whose name is free: what it does decides what it costs. */
+static void pass(struct dl_net *net, const char *name, const char *operation, double forward, double backward)
 {
-    dl_tape_pass(&net->tape, &(struct dl_pass){name, DL_CUT_NOTHING, .forward = forward,
-                                               .input_gradient = net->has_weights ? backward : 0});
+    dl_tape_pass(&net->tape,
+                 &(struct dl_pass){name, DL_CUT_NOTHING, .forward = forward,
+                                   .input_gradient = net->has_weights ? backward : 0, .operation = operation});
 }
 
 /* Its backward needs the sign of its result, which is saved where that goes. */
 static void add_relu(struct dl_net *net)
 {
     const double elements = dl_net_elements(net, &net->at);
-    pass(net, "relu", 2 * elements, 3 * elements);
+    pass(net, "relu", "relu", 2 * elements, 3 * elements);
     net->at.from_relu = true;
     net->at.parts = 1;
 }
@@ -32,7 +34,7 @@ static void add_batchnorm(struct dl_net *net)
     const double elements = dl_net_elements(net, &net->at);
     dl_net_save(net);
     net->has_weights = true;
-    pass(net, "batchnorm", 3 * elements, 5 * elements);
+    pass(net, "batchnorm", "batchnorm", 3 * elements, 5 * elements);
     net->tape.layer->parameters_outside += 2 * net->at.channels;
     net->tape.layer->n_tensors += 2;
     net->at = dl_tensor_of(net->at.channels, net->at.height, net->at.width);
@@ -172,7 +174,7 @@ static enum dl_status add_global_pool(struct dl_net *net, const struct dl_elemen
     const struct dl_tensor out = dl_tensor_of(net->at.channels, 1, 1);
     const double moved = dl_net_elements(net, &net->at) + dl_net_elements(net, &out);
     save_for_relu(net);
-    pass(net, name_of(e), moved, moved);
+    pass(net, name_of(e), e->kind, moved, moved);
     net->at = out;
     return DL_OK;
 }
@@ -197,7 +199,7 @@ static enum dl_status add_lrn(struct dl_net *net, const struct dl_element *e, st
     (void)err;
     const double elements = dl_net_elements(net, &net->at);
     dl_net_save(net);
-    pass(net, name_of(e), 3 * elements, 5 * elements);
+    pass(net, name_of(e), e->kind, 3 * elements, 5 * elements);
     net->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements;
     net->at = dl_tensor_of(net->at.channels, net->at.height, net->at.width);
     return DL_OK;
@@ -209,7 +211,7 @@ static enum dl_status add_dropout(struct dl_net *net, const struct dl_element *e
     const double elements = dl_net_elements(net, &net->at);
     const double moved = (2 + DL_MASK_BYTES / DL_ACTIVATION_BYTES) * elements;
     save_for_relu(net);
-    pass(net, name_of(e), moved, moved);
+    pass(net, name_of(e), e->kind, moved, moved);
     net->tape.layer->saved.outside_bytes += DL_MASK_BYTES * elements;
     net->at = dl_tensor_of(net->at.channels, net->at.height, net->at.width);
     return DL_OK;

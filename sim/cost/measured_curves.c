@@ -6,29 +6,39 @@
 
 #include "sim/cost/measured_points.h"
 
-static bool covers(int64_t table_pass, const struct dl_kernel *k)
+static bool covers(int64_t table_pass, enum dl_kernel_pass pass)
 {
     switch (table_pass) {
-    case DL_TABLE_FORWARD: return k->pass == DL_PASS_FORWARD;
-    case DL_TABLE_INPUT_GRADIENT: return k->pass == DL_PASS_INPUT_GRADIENT;
-    case DL_TABLE_WEIGHT_GRADIENT: return k->pass == DL_PASS_WEIGHT_GRADIENT;
-    case DL_TABLE_BACKWARD: return k->pass != DL_PASS_FORWARD;
+    case DL_TABLE_FORWARD: return pass == DL_PASS_FORWARD;
+    case DL_TABLE_INPUT_GRADIENT: return pass == DL_PASS_INPUT_GRADIENT;
+    case DL_TABLE_WEIGHT_GRADIENT: return pass == DL_PASS_WEIGHT_GRADIENT;
+    case DL_TABLE_BACKWARD: return pass != DL_PASS_FORWARD;
     default: return true;
     }
 }
 
 /* One of values as long as the kernel's if there is, else of others: an optimizer may be timed in fp32 only. */
-static const struct dl_curve *curve_of(const struct dl_measured *m, const struct dl_kernel *k, enum dl_precision of)
+static const struct dl_curve *find_curve(const struct dl_measured *m, const char *operation, enum dl_kernel_pass pass,
+                                         enum dl_precision of)
 {
-    const char *const operation = dl_kernel_operation(k);
     const struct dl_curve *found = NULL;
-    for (size_t i = 0; operation && i < m->n_curves; i++) {
+    for (size_t i = 0; i < m->n_curves; i++) {
         const struct dl_curve *const c = &m->curves[i];
-        if (!covers(c->pass, k) || strcmp(c->operation, operation)) continue;
+        if (!covers(c->pass, pass) || strcmp(c->operation, operation)) continue;
         if (dl_precision_bytes(c->precision) == dl_precision_bytes(of)) return c;
         if (!found) found = c;
     }
     return found;
+}
+
+/* A sum of tensors is what residual connections do: backward, and forward where no dropout was timed with it. */
+static const struct dl_curve *curve_of(const struct dl_measured *m, const struct dl_kernel *k, enum dl_precision of)
+{
+    const char *const operation = dl_kernel_operation(k);
+    const struct dl_curve *const own = operation ? find_curve(m, operation, k->pass, of) : NULL;
+    if (own || !operation || strcmp(operation, "add")) return own;
+    const struct dl_curve *const sum = find_curve(m, "residual", DL_PASS_INPUT_GRADIENT, of);
+    return sum ? sum : find_curve(m, "residual", DL_PASS_FORWARD, of);
 }
 
 static double inside(const struct dl_curve *c, double log_bytes)

@@ -244,6 +244,29 @@ static const struct {
      "d.json:/measured/0/rows: are in fp8, which has no peak_flop_per_s"},
 };
 
+#define SUMS(pass, seconds)                                                                                            \
+    "{\"kernel\": \"residual\", \"pass\": \"" pass "\", \"precision\": \"bf16\", \"library\": \"none\","               \
+    " \"columns\": [\"elements\", \"seconds\"], \"rows\": [[1e6, " seconds "]]}"
+
+/* What residual connections do backward, which never has dropout in it, else what they do forward. */
+START_TEST(sums_cost_what_residual_connections_do)
+{
+    static const char *const tables[] = {
+        DEVICE(TABLE("softmax", "[\"elements\", \"seconds\"]", "[[1e6, 9e-5]]") "," SUMS("forward", "1e-5")),
+        DEVICE(SUMS("forward", "9e-5") "," SUMS("input_gradient", "1e-5"))};
+    for (size_t i = 0; i < DL_COUNT(tables); i++) {
+        read_text(tables[i]);
+        check_ok();
+        for (int pass = DL_PASS_FORWARD; pass <= DL_PASS_INPUT_GRADIENT; pass++) {
+            struct dl_kernel k = moving(1e6);
+            k.name = "block1", k.operation = "add", k.pass = (enum dl_kernel_pass)pass;
+            ck_assert_double_eq_tol(price_of(k).seconds, 1e-5, 1e-12);
+            ck_assert_int_eq(price_of(k).ground, DL_GROUND_MEASURED);
+        }
+    }
+}
+END_TEST
+
 START_TEST(bad_tables_are_refused_by_place)
 {
     read_text(bad[_i].text);
@@ -263,6 +286,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, tables_without_windows_hold_for_all_convolutions);
     tcase_add_test(tests, memory_bound_kernels_grow_with_their_bytes);
     tcase_add_test(tests, a_pass_has_its_own_points);
+    tcase_add_test(tests, sums_cost_what_residual_connections_do);
     tcase_add_loop_test(tests, bad_tables_are_refused_by_place, 0, (int)DL_COUNT(bad));
 }
 
