@@ -11,6 +11,11 @@
 
 enum { qsgd, one_bit, top_k };
 static const char *const methods[] = {"qsgd", "one_bit", "top_k", NULL};
+/* Kernels of kernels/problems/, whose times devices may have. */
+static const struct {
+    const char *pack, *unpack;
+} passes[] = {
+    [qsgd] = {"quantize", "dequantize"}, [one_bit] = {"one_bit", "one_bit_decode"}, [top_k] = {"topk", "unpack"}};
 
 struct options {
     int64_t method, bits; /* bits, ratio 0: absent */
@@ -76,14 +81,15 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                               struct dl_error *err)
 {
     if (ev->kind != DL_EV_COLLECTIVE || ev->pass != DL_GRADIENT) return dl_emit(below, ev, err);
+    const struct options *const o = options;
     const struct dl_setting *const s = dl_stack_setting(below);
     struct dl_event packed = *ev;
-    packed.payload = payload_of(options);
+    packed.payload = payload_of(o);
     packed.bytes *= DL_PAYLOAD_VALUE_BYTES / dl_gradient_bytes(s); /* payloads count values of fp32 */
-    if (dl_emit_pass(below, "pack", pack_bytes(options, &packed, dl_gradient_bytes(s)), DL_GRADIENT, err) ||
-        dl_emit(below, &packed, err))
+    const double pack = pack_bytes(o, &packed, dl_gradient_bytes(s));
+    if (dl_emit_pass(below, passes[o->method].pack, pack, DL_GRADIENT, err) || dl_emit(below, &packed, err))
         return err->status;
-    return dl_emit_pass(below, "unpack", unpack_bytes(&packed, s), DL_GRADIENT, err);
+    return dl_emit_pass(below, passes[o->method].unpack, unpack_bytes(&packed, s), DL_GRADIENT, err);
 }
 
 const struct dl_strategy dl_strategy_quantized_allreduce = {
