@@ -46,7 +46,8 @@ static enum dl_status read_table(struct dl_json at, struct dl_arena *arena, stru
         {"rows", DL_LIST, offsetof(struct table, rows), 0, 0, false, NULL, "one for each shape"},
     };
     *out = (struct table){.pass = DL_TABLE_ANY};
-    return dl_read(at, fields, DL_COUNT(fields), out, arena, err);
+    if (dl_read(at, fields, DL_COUNT(fields), out, arena, err)) return err->status;
+    return dl_operation_check(out->kernel, dl_json_member(at, "kernel", arena).where, err);
 }
 
 static bool is_grouped(const char *kernel) { return strcmp(kernel, "grouped_gemm") == 0; }

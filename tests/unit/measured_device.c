@@ -242,6 +242,8 @@ static const struct {
     {DEVICE("{\"kernel\": \"gemm\", \"precision\": \"fp8\", \"library\": \"none\", \"columns\": " SHAPE
             ", \"rows\": []}"),
      "d.json:/measured/0/rows: are in fp8, which has no peak_flop_per_s"},
+    {DEVICE(TABLE("layernrom", "[\"elements\", \"seconds\"]", "[[1e6, 9e-5]]")),
+     "d.json:/measured/0/kernel: no kernel has the name 'layernrom', did you mean 'layernorm'?"},
 };
 
 #define SUMS(pass, seconds)                                                                                            \

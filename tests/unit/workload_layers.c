@@ -1,5 +1,6 @@
 /* workload_layers.c - what must hold of the layers that builders make, and what builders refuse. */
 #include "sim/core/facts.h"
+#include "sim/cost/measured.h"
 #include "tests/unit/workload_fixture.h"
 
 /* What must hold of every shipped model. */
@@ -16,6 +17,7 @@ static void check_shapes(const struct dl_work *work, size_t n)
             continue;
         }
         ck_assert_ptr_nonnull(k->name);
+        ck_assert_msg(!dl_operation_check(dl_kernel_operation(k), k->name, &f.err), "%s", f.err.text);
         if (k->kind == DL_KERNEL_MEMORY)
             ck_assert(isfinite(k->elements) && k->elements > 0);
         else
