@@ -6,7 +6,14 @@
 
 START_TEST(roofline_is_the_longer_of_arithmetic_and_memory)
 {
-    open_device("max1550-tile");
+    static const char text[] =
+        "{\"schema\": \"dlsim/device/1\", \"source\": \"none\", \"model\": \"roofline\", \"peak_flop_per_s\":"
+        " {\"bf16\": 4e14}, \"memory_bytes\": 6e10, \"memory_bytes_per_s\": 1.6e12, \"launch_s\": 4e-6,"
+        " \"figures\": {\"compute_fraction\": 0.5, \"bandwidth_fraction\": 0.625}}";
+    dl_json_parse(text, sizeof text - 1, "d.json", arena, &doc, &err);
+    check_ok();
+    dl_device_read(doc, arena, &device, &err);
+    check_ok();
     const double flop_per_s = device.peak_flop_per_s[DL_BF16] * figure("compute_fraction");
     const double bytes_per_s = device.memory_bytes_per_s * figure("bandwidth_fraction");
     ck_assert_double_eq_tol(seconds(product(8000, 8000, 8000)) * flop_per_s, 1024e9, 1e3);
