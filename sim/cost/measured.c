@@ -123,13 +123,14 @@ struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kerne
     while (place.kind.alignment > DL_ALIGNED && !of->has[place.kind.alignment]) place.kind.alignment--;
     if (!of->has_windows) place.at[3] = 0;
     struct dl_neighbours near = {0};
-    double nearest2 = INFINITY;
+    double nearest2 = INFINITY, timed_s = 0, n_timed = 0;
     for (size_t i = 0; i < of->n; i++) {
         const double sizes2 = sizes_apart2(&place, &of->points[i]);
-        if (sizes2 == 0 && was_timed(of, i, k)) return (struct dl_advice){.exact = &of->timed[i]};
+        if (sizes2 == 0 && was_timed(of, i, k)) timed_s += of->timed[i].seconds, n_timed++;
         nearest2 = sizes2 < nearest2 ? sizes2 : nearest2;
         add_neighbour(&near, i, sizes2 + squared(grain_weight) * grains_apart2(&place, &of->points[i]));
     }
+    if (n_timed > 0) return (struct dl_advice){.timed_s = timed_s / n_timed};
     return (struct dl_advice){.log_ratio = dl_points_log_ratio(of, &place, &near), .nearest2 = nearest2};
 }
 
@@ -159,7 +160,7 @@ struct dl_price dl_measured_price(const struct dl_device *d, const struct dl_ker
     const struct dl_points *const points = timed_points(d, k->kind, precision);
     if (!points) return *modelled;
     const struct dl_advice advice = dl_points_ask(points, k, precision);
-    if (advice.exact) return (struct dl_price){advice.exact->seconds, modelled->flop, DL_GROUND_MEASURED};
+    if (advice.timed_s > 0) return (struct dl_price){advice.timed_s, modelled->flop, DL_GROUND_MEASURED};
     const double least_s = modelled->flop / d->peak_flop_per_s[precision];
     return (struct dl_price){.seconds = fmax(modelled->seconds * exp(advice.log_ratio), least_s),
                              .flop = modelled->flop,

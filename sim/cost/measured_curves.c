@@ -79,8 +79,8 @@ static struct dl_price among_rows(const struct dl_curve *c, const struct dl_kern
                                   struct dl_price price)
 {
     const struct dl_advice advice = dl_points_ask(&c->rows, k, precision);
-    price.seconds = advice.exact ? advice.exact->seconds : price.seconds * exp(advice.log_ratio);
-    price.ground = advice.exact                             ? DL_GROUND_MEASURED
+    price.seconds = advice.timed_s > 0 ? advice.timed_s : price.seconds * exp(advice.log_ratio);
+    price.ground = advice.timed_s > 0                       ? DL_GROUND_MEASURED
                    : advice.nearest2 <= DL_REACH * DL_REACH ? DL_GROUND_INTERPOLATED
                                                             : DL_GROUND_MODELLED;
     return price;

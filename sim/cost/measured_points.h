@@ -96,7 +96,7 @@ double dl_points_log_ratio(const struct dl_points *of, const struct dl_point *pl
 
 /* What the points say of a kernel. */
 struct dl_advice {
-    const struct dl_timed *exact; /* NULL: not timed */
+    double timed_s; /* 0: not timed; the mean of those that were, as layers that differ may have one shape */
     double log_ratio;
     double nearest2; /* squared distance to the nearest point in sizes, however its rows begin */
 };

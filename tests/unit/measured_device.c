@@ -55,6 +55,17 @@ START_TEST(what_was_timed_costs_what_was_measured)
 }
 END_TEST
 
+START_TEST(a_shape_that_was_timed_twice_costs_the_mean)
+{
+    read_text(DEVICE(TABLE("gemm", SHAPE, "[[1024, 2048, 512, 1e-3], [64, 64, 64, 1e-5], [1024, 2048, 512, 3e-3]]")));
+    check_ok();
+    ck_assert_double_eq_tol(price_of(product(1024, 2048, 512)).seconds, 2e-3, 1e-15);
+    ck_assert_int_eq(price_of(product(1024, 2048, 512)).ground, DL_GROUND_MEASURED);
+    ck_assert_double_eq(price_of(product(64, 64, 64)).seconds, 1e-5);
+    ck_assert(isfinite(price_of(product(1000, 2000, 500)).seconds)); /* whatever two points in one place do to a fit */
+}
+END_TEST
+
 START_TEST(a_model_that_is_wrong_by_a_factor_is_put_right_everywhere)
 {
     read_text(DEVICE(TABLE("gemm", SHAPE, "[[1024, 1024, 1024, 1]]"))); /* for the model's own time */
@@ -279,6 +290,7 @@ END_TEST
 static void add(TCase *tests)
 {
     tcase_add_test(tests, what_was_timed_costs_what_was_measured);
+    tcase_add_test(tests, a_shape_that_was_timed_twice_costs_the_mean);
     tcase_add_test(tests, a_model_that_is_wrong_by_a_factor_is_put_right_everywhere);
     tcase_add_test(tests, a_larger_product_is_not_much_cheaper);
     tcase_add_test(tests, between_points_the_correction_is_between_theirs);
