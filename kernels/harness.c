@@ -124,12 +124,13 @@ static size_t workspace_bytes(const struct dl_trial *t)
     return t->routine->workspace_bytes ? t->routine->workspace_bytes(t->dim, t->precision) : 0;
 }
 
+/* With a guard behind it. */
 static void make_workspace(struct dl_trial *t)
 {
     enum { period_bytes = 1024 };
-    const size_t bytes = workspace_bytes(t), first_bytes = bytes < period_bytes ? bytes : period_bytes;
+    const size_t bytes = workspace_bytes(t) + guard_bytes, first_bytes = bytes < period_bytes ? bytes : period_bytes;
     uint8_t host[period_bytes];
-    if (!bytes) return;
+    if (!workspace_bytes(t)) return;
     memset(host, poison, first_bytes);
     t->workspace = t->backend->alloc(bytes);
     t->backend->upload(t->workspace, host, first_bytes);
@@ -236,6 +237,17 @@ static const char *check_untouched(const struct dl_trial *t, const struct eviden
     return complaint;
 }
 
+/* What it has more of than it says would not be within anyone's limit. */
+static const char *check_workspace(const struct dl_trial *t)
+{
+    uint8_t guard[guard_bytes];
+    if (!t->workspace) return NULL;
+    t->backend->download(guard, (const uint8_t *)t->workspace + workspace_bytes(t), guard_bytes);
+    for (size_t i = 0; i < guard_bytes; i++)
+        if (guard[i] != poison) return "workspace: the memory behind it was changed";
+    return NULL;
+}
+
 static double root_mean_square(const double *x, size_t n)
 {
     double sum = 0;
@@ -289,5 +301,5 @@ const char *dl_trial_check(struct dl_trial *t, double *worst)
     gather(t, &e);
     const char *const wrong = judge(t, &e, worst);
     release(t, &e);
-    return wrong;
+    return wrong ? wrong : check_workspace(t);
 }

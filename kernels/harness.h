@@ -49,7 +49,7 @@ void dl_trial_run(const struct dl_trial *trial);
 double dl_trial_bytes(const struct dl_trial *trial);
 
 /* One call on fresh tensors: NULL if it is right, else what is wrong, until the next call of this function. Right means
- * that inputs and the bytes behind every tensor are as before, and for every number of an output
+ * that inputs and the bytes behind every tensor and the workspace are as before, and for every number of an output
  *
  *     |y - reference| <= tolerance x slack x max(|reference| + root mean square of the tensor's reference, magnitude)
  *                        + half of the least number that the result can hold

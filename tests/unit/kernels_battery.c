@@ -82,6 +82,28 @@ START_TEST(wrong_routines_are_found_out)
 }
 END_TEST
 
+static size_t three_bytes(const int64_t *dim, enum dl_float f)
+{
+    (void)dim, (void)f;
+    return 3;
+}
+static void use_four(const struct dl_call *call)
+{
+    copy(call, call->dim[0]);
+    memset(call->workspace, 0, 4);
+}
+
+START_TEST(a_routine_that_needs_more_workspace_than_it_says_is_found_out)
+{
+    const int64_t given[] = {100};
+    const struct dl_routine r = {
+        .problem = "copy", .pass = "forward", .precisions = 1, .run = use_four, .workspace_bytes = three_bytes};
+    struct dl_trial *const trial = dl_trial_new(&(struct dl_trial_spec){&dl_backend_cpu, &r, given, DL_FLOAT_FP32, 1});
+    ck_assert_str_eq(dl_trial_check(trial, NULL), "workspace: the memory behind it was changed");
+    dl_trial_free(trial);
+}
+END_TEST
+
 START_TEST(routine_that_lacks_something_is_never_run)
 {
     const int64_t given[] = {100};
@@ -120,6 +142,7 @@ int main(void)
     TCase *const all = tcase_create("harness");
     tcase_add_loop_test(all, problem_has_a_routine, 0, (int)dl_problem_count());
     tcase_add_test(all, wrong_routines_are_found_out);
+    tcase_add_test(all, a_routine_that_needs_more_workspace_than_it_says_is_found_out);
     tcase_add_test(all, routine_that_lacks_something_is_never_run);
     suite_add_tcase(suite, all);
     return run_suite(suite) | failed;
