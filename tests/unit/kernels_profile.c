@@ -10,6 +10,7 @@
 
 #include "kernels/device_file.h"
 #include "kernels/journal.h"
+#include "kernels/profiling.h"
 #include "tests/unit/suite.h"
 
 static char folder[] = "/tmp/dlsim-kernels-XXXXXX", path[64], other[64];
@@ -230,6 +231,55 @@ START_TEST(device_file_of_what_fits_is_small_enough_to_read)
 }
 END_TEST
 
+/* What the call with this share times; the caller frees the points. */
+static const char *fill(struct dl_profile_options *o, size_t share, size_t n_shares, struct dl_profile *profile,
+                        struct dl_agenda *agenda)
+{
+    o->backend = &dl_backend_cpu, o->share = share, o->n_shares = n_shares;
+    *profile = (struct dl_profile){.backend = &dl_backend_cpu, .facts = {.last_cache_bytes = 32e6}};
+    *agenda = (struct dl_agenda){.o = o, .profile = profile};
+    return dl_agenda_fill(agenda);
+}
+
+START_TEST(shares_together_are_the_whole_and_each_has_the_basics)
+{
+    enum { n_shares = 3 };
+    struct dl_profile_options o = {.precisions = ~0u};
+    struct dl_profile whole, part;
+    struct dl_agenda all, some;
+    size_t n_beyond_basics = 0;
+    ck_assert_ptr_null(fill(&o, 0, 1, &whole, &all));
+    ck_assert_str_eq(all.points[0].problem->name, "copy");
+    ck_assert_str_eq(all.points[1].problem->name, "gemm");
+    for (size_t share = 0; share < n_shares; share++) {
+        ck_assert_ptr_null(fill(&o, share, n_shares, &part, &some));
+        ck_assert_int_eq(memcmp(some.points, all.points, 2 * sizeof *all.points), 0);
+        for (size_t i = 0; i < part.n; i++) ck_assert(dl_profile_has(&whole, &some.points[i]));
+        n_beyond_basics += part.n - 2;
+        free(some.points);
+    }
+    ck_assert_uint_eq(n_beyond_basics, whole.n - 2);
+    free(all.points);
+}
+END_TEST
+
+/* Unless another file has the rates. */
+START_TEST(nothing_is_timed_that_no_file_can_be_made_of)
+{
+    struct dl_profile_options o = {.precisions = 1u << DL_FLOAT_FP8};
+    struct dl_profile profile;
+    struct dl_agenda agenda;
+    ck_assert_str_eq(fill(&o, 0, 1, &profile, &agenda),
+                     "must have a large copy and a large product, as fp32 has: a file needs their rates, or --into "
+                     "those of another");
+    free(agenda.points);
+    o.into = path;
+    write_text(path, "{\"schema\": \"dlsim/device/1\"}");
+    ck_assert_ptr_null(fill(&o, 0, 1, &profile, &agenda));
+    free(agenda.points);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("kernels");
@@ -245,6 +295,8 @@ int main(void)
     tcase_add_test(all, device_file_keeps_the_head_of_another);
     tcase_add_test(all, device_file_keeps_a_head_that_speaks_of_measured_tables);
     tcase_add_test(all, device_file_of_what_fits_is_small_enough_to_read);
+    tcase_add_test(all, shares_together_are_the_whole_and_each_has_the_basics);
+    tcase_add_test(all, nothing_is_timed_that_no_file_can_be_made_of);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
