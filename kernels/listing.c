@@ -21,14 +21,21 @@ static void print_ways(const struct dl_backend *b, const struct dl_problem *p)
     }
 }
 
-int dl_profile_list(void)
+static bool is_asked(const struct dl_profile_options *o, const struct dl_backend *b)
+{
+    return !o->backend || o->backend == b;
+}
+
+int dl_profile_list(const struct dl_profile_options *o)
 {
     for (size_t i = 0; i < dl_backend_count(); i++)
-        printf("--device %-6s %s\n", dl_backend_get(i)->name, dl_backend_get(i)->doc);
+        if (is_asked(o, dl_backend_get(i)))
+            printf("--device %-6s %s\n", dl_backend_get(i)->name, dl_backend_get(i)->doc);
     for (size_t i = 0; i < dl_problem_count(); i++) {
         const struct dl_problem *const p = dl_problem_get(i);
         printf("%s %s: %s%s\n", p->name, p->pass, p->doc, p->timed ? "" : "; checked, not timed");
-        for (size_t b = 0; b < dl_backend_count(); b++) print_ways(dl_backend_get(b), p);
+        for (size_t b = 0; b < dl_backend_count(); b++)
+            if (is_asked(o, dl_backend_get(b))) print_ways(dl_backend_get(b), p);
     }
     return 0;
 }

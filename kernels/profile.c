@@ -9,7 +9,7 @@
 static int run(const struct dl_profile_options *o)
 {
     if (o->wants_help) return dl_profile_help();
-    if (o->wants_list) return dl_profile_list();
+    if (o->wants_list) return dl_profile_list(o);
     if (o->split) return dl_profile_split(o);
     if (o->is_summary) return dl_profile_summary(o);
     if (o->checks_only) return dl_profile_check(o);

@@ -16,7 +16,7 @@ static const struct {
     const char *value, *doc;
 } options[] = {
 #define AT(member) offsetof(struct dl_profile_options, member)
-    {"--device", TEXT, AT(device), ALL, 0, 0, " NAME", "cpu or cuda; cpu if absent"},
+    {"--device", TEXT, AT(device), ALL | LIST, 0, 0, " NAME", "cpu or cuda; cpu if absent, of --list all"},
     {"-o", TEXT, AT(output), WRITE, 0, 0, " FILE",
      "the device file to write, a new one; FILE.journal beside it keeps what is done"},
     {"--into", TEXT, AT(into), WRITE, 0, 0, " FILE", "take all but the times from this device file"},
@@ -142,12 +142,15 @@ static const char *read_words(int argc, char **argv, struct dl_profile_options *
     return NULL;
 }
 
+/* A list needs no device to be there, nor any to be chosen. */
 static const char *find_backend(struct dl_profile_options *o)
 {
+    if (!o->device && o->wants_list) return NULL;
+    if (!o->device) o->device = "cpu";
     o->backend = dl_backend_find(o->device);
     if (!o->backend)
         return refuse(o->device, "no such device in this build; --device is cpu, or cuda if built with nvcc");
-    const char *const absent = o->backend->open();
+    const char *const absent = o->wants_list ? NULL : o->backend->open();
     return absent ? refuse(o->device, absent) : NULL;
 }
 
@@ -222,17 +225,15 @@ static const char *check_together(const struct dl_profile_options *o, const bool
 const char *dl_profile_options_read(int argc, char **argv, struct dl_profile_options *o)
 {
     bool given[n_options] = {false};
-    *o = (struct dl_profile_options){
-        .device = "cpu", .n_shares = 1, .spread = 0.01, .time_limit_s = 1e7, .workspace_bytes = 1e18};
+    *o = (struct dl_profile_options){.n_shares = 1, .spread = 0.01, .time_limit_s = 1e7, .workspace_bytes = 1e18};
     const char *wrong = read_words(argc, argv, o, given);
     if (wrong || o->wants_help) return wrong;
     if (o->split != (o->conv[0] > 0)) return refuse("--conv", "belongs to split, which needs it");
     const bool has_task = o->wants_list || o->split || o->checks_only || o->is_summary || o->only || o->output;
     if (!has_task) return refuse("-o", "must name the file to write");
     wrong = check_together(o, given);
-    if (wrong || o->wants_list) return wrong;
-    if (o->only) wrong = find_kernel(o);
+    if (!wrong && o->only) wrong = find_kernel(o);
     if (!wrong) wrong = read_precisions(o);
     if (!wrong) wrong = find_backend(o);
-    return wrong ? wrong : find_routine(o);
+    return wrong || o->wants_list ? wrong : find_routine(o);
 }

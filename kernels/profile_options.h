@@ -8,10 +8,10 @@ struct dl_profile_options {
     bool split, checks_only, is_summary, wants_list, wants_help;
     const char *device, *output, *into, *only, *precision;
     double time_limit_s, spread, workspace_bytes;
-    size_t share, n_shares;    /* of the shapes, every n_shares-th is timed */
-    int64_t conv[DL_MAX_DIMS]; /* of split: the given dimensions of the problem conv */
-    const struct dl_backend *backend;
-    unsigned precisions; /* bits 1 << enum dl_float */
+    size_t share, n_shares;           /* of the shapes, every n_shares-th is timed */
+    int64_t conv[DL_MAX_DIMS];        /* of split: the given dimensions of the problem conv */
+    const struct dl_backend *backend; /* NULL: a list of all */
+    unsigned precisions;              /* bits 1 << enum dl_float */
 };
 
 /* Reads the words after the program's name and opens the backend; NULL or what is wrong. */

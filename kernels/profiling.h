@@ -9,7 +9,7 @@ int dl_profile_run(const struct dl_profile_options *o);
 int dl_profile_check(const struct dl_profile_options *o);
 int dl_profile_split(const struct dl_profile_options *o);
 int dl_profile_summary(const struct dl_profile_options *o);
-int dl_profile_list(void);
+int dl_profile_list(const struct dl_profile_options *o);
 
 /* Whether the routine has this precision, and it is asked for. */
 bool dl_profile_wants(const struct dl_profile_options *o, const struct dl_routine *r, enum dl_float f);
