@@ -50,8 +50,15 @@ def table_of(raws):
             times.setdefault(shape, []).append(time)
     columns = [NAMES.get(c, c) for c in COLUMNS.get(first["kernel"], ["elements"])] + ["seconds", "spread"]
     head = {key: first[key] for key in ("kernel", "pass", "precision") if first.get(key) != "batched"}
-    return head | {"library": LIBRARY.get(first["kernel"], "PyTorch"), "columns": columns,
-                   "rows": sorted([*shape, *mean_of(t)] for shape, t in times.items())}
+    return without_ones(head | {"library": LIBRARY.get(first["kernel"], "PyTorch"), "columns": columns,
+                                "rows": sorted([*shape, *mean_of(t)] for shape, t in times.items())})
+
+
+def without_ones(table):
+    """A batch that is not told is 1."""
+    if table["columns"][0] != "batch" or any(row[0] != 1 for row in table["rows"]):
+        return table
+    return table | {"columns": table["columns"][1:], "rows": [row[1:] for row in table["rows"]]}
 
 
 def text_of(table):
