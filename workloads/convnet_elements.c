@@ -217,11 +217,13 @@ static enum dl_status add_dropout(struct dl_net *net, const struct dl_element *e
     return DL_OK;
 }
 
-/* Where ways part, the gradients that come back on them are added. */
+/* Where ways part, the gradients that come back on them are added; those of joined parts are slices of what came back,
+ * whose pixels are apart from each other. */
 static enum dl_status add_parting(struct dl_net *net, const struct dl_element *e, size_t n_ways, struct dl_error *err)
 {
     const struct dl_pass sum = {"add", DL_CUT_NOTHING,
-                                .input_gradient = 3 * dl_net_elements(net, &net->at) / net->at.parts};
+                                .input_gradient = 3 * dl_net_elements(net, &net->at) / net->at.parts,
+                                .operation = net->at.parts > 1 ? "add_slices" : NULL};
     const size_t n_sums = net->has_weights ? (n_ways - 1) * (size_t)net->at.parts : 0;
     if (dl_net_count(net, n_sums, e->where, err)) return err->status;
     for (size_t i = 0; i < n_sums; i++) dl_tape_pass(&net->tape, &sum);
