@@ -19,8 +19,9 @@ END_TEST
 START_TEST(every_shipped_device_is_small_enough_to_read)
 {
     const long most_bytes = 200000;
-    open_device_number(_i);
-    FILE *const file = fopen(dl_arena_format(arena, "topologies/devices/%s.json", device_names[_i]), "r");
+    const char *path;
+    ck_assert(!dl_find_file("topologies/devices", "device", device_names[_i], arena, &path, &err));
+    FILE *const file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
     fseek(file, 0, SEEK_END);
     ck_assert_int_le(ftell(file), most_bytes);

@@ -86,7 +86,7 @@ END_TEST
 
 /* Of the gradients of activations that are added, in all layers. */
 struct sums {
-    size_t n;
+    size_t n, n_of_slices;
     double elements;
 };
 
@@ -95,9 +95,13 @@ static struct sums sums_of_gradients(void)
     struct sums s = {0};
     for (size_t i = 0; i < model.n_layers; i++) {
         const struct dl_layer *const layer = &model.layers[i];
-        s.elements += elements_of(layer->backward, layer->n_backward, "add");
-        for (size_t j = 0; j < layer->n_backward; j++)
-            s.n += strcmp(dl_kernel_operation(&layer->backward[j].kernel), "add") == 0;
+        for (size_t j = 0; j < layer->n_backward; j++) {
+            const struct dl_kernel *const k = &layer->backward[j].kernel;
+            if (!k->name || strcmp(k->name, "add")) continue;
+            s.elements += k->elements;
+            s.n++;
+            s.n_of_slices += strcmp(dl_kernel_operation(k), "add_slices") == 0;
+        }
     }
     return s;
 }
@@ -109,6 +113,7 @@ START_TEST(gradients_of_ways_are_added_one_by_one)
     ck_assert_uint_eq(sums_of_gradients().n, 9 * 3);
     open_shipped("resnet50", 1, "flash");
     ck_assert_uint_eq(sums_of_gradients().n, 16);
+    ck_assert_uint_eq(sums_of_gradients().n_of_slices, 0);
     open_text(CONVNET(CONV ",{'kind':'concat','branches':[[],[],[]]}"));
     build(1, "flash");
     ck_assert_uint_eq(sums_of_gradients().n, 2);
@@ -131,6 +136,7 @@ START_TEST(gradients_of_parts_are_added_one_by_one)
     }
     open_shipped("densenet121", 1, "flash");
     ck_assert_uint_eq(sums_of_gradients().n, n);
+    ck_assert_uint_eq(sums_of_gradients().n_of_slices, n - DL_COUNT(blocks)); /* the first layer of a block gets one */
     ck_assert_close(sums_of_gradients().elements, elements);
 }
 END_TEST
