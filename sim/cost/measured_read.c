@@ -135,6 +135,18 @@ static struct dl_kernel kernel_of(const struct table *t, const double *values)
                               .backward = kind == DL_KERNEL_ATTENTION && !is_forward};
 }
 
+/* Twice the peak is more than any clock makes of it: the time is wrong, or in another unit. Convolutions may do with
+ * fewer multiplications than are counted. */
+static enum dl_status check_rate(struct dl_json row, const struct table *t, const struct dl_device *d,
+                                 const double *values, struct dl_error *err)
+{
+    const struct dl_kernel k = kernel_of(t, values);
+    const double most_of_peak = 2, least_s = dl_kernel_flop(&k) / d->peak_flop_per_s[t->precision];
+    if (k.kind == DL_KERNEL_CONV || most_of_peak * values[seconds_column] >= least_s) return DL_OK;
+    return dl_fail(err, DL_RANGE, row.where, "%g seconds are too few: at the peak of %s it takes %g",
+                   values[seconds_column], dl_precision_name((enum dl_precision)t->precision), least_s);
+}
+
 static void add_point(struct dl_points *to, const struct dl_device *d, const struct table *t, unsigned known,
                       const double *values)
 {
@@ -220,7 +232,9 @@ static enum dl_status add_table(const struct table *t, const struct dl_device *d
     if (read_columns(t, kind, arena, which, &known, err)) return err->status;
     for (size_t i = 0; i < n_rows; i++) {
         values[i][DL_BATCH] = values[i][DL_KV_SHARE] = 1;
-        if (read_row(dl_json_element(t->rows, i, arena), which, n_columns, arena, values[i], err)) return err->status;
+        const struct dl_json row = dl_json_element(t->rows, i, arena);
+        if (read_row(row, which, n_columns, arena, values[i], err) || check_rate(row, t, d, values[i], err))
+            return err->status;
         if (kind != DL_KERNEL_MEMORY) /* batch is 1 where it is not told */
             add_point(&out->points[kind][t->precision], d, t, known | 1u << DL_BATCH, values[i]);
     }
