@@ -128,9 +128,10 @@ static size_t workspace_bytes(const struct dl_trial *t)
 static void make_workspace(struct dl_trial *t)
 {
     enum { period_bytes = 1024 };
-    const size_t bytes = workspace_bytes(t) + guard_bytes, first_bytes = bytes < period_bytes ? bytes : period_bytes;
+    const size_t needed = workspace_bytes(t), bytes = needed + guard_bytes;
+    const size_t first_bytes = bytes < period_bytes ? bytes : period_bytes;
     uint8_t host[period_bytes];
-    if (!workspace_bytes(t)) return;
+    if (!needed) return;
     memset(host, poison, first_bytes);
     t->workspace = t->backend->alloc(bytes);
     t->backend->upload(t->workspace, host, first_bytes);
