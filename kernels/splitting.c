@@ -12,9 +12,25 @@ enum { most_micros = 200 };
 struct study {
     const struct dl_profile_options *o;
     struct dl_timing_plan plan;
+    double memory_bytes; /* of the device; 0: not known */
     struct dl_micro micros[most_micros];
     size_t n;
 };
+
+/* What goes in, the filters, what comes out; in doubles, as sizes may be absurd. */
+static double tensor_bytes(const int64_t *conv, int64_t samples)
+{
+    enum { channels = 1, height, width, filters, window, stride, pad, groups };
+    const double out_height = (double)((conv[height] + 2 * conv[pad] - conv[window]) / conv[stride] + 1);
+    const double out_width = (double)((conv[width] + 2 * conv[pad] - conv[window]) / conv[stride] + 1);
+    const double in = (double)conv[channels] * (double)conv[height] * (double)conv[width];
+    const double out = (double)conv[filters] * out_height * out_width;
+    const double weights =
+        (double)(conv[filters] * (conv[channels] / conv[groups])) * (double)(conv[window] * conv[window]);
+    return (double)sizeof(float) * ((double)samples * (in + out) + weights);
+}
+
+static bool fits_memory(const struct study *s, double bytes) { return s->memory_bytes < 1 || bytes <= s->memory_bytes; }
 
 static void time_micro(struct study *s, const struct dl_routine *r, int64_t samples)
 {
@@ -25,6 +41,7 @@ static void time_micro(struct study *s, const struct dl_routine *r, int64_t samp
     if (!dl_routine_can(r, dim, DL_FLOAT_FP32) || s->n == most_micros) return;
     const struct dl_trial_spec spec = {s->o->backend, r, given, DL_FLOAT_FP32, 1};
     const double workspace = r->workspace_bytes ? (double)r->workspace_bytes(dim, DL_FLOAT_FP32) : 0;
+    if (!fits_memory(s, tensor_bytes(given, samples) + workspace)) return;
     s->micros[s->n++] = (struct dl_micro){r->way, samples, dl_time(&spec, &s->plan).seconds, workspace};
 }
 
@@ -84,6 +101,11 @@ int dl_profile_split(const struct dl_profile_options *o)
     const double most_s_of_shape = 1.5;
     struct dl_device_facts facts = {0};
     struct study s = {.o = o, .plan = dl_profile_plan(o, &facts, most_s_of_shape)};
+    s.memory_bytes = facts.memory_bytes;
+    if (!fits_memory(&s, tensor_bytes(o->conv, o->conv[0]))) {
+        fputs("dlsim-profile: --conv: has more than fits into the memory of this device\n", stderr);
+        return 2;
+    }
     if (!time_all(&s)) return 3;
     print_micros(&s);
     return print_answer(&s);
