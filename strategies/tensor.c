@@ -58,11 +58,17 @@ static struct dl_tensor_parts divide(const struct options *o, const uint32_t gri
 {
     const uint32_t ways = (uint32_t)o->ways, x = grid[0], y = grid[1], z = grid[2];
     if (has_panels(o))
-        return (struct dl_tensor_parts){.weights = x * y, .others = x * y, .inside = ways, .outside = ways, .heads = x};
+        return (struct dl_tensor_parts){
+            .weights = x * y, .others = x * y, .inside = ways, .outside = ways, .heads = x, .columns_outside = x};
     if (o->grid == AXONN)
-        return (struct dl_tensor_parts){.weights = ways, .others = y, .inside = x * z, .outside = y * z, .heads = x};
-    return (struct dl_tensor_parts){
-        .weights = ways, .others = 1, .inside = ways, .outside = o->sequence ? ways : 1, .heads = ways};
+        return (struct dl_tensor_parts){
+            .weights = ways, .others = y, .inside = x * z, .outside = y * z, .heads = x, .columns_outside = y};
+    return (struct dl_tensor_parts){.weights = ways,
+                                    .others = 1,
+                                    .inside = ways,
+                                    .outside = o->sequence ? ways : 1,
+                                    .heads = ways,
+                                    .columns_outside = 1};
 }
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
@@ -137,12 +143,22 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
 /* ---- kernels ---- */
 
 /* Tokens are m, and what is summed over in the gradient of weights. */
-static void cut_tokens(struct dl_kernel *k, double ways, enum dl_gradient gradient)
+static void cut_outside(struct dl_kernel *k, const struct dl_tensor_parts *parts, enum dl_gradient gradient)
 {
-    if (k->kind == DL_KERNEL_MEMORY)
-        k->elements /= ways;
-    else
-        *(gradient == DL_GRADIENT_WEIGHT ? &k->k : &k->m) /= ways;
+    if (k->kind == DL_KERNEL_MEMORY) {
+        k->elements /= parts->outside;
+        k->n /= parts->columns_outside;
+    } else {
+        *(gradient == DL_GRADIENT_WEIGHT ? &k->k : &k->m) /= parts->outside;
+    }
+}
+
+/* Rows of a head, or of its scores, are as wide as ever: a rank has fewer of them. */
+static void cut_inside(struct dl_kernel *k, const struct dl_tensor_parts *parts)
+{
+    k->elements /= parts->inside;
+    k->batch /= parts->inside;
+    if (k->across_heads) k->n /= parts->heads;
 }
 
 static void cut(struct dl_kernel *k, const struct dl_tensor_parts *parts, enum dl_gradient gradient)
@@ -153,11 +169,8 @@ static void cut(struct dl_kernel *k, const struct dl_tensor_parts *parts, enum d
     case DL_CUT_N: k->n /= parts->weights; break;
     case DL_CUT_K: k->k /= parts->weights; break;
     case DL_CUT_BATCH: k->batch /= parts->inside; break;
-    case DL_CUT_INSIDE:
-        k->elements /= parts->inside;
-        k->batch /= parts->inside;
-        break;
-    case DL_CUT_OUTSIDE: cut_tokens(k, parts->outside, gradient); break;
+    case DL_CUT_INSIDE: cut_inside(k, parts); break;
+    case DL_CUT_OUTSIDE: cut_outside(k, parts, gradient); break;
     }
 }
 

@@ -81,6 +81,7 @@ static void add_bias_gradient(struct dl_step *step, const struct dl_product *p, 
     const struct dl_kernel sum = {.kind = DL_KERNEL_MEMORY,
                                   .name = "bias",
                                   .n = p->n,
+                                  .across_heads = true,
                                   .elements = p->batch * p->m * p->n,
                                   .among_experts = among_experts,
                                   .cut = p->cut == DL_CUT_N ? DL_CUT_INSIDE : DL_CUT_OUTSIDE};

@@ -39,8 +39,9 @@ struct dl_kernel {
     const char *operation; /* DL_KERNEL_MEMORY: what it does, if its name does not say so: "layernorm", "gelu" */
     /* DL_KERNEL_MEMORY: only n, the width of the rows that norms, softmax and biases go through. */
     double batch, m, n, k;
-    double elements;       /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
-    double side;           /* convolution: height and width of its result; 0: not known, or not alike */
+    bool across_heads; /* inside: n is of all columns, of which a rank has some; else of a head, which it has whole */
+    double elements;   /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
+    double side;       /* convolution: height and width of its result; 0: not known, or not alike */
     double window, stride; /* convolution: sides of its windows and of their steps; 0: not known, nothing overlaps */
     bool causal;           /* attention: half of the scores are never needed */
     bool backward;         /* attention: 2.5 times the forward's work */

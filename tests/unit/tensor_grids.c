@@ -7,6 +7,7 @@
 #define HIDDEN 64.0
 #define SEQ 32.0
 #define VOCAB 512.0
+#define HEADS 16.0
 #define SAMPLES 8.0
 #define MODEL(more)                                                                                                    \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':32,"  \
@@ -254,6 +255,60 @@ START_TEST(weight_gradients_keep_their_collectives)
 }
 END_TEST
 
+/* ---- rows ---- */
+
+static const struct row_case {
+    struct grid grid;
+    double inside, outside;                 /* into how many parts work is divided */
+    double columns_inside, columns_outside; /* and its columns */
+} row_cases[] = {
+    {{"", 4, 1, 1}, 4, 1, 4, 1},
+    {{",'sequence':true", 4, 1, 1}, 4, 4, 4, 1},
+    {{",'grid':'2.5d','x':4,'y':2,'z':4", 4, 2, 4}, 32, 32, 4, 4},
+    {{",'grid':'3d','x':4,'y':2,'z':4", 4, 2, 4}, 16, 8, 4, 2},
+};
+
+#define TABLE(kernel, pass, rows)                                                                                      \
+    "{'kernel':'" kernel "','pass':'" pass "','precision':'bf16','library':'a test',"                                  \
+    "'columns':['n','elements','seconds'],'rows':[" rows "]}"
+
+/* Kernels take as many seconds as the square of the width of their rows, which does not follow from their elements. */
+static const char *device_that_tells_widths(const struct row_case *c)
+{
+    static char text[2000];
+    char rows[600];
+    const double widths[] = {3 * HIDDEN, 4 * HIDDEN, HIDDEN}, head = HIDDEN / HEADS;
+    size_t length = 0;
+    for (size_t i = 0; i < DL_COUNT(widths); i++) {
+        const bool inside = widths[i] > HIDDEN;
+        const double n = widths[i] / (inside ? c->columns_inside : c->columns_outside);
+        const double elements = SAMPLES * SEQ * widths[i] / (inside ? c->inside : c->outside);
+        length +=
+            (size_t)snprintf(rows + length, sizeof rows - length, "%s[%g,%g,%g]", i ? "," : "", n, elements, n * n);
+    }
+    snprintf(text, sizeof text,
+             IDEAL_DEVICE_WITH(",'measured':[" TABLE("bias", "weight_gradient", "%s") "," TABLE("layernorm", "forward",
+                                                                                                "[%g,%g,%g]") "]"),
+             rows, head, 2 * b_s_h / c->inside, head * head);
+    return text;
+}
+
+/* A bias is as wide as what a rank has of the layer that it is added to; heads have rows of their own width. */
+START_TEST(rows_are_as_wide_as_a_rank_has_them)
+{
+    const struct row_case *const c = &row_cases[_i];
+    struct dl_session t;
+    open_step(&t, &(struct step){.device = device_that_tells_widths(c),
+                                 .workload = MODEL(",'qk_norm':true"),
+                                 .head = BATCH,
+                                 .stack = stack_of(ways_of(&c->grid), c->grid.options)});
+    check_close("biases", kernels_s(&t, DL_ITEM_B, "bias"),
+                LAYERS * h_h * ((3 * 3 + 4 * 4) / pow(c->columns_inside, 2) + 2 / pow(c->columns_outside, 2)), 1e-12);
+    check_close("norms of heads", kernels_s(&t, DL_ITEM_F, "q_norm"), LAYERS * h_h / pow(HEADS, 2), 1e-12);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* ---- where ranks are ---- */
 
 #define NODES_OF_4(nics, attach)                                                                                       \
@@ -337,6 +392,7 @@ int main(void)
     tcase_add_test(tests, panels_of_experts_are_those_of_a_rank);
     tcase_add_loop_test(tests, three_dimensions_move_the_volumes_of_axonn, 0, (int)DL_COUNT(axonn_grids));
     tcase_add_loop_test(tests, three_dimensions_divide_products_and_parameters, 0, (int)DL_COUNT(axonn_grids));
+    tcase_add_loop_test(tests, rows_are_as_wide_as_a_rank_has_them, 0, (int)DL_COUNT(row_cases));
     tcase_add_test(tests, a_grid_of_one_dimension_is_a_line);
     tcase_add_loop_test(tests, weight_gradients_keep_their_collectives, 0, 2);
     tcase_add_loop_test(tests, groups_in_step_share_their_links, 0, 3);
