@@ -7,9 +7,9 @@
  * from outside if its activations fit the memory units. What cannot join a pipeline goes to memory: the optimizer, the
  * embedding, the loss. A section's start is shared by its products. */
 #include <math.h>
-#include <string.h>
 
 #include "sim/cost/device_models.h"
+#include "sim/cost/operations.h"
 
 struct options {
     double units, lanes, compute_fraction, bandwidth_fraction, buffer_bytes, buffer_bytes_per_s, section_s,
@@ -77,22 +77,12 @@ static double product_s(const struct dl_device *d, const struct dl_kernel *k, en
     return o->section_s / o->products_per_section + fmax(arithmetic_s(d, k, precision), moved_s);
 }
 
-static bool joins_pipelines(const struct dl_kernel *k)
-{
-    static const char *const apart[] = {"embedding", "cross_entropy", "logits_to_fp32", "adam", "lamb", "momentum",
-                                        "sgd"};
-    const char *const operation = dl_kernel_operation(k);
-    for (size_t i = 0; i < DL_COUNT(apart) && operation; i++)
-        if (strcmp(apart[i], operation) == 0) return false;
-    return true;
-}
-
 static double seconds(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct options *const o = d->options;
     if (k->kind != DL_KERNEL_MEMORY) return fmax(d->launch_s, product_s(d, k, precision));
     const double bytes = dl_kernel_bytes(k, precision);
-    if (joins_pipelines(k) && bytes <= o->buffer_bytes) return o->stage_s;
+    if (!dl_operation_of(k)->stands_apart && bytes <= o->buffer_bytes) return o->stage_s;
     return fmax(d->launch_s, memory_s(d, bytes));
 }
 

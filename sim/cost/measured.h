@@ -24,9 +24,6 @@
 enum dl_status dl_measured_read(struct dl_json tables, struct dl_arena *arena, struct dl_device *out,
                                 struct dl_error *err);
 
-/* Refuses the name of a kernel that there is not; `where` is the place of the name. */
-enum dl_status dl_operation_check(const char *name, const char *where, struct dl_error *err);
-
 /* The price of the device's model, corrected by what was measured. */
 struct dl_price dl_measured_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                                   const struct dl_price *modelled);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/cost/measured_points.h"
+#include "sim/cost/operations.h"
 
 struct table {
     const char *kernel, *library;

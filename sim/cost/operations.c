@@ -1,30 +1,56 @@
-/* operations.c - the kernels that a device file may have times of: a table with another name would never be looked at.
- */
-#include <string.h>
+#include "sim/cost/operations.h"
 
-#include "sim/cost/measured.h"
+#include <string.h>
 
 /* What dl_kernel_operation says of kernels of layers, strategies and software; and what dlsim-profile times besides. No
  * step has these yet, but they tell how far the model is from kernels that are bound by memory. */
 /* clang-format off */
-static const char *const operations[] = {
-    "gemm", "grouped_gemm", "attention", "conv",
-    "layernorm", "rmsnorm", "batchnorm", "lrn", "softmax", "cross_entropy", "logits_to_fp32",
-    "embedding", "positions", "token_types", "rotary",
-    "gelu", "geglu", "relu", "swiglu", "dropout", "residual", "add", "add_slices", "concat", "bias", "pool",
-    "mean_pool", "global_pool",
-    "top_k", "permute", "unpermute", "count_tokens",
-    "cast", "quantise", "bucket", "sgd", "momentum", "adam", "lamb",
-    "quantize", "dequantize", "one_bit", "one_bit_decode", "topk", "unpack",
-    "copy", "copy_to_device", "copy_to_host", "gradient_norm", "reduce",
+#define PLAIN(word)    {.name = word}
+#define FUNCTION(word) {.name = word, .is_function = true}
+#define APART(word)    {.name = word, .stands_apart = true}
+#define UPDATE(word)   {.name = word, .is_update = true, .stands_apart = true}
+static const struct dl_operation operations[] = {
+    PLAIN("gemm"), PLAIN("grouped_gemm"), PLAIN("attention"), PLAIN("conv"),
+    FUNCTION("layernorm"), FUNCTION("rmsnorm"), PLAIN("batchnorm"), PLAIN("lrn"), FUNCTION("softmax"),
+    {.name = "cross_entropy", .is_function = true, .stands_apart = true}, APART("logits_to_fp32"),
+    APART("embedding"), PLAIN("positions"), PLAIN("token_types"), PLAIN("rotary"),
+    FUNCTION("gelu"), FUNCTION("geglu"), PLAIN("relu"), FUNCTION("swiglu"),
+    PLAIN("dropout"), PLAIN("residual"), PLAIN("add"), PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
+    PLAIN("pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
+    PLAIN("top_k"), PLAIN("permute"), PLAIN("unpermute"), PLAIN("count_tokens"),
+    PLAIN("cast"), PLAIN("quantise"), PLAIN("bucket"),
+    UPDATE("sgd"), UPDATE("momentum"), UPDATE("adam"), UPDATE("lamb"),
+    PLAIN("quantize"), PLAIN("dequantize"), PLAIN("one_bit"), PLAIN("one_bit_decode"), PLAIN("topk"), PLAIN("unpack"),
+    PLAIN("copy"), PLAIN("copy_to_device"), PLAIN("copy_to_host"), PLAIN("gradient_norm"), PLAIN("reduce"),
 };
 /* clang-format on */
 
-enum dl_status dl_operation_check(const char *name, const char *where, struct dl_error *err)
+size_t dl_operation_count(void) { return DL_COUNT(operations); }
+
+const struct dl_operation *dl_operation_get(size_t index) { return &operations[index]; }
+
+/* NULL: there is none. */
+static const struct dl_operation *find(const char *name)
 {
     for (size_t i = 0; i < DL_COUNT(operations); i++)
-        if (strcmp(operations[i], name) == 0) return DL_OK;
-    const char *const nearest = dl_nearest(name, operations, DL_COUNT(operations));
+        if (strcmp(operations[i].name, name) == 0) return &operations[i];
+    return NULL;
+}
+
+const struct dl_operation *dl_operation_of(const struct dl_kernel *k)
+{
+    static const struct dl_operation other = {.name = "other"};
+    const char *const name = dl_kernel_operation(k);
+    const struct dl_operation *const found = name ? find(name) : NULL;
+    return found ? found : &other;
+}
+
+enum dl_status dl_operation_check(const char *name, const char *where, struct dl_error *err)
+{
+    if (find(name)) return DL_OK;
+    const char *names[DL_COUNT(operations)];
+    for (size_t i = 0; i < DL_COUNT(operations); i++) names[i] = operations[i].name;
+    const char *const nearest = dl_nearest(name, names, DL_COUNT(names));
     return dl_fail(err, DL_NOT_FOUND, where, "no kernel has the name '%.60s'%s%s%s", name,
                    nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }

@@ -1,7 +1,8 @@
 #include "sim/cost/power.h"
 
 #include <math.h>
-#include <string.h>
+
+#include "sim/cost/operations.h"
 
 #define WATTS(name, doc)                                                                                               \
     {                                                                                                                  \
@@ -87,25 +88,17 @@ static struct dl_draw arithmetic_draw(double seconds, double clock_share, double
     return (struct dl_draw){.seconds = seconds, .clock_s = clock_share * seconds, .arithmetic_j = watts * seconds};
 }
 
-/* They go through memory once and compute with what they read. */
-static bool is_function(const struct dl_kernel *k)
-{
-    static const char *const operations[] = {"layernorm", "rmsnorm", "softmax", "cross_entropy", "gelu", "swiglu"};
-    for (size_t i = 0; i < DL_COUNT(operations); i++)
-        if (strcmp(dl_kernel_operation(k), operations[i]) == 0) return true;
-    return false;
-}
-
 /* Copies and optimizers take as long at any clock. */
 static struct dl_draw memory_draw(const struct dl_power *p, const struct dl_kernel *k, double seconds)
 {
-    const bool is_optimizer = k->name && strcmp(k->name, "optimizer") == 0;
-    if (is_function(k))
+    const struct dl_operation *const operation = dl_operation_of(k);
+    if (operation->is_function)
         return (struct dl_draw){.seconds = seconds,
                                 .clock_s = p->function_clock_share * seconds,
                                 .memory_j = fmin(p->memory_w, p->function_w) * seconds,
                                 .arithmetic_j = fmax(p->function_w - p->memory_w, 0) * seconds};
-    return (struct dl_draw){.seconds = seconds, .memory_j = (is_optimizer ? p->optimizer_w : p->memory_w) * seconds};
+    return (struct dl_draw){.seconds = seconds,
+                            .memory_j = (operation->is_update ? p->optimizer_w : p->memory_w) * seconds};
 }
 
 struct dl_draw dl_draw_of(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,

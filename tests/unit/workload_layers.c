@@ -1,6 +1,6 @@
 /* workload_layers.c - what must hold of the layers that builders make, and what builders refuse. */
 #include "sim/core/facts.h"
-#include "sim/cost/measured.h"
+#include "sim/cost/operations.h"
 #include "tests/unit/workload_fixture.h"
 
 /* What must hold of every shipped model. */

@@ -1,0 +1,24 @@
+/* operations.h - all that kernels do, and what devices should know of it.
+ *
+ * A new operation is one line of the table, a new property one more member. */
+#ifndef DL_COST_OPERATIONS_H
+#define DL_COST_OPERATIONS_H
+
+#include "workloads/workload.h"
+
+struct dl_operation {
+    const char *name;  /* as dl_kernel_operation has it, and tables of measured times */
+    bool is_function;  /* goes through memory once and computes with what it reads: norms, softmax, activations */
+    bool is_update;    /* an optimizer's step */
+    bool stands_apart; /* compilers join it to no kernel before or after it */
+};
+size_t dl_operation_count(void);
+const struct dl_operation *dl_operation_get(size_t index);
+
+/* That of a kernel; one without properties if the table has none. */
+const struct dl_operation *dl_operation_of(const struct dl_kernel *k);
+
+/* Refuses the name of an operation that there is not; `where` is the place of the name. */
+enum dl_status dl_operation_check(const char *name, const char *where, struct dl_error *err);
+
+#endif
