@@ -14,6 +14,7 @@ struct dl_in_step {
     double bytes;
     struct dl_payload payload;
     enum dl_cause cause;
+    double n_bundles; /* that one group's is on the network, where it is played */
 };
 
 /* The ranks of a group: n of them, `stride` apart on an axis of the setting. */

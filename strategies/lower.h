@@ -17,6 +17,11 @@ struct dl_position {
     struct dl_template items[DL_N_TEMPLATES];
 };
 
+/* Collectives of ranks that go in step, on every rank, and the bundles that they are on the network. */
+struct dl_played {
+    double collectives, bundles;
+};
+
 struct dl_lowered {
     const struct dl_layer *layers; /* of the model, as the stages hold them: see dl_dealt_layers */
     uint32_t n_positions;
@@ -26,7 +31,8 @@ struct dl_lowered {
     struct dl_call *calls;       /* of all programs */
     size_t n_calls, calls_capacity;
     double model_flop;              /* of a step, without recomputation */
-    double n_played, n_timed_alone; /* collectives of ranks in step that may meet others, on every rank */
+    struct dl_played played;        /* of those that may meet others */
+    double n_timed_alone;           /* collectives of the rest of them, on every rank */
     const bool *plays;              /* by crew, stage by stage: others go by the `timed` of templates; NULL: all do */
     double by_ground[DL_N_GROUNDS]; /* seconds of kernels of one micro-batch through all positions */
     double clock;                   /* of the devices, over their highest; 0: they do not tell what they draw */
@@ -39,8 +45,8 @@ struct dl_lower_request {
     struct dl_estimator *estimator; /* prices collectives of ranks that go in step */
     const uint32_t *device_of_rank;
     /* Collectives of ranks that go in step are played where they may meet others on their links (see in_step.h), but
-     * only if they are at most so many in a step, counted on every rank. 0: none are. */
-    double most_played;
+     * only if all of a step are at most so many, by both counts. 0: none are. */
+    struct dl_played most_played;
     /* Links whose bandwidth changes on the way: what may cross them is played, however many these are, or refused where
      * that cannot be. */
     const uint32_t *changing;

@@ -1,11 +1,11 @@
-/* played.h - how many collectives of ranks in step are played, and on which crews. */
+/* played.h - which collectives of ranks in step are played, and on which crews. */
 #ifndef DL_STRATEGIES_PLAYED_H
 #define DL_STRATEGIES_PLAYED_H
 
 #include "strategies/sink.h"
 
-/* Where those that may meet others, or cross links that change, are more than the request's most_played: play those of
- * the crews that cross such links, and time the others. */
+/* Where those that may meet others, or cross links that change, are more than the request's most_played: play those
+ * of the crews that cross such links, and time the others. */
 void dl_limit_played(struct dl_sink *s);
 
 #endif

@@ -1,4 +1,5 @@
 /* sink_collectives.c - how long collectives of ranks that go in step take, each kind and size priced once. */
+#include "sim/collective/effort.h"
 #include "strategies/sink.h"
 
 enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, double *seconds,
@@ -11,7 +12,8 @@ enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, doubl
 }
 
 /* A message from every rank to the next is a step of a ring's all-gather, which has one less than ranks. */
-static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, double *seconds, struct dl_error *err)
+static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, struct dl_priced_collective *out,
+                             struct dl_error *err)
 {
     const struct dl_group *const group = s->groups[ev->axis];
     const bool shifts = ev->op == DL_SENDRECV;
@@ -21,11 +23,15 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, doubl
                                  .group = group,
                                  .bytes = shifts ? ev->bytes * group->n : ev->bytes,
                                  .payload = ev->payload};
+    struct dl_choice choice;
     double crowding = 1;
-    if (ev->once) return dl_sink_dispatch(s, ev->bytes, seconds, err);
-    if (dl_sink_crowding(s, ev->axis, &crowding, err) || dl_sink_time(s, &wish, crowding, seconds, err))
+    if (ev->once) return dl_sink_dispatch(s, ev->bytes, &out->seconds, err);
+    if (dl_sink_crowding(s, ev->axis, &crowding, err) ||
+        dl_choose(s->request->estimator, &wish, s->arena, &choice, err))
         return err->status;
-    if (shifts) *seconds /= group->n - 1;
+    out->seconds = dl_estimate_crowded_s(&choice.estimate, crowding);
+    if (shifts) out->seconds /= group->n - 1;
+    out->what.n_bundles = dl_count_bundles(&choice.collective);
     return DL_OK;
 }
 
@@ -33,7 +39,7 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, doubl
 static enum dl_status find_out_whether_played(struct dl_sink *s, const struct dl_event *ev, bool *out,
                                               struct dl_error *err)
 {
-    const bool may_be = s->request->most_played > 0 && ev->op != DL_SENDRECV && !ev->once;
+    const bool may_be = s->request->most_played.collectives > 0 && ev->op != DL_SENDRECV && !ev->once;
     if (s->groups[ev->axis]->n == 1) return DL_OK;
     if (!may_be) return dl_sink_check_changes(s, ev, err);
     if (!s->is_known[ev->axis] && dl_in_step_meets(s->request, ev->axis, &s->meets[ev->axis], err)) return err->status;
@@ -57,7 +63,7 @@ const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct
     *p = (struct dl_priced_collective){
         .what = {.op = ev->op, .axis = ev->axis, .bytes = ev->bytes, .payload = ev->payload, .cause = ev->cause},
         .once = ev->once};
-    if (choose(s, ev, &p->seconds, err) || find_out_whether_played(s, ev, &p->is_played, err)) return NULL;
+    if (choose(s, ev, p, err) || find_out_whether_played(s, ev, &p->is_played, err)) return NULL;
     DL_GROW(s->prices, s->n_prices, s->prices_capacity);
     return s->prices[s->n_prices++] = p;
 }

@@ -14,6 +14,7 @@
 
 #include "sim/app/inputs.h"
 #include "sim/collective/choose.h"
+#include "sim/collective/effort.h"
 #include "sim/engine/exchange.h"
 
 struct setting {
@@ -37,6 +38,7 @@ struct job {
 struct outcome {
     struct dl_exchange_result result;
     double estimate_s;
+    double n_bundles; /* in fluid fidelity, as they are counted beforehand */
     bool refused;
 };
 
@@ -82,6 +84,7 @@ static inline void choose_job(struct dl_machine *m, const struct job *job, struc
                                  .servers = 1};
     outcome->refused = dl_choose(&estimator, &wish, arena, &run->choice, &err) == DL_IMPOSSIBLE && job->refusable;
     if (!outcome->refused) stop_on(&err);
+    if (!outcome->refused) outcome->n_bundles = dl_count_bundles(&run->choice.collective);
     outcome->estimate_s = run->choice.estimate.time_s;
     dl_estimator_release(&estimator);
 }
@@ -188,8 +191,12 @@ static inline void run_jobs(const struct setting *s, const struct job *jobs, siz
     const bool complete = receive_outcomes(ends[0], outcomes, n_jobs);
     close(ends[0]);
     stop_unless(waitpid(child, &status, 0) == child && status == 0 && complete, "a simulation failed");
-    for (size_t i = 0; i < n_jobs; i++)
-        stop_unless(outcomes[i].refused || outcomes[i].result.complete, "a simulation did not end");
+    for (size_t i = 0; i < n_jobs; i++) {
+        const struct outcome *const o = &outcomes[i];
+        stop_unless(o->refused || o->result.complete, "a simulation did not end");
+        stop_unless(o->refused || !jobs[i].fluid || (double)o->result.bundles == o->n_bundles,
+                    "bundles are miscounted");
+    }
 }
 
 #endif

@@ -15,6 +15,7 @@ struct training_inputs {
     const char *system, *device, *software, *workload, *strategy;
     const char *transport; /* a name; NULL: the system's own */
     const char *set;       /* as --set, with ' for "; NULL: nothing */
+    struct dl_most most;
 };
 
 /* A machine without limits but those that a test names: no latency, no launch time, links and memory that are never in
@@ -63,7 +64,8 @@ static inline enum dl_status training_open(struct dl_session *s, const struct tr
                                          .workload = training_input(in->workload, texts),
                                          .software = training_input(in->software, texts),
                                          .device = training_input(in->device, texts),
-                                         .transport = in->transport};
+                                         .transport = in->transport,
+                                         .most = in->most};
     if (in->set) request.set = (struct dl_texts){{training_text(in->set, texts)}, 1};
     dl_session_open(s, &request);
     dl_arena_free(texts);

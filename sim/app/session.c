@@ -112,11 +112,17 @@ static enum dl_status read_scenario(struct dl_session *s)
 
 static bool is_fluid(const struct dl_session *s) { return strcmp(s->request.fidelity, "fluid") == 0; }
 
-/* In fluid fidelity no more than take about a second. */
-static double most_played(const struct dl_session *s)
+static double asked_or(double asked, double usual) { return asked > 0 ? asked : usual; }
+
+/* In fluid fidelity no more than take some seconds. A bundle takes 0.5 to 3.5 microseconds where few share its links; a
+ * collective of many ranks crosses those of many others. */
+static struct dl_played most_played(const struct dl_session *s)
 {
-    const double most_fluid = 1e6;
-    return is_analytic(s) ? 0 : is_fluid(s) ? most_fluid : INFINITY;
+    const struct dl_played *const asked = &s->request.most.in_step;
+    const double most_collectives = 1e6, most_bundles = 4e6;
+    if (is_analytic(s)) return (struct dl_played){0};
+    if (!is_fluid(s)) return (struct dl_played){INFINITY, INFINITY};
+    return (struct dl_played){asked_or(asked->collectives, most_collectives), asked_or(asked->bundles, most_bundles)};
 }
 
 /* Nor exchanges over replicas that take longer than about a minute. Links that change are not in the estimates that
@@ -124,7 +130,8 @@ static double most_played(const struct dl_session *s)
 static double most_effort(const struct dl_session *s)
 {
     const double most_fluid = 2e11;
-    return is_analytic(s) || !is_fluid(s) || s->scenario.n_changes ? 0 : most_fluid;
+    const bool all = is_analytic(s) || !is_fluid(s) || s->scenario.n_changes;
+    return all ? 0 : asked_or(s->request.most.effort, most_fluid);
 }
 
 static const uint32_t *changing_links(const struct dl_session *s)
@@ -167,7 +174,6 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
     if (read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) ||
         dl_own_memory_check(s->machine.topology, &s->job, s->request.engine, s->request.memory_bytes, &s->err))
         return s->err.status;
-    s->most_effort = most_effort(s);
     dl_session_idealize(s);
     return lower(s);
 }
@@ -208,7 +214,7 @@ static struct dl_training *start(struct dl_session *s, struct dl_engine *engine,
                                                            .recorder = s->trace ? dl_trace_recorder(s->trace) : NULL,
                                                            .device = &s->device,
                                                            .by_message = !is_fluid(s),
-                                                           .most_effort = s->most_effort,
+                                                           .most_effort = most_effort(s),
                                                            .one_replica = is_analytic(s)},
                              &s->err);
 }

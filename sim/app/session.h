@@ -13,6 +13,12 @@
 #include "sim/report/run_report.h"
 #include "sim/report/trace.h"
 
+/* Above so much, what may meet others in fluid fidelity is timed as if it were alone. 0: the usual. */
+struct dl_most {
+    struct dl_played in_step; /* of tensor, context and expert ranks: see lower.h */
+    double effort;            /* over replicas: see training.h */
+};
+
 struct dl_session_request {
     struct dl_input topo, strategy;
     struct dl_input workload, software;         /* nothing: as the strategy says */
@@ -24,6 +30,7 @@ struct dl_session_request {
     struct dl_texts set;                        /* as --set */
     unsigned ideal;                             /* bits 1 << enum dl_step_part: these at their best, see ideal.h */
     double memory_bytes;                        /* of this computer, that the run may have; 0: what is free */
+    struct dl_most most;                        /* that is played */
     bool trace;                                 /* remember what happens when */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */
 };
@@ -43,7 +50,6 @@ struct dl_session {
     struct dl_estimator estimator;
     struct dl_lowered lowered;
     struct dl_memory_use *memory; /* by stage */
-    double most_effort;           /* of exchanges over replicas: see training.h */
     /* After dl_session_run: */
     struct dl_run_report report; /* without assumptions */
     struct dl_remedies remedies;

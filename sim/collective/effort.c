@@ -4,6 +4,12 @@
 
 #include "sim/collective/fold.h"
 
+double dl_count_bundles(const struct dl_collective *c)
+{
+    const double folded = (double)dl_fold_count(c) * dl_collective_lanes(c);
+    return folded > 0 ? folded : dl_count_messages(c);
+}
+
 static uint32_t count_senders(const struct dl_collective *c, uint32_t lane, uint32_t k)
 {
     uint32_t n = 0;

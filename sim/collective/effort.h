@@ -1,11 +1,14 @@
-/* effort.h - what it takes to simulate collectives message by message.
+/* effort.h - what it takes to simulate collectives.
  *
- * Where messages share links, each that ends changes the rates of the others that are in flight: the solver looks at
- * all of their links again. */
+ * Each bundle takes a microsecond or a few. Where many messages share links, each that ends changes the rates of the
+ * others that are in flight besides: the solver looks at all of their links again. */
 #ifndef DL_COLLECTIVE_EFFORT_H
 #define DL_COLLECTIVE_EFFORT_H
 
 #include "sim/collective/collective.h"
+
+/* That the collective is on the network, in fluid fidelity. */
+double dl_count_bundles(const struct dl_collective *c);
 
 struct dl_effort {
     double messages;

@@ -29,6 +29,7 @@ static const double activation_bytes = 2, gradient_bytes = 4;
 
 struct step {
     const char *system, *device, *software, *workload, *head, *stack; /* NULL: slow, ideal, with flash attention */
+    struct dl_most most;
 };
 
 /* A refusal is in t->err. */
@@ -37,7 +38,8 @@ static inline void try_step(struct dl_session *t, const struct step *step)
     const struct training_inputs inputs = {.system = step->system ? step->system : SLOW_SYSTEM,
                                            .device = step->device ? step->device : IDEAL_DEVICE,
                                            .software = step->software ? step->software : FLASH,
-                                           .workload = step->workload};
+                                           .workload = step->workload,
+                                           .most = step->most};
     training_open_stack(t, inputs, step->head, step->stack);
 }
 

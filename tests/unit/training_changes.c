@@ -26,7 +26,8 @@ struct step {
     enum dl_cause cause;
 };
 
-static void open_step(struct dl_session *s, const struct step *step, const char *link, double fraction)
+static void open_limited(struct dl_session *s, const struct step *step, const char *link, double fraction,
+                         double most_bundles)
 {
     struct dl_arena *const texts = dl_arena_new();
     char path[] = "/tmp/dlsim-changes-XXXXXX";
@@ -41,10 +42,16 @@ static void open_step(struct dl_session *s, const struct step *step, const char 
                                                .workload = training_input(step->workload, texts),
                                                .software = training_input(FLASH, texts),
                                                .device = training_input(IDEAL_DEVICE, texts),
-                                               .scenario = link ? path : NULL};
+                                               .scenario = link ? path : NULL,
+                                               .most.in_step.bundles = most_bundles};
     dl_session_open(s, &request);
     unlink(path);
     dl_arena_free(texts);
+}
+
+static void open_step(struct dl_session *s, const struct step *step, const char *link, double fraction)
+{
+    open_limited(s, step, link, fraction, 0);
 }
 
 static struct training_outcome play_on(const char *engine, const struct step *step, const char *link, double fraction)
@@ -124,23 +131,6 @@ static const struct {
      "node17.device0 -> switch", 1, true},
 };
 
-/* As where there are more than may be. */
-static void lower_again(struct dl_session *s)
-{
-    const double most_played = 1;
-    dl_lowered_release(&s->lowered, s->job.setting.ways[DL_AXIS_PIPELINE]);
-    dl_lower(&(struct dl_lower_request){.job = &s->job,
-                                        .model = &s->model,
-                                        .device = &s->device,
-                                        .estimator = &s->estimator,
-                                        .device_of_rank = s->device_of_rank,
-                                        .most_played = most_played,
-                                        .changing = &s->scenario.changes[0].link,
-                                        .n_changing = s->scenario.n_changes},
-             s->arena, &s->lowered, &s->err);
-    ck_assert_msg(!s->err.status && s->lowered.plays, "%s", s->err.text);
-}
-
 static uint32_t count_playing(const struct dl_session *s)
 {
     const uint32_t *const ways = s->job.setting.ways;
@@ -159,13 +149,16 @@ START_TEST(those_that_do_not_cross_a_change_need_not_be_played)
     for (size_t i = 0; i < DL_COUNT(fractions) * dl_engine_count(); i++) {
         const char *const engine = dl_engine_get(i / DL_COUNT(fractions))->name;
         const double fraction = fractions[i % DL_COUNT(fractions)];
-        const double all_s = play_on(engine, &step, divided[_i].link, fraction).result.step_s;
         struct dl_session s;
         open_step(&s, &step, divided[_i].link, fraction);
-        const double n_played = s.lowered.n_played;
-        lower_again(&s);
+        const struct dl_played all = s.lowered.played;
+        const double all_s = training_simulate(&s, engine).result.step_s;
+        dl_session_close(&s);
+        open_limited(&s, &step, divided[_i].link, fraction, 1);
+        ck_assert_msg(!s.err.status && s.lowered.plays, "%s", s.err.text);
         ck_assert_uint_eq(count_playing(&s), divided[_i].n_playing);
-        ck_assert(s.lowered.n_played > 0 && s.lowered.n_played < n_played);
+        ck_assert(s.lowered.played.collectives > 0 && s.lowered.played.collectives < all.collectives);
+        ck_assert(s.lowered.played.bundles > 0 && s.lowered.played.bundles < all.bundles);
         ck_assert_int_eq(s.lowered.n_timed_alone > 0, divided[_i].may_meet);
         const double some_s = training_simulate(&s, engine).result.step_s;
         ck_assert_msg(fabs(some_s / all_s - 1) < exactly, "%.12g s, all played %.12g s", some_s, all_s);

@@ -156,18 +156,21 @@ static const struct {
     {"crossbar", "'devices':16,'global_batch':16", "{'name':'data'},{'name':'zero','stage':1}"},
 };
 
+static void open_unfolded(int which)
+{
+    const struct training_inputs inputs = {
+        .system = unfolded[which].system, .device = "a100-80", .software = "ideal", .workload = GPT};
+    ck_assert_msg(!training_open_stack(&training, inputs, unfolded[which].head, unfolded[which].stack), "%s",
+                  training.err.text);
+}
+
 /* They meet nobody, so that they take as long as if they were alone. */
 START_TEST(exchanges_that_are_timed_take_their_own_time)
 {
-    char strategy[600];
-    snprintf(strategy, sizeof strategy,
-             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none',%s,'stack':[%s]}", unfolded[_i].head,
-             unfolded[_i].stack);
-    const struct training_inputs inputs = {
-        .system = unfolded[_i].system, .device = "a100-80", .software = "ideal", .workload = GPT, .strategy = strategy};
-    const struct training_outcome played = play(&inputs, "simgrid");
+    open_unfolded(_i);
+    const struct training_outcome played = play_opened("simgrid");
     ck_assert_double_eq(played.result.n_timed_alone, 0);
-    training.most_effort = 1;
+    training.request.most.effort = 1;
     const struct training_outcome timed = play_opened("simgrid"), again = play_opened("cm02");
     ck_assert_double_gt(timed.result.n_timed_alone, 0);
     check_close(unfolded[_i].stack, timed.result.step_s, played.result.step_s, 1e-9);
@@ -184,13 +187,10 @@ static const struct {
 
 START_TEST(what_is_asked_for_message_by_message_is_played)
 {
-    const struct dl_session_request request = {.topo = {"crossbar", NULL},
-                                               .strategy = {"single", NULL},
-                                               .device = {"a100-80", NULL},
-                                               .engine = asked[_i].engine,
-                                               .fidelity = asked[_i].fidelity};
-    ck_assert_msg(!dl_session_open(&training, &request), "%s", training.err.text);
-    ck_assert_int_eq(training.most_effort > 0, asked[_i].is_limited);
+    open_unfolded(0);
+    training.request.most.effort = 1;
+    training.request.fidelity = asked[_i].fidelity;
+    ck_assert_int_eq(play_opened(asked[_i].engine).result.n_timed_alone > 0, asked[_i].is_limited);
     dl_session_close(&training);
 }
 END_TEST

@@ -53,8 +53,29 @@ START_TEST(exchanges_are_played_where_others_may_be_on_their_links)
                                  .system = places[_i].system,
                                  .head = places[_i].head,
                                  .stack = places[_i].stack});
-    ck_assert_int_eq(t.lowered.n_played > 0, places[_i].meets);
+    ck_assert_int_eq(t.lowered.played.collectives > 0, places[_i].meets);
     dl_session_close(&t);
+}
+END_TEST
+
+/* Two sums for each of four blocks forward and as many backward, one after the embedding, one before the head, and both
+ * ways what the other stage has sent in parts is gathered; four micro-batches. A ring of four ranks is one bundle. */
+START_TEST(no_more_are_played_than_may_be)
+{
+    const double n = 4 * (2 * (2 * 4) + 2 + 2), n_ranks = 4;
+    struct step step = {.workload = GPT, .head = places[3].head, .stack = places[3].stack};
+    struct dl_session t;
+    open_step(&t, &step);
+    ck_assert_double_eq(t.lowered.played.collectives, n * n_ranks);
+    ck_assert_double_eq(t.lowered.played.bundles, n);
+    dl_session_close(&t);
+    for (int less = 0; less < 4; less++) { /* by no count, by one, by the other, by both */
+        step.most.in_step = (struct dl_played){n * n_ranks - (less & 1), n - (less >> 1)};
+        open_step(&t, &step);
+        ck_assert_double_eq(t.lowered.played.bundles, less ? 0 : n);
+        ck_assert_double_eq(t.lowered.n_timed_alone, less ? n * n_ranks : 0);
+        dl_session_close(&t);
+    }
 }
 END_TEST
 
@@ -75,7 +96,7 @@ START_TEST(a_port_carries_no_more_than_its_bandwidth)
     struct dl_session t;
     open_step(&t, &(struct step){
                       .workload = busy[_i].workload, .head = "'devices':8,'global_batch':8", .stack = busy[_i].stack});
-    ck_assert_double_gt(t.lowered.n_played, 0);
+    ck_assert_double_gt(t.lowered.played.collectives, 0);
     const struct training_outcome outcome = training_simulate(&t, "simgrid");
     ck_assert(outcome.result.complete);
     check_close(busy[_i].stack, outcome.result.step_s, outcome.busiest_s, 1e-6);
@@ -112,7 +133,7 @@ START_TEST(exchanges_that_meet_nobody_take_their_own_time)
                                   .head = lonely[_i].head,
                                   .stack = lonely[_i].stack};
         open_step(&t, &step);
-        ck_assert_double_gt(t.lowered.n_played, 0);
+        ck_assert_double_gt(t.lowered.played.collectives, 0);
         if (timed) dl_lowered_time_all(&t.lowered);
         step_s[timed] = simulate(&t);
         dl_session_close(&t);
@@ -126,6 +147,7 @@ int main(void)
     Suite *const suite = suite_create("training_together");
     TCase *const all = tcase_create("all");
     tcase_add_loop_test(all, exchanges_are_played_where_others_may_be_on_their_links, 0, DL_COUNT(places));
+    tcase_add_test(all, no_more_are_played_than_may_be);
     tcase_add_loop_test(all, a_port_carries_no_more_than_its_bandwidth, 0, DL_COUNT(busy));
     tcase_add_loop_test(all, exchanges_that_meet_nobody_take_their_own_time, 0, DL_COUNT(lonely));
     suite_add_tcase(suite, all);
