@@ -101,6 +101,7 @@ void dl_limit_played(struct dl_sink *s)
         return;
     }
     l->played = crossing;
+    l->plays_beyond = !is_within(&crossing, &s->request->most_played);
     l->n_timed_alone = count(s, s->meets, false).collectives; /* of those that meet nobody the time is known */
     l->plays = s->crossing;
     change_templates(l, dl_template_add_timed);

@@ -89,6 +89,14 @@ static enum dl_status play(const struct request *q, struct dl_session *s, struct
     return s->err.status;
 }
 
+static void say_that_it_is_long(void)
+{
+    dl_progress_end();
+    fputs("dlsim: --scenario: links change, so that all collectives that may cross them are simulated with what they "
+          "meet: this may take minutes\n",
+          stderr);
+}
+
 static bool is_stdout(const char *path) { return path && strcmp(path, "-") == 0; }
 
 static enum dl_status tell(const struct request *q, struct dl_session *s)
@@ -107,6 +115,7 @@ static int answer(struct request *q, struct dl_error *err)
     int code = 0;
     q->session.trace = q->trace != NULL;
     q->session.progress = dl_progress();
+    q->session.is_long = say_that_it_is_long;
     dl_progress_begin();
     dl_session_open(&s, &q->session);
     if (q->print_program) dl_progress_end();

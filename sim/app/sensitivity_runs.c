@@ -57,6 +57,7 @@ static void play(void *user, size_t job, void *result)
     struct dl_session s;
     request.trace = false;
     request.progress = NULL;
+    request.is_long = NULL;
     change_constants(p, j, &request.set, arena);
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) *(double *)result = s.report.result.step_s;
     dl_session_close(&s);

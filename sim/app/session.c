@@ -125,13 +125,11 @@ static struct dl_played most_played(const struct dl_session *s)
     return (struct dl_played){asked_or(asked->collectives, most_collectives), asked_or(asked->bundles, most_bundles)};
 }
 
-/* Nor exchanges over replicas that take longer than about a minute. Links that change are not in the estimates that
- * these are timed by. */
+/* Nor exchanges over replicas that take longer than about a minute. */
 static double most_effort(const struct dl_session *s)
 {
     const double most_fluid = 2e11;
-    const bool all = is_analytic(s) || !is_fluid(s) || s->scenario.n_changes;
-    return all ? 0 : asked_or(s->request.most.effort, most_fluid);
+    return is_analytic(s) || !is_fluid(s) ? 0 : asked_or(s->request.most.effort, most_fluid);
 }
 
 static const uint32_t *changing_links(const struct dl_session *s)
@@ -234,14 +232,21 @@ static void fill_report(struct dl_session *s, struct dl_engine *engine, struct d
                                        .n_events = engine->kind->n_events(engine)};
 }
 
+static void announce_long_run(const struct dl_session *s)
+{
+    if (s->request.is_long) s->request.is_long();
+}
+
 enum dl_status dl_session_run(struct dl_session *s)
 {
     if (s->err.status) return s->err.status;
+    if (s->lowered.plays_beyond) announce_long_run(s);
     struct dl_engine_link *const links = dl_machine_links(&s->machine);
     struct dl_engine *const engine = make_engine(s, links);
     struct dl_wire *const wire = dl_wire_new(engine, s->machine.topology, links, &s->err);
     struct dl_training *const training = start(s, engine, wire);
     dl_scenario_start(&s->scenario, engine, links);
+    if (!s->lowered.plays_beyond && dl_training_plays_beyond(training)) announce_long_run(s);
     if (!s->err.status) engine->kind->run(engine);
     fill_report(s, engine, training);
     if (s->trace) dl_trace_count_links(s->trace, engine);

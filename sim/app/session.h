@@ -33,6 +33,7 @@ struct dl_session_request {
     struct dl_most most;                        /* that is played */
     bool trace;                                 /* remember what happens when */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */
+    void (*is_long)(void);                      /* OPTIONAL: more is played than usual, for links that change */
 };
 
 struct dl_session {

@@ -29,7 +29,8 @@ struct dl_training_request {
     const struct dl_device *device;     /* OPTIONAL: what exchanges and sends take from its work; NULL: nothing */
     bool by_message;                    /* exchanges message by message (step fidelity), else folded (fluid) */
     /* Exchanges over replicas that do not fold into flows are timed, as if each were alone on its links, where all of a
-     * step would be more than this (see dl_effort_together). 0: they are not. */
+     * step would be more than this (see dl_effort_together). 0: they are not. Links that change are not in the
+     * estimates that they are timed by, so that with such a scenario all are played. */
     double most_effort;
     bool one_replica; /* play the first replica alone and take the others as like it; exchanges are still over all */
 };
@@ -45,10 +46,13 @@ struct dl_training_result {
     double elapsed_s[DL_N_PHASES]; /* work and waiting for the host, on the crew that takes longest */
     uint64_t n_sends, n_exchanges; /* of all iterations */
     double n_timed_alone; /* of a step, on every rank: exchanges over replicas that are not played for their effort */
+    bool plays_beyond;    /* more than most_effort is played */
 };
 
 struct dl_training;
 struct dl_training *dl_training_start(const struct dl_training_request *request, struct dl_error *err);
+/* As the result will say. */
+bool dl_training_plays_beyond(const struct dl_training *t);
 /* After the engine has run. An unfinished step: complete is false, and err says who waits for what. */
 struct dl_training_result dl_training_result(const struct dl_training *t, struct dl_error *err);
 void dl_training_free(struct dl_training *t);

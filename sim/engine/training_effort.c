@@ -54,5 +54,10 @@ void dl_training_limit_effort(struct dl_training *t)
     double sum = 0;
     for (uint32_t stage = 0; stage < t->n_stages && !t->err->status; stage++) sum += choose_all(t, stage, n_starts);
     dl_free(n_starts);
-    for (uint32_t stage = 0; stage < t->n_stages && sum > t->request.most_effort; stage++) time_unfolded(t, stage);
+    const bool is_beyond = sum > t->request.most_effort,
+               links_change = t->request.scenario && t->request.scenario->n_changes;
+    t->result.plays_beyond = is_beyond && links_change;
+    for (uint32_t stage = 0; stage < t->n_stages && is_beyond && !links_change; stage++) time_unfolded(t, stage);
 }
+
+bool dl_training_plays_beyond(const struct dl_training *t) { return t->result.plays_beyond; }

@@ -152,16 +152,36 @@ START_TEST(those_that_do_not_cross_a_change_need_not_be_played)
         struct dl_session s;
         open_step(&s, &step, divided[_i].link, fraction);
         const struct dl_played all = s.lowered.played;
+        ck_assert(!s.lowered.plays_beyond);
         const double all_s = training_simulate(&s, engine).result.step_s;
         dl_session_close(&s);
         open_limited(&s, &step, divided[_i].link, fraction, 1);
         ck_assert_msg(!s.err.status && s.lowered.plays, "%s", s.err.text);
+        ck_assert(s.lowered.plays_beyond);
         ck_assert_uint_eq(count_playing(&s), divided[_i].n_playing);
         ck_assert(s.lowered.played.collectives > 0 && s.lowered.played.collectives < all.collectives);
         ck_assert(s.lowered.played.bundles > 0 && s.lowered.played.bundles < all.bundles);
         ck_assert_int_eq(s.lowered.n_timed_alone > 0, divided[_i].may_meet);
         const double some_s = training_simulate(&s, engine).result.step_s;
         ck_assert_msg(fabs(some_s / all_s - 1) < exactly, "%.12g s, all played %.12g s", some_s, all_s);
+        dl_session_close(&s);
+    }
+}
+END_TEST
+
+/* Exchanges over replicas that do not fold: estimates know of no change. */
+START_TEST(with_a_change_no_exchange_is_timed)
+{
+    static const struct step step = {
+        .system = "crossbar", .workload = GPT, .strategy = STRATEGY("8", "{'name':'data'}")};
+    struct dl_session s;
+    for (int changes = 0; changes < 2; changes++) {
+        open_step(&s, &step, changes ? FIRST_LINK : NULL, 1);
+        ck_assert_msg(!s.err.status, "%s", s.err.text);
+        s.request.most.effort = 1;
+        const struct training_outcome outcome = training_simulate(&s, "simgrid");
+        ck_assert_int_eq(outcome.result.n_timed_alone > 0, !changes);
+        ck_assert_int_eq(outcome.result.plays_beyond, changes);
         dl_session_close(&s);
     }
 }
@@ -187,6 +207,7 @@ int main(void)
     tcase_add_loop_test(tests, a_link_that_fails_stops_the_step, 0, DL_COUNT(steps));
     tcase_add_test(tests, changes_elsewhere_change_nothing);
     tcase_add_loop_test(tests, those_that_do_not_cross_a_change_need_not_be_played, 0, DL_COUNT(divided));
+    tcase_add_test(tests, with_a_change_no_exchange_is_timed);
     tcase_add_test(tests, what_is_never_played_is_refused);
     Suite *const suite = suite_create("training_changes");
     suite_add_tcase(suite, tests);
