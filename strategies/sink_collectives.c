@@ -31,7 +31,7 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, struc
         return err->status;
     out->seconds = dl_estimate_crowded_s(&choice.estimate, crowding);
     if (shifts) out->seconds /= group->n - 1;
-    out->what.n_bundles = dl_count_bundles(&choice.collective);
+    out->what.n_bundles = dl_count_bundles(&choice.collective, s->request->estimator->fluid);
     return DL_OK;
 }
 

@@ -38,7 +38,7 @@ struct job {
 struct outcome {
     struct dl_exchange_result result;
     double estimate_s;
-    double n_bundles; /* in fluid fidelity, as they are counted beforehand */
+    double n_bundles; /* as they are counted beforehand */
     bool refused;
 };
 
@@ -84,7 +84,7 @@ static inline void choose_job(struct dl_machine *m, const struct job *job, struc
                                  .servers = 1};
     outcome->refused = dl_choose(&estimator, &wish, arena, &run->choice, &err) == DL_IMPOSSIBLE && job->refusable;
     if (!outcome->refused) stop_on(&err);
-    if (!outcome->refused) outcome->n_bundles = dl_count_bundles(&run->choice.collective);
+    if (!outcome->refused) outcome->n_bundles = dl_count_bundles(&run->choice.collective, job->fluid);
     outcome->estimate_s = run->choice.estimate.time_s;
     dl_estimator_release(&estimator);
 }
@@ -194,8 +194,7 @@ static inline void run_jobs(const struct setting *s, const struct job *jobs, siz
     for (size_t i = 0; i < n_jobs; i++) {
         const struct outcome *const o = &outcomes[i];
         stop_unless(o->refused || o->result.complete, "a simulation did not end");
-        stop_unless(o->refused || !jobs[i].fluid || (double)o->result.bundles == o->n_bundles,
-                    "bundles are miscounted");
+        stop_unless(o->refused || (double)o->result.bundles == o->n_bundles, "bundles are miscounted");
     }
 }
 

@@ -5,10 +5,12 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/inputs.h"
+#include "sim/collective/effort.h"
 #include "sim/core/files.h"
 #include "sim/engine/scenario.h"
 #include "sim/report/collective_report.h"
 #include "sim/report/progress.h"
+#include "sim/report/units.h"
 #include "topologies/placement.h"
 
 struct request {
@@ -150,9 +152,22 @@ static void tell_stall(const struct run *r, size_t n_stuck, struct dl_error *err
             n_stuck, n_stuck == 1 ? " waits" : "s wait", name);
 }
 
+/* Some take minutes or days, such as a ring over all of a large machine. */
+static void announce_long_run(const struct run *r)
+{
+    const double about_a_minute = 2e7, n = dl_count_bundles(&r->choice.collective, r->report.fluid);
+    char count[DL_QUANTITY];
+    if (n < about_a_minute) return;
+    const bool would_fold = dl_folds(&r->choice.collective, true);
+    dl_progress_end();
+    fprintf(stderr, "dlsim: %s messages are simulated one by one, some microseconds each; %s takes seconds\n",
+            dl_format_count(n, count), would_fold ? "--fidelity fluid" : "--engine analytic");
+}
+
 static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind, struct dl_error *err)
 {
     const struct dl_topology *const t = r->machine.topology;
+    announce_long_run(r);
     struct dl_engine_link *const links = dl_machine_links(&r->machine);
     struct dl_engine *const engine = kind->create(links, t->n_links);
     engine->progress = dl_progress();

@@ -4,10 +4,9 @@
 
 #include "sim/collective/fold.h"
 
-double dl_count_bundles(const struct dl_collective *c)
+double dl_count_bundles(const struct dl_collective *c, bool fluid)
 {
-    const double folded = (double)dl_fold_count(c) * dl_collective_lanes(c);
-    return folded > 0 ? folded : dl_count_messages(c);
+    return dl_folds(c, fluid) ? (double)dl_fold_count(c) * dl_collective_lanes(c) : dl_count_messages(c);
 }
 
 static uint32_t count_senders(const struct dl_collective *c, uint32_t lane, uint32_t k)

@@ -7,8 +7,8 @@
 
 #include "sim/collective/collective.h"
 
-/* That the collective is on the network, in fluid fidelity. */
-double dl_count_bundles(const struct dl_collective *c);
+/* That the collective is on the network. */
+double dl_count_bundles(const struct dl_collective *c, bool fluid);
 
 struct dl_effort {
     double messages;

@@ -15,6 +15,11 @@ uint32_t dl_fold_count(const struct dl_collective *c)
     return c->algorithm->fold == DL_FOLD_SOURCES ? c->group->n : 1;
 }
 
+bool dl_folds(const struct dl_collective *c, bool fluid)
+{
+    return (fluid || c->pipelined || c->algorithm->fold == DL_FOLD_SWITCH) && dl_fold_count(c) > 0;
+}
+
 struct context {
     const struct dl_collective *c;
     uint32_t lane;

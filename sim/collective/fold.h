@@ -46,6 +46,9 @@ void dl_fold_release(struct dl_fold *fold);
 /* How many bundles a lane folds into: 1, or one per source; 0: it does not fold. */
 uint32_t dl_fold_count(const struct dl_collective *c);
 
+/* Whether it is run folded: in fluid fidelity, or because switches or finely pipelined software do so. */
+bool dl_folds(const struct dl_collective *c, bool fluid);
+
 /* The which-th bundle of a lane. `tally` is scratch, cleared before and after. */
 enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32_t which, const struct dl_pace *pace,
                             struct dl_tally *tally, struct dl_fold *out, struct dl_error *err);

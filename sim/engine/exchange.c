@@ -243,12 +243,6 @@ static void go_on(struct dl_exchange *x, struct lane *at)
     if (!at->pending && --x->n_running == 0) finish(x, &at->causes);
 }
 
-static bool folds(const struct dl_exchange_spec *spec)
-{
-    const struct dl_collective *const c = spec->collective;
-    return (spec->fluid || c->pipelined || c->algorithm->fold == DL_FOLD_SWITCH) && dl_fold_count(c) > 0;
-}
-
 static void begin_folded(struct dl_exchange *x)
 {
     x->result.folded = true;
@@ -280,7 +274,7 @@ static void begin(void *user, uint32_t tag)
 {
     (void)tag;
     struct dl_exchange *const x = user;
-    if (folds(&x->spec)) {
+    if (dl_folds(x->spec.collective, x->spec.fluid)) {
         begin_folded(x);
         return;
     }
