@@ -117,9 +117,9 @@ static const struct dl_strategy *find_strategy(struct dl_json entry, struct dl_a
         known[i] = dl_strategy_get(i)->name;
         if (strcmp(known[i], json_string_value(name.value)) == 0) return dl_strategy_get(i);
     }
-    const char *const nearest = dl_nearest(json_string_value(name.value), known, dl_strategy_count());
-    dl_fail(err, DL_NOT_FOUND, name.where, "no such strategy%s%s%s (see `dlsim list strategies`)",
-            nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    char hint[DL_HINT];
+    dl_fail(err, DL_NOT_FOUND, name.where, "no strategy '%.60s'%s", json_string_value(name.value),
+            dl_hint(json_string_value(name.value), known, dl_strategy_count(), hint));
     return NULL;
 }
 

@@ -20,7 +20,7 @@ static const struct dl_option options[] = {
      "what runs on how many devices: a name of `dlsim list strategies`, or a file"},
     {"workload", DL_OPT_TEXT, OF_SESSION(workload.name), false, 0, 0, NULL, "the model, in place of the strategy's"},
     {"devices", DL_OPT_COUNT, OF_SESSION(devices), false, 1, 2147483647.0, NULL,
-     "how many are used; all of them, or as the strategy says, if absent"},
+     "how many are used; as the strategy says, or the product of its ways, if absent"},
     {"placement", DL_OPT_TEXT, OF_SESSION(placement), false, 0, 0, NULL,
      "packed, even, spread, random or list:DEVICE,...; even if absent: as many ranks on each node"},
     {"software", DL_OPT_TEXT, OF_SESSION(software.name), false, 0, 0, NULL,

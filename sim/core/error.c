@@ -1,8 +1,11 @@
+#define _GNU_SOURCE /* strncasecmp */
 #include "sim/core/error.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sim/core/memory.h"
 
@@ -47,13 +50,23 @@ static size_t edit_distance(const char *a, const char *b)
         row[0] = i + 1;
         for (size_t j = 0; j < n; j++) {
             const size_t above = row[j + 1];
-            row[j + 1] = smallest(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
+            row[j + 1] = smallest(above + 1, row[j] + 1,
+                                  diagonal + (tolower((unsigned char)a[i]) != tolower((unsigned char)b[j])));
             diagonal = above;
         }
     }
     const size_t distance = row[n];
     dl_free(row);
     return distance;
+}
+
+/* The first of those that begin with it. */
+static const char *longer(const char *word, const char *const *candidates, size_t n_candidates)
+{
+    const size_t length = strlen(word), least = 3; /* shorter ones begin too much */
+    for (size_t i = 0; i < n_candidates && length >= least; i++)
+        if (strncasecmp(word, candidates[i], length) == 0) return candidates[i];
+    return NULL;
 }
 
 const char *dl_nearest(const char *word, const char *const *candidates, size_t n_candidates)
@@ -69,5 +82,17 @@ const char *dl_nearest(const char *word, const char *const *candidates, size_t n
             best = candidates[i];
         }
     }
-    return best;
+    return best ? best : longer(word, candidates, n_candidates);
+}
+
+const char *dl_hint(const char *word, const char *const *candidates, size_t n_candidates, char out[DL_HINT])
+{
+    const char *const nearest = dl_nearest(word, candidates, n_candidates);
+    out[0] = '\0';
+    if (nearest) snprintf(out, DL_HINT, ", did you mean '%s'?", nearest);
+    for (size_t i = 0; i < n_candidates && !nearest; i++) {
+        const size_t used = strlen(out);
+        snprintf(out + used, DL_HINT - used, "%s%s", i ? ", " : "; there are ", candidates[i]);
+    }
+    return out;
 }

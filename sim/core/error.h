@@ -30,7 +30,12 @@ struct dl_error {
 enum dl_status dl_fail(struct dl_error *err, enum dl_status status, const char *where, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The candidate closest to `word` by edit distance, or NULL if none is close enough to be meant. */
+/* The candidate closest to `word` by edit distance, whatever the case of letters, else the first that begins with it;
+ * or NULL if none is close enough to be meant. */
 const char *dl_nearest(const char *word, const char *const *candidates, size_t n_candidates);
+
+/* What to say after an unknown word: ", did you mean 'x'?" or, if nothing is near, "; there are x, y, z". */
+enum { DL_HINT = 400 };
+const char *dl_hint(const char *word, const char *const *candidates, size_t n_candidates, char out[DL_HINT]);
 
 #endif

@@ -104,6 +104,14 @@ const char *dl_shipped(const char *folder, struct dl_arena *arena)
     return dl_arena_format(arena, "%s/%s", home && *home ? home : DLSIM_SOURCE_DIR, folder);
 }
 
+const char *dl_without_json(const char *file, struct dl_arena *arena)
+{
+    static const char ending[] = ".json";
+    const size_t length = strlen(file), ending_length = sizeof ending - 1;
+    const bool has_it = length > ending_length && strcmp(file + length - ending_length, ending) == 0;
+    return dl_arena_format(arena, "%.*s", (int)(has_it ? length - ending_length : length), file);
+}
+
 static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 size_t dl_list_folder(const char *folder, struct dl_arena *arena, const char ***names)
@@ -128,12 +136,29 @@ size_t dl_list_folder(const char *folder, struct dl_arena *arena, const char ***
     return n;
 }
 
+/* The option for which there is such a name, where it was given to another; or NULL. */
+static const char *option_for(const char *name, struct dl_arena *arena)
+{
+    static const struct {
+        const char *folder, *option;
+    } shipped[] = {{"topologies/systems", "--topo"},
+                   {"strategies/presets", "--strategy"},
+                   {"workloads/models", "--workload"},
+                   {"strategies/software", "--software"},
+                   {"topologies/transports", "--transport"}};
+    for (size_t i = 0; i < DL_COUNT(shipped); i++)
+        if (access(dl_arena_format(arena, "%s/%s.json", dl_shipped(shipped[i].folder, arena), name), F_OK) == 0)
+            return shipped[i].option;
+    return NULL;
+}
+
 static enum dl_status not_found(const char *folder, const char *what, const char *name, struct dl_arena *arena,
                                 struct dl_error *err)
 {
-    const char **names;
+    const char **names, *const bare = dl_without_json(name, arena);
     const size_t n = dl_list_folder(folder, arena, &names);
-    const char *const nearest = dl_nearest(name, names, n);
+    const char *const option = option_for(bare, arena), *const nearest = dl_nearest(bare, names, n);
+    if (option) return dl_fail(err, DL_NOT_FOUND, name, "no such %s; it is a name for %s", what, option);
     if (nearest) return dl_fail(err, DL_NOT_FOUND, name, "no such %s, did you mean '%s'?", what, nearest);
     return dl_fail(err, DL_NOT_FOUND, name, "no such %s: neither a file nor a name in %s/ (see `dlsim list`)", what,
                    folder);

@@ -27,6 +27,8 @@ enum dl_status dl_find_file(const char *folder, const char *what, const char *na
 
 /* The shipped folder itself: below $DLSIM_HOME, or where dlsim was built. */
 const char *dl_shipped(const char *folder, struct dl_arena *arena);
+/* The name of a file without .json, if it ends so. */
+const char *dl_without_json(const char *file, struct dl_arena *arena);
 
 /* Names (without .json) of the files in a shipped folder, sorted. */
 size_t dl_list_folder(const char *folder, struct dl_arena *arena, const char ***names);

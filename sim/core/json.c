@@ -1,5 +1,6 @@
 #include "sim/core/json.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,7 +214,8 @@ enum dl_status dl_check_schema(struct dl_json doc, const char *kind, struct dl_a
     const struct dl_json schema = dl_json_member(doc, "schema", arena);
     const char *const wanted = dl_arena_format(arena, "dlsim/%s/1", kind);
     if (json_is_string(schema.value) && strcmp(json_string_value(schema.value), wanted) == 0) return DL_OK;
-    return dl_fail(err, DL_KEY, schema.where, "must be \"%s\"", wanted);
+    if (!json_is_string(schema.value)) return dl_fail(err, DL_KEY, schema.where, "must be \"%s\"", wanted);
+    return dl_fail(err, DL_KEY, schema.where, "must be \"%s\", got \"%.60s\"", wanted, json_string_value(schema.value));
 }
 
 enum dl_status dl_read_document(struct dl_json doc, const char *kind, const struct dl_field *fields, size_t n_fields,
@@ -231,15 +233,7 @@ enum dl_status dl_read_document(struct dl_json doc, const char *kind, const stru
     return err->status;
 }
 
-const char *dl_document_name(struct dl_json doc, struct dl_arena *arena)
-{
-    static const char ending[] = ".json";
-    char *const name = dl_arena_string(arena, doc.where);
-    const size_t length = strlen(name), ending_length = sizeof ending - 1;
-    if (length > ending_length && strcmp(name + length - ending_length, ending) == 0)
-        name[length - ending_length] = '\0';
-    return name;
-}
+const char *dl_document_name(struct dl_json doc, struct dl_arena *arena) { return dl_without_json(doc.where, arena); }
 
 enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *err)
 {
@@ -273,6 +267,40 @@ static json_t *step_into(json_t *at, const char *part)
     return find_element(at, part, &index) ? json_array_get(at, index) : NULL;
 }
 
+/* What is in it: keys of an object, or names of elements. */
+static size_t list_parts(json_t *at, struct dl_arena *arena, const char ***out)
+{
+    const size_t most = json_is_object(at) ? json_object_size(at) : json_array_size(at);
+    const char **const parts = *out = dl_arena_alloc(arena, (most + 1) * sizeof *parts);
+    size_t n = 0, index;
+    const char *key;
+    json_t *value;
+    json_object_foreach(at, key, value) parts[n++] = dl_arena_string(arena, key);
+    json_array_foreach(at, index, value)
+    {
+        const json_t *const name = json_object_get(value, "name");
+        if (json_is_string(name)) parts[n++] = json_string_value(name);
+    }
+    return n;
+}
+
+static enum dl_status no_such_part(json_t *at, const char *part, const char *assignment, struct dl_json doc,
+                                   struct dl_arena *arena, struct dl_error *err)
+{
+    char hint[DL_HINT];
+    const char **parts;
+    const size_t n = list_parts(at, arena, &parts);
+    return dl_fail(err, DL_KEY, "--set", "'%s': there is no '%s' in %s%s", assignment, part, doc.where,
+                   dl_hint(part, parts, n, hint));
+}
+
+static enum dl_status not_json(const char *assignment, const char *value, const char *why, struct dl_error *err)
+{
+    if (!isalpha((unsigned char)*value)) return dl_fail(err, DL_SYNTAX, "--set", "'%s' is not JSON (%s)", value, why);
+    return dl_fail(err, DL_SYNTAX, "--set", "'%s' is not JSON (%s); strings need quotes: '%.*s\"%s\"'", value, why,
+                   (int)(value - assignment), assignment, value);
+}
+
 static enum dl_status put(json_t *at, const char *part, json_t *value, const char *assignment, struct dl_error *err)
 {
     size_t index;
@@ -294,22 +322,21 @@ enum dl_status dl_json_set(struct dl_json doc, const char *assignment, struct dl
 {
     const char *const equals = strchr(assignment, '=');
     if (!equals || equals == assignment)
-        return dl_fail(err, DL_SYNTAX, "--set", "'%s' must be PATH=JSON, for example node.devices=4", assignment);
+        return dl_fail(err, DL_SYNTAX, "--set", "'%s' must be PATH=JSON, for example topo.nodes=4", assignment);
     json_error_t parse;
     json_t *const value = json_loads(equals + 1, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &parse);
-    if (!value)
-        return dl_fail(err, DL_SYNTAX, "--set", "'%s' is not JSON (%s); strings need quotes: '\"text\"'", equals + 1,
-                       parse.text);
+    if (!value) return not_json(assignment, equals + 1, parse.text, err);
     char *path = dl_arena_string(arena, assignment);
     path[equals - assignment] = '\0';
     json_t *at = doc.value;
     for (char *dot; (dot = strchr(path, '.')); path = dot + 1) {
         *dot = '\0';
-        at = step_into(at, path);
-        if (!at) {
+        json_t *const into = step_into(at, path);
+        if (!into) {
             json_decref(value);
-            return dl_fail(err, DL_KEY, "--set", "'%s': there is no '%s' in %s", assignment, path, doc.where);
+            return no_such_part(at, path, assignment, doc, arena, err);
         }
+        at = into;
     }
     return put(at, path, value, assignment, err);
 }

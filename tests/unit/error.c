@@ -75,6 +75,28 @@ START_TEST(nearest_undoes_one_slip_of_any_kind)
 }
 END_TEST
 
+START_TEST(nearest_forgives_case_and_what_is_left_out_at_the_end)
+{
+    const char *const names[] = {"nccl", "pytorch-eager", "pytorch-ddp"};
+    ck_assert_str_eq(dl_nearest("NCCL", names, DL_COUNT(names)), "nccl");
+    ck_assert_str_eq(dl_nearest("PyTorch", names, DL_COUNT(names)), "pytorch-eager");
+    ck_assert_ptr_null(dl_nearest("py", names, DL_COUNT(names)));
+}
+END_TEST
+
+START_TEST(a_hint_names_the_nearest_or_all)
+{
+    char hint[DL_HINT];
+    const char *const names[] = {"data", "tensor"};
+    ck_assert_str_eq(dl_hint("tensors", names, 2, hint), ", did you mean 'tensor'?");
+    ck_assert_str_eq(dl_hint("fsdp", names, 2, hint), "; there are data, tensor");
+    ck_assert_str_eq(dl_hint("fsdp", names, 0, hint), "");
+    const char *many[200];
+    for (size_t i = 0; i < DL_COUNT(many); i++) many[i] = "something";
+    ck_assert_uint_lt(strlen(dl_hint("else", many, DL_COUNT(many), hint)), DL_HINT);
+}
+END_TEST
+
 START_TEST(nearest_offers_nothing_far_fetched)
 {
     const char *const options[] = {"topo", "op", "bytes"};
@@ -105,6 +127,8 @@ int main(void)
     tcase_add_test(tests, a_long_message_is_cut_not_overrun);
     tcase_add_test(tests, a_long_place_leaves_room_for_the_message);
     tcase_add_test(tests, nearest_undoes_one_slip_of_any_kind);
+    tcase_add_test(tests, nearest_forgives_case_and_what_is_left_out_at_the_end);
+    tcase_add_test(tests, a_hint_names_the_nearest_or_all);
     tcase_add_test(tests, nearest_offers_nothing_far_fetched);
     tcase_add_test(tests, nearest_prefers_the_earlier_of_equals);
     Suite *const suite = suite_create("error");

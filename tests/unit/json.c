@@ -238,7 +238,7 @@ START_TEST(a_document_needs_its_schema_and_a_source)
     json_decref(doc.value);
     err = (struct dl_error){0};
     ck_assert_int_eq(read_system("{\"schema\": \"dlsim/device/1\", \"source\": \"s\", \"count\": 2}"), DL_KEY);
-    ck_assert_str_eq(err.text, "f.json:/schema: must be \"dlsim/system/1\"");
+    ck_assert_str_eq(err.text, "f.json:/schema: must be \"dlsim/system/1\", got \"dlsim/device/1\"");
     json_decref(doc.value);
     err = (struct dl_error){0};
     ck_assert_int_eq(read_system("{\"schema\": \"dlsim/system/1\", \"count\": 2}"), DL_KEY);
@@ -261,11 +261,13 @@ START_TEST(set_replaces_and_adds_by_key_index_and_name)
 END_TEST
 
 static const struct refusal bad_assignments[] = {
-    {"count", DL_SYNTAX, "--set: 'count' must be PATH=JSON, for example node.devices=4"},
-    {"=1", DL_SYNTAX, "--set: '=1' must be PATH=JSON, for example node.devices=4"},
-    {"name=text", DL_SYNTAX, "--set: 'text' is not JSON ("},
+    {"count", DL_SYNTAX, "--set: 'count' must be PATH=JSON, for example topo.nodes=4"},
+    {"=1", DL_SYNTAX, "--set: '=1' must be PATH=JSON, for example topo.nodes=4"},
+    {"name=text", DL_SYNTAX,
+     "--set: 'text' is not JSON (invalid token near 'text'); strings need quotes: 'name=\"text\"'"},
     {"count=", DL_SYNTAX, "--set: '' is not JSON ("},
-    {"absent.key=1", DL_KEY, "--set: 'absent.key=1': there is no 'absent' in f.json"},
+    {"absent.key=1", DL_KEY, "--set: 'absent.key=1': there is no 'absent' in f.json; there are count, list"},
+    {"lists.0=1", DL_KEY, "--set: 'lists.0=1': there is no 'lists' in f.json, did you mean 'list'?"},
     {"count.key=1", DL_KEY, "--set: 'count.key=1': 'key' is no key of an object and no element of a list"},
     {"list.2=1", DL_KEY, "--set: 'list.2=1': '2' is no key of an object and no element of a list"},
     {"list.-1=1", DL_KEY, "--set: 'list.-1=1': '-1' is no key of an object and no element of a list"},
