@@ -95,11 +95,11 @@ static enum dl_status check_strategy(struct dl_json doc, struct dl_arena *arena,
 {
     const struct dl_session_request nothing = {0};
     struct dl_job job;
-    char devices[DL_QUANTITY];
+    char devices[DL_QUANTITY], micros[DL_QUANTITY];
     if (check_job(doc, &nothing, arena, &job, err)) return err->status;
-    printf("%s: a strategy for %s on %s device%s with %u micro-batch%s", doc.where, job.workload,
-           dl_format_count(job.n_devices, devices), job.n_devices == 1 ? "" : "s", job.setting.micros,
-           job.setting.micros == 1 ? "" : "es");
+    printf("%s: a strategy for %s on %s device%s with %s micro-batch%s", doc.where, job.workload,
+           dl_format_count(job.n_devices, devices), job.n_devices == 1 ? "" : "s",
+           dl_format_count(job.setting.micros, micros), job.setting.micros == 1 ? "" : "es");
     return DL_OK;
 }
 

@@ -44,6 +44,13 @@ static bool asks_for_help(const char *word)
     return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+static bool is_helped(int argc, char **argv, const struct dl_command *command)
+{
+    char usage[400];
+    snprintf(usage, sizeof usage, "dlsim %s\n  %s", command->usage, command->doc);
+    return dl_helped(argc, argv, usage, command->options, command->n_options);
+}
+
 static int run(int argc, char **argv, struct dl_error *err)
 {
     static char help[] = "--help";
@@ -58,9 +65,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     const bool has_word = argv[1][0] != '-'; /* the word `run` may be left out */
     const struct dl_command *const command = has_word ? find(argv[1], err) : &dl_command_run;
     const bool tells_own_help = command == &dl_command_profile;
-    if (!command || (!tells_own_help &&
-                     dl_helped(argc - has_word, argv + has_word, command->usage, command->options, command->n_options)))
-        return 0;
+    if (!command || (!tells_own_help && is_helped(argc - has_word, argv + has_word, command))) return 0;
     static char name[] = "run";
     if (!has_word) argv[0] = name; /* errors name the command, not the path of the program */
     return command->run(argc - has_word, argv + has_word, err);

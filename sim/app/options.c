@@ -182,7 +182,7 @@ bool dl_helped(int argc, char **argv, const char *usage, const struct dl_option 
     bool is_asked = false;
     for (int i = 1; i < argc; i++) is_asked = is_asked || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
     if (!is_asked) return false;
-    printf("dlsim %s\n", usage);
+    puts(usage);
     for (size_t i = 0; i < n_options; i++) {
         print_value(&options[i]);
         printf("      %s\n", options[i].doc);

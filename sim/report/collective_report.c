@@ -32,10 +32,11 @@ static void print_causes(const struct dl_collective_report *r)
 static void print_heading(const struct dl_collective_report *r)
 {
     const struct dl_collective *const c = &r->choice->collective;
-    char bytes[DL_QUANTITY], devices[DL_QUANTITY];
-    printf("%s of %s over %s device%s of %s (%u node%s), %s: %s", dl_op_name(c->op), dl_format_bytes(c->bytes, bytes),
-           dl_format_count(c->group->n, devices), c->group->n == 1 ? "" : "s", r->topology->name, c->group->n_nodes,
-           c->group->n_nodes == 1 ? "" : "s", r->transport->name, c->algorithm->name);
+    char bytes[DL_QUANTITY], devices[DL_QUANTITY], nodes[DL_QUANTITY];
+    printf("%s of %s over %s device%s of %s (%s node%s), %s: %s", dl_op_name(c->op), dl_format_bytes(c->bytes, bytes),
+           dl_format_count(c->group->n, devices), c->group->n == 1 ? "" : "s", r->topology->name,
+           dl_format_count(c->group->n_nodes, nodes), c->group->n_nodes == 1 ? "" : "s", r->transport->name,
+           c->algorithm->name);
     if (strcmp(r->choice->estimate.pace.protocol, r->transport->name))
         printf(", %s", r->choice->estimate.pace.protocol);
     if (c->chunks > 1) printf(", %u chunks", c->chunks);

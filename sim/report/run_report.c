@@ -111,8 +111,8 @@ static void print_head(const struct dl_run_report *r)
     if (s->ways[DL_AXIS_CONTEXT] > 1) printf("context %u x ", s->ways[DL_AXIS_CONTEXT]);
     printf("data %u", s->ways[DL_AXIS_DATA]);
     if (s->expert_ways > 1) printf(" (experts over %u)", s->expert_ways);
-    printf(" x pipeline %u, %u micro-batch%s of %.0f, %s, %s\n", s->ways[DL_AXIS_PIPELINE], s->micros,
-           s->micros == 1 ? "" : "es", s->microbatch, s->schedule, s->software->name);
+    printf(" x pipeline %u, %s micro-batch%s of %.0f, %s, %s\n", s->ways[DL_AXIS_PIPELINE],
+           dl_format_count(s->micros, n), s->micros == 1 ? "" : "es", s->microbatch, s->schedule, s->software->name);
 }
 
 /* Among ranks in step, and over replicas. */

@@ -15,7 +15,12 @@ static char *format(double x, const struct prefix *prefixes, size_t n, char text
     size_t i = 0;
     while (i + 1 < n && fabs(x) >= 0.9995 * prefixes[i + 1].factor) i++;
     const double scaled = x / prefixes[i].factor;
-    const int decimals = x == 0 ? 0 : fabs(scaled) < 9.995 ? 2 : fabs(scaled) < 99.95 ? 1 : 0;
+    const double least = 0.005; /* what rounds to 0.00 is nothing */
+    if (fabs(scaled) < least) {
+        snprintf(text, DL_QUANTITY, "0 %s", prefixes[i].unit);
+        return text;
+    }
+    const int decimals = fabs(scaled) < 9.995 ? 2 : fabs(scaled) < 99.95 ? 1 : 0;
     snprintf(text, DL_QUANTITY, "%.*f %s", decimals, scaled, prefixes[i].unit);
     return text;
 }

@@ -10,6 +10,9 @@ static const struct {
     const char *text;
 } cases[] = {
     {dl_format_seconds, 0, "0 ns"},
+    {dl_format_seconds, 1e-15, "0 ns"},
+    {dl_format_seconds, -1e-15, "0 ns"},
+    {dl_format_seconds, 0.006e-9, "0.01 ns"},
     {dl_format_seconds, 1.234e-9, "1.23 ns"},
     {dl_format_seconds, 12.34e-6, "12.3 us"},
     {dl_format_seconds, 0.9994, "999 ms"},
