@@ -33,19 +33,13 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 
 /* ---- what cannot be ---- */
 
-static const struct dl_kernel *find_attention(const struct dl_model *m)
-{
-    for (size_t i = 0; i < m->n_layers; i++)
-        for (size_t j = 0; j < m->layers[i].n_forward; j++)
-            if (m->layers[i].forward[j].kernel.attention_core) return &m->layers[i].forward[j].kernel;
-    return NULL;
-}
+static bool is_attention(const struct dl_kernel *k) { return k->attention_core; }
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
     const uint32_t ways = (uint32_t)o->ways;
-    const struct dl_kernel *const attention = find_attention(what->model);
+    const struct dl_kernel *const attention = dl_check_find(what, is_attention);
     if (ways == 1) return DL_OK;
     if (!attention)
         return dl_fail(err, DL_IMPOSSIBLE, what->where, "%s has no attention, so no sequence to share",

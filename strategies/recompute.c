@@ -34,6 +34,17 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
+static bool is_attention(const struct dl_kernel *k) { return k->attention_core; }
+
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    const struct options *const o = options;
+    if (o->mode != DL_RECOMPUTE_SELECTIVE || dl_check_find(what, is_attention)) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, what->where,
+                   "%s has no attention, which is what selective recomputation does again; full or none would do",
+                   what->model->name);
+}
+
 enum dl_recompute dl_recompute_of(const struct dl_setting *s, uint32_t block)
 {
     return s->recompute == DL_RECOMPUTE_BLOCKS && block >= s->recompute_layers ? DL_RECOMPUTE_NOTHING : s->recompute;
@@ -93,5 +104,6 @@ const struct dl_strategy dl_strategy_recompute = {
     .options_size = sizeof(struct options),
     .defaults = &defaults,
     .claim = claim,
+    .check = check,
     .rewrite = rewrite,
 };

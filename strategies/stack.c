@@ -344,6 +344,17 @@ enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double
     return dl_check_parts(check, "ways", ways, whole, what, err);
 }
 
+const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it)(const struct dl_kernel *))
+{
+    const struct dl_model *const m = check->model;
+    for (size_t i = 0; i < m->n_layers; i++)
+        for (size_t j = 0; j < m->layers[i].n_forward; j++) {
+            const struct dl_work *const work = &m->layers[i].forward[j];
+            if (work->kind == DL_WORK_KERNEL && is_it(&work->kernel)) return &work->kernel;
+        }
+    return NULL;
+}
+
 enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
                             struct dl_error *err)
 {

@@ -218,6 +218,9 @@ enum dl_status dl_check_parts(const struct dl_check *check, const char *key, uin
 enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double whole, const char *what,
                              struct dl_error *err);
 
+/* The first kernel of the model's forward that is of the kind, or NULL. */
+const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it)(const struct dl_kernel *));
+
 struct dl_strategy {
     const char *name, *doc;
     const struct dl_field *fields; /* OPTIONAL: keys of its entry in "stack" besides "name" */

@@ -133,9 +133,18 @@ static enum dl_status check_line(const struct options *o, const struct dl_check 
     return DL_OK;
 }
 
+static bool is_cut(const struct dl_kernel *k)
+{
+    return k->kind != DL_KERNEL_MEMORY && k->cut != DL_CUT_NOTHING && k->cut != DL_CUT_OUTSIDE;
+}
+
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
+    if (o->ways > 1 && !dl_check_find(what, is_cut))
+        return dl_fail(err, DL_IMPOSSIBLE, what->where,
+                       "%s has nothing that tensor ranks could divide; data would divide its samples",
+                       what->model->name);
     if (check_keys(o, what, err)) return err->status;
     return o->grid == LINE ? check_line(o, what, err) : check_grid(o, what, err);
 }

@@ -373,8 +373,7 @@ START_TEST(what_does_not_divide_is_refused)
         {MODEL(",'experts':4,'top_k':2"), BATCH, 4, ",'grid':'3d'",
          "test.json:/stack/0/grid: needs every product cut by columns or rows, and router of test is not; 1d would do"},
         {"resnet50", BATCH, 4, ",'grid':'2d'",
-         "test.json:/stack/0/grid: needs every product cut by columns or rows, and conv1 of resnet50 is not; 1d would "
-         "do"},
+         "test.json:/stack/0: resnet50 has nothing that tensor ranks could divide; data would divide its samples"},
     };
     check_refusal(&(struct step){.workload = bad[_i].workload,
                                  .head = bad[_i].head,

@@ -1,6 +1,7 @@
 /* convnet.c - dlsim's convolutional networks as far as they are a chain of convolutions, pools, fully connected layers
  * and relus. They are trained with cross entropy, whether they list it or not. What the elements may say dlsim has
  * checked. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -103,8 +104,7 @@ static enum dl_status build(struct dl_train *t, struct dl_error *err)
     for (size_t i = 0; i < DL_COUNT(sizes); i++) *sizes[i] = (size_t)json_integer_value(json_array_get(input, i));
     t->sample_inputs = b.at.channels * b.at.height * b.at.width;
     t->rows_per_sample = 1;
-    if (t->tensor.n > 1)
-        return dl_fail(err, DL_IMPOSSIBLE, t->workload_doc.where, "has nothing that tensor ranks could divide");
+    assert(t->tensor.n == 1); /* or the strategy has been refused */
     for (size_t i = 0; i < json_array_size(list.value); i++)
         if (add_layer(&b, dl_json_element(list, i, t->arena))) return err->status;
     t->n_classes = b.at.channels * b.at.height * b.at.width;
