@@ -19,7 +19,8 @@ struct options {
 static const struct options defaults = {.ways = 1, .kind = RING};
 static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "ranks that share a sequence"},
-    {"kind", DL_CHOICE, offsetof(struct options, kind), 0, 0, true, kinds, "how attention sees all tokens; or ring"},
+    {"kind", DL_CHOICE, offsetof(struct options, kind), 0, 0, true, kinds,
+     "how attention sees all tokens; ring if absent"},
     {"zigzag", DL_BOOL, offsetof(struct options, zigzag), 0, 0, true, NULL,
      "a rank has a part from the front of the sequence and one from its back"},
 };

@@ -26,8 +26,9 @@ static const struct dl_field fields[] = {
     {"bucket_bytes", DL_NUMBER, offsetof(struct options, bucket_bytes), 1, 1e18, true, NULL,
      "gradients of layers that go together; if absent those of one layer, without overlap all"},
     {"when", DL_CHOICE, offsetof(struct options, when), 0, 0, true, whens,
-     "summed at the end of the step or every micro-batch"},
-    {"exchange", DL_CHOICE, offsetof(struct options, exchange), 0, 0, true, exchanges, "how gradients are summed"},
+     "summed at the end of the step, as if absent, or every micro-batch"},
+    {"exchange", DL_CHOICE, offsetof(struct options, exchange), 0, 0, true, exchanges,
+     "how gradients are summed; allreduce if absent"},
     {"servers", DL_INT, offsetof(struct options, servers), 1, 1024, true, NULL,
      "devices beside those that train, of a parameter server; 1 if absent"},
 };

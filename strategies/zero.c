@@ -25,7 +25,7 @@ static const struct options defaults = {.stage = 1, .prefetch = -1, .reshard = t
 static const double default_parameters = 1e9, default_bucket = 5e8;
 static const struct dl_field fields[] = {
     {"stage", DL_INT, offsetof(struct options, stage), 1, 3, true, NULL,
-     "cut: 1 optimizer, 2 and gradients, 3 and parameters"},
+     "cut: 1 optimizer, 2 and gradients, 3 and parameters; 1 if absent"},
     {"prefetch", DL_INT, offsetof(struct options, prefetch), 0, 65536, true, NULL,
      "layers gathered ahead, in stage 3; as the software does if absent"},
     {"live_parameters", DL_NUMBER, offsetof(struct options, live_parameters), 1, 1e18, true, NULL,
