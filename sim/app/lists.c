@@ -8,6 +8,7 @@
 #include "sim/core/files.h"
 #include "sim/cost/power.h"
 #include "sim/engine/engine.h"
+#include "sim/report/units.h"
 #include "strategies/stack.h"
 
 static void print_range(const struct dl_field *f)
@@ -50,7 +51,36 @@ static void print_source(const char *name, const char *source)
     printf("  %-20s %.*s%s\n", name, (int)length, source, is_cut ? " ..." : "");
 }
 
-static void print_files(const char *folder)
+/* What is most asked about a file, in front of its source; "": nothing. */
+typedef const char *(*about_fn)(struct dl_json doc, struct dl_arena *arena);
+
+static const char *about_nothing(struct dl_json doc, struct dl_arena *arena)
+{
+    (void)doc, (void)arena;
+    return "";
+}
+
+static const char *about_system(struct dl_json doc, struct dl_arena *arena)
+{
+    const json_t *const node = json_object_get(doc.value, "node"), *const device = json_object_get(node, "device");
+    const double n_nodes = json_number_value(json_object_get(doc.value, "nodes")),
+                 n_devices = json_number_value(json_object_get(node, "devices"));
+    char nodes[DL_QUANTITY];
+    if (!json_is_string(device)) return "";
+    return dl_arena_format(arena, "%s x %.0f %s. ", dl_format_count(n_nodes, nodes), n_devices,
+                           json_string_value(device));
+}
+
+static const char *about_workload(struct dl_json doc, struct dl_arena *arena)
+{
+    struct dl_model model;
+    struct dl_error err = {0};
+    char parameters[DL_QUANTITY];
+    if (dl_workload_read(doc, 1, "flash", arena, &model, &err)) return "";
+    return dl_arena_format(arena, "%s parameters. ", dl_format_parameters(dl_model_parameters(&model), parameters));
+}
+
+static void print_files(const char *folder, about_fn about)
 {
     struct dl_arena *const arena = dl_arena_new();
     const char **names;
@@ -61,7 +91,8 @@ static void print_files(const char *folder)
         const char *const path = dl_arena_format(arena, "%s/%s.json", dl_shipped(folder, arena), names[i]);
         if (dl_json_load(path, arena, &doc, &err)) continue;
         const json_t *const source = json_object_get(doc.value, "source");
-        print_source(names[i], json_is_string(source) ? json_string_value(source) : "");
+        print_source(names[i], dl_arena_format(arena, "%s%s", about(doc, arena),
+                                               json_is_string(source) ? json_string_value(source) : ""));
         json_decref(doc.value);
     }
     dl_arena_free(arena);
@@ -69,7 +100,7 @@ static void print_files(const char *folder)
 
 void dl_list_topologies(void)
 {
-    print_files(DL_SYSTEMS);
+    print_files(DL_SYSTEMS, about_system);
     puts("  kinds of networks");
     for (size_t i = 0; i < dl_network_count(); i++) {
         const struct dl_network_kind *const k = dl_network_get(i);
@@ -84,7 +115,7 @@ void dl_list_topologies(void)
 
 void dl_list_devices(void)
 {
-    print_files(DL_DEVICES);
+    print_files(DL_DEVICES, about_nothing);
     puts("  models of devices");
     for (size_t i = 0; i < dl_device_model_count(); i++) {
         const struct dl_device_model *const m = dl_device_model_get(i);
@@ -96,11 +127,11 @@ void dl_list_devices(void)
     print_fields(fields, n_fields);
 }
 
-void dl_list_transports(void) { print_files(DL_TRANSPORTS); }
+void dl_list_transports(void) { print_files(DL_TRANSPORTS, about_nothing); }
 
 void dl_list_workloads(void)
 {
-    print_files(DL_WORKLOADS);
+    print_files(DL_WORKLOADS, about_workload);
     puts("  kinds of workloads");
     for (size_t i = 0; i < dl_workload_count(); i++) {
         const struct dl_workload_kind *const k = dl_workload_get(i);
@@ -112,7 +143,7 @@ void dl_list_strategies(void)
 {
     size_t n_fields;
     const struct dl_field *const fields = dl_job_fields(&n_fields);
-    print_files(DL_STRATEGIES);
+    print_files(DL_STRATEGIES, about_nothing);
     puts("  keys of a strategy file");
     print_fields(fields, n_fields);
     puts("  entries of a stack");
@@ -142,7 +173,7 @@ void dl_list_software(void)
     } parts[] = {{"a software file", dl_software_fields},
                  {"an entry of its kernels", dl_kernel_rule_fields},
                  {"an entry of its operands", dl_operand_rule_fields}};
-    print_files(DL_SOFTWARE);
+    print_files(DL_SOFTWARE, about_nothing);
     for (size_t i = 0; i < DL_COUNT(parts); i++) {
         size_t n_fields;
         const struct dl_field *const fields = parts[i].fields(&n_fields);

@@ -37,6 +37,12 @@ char *dl_format_bytes(double bytes, char text[DL_QUANTITY])
     return format(bytes, prefixes, sizeof prefixes / sizeof *prefixes, text);
 }
 
+char *dl_format_parameters(double parameters, char text[DL_QUANTITY])
+{
+    static const struct prefix prefixes[] = {{1e3, "k"}, {1e6, "M"}, {1e9, "B"}, {1e12, "T"}};
+    return format(parameters, prefixes, sizeof prefixes / sizeof *prefixes, text);
+}
+
 char *dl_format_rate(double bytes_per_s, char text[DL_QUANTITY])
 {
     dl_format_bytes(bytes_per_s, text);
