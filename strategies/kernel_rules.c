@@ -19,9 +19,14 @@ static const struct dl_field fields[] = {
     {"tensor_s", DL_NUMBER, AT(tensor_s), 0, 1, true, NULL,
      "of an optimizer: seconds of the device for each tensor, beside what it moves"},
     {"moves", DL_NUMBER, AT(moves), 0, 1000, true, NULL, "elements moved, over those of the workload; 1 if absent"},
+    {"wide", DL_BOOL, AT(is_wide), 0, 0, true, NULL, "it is done in fp32, and its elements are of that"},
+    {"as", DL_TEXT, AT(as), 0, 0, true, NULL, "the operation that measured times have it under, if it is another"},
+    {"beside_moves", DL_NUMBER, AT(beside_moves), 0, 1000, true, NULL,
+     "elements moved beside what is bound by memory, over those of the workload"},
     {"weight_moves", DL_NUMBER, AT(weight_moves), 0, 1000, true, NULL, "elements moved beside it for each weight"},
     {"result_moves", DL_NUMBER, AT(result_moves), 0, 1000, true, NULL,
-     "elements moved beside a product for each of its results"},
+     "elements moved beside a product or attention for each of its results"},
+    {"beside", DL_TEXT, AT(beside), 0, 0, true, NULL, "the operation that moves them: cast if absent"},
     {"rate", DL_NUMBER, AT(rate), 0.01, 10, true, NULL, "over that of the device's file; 1 if absent"},
     {"older", DL_BOOL, AT(is_older), 0, 0, true, NULL,
      "knows nothing of the newest devices, on which it has their older_kernels_fraction of that rate"},
@@ -29,6 +34,7 @@ static const struct dl_field fields[] = {
      "only where the matrices that it goes through, samples times heads, are no multiple of this"},
     {"windowed", DL_BOOL, AT(is_windowed), 0, 0, true, NULL,
      "only convolutions whose windows are more than a pixel: others are products of matrices"},
+    {"dropout", DL_BOOL, AT(needs_dropout), 0, 0, true, NULL, "only for residuals and attention with dropout in them"},
     {"numbers", DL_CHOICE, AT(numbers), 0, 0, true, numbers_names,
      "only where products are narrower than parameters, or as narrow, or in bf16; any if absent"},
 };
@@ -56,6 +62,7 @@ static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
 {
     if (r->is_windowed && !(k->window > 1)) return false;
     if (r->unless_multiple_of > 0 && fmod(k->batch, r->unless_multiple_of) == 0) return false;
+    if (r->needs_dropout && !k->drops) return false;
     return strcmp(r->operation, dl_kernel_operation(k)) == 0 || (k->name && strcmp(r->operation, k->name) == 0);
 }
 
@@ -89,13 +96,28 @@ static double weights_of(const struct dl_kernel *k)
     return k->batch * k->n * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k);
 }
 
-static double results_of(const struct dl_kernel *k) { return is_product(k) ? k->batch * k->m * k->n : 0; }
+/* Of attention what its heads make of the values; backward the gradients of queries, keys and values. */
+static double results_of(const struct dl_kernel *k)
+{
+    if (k->kind == DL_KERNEL_ATTENTION) return k->batch * k->k * (k->m + (k->backward ? 2 * k->kv_share * k->n : 0));
+    return is_product(k) ? k->batch * k->m * k->n : 0;
+}
+
+struct dl_kernel dl_kernel_instead(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
+{
+    struct dl_kernel done = *k;
+    done.elements *= rule->moves;
+    if (rule->as) done.operation = rule->as;
+    return done;
+}
 
 struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
 {
+    const double of_memory = k->kind == DL_KERNEL_MEMORY ? rule->beside_moves * k->elements : 0;
     return (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
-                              .name = "cast",
+                              .name = rule->beside ? rule->beside : "cast",
                               .pass = k->pass,
-                              .elements = rule->weight_moves * weights_of(k) + rule->result_moves * results_of(k),
+                              .elements =
+                                  of_memory + rule->weight_moves * weights_of(k) + rule->result_moves * results_of(k),
                               .among_experts = k->among_experts};
 }

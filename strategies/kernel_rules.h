@@ -14,12 +14,17 @@ struct dl_kernel_rule {
     double launches;           /* of an optimizer: for each tensor of parameters */
     double tensor_s;           /* of the device, for each tensor of parameters that an optimizer goes through */
     double moves;              /* elements, over those that the workload counts; 0: it is part of another kernel */
+    bool is_wide;              /* these are of fp32 */
+    const char *as;            /* a kernel that is bound by memory: as which the device does it; NULL: as what it is */
+    double beside_moves;       /* elements moved beside it, over those that the workload counts */
+    const char *beside;        /* what it is that moves these and those of the next two: "cast" if NULL */
     double weight_moves;       /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
-    double result_moves;       /* elements moved beside a product for each of its results: biases, transposes */
+    double result_moves;       /* elements moved beside a product or attention for each of its results */
     double rate;               /* over that of the device's figures: of an older library */
     bool is_older;             /* on the newest devices, their older_kernels_fraction of that rate */
     double unless_multiple_of; /* only for so many matrices that this does not divide them; 0: any */
     bool is_windowed;          /* only for convolutions with windows of more than a pixel */
+    bool needs_dropout;        /* only for kernels that dropout is part of */
     int64_t numbers;           /* enum dl_rule_numbers */
 };
 /* Where a rule holds: everywhere, where products are narrower than parameters, where these are as narrow, and where
@@ -46,6 +51,9 @@ struct dl_numbers {
 };
 const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,
                                                 struct dl_numbers numbers);
+
+/* What the framework does instead of k, which is bound by memory. */
+struct dl_kernel dl_kernel_instead(const struct dl_kernel_rule *rule, const struct dl_kernel *k);
 
 /* The kernel that moves what the rule says beside k; its elements may be 0. */
 struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struct dl_kernel *k);

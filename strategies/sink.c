@@ -11,7 +11,7 @@ static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
 {
     return a->kind == b->kind && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
            a->elements == b->elements && a->side == b->side && a->window == b->window && a->stride == b->stride &&
-           a->causal == b->causal && a->backward == b->backward && a->kv_share == b->kv_share &&
+           a->causal == b->causal && a->drops == b->drops && a->backward == b->backward && a->kv_share == b->kv_share &&
            a->stays_wide == b->stays_wide && a->among_experts == b->among_experts && a->pass == b->pass &&
            a->name == b->name && a->operation == b->operation;
 }
@@ -94,6 +94,14 @@ static void add_quantising(const struct dl_sink *s, const struct dl_kernel *k, e
     out->launches += launches;
 }
 
+/* A device without products in fp32 moves its elements all the same. */
+static enum dl_precision widen(const struct dl_device *d, enum dl_precision precision, struct dl_kernel *k)
+{
+    if (dl_device_supports(d, DL_FP32)) return DL_FP32;
+    k->elements *= dl_precision_bytes(DL_FP32) / dl_precision_bytes(precision);
+    return precision;
+}
+
 /* As the framework does it: more launches, more moved, something beside it. */
 static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct dl_kernel *k)
 {
@@ -101,18 +109,19 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     const struct dl_numbers numbers = {widths_of(setting), setting->precision};
     const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&setting->software->kernels, k, numbers);
     const enum dl_precision precision = dl_kernel_precision(s->request->device, k, setting->precision);
-    struct dl_kernel kernel = *k;
+    struct dl_kernel kernel = rule && k->kind == DL_KERNEL_MEMORY ? dl_kernel_instead(rule, k) : *k;
     kernel.accumulates = accumulates(setting, rule, k);
-    if (rule && k->kind == DL_KERNEL_MEMORY) kernel.elements *= rule->moves;
     struct dl_priced_kernel out = {.kernel = *k,
                                    .launches =
                                        n_products(k) * (rule ? rule->launches : setting->software->launches_per_kernel),
                                    .is_part_of_another = rule && rule->moves == 0,
                                    .rule = rule,
                                    .known = true};
-    out.price = price_at_clock(s, &kernel, precision, 1, &out.draw);
+    const bool is_wide = rule && rule->is_wide;
+    const enum dl_precision done_in = is_wide ? widen(s->request->device, precision, &kernel) : precision;
+    out.price = price_at_clock(s, &kernel, done_in, 1, &out.draw);
     if (rule) {
-        const struct dl_kernel beside = dl_kernel_beside(rule, &kernel);
+        const struct dl_kernel beside = dl_kernel_beside(rule, k);
         out.price.seconds /= rule->rate * (rule->is_older ? s->request->device->older_kernels_fraction : 1);
         if (beside.elements > 0) out.price.seconds += price_at_clock(s, &beside, precision, 1, &out.draw).seconds;
     }

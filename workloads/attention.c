@@ -95,7 +95,8 @@ void dl_block_attention(struct dl_block *b)
                                                         .n = (double)o->seq,
                                                         .k = (key_size(o) + value_size(o)) / 2,
                                                         .causal = o->causal,
-                                                        .kv_share = key_heads(o) / heads});
+                                                        .kv_share = key_heads(o) / heads,
+                                                        .drops = o->dropout});
     else
         unfused_scores(b);
     b->tape.attention_core = false;

@@ -149,8 +149,10 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass)
                                .attention_core = tape->attention_core,
                                .among_experts = tape->among_experts,
                                .table = pass->table,
+                               .drops = pass->drops,
                                .cut = pass->cut};
     if (pass->forward > 0) add_forward(step, &kernel);
+    kernel.drops = false;
     kernel.elements = pass->input_gradient;
     if (pass->input_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_INPUT);
     kernel.elements = pass->weight_gradient;

@@ -37,7 +37,7 @@ struct dl_product {
 };
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *product);
 
-/* Fused attention, written down in its `batch`, `m`, `n`, `k`, `causal` and `kv_share`. */
+/* Fused attention, written down in its `batch`, `m`, `n`, `k`, `causal`, `kv_share` and `drops`. */
 void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention);
 
 /* What is bound by memory, with the elements it moves. 0: there is no such kernel. */
@@ -49,6 +49,7 @@ struct dl_pass {
     double table;          /* look-up: its elements */
     double width;          /* of the rows that it goes through, of a pool the windows on each input; 0: no matter */
     double matrices;       /* of such rows that it goes through; 0: no matter */
+    bool drops;            /* its forward, as in struct dl_kernel */
 };
 void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass);
 

@@ -84,7 +84,7 @@ void dl_block_residual(struct dl_block *b)
 {
     const double mask = b->o->dropout ? DL_MASK_BYTES / DL_ACTIVATION_BYTES : 0;
     dl_tape_pass(&b->tape, &(struct dl_pass){"residual", DL_CUT_OUTSIDE, .forward = (3 + mask) * b->elements,
-                                             .input_gradient = 3 * b->elements});
+                                             .input_gradient = 3 * b->elements, .drops = b->o->dropout});
     if (!b->o->dropout) return;
     dl_tape_pass(&b->tape, &(struct dl_pass){"dropout", DL_CUT_OUTSIDE, .input_gradient = (2 + mask) * b->elements});
     b->tape.layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;

@@ -46,6 +46,7 @@ struct dl_kernel {
     bool causal;           /* attention: half of the scores are never needed */
     bool backward;         /* attention: 2.5 times the forward's work */
     double kv_share;       /* attention: heads of keys and values over those of queries */
+    bool drops;            /* dropout is part of it: of attention's scores, or of what a residual adds */
     bool stays_wide;       /* product: never with quantised operands, beside those of attention's core */
     bool attention_core;   /* between the projections of attention: what selective recomputation does again */
     bool among_experts;    /* between DISPATCH and COMBINE */

@@ -1,11 +1,12 @@
 """Puts the tables of ops.py into a device file's "measured".
 
-    python3 kernels/torch/merge.py OPS.json... topologies/devices/NAME.json
+    python3 kernels/torch/merge.py [--keep] OPS.json... topologies/devices/NAME.json
 
+With --keep the file keeps what it has of shapes that are in no OPS.json.
 A shape that stands in several OPS.json gets the geometric mean of its times and their distance as spread: the clock of
 a GPU follows the power of what ran before, so runs in different orders tell more than one. Only what struct dl_kernel
-has is kept of the columns; a table without a pass holds for all of them. A file of more than 200 KB is not written: leave
-out shapes that others tell enough of.
+has is kept of the columns; a table without a pass ("any") holds for all of them. A file of more than 200 KB is not
+written: leave out shapes that others tell enough of.
 """
 import json
 import math
@@ -13,7 +14,7 @@ import os
 import sys
 
 COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k", "window", "stride"],
-           "attention": ["batch", "m", "n", "k", "causal", "kv_share"],
+           "attention": ["batch", "m", "n", "k", "causal", "kv_share", "dropout"],
            **{name: ["width", "elements"] for name in ("layernorm", "rmsnorm", "softmax", "bias", "pool")}}
 NAMES = {"width": "n"}  # of a row of a matrix; of a pool the windows that hold an input
 LIBRARY = {"gemm": "cuBLAS", "conv": "cuDNN", "attention": "cuDNN"}
@@ -29,17 +30,28 @@ def number(x):
     return min("%g" % x, f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}", key=len)
 
 
+def columns_of(raw):
+    """Those of its shapes that are kept; only attention with dropout tells of it."""
+    return [c for c in COLUMNS.get(raw["kernel"], ["elements"]) if c != "dropout" or c in raw["columns"]]
+
+
 def points_of(raw):
     """Shape -> (seconds, spread)."""
-    places = [raw["columns"].index(c) for c in COLUMNS.get(raw["kernel"], ["elements"]) + ["seconds", "spread"]]
+    places = [raw["columns"].index(c) for c in columns_of(raw) + ["seconds", "spread"]]
     rows = ([row[i] for i in places] for row in raw["rows"])
     return {tuple(shape): (seconds, spread) for *shape, seconds, spread in rows if seconds > 0}
+
+
+def rounded(seconds, spread):
+    """To what the spread leaves of them."""
+    digits = 3 if spread >= 0.03 else 4
+    return [float(f"{seconds:.{digits}g}"), float(f"{spread:.{2 if spread >= 0.1 else 1}g}")]
 
 
 def mean_of(times):
     seconds = [s for s, _ in times]
     mean = math.exp(sum(map(math.log, seconds)) / len(seconds))
-    return [float(f"{mean:.4g}"), float(f"{max((max(seconds) - min(seconds)) / mean, *(x for _, x in times), 0):.2g}")]
+    return rounded(mean, max((max(seconds) - min(seconds)) / mean, *(x for _, x in times), 0))
 
 
 def table_of(raws):
@@ -48,8 +60,8 @@ def table_of(raws):
     for raw in raws:
         for shape, time in points_of(raw).items():
             times.setdefault(shape, []).append(time)
-    columns = [NAMES.get(c, c) for c in COLUMNS.get(first["kernel"], ["elements"])] + ["seconds", "spread"]
-    head = {key: first[key] for key in ("kernel", "pass", "precision") if first.get(key) != "batched"}
+    columns = [NAMES.get(c, c) for c in columns_of(first)] + ["seconds", "spread"]
+    head = {key: first[key] for key in ("kernel", "pass", "precision") if first.get(key) != "any"}
     return without_ones(head | {"library": LIBRARY.get(first["kernel"], "PyTorch"), "columns": columns,
                                 "rows": sorted([*shape, *mean_of(t)] for shape, t in times.items())})
 
@@ -74,18 +86,32 @@ def text_of(table):
     return f'    {{{head},\n     "columns": {json.dumps(table["columns"])}, "rows": [\n' + "\n".join(lines) + "\n    ]}"
 
 
+def add_rows(tables, more):
+    """Into the table of the same head, where rows of the same shape give way."""
+    same = [t for t in tables if all(t.get(key) == more.get(key) for key in ("kernel", "pass", "precision", "columns"))]
+    if not same:
+        tables.append(more)
+        return
+    shapes = {tuple(row[:-2]): row for row in same[0]["rows"] + more["rows"]}
+    same[0]["rows"] = [shapes[shape] for shape in sorted(shapes)]
+
+
 def main():
-    *sources, device = sys.argv[1:]
+    *sources, device = [word for word in sys.argv[1:] if word != "--keep"]
     found = {}
     for source in sources:
         with open(source) as file:
             for raw in json.load(file)["measured"]:
-                found.setdefault((raw["kernel"], raw["pass"], raw["precision"]), []).append(raw)
+                found.setdefault((raw["kernel"], raw["pass"], raw["precision"], *columns_of(raw)), []).append(raw)
     with open(device) as file:
-        head, old, _ = file.read().rstrip().partition(',\n  "measured": [')
+        text = file.read().rstrip()
+    tables = json.loads(text).get("measured", []) if "--keep" in sys.argv else []
+    for raws in found.values():
+        add_rows(tables, table_of(raws))
+    head, old, _ = text.partition(',\n  "measured": [')
     if not old:
         head = head.removesuffix("}").rstrip()
-    text = head + ',\n  "measured": [\n' + ",\n".join(text_of(table_of(t)) for t in found.values()) + "\n  ]\n}\n"
+    text = head + ',\n  "measured": [\n' + ",\n".join(map(text_of, tables)) + "\n  ]\n}\n"
     if len(text) > MOST_BYTES:
         sys.exit(f"merge.py: {device} would have {len(text)} bytes, more than {MOST_BYTES}")
     with open(device + ".part", "w") as file:

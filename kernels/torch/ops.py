@@ -54,18 +54,29 @@ def product(m, n, k, step, dtype):
 PASSES = ("forward", "input_gradient", "weight_gradient")
 
 
+def is_aligned(n, k, precision):
+    """Rows that begin at multiples of 16 bytes, for which cuBLAS has its fast kernels. The others draw too little for
+    the power limit, and so run at the highest clock in a training step: they are timed at it."""
+    return all(length * DTYPES[precision].itemsize % 16 == 0 for length in (n, k))
+
+
 def gemm(precision, shapes, passes=PASSES):
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     tables = {step: Table("gemm", step, precision, ["batch", "m", "n", "k"]) for step in passes}
     for m, n, k in shapes:
         for step in passes:
             shape, make = product(m, n, k, step, DTYPES[precision])
-            tables[step].add(shape, make)
+            tables[step].add(shape, make, is_aligned(n, k, precision))
     torch.backends.cuda.matmul.allow_tf32 = False
 
 
+def odd_gemm(precision, shapes):
+    """Those with other kernels, the heads of the shipped models among them."""
+    gemm(precision, [(m, n, k) for m, n, k in {*shapes, *linears()} if not is_aligned(n, k, precision)])
+
+
 def batched(precision):
-    table = Table("gemm", "batched", precision, ["batch", "m", "n", "k"])
+    table = Table("gemm", "any", precision, ["batch", "m", "n", "k"])
     dtype = DTYPES[precision]
     for batch, m, n, k in [(b, s, s, h) for b in (16, 96, 256) for s in (512, 1024, 2048) for h in (64, 80, 128)] + \
                           [(b, s, h, s) for b in (16, 96) for s in (1024, 2048) for h in (64, 128)] + \
@@ -93,9 +104,6 @@ def fp8(shapes):
 # ---- attention ----
 
 def attention(precision):
-    dtype = DTYPES[precision]
-    columns = ["batch", "m", "n", "k", "causal", "kv_share"]
-    forward, backward = (Table("attention", step, precision, columns) for step in ("forward", "backward"))
     shapes = [(b, h, s, d, True, 1) for b, h in ((1, 8), (1, 16), (2, 16), (4, 12), (8, 12), (8, 16), (8, 25), (16, 16), (4, 32), (2, 12), (32, 12))
               for s in (512, 1024, 2048, 4096) for d in (64, 128) if b * h * s * s < 3e9]
     shapes += [(b, 32, s, 80, True, 1) for b in (1, 2, 4) for s in (1024, 2048)]
@@ -103,6 +111,25 @@ def attention(precision):
     shapes += [(b, 16, s, d, False, 1) for b in (2, 16) for s in (512, 2048) for d in (64, 128)]
     shapes += [(1, 32, 8192, 128, True, 0.25), (1, 8, 8192, 128, True, 0.125), (2, 32, 4096, 128, True, 0.25),
                (1, 16, 8192, 128, True, 1), (1, 16, 16384, 128, True, 1), (1, 8, 32768, 128, True, 1)]
+    attentions(precision, shapes, 0)
+
+
+def attention_with_dropout(precision):
+    shapes = [(b, h, 1024, 64, True, 1) for b, h in ((1, 12), (8, 12), (32, 12), (2, 16), (16, 16), (4, 20), (8, 25))]
+    shapes += [(b, 32, 2048, 80, True, 1) for b in (1, 4)] + [(b, 16, 2048, 128, True, 1) for b in (1, 4)]
+    shapes += [(16, 16, 512, 64, True, 1), (2, 16, 4096, 64, True, 1), (2, 16, 4096, 128, True, 1), (4, 16, 2048, 96, True, 1)]
+    shapes += [(16, 16, 512, 64, False, 1), (4, 16, 2048, 64, False, 1), (2, 16, 2048, 128, False, 1)]
+    attentions(precision, shapes, DROPPED)
+
+
+DROPPED = 0.1
+
+
+def attentions(precision, shapes, dropped):
+    """With dropout it is bound by random numbers, which go with the clock: it is timed at the highest."""
+    dtype = DTYPES[precision]
+    columns = ["batch", "m", "n", "k", "causal", "kv_share", *(["dropout"] if dropped else [])]
+    forward, backward = (Table("attention", step, precision, columns) for step in ("forward", "backward"))
     for b, h, s, d, causal, share in shapes:
         def tensors():
             q = torch.randn(b, h, s, d, device="cuda", dtype=dtype, requires_grad=True)
@@ -111,7 +138,7 @@ def attention(precision):
         size = b * h * s * d * dtype.itemsize * 4
 
         def run(q, k, v):
-            return F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=share < 1)
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=dropped, is_causal=causal, enable_gqa=share < 1)
 
         def make_forward():
             q, k, v = (x.detach() for x in tensors())
@@ -121,9 +148,9 @@ def attention(precision):
             q, k, v = tensors()
             g = torch.randn(b, h, s, d, device="cuda", dtype=dtype)
             return (lambda: torch.autograd.grad(run(q, k, v), (q, k, v), g)), 2 * size
-        shape = (b * h, s, s, d, int(causal), share)
-        forward.add(shape, make_forward)
-        backward.add(shape, make_both)
+        shape = (b * h, s, s, d, int(causal), share, *([1] if dropped else []))
+        forward.add(shape, make_forward, loaded=not dropped)
+        backward.add(shape, make_both, loaded=not dropped)
     take_away(forward, backward, len(columns))
 
 
@@ -175,7 +202,7 @@ def memory_kernels(precision):
     memory("swiglu", precision, lambda r, w, d: ([leaf(r, 2 * w, dtype=d)], [], lambda x: F.silu(x[:, :x.shape[1] // 2]) * x[:, x.shape[1] // 2:]),
            WIDE[::2], 3, 5)
     memory("dropout", precision, lambda r, w, d: ([leaf(r, w, dtype=d)], [], lambda x: F.dropout(x, 0.1)), SIZES[::2], 2.5, 2.5)
-    plain("residual", precision, SIZES[::2], 3, lambda r, w: add_of(r, w, DTYPES[precision]))
+    plain("residual", precision, SIZES[::2], 3, lambda r, w: add_of(r, w, DTYPES[precision]), "any")
     memory("relu", precision, lambda r, w, d: ([leaf(r, w, dtype=d)], [], F.relu), WIDE[::2], 2, 3)
 
 
@@ -187,16 +214,31 @@ def plain(name, precision, sizes, count, make_of, step="forward"):
         table.add((rows, width, round(count * rows * width)), make)
 
 
+def autocast_kernels():
+    """Kernels of two types, which PyTorch does not vectorize: bf16 to fp32, and fp32 plus bf16."""
+    sizes = [(2 ** i, 1024) for i in range(6, 19, 2)]
+
+    def widen(r, w):
+        a, b = torch.empty(r, w, device="cuda", dtype=torch.bfloat16), torch.empty(r, w, device="cuda")
+        return lambda: b.copy_(a)
+    plain("widen", "bf16", sizes, 3, widen, "any")
+
+    def add(r, w):
+        a, b, out = (torch.empty(r, w, device="cuda", dtype=dtype) for dtype in (torch.float32, torch.bfloat16, torch.float32))
+        return lambda: torch.add(a, b, out=out)
+    plain("mixed_add", "bf16", sizes, 5, add, "any")
+
+
 def copies_and_updates():
     def copy(r, w):
         a, b = (torch.empty(r, w, device="cuda", dtype=torch.bfloat16) for _ in "ab")
         return lambda: b.copy_(a)
-    plain("copy", "bf16", [(2 ** i, 1024) for i in range(4, 20)], 2, copy)
+    plain("copy", "bf16", [(2 ** i, 1024) for i in range(4, 20)], 2, copy, "any")
 
     def cast(r, w):
         a, b = torch.empty(r, w, device="cuda"), torch.empty(r, w, device="cuda", dtype=torch.bfloat16)
         return lambda: b.copy_(a)
-    plain("cast", "bf16", [(2 ** i, 1024) for i in range(6, 18, 2)], 3, cast)
+    plain("cast", "bf16", [(2 ** i, 1024) for i in range(6, 18, 2)], 3, cast, "any")
 
     def embed(r, w):
         table, ids = torch.randn(50257, w, device="cuda"), torch.randint(50257, (r,), device="cuda")
@@ -316,10 +358,13 @@ def windows_of(pool):
     return (pool.kernel_size / pool.stride) ** 2
 
 
-def between_convolutions(precision, batches, names):
+BETWEEN = {"batchnorm": torch.nn.BatchNorm2d, "pool": torch.nn.MaxPool2d, "mean_pool": torch.nn.AvgPool2d}
+
+
+def between_convolutions(precision, batches, names, kinds=BETWEEN):
+    """Max pools compare, which goes with the clock: they are timed at the highest, as they run in a training step."""
     dtype = DTYPES[precision]
     image = lambda *shape: torch.randn(*shape, device="cuda", dtype=dtype).to(memory_format=torch.channels_last).requires_grad_()
-    kinds = {"batchnorm": torch.nn.BatchNorm2d, "pool": torch.nn.MaxPool2d, "mean_pool": torch.nn.AvgPool2d}
     for name, kind in kinds.items():
         ahead, back = (Table(name, step, precision, ["rows", "channels", "width", "elements"])
                        for step in ("forward", "backward"))
@@ -336,9 +381,29 @@ def between_convolutions(precision, batches, names):
                     g = torch.randn_like(layer(x))
                     wanted = [x, *layer.parameters()]
                     return (lambda: torch.autograd.grad(layer(x), wanted, g)), 4 * elements * dtype.itemsize
-                ahead.add((batch * h * w, c, width, counts[0]), make_forward)
-                back.add((batch * h * w, c, width, counts[1]), make_both)
+                ahead.add((batch * h * w, c, width, counts[0]), make_forward, loaded=name != "pool")
+                back.add((batch * h * w, c, width, counts[1]), make_both, loaded=name != "pool")
         take_away(ahead, back, 3)
+
+
+PART = 32  # channels, as DenseNet's layers add
+
+
+def joined(precision):
+    """Parts put side by side, channels last, and gradients of parts, which are views, added."""
+    dtype = DTYPES[precision]
+    planes = [(b * s * s, c) for b in (16, 64, 256) for c, s in ((128, 56), (256, 56), (384, 28), (768, 14), (1024, 7))]
+    like = lambda rows, channels: torch.randn(1, rows, 1, channels, device="cuda", dtype=dtype).permute(0, 3, 1, 2)
+
+    def concat(r, w):
+        parts = [like(r, PART) for _ in range(w // PART)]
+        return lambda: torch.cat(parts, 1)
+    plain("concat", precision, planes, 2, concat)
+
+    def add(r, w):
+        a, b = like(r, 512), like(r, 512)
+        return lambda: a[:, :w] + b[:, w:2 * w]
+    plain("add_slices", precision, [(r, PART) for r in (12544, 50176, 200704, 802816)] + [(50176, 256), (200704, 128)], 3, add, "any")
 
 
 # ---- the host ----
@@ -393,14 +458,21 @@ def shapes_to_time(device_file):
     return shapes
 
 
+PARTS_OF_PARTS = {"odd gemm bf16", "pools bf16", "pools fp32"}  # only where they are asked for
+
+
 def parts_of(shapes):
     cnns = ["resnet50", "resnet152", "vgg19", "alexnet", "googlenet", "densenet121"]
     return {"gemm bf16": lambda: gemm("bf16", shapes("bf16", 1)), "attention": lambda: attention("bf16"),
+            "odd gemm bf16": lambda: odd_gemm("bf16", shapes("bf16", 1)), "attention with dropout": lambda: attention_with_dropout("bf16"),
             "memory bf16": lambda: memory_kernels("bf16"), "memory fp32": lambda: memory_kernels("fp32"),
-            "copies": copies_and_updates, "cross entropy": cross_entropy, "optimizers": optimizers,
+            "copies": copies_and_updates, "autocast": autocast_kernels, "cross entropy": cross_entropy, "optimizers": optimizers,
             "conv bf16": lambda: convolutions("bf16", (64, 256), cnns), "conv tf32": lambda: convolutions("tf32", (128,), cnns),
             "between bf16": lambda: between_convolutions("bf16", (64, 512), cnns),
             "between fp32": lambda: between_convolutions("fp32", (32, 256), cnns),
+            "pools bf16": lambda: between_convolutions("bf16", (64, 512), cnns, {"pool": BETWEEN["pool"]}),
+            "pools fp32": lambda: between_convolutions("fp32", (32, 256), cnns, {"pool": BETWEEN["pool"]}),
+            "joined bf16": lambda: joined("bf16"), "joined fp32": lambda: joined("fp32"),
             "bias bf16": lambda: biases("bf16"), "bias fp32": lambda: biases("fp32"),
             "batched": lambda: batched("bf16"), "fp8": lambda: fp8(list(linears())[::6]),
             "fp16": lambda: gemm("fp16", shapes("fp16", 12), ("forward",)), "tf32": lambda: gemm("tf32", shapes("tf32", 6)),
@@ -412,8 +484,9 @@ def main():
     again = words[1] if words[:1] == ["--again"] else None
     wanted = words[2:] if again else words
     extra = {"host_s": host_seconds(), "transfer_s": transfers()}
-    for name, part in parts_of(shapes_to_time(again)).items():
-        if wanted and name not in wanted:
+    parts = parts_of(shapes_to_time(again))
+    for name, part in parts.items():
+        if name not in (wanted or parts.keys() - PARTS_OF_PARTS):
             continue
         part()
         torch.cuda.empty_cache()

@@ -17,6 +17,8 @@ def linears():
                            (4096, 4096)):
         yield tokens, 50257, hidden
         yield tokens, 50304, hidden
+    for tokens, hidden in ((32768, 768), (16384, 1024), (1024, 1280), (16384, 1600), (1024, 1600)):
+        yield tokens, 50257, hidden
     for hidden, qkv, into, out_of, ways in grouped_and_gated():
         for tokens in (2048, 4096, 8192):
             yield tokens, qkv // ways, hidden

@@ -23,11 +23,11 @@ def load(n):
         torch.mm(_load[0], _load[1], out=_load[2])
 
 
-def timed(make):
+def timed(make, loaded):
     """make() -> a function that runs one call on buffers of its own, and their bytes. Seconds and relative spread.
 
     The median over replays of a CUDA graph of calls on rotating buffers that together exceed the cache, so it holds no
-    launch time, each replay after products that load the chip.
+    launch time; each replay, if loaded, after products that load the chip, else at the clock that the calls leave it.
     """
     call, size = make()
     copies = max(1, min(math.ceil(CACHE_BYTES / max(size, 1)), 64, int(MOST_BYTES / max(size, 1))))
@@ -47,10 +47,10 @@ def timed(make):
         for i in range(repeat):
             calls[i % copies]()
     graph.replay()
-    load(FIRST_LOADS)
+    load(FIRST_LOADS if loaded else 0)
     times = []
     for _ in range(REPLAYS):
-        load(LOADS)
+        load(LOADS if loaded else 0)
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
         graph.replay()
@@ -69,12 +69,12 @@ class Table:
         self.columns, self.rows, self.seen = columns, [], set()
         Table.every.append(self)
 
-    def add(self, shape, make):
+    def add(self, shape, make, loaded=True):
         if shape in self.seen:
             return
         self.seen.add(shape)
         try:
-            seconds, spread = timed(make)
+            seconds, spread = timed(make, loaded)
             self.rows.append([*shape, float(f"{seconds:.4g}"), float(f"{spread:.2g}")])
         except (RuntimeError, torch.OutOfMemoryError) as error:
             print(self.head, shape, str(error)[:100], flush=True)

@@ -58,6 +58,9 @@ static const struct dl_field fields[] = {
     FIGURE(attention_backward_block_s, 0, 1, true, "the same backward"),
     FIGURE(attention_tail, 0, 2, true, "of the longest row's time, that units wait for the last; 0.65 if absent"),
     FIGURE(attention_backward_tail, 0, 2, true, "the same backward; 0.3 if absent"),
+    FIGURE(attention_randoms_per_s, 0, 1e18, true,
+           "for dropout of the scores of fused attention, beside what else is done; free if absent"),
+    FIGURE(attention_backward_randoms_per_s, 0, 1e18, true, "the same backward, where they are drawn again"),
 };
 
 double dl_gpu_memory_s(const struct dl_device *d, double bytes)

@@ -11,6 +11,7 @@ struct dl_gpu {
     double bandwidth_fraction, ramp_s, memory_ramp_s, limits_exponent, group_launch_s, convolution_fraction;
     double attention_fraction, attention_backward_fraction, exponentials_per_s, attention_rows, attention_head_multiple;
     double attention_block_s, attention_backward_block_s, attention_tail, attention_backward_tail;
+    double attention_randoms_per_s, attention_backward_randoms_per_s;
 };
 
 double dl_gpu_memory_s(const struct dl_device *d, double bytes);

@@ -7,6 +7,13 @@
 
 static const double backward_block = 128; /* Dao 2023, FlashAttention-2 */
 
+/* A random number for each score, which backward draws again instead of reading it. */
+static double random_s(const struct dl_gpu *o, const struct dl_kernel *k)
+{
+    const double per_s = k->backward ? o->attention_backward_randoms_per_s : o->attention_randoms_per_s;
+    return k->drops && per_s > 0 ? 1 / per_s : 0;
+}
+
 double dl_gpu_attention_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct dl_gpu *const o = d->options;
@@ -17,7 +24,8 @@ double dl_gpu_attention_s(const struct dl_device *d, const struct dl_kernel *k, 
     const double length = k->backward ? k->n : k->m, row = k->backward ? k->m : k->n;
     const double filled = ceil(k->k / o->attention_head_multiple) * o->attention_head_multiple / k->k;
     const double flop_per_score = filled * dl_kernel_flop(k) / (k->batch * k->m * k->n * needed);
-    const double score_s = flop_per_score / (d->peak_flop_per_s[precision] * fraction) + 1 / o->exponentials_per_s;
+    const double score_s =
+        flop_per_score / (d->peak_flop_per_s[precision] * fraction) + 1 / o->exponentials_per_s + random_s(o, k);
     const double n_blocks = k->batch * ceil(length / block), longest_s = block * row * score_s * o->units + block_s;
     const double busy_s = n_blocks * (block * row * needed * score_s + block_s / o->units);
     const double rows_s =

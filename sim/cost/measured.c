@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* How far what was timed forward is from the backward, what is causal from what is not, a group of products from as
- * many in one call; and kernels for rows that begin otherwise, which are other programs. */
+/* How far what was timed forward is from the backward, what is causal or has dropout from what is or has not, a group
+ * of products from as many in one call; and kernels for rows that begin otherwise, which are other programs. */
 static const double other_pass = 1, other_kind = 0.5, other_alignment = 2;
 /* Of rows that begin at multiples of twice as many bytes. */
 static const double grain_weight = 0.3;
@@ -23,6 +23,7 @@ static double column_of(const struct dl_kernel *k, enum dl_column column)
     case DL_ACCUMULATES: return k->accumulates;
     case DL_WINDOW: return k->window;
     case DL_STRIDE: return k->stride;
+    case DL_DROPS: return k->drops;
     case DL_N_COLUMNS: break;
     }
     return NAN;
@@ -62,6 +63,7 @@ struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precisi
         .kind.alignment =
             (unsigned char)(k->kind == DL_KERNEL_ATTENTION ? DL_ALIGNED : dl_kernel_alignment(k, precision)),
         .kind.is_causal = k->causal,
+        .kind.drops = k->kind == DL_KERNEL_ATTENTION && k->drops,
         .kind.is_grouped = k->among_experts};
 }
 
@@ -85,6 +87,7 @@ static double kinds_apart2(const struct dl_point *a, const struct dl_point *b)
     return (a->kind.pass == b->kind.pass ? 0 : squared(other_pass)) +
            (a->kind.alignment == b->kind.alignment ? 0 : squared(other_alignment)) +
            (a->kind.is_causal == b->kind.is_causal ? 0 : squared(other_kind)) +
+           (a->kind.drops == b->kind.drops ? 0 : squared(other_kind)) +
            (a->kind.is_grouped == b->kind.is_grouped ? 0 : squared(other_kind));
 }
 

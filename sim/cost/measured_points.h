@@ -16,6 +16,7 @@ enum dl_column {
     DL_ACCUMULATES,
     DL_WINDOW,
     DL_STRIDE,
+    DL_DROPS,
     DL_N_COLUMNS
 };
 
@@ -40,7 +41,7 @@ struct dl_point {
     double log_ratio;            /* of the measured time to the model's */
     double noise;                /* its variance from run to run, as a part of that among all points */
     struct {
-        unsigned char pass, alignment, is_causal, is_grouped;
+        unsigned char pass, alignment, is_causal, drops, is_grouped;
     } kind;
 };
 

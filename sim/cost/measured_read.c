@@ -33,6 +33,7 @@ static const struct {
                       [DL_ACCUMULATES] = {"accumulates", 0, 1},
                       [DL_WINDOW] = {"window", 1, 1e6},
                       [DL_STRIDE] = {"stride", 1, 1e6},
+                      [DL_DROPS] = {"dropout", 0, 1},
                       [seconds_column] = {"seconds", 1e-9, 1e6},
                       [spread_column] = {"spread", 0, 10}};
 
@@ -85,7 +86,7 @@ static enum dl_status read_columns(const struct table *t, enum dl_kernel_kind ki
         if (!name || c == n_names || *known >> c & 1)
             return dl_fail(err, DL_KEY, dl_json_element(t->columns, i, arena).where,
                            "must be one of batch, m, n, k, elements, causal, kv_share, accumulates, window, stride, "
-                           "seconds, spread, each once");
+                           "dropout, seconds, spread, each once");
         which[i] = c;
         *known |= 1u << c;
     }
@@ -131,6 +132,7 @@ static struct dl_kernel kernel_of(const struct table *t, const double *values)
                               .stride = values[DL_STRIDE],
                               .causal = values[DL_CAUSAL] > 0,
                               .kv_share = values[DL_KV_SHARE],
+                              .drops = values[DL_DROPS] > 0,
                               .among_experts = is_grouped(t->kernel),
                               .accumulates = values[DL_ACCUMULATES] > 0,
                               .backward = kind == DL_KERNEL_ATTENTION && !is_forward};

@@ -224,6 +224,27 @@ START_TEST(causal_attention_costs_half_and_backward_more_than_twice)
 }
 END_TEST
 
+/* Long rows of many heads: only the scores count, and each takes its random number longer. */
+START_TEST(dropout_of_scores_takes_their_random_numbers)
+{
+    static const char *const figures[] = {"attention_randoms_per_s", "attention_backward_randoms_per_s"};
+    open_device("h200");
+    device.measured = NULL;
+    for (int backward = 0; backward < 2; backward++) {
+        const double batch = 64 * figure("units"), length = 4096, scores = batch * length * length;
+        struct dl_kernel k = attention(batch, length, 64, false, backward);
+        const double without_s = seconds(k);
+        k.drops = true;
+        ck_assert_double_eq_tol((seconds(k) - without_s) * figure(figures[backward]) / scores, 1, 1e-9);
+    }
+    open_device("a100-80"); /* which does not tell */
+    struct dl_kernel k = attention(512, 4096, 64, true, false);
+    const double without_s = seconds(k);
+    k.drops = true;
+    ck_assert_double_eq(seconds(k), without_s);
+}
+END_TEST
+
 START_TEST(products_of_a_group_are_launched_one_by_one)
 {
     open_device("b200");
@@ -392,6 +413,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, short_k_reaches_less_of_the_peak);
     tcase_add_test(tests, small_kernels_reach_less_bandwidth);
     tcase_add_test(tests, causal_attention_costs_half_and_backward_more_than_twice);
+    tcase_add_test(tests, dropout_of_scores_takes_their_random_numbers);
     tcase_add_test(tests, products_of_a_group_are_launched_one_by_one);
     tcase_add_loop_test(tests, sums_in_fp32_are_read_and_written, 0, n_devices);
     tcase_add_test(tests, convolutions_move_the_elements_that_they_are_given);

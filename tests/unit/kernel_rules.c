@@ -118,6 +118,48 @@ START_TEST(a_rule_may_be_for_windows)
 }
 END_TEST
 
+/* Under autocast a norm is done in fp32 and its result cast; dropout is apart where a residual has it. */
+START_TEST(a_rule_may_tell_what_is_done_instead_and_beside)
+{
+    open_rules("[{\"operation\": \"residual\", \"dropout\": true, \"launches\": 2, \"as\": \"mixed_add\","
+               " \"moves\": 0.5, \"beside\": \"dropout\", \"beside_moves\": 0.25},"
+               " {\"operation\": \"residual\", \"launches\": 1},"
+               " {\"operation\": \"layernorm\", \"launches\": 2, \"wide\": true, \"beside_moves\": 1.5}]");
+    struct dl_kernel residual = {.kind = DL_KERNEL_MEMORY, .name = "residual", .elements = 1000}, wide = norm;
+    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &residual, mixed), &rules.rules[1]);
+    residual.drops = true;
+    ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &residual, mixed), &rules.rules[0]);
+    const struct dl_kernel instead = dl_kernel_instead(&rules.rules[0], &residual);
+    ck_assert_str_eq(dl_kernel_operation(&instead), "mixed_add");
+    ck_assert_double_eq(instead.elements, 500);
+    const struct dl_kernel beside = dl_kernel_beside(&rules.rules[0], &residual);
+    ck_assert_str_eq(dl_kernel_operation(&beside), "dropout");
+    ck_assert_double_eq(beside.elements, 250);
+    wide.elements = 1000;
+    const struct dl_kernel cast = dl_kernel_beside(&rules.rules[2], &wide);
+    ck_assert(rules.rules[2].is_wide && !rules.rules[1].is_wide);
+    ck_assert_str_eq(dl_kernel_operation(&cast), "cast");
+    ck_assert_double_eq(cast.elements, 1500);
+    close_rules();
+}
+END_TEST
+
+/* Gradients of queries, keys and values are put together, as these were split. */
+START_TEST(results_of_attention_may_be_moved)
+{
+    open_rules("[{\"operation\": \"attention\", \"launches\": 4, \"result_moves\": 2, \"beside\": \"copy\"}]");
+    const double heads = 12, length = 100, size = 64, shared = 0.25, queries = heads * length * size;
+    struct dl_kernel k = {.kind = DL_KERNEL_ATTENTION, .batch = heads, .m = length, .n = length, .k = size};
+    k.kv_share = shared;
+    ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &k).elements, 2 * queries);
+    k.backward = true;
+    const struct dl_kernel beside = dl_kernel_beside(&rules.rules[0], &k);
+    ck_assert_double_eq(beside.elements, 2 * (queries + 2 * shared * queries));
+    ck_assert_str_eq(dl_kernel_operation(&beside), "copy");
+    close_rules();
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("kernel_rules");
@@ -128,6 +170,8 @@ int main(void)
     tcase_add_test(tests, a_kernel_is_meant_by_its_own_name_too);
     tcase_add_test(tests, a_rule_may_be_for_windows);
     tcase_add_test(tests, a_rule_may_be_for_numbers_that_do_not_divide);
+    tcase_add_test(tests, a_rule_may_tell_what_is_done_instead_and_beside);
+    tcase_add_test(tests, results_of_attention_may_be_moved);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

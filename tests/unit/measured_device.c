@@ -238,6 +238,24 @@ START_TEST(a_pass_has_its_own_points)
 }
 END_TEST
 
+START_TEST(attention_with_dropout_has_its_own_points)
+{
+    read_text(DEVICE(TABLE("attention", "[\"batch\", \"m\", \"n\", \"k\", \"dropout\", \"seconds\"]",
+                           "[[64, 1024, 1024, 64, 0, 1e-3], [64, 1024, 1024, 64, 1, 3e-3]]")));
+    check_ok();
+    struct dl_kernel k = attention(64, 1024, 64, false, false);
+    k.kv_share = 1;
+    ck_assert_double_eq(price_of(k).seconds, 1e-3);
+    k.drops = true;
+    ck_assert_double_eq(price_of(k).seconds, 3e-3);
+    read_text(DEVICE(TABLE("attention", SHAPE, "[[1024, 1024, 64, 1e-3]]")));
+    k.batch = 1;
+    ck_assert_int_eq(price_of(k).ground, DL_GROUND_INTERPOLATED); /* a table that does not tell is without it */
+    k.drops = false;
+    ck_assert_int_eq(price_of(k).ground, DL_GROUND_MEASURED);
+}
+END_TEST
+
 static const struct {
     const char *text, *message;
 } bad[] = {
@@ -246,7 +264,7 @@ static const struct {
     {DEVICE(TABLE("gelu", "[\"seconds\"]", "[]")), "d.json:/measured/0/columns: needs seconds and elements"},
     {DEVICE(TABLE("gemm", "[\"m\", \"o\"]", "[]")),
      "d.json:/measured/0/columns/1: must be one of batch, m, n, k, "
-     "elements, causal, kv_share, accumulates, window, stride, seconds, spread, each once"},
+     "elements, causal, kv_share, accumulates, window, stride, dropout, seconds, spread, each once"},
     {DEVICE(TABLE("gemm", SHAPE, "[[1, 1, 1, 1], [1, 1]]")),
      "d.json:/measured/0/rows/1: must be a list of 4 numbers, as there are columns"},
     {DEVICE(TABLE("gemm", SHAPE, "[[1, 1, 1, 0]]")), "d.json:/measured/0/rows/0/3: seconds must be in [1e-09, 1e+06]"},
@@ -297,6 +315,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, a_larger_product_is_not_much_cheaper);
     tcase_add_test(tests, between_points_the_correction_is_between_theirs);
     tcase_add_test(tests, two_points_are_kriged_as_by_hand);
+    tcase_add_test(tests, attention_with_dropout_has_its_own_points);
     tcase_add_test(tests, points_whose_rows_begin_alike_count_more);
     tcase_add_test(tests, convolutions_are_told_apart_by_their_windows);
     tcase_add_test(tests, tables_without_windows_hold_for_all_convolutions);

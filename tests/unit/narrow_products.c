@@ -71,6 +71,31 @@ START_TEST(casts_move_each_operand_once)
 }
 END_TEST
 
+/* A norm in fp32, whose result is cast: 2 of 2 bytes become 2 of 4, and 4 are read and 2 written. */
+START_TEST(what_is_done_in_fp32_moves_its_bytes_on_every_device)
+{
+    static const char *const devices[] = {
+        FP8_DEVICE, "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'bf16':1e12},"
+                    "'memory_bytes':1e18,'memory_bytes_per_s':1e15,'launch_s':0,'figures':{'compute_fraction':1,"
+                    "'bandwidth_fraction':1}}"};
+    struct step plain = {.system = FAST_SYSTEM, .device = devices[_i], .software = SOFTWARE(""), .workload = MODEL("")};
+    plain.head = BATCH("bf16");
+    plain.stack = "{'name':'data'}";
+    struct step wide = plain;
+    wide.software = SOFTWARE(",'kernels':[{'operation':'layernorm','pass':'forward','launches':2,'wide':true,"
+                             "'beside_moves':1.5}]");
+    struct dl_session narrow_norms, wide_norms;
+    open_step(&narrow_norms, &plain);
+    open_step(&wide_norms, &wide);
+    check_close("norm1", kernels_s(&wide_norms, DL_ITEM_F, "norm1"),
+                (2 + 1.5) * kernels_s(&narrow_norms, DL_ITEM_F, "norm1"), exactly);
+    check_close("norm1 backward", kernels_s(&wide_norms, DL_ITEM_B, "norm1"),
+                kernels_s(&narrow_norms, DL_ITEM_B, "norm1"), exactly);
+    dl_session_close(&narrow_norms);
+    dl_session_close(&wide_norms);
+}
+END_TEST
+
 static double launches_of(const struct dl_session *t, const char *name)
 {
     double host_s = 0;
@@ -157,6 +182,7 @@ int main(void)
     TCase *const tests = tcase_create("narrow_products");
     tcase_add_test(tests, only_linear_layers_of_blocks_are_narrow);
     tcase_add_test(tests, casts_move_each_operand_once);
+    tcase_add_loop_test(tests, what_is_done_in_fp32_moves_its_bytes_on_every_device, 0, 2);
     tcase_add_test(tests, casts_and_products_of_experts_are_launched_one_by_one);
     tcase_add_test(tests, launches_of_a_group_have_a_time_of_their_own);
     tcase_add_test(tests, operands_may_be_gathered_narrow);

@@ -15,7 +15,9 @@ static const uint64_t seed = 20;
     "'seq':128,'vocab':1024%s}"
 /* Pairs of layers, and a loss of which every tensor rank has the whole. */
 #define MLP "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','loss':'cross_entropy','widths':[512"
-#define FLASH "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-6,'attention':'flash'}"
+#define FLASH                                                                                                          \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-6,'attention':'flash',"                     \
+    "'kernels':[{'operation':'attention','pass':'input_gradient','launches':4,'result_moves':2,'beside':'copy'}]}"
 /* Everything in which the host can meet its device, and sends one after the other. */
 #define WAITS                                                                                                          \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-5,'host_s_per_group_launch':4e-6,"          \
@@ -24,8 +26,10 @@ static const uint64_t seed = 20;
     "'drains_at_waits':true,'drains_at_dispatch':true,'deals_tensors':true,'bucket_moves':6,'scatter_moves':4,"        \
     "'offload_blocks':true,'new_memory_bytes_per_s':1e9,'gathers_ahead':0,'gathers_modules':true,"                     \
     "'attention':'unfused','kernels':[{'operation':'softmax',"                                                         \
-    "'unless_multiple_of':4,'launches':3,'moves':5},{'operation':'cross_entropy','launches':2}],'operands':[{'"        \
-    "precision':'fp16','moves':2,'launches':1}]}"
+    "'unless_multiple_of':4,'launches':3,'moves':5},{'operation':'residual','dropout':true,'launches':2,'moves':0.9,"  \
+    "'beside':'dropout','beside_moves':0.7},{'operation':'layernorm','launches':2,'wide':true,'beside_moves':1.5},"    \
+    "{'operation':'gelu','launches':1,'as':'relu'},{'operation':'cross_entropy','launches':2}],"                       \
+    "'operands':[{'precision':'fp16','moves':2,'launches':1}]}"
 /* Slow enough, and drawing so much, that its clock falls. */
 #define HOT_DEVICE                                                                                                     \
     "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e13,'fp16':1e13},"     \

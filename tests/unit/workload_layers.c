@@ -225,6 +225,19 @@ END_TEST
     "'vocab':100"
 #define EXPERTS "'experts':8,'top_k':2,'expert_ffn':96"
 
+/* Fused attention draws the same numbers again backward; there the residual's dropout is a kernel of its own. */
+START_TEST(attention_and_residuals_tell_of_their_dropout)
+{
+    open_text(_i ? "{" SMALL ",'dropout':true}" : "{" SMALL ",'dropout':false}");
+    build(2, "flash");
+    const struct dl_layer *const block = &model.layers[1];
+    ck_assert_int_eq(find(block->forward, block->n_forward, "attention", DL_GRADIENT_INPUT)->kernel.drops, _i);
+    ck_assert_int_eq(find(block->backward, block->n_backward, "attention", DL_GRADIENT_INPUT)->kernel.drops, _i);
+    ck_assert_int_eq(find(block->forward, block->n_forward, "residual", DL_GRADIENT_INPUT)->kernel.drops, _i);
+    ck_assert(!find(block->backward, block->n_backward, "residual", DL_GRADIENT_INPUT)->kernel.drops);
+}
+END_TEST
+
 static const struct dl_kernel *expert_product(size_t layer)
 {
     return &find(model.layers[layer].forward, model.layers[layer].n_forward, "expert_fc1", DL_GRADIENT_INPUT)->kernel;
@@ -371,6 +384,7 @@ int main(void)
     tcase_add_test(all, gradients_are_cut_where_the_weights_are);
     tcase_add_test(all, weight_gradients_come_after_the_mark);
     tcase_add_test(all, core_of_attention_is_between_its_projections);
+    tcase_add_loop_test(all, attention_and_residuals_tell_of_their_dropout, 0, 2);
     tcase_add_test(all, experts_share_the_tokens);
     tcase_add_test(all, padding_is_work_but_not_the_models);
     tcase_add_test(all, experts_are_in_the_layers_that_are_said);
