@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/cost/operations.h"
+
 static const char *const passes[] = {[DL_PASS_FORWARD] = "forward",
                                      [DL_PASS_INPUT_GRADIENT] = "input_gradient",
                                      [DL_PASS_WEIGHT_GRADIENT] = "weight_gradient",
@@ -45,6 +47,14 @@ const struct dl_field *dl_kernel_rule_fields(size_t *n_fields)
     return fields;
 }
 
+/* Names that no device could have times of. */
+static enum dl_status check_names(const struct dl_kernel_rule *r, struct dl_json at, struct dl_arena *arena,
+                                  struct dl_error *err)
+{
+    if (r->as && dl_operation_check(r->as, dl_json_member(at, "as", arena).where, err)) return err->status;
+    return r->beside ? dl_operation_check(r->beside, dl_json_member(at, "beside", arena).where, err) : DL_OK;
+}
+
 enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_kernel_rules *out,
                                     struct dl_error *err)
 {
@@ -52,7 +62,9 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena,
     out->rules = dl_arena_alloc(arena, (out->n + 1) * sizeof *out->rules);
     for (size_t i = 0; i < out->n; i++) {
         out->rules[i] = (struct dl_kernel_rule){.pass = DL_EVERY_PASS, .numbers = DL_FOR_ALL, .moves = 1, .rate = 1};
-        if (dl_read(dl_json_element(list, i, arena), fields, DL_COUNT(fields), &out->rules[i], arena, err))
+        const struct dl_json at = dl_json_element(list, i, arena);
+        if (dl_read(at, fields, DL_COUNT(fields), &out->rules[i], arena, err) ||
+            check_names(&out->rules[i], at, arena, err))
             return err->status;
     }
     return DL_OK;
