@@ -43,7 +43,7 @@ struct dl_kernel dl_kernel_quantising(const struct dl_operand_rule *rule, const 
     const bool is_product = k->kind == DL_KERNEL_GEMM || k->kind == DL_KERNEL_CONV;
     const double operand = is_product && k->pass != DL_PASS_WEIGHT_GRADIENT ? k->batch * k->m * k->k : 0;
     return (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
-                              .name = "quantise",
+                              .name = "narrow_operands",
                               .pass = k->pass,
                               .elements = rule->moves * operand,
                               .among_experts = k->among_experts};

@@ -347,10 +347,10 @@ def convolutions(precision, batches, names):
                 x, weight, g = tensors()
                 return (lambda: torch.ops.aten.convolution_backward(g, x, weight, None, conv.stride, conv.padding, conv.dilation,
                                                                     False, [0, 0], conv.groups, mask)), size
-            tables["forward"].add((conv.groups, m, n, k, *tail), make_forward)
+            tables["forward"].add((conv.groups, m, n, k, *tail), make_forward, loaded=False)
             if c > 3:
-                tables["input_gradient"].add((conv.groups, m, k, n, *tail), lambda: make_backward([True, False, False]))
-            tables["weight_gradient"].add((conv.groups, k, n, m, *tail), lambda: make_backward([False, True, False]))
+                tables["input_gradient"].add((conv.groups, m, k, n, *tail), lambda: make_backward([True, False, False]), loaded=False)
+            tables["weight_gradient"].add((conv.groups, k, n, m, *tail), lambda: make_backward([False, True, False]), loaded=False)
 
 
 def windows_of(pool):

@@ -11,6 +11,7 @@ REPLAYS, LEAST_CALLS, MOST_CALLS = 5, 2, 256
 TARGET_S = 4e-3            # of one replay, at least, where calls are short
 LOAD_SIZE = 8192           # of the square product that keeps the chip as hot as training does
 FIRST_LOADS, LOADS = 12, 4  # before a point, and before each of its replays
+LONG_S, RESTS = 0.3e-3, 8  # calls that throttle themselves within a replay; what it takes to cool, over its seconds
 
 _load = []
 
@@ -23,11 +24,20 @@ def load(n):
         torch.mm(_load[0], _load[1], out=_load[2])
 
 
+def prepare(loaded, once, repeat):
+    """Before a replay of so many calls of once seconds."""
+    if loaded:
+        load(LOADS)
+    elif once > LONG_S:
+        torch.cuda.synchronize()
+        time.sleep(RESTS * repeat * once)
+
+
 def timed(make, loaded):
     """make() -> a function that runs one call on buffers of its own, and their bytes. Seconds and relative spread.
 
     The median over replays of a CUDA graph of calls on rotating buffers that together exceed the cache, so it holds no
-    launch time; each replay, if loaded, after products that load the chip, else at the clock that the calls leave it.
+    launch time; each replay, if loaded, after products that load the chip, else at the highest clock.
     """
     call, size = make()
     copies = max(1, min(math.ceil(CACHE_BYTES / max(size, 1)), 64, int(MOST_BYTES / max(size, 1))))
@@ -50,7 +60,7 @@ def timed(make, loaded):
     load(FIRST_LOADS if loaded else 0)
     times = []
     for _ in range(REPLAYS):
-        load(LOADS if loaded else 0)
+        prepare(loaded, once, repeat)
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
         graph.replay()

@@ -18,7 +18,7 @@ static const struct dl_operation operations[] = {
     PLAIN("dropout"), PLAIN("residual"), PLAIN("add"), PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
     PLAIN("top_k"), PLAIN("permute"), PLAIN("unpermute"), PLAIN("count_tokens"),
-    PLAIN("cast"), PLAIN("widen"), PLAIN("mixed_add"), PLAIN("quantise"), PLAIN("bucket"),
+    PLAIN("cast"), PLAIN("widen"), PLAIN("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),
     UPDATE("sgd"), UPDATE("momentum"), UPDATE("adam"), UPDATE("lamb"),
     PLAIN("quantize"), PLAIN("dequantize"), PLAIN("one_bit"), PLAIN("one_bit_decode"), PLAIN("topk"), PLAIN("unpack"),
     PLAIN("copy"), PLAIN("copy_to_device"), PLAIN("copy_to_host"), PLAIN("gradient_norm"), PLAIN("reduce"),
