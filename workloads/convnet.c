@@ -94,9 +94,9 @@ static enum dl_status find_kind(struct dl_json from, const struct dl_element_kin
         *kind = &dl_element_kinds[i];
         return DL_OK;
     }
-    const char *const nearest = dl_nearest(json_string_value(name.value), names, dl_n_element_kinds);
-    return dl_fail(err, DL_RANGE, name.where, "unknown element '%.60s'%s%s%s", json_string_value(name.value),
-                   nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    char nearest[DL_HINT];
+    return dl_fail(err, DL_RANGE, name.where, "unknown element '%.60s'%s", json_string_value(name.value),
+                   dl_suggestion(json_string_value(name.value), names, dl_n_element_kinds, nearest));
 }
 
 static enum dl_status read_element(struct dl_net *net, struct dl_json from, struct dl_element *e,

@@ -18,15 +18,10 @@ static const struct {
 static enum dl_status unknown_list(const char *name, struct dl_error *err)
 {
     const char *names[DL_COUNT(lists)];
-    char all[160] = "";
-    for (size_t i = 0; i < DL_COUNT(lists); i++) {
-        const size_t used = strlen(all);
-        names[i] = lists[i].name;
-        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
-    }
-    const char *const nearest = dl_nearest(name, names, DL_COUNT(names));
-    return dl_fail(err, DL_NOT_FOUND, name, "no such list%s%s%s (%s)", nearest ? ", did you mean '" : "",
-                   nearest ? nearest : "", nearest ? "'?" : "", all);
+    char nearest[DL_HINT], all[DL_HINT];
+    for (size_t i = 0; i < DL_COUNT(lists); i++) names[i] = lists[i].name;
+    return dl_fail(err, DL_NOT_FOUND, name, "no such list%s (%s)", dl_suggestion(name, names, DL_COUNT(names), nearest),
+                   dl_joined(names, DL_COUNT(names), all));
 }
 
 /* DL_COUNT(lists): there is none of that name. */

@@ -26,16 +26,13 @@ static void print_help(FILE *to)
 static const struct dl_command *find(const char *name, struct dl_error *err)
 {
     const char *names[DL_COUNT(commands)];
-    char all[200] = "";
+    char nearest[DL_HINT], all[DL_HINT];
     for (size_t i = 0; i < DL_COUNT(commands); i++) {
         names[i] = commands[i]->name;
         if (strcmp(name, names[i]) == 0) return commands[i];
-        const size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
     }
-    const char *const nearest = dl_nearest(name, names, DL_COUNT(names));
-    dl_fail(err, DL_SYNTAX, name, "no such command%s%s%s (%s)", nearest ? ", did you mean '" : "",
-            nearest ? nearest : "", nearest ? "'?" : "", all);
+    dl_fail(err, DL_SYNTAX, name, "no such command%s (%s)", dl_suggestion(name, names, DL_COUNT(names), nearest),
+            dl_joined(names, DL_COUNT(names), all));
     return NULL;
 }
 

@@ -17,9 +17,9 @@ static enum dl_status refuse_column(const char *column, const char *place, struc
 {
     const char *known[DL_ROW_FIELDS];
     for (size_t i = 0; i < DL_ROW_FIELDS; i++) known[i] = dl_training_row_fields[i].key;
-    const char *const nearest = dl_nearest(column, known, DL_ROW_FIELDS);
-    return dl_fail(err, DL_KEY, place, "unknown column '%.60s'%s%s%s", column, nearest ? ", did you mean '" : "",
-                   nearest ? nearest : "", nearest ? "'?" : "");
+    char nearest[DL_HINT];
+    return dl_fail(err, DL_KEY, place, "unknown column '%.60s'%s", column,
+                   dl_suggestion(column, known, DL_ROW_FIELDS, nearest));
 }
 
 static enum dl_status check_columns(const struct dl_csv *table, const char *name, struct dl_arena *arena,

@@ -58,7 +58,7 @@ const struct dl_algorithm *dl_algorithm_get(size_t index) { return algorithms[in
 
 enum dl_status dl_algorithm_find(enum dl_op op, const char *name, const struct dl_algorithm **out, struct dl_error *err)
 {
-    char all[400] = "";
+    char hint[DL_HINT];
     const char *names[DL_COUNT(algorithms)];
     size_t n = 0;
     for (size_t i = 0; i < DL_COUNT(algorithms); i++) {
@@ -67,15 +67,12 @@ enum dl_status dl_algorithm_find(enum dl_op op, const char *name, const struct d
             *out = algorithms[i];
             return DL_OK;
         }
-        const size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", algorithms[i]->name);
         names[n++] = algorithms[i]->name;
     }
-    const char *const nearest = dl_nearest(name, names, n);
-    if (nearest)
-        return dl_fail(err, DL_NOT_FOUND, "--algo", "%s has no algorithm '%.60s', did you mean '%s'?", dl_op_name(op),
-                       name, nearest);
-    return dl_fail(err, DL_NOT_FOUND, "--algo", "%s has no algorithm '%.60s'; it has %s", dl_op_name(op), name, all);
+    if (*dl_suggestion(name, names, n, hint))
+        return dl_fail(err, DL_NOT_FOUND, "--algo", "%s has no algorithm '%.60s'%s", dl_op_name(op), name, hint);
+    return dl_fail(err, DL_NOT_FOUND, "--algo", "%s has no algorithm '%.60s'; it has %s", dl_op_name(op), name,
+                   dl_joined(names, n, hint));
 }
 
 static bool is_known(const struct dl_transport *alone)

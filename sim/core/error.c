@@ -85,14 +85,28 @@ const char *dl_nearest(const char *word, const char *const *candidates, size_t n
     return best ? best : longer(word, candidates, n_candidates);
 }
 
-const char *dl_hint(const char *word, const char *const *candidates, size_t n_candidates, char out[DL_HINT])
+const char *dl_suggestion(const char *word, const char *const *candidates, size_t n_candidates, char out[DL_HINT])
 {
     const char *const nearest = dl_nearest(word, candidates, n_candidates);
     out[0] = '\0';
     if (nearest) snprintf(out, DL_HINT, ", did you mean '%s'?", nearest);
-    for (size_t i = 0; i < n_candidates && !nearest; i++) {
+    return out;
+}
+
+const char *dl_joined(const char *const *words, size_t n_words, char out[DL_HINT])
+{
+    out[0] = '\0';
+    for (size_t i = 0; i < n_words; i++) {
         const size_t used = strlen(out);
-        snprintf(out + used, DL_HINT - used, "%s%s", i ? ", " : "; there are ", candidates[i]);
+        snprintf(out + used, DL_HINT - used, "%s%s", i ? ", " : "", words[i]);
     }
+    return out;
+}
+
+const char *dl_hint(const char *word, const char *const *candidates, size_t n_candidates, char out[DL_HINT])
+{
+    char all[DL_HINT];
+    if (!*dl_suggestion(word, candidates, n_candidates, out) && n_candidates)
+        snprintf(out, DL_HINT, "; there are %s", dl_joined(candidates, n_candidates, all));
     return out;
 }

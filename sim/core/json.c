@@ -170,15 +170,10 @@ static enum dl_status unknown_key(struct dl_json object, const char *key, const 
     if (!n_fields) return dl_fail(err, DL_KEY, below(object.where, key, arena), "unknown key; there are none here");
     const char **const known = dl_arena_alloc(arena, n_fields * sizeof *known);
     for (size_t i = 0; i < n_fields; i++) known[i] = fields[i].key;
-    const char *const nearest = dl_nearest(key, known, n_fields);
-    if (nearest)
-        return dl_fail(err, DL_KEY, below(object.where, key, arena), "unknown key, did you mean '%s'?", nearest);
-    char all[400] = "";
-    for (size_t i = 0; i < n_fields; i++) {
-        const size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", known[i]);
-    }
-    return dl_fail(err, DL_KEY, below(object.where, key, arena), "unknown key; known here: %s", all);
+    const char *const place = below(object.where, key, arena);
+    char hint[DL_HINT];
+    if (*dl_suggestion(key, known, n_fields, hint)) return dl_fail(err, DL_KEY, place, "unknown key%s", hint);
+    return dl_fail(err, DL_KEY, place, "unknown key; known here: %s", dl_joined(known, n_fields, hint));
 }
 
 static enum dl_status refuse_unknown_keys(struct dl_json object, const struct dl_field *fields, size_t n_fields,

@@ -50,7 +50,7 @@ enum dl_status dl_operation_check(const char *name, const char *where, struct dl
     if (find(name)) return DL_OK;
     const char *names[DL_COUNT(operations)];
     for (size_t i = 0; i < DL_COUNT(operations); i++) names[i] = operations[i].name;
-    const char *const nearest = dl_nearest(name, names, DL_COUNT(names));
-    return dl_fail(err, DL_NOT_FOUND, where, "no kernel has the name '%.60s'%s%s%s", name,
-                   nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    char nearest[DL_HINT];
+    return dl_fail(err, DL_NOT_FOUND, where, "no kernel has the name '%.60s'%s", name,
+                   dl_suggestion(name, names, DL_COUNT(names), nearest));
 }

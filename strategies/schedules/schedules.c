@@ -37,19 +37,17 @@ enum dl_status dl_schedule_refuse(const struct dl_schedule_request *request, con
 static enum dl_status find(const char *name, const struct dl_schedule_request *request,
                            const struct dl_schedule_kind **out, struct dl_error *err)
 {
-    char all[400] = "";
+    char hint[DL_HINT];
     const char *names[DL_COUNT(kinds)];
     for (size_t i = 0; i < DL_COUNT(kinds); i++) {
         *out = kinds[i];
         if (strcmp(kinds[i]->name, name) == 0) return DL_OK;
-        const size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", kinds[i]->name);
         names[i] = kinds[i]->name;
     }
-    const char *const nearest = dl_nearest(name, names, DL_COUNT(kinds));
-    if (nearest)
-        return dl_schedule_refuse(request, "schedule", err, "no schedule '%.60s', did you mean '%s'?", name, nearest);
-    return dl_schedule_refuse(request, "schedule", err, "no schedule '%.60s'; there is %s", name, all);
+    if (*dl_suggestion(name, names, DL_COUNT(kinds), hint))
+        return dl_schedule_refuse(request, "schedule", err, "no schedule '%.60s'%s", name, hint);
+    return dl_schedule_refuse(request, "schedule", err, "no schedule '%.60s'; there is %s", name,
+                              dl_joined(names, DL_COUNT(kinds), hint));
 }
 
 static enum dl_status check_counts(const struct dl_schedule_kind *kind, const struct dl_schedule_request *request,
