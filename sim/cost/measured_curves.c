@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/cost/measured_points.h"
+#include "sim/cost/operations.h"
 
 static bool covers(int64_t table_pass, enum dl_kernel_pass pass)
 {
@@ -31,14 +32,15 @@ static const struct dl_curve *find_curve(const struct dl_measured *m, const char
     return found;
 }
 
-/* A sum of tensors is what residual connections do: backward, and forward where no dropout was timed with it. */
+/* Of another operation that is like it: as it is done backward, since forward something may be timed with it, such as a
+ * residual's dropout. */
 static const struct dl_curve *curve_of(const struct dl_measured *m, const struct dl_kernel *k, enum dl_precision of)
 {
-    const char *const operation = dl_kernel_operation(k);
-    const struct dl_curve *const own = operation ? find_curve(m, operation, k->pass, of) : NULL;
-    if (own || !operation || strcmp(operation, "add")) return own;
-    const struct dl_curve *const sum = find_curve(m, "residual", DL_PASS_INPUT_GRADIENT, of);
-    return sum ? sum : find_curve(m, "residual", DL_PASS_FORWARD, of);
+    const struct dl_operation *const operation = dl_operation_of(k);
+    const struct dl_curve *const own = find_curve(m, operation->name, k->pass, of);
+    if (own || !operation->like) return own;
+    const struct dl_curve *const backward = find_curve(m, operation->like, DL_PASS_INPUT_GRADIENT, of);
+    return backward ? backward : find_curve(m, operation->like, DL_PASS_FORWARD, of);
 }
 
 static double inside(const struct dl_curve *c, double log_bytes)

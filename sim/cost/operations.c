@@ -15,7 +15,7 @@ static const struct dl_operation operations[] = {
     {.name = "cross_entropy", .is_function = true, .stands_apart = true}, APART("logits_to_fp32"),
     APART("embedding"), PLAIN("positions"), PLAIN("token_types"), PLAIN("rotary"),
     FUNCTION("gelu"), FUNCTION("geglu"), PLAIN("relu"), FUNCTION("swiglu"),
-    PLAIN("dropout"), PLAIN("residual"), PLAIN("add"), PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
+    PLAIN("dropout"), PLAIN("residual"), {.name = "add", .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
     PLAIN("top_k"), PLAIN("permute"), PLAIN("unpermute"), PLAIN("count_tokens"),
     PLAIN("cast"), PLAIN("widen"), PLAIN("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),

@@ -11,6 +11,7 @@ struct dl_operation {
     bool is_function;  /* goes through memory once and computes with what it reads: norms, softmax, activations */
     bool is_update;    /* an optimizer's step */
     bool stands_apart; /* compilers join it to no kernel before or after it */
+    const char *like;  /* OPTIONAL: whose times serve where it has none of its own */
 };
 size_t dl_operation_count(void);
 const struct dl_operation *dl_operation_get(size_t index);
