@@ -1,6 +1,7 @@
 #include "sim/app/inputs.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/collective/collective.h"
 #include "sim/core/files.h"
@@ -29,11 +30,37 @@ const char *dl_place_of_name(const char *given, struct dl_json doc, const char *
     return given ? NULL : dl_json_member(doc, key, arena).where;
 }
 
+/* The option for which there is such a name, where it was given to another; or NULL. */
+static const char *option_for(const char *name, struct dl_arena *arena)
+{
+    static const struct {
+        const char *folder, *option;
+    } shipped[] = {{DL_SYSTEMS, "--topo"},
+                   {DL_STRATEGIES, "--strategy"},
+                   {DL_WORKLOADS, "--workload"},
+                   {DL_SOFTWARE, "--software"},
+                   {DL_TRANSPORTS, "--transport"}};
+    for (size_t i = 0; i < DL_COUNT(shipped) && !strchr(name, '/'); i++)
+        if (access(dl_arena_format(arena, "%s/%s.json", dl_shipped(shipped[i].folder, arena), name), F_OK) == 0)
+            return shipped[i].option;
+    return NULL;
+}
+
+enum dl_status dl_find_named(const char *folder, const char *what, const char *name, struct dl_arena *arena,
+                             const char **path, struct dl_error *err)
+{
+    struct dl_error missing = {0};
+    if (!dl_find_file(folder, what, name, arena, path, &missing)) return DL_OK;
+    const char *const option = option_for(dl_without_json(name, arena), arena);
+    if (option) return dl_fail(err, missing.status, name, "no such %s; it is a name for %s", what, option);
+    return dl_fail(err, missing.status, NULL, "%s", missing.text);
+}
+
 enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena, const char **path,
                               struct dl_error *err)
 {
     struct dl_error missing = {0};
-    if (!dl_find_file(want->folder, want->what, want->input.name, arena, path, &missing)) return DL_OK;
+    if (!dl_find_named(want->folder, want->what, want->input.name, arena, path, &missing)) return DL_OK;
     return dl_fail(err, missing.status, want->where, "%s", missing.text);
 }
 

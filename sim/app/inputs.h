@@ -31,6 +31,9 @@ struct dl_want {
 /* The place of a key, if it was this that gave the name: `given` on the command line goes before. */
 const char *dl_place_of_name(const char *given, struct dl_json doc, const char *key, struct dl_arena *arena);
 
+/* As dl_find_file; a name that another option would take is sent there. */
+enum dl_status dl_find_named(const char *folder, const char *what, const char *name, struct dl_arena *arena,
+                             const char **path, struct dl_error *err);
 enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena, const char **path,
                               struct dl_error *err);
 /* Load it and apply the `--set` values meant for it. The caller releases the document. */

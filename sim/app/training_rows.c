@@ -120,7 +120,7 @@ enum dl_status dl_training_rows_read(const char *name, struct dl_arena *arena, s
 {
     const char *path = name, *const ending = strrchr(name, '.');
     const bool is_shipped = !strpbrk(name, "./");
-    if (is_shipped && dl_find_file(published, "table", name, arena, &path, err)) return err->status;
+    if (is_shipped && dl_find_named(published, "table", name, arena, &path, err)) return err->status;
     if (!is_shipped && (!ending || strcmp(ending, ".json"))) return read_csv(path, arena, rows, err);
     struct dl_json doc;
     if (dl_json_load(path, arena, &doc, err)) return err->status;

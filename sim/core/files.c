@@ -136,29 +136,12 @@ size_t dl_list_folder(const char *folder, struct dl_arena *arena, const char ***
     return n;
 }
 
-/* The option for which there is such a name, where it was given to another; or NULL. */
-static const char *option_for(const char *name, struct dl_arena *arena)
-{
-    static const struct {
-        const char *folder, *option;
-    } shipped[] = {{"topologies/systems", "--topo"},
-                   {"strategies/presets", "--strategy"},
-                   {"workloads/models", "--workload"},
-                   {"strategies/software", "--software"},
-                   {"topologies/transports", "--transport"}};
-    for (size_t i = 0; i < DL_COUNT(shipped); i++)
-        if (access(dl_arena_format(arena, "%s/%s.json", dl_shipped(shipped[i].folder, arena), name), F_OK) == 0)
-            return shipped[i].option;
-    return NULL;
-}
-
 static enum dl_status not_found(const char *folder, const char *what, const char *name, struct dl_arena *arena,
                                 struct dl_error *err)
 {
     const char **names, *const bare = dl_without_json(name, arena);
     const size_t n = dl_list_folder(folder, arena, &names);
-    const char *const option = option_for(bare, arena), *const nearest = dl_nearest(bare, names, n);
-    if (option) return dl_fail(err, DL_NOT_FOUND, name, "no such %s; it is a name for %s", what, option);
+    const char *const nearest = dl_nearest(bare, names, n);
     if (nearest) return dl_fail(err, DL_NOT_FOUND, name, "no such %s, did you mean '%s'?", what, nearest);
     return dl_fail(err, DL_NOT_FOUND, name, "no such %s: neither a file nor a name in %s/ (see `dlsim list`)", what,
                    folder);
