@@ -34,13 +34,11 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 
 /* ---- what cannot be ---- */
 
-static bool is_attention(const struct dl_kernel *k) { return k->attention_core; }
-
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
     const uint32_t ways = (uint32_t)o->ways;
-    const struct dl_kernel *const attention = dl_check_find(what, is_attention);
+    const struct dl_kernel *const attention = dl_check_find_attention(what);
     if (ways == 1) return DL_OK;
     if (!attention)
         return dl_fail(err, DL_IMPOSSIBLE, what->where, "%s has no attention, so no sequence to share",

@@ -34,12 +34,10 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
-static bool is_attention(const struct dl_kernel *k) { return k->attention_core; }
-
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
-    if (o->mode != DL_RECOMPUTE_SELECTIVE || dl_check_find(what, is_attention)) return DL_OK;
+    if (o->mode != DL_RECOMPUTE_SELECTIVE || dl_check_find_attention(what)) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, what->where,
                    "%s has no attention, which is what selective recomputation does again; full or none would do",
                    what->model->name);

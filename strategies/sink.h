@@ -54,9 +54,9 @@ enum dl_status dl_sink_check_changes(const struct dl_sink *s, const struct dl_ev
 enum dl_status dl_sink_crowding(struct dl_sink *s, enum dl_axis axis, double *out, struct dl_error *err);
 /* A collective of an event over such a group. NULL: it cannot be, and err says why. */
 const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
-/* Of any collective, on links that so many times as much goes over. */
-enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, double *seconds,
-                            struct dl_error *err);
+/* Of any collective, on links that so many times as much goes over; and what was chosen for it. */
+enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, struct dl_choice *choice,
+                            double *seconds, struct dl_error *err);
 /* Of tokens that go, or come back, as DL_DISPATCH_TO_NODES; so many bytes would go to all of their experts. */
 enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds, struct dl_error *err);
 /* Find the way to the host, if the stack offloads. */

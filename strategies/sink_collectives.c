@@ -2,12 +2,11 @@
 #include "sim/collective/effort.h"
 #include "strategies/sink.h"
 
-enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, double *seconds,
-                            struct dl_error *err)
+enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, struct dl_choice *choice,
+                            double *seconds, struct dl_error *err)
 {
-    struct dl_choice choice;
-    if (dl_choose(s->request->estimator, wish, s->arena, &choice, err)) return err->status;
-    *seconds = dl_estimate_crowded_s(&choice.estimate, crowding);
+    if (dl_choose(s->request->estimator, wish, s->arena, choice, err)) return err->status;
+    *seconds = dl_estimate_crowded_s(&choice->estimate, crowding);
     return DL_OK;
 }
 
@@ -26,10 +25,8 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, struc
     struct dl_choice choice;
     double crowding = 1;
     if (ev->once) return dl_sink_dispatch(s, ev->bytes, &out->seconds, err);
-    if (dl_sink_crowding(s, ev->axis, &crowding, err) ||
-        dl_choose(s->request->estimator, &wish, s->arena, &choice, err))
+    if (dl_sink_crowding(s, ev->axis, &crowding, err) || dl_sink_time(s, &wish, crowding, &choice, &out->seconds, err))
         return err->status;
-    out->seconds = dl_estimate_crowded_s(&choice.estimate, crowding);
     if (shifts) out->seconds /= group->n - 1;
     out->what.n_bundles = dl_count_bundles(&choice.collective, s->request->estimator->fluid);
     return DL_OK;

@@ -49,6 +49,7 @@ static struct dl_group *open_groups(const struct dl_sink *s, const struct set *s
 static enum dl_status time_set(struct dl_sink *s, const struct set *set, double bytes, double *seconds,
                                struct dl_error *err)
 {
+    struct dl_choice choice;
     uint32_t n_groups;
     double crowding;
     *seconds = 0;
@@ -57,7 +58,7 @@ static enum dl_status time_set(struct dl_sink *s, const struct set *set, double 
     const struct dl_wish wish = {
         .op = DL_ALLTOALL, .algorithm = "auto", .protocol = "auto", .group = groups, .bytes = bytes};
     if (dl_estimator_crowding(s->request->estimator, groups, n_groups, &crowding, err)) return err->status;
-    return dl_sink_time(s, &wish, crowding, seconds, err);
+    return dl_sink_time(s, &wish, crowding, &choice, seconds, err);
 }
 
 /* Nodes that hold unequally many ranks count as equal. */

@@ -360,6 +360,13 @@ const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it
     return NULL;
 }
 
+static bool is_attention(const struct dl_kernel *k) { return k->attention_core; }
+
+const struct dl_kernel *dl_check_find_attention(const struct dl_check *check)
+{
+    return dl_check_find(check, is_attention);
+}
+
 enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
                             struct dl_error *err)
 {

@@ -220,6 +220,7 @@ enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double
 
 /* The first kernel of the model's forward that is of the kind, or NULL. */
 const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it)(const struct dl_kernel *));
+const struct dl_kernel *dl_check_find_attention(const struct dl_check *check);
 
 struct dl_strategy {
     const char *name, *doc;
