@@ -75,12 +75,17 @@ class Shard(nn.Module):
         return (x * target).sum()
 
 
+def network(name):
+    """As torchvision has it, with random weights."""
+    import torchvision
+    extra = {"aux_logits": False, "init_weights": False} if name == "googlenet" else {}
+    return getattr(torchvision.models, name)(weights=None, **extra)
+
+
 class Classifier(nn.Module):
     def __init__(self, name):
         super().__init__()
-        import torchvision
-        extra = {"aux_logits": False, "init_weights": False} if name == "googlenet" else {}
-        self.net = getattr(torchvision.models, name)(weights=None, **extra)
+        self.net = network(name)
 
     def forward(self, images, target):
         return F.cross_entropy(self.net(images), target)

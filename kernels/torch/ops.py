@@ -15,16 +15,9 @@ import time
 import torch
 from torch.nn import functional as F
 
+from images import BETWEEN, between_convolutions, convolutions, joined
 from shapes import linears, odd_products, products_of
-from timing import REPLAYS, Table
-
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "tf32": torch.float32}
-
-
-def take_away(ahead, both, n):
-    """The forward from what was timed with it; the first n columns tell which rows belong together."""
-    first = {tuple(r[:n]): r[-2] for r in ahead.rows}
-    both.rows = [[*r[:-2], float(f"{r[-2] - first[tuple(r[:n])]:.4g}"), r[-1]] for r in both.rows if tuple(r[:n]) in first]
+from timing import DTYPES, PASSES, REPLAYS, Table, plain, take_away
 
 
 # ---- products ----
@@ -49,9 +42,6 @@ def product(m, n, k, step, dtype):
 
     return {"forward": ((1, m, n, k), forward), "input_gradient": ((1, m, k, n), input_gradient),
             "weight_gradient": ((1, k, n, m), weight_gradient)}[step]
-
-
-PASSES = ("forward", "input_gradient", "weight_gradient")
 
 
 def is_aligned(n, k, precision):
@@ -206,14 +196,6 @@ def memory_kernels(precision):
     memory("relu", precision, lambda r, w, d: ([leaf(r, w, dtype=d)], [], F.relu), WIDE[::2], 2, 3)
 
 
-def plain(name, precision, sizes, count, make_of, step="forward"):
-    table = Table(name, step, precision, ["rows", "width", "elements"])
-    for rows, width in sizes:
-        def make():
-            return make_of(rows, width), count * rows * width * DTYPES[precision].itemsize
-        table.add((rows, width, round(count * rows * width)), make)
-
-
 def autocast_kernels():
     """Kernels of two types, which PyTorch does not vectorize: bf16 to fp32, and fp32 plus bf16."""
     sizes = [(2 ** i, 1024) for i in range(6, 19, 2)]
@@ -305,105 +287,6 @@ def optimizers():
             table.rows.append([tensors, width, tensors * width * units[kind], float(f"{seconds:.4g}"), float(f"{(max(times) - min(times)) / seconds:.2g}")])
             del parameters, optimizer, p
             torch.cuda.empty_cache()
-
-
-# ---- convolutions and what stands between them ----
-
-def layers_of(names, kinds):
-    """Every layer of these kinds in these networks with the shape of its input at one sample."""
-    import torchvision
-    seen = {}
-    for name in names:
-        extra = {"aux_logits": False, "init_weights": False} if name == "googlenet" else {}
-        net = getattr(torchvision.models, name)(weights=None, **extra).cuda()
-        def note(module, inputs, output):
-            seen.setdefault((repr(module), tuple(inputs[0].shape[1:])), (module, tuple(inputs[0].shape[1:]), tuple(output.shape[1:])))
-        hooks = [m.register_forward_hook(note) for m in net.modules() if isinstance(m, kinds)]
-        with torch.no_grad():
-            net.eval()(torch.randn(1, 3, 224, 224, device="cuda"))
-        for hook in hooks:
-            hook.remove()
-    return list(seen.values())
-
-
-def convolutions(precision, batches, names):
-    dtype = DTYPES[precision]
-    tables = {step: Table("conv", step, precision, ["batch", "m", "n", "k", "samples", "height", "window", "stride"]) for step in PASSES}
-    for conv, (c, h, w), (o, oh, ow) in layers_of(names, torch.nn.Conv2d):
-        for batch in batches:
-            window = conv.kernel_size[0] * conv.kernel_size[1]
-            m, n, k = batch * oh * ow, o // conv.groups, c // conv.groups * window
-            tail = (batch, h, conv.kernel_size[0], conv.stride[0])
-            size = batch * (c * h * w + o * oh * ow) * dtype.itemsize
-            def tensors():
-                like = dict(device="cuda", dtype=dtype)
-                return (torch.randn(batch, c, h, w, **like).to(memory_format=torch.channels_last),
-                        torch.randn(conv.weight.shape, **like).to(memory_format=torch.channels_last),
-                        torch.randn(batch, o, oh, ow, **like).to(memory_format=torch.channels_last))
-            def make_forward():
-                x, weight, _ = tensors()
-                return (lambda: F.conv2d(x, weight, None, conv.stride, conv.padding, conv.dilation, conv.groups)), size
-            def make_backward(mask):
-                x, weight, g = tensors()
-                return (lambda: torch.ops.aten.convolution_backward(g, x, weight, None, conv.stride, conv.padding, conv.dilation,
-                                                                    False, [0, 0], conv.groups, mask)), size
-            tables["forward"].add((conv.groups, m, n, k, *tail), make_forward, loaded=False)
-            if c > 3:
-                tables["input_gradient"].add((conv.groups, m, k, n, *tail), lambda: make_backward([True, False, False]), loaded=False)
-            tables["weight_gradient"].add((conv.groups, k, n, m, *tail), lambda: make_backward([False, True, False]), loaded=False)
-
-
-def windows_of(pool):
-    """That hold an input, on average."""
-    return (pool.kernel_size / pool.stride) ** 2
-
-
-BETWEEN = {"batchnorm": torch.nn.BatchNorm2d, "pool": torch.nn.MaxPool2d, "mean_pool": torch.nn.AvgPool2d}
-
-
-def between_convolutions(precision, batches, names, kinds=BETWEEN):
-    """Max pools compare, which goes with the clock: they are timed at the highest, as they run in a training step."""
-    dtype = DTYPES[precision]
-    image = lambda *shape: torch.randn(*shape, device="cuda", dtype=dtype).to(memory_format=torch.channels_last).requires_grad_()
-    for name, kind in kinds.items():
-        ahead, back = (Table(name, step, precision, ["rows", "channels", "width", "elements"])
-                       for step in ("forward", "backward"))
-        for module, (c, h, w), (o, oh, ow) in layers_of(names, kind):
-            layer, width = (module, windows_of(module)) if name != "batchnorm" else (type(module)(c).cuda().train(), c)
-            for batch in batches:
-                elements, left = batch * c * h * w, batch * o * oh * ow
-                counts = (3 * elements, 5 * elements) if name == "batchnorm" else (elements + left, 2 * elements + left)
-                def make_forward():
-                    x = image(batch, c, h, w).detach()
-                    return (lambda: layer(x)), 2 * elements * dtype.itemsize
-                def make_both():
-                    x = image(batch, c, h, w)
-                    g = torch.randn_like(layer(x))
-                    wanted = [x, *layer.parameters()]
-                    return (lambda: torch.autograd.grad(layer(x), wanted, g)), 4 * elements * dtype.itemsize
-                ahead.add((batch * h * w, c, width, counts[0]), make_forward, loaded=name != "pool")
-                back.add((batch * h * w, c, width, counts[1]), make_both, loaded=name != "pool")
-        take_away(ahead, back, 3)
-
-
-PART = 32  # channels, as DenseNet's layers add
-
-
-def joined(precision):
-    """Parts put side by side, channels last, and gradients of parts, which are views, added."""
-    dtype = DTYPES[precision]
-    planes = [(b * s * s, c) for b in (16, 64, 256) for c, s in ((128, 56), (256, 56), (384, 28), (768, 14), (1024, 7))]
-    like = lambda rows, channels: torch.randn(1, rows, 1, channels, device="cuda", dtype=dtype).permute(0, 3, 1, 2)
-
-    def concat(r, w):
-        parts = [like(r, PART) for _ in range(w // PART)]
-        return lambda: torch.cat(parts, 1)
-    plain("concat", precision, planes, 2, concat)
-
-    def add(r, w):
-        a, b = like(r, 512), like(r, 512)
-        return lambda: a[:, :w] + b[:, w:2 * w]
-    plain("add_slices", precision, [(r, PART) for r in (12544, 50176, 200704, 802816)] + [(50176, 256), (200704, 128)], 3, add, "any")
 
 
 # ---- the host ----

@@ -1,10 +1,12 @@
-"""Times one call on a GPU, as it runs in the midst of a training step: see timed()."""
+"""Times one call on a GPU, as it runs in the midst of a training step: see timed(); and tables of such calls."""
 import math
 import statistics
 import time
 
 import torch
 
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "tf32": torch.float32}
+PASSES = ("forward", "input_gradient", "weight_gradient")
 CACHE_BYTES = 120e6        # twice the L2 of the chip: what rotates does not stay
 MOST_BYTES = 24e9          # of all copies of one point
 REPLAYS, LEAST_CALLS, MOST_CALLS = 5, 2, 256
@@ -93,3 +95,17 @@ class Table:
 
     def json(self):
         return self.head | {"columns": [*self.columns, "seconds", "spread"], "rows": self.rows}
+
+
+def take_away(ahead, both, n):
+    """The forward from what was timed with it; the first n columns tell which rows belong together."""
+    first = {tuple(r[:n]): r[-2] for r in ahead.rows}
+    both.rows = [[*r[:-2], float(f"{r[-2] - first[tuple(r[:n])]:.4g}"), r[-1]] for r in both.rows if tuple(r[:n]) in first]
+
+
+def plain(name, precision, sizes, count, make_of, step="forward"):
+    table = Table(name, step, precision, ["rows", "width", "elements"])
+    for rows, width in sizes:
+        def make():
+            return make_of(rows, width), count * rows * width * DTYPES[precision].itemsize
+        table.add((rows, width, round(count * rows * width)), make)
