@@ -107,3 +107,28 @@ enum dl_status dl_place(const struct dl_topology *t, const char *how, uint64_t s
     if (strncmp(how, list, sizeof list - 1) == 0) return place_list(t, how + sizeof list - 1, n_ranks, device, err);
     return dl_fail(err, DL_SYNTAX, option, "must be packed, even, spread, random or list:DEVICE,..., got '%.40s'", how);
 }
+
+/* The first free devices after that of the last rank. */
+static void take_free(const struct dl_topology *t, struct dl_places n, uint32_t *device)
+{
+    bool *const taken = dl_alloc(t->n_devices);
+    for (uint32_t rank = 0; rank < n.ranks; rank++) taken[device[rank]] = true;
+    uint32_t next = device[n.ranks - 1];
+    for (uint32_t i = 0; i < n.servers; i++) {
+        while (taken[next]) next = (next + 1) % t->n_devices;
+        taken[next] = true;
+        device[n.ranks + i] = next;
+    }
+    dl_free(taken);
+}
+
+enum dl_status dl_place_with_servers(const struct dl_topology *t, const char *how, uint64_t seed, struct dl_places n,
+                                     uint32_t *device, struct dl_error *err)
+{
+    const uint32_t all = n.ranks + n.servers;
+    const bool depends_on_number = strcmp(how, "even") == 0;
+    if (!depends_on_number || all > t->n_devices) return dl_place(t, how, seed, all, device, err);
+    if (dl_place(t, how, seed, n.ranks, device, err)) return err->status;
+    take_free(t, n, device);
+    return DL_OK;
+}

@@ -13,4 +13,12 @@
 enum dl_status dl_place(const struct dl_topology *t, const char *how, uint64_t seed, uint32_t n_ranks, uint32_t *device,
                         struct dl_error *err);
 
+struct dl_places {
+    uint32_t ranks, servers;
+};
+/* The same, and after the ranks' devices those of servers. Where ranks run does not depend on the servers, but for
+ * list:, which names the devices of both. */
+enum dl_status dl_place_with_servers(const struct dl_topology *t, const char *how, uint64_t seed, struct dl_places n,
+                                     uint32_t *device, struct dl_error *err);
+
 #endif

@@ -89,7 +89,8 @@ static enum dl_status open_machine(struct run *r, struct dl_error *err)
     const bool is_list = strncmp(q->placement, "list:", 5) == 0;
     r->n_extra = n < t->n_devices && !is_list; /* one more device, if an algorithm wants a server beside its workers */
     r->device = dl_alloc((n + 1) * sizeof *r->device);
-    if (dl_place(t, q->placement, q->seed, n + r->n_extra, r->device, err)) return err->status;
+    const struct dl_places places = {n, r->n_extra};
+    if (dl_place_with_servers(t, q->placement, q->seed, places, r->device, err)) return err->status;
     dl_group_init(&r->group, t, r->device, n, r->arena);
     return dl_machine_use_transport(&r->machine, q->transport, r->group.n_nodes, &q->set, r->arena, err);
 }

@@ -67,7 +67,8 @@ static enum dl_status place_ranks(struct dl_session *s)
                        "%s has %u devices, got %u%s", t->name, t->n_devices, n, n_servers ? " with the servers" : "");
     s->device_of_rank = dl_alloc(n * sizeof *s->device_of_rank);
     const char *const usual = n_servers ? "packed" : "even"; /* servers are beside the ranks of all nodes */
-    return dl_place(t, q->placement ? q->placement : usual, q->seed, n, s->device_of_rank, &s->err);
+    return dl_place_with_servers(t, q->placement ? q->placement : usual, q->seed,
+                                 (struct dl_places){s->job.n_devices, n_servers}, s->device_of_rank, &s->err);
 }
 
 static enum dl_status read_device(struct dl_session *s)

@@ -90,6 +90,22 @@ START_TEST(a_list_is_taken_as_it_is)
 }
 END_TEST
 
+/* A collective may want a server beside its ranks; asking for it must not move them. */
+START_TEST(servers_move_no_rank)
+{
+    static const char *const ways[] = {"packed", "even", "spread", "random"};
+    for (uint32_t n = 1; n < 12; n++)
+        for (uint32_t servers = 0; n + servers <= 12; servers++) {
+            struct dl_error err = {0};
+            uint32_t alone[12], device[12];
+            place(ways[_i], 3, n, alone);
+            ck_assert(!dl_place_with_servers(&machine, ways[_i], 3, (struct dl_places){n, servers}, device, &err));
+            ck_assert_mem_eq(alone, device, n * sizeof *alone);
+            check_distinct(device, n + servers);
+        }
+}
+END_TEST
+
 static const struct {
     const char *how;
     uint32_t n_ranks;
@@ -132,6 +148,7 @@ int main(void)
     tcase_add_test(tests, random_is_a_set_of_devices_by_seed);
     tcase_add_test(tests, random_reaches_every_device_equally_often);
     tcase_add_test(tests, a_list_is_taken_as_it_is);
+    tcase_add_loop_test(tests, servers_move_no_rank, 0, 4);
     tcase_add_loop_test(tests, errors_say_what_would_be_right, 0, DL_COUNT(bad_placements));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
