@@ -137,7 +137,7 @@ static inline void run_here(const struct setting *s, const struct job *jobs, siz
     struct dl_machine m = {0};
     struct jobs_run r = {
         .jobs = jobs, .n_jobs = n_jobs, .outcomes = outcomes, .runs = dl_alloc(n_jobs * sizeof *r.runs)};
-    if (!dl_machine_open((struct dl_input){s->system, NULL}, &s->set, arena, &m, &err)) {
+    if (!dl_machine_open((struct dl_input){.name = s->system}, &s->set, arena, &m, &err)) {
         for (size_t i = 0; i < n_jobs; i++) place_job(m.topology, &jobs[i], &r.runs[i], arena);
         dl_machine_use_transport(&m, s->transport, r.runs[0].group.n_nodes, &s->set, arena, &err);
     }

@@ -143,7 +143,7 @@ static inline void subject_open(struct subject *s, const char *system, uint32_t 
     const struct dl_texts nothing_set = {0};
     struct dl_error err = {0};
     *s = (struct subject){.arena = dl_arena_new()};
-    dl_machine_open((struct dl_input){system, NULL}, &nothing_set, s->arena, &s->machine, &err);
+    dl_machine_open((struct dl_input){.name = system}, &nothing_set, s->arena, &s->machine, &err);
     stop_on_error(&err);
     s->device = dl_alloc(n_devices * sizeof *s->device);
     dl_place(s->machine.topology, "packed", 0, n_devices, s->device, &err);

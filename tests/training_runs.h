@@ -51,8 +51,8 @@ static inline const char *training_text(const char *input, struct dl_arena *aren
 
 static inline struct dl_input training_input(const char *input, struct dl_arena *arena)
 {
-    if (!input || *input != '{') return (struct dl_input){input, NULL};
-    return (struct dl_input){"test.json", training_text(input, arena)};
+    if (!input || *input != '{') return (struct dl_input){.name = input};
+    return (struct dl_input){.name = "test.json", .text = training_text(input, arena)};
 }
 
 /* A refusal is in s->err. Close it in any case. */

@@ -65,7 +65,7 @@ static enum dl_status open_machine(struct dl_calibrating *r, struct dl_error *er
 {
     const struct dl_calibrate_request *const q = &r->request;
     if (dl_only_machine_set(&q->set, err) ||
-        dl_machine_open((struct dl_input){q->topo, NULL}, &q->set, r->arena, &r->machine, err))
+        dl_machine_open((struct dl_input){.name = q->topo}, &q->set, r->arena, &r->machine, err))
         return err->status;
     return dl_machine_use_transport(&r->machine, q->transport, 1, &q->set, r->arena, err);
 }
@@ -88,13 +88,35 @@ static enum dl_status write(const struct dl_calibrating *r, json_t *doc, const c
     return dl_write_json(path, json_incref(doc), err);
 }
 
+/* Names of files in a document are relative to it: in another folder they must be others. */
+static void rename_file(const struct dl_calibrating *r, json_t *object, const struct dl_sought *said)
+{
+    const char *path;
+    struct dl_error absent = {0};
+    if (!said->name || dl_find_sought(said, r->arena, &path, &absent) || dl_is_shipped(path, said->folder, r->arena))
+        return;
+    json_object_set_new(object, said->what, json_string(dl_name_from(r->request.write_system, path, r->arena)));
+}
+
+static void rename_files(const struct dl_calibrating *r)
+{
+    const struct dl_json doc = r->machine.system_doc;
+    const struct dl_topology *const t = r->machine.topology;
+    json_t *const node = json_object_get(doc.value, "node");
+    rename_file(r, node, &(struct dl_sought){DL_DEVICES, "device", t->node.device, doc.file});
+    rename_file(r, doc.value, &(struct dl_sought){DL_TRANSPORTS, "transport", t->transport, doc.file});
+}
+
 static enum dl_status write_files(const struct dl_calibrating *r, struct dl_error *err)
 {
     const struct dl_calibrate_request *const q = &r->request;
     json_t *const system = r->machine.system_doc.value;
     if (q->write_transport) write(r, r->machine.transport_doc.value, q->write_transport, err);
     if (!q->write_system || err->status) return err->status;
-    if (q->write_transport) json_object_set_new(system, "transport", json_string(q->write_transport));
+    rename_files(r);
+    if (q->write_transport && dl_is_regular(q->write_transport))
+        json_object_set_new(system, "transport",
+                            json_string(dl_name_from(q->write_system, q->write_transport, r->arena)));
     return write(r, system, q->write_system, err);
 }
 

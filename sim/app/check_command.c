@@ -62,11 +62,6 @@ static enum dl_status check_software(struct dl_json doc, struct dl_arena *arena,
     return DL_OK;
 }
 
-static struct dl_input given_or(struct dl_input given, const char *name)
-{
-    return given.name ? given : (struct dl_input){name, NULL};
-}
-
 /* A strategy with the software and the model that it names, or that are given instead. */
 static enum dl_status check_job(struct dl_json strategy, const struct dl_session_request *given, struct dl_arena *arena,
                                 struct dl_job *job, struct dl_error *err)
@@ -75,10 +70,10 @@ static enum dl_status check_job(struct dl_json strategy, const struct dl_session
     struct dl_software software;
     struct dl_model model;
     if (dl_job_read(strategy, 0, arena, job, err)) return err->status;
-    const struct dl_want by = {DL_SOFTWARE, "software", given_or(given->software, job->software), "software",
-                               dl_place_of_name(given->software.name, strategy, "software", arena)};
-    const struct dl_want what = {DL_WORKLOADS, "workload", given_or(given->workload, job->workload), "workload",
-                                 dl_place_of_name(given->workload.name, strategy, "workload", arena)};
+    const struct dl_want by = {DL_SOFTWARE, "software", dl_given_or(given->software, strategy, job->software),
+                               "software", dl_place_of_name(given->software.name, strategy, "software", arena)};
+    const struct dl_want what = {DL_WORKLOADS, "workload", dl_given_or(given->workload, strategy, job->workload),
+                                 "workload", dl_place_of_name(given->workload.name, strategy, "workload", arena)};
     if (!dl_load_document(&what, &given->set, arena, &workload, err) &&
         !dl_load_document(&by, &given->set, arena, &software_doc, err) &&
         !dl_software_read(software_doc, arena, &software, err) &&
@@ -118,10 +113,13 @@ static enum dl_status find_named(const struct dl_training_row *row, struct dl_ar
     const struct dl_json place = {.where = row->where};
     const char *path;
     const struct dl_want named[] = {
-        {DL_SYSTEMS, "topology", {row->topo, NULL}, NULL, dl_place_of_name(NULL, place, "topo", arena)},
-        {DL_SOFTWARE, "software", {row->software, NULL}, NULL, dl_place_of_name(NULL, place, "software", arena)},
-        {DL_STRATEGIES, "strategy", {row->strategy, NULL}, NULL, dl_place_of_name(NULL, place, "strategy", arena)},
-        {DL_WORKLOADS, "workload", {row->workload, NULL}, NULL, dl_place_of_name(NULL, place, "workload", arena)},
+        {DL_SYSTEMS, "topology", dl_row_input(row, row->topo), NULL, dl_place_of_name(NULL, place, "topo", arena)},
+        {DL_SOFTWARE, "software", dl_row_input(row, row->software), NULL,
+         dl_place_of_name(NULL, place, "software", arena)},
+        {DL_STRATEGIES, "strategy", dl_row_input(row, row->strategy), NULL,
+         dl_place_of_name(NULL, place, "strategy", arena)},
+        {DL_WORKLOADS, "workload", dl_row_input(row, row->workload), NULL,
+         dl_place_of_name(NULL, place, "workload", arena)},
     };
     for (size_t i = 0; i < DL_COUNT(named); i++)
         if (named[i].input.name && dl_find_wanted(&named[i], arena, &path, err)) return err->status;

@@ -78,7 +78,7 @@ static enum dl_status open_machine(struct run *r, struct dl_error *err)
     struct request *const q = &r->request;
     dl_progress_begin();
     if (dl_only_machine_set(&q->set, err) ||
-        dl_machine_open((struct dl_input){q->topo, NULL}, &q->set, r->arena, &r->machine, err))
+        dl_machine_open((struct dl_input){.name = q->topo}, &q->set, r->arena, &r->machine, err))
         return err->status;
     const struct dl_topology *const t = r->machine.topology;
     if (!q->devices) q->devices = t->n_devices;
@@ -218,6 +218,7 @@ static enum dl_status tell(struct run *r, struct dl_error *err)
     report->engine = r->request.engine;
     dl_assumptions_add(&report->assumptions, r->machine.system_doc, r->arena);
     dl_assumptions_add(&report->assumptions, r->machine.transport_doc, r->arena);
+    dl_machine_list_files(&r->machine, r->arena, &report->files);
     if (!r->request.json) {
         dl_collective_report_text(report);
         return DL_OK;

@@ -53,7 +53,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     struct dl_machine m = {0};
     struct dl_arena *const arena = dl_arena_new();
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) && !dl_only_machine_set(&q.set, err) &&
-        !check_together(&q, err) && !dl_machine_open((struct dl_input){q.topo, NULL}, &q.set, arena, &m, err) &&
+        !check_together(&q, err) && !dl_machine_open((struct dl_input){.name = q.topo}, &q.set, arena, &m, err) &&
         !dl_machine_use_transport(&m, q.transport, m.topology->n_nodes, &q.set, arena, err))
         write(&q, &m, err);
     dl_machine_close(&m);

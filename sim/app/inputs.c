@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "sim/collective/collective.h"
-#include "sim/core/files.h"
 
 /* "topo.node.devices=4" is for the document "topo". */
 static const char *meant_for(const char *assignment, const char *prefix)
@@ -30,6 +29,11 @@ const char *dl_place_of_name(const char *given, struct dl_json doc, const char *
     return given ? NULL : dl_json_member(doc, key, arena).where;
 }
 
+struct dl_input dl_given_or(struct dl_input given, struct dl_json doc, const char *name)
+{
+    return given.name ? given : (struct dl_input){.name = name, .file = doc.file};
+}
+
 /* The option for which there is such a name, where it was given to another; or NULL. */
 static const char *option_for(const char *name, struct dl_arena *arena)
 {
@@ -46,13 +50,14 @@ static const char *option_for(const char *name, struct dl_arena *arena)
     return NULL;
 }
 
-enum dl_status dl_find_named(const char *folder, const char *what, const char *name, struct dl_arena *arena,
-                             const char **path, struct dl_error *err)
+enum dl_status dl_find_named(const struct dl_sought *sought, struct dl_arena *arena, const char **path,
+                             struct dl_error *err)
 {
     struct dl_error missing = {0};
-    if (!dl_find_file(folder, what, name, arena, path, &missing)) return DL_OK;
-    const char *const option = option_for(dl_without_json(name, arena), arena);
-    if (option) return dl_fail(err, missing.status, name, "no such %s; it is a name for %s", what, option);
+    if (!dl_find_sought(sought, arena, path, &missing)) return DL_OK;
+    const char *const option = option_for(dl_without_json(sought->name, arena), arena);
+    if (option)
+        return dl_fail(err, missing.status, sought->name, "no such %s; it is a name for %s", sought->what, option);
     return dl_fail(err, missing.status, NULL, "%s", missing.text);
 }
 
@@ -60,7 +65,8 @@ enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena
                               struct dl_error *err)
 {
     struct dl_error missing = {0};
-    if (!dl_find_named(want->folder, want->what, want->input.name, arena, path, &missing)) return DL_OK;
+    const struct dl_sought sought = {want->folder, want->what, want->input.name, want->input.file};
+    if (!dl_find_named(&sought, arena, path, &missing)) return DL_OK;
     return dl_fail(err, missing.status, want->where, "%s", missing.text);
 }
 
@@ -69,7 +75,11 @@ static enum dl_status load(const struct dl_want *want, struct dl_arena *arena, s
 {
     const struct dl_input *const in = &want->input;
     const char *path;
-    if (in->text) return dl_json_parse(in->text, strlen(in->text), in->name, arena, doc, err);
+    if (in->text) {
+        if (dl_json_parse(in->text, strlen(in->text), in->name, arena, doc, err)) return err->status;
+        doc->file = in->file;
+        return DL_OK;
+    }
     return dl_find_wanted(want, arena, &path, err) || dl_json_load(path, arena, doc, err) ? err->status : DL_OK;
 }
 
@@ -104,11 +114,9 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
                                         const struct dl_texts *set, struct dl_arena *arena, struct dl_error *err)
 {
     const struct dl_topology *const t = m->topology;
-    const struct dl_want want = {DL_TRANSPORTS,
-                                 "transport",
-                                 {transport ? transport : t->transport, NULL},
-                                 "transport",
-                                 dl_place_of_name(transport, m->system_doc, "transport", arena)};
+    const struct dl_want want = {DL_TRANSPORTS, "transport",
+                                 dl_given_or((struct dl_input){.name = transport}, m->system_doc, t->transport),
+                                 "transport", dl_place_of_name(transport, m->system_doc, "transport", arena)};
     if (dl_load_document(&want, set, arena, &m->transport_doc, err) ||
         dl_transport_read(m->transport_doc, t, n_nodes, arena, &m->transport, err) ||
         dl_check_algorithms(m->transport_doc, &m->transport, arena, err))
@@ -117,6 +125,12 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
     for (size_t i = 0; i < t->n_links; i++)
         m->bytes_per_s[i] = t->links[i].bandwidth_bytes_per_s * m->transport.efficiency[t->links[i].kind];
     return DL_OK;
+}
+
+void dl_machine_list_files(const struct dl_machine *m, struct dl_arena *arena, struct dl_files_read *out)
+{
+    dl_files_read_add(out, "topology", DL_SYSTEMS, m->system_doc, arena);
+    dl_files_read_add(out, "transport", DL_TRANSPORTS, m->transport_doc, arena);
 }
 
 struct dl_engine_link *dl_machine_links(const struct dl_machine *m)

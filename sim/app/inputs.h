@@ -3,8 +3,10 @@
 #define DL_APP_INPUTS_H
 
 #include "sim/app/options.h"
+#include "sim/core/files.h"
 #include "sim/core/json.h"
 #include "sim/engine/engine.h"
+#include "sim/report/files_read.h"
 #include "topologies/transport.h"
 
 #define DL_SYSTEMS "topologies/systems"
@@ -18,6 +20,7 @@
 struct dl_input {
     const char *name; /* NULL: none was given */
     const char *text; /* NULL: in a file */
+    const char *file; /* to which the name, or names in the text, are relative; NULL: the command line gave it */
 };
 
 /* A document that is asked for. */
@@ -30,10 +33,12 @@ struct dl_want {
 
 /* The place of a key, if it was this that gave the name: `given` on the command line goes before. */
 const char *dl_place_of_name(const char *given, struct dl_json doc, const char *key, struct dl_arena *arena);
+/* What was given, else the name that the document has. */
+struct dl_input dl_given_or(struct dl_input given, struct dl_json doc, const char *name);
 
-/* As dl_find_file; a name that another option would take is sent there. */
-enum dl_status dl_find_named(const char *folder, const char *what, const char *name, struct dl_arena *arena,
-                             const char **path, struct dl_error *err);
+/* As dl_find_sought; a name that another option would take is sent there. */
+enum dl_status dl_find_named(const struct dl_sought *sought, struct dl_arena *arena, const char **path,
+                             struct dl_error *err);
 enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena, const char **path,
                               struct dl_error *err);
 /* Load it and apply the `--set` values meant for it. The caller releases the document. */
@@ -56,6 +61,8 @@ enum dl_status dl_machine_open(struct dl_input topo, const struct dl_texts *set,
 /* Load the transport (NULL: the system's own) for a group that spans so many nodes; --set transport.PATH=JSON. */
 enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transport, uint32_t n_nodes,
                                         const struct dl_texts *set, struct dl_arena *arena, struct dl_error *err);
+/* What of it is not shipped. */
+void dl_machine_list_files(const struct dl_machine *m, struct dl_arena *arena, struct dl_files_read *out);
 /* Its links as an engine takes them, for dl_free. */
 struct dl_engine_link *dl_machine_links(const struct dl_machine *m);
 void dl_machine_close(struct dl_machine *m);

@@ -18,9 +18,10 @@ static void print_help(FILE *to)
     fputs("dlsim simulates distributed deep-learning training on supercomputers and accelerators.\n\n", to);
     for (size_t i = 0; i < DL_COUNT(commands); i++)
         fprintf(to, "  dlsim %-10s %s\n      dlsim %s\n", commands[i]->name, commands[i]->doc, commands[i]->usage);
-    fputs("\nEach has a --help of its own. Names that are no paths are looked up among the shipped files: see `dlsim "
-          "list`.\n",
-          to);
+    fputs(
+        "\nEach has a --help of its own. A name without a slash is a shipped file (see `dlsim list`) or, if there is\n"
+        "none, a file in the current folder; inside a file, names are relative to that file.\n",
+        to);
 }
 
 static const struct dl_command *find(const char *name, struct dl_error *err)

@@ -4,10 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct dl_input made(json_t *value, const char *where, struct dl_arena *arena)
+struct dl_input dl_row_input(const struct dl_training_row *row, const char *name)
+{
+    return (struct dl_input){.name = name, .file = row->file};
+}
+
+static struct dl_input made(json_t *value, const struct dl_training_row *row, struct dl_arena *arena)
 {
     char *const text = json_dumps(value, JSON_REAL_PRECISION(17));
-    const struct dl_input input = {where, dl_arena_string(arena, text)};
+    const struct dl_input input = {.name = row->where, .text = dl_arena_string(arena, text), .file = row->file};
     free(text);
     json_decref(value);
     return input;
@@ -49,7 +54,7 @@ static struct dl_input make_workload(const struct dl_training_row *row, struct d
     } else if (is_mpt(row)) {
         json_object_set_new(w, "dropout", json_false());
     }
-    return made(w, row->where, arena);
+    return made(w, row, arena);
 }
 
 /* ---- how it is spread ---- */
@@ -133,7 +138,7 @@ static struct dl_input make_strategy(const struct dl_training_row *row, int64_t 
     if (row->precision) json_object_set_new(s, "precision", json_string(row->precision));
     if (row->recompute) json_object_set_new(s, "recompute", json_string(row->recompute));
     if (row->optimizer) json_object_set_new(s, "optimizer", json_string(row->optimizer));
-    return made(s, row->where, arena);
+    return made(s, row, arena);
 }
 
 /* ---- together ---- */
@@ -170,14 +175,14 @@ static enum dl_status set(struct dl_session_request *out, const char *assignment
 enum dl_status dl_training_row_request(const struct dl_training_row *row, int64_t microbatch, struct dl_arena *arena,
                                        struct dl_session_request *out, struct dl_error *err)
 {
-    out->topo = (struct dl_input){row->topo, NULL};
+    out->topo = dl_row_input(row, row->topo);
     if (row->strategy) {
-        out->strategy = (struct dl_input){row->strategy, NULL};
+        out->strategy = dl_row_input(row, row->strategy);
         return DL_OK;
     }
     if (check(row, err)) return err->status;
     out->strategy = make_strategy(row, microbatch, arena);
-    out->workload = row->workload ? (struct dl_input){row->workload, NULL} : make_workload(row, arena);
+    out->workload = row->workload ? dl_row_input(row, row->workload) : make_workload(row, arena);
     if (row->attention) set(out, dl_arena_format(arena, "software.attention=\"%s\"", row->attention), err);
     if (row->workload && row->seq && !err->status)
         set(out, dl_arena_format(arena, "workload.seq=%lld", (long long)row->seq), err);

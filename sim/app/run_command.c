@@ -102,6 +102,7 @@ static bool is_stdout(const char *path) { return path && strcmp(path, "-") == 0;
 static enum dl_status tell(const struct request *q, struct dl_session *s)
 {
     dl_session_list_assumptions(s);
+    dl_session_list_files(s);
     dl_session_find_remedies(s);
     if (q->json) return dl_write_json(q->json, dl_run_report_json(&s->report), &s->err);
     if (!is_stdout(q->trace)) dl_run_report_text(&s->report);

@@ -14,11 +14,6 @@ const char *const dl_session_fidelities[] = {"step", "fluid", NULL};
 
 /* ---- reading ---- */
 
-static struct dl_input given_or(struct dl_input given, const char *name)
-{
-    return given.name ? given : (struct dl_input){name, NULL};
-}
-
 /* A host that does not wait for the device at the end of a step begins the next one early: then the second is like all
  * that follow. */
 static void set_iterations(struct dl_session *s)
@@ -34,7 +29,8 @@ static enum dl_status read_strategy(struct dl_session *s)
     if (dl_load_document(&strategy, &q->set, s->arena, &s->strategy_doc, &s->err) ||
         dl_job_read(s->strategy_doc, (uint32_t)q->devices, s->arena, &s->job, &s->err))
         return s->err.status;
-    const struct dl_want software = {DL_SOFTWARE, "software", given_or(q->software, s->job.software), "software",
+    const struct dl_want software = {DL_SOFTWARE, "software",
+                                     dl_given_or(q->software, s->strategy_doc, s->job.software), "software",
                                      dl_place_of_name(q->software.name, s->strategy_doc, "software", s->arena)};
     if (dl_load_document(&software, &q->set, s->arena, &s->software_doc, &s->err) ||
         dl_software_read(s->software_doc, s->arena, &s->software, &s->err))
@@ -46,8 +42,8 @@ static enum dl_status read_strategy(struct dl_session *s)
 static enum dl_status build_model(struct dl_session *s)
 {
     const struct dl_session_request *const q = &s->request;
-    const struct dl_want want = {DL_WORKLOADS, "workload", given_or(q->workload, s->job.workload), "workload",
-                                 dl_place_of_name(q->workload.name, s->strategy_doc, "workload", s->arena)};
+    const struct dl_want want = {DL_WORKLOADS, "workload", dl_given_or(q->workload, s->strategy_doc, s->job.workload),
+                                 "workload", dl_place_of_name(q->workload.name, s->strategy_doc, "workload", s->arena)};
     if (dl_load_document(&want, &q->set, s->arena, &s->workload_doc, &s->err)) return s->err.status;
     if (dl_workload_read(s->workload_doc, s->job.setting.microbatch, s->software.attention, s->arena, &s->model,
                          &s->err))
@@ -75,7 +71,8 @@ static enum dl_status read_device(struct dl_session *s)
 {
     const struct dl_input given = s->request.device;
     const struct dl_json node = dl_json_member(s->machine.system_doc, "node", s->arena);
-    const struct dl_want want = {DL_DEVICES, "device", given_or(given, s->machine.topology->node.device), "device",
+    const struct dl_want want = {DL_DEVICES, "device",
+                                 dl_given_or(given, s->machine.system_doc, s->machine.topology->node.device), "device",
                                  dl_place_of_name(given.name, node, "device", s->arena)};
     const enum dl_precision precision = s->job.setting.precision;
     if (dl_load_document(&want, &s->request.set, s->arena, &s->device_doc, &s->err) ||
@@ -267,6 +264,16 @@ void dl_session_list_assumptions(struct dl_session *s)
     for (size_t i = 0; i < n_docs; i++) dl_assumptions_add(&s->report.assumptions, docs[i], s->arena);
     for (size_t i = 0; i < DL_COUNT(wishes); i++)
         dl_assumptions_add_stated(&s->report.assumptions, wishes[i], s->arena);
+}
+
+void dl_session_list_files(struct dl_session *s)
+{
+    struct dl_files_read *const files = &s->report.files;
+    dl_machine_list_files(&s->machine, s->arena, files);
+    dl_files_read_add(files, "device", DL_DEVICES, s->device_doc, s->arena);
+    dl_files_read_add(files, "strategy", DL_STRATEGIES, s->strategy_doc, s->arena);
+    dl_files_read_add(files, "workload", DL_WORKLOADS, s->workload_doc, s->arena);
+    dl_files_read_add(files, "software", DL_SOFTWARE, s->software_doc, s->arena);
 }
 
 void dl_session_find_remedies(struct dl_session *s)

@@ -67,6 +67,8 @@ bool dl_session_has_experts(const struct dl_session *s);
 enum dl_status dl_session_run(struct dl_session *s);
 /* Add to the report what the inputs assume. */
 void dl_session_list_assumptions(struct dl_session *s);
+/* Add to the report which inputs are not shipped. */
+void dl_session_list_files(struct dl_session *s);
 /* Add to the report of a step that does not fit what would make it fit. */
 void dl_session_find_remedies(struct dl_session *s);
 void dl_session_close(struct dl_session *s);

@@ -13,6 +13,7 @@
 /* 0 or NULL where the source says nothing and the field may be empty. */
 struct dl_training_row {
     const char *where; /* "rows.csv:12" */
+    const char *file;  /* its path: names of files are relative to it; NULL: none */
     const char *id, *topo, *model, *software, *source;
     const char *schedule, *recompute, *precision, *attention, *stage_rule;
     const char *strategy; /* NULL, or a file that says all of how the step ran */
@@ -36,18 +37,20 @@ struct dl_training_rows {
     size_t n, capacity;
 };
 
-/* Add the rows of a text of CSV, or of a document; `name` is that of the file, for errors. Release with
- * dl_free(rows->items). */
-enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char *name, struct dl_arena *arena,
+/* Add the rows of a text of CSV, or of a document; `path` is that of the file. Release with dl_free(rows->items). */
+enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char *path, struct dl_arena *arena,
                                       struct dl_training_rows *rows, struct dl_error *err);
 enum dl_status dl_training_rows_add(struct dl_json doc, struct dl_arena *arena, struct dl_training_rows *rows,
                                     struct dl_error *err);
-/* Add the rows of a shipped table, or of a file: JSON if its name ends so, else CSV. */
+/* Add the rows of a shipped table (a name without a dot or a slash), or of a file: JSON if its name ends so, else CSV.
+ */
 enum dl_status dl_training_rows_read(const char *name, struct dl_arena *arena, struct dl_training_rows *rows,
                                      struct dl_error *err);
 /* Add the rows of every shipped file of published training steps. */
 enum dl_status dl_training_rows_published(struct dl_arena *arena, struct dl_training_rows *rows, struct dl_error *err);
 
+/* A file that the row names. */
+struct dl_input dl_row_input(const struct dl_training_row *row, const char *name);
 /* What to run, with this micro-batch (which a row that names a strategy does not need); the texts live in the arena. */
 enum dl_status dl_training_row_request(const struct dl_training_row *row, int64_t microbatch, struct dl_arena *arena,
                                        struct dl_session_request *out, struct dl_error *err);

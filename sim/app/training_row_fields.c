@@ -120,7 +120,7 @@ static void fill_in(struct dl_training_row *row, struct dl_arena *arena)
 enum dl_status dl_training_row_add(struct dl_json object, enum dl_quantity quantity, struct dl_arena *arena,
                                    struct dl_training_rows *rows, struct dl_error *err)
 {
-    struct dl_training_row row = {.where = object.where, .quantity = quantity};
+    struct dl_training_row row = {.where = object.where, .file = object.file, .quantity = quantity};
     if (dl_read(object, dl_training_row_fields, DL_ROW_FIELDS, &row, arena, err)) return err->status;
     for (size_t i = 0; i < DL_ROW_FIELDS; i++)
         if (check_key(object, dl_training_row_fields[i].key, quantity, arena, err)) return err->status;

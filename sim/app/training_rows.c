@@ -63,7 +63,8 @@ static enum dl_status add_pair(struct dl_json element, json_t *row, struct dl_ar
     for (size_t i = 0; i < DL_COUNT(pair_fields); i++) json_object_del(row, pair_fields[i].key);
     const struct dl_json sides[] = {pair.first, pair.second};
     for (size_t i = 0; i < DL_COUNT(sides) && !err->status; i++) {
-        const struct dl_json side = {.value = with_common(sides[i].value, row), .where = sides[i].where};
+        const struct dl_json side = {
+            .value = with_common(sides[i].value, row), .where = sides[i].where, .file = sides[i].file};
         dl_training_row_add(side, pair.speedup > 0 ? DL_SPEEDUP : DL_DIFFERENCE, arena, rows, err);
         json_decref(side.value);
     }
@@ -78,7 +79,8 @@ static enum dl_status add_element(const struct dl_json doc, const struct steps *
 {
     const struct dl_json element = dl_json_element(steps->rows, index, arena);
     if (!json_is_object(element.value)) return dl_fail(err, DL_TYPE, element.where, "must be an object, {...}");
-    const struct dl_json row = {.value = with_common(element.value, steps->all.value), .where = element.where};
+    const struct dl_json row = {
+        .value = with_common(element.value, steps->all.value), .where = element.where, .file = element.file};
     if (!json_object_get(row.value, "source"))
         json_object_set(row.value, "source", json_object_get(doc.value, "source"));
     if (is_pair(row.value))
@@ -110,7 +112,7 @@ static enum dl_status read_csv(const char *path, struct dl_arena *arena, struct 
     char *text;
     size_t bytes;
     if (dl_read_file(path, max_bytes, &text, &bytes, err)) return err->status;
-    dl_training_rows_parse(text, bytes, dl_base_name(path), arena, rows, err);
+    dl_training_rows_parse(text, bytes, dl_arena_string(arena, path), arena, rows, err);
     dl_free(text);
     return err->status;
 }
@@ -118,10 +120,11 @@ static enum dl_status read_csv(const char *path, struct dl_arena *arena, struct 
 enum dl_status dl_training_rows_read(const char *name, struct dl_arena *arena, struct dl_training_rows *rows,
                                      struct dl_error *err)
 {
-    const char *path = name, *const ending = strrchr(name, '.');
-    const bool is_shipped = !strpbrk(name, "./");
-    if (is_shipped && dl_find_named(published, "table", name, arena, &path, err)) return err->status;
-    if (!is_shipped && (!ending || strcmp(ending, ".json"))) return read_csv(path, arena, rows, err);
+    const char *path = name;
+    const struct dl_sought sought = {.folder = published, .what = "table", .name = name};
+    if (!strpbrk(name, "./") && dl_find_named(&sought, arena, &path, err)) return err->status;
+    const char *const ending = strrchr(path, '.');
+    if (!ending || strcmp(ending, ".json")) return read_csv(path, arena, rows, err);
     struct dl_json doc;
     if (dl_json_load(path, arena, &doc, err)) return err->status;
     dl_training_rows_add(doc, arena, rows, err);

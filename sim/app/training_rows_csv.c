@@ -5,6 +5,7 @@
 
 #include "sim/app/training_row_fields.h"
 #include "sim/core/csv.h"
+#include "sim/core/files.h"
 
 static const struct dl_field *find_field(const char *column)
 {
@@ -51,10 +52,11 @@ static json_t *value_of(const char *cell, enum dl_type type)
 }
 
 /* Cells where nothing stands are left out. */
-static enum dl_status add_line(const struct dl_csv *table, const char *name, size_t line, struct dl_arena *arena,
+static enum dl_status add_line(const struct dl_csv *table, const char *path, size_t line, struct dl_arena *arena,
                                struct dl_training_rows *rows, struct dl_error *err)
 {
-    const struct dl_json object = {.value = json_object(), .where = dl_csv_place(table, name, line, arena)};
+    const struct dl_json object = {
+        .value = json_object(), .where = dl_csv_place(table, dl_base_name(path), line, arena), .file = path};
     for (size_t i = 0; i < table->n_columns && !err->status; i++) {
         const char *const cell = table->cells[line * table->n_columns + i];
         if (!*cell) continue;
@@ -68,13 +70,14 @@ static enum dl_status add_line(const struct dl_csv *table, const char *name, siz
     return err->status;
 }
 
-enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char *name, struct dl_arena *arena,
+enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char *path, struct dl_arena *arena,
                                       struct dl_training_rows *rows, struct dl_error *err)
 {
+    const char *const name = dl_base_name(path);
     struct dl_csv table;
     if (dl_csv_parse(text, bytes, name, arena, &table, err) || check_columns(&table, name, arena, err))
         return err->status;
     if (!table.n_rows) return dl_fail(err, DL_RANGE, name, "has no rows, only the line that names the columns");
-    for (size_t i = 0; i < table.n_rows && !err->status; i++) add_line(&table, name, i, arena, rows, err);
+    for (size_t i = 0; i < table.n_rows && !err->status; i++) add_line(&table, path, i, arena, rows, err);
     return err->status;
 }

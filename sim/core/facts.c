@@ -119,7 +119,7 @@ static void take_stated(struct dl_fact *fact, json_t *object, bool owns, struct 
 {
     struct dl_error err = {0};
     struct stated s;
-    if (read_stated((struct dl_json){object, fact->where}, arena, &s, &err)) return;
+    if (read_stated((struct dl_json){.value = object, .where = fact->where}, arena, &s, &err)) return;
     fact->grade = (enum dl_grade)s.grade;
     fact->text = dl_arena_format(arena, "%s: %s", dl_grade_name(fact->grade), s.source);
     fact->stated = true;

@@ -1,4 +1,4 @@
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "sim/core/files.h"
 
 #include <dirent.h>
@@ -14,6 +14,12 @@ const char *dl_base_name(const char *path)
 {
     const char *const slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+bool dl_is_regular(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 enum dl_status dl_read_file(const char *path, size_t max_bytes, char **text, size_t *bytes, struct dl_error *err)
@@ -136,31 +142,79 @@ size_t dl_list_folder(const char *folder, struct dl_arena *arena, const char ***
     return n;
 }
 
-static enum dl_status not_found(const char *folder, const char *what, const char *name, struct dl_arena *arena,
+static enum dl_status not_found(const struct dl_sought *sought, struct dl_arena *arena, struct dl_error *err)
+{
+    const char **names, *const bare = dl_without_json(sought->name, arena);
+    const size_t n = dl_list_folder(sought->folder, arena, &names);
+    const char *const nearest = dl_nearest(bare, names, n);
+    if (nearest)
+        return dl_fail(err, DL_NOT_FOUND, sought->name, "no such %s, did you mean '%s'?", sought->what, nearest);
+    return dl_fail(err, DL_NOT_FOUND, sought->name, "no such %s: neither a file nor a name in %s/ (see `dlsim list`)",
+                   sought->what, sought->folder);
+}
+
+/* With the slash; "./" for a path that has none. */
+static const char *folder_of(const char *path, struct dl_arena *arena)
+{
+    const int length = path ? (int)(dl_base_name(path) - path) : 0;
+    return length ? dl_arena_format(arena, "%.*s", length, path) : "./";
+}
+
+static enum dl_status find_path(const struct dl_sought *sought, struct dl_arena *arena, const char **path,
                                 struct dl_error *err)
 {
-    const char **names, *const bare = dl_without_json(name, arena);
-    const size_t n = dl_list_folder(folder, arena, &names);
-    const char *const nearest = dl_nearest(bare, names, n);
-    if (nearest) return dl_fail(err, DL_NOT_FOUND, name, "no such %s, did you mean '%s'?", what, nearest);
-    return dl_fail(err, DL_NOT_FOUND, name, "no such %s: neither a file nor a name in %s/ (see `dlsim list`)", what,
-                   folder);
+    const bool is_relative = sought->file && *sought->name != '/';
+    const size_t dot = is_relative && strncmp(sought->name, "./", 2) == 0 ? 2 : 0; /* the folder ends with a slash */
+    *path = dl_arena_format(arena, "%s%s", is_relative ? folder_of(sought->file, arena) : "", sought->name + dot);
+    if (dl_is_regular(*path)) return DL_OK;
+    if (access(*path, F_OK) == 0) return dl_fail(err, DL_NOT_FOUND, *path, "is not a file");
+    return dl_fail(err, DL_NOT_FOUND, *path, "no such %s file", sought->what);
+}
+
+enum dl_status dl_find_sought(const struct dl_sought *sought, struct dl_arena *arena, const char **path,
+                              struct dl_error *err)
+{
+    static const char *const endings[] = {"", ".json"};
+    if (strchr(sought->name, '/')) return find_path(sought, arena, path, err);
+    const char *const folders[] = {dl_arena_format(arena, "%s/", dl_shipped(sought->folder, arena)),
+                                   folder_of(sought->file, arena)};
+    for (size_t f = 0; f < DL_COUNT(folders); f++)
+        for (size_t e = 0; e < DL_COUNT(endings); e++) {
+            *path = dl_arena_format(arena, "%s%s%s", folders[f], sought->name, endings[e]);
+            if (dl_is_regular(*path)) return DL_OK;
+        }
+    return not_found(sought, arena, err);
 }
 
 enum dl_status dl_find_file(const char *folder, const char *what, const char *name, struct dl_arena *arena,
                             const char **path, struct dl_error *err)
 {
-    struct stat info;
-    *path = name;
-    const bool is_there = stat(name, &info) == 0;
-    if (is_there && S_ISREG(info.st_mode)) return DL_OK;
-    if (strchr(name, '/'))
-        return is_there ? dl_fail(err, DL_NOT_FOUND, name, "is not a file")
-                        : dl_fail(err, DL_NOT_FOUND, name, "no such %s file", what);
-    const char *const base = dl_shipped(folder, arena);
-    *path = dl_arena_format(arena, "%s/%s", base, name);
-    if (stat(*path, &info) == 0 && S_ISREG(info.st_mode)) return DL_OK;
-    *path = dl_arena_format(arena, "%s/%s.json", base, name);
-    if (stat(*path, &info) == 0 && S_ISREG(info.st_mode)) return DL_OK;
-    return not_found(folder, what, name, arena, err);
+    return dl_find_sought(&(struct dl_sought){.folder = folder, .what = what, .name = name}, arena, path, err);
+}
+
+bool dl_is_shipped(const char *path, const char *folder, struct dl_arena *arena)
+{
+    return strcmp(folder_of(path, arena), dl_arena_format(arena, "%s/", dl_shipped(folder, arena))) == 0;
+}
+
+/* Without links and dots, with a slash at the end. */
+static const char *real_folder_of(const char *path, struct dl_arena *arena)
+{
+    char *const real = realpath(folder_of(path, arena), NULL);
+    const char *const out = dl_arena_format(arena, "%s/", real && strcmp(real, "/") ? real : "");
+    free(real);
+    return out;
+}
+
+const char *dl_name_from(const char *file, const char *other, struct dl_arena *arena)
+{
+    const char *const from = real_folder_of(file, arena), *const to = real_folder_of(other, arena);
+    size_t common = 0; /* bytes, up to and with a slash */
+    for (size_t i = 0; from[i] && from[i] == to[i]; i++)
+        if (from[i] == '/') common = i + 1;
+    if (common == 1 && from[1]) return dl_arena_format(arena, "%s%s", to, dl_base_name(other));
+    const char *up = from[common] ? "" : "./";
+    for (const char *c = from + common; *c; c++)
+        if (*c == '/') up = dl_arena_format(arena, "%s../", up);
+    return dl_arena_format(arena, "%s%s%s", up, to + common, dl_base_name(other));
 }

@@ -39,7 +39,9 @@ enum dl_status dl_json_load(const char *path, struct dl_arena *arena, struct dl_
     const enum dl_status status = dl_read_file(path, max_file_bytes, &text, &bytes, err) ||
                                   dl_json_parse(text, bytes, dl_base_name(path), arena, doc, err);
     dl_free(text);
-    return status ? err->status : DL_OK;
+    if (status) return err->status;
+    doc->file = dl_arena_string(arena, path);
+    return DL_OK;
 }
 
 /* "file.json" is the whole document, "file.json:/key" a member of it. */
@@ -50,14 +52,16 @@ static const char *below(const char *where, const char *key, struct dl_arena *ar
 
 struct dl_json dl_json_member(struct dl_json object, const char *key, struct dl_arena *arena)
 {
-    return (struct dl_json){.value = json_object_get(object.value, key), .where = below(object.where, key, arena)};
+    return (struct dl_json){
+        .value = json_object_get(object.value, key), .where = below(object.where, key, arena), .file = object.file};
 }
 
 struct dl_json dl_json_element(struct dl_json array, size_t index, struct dl_arena *arena)
 {
     char key[24];
     snprintf(key, sizeof key, "%zu", index);
-    return (struct dl_json){.value = json_array_get(array.value, index), .where = below(array.where, key, arena)};
+    return (struct dl_json){
+        .value = json_array_get(array.value, index), .where = below(array.where, key, arena), .file = array.file};
 }
 
 static const char *type_name(const json_t *value)

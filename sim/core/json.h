@@ -16,6 +16,7 @@
 struct dl_json {
     json_t *value;     /* NULL: absent */
     const char *where; /* file:/json/pointer */
+    const char *file;  /* path of the file it was read from, to which names in it are relative; NULL: none */
 };
 
 struct dl_int_list {

@@ -58,6 +58,7 @@ void dl_collective_report_text(const struct dl_collective_report *r)
     print_causes(r);
     printf("  %s messages in %s bundles, %s fidelity, engine %s\n", dl_format_count((double)r->result.messages, a),
            dl_format_count((double)r->result.bundles, b), r->fluid ? "fluid" : "step", r->engine);
+    dl_files_read_print(&r->files);
     dl_assumptions_print(&r->assumptions);
 }
 
@@ -73,7 +74,7 @@ json_t *dl_collective_report_json(const struct dl_collective_report *r)
     const struct dl_host host = dl_host_now();
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:s?, s:f, s:o, s:s, s:s, s:I, "
-        "s:o, s:o}",
+        "s:o, s:o, s:o}",
         "topology", r->topology->name, "op", dl_op_name(c->op), "algorithm", c->algorithm->name, "transport",
         r->transport->name, "protocol", r->choice->estimate.pace.protocol, "bytes", c->bytes, "devices",
         (json_int_t)c->group->n, "nodes", (json_int_t)c->group->n_nodes, "chunks", (json_int_t)c->chunks, "time_s",
@@ -81,5 +82,5 @@ json_t *dl_collective_report_json(const struct dl_collective_report *r)
         (json_int_t)r->result.messages, "bundles", (json_int_t)r->result.bundles, "limiting_link", r->limiting_link,
         "limiting_link_busy_s", r->limiting_link_busy_s, "causes", causes_json(&r->result.causes), "engine", r->engine,
         "fidelity", r->fluid ? "fluid" : "step", "events", (json_int_t)r->n_events, "assumptions",
-        dl_assumptions_json(&r->assumptions), "host", dl_host_json(&host));
+        dl_assumptions_json(&r->assumptions), "files", dl_files_read_json(&r->files), "host", dl_host_json(&host));
 }

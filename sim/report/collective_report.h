@@ -5,6 +5,7 @@
 #include "sim/collective/choose.h"
 #include "sim/engine/exchange.h"
 #include "sim/report/assumptions.h"
+#include "sim/report/files_read.h"
 #include "sim/report/host.h"
 
 struct dl_collective_report {
@@ -18,6 +19,7 @@ struct dl_collective_report {
     const char *limiting_link; /* NULL: nothing moved */
     double limiting_link_busy_s;
     struct dl_assumptions assumptions;
+    struct dl_files_read files;
 };
 
 void dl_collective_report_text(const struct dl_collective_report *r);

@@ -148,6 +148,7 @@ void dl_run_report_text(const struct dl_run_report *r)
     if (n_timed_alone(r) > 0)
         printf("  %s collectives are timed as if alone on their links; --fidelity step plays them\n",
                dl_format_count(n_timed_alone(r), a));
+    dl_files_read_print(&r->files);
     if (r->sensitivity) dl_sensitivity_print(r->sensitivity);
     dl_assumptions_print(&r->assumptions);
 }
@@ -192,6 +193,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
                   grounds_json(r), "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity",
                   r->fidelity, "events", (json_int_t)r->n_events, "timed_alone", n_timed_alone(r), "verdict",
                   dl_verdict_json(r), "host", dl_host_json(&host));
+    json_object_set_new(report, "files", dl_files_read_json(&r->files));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
     return report;
 }

@@ -6,6 +6,7 @@
 #include "sim/memory/memory_use.h"
 #include "sim/memory/remedies.h"
 #include "sim/report/assumptions.h"
+#include "sim/report/files_read.h"
 #include "sim/report/sensitivity.h"
 
 struct dl_run_report {
@@ -21,6 +22,7 @@ struct dl_run_report {
     const char *engine, *fidelity;
     uint64_t n_events;
     struct dl_assumptions assumptions;
+    struct dl_files_read files;
     const struct dl_sensitivity *sensitivity; /* NULL: nobody asked */
 };
 

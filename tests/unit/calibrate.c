@@ -320,7 +320,7 @@ START_TEST(dlsim_says_of_messages_what_the_fit_says)
     double x[n_sizes], y[n_sizes];
     gsl_rng *const rng = dl_random_new(2, "messages", 0);
     struct subject s = {.arena = dl_arena_new()};
-    dl_machine_open((struct dl_input){pairs[_i].system, NULL}, &nothing_set, s.arena, &s.machine, &err);
+    dl_machine_open((struct dl_input){.name = pairs[_i].system}, &nothing_set, s.arena, &s.machine, &err);
     stop_on_error(&err);
     dl_machine_use_transport(&s.machine, pairs[_i].transport, 1, &nothing_set, s.arena, &err);
     stop_on_error(&err);

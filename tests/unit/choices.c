@@ -46,7 +46,7 @@ START_TEST(nothing_that_is_not_looked_at_to_its_end_would_be_faster)
     struct dl_machine m;
     struct dl_error err = {0};
     const struct dl_texts none = {0};
-    ck_assert_msg(!dl_machine_open((struct dl_input){systems[_i], NULL}, &none, arena, &m, &err), "%s", err.text);
+    ck_assert_msg(!dl_machine_open((struct dl_input){.name = systems[_i]}, &none, arena, &m, &err), "%s", err.text);
     ck_assert_msg(!dl_machine_use_transport(&m, NULL, ranks[DL_COUNT(ranks) - 1], &none, arena, &err), "%s", err.text);
     struct dl_estimator estimator;
     dl_estimator_init(&estimator, m.topology, &m.transport, m.bytes_per_s);
@@ -77,7 +77,7 @@ START_TEST(of_too_many_messages_none_is_priced)
     struct dl_machine m;
     struct dl_error err = {0};
     const struct dl_texts none = {0};
-    ck_assert(!dl_machine_open((struct dl_input){"crossbar", NULL}, &none, arena, &m, &err));
+    ck_assert(!dl_machine_open((struct dl_input){.name = "crossbar"}, &none, arena, &m, &err));
     ck_assert(!dl_machine_use_transport(&m, NULL, 1, &none, arena, &err));
     struct dl_estimator estimator;
     dl_estimator_init(&estimator, m.topology, &m.transport, m.bytes_per_s);

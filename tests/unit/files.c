@@ -153,6 +153,59 @@ START_TEST(a_path_is_taken_as_it_is)
 }
 END_TEST
 
+START_TEST(a_shipped_name_wins_over_a_file_here_and_beside_the_file_that_names_it)
+{
+    ship("frontier.json");
+    put("frontier", "mine");
+    put("frontier.json", "mine");
+    put("mine.json", "mine");
+    const char *path;
+    char here[4096];
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    ck_assert_int_eq(chdir(folder), 0);
+    ck_assert_int_eq(dl_find_file("systems", "topology", "frontier", arena, &path, &err), DL_OK);
+    ck_assert_str_eq(path, in_folder("systems/frontier.json"));
+    ck_assert(dl_is_shipped(path, "systems", arena));
+    ck_assert_int_eq(dl_find_file("systems", "topology", "mine", arena, &path, &err), DL_OK);
+    ck_assert_str_eq(path, "./mine.json");
+    ck_assert(!dl_is_shipped(path, "systems", arena));
+    ck_assert_int_eq(chdir(here), 0);
+    const struct dl_sought beside = {"systems", "topology", "mine", in_folder("names-it.json")};
+    const struct dl_sought shipped = {"systems", "topology", "frontier.json", in_folder("names-it.json")};
+    ck_assert_int_eq(dl_find_sought(&beside, arena, &path, &err), DL_OK);
+    ck_assert_str_eq(path, in_folder("mine.json"));
+    ck_assert_int_eq(dl_find_sought(&shipped, arena, &path, &err), DL_OK);
+    ck_assert_str_eq(path, in_folder("systems/frontier.json"));
+}
+END_TEST
+
+START_TEST(what_a_file_calls_another_is_found_from_its_folder)
+{
+    static const struct {
+        const char *file, *other, *name;
+    } cases[] = {
+        {"a.json", "b.json", "./b.json"},          {"x/a.json", "x/b.json", "./b.json"},
+        {"x/a.json", "b.json", "../b.json"},       {"a.json", "x/b.json", "./x/b.json"},
+        {"x/a.json", "xy/b.json", "../xy/b.json"}, {"x/../xy/a.json", "x/b.json", "../x/b.json"},
+    };
+    mkdir(in_folder("x"), 0700);
+    mkdir(in_folder("xy"), 0700);
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        const char *const file = in_folder(cases[i].file), *const other = in_folder(cases[i].other), *path;
+        const char *const name = dl_name_from(file, other, arena);
+        ck_assert_str_eq(name, cases[i].name);
+        put(cases[i].other, "{}");
+        const struct dl_sought sought = {"systems", "topology", name, file};
+        ck_assert_msg(!dl_find_sought(&sought, arena, &path, &err), "%s", err.text);
+        char *const found = realpath(path, NULL), *const meant = realpath(other, NULL);
+        ck_assert_str_eq(found, meant);
+        free(found);
+        free(meant);
+    }
+    ck_assert_str_eq(dl_name_from(in_folder("a.json"), "/dev/b.json", arena), "/dev/b.json");
+}
+END_TEST
+
 START_TEST(a_misspelt_name_gets_its_neighbour_offered)
 {
     ship("frontier.json");
@@ -187,6 +240,8 @@ int main(void)
     tcase_add_test(tests, the_base_name_is_what_follows_the_last_slash);
     tcase_add_test(tests, a_name_is_found_with_and_without_its_ending);
     tcase_add_test(tests, a_path_is_taken_as_it_is);
+    tcase_add_test(tests, a_shipped_name_wins_over_a_file_here_and_beside_the_file_that_names_it);
+    tcase_add_test(tests, what_a_file_calls_another_is_found_from_its_folder);
     tcase_add_test(tests, a_misspelt_name_gets_its_neighbour_offered);
     tcase_add_test(tests, a_folder_is_listed_in_order_and_without_strangers);
     Suite *const suite = suite_create("files");

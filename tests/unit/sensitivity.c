@@ -206,7 +206,7 @@ static struct dl_json doc_of(const struct dl_session *s, const char *path)
 static size_t count_changed(const struct dl_session *s, const struct dl_figure *c)
 {
     const struct dl_json doc = doc_of(s, c->effect.path);
-    const struct dl_json changed = {json_deep_copy(doc.value), doc.where};
+    const struct dl_json changed = {.value = json_deep_copy(doc.value), .where = doc.where};
     const char *const assignment = strchr(dl_figure_changed(c, 2, s->arena), '.') + 1;
     struct dl_error err = {0};
     size_t n = 0, n_changed = 0;

@@ -8,14 +8,12 @@
 static enum dl_status read_strategy(struct dl_train *t, struct dl_error *err)
 {
     const struct dl_train_options *const o = t->options;
-    const struct dl_want strategy = {DL_STRATEGIES, "strategy", {o->strategy, NULL}, "strategy", NULL};
+    const struct dl_want strategy = {DL_STRATEGIES, "strategy", {.name = o->strategy}, "strategy", NULL};
     if (dl_load_document(&strategy, &o->set, t->arena, &t->strategy_doc, err) ||
         dl_job_read(t->strategy_doc, (uint32_t)o->devices, t->arena, &t->job, err))
         return err->status;
-    const struct dl_want software = {DL_SOFTWARE,
-                                     "software",
-                                     {t->job.software, NULL},
-                                     "software",
+    const struct dl_want software = {DL_SOFTWARE, "software",
+                                     dl_given_or((struct dl_input){0}, t->strategy_doc, t->job.software), "software",
                                      dl_place_of_name(NULL, t->strategy_doc, "software", t->arena)};
     if (dl_load_document(&software, &o->set, t->arena, &t->software_doc, err) ||
         dl_software_read(t->software_doc, t->arena, &t->software, err))
@@ -27,11 +25,9 @@ static enum dl_status read_strategy(struct dl_train *t, struct dl_error *err)
 static enum dl_status read_workload(struct dl_train *t, struct dl_error *err)
 {
     const struct dl_train_options *const o = t->options;
-    const struct dl_want want = {DL_WORKLOADS,
-                                 "workload",
-                                 {o->workload ? o->workload : t->job.workload, NULL},
-                                 "workload",
-                                 dl_place_of_name(o->workload, t->strategy_doc, "workload", t->arena)};
+    const struct dl_want want = {DL_WORKLOADS, "workload",
+                                 dl_given_or((struct dl_input){.name = o->workload}, t->strategy_doc, t->job.workload),
+                                 "workload", dl_place_of_name(o->workload, t->strategy_doc, "workload", t->arena)};
     if (dl_load_document(&want, &o->set, t->arena, &t->workload_doc, err) ||
         dl_workload_read(t->workload_doc, t->s->microbatch, t->software.attention, t->arena, &t->model, err))
         return err->status;

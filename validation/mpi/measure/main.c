@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "sim/app/options.h"
+#include "sim/core/files.h"
 #include "validation/mpi/collectives/swap.h"
 #include "validation/mpi/measure/measure.h"
 #include "validation/mpi/packing.h"
@@ -295,7 +296,11 @@ static enum dl_status write_files(const struct options *o, const struct dl_measu
         return dl_fail(err, DL_STALLED, NULL,
                        "this machine is too busy to measure messages in %g s each; try --seconds", o->seconds);
     if (o->json) dl_write_json(o->json, dl_measured_json(m), err);
-    if (o->system) dl_write_json(o->system, dl_measured_system(m, o->device, o->transport ? o->transport : "mpi"), err);
+    struct dl_arena *const arena = dl_arena_new();
+    const bool is_named = o->system && o->transport;
+    const char *const transport = is_named ? dl_name_from(o->system, o->transport, arena) : "mpi";
+    if (o->system) dl_write_json(o->system, dl_measured_system(m, o->device, transport), err);
+    dl_arena_free(arena);
     if (o->transport) dl_write_json(o->transport, dl_measured_transport(m), err);
     if (!o->json || strcmp(o->json, "-") != 0) tell(m);
     return err->status;
