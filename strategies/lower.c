@@ -305,7 +305,8 @@ static enum dl_status lower_at(const struct dl_lower_request *request, double cl
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err) &&
         !assemble(&s, out, err))
         dl_limit_played(&s);
-    out->model_flop = request->model->model_flop_per_sample * setting->global_batch;
+    for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
+        out->model_flop[count] = request->model->model_flop_per_sample[count] * setting->global_batch;
     dl_sink_release(&s);
     return err->status;
 }

@@ -30,10 +30,10 @@ struct dl_lowered {
     struct dl_program *programs; /* by stage */
     struct dl_call *calls;       /* of all programs */
     size_t n_calls, calls_capacity;
-    double model_flop;              /* of a step, without recomputation */
-    struct dl_played played;        /* of those that may meet others */
-    double n_timed_alone;           /* collectives of the rest of them, on every rank */
-    bool plays_beyond;              /* more than most_played, for links that change */
+    double model_flop[DL_N_FLOP_COUNTS]; /* of a step, without recomputation */
+    struct dl_played played;             /* of those that may meet others */
+    double n_timed_alone;                /* collectives of the rest of them, on every rank */
+    bool plays_beyond;                   /* more than most_played, for links that change */
     const bool *plays;              /* by crew, stage by stage: others go by the `timed` of templates; NULL: all do */
     double by_ground[DL_N_GROUNDS]; /* seconds of kernels of one micro-batch through all positions */
     double clock;                   /* of the devices, over their highest; 0: they do not tell what they draw */

@@ -167,14 +167,15 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     const double n_launches = priced->launches * n_tensors, n_parts = n_tensors > 1 ? fmax(1, floor(n_launches)) : 1;
     const double flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1);
     if (s->counted) dl_draw_add(s->counted, &priced->draw, 1);
-    for (double part = 0; part < n_parts; part++)
-        add_launched(s, place_of(s, ev),
-                     (struct dl_instruction){.name = ev->kernel.name,
-                                             .cause = ev->cause,
-                                             .device_s = device_s / n_parts,
-                                             .host_s = host_s(s, ev, s_per_launch * n_launches) / n_parts,
-                                             .flop = flop / n_parts,
-                                             .ground = priced->price.ground});
+    struct dl_instruction one = {.name = ev->kernel.name,
+                                 .cause = ev->cause,
+                                 .device_s = device_s / n_parts,
+                                 .host_s = host_s(s, ev, s_per_launch * n_launches) / n_parts,
+                                 .flop = flop / n_parts,
+                                 .ground = priced->price.ground};
+    for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
+        one.counted_flop[count] = dl_counted_flop(&ev->kernel, one.flop, (enum dl_flop_count)count);
+    for (double part = 0; part < n_parts; part++) add_launched(s, place_of(s, ev), one);
     return device_s;
 }
 

@@ -64,8 +64,8 @@ static void unfused_scores(struct dl_block *b)
     const double heads = b->samples * (double)o->heads, seq = (double)o->seq, scores = heads * seq * seq;
     const double mask = DL_MASK_BYTES / DL_ACTIVATION_BYTES;
     double *const saved = &b->tape.layer->saved.scores_bytes;
-    dl_tape_product(&b->tape,
-                    &(struct dl_product){"scores", heads, seq, seq, key_size(o), DL_CUT_BATCH, .of_activations = true});
+    dl_tape_product(&b->tape, &(struct dl_product){"scores", heads, seq, seq, key_size(o), DL_CUT_BATCH,
+                                                   .of_activations = true, .masked = o->causal});
     dl_tape_pass(&b->tape, &(struct dl_pass){"softmax", DL_CUT_INSIDE, .forward = 2 * scores,
                                              .input_gradient = 3 * scores, .width = seq, .matrices = heads});
     *saved += DL_ACTIVATION_BYTES * scores;
@@ -76,7 +76,7 @@ static void unfused_scores(struct dl_block *b)
         *saved += (DL_ACTIVATION_BYTES + DL_MASK_BYTES) * scores;
     }
     dl_tape_product(&b->tape, &(struct dl_product){"context", heads, seq, value_size(o), seq, DL_CUT_BATCH,
-                                                   .of_activations = true});
+                                                   .of_activations = true, .masked = o->causal});
 }
 
 void dl_block_attention(struct dl_block *b)

@@ -183,7 +183,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     out->n_layers = net.n_layers;
     out->layers = dl_arena_alloc(build->arena, net.n_layers * sizeof *out->layers);
     memcpy(out->layers, net.layers, net.n_layers * sizeof *out->layers);
-    out->model_flop_per_sample = dl_model_flop(out) / build->samples;
+    dl_model_set_flop(out);
 out:
     dl_free(net.layers);
     return err->status;

@@ -90,7 +90,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);
     for (size_t i = 0; i < n_pairs; i++) build_pair(&net, 2 * i, &out->layers[i], build->arena);
     if (o->loss != NO_LOSS) build_loss(&net, &out->layers[n_pairs], build->arena);
-    out->model_flop_per_sample = dl_model_flop(out) / build->samples;
+    dl_model_set_flop(out);
     return DL_OK;
 }
 

@@ -108,6 +108,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                       .window = p->window,
                                       .stride = p->stride,
                                       .stays_wide = p->stays_wide,
+                                      .masked = p->masked,
                                       .attention_core = tape->attention_core,
                                       .among_experts = tape->among_experts,
                                       .cut = p->cut};
@@ -130,6 +131,7 @@ void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
     struct dl_kernel kernel = *attention;
     kernel.kind = DL_KERNEL_ATTENTION;
     kernel.name = "attention";
+    kernel.masked = kernel.causal;
     kernel.attention_core = tape->attention_core;
     kernel.cut = DL_CUT_BATCH;
     add_forward(step, &kernel);

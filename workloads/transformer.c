@@ -256,6 +256,17 @@ static bool block_has_experts(const struct dl_transformer *o, int64_t block)
     return o->experts && block >= o->dense_layers && (block - o->dense_layers + 1) % o->moe_every == 0;
 }
 
+static void set_flop(const struct dl_transformer *o, struct dl_model *out)
+{
+    const double passes = 3; /* backward has two products for each of forward */
+    for (int count = 0; count < DL_N_FLOP_COUNTS; count++) {
+        double forward = 0;
+        for (size_t i = 0; i < out->n_layers; i++)
+            forward += dl_layer_model_flop(&out->layers[i], dl_expert_padding(o), (enum dl_flop_count)count);
+        out->model_flop_per_sample[count] = passes * forward / out->samples;
+    }
+}
+
 static enum dl_status build(const void *options, const struct dl_build *build, struct dl_model *out,
                             struct dl_error *err)
 {
@@ -279,11 +290,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     out->tied_embedding = o.tied_embedding;
     out->routing =
         (struct dl_routing){(double)o.experts, (double)o.top_k, (double)o.expert_groups, (double)o.top_groups};
-    const double passes = 3; /* backward has two products for each of forward */
-    double forward_flop = 0;
-    for (size_t i = 0; i < out->n_layers; i++)
-        forward_flop += dl_layer_model_flop(&out->layers[i], dl_expert_padding(&o));
-    out->model_flop_per_sample = passes * forward_flop / build->samples;
+    set_flop(&o, out);
     return DL_OK;
 }
 

@@ -14,6 +14,7 @@
 #define DL_WORKLOADS_WORKLOAD_H
 
 #include "sim/core/json.h"
+#include "sim/program/program.h"
 
 enum dl_kernel_kind {
     DL_KERNEL_GEMM,      /* batch x (m x k times k x n) */
@@ -43,7 +44,8 @@ struct dl_kernel {
     double elements;   /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
     double side;       /* convolution: height and width of its result; 0: not known, or not alike */
     double window, stride; /* convolution: sides of its windows and of their steps; 0: not known, nothing overlaps */
-    bool causal;           /* attention: half of the scores are never needed */
+    bool causal;           /* attention: half of the scores are never needed, and left out */
+    bool masked;           /* fused or not: a causal mask hides half of the scores, of all ranks together */
     bool backward;         /* attention: 2.5 times the forward's work */
     double kv_share;       /* attention: heads of keys and values over those of queries */
     bool drops;            /* dropout is part of it: of attention's scores, or of what a residual adds */
@@ -116,9 +118,9 @@ struct dl_model {
     double samples;           /* of the micro-batch that it was built for */
     double tokens_per_sample; /* 0: not a language model */
     double hidden;
-    double model_flop_per_sample; /* forward and backward, no recomputation, no padding, full scores: for MFU */
-    bool tied_embedding;          /* the head's weights are the embedding's parameters_inside */
-    struct dl_routing routing;    /* of all layers that have experts */
+    double model_flop_per_sample[DL_N_FLOP_COUNTS]; /* forward and backward, no recomputation, no padding: for MFU */
+    bool tied_embedding;                            /* the head's weights are the embedding's parameters_inside */
+    struct dl_routing routing;                      /* of all layers that have experts */
 };
 
 /* What a builder is asked for besides its options. */
@@ -146,6 +148,8 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, const char *
 
 /* Multiplications and additions of GEMMs, convolutions and attention; 0 for what is bound by memory. */
 double dl_kernel_flop(const struct dl_kernel *k);
+/* The same as counted, of a kernel that does so many. */
+double dl_counted_flop(const struct dl_kernel *k, double flop, enum dl_flop_count count);
 /* "gemm", "grouped_gemm" among experts, "attention", "conv", or what a kernel that is bound by memory does: as tables
  * of measured times call it. */
 const char *dl_kernel_operation(const struct dl_kernel *k);

@@ -75,6 +75,14 @@ double dl_kernel_flop(const struct dl_kernel *k)
     return 0;
 }
 
+double dl_counted_flop(const struct dl_kernel *k, double flop, enum dl_flop_count count)
+{
+    const double of_mask = 2; /* all scores over those that a causal mask leaves */
+    const enum dl_flop_count done = k->kind == DL_KERNEL_ATTENTION ? DL_FLOP_CAUSAL : DL_FLOP_FULL;
+    if (!k->masked || done == count) return flop;
+    return count == DL_FLOP_FULL ? flop * of_mask : flop / of_mask;
+}
+
 const char *dl_kernel_operation(const struct dl_kernel *k)
 {
     switch (k->kind) {
@@ -98,7 +106,7 @@ double dl_model_parameters(const struct dl_model *model)
     return sum;
 }
 
-double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding)
+double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding, enum dl_flop_count count)
 {
     double sum = 0;
     bool among_experts = false;
@@ -107,9 +115,8 @@ double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding)
         if (work->kind == DL_WORK_DISPATCH) among_experts = true;
         if (work->kind == DL_WORK_COMBINE) among_experts = false;
         if (work->kind != DL_WORK_KERNEL) continue;
-        struct dl_kernel kernel = work->kernel;
-        kernel.causal = false;
-        sum += dl_kernel_flop(&kernel) / (among_experts ? expert_padding : 1);
+        const double flop = dl_counted_flop(&work->kernel, dl_kernel_flop(&work->kernel), count);
+        sum += flop / (among_experts ? expert_padding : 1);
     }
     return sum;
 }
@@ -122,14 +129,14 @@ static double work_flop(const struct dl_work *work, size_t n)
     return sum;
 }
 
-double dl_model_flop(const struct dl_model *model)
+void dl_model_set_flop(struct dl_model *model)
 {
     double sum = 0;
     for (size_t i = 0; i < model->n_layers; i++) {
         const struct dl_layer *const layer = &model->layers[i];
         sum += work_flop(layer->forward, layer->n_forward) + work_flop(layer->backward, layer->n_backward);
     }
-    return sum;
+    for (int count = 0; count < DL_N_FLOP_COUNTS; count++) model->model_flop_per_sample[count] = sum / model->samples;
 }
 
 enum dl_status dl_refuse(const struct dl_build *build, const char *key, struct dl_error *err, const char *format, ...)

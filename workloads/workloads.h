@@ -12,12 +12,11 @@ extern const struct dl_workload_kind dl_workload_mlp;
 #define DL_ACTIVATION_BYTES 2.0
 #define DL_MASK_BYTES 1.0
 
-/* Forward flop of a layer: with the scores that a causal mask makes unneeded, without the padding of experts, which is
- * a factor on their work. */
-double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding);
+/* Forward flop of a layer, without the padding of experts, which is a factor on their work. */
+double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding, enum dl_flop_count count);
 
-/* Flop of all work forward and backward, as it is listed. */
-double dl_model_flop(const struct dl_model *model);
+/* Set model_flop_per_sample of a model without attention: all work forward and backward, as it is listed. */
+void dl_model_set_flop(struct dl_model *model);
 
 /* Refuse a value of the document, naming its key. */
 enum dl_status dl_refuse(const struct dl_build *build, const char *key, struct dl_error *err, const char *format, ...)

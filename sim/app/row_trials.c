@@ -27,13 +27,15 @@ static void predict(void *user, size_t job, void *result)
     struct dl_session_request request = {
         .engine = t->engine, .set = t->set, .ideal = trial->ideal, .memory_bytes = p->memory_bytes};
     struct dl_session s;
-    if (dl_training_row_request(&t->rows->items[trial->row], trial->microbatch, arena, &request, &out->err)) return;
+    const struct dl_training_row *const row = &t->rows->items[trial->row];
+    const enum dl_flop_count count = (enum dl_flop_count)row->attention_flop;
+    if (dl_training_row_request(row, trial->microbatch, arena, &request, &out->err)) return;
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) {
         out->step_s = s.report.result.step_s;
         out->bubble_s = s.report.result.exposed_s[DL_CAUSE_BUBBLE];
         out->samples_per_s = s.job.setting.global_batch / out->step_s;
-        out->mfu = dl_run_mfu(&s.report);
-        out->hfu = dl_run_hfu(&s.report);
+        out->mfu = dl_run_mfu(&s.report, count);
+        out->hfu = dl_run_hfu(&s.report, count);
         out->fits = dl_run_fits(&s.report);
         out->experts = dl_session_has_experts(&s);
     }

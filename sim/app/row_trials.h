@@ -23,7 +23,8 @@ struct dl_row_trials {
 };
 
 struct dl_row_prediction {
-    double step_s, bubble_s, samples_per_s, mfu, hfu;
+    double step_s, bubble_s, samples_per_s;
+    double mfu, hfu; /* counted as the row does */
     bool fits, experts;
     struct dl_error err; /* why there is none */
 };

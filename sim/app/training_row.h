@@ -28,8 +28,9 @@ struct dl_training_row {
     int64_t global_batch, microbatch, tp, pp, dp, cp, ep, vpp, sp, zero;
     enum dl_quantity quantity; /* of a pair: of the row that ends it */
     bool begins_pair;
-    double step_s;   /* or what `quantity` says; 0: not published */
-    double mfu, hfu; /* published shares of peak, without and with what is recomputed; 0: not */
+    double step_s;          /* or what `quantity` says; 0: not published */
+    double mfu, hfu;        /* published shares of peak, without and with what is recomputed; 0: not */
+    int64_t attention_flop; /* enum dl_flop_count: how these count attention */
 };
 
 struct dl_training_rows {

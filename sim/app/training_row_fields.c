@@ -49,6 +49,7 @@ const struct dl_field dl_training_row_fields[] = {
     {"stack", DL_LIST, AT(stack), 0, 0, true, NULL, NULL},
     {"mfu", DL_NUMBER, AT(mfu), 1e-9, 1, true, NULL, NULL},
     {"hfu", DL_NUMBER, AT(hfu), 1e-9, 1, true, NULL, NULL},
+    {"attention_flop", DL_CHOICE, AT(attention_flop), 0, 0, true, dl_flop_counts, NULL},
     {"note", DL_TEXT, AT(note), 0, 0, true, NULL, NULL},
 };
 
@@ -58,7 +59,8 @@ const struct dl_field dl_training_row_fields[] = {
 static const char *const needed[] = {"devices", "model", "global_batch", "software"};
 static const char *const sizes[] = {"layers", "hidden", "heads", "seq", "vocab"};
 /* All that a row may say beside the file of a strategy; and what it must not beside that of a workload. */
-static const char *const of_study[] = {"id", "topo", "strategy", "source", "assumed", "step_s", "mfu", "hfu", "note"};
+static const char *const of_study[] = {"id",     "topo", "strategy", "source",         "assumed",
+                                       "step_s", "mfu",  "hfu",      "attention_flop", "note"};
 static const char *const of_workload[] = {"layers", "hidden",  "ffn",   "heads",     "kv_heads",
                                           "vocab",  "experts", "top_k", "expert_ffn"};
 
@@ -120,7 +122,8 @@ static void fill_in(struct dl_training_row *row, struct dl_arena *arena)
 enum dl_status dl_training_row_add(struct dl_json object, enum dl_quantity quantity, struct dl_arena *arena,
                                    struct dl_training_rows *rows, struct dl_error *err)
 {
-    struct dl_training_row row = {.where = object.where, .file = object.file, .quantity = quantity};
+    struct dl_training_row row = {
+        .where = object.where, .file = object.file, .quantity = quantity, .attention_flop = DL_FLOP_FULL};
     if (dl_read(object, dl_training_row_fields, DL_ROW_FIELDS, &row, arena, err)) return err->status;
     for (size_t i = 0; i < DL_ROW_FIELDS; i++)
         if (check_key(object, dl_training_row_fields[i].key, quantity, arena, err)) return err->status;

@@ -85,6 +85,7 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .predicted_s = p->step_s,
                                 .mfu = r->mfu,
                                 .hfu = r->hfu,
+                                .attention_flop = dl_flop_counts[r->attention_flop],
                                 .predicted_mfu = p->mfu,
                                 .predicted_hfu = p->hfu,
                                 .samples_per_s = p->samples_per_s,

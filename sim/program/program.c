@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+const char *const dl_flop_counts[] = {"causal", "full", NULL};
+
 const char *dl_cause_name(enum dl_cause cause)
 {
     static const char *const names[DL_N_CAUSES] = {
@@ -58,6 +60,7 @@ static void add_to_segment(struct dl_segment *s, const struct dl_instruction *i)
     s->by_cause[i->cause] += i->device_s;
     s->seconds += i->device_s;
     s->flop += i->flop;
+    for (int count = 0; count < DL_N_FLOP_COUNTS; count++) s->counted_flop[count] += i->counted_flop[count];
     s->by_ground[i->ground] += i->device_s;
 }
 

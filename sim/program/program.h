@@ -37,6 +37,12 @@ const char *dl_cause_name(enum dl_cause cause);
 enum dl_ground { DL_GROUND_NONE, DL_GROUND_MEASURED, DL_GROUND_INTERPOLATED, DL_GROUND_MODELLED, DL_N_GROUNDS };
 const char *dl_ground_name(enum dl_ground ground);
 
+/* How the products of attention are counted under a causal mask, whichever of them a kernel leaves out: those that the
+ * mask leaves, half of them; or all, as Megatron-LM (SC21, eq. 3; Korthikanti et al., appendix A) and PaLM (appendix B)
+ * count. */
+enum dl_flop_count { DL_FLOP_CAUSAL, DL_FLOP_FULL, DL_N_FLOP_COUNTS };
+extern const char *const dl_flop_counts[]; /* their names; then NULL */
+
 enum dl_instruction_kind {
     DL_DO,    /* one kernel, or one collective among ranks that go in step, which is timed */
     DL_START, /* a call begins as soon as all its ranks have come here; nobody waits */
@@ -57,7 +63,8 @@ struct dl_instruction {
     enum dl_cause cause;
     double device_s; /* on the device */
     double host_s;   /* on the host, to launch it; the host runs ahead of the device until it is drained */
-    double flop;
+    double flop;     /* that the kernel does */
+    double counted_flop[DL_N_FLOP_COUNTS];
     enum dl_ground ground; /* of device_s */
     uint32_t call;         /* DL_START, DL_WAIT */
     /* DL_DO: a collective that meets others on its links, and is played; NULL: nothing but device_s passes. */
@@ -71,6 +78,7 @@ struct dl_segment {
     double by_cause[DL_N_CAUSES];
     double by_ground[DL_N_GROUNDS]; /* of what devices do; waiting for the host is none of it */
     double flop;
+    double counted_flop[DL_N_FLOP_COUNTS];
 };
 
 /* Instructions between two that others can see, as one. Host and device run side by side: with the device ready at t

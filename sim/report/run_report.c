@@ -25,9 +25,9 @@ bool dl_run_fits(const struct dl_run_report *r)
 
 static double samples_per_s(const struct dl_run_report *r) { return r->job->setting.global_batch / r->result.step_s; }
 
-static double flop_per_device_s(const struct dl_run_report *r)
+static double flop_per_device_s(const struct dl_run_report *r, enum dl_flop_count count)
 {
-    return r->lowered->model_flop / r->result.step_s / r->job->n_devices;
+    return r->lowered->model_flop[count] / r->result.step_s / r->job->n_devices;
 }
 
 static double peak_flop_per_s(const struct dl_run_report *r)
@@ -36,19 +36,23 @@ static double peak_flop_per_s(const struct dl_run_report *r)
 }
 
 /* All flop that devices spend on the model, recomputation included. */
-static double hardware_flop(const struct dl_run_report *r)
+static double hardware_flop(const struct dl_run_report *r, enum dl_flop_count count)
 {
     double flop = 0;
     for (uint32_t i = 0; i < r->lowered->n_positions; i++)
-        for (int kind = 0; kind <= DL_ITEM_W; kind++) flop += r->lowered->positions[i].items[kind].total.flop;
+        for (int kind = 0; kind <= DL_ITEM_W; kind++)
+            flop += r->lowered->positions[i].items[kind].total.counted_flop[count];
     return flop * r->job->setting.micros * r->job->n_devices / n_stages(r);
 }
 
-double dl_run_mfu(const struct dl_run_report *r) { return flop_per_device_s(r) / peak_flop_per_s(r); }
-
-double dl_run_hfu(const struct dl_run_report *r)
+double dl_run_mfu(const struct dl_run_report *r, enum dl_flop_count count)
 {
-    return hardware_flop(r) / r->result.step_s / r->job->n_devices / peak_flop_per_s(r);
+    return flop_per_device_s(r, count) / peak_flop_per_s(r);
+}
+
+double dl_run_hfu(const struct dl_run_report *r, enum dl_flop_count count)
+{
+    return hardware_flop(r, count) / r->result.step_s / r->job->n_devices / peak_flop_per_s(r);
 }
 
 static void print_memory(const struct dl_run_report *r)
@@ -115,6 +119,19 @@ static void print_head(const struct dl_run_report *r)
            dl_format_count(s->micros, n), s->micros == 1 ? "" : "es", s->microbatch, s->schedule, s->software->name);
 }
 
+static void print_shares(const struct dl_run_report *r)
+{
+    const double mfu = dl_run_mfu(r, DL_FLOP_CAUSAL), full = dl_run_mfu(r, DL_FLOP_FULL);
+    char a[DL_QUANTITY], b[DL_QUANTITY];
+    printf("  share of peak  MFU %.1f %%, HFU %.1f %%: %s of %s TFLOP/s a device (dense %s)", 100 * mfu,
+           100 * dl_run_hfu(r, DL_FLOP_CAUSAL), dl_format_number(flop_per_device_s(r, DL_FLOP_CAUSAL) * 1e-12, a),
+           dl_format_number(peak_flop_per_s(r) * 1e-12, b), dl_precision_name(r->job->setting.precision));
+    puts(full > mfu ? ", causal attention" : "");
+    if (full > mfu)
+        printf("                 MFU %.1f %%, HFU %.1f %% by full attention, as Megatron-LM and PaLM count it\n",
+               100 * full, 100 * dl_run_hfu(r, DL_FLOP_FULL));
+}
+
 /* Among ranks in step, and over replicas. */
 static double n_timed_alone(const struct dl_run_report *r)
 {
@@ -130,8 +147,8 @@ void dl_run_report_text(const struct dl_run_report *r)
     printf("  throughput     %s samples/s", dl_format_number(samples_per_s(r), a));
     if (r->model->tokens_per_sample > 0)
         printf(", %s tokens/s", dl_format_count(samples_per_s(r) * r->model->tokens_per_sample, b));
-    printf("\n  share of peak  %.1f %% (%s TFLOP/s a device)\n", 100 * dl_run_mfu(r),
-           dl_format_number(flop_per_device_s(r) * 1e-12, a));
+    putchar('\n');
+    print_shares(r);
     puts("  where the time goes");
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
         if (r->result.exposed_s[cause] > 0)
@@ -177,23 +194,36 @@ static json_t *causes_json(const struct dl_training_result *result)
     return causes;
 }
 
+/* What `mfu` and `hfu` refer to, and both in the other convention. */
+static void add_shares(const struct dl_run_report *r, json_t *report)
+{
+    json_t *const shares =
+        json_pack("{s:s, s:f, s:s, s:f, s:f, s:f}", "mfu_convention", "causal_attention", "peak_flop_per_s",
+                  peak_flop_per_s(r), "peak_precision", dl_precision_name(r->job->setting.precision),
+                  "mfu_full_attention", dl_run_mfu(r, DL_FLOP_FULL), "hfu_full_attention", dl_run_hfu(r, DL_FLOP_FULL),
+                  "model_flop_per_device_s_full_attention", flop_per_device_s(r, DL_FLOP_FULL));
+    json_object_update(report, shares);
+    json_decref(shares);
+}
+
 json_t *dl_run_report_json(const struct dl_run_report *r)
 {
     const struct dl_host host = dl_host_now();
     const double tokens = samples_per_s(r) * r->model->tokens_per_sample;
-    json_t *const report =
-        json_pack("{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, "
-                  "s:f, s:o, s:o}",
-                  "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s",
-                  samples_per_s(r), "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(),
-                  "model_flop_per_device_s", flop_per_device_s(r), "mfu", dl_run_mfu(r), "hfu", dl_run_hfu(r), "fits",
-                  dl_run_fits(r), "memory_bytes", memory_json(r), "causes", causes_json(&r->result), "forward_s",
-                  r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s", r->result.elapsed_s[DL_PHASE_BACKWARD],
-                  "optimizer_s", r->result.elapsed_s[DL_PHASE_END], "measured_share", measured_share(r), "kernels",
-                  grounds_json(r), "assumptions", dl_assumptions_json(&r->assumptions), "engine", r->engine, "fidelity",
-                  r->fidelity, "events", (json_int_t)r->n_events, "timed_alone", n_timed_alone(r), "verdict",
-                  dl_verdict_json(r), "host", dl_host_json(&host));
+    json_t *const report = json_pack(
+        "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, "
+        "s:f, s:o, s:o}",
+        "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r),
+        "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s",
+        flop_per_device_s(r, DL_FLOP_CAUSAL), "mfu", dl_run_mfu(r, DL_FLOP_CAUSAL), "hfu",
+        dl_run_hfu(r, DL_FLOP_CAUSAL), "fits", dl_run_fits(r), "memory_bytes", memory_json(r), "causes",
+        causes_json(&r->result), "forward_s", r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s",
+        r->result.elapsed_s[DL_PHASE_BACKWARD], "optimizer_s", r->result.elapsed_s[DL_PHASE_END], "measured_share",
+        measured_share(r), "kernels", grounds_json(r), "assumptions", dl_assumptions_json(&r->assumptions), "engine",
+        r->engine, "fidelity", r->fidelity, "events", (json_int_t)r->n_events, "timed_alone", n_timed_alone(r),
+        "verdict", dl_verdict_json(r), "host", dl_host_json(&host));
     json_object_set_new(report, "files", dl_files_read_json(&r->files));
+    add_shares(r, report);
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
     return report;
 }

@@ -30,9 +30,10 @@ uint32_t dl_run_fullest_stage(const struct dl_run_report *r);
 /* Whether the fullest stage fits into a device, and what is offloaded into a host. */
 bool dl_run_fits(const struct dl_run_report *r);
 
-/* Shares of the peak of all devices: by the flop of the model, and by all that devices spend on it. */
-double dl_run_mfu(const struct dl_run_report *r);
-double dl_run_hfu(const struct dl_run_report *r);
+/* Shares of the dense peak of all devices in the precision of the strategy: by the flop of the model, and by all that
+ * devices spend on it. Both count attention in the same way, so the second is never below the first. */
+double dl_run_mfu(const struct dl_run_report *r, enum dl_flop_count count);
+double dl_run_hfu(const struct dl_run_report *r, enum dl_flop_count count);
 
 void dl_run_report_text(const struct dl_run_report *r);
 json_t *dl_run_report_json(const struct dl_run_report *r);

@@ -28,11 +28,12 @@ struct dl_compared {
     const char *const *traits; /* what it may have in common with others, as many for every row; then NULL */
     const char *note;          /* NULL, or why the two may differ */
     enum dl_quantity quantity;
-    double measured_s, predicted_s; /* no seconds if it is a speed-up; measured NAN: nothing is published */
-    double mfu, hfu;                /* published shares of peak; 0: not */
-    double predicted_mfu, predicted_hfu;
-    double samples_per_s; /* predicted */
-    bool fits, experts;   /* predicted to; in its model */
+    double measured_s, predicted_s;      /* no seconds if it is a speed-up; measured NAN: nothing is published */
+    double mfu, hfu;                     /* published shares of peak; 0: not */
+    double predicted_mfu, predicted_hfu; /* counted as those */
+    const char *attention_flop;          /* how they count attention */
+    double samples_per_s;                /* predicted */
+    bool fits, experts;                  /* predicted to; in its model */
     /* Intervals of the predicted, and of it by constants alone; high_s is 0 if nobody asked. */
     double low_s, high_s, constants_low_s, constants_high_s;
     int64_t microbatch; /* chosen because the row says none; 0: it does */

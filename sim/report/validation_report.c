@@ -171,6 +171,7 @@ static void add_shares(json_t *json, const struct dl_compared *row)
     if (!row->failure && row->quantity == DL_STEP) {
         json_object_set_new(json, "predicted_mfu", json_real(row->predicted_mfu));
         json_object_set_new(json, "predicted_hfu", json_real(row->predicted_hfu));
+        json_object_set_new(json, "attention_flop", json_string(row->attention_flop));
     }
     if (row->note) json_object_set_new(json, "note", json_string(row->note));
 }

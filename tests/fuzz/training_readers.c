@@ -41,7 +41,7 @@ static struct dl_json own(struct input *in, const char *text)
 static void use_model(const struct dl_model *m, const struct dl_device *d)
 {
     assert(m->n_layers > 0 && isfinite(dl_model_parameters(m)) && dl_model_parameters(m) > 0);
-    assert(isfinite(m->model_flop_per_sample) && m->model_flop_per_sample > 0);
+    assert(isfinite(m->model_flop_per_sample[DL_FLOP_FULL]) && m->model_flop_per_sample[DL_FLOP_CAUSAL] > 0);
     for (size_t i = 0; i < m->n_layers; i++)
         for (size_t j = 0; j < m->layers[i].n_forward; j++) {
             const struct dl_work *const work = &m->layers[i].forward[j];

@@ -67,7 +67,7 @@ START_TEST(sequence_parallelism_leaves_no_work_twice)
     ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
     const struct dl_template *const items = training.lowered.programs[0].items;
     check_close(workloads[_i], 4 * (items[DL_ITEM_F].total.flop + items[DL_ITEM_B].total.flop),
-                training.model.model_flop_per_sample);
+                training.model.model_flop_per_sample[DL_FLOP_FULL]);
     done();
 }
 END_TEST

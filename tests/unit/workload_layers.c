@@ -68,7 +68,7 @@ START_TEST(every_model_is_well_formed)
     for (size_t a = 0; a < DL_COUNT(attentions); a++) {
         open_shipped(shipped[_i], 1, attentions[a]);
         ck_assert_str_eq(model.name, shipped[_i]);
-        ck_assert_double_gt(model.model_flop_per_sample, 0);
+        ck_assert_double_gt(model.model_flop_per_sample[DL_FLOP_FULL], 0);
         for (size_t i = 0; i < model.n_layers; i++) {
             const struct dl_layer *const layer = &model.layers[i];
             if (i && layer->forward == layer[-1].forward) continue; /* blocks that are alike share their work */
@@ -118,11 +118,11 @@ START_TEST(work_grows_with_the_samples)
 {
     open_shipped(shipped[_i], 1, "unfused");
     const double one = forward_flop(), parameters = dl_model_parameters(&model),
-                 per_sample = model.model_flop_per_sample;
+                 per_sample = model.model_flop_per_sample[DL_FLOP_FULL];
     open_shipped(shipped[_i], 7, "unfused");
     ck_assert_close(forward_flop(), 7 * one);
     ck_assert_close(dl_model_parameters(&model), parameters);
-    ck_assert_close(model.model_flop_per_sample, per_sample);
+    ck_assert_close(model.model_flop_per_sample[DL_FLOP_FULL], per_sample);
 }
 END_TEST
 
@@ -262,11 +262,11 @@ START_TEST(padding_is_work_but_not_the_models)
 {
     open_text("{" SMALL "," EXPERTS "}");
     build(1, "flash");
-    const double even = expert_product(1)->m, flop = model.model_flop_per_sample;
+    const double even = expert_product(1)->m, flop = model.model_flop_per_sample[DL_FLOP_FULL];
     open_text("{" SMALL "," EXPERTS ",'capacity_factor':1.5}");
     build(1, "flash");
     ck_assert_double_eq(expert_product(1)->m, 1.5 * even);
-    ck_assert_close(model.model_flop_per_sample, flop);
+    ck_assert_close(model.model_flop_per_sample[DL_FLOP_FULL], flop);
 }
 END_TEST
 

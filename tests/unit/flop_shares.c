@@ -1,0 +1,209 @@
+/* flop_shares.c - MFU and HFU: one way to count attention in both, so that the second is never below the first. */
+#include <math.h>
+#include <string.h>
+
+#include "sim/app/row_trials.h"
+#include "sim/core/files.h"
+#include "tests/unit/suite.h"
+
+static struct dl_arena *arena;
+
+static void begin(void) { arena = dl_arena_new(); }
+static void end(void) { dl_arena_free(arena); }
+
+struct shares {
+    double mfu[DL_N_FLOP_COUNTS], hfu[DL_N_FLOP_COUNTS];
+    bool refused;
+    struct dl_error err;
+};
+
+struct training {
+    const char *workload, *software, *recompute, *stack;
+    const char *set[3]; /* as --set; the first NULL ends them */
+};
+
+static struct shares shares_of(const struct training *t)
+{
+    char *const strategy =
+        dl_arena_format(arena,
+                        "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a test\",\"workload\":\"none\","
+                        "\"global_batch\":8,\"microbatch\":1,\"recompute\":\"%s\",\"stack\":[%s]}",
+                        t->recompute, t->stack);
+    const bool is_text = *t->workload == '{';
+    struct dl_session_request request = {
+        .topo = {.name = "dgx-h100"},
+        .strategy = {.name = "test.json", .text = strategy},
+        .workload = {.name = is_text ? "test.json" : t->workload, .text = is_text ? t->workload : NULL},
+        .software = {.name = t->software},
+        .engine = "analytic"};
+    while (request.set.n < DL_COUNT(t->set) && t->set[request.set.n]) {
+        request.set.items[request.set.n] = t->set[request.set.n];
+        request.set.n++;
+    }
+    struct dl_session s;
+    struct shares out = {.refused = dl_session_open(&s, &request) != DL_OK};
+    ck_assert_msg(out.refused || !dl_session_run(&s), "%s", s.err.text);
+    for (int count = 0; count < DL_N_FLOP_COUNTS && !out.refused; count++) {
+        out.mfu[count] = dl_run_mfu(&s.report, (enum dl_flop_count)count);
+        out.hfu[count] = dl_run_hfu(&s.report, (enum dl_flop_count)count);
+    }
+    out.err = s.err;
+    dl_session_close(&s);
+    return out;
+}
+
+static const double rounding = 1e-9;
+
+static void check_law(const struct training *t, const struct shares *s)
+{
+    for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
+        ck_assert_msg(s->mfu[count] > 0 && s->hfu[count] >= s->mfu[count] * (1 - rounding),
+                      "%s, %s, %s, %s: mfu %.12g, hfu %.12g", t->workload, t->software, t->recompute, t->stack,
+                      s->mfu[count], s->hfu[count]);
+    ck_assert_double_le(s->mfu[DL_FLOP_CAUSAL], s->mfu[DL_FLOP_FULL]);
+}
+
+/* ---- many models, all shipped software, all ways to recompute, short and very long samples ---- */
+
+static const struct {
+    const char *workload, *layers;
+    bool has_tokens;
+} models[] = {
+    {"llama3-8b", "workload.layers=2", true},
+    {"gpt-1.7b", "workload.layers=2", true},
+    {"mixtral-8x7b", "workload.layers=2", true},
+    {"deepseek-v3", "workload.layers=4", true},
+    {"switch-base", "workload.layers=2", true},
+    {"bert-large", "workload.layers=2", true},
+    {"resnet50", NULL, false},
+    {"mlp-mnist", NULL, false},
+};
+static const char *const recomputes[] = {"none", "selective", "full"};
+static const char *const lengths[] = {"workload.seq=512", "workload.seq=8192", "workload.seq=1048576"};
+
+static void check_software(size_t model, const char *software)
+{
+    const size_t n_lengths = models[model].has_tokens ? DL_COUNT(lengths) : 1;
+    for (size_t i = 0; i < DL_COUNT(recomputes); i++)
+        for (size_t k = 0; k < n_lengths; k++) {
+            const char *const seq = models[model].has_tokens ? lengths[k] : NULL, *const layers = models[model].layers;
+            const struct training t = {models[model].workload, software, recomputes[i], "", {layers, seq}};
+            const struct shares s = shares_of(&t);
+            ck_assert_msg(!s.refused || (!models[model].has_tokens && strcmp(recomputes[i], "selective") == 0),
+                          "%s is refused", t.workload);
+            if (s.refused) continue;
+            check_law(&t, &s);
+            /* Convolutions may do less than is counted. */
+            if (models[model].has_tokens) ck_assert_double_lt(s.hfu[DL_FLOP_CAUSAL], 1);
+        }
+}
+
+START_TEST(hfu_is_at_least_mfu_and_at_most_1)
+{
+    const char **software;
+    const size_t n = dl_list_folder("strategies/software", arena, &software);
+    ck_assert_uint_gt(n, 10);
+    for (size_t i = 0; i < n; i++) check_software((size_t)_i, software[i]);
+}
+END_TEST
+
+/* ---- however the work is divided: as much in all as on one device ---- */
+
+static const char *const stacks[] = {
+    "{\"name\":\"context\",\"ways\":4},{\"name\":\"data\"}",
+    "{\"name\":\"context\",\"ways\":4,\"zigzag\":true},{\"name\":\"data\"}",
+    "{\"name\":\"context\",\"ways\":4,\"kind\":\"allgather\"},{\"name\":\"data\"}",
+    "{\"name\":\"context\",\"ways\":4,\"kind\":\"alltoall\"},{\"name\":\"data\"}",
+    "{\"name\":\"tensor\",\"ways\":4,\"sequence\":true},{\"name\":\"data\"}",
+    "{\"name\":\"pipeline\",\"ways\":4,\"schedule\":\"dualpipe\",\"chunks\":2}",
+    "{\"name\":\"pipeline\",\"ways\":4,\"schedule\":\"zbv\",\"chunks\":2}",
+};
+
+START_TEST(what_is_computed_again_does_not_depend_on_ways)
+{
+    for (size_t i = 0; i < DL_COUNT(recomputes); i++) {
+        struct training t = {"llama3-8b", "llama3", recomputes[i], "", {"workload.layers=8", "workload.seq=16384"}};
+        const struct shares alone = shares_of(&t);
+        t.stack = stacks[_i];
+        const struct shares s = shares_of(&t);
+        ck_assert_msg(!alone.refused && !s.refused, "%s", s.err.text);
+        check_law(&t, &s);
+        for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
+            ck_assert_double_eq_tol(s.hfu[count] / s.mfu[count], alone.hfu[count] / alone.mfu[count], rounding);
+    }
+}
+END_TEST
+
+/* ---- against the formulas of Korthikanti et al. (arXiv 2205.05198, appendix A) ---- */
+
+/* Of a sample: of the model with all scores or half of them; and one product of scores, or of weights and values. */
+static const double l = 4, h = 2048, v = 51200, s = 4096;
+static double model_flop(double scores) { return 72 * s * l * h * h * (1 + scores * s / (6 * h) + v / (12 * l * h)); }
+static double product_flop(double scores) { return scores * 2 * l * s * s * h; }
+
+START_TEST(shares_differ_by_what_is_computed_again)
+{
+    static const struct {
+        const char *software, *recompute;
+        double products, blocks; /* computed again: of attention, and forwards of all blocks */
+    } cases[] = {
+        {"megatron-2021", "none", 0, 0}, {"megatron-2021", "selective", 2, 0}, {"megatron-2021", "full", 0, 1},
+        {"fsdp", "none", 1, 0},          {"fsdp", "selective", 3, 0},          {"fsdp", "full", 1, 1},
+    };
+    const struct training t = {"{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\","
+                               "\"layers\":4,\"hidden\":2048,\"heads\":16,\"vocab\":51200,\"seq\":4096}",
+                               cases[_i].software,
+                               cases[_i].recompute,
+                               "",
+                               {NULL}};
+    const struct shares got = shares_of(&t);
+    ck_assert_msg(!got.refused, "%s", got.err.text);
+    for (int count = 0; count < DL_N_FLOP_COUNTS; count++) {
+        const double scores = count == DL_FLOP_CAUSAL ? 0.5 : 1, model = model_flop(scores), head = 6 * s * h * v;
+        const double again = cases[_i].products * product_flop(scores) + cases[_i].blocks * (model - head) / 3;
+        ck_assert_double_eq_tol(got.hfu[count] / got.mfu[count], 1 + again / model, rounding);
+    }
+    ck_assert_double_eq_tol(got.mfu[DL_FLOP_FULL] / got.mfu[DL_FLOP_CAUSAL], model_flop(1) / model_flop(0.5), rounding);
+}
+END_TEST
+
+/* ---- beside published shares ---- */
+
+#define ROW(id, keys) "{\"id\":\"" id "\",\"topo\":\"dgx-h100\",\"strategy\":\"single\",\"mfu\":0.4" keys "}"
+
+START_TEST(a_row_is_compared_in_the_convention_of_its_paper)
+{
+    static const char text[] = "{\"schema\":\"dlsim/steps/1\",\"source\":\"a test\",\"rows\":[" ROW("a", "") "," ROW(
+        "b", ",\"attention_flop\":\"full\"") "," ROW("c", ",\"attention_flop\":\"causal\"") "]}";
+    struct dl_json doc;
+    struct dl_error err = {0};
+    struct dl_training_rows rows = {0};
+    ck_assert(!dl_json_parse(text, strlen(text), "test.json", arena, &doc, &err));
+    ck_assert_msg(!dl_training_rows_add(doc, arena, &rows, &err), "%s", err.text);
+    struct dl_row_trials trials = {.rows = &rows, .engine = "analytic", .jobs = 1};
+    for (size_t i = 0; i < rows.n; i++) dl_row_trials_add(&trials, (struct dl_row_trial){.row = i});
+    struct dl_row_prediction *const got = dl_row_trials_run(&trials);
+    for (size_t i = 0; i < rows.n; i++) ck_assert_msg(!got[i].err.status, "%s", got[i].err.text);
+    ck_assert_double_eq(got[0].mfu, got[1].mfu);
+    ck_assert_double_eq(got[0].step_s, got[2].step_s);
+    ck_assert_double_lt(got[2].mfu, got[1].mfu);
+    ck_assert_double_lt(got[2].hfu, got[1].hfu);
+    dl_free(got);
+    dl_free(trials.items);
+    dl_free(rows.items);
+    json_decref(doc.value);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("flop_shares");
+    TCase *const tests = tcase_create("shares of peak");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_loop_test(tests, hfu_is_at_least_mfu_and_at_most_1, 0, (int)DL_COUNT(models));
+    tcase_add_loop_test(tests, what_is_computed_again_does_not_depend_on_ways, 0, (int)DL_COUNT(stacks));
+    tcase_add_loop_test(tests, shares_differ_by_what_is_computed_again, 0, 6);
+    tcase_add_test(tests, a_row_is_compared_in_the_convention_of_its_paper);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
