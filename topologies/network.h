@@ -9,6 +9,7 @@
 
 #include "sim/core/json.h"
 #include "topologies/route.h"
+#include "topologies/slices.h"
 
 struct dl_network;
 struct dl_link;
@@ -40,9 +41,12 @@ struct dl_network {
     struct dl_json where; /* the "network" object, for errors */
     void *state;          /* the kind's own */
     uint32_t n_nodes, endpoints_per_node, n_endpoints;
-    uint32_t first_link, n_links; /* ids of its links in the topology */
-    struct dl_topology *topology; /* to add links to */
-    bool reduces;                 /* its switches can add what passes through them (SHARP) */
+    uint32_t first_link, n_links;     /* ids of its links in the topology */
+    struct dl_topology *topology;     /* to add links to */
+    const struct dl_pod_slice *slice; /* that the job gets, set before it is built; NULL: all */
+    struct dl_slices slices;          /* that there are */
+    struct dl_pod_slice shape;        /* where there are slices: that of the slice, or of all */
+    bool reduces;                     /* its switches can add what passes through them (SHARP) */
 };
 
 struct dl_link_spec {

@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { max_dimensions = 8, max_size = 1 << 14, no_link = -1 };
+#include "topologies/topology.h"
+
+enum { max_dimensions = DL_MAX_DIMENSIONS, max_size = 1 << 14, no_link = -1 };
 
 struct options {
     struct dl_cable cable;
     struct dl_int_list dimensions;
-    struct dl_json wrap;
+    struct dl_json wrap, slices;
     int64_t twist, endpoints_per_switch;
 };
 static const struct options defaults = {.endpoints_per_switch = 1};
@@ -24,6 +26,8 @@ static const struct dl_field fields[] = {
     {"wrap", DL_LIST, offsetof(struct options, wrap), 0, 0, true, NULL, "true: a ring, false: a line (all true)"},
     {"twist", DL_INT, offsetof(struct options, twist), 0, max_size, true, NULL,
      "going once round dimension 0 shifts dimension 1 by this (0)"},
+    {"slices", DL_LIST, offsetof(struct options, slices), 0, 0, true, NULL,
+     "parts that jobs get, with 'dimensions' and 'wrap'"},
     {"endpoints_per_switch", DL_INT, offsetof(struct options, endpoints_per_switch), 1, max_size, true, NULL, "(1)"},
 };
 
@@ -84,18 +88,23 @@ static void step(const struct torus *t, struct point *p, size_t direction)
     p->x[d] = modulo(p->x[d] + sign, t->size[d]);
 }
 
-static enum dl_status read_wrap(const struct options *o, struct torus *t, struct dl_arena *arena, struct dl_error *err)
+/* The shape that the file says, or that of the slice which the job gets. */
+static enum dl_status read_shape(struct dl_network *net, const struct options *o, struct dl_pod_slice *shape,
+                                 struct dl_arena *arena, struct dl_error *err)
 {
-    for (size_t d = 0; d < t->n_dimensions; d++) t->wrap[d] = true;
-    if (!o->wrap.value) return DL_OK;
-    if (json_array_size(o->wrap.value) != t->n_dimensions)
-        return dl_fail(err, DL_IMPOSSIBLE, o->wrap.where, "must have %zu items, one for each of 'dimensions', got %zu",
-                       t->n_dimensions, json_array_size(o->wrap.value));
-    for (size_t d = 0; d < t->n_dimensions; d++) {
-        const struct dl_json item = dl_json_element(o->wrap, d, arena);
-        if (!json_is_boolean(item.value)) return dl_fail(err, DL_TYPE, item.where, "must be true or false");
-        t->wrap[d] = json_is_true(item.value);
+    *shape = (struct dl_pod_slice){.n_dimensions = o->dimensions.n, .n_devices = net->topology->n_whole_devices};
+    for (size_t d = 0; d < shape->n_dimensions; d++) {
+        shape->size[d] = o->dimensions.items[d];
+        shape->wrap[d] = true;
     }
+    if (o->wrap.value && dl_wrap_read(o->wrap, shape->n_dimensions, shape->wrap, arena, err)) return err->status;
+    if (!o->slices.value) return DL_OK;
+    if (o->endpoints_per_switch > 1 || net->topology->node.n_nics || o->twist)
+        return dl_fail(err, DL_IMPOSSIBLE, o->slices.where,
+                       "slices are for devices that are the torus themselves, without NICs, twist or other switches");
+    if (dl_slices_read(o->slices, shape, net->endpoints_per_node, arena, &net->slices, err)) return err->status;
+    if (net->slice) *shape = *net->slice;
+    net->shape = *shape;
     return DL_OK;
 }
 
@@ -153,11 +162,14 @@ static enum dl_status build(struct dl_network *net, const void *options, struct 
                        n);
     struct torus *const t = dl_arena_alloc(arena, sizeof *t);
     *t = (struct torus){.n_dimensions = n, .twist = o->twist, .endpoints_per_switch = o->endpoints_per_switch};
-    memcpy(t->size, o->dimensions.items, n * sizeof *t->size);
+    struct dl_pod_slice shape;
+    if (read_shape(net, o, &shape, arena, err)) return err->status;
+    memcpy(t->size, shape.size, sizeof t->size);
+    memcpy(t->wrap, shape.wrap, sizeof t->wrap);
     t->sizes_with_endpoints[0] = o->endpoints_per_switch;
     memcpy(t->sizes_with_endpoints + 1, t->size, n * sizeof *t->size);
     net->state = t;
-    if (read_wrap(o, t, arena, err) || check_twist(net, t, err) || check_size(net, t, err)) return err->status;
+    if (check_twist(net, t, err) || check_size(net, t, err)) return err->status;
     add_links(net, t, &o->cable, arena);
     return DL_OK;
 }

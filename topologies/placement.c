@@ -93,10 +93,13 @@ static enum dl_status place_list(const struct dl_topology *t, const char *list, 
     return DL_OK;
 }
 
+static const char list[] = "list:";
+
+bool dl_placement_is_list(const char *how) { return strncmp(how, list, sizeof list - 1) == 0; }
+
 enum dl_status dl_place(const struct dl_topology *t, const char *how, uint64_t seed, uint32_t n_ranks, uint32_t *device,
                         struct dl_error *err)
 {
-    static const char list[] = "list:";
     if (n_ranks > t->n_devices)
         return dl_fail(err, DL_IMPOSSIBLE, "--devices", "%u ranks need a device each, but %s has %u devices", n_ranks,
                        t->name, t->n_devices);
@@ -104,7 +107,7 @@ enum dl_status dl_place(const struct dl_topology *t, const char *how, uint64_t s
     if (strcmp(how, "even") == 0) return place_even(t, n_ranks, device);
     if (strcmp(how, "spread") == 0) return place_spread(t, n_ranks, device);
     if (strcmp(how, "random") == 0) return place_random(t, seed, n_ranks, device);
-    if (strncmp(how, list, sizeof list - 1) == 0) return place_list(t, how + sizeof list - 1, n_ranks, device, err);
+    if (dl_placement_is_list(how)) return place_list(t, how + sizeof list - 1, n_ranks, device, err);
     return dl_fail(err, DL_SYNTAX, option, "must be packed, even, spread, random or list:DEVICE,..., got '%.40s'", how);
 }
 

@@ -13,6 +13,8 @@
 enum dl_status dl_place(const struct dl_topology *t, const char *how, uint64_t seed, uint32_t n_ranks, uint32_t *device,
                         struct dl_error *err);
 
+bool dl_placement_is_list(const char *how);
+
 struct dl_places {
     uint32_t ranks, servers;
 };

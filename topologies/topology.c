@@ -71,35 +71,64 @@ static void add_node_links(struct dl_topology *t)
         memcpy(t->links + node * per_node, t->links, per_node * sizeof *t->links);
 }
 
-static enum dl_status build(struct dl_topology *t, struct dl_json doc, struct dl_error *err)
+/* A slice smaller than a node has only a part of its devices. */
+static void cut(struct dl_topology *t, const struct dl_pod_slice *slice)
+{
+    t->n_whole_devices = t->n_devices;
+    if (!slice) return;
+    if (slice->n_devices < t->node.n_devices) t->node.n_devices = slice->n_devices;
+    t->n_nodes = slice->n_devices / t->node.n_devices;
+    t->n_devices = slice->n_devices;
+}
+
+static enum dl_status build(struct dl_topology *t, const struct dl_pod_slice *slice, struct dl_error *err)
 {
     struct options o = defaults;
-    if (dl_read_document(doc, "system", fields, DL_COUNT(fields), &o, t->arena, err) ||
-        dl_node_read(o.node, &t->node, t->arena, err) || check_size(t, &o, doc, err))
+    if (dl_read_document(t->doc, "system", fields, DL_COUNT(fields), &o, t->arena, err) ||
+        dl_node_read(o.node, &t->node, t->arena, err) || check_size(t, &o, t->doc, err))
         return err->status;
-    t->name = dl_document_name(doc, t->arena);
+    t->name = dl_document_name(t->doc, t->arena);
     t->transport = o.transport;
     t->n_nodes = (uint32_t)o.nodes;
     t->n_devices = t->n_nodes * t->node.n_devices;
+    cut(t, slice);
     add_node_links(t);
     if (!o.network.value) return DL_OK;
     t->network.topology = t;
     t->network.n_nodes = t->n_nodes;
     t->network.endpoints_per_node = endpoints_per_node(&t->node);
+    t->network.slice = slice;
     return dl_network_read(o.network, &t->network, t->arena, err);
 }
 
-enum dl_status dl_topology_read(struct dl_json doc, struct dl_arena *arena, struct dl_topology **out,
-                                struct dl_error *err)
+static enum dl_status read_part(struct dl_json doc, const struct dl_pod_slice *slice, struct dl_arena *arena,
+                                struct dl_topology **out, struct dl_error *err)
 {
     struct dl_topology *const t = dl_alloc(sizeof *t);
     t->arena = arena;
-    if (build(t, doc, err)) {
+    t->doc = doc;
+    if (build(t, slice, err)) {
         dl_topology_free(t);
         return err->status;
     }
     *out = t;
     return DL_OK;
+}
+
+enum dl_status dl_topology_read(struct dl_json doc, struct dl_arena *arena, struct dl_topology **out,
+                                struct dl_error *err)
+{
+    return read_part(doc, NULL, arena, out, err);
+}
+
+enum dl_status dl_topology_slice(const struct dl_topology *t, uint32_t n_devices, struct dl_topology **out,
+                                 struct dl_error *err)
+{
+    const struct dl_pod_slice *const slice = dl_slice_for(&t->network.slices, n_devices);
+    *out = NULL;
+    if (!t->network.slices.n) return DL_OK;
+    if ((slice ? slice->n_devices : t->n_whole_devices) == t->n_devices) return DL_OK;
+    return read_part(t->doc, slice, t->arena, out, err);
 }
 
 void dl_topology_free(struct dl_topology *t)

@@ -19,7 +19,9 @@ struct dl_topology {
     struct dl_node node;
     struct dl_network network; /* kind is NULL: a single node */
     uint32_t n_nodes, n_devices;
-    const char *transport; /* default transport file */
+    uint32_t n_whole_devices; /* of the machine, where this is a slice of it */
+    struct dl_json doc;       /* that it was read from; not owned */
+    const char *transport;    /* default transport file */
     struct dl_link *links;
     size_t n_links, links_capacity;
     const char *link_kinds[DL_MAX_LINK_KINDS];
@@ -31,6 +33,10 @@ struct dl_topology {
 enum dl_status dl_topology_read(struct dl_json doc, struct dl_arena *arena, struct dl_topology **out,
                                 struct dl_error *err);
 void dl_topology_free(struct dl_topology *t);
+
+/* For a job on so many devices of the same machine: the slice that it gets, for dl_topology_free. NULL: t itself. */
+enum dl_status dl_topology_slice(const struct dl_topology *t, uint32_t n_devices, struct dl_topology **out,
+                                 struct dl_error *err);
 
 /* The route from device to device (from != to) into `out`, which is cleared first. Unreachable: DL_IMPOSSIBLE. */
 enum dl_status dl_topology_route(const struct dl_topology *t, uint32_t from, uint32_t to, uint64_t key,

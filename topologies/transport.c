@@ -319,3 +319,11 @@ bool dl_transport_has(const struct dl_transport *transport, const char *operatio
         if (names(transport->algorithms[i], operation, algorithm)) return true;
     return !transport->algorithms;
 }
+
+double *dl_transport_rates(const struct dl_transport *transport, const struct dl_topology *t)
+{
+    double *const bytes_per_s = dl_alloc(t->n_links * sizeof *bytes_per_s);
+    for (size_t i = 0; i < t->n_links; i++)
+        bytes_per_s[i] = t->links[i].bandwidth_bytes_per_s * transport->efficiency[t->links[i].kind];
+    return bytes_per_s;
+}

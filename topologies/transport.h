@@ -62,6 +62,9 @@ struct dl_transport {
 enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t, uint32_t n_nodes,
                                  struct dl_arena *arena, struct dl_transport *out, struct dl_error *err);
 
+/* What it achieves on each link of a topology with the same kinds of links, for dl_free. */
+double *dl_transport_rates(const struct dl_transport *transport, const struct dl_topology *t);
+
 /* The kinds of link by which transports look up figures of the network, and of devices; NULL: there are none. */
 const char *dl_transport_network_link(const struct dl_topology *t);
 const char *dl_transport_device_link(const struct dl_topology *t);

@@ -80,14 +80,17 @@ static enum dl_status open_machine(struct run *r, struct dl_error *err)
     if (dl_only_machine_set(&q->set, err) ||
         dl_machine_open((struct dl_input){.name = q->topo}, &q->set, r->arena, &r->machine, err))
         return err->status;
-    const struct dl_topology *const t = r->machine.topology;
-    if (!q->devices) q->devices = t->n_devices;
-    if (q->devices > t->n_devices)
-        return dl_fail(err, DL_RANGE, "--devices", "%s has %u devices, got %llu", t->name, t->n_devices,
+    const struct dl_topology *const whole = r->machine.topology;
+    if (!q->devices) q->devices = whole->n_devices;
+    if (q->devices > whole->n_devices)
+        return dl_fail(err, DL_RANGE, "--devices", "%s has %u devices, got %llu", whole->name, whole->n_devices,
                        (unsigned long long)q->devices);
     const uint32_t n = (uint32_t)q->devices;
-    const bool is_list = strncmp(q->placement, "list:", 5) == 0;
-    r->n_extra = n < t->n_devices && !is_list; /* one more device, if an algorithm wants a server beside its workers */
+    if (dl_machine_slice(&r->machine, n, q->placement, err)) return err->status;
+    const struct dl_topology *const t = r->machine.topology;
+    r->n_extra =
+        n < t->n_devices &&
+        !dl_placement_is_list(q->placement); /* one more device, if an algorithm wants a server beside its workers */
     r->device = dl_alloc((n + 1) * sizeof *r->device);
     const struct dl_places places = {n, r->n_extra};
     if (dl_place_with_servers(t, q->placement, q->seed, places, r->device, err)) return err->status;

@@ -39,10 +39,22 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
     return DL_OK;
 }
 
+/* The whole machine, or the slice of it that so many devices get. */
+static enum dl_status open_machine(struct request *q, struct dl_machine *m, struct dl_arena *arena,
+                                   struct dl_error *err)
+{
+    if (dl_machine_open((struct dl_input){.name = q->topo}, &q->set, arena, m, err)) return err->status;
+    const uint32_t all = m->topology->n_devices;
+    if (!q->devices) q->devices = all;
+    if (q->devices > all)
+        return dl_fail(err, DL_RANGE, "--devices", "%s has %u devices, got %u", m->topology->name, all,
+                       (uint32_t)q->devices);
+    return dl_machine_slice(m, (uint32_t)q->devices, NULL, err);
+}
+
 static enum dl_status write(const struct request *q, const struct dl_machine *m, struct dl_error *err)
 {
-    const uint32_t all = m->topology->n_devices, n = q->devices ? (uint32_t)q->devices : all;
-    if (n > all) return dl_fail(err, DL_RANGE, "--devices", "%s has %u devices, got %u", m->topology->name, all, n);
+    const uint32_t n = (uint32_t)q->devices;
     if (is_simgrid(q)) return dl_platform_write_simgrid(m->topology, m->bytes_per_s, n, err);
     return dl_platform_write_dot(m->topology, n, err);
 }
@@ -53,7 +65,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     struct dl_machine m = {0};
     struct dl_arena *const arena = dl_arena_new();
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) && !dl_only_machine_set(&q.set, err) &&
-        !check_together(&q, err) && !dl_machine_open((struct dl_input){.name = q.topo}, &q.set, arena, &m, err) &&
+        !check_together(&q, err) && !open_machine(&q, &m, arena, err) &&
         !dl_machine_use_transport(&m, q.transport, m.topology->n_nodes, &q.set, arena, err))
         write(&q, &m, err);
     dl_machine_close(&m);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "sim/collective/collective.h"
+#include "topologies/placement.h"
 
 /* "topo.node.devices=4" is for the document "topo". */
 static const char *meant_for(const char *assignment, const char *prefix)
@@ -110,6 +111,17 @@ enum dl_status dl_machine_open(struct dl_input topo, const struct dl_texts *set,
     return dl_topology_read(m->system_doc, arena, &m->topology, err);
 }
 
+enum dl_status dl_machine_slice(struct dl_machine *m, uint32_t n_devices, const char *placement, struct dl_error *err)
+{
+    struct dl_topology *slice = NULL;
+    if (placement && dl_placement_is_list(placement)) return DL_OK;
+    if (dl_topology_slice(m->topology, n_devices, &slice, err)) return err->status;
+    if (!slice) return DL_OK;
+    dl_topology_free(m->topology);
+    m->topology = slice;
+    return DL_OK;
+}
+
 enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transport, uint32_t n_nodes,
                                         const struct dl_texts *set, struct dl_arena *arena, struct dl_error *err)
 {
@@ -121,9 +133,7 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
         dl_transport_read(m->transport_doc, t, n_nodes, arena, &m->transport, err) ||
         dl_check_algorithms(m->transport_doc, &m->transport, arena, err))
         return err->status;
-    m->bytes_per_s = dl_alloc(t->n_links * sizeof *m->bytes_per_s);
-    for (size_t i = 0; i < t->n_links; i++)
-        m->bytes_per_s[i] = t->links[i].bandwidth_bytes_per_s * m->transport.efficiency[t->links[i].kind];
+    m->bytes_per_s = dl_transport_rates(&m->transport, t);
     return DL_OK;
 }
 

@@ -55,15 +55,17 @@ static enum dl_status build_model(struct dl_session *s)
 static enum dl_status place_ranks(struct dl_session *s)
 {
     const struct dl_session_request *const q = &s->request;
-    const struct dl_topology *const t = s->machine.topology;
+    const struct dl_topology *const whole = s->machine.topology;
     const uint32_t n_servers = s->job.setting.servers, n = s->job.n_devices + n_servers;
-    if (n > t->n_devices)
+    if (n > whole->n_devices)
         return dl_fail(&s->err, DL_IMPOSSIBLE,
                        q->devices ? "--devices" : dl_json_member(s->strategy_doc, "devices", s->arena).where,
-                       "%s has %u devices, got %u%s", t->name, t->n_devices, n, n_servers ? " with the servers" : "");
+                       "%s has %u devices, got %u%s", whole->name, whole->n_devices, n,
+                       n_servers ? " with the servers" : "");
+    if (dl_machine_slice(&s->machine, n, q->placement, &s->err)) return s->err.status;
     s->device_of_rank = dl_alloc(n * sizeof *s->device_of_rank);
     const char *const usual = n_servers ? "packed" : "even"; /* servers are beside the ranks of all nodes */
-    return dl_place_with_servers(t, q->placement ? q->placement : usual, q->seed,
+    return dl_place_with_servers(s->machine.topology, q->placement ? q->placement : usual, q->seed,
                                  (struct dl_places){s->job.n_devices, n_servers}, s->device_of_rank, &s->err);
 }
 

@@ -35,21 +35,41 @@ static double fullest_peak(const struct dl_topology *t, const struct dl_job *job
     return peak;
 }
 
-static void lower_and_count(const struct search *s, struct dl_job *job, struct attempt *a, struct dl_error *err)
+static void lower_and_count(const struct search *s, struct dl_job *job, struct dl_estimator *estimator,
+                            struct attempt *a, struct dl_error *err)
 {
     const struct dl_remedy_request *const r = s->request;
     uint32_t *const device_of_rank = dl_alloc(job->n_devices * sizeof *device_of_rank);
     struct dl_model model;
     struct dl_lowered lowered = {0};
     const struct dl_lower_request request = {
-        .job = job, .model = &model, .device = r->device, .estimator = r->estimator, .device_of_rank = device_of_rank};
-    if (!dl_place(r->estimator->topology, "packed", 0, job->n_devices, device_of_rank, err) &&
+        .job = job, .model = &model, .device = r->device, .estimator = estimator, .device_of_rank = device_of_rank};
+    if (!dl_place(estimator->topology, "packed", 0, job->n_devices, device_of_rank, err) &&
         !dl_workload_read(r->workload, job->setting.microbatch, r->software->attention, s->arena, &model, err)) {
         dl_job_suit(job, r->software, &model);
-        if (!dl_lower(&request, s->arena, &lowered, err)) a->peak = fullest_peak(r->estimator->topology, job, &lowered);
+        if (!dl_lower(&request, s->arena, &lowered, err)) a->peak = fullest_peak(estimator->topology, job, &lowered);
     }
     dl_lowered_release(&lowered, job->setting.ways[DL_AXIS_PIPELINE]);
     dl_free(device_of_rank);
+}
+
+/* More devices may be another slice of the machine. */
+static void lower_on_slice(const struct search *s, struct dl_job *job, struct attempt *a, struct dl_error *err)
+{
+    struct dl_estimator *const usual = s->request->estimator;
+    struct dl_topology *slice = NULL;
+    if (dl_topology_slice(usual->topology, job->n_devices, &slice, err)) return;
+    if (!slice) {
+        lower_and_count(s, job, usual, a, err);
+        return;
+    }
+    struct dl_estimator estimator;
+    double *const bytes_per_s = dl_transport_rates(usual->transport, slice);
+    dl_estimator_init(&estimator, slice, usual->transport, bytes_per_s);
+    lower_and_count(s, job, &estimator, a, err);
+    dl_estimator_release(&estimator);
+    dl_free(bytes_per_s);
+    dl_topology_free(slice);
 }
 
 /* A job that cannot be is no remedy: its error is forgotten. */
@@ -59,11 +79,11 @@ static void weigh(const struct search *s, struct attempt *a)
     struct dl_job job;
     const struct dl_json doc = {.value = a->strategy, .where = s->request->strategy.where};
     a->peak = -1;
-    if (a->n_devices > s->request->estimator->topology->n_devices ||
+    if (a->n_devices > s->request->estimator->topology->n_whole_devices ||
         dl_job_read(doc, a->n_devices, s->arena, &job, &err))
         return;
     a->setting = job.setting;
-    lower_and_count(s, &job, a, &err);
+    lower_on_slice(s, &job, a, &err);
 }
 
 /* ---- changes ---- */

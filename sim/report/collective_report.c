@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/report/bar.h"
+#include "sim/report/slice_report.h"
 #include "sim/report/units.h"
 
 static double bus_bytes_per_s(const struct dl_collective_report *r)
@@ -48,6 +49,7 @@ void dl_collective_report_text(const struct dl_collective_report *r)
     const struct dl_collective *const c = &r->choice->collective;
     char a[DL_QUANTITY], b[DL_QUANTITY];
     print_heading(r);
+    dl_slice_print(r->topology, c->group->n);
     printf("  time           %s\n", dl_format_seconds(r->result.time_s, a));
     if (c->bytes > 0 && r->result.time_s > 0)
         printf("  bus bandwidth  %s (bytes / time: %s)\n", dl_format_rate(bus_bytes_per_s(r), a),
@@ -72,7 +74,7 @@ json_t *dl_collective_report_json(const struct dl_collective_report *r)
 {
     const struct dl_collective *const c = &r->choice->collective;
     const struct dl_host host = dl_host_now();
-    return json_pack(
+    json_t *const report = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:s?, s:f, s:o, s:s, s:s, s:I, "
         "s:o, s:o, s:o}",
         "topology", r->topology->name, "op", dl_op_name(c->op), "algorithm", c->algorithm->name, "transport",
@@ -83,4 +85,6 @@ json_t *dl_collective_report_json(const struct dl_collective_report *r)
         "limiting_link_busy_s", r->limiting_link_busy_s, "causes", causes_json(&r->result.causes), "engine", r->engine,
         "fidelity", r->fluid ? "fluid" : "step", "events", (json_int_t)r->n_events, "assumptions",
         dl_assumptions_json(&r->assumptions), "files", dl_files_read_json(&r->files), "host", dl_host_json(&host));
+    json_object_set_new(report, "slice", dl_slice_json(r->topology));
+    return report;
 }

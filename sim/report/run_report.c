@@ -4,6 +4,7 @@
 
 #include "sim/report/bar.h"
 #include "sim/report/host.h"
+#include "sim/report/slice_report.h"
 #include "sim/report/units.h"
 #include "sim/report/verdict.h"
 
@@ -143,6 +144,7 @@ void dl_run_report_text(const struct dl_run_report *r)
     const char *const libraries = dl_device_libraries(r->device);
     char a[DL_QUANTITY], b[DL_QUANTITY];
     print_head(r);
+    dl_slice_print(r->topology, r->job->n_devices);
     print_step(r);
     printf("  throughput     %s samples/s", dl_format_number(samples_per_s(r), a));
     if (r->model->tokens_per_sample > 0)
@@ -224,6 +226,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
         "verdict", dl_verdict_json(r), "host", dl_host_json(&host));
     json_object_set_new(report, "files", dl_files_read_json(&r->files));
     add_shares(r, report);
+    json_object_set_new(report, "slice", dl_slice_json(r->topology));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
     return report;
 }
