@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/core/facts.h"
 #include "topologies/transport_tunables.h"
 
 struct figure {
@@ -119,16 +120,6 @@ static struct parts parts_of_kind(const json_t *system, const char *kind)
     return out;
 }
 
-static bool is_assumed(const json_t *object, const char *key)
-{
-    static const char assumed[] = "assumed";
-    const json_t *const facts = json_object_get(object, "facts");
-    const json_t *fact = json_object_get(facts, key);
-    if (!fact) fact = json_object_get(facts, "*");
-    if (json_is_object(fact)) fact = json_object_get(fact, "grade");
-    return !json_is_string(fact) || strncmp(json_string_value(fact), assumed, sizeof assumed - 1) == 0;
-}
-
 /* The bandwidth of the slowest wires becomes the one that was found, if nobody knew it. */
 static bool replace_bandwidth(const struct dl_message_calibration *c, const struct wires *w)
 {
@@ -137,7 +128,7 @@ static bool replace_bandwidth(const struct dl_message_calibration *c, const stru
     json_t *const part = parts.n == 1 ? parts.items[0] : NULL; /* of several, it is not said which are the slowest */
     for (size_t i = 0; i < DL_COUNT(keys); i++) {
         const json_t *const old = json_object_get(part, keys[i]);
-        if (!json_is_number(old) || !is_assumed(part, keys[i])) continue;
+        if (!json_is_number(old) || dl_json_grade(part, keys[i]) != DL_ASSUMED) continue;
         const double unit = json_number_value(old) / w->rate[w->slowest];
         const struct figure found = {c->bytes_per_s, c->bytes_per_s_low, c->bytes_per_s_high};
         state(part, keys[i], times(found, unit), INFINITY, c->source);
@@ -155,7 +146,7 @@ static bool ends(const char *text, const char *with)
 static bool are_latencies_assumed(const struct parts *parts)
 {
     for (size_t i = 0; i < parts->n; i++)
-        if (!is_assumed(parts->items[i], "latency_s")) return false;
+        if (dl_json_grade(parts->items[i], "latency_s") != DL_ASSUMED) return false;
     return parts->n > 0;
 }
 

@@ -3,7 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const grade_names[] = {"measured", "published", "derived", "assumed", NULL};
+static const char *const grade_names[] = {"measured", "published", "derived", "fitted", "assumed", NULL};
+
+enum fitted_to { to_validation_rows, to_other_times };
+static const char *const fitted_to_names[] = {"validation_rows", "other_times", NULL};
+enum half { half_fit, half_both };
+static const char *const half_names[] = {"fit", "both", NULL};
 
 const char *dl_grade_name(enum dl_grade grade) { return grade_names[grade]; }
 
@@ -12,6 +17,8 @@ struct stated {
     int64_t grade;
     const char *source;
     double low, high; /* NaN: not said */
+    int64_t to, half; /* -1: not said */
+    const char *rows;
 };
 
 static const struct dl_field fields[] = {
@@ -19,17 +26,22 @@ static const struct dl_field fields[] = {
     {"source", DL_TEXT, offsetof(struct stated, source), 0, 0, false, NULL, NULL},
     {"low", DL_NUMBER, offsetof(struct stated, low), -HUGE_VAL, HUGE_VAL, true, NULL, NULL},
     {"high", DL_NUMBER, offsetof(struct stated, high), -HUGE_VAL, HUGE_VAL, true, NULL, NULL},
+    {"to", DL_CHOICE, offsetof(struct stated, to), 0, 0, true, fitted_to_names, NULL},
+    {"half", DL_CHOICE, offsetof(struct stated, half), 0, 0, true, half_names, NULL},
+    {"rows", DL_TEXT, offsetof(struct stated, rows), 0, 0, true, NULL, NULL},
 };
 
 static enum dl_status read_stated(struct dl_json fact, struct dl_arena *arena, struct stated *out, struct dl_error *err)
 {
-    *out = (struct stated){.low = NAN, .high = NAN};
+    *out = (struct stated){.low = NAN, .high = NAN, .to = -1, .half = -1};
     return dl_read(fact, fields, DL_COUNT(fields), out, arena, err);
 }
 
+/* A fitted figure must say to what, which a text cannot. */
 static bool read_grade(const char *text, enum dl_grade *grade)
 {
     for (size_t g = 0; g < DL_N_GRADES; g++) {
+        if (g == DL_FITTED) continue;
         const size_t n = strlen(grade_names[g]);
         if (strncmp(text, grade_names[g], n) || text[n] != ':' || text[n + 1] != ' ' || !text[n + 2]) continue;
         *grade = (enum dl_grade)g;
@@ -38,15 +50,50 @@ static bool read_grade(const char *text, enum dl_grade *grade)
     return false;
 }
 
-const char *dl_fact_source(const json_t *fact)
+static enum dl_grade grade_of(const json_t *fact)
 {
-    enum dl_grade grade;
-    const char *const text = json_string_value(fact);
-    if (!text) return json_string_value(json_object_get(fact, "source"));
-    return read_grade(text, &grade) ? text + strlen(grade_names[grade]) + strlen(": ") : NULL;
+    enum dl_grade grade = DL_ASSUMED;
+    const char *const stated = json_string_value(json_object_get(fact, "grade"));
+    if (json_is_string(fact)) read_grade(json_string_value(fact), &grade);
+    for (size_t g = 0; stated && g < DL_N_GRADES; g++)
+        if (strcmp(stated, grade_names[g]) == 0) grade = (enum dl_grade)g;
+    return grade;
+}
+
+enum dl_grade dl_json_grade(const json_t *object, const char *key)
+{
+    const json_t *const facts = json_object_get(object, "facts"), *const own = json_object_get(facts, key);
+    return grade_of(own ? own : json_object_get(facts, "*"));
+}
+
+static bool is_choice(const json_t *fact, const char *key, const char *choice)
+{
+    const char *const text = json_string_value(json_object_get(fact, key));
+    return text && strcmp(text, choice) == 0;
+}
+
+bool dl_fact_is_fitted(const json_t *fact, struct dl_fitted *out)
+{
+    if (grade_of(fact) != DL_FITTED) return false;
+    *out = (struct dl_fitted){.to_validation_rows = is_choice(fact, "to", fitted_to_names[to_validation_rows]),
+                              .by_both_halves = is_choice(fact, "half", half_names[half_both]),
+                              .rows = json_string_value(json_object_get(fact, "rows"))};
+    return true;
 }
 
 /* ---- checking ---- */
+
+static enum dl_status check_fitted(struct dl_json fact, const struct stated *s, struct dl_error *err)
+{
+    const bool says_all = s->to >= 0 && s->half >= 0 && s->rows && *s->rows;
+    const bool says_any = s->to >= 0 || s->half >= 0 || s->rows;
+    if (s->grade == DL_FITTED && !says_all)
+        return dl_fail(err, DL_KEY, fact.where,
+                       "a fitted figure needs 'to' (validation_rows, other_times), 'half' (fit, both) and 'rows'");
+    if (s->grade != DL_FITTED && says_any)
+        return dl_fail(err, DL_KEY, fact.where, "'to', 'half' and 'rows' are only of the grade fitted");
+    return DL_OK;
+}
 
 static enum dl_status check_stated(struct dl_json fact, const json_t *value, struct dl_arena *arena,
                                    struct dl_error *err)
@@ -54,6 +101,7 @@ static enum dl_status check_stated(struct dl_json fact, const json_t *value, str
     struct stated s;
     if (read_stated(fact, arena, &s, err)) return err->status;
     if (!*s.source) return dl_fail(err, DL_RANGE, fact.where, "must say in 'source' where the figure comes from");
+    if (check_fitted(fact, &s, err)) return err->status;
     if (isnan(s.low) && isnan(s.high)) return DL_OK;
     if (isnan(s.low) || isnan(s.high))
         return dl_fail(err, DL_KEY, fact.where, "an interval needs both 'low' and 'high'");
@@ -71,7 +119,8 @@ static enum dl_status check_fact(struct dl_json fact, const json_t *value, struc
     enum dl_grade grade;
     if (json_is_object(fact.value)) return check_stated(fact, value, arena, err);
     if (json_is_string(fact.value) && read_grade(json_string_value(fact.value), &grade)) return DL_OK;
-    return dl_fail(err, DL_RANGE, fact.where, "must be 'measured|published|derived|assumed: source'");
+    return dl_fail(err, DL_RANGE, fact.where,
+                   "must be 'measured|published|derived|assumed: source', or an object with the grade fitted");
 }
 
 enum dl_status dl_json_check_facts(struct dl_json object, struct dl_arena *arena, struct dl_error *err)
@@ -87,6 +136,9 @@ enum dl_status dl_json_check_facts(struct dl_json object, struct dl_arena *arena
         const json_t *const value = json_object_get(object.value, key);
         if (strcmp(key, "*") && !value) return dl_fail(err, DL_KEY, fact.where, "speaks of a key that is not there");
         if (check_fact(fact, value, arena, err)) return err->status;
+        struct dl_fitted fitted;
+        if (!value && dl_fact_is_fitted(fact.value, &fitted) && fitted.to_validation_rows)
+            return dl_fail(err, DL_KEY, fact.where, "what is fitted to validation_rows is counted by key, not by '*'");
     }
     return DL_OK;
 }

@@ -4,6 +4,8 @@
  * {"bandwidth_bytes_per_s": "published: OLCF user guide"}. Of a key that is one number the fact may also say an
  * interval that holds the true value with 95 %, in the unit of the key:
  * {"start_s": {"grade": "measured", "source": "one-node runs", "low": 8e-6, "high": 1.1e-5}}.
+ * A figure found by looking at measured times has the grade "fitted", which needs an object that says to what:
+ * {"tile_s": {"grade": "fitted", "to": "other_times", "half": "fit", "rows": "products", "source": "how"}}.
  * The rule to remember: a fact of a key holds for all below it, but for objects with facts of their own. A table, which
  * has "columns" and "rows", holds measurements: its numbers need no facts. */
 #ifndef DL_CORE_FACTS_H
@@ -12,8 +14,16 @@
 #include "sim/core/json.h"
 
 /* No facts at all: assumed. */
-enum dl_grade { DL_MEASURED, DL_PUBLISHED, DL_DERIVED, DL_ASSUMED, DL_N_GRADES };
+enum dl_grade { DL_MEASURED, DL_PUBLISHED, DL_DERIVED, DL_FITTED, DL_ASSUMED, DL_N_GRADES };
 const char *dl_grade_name(enum dl_grade grade);
+
+/* What a figure was fitted to: steps that `dlsim validate` compares with, which is why it counts these figures, or
+ * others, such as times of kernels. Half of the rows may be fitted to; with both in sight none is left to judge by. */
+struct dl_fitted {
+    bool to_validation_rows;
+    bool by_both_halves;
+    const char *rows; /* which, in words */
+};
 
 struct dl_fact {
     const char *where;
@@ -28,8 +38,11 @@ struct dl_fact {
 /* Whether the "facts" of an object, if it has any, are well-formed; dl_read does this by itself. */
 enum dl_status dl_json_check_facts(struct dl_json object, struct dl_arena *arena, struct dl_error *err);
 
-/* What a fact, text or object, says after its grade; NULL if it is none. */
-const char *dl_fact_source(const json_t *fact);
+/* The grade that an object's facts give to one of its keys. */
+enum dl_grade dl_json_grade(const json_t *object, const char *key);
+
+/* Whether a fact that has been checked is of the grade fitted, and to what; `out` lives as long as the fact. */
+bool dl_fact_is_fitted(const json_t *fact, struct dl_fitted *out);
 
 /* A value is about to change: its interval, which was that of the old one, is taken out of the fact. */
 void dl_json_drop_interval(json_t *object, const char *key);

@@ -3,12 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool source_begins(const json_t *fact, const char *with)
-{
-    const char *const source = dl_fact_source(fact);
-    return source && strncmp(source, with, strlen(with)) == 0;
-}
-
 static bool holds(const struct dl_constants *c, const struct dl_constant *item)
 {
     for (const struct dl_constant *i = c->first; i; i = i->next)
@@ -41,14 +35,14 @@ static void add_facts(struct dl_constants *c, struct dl_json object)
     json_t *fact;
     json_object_foreach(json_object_get(object.value, "facts"), key, fact)
     {
-        const bool chosen = source_begins(fact, "chosen by the published steps");
-        if (!chosen && !source_begins(fact, "fitted to the half of the published steps")) continue;
+        struct dl_fitted fitted;
+        if (!dl_fact_is_fitted(fact, &fitted) || !fitted.to_validation_rows) continue;
         const struct dl_json value = dl_json_member(object, key, c->arena);
         if (!value.value) continue; /* "*" */
         add(c, &(struct dl_constant){.where = value.where,
                                      .key = dl_arena_string(c->arena, key),
                                      .value = text_of(value.value, c->arena),
-                                     .chosen = chosen});
+                                     .chosen = fitted.by_both_halves});
     }
 }
 

@@ -1,8 +1,7 @@
 /* constants.h - the constants of input files that were found by looking at measured steps.
  *
- * A fact says so where its source begins with "fitted to the half of the published steps" (the half that may be) or
- * with "chosen by the published steps" (both halves in sight). Files that share a constant say the same value: it
- * counts once. */
+ * Their facts have the grade fitted, to validation_rows (sim/core/facts.h). Files that share a constant say the same
+ * value: it counts once. */
 #ifndef DL_REPORT_CONSTANTS_H
 #define DL_REPORT_CONSTANTS_H
 
@@ -10,7 +9,7 @@
 
 struct dl_constant {
     const char *where, *key, *value; /* the place that was first to have it; the value is JSON */
-    bool chosen;
+    bool chosen;                     /* with both halves of the rows in sight */
     const struct dl_constant *next;
 };
 

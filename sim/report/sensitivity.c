@@ -9,6 +9,7 @@ static const double usual_half_width[DL_N_GRADES] = {
     [DL_MEASURED] = 0.05,  /* machines of one type, and runs on different days, differ about so much */
     [DL_PUBLISHED] = 0.02, /* data sheets: what is achieved of them is another figure */
     [DL_DERIVED] = 0.10,   /* from figures of other kinds, or from a device that is alike */
+    [DL_FITTED] = 0.10,    /* by times of other kernels, or of whole steps */
     [DL_ASSUMED] = 0.30,   /* the right order of magnitude */
 };
 
@@ -128,9 +129,9 @@ void dl_sensitivity_print(const struct dl_sensitivity *s)
     print_model(s);
     printf("    times less rates sum to %.3f (1 if nothing turns)\n", s->sum);
     printf("    %.0f %% of what constants leave open (squared) from widths that no file says: measured %g %%, "
-           "published %g %%, derived %g %%, assumed %g %%\n",
+           "published %g %%, derived %g %%, fitted %g %%, assumed %g %%\n",
            100 * s->by_grade_share, 100 * usual_half_width[DL_MEASURED], 100 * usual_half_width[DL_PUBLISHED],
-           100 * usual_half_width[DL_DERIVED], 100 * usual_half_width[DL_ASSUMED]);
+           100 * usual_half_width[DL_DERIVED], 100 * usual_half_width[DL_FITTED], 100 * usual_half_width[DL_ASSUMED]);
 }
 
 static json_t *effect_json(const struct dl_effect *e)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/core/facts.h"
 #include "sim/core/files.h"
 #include "tests/timed_rows.h"
 
@@ -88,8 +89,7 @@ static bool is_named(const char *key, int n_names, char *const *names)
 
 static bool is_published(const struct fit *f, const char *key)
 {
-    const json_t *const facts = json_object_get(json_object_get(f->doc.value, "figures"), "facts");
-    return strncmp(timed_text(facts, key), "published", strlen("published")) == 0;
+    return dl_json_grade(json_object_get(f->doc.value, "figures"), key) == DL_PUBLISHED;
 }
 
 static double *figure_of(const struct fit *f, size_t i)

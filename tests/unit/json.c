@@ -95,14 +95,17 @@ static const struct refusal refusals[] = {
     {"{\"count\": 1, \"facts\": {\"rate\": \"assumed: x\"}}", DL_KEY,
      "f.json:/facts/rate: speaks of a key that is not there"},
     {"{\"count\": 1, \"facts\": {\"count\": \"guessed: x\"}}", DL_RANGE,
-     "f.json:/facts/count: must be 'measured|published|derived|assumed: source'"},
+     "f.json:/facts/count: must be 'measured|published|derived|assumed: source', or an object with the grade "
+     "fitted"},
     {"{\"count\": 1, \"facts\": {\"count\": \"assumed: \"}}", DL_RANGE,
-     "f.json:/facts/count: must be 'measured|published|derived|assumed: source'"},
+     "f.json:/facts/count: must be 'measured|published|derived|assumed: source', or an object with the grade "
+     "fitted"},
     {"{\"count\": 1, \"facts\": {\"*\": 3}}", DL_RANGE,
-     "f.json:/facts/*: must be 'measured|published|derived|assumed: source'"},
+     "f.json:/facts/*: must be 'measured|published|derived|assumed: source', or an object with the grade "
+     "fitted"},
 #define FACT(what) "{\"count\": 1, \"facts\": {\"count\": {\"source\": \"x\", " what "}}}"
     {FACT("\"grade\": \"guessed\""), DL_RANGE,
-     "f.json:/facts/count/grade: must be one of measured, published, derived, assumed, got 'guessed'"},
+     "f.json:/facts/count/grade: must be one of measured, published, derived, fitted, assumed, got 'guessed'"},
     {FACT("\"low\": 1, \"high\": 1"), DL_KEY, "f.json:/facts/count: needs the key 'grade'"},
     {FACT("\"grade\": \"measured\", \"hihg\": 1"), DL_KEY,
      "f.json:/facts/count/hihg: unknown key, did you mean 'high'?"},
@@ -287,7 +290,7 @@ END_TEST
 static void write_fact(void *user, const struct dl_fact *fact)
 {
     char *const text = user;
-    static const char letters[] = "mpda";
+    static const char letters[] = "mpdfa";
     const size_t used = strlen(text);
     snprintf(text + used, 400 - used, "%s %c%s\n", fact->where, letters[fact->grade], fact->stated ? "" : "?");
 }
@@ -325,6 +328,24 @@ START_TEST(an_interval_is_read_and_goes_when_its_value_is_changed)
     dl_json_facts(doc, arena, take_fact, &fact);
     ck_assert_str_eq(fact.text, "derived: x");
     ck_assert(!fact.has_interval);
+}
+END_TEST
+
+START_TEST(a_fitted_figure_tells_what_it_was_fitted_to)
+{
+    struct dl_fact fact;
+    struct dl_fitted fitted;
+    ck_assert_int_eq(read_sample(FACT("\"grade\": \"fitted\", \"to\": \"validation_rows\", \"half\": \"both\", "
+                                      "\"rows\": \"SC21\", \"low\": 0, \"high\": 2")),
+                     DL_OK);
+    dl_json_facts(doc, arena, take_fact, &fact);
+    ck_assert_str_eq(fact.text, "fitted: x");
+    ck_assert(fact.grade == DL_FITTED && fact.has_interval && dl_json_grade(doc.value, "count") == DL_FITTED);
+    ck_assert(dl_fact_is_fitted(json_object_get(json_object_get(doc.value, "facts"), "count"), &fitted));
+    ck_assert(fitted.to_validation_rows && fitted.by_both_halves);
+    ck_assert_str_eq(fitted.rows, "SC21");
+    ck_assert_int_eq(read_sample(FACT("\"grade\": \"derived\"")), DL_OK);
+    ck_assert(!dl_fact_is_fitted(json_object_get(json_object_get(doc.value, "facts"), "count"), &fitted));
 }
 END_TEST
 
@@ -374,6 +395,7 @@ int main(void)
     tcase_add_test(tests, set_replaces_and_adds_by_key_index_and_name);
     tcase_add_loop_test(tests, a_bad_assignment_is_refused, 0, DL_COUNT(bad_assignments));
     tcase_add_test(tests, every_number_has_the_grade_that_stands_nearest);
+    tcase_add_test(tests, a_fitted_figure_tells_what_it_was_fitted_to);
     tcase_add_test(tests, an_interval_is_only_of_the_key_that_owns_it);
     tcase_add_test(tests, an_interval_is_read_and_goes_when_its_value_is_changed);
     tcase_add_test(tests, a_file_reads_as_its_text_does);
