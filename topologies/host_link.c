@@ -1,24 +1,17 @@
 #include "topologies/host_link.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "sim/core/memory.h"
 
-static bool is_socket(const struct dl_vertex *v)
-{
-    const char prefix[] = "socket";
-    return v->kind == DL_HUB && strncmp(v->name, prefix, sizeof prefix - 1) == 0;
-}
-
 /* Over the fewest links; false: no socket can be reached. */
-static bool route_to_socket(const struct dl_node *node, uint32_t device, struct dl_route *nearest)
+static bool route_to_host(const struct dl_node *node, uint32_t device, struct dl_route *nearest)
 {
     struct dl_route route = {0};
     bool found = false;
     for (uint32_t v = 0; v < node->n_vertices; v++) {
         dl_route_clear(&route);
-        if (!is_socket(&node->vertices[v]) || !dl_node_route(node, device, v, 0, &route)) continue;
+        if (!node->vertices[v].is_host || !dl_node_route(node, device, v, 0, &route)) continue;
         if (found && route.n_hops >= nearest->n_hops) continue;
         const struct dl_route other = *nearest;
         *nearest = route;
@@ -38,7 +31,7 @@ static bool share_links(const struct dl_topology *t, uint32_t n_used, const doub
     uint32_t *const users = dl_alloc((2 * node->n_edges + 1) * sizeof *users);
     bool found = true;
     for (uint32_t d = 0; d < n_used && found; d++) {
-        found = route_to_socket(node, d, &routes[d]);
+        found = route_to_host(node, d, &routes[d]);
         for (size_t i = 0; i < routes[d].n_hops; i++) users[routes[d].hops[i].link]++;
     }
     out->bytes_per_s = INFINITY;

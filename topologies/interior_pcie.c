@@ -103,6 +103,7 @@ static enum dl_status build(const void *options, struct dl_json part, struct dl_
     const struct options *const o = options;
     if (check(o, part, node, err)) return err->status;
     const uint32_t *const sockets = add_hubs(node, "socket", o->sockets, arena);
+    for (int64_t i = 0; i < o->sockets; i++) node->vertices[sockets[i]].is_host = true;
     const struct dl_edge device_edge = edge_of(o, o->bandwidth_bytes_per_s);
     if (o->switches) {
         const uint32_t *const switches = add_hubs(node, "pcie", o->switches, arena);

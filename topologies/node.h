@@ -16,6 +16,7 @@ struct dl_vertex {
     const char *name; /* device0, nvswitch0, pcie2, socket1, nic3 */
     bool forwards;
     bool reduces; /* a hub that can add what passes through it (NVLS) */
+    bool is_host; /* a socket: the memory of the host is behind it */
 };
 
 /* Full duplex: two directed links, each with this bandwidth and latency. */

@@ -246,11 +246,32 @@ START_TEST(devices_below_a_switch_share_its_link_to_the_host)
 }
 END_TEST
 
+/* What a part is called does not make a host of it. */
+START_TEST(a_switch_called_socket_is_no_host)
+{
+    struct dl_host_link link;
+    set_up();
+    const char *const text =
+        training_text("{'schema':'dlsim/system/1','source':'a test','nodes':1,'transport':'ideal',"
+                      "'node':{'device':'a100','devices':2,'parts':[{'kind':'switch','name':'socket','link':'nvlink3',"
+                      "'bandwidth_bytes_per_s':1e9,'latency_s':0}]}}",
+                      arena);
+    ck_assert_msg(!dl_json_parse(text, strlen(text), "test.json", arena, &doc, &err) &&
+                      !dl_topology_read(doc, arena, &topology, &err),
+                  "%s", err.text);
+    const double nominal[] = {1e9, 1e9, 1e9, 1e9};
+    ck_assert_uint_eq(topology->n_links, DL_COUNT(nominal));
+    ck_assert(!dl_host_link(topology, 1, nominal, &link));
+    tear_down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("offload");
     TCase *const tests = tcase_create("offload");
     tcase_add_loop_test(tests, an_optimizer_on_the_host_moves_two_bytes_a_parameter_each_way, 0, 3);
+    tcase_add_test(tests, a_switch_called_socket_is_no_host);
     tcase_add_test(tests, a_slow_host_counts_instead_of_the_link);
     tcase_add_test(tests, activations_show_only_what_no_block_hides);
     tcase_add_test(tests, activations_may_be_copied_between_kernels);
