@@ -22,7 +22,6 @@ struct request {
 
 static const char *const ops[] = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce",
                                   "gather",    "scatter",   "barrier",       "sendrecv", NULL};
-static const char *const engines[] = {"simgrid", "cm02", "analytic", NULL};
 static const char *const fidelities[] = {"step", "fluid", NULL};
 
 static const struct dl_option options[] = {
@@ -47,7 +46,7 @@ static const struct dl_option options[] = {
      "packed, even, spread, random or list:DEVICE,...; packed if absent"},
     {"seed", DL_OPT_COUNT, offsetof(struct request, seed), false, 0, 9007199254740992.0, NULL,
      "of all that is random: --placement random; 0 if absent"},
-    {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, engines,
+    {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_engine_names,
      "what plays it; simgrid if absent"},
     {"fidelity", DL_OPT_CHOICE, offsetof(struct request, fidelity), false, 0, 0, fidelities,
      "messages one by one, or as flows; step if absent"},
@@ -102,7 +101,7 @@ static enum dl_status read_scenario(struct run *r, struct dl_error *err)
 {
     const char *const path = r->request.scenario;
     if (!path) return DL_OK;
-    if (!dl_engine_find(r->request.engine))
+    if (dl_engine_find(r->request.engine)->alone)
         return dl_fail(err, DL_IMPOSSIBLE, "--scenario", "needs a simulation; use --engine simgrid or cm02");
     if (dl_json_load(path, r->arena, &r->scenario_doc, err)) return err->status;
     const struct dl_scenario_scope only_links = {.topology = r->machine.topology};
@@ -235,18 +234,18 @@ static int run(int argc, char **argv, struct dl_error *err)
                                 .protocol = "auto",
                                 .payload = "dense",
                                 .placement = "packed",
-                                .engine = "simgrid",
+                                .engine = dl_engine_names[0],
                                 .fidelity = "step",
                                 .bytes = NAN},
                     .arena = dl_arena_new()};
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, NULL, err) && !open_machine(&r, err) &&
         !read_scenario(&r, err) && !choose(&r, err)) {
-        const struct dl_engine_kind *const kind = dl_engine_find(r.request.engine); /* NULL: analytic */
+        const struct dl_engine_kind *const kind = dl_engine_find(r.request.engine);
         r.report.fluid = r.estimator.fluid;
-        if (kind)
-            simulate(&r, kind, err);
-        else
+        if (kind->alone)
             estimate_only(&r);
+        else
+            simulate(&r, kind, err);
         if (!err->status) tell(&r, err);
     }
     dl_estimator_release(&r.estimator);

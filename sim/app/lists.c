@@ -196,5 +196,4 @@ void dl_list_engines(void)
 {
     for (size_t i = 0; i < dl_engine_count(); i++)
         printf("  %-20s %s\n", dl_engine_get(i)->name, dl_engine_get(i)->doc);
-    puts("  analytic             alpha, beta and gamma on the routes; exchanges share links with themselves alone");
 }

@@ -10,8 +10,6 @@
 /* Peak resident memory, measured on selene and frontier from 1 to 75,264 devices and up to 1 M items: the sum is 0.84
  * to 2.2 times what was seen. */
 static const double program_bytes = 33e6;                /* with SimGrid's library */
-static const double link_bytes = 110;                    /* of a topology and the solver */
-static const double cm02_link_bytes = 680;               /* SimGrid's own links */
 static const double device_bytes = 3500;                 /* a device that is played: its crew, routes and flows */
 static const double placed_bytes = 16;                   /* a device that is not */
 static const double item_bytes = 32, greedy_bytes = 450; /* of a schedule; where its order is searched for */
@@ -29,14 +27,13 @@ static bool splits_backward(const char *schedule)
     return false;
 }
 
-static struct need estimate(const struct dl_topology *t, const struct dl_job *job, const char *engine)
+static struct need estimate(const struct dl_topology *t, const struct dl_job *job, const struct dl_engine_kind *engine)
 {
     const struct dl_setting *const s = &job->setting;
-    const bool analytic = strcmp(engine, "analytic") == 0, cm02 = strcmp(engine, "cm02") == 0;
-    const double played = job->n_devices / (analytic ? s->ways[DL_AXIS_DATA] : 1);
+    const double played = job->n_devices / (engine->alone ? s->ways[DL_AXIS_DATA] : 1);
     const bool splits = splits_backward(s->schedule);
     const double kinds = splits ? 3 : 2, items = kinds * s->ways[DL_AXIS_PIPELINE] * s->chunks * (double)s->micros;
-    return (struct need){.links = (double)t->n_links * (cm02 ? cm02_link_bytes : link_bytes),
+    return (struct need){.links = (double)t->n_links * engine->link_bytes,
                          .devices = job->n_devices * placed_bytes + played * device_bytes,
                          .items = items * (splits ? greedy_bytes : item_bytes)};
 }
@@ -87,21 +84,21 @@ struct advice {
     const char *where, *less;
 };
 
-static struct advice what_helps(const struct need *n, const struct dl_setting *s, bool analytic)
+static struct advice what_helps(const struct need *n, const struct dl_setting *s, bool alone)
 {
     if (n->items > n->links && n->items > n->devices) return (struct advice){s->batch_where, "a smaller global batch"};
     if (n->links > n->devices) return (struct advice){"--topo", "a smaller system"};
-    return (struct advice){"--devices", analytic ? "fewer devices" : "fewer devices or --engine analytic"};
+    return (struct advice){"--devices", alone ? "fewer devices" : "fewer devices or --engine analytic"};
 }
 
-enum dl_status dl_own_memory_check(const struct dl_topology *t, const struct dl_job *job, const char *engine,
-                                   double may_have_bytes, struct dl_error *err)
+enum dl_status dl_own_memory_check(const struct dl_topology *t, const struct dl_job *job,
+                                   const struct dl_engine_kind *engine, double may_have_bytes, struct dl_error *err)
 {
     if (check_override(err)) return err->status;
     const struct need need = estimate(t, job, engine);
     const double there = may_have_bytes > 0 ? may_have_bytes : free_bytes();
     if (total(&need) <= there) return DL_OK;
-    const struct advice advice = what_helps(&need, &job->setting, strcmp(engine, "analytic") == 0);
+    const struct advice advice = what_helps(&need, &job->setting, engine->alone);
     char a[DL_QUANTITY], b[DL_QUANTITY];
     return dl_fail(
         err, DL_IMPOSSIBLE, advice.where,
@@ -112,7 +109,7 @@ enum dl_status dl_own_memory_check(const struct dl_topology *t, const struct dl_
 
 double dl_own_memory_share_bytes(size_t n_runs) { return free_bytes() / (double)n_runs; }
 
-size_t dl_own_memory_runs(const struct dl_topology *t, const struct dl_job *job, const char *engine)
+size_t dl_own_memory_runs(const struct dl_topology *t, const struct dl_job *job, const struct dl_engine_kind *engine)
 {
     const struct need need = estimate(t, job, engine);
     const double runs = free_bytes() / total(&need), most = 1e6; /* no limit, whatever the machine */

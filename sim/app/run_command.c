@@ -27,7 +27,7 @@ static const struct dl_option options[] = {
      "the framework, in place of the strategy's"},
     {"transport", DL_OPT_TEXT, OF_SESSION(transport), false, 0, 0, NULL,
      "the communication library, in place of the machine's"},
-    {"engine", DL_OPT_CHOICE, OF_SESSION(engine), false, 0, 0, dl_session_engines, "what plays it; simgrid if absent"},
+    {"engine", DL_OPT_CHOICE, OF_SESSION(engine), false, 0, 0, dl_engine_names, "what plays it; simgrid if absent"},
     {"fidelity", DL_OPT_CHOICE, OF_SESSION(fidelity), false, 0, 0, dl_session_fidelities,
      "exchanges message by message, or as flows; fluid if absent"},
     {"scenario", DL_OPT_TEXT, OF_SESSION(scenario), false, 0, 0, NULL,

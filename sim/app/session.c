@@ -9,7 +9,6 @@
 #include "sim/engine/tap.h"
 #include "topologies/placement.h"
 
-const char *const dl_session_engines[] = {"simgrid", "cm02", "analytic", NULL};
 const char *const dl_session_fidelities[] = {"step", "fluid", NULL};
 
 /* ---- reading ---- */
@@ -96,7 +95,9 @@ static enum dl_status open_machine(struct dl_session *s)
                                     &s->err);
 }
 
-static bool is_analytic(const struct dl_session *s) { return strcmp(s->request.engine, "analytic") == 0; }
+const struct dl_engine_kind *dl_session_engine(const struct dl_session *s) { return dl_engine_find(s->request.engine); }
+
+static bool is_analytic(const struct dl_session *s) { return dl_session_engine(s)->alone; }
 
 static enum dl_status read_scenario(struct dl_session *s)
 {
@@ -161,7 +162,7 @@ static enum dl_status lower(struct dl_session *s)
 
 static void set_defaults(struct dl_session_request *q)
 {
-    if (!q->engine) q->engine = "simgrid";
+    if (!q->engine) q->engine = dl_engine_names[0];
     if (!q->fidelity) q->fidelity = "fluid";
 }
 
@@ -170,7 +171,7 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
     *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
     set_defaults(&s->request);
     if (read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) ||
-        dl_own_memory_check(s->machine.topology, &s->job, s->request.engine, s->request.memory_bytes, &s->err))
+        dl_own_memory_check(s->machine.topology, &s->job, dl_session_engine(s), s->request.memory_bytes, &s->err))
         return s->err.status;
     dl_session_idealize(s);
     return lower(s);
@@ -188,8 +189,7 @@ bool dl_session_has_experts(const struct dl_session *s)
 static struct dl_engine *make_engine(struct dl_session *s, const struct dl_engine_link *links)
 {
     const struct dl_topology *const t = s->machine.topology;
-    const struct dl_engine_kind *const kind = is_analytic(s) ? &dl_engine_alone : dl_engine_find(s->request.engine);
-    struct dl_engine *const engine = kind->create(links, t->n_links);
+    struct dl_engine *const engine = dl_session_engine(s)->create(links, t->n_links);
     engine->progress = s->request.progress;
     if (!s->request.trace) return engine;
     s->trace =

@@ -73,7 +73,9 @@ void dl_session_list_files(struct dl_session *s);
 void dl_session_find_remedies(struct dl_session *s);
 void dl_session_close(struct dl_session *s);
 
-/* The names that engine and fidelity of a request may have; they end with NULL. */
-extern const char *const dl_session_engines[], *const dl_session_fidelities[];
+const struct dl_engine_kind *dl_session_engine(const struct dl_session *s);
+
+/* The names that the fidelity of a request may have; they end with NULL. For its engine: dl_engine_names. */
+extern const char *const dl_session_fidelities[];
 
 #endif

@@ -23,7 +23,7 @@ static const struct dl_option options[] = {
      "exit code 1 if the mean error is above this fraction"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "all rows, families and the summary for programs; - is standard output"},
-    {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_session_engines,
+    {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_engine_names,
      "what plays it; simgrid if absent"},
     {"jobs", DL_OPT_COUNT, offsetof(struct request, jobs), false, 1, 4096, NULL,
      "rows that run side by side; as many as processors if absent"},
@@ -163,7 +163,7 @@ static enum dl_status check_outputs(const struct request *q, struct dl_error *er
 
 static int run(int argc, char **argv, struct dl_error *err)
 {
-    struct request q = {.engine = dl_session_engines[0], .limit = NAN};
+    struct request q = {.engine = dl_engine_names[0], .limit = NAN};
     struct dl_arena *const arena = dl_arena_new();
     struct dl_training_rows rows = {0};
     int code = 0;

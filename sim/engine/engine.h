@@ -40,6 +40,8 @@ struct dl_engine;
 struct dl_engine_kind {
     const char *name, *doc;
     bool whole_weights; /* cannot split a bundle over paths: weights must be integers */
+    bool alone;         /* every bundle as if no other were there: one replica stands for all, no link may change */
+    double link_bytes;  /* of this computer's memory that a link takes */
     struct dl_engine *(*create)(const struct dl_engine_link *links, size_t n_links); /* links are copied */
     void (*start)(struct dl_engine *engine, const struct dl_bundle *bundle);
     void (*timer)(struct dl_engine *engine, double date_s, dl_event_fn fire, void *user, uint32_t tag);
@@ -52,9 +54,12 @@ struct dl_engine_kind {
     uint64_t (*n_events)(const struct dl_engine *engine);
     void (*destroy)(struct dl_engine *engine);
 };
+/* The first so many share links; the analytic one, after them, does not. */
 size_t dl_engine_count(void);
+size_t dl_engine_sharing_count(void);
 const struct dl_engine_kind *dl_engine_get(size_t index);
 const struct dl_engine_kind *dl_engine_find(const char *name); /* NULL: none of that name */
+extern const char *const dl_engine_names[];                    /* in the same order; ends with NULL */
 
 struct dl_engine {
     const struct dl_engine_kind *kind;

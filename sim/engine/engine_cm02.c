@@ -155,6 +155,7 @@ const struct dl_engine_kind dl_engine_cm02 = {
     .name = "cm02",
     .doc = "SimGrid's CM02, the reference of the tests; slower, no split paths",
     .whole_weights = true,
+    .link_bytes = 680, /* SimGrid's own links, measured as in own_memory.c */
     .create = create,
     .start = start,
     .timer = timer,

@@ -2,9 +2,17 @@
 
 #include <string.h>
 
-static const struct dl_engine_kind *const kinds[] = {&dl_engine_simgrid, &dl_engine_cm02};
+static const struct dl_engine_kind *const kinds[] = {&dl_engine_simgrid, &dl_engine_cm02, &dl_engine_alone};
+const char *const dl_engine_names[] = {"simgrid", "cm02", "analytic", NULL};
 
 size_t dl_engine_count(void) { return DL_COUNT(kinds); }
+
+size_t dl_engine_sharing_count(void)
+{
+    size_t n = 0;
+    while (n < DL_COUNT(kinds) && !kinds[n]->alone) n++;
+    return n;
+}
 
 const struct dl_engine_kind *dl_engine_get(size_t index) { return kinds[index]; }
 

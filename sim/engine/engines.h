@@ -6,8 +6,6 @@
 
 extern const struct dl_engine_kind dl_engine_simgrid;
 extern const struct dl_engine_kind dl_engine_cm02;
-
-/* Not in the table, since it does not simulate the sharing of links: see engine_flows.c. */
 extern const struct dl_engine_kind dl_engine_alone;
 
 #endif

@@ -119,7 +119,8 @@ static void check_laws(const char *engine, double gamma)
 
 START_TEST(costs_are_the_textbooks_on_every_engine)
 {
-    check_laws(dl_engine_get((size_t)_i % dl_engine_count())->name, gammas[(size_t)_i / dl_engine_count()]);
+    check_laws(dl_engine_get((size_t)_i % dl_engine_sharing_count())->name,
+               gammas[(size_t)_i / dl_engine_sharing_count()]);
 }
 END_TEST
 
@@ -160,7 +161,8 @@ int main(void)
 {
     Suite *const s = suite_create("allreduce_costs");
     TCase *const tests = tcase_create("crossbar");
-    tcase_add_loop_test(tests, costs_are_the_textbooks_on_every_engine, 0, (int)(dl_engine_count() * DL_COUNT(gammas)));
+    tcase_add_loop_test(tests, costs_are_the_textbooks_on_every_engine, 0,
+                        (int)(dl_engine_sharing_count() * DL_COUNT(gammas)));
     tcase_add_test(tests, worked_numbers_are_the_textbooks);
     tcase_add_test(tests, causes_are_the_terms_of_the_formula);
     suite_add_tcase(s, tests);

@@ -194,6 +194,17 @@ START_TEST(failed_link_holds_its_flows_until_it_is_back)
 }
 END_TEST
 
+START_TEST(engines_are_called_as_options_call_them)
+{
+    for (size_t i = 0; i < dl_engine_count(); i++) {
+        ck_assert_str_eq(dl_engine_names[i], dl_engine_get(i)->name);
+        ck_assert_ptr_eq(dl_engine_find(dl_engine_names[i]), dl_engine_get(i));
+        ck_assert_int_eq(dl_engine_get(i)->alone, i >= dl_engine_sharing_count());
+    }
+    ck_assert_ptr_null(dl_engine_names[dl_engine_count()]);
+}
+END_TEST
+
 START_TEST(flow_on_a_dead_link_is_reported)
 {
     open_engine(0, (struct dl_engine_link[]){{10e9, false}}, 1);
@@ -234,7 +245,9 @@ int main(void)
         bandwidth_changes_at_its_date,
         failed_link_holds_its_flows_until_it_is_back,
     };
-    for (size_t i = 0; i < DL_COUNT(shared); i++) tcase_add_loop_test(every, shared[i], 0, (int)dl_engine_count());
+    for (size_t i = 0; i < DL_COUNT(shared); i++)
+        tcase_add_loop_test(every, shared[i], 0, (int)dl_engine_sharing_count());
+    tcase_add_test(own, engines_are_called_as_options_call_them);
     tcase_add_test(own, flow_on_a_dead_link_is_reported);
     tcase_add_test(own, split_paths_share_by_their_parts);
     suite_add_tcase(s, every);

@@ -91,7 +91,7 @@ END_TEST
 
 START_TEST(a_link_that_fails_stops_the_step)
 {
-    for (size_t i = 0; i < dl_engine_count(); i++) {
+    for (size_t i = 0; i < dl_engine_sharing_count(); i++) {
         const struct training_outcome outcome = play_on(dl_engine_get(i)->name, &steps[_i], FIRST_LINK, 0);
         ck_assert(!outcome.result.complete);
         ck_assert_int_eq(outcome.err.status, DL_STALLED);
@@ -146,7 +146,7 @@ START_TEST(those_that_do_not_cross_a_change_need_not_be_played)
     const double exactly = 1e-9;
     const struct step step = {
         .system = divided[_i].system, .workload = divided[_i].workload, .strategy = divided[_i].strategy};
-    for (size_t i = 0; i < DL_COUNT(fractions) * dl_engine_count(); i++) {
+    for (size_t i = 0; i < DL_COUNT(fractions) * dl_engine_sharing_count(); i++) {
         const char *const engine = dl_engine_get(i / DL_COUNT(fractions))->name;
         const double fraction = fractions[i % DL_COUNT(fractions)];
         struct dl_session s;
