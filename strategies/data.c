@@ -157,6 +157,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 
 const struct dl_strategy dl_strategy_data = {
     .name = "data",
+    .sums_gradients = true,
     .doc = "replicas of the model; as many as the other strategies leave devices for",
     .fields = fields,
     .n_fields = DL_COUNT(fields),

@@ -92,6 +92,17 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     return copy_for_layer(o, ev, below, err);
 }
 
+static const char *move_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)
+{
+    static const char *const keys[] = {"optimizer", "activations"};
+    const double now[] = {s->offload_optimizer, s->offload_activations};
+    if (now[step] == 1) return NULL;
+    json_object_set_new(entry, keys[step], json_integer(1));
+    return dl_arena_format(arena, "offload of %s", keys[step]);
+}
+
+static const struct dl_relief relief = {.rank = 6, .n_steps = 2, .change = move_more};
+
 const struct dl_strategy dl_strategy_offload = {
     .name = "offload",
     .doc = "optimizer states, parameters and activations kept in the memory of the host",
@@ -101,4 +112,5 @@ const struct dl_strategy dl_strategy_offload = {
     .defaults = &defaults,
     .claim = claim,
     .rewrite = rewrite,
+    .relief = &relief,
 };

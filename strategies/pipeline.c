@@ -81,6 +81,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                    err);
 }
 
+static const struct dl_relief relief = {.rank = 5, .n_steps = 3, .axis = DL_AXIS_PIPELINE};
+
 const struct dl_strategy dl_strategy_pipeline = {
     .name = "pipeline",
     .doc = "stages hold parts of the model one after the other",
@@ -90,4 +92,5 @@ const struct dl_strategy dl_strategy_pipeline = {
     .defaults = &defaults,
     .claim = claim,
     .rewrite = rewrite,
+    .relief = &relief,
 };

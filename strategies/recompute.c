@@ -94,6 +94,16 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     return dl_emit(below, ev, err) || repeat(ev->layer, whole, below, err) ? err->status : DL_OK;
 }
 
+static const char *repeat_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)
+{
+    const uint32_t mode = step + 1;
+    if (mode <= (uint32_t)s->recompute) return NULL;
+    json_object_set_new(entry, "mode", json_string(modes[mode]));
+    return dl_arena_format(arena, "recompute %s", modes[mode]);
+}
+
+static const struct dl_relief relief = {.rank = 1, .n_steps = 2, .change = repeat_more};
+
 const struct dl_strategy dl_strategy_recompute = {
     .name = "recompute",
     .doc = "keep less of the forward, compute it again before the backward",
@@ -104,4 +114,5 @@ const struct dl_strategy dl_strategy_recompute = {
     .claim = claim,
     .check = check,
     .rewrite = rewrite,
+    .relief = &relief,
 };

@@ -77,16 +77,18 @@ static const struct dl_field fields[] = {
 };
 
 /* Per parameter: fp32 master copy and moments kept; all of them, the gradient and the copy in the working precision
- * read or written in a step. */
+ * read or written in a step. Those that divide by roots of second moments make these first. */
 static const struct {
     double state_bytes, moved_bytes;
-} optimizer_costs[] = {{4, 14}, {8, 22}, {12, 30}, {12, 34}};
+    bool takes_roots;
+} optimizer_costs[] = {{4, 14, false}, {8, 22, false}, {12, 30, true}, {12, 34, true}};
 
 static void use_optimizer(struct dl_setting *s, int64_t which)
 {
     s->optimizer = optimizers[which];
     s->optimizer_state_bytes = optimizer_costs[which].state_bytes;
     s->optimizer_moved_bytes = optimizer_costs[which].moved_bytes;
+    s->optimizer_takes_roots = optimizer_costs[which].takes_roots;
 }
 
 void dl_job_suit(struct dl_job *job, const struct dl_software *software, const struct dl_model *model)
@@ -253,7 +255,7 @@ static enum dl_status check_replicas(struct dl_json doc, const struct dl_stack *
     const uint32_t replicas = dl_copies(&job->setting, false);
     bool summed = replicas == 1;
     for (size_t i = 0; i < dl_strategy_count(); i++)
-        if (levels[i].strategy) summed |= strcmp(levels[i].strategy->name, "data") == 0;
+        if (levels[i].strategy) summed |= levels[i].strategy->sums_gradients;
     if (summed) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "stack", arena).where,
                    "%u devices hold the model %u times, which needs {\"name\": \"data\"}; without it %u would do",

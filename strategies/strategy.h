@@ -84,6 +84,7 @@ struct dl_setting {
     bool blocks_at_launches;                             /* the host waits at each until the device has done it */
     const char *optimizer;                               /* its name; NULL: what is usual for the model */
     double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */
+    bool optimizer_takes_roots;                          /* of all second moments, before it divides by them */
     double offload_optimizer, offload_parameters, offload_activations; /* the part of them that is on the host */
     const char *offload_where;                                         /* in the strategy file; NULL: not there */
     const struct dl_software *software;
@@ -222,8 +223,19 @@ enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double
 const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it)(const struct dl_kernel *));
 const struct dl_kernel *dl_check_find_attention(const struct dl_check *check);
 
+/* How another entry of a strategy makes a step need less memory: see sim/memory/remedies.h. */
+struct dl_relief {
+    uint32_t rank;    /* the lower, the less it costs, and the earlier it is tried */
+    uint32_t n_steps; /* from weak to strong */
+    /* Put a step, from 0 on, into the entry, of which a new one has the name alone. Returns it in words (arena memory),
+     * or NULL where nothing changes. NULL in place of the function: twice, four times, ... the ways of the axis. */
+    const char *(*change)(json_t *entry, const struct dl_setting *setting, uint32_t step, struct dl_arena *arena);
+    enum dl_axis axis;
+};
+
 struct dl_strategy {
     const char *name, *doc;
+    bool sums_gradients;           /* over the replicas: without such a one there must be a single replica */
     const struct dl_field *fields; /* OPTIONAL: keys of its entry in "stack" besides "name" */
     size_t n_fields, options_size;
     size_t state_size;    /* of what it remembers from event to event; 0: nothing */
@@ -236,6 +248,7 @@ struct dl_strategy {
     /* OPTIONAL: NULL passes everything on. */
     enum dl_status (*rewrite)(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err);
+    const struct dl_relief *relief; /* OPTIONAL: NULL: it has none */
 };
 size_t dl_strategy_count(void);
 const struct dl_strategy *dl_strategy_get(size_t index);

@@ -323,6 +323,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     return dl_emit(below, &mine, err);
 }
 
+static const struct dl_relief relief = {.rank = 4, .n_steps = 3, .axis = DL_AXIS_TENSOR};
+
 const struct dl_strategy dl_strategy_tensor = {
     .name = "tensor",
     .doc = "the matrices of layers divided over `ways` ranks, in one, two or three dimensions",
@@ -334,4 +336,5 @@ const struct dl_strategy dl_strategy_tensor = {
     .claim = claim,
     .check = check,
     .rewrite = rewrite,
+    .relief = &relief,
 };

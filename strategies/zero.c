@@ -335,6 +335,16 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     return DL_OK;
 }
 
+static const char *cut_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)
+{
+    const uint32_t stage = step + 1;
+    if (stage <= s->zero_stage || dl_copies(s, false) == 1) return NULL;
+    json_object_set_new(entry, "stage", json_integer(stage));
+    return dl_arena_format(arena, "zero stage %u", stage);
+}
+
+static const struct dl_relief relief = {.rank = 2, .n_steps = 3, .change = cut_more};
+
 const struct dl_strategy dl_strategy_zero = {
     .name = "zero",
     .doc = "optimizer state, gradients and parameters cut over the replicas",
@@ -346,4 +356,5 @@ const struct dl_strategy dl_strategy_zero = {
     .claim = claim,
     .check = check,
     .rewrite = rewrite,
+    .relief = &relief,
 };

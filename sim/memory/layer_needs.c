@@ -1,7 +1,6 @@
 #include "sim/memory/layer_needs.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "strategies/zero_modules.h"
 
@@ -91,14 +90,16 @@ static void add_depth(const struct dl_setting *s, const struct dl_layer *layer, 
     *(again ? &n->regathered : &n->kept) += (s->grid[2] - 1) * layer->parameters_inside / s->parts.weights * bytes;
 }
 
-/* Of a parameter. Adam and LAMB make the roots of a whole list of tensors before they divide by them; copies that casts
+/* Of a parameter. The roots of a whole list of tensors are made before anything is divided by them; copies that casts
  * made of parameters are gone by then. */
 static double updating_bytes(const struct dl_setting *s)
 {
-    const bool has_roots = strcmp(s->optimizer, "adam") == 0 || strcmp(s->optimizer, "lamb") == 0;
     const bool has_copies = !s->software->copies_persist && dl_is_mixed(s);
     const double bytes = dl_precision_bytes(s->precision), root_bytes = s->software->root_bytes;
-    return (!has_roots ? 0 : s->is_pure ? fmin(root_bytes, bytes) : root_bytes) - (has_copies ? bytes : 0);
+    return (!s->optimizer_takes_roots ? 0
+            : s->is_pure              ? fmin(root_bytes, bytes)
+                                      : root_bytes) -
+           (has_copies ? bytes : 0);
 }
 
 static void add_states(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block,

@@ -1,6 +1,8 @@
 #include "sim/memory/remedies.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "topologies/placement.h"
@@ -15,8 +17,16 @@ struct attempt {
     double peak;   /* negative: it is refused, or does not fit into the host */
 };
 
+/* A strategy, or for NULL smaller micro-batches, which belong to none. */
+struct change {
+    const struct dl_strategy *strategy;
+    uint32_t rank, n_steps;
+};
+
 struct search {
     const struct dl_remedy_request *request;
+    struct change changes[32]; /* as `used` has bits */
+    size_t n_changes;
     struct dl_arena *arena;
     struct attempt best; /* so far, in this round */
 };
@@ -88,7 +98,7 @@ static void weigh(const struct search *s, struct attempt *a)
 
 /* ---- changes ---- */
 
-/* The entry of that name in the stack, made if it is not there. */
+/* The entry of a strategy in the stack, made if it is not there: then a key of the file that is short for it goes. */
 static json_t *entry(json_t *strategy, const char *name)
 {
     json_t *const stack = json_object_get(strategy, "stack");
@@ -97,44 +107,27 @@ static json_t *entry(json_t *strategy, const char *name)
         const char *const its = json_string_value(json_object_get(found, "name"));
         if (its && strcmp(its, name) == 0) return found;
     }
+    json_object_del(strategy, name);
     json_array_append_new(stack, json_pack("{s:s}", "name", name));
     return json_array_get(stack, json_array_size(stack) - 1);
 }
 
-static bool has_entry(json_t *strategy, const char *name)
+/* From the replicas, if there are as many; else on more devices. */
+static const char *widen(struct attempt *a, const struct dl_strategy *wide, uint32_t step, struct dl_arena *arena)
 {
-    const size_t before = json_array_size(json_object_get(strategy, "stack"));
-    entry(strategy, name);
-    json_t *const stack = json_object_get(strategy, "stack");
-    const bool had = json_array_size(stack) == before;
-    if (!had) json_array_remove(stack, before);
-    return had;
+    const uint32_t factor = 2u << step, ways = a->setting.ways[wide->relief->axis] * factor;
+    const bool takes_replicas = a->setting.ways[DL_AXIS_DATA] % factor == 0;
+    if (ways > 65536 || (!takes_replicas && a->n_devices > UINT32_MAX / factor)) return NULL;
+    json_object_set_new(entry(a->strategy, wide->name), "ways", json_integer(ways));
+    json_object_del(a->strategy, "order"); /* may not name the axis */
+    if (!takes_replicas) a->n_devices *= factor;
+    if (takes_replicas) return dl_arena_format(arena, "%s %u ways", wide->name, ways);
+    return dl_arena_format(arena, "%s %u ways on %u devices", wide->name, ways, a->n_devices);
 }
 
-/* Each returns what it has changed, or NULL where there is nothing to change. `step` counts from 0. */
-typedef const char *(*change_fn)(struct attempt *a, uint32_t step, struct dl_arena *arena);
+static const struct change smaller_microbatch = {.rank = 3, .n_steps = 3};
 
-static const char *recompute(struct attempt *a, uint32_t step, struct dl_arena *arena)
-{
-    static const char *const modes[] = {"none", "selective", "full"};
-    const uint32_t mode = step + 1;
-    if (mode >= DL_COUNT(modes) || mode <= (uint32_t)a->setting.recompute) return NULL;
-    if (has_entry(a->strategy, "recompute"))
-        json_object_set_new(entry(a->strategy, "recompute"), "mode", json_string(modes[mode]));
-    else
-        json_object_set_new(a->strategy, "recompute", json_string(modes[mode]));
-    return dl_arena_format(arena, "recompute %s", modes[mode]);
-}
-
-static const char *zero(struct attempt *a, uint32_t step, struct dl_arena *arena)
-{
-    const uint32_t stage = step + 1;
-    if (stage > 3 || stage <= a->setting.zero_stage || dl_copies(&a->setting, false) == 1) return NULL;
-    json_object_set_new(entry(a->strategy, "zero"), "stage", json_integer(stage));
-    return dl_arena_format(arena, "zero stage %u", stage);
-}
-
-static const char *microbatch(struct attempt *a, uint32_t step, struct dl_arena *arena)
+static const char *shrink_microbatch(struct attempt *a, uint32_t step, struct dl_arena *arena)
 {
     const json_int_t samples = (json_int_t)a->setting.microbatch >> (step + 1);
     if (samples < 1) return NULL;
@@ -142,43 +135,33 @@ static const char *microbatch(struct attempt *a, uint32_t step, struct dl_arena 
     return dl_arena_format(arena, "microbatch %lld", (long long)samples);
 }
 
-/* From the replicas, if there are as many; else on more devices. */
-static const char *widen(struct attempt *a, const char *name, enum dl_axis axis, uint32_t step, struct dl_arena *arena)
+/* What it has changed in words, or NULL where there is nothing to change. `step` counts from 0. */
+static const char *make(const struct change *c, struct attempt *a, uint32_t step, struct dl_arena *arena)
 {
-    const uint32_t factor = 2u << step, ways = a->setting.ways[axis] * factor;
-    const bool takes_replicas = a->setting.ways[DL_AXIS_DATA] % factor == 0;
-    if (ways > 65536 || (!takes_replicas && a->n_devices > UINT32_MAX / factor)) return NULL;
-    json_object_set_new(entry(a->strategy, name), "ways", json_integer(ways));
-    json_object_del(a->strategy, "order"); /* may not name the axis */
-    if (!takes_replicas) a->n_devices *= factor;
-    if (takes_replicas) return dl_arena_format(arena, "%s %u ways", name, ways);
-    return dl_arena_format(arena, "%s %u ways on %u devices", name, ways, a->n_devices);
+    const struct dl_strategy *const s = c->strategy;
+    if (!s) return shrink_microbatch(a, step, arena);
+    if (!s->relief->change) return widen(a, s, step, arena);
+    return s->relief->change(entry(a->strategy, s->name), &a->setting, step, arena);
 }
 
-static const char *tensor(struct attempt *a, uint32_t step, struct dl_arena *arena)
+static int by_rank(const void *a, const void *b)
 {
-    return widen(a, "tensor", DL_AXIS_TENSOR, step, arena);
+    const struct change *const x = a, *const y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static const char *pipeline(struct attempt *a, uint32_t step, struct dl_arena *arena)
+/* From cheap to costly. */
+static void list_changes(struct search *s)
 {
-    return widen(a, "pipeline", DL_AXIS_PIPELINE, step, arena);
+    s->changes[s->n_changes++] = smaller_microbatch;
+    for (size_t i = 0; i < dl_strategy_count(); i++) {
+        const struct dl_strategy *const strategy = dl_strategy_get(i);
+        if (!strategy->relief) continue;
+        assert(s->n_changes < DL_COUNT(s->changes));
+        s->changes[s->n_changes++] = (struct change){strategy, strategy->relief->rank, strategy->relief->n_steps};
+    }
+    qsort(s->changes, s->n_changes, sizeof *s->changes, by_rank);
 }
-
-static const char *offload(struct attempt *a, uint32_t step, struct dl_arena *arena)
-{
-    static const char *const keys[] = {"optimizer", "activations"};
-    const double now[] = {a->setting.offload_optimizer, a->setting.offload_activations};
-    if (now[step] == 1) return NULL;
-    json_object_set_new(entry(a->strategy, "offload"), keys[step], json_integer(1));
-    return dl_arena_format(arena, "offload of %s", keys[step]);
-}
-
-/* From cheap to costly, and how many steps of each are tried. */
-static const struct {
-    change_fn make;
-    uint32_t n_steps;
-} changes[] = {{recompute, 2}, {zero, 3}, {microbatch, 3}, {tensor, 3}, {pipeline, 3}, {offload, 2}};
 
 /* ---- the search ---- */
 
@@ -200,10 +183,10 @@ static void try_change(struct search *s, size_t which, const struct attempt *fro
 {
     const double memory_bytes = s->request->device->memory_bytes;
     bool fits = from->used >> which & 1;
-    for (uint32_t step = 0; step < changes[which].n_steps && !fits; step++) {
+    for (uint32_t step = 0; step < s->changes[which].n_steps && !fits; step++) {
         struct attempt a = *from;
         a.strategy = json_deep_copy(from->strategy);
-        const char *const change = changes[which].make(&a, step, s->arena);
+        const char *const change = make(&s->changes[which], &a, step, s->arena);
         a.change = !change || !from->change ? change : dl_arena_format(s->arena, "%s and %s", from->change, change);
         a.used |= 1u << which;
         a.peak = -1;
@@ -220,10 +203,11 @@ void dl_remedies_find(const struct dl_remedy_request *request, struct dl_arena *
     struct search s = {.request = request, .arena = arena};
     struct attempt from = {.strategy = json_deep_copy(request->strategy.value), .n_devices = request->n_devices};
     *out = (struct dl_remedies){0};
+    list_changes(&s);
     weigh(&s, &from);
     for (int round = 0; round < most_rounds && !out->n; round++) {
         s.best = (struct attempt){.peak = -1};
-        for (size_t i = 0; i < DL_COUNT(changes); i++) try_change(&s, i, &from, out);
+        for (size_t i = 0; i < s.n_changes; i++) try_change(&s, i, &from, out);
         if (s.best.peak < 0 || s.best.peak >= from.peak) break;
         json_decref(from.strategy);
         from = s.best;
