@@ -5,8 +5,7 @@
 
 #include "strategies/strategies.h"
 
-enum { at_end, every_micro };
-static const char *const whens[] = {"end", "micro", NULL};
+static const char *const whens[] = {"end", "micro", NULL}; /* as enum dl_when */
 
 /* The first is the fastest all-reduce, the others are algorithms of that name. NCCL has nothing but rings before its
  * version 2.4; direct_ring is for what is compressed. */
@@ -20,13 +19,15 @@ struct options {
     double bucket_bytes;             /* 0: absent */
     int64_t when, exchange, servers; /* servers 0: absent */
 };
-static const struct options defaults = {0};
+static const struct options defaults = {.when = DL_WHEN_AS_SOFTWARE};
 static const struct dl_field fields[] = {
     {"overlap", DL_BOOL, offsetof(struct options, overlap), 0, 0, true, NULL, "sum gradients during the backward"},
     {"bucket_bytes", DL_NUMBER, offsetof(struct options, bucket_bytes), 1, 1e18, true, NULL,
-     "gradients of layers that go together; if absent those of one layer, without overlap all"},
+     "gradients of layers that go together; if absent those of one layer, or all where nothing is summed before the "
+     "end"},
     {"when", DL_CHOICE, offsetof(struct options, when), 0, 0, true, whens,
-     "summed at the end of the step, as if absent, or every micro-batch"},
+     "summed at the end of the step or in every micro-batch; if absent at the end, with stages 2 and 3 of ZeRO as "
+     "the software does"},
     {"exchange", DL_CHOICE, offsetof(struct options, exchange), 0, 0, true, exchanges,
      "how gradients are summed; allreduce if absent"},
     {"servers", DL_INT, offsetof(struct options, servers), 1, 1024, true, NULL,
@@ -48,7 +49,9 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 {
     const struct options *const o = options;
     (void)entry, (void)err;
-    setting->last_backward_differs |= o->overlap && o->when == at_end;
+    setting->sums_when = (enum dl_when)o->when;
+    setting->bucket_bytes = o->bucket_bytes;
+    setting->last_backward_differs |= o->overlap && o->when != DL_WHEN_MICRO;
     setting->exchanges_beside_work |= o->overlap;
     setting->servers = !has_servers(o) ? 0 : o->servers ? (uint32_t)o->servers : 1;
     return DL_OK;
@@ -89,21 +92,40 @@ static enum dl_status fill_bucket(double bytes, struct dl_stack *below, struct d
     return moves > 0 && s->zero_stage < 3 ? dl_emit_pass(below, "bucket", moves * bytes, DL_GRADIENT, err) : DL_OK;
 }
 
-static enum dl_status sum(const struct options *o, bool of_experts, double parameters, struct dl_stack *below,
-                          struct dl_error *err)
+/* What an event asks for. Where ZeRO keeps shards, gradients are scattered before the end, in stage 3 by zero itself;
+ * all that is left to sum is then the shards of several groups of replicas. */
+struct due {
+    bool scatter, sum;
+};
+
+static bool scatters(const struct dl_setting *s) { return s->zero_stage == 2 && dl_keeps_shards(s); }
+
+static struct due due_of(const struct options *o, const struct dl_event *ev, const struct dl_setting *s)
+{
+    const bool in_every_micro = o->when == DL_WHEN_MICRO, is_last = ev->last_micro;
+    return (struct due){.scatter = scatters(s) && (is_last || dl_accumulated(s) == DL_ACCUMULATES_SHARDS),
+                        .sum = in_every_micro || (o->overlap && is_last)};
+}
+
+static enum dl_status sum(const struct options *o, bool of_experts, double parameters, struct due due,
+                          struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event exchange = {.kind = DL_EV_COLLECTIVE,
-                                      .pass = DL_GRADIENT,
-                                      .cause = DL_CAUSE_DATA,
-                                      .op = DL_ALLREDUCE,
-                                      .axis = of_experts ? DL_AXIS_EXPERT_DATA : DL_AXIS_DATA,
-                                      .bytes = parameters * dl_gradient_bytes(s),
-                                      .algorithm = o->exchange == allreduce ? NULL : exchanges[o->exchange],
-                                      .async = o->overlap,
-                                      .handle = DL_EVERY_CALL}; /* nobody waits for it alone */
+    struct dl_event exchange = {.kind = DL_EV_COLLECTIVE,
+                                .pass = DL_GRADIENT,
+                                .cause = DL_CAUSE_DATA,
+                                .op = DL_ALLREDUCE,
+                                .axis = of_experts ? DL_AXIS_EXPERT_DATA : DL_AXIS_DATA,
+                                .bytes = parameters * dl_gradient_bytes(s),
+                                .algorithm = o->exchange == allreduce ? NULL : exchanges[o->exchange],
+                                .async = o->overlap,
+                                .handle = DL_EVERY_CALL}; /* nobody waits for it alone */
+    struct dl_event scatter = exchange;
+    scatter.op = DL_REDUCESCATTER;
     if (parameters <= 0 || dl_copies(s, of_experts) == 1) return DL_OK;
-    return fill_bucket(exchange.bytes, below, err) || dl_emit(below, &exchange, err) ? err->status : DL_OK;
+    if ((due.scatter || !scatters(s)) && fill_bucket(exchange.bytes, below, err)) return err->status;
+    if (due.scatter && dl_emit(below, &scatter, err)) return err->status;
+    return due.sum ? dl_emit(below, &exchange, err) : DL_OK;
 }
 
 /* Where nothing overlaps buckets only limit what goes at once. */
@@ -113,22 +135,25 @@ static enum dl_status sum_in_parts(const struct options *o, bool of_experts, dou
     const double bytes = parameters * dl_gradient_bytes(dl_stack_setting(below));
     const double n = o->bucket_bytes > 0 ? ceil(bytes / o->bucket_bytes) : 1;
     for (double i = 0; i < n; i++)
-        if (sum(o, of_experts, parameters / n, below, err)) return err->status;
+        if (sum(o, of_experts, parameters / n, (struct due){.sum = true}, below, err)) return err->status;
     return DL_OK;
 }
 
-/* A bucket is full with the layer that reaches its size (as PyTorch's and Megatron's), or with the last one. */
+/* A bucket is full with the layer that reaches its size (as PyTorch's and Megatron's), or with the last one. Shards are
+ * kept to save memory, so gradients go as soon as they can, whether something else is done meanwhile or not. */
 static enum dl_status add_layer(const struct options *o, const struct dl_event *ev, bool of_experts,
                                 struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
+    const struct due due = due_of(o, ev, s);
     double *const waiting = &((struct state *)dl_stack_state(below))->waiting[of_experts];
     *waiting += dl_parameters_in(ev, s, of_experts);
     const bool last = !ev->n_after, full = *waiting * dl_gradient_bytes(s) >= o->bucket_bytes;
-    if (!(last || (full && o->overlap))) return DL_OK;
+    const bool goes_at_once = o->overlap || due.scatter;
+    if (!(last || (full && goes_at_once))) return DL_OK;
     const double parameters = *waiting;
     *waiting = 0;
-    if (o->overlap) return sum(o, of_experts, parameters, below, err);
+    if (goes_at_once) return sum(o, of_experts, parameters, due, below, err);
     return sum_in_parts(o, of_experts, parameters, below, err);
 }
 
@@ -137,7 +162,7 @@ static enum dl_status end_step(const struct options *o, const struct dl_event *e
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     if (o->overlap) return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = DL_EVERY_CALL}, err);
-    for (int set = 0; set < 2 && o->when == at_end; set++)
+    for (int set = 0; set < 2 && o->when != DL_WHEN_MICRO; set++)
         if (sum_in_parts(o, set, dl_parameters_in(ev, s, set), below, err)) return err->status;
     return DL_OK;
 }
@@ -146,11 +171,12 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                               struct dl_error *err)
 {
     const struct options *const o = options;
-    const bool alone = dl_copies(dl_stack_setting(below), false) == 1;
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct due due = due_of(o, ev, s);
+    const bool alone = dl_copies(s, false) == 1;
     if (dl_emit(below, ev, err) || alone) return err->status;
     if (ev->kind == DL_EV_GRADIENT) return end_step(o, ev, below, err);
-    if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD) return DL_OK;
-    if (o->when == at_end && !(o->overlap && ev->last_micro)) return DL_OK;
+    if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD || !(due.scatter || due.sum)) return DL_OK;
     if (add_layer(o, ev, false, below, err)) return err->status;
     return add_layer(o, ev, true, below, err);
 }

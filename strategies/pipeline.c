@@ -56,12 +56,12 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return check_list(o, entry, err);
 }
 
-/* On one rank, of gradients that it keeps: ZeRO 2 leaves it a part. */
+/* On one rank, of gradients that it keeps: ZeRO 2 may leave it a shard. */
 static double kept_bytes(const struct dl_setting *s, const struct dl_shared *shared)
 {
     const struct dl_on_rank all =
         dl_on_rank(s, shared->parameters_inside, shared->parameters_outside, shared->parameters_expert);
-    return dl_held(s, all, s->zero_stage >= 2) * dl_gradient_bytes(s);
+    return dl_held(s, all, dl_keeps_shards(s)) * dl_gradient_bytes(s);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,

@@ -73,6 +73,10 @@ double dl_schedule_length_s(const struct dl_schedule *s, const struct dl_schedul
  * not wait for each other between steps. This is the time that `bubble` speaks of. */
 double dl_schedule_span_s(const struct dl_schedule *s, const struct dl_schedule_request *request);
 
+/* completing[item]: whether it completes the gradients of its chunk, as its last backward or weight gradient. by_runs:
+ * as the last before that of another chunk, as often as there is one. */
+void dl_schedule_completing(const struct dl_schedule *s, uint32_t stage, bool by_runs, bool *completing);
+
 /* The most (micro-batch, chunk) pairs whose activations the stage holds at once: from F to B, to W where it is split.
  */
 uint32_t dl_schedule_live(const struct dl_schedule *s, uint32_t stage);

@@ -57,6 +57,19 @@ uint32_t dl_gathers_ahead(const struct dl_setting *setting)
     return setting->gathers_ahead == DL_AS_SOFTWARE ? setting->software->gathers_ahead : setting->gathers_ahead;
 }
 
+enum dl_accumulates dl_accumulated(const struct dl_setting *s)
+{
+    const bool is_pipeline = s->ways[DL_AXIS_PIPELINE] > 1, is_one_chunk = s->chunks == 1;
+    const enum dl_accumulates by_software = s->software->accumulates;
+    if (s->zero_stage < 2 || s->sums_when == DL_WHEN_END) return DL_ACCUMULATES_WHOLE;
+    if (s->sums_when == DL_WHEN_MICRO) return DL_ACCUMULATES_SHARDS;
+    if (by_software == DL_ACCUMULATES_CHUNK && is_one_chunk) return DL_ACCUMULATES_WHOLE; /* no other one comes */
+    if (by_software != DL_ACCUMULATES_WHOLE_IN_PIPELINE) return by_software;
+    return is_pipeline ? DL_ACCUMULATES_WHOLE : DL_ACCUMULATES_SHARDS;
+}
+
+bool dl_keeps_shards(const struct dl_setting *s) { return dl_accumulated(s) != DL_ACCUMULATES_WHOLE; }
+
 double dl_gradient_bytes(const struct dl_setting *setting)
 {
     const double bytes = dl_precision_bytes(setting->precision);

@@ -6,13 +6,16 @@ static const char *const attentions[] = {"unfused", "flash", NULL};
 static const char *const pures[] = {"none", "language_models", "all", NULL};      /* as enum dl_pure */
 static const char *const sends[] = {"asynchronous", "batched", "blocking", NULL}; /* as enum dl_sends */
 
+static const char *const accumulates[] = {"shards", "chunk", "whole", "whole_in_pipeline",
+                                          NULL}; /* as enum dl_accumulates */
+
 const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum dl_dispatch */
 
 struct options {
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes,
         bf16_gradient_bytes;                                                      /* the last 0: absent */
     double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s; /* the first -1: absent */
-    int64_t attention, sends, pure, dispatch, gathers_ahead;
+    int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
         drains_at_batches, drains_at_end, gradients_persist, copies_persist, gradients_whole, deals_tensors,
         offload_blocks, gathers_modules;
@@ -24,6 +27,7 @@ static const struct options defaults = {.host_s_per_group_launch = -1,
                                         .launches_per_kernel = 1,
                                         .gradient_bytes = 4,
                                         .gathers_ahead = 1,
+                                        .zero_in_pipeline = 3,
                                         .scatters_sends = true,
                                         .step_barrier = true,
                                         .drains_at_batches = true,
@@ -52,6 +56,12 @@ static const struct dl_field fields[] = {
      "ZeRO, which has scatter_moves"},
     {"gradients_whole", DL_BOOL, offsetof(struct options, gradients_whole), 0, 0, true, NULL,
      "stage 1 of ZeRO sums gradients by an all-reduce, not a reduce-scatter"},
+    {"accumulates", DL_CHOICE, offsetof(struct options, accumulates), 0, 0, true, accumulates,
+     "in stages 2 and 3 of ZeRO, unless data's `when` says it: shards, which takes a reduce-scatter in every "
+     "micro-batch; whole gradients of a chunk, until another chunk goes backward; whole gradients, reduce-scattered "
+     "once, or only where there is a pipeline; shards if absent"},
+    {"zero_in_pipeline", DL_INT, offsetof(struct options, zero_in_pipeline), 0, 3, true, NULL,
+     "the highest stage of ZeRO beside a pipeline; 3 if absent"},
     {"scatter_moves", DL_NUMBER, offsetof(struct options, scatter_moves), 0, 100, true, NULL,
      "the same where stage 3 of ZeRO scatters the gradients of a layer, which is other code: laid out rank by rank, "
      "scaled; sums stay where they arrive"},
@@ -133,6 +143,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                     o.bf16_gradient_bytes > 0 ? o.bf16_gradient_bytes : o.gradient_bytes,
                                 .bucket_moves = o.bucket_moves,
                                 .gradients_whole = o.gradients_whole,
+                                .accumulates = (enum dl_accumulates)o.accumulates,
+                                .zero_in_pipeline = (uint32_t)o.zero_in_pipeline,
                                 .scatter_moves = o.scatter_moves,
                                 .offload_blocks = o.offload_blocks,
                                 .new_memory_bytes_per_s = o.new_memory_bytes_per_s,

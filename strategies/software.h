@@ -16,6 +16,14 @@ enum dl_sends {
 /* Which models are held in the precision of their products, optimizer and all; others keep parameters in fp32. */
 enum dl_pure { DL_PURE_NONE, DL_PURE_LANGUAGE_MODELS, DL_PURE_ALL };
 
+/* What accumulates over the micro-batches of a step in stages 2 and 3 of ZeRO. */
+enum dl_accumulates {
+    DL_ACCUMULATES_SHARDS,           /* every micro-batch reduce-scatters its gradients */
+    DL_ACCUMULATES_CHUNK,            /* whole gradients of one chunk, until another one goes backward */
+    DL_ACCUMULATES_WHOLE,            /* whole gradients; the last micro-batch reduce-scatters them */
+    DL_ACCUMULATES_WHOLE_IN_PIPELINE /* and shards where there is none */
+};
+
 /* How tokens travel to experts on other ranks. */
 enum dl_dispatch {
     DL_DISPATCH_TO_EXPERTS, /* once for each of their experts */
@@ -31,10 +39,12 @@ struct dl_software {
     struct dl_kernel_rules kernels;   /* those that are more, or less, than that */
     struct dl_operand_rules operands; /* of products in narrow precisions */
     enum dl_pure pure;
-    double gradient_bytes;         /* per parameter, as accumulated, of a model that is not pure */
-    double bf16_gradient_bytes;    /* where products are in bf16 */
-    double bucket_moves;           /* elements moved for each gradient that replicas sum, below stage 3 of ZeRO */
-    bool gradients_whole;          /* stage 1 of ZeRO gives every replica all sums, not only those of its part */
+    double gradient_bytes;      /* per parameter, as accumulated, of a model that is not pure */
+    double bf16_gradient_bytes; /* where products are in bf16 */
+    double bucket_moves;        /* elements moved for each gradient that replicas sum, below stage 3 of ZeRO */
+    bool gradients_whole;       /* stage 1 of ZeRO gives every replica all sums, not only those of its part */
+    enum dl_accumulates accumulates;
+    uint32_t zero_in_pipeline;     /* the highest stage of ZeRO that it allows beside a pipeline */
     double scatter_moves;          /* and in stage 3, which is other code of the same software */
     bool offload_blocks;           /* kernels wait for copies of activations, and for sums that go to the host */
     double new_memory_bytes_per_s; /* of copies to it, where the host gets it anew for each; 0: it keeps it */

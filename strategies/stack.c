@@ -96,6 +96,8 @@ void dl_job_suit(struct dl_job *job, const struct dl_software *software, const s
     struct dl_setting *const s = &job->setting;
     const bool is_language_model = model->tokens_per_sample > 0;
     s->software = software;
+    s->last_backward_differs |= /* it alone scatters gradients */
+        dl_accumulated(s) == DL_ACCUMULATES_CHUNK || (s->zero_stage == 3 && !dl_keeps_shards(s));
     if (!s->optimizer) use_optimizer(s, is_language_model ? adam : momentum);
     s->is_pure = software->pure == DL_PURE_ALL || (software->pure == DL_PURE_LANGUAGE_MODELS && is_language_model);
 }
@@ -304,6 +306,7 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
                                        .parts = {1, 1, 1, 1, 1, 1},
                                        .expert_ways = 1,
                                        .chunks = 1,
+                                       .sums_when = DL_WHEN_AS_SOFTWARE,
                                        .schedule = "1f1b",
                                        .recompute_every = 1}};
     struct dl_setting *const s = &out->setting;

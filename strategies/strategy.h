@@ -43,6 +43,9 @@ struct dl_tensor_parts {
 /* How layers are dealt to positions: blocks alone are counted, embedding and head count as a block each, or by time. */
 enum dl_split { DL_SPLIT_EVEN, DL_SPLIT_COUNT_ENDS, DL_SPLIT_BY_COST };
 
+/* When the gradients of replicas are summed, as the strategy says it. */
+enum dl_when { DL_WHEN_AS_SOFTWARE = -1, DL_WHEN_END, DL_WHEN_MICRO };
+
 /* What the host does not launch anew in every step. */
 enum dl_graphs { DL_GRAPHS_NONE, DL_GRAPHS_OUTSIDE_EXPERTS, DL_GRAPHS_STEP };
 
@@ -70,6 +73,8 @@ struct dl_setting {
     uint32_t recompute_every;  /* in groups of so many, which keep one input together */
     uint32_t servers;          /* of parameters, on devices after those of the ranks */
     uint32_t zero_stage;
+    enum dl_when sums_when;
+    double bucket_bytes;    /* of gradients that are summed together; 0: those of one layer */
     uint32_t shard_ways;    /* neighbouring replicas that cut what they hold; 0: all */
     uint32_t gathers_ahead; /* stage 3: layers, before the one at work is done; or DL_AS_SOFTWARE */
     /* Stage 3, where matrices are gathered one by one: none ahead if so many parameters are there; one stays if it is
@@ -104,6 +109,10 @@ double dl_optimizer_moved_bytes(const struct dl_setting *setting);
 
 /* Bytes of a gradient, as accumulated and exchanged: never fewer than those of what it is made of. */
 double dl_gradient_bytes(const struct dl_setting *setting);
+/* What accumulates of gradients over micro-batches: SHARDS, CHUNK or WHOLE; below stage 2 of ZeRO whole gradients. */
+enum dl_accumulates dl_accumulated(const struct dl_setting *setting);
+/* Whether a rank keeps shards of them, be it from every micro-batch or from every run of micro-batches of a chunk. */
+bool dl_keeps_shards(const struct dl_setting *setting);
 /* Layers whose parameters are gathered before the one at work is done, in stage 3 of ZeRO. */
 uint32_t dl_gathers_ahead(const struct dl_setting *setting);
 /* Matrices are gathered one by one instead. */
@@ -139,7 +148,7 @@ struct dl_event {
     const struct dl_layer *layer;
     uint32_t n_after; /* LAYER, LAYER_DONE: so many follow in this pass on this stage; backward, at lower addresses */
     bool first;       /* LAYER: of this pass on this stage */
-    bool last_micro;  /* LAYER_DONE: of the last micro-batch of the step */
+    bool last_micro; /* LAYER_DONE: of the last micro-batch of the step, or of a run of them (dl_schedule_completing) */
     uint32_t block,
         n_blocks; /* LAYER, LAYER_DONE, of a block: its number among those of its position; how many those are */
     enum dl_gradient gradient;

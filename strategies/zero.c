@@ -2,9 +2,12 @@
  *
  * Stages 1 and 2 scatter the sums of gradients, update a part of the parameters each, and gather them: the same bytes
  * as an all-reduce, unless the software gives all sums to all in stage 1. Stage 3 (FSDP) gathers the parameters of a
- * layer before each use, of the next layers while this one computes, and scatters gradients after every backward: half
+ * layer before each use, of the next layers while this one computes, and scatters gradients after its backward: half
  * as many bytes again. It has none of that half where the parameters stay gathered between forward and backward. Some
  * software gathers matrix by matrix instead: see zero_modules.h.
+ *
+ * With several micro-batches stages 2 and 3 either reduce-scatter in each of them and keep shards of gradients, or keep
+ * whole gradients, of all or of a chunk, and reduce-scatter in the last: see enum dl_accumulates.
  *
  * Software that cuts between tensors has each rank broadcast those that it has updated, one rank after the other.
  *
@@ -81,10 +84,20 @@ static enum dl_status check_modules(const struct options *o, const struct dl_che
                    "needs stage 3, no prefetch, and software with gathers_modules; leave it out");
 }
 
+/* DeepSpeed's pipeline refuses more than stage 1: its micro-batches would exchange gradients every time. */
+static enum dl_status check_pipeline(const struct options *o, const struct dl_check *what, struct dl_error *err)
+{
+    const struct dl_software *const software = what->setting->software;
+    if (!software || what->setting->ways[DL_AXIS_PIPELINE] == 1 || o->stage <= software->zero_in_pipeline) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "stage"),
+                   "must be at most %u beside a pipeline with the software %s, got %lld", software->zero_in_pipeline,
+                   software->name, (long long)o->stage);
+}
+
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
-    if (check_modules(o, what, err)) return err->status;
+    if (check_modules(o, what, err) || check_pipeline(o, what, err)) return err->status;
     const char *const only_3 = o->prefetch >= 0 ? "prefetch" : !o->reshard ? "reshard" : NULL;
     if (o->stage < 3 && only_3)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, only_3),
@@ -284,20 +297,22 @@ static bool sums_whole(const struct options *o, const struct dl_setting *s)
     return o->stage == 1 && s->software->gradients_whole;
 }
 
-/* A sum over all replicas. In stage 3 each layer's gradients were scattered after its backward, so here they are only
- * waited for. */
+/* A sum over all replicas, or where shards accumulate a reduce-scatter first, in every micro-batch, and the sum at the
+ * end. What is scattered before the sum, in stage 3 always, is here only summed across shards, or waited for. */
 static enum dl_status sum(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                           struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const uint32_t n_shards = dl_shards(s, ev->axis == DL_AXIS_EXPERT_DATA);
+    const bool scatters_only = ev->op == DL_REDUCESCATTER, scatters_here = o->stage < 3 && !dl_keeps_shards(s);
     struct dl_event scatter = *ev, across = *ev;
     if (sums_whole(o, s)) return dl_emit(below, ev, err);
     scatter.op = DL_REDUCESCATTER;
     scatter.span = within(s);
     across.span = DL_SPAN_ACROSS;
     across.bytes /= n_shards;
-    if (o->stage < 3 && n_shards > 1 && dl_emit(below, &scatter, err)) return err->status;
+    if ((scatters_only || scatters_here) && n_shards > 1 && dl_emit(below, &scatter, err)) return err->status;
+    if (scatters_only) return DL_OK;
     if (dl_span_ranks(s, DL_SPAN_ACROSS, false) > 1) return dl_emit(below, &across, err);
     if (o->stage < 3 || ev->async) return DL_OK;
     return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .pass = DL_GRADIENT, .handle = DL_EVERY_CALL}, err);
@@ -331,8 +346,9 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (dl_emit(below, ev, err) || o->stage < 3) return err->status;
     if (ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE)
         if (prepare(o, ev, below, err)) return err->status;
-    if (ev->kind == DL_EV_LAYER_DONE && ev->pass == DL_BACKWARD) return scatter_gradients(ev, below, err);
-    return DL_OK;
+    if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD) return DL_OK;
+    const bool is_due = ev->last_micro || dl_accumulated(dl_stack_setting(below)) == DL_ACCUMULATES_SHARDS;
+    return is_due ? scatter_gradients(ev, below, err) : DL_OK;
 }
 
 static const char *cut_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)

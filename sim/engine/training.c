@@ -197,7 +197,7 @@ const struct dl_template *dl_training_template(const struct dl_training *t, uint
     const struct dl_program *const program = &t->request.lowered->programs[stage];
     if (item == s->n_items[stage]) return &program->end;
     const struct dl_item *const at = &s->items[stage][item];
-    const bool last = t->request.setting->last_backward_differs && t->last_item[stage * s->chunks + at->chunk] == item;
+    const bool last = t->request.setting->last_backward_differs && t->completing[stage][item];
     return &program->items[at->chunk * DL_N_TEMPLATES + (last ? DL_TEMPLATE_LAST : (int)at->kind)];
 }
 
@@ -238,14 +238,16 @@ void dl_training_work(struct dl_training *t, struct crew *c)
 
 /* ---- from the outside ---- */
 
-static void find_last_items(struct dl_training *t)
+static void find_completing(struct dl_training *t)
 {
     const struct dl_schedule *const s = schedule_of(t);
-    const enum dl_item_kind completes = s->splits_backward ? DL_ITEM_W : DL_ITEM_B;
-    t->last_item = dl_alloc((size_t)s->stages * s->chunks * sizeof *t->last_item);
-    for (uint32_t stage = 0; stage < s->stages; stage++)
-        for (uint32_t i = 0; i < s->n_items[stage]; i++)
-            if (s->items[stage][i].kind == completes) t->last_item[stage * s->chunks + s->items[stage][i].chunk] = i;
+    const bool by_runs = dl_accumulated(t->request.setting) == DL_ACCUMULATES_CHUNK;
+    if (!t->request.setting->last_backward_differs) return;
+    t->completing = dl_alloc(s->stages * sizeof *t->completing);
+    for (uint32_t stage = 0; stage < s->stages; stage++) {
+        t->completing[stage] = dl_alloc((s->n_items[stage] + 1) * sizeof **t->completing);
+        dl_schedule_completing(s, stage, by_runs, t->completing[stage]);
+    }
 }
 
 static void muster_crews(struct dl_training *t)
@@ -280,7 +282,7 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     dl_training_open_circles(t);
     dl_training_open_queues(t);
     if (dl_training_open_channels(t) || dl_training_check_items(t, err)) return t;
-    find_last_items(t);
+    find_completing(t);
     if (dl_training_check_exchanges(t, err) || dl_training_check_meetings(t, err)) return t;
     if (request->most_effort > 0) dl_training_limit_effort(t);
     if (err->status) return t;
@@ -358,7 +360,8 @@ void dl_training_free(struct dl_training *t)
     dl_training_close_meetings(t);
     dl_training_close_circles(t);
     dl_training_close_iterations(t);
-    dl_free(t->last_item);
+    for (uint32_t i = 0; t->completing && i < schedule_of(t)->stages; i++) dl_free(t->completing[i]);
+    dl_free(t->completing);
     dl_training_close_channels(t);
     dl_free(t->crews);
     dl_free(t);

@@ -148,7 +148,7 @@ struct dl_training {
     struct queue *queues;          /* by stage */
     struct meeting *meetings;      /* as crews: of the earlier stage of two */
     struct circle *circles;        /* as crews: of one; then, as crews again, of a window by its first */
-    uint32_t *last_item;           /* [stage * chunks + chunk]: the item that completes its gradients */
+    bool **completing;             /* [stage][item]: it is the one with DL_TEMPLATE_LAST; NULL: none is */
     struct parcel *parcels;
     size_t n_parcels, parcels_capacity;
     uint32_t free_parcel;

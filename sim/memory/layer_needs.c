@@ -106,7 +106,7 @@ static void add_states(const struct dl_setting *s, const struct dl_layer *layer,
                        struct dl_layer_needs *n)
 {
     const struct share optimizer = share_of(s, layer, s->zero_stage >= 1);
-    const struct share gradients = share_of(s, layer, s->zero_stage >= 2);
+    const struct share gradients = share_of(s, layer, dl_keeps_shards(s));
     const struct share parameters = share_of(s, layer, s->zero_stage >= 3);
     const double bytes = dl_precision_bytes(s->precision), moved = parameters.held * s->offload_parameters * bytes;
     n->parameters = parameters.held * bytes - moved;

@@ -35,6 +35,8 @@ struct pass {
     size_t n;
     size_t ahead; /* layers whose parameters are on their way while one is at work */
     bool splits_backward;
+    double bucket_bytes;  /* of gradients that are scattered together; 0: those of each layer */
+    bool scatters_beside; /* while the next layers are at work */
 };
 
 /* The layer at work, and those whose parameters are on their way. */
@@ -60,10 +62,19 @@ static struct footprint forward(const struct pass *p)
     return f;
 }
 
-/* Gradients of the layer before are on their way while this one makes its own. */
-static double scattered(const struct pass *p, size_t at)
+/* Whole gradients of a bucket that layers fill, and of the one before it on its way. */
+struct buckets {
+    double filling, sent;
+};
+
+static double unreduced(const struct pass *p, size_t at, struct buckets *b)
 {
-    return p->needs[at].unreduced + (at + 1 < p->n ? p->needs[at + 1].unreduced : 0);
+    b->filling += p->needs[at].unreduced;
+    const double all = b->filling + b->sent;
+    if (b->filling < p->bucket_bytes) return all;
+    b->sent = p->scatters_beside ? b->filling : 0;
+    b->filling = 0;
+    return all;
 }
 
 /* What the blocks of a group that are not done yet have again. */
@@ -82,13 +93,15 @@ static struct footprint backward(const struct pass *p, bool makes_gradients)
 {
     const struct dl_layer_needs *const needs = p->needs;
     struct footprint f = {0};
+    struct buckets buckets = {0};
     for (size_t i = p->n; i-- > 0;) {
         const struct moment again = group(p, i);
+        const double scattered = p->splits_backward ? 0 : unreduced(p, i, &buckets);
         if (makes_gradients) f.gradients += needs[i].gradients;
         look(&f, &(struct moment){.activations = f.activations,
                                   .gradients = f.gradients,
-                                  .buffers = gathered(p, i, true) + (p->splits_backward ? 0 : scattered(p, i)) +
-                                             again.buffers + needs[i].copied + (i > 0 ? needs[i - 1].copied : 0),
+                                  .buffers = gathered(p, i, true) + scattered + again.buffers + needs[i].copied +
+                                             (i > 0 ? needs[i - 1].copied : 0),
                                   .workspace = again.workspace + needs[i].at_work});
         f.copied -= needs[i].copied;
         f.activations += (p->splits_backward ? needs[i].for_weights : 0) - needs[i].saved;
@@ -99,9 +112,11 @@ static struct footprint backward(const struct pass *p, bool makes_gradients)
 static struct footprint weights(const struct pass *p, bool makes_gradients)
 {
     struct footprint f = {0};
+    struct buckets buckets = {0};
     for (size_t i = p->n; i-- > 0;) {
         if (makes_gradients) f.gradients += p->needs[i].gradients;
-        look(&f, &(struct moment){.activations = f.activations, .gradients = f.gradients, .buffers = scattered(p, i)});
+        look(&f, &(struct moment){
+                     .activations = f.activations, .gradients = f.gradients, .buffers = unreduced(p, i, &buckets)});
         f.activations -= p->needs[i].for_weights;
     }
     return f;
@@ -123,13 +138,16 @@ struct stage {
     struct chunk *chunks;
     struct dl_memory_use held; /* from begin to end */
     double gradients;
-    double updating; /* while the optimizer works, beside what is held */
+    double updating;        /* while the optimizer works, beside what is held */
+    double chunk_gradients; /* whole ones of a chunk, until they are scattered */
 };
 
 static void add_chunk(struct stage *stage, const struct dl_layer *layers, const struct dl_position *p, bool splits,
                       struct chunk *out)
 {
     const size_t n = p->end_layer - p->first_layer;
+    const bool by_chunk = dl_accumulated(stage->setting) == DL_ACCUMULATES_CHUNK;
+    double whole_gradients = 0;
     struct dl_layer_needs *const needs = dl_alloc((n + 1) * sizeof *needs);
     for (size_t i = 0; i < n; i++) {
         const size_t layer = p->first_layer + i;
@@ -140,9 +158,16 @@ static void add_chunk(struct stage *stage, const struct dl_layer *layers, const 
         stage->gradients += needs[i].gradients;
         stage->updating += needs[i].updating;
         stage->held.on_host += needs[i].on_host;
+        whole_gradients += needs[i].unreduced;
+        if (by_chunk) needs[i].unreduced = 0;
     }
-    const struct pass pass = {
-        .needs = needs, .n = n, .ahead = dl_gathers_ahead(stage->setting), .splits_backward = splits};
+    if (by_chunk) stage->chunk_gradients = fmax(stage->chunk_gradients, whole_gradients);
+    const struct pass pass = {.needs = needs,
+                              .n = n,
+                              .ahead = dl_gathers_ahead(stage->setting),
+                              .splits_backward = splits,
+                              .bucket_bytes = stage->setting->bucket_bytes,
+                              .scatters_beside = stage->setting->exchanges_beside_work};
     measure_chunk(&pass, out);
     dl_free(needs);
 }
@@ -202,6 +227,7 @@ void dl_memory_of_stages(const struct dl_setting *s, const struct dl_lowered *l,
         for (uint32_t chunk = 0; chunk < s->chunks; chunk++)
             add_chunk(&stage, l->layers, &l->positions[schedule->position_of[i * s->chunks + chunk]],
                       schedule->splits_backward, &chunks[chunk]);
+        stage.held.buffers += (s->exchanges_beside_work ? 2 : 1) * stage.chunk_gradients; /* one fills, one goes */
         double most_copied = 0;
         const struct moment fullest = fullest_moment(&stage, schedule->items[i], schedule->n_items[i], &most_copied);
         sum_up(&stage, &fullest, &use[i]);

@@ -56,6 +56,36 @@ double dl_run_hfu(const struct dl_run_report *r, enum dl_flop_count count)
     return hardware_flop(r, count) / r->result.step_s / r->job->n_devices / peak_flop_per_s(r);
 }
 
+/* How often replicas reduce the gradients of a chunk in a step; 0: there is one replica. */
+static uint32_t gradient_sums(const struct dl_run_report *r)
+{
+    const struct dl_setting *const s = &r->job->setting;
+    const struct dl_schedule *const schedule = &r->lowered->schedule;
+    const enum dl_accumulates what = dl_accumulated(s);
+    uint32_t runs = 0;
+    if (dl_copies(s, false) == 1) return 0;
+    if (what != DL_ACCUMULATES_CHUNK)
+        return what == DL_ACCUMULATES_SHARDS || s->sums_when == DL_WHEN_MICRO ? s->micros : 1;
+    bool *const completing = dl_alloc(schedule->n_items[0] * sizeof *completing);
+    dl_schedule_completing(schedule, 0, true, completing);
+    for (uint32_t i = 0; i < schedule->n_items[0]; i++) runs += completing[i] && !schedule->items[0][i].chunk;
+    dl_free(completing);
+    return runs;
+}
+
+/* What stages 2 and 3 of ZeRO accumulate costs memory or time, so it is said. */
+static void print_gradients(const struct dl_run_report *r)
+{
+    static const char *const what[] = {[DL_ACCUMULATES_SHARDS] = "shards accumulate",
+                                       [DL_ACCUMULATES_CHUNK] = "whole gradients of one chunk accumulate",
+                                       [DL_ACCUMULATES_WHOLE] = "whole gradients accumulate"};
+    const struct dl_setting *const s = &r->job->setting;
+    const uint32_t sums = gradient_sums(r);
+    if (s->zero_stage < 2 || s->micros == 1 || !sums) return;
+    printf("  gradients      %s: %u reduce-scatter%s for %u micro-batches\n", what[dl_accumulated(s)], sums,
+           sums == 1 ? "" : "s", s->micros);
+}
+
 static void print_memory(const struct dl_run_report *r)
 {
     const uint32_t stage = dl_run_fullest_stage(r);
@@ -70,7 +100,17 @@ static void print_memory(const struct dl_run_report *r)
            dl_format_bytes(r->device->memory_bytes, b));
     for (size_t i = 0; i < DL_COUNT(parts); i++)
         dl_print_bar(parts[i].name, dl_format_bytes(parts[i].bytes, a), parts[i].bytes / m->peak);
+    print_gradients(r);
     dl_verdict_print(r);
+}
+
+static json_t *gradients_json(const struct dl_run_report *r)
+{
+    static const char *const what[] = {
+        [DL_ACCUMULATES_SHARDS] = "shards", [DL_ACCUMULATES_CHUNK] = "chunk", [DL_ACCUMULATES_WHOLE] = "whole"};
+    const uint32_t sums = gradient_sums(r);
+    const enum dl_accumulates accumulated = sums ? dl_accumulated(&r->job->setting) : DL_ACCUMULATES_WHOLE;
+    return json_pack("{s:s, s:I}", "accumulated", what[accumulated], "sums", (json_int_t)sums);
 }
 
 /* Of the seconds of kernels. */
@@ -227,6 +267,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
     json_object_set_new(report, "files", dl_files_read_json(&r->files));
     add_shares(r, report);
     json_object_set_new(report, "slice", dl_slice_json(r->topology));
+    json_object_set_new(report, "gradients", gradients_json(r));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
     return report;
 }

@@ -155,6 +155,22 @@ uint32_t dl_schedule_live(const struct dl_schedule *s, uint32_t stage)
     return most;
 }
 
+void dl_schedule_completing(const struct dl_schedule *s, uint32_t stage, bool by_runs, bool *completing)
+{
+    const enum dl_item_kind kind = s->splits_backward ? DL_ITEM_W : DL_ITEM_B;
+    bool *const comes_again = dl_alloc(s->chunks * sizeof *comes_again);
+    uint32_t next_chunk = UINT32_MAX;
+    for (uint32_t i = s->n_items[stage]; i-- > 0;) {
+        const struct dl_item *const item = &s->items[stage][i];
+        completing[i] = false;
+        if (item->kind != kind) continue;
+        completing[i] = by_runs ? item->chunk != next_chunk : !comes_again[item->chunk];
+        comes_again[item->chunk] = true;
+        next_chunk = item->chunk;
+    }
+    dl_free(comes_again);
+}
+
 bool dl_schedule_times_are_equal(const struct dl_schedule_request *request)
 {
     return request->forward_s == request->backward_s && request->forward_s == request->weight_s &&

@@ -46,8 +46,14 @@ static const struct volume_case volume_cases[] = {
     SUM("{'name':'data','when':'micro','overlap':true}", 3, 4),
     SUM("{'name':'data','when':'micro','overlap':true,'bucket_bytes':3e5}", 3, 4),
     CUT(ZERO("'stage':1"), 1, 2, 1, 8, 0),
-    CUT("{'name':'data','when':'micro'},{'name':'zero','stage':2}", 1, 2, 3, 8, 0), /* as ZeRO-2 accumulates */
-    CUT("{'name':'data','overlap':true,'bucket_bytes':1e5},{'name':'zero','stage':2}", 1, 2, 1, 8, 0),
+    CUT(ZERO("'stage':2"), 1, 2, 3, 8, 0), /* shards accumulate, so that every micro-batch scatters */
+    CUT("{'name':'data','when':'micro'},{'name':'zero','stage':2}", 1, 2, 3, 8, 0),
+    CUT("{'name':'data','overlap':true,'bucket_bytes':1e5},{'name':'zero','stage':2}", 1, 2, 3, 8, 0),
+    CUT("{'name':'data','bucket_bytes':1e5},{'name':'zero','stage':2}", 1, 2, 3, 8, 0),
+    CUT("{'name':'data','when':'end'},{'name':'zero','stage':2}", 1, 2, 1, 8, 0), /* whole gradients do */
+    CUT("{'name':'data','when':'end','overlap':true},{'name':'zero','stage':2}", 1, 2, 1, 8, 0),
+    CUT("{'name':'data','when':'end'},{'name':'zero','stage':3}", 2 * 3, 2, 1, 8, 0),
+    CUT("{'name':'data','when':'end','overlap':true},{'name':'zero','stage':3,'shard_ways':4}", 2 * 3, 2, 1, 4, 1),
     CUT(ZERO("'stage':3"), 2 * 3, 2, 3, 8, 0),
     CUT(ZERO("'stage':3,'prefetch':0"), 2 * 3, 2, 3, 8, 0),
     CUT(ZERO_OVERLAP("'stage':3,'prefetch':3"), 2 * 3, 2, 3, 8, 0),
@@ -55,7 +61,9 @@ static const struct volume_case volume_cases[] = {
     CUT(ZERO("'stage':3,'reshard':false"), 3, 2, 3, 8, 0), /* 2 Psi a micro-batch, not 3 */
     CUT(ZERO_OVERLAP("'stage':3,'reshard':false,'prefetch':2"), 3, 2, 3, 8, 0),
     CUT(ZERO("'stage':1,'shard_ways':4"), 1, 2, 1, 4, 1),
-    CUT(ZERO_OVERLAP("'stage':2,'shard_ways':4"), 1, 2, 1, 4, 1),
+    CUT(ZERO_OVERLAP("'stage':2,'shard_ways':4"), 1, 2, 3, 4, 1),
+    CUT(ZERO("'stage':2,'shard_ways':4"), 1, 2, 3, 4, 1),
+    CUT("{'name':'data','when':'micro'},{'name':'zero','stage':2,'shard_ways':4}", 1, 2, 3, 4, 3),
     CUT(ZERO("'stage':3,'shard_ways':4"), 2 * 3, 2, 3, 4, 1),
     CUT(ZERO("'stage':3,'shard_ways':2"), 2 * 3, 2, 3, 2, 1),
     CUT(ZERO("'stage':3,'shard_ways':8"), 2 * 3, 2, 3, 8, 0),
@@ -65,7 +73,7 @@ static const struct volume_case volume_cases[] = {
     CUT(ZERO("'stage':3,'shard_ways':4,'reshard':false"), 3, 2, 3, 4, 1),
     CUT(ZERO("'stage':3,'gather_bits':8"), 2 * 3, 1 + 4.0 / 512, 3, 8, 0),
     CUT(ZERO("'stage':3,'gather_bits':4,'shard_ways':4"), 2 * 3, 0.5 + 4.0 / 512, 3, 4, 1),
-    CUT(ZERO("'stage':2,'gather_bits':8"), 1, 1 + 4.0 / 512, 1, 8, 0),
+    CUT(ZERO("'stage':2,'gather_bits':8"), 1, 1 + 4.0 / 512, 3, 8, 0),
     SUM("{'name':'data','exchange':'rings'}", 1, 4),
     SUM("{'name':'data','exchange':'direct_ring'}", 1, 4),
     SUM("{'name':'data','exchange':'direct_ring'},{'name':'quantized_allreduce','method':'one_bit'}", 1,

@@ -95,7 +95,7 @@ static void draw_tensor(gsl_rng *rng, uint32_t ways, char *out, size_t bytes)
 }
 
 /* Mostly what can be. */
-static const char *draw_zero(gsl_rng *rng, const struct ways *w)
+static const char *draw_zero(gsl_rng *rng, const struct ways *w, bool is_deepspeed)
 {
     static const char *const zeros[] = {"",
                                         "",
@@ -107,7 +107,8 @@ static const char *draw_zero(gsl_rng *rng, const struct ways *w)
                                         ",{'name':'zero','stage':1,'shard_ways':2}",
                                         ",{'name':'zero','stage':3,'shard_ways':2,'prefetch':0}",
                                         ",{'name':'zero','stage':3,'reshard':false,'prefetch':2}"};
-    const uint32_t n_any = DL_COUNT(zeros) - 3, n_even = n_any + 2;
+    const uint32_t n_any = DL_COUNT(zeros) - 3, n_even = n_any + 2, n_deepspeed = 4; /* in a pipeline */
+    if (w->pipeline > 1 && is_deepspeed) return one_of(rng, zeros, n_deepspeed);
     return one_of(rng, zeros, w->pipeline == 1 ? DL_COUNT(zeros) : w->data % 2 ? n_any : n_even);
 }
 
@@ -162,7 +163,8 @@ static void draw_split(gsl_rng *rng, uint32_t n_parts, uint32_t n_blocks, char *
         snprintf(out, bytes, "%s", one_of(rng, splits, DL_COUNT(splits)));
 }
 
-static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, char *out, size_t bytes)
+static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, bool is_deepspeed, char *out,
+                       size_t bytes)
 {
     static const char *const quantized[] = {"", "", ",{'name':'quantized_allreduce','bits':8}",
                                             ",{'name':'quantized_allreduce','method':'one_bit'}",
@@ -179,7 +181,7 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, ch
     draw_split(rng, strcmp(kind->name, "dualpipe") == 0 ? w->pipeline : w->pipeline * chunks, n_blocks, split,
                sizeof split);
     const bool overlap = draw(rng, 2);
-    const char *const zero = draw_zero(rng, w), *const data = draw_data(rng, *zero != 0);
+    const char *const zero = draw_zero(rng, w, is_deepspeed), *const data = draw_data(rng, *zero != 0);
     snprintf(out, bytes,
              "[{'name':'pipeline','ways':%u,'schedule':'%s','chunks':%u%s},{'name':'tensor','ways':%u,%s},"
              "{'name':'data','overlap':%s%s}%s%s",
@@ -235,7 +237,7 @@ static void draw_job(uint64_t index, struct drawn *out)
     const uint32_t rows = out->is_mlp ? 8 : 1; /* of a sample there are more in the others */
     const uint32_t microbatch = rows * (1 + draw(rng, 4)), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
     const uint32_t n_blocks = w.pipeline * (2 + draw(rng, 4)) + draw(rng, 3);
-    draw_stack(rng, &w, n_blocks, stack, sizeof stack);
+    draw_stack(rng, &w, n_blocks, strstr(out->machine->software, "deepspeed"), stack, sizeof stack);
     draw_workload(rng, n_blocks, out);
     snprintf(out->strategy, sizeof out->strategy,
              "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':%u,'global_batch':%u,"

@@ -157,8 +157,8 @@ static const struct tied_case {
     {"'devices':8,'global_batch':8", "{'name':'pipeline','ways':4},{'name':'data','overlap':true}", 0, 3, 1, 1},
     {"'devices':8,'global_batch':8", "{'name':'pipeline','ways':4},{'name':'data'},{'name':'zero','stage':1}", 0, 3, 1,
      1},
-    {"'devices':8,'global_batch':8", "{'name':'pipeline','ways':4},{'name':'data'},{'name':'zero','stage':2}", 0, 3, 1,
-     2},
+    {"'devices':8,'global_batch':8",
+     "{'name':'pipeline','ways':4},{'name':'data','when':'end'},{'name':'zero','stage':2}", 0, 3, 1, 1},
     {"'devices':8,'global_batch':8", "{'name':'pipeline','ways':4},{'name':'data'},{'name':'zero','stage':3}", 0, 3, 1,
      2},
 };

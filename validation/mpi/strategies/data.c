@@ -3,8 +3,7 @@
 
 #include "validation/mpi/queue.h"
 
-enum when { at_end };                          /* as in strategies/data.c */
-enum exchange { allreduce, parameter_server }; /* as there */
+enum exchange { allreduce, parameter_server }; /* as in strategies/data.c */
 
 static void sum_bucket(struct dl_train *t, struct dl_bucket *b, const struct dl_team *team)
 {
@@ -21,7 +20,7 @@ static void sum_bucket(struct dl_train *t, struct dl_bucket *b, const struct dl_
 static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, struct dl_error *err)
 {
     const double exchange = dl_option_number(level, "exchange");
-    if (dl_option_number(level, "when") != at_end)
+    if (t->s->sums_when == DL_WHEN_MICRO)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'when' must be end to be trained");
     if (exchange > parameter_server)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'exchange' must be allreduce or parameter_server");

@@ -1,8 +1,8 @@
 /* zero.c - replicas keep and update a part each of what they hold in common (ZeRO, SC20).
  *
- * Stages 1 and 2 scatter the sums of gradients and gather updated parameters; stage 2 keeps of the gradients only its
- * own part. Stage 3 has a bucket for each layer, whose parameters it gathers before every use and forgets after, and
- * whose gradients it scatters after every backward. All of this goes on beside the work. */
+ * Stages 1 and 2 scatter the sums of gradients, once a step, and gather updated parameters; stage 2 keeps of the sums
+ * only its own part. Stage 3 has a bucket for each layer, whose parameters it gathers before every use and forgets
+ * after, and whose gradients it scatters after every backward. All of this goes on beside the work. */
 #include <string.h>
 
 #include "validation/mpi/queue.h"
@@ -22,6 +22,11 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
     if (t->s->gather_bits > 0)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'gather_bits' is not trained; leave it out");
     if (t->s->stays_gathered) return dl_fail(err, DL_IMPOSSIBLE, level->where, "'reshard' must be true to be trained");
+    if (t->s->zero_stage == 2 && dl_keeps_shards(t->s))
+        return dl_fail(err, DL_IMPOSSIBLE, level->where, "stage 2 is trained with data's 'when' end only");
+    if (t->s->zero_stage == 3 && dl_accumulated(t->s) != DL_ACCUMULATES_SHARDS)
+        return dl_fail(err, DL_IMPOSSIBLE, level->where,
+                       "stage 3 scatters in every micro-batch; leave out data's 'when'");
     if (dl_check_buckets(t, level, err)) return err->status;
     t->by_layer = t->s->zero_stage == 3;
     t->exchange = scatter;
