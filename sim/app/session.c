@@ -217,6 +217,14 @@ static struct dl_training *start(struct dl_session *s, struct dl_engine *engine,
                              &s->err);
 }
 
+static const struct dl_stage_causes *causes_by_stage(const struct dl_session *s, const struct dl_training *training)
+{
+    const uint32_t n = s->job.setting.ways[DL_AXIS_PIPELINE];
+    struct dl_stage_causes *const stages = dl_arena_alloc(s->arena, n * sizeof *stages);
+    for (uint32_t i = 0; i < n; i++) stages[i] = dl_training_stage_causes(training, i);
+    return stages;
+}
+
 static void fill_report(struct dl_session *s, struct dl_engine *engine, struct dl_training *training)
 {
     s->report = (struct dl_run_report){.topology = s->machine.topology,
@@ -229,6 +237,7 @@ static void fill_report(struct dl_session *s, struct dl_engine *engine, struct d
                                        .engine = s->request.engine,
                                        .fidelity = s->request.fidelity,
                                        .result = dl_training_result(training, &s->err),
+                                       .stages = causes_by_stage(s, training),
                                        .n_events = engine->kind->n_events(engine)};
 }
 

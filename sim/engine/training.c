@@ -14,6 +14,8 @@ static uint32_t place_of(const struct dl_training *t, enum dl_item_kind kind, ui
     return ((uint32_t)kind * s->chunks + chunk) * s->micros + micro;
 }
 
+static void begin_item(struct dl_training *t, struct crew *c);
+
 /* ---- items ---- */
 
 static uint32_t position_of(const struct dl_training *t, const struct crew *c, uint32_t chunk)
@@ -63,14 +65,39 @@ bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32
     return input_place(t, c, item) == place;
 }
 
-void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t place, double sent_s)
+/* The first that the crew lacks. */
+struct crew *dl_training_source(struct dl_training *t, const struct crew *c)
+{
+    const struct dl_item *item = &schedule_of(t)->items[c->stage][c->item];
+    while (item->with_next && has_input(t, c, item)) item++;
+    return &t->crews[schedule_of(t)->stage_of[neighbour(t, c, item, true)] * t->n_played + c->replica];
+}
+
+/* Of the inputs of all items that make one step; `last` is the one that came last, NULL: before they were wanted. */
+static void meet_inputs(struct dl_training *t, struct crew *c, const struct start *last)
+{
+    struct start start = last ? *last : (struct start){.undisturbed_s = -INFINITY};
+    const struct dl_item *item = &schedule_of(t)->items[c->stage][c->item];
+    for (bool more = true; more; item++) {
+        const uint32_t place = input_place(t, c, item), parcel = place == none ? 0 : c->arrived[place];
+        if (parcel && parcel != DL_OWN_PARCEL + 1)
+            start.undisturbed_s = fmax(start.undisturbed_s, t->parcels[parcel - 1].sent.undisturbed_s);
+        more = item->with_next;
+    }
+    if (last)
+        dl_training_end_wait(t, c, &start, DL_CAUSE_PIPELINE, 0);
+    else
+        dl_training_pass(t, c, &start);
+}
+
+void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t place, uint32_t parcel)
 {
     struct crew *const c = &t->crews[crew];
     assert(!c->arrived[place]); /* nobody is a whole iteration ahead of what it hands on */
-    c->arrived[place] = true;
+    c->arrived[place] = parcel + 1;
     if (!c->waits_for_input || !has_inputs(t, c) || t->over) return;
-    dl_training_end_wait(t, c, sent_s, DL_CAUSE_PIPELINE);
-    dl_training_work(t, c);
+    meet_inputs(t, c, &t->parcels[parcel].sent);
+    begin_item(t, c);
 }
 
 /* ---- handing on ---- */
@@ -84,7 +111,7 @@ static void pass_on(struct dl_training *t, struct crew *c, const struct dl_item 
     if (crosses(t, c, holder))
         dl_training_send(t, c, item, s->stage_of[holder], place);
     else
-        dl_training_deliver(t, (uint32_t)(c - t->crews), place, now_s(t));
+        dl_training_deliver(t, (uint32_t)(c - t->crews), place, DL_OWN_PARCEL);
 }
 
 /* Items that make one step hand on when all of it is done. */
@@ -133,10 +160,17 @@ static void hand_on(struct dl_training *t, struct crew *c)
 
 /* ---- programs ---- */
 
-static void begin_item(struct dl_training *t, struct crew *c);
+static void book_item(struct dl_training *t, struct crew *c)
+{
+    if (c->item == schedule_of(t)->n_items[c->stage]) return;
+    const enum dl_item_kind kind = schedule_of(t)->items[c->stage][c->item].kind;
+    t->items_s[kind] += c->item_s;
+    t->n_items[kind]++;
+}
 
 static void template_ends(struct dl_training *t, struct crew *c)
 {
+    book_item(t, c);
     if (c->item == schedule_of(t)->n_items[c->stage]) {
         dl_training_crew_ends(t, c);
     } else if (schedule_of(t)->items[c->stage][c->item].with_next) {
@@ -202,11 +236,14 @@ const struct dl_template *dl_training_template(const struct dl_training *t, uint
 }
 
 /* The same place will be used again in the next iteration. */
-static void take_input(const struct dl_training *t, struct crew *c)
+static void take_input(struct dl_training *t, struct crew *c)
 {
     const struct dl_item *const item = &schedule_of(t)->items[c->stage][c->item];
     const uint32_t place = input_place(t, c, item);
-    if (place != none) c->arrived[place] = false;
+    if (place != none) {
+        if (c->arrived[place] != DL_OWN_PARCEL + 1) dl_training_free_parcel(t, c->arrived[place] - 1);
+        c->arrived[place] = 0;
+    }
     if (!crosses(t, c, neighbour(t, c, item, true))) return;
     c->host_s += software_of(t)->send_host_s * c->slowdown;
     meet_device(t, c);
@@ -223,12 +260,15 @@ static void begin_item(struct dl_training *t, struct crew *c)
     c->running = dl_training_template(t, c->stage, c->item);
     if (c->running->timed && !plays(t, c)) c->running = c->running->timed;
     c->part = 0;
+    c->item_s = 0;
     dl_training_go_on(t, c);
 }
 
 void dl_training_work(struct dl_training *t, struct crew *c)
 {
-    if (c->item == schedule_of(t)->n_items[c->stage] || has_inputs(t, c)) {
+    const bool is_end = c->item == schedule_of(t)->n_items[c->stage];
+    if (is_end || has_inputs(t, c)) {
+        if (!is_end) meet_inputs(t, c, NULL);
         begin_item(t, c);
         return;
     }
@@ -260,7 +300,7 @@ static void muster_crews(struct dl_training *t)
         c->training = t;
         c->stage = i / t->n_played;
         c->replica = i % t->n_played;
-        c->arrived = dl_alloc(n_kinds_sent * s->chunks * s->micros);
+        c->arrived = dl_alloc(n_kinds_sent * s->chunks * s->micros * sizeof *c->arrived);
         c->latest = dl_alloc(t->request.lowered->n_calls * sizeof *c->latest);
         c->slowdown = 1;
     }
@@ -342,11 +382,21 @@ struct dl_training_result dl_training_result(const struct dl_training *t, struct
     r.busy_s[DL_CAUSE_PIPELINE] = t->sending.total_s;
     /* Packing may go on beside exchanges or not; at least the longer of the two. */
     r.busy_s[DL_CAUSE_DATA] = fmax(t->exchanging.total_s, r.exposed_s[DL_CAUSE_DATA]);
-    r.busy_s[DL_CAUSE_BUBBLE] = 0;
+    r.busy_s[DL_CAUSE_BUBBLE] = r.busy_s[DL_CAUSE_STRAGGLER] = 0;
+    r.schedule_bubble_s = fmin(dl_training_schedule_bubble_s(t), r.exposed_s[DL_CAUSE_BUBBLE]);
     for (uint32_t i = 0; i < t->n_crews; i++)
         for (int phase = 0; phase < DL_N_PHASES; phase++)
             r.elapsed_s[phase] = fmax(r.elapsed_s[phase], t->crews[i].elapsed_s[phase]);
     return r;
+}
+
+struct dl_stage_causes dl_training_stage_causes(const struct dl_training *t, uint32_t stage)
+{
+    struct dl_stage_causes mean = {0};
+    for (uint32_t i = 0; i < t->n_played; i++)
+        for (int cause = 0; cause < DL_N_CAUSES; cause++)
+            mean.exposed_s[cause] += t->crews[stage * t->n_played + i].causes_s[cause] / t->n_played;
+    return mean;
 }
 
 void dl_training_free(struct dl_training *t)

@@ -42,6 +42,7 @@ struct dl_training_result {
     bool complete;
     double step_s; /* from the end of the iteration before the last to the end of the last, on all crews */
     double exposed_s[DL_N_CAUSES]; /* mean over crews; they sum to step_s */
+    double schedule_bubble_s;      /* of the bubble: with equal stages; the rest is what uneven ones add */
     double busy_s[DL_N_CAUSES];    /* seconds with at least one such thing going on somewhere */
     double elapsed_s[DL_N_PHASES]; /* work and waiting for the host, on the crew that takes longest */
     uint64_t n_sends, n_exchanges; /* of all iterations */
@@ -55,6 +56,11 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
 bool dl_training_plays_beyond(const struct dl_training *t);
 /* After the engine has run. An unfinished step: complete is false, and err says who waits for what. */
 struct dl_training_result dl_training_result(const struct dl_training *t, struct dl_error *err);
+/* Of one stage: the mean over its replicas. */
+struct dl_stage_causes {
+    double exposed_s[DL_N_CAUSES];
+};
+struct dl_stage_causes dl_training_stage_causes(const struct dl_training *t, uint32_t stage);
 void dl_training_free(struct dl_training *t);
 
 #endif

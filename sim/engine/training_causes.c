@@ -45,13 +45,16 @@ void dl_training_end_work(struct dl_training *t, struct crew *c)
 {
     const struct work *const w = &c->work;
     const struct dl_segment *const segment = &w->part->segment;
-    const double whole_s = w->until_s - w->since_s, share = whole_s > 0 ? booked_s(t, w) / whole_s : 0;
+    const double whole_s = w->until_s - w->since_s, seen_s = booked_s(t, w), share = whole_s > 0 ? seen_s / whole_s : 0;
     const double host_s = fmax(w->planned_s - segment->seconds * w->pace, 0);
     const double interference_s = w->slowed ? fmax(whole_s - w->planned_s, 0) : 0;
     for (int cause = 0; cause < DL_N_CAUSES; cause++) c->causes_s[cause] += segment->by_cause[cause] * w->pace * share;
     c->causes_s[DL_CAUSE_HOST] += host_s * share;
     c->causes_s[DL_CAUSE_INTERFERENCE] += interference_s * share;
-    book_elapsed(t, c, booked_s(t, w) - packing_s(t, c) * share);
+    book_elapsed(t, c, seen_s - packing_s(t, c) * share);
+    const double added_s = w->planned_s - w->planned_s / w->pace;
+    dl_training_delay_work(t, c, added_s);
+    c->item_s += whole_s - added_s;
     if (t->request.recorder)
         record(t, c,
                (struct dl_slice){.kind = DL_SLICE_WORK,
@@ -77,15 +80,61 @@ static void book_wait(struct dl_training *t, struct crew *c, double from_s, doub
         record(t, c, (struct dl_slice){.kind = DL_SLICE_WAIT, .from_s = from_s, .to_s = to_s, .cause = cause});
 }
 
-void dl_training_end_wait(struct dl_training *t, struct crew *c, double begun_s, enum dl_cause cause)
+/* Waiting that is not in the undisturbed step is divided like the delays that the crew does not have itself; but for
+ * rounding there is one. */
+static void book_delays(struct dl_training *t, struct crew *c, const struct start *start, double from_s)
 {
-    const double since_s = fmax(begun_s, c->waits_since_s);
-    book_wait(t, c, c->waits_since_s, since_s, DL_CAUSE_BUBBLE);
-    book_wait(t, c, since_s, now_s(t), cause);
+    const struct delays late = dl_training_delays_at_start(t, c, start);
+    double more_s[N_DELAYS], sum_s = 0;
+    for (int i = 0; i < N_DELAYS; i++) {
+        more_s[i] = late.by[i] > c->delays.by[i] ? late.by[i] - c->delays.by[i] : 0;
+        sum_s += more_s[i];
+    }
+    if (sum_s <= 0) book_wait(t, c, from_s, start->begun_s, DL_CAUSE_BUBBLE);
+    const double share = (start->begun_s - from_s) / sum_s;
+    for (int i = 0; i < N_DELAYS; i++) {
+        if (more_s[i] <= 0) continue;
+        const enum dl_cause cause = i == DELAY_STRAGGLER ? DL_CAUSE_STRAGGLER : DL_CAUSE_TENSOR + (enum dl_cause)i;
+        book_wait(t, c, from_s, from_s + more_s[i] * share, cause);
+        from_s += more_s[i] * share;
+    }
+}
+
+/* As far as the crew would by now have waited in the undisturbed step too, it is a bubble. */
+static void book_wait_for_partner(struct dl_training *t, struct crew *c, const struct start *start)
+{
+    const double bubble_s = fmin(c->owed_s, start->begun_s - c->waits_since_s);
+    const double end_s = fmin(c->waits_since_s + bubble_s, start->begun_s);
+    book_wait(t, c, c->waits_since_s, end_s, DL_CAUSE_BUBBLE);
+    if (end_s < start->begun_s) book_delays(t, c, start, end_s);
+    c->owed_s -= bubble_s;
+}
+
+static void stop_waiting(struct crew *c)
+{
     c->waits_for_input = c->waits_for_others = c->waits_for_sends = c->waits_for_circle = false;
     c->waits_for_host = NULL;
     c->waits_for = 0;
     c->meets = NULL;
+}
+
+void dl_training_end_wait(struct dl_training *t, struct crew *c, const struct start *start, enum dl_cause cause,
+                          double undisturbed_s)
+{
+    const double since_s = fmax(start->begun_s, c->waits_since_s);
+    c->owed_s += dl_training_undisturbed_wait_s(c, start);
+    if (since_s > c->waits_since_s) book_wait_for_partner(t, c, start);
+    book_wait(t, c, since_s, now_s(t), cause);
+    if (c->waits_for_host || c->waits_for_circle) c->item_s += fmin(now_s(t) - since_s, undisturbed_s);
+    dl_training_take_over(t, c, start, cause, undisturbed_s);
+    stop_waiting(c);
+}
+
+/* Launches that a scenario has slowed would have come earlier. */
+void dl_training_end_wait_for_host(struct dl_training *t, struct crew *c)
+{
+    const struct start own = dl_start_own(c);
+    dl_training_end_wait(t, c, &own, DL_CAUSE_HOST, (now_s(t) - c->waits_since_s) / c->slowdown);
 }
 
 /* ---- the last iteration ---- */
@@ -108,16 +157,60 @@ static void end_waits_for_parcels(struct dl_training *t)
         const struct parcel *const p = &t->parcels[i];
         struct crew *const c = &t->crews[p->crew];
         if (p->item && c->waits_for_input && dl_training_lacks(t, c, p->place))
-            dl_training_end_wait(t, c, p->sent_s, DL_CAUSE_PIPELINE);
+            dl_training_end_wait(t, c, &p->sent, DL_CAUSE_PIPELINE, 0);
     }
+}
+
+/* Of what has not begun: as if the partner that the crew waits for came now. */
+static struct start start_now(const struct dl_training *t, const struct crew *partner)
+{
+    struct start s = {0};
+    dl_start_join(&s, &partner->delays, now_s(t));
+    return s;
 }
 
 static void end_wait_for_exchange(struct dl_training *t, struct crew *c)
 {
     const struct queue *const q = &t->queues[c->stage];
     const struct exchange *const x = &q->exchanges[c->waits_for - 1];
-    const double since_s = q->busy ? q->exchanges[q->next].unbroken_s : now_s(t);
-    dl_training_end_wait(t, c, since_s, t->request.lowered->calls[x->call].cause);
+    const struct crew *late = &t->crews[c->stage * t->n_played];
+    while (!q->busy && late->n_started > q->next) late++;
+    const struct start start = q->busy ? q->exchanges[q->next].start : start_now(t, late);
+    dl_training_end_wait(t, c, &start, t->request.lowered->calls[x->call].cause, 0);
+}
+
+static void end_wait_for_circle(struct dl_training *t, struct crew *c)
+{
+    const struct circle *const at = c->is_in;
+    const struct start start = at->n_running ? at->start : start_now(t, c);
+    dl_training_end_wait(t, c, &start, at->what->cause, dl_training_circle_alone_s(t, at));
+}
+
+static void end_wait_for_meeting(struct dl_training *t, struct crew *c)
+{
+    const struct start start = c->meets->n_running ? c->meets->start : start_now(t, c);
+    dl_training_end_wait(t, c, &start, DL_CAUSE_PIPELINE, 0);
+}
+
+static void end_any_wait(struct dl_training *t, struct crew *c)
+{
+    if (c->waits_for_host) {
+        dl_training_end_wait_for_host(t, c);
+    } else if (c->waits_for_sends) {
+        const struct start own = dl_start_own(c);
+        dl_training_end_wait(t, c, &own, DL_CAUSE_PIPELINE, 0);
+    } else if (c->waits_for) {
+        end_wait_for_exchange(t, c);
+    } else if (c->waits_for_circle) {
+        end_wait_for_circle(t, c);
+    } else if (c->meets) {
+        end_wait_for_meeting(t, c);
+    } else if (c->waits_for_others) {
+        dl_training_end_wait(t, c, &t->next, DL_CAUSE_BUBBLE, 0);
+    } else if (c->waits_for_input) {
+        const struct start start = start_now(t, dl_training_source(t, c));
+        dl_training_end_wait(t, c, &start, DL_CAUSE_PIPELINE, 0);
+    }
 }
 
 void dl_training_close_books(struct dl_training *t)
@@ -127,16 +220,8 @@ void dl_training_close_books(struct dl_training *t)
         struct crew *const c = &t->crews[i];
         if (c->work.part)
             dl_training_end_work(t, c);
-        else if (c->waits_for_host || c->waits_for_sends)
-            dl_training_end_wait(t, c, c->waits_since_s, c->waits_for_host ? DL_CAUSE_HOST : DL_CAUSE_PIPELINE);
-        else if (c->waits_for)
-            end_wait_for_exchange(t, c);
-        else if (c->waits_for_circle)
-            dl_training_end_wait(t, c, c->is_in->n_running ? c->is_in->begun_s : now_s(t), c->is_in->what->cause);
-        else if (c->meets)
-            dl_training_end_wait(t, c, c->meets->n_running ? c->meets->begun_s : now_s(t), DL_CAUSE_PIPELINE);
-        else if (c->waits_for_input || c->waits_for_others)
-            dl_training_end_wait(t, c, now_s(t), DL_CAUSE_BUBBLE);
+        else
+            end_any_wait(t, c);
     }
     struct busy *const all[] = {&t->sending, &t->exchanging};
     for (size_t i = 0; i < DL_COUNT(all); i++)

@@ -58,7 +58,7 @@ static void record(const struct dl_training *t, const struct meeting *m)
                                  &(struct dl_slice){.kind = DL_SLICE_EXCHANGE,
                                                     .stage = m->crews[i]->stage,
                                                     .replica = m->crews[i]->replica,
-                                                    .from_s = m->begun_s,
+                                                    .from_s = m->start.begun_s,
                                                     .to_s = now_s(t),
                                                     .cause = t->request.lowered->calls[m->call].cause,
                                                     .call = m->call});
@@ -72,8 +72,8 @@ static void ended(void *user, uint32_t index)
     if (--m->n_running) return;
     if (t->request.recorder) record(t, m);
     if (t->over) return;
-    m->n_joined = 0;
-    for (int i = 0; i < 2; i++) dl_training_end_wait(t, m->crews[i], m->begun_s, DL_CAUSE_PIPELINE);
+    m->start.n_joined = 0;
+    for (int i = 0; i < 2; i++) dl_training_end_wait(t, m->crews[i], &m->start, DL_CAUSE_PIPELINE, 0);
     for (int i = 0; i < 2; i++) dl_training_go_on(t, m->crews[i]);
 }
 
@@ -81,7 +81,6 @@ static void start(struct dl_training *t, struct meeting *m)
 {
     if (prepare(t, m)) return;
     free_exchanges(t, m);
-    m->begun_s = now_s(t);
     m->n_running = t->n_members;
     for (uint32_t i = 0; i < t->n_members; i++) {
         begin_busy(t, &t->sending);
@@ -101,8 +100,9 @@ void dl_training_meet(struct dl_training *t, struct crew *c, uint32_t call)
 {
     struct meeting *const m = meeting_of(t, c, call);
     m->call = call;
-    m->crews[m->n_joined++] = c;
+    m->crews[m->start.n_joined] = c;
+    dl_start_join(&m->start, &c->delays, now_s(t));
     c->meets = m;
     c->waits_since_s = now_s(t);
-    if (m->n_joined == 2) start(t, m);
+    if (m->start.n_joined == 2) start(t, m);
 }

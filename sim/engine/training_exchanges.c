@@ -154,10 +154,9 @@ struct chosen *dl_training_chosen(struct dl_training *t, uint32_t stage, const s
 
 static void start_next(struct dl_training *t, uint32_t stage);
 
-/* Who waits behind others in the queue waits for the network. */
 static void release(struct dl_training *t, struct crew *c, const struct exchange *x)
 {
-    dl_training_end_wait(t, c, x->unbroken_s, t->request.lowered->calls[x->call].cause);
+    dl_training_end_wait(t, c, &x->start, t->request.lowered->calls[x->call].cause, 0);
     dl_training_go_on(t, c);
 }
 
@@ -221,6 +220,13 @@ static void start_groups(struct dl_training *t, uint32_t stage, const struct cho
     }
 }
 
+/* Who waits behind others in the queue waits for the network. */
+static void follow(struct start *s, const struct start *before)
+{
+    s->begun_s = before->begun_s;
+    s->delays = before->delays;
+}
+
 static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
 {
     struct queue *const q = &t->queues[stage];
@@ -230,7 +236,7 @@ static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
     if (t->err->status) return;
     q->busy = true;
     x->begun_s = now_s(t);
-    x->unbroken_s = q->next && x[-1].ended_s == x->begun_s ? x[-1].unbroken_s : x->begun_s;
+    if (q->next && x[-1].ended_s == x->begun_s) follow(&x->start, &x[-1].start);
     x->n_running = chosen->is_timed ? 1 : n;
     if (!chosen->is_timed) {
         start_groups(t, stage, chosen, n);
@@ -244,7 +250,7 @@ static void start(struct dl_training *t, uint32_t stage, struct exchange *x)
 static void start_next(struct dl_training *t, uint32_t stage)
 {
     struct queue *const q = &t->queues[stage];
-    if (q->busy || q->next == q->n_exchanges || q->exchanges[q->next].n_joined < t->n_played) return;
+    if (q->busy || q->next == q->n_exchanges || q->exchanges[q->next].start.n_joined < t->n_played) return;
     start(t, stage, &q->exchanges[q->next]);
     retime_crews(t, stage);
 }
@@ -262,7 +268,7 @@ void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call)
         q->exchanges[q->n_exchanges++] = (struct exchange){.call = call};
     }
     c->latest[call] = number + 1;
-    q->exchanges[number].n_joined++;
+    dl_start_join(&q->exchanges[number].start, &c->delays, now_s(t));
     start_next(t, c->stage);
 }
 
@@ -270,7 +276,12 @@ bool dl_training_may_pass(struct dl_training *t, struct crew *c, uint32_t call)
 {
     if (call != DL_EVERY_CALL && t->request.lowered->calls[call].between_stages) return !c->meets;
     const uint32_t number = call == DL_EVERY_CALL ? c->n_started : c->latest[call]; /* + 1 */
-    if (!number || t->queues[c->stage].exchanges[number - 1].done) return true;
+    if (!number) return true;
+    const struct exchange *const x = &t->queues[c->stage].exchanges[number - 1];
+    if (x->done) {
+        dl_training_pass(t, c, &x->start);
+        return true;
+    }
     c->waits_for = number;
     c->waits_since_s = now_s(t);
     return false;

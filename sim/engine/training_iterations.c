@@ -8,6 +8,7 @@
 static void slow_crews(struct dl_training *t)
 {
     const struct dl_scenario *const s = t->request.scenario;
+    t->slows_work = s->n_crews > 0 || s->jitter_fraction > 0;
     for (uint32_t i = 0; i < t->n_crews; i++) {
         struct crew *const c = &t->crews[i];
         c->slowdown = dl_scenario_slowdown(s, c->stage, c->replica);
@@ -38,13 +39,15 @@ static bool goes_on_by_itself(const struct dl_training *t, const struct crew *c)
 static void begin(struct dl_training *t, struct crew *c)
 {
     c->item = 0;
+    c->owed_s = 0;
     dl_training_work(t, c);
 }
 
 static void pass_barrier(struct dl_training *t)
 {
     for (uint32_t i = 0; i < t->n_crews; i++)
-        if (t->crews[i].waits_for_others) dl_training_end_wait(t, &t->crews[i], now_s(t), DL_CAUSE_BUBBLE);
+        if (t->crews[i].waits_for_others) dl_training_end_wait(t, &t->crews[i], &t->next, DL_CAUSE_BUBBLE, 0);
+    t->next.n_joined = 0;
     for (uint32_t i = 0; i < t->n_crews; i++) begin(t, &t->crews[i]);
 }
 
@@ -63,6 +66,7 @@ void dl_training_crew_ends(struct dl_training *t, struct crew *c)
     const bool goes_on = goes_on_by_itself(t, c);
     c->waits_for_others = !goes_on;
     c->waits_since_s = now_s(t);
+    if (!goes_on) dl_start_join(&t->next, &c->delays, now_s(t));
     if (all && c->iteration + 1 == t->n_iterations) dl_training_open_books(t);
     if (all && c->iteration == t->n_iterations)
         finish(t);

@@ -8,6 +8,25 @@
 #include "sim/engine/training.h"
 #include "strategies/in_step.h"
 
+/* ---- why a crew is late: see training_delays.c ---- */
+
+/* The causes that can make a crew late: collectives and messages, and work that a scenario has slowed. */
+enum { DELAY_STRAGGLER = DL_CAUSE_DATA - DL_CAUSE_TENSOR + 1, N_DELAYS };
+
+/* How late something is, against the undisturbed step: nothing is slowed, and the network takes no time. */
+struct delays {
+    double by[N_DELAYS];
+    double total_s; /* their sum; below 0 where jitter makes work shorter */
+};
+
+/* The start of something that crews wait for: a message, a collective, the next iteration. */
+struct start {
+    double begun_s;       /* the last partner came */
+    double undisturbed_s; /* and when it would have come in the undisturbed step */
+    struct delays delays; /* of the last partner when it came */
+    uint32_t n_joined;
+};
+
 /* The way from one crew to another: all members' routes in one bundle. */
 struct channel {
     struct dl_hop *hops;
@@ -51,11 +70,14 @@ struct crew {
     struct circle *is_in;   /* the exchange of ranks in step that it takes part in; NULL: none */
     bool waits_for_circle;
     double waits_since_s;
+    struct delays delays;   /* as of the end of its last work or wait */
+    double item_s;          /* of its item so far, in the undisturbed step */
+    double owed_s;          /* waiting of this iteration in the undisturbed step that it has not had yet */
     uint32_t n_undelivered; /* of its sends */
     uint32_t n_in_flight;   /* messages from and to its devices */
     uint32_t n_started;     /* exchanges so far */
     uint32_t *latest;       /* by call: number of its latest exchange, + 1 */
-    uint8_t *arrived;       /* [(kind * chunks + chunk) * micros + micro], until it is worked on */
+    uint32_t *arrived;      /* [(kind * chunks + chunk) * micros + micro]: the parcel, + 1, until it is worked on */
     struct channel onward, back;
     uint32_t iteration; /* iterations that it has ended */
     double slowdown;    /* seconds of its work over those of its program */
@@ -68,9 +90,9 @@ struct crew {
 struct parcel {
     uint32_t crew, place; /* receiver, index into its `arrived` */
     uint32_t sender;
-    const struct dl_item *item; /* that made it; NULL: this parcel is free */
+    const struct dl_item *item; /* that made it; NULL: it has arrived, or is free */
     struct channel *channel;
-    double sent_s;
+    struct start sent;
     uint32_t next; /* in its line, or of the free ones */
 };
 
@@ -81,9 +103,9 @@ struct line {
 
 /* One exchange of a stage, in all of its groups: the k-th that each replica starts. */
 struct exchange {
-    uint32_t call, n_joined, n_running;
+    uint32_t call, n_running;
+    struct start start; /* of the first since which there was always one of this queue on the network, up to this one */
     double begun_s, ended_s;
-    double unbroken_s; /* since then there was always one of this queue on the network, up to this one */
     bool done;
 };
 
@@ -114,8 +136,8 @@ struct queue {
 /* Crews of two stages that hold the same, in one replica: see training_copies.c. */
 struct meeting {
     struct crew *crews[2];
-    uint32_t call, n_joined, n_running;
-    double begun_s;
+    uint32_t call, n_running;
+    struct start start;
     struct dl_choice *choices;    /* by member; NULL: they have not met yet */
     struct dl_exchange **running; /* by member */
 };
@@ -123,8 +145,9 @@ struct meeting {
 /* Crews that come to an exchange of ranks in step, in all of its groups: see training_together.c. */
 struct circle {
     const struct dl_in_step *what;
-    uint32_t n_joined, n_running;
-    double begun_s;
+    uint32_t n_running;
+    struct start start;
+    double alone_s; /* by its estimate */
     struct chosen_in_step {
         const struct dl_in_step *what;
         struct dl_choice *choices; /* by group */
@@ -157,8 +180,13 @@ struct dl_training {
     struct busy sending, exchanging;
     uint32_t n_iterations;
     uint32_t *n_ended; /* by iteration: crews that are through with it */
-    double from_s;     /* what was before is not booked: the last iteration begins */
-    bool over;         /* the last iteration has ended on all crews */
+    struct start next; /* iteration, of crews that do not go on by themselves */
+    bool slows_work;   /* the scenario has slow crews or jitter */
+    /* By kind of item, of all iterations: their seconds in the undisturbed step, and how many there were. */
+    double items_s[DL_ITEM_W + 1];
+    uint64_t n_items[DL_ITEM_W + 1];
+    double from_s; /* what was before is not booked: the last iteration begins */
+    bool over;     /* the last iteration has ended on all crews */
     struct dl_training_result result;
 };
 
@@ -206,8 +234,11 @@ void dl_training_work(struct dl_training *t, struct crew *c);
 const struct dl_template *dl_training_template(const struct dl_training *t, uint32_t stage, uint32_t item);
 /* Whether what the crew waits for arrives at this place. */
 bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t place);
-/* What a crew sent has come. */
-void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t place, double sent_s);
+/* Where its input comes from; NULL: it needs none from another crew. */
+struct crew *dl_training_source(struct dl_training *t, const struct crew *c);
+/* What a crew sent has come: a parcel, or DL_OWN_PARCEL, which the crew hands on to itself. */
+#define DL_OWN_PARCEL (UINT32_MAX - 1)
+void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t place, uint32_t parcel);
 /* The crew goes on after its sends. */
 void dl_training_after_sends(struct dl_training *t, struct crew *c);
 
@@ -222,6 +253,8 @@ enum dl_status dl_training_open_channels(struct dl_training *t);
 void dl_training_close_channels(struct dl_training *t);
 void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_item *item, uint32_t to_stage,
                       uint32_t place);
+/* A parcel that has arrived is worked on. */
+void dl_training_free_parcel(struct dl_training *t, uint32_t id);
 
 /* training_iterations.c */
 void dl_training_open_iterations(struct dl_training *t);
@@ -238,11 +271,31 @@ bool dl_training_awaits_host(struct dl_training *t, struct crew *c, crew_fn then
 
 /* training_causes.c: where a crew's time goes. It either works or waits. */
 void dl_training_end_work(struct dl_training *t, struct crew *c);
-/* Waiting before begun_s was for a partner, waiting since then for `cause`. */
-void dl_training_end_wait(struct dl_training *t, struct crew *c, double begun_s, enum dl_cause cause);
+/* Waiting before the start was for a partner, waiting since then for `cause`, which in the undisturbed step takes
+ * undisturbed_s. */
+void dl_training_end_wait(struct dl_training *t, struct crew *c, const struct start *start, enum dl_cause cause,
+                          double undisturbed_s);
+void dl_training_end_wait_for_host(struct dl_training *t, struct crew *c);
 /* Begin to book anew, and stop: crews are in the middle of something. */
 void dl_training_open_books(struct dl_training *t);
 void dl_training_close_books(struct dl_training *t);
+
+/* training_delays.c. A crew comes to something that begins when all have come. */
+void dl_start_join(struct start *s, const struct delays *delays, double at_s);
+/* Of what concerns the crew alone: it began when the crew began to wait. */
+struct start dl_start_own(const struct crew *c);
+/* A scenario has made the crew's work so much longer. */
+void dl_training_delay_work(struct dl_training *t, struct crew *c, double seconds);
+/* Of a crew that waits: how long it waits for the start in the undisturbed step, and how late the start is by that. */
+double dl_training_undisturbed_wait_s(const struct crew *c, const struct start *s);
+struct delays dl_training_delays_at_start(const struct dl_training *t, const struct crew *c, const struct start *s);
+/* The crew has waited for what began then; that takes undisturbed_s in the undisturbed step. */
+void dl_training_take_over(struct dl_training *t, struct crew *c, const struct start *s, enum dl_cause cause,
+                           double undisturbed_s);
+/* What the crew needs had come before it was wanted. */
+void dl_training_pass(struct dl_training *t, struct crew *c, const struct start *s);
+/* Waiting of a crew by the schedule alone: if all items were like the mean one of the undisturbed step. */
+double dl_training_schedule_bubble_s(const struct dl_training *t);
 
 /* training_exchanges.c */
 void dl_training_open_queues(struct dl_training *t);
@@ -265,6 +318,8 @@ void dl_training_open_circles(struct dl_training *t);
 void dl_training_close_circles(struct dl_training *t);
 /* The crew comes to an exchange of ranks in step, which begins when all crews have that take part. */
 void dl_training_join_circle(struct dl_training *t, struct crew *c, const struct dl_in_step *what);
+/* What is left of its time if nothing else is on its links. */
+double dl_training_circle_alone_s(const struct dl_training *t, const struct circle *at);
 /* Whether it is done; if not the crew will be called. */
 bool dl_training_may_leave_circle(struct dl_training *t, struct crew *c);
 

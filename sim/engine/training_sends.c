@@ -114,13 +114,19 @@ static uint32_t new_parcel(struct dl_training *t)
     return (uint32_t)t->n_parcels++;
 }
 
+void dl_training_free_parcel(struct dl_training *t, uint32_t id)
+{
+    t->parcels[id].next = t->free_parcel;
+    t->free_parcel = id;
+}
+
 static void record_send(const struct dl_training *t, const struct parcel *p)
 {
     const struct crew *const from = &t->crews[p->sender];
     t->request.recorder->add(t->request.recorder->user, &(struct dl_slice){.kind = DL_SLICE_SEND,
                                                                            .stage = from->stage,
                                                                            .replica = from->replica,
-                                                                           .from_s = p->sent_s,
+                                                                           .from_s = p->sent.begun_s,
                                                                            .to_s = now_s(t),
                                                                            .item = p->item,
                                                                            .to_stage = t->crews[p->crew].stage});
@@ -150,30 +156,30 @@ static void free_line(struct dl_training *t, const struct parcel *p)
 static void tell_sender(struct dl_training *t, struct crew *from)
 {
     if (--from->n_undelivered || !from->waits_for_sends || t->over) return;
-    dl_training_end_wait(t, from, from->waits_since_s, DL_CAUSE_PIPELINE);
+    const struct start own = dl_start_own(from);
+    dl_training_end_wait(t, from, &own, DL_CAUSE_PIPELINE, 0);
     dl_training_after_sends(t, from);
 }
 
 static void parcel_arrives(void *user, uint32_t id)
 {
     struct dl_training *const t = user;
-    const struct parcel p = t->parcels[id];
-    t->parcels[id].item = NULL;
-    t->parcels[id].next = t->free_parcel;
-    t->free_parcel = id;
+    struct parcel *const p = &t->parcels[id]; /* until something is delivered: there may be more of them then */
+    const uint32_t sender = p->sender;
     end_busy(t, &t->sending);
-    if (t->request.recorder) record_send(t, &p);
-    change_in_flight(t, &p, false);
-    free_line(t, &p);
-    dl_training_deliver(t, p.crew, p.place, p.sent_s);
-    tell_sender(t, &t->crews[p.sender]);
+    if (t->request.recorder) record_send(t, p);
+    p->item = NULL;
+    change_in_flight(t, p, false);
+    free_line(t, p);
+    dl_training_deliver(t, p->crew, p->place, id);
+    tell_sender(t, &t->crews[sender]);
 }
 
 /* A port is busy with the bytes of a parcel, not with its latency: that goes on while the parcel stands in line, unless
  * sends block. */
 static double latency_left_s(const struct dl_training *t, const struct parcel *p)
 {
-    return is_blocking(t) ? p->channel->latency_s : fmax(p->sent_s + p->channel->latency_s - now_s(t), 0);
+    return is_blocking(t) ? p->channel->latency_s : fmax(p->sent.begun_s + p->channel->latency_s - now_s(t), 0);
 }
 
 static void depart(struct dl_training *t, uint32_t id)
@@ -212,13 +218,15 @@ void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_
 {
     struct channel *const channel = t->crews[from->onward.to].stage == to_stage ? &from->onward : &from->back;
     const uint32_t id = new_parcel(t);
-    t->parcels[id] = (struct parcel){.crew = channel->to,
-                                     .place = place,
-                                     .sender = (uint32_t)(from - t->crews),
-                                     .item = item,
-                                     .channel = channel,
-                                     .sent_s = now_s(t),
-                                     .next = none};
+    struct parcel *const p = &t->parcels[id];
+    p->crew = channel->to;
+    p->place = place;
+    p->sender = (uint32_t)(from - t->crews);
+    p->item = item;
+    p->channel = channel;
+    p->next = none;
+    p->sent.n_joined = 0;
+    dl_start_join(&p->sent, &from->delays, now_s(t));
     t->result.n_sends++;
     from->n_undelivered++;
     begin_busy(t, &t->sending);

@@ -2,6 +2,8 @@
  *
  * They are of one crew (tensor and context ranks), or of a window of crews (experts). A crew is in one at a time: it
  * works beside it at most until the next. */
+#include <math.h>
+
 #include "sim/engine/training_parts.h"
 
 /* Of those that are played. */
@@ -83,6 +85,11 @@ static const struct dl_choice *choices_for(struct dl_training *t, struct circle 
 
 /* ---- together ---- */
 
+double dl_training_circle_alone_s(const struct dl_training *t, const struct circle *at)
+{
+    return fmin(now_s(t) - at->start.begun_s, at->alone_s);
+}
+
 static void ended(void *user, uint32_t index)
 {
     struct dl_training *const t = user;
@@ -90,15 +97,16 @@ static void ended(void *user, uint32_t index)
     if (--at->n_running || t->over) return;
     struct crew *const first = first_crew(t, at);
     const struct dl_in_step *const what = at->what;
-    const double begun_s = at->begun_s;
-    at->n_joined = 0; /* who goes on may come to the next one at once */
+    const struct start began = at->start;
+    const double alone_s = dl_training_circle_alone_s(t, at);
+    at->start.n_joined = 0; /* who goes on may come to the next one at once */
     for (uint32_t i = 0; i < n_crews_of(t, what); i++) {
         first[i].is_in = NULL;
         dl_training_retime(t, &first[i]);
     }
     for (uint32_t i = 0; i < n_crews_of(t, what); i++) {
         if (!first[i].waits_for_circle) continue;
-        dl_training_end_wait(t, &first[i], begun_s, what->cause);
+        dl_training_end_wait(t, &first[i], &began, what->cause, alone_s);
         dl_training_go_on(t, &first[i]);
     }
 }
@@ -112,9 +120,10 @@ static void start(struct dl_training *t, struct circle *at)
         at->running = dl_alloc(most_groups(t) * sizeof *at->running);
         at->ended = dl_alloc(most_groups(t) * sizeof *at->ended);
     }
-    at->begun_s = now_s(t);
     at->n_running = n;
+    at->alone_s = 0;
     for (uint32_t i = 0; i < n; i++) {
+        at->alone_s = fmax(at->alone_s, choices[i].estimate.time_s);
         dl_exchange_free(at->ended[i]);
         at->ended[i] = at->running[i];
         at->running[i] = dl_exchange_start(&(struct dl_exchange_spec){.engine = t->request.engine,
@@ -135,7 +144,8 @@ void dl_training_join_circle(struct dl_training *t, struct crew *c, const struct
     struct circle *const at = circle_of(t, c, what);
     at->what = what;
     c->is_in = at;
-    if (++at->n_joined == n_crews_of(t, what)) start(t, at);
+    dl_start_join(&at->start, &c->delays, now_s(t));
+    if (at->start.n_joined == n_crews_of(t, what)) start(t, at);
 }
 
 bool dl_training_may_leave_circle(struct dl_training *t, struct crew *c)

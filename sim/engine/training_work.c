@@ -86,7 +86,7 @@ static void host_comes(void *user, uint32_t tag)
     struct crew *const c = user;
     const crew_fn then = c->waits_for_host;
     if (c->training->over) return;
-    dl_training_end_wait(c->training, c, c->waits_since_s, DL_CAUSE_HOST);
+    dl_training_end_wait_for_host(c->training, c);
     then(c->training, c);
 }
 

@@ -28,7 +28,8 @@ enum dl_cause {
     DL_CAUSE_OFFLOAD,      /* copies between device and host, and what the host computes */
     DL_CAUSE_HOST,         /* the device waits for the host to launch */
     DL_CAUSE_INTERFERENCE, /* work takes longer beside an exchange or a send */
-    DL_CAUSE_BUBBLE,       /* for a partner that has not started */
+    DL_CAUSE_STRAGGLER,    /* waits for a rank that a scenario has slowed */
+    DL_CAUSE_BUBBLE,       /* waits for a rank that has other work to do first */
     DL_N_CAUSES,
 };
 const char *dl_cause_name(enum dl_cause cause);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "sim/report/bar.h"
+#include "sim/report/causes_report.h"
 #include "sim/report/host.h"
 #include "sim/report/slice_report.h"
 #include "sim/report/units.h"
@@ -191,11 +192,7 @@ void dl_run_report_text(const struct dl_run_report *r)
         printf(", %s tokens/s", dl_format_count(samples_per_s(r) * r->model->tokens_per_sample, b));
     putchar('\n');
     print_shares(r);
-    puts("  where the time goes");
-    for (int cause = 0; cause < DL_N_CAUSES; cause++)
-        if (r->result.exposed_s[cause] > 0)
-            dl_print_bar(dl_cause_name((enum dl_cause)cause), dl_format_seconds(r->result.exposed_s[cause], a),
-                         r->result.exposed_s[cause] / r->result.step_s);
+    dl_causes_print(&r->result);
     print_memory(r);
     printf("  kernels        ");
     for (int ground = DL_GROUND_MEASURED; ground < DL_N_GROUNDS; ground++)
@@ -226,16 +223,6 @@ static json_t *memory_json(const struct dl_run_report *r)
     return list;
 }
 
-static json_t *causes_json(const struct dl_training_result *result)
-{
-    json_t *const causes = json_object();
-    for (int cause = 0; cause < DL_N_CAUSES; cause++)
-        json_object_set_new(
-            causes, dl_cause_name((enum dl_cause)cause),
-            json_pack("{s:f, s:f}", "busy", result->busy_s[cause], "exposed", result->exposed_s[cause]));
-    return causes;
-}
-
 /* What `mfu` and `hfu` refer to, and both in the other convention. */
 static void add_shares(const struct dl_run_report *r, json_t *report)
 {
@@ -259,12 +246,13 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
         "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s",
         flop_per_device_s(r, DL_FLOP_CAUSAL), "mfu", dl_run_mfu(r, DL_FLOP_CAUSAL), "hfu",
         dl_run_hfu(r, DL_FLOP_CAUSAL), "fits", dl_run_fits(r), "memory_bytes", memory_json(r), "causes",
-        causes_json(&r->result), "forward_s", r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s",
+        dl_causes_json(&r->result), "forward_s", r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s",
         r->result.elapsed_s[DL_PHASE_BACKWARD], "optimizer_s", r->result.elapsed_s[DL_PHASE_END], "measured_share",
         measured_share(r), "kernels", grounds_json(r), "assumptions", dl_assumptions_json(&r->assumptions), "engine",
         r->engine, "fidelity", r->fidelity, "events", (json_int_t)r->n_events, "timed_alone", n_timed_alone(r),
         "verdict", dl_verdict_json(r), "host", dl_host_json(&host));
     json_object_set_new(report, "files", dl_files_read_json(&r->files));
+    json_object_set_new(report, "causes_by_stage", dl_causes_by_stage_json(r->stages, n_stages(r)));
     add_shares(r, report);
     json_object_set_new(report, "slice", dl_slice_json(r->topology));
     json_object_set_new(report, "gradients", gradients_json(r));

@@ -17,8 +17,9 @@ struct dl_run_report {
     const struct dl_device *device;
     const struct dl_lowered *lowered;
     struct dl_training_result result;
-    const struct dl_memory_use *memory; /* by stage */
-    const struct dl_remedies *remedies; /* what would make it fit; NULL: nobody asked */
+    const struct dl_stage_causes *stages; /* by stage */
+    const struct dl_memory_use *memory;   /* by stage */
+    const struct dl_remedies *remedies;   /* what would make it fit; NULL: nobody asked */
     const char *engine, *fidelity;
     uint64_t n_events;
     struct dl_assumptions assumptions;

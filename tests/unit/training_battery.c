@@ -268,6 +268,7 @@ static void check_causes(const struct drawn *d, const struct dl_training_result 
                       r->busy_s[i], r->step_s);
         sum += r->exposed_s[i];
     }
+    ck_assert_double_eq(r->exposed_s[DL_CAUSE_STRAGGLER], 0); /* nothing is slowed */
     ck_assert_msg(fabs(sum - r->step_s) <= slack, "%s: causes sum to %.12g of %.12g", d->strategy, sum, r->step_s);
 }
 

@@ -35,7 +35,9 @@ START_TEST(slow_replica_slows_the_step_by_its_share)
     const struct dl_training_result slow = play(&s);
     const double more_s = 0.25 * (work_s(&s) + s.update_s);
     check_close(slow.step_s, usual.step_s + more_s);
-    check_close(slow.exposed_s[DL_CAUSE_BUBBLE], usual.exposed_s[DL_CAUSE_BUBBLE] + more_s * 3 / 4);
+    check_close(slow.exposed_s[DL_CAUSE_STRAGGLER], more_s * 3 / 4);
+    ck_assert_double_eq(usual.exposed_s[DL_CAUSE_STRAGGLER], 0);
+    ck_assert_double_eq(slow.exposed_s[DL_CAUSE_BUBBLE], usual.exposed_s[DL_CAUSE_BUBBLE]);
     check_close(slow.exposed_s[DL_CAUSE_COMPUTE], usual.exposed_s[DL_CAUSE_COMPUTE] * (1 + 0.25 / 4));
     check_close(sum_of_causes(&slow), slow.step_s);
 }
@@ -92,7 +94,8 @@ START_TEST(jitter_keeps_the_mean_and_costs_waiting)
     const double mean_s = r.exposed_s[DL_CAUSE_COMPUTE] + r.exposed_s[DL_CAUSE_TENSOR];
     const double error_s = fraction * sqrt(s.micros * 1.0 / s.replicas) * hypot(s.forward_s, s.backward_s);
     ck_assert_double_eq_tol(mean_s, work_s(&s), deviations * error_s);
-    ck_assert_double_gt(r.exposed_s[DL_CAUSE_BUBBLE], 0);
+    check_close(r.exposed_s[DL_CAUSE_STRAGGLER],
+                r.step_s - mean_s - r.exposed_s[DL_CAUSE_OPTIMIZER] - r.exposed_s[DL_CAUSE_DATA]);
 }
 END_TEST
 

@@ -11,9 +11,10 @@
 #include "tests/training_runs.h"
 #include "tests/unit/suite.h"
 
-#define WIDE_BLOCKS(layers)                                                                                            \
+#define WIDE_BLOCKS_WITH(layers, words)                                                                                \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':" layers                             \
-    ",'hidden':8388608,'heads':1,'seq':1,'vocab':1,'positions':'none','dropout':false,'tied_embedding':false}"
+    ",'hidden':8388608,'heads':1,'seq':1,'vocab':" words ",'positions':'none','dropout':false,'tied_embedding':false}"
+#define WIDE_BLOCKS(layers) WIDE_BLOCKS_WITH(layers, "1")
 #define UNLIMITED_BYTES_PER_S "1e18"
 #define BYTES_PER_S 1e18 /* the same, as a number */
 #define LATENCY_S 1e-2   /* about a tenth of a forward through a block */
@@ -132,6 +133,7 @@ START_TEST(bubble_is_that_of_the_formula)
                          span_s = dl_schedule_span_s(s, &p.request);
             const double bubble_s = p.result.exposed_s[DL_CAUSE_BUBBLE];
             check_close("bubble and work", kind->name, sizes[i], bubble_s + ideal_s(&p), p.items_s);
+            ck_assert_double_ge(p.result.schedule_bubble_s, bubble_s * (1 - exactly)); /* all of it: stages are equal */
             struct dl_schedule_request equal = p.request; /* formulas of split backwards are for equal parts */
             if (s->splits_backward) equal.backward_s = equal.weight_s = equal.forward_s;
             const double formula = kind->bubble(&equal);
@@ -164,6 +166,40 @@ START_TEST(gpipe_and_1f1b_are_those_of_the_textbook)
 }
 END_TEST
 
+static double item_s(const struct dl_session *s, uint32_t stage)
+{
+    const struct dl_template *const items = s->lowered.programs[stage].items;
+    return items[DL_ITEM_F].total.seconds + items[DL_ITEM_B].total.seconds;
+}
+
+/* A head makes the last stage the slowest: all others wait for it m times, while equal stages would wait for p - 1 mean
+ * items. */
+START_TEST(what_uneven_stages_add_is_told_apart)
+{
+    static const struct size size = {4, 64};
+    struct dl_session s;
+    training_open(&s, &(struct training_inputs){
+                          .system = IDEAL_SYSTEM(UNLIMITED_BYTES_PER_S, "0"),
+                          .device = IDEAL_DEVICE,
+                          .software = "ideal",
+                          .workload = WIDE_BLOCKS_WITH("8", "16777216"),
+                          .strategy = "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','global_batch':"
+                                      "64,'stack':[{'name':'pipeline','ways':4,'schedule':'1f1b'}]}"});
+    const struct training_outcome outcome = training_simulate(&s, "simgrid");
+    ck_assert_msg(!outcome.err.status, "%s", outcome.err.text);
+    const struct dl_training_result *const r = &outcome.result;
+    double mean_s = 0, length_s = size.micros * item_s(&s, 3) + s.lowered.programs[0].end.total.seconds;
+    for (uint32_t stage = 0; stage < size.stages; stage++) mean_s += item_s(&s, stage) / size.stages;
+    for (uint32_t stage = 0; stage + 1 < size.stages; stage++) length_s += item_s(&s, stage);
+    ck_assert_double_gt(item_s(&s, 3), 1.05 * item_s(&s, 1));
+    check_close("step", "1f1b", size, r->step_s, length_s);
+    check_close("bubble", "1f1b", size, r->exposed_s[DL_CAUSE_BUBBLE],
+                length_s - size.micros * mean_s - r->exposed_s[DL_CAUSE_OPTIMIZER]);
+    check_close("schedule", "1f1b", size, r->schedule_bubble_s, (size.stages - 1) * mean_s);
+    dl_session_close(&s);
+}
+END_TEST
+
 /* All wait for the way there and back of the messages, and for nothing else that was not there without it. */
 START_TEST(latency_of_gpipe_is_paid_once_each_way)
 {
@@ -185,6 +221,7 @@ int main(void)
     tcase_add_loop_test(tests, step_is_the_longest_path_of_the_schedule, 0, (int)dl_schedule_count());
     tcase_add_loop_test(tests, bubble_is_that_of_the_formula, 0, (int)dl_schedule_count());
     tcase_add_loop_test(tests, gpipe_and_1f1b_are_those_of_the_textbook, 0, 2);
+    tcase_add_test(tests, what_uneven_stages_add_is_told_apart);
     tcase_add_test(tests, latency_of_gpipe_is_paid_once_each_way);
     Suite *const suite = suite_create("training_schedules");
     suite_add_tcase(suite, tests);

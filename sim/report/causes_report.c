@@ -1,0 +1,58 @@
+#include "sim/report/causes_report.h"
+
+#include <stdio.h>
+
+#include "sim/report/bar.h"
+#include "sim/report/units.h"
+
+static const char *name_of(int cause) { return dl_cause_name((enum dl_cause)cause); }
+
+static double uneven_stages_s(const struct dl_training_result *result)
+{
+    return result->exposed_s[DL_CAUSE_BUBBLE] - result->schedule_bubble_s;
+}
+
+static void print_bubble(const struct dl_training_result *result)
+{
+    const double schedule_s = result->schedule_bubble_s, uneven_s = uneven_stages_s(result), percent = 100;
+    char a[DL_QUANTITY], b[DL_QUANTITY];
+    printf("      the schedule's own %s (%.1f %%), by uneven stages %s (%.1f %%)\n", dl_format_seconds(schedule_s, a),
+           percent * schedule_s / result->step_s, dl_format_seconds(uneven_s, b), percent * uneven_s / result->step_s);
+}
+
+void dl_causes_print(const struct dl_training_result *result)
+{
+    const double rounding_s = 1e-12 * result->step_s;
+    char a[DL_QUANTITY];
+    puts("  where the time goes");
+    for (int cause = 0; cause < DL_N_CAUSES; cause++)
+        if (result->exposed_s[cause] > rounding_s)
+            dl_print_bar(name_of(cause), dl_format_seconds(result->exposed_s[cause], a),
+                         result->exposed_s[cause] / result->step_s);
+    if (result->exposed_s[DL_CAUSE_BUBBLE] > rounding_s) print_bubble(result);
+}
+
+json_t *dl_causes_json(const struct dl_training_result *result)
+{
+    json_t *const causes = json_object();
+    for (int cause = 0; cause < DL_N_CAUSES; cause++)
+        json_object_set_new(
+            causes, name_of(cause),
+            json_pack("{s:f, s:f}", "busy", result->busy_s[cause], "exposed", result->exposed_s[cause]));
+    json_t *const bubble = json_object_get(causes, name_of(DL_CAUSE_BUBBLE));
+    json_object_set_new(bubble, "schedule", json_real(result->schedule_bubble_s));
+    json_object_set_new(bubble, "uneven_stages", json_real(uneven_stages_s(result)));
+    return causes;
+}
+
+json_t *dl_causes_by_stage_json(const struct dl_stage_causes *stages, uint32_t n)
+{
+    json_t *const list = json_array();
+    for (uint32_t i = 0; i < n; i++) {
+        json_t *const exposed = json_object();
+        for (int cause = 0; cause < DL_N_CAUSES; cause++)
+            json_object_set_new(exposed, name_of(cause), json_real(stages[i].exposed_s[cause]));
+        json_array_append_new(list, json_pack("{s:I, s:o}", "stage", (json_int_t)i, "exposed", exposed));
+    }
+    return list;
+}
