@@ -17,8 +17,8 @@ struct options {
     double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
-        drains_at_batches, drains_at_end, gradients_persist, copies_persist, gradients_whole, deals_tensors,
-        offload_blocks, gathers_modules;
+        drains_at_batches, drains_at_end, dropout, gathers_stage_2, gradients_persist, copies_persist, gradients_whole,
+        deals_tensors, offload_blocks, gathers_modules;
     double scatter_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes,
         fragmentation_fraction;
     struct dl_json kernels, operands;
@@ -31,6 +31,7 @@ static const struct options defaults = {.host_s_per_group_launch = -1,
                                         .scatters_sends = true,
                                         .step_barrier = true,
                                         .drains_at_batches = true,
+                                        .dropout = true,
                                         .drains_at_end = true,
                                         .gradients_persist = true,
                                         .copies_persist = true};
@@ -62,6 +63,9 @@ static const struct dl_field fields[] = {
      "once, or only where there is a pipeline; shards if absent"},
     {"zero_in_pipeline", DL_INT, offsetof(struct options, zero_in_pipeline), 0, 3, true, NULL,
      "the highest stage of ZeRO beside a pipeline; 3 if absent"},
+    {"gathers_stage_2", DL_BOOL, offsetof(struct options, gathers_stage_2), 0, 0, true, NULL,
+     "stage 2 of ZeRO gathers parameters layer by layer in the forward and keeps them until the backward, as FSDP "
+     "does"},
     {"scatter_moves", DL_NUMBER, offsetof(struct options, scatter_moves), 0, 100, true, NULL,
      "the same where stage 3 of ZeRO scatters the gradients of a layer, which is other code: laid out rank by rank, "
      "scaled; sums stay where they arrive"},
@@ -104,6 +108,8 @@ static const struct dl_field fields[] = {
      "no rank begins a step before all have ended the one before"},
     {"gradients_persist", DL_BOOL, offsetof(struct options, gradients_persist), 0, 0, true, NULL,
      "gradients keep their memory from step to step; if not, the first backward makes it"},
+    {"dropout", DL_BOOL, offsetof(struct options, dropout), 0, 0, true, NULL,
+     "transformers have dropout where the workload does not say; true if absent"},
     {"copies_persist", DL_BOOL, offsetof(struct options, copies_persist), 0, 0, true, NULL,
      "copies of parameters in the working precision stay; if not, each forward makes them by casts"},
     {"root_bytes", DL_NUMBER, offsetof(struct options, root_bytes), 0, 8, true, NULL,
@@ -122,6 +128,11 @@ const struct dl_field *dl_software_fields(size_t *n_fields)
 {
     *n_fields = DL_COUNT(fields);
     return fields;
+}
+
+void dl_software_complete(const struct dl_software *software, struct dl_json workload)
+{
+    if (!software->dropout) dl_workload_set_missing(workload, "dropout", json_false());
 }
 
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,
@@ -145,6 +156,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gradients_whole = o.gradients_whole,
                                 .accumulates = (enum dl_accumulates)o.accumulates,
                                 .zero_in_pipeline = (uint32_t)o.zero_in_pipeline,
+                                .gathers_stage_2 = o.gathers_stage_2,
+                                .dropout = o.dropout,
                                 .scatter_moves = o.scatter_moves,
                                 .offload_blocks = o.offload_blocks,
                                 .new_memory_bytes_per_s = o.new_memory_bytes_per_s,

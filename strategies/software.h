@@ -45,6 +45,7 @@ struct dl_software {
     bool gradients_whole;       /* stage 1 of ZeRO gives every replica all sums, not only those of its part */
     enum dl_accumulates accumulates;
     uint32_t zero_in_pipeline;     /* the highest stage of ZeRO that it allows beside a pipeline */
+    bool gathers_stage_2;          /* parameters layer by layer in the forward, as stage 3, kept for the backward */
     double scatter_moves;          /* and in stage 3, which is other code of the same software */
     bool offload_blocks;           /* kernels wait for copies of activations, and for sums that go to the host */
     double new_memory_bytes_per_s; /* of copies to it, where the host gets it anew for each; 0: it keeps it */
@@ -53,6 +54,7 @@ struct dl_software {
     double batch_host_s;           /* of the host, to get a micro-batch before its forward */
     bool drains_at_batches;        /* for which it first waits for the device */
     const char *attention;         /* "unfused" or "flash" */
+    bool dropout;                  /* models have it where their file does not say */
     enum dl_dispatch dispatch;     /* unless the strategy says it */
     bool gathers_modules;          /* in stage 3 of ZeRO: matrices one by one, not layers */
     uint32_t gathers_ahead;        /* in stage 3 of ZeRO: layers, before the one at work is done */
@@ -76,6 +78,9 @@ struct dl_software {
 
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,
                                 struct dl_error *err);
+
+/* What a workload leaves to the software is put into its document, before the model is built from it. */
+void dl_software_complete(const struct dl_software *software, struct dl_json workload);
 
 /* The keys of a software file, for `dlsim list`. */
 const struct dl_field *dl_software_fields(size_t *n_fields);

@@ -99,6 +99,10 @@ void dl_job_suit(struct dl_job *job, const struct dl_software *software, const s
     s->last_backward_differs |= /* it alone scatters gradients */
         dl_accumulated(s) == DL_ACCUMULATES_CHUNK || (s->zero_stage == 3 && !dl_keeps_shards(s));
     if (!s->optimizer) use_optimizer(s, is_language_model ? adam : momentum);
+    if (software->gathers_stage_2 && s->zero_stage == 2 && s->ways[DL_AXIS_PIPELINE] == 1) {
+        s->zero_stage = 3;
+        s->stays_gathered = s->exchanges_beside_work = true;
+    }
     s->is_pure = software->pure == DL_PURE_ALL || (software->pure == DL_PURE_LANGUAGE_MODELS && is_language_model);
 }
 

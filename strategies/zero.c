@@ -336,10 +336,19 @@ static enum dl_status update(const struct options *o, const struct dl_event *ev,
     return DL_OK;
 }
 
+/* As the software does it: some makes stage 3 of stage 2, see dl_job_suit. */
+static struct options suited(const struct options *o, const struct dl_setting *s)
+{
+    struct options out = *o;
+    out.stage = s->zero_stage;
+    out.reshard = !s->stays_gathered;
+    return out;
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
-    const struct options *const o = options;
+    const struct options as_done = suited(options, dl_stack_setting(below)), *const o = &as_done;
     if (ev->kind == DL_EV_UPDATE) return update(o, ev, below, err);
     if (ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT) return sum(o, ev, below, err);
     if (ev->kind == DL_EV_COMPUTE && prepare(o, ev, below, err)) return err->status;

@@ -142,6 +142,9 @@ struct dl_workload_kind {
 size_t dl_workload_count(void);
 const struct dl_workload_kind *dl_workload_get(size_t index);
 
+/* Put a value into the document where it says none, if its kind of workload knows the key. Takes the value. */
+void dl_workload_set_missing(struct dl_json doc, const char *key, json_t *value);
+
 /* Schema dlsim/workload/1: {"kind": "transformer", "layers": 96, ...}. `attention` is "unfused" or "flash". */
 enum dl_status dl_workload_read(struct dl_json doc, double samples, const char *attention, struct dl_arena *arena,
                                 struct dl_model *out, struct dl_error *err);

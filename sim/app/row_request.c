@@ -25,16 +25,6 @@ static void set_if(json_t *object, const char *key, int64_t value)
 
 /* ---- the model ---- */
 
-/* Grouped queries, or a width between the linear layers that is not four times that of the model, are of the kind of
- * Llama: gated, RMSNorm, rotary positions, no biases. All others are of the kind of GPT. */
-static bool is_like_llama(const struct dl_training_row *row)
-{
-    return (row->kv_heads && row->kv_heads < row->heads) || (row->ffn && row->ffn != 4 * row->hidden);
-}
-
-/* MPT as its benchmarks configure it (llm-foundry, scripts/train/yamls/pretrain): GPT without dropout. */
-static bool is_mpt(const struct dl_training_row *row) { return strncmp(row->model, "MPT", 3) == 0; }
-
 static struct dl_input make_workload(const struct dl_training_row *row, struct dl_arena *arena)
 {
     json_t *const w =
@@ -46,13 +36,11 @@ static struct dl_input make_workload(const struct dl_training_row *row, struct d
     set_if(w, "experts", row->experts);
     set_if(w, "top_k", row->top_k);
     set_if(w, "expert_ffn", row->expert_ffn);
-    if (is_like_llama(row)) {
+    if (row->style == DL_STYLE_LLAMA) {
         json_t *const style = json_pack("{s:s, s:s, s:s, s:b, s:b, s:b}", "norm", "rmsnorm", "activation", "swiglu",
                                         "positions", "rotary", "bias", 0, "dropout", 0, "tied_embedding", 0);
         json_object_update(w, style);
         json_decref(style);
-    } else if (is_mpt(row)) {
-        json_object_set_new(w, "dropout", json_false());
     }
     return made(w, row, arena);
 }
@@ -60,31 +48,23 @@ static struct dl_input make_workload(const struct dl_training_row *row, struct d
 /* ---- how it is spread ---- */
 
 /* Names of the papers for schedules that have another here; ZB-1p is ZB-H1 with its order searched for. */
+static const struct {
+    const char *published, *here;
+} schedules[] = {{"zb-1p", "zb-h1"}};
+
 static const char *schedule_of(const struct dl_training_row *row)
 {
     if (!row->schedule) return row->vpp > 1 ? "interleaved" : "1f1b";
-    return strcmp(row->schedule, "zb-1p") == 0 ? "zb-h1" : row->schedule;
+    for (size_t i = 0; i < DL_COUNT(schedules); i++)
+        if (strcmp(schedules[i].published, row->schedule) == 0) return schedules[i].here;
+    return row->schedule;
 }
-
-static const char counts_ends[] = "embedding+head count as a layer each";
 
 static json_t *make_pipeline(const struct dl_training_row *row)
 {
     json_t *const entry = json_pack("{s:s, s:I, s:s, s:I}", "name", "pipeline", "ways", (json_int_t)row->pp, "schedule",
                                     schedule_of(row), "chunks", (json_int_t)row->vpp);
-    if (row->stage_rule && strcmp(row->stage_rule, counts_ends) == 0)
-        json_object_set_new(entry, "split", json_string("count_ends"));
-    return entry;
-}
-
-/* Where FSDP cuts gradients only (SHARD_GRAD_OP) it still gathers parameters layer by layer in the forward, and keeps
- * them for the backward. */
-static json_t *make_zero(const struct dl_training_row *row)
-{
-    const bool stays_gathered = row->zero == 2 && is_mpt(row);
-    json_t *const entry =
-        json_pack("{s:s, s:I}", "name", "zero", "stage", stays_gathered ? (json_int_t)3 : (json_int_t)row->zero);
-    if (stays_gathered) json_object_set_new(entry, "reshard", json_false());
+    if (row->stage_rule == DL_STAGES_COUNT_ENDS) json_object_set_new(entry, "split", json_string("count_ends"));
     return entry;
 }
 
@@ -103,7 +83,8 @@ static json_t *make_columns(const struct dl_training_row *row)
     if (row->ep > 1)
         json_array_append_new(stack, json_pack("{s:s, s:I}", "name", "expert", "ways", (json_int_t)row->ep));
     json_array_append_new(stack, json_pack("{s:s, s:b}", "name", "data", "overlap", row->zero >= 2));
-    if (row->zero) json_array_append_new(stack, make_zero(row));
+    if (row->zero)
+        json_array_append_new(stack, json_pack("{s:s, s:I}", "name", "zero", "stage", (json_int_t)row->zero));
     return stack;
 }
 
@@ -153,12 +134,6 @@ int64_t dl_training_row_batch(const struct dl_training_row *row)
 
 static enum dl_status check(const struct dl_training_row *row, struct dl_error *err)
 {
-    static const char *const rules[] = {"even", "uneven", counts_ends};
-    bool known = !row->stage_rule;
-    for (size_t i = 0; i < DL_COUNT(rules) && !known; i++) known = strcmp(row->stage_rule, rules[i]) == 0;
-    if (!known)
-        return dl_fail(err, DL_RANGE, row->where, "stage_rule must be one of %s, %s, %s, got '%.60s'", rules[0],
-                       rules[1], rules[2], row->stage_rule);
     if (dl_training_row_batch(row)) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, row->where,
                    "tp x pp x cp x dp must be devices, and global_batch a multiple of dp");

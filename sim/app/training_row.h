@@ -10,15 +10,25 @@
 #include "sim/app/session.h"
 #include "sim/report/validation.h"
 
+/* What a row does not say of a transformer beside its sizes. As GPT: the defaults of a workload file. As Llama: gated,
+ * RMSNorm, rotary positions, no biases, no dropout, embedding not tied. By sizes, which a row then assumes: Llama's if
+ * it has fewer heads of keys than of queries, or an ffn that is not four times hidden. */
+enum dl_row_style { DL_STYLE_BY_SIZES, DL_STYLE_GPT, DL_STYLE_LLAMA };
+
+/* How layers were dealt to stages: the first two as dlsim does it. */
+enum dl_stage_rule { DL_STAGES_EVEN, DL_STAGES_UNEVEN, DL_STAGES_COUNT_ENDS };
+
 /* 0 or NULL where the source says nothing and the field may be empty. */
 struct dl_training_row {
     const char *where; /* "rows.csv:12" */
     const char *file;  /* its path: names of files are relative to it; NULL: none */
     const char *id, *topo, *model, *software, *source;
-    const char *schedule, *recompute, *precision, *attention, *stage_rule;
+    const char *schedule, *recompute, *precision, *attention;
+    int64_t stage_rule;   /* enum dl_stage_rule */
     const char *strategy; /* NULL, or a file that says all of how the step ran */
     const char *workload; /* NULL, or a file in place of the sizes of a transformer */
     const char *optimizer;
+    int64_t style; /* enum dl_row_style: what the sizes leave open of a transformer */
     /* Entries of a strategy file: more options of those that the columns stand for, or others beside them. */
     struct dl_json stack;
     const char *stack_text; /* NULL: none */

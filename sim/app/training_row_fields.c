@@ -8,6 +8,10 @@
 #define MOST 9007199254740992.0 /* 2^53 */
 #define MOST_WAYS 65536.0       /* products of them are far from overflowing */
 
+static const char *const stage_rules[] = {"even", "uneven", "embedding+head count as a layer each",
+                                          NULL};                        /* as enum dl_stage_rule */
+static const char *const styles[] = {"by_sizes", "gpt", "llama", NULL}; /* as enum dl_row_style */
+
 const struct dl_field dl_training_row_fields[] = {
     {"id", DL_TEXT, AT(id), 0, 0, false, NULL, NULL},
     {"topo", DL_TEXT, AT(topo), 0, 0, false, NULL, NULL},
@@ -35,7 +39,7 @@ const struct dl_field dl_training_row_fields[] = {
     {"precision", DL_TEXT, AT(precision), 0, 0, true, NULL, NULL},
     {"attention", DL_TEXT, AT(attention), 0, 0, true, NULL, NULL},
     {"software", DL_TEXT, AT(software), 0, 0, true, NULL, NULL},
-    {"stage_rule", DL_TEXT, AT(stage_rule), 0, 0, true, NULL, NULL},
+    {"stage_rule", DL_CHOICE, AT(stage_rule), 0, 0, true, stage_rules, NULL},
     {"assumed", DL_TEXT, AT(assumed), 0, 0, true, NULL, NULL},
     {"step_s", DL_NUMBER, AT(step_s), 1e-9, 1e9, true, NULL, NULL},
     {"source", DL_TEXT, AT(source), 0, 0, false, NULL, NULL},
@@ -43,6 +47,7 @@ const struct dl_field dl_training_row_fields[] = {
     {"experts", DL_INT, AT(experts), 2, MOST, true, NULL, NULL},
     {"top_k", DL_INT, AT(top_k), 1, MOST, true, NULL, NULL},
     {"expert_ffn", DL_INT, AT(expert_ffn), 1, MOST, true, NULL, NULL},
+    {"style", DL_CHOICE, AT(style), 0, 0, true, styles, NULL},
     {"workload", DL_TEXT, AT(workload), 0, 0, true, NULL, NULL},
     {"strategy", DL_TEXT, AT(strategy), 0, 0, true, NULL, NULL},
     {"optimizer", DL_TEXT, AT(optimizer), 0, 0, true, NULL, NULL},
@@ -61,8 +66,8 @@ static const char *const sizes[] = {"layers", "hidden", "heads", "seq", "vocab"}
 /* All that a row may say beside the file of a strategy; and what it must not beside that of a workload. */
 static const char *const of_study[] = {"id",     "topo", "strategy", "source",         "assumed",
                                        "step_s", "mfu",  "hfu",      "attention_flop", "note"};
-static const char *const of_workload[] = {"layers", "hidden",  "ffn",   "heads",     "kv_heads",
-                                          "vocab",  "experts", "top_k", "expert_ffn"};
+static const char *const of_workload[] = {"layers", "hidden",  "ffn",   "heads",      "kv_heads",
+                                          "vocab",  "experts", "top_k", "expert_ffn", "style"};
 
 static bool is_among(const char *key, const char *const *keys, size_t n)
 {
@@ -105,12 +110,26 @@ static enum dl_status check_key(struct dl_json row, const char *key, enum dl_qua
 
 /* ---- a row ---- */
 
+static bool has_sizes_of_llama(const struct dl_training_row *row)
+{
+    return (row->kv_heads && row->kv_heads < row->heads) || (row->ffn && row->ffn != 4 * row->hidden);
+}
+
+static void find_style(struct dl_training_row *row, struct dl_arena *arena)
+{
+    if (row->style != DL_STYLE_BY_SIZES || row->strategy || row->workload) return;
+    row->style = has_sizes_of_llama(row) ? DL_STYLE_LLAMA : DL_STYLE_GPT;
+    if (row->style == DL_STYLE_LLAMA)
+        row->assumed = dl_arena_format(arena, "%s%sstyle", row->assumed, *row->assumed ? " " : "");
+}
+
 static void fill_in(struct dl_training_row *row, struct dl_arena *arena)
 {
     int64_t *const ways[] = {&row->tp, &row->pp, &row->cp, &row->ep, &row->vpp};
     for (size_t i = 0; i < DL_COUNT(ways); i++)
         if (!*ways[i]) *ways[i] = 1;
     if (!row->assumed) row->assumed = "";
+    find_style(row, arena);
     if (row->strategy) row->model = row->strategy;
     if (!row->stack.value) return;
     char *const text = json_dumps(row->stack.value, JSON_REAL_PRECISION(17)); /* the row outlives its document */
