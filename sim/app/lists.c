@@ -6,6 +6,7 @@
 #include "sim/app/inputs.h"
 #include "sim/collective/collective.h"
 #include "sim/core/files.h"
+#include "sim/cost/measured.h"
 #include "sim/cost/power.h"
 #include "sim/engine/engine.h"
 #include "sim/report/units.h"
@@ -125,6 +126,9 @@ void dl_list_devices(void)
     const struct dl_field *const fields = dl_power_fields(&n_fields);
     puts("  keys of \"power\"");
     print_fields(fields, n_fields);
+    puts("  keys of \"interpolation\"");
+    const struct dl_field *const constants = dl_interpolation_fields(&n_fields);
+    print_fields(constants, n_fields);
 }
 
 void dl_list_transports(void) { print_files(DL_TRANSPORTS, about_nothing); }
