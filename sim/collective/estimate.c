@@ -8,12 +8,14 @@ void dl_estimator_init(struct dl_estimator *e, const struct dl_topology *t, cons
     *e = (struct dl_estimator){.topology = t, .transport = transport, .bytes_per_s = bytes_per_s};
     dl_tally_init(&e->round, t->n_links);
     dl_tally_init(&e->all, t->n_links);
+    dl_tally_init(&e->lane, t->n_links);
 }
 
 void dl_estimator_release(struct dl_estimator *e)
 {
     dl_tally_release(&e->round);
     dl_tally_release(&e->all);
+    dl_tally_release(&e->lane);
 }
 
 static struct dl_pace pace_of(const struct dl_transport *t, const struct dl_protocol *p, enum dl_family family)
@@ -87,10 +89,20 @@ static void finish(const struct dl_estimator *e, const struct dl_collective *c, 
 
 static void add_fold(struct dl_estimator *e, const struct dl_fold *fold, struct dl_estimate *out, struct sums *sums)
 {
-    for (size_t i = 0; i < fold->n_hops; i++)
+    for (size_t i = 0; i < fold->n_hops; i++) {
         dl_tally_add(&e->all, fold->hops[i].link, fold->bytes * fold->hops[i].weight);
+        dl_tally_add(&e->lane, fold->hops[i].link, fold->bytes * fold->hops[i].weight);
+    }
     out->latency_s = fmax(out->latency_s, fold->latency_s);
     sums->n_steps = fmax(sums->n_steps, fold->n_steps);
+}
+
+static double count_reducing(const struct dl_collective *c)
+{
+    struct dl_round round;
+    double n = 0;
+    for (uint32_t k = 0; c->algorithm->round(c, 0, k, &round); k++) n += round.reduce ? round.repeat : 0;
+    return n;
 }
 
 static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_collective *c,
@@ -99,9 +111,11 @@ static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_
 {
     struct sums sums = {0};
     const uint32_t n_bundles = dl_fold_count(c);
+    double lane_s = 0, longest_work_s = 0; /* the slowest lane by itself, without latency */
     dl_tally_clear(&e->all);
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
         double sent = 0, work_s = 0;
+        dl_tally_clear(&e->lane);
         for (uint32_t which = 0; which < n_bundles; which++) {
             struct dl_fold fold;
             dl_fold_lane(c, lane, which, &out->pace, &e->round, &fold, err);
@@ -113,116 +127,225 @@ static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_
         }
         sums.sent_bytes += sent; /* a device serves all lanes */
         sums.work_s += work_s;
+        longest_work_s = fmax(longest_work_s, work_s);
+        lane_s = fmax(lane_s, dl_tally_seconds(&e->lane, e->bytes_per_s) + work_s);
     }
     out->wire_s = dl_tally_seconds(&e->all, e->bytes_per_s);
     out->reduction_s = sums.work_s;
+    if (!dl_folds(c, e->fluid) &&
+        sums.work_s > 0) { /* message by message: lanes move while others reduce, see add_up */
+        const double n_reducing = fmax(count_reducing(c), 1), after_s = out->wire_s * (1 - n_reducing / sums.n_steps);
+        const double step_s = out->wire_s / sums.n_steps, work_step_s = sums.work_s / n_reducing;
+        const double all_s = fmax(lane_s, fmax(out->wire_s + work_step_s, step_s + sums.work_s + after_s));
+        out->reduction_s = longest_work_s;
+        out->wire_s = fmax(all_s - longest_work_s, 0);
+    }
     finish(e, c, &sums, protocol, out);
     return DL_OK;
 }
 
 /* ---- by rounds ---- */
 
-struct rounds {
-    double path_s;    /* one chunk through all rounds, without latencies */
-    double longest_s; /* message of a chunk */
-    double most_sent; /* payload of one rank, if it sends in every round */
-    double n_steps;
-    struct lane_latency {
-        double sum_s;
-        double together_s; /* the slowest of the rounds that go together with the last one */
-    } * lanes;
+/* A lane by itself, one chunk through the rounds so far. */
+struct lane {
+    double latency_s, move_s, reduce_s, n_steps;
+    double together_latency_s, together_move_s; /* of the rounds that go together with the last one */
 };
 
-/* Lanes go on by themselves. Rounds that go together take the latency of the slowest of them. */
-static void pay_latency(struct lane_latency *lane, const struct dl_round *round, double latency_s)
+struct rounds {
+    double move_s;    /* one chunk of all lanes through all rounds, each after the one before it */
+    double after_s;   /* of it, in rounds after the last that reduces */
+    double longest_s; /* message of a chunk */
+    double first_s;   /* move of the first round */
+    double together_move_s, together_work_s;
+    double most_sent;              /* payload of one rank, if it sends in every round */
+    double last_work_s;            /* of the busiest rank in the last round that reduces */
+    double *work_s, *round_work_s; /* by rank: what it has to reduce and to pack */
+    uint32_t n_ranks, n_lanes;
+    struct lane *lanes;
+};
+
+static double send_work_s(const struct dl_collective *c, const struct dl_pace *pace, double dense)
 {
-    const double more_s = round->together ? fmax(latency_s - lane->together_s, 0) : latency_s;
-    lane->sum_s += round->repeat * more_s;
-    lane->together_s = round->together ? fmax(latency_s, lane->together_s) : latency_s;
+    return dl_payload_is_packed(&c->payload) ? dense * pace->pack_s_per_byte : 0;
 }
 
-/* All messages of one round at once; returns whether some lane has that round. */
-static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uint32_t k, struct dl_estimate *out,
+static double receive_work_s(const struct dl_collective *c, const struct dl_pace *pace, const struct dl_round *round,
+                             double dense, double payload)
+{
+    return (round->reduce ? payload * pace->reduction_s_per_byte : 0) + send_work_s(c, pace, dense);
+}
+
+static void add_work(struct rounds *sum, uint32_t rank, double repeat, double once_s)
+{
+    sum->round_work_s[rank] += once_s;
+    sum->work_s[rank] += repeat * once_s;
+}
+
+static void tally_everywhere(struct dl_estimator *e, const struct dl_route *route, double bytes)
+{
+    for (size_t i = 0; i < route->n_hops; i++) {
+        const double on_link = bytes * route->hops[i].weight;
+        dl_tally_add(&e->lane, route->hops[i].link, on_link);
+        dl_tally_add(&e->round, route->hops[i].link, on_link);
+        dl_tally_add(&e->all, route->hops[i].link, on_link);
+    }
+}
+
+/* All messages of a lane in a round; returns the slowest latency. */
+static double book_messages(struct dl_estimator *e, const struct dl_collective *c, uint32_t lane, uint32_t k,
+                            const struct dl_round *round, const struct dl_pace *pace, struct rounds *sum,
+                            struct dl_error *err)
+{
+    const double dense = round->blocks * dl_collective_block_bytes(c, lane);
+    const double payload = dl_payload_bytes(&c->payload, dense, round->merged);
+    struct dl_booked booked = {.tally = &e->round,
+                               .topology = e->topology,
+                               .message_bytes = round->repeat * payload / dl_pace_fraction(pace, payload)};
+    const struct dl_load load = {.wanted_bytes_per_s = dl_booked_bytes_per_s, .user = &booked};
+    struct dl_route route = {0};
+    double latency_s = 0;
+    for (uint32_t rank = 0; rank < sum->n_ranks; rank++) {
+        const uint32_t to = c->algorithm->peer(c, lane, k, rank);
+        if (to == DL_NOBODY) continue;
+        if (dl_topology_route(e->topology, c->group->device[rank], c->group->device[to], 0, &load, &route, err)) break;
+        latency_s = fmax(latency_s, dl_pace_latency_s(pace, &route, payload));
+        tally_everywhere(e, &route, round->repeat * dl_pace_wire_bytes(pace, &route, payload, payload));
+        add_work(sum, rank, round->repeat, send_work_s(c, pace, dense));
+        add_work(sum, to, round->repeat, receive_work_s(c, pace, round, dense, payload));
+    }
+    dl_route_release(&route);
+    return latency_s;
+}
+
+static void add_to_lane(struct dl_estimator *e, const struct dl_collective *c, uint32_t index, uint32_t k,
+                        const struct dl_round *round, const struct dl_pace *pace, struct rounds *sum,
+                        struct dl_error *err)
+{
+    struct lane *const lane = &sum->lanes[index];
+    const double dense = round->blocks * dl_collective_block_bytes(c, index);
+    const double payload = dl_payload_bytes(&c->payload, dense, round->merged);
+    const double work_s =
+        send_work_s(c, pace, dense) + fmax(round->fan_in, 1) * receive_work_s(c, pace, round, dense, payload);
+    if (!round->together) lane->together_latency_s = lane->together_move_s = 0;
+    dl_tally_clear(&e->lane);
+    const double latency_s = book_messages(e, c, index, k, round, pace, sum, err);
+    lane->latency_s += round->repeat * fmax(latency_s - lane->together_latency_s, 0);
+    lane->together_latency_s = fmax(latency_s, lane->together_latency_s);
+    lane->move_s += dl_tally_seconds(&e->lane, e->bytes_per_s);
+    lane->reduce_s += round->repeat * work_s;
+    lane->n_steps += round->repeat;
+    sum->most_sent += round->repeat * payload * c->chunks;
+}
+
+/* Of the busiest rank in a round. */
+static double finish_works(struct rounds *sum)
+{
+    double most_s = 0;
+    for (uint32_t rank = 0; rank < sum->n_ranks; rank++) {
+        most_s = fmax(most_s, sum->round_work_s[rank]);
+        sum->round_work_s[rank] = 0;
+    }
+    if (most_s > 0) sum->last_work_s = most_s;
+    return most_s;
+}
+
+static bool goes_together(const struct dl_collective *c, uint32_t k)
+{
+    struct dl_round round;
+    for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++)
+        if (c->algorithm->round(c, lane, k, &round) && !round.together) return false;
+    return k > 0;
+}
+
+/* All messages of one round at once, and with those of the rounds before that go together with it; returns whether some
+ * lane has that round. */
+static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uint32_t k, const struct dl_pace *pace,
                       struct rounds *sum, struct dl_error *err)
 {
-    double reduce_s = 0, repeat = 0;
-    struct dl_route route = {0};
+    double repeat = 0;
     struct dl_round round;
-    struct dl_booked booked = {.tally = &e->round, .topology = e->topology};
-    const struct dl_load load = {.wanted_bytes_per_s = dl_booked_bytes_per_s, .user = &booked};
-    dl_tally_clear(&e->round);
-    for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
-        if (!c->algorithm->round(c, lane, k, &round)) continue;
-        const double dense = round.blocks * dl_collective_block_bytes(c, lane);
-        const double payload = dl_payload_bytes(&c->payload, dense, round.merged);
-        const double received = fmax(round.fan_in, 1);
-        double latency_s = 0;
-        repeat = fmax(repeat, round.repeat);
-        sum->most_sent += round.repeat * payload * c->chunks;
-        if (round.reduce) reduce_s += round.repeat * received * payload * out->pace.reduction_s_per_byte;
-        if (dl_payload_is_packed(&c->payload))
-            reduce_s += round.repeat * (1 + received) * dense * out->pace.pack_s_per_byte;
-        for (uint32_t rank = 0; rank < dl_collective_ranks(c); rank++) {
-            const uint32_t to = c->algorithm->peer(c, lane, k, rank);
-            if (to == DL_NOBODY) continue;
-            booked.message_bytes = round.repeat * payload / dl_pace_fraction(&out->pace, payload);
-            if (dl_topology_route(e->topology, c->group->device[rank], c->group->device[to], 0, &load, &route, err))
-                break;
-            latency_s = fmax(latency_s, dl_pace_latency_s(&out->pace, &route, payload));
-            const double wire = dl_pace_wire_bytes(&out->pace, &route, payload, payload);
-            for (size_t i = 0; i < route.n_hops; i++) {
-                dl_tally_add(&e->round, route.hops[i].link, round.repeat * wire * route.hops[i].weight);
-                dl_tally_add(&e->all, route.hops[i].link, round.repeat * wire * route.hops[i].weight);
-            }
-        }
-        pay_latency(&sum->lanes[lane], &round, latency_s);
+    if (!goes_together(c, k)) {
+        dl_tally_clear(&e->round);
+        sum->together_move_s = sum->together_work_s = 0;
     }
+    for (uint32_t lane = 0; lane < sum->n_lanes; lane++) {
+        if (!c->algorithm->round(c, lane, k, &round)) continue;
+        repeat = fmax(repeat, round.repeat);
+        add_to_lane(e, c, lane, k, &round, pace, sum, err);
+    }
+    if (repeat <= 0) return false;
     const double move_s = dl_tally_seconds(&e->round, e->bytes_per_s);
-    out->reduction_s += reduce_s;
-    sum->path_s += move_s;
-    if (repeat > 0) sum->longest_s = fmax(sum->longest_s, fmax(move_s, reduce_s) / repeat);
-    sum->n_steps += repeat;
-    dl_route_release(&route);
-    return repeat > 0;
-}
-
-static double slowest_lane_s(const struct rounds *sum, uint32_t n_lanes)
-{
-    double slowest_s = 0;
-    for (uint32_t lane = 0; lane < n_lanes; lane++) slowest_s = fmax(slowest_s, sum->lanes[lane].sum_s);
-    return slowest_s;
+    const double more_s = move_s - sum->together_move_s, work_s = finish_works(sum);
+    sum->move_s += more_s;
+    sum->after_s = work_s > 0 ? 0 : sum->after_s + more_s;
+    sum->together_move_s = move_s;
+    sum->together_work_s += work_s;
+    if (!k) sum->first_s = move_s / repeat;
+    sum->longest_s = fmax(sum->longest_s, fmax(move_s / repeat, sum->together_work_s));
+    return true;
 }
 
 /* Rounds only add to it, so that those to come need not be looked at. */
-static bool is_beyond(const struct dl_estimate *out, const struct rounds *sum, uint32_t n_lanes, double most_s)
+static double slowest_lane_s(const struct rounds *sum)
 {
-    const double rounding = 1e-9; /* far above that of the sums */
-    const double least_s = out->pace.start_s + slowest_lane_s(sum, n_lanes) + out->reduction_s + sum->path_s;
-    return least_s > most_s * (1 + rounding);
+    double slowest_s = 0;
+    for (uint32_t i = 0; i < sum->n_lanes; i++)
+        slowest_s = fmax(slowest_s, sum->lanes[i].latency_s + sum->lanes[i].move_s + sum->lanes[i].reduce_s);
+    return slowest_s;
 }
 
-/* Chunks follow each other: each rank's port is busy for all of them, the last one still has its way to go. */
+static double most(const double *values, uint32_t n)
+{
+    double result = 0;
+    for (uint32_t i = 0; i < n; i++) result = fmax(result, values[i]);
+    return result;
+}
+
+/* Lanes go on by themselves: while one reduces, others move. All take as long as the slowest of them by itself, or as
+ * their moves together, or as the busiest rank works. Chunks follow each other: each rank's port is busy for all of
+ * them, the last one still has its way to go. */
+static void add_up(const struct dl_estimator *e, const struct dl_collective *c, const struct rounds *sum,
+                   struct dl_estimate *out, double *n_steps)
+{
+    for (uint32_t i = 0; i < sum->n_lanes; i++) {
+        out->latency_s = fmax(out->latency_s, sum->lanes[i].latency_s);
+        out->reduction_s = fmax(out->reduction_s, sum->lanes[i].reduce_s);
+        *n_steps = fmax(*n_steps, sum->lanes[i].n_steps);
+    }
+    const double chunks_s = (c->chunks - 1) * sum->longest_s;
+    const double busy_s = c->chunks * dl_tally_seconds(&e->all, e->bytes_per_s);
+    const double work_s = c->chunks * most(sum->work_s, sum->n_ranks);
+    const double lane_s = slowest_lane_s(sum) + chunks_s;
+    const double moves_s = out->latency_s + fmax(sum->move_s + chunks_s, busy_s) + sum->last_work_s;
+    const double works_s = work_s > 0 ? out->latency_s + sum->first_s + work_s + sum->after_s : 0;
+    out->wire_s = fmax(fmax(lane_s, fmax(moves_s, works_s)) - out->latency_s - out->reduction_s, 0);
+}
+
 static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl_collective *c,
                                          const struct dl_protocol *protocol, double most_s, struct dl_estimate *out,
                                          struct dl_error *err)
 {
-    const uint32_t n_lanes = dl_collective_lanes(c);
-    struct rounds sum = {.lanes = dl_alloc(n_lanes * sizeof *sum.lanes)};
+    const double rounding = 1e-9; /* far above that of the sums */
+    const double limit_s = most_s * (1 + rounding) - out->pace.start_s;
+    struct rounds sum = {.n_ranks = dl_collective_ranks(c), .n_lanes = dl_collective_lanes(c)};
+    sum.lanes = dl_alloc(sum.n_lanes * sizeof *sum.lanes);
+    sum.work_s = dl_alloc(sum.n_ranks * sizeof *sum.work_s);
+    sum.round_work_s = dl_alloc(sum.n_ranks * sizeof *sum.round_work_s);
     bool beyond = false;
+    double n_steps = 0;
     dl_tally_clear(&e->all);
-    for (uint32_t k = 0; !beyond && add_round(e, c, k, out, &sum, err) && !err->status; k++)
-        beyond = is_beyond(out, &sum, n_lanes, most_s);
-    out->latency_s = slowest_lane_s(&sum, n_lanes);
+    for (uint32_t k = 0; !beyond && add_round(e, c, k, &out->pace, &sum, err) && !err->status; k++)
+        beyond = slowest_lane_s(&sum) > limit_s;
+    add_up(e, c, &sum, out, &n_steps);
     dl_free(sum.lanes);
+    dl_free(sum.work_s);
+    dl_free(sum.round_work_s);
     if (err->status) return err->status;
-    if (beyond) {
+    if (beyond)
         out->time_s = out->presumed_s = INFINITY;
-        return DL_OK;
-    }
-    const double busy_s = c->chunks * dl_tally_seconds(&e->all, e->bytes_per_s);
-    const double chunked_s = out->latency_s + out->reduction_s + sum.path_s + (c->chunks - 1) * sum.longest_s;
-    out->wire_s = fmax(chunked_s, busy_s) - out->latency_s - out->reduction_s;
-    finish(e, c, &(struct sums){.sent_bytes = sum.most_sent, .n_steps = sum.n_steps}, protocol, out);
+    else
+        finish(e, c, &(struct sums){.sent_bytes = sum.most_sent, .n_steps = n_steps}, protocol, out);
     return DL_OK;
 }
 
