@@ -96,13 +96,13 @@ void dl_job_suit(struct dl_job *job, const struct dl_software *software, const s
     struct dl_setting *const s = &job->setting;
     const bool is_language_model = model->tokens_per_sample > 0;
     s->software = software;
-    s->last_backward_differs |= /* it alone scatters gradients */
-        dl_accumulated(s) == DL_ACCUMULATES_CHUNK || (s->zero_stage == 3 && !dl_keeps_shards(s));
-    if (!s->optimizer) use_optimizer(s, is_language_model ? adam : momentum);
     if (software->gathers_stage_2 && s->zero_stage == 2 && s->ways[DL_AXIS_PIPELINE] == 1) {
         s->zero_stage = 3;
         s->stays_gathered = s->exchanges_beside_work = true;
     }
+    s->last_backward_differs |= /* it alone scatters gradients */
+        dl_accumulated(s) == DL_ACCUMULATES_CHUNK || (s->zero_stage == 3 && !dl_keeps_shards(s));
+    if (!s->optimizer) use_optimizer(s, is_language_model ? adam : momentum);
     s->is_pure = software->pure == DL_PURE_ALL || (software->pure == DL_PURE_LANGUAGE_MODELS && is_language_model);
 }
 
