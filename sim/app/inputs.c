@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "sim/collective/collective.h"
+#include "sim/core/inherit.h"
 #include "topologies/placement.h"
 
 /* "topo.node.devices=4" is for the document "topo". */
@@ -87,7 +88,7 @@ static enum dl_status load(const struct dl_want *want, struct dl_arena *arena, s
 enum dl_status dl_load_document(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
                                 struct dl_json *doc, struct dl_error *err)
 {
-    if (load(want, arena, doc, err)) return err->status;
+    if (load(want, arena, doc, err) || dl_json_inherit(*doc, want->folder, want->what, arena, err)) return err->status;
     for (size_t i = 0; i < set->n; i++) {
         const char *const assignment = assignment_for(set->items[i], want->prefix);
         if (assignment && dl_json_set(*doc, assignment, arena, err)) return err->status;

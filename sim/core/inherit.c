@@ -1,0 +1,64 @@
+#include "sim/core/inherit.h"
+
+#include <string.h>
+
+#include "sim/core/files.h"
+
+static bool goes_on(const json_t *list)
+{
+    const char *const last = json_string_value(json_array_get(list, json_array_size(list) - 1));
+    return last && strcmp(last, "...") == 0;
+}
+
+static void join_lists(json_t *own, json_t *base)
+{
+    if (!goes_on(own)) return;
+    json_array_remove(own, json_array_size(own) - 1);
+    json_array_extend(own, base);
+}
+
+static void join(json_t *own, json_t *base)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(base, key, value)
+    {
+        json_t *const mine = json_object_get(own, key);
+        if (!mine)
+            json_object_set(own, key, value);
+        else if (json_is_object(mine) && json_is_object(value))
+            join(mine, value);
+        else if (json_is_array(mine) && json_is_array(value))
+            join_lists(mine, value);
+    }
+}
+
+static enum dl_status load_base(struct dl_json like, const struct dl_sought *sought, struct dl_arena *arena,
+                                struct dl_json *base, struct dl_error *err)
+{
+    struct dl_error missing = {0};
+    const char *path;
+    if (dl_find_sought(sought, arena, &path, &missing))
+        return dl_fail(err, missing.status, like.where, "%s", missing.text);
+    if (dl_json_load(path, arena, base, err)) return err->status;
+    return json_object_get(base->value, "like")
+               ? dl_fail(err, DL_IMPOSSIBLE, like.where, "'%.60s' is itself like another file; name that one",
+                         sought->name)
+               : DL_OK;
+}
+
+enum dl_status dl_json_inherit(struct dl_json doc, const char *folder, const char *what, struct dl_arena *arena,
+                               struct dl_error *err)
+{
+    const struct dl_json like = dl_json_member(doc, "like", arena);
+    struct dl_json base = {0};
+    if (!like.value) return DL_OK;
+    if (!json_is_string(like.value)) return dl_wrong_type(like, "the name of a file", err);
+    const struct dl_sought sought = {folder, what, json_string_value(like.value), doc.file};
+    if (!load_base(like, &sought, arena, &base, err)) {
+        join(doc.value, base.value);
+        json_object_del(doc.value, "like");
+    }
+    json_decref(base.value);
+    return err->status;
+}

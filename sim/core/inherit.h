@@ -1,0 +1,15 @@
+/* inherit.h - a data file that says "like": NAME has the keys of that file of its folder, but for those it has itself.
+ *
+ * The rule to remember: a value of its own replaces the inherited one; objects are joined key by key, and a list whose
+ * last element is "..." goes on with the elements of the inherited list. */
+#ifndef DL_CORE_INHERIT_H
+#define DL_CORE_INHERIT_H
+
+#include "sim/core/json.h"
+
+/* Complete the document in place, if it has "like", which is then gone; `folder` is the shipped one, `what` the word of
+ * errors for its files. */
+enum dl_status dl_json_inherit(struct dl_json doc, const char *folder, const char *what, struct dl_arena *arena,
+                               struct dl_error *err);
+
+#endif
