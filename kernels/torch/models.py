@@ -1,7 +1,11 @@
-"""The models whose training steps are timed: GPT as a plain module, convolutional networks as torchvision has them."""
+"""The models whose training steps are timed: GPT as a plain module, decoders and encoders of decoders.py and encoders.py,
+networks for images as torchvision has them."""
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+import decoders
+import encoders
 
 # layers, hidden, heads, sequence; as workloads/models/*.json
 GPT = {
@@ -22,7 +26,9 @@ SHARD = {
 SHARD_LAYERS, SHARD_SEQ = 4, 2048
 VOCAB = 50257
 CNN = {"resnet50": "resnet50", "resnet152": "resnet152", "vgg19": "vgg19", "alexnet": "alexnet",
-       "googlenet": "googlenet", "densenet121": "densenet121"}
+       "googlenet": "googlenet", "densenet121": "densenet121", "resnext50": "resnext50_32x4d",
+       "resnext101": "resnext101_64x4d", "wide-resnet50": "wide_resnet50_2"}
+IMAGES = CNN | encoders.VISION
 CLASSES = 1000
 
 
@@ -91,9 +97,13 @@ class Classifier(nn.Module):
         return F.cross_entropy(self.net(images), target)
 
 
-def make(name, batch, dropout):
+def make(name, batch, dropout, by_hand=False):
     """The module and one batch of inputs, on the GPU."""
     with torch.device("cuda"):
+        if name in decoders.DECODERS:
+            return decoders.make(name, batch, by_hand)
+        if name in encoders.BERT:
+            return encoders.make(name, batch, dropout)
         if name in GPT:
             layers, hidden, heads, seq = GPT[name]
             ids = torch.randint(VOCAB, (batch, seq))
@@ -102,5 +112,5 @@ def make(name, batch, dropout):
             x = torch.randn(batch, SHARD_SEQ, SHARD[name][0])
             return Shard(*SHARD[name], dropout), (x, torch.randn_like(x))
         images = torch.randn(batch, 3, 224, 224).to(memory_format=torch.channels_last)
-        net = Classifier(CNN[name]).to(memory_format=torch.channels_last)
+        net = Classifier(IMAGES[name]).to(memory_format=torch.channels_last)
         return net, (images, torch.randint(CLASSES, (batch,)))

@@ -15,6 +15,7 @@ import time
 import torch
 from torch.nn import functional as F
 
+from by_parts import time_parts
 from images import BETWEEN, between_convolutions, convolutions, joined
 from shapes import linears, odd_products, products_of
 from timing import DTYPES, PASSES, REPLAYS, Table, plain, take_away
@@ -263,15 +264,16 @@ def cross_entropy():
 def optimizers():
     """Of a list of tensors as a model has them; rows are tensors, width their elements. Not as graphs: only large ones,
     whose launches hide behind the kernels."""
-    kinds = {"adam": lambda p: torch.optim.AdamW(p, lr=1e-5), "momentum": lambda p: torch.optim.SGD(p, lr=1e-5, momentum=0.9)}
-    units = {"adam": 7, "momentum": 5}  # fp32 values read or written for each parameter, at least
-    for kind, make in kinds.items():
-        table = Table(kind, "forward", "fp32", ["rows", "width", "elements"])
+    kinds = {"adam": lambda p: torch.optim.AdamW(p, lr=1e-5), "fused_adam": lambda p: torch.optim.AdamW(p, lr=1e-5, fused=True),
+             "momentum": lambda p: torch.optim.SGD(p, lr=1e-5, momentum=0.9)}
+    units = {"adam": 7, "fused_adam": 7, "momentum": 5}  # fp32 values read or written for each parameter, at least
+    for kind, precision in [(kind, "fp32") for kind in kinds] + [("fused_adam", "bf16")]:
+        table = Table(kind, "forward", precision, ["rows", "width", "elements"])
         for tensors, width in ((4, 1 << 24), (16, 1 << 24), (64, 1 << 23), (64, 1 << 25), (16, 1 << 28)):
-            parameters = [torch.randn(width, device="cuda", requires_grad=True) for _ in range(tensors)]
+            parameters = [torch.randn(width, device="cuda", dtype=DTYPES[precision], requires_grad=True) for _ in range(tensors)]
             for p in parameters:
                 p.grad = torch.randn_like(p)
-            optimizer = make(parameters)
+            optimizer = kinds[kind](parameters)
             for _ in range(3):
                 optimizer.step()
             times = []
@@ -349,7 +351,7 @@ def parts_of(shapes):
     return {"gemm bf16": lambda: gemm("bf16", shapes("bf16", 1)), "attention": lambda: attention("bf16"),
             "odd gemm bf16": lambda: odd_gemm("bf16", shapes("bf16", 1)), "attention with dropout": lambda: attention_with_dropout("bf16"),
             "memory bf16": lambda: memory_kernels("bf16"), "memory fp32": lambda: memory_kernels("fp32"),
-            "copies": copies_and_updates, "autocast": autocast_kernels, "cross entropy": cross_entropy, "optimizers": optimizers,
+            "by parts": lambda: time_parts(memory), "copies": copies_and_updates, "autocast": autocast_kernels, "cross entropy": cross_entropy, "optimizers": optimizers,
             "conv bf16": lambda: convolutions("bf16", (64, 256), cnns), "conv tf32": lambda: convolutions("tf32", (128,), cnns),
             "between bf16": lambda: between_convolutions("bf16", (64, 512), cnns),
             "between fp32": lambda: between_convolutions("fp32", (32, 256), cnns),

@@ -1,8 +1,10 @@
 """Times training steps on one GPU as PyTorch runs them, and counts what they launch.
 
-    python3 kernels/torch/steps.py OUT.json [--quick] [NAME, MODE or SAMPLES ...]
+    python3 kernels/torch/steps.py OUT.json [--quick] [--families] [NAME, MODE, WAY or SAMPLES ...]
 
 NAME is a model, MODE bf16 (all of it cast), autocast or tf32, SAMPLES those of a batch, instead of the ones listed here;
+WAY says how it is written or run: transformers (as that library writes a decoder), fused (the fused AdamW), compiled
+(torch.compile). --families lists decoders, encoders, vision transformers and networks of groups instead of GPT and CNNs;
 --quick leaves the profiler out.
 Each case gives the seconds of a step (steps one after the other, one wait at the end), of its forward, backward and
 optimizer, as they pass on the device meanwhile (elapsed) and with a wait after each, the peak of allocated memory, and,
@@ -17,17 +19,52 @@ import time
 
 import torch
 
+import decoders
+import encoders
 import models
 
 WARM, REPEATS = 3, 8
 PHASES = ("forward", "backward", "update")
+WAYS = ("transformers", "fused", "compiled")
+LANGUAGE = models.GPT | models.SHARD | decoders.DECODERS | encoders.BERT
+MODES = {name: ("bf16", "autocast") for name in LANGUAGE} | {name: ("autocast", "tf32") for name in models.IMAGES}
 
 
-MODES = {name: ("bf16", "autocast") for name in models.GPT | models.SHARD} | {name: ("autocast", "tf32") for name in models.CNN}
+DECODER_BATCHES = {"tinyllama-1.1b": (1, 4, 8), "llama3.2-1b": (1, 4), "llama3.2-3b": (1, 4), "llama2-7b": (1, 2),
+                   "llama3-8b-2k": (1, 2), "mixtral-1b": (1, 4)}
+BERT_BATCHES = {"bert-base": (8, 32), "bert-large": (4, 16)}
+IMAGE_BATCHES = {"vit-b16": (32, 128), "vit-l16": (16, 64), "resnext50": (32, 128), "resnext101": (16, 64),
+                 "wide-resnet50": (32, 128)}
+
+
+def families():
+    """As cases, the compiled ones last."""
+    for name, batches in DECODER_BATCHES.items():
+        for batch in batches:
+            yield name, batch, "bf16", 0.0, False
+            yield name, batch, "bf16", 0.0, False, "transformers"
+        yield name, batches[-1], "bf16", 0.0, False, "fused"
+        if decoders.DECODERS[name][1] < 4000:
+            yield name, batches[-1], "autocast", 0.0, False
+            yield name, batches[-1], "autocast", 0.0, False, "transformers"
+    for name, batches in BERT_BATCHES.items():
+        for mode in ("bf16", "autocast"):
+            for batch in batches:
+                yield name, batch, mode, 0.0, False
+            yield name, batches[-1], mode, 0.1, False
+    for name, batches in IMAGE_BATCHES.items():
+        for batch in batches:
+            yield name, batch, "autocast", 0.0, False
+        yield name, batches[-1], "tf32", 0.0, False
+    for name, batches in (DECODER_BATCHES | BERT_BATCHES).items():
+        if name != "mixtral-1b":  # chooses by values, which no graph can hold
+            yield name, batches[-1], "bf16", 0.0, False, "compiled"
+    for name, batches in IMAGE_BATCHES.items():
+        yield name, batches[-1], "autocast", 0.0, False, "compiled"
 
 
 def cases():
-    """name, batch, mode, dropout, cudnn.benchmark"""
+    """name, batch, mode, dropout, cudnn.benchmark, and perhaps one of WAYS"""
     for name, batches in {"gpt2-125m": (1, 4, 8, 16, 32), "gpt2-355m": (1, 4, 8, 16), "gpt2-774m": (1, 4, 8, 16),
                           "gpt2-1.5b": (1, 2, 4, 8, 16), "gpt3-2.7b": (1, 2, 4), "gpt3-6.7b": (1, 2)}.items():
         for mode in ("bf16", "autocast"):
@@ -39,7 +76,7 @@ def cases():
         for name in models.SHARD:
             for batch in (1, 4):
                 yield name, batch, mode, 0.0, False
-    for name in models.CNN:
+    for name in ("resnet50", "resnet152", "vgg19", "alexnet", "googlenet", "densenet121"):
         for batch in (32, 64, 256):
             yield name, batch, "autocast", 0.0, False
         yield name, 128, "tf32", 0.0, False
@@ -49,16 +86,17 @@ def cases():
 
 
 class Step:
-    def __init__(self, name, batch, mode, dropout, benchmark):
+    def __init__(self, name, batch, mode, dropout, benchmark, way=None):
         torch.backends.cudnn.benchmark = benchmark
         torch.backends.cuda.matmul.allow_tf32 = mode == "tf32"
-        self.model, self.inputs = models.make(name, batch, dropout)
+        self.model, self.inputs = models.make(name, batch, dropout, way == "transformers")
         if mode == "bf16":
             self.model = self.model.bfloat16()
             self.inputs = tuple(x.bfloat16() if x.is_floating_point() else x for x in self.inputs)
-        is_cnn = name in models.CNN
-        self.optimizer = (torch.optim.SGD(self.model.parameters(), lr=1e-4, momentum=0.9) if is_cnn
-                          else torch.optim.AdamW(self.model.parameters(), lr=1e-5))
+        self.optimizer = (torch.optim.SGD(self.model.parameters(), lr=1e-4, momentum=0.9) if name in models.CNN
+                          else torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=way == "fused" or None))
+        if way == "compiled":
+            self.model = torch.compile(self.model)
         self.cast = mode == "autocast"
 
     def forward(self):
@@ -127,8 +165,7 @@ def profiled(step):
 
 
 def measure(case, quick):
-    name, batch, mode, dropout, benchmark = case
-    row = {"model": name, "batch": batch, "mode": mode, "dropout": dropout, "benchmark": benchmark}
+    row = dict(zip(("model", "batch", "mode", "dropout", "benchmark", "way"), case))
     step = Step(*case)
     for _ in range(WARM):
         step.whole()
@@ -156,8 +193,10 @@ def chosen(words):
     modes = [word for word in words if word in ("bf16", "autocast", "tf32")]
     batches = [int(word) for word in words if word.isdigit()]
     every = ([(name, batch, mode, 0.0, False) for name in names or MODES for mode in MODES[name] for batch in batches]
-             if batches else cases())
-    return [case for case in every if case[0] in (names or MODES) and case[2] in (modes or case)]
+             if batches else families() if "--families" in words else cases())
+    ways = [word for word in words if word in WAYS]
+    return [case for case in every if case[0] in (names or MODES) and case[2] in (modes or case)
+            and (not ways or case[-1] in ways)]
 
 
 def main():

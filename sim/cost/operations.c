@@ -18,8 +18,10 @@ static const struct dl_operation operations[] = {
     PLAIN("dropout"), PLAIN("residual"), {.name = "add", .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
     PLAIN("top_k"), PLAIN("permute"), PLAIN("unpermute"), PLAIN("count_tokens"),
+    PLAIN("rotary_parts"), PLAIN("swiglu_parts"), PLAIN("rmsnorm_parts"), PLAIN("repeat"),
     PLAIN("cast"), PLAIN("widen"), PLAIN("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),
     UPDATE("sgd"), UPDATE("momentum"), UPDATE("adam"), UPDATE("lamb"),
+    {.name = "fused_adam", .is_update = true, .stands_apart = true, .like = "adam"},
     PLAIN("quantize"), PLAIN("dequantize"), PLAIN("one_bit"), PLAIN("one_bit_decode"), PLAIN("topk"), PLAIN("unpack"),
     PLAIN("copy"), PLAIN("copy_to_device"), PLAIN("copy_to_host"), PLAIN("gradient_norm"), PLAIN("reduce"),
 };

@@ -40,7 +40,8 @@ START_TEST(optimizers_that_strategies_name_are_updates)
     while (strcmp(field->key, "optimizer")) field++;
     for (const char *const *name = field->choices; *name; name++, n_optimizers++)
         ck_assert(dl_operation_of(&(struct dl_kernel){.kind = DL_KERNEL_MEMORY, .operation = *name})->is_update);
-    for (size_t i = 0; i < dl_operation_count(); i++) n_updates += dl_operation_get(i)->is_update;
+    for (size_t i = 0; i < dl_operation_count(); i++) /* one that is like another is a second way to do that */
+        n_updates += dl_operation_get(i)->is_update && !dl_operation_get(i)->like;
     ck_assert_uint_eq(n_updates, n_optimizers);
 }
 END_TEST
