@@ -28,6 +28,11 @@ static const struct dl_field fields[] = {
     {"weight_moves", DL_NUMBER, AT(weight_moves), 0, 1000, true, NULL, "elements moved beside it for each weight"},
     {"result_moves", DL_NUMBER, AT(result_moves), 0, 1000, true, NULL,
      "elements moved beside a product or attention for each of its results"},
+    {"operand_moves", DL_NUMBER, AT(operand_moves), 0, 1000, true, NULL,
+     "elements moved beside a product for each of its input"},
+    {"saved_bytes", DL_NUMBER, AT(saved_bytes), 0, 1000, true, NULL,
+     "of a forward: bytes kept for backward beyond those of the workload, for each element that it moves, of a product "
+     "for each of its input, of attention for each of its result"},
     {"beside", DL_TEXT, AT(beside), 0, 0, true, NULL, "the operation that moves them: cast if absent"},
     {"rate", DL_NUMBER, AT(rate), 0.01, 10, true, NULL, "over that of the device's file; 1 if absent"},
     {"older", DL_BOOL, AT(is_older), 0, 0, true, NULL,
@@ -37,6 +42,9 @@ static const struct dl_field fields[] = {
     {"windowed", DL_BOOL, AT(is_windowed), 0, 0, true, NULL,
      "only convolutions whose windows are more than a pixel: others are products of matrices"},
     {"dropout", DL_BOOL, AT(needs_dropout), 0, 0, true, NULL, "only for residuals and attention with dropout in them"},
+    {"grouped_queries", DL_BOOL, AT(needs_groups), 0, 0, true, NULL,
+     "only for attention with fewer heads of keys and values than of queries"},
+    {"fused", DL_BOOL, AT(is_fused), 0, 0, true, NULL, "only with fused_optimizer"},
     {"numbers", DL_CHOICE, AT(numbers), 0, 0, true, numbers_names,
      "only where products are narrower than parameters, or as narrow, or in bf16; any if absent"},
 };
@@ -55,17 +63,20 @@ static enum dl_status check_names(const struct dl_kernel_rule *r, struct dl_json
     return r->beside ? dl_operation_check(r->beside, dl_json_member(at, "beside", arena).where, err) : DL_OK;
 }
 
-enum dl_status dl_kernel_rules_read(struct dl_json list, struct dl_arena *arena, struct dl_kernel_rules *out,
-                                    struct dl_error *err)
+enum dl_status dl_kernel_rules_read(struct dl_json list, bool fused, struct dl_arena *arena,
+                                    struct dl_kernel_rules *out, struct dl_error *err)
 {
-    out->n = json_array_size(list.value);
-    out->rules = dl_arena_alloc(arena, (out->n + 1) * sizeof *out->rules);
-    for (size_t i = 0; i < out->n; i++) {
-        out->rules[i] = (struct dl_kernel_rule){.pass = DL_EVERY_PASS, .numbers = DL_FOR_ALL, .moves = 1, .rate = 1};
+    const size_t n = json_array_size(list.value);
+    *out = (struct dl_kernel_rules){.rules = dl_arena_alloc(arena, (n + 1) * sizeof *out->rules)};
+    for (size_t i = 0; i < n; i++) {
+        struct dl_kernel_rule *const rule = &out->rules[out->n];
+        *rule = (struct dl_kernel_rule){.pass = DL_EVERY_PASS, .numbers = DL_FOR_ALL, .moves = 1, .rate = 1};
         const struct dl_json at = dl_json_element(list, i, arena);
-        if (dl_read(at, fields, DL_COUNT(fields), &out->rules[i], arena, err) ||
-            check_names(&out->rules[i], at, arena, err))
+        if (dl_read(at, fields, DL_COUNT(fields), rule, arena, err) || check_names(rule, at, arena, err))
             return err->status;
+        if (rule->is_fused && !fused) continue;
+        out->n++;
+        out->any_saves |= rule->saved_bytes > 0;
     }
     return DL_OK;
 }
@@ -75,6 +86,7 @@ static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
     if (r->is_windowed && !(k->window > 1)) return false;
     if (r->unless_multiple_of > 0 && fmod(k->batch, r->unless_multiple_of) == 0) return false;
     if (r->needs_dropout && !k->drops) return false;
+    if (r->needs_groups && !(k->kv_share > 0 && k->kv_share < 1)) return false;
     return strcmp(r->operation, dl_kernel_operation(k)) == 0 || (k->name && strcmp(r->operation, k->name) == 0);
 }
 
@@ -115,6 +127,15 @@ static double results_of(const struct dl_kernel *k)
     return is_product(k) ? k->batch * k->m * k->n : 0;
 }
 
+/* The activations that a forward product is given. */
+static double inputs_of(const struct dl_kernel *k) { return is_product(k) ? k->batch * k->m * k->k : 0; }
+
+double dl_kernel_saves(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
+{
+    const double elements = is_product(k) ? inputs_of(k) : k->kind == DL_KERNEL_MEMORY ? k->elements : results_of(k);
+    return rule->saved_bytes * elements;
+}
+
 struct dl_kernel dl_kernel_instead(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
 {
     struct dl_kernel done = *k;
@@ -129,7 +150,7 @@ struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struc
     return (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
                               .name = rule->beside ? rule->beside : "cast",
                               .pass = k->pass,
-                              .elements =
-                                  of_memory + rule->weight_moves * weights_of(k) + rule->result_moves * results_of(k),
+                              .elements = of_memory + rule->weight_moves * weights_of(k) +
+                                          rule->result_moves * results_of(k) + rule->operand_moves * inputs_of(k),
                               .among_experts = k->among_experts};
 }

@@ -15,6 +15,21 @@ static double residual_extra(const struct dl_setting *s, const struct dl_layer *
     return fmax(more, 0) * layer->saved.norm_bytes;
 }
 
+/* What the framework's kernels keep beyond what the model's layers count. */
+static double by_rules(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    const struct dl_kernel_rules *const rules = &s->software->kernels;
+    double bytes = 0;
+    for (size_t i = 0; i < layer->n_forward && rules->any_saves; i++) {
+        const struct dl_kernel *const k = &layer->forward[i].kernel;
+        if (layer->forward[i].kind != DL_WORK_KERNEL) continue;
+        const struct dl_kernel_rule *const rule = dl_kernel_rule_for(rules, k, dl_numbers_of(s));
+        const bool is_cut = k->cut == DL_CUT_INSIDE || k->cut == DL_CUT_BATCH || k->cut == DL_CUT_K;
+        if (rule) bytes += dl_kernel_saves(rule, k) / (is_cut ? s->parts.inside : s->parts.outside);
+    }
+    return bytes / s->ways[DL_AXIS_CONTEXT];
+}
+
 /* Without recomputation: sbh (10 + 24/t + 5as/ht), or all of it divided by t with sequence parallelism (Korthikanti et
  * al., MLSys 2023, equations 2 and 4); s is the part of the sequence that a rank has. */
 double dl_saved_whole_bytes(const struct dl_setting *s, const struct dl_layer *layer, bool scores)
@@ -22,7 +37,8 @@ double dl_saved_whole_bytes(const struct dl_setting *s, const struct dl_layer *l
     const double inside = layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0);
     const double outside = width(s) * layer->saved.outside_bytes + residual_extra(s, layer);
     const double places = layer->saved.pooled_elements * s->software->pool_index_bytes;
-    return (outside / s->parts.outside + width(s) * inside / s->parts.inside) / s->ways[DL_AXIS_CONTEXT] + places;
+    return (outside / s->parts.outside + width(s) * inside / s->parts.inside) / s->ways[DL_AXIS_CONTEXT] + places +
+           by_rules(s, layer);
 }
 
 double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)

@@ -46,6 +46,12 @@ uint32_t dl_span_ranks(const struct dl_setting *s, enum dl_span span, bool of_ex
 
 bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->precision) && !s->is_pure; }
 
+struct dl_numbers dl_numbers_of(const struct dl_setting *s)
+{
+    const enum dl_widths narrow = s->is_pure ? DL_WIDTHS_PURE : DL_WIDTHS_MIXED;
+    return (struct dl_numbers){dl_precision_is_mixed(s->precision) ? narrow : DL_WIDTHS_FP32, s->precision};
+}
+
 bool dl_gathers_modules(const struct dl_setting *setting)
 {
     return setting->zero_stage == 3 && setting->gathers_ahead == DL_AS_SOFTWARE && setting->software->gathers_modules;

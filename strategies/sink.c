@@ -56,12 +56,6 @@ static bool accumulates(const struct dl_setting *setting, const struct dl_kernel
            dl_gradient_bytes(setting) > dl_precision_bytes(setting->precision);
 }
 
-static enum dl_widths widths_of(const struct dl_setting *s)
-{
-    if (!dl_precision_is_mixed(s->precision)) return DL_WIDTHS_FP32;
-    return s->is_pure ? DL_WIDTHS_PURE : DL_WIDTHS_MIXED;
-}
-
 /* Those of experts are launched one by one, as they differ in length. */
 static bool is_group(const struct dl_kernel *k) { return k->among_experts && k->kind == DL_KERNEL_GEMM; }
 static double n_products(const struct dl_kernel *k) { return is_group(k) ? fmax(k->batch, 1) : 1; }
@@ -106,8 +100,8 @@ static enum dl_precision widen(const struct dl_device *d, enum dl_precision prec
 static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct dl_kernel *k)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
-    const struct dl_numbers numbers = {widths_of(setting), setting->precision};
-    const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&setting->software->kernels, k, numbers);
+    const struct dl_kernel_rule *const rule =
+        dl_kernel_rule_for(&setting->software->kernels, k, dl_numbers_of(setting));
     const enum dl_precision precision = dl_kernel_precision(s->request->device, k, setting->precision);
     struct dl_kernel kernel = rule && k->kind == DL_KERNEL_MEMORY ? dl_kernel_instead(rule, k) : *k;
     kernel.accumulates = accumulates(setting, rule, k);

@@ -18,9 +18,9 @@ struct options {
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
         drains_at_batches, drains_at_end, dropout, gathers_stage_2, gradients_persist, copies_persist, gradients_whole,
-        deals_tensors, offload_blocks, gathers_modules;
-    double scatter_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes, pool_index_bytes,
-        fragmentation_fraction;
+        deals_tensors, offload_blocks, gathers_modules, projections_apart, fused_optimizer;
+    double scatter_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes,
+        pure_logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
     struct dl_json kernels, operands;
 };
 static const struct options defaults = {.host_s_per_group_launch = -1,
@@ -82,6 +82,10 @@ static const struct dl_field fields[] = {
     {"drains_at_batches", DL_BOOL, offsetof(struct options, drains_at_batches), 0, 0, true, NULL,
      "for which the host first waits for the device"},
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions, "how scores are computed"},
+    {"projections_apart", DL_BOOL, offsetof(struct options, projections_apart), 0, 0, true, NULL,
+     "where the model has them apart, queries, keys and values are products of their own, and those of a gated layer"},
+    {"fused_optimizer", DL_BOOL, offsetof(struct options, fused_optimizer), 0, 0, true, NULL,
+     "the update is one kernel for many tensors: rules of kernels that say fused hold"},
     {"dispatch", DL_CHOICE, offsetof(struct options, dispatch), 0, 0, true, dl_dispatches,
      "tokens travel once for each expert, or once to each node and rank; unless the strategy says it"},
     {"overlaps_tensor", DL_BOOL, offsetof(struct options, overlaps_tensor), 0, 0, true, NULL,
@@ -118,6 +122,8 @@ static const struct dl_field fields[] = {
      "of an activation that a norm is given, if more than the precision's"},
     {"logit_workspace_bytes", DL_NUMBER, offsetof(struct options, logit_workspace_bytes), 0, 64, true, NULL,
      "per logit while the loss goes backward, beside fp32 logits and a gradient in the working precision"},
+    {"pure_logit_workspace_bytes", DL_NUMBER, offsetof(struct options, pure_logit_workspace_bytes), 0, 64, true, NULL,
+     "the same of models that `pure` means; 0 if absent"},
     {"pool_index_bytes", DL_NUMBER, offsetof(struct options, pool_index_bytes), 0, 8, true, NULL,
      "kept for each result of a max pool: where it was"},
     {"fragmentation_fraction", DL_NUMBER, offsetof(struct options, fragmentation_fraction), 0, 1, true, NULL,
@@ -168,13 +174,15 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gathers_modules = o.gathers_modules,
                                 .gathers_ahead = (uint32_t)o.gathers_ahead,
                                 .overlaps_tensor = o.overlaps_tensor,
-                                .attention = attentions[o.attention],
+                                .code = {attentions[o.attention], o.projections_apart},
+                                .fused_optimizer = o.fused_optimizer,
                                 .step_barrier = o.step_barrier,
                                 .gradients_persist = o.gradients_persist,
                                 .copies_persist = o.copies_persist,
                                 .root_bytes = o.root_bytes,
                                 .residual_bytes = o.residual_bytes,
                                 .logit_workspace_bytes = o.logit_workspace_bytes,
+                                .pure_logit_workspace_bytes = o.pure_logit_workspace_bytes,
                                 .pool_index_bytes = o.pool_index_bytes,
                                 .fragmentation_fraction = o.fragmentation_fraction,
                                 .scatters_sends = o.scatters_sends,
@@ -185,7 +193,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_at_dispatch = o.drains_at_dispatch,
                                 .drains_at_batches = o.drains_at_batches,
                                 .drains_at_end = o.drains_at_end};
-    return dl_kernel_rules_read(o.kernels, arena, &out->kernels, err) ||
+    return dl_kernel_rules_read(o.kernels, o.fused_optimizer, arena, &out->kernels, err) ||
                    dl_operand_rules_read(o.operands, arena, &out->operands, err)
                ? err->status
                : DL_OK;

@@ -53,27 +53,29 @@ struct dl_software {
     double collective_host_s;      /* of the host, for one collective inside the node */
     double batch_host_s;           /* of the host, to get a micro-batch before its forward */
     bool drains_at_batches;        /* for which it first waits for the device */
-    const char *attention;         /* "unfused" or "flash" */
-    bool dropout;                  /* models have it where their file does not say */
-    enum dl_dispatch dispatch;     /* unless the strategy says it */
-    bool gathers_modules;          /* in stage 3 of ZeRO: matrices one by one, not layers */
-    uint32_t gathers_ahead;        /* in stage 3 of ZeRO: layers, before the one at work is done */
+    struct dl_model_code code;
+    bool fused_optimizer;         /* one kernel updates many tensors: rules that say so hold */
+    bool dropout;                 /* models have it where their file does not say */
+    enum dl_dispatch dispatch;    /* unless the strategy says it */
+    bool gathers_modules;         /* in stage 3 of ZeRO: matrices one by one, not layers */
+    uint32_t gathers_ahead;       /* in stage 3 of ZeRO: layers, before the one at work is done */
     bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */
     bool copies_persist;          /* of parameters in the working precision; else each forward makes them by casts */
     double root_bytes;            /* per parameter, while Adam or LAMB works */
     double residual_bytes;        /* of an activation that a norm is given, where that is more than the precision's */
     double logit_workspace_bytes; /* of each logit in the backward of the loss, beside what is saved and its gradient */
-    double pool_index_bytes;      /* of each result of a max pool, kept for backward */
-    double fragmentation_fraction; /* what the allocator holds beyond what comes and goes, over that */
-    bool overlaps_tensor;          /* sums over tensor ranks in a backward go beside the gradient of weights */
-    bool step_barrier;             /* no rank begins a step before all have ended the one before */
-    bool scatters_sends;           /* a pipeline send is split over the tensor ranks, not repeated by each */
-    enum dl_sends sends;           /* of the pipeline */
-    double send_host_s;            /* of the host, for one pipeline send or receive */
-    bool drains_at_sends;          /* the host waits for the device at every pipeline send and receive */
-    bool drains_at_waits;          /* and where the device waits for an exchange among replicas */
-    bool drains_at_dispatch;       /* and where it must know how many tokens its experts get */
-    bool drains_at_end;            /* and at the end of a step, to read the loss or the gradient norm */
+    double pure_logit_workspace_bytes; /* the same of a model whose parameters are as narrow as its products */
+    double pool_index_bytes;           /* of each result of a max pool, kept for backward */
+    double fragmentation_fraction;     /* what the allocator holds beyond what comes and goes, over that */
+    bool overlaps_tensor;              /* sums over tensor ranks in a backward go beside the gradient of weights */
+    bool step_barrier;                 /* no rank begins a step before all have ended the one before */
+    bool scatters_sends;               /* a pipeline send is split over the tensor ranks, not repeated by each */
+    enum dl_sends sends;               /* of the pipeline */
+    double send_host_s;                /* of the host, for one pipeline send or receive */
+    bool drains_at_sends;              /* the host waits for the device at every pipeline send and receive */
+    bool drains_at_waits;              /* and where the device waits for an exchange among replicas */
+    bool drains_at_dispatch;           /* and where it must know how many tokens its experts get */
+    bool drains_at_end;                /* and at the end of a step, to read the loss or the gradient norm */
 };
 
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,

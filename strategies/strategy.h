@@ -102,6 +102,7 @@ bool dl_recompute_keeps_input(const struct dl_setting *setting, uint32_t block);
 
 /* Products are narrower than the parameters. */
 bool dl_is_mixed(const struct dl_setting *setting);
+struct dl_numbers dl_numbers_of(const struct dl_setting *setting); /* for rules of kernels */
 
 /* Per parameter: what the optimizer keeps, and what it reads or writes in a step. */
 double dl_optimizer_state_bytes(const struct dl_setting *setting);

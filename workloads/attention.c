@@ -43,8 +43,9 @@ static void queries_keys_values(struct dl_block *b)
         latent_queries_keys_values(b);
     } else {
         dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
-        dl_block_linear(b, "qkv", (double)(o->heads + 2 * o->kv_heads) * (double)o->head_size, (double)o->hidden,
-                        DL_CUT_N);
+        const double queries = (double)(o->heads * o->head_size), keys = (double)(o->kv_heads * o->head_size);
+        const struct dl_branch branches[] = {{"q", queries}, {"k", keys}, {"v", keys}};
+        dl_block_branches(b, "qkv", branches, DL_COUNT(branches));
     }
     if (o->qk_norm) {
         dl_block_head_norm(b, "q_norm", (double)o->heads, (double)o->head_size);

@@ -20,7 +20,12 @@ void dl_block_feed_forward(struct dl_block *b)
     dl_block_norm(b, "norm2", hidden);
     dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what fc1 is given */
-    dl_block_linear(b, "fc1", dl_is_gated(b->o) ? 2 * ffn : ffn, hidden, DL_CUT_N);
+    if (dl_is_gated(b->o)) {
+        const struct dl_branch branches[] = {{"gate", ffn}, {"up", ffn}};
+        dl_block_branches(b, "fc1", branches, DL_COUNT(branches));
+    } else {
+        dl_block_linear(b, "fc1", ffn, hidden, DL_CUT_N);
+    }
     dl_block_activation(b, b->tokens * ffn);
     dl_block_linear(b, "fc2", hidden, ffn, DL_CUT_K);
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);

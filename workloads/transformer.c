@@ -12,6 +12,7 @@
 
 static const char *const norms[] = {"layernorm", "rmsnorm", NULL};
 const char *const dl_activations[] = {"gelu", "relu", "swiglu", "geglu", NULL};
+static const char *const projections[] = {"joined", "apart", NULL}; /* as enum dl_projections */
 static const char *const positions[] = {"learned", "rotary", "none", NULL};
 
 static const struct dl_transformer defaults = {
@@ -28,6 +29,9 @@ static const struct dl_field fields[] = {
     {"norm", DL_CHOICE, AT(norm), 0, 0, true, norms, "kind of normalisation; layernorm if absent"},
     {"activation", DL_CHOICE, AT(activation), 0, 0, true, dl_activations, "between the linear layers; gelu if absent"},
     {"positions", DL_CHOICE, AT(positions), 0, 0, true, positions, "how positions are told; learned if absent"},
+    {"projections", DL_CHOICE, AT(projections), 0, 0, true, projections,
+     "matrices of queries, keys and values, and those of a gated layer: joined if absent; software may join those "
+     "apart"},
     {"bias", DL_BOOL, AT(bias), 0, 0, true, NULL, "linear layers have biases; true if absent"},
     {"dropout", DL_BOOL, AT(dropout), 0, 0, true, NULL, "there is dropout; true if absent"},
     {"causal", DL_BOOL, AT(causal), 0, 0, true, NULL, "tokens see only earlier ones; true if absent"},
@@ -93,6 +97,20 @@ void dl_block_residual(struct dl_block *b)
 void dl_block_linear(struct dl_block *b, const char *name, double outputs, double inputs, enum dl_cut cut)
 {
     dl_tape_product(&b->tape, &(struct dl_product){name, 1, b->tokens, outputs, inputs, cut, .has_bias = b->o->bias});
+}
+
+void dl_block_branches(struct dl_block *b, const char *name, const struct dl_branch *branches, size_t n)
+{
+    const double hidden = (double)b->o->hidden, moved_by_sum = 3;
+    double outputs = 0;
+    for (size_t i = 0; i < n; i++) outputs += branches[i].outputs;
+    if (!b->apart) {
+        dl_block_linear(b, name, outputs, hidden, DL_CUT_N);
+        return;
+    }
+    dl_tape_pass(&b->tape, &(struct dl_pass){"branches", DL_CUT_NOTHING, .operation = "residual",
+                                             .input_gradient = (double)(n - 1) * moved_by_sum * b->elements});
+    for (size_t i = 0; i < n; i++) dl_block_linear(b, branches[i].name, branches[i].outputs, hidden, DL_CUT_N);
 }
 
 static void begin(struct dl_block *b, struct dl_layer *layer, const char *name)
@@ -275,6 +293,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     const double tokens = build->samples * (double)o.seq;
     struct dl_block b = {.o = &o, .samples = build->samples, .tokens = tokens, .elements = tokens * (double)o.hidden};
     b.flash = build->flash;
+    b.apart = build->projections_apart && o.projections == DL_APART;
     struct dl_layer dense, sparse = {0};
     build_block(&b, false, &dense, build->arena);
     if (o.experts) build_block(&b, true, &sparse, build->arena);

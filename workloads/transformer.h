@@ -6,13 +6,15 @@
 
 enum dl_norm { DL_LAYERNORM, DL_RMSNORM };
 enum dl_activation { DL_GELU, DL_RELU, DL_SWIGLU, DL_GEGLU };
-extern const char *const dl_activations[]; /* their names */
+extern const char *const dl_activations[];   /* their names */
+enum dl_projections { DL_JOINED, DL_APART }; /* the matrices of queries, keys and values, and those of a gated layer */
 enum dl_positions { DL_LEARNED, DL_ROTARY, DL_NO_POSITIONS };
 
 /* 0 in an option that may be absent: what its doc in the table of fields says. */
 struct dl_transformer {
     int64_t layers, hidden, ffn, heads, kv_heads, head_size, seq, vocab;
     int64_t norm, activation, positions; /* the enums above */
+    int64_t projections;                 /* enum dl_projections */
     bool bias, dropout, causal, tied_embedding;
     bool embedding_norm, final_norm, head_transform, qk_norm;
     int64_t token_types;
@@ -31,6 +33,7 @@ struct dl_block {
     double tokens;   /* samples x seq */
     double elements; /* tokens x hidden */
     bool flash;
+    bool apart; /* the linear layers of one input are products of their own */
 };
 
 /* A norm over rows of `width`, of which there is one for each token; outside of what is cut. */
@@ -44,6 +47,14 @@ void dl_block_residual(struct dl_block *block);
 
 /* A linear layer, column-parallel (cut N) or row-parallel (cut K), or neither. */
 void dl_block_linear(struct dl_block *block, const char *name, double outputs, double inputs, enum dl_cut cut);
+
+/* Column-parallel linear layers of one input of the model's width: one product called `name`, or one each where the
+ * code has them apart, whose input gradients are then summed. */
+struct dl_branch {
+    const char *name;
+    double outputs;
+};
+void dl_block_branches(struct dl_block *block, const char *name, const struct dl_branch *branches, size_t n);
 
 /* The halves of a block, from the norm to the residual. */
 void dl_block_attention(struct dl_block *block);

@@ -123,12 +123,19 @@ struct dl_model {
     struct dl_routing routing;                      /* of all layers that have experts */
 };
 
+/* How the code of a framework writes a model down. */
+struct dl_model_code {
+    const char *attention;  /* "unfused" or "flash" */
+    bool projections_apart; /* linear layers that share their input are products of their own, if the model has them so
+                             */
+};
+
 /* What a builder is asked for besides its options. */
 struct dl_build {
     struct dl_json doc; /* for the places of errors */
     double samples;
-    bool flash;
-    struct dl_arena *arena; /* what the model points to lives here */
+    bool flash, projections_apart; /* as in struct dl_model_code */
+    struct dl_arena *arena;        /* what the model points to lives here */
 };
 
 struct dl_workload_kind {
@@ -145,8 +152,8 @@ const struct dl_workload_kind *dl_workload_get(size_t index);
 /* Put a value into the document where it says none, if its kind of workload knows the key. Takes the value. */
 void dl_workload_set_missing(struct dl_json doc, const char *key, json_t *value);
 
-/* Schema dlsim/workload/1: {"kind": "transformer", "layers": 96, ...}. `attention` is "unfused" or "flash". */
-enum dl_status dl_workload_read(struct dl_json doc, double samples, const char *attention, struct dl_arena *arena,
+/* Schema dlsim/workload/1: {"kind": "transformer", "layers": 96, ...}. */
+enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_model_code code, struct dl_arena *arena,
                                 struct dl_model *out, struct dl_error *err);
 
 /* Multiplications and additions of GEMMs, convolutions and attention; 0 for what is bound by memory. */

@@ -56,14 +56,17 @@ void dl_workload_set_missing(struct dl_json doc, const char *key, json_t *value)
     json_decref(value);
 }
 
-enum dl_status dl_workload_read(struct dl_json doc, double samples, const char *attention, struct dl_arena *arena,
+enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_model_code code, struct dl_arena *arena,
                                 struct dl_model *out, struct dl_error *err)
 {
     assert(samples > 0);
-    const struct dl_build build = {
-        .doc = doc, .samples = samples, .flash = strcmp(attention, "flash") == 0, .arena = arena};
-    if (!build.flash && strcmp(attention, "unfused"))
-        return dl_fail(err, DL_RANGE, "attention", "must be one of unfused, flash, got '%.60s'", attention);
+    const struct dl_build build = {.doc = doc,
+                                   .samples = samples,
+                                   .flash = strcmp(code.attention, "flash") == 0,
+                                   .projections_apart = code.projections_apart,
+                                   .arena = arena};
+    if (!build.flash && strcmp(code.attention, "unfused"))
+        return dl_fail(err, DL_RANGE, "attention", "must be one of unfused, flash, got '%.60s'", code.attention);
     const struct dl_workload_kind *kind;
     if (dl_check_schema(doc, "workload", arena, err) || find_kind(doc, &kind, arena, err)) return err->status;
     void *const options = dl_arena_alloc(arena, kind->options_size);

@@ -5,6 +5,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/inputs.h"
 #include "sim/app/training_row.h"
+#include "sim/core/inherit.h"
 #include "sim/engine/scenario.h"
 #include "sim/report/assumptions.h"
 #include "sim/report/discrepancy.h"
@@ -48,7 +49,7 @@ static enum dl_status check_workload(struct dl_json doc, struct dl_arena *arena,
 {
     struct dl_model model;
     char parameters[DL_QUANTITY];
-    if (dl_workload_read(doc, 1, "flash", arena, &model, err)) return err->status;
+    if (dl_workload_read(doc, 1, (struct dl_model_code){.attention = "flash"}, arena, &model, err)) return err->status;
     printf("%s: a workload of %s parameters in %zu layers", doc.where,
            dl_format_count(dl_model_parameters(&model), parameters), model.n_layers);
     return DL_OK;
@@ -58,7 +59,7 @@ static enum dl_status check_software(struct dl_json doc, struct dl_arena *arena,
 {
     struct dl_software software;
     if (dl_software_read(doc, arena, &software, err)) return err->status;
-    printf("%s: a software profile with %s attention", doc.where, software.attention);
+    printf("%s: a software profile with %s attention", doc.where, software.code.attention);
     return DL_OK;
 }
 
@@ -78,7 +79,7 @@ static enum dl_status check_job(struct dl_json strategy, const struct dl_session
         !dl_load_document(&by, &given->set, arena, &software_doc, err) &&
         !dl_software_read(software_doc, arena, &software, err)) {
         dl_software_complete(&software, workload);
-        if (!dl_workload_read(workload, job->setting.microbatch, software.attention, arena, &model, err)) {
+        if (!dl_workload_read(workload, job->setting.microbatch, software.code, arena, &model, err)) {
             dl_job_suit(job, &software, &model);
             dl_job_check(job, &model, arena, err);
         }
@@ -165,13 +166,18 @@ static enum dl_status check_discrepancy(struct dl_json doc, struct dl_arena *are
 static const struct {
     const char *schema;
     enum dl_status (*check)(struct dl_json doc, struct dl_arena *arena, struct dl_error *err);
-    bool says_facts; /* about the world; others say what someone wants */
+    bool says_facts;           /* about the world; others say what someone wants */
+    const char *folder, *what; /* OPTIONAL: such files may be like others, which are shipped there */
 } kinds[] = {
-    {"dlsim/system/1", check_system, true},           {"dlsim/transport/1", check_transport, true},
-    {"dlsim/device/1", check_device, true},           {"dlsim/workload/1", check_workload, true},
-    {"dlsim/strategy/1", check_strategy, false},      {"dlsim/software/1", check_software, true},
-    {"dlsim/scenario/1", check_scenario, false},      {"dlsim/steps/1", check_steps, false},
-    {"dlsim/discrepancy/1", check_discrepancy, true},
+    {"dlsim/system/1", check_system, true, DL_SYSTEMS, "topology"},
+    {"dlsim/transport/1", check_transport, true, DL_TRANSPORTS, "transport"},
+    {"dlsim/device/1", check_device, true, DL_DEVICES, "device"},
+    {"dlsim/workload/1", check_workload, true, DL_WORKLOADS, "workload"},
+    {"dlsim/strategy/1", check_strategy, false, DL_STRATEGIES, "strategy"},
+    {"dlsim/software/1", check_software, true, DL_SOFTWARE, "software"},
+    {"dlsim/scenario/1", check_scenario, false, NULL, NULL},
+    {"dlsim/steps/1", check_steps, false, NULL, NULL},
+    {"dlsim/discrepancy/1", check_discrepancy, true, NULL, NULL},
 };
 
 static void print_assumed(struct dl_json doc, struct dl_arena *arena)
@@ -190,6 +196,7 @@ static enum dl_status check(struct dl_json doc, struct dl_arena *arena, struct d
     for (size_t i = 0; i < DL_COUNT(kinds); i++) {
         all = dl_arena_format(arena, "%s%s%s", all, i ? ", " : "", kinds[i].schema);
         if (strcmp(name, kinds[i].schema)) continue;
+        if (kinds[i].folder && dl_json_inherit(doc, kinds[i].folder, kinds[i].what, arena, err)) return err->status;
         if (kinds[i].check(doc, arena, err)) return err->status;
         if (kinds[i].says_facts) print_assumed(doc, arena);
         putchar('\n');

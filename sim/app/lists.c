@@ -6,7 +6,7 @@
 #include "sim/app/inputs.h"
 #include "sim/collective/collective.h"
 #include "sim/core/files.h"
-#include "sim/cost/measured.h"
+#include "sim/core/inherit.h"
 #include "sim/cost/power.h"
 #include "sim/engine/engine.h"
 #include "sim/report/units.h"
@@ -77,7 +77,7 @@ static const char *about_workload(struct dl_json doc, struct dl_arena *arena)
     struct dl_model model;
     struct dl_error err = {0};
     char parameters[DL_QUANTITY];
-    if (dl_workload_read(doc, 1, "flash", arena, &model, &err)) return "";
+    if (dl_workload_read(doc, 1, (struct dl_model_code){.attention = "flash"}, arena, &model, &err)) return "";
     return dl_arena_format(arena, "%s parameters. ", dl_format_parameters(dl_model_parameters(&model), parameters));
 }
 
@@ -91,6 +91,7 @@ static void print_files(const char *folder, about_fn about)
         struct dl_error err = {0};
         const char *const path = dl_arena_format(arena, "%s/%s.json", dl_shipped(folder, arena), names[i]);
         if (dl_json_load(path, arena, &doc, &err)) continue;
+        dl_json_inherit(doc, folder, "file", arena, &err);
         const json_t *const source = json_object_get(doc.value, "source");
         print_source(names[i], dl_arena_format(arena, "%s%s", about(doc, arena),
                                                json_is_string(source) ? json_string_value(source) : ""));
@@ -126,9 +127,6 @@ void dl_list_devices(void)
     const struct dl_field *const fields = dl_power_fields(&n_fields);
     puts("  keys of \"power\"");
     print_fields(fields, n_fields);
-    puts("  keys of \"interpolation\"");
-    const struct dl_field *const constants = dl_interpolation_fields(&n_fields);
-    print_fields(constants, n_fields);
 }
 
 void dl_list_transports(void) { print_files(DL_TRANSPORTS, about_nothing); }

@@ -45,8 +45,7 @@ static enum dl_status build_model(struct dl_session *s)
                                  "workload", dl_place_of_name(q->workload.name, s->strategy_doc, "workload", s->arena)};
     if (dl_load_document(&want, &q->set, s->arena, &s->workload_doc, &s->err)) return s->err.status;
     dl_software_complete(&s->software, s->workload_doc);
-    if (dl_workload_read(s->workload_doc, s->job.setting.microbatch, s->software.attention, s->arena, &s->model,
-                         &s->err))
+    if (dl_workload_read(s->workload_doc, s->job.setting.microbatch, s->software.code, s->arena, &s->model, &s->err))
         return s->err.status;
     dl_job_suit(&s->job, &s->software, &s->model);
     return DL_OK;
@@ -226,11 +225,6 @@ static const struct dl_stage_causes *causes_by_stage(const struct dl_session *s,
     return stages;
 }
 
-static bool names_software(const struct dl_session *s)
-{
-    return s->request.software.name || json_object_get(s->strategy_doc.value, "software");
-}
-
 static void fill_report(struct dl_session *s, struct dl_engine *engine, struct dl_training *training)
 {
     s->report = (struct dl_run_report){.topology = s->machine.topology,
@@ -242,7 +236,6 @@ static void fill_report(struct dl_session *s, struct dl_engine *engine, struct d
                                        .memory = s->memory,
                                        .engine = s->request.engine,
                                        .fidelity = s->request.fidelity,
-                                       .names_software = names_software(s),
                                        .result = dl_training_result(training, &s->err),
                                        .stages = causes_by_stage(s, training),
                                        .n_events = engine->kind->n_events(engine)};

@@ -35,7 +35,7 @@ static double at_work_bytes(const struct dl_setting *s, const struct dl_layer *l
     const double passing = layer->output_elements / s->parts.outside / s->ways[DL_AXIS_CONTEXT];
     const double cut_logits = layer->logits / s->parts.inside, whole_logits = layer->whole_logits / s->parts.outside;
     const double logits = (cut_logits + whole_logits) / s->ways[DL_AXIS_CONTEXT];
-    const double workspace = s->is_pure ? 0 : s->software->logit_workspace_bytes; /* the loss is in fp32, or not */
+    const double workspace = s->is_pure ? s->software->pure_logit_workspace_bytes : s->software->logit_workspace_bytes;
     return (most + passing) * dl_precision_bytes(s->precision) + logits * workspace;
 }
 
@@ -95,11 +95,9 @@ static void add_depth(const struct dl_setting *s, const struct dl_layer *layer, 
 static double updating_bytes(const struct dl_setting *s)
 {
     const bool has_copies = !s->software->copies_persist && dl_is_mixed(s);
+    const bool has_roots = s->optimizer_takes_roots && !s->software->fused_optimizer;
     const double bytes = dl_precision_bytes(s->precision), root_bytes = s->software->root_bytes;
-    return (!s->optimizer_takes_roots ? 0
-            : s->is_pure              ? fmin(root_bytes, bytes)
-                                      : root_bytes) -
-           (has_copies ? bytes : 0);
+    return (!has_roots ? 0 : s->is_pure ? fmin(root_bytes, bytes) : root_bytes) - (has_copies ? bytes : 0);
 }
 
 static void add_states(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block,

@@ -55,7 +55,7 @@ static void lower_and_count(const struct search *s, struct dl_job *job, struct d
     const struct dl_lower_request request = {
         .job = job, .model = &model, .device = r->device, .estimator = estimator, .device_of_rank = device_of_rank};
     if (!dl_place(estimator->topology, "packed", 0, job->n_devices, device_of_rank, err) &&
-        !dl_workload_read(r->workload, job->setting.microbatch, r->software->attention, s->arena, &model, err)) {
+        !dl_workload_read(r->workload, job->setting.microbatch, r->software->code, s->arena, &model, err)) {
         dl_job_suit(job, r->software, &model);
         if (!dl_lower(&request, s->arena, &lowered, err)) a->peak = fullest_peak(estimator->topology, job, &lowered);
     }

@@ -68,7 +68,8 @@ void read_workload(struct input *in)
     struct dl_device device;
     open_device(in, &device);
     for (size_t i = 0; i < DL_COUNT(attentions) && !in->err.status && parse(in, &doc); i++) {
-        if (!dl_workload_read(doc, 1, attentions[i], in->arena, &model, &in->err)) use_model(&model, &device);
+        if (!dl_workload_read(doc, 1, (struct dl_model_code){attentions[i], i % 2 == 0}, in->arena, &model, &in->err))
+            use_model(&model, &device);
         json_decref(doc.value);
     }
 }
@@ -165,7 +166,8 @@ static void lower(struct input *in, struct dl_job *job, const struct dl_topology
     for (size_t i = 0; i < t->n_links; i++) bytes_per_s[i] = t->links[i].bandwidth_bytes_per_s;
     open_device(in, &device);
     job->setting.software = &software;
-    const bool ready = !dl_workload_read(workload, job->setting.microbatch, "flash", in->arena, &model, &in->err) &&
+    const bool ready = !dl_workload_read(workload, job->setting.microbatch,
+                                         (struct dl_model_code){.attention = "flash"}, in->arena, &model, &in->err) &&
                        !dl_transport_read(transport_file, t, t->n_nodes, in->arena, &transport, &in->err) &&
                        !dl_place(t, "packed", 1, job->n_devices, device_of_rank, &in->err);
     assert(ready);

@@ -8,14 +8,16 @@ static struct dl_arena *arena;
 static json_t *value;
 static struct dl_kernel_rules rules;
 
-static void open_rules(const char *text)
+static void open_rules_of(bool fused, const char *text)
 {
     struct dl_error err = {0};
     arena = dl_arena_new();
     value = json_loads(text, 0, NULL);
-    ck_assert_msg(!dl_kernel_rules_read((struct dl_json){.value = value, .where = "test"}, arena, &rules, &err), "%s",
-                  err.text);
+    ck_assert_msg(!dl_kernel_rules_read((struct dl_json){.value = value, .where = "test"}, fused, arena, &rules, &err),
+                  "%s", err.text);
 }
+
+static void open_rules(const char *text) { open_rules_of(false, text); }
 
 static void close_rules(void)
 {
@@ -160,6 +162,48 @@ START_TEST(results_of_attention_may_be_moved)
 }
 END_TEST
 
+START_TEST(a_rule_may_be_for_grouped_queries)
+{
+    open_rules("[{\"operation\": \"attention\", \"launches\": 5, \"grouped_queries\": true},"
+               " {\"operation\": \"attention\", \"launches\": 3}]");
+    for (int parts = 1; parts <= 4; parts++) {
+        const struct dl_kernel k = {.kind = DL_KERNEL_ATTENTION, .name = "attention", .kv_share = 1. / parts};
+        ck_assert_double_eq(dl_kernel_rule_for(&rules, &k, mixed)->launches, parts > 1 ? 5 : 3);
+    }
+    close_rules();
+}
+END_TEST
+
+START_TEST(a_rule_may_be_for_a_fused_optimizer)
+{
+    const struct dl_kernel update = {.kind = DL_KERNEL_MEMORY, .name = "adam"};
+    for (int fused = 0; fused <= 1; fused++) {
+        open_rules_of(fused, "[{\"operation\": \"adam\", \"launches\": 0.5, \"fused\": true},"
+                             " {\"operation\": \"adam\", \"launches\": 1}]");
+        ck_assert_double_eq(dl_kernel_rule_for(&rules, &update, mixed)->launches, fused ? 0.5 : 1);
+        close_rules();
+    }
+}
+END_TEST
+
+/* A product casts its input of m x k and keeps the copy; others keep so much for each element or result. */
+START_TEST(kernels_may_keep_more)
+{
+    const double m = 40, n = 30, k = 20, heads = 3, length = 8, size = 4;
+    const struct dl_kernel product = {.kind = DL_KERNEL_GEMM, .name = "up", .batch = 1, .m = m, .n = n, .k = k},
+                           function = {.kind = DL_KERNEL_MEMORY, .name = "swiglu", .elements = 300},
+                           attention = {
+                               .kind = DL_KERNEL_ATTENTION, .batch = heads, .m = length, .n = length, .k = size};
+    open_rules("[{\"operation\": \"up\", \"launches\": 2, \"operand_moves\": 3, \"saved_bytes\": 2}]");
+    ck_assert(rules.any_saves);
+    ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &product).elements, 3 * m * k);
+    ck_assert_double_eq(dl_kernel_saves(&rules.rules[0], &product), 2 * m * k);
+    ck_assert_double_eq(dl_kernel_saves(&rules.rules[0], &function), 2 * 300);
+    ck_assert_double_eq(dl_kernel_saves(&rules.rules[0], &attention), 2 * heads * length * size);
+    close_rules();
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("kernel_rules");
@@ -172,6 +216,9 @@ int main(void)
     tcase_add_test(tests, a_rule_may_be_for_numbers_that_do_not_divide);
     tcase_add_test(tests, a_rule_may_tell_what_is_done_instead_and_beside);
     tcase_add_test(tests, results_of_attention_may_be_moved);
+    tcase_add_test(tests, a_rule_may_be_for_grouped_queries);
+    tcase_add_test(tests, a_rule_may_be_for_a_fused_optimizer);
+    tcase_add_test(tests, kernels_may_keep_more);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -342,7 +342,7 @@ static void check_flop(const struct drawn *d, const struct dl_session *t)
     const double expected =
         step_flop(t, (struct counting){true, (double)tensor / s->parts.outside, (double)tensor / s->parts.inside});
     const double model = step_flop(t, (struct counting){false, 1, 1});
-    if (strcmp(t->software.attention, "unfused") == 0) /* fused attention leaves out what the mask hides */
+    if (strcmp(t->software.code.attention, "unfused") == 0) /* fused attention leaves out what the mask hides */
         ck_assert_double_le(fabs(model - t->lowered.model_flop[DL_FLOP_FULL]), 1e-9 * model);
     const double played = played_flop(t);
     ck_assert_msg(fabs(played - expected) <= 1e-9 * expected, "%s: %.12g flop, not %.12g", d->strategy, played,

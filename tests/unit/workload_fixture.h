@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "sim/core/files.h"
+#include "sim/core/inherit.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/system_text.h"
 #include "workloads/workload.h"
@@ -36,7 +37,9 @@ static inline void tear_down(void)
 
 static inline void build(double samples, const char *attention)
 {
-    ck_assert_msg(!dl_workload_read(f.doc, samples, attention, f.arena, &model, &f.err), "%s", f.err.text);
+    ck_assert_msg(
+        !dl_workload_read(f.doc, samples, (struct dl_model_code){.attention = attention}, f.arena, &model, &f.err),
+        "%s", f.err.text);
 }
 
 static inline void open_shipped(const char *name, double samples, const char *attention)
@@ -44,7 +47,9 @@ static inline void open_shipped(const char *name, double samples, const char *at
     const char *path;
     close_document();
     ck_assert_msg(!dl_find_file(MODELS, "workload", name, f.arena, &path, &f.err), "%s", f.err.text);
-    ck_assert_msg(!dl_json_load(path, f.arena, &f.doc, &f.err), "%s", f.err.text);
+    ck_assert_msg(!dl_json_load(path, f.arena, &f.doc, &f.err) &&
+                      !dl_json_inherit(f.doc, MODELS, "workload", f.arena, &f.err),
+                  "%s", f.err.text);
     build(samples, attention);
 }
 

@@ -114,6 +114,35 @@ START_TEST(backward_has_two_products_for_each_of_forward)
 }
 END_TEST
 
+static double summed_gradients(const struct dl_layer *layer)
+{
+    double elements = 0;
+    for (size_t i = 0; i < layer->n_backward; i++) {
+        const struct dl_kernel *const k = &layer->backward[i].kernel;
+        if (k->name && strcmp(k->name, "branches") == 0) elements += k->elements;
+    }
+    return elements;
+}
+
+/* Apart, the same products are done in pieces: queries, keys and values, gate and up are 5 tensors in place of 2, and
+ * 3 input gradients more than with 2 products are added, each sum reading two and writing one. */
+START_TEST(projections_apart_do_the_same_work)
+{
+    open_shipped("llama3-8b", 2, "flash");
+    const struct dl_model joined = model;
+    const double flop = forward_flop(), parameters = dl_model_parameters(&model);
+    const struct dl_model_code apart = {.attention = "flash", .projections_apart = true};
+    ck_assert(!dl_workload_read(f.doc, 2, apart, f.arena, &model, &f.err));
+    ck_assert_close(forward_flop(), flop);
+    ck_assert_close(dl_model_parameters(&model), parameters);
+    const struct dl_layer *const one = &joined.layers[1], *const many = &model.layers[1];
+    ck_assert_double_eq(many->n_tensors, one->n_tensors + 3);
+    ck_assert_double_eq(summed_gradients(one), 0);
+    ck_assert_double_eq(summed_gradients(many), 3 * 3 * 2 * number("seq") * number("hidden"));
+    ck_assert_close(flop_of(many->backward, many->n_backward), flop_of(one->backward, one->n_backward));
+}
+END_TEST
+
 START_TEST(work_grows_with_the_samples)
 {
     open_shipped(shipped[_i], 1, "unfused");
@@ -356,7 +385,8 @@ static const struct {
 START_TEST(bad_workloads_are_refused_with_the_key)
 {
     open_text(bad[_i].text);
-    ck_assert_int_ne(dl_workload_read(f.doc, 1, "flash", f.arena, &model, &f.err), DL_OK);
+    ck_assert_int_ne(dl_workload_read(f.doc, 1, (struct dl_model_code){.attention = "flash"}, f.arena, &model, &f.err),
+                     DL_OK);
     ck_assert_str_eq(f.err.text, bad[_i].message);
 }
 END_TEST
@@ -364,7 +394,8 @@ END_TEST
 START_TEST(unknown_attention_is_refused)
 {
     open_text("{" SMALL "}");
-    ck_assert_int_ne(dl_workload_read(f.doc, 1, "fast", f.arena, &model, &f.err), DL_OK);
+    ck_assert_int_ne(dl_workload_read(f.doc, 1, (struct dl_model_code){.attention = "fast"}, f.arena, &model, &f.err),
+                     DL_OK);
     ck_assert_str_eq(f.err.text, "attention: must be one of unfused, flash, got 'fast'");
 }
 END_TEST
@@ -381,6 +412,7 @@ int main(void)
     tcase_add_loop_test(all, work_grows_with_the_samples, 0, n_shipped);
     tcase_add_loop_test(all, every_figure_says_where_it_comes_from, 0, n_shipped);
     tcase_add_test(all, attention_counts_what_flash_computes);
+    tcase_add_test(all, projections_apart_do_the_same_work);
     tcase_add_test(all, gradients_are_cut_where_the_weights_are);
     tcase_add_test(all, weight_gradients_come_after_the_mark);
     tcase_add_test(all, core_of_attention_is_between_its_projections);
