@@ -31,6 +31,10 @@ struct training_inputs {
     "'memory_bytes':1e18,'memory_bytes_per_s':1e18,'launch_s':0" keys ",'figures':{'compute_fraction':1,"              \
     "'bandwidth_fraction':1}}"
 #define IDEAL_DEVICE IDEAL_DEVICE_WITH("")
+/* No host, and every kernel as the workload lists it: nothing fused, nothing beside anything else. */
+#define PLAIN_SOFTWARE                                                                                                 \
+    "{'schema':'dlsim/software/1','source':'a "                                                                        \
+    "test','gradient_bytes':2,'drains_at_end':false,'drains_at_batches':false}"
 
 struct training_outcome {
     struct dl_training_result result;

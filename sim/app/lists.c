@@ -7,6 +7,7 @@
 #include "sim/collective/collective.h"
 #include "sim/core/files.h"
 #include "sim/core/inherit.h"
+#include "sim/cost/measured.h"
 #include "sim/cost/power.h"
 #include "sim/engine/engine.h"
 #include "sim/report/units.h"
@@ -127,6 +128,9 @@ void dl_list_devices(void)
     const struct dl_field *const fields = dl_power_fields(&n_fields);
     puts("  keys of \"power\"");
     print_fields(fields, n_fields);
+    puts("  keys of \"interpolation\"");
+    const struct dl_field *const constants = dl_interpolation_fields(&n_fields);
+    print_fields(constants, n_fields);
 }
 
 void dl_list_transports(void) { print_files(DL_TRANSPORTS, about_nothing); }

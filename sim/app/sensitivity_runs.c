@@ -38,12 +38,20 @@ static enum side worse(const struct dl_figure *c) { return c->effect.dimension =
 
 static enum side better(const struct dl_figure *c) { return c->effect.dimension == DL_TIME ? SMALLER : LARGER; }
 
+/* Of constants that are changed together each by another factor: else a time that is longer and a count of it that is
+ * smaller would cancel, and neither would be felt. */
+static double factor_of(const struct job *j, size_t constant)
+{
+    return pow(change, 1 + (double)(constant - j->constant) / (double)j->n);
+}
+
 static void change_constants(const struct playing *p, const struct job *j, struct dl_texts *set, struct dl_arena *arena)
 {
     for (size_t i = j->constant; i < j->constant + j->n; i++) {
         const struct dl_figure *const c = &p->figures.items[i];
         const enum side side = j->side == WORSE ? worse(c) : j->side;
-        set->items[set->n++] = dl_figure_changed(c, side == LARGER ? change : 1 / change, arena);
+        const double factor = factor_of(j, i);
+        set->items[set->n++] = dl_figure_changed(c, side == LARGER ? factor : 1 / factor, arena);
     }
 }
 

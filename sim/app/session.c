@@ -225,6 +225,11 @@ static const struct dl_stage_causes *causes_by_stage(const struct dl_session *s,
     return stages;
 }
 
+static bool names_software(const struct dl_session *s)
+{
+    return s->request.software.name || json_object_get(s->strategy_doc.value, "software");
+}
+
 static void fill_report(struct dl_session *s, struct dl_engine *engine, struct dl_training *training)
 {
     s->report = (struct dl_run_report){.topology = s->machine.topology,
@@ -236,6 +241,7 @@ static void fill_report(struct dl_session *s, struct dl_engine *engine, struct d
                                        .memory = s->memory,
                                        .engine = s->request.engine,
                                        .fidelity = s->request.fidelity,
+                                       .names_software = names_software(s),
                                        .result = dl_training_result(training, &s->err),
                                        .stages = causes_by_stage(s, training),
                                        .n_events = engine->kind->n_events(engine)};

@@ -32,7 +32,7 @@ static bool is_quantised(enum dl_precision p) { return dl_precision_operand_byte
 
 struct file {
     int64_t model;
-    struct dl_json peaks, figures, measured, power;
+    struct dl_json peaks, figures, interpolation, measured, power;
     double memory_bytes, memory_bytes_per_s, launch_s;
     double taken_by_exchanges_fraction, taken_by_sends_fraction, older_kernels_fraction;
 };
@@ -63,6 +63,8 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
         {"older_kernels_fraction", DL_NUMBER, offsetof(struct file, older_kernels_fraction), 0.01, 1, true, NULL,
          "of the rate of kernels, by those written for the generation before; 1 if absent"},
         {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the model's own"},
+        {"interpolation", DL_OBJECT, offsetof(struct file, interpolation), 0, 0, true, NULL,
+         "how measured kernels speak of others"},
         {"measured", DL_LIST, offsetof(struct file, measured), 0, 0, true, NULL, "tables of times that correct it"},
         {"power", DL_OBJECT, offsetof(struct file, power), 0, 0, true, NULL,
          "what kernels draw, and how the clock follows"},
@@ -76,7 +78,9 @@ static enum dl_status read_options(const struct dl_device_model *model, struct d
     void *const options = dl_arena_alloc(arena, model->options_size);
     memcpy(options, model->defaults, model->options_size);
     *out = options;
-    return dl_read(figures, model->fields, model->n_fields, options, arena, err);
+    if (dl_read(figures, model->fields, model->n_fields, options, arena, err)) return err->status;
+    const char *const fault = model->fault ? model->fault(options) : NULL;
+    return fault ? dl_fail(err, DL_RANGE, figures.where, "%s", fault) : DL_OK;
 }
 
 static bool computes(const struct dl_device *d)
@@ -103,7 +107,10 @@ enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct
         return err->status;
     if (!computes(out)) return dl_fail(err, DL_KEY, file.peaks.where, "needs the peak of at least one precision");
     if (file.power.value && dl_power_read(file.power, arena, &out->power, err)) return err->status;
-    return file.measured.value ? dl_measured_read(file.measured, arena, out, err) : DL_OK;
+    if (file.measured.value) return dl_measured_read(file.measured, file.interpolation, arena, out, err);
+    if (file.interpolation.value)
+        return dl_fail(err, DL_KEY, file.interpolation.where, "is of use only beside 'measured'");
+    return DL_OK;
 }
 
 bool dl_device_supports(const struct dl_device *d, enum dl_precision precision)

@@ -41,6 +41,7 @@ struct dl_device_model {
     const struct dl_field *fields; /* its own keys in the device file, below "figures" */
     size_t n_fields, options_size;
     const void *defaults;
+    const char *(*fault)(const void *options); /* OPTIONAL: what is wrong with its figures together; NULL: nothing */
     struct dl_price (*price)(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
 };
 size_t dl_device_model_count(void);

@@ -10,15 +10,26 @@
 #name, DL_NUMBER, offsetof(struct dl_gpu, name), min, max, optional, NULL, doc                                 \
     }
 
-/* Dao 2023, FlashAttention-2: a unit takes 128 queries and goes through their keys. The tails are fitted to attention
- * of 8 to 128 heads on the A100 and the B200 (SimuMax, configs/system). */
+/* What holds for a device whose file does not say it, as if it were an A100: the tiles of CUTLASS's and cuBLAS's
+ * kernels for Ampere; FlashAttention-2's blocks of queries and keys (Dao 2023); tails fitted to attention of 8 to 128
+ * heads on the A100 and the B200 (SimuMax, configs/system). Tiles of any shape, with tile_results, are those of the
+ * H200. */
+static int64_t ampere_sides[] = {64, 128, 256};
 static const struct dl_gpu defaults = {.cluster = 1,
+                                       .tile_sides = {ampere_sides, DL_COUNT(ampere_sides)},
+                                       .tile_sides_results = 32768,
+                                       .split_most = 16,
+                                       .unaligned_split_most = 64,
+                                       .tile_rows = 64,
+                                       .tile_most_rows = 256,
+                                       .tile_longest = 320,
                                        .tile_step = 64,
                                        .tile_depth = 1,
                                        .convolution_fraction = 1,
                                        .half_aligned_fraction = 1,
                                        .unaligned_fraction = 1,
                                        .attention_rows = 128,
+                                       .attention_backward_rows = 128,
                                        .attention_head_multiple = 1,
                                        .attention_tail = 0.65,
                                        .attention_backward_tail = 0.3};
@@ -30,7 +41,17 @@ static const struct dl_field fields[] = {
     FIGURE(cluster, 1, 16, true, "units that share what they read of the longer operand; 1 if absent"),
     FIGURE(tile_s, 0, 1, false, "of a tile whatever its k: first operands, result"),
     FIGURE(result_bytes_per_s, 0, 1e18, true, "results of tiles from all units, which nothing hides; free if absent"),
-    FIGURE(tile_results, 0, 1e6, true, "that a unit holds at most; absent: tiles of Ampere's kernels"),
+    {"tile_sides", DL_INT_LIST, offsetof(struct dl_gpu, tile_sides), 8, 4096, true, NULL,
+     "of tiles in fixed shapes: all pairs of them; [64, 128, 256] if absent"},
+    FIGURE(tile_sides_results, 1, 1e6, true, "of a pair of tile_sides at most; 32768 if absent"),
+    FIGURE(split_most, 1, 64, true, "parts of k that are computed apart and then summed; 16 if absent"),
+    FIGURE(unaligned_split_most, 1, 64, true,
+           "the same where rows do not begin at multiples of 16 bytes; 64 if absent"),
+    FIGURE(tile_results, 0, 1e6, true,
+           "that a unit holds at most, of tiles in free shapes; absent: shapes are those of tile_sides"),
+    FIGURE(tile_rows, 8, 1024, true, "that matrix units take at once, with tile_results; 64 if absent"),
+    FIGURE(tile_most_rows, 8, 4096, true, "of a tile's one side, with tile_results; 256 if absent"),
+    FIGURE(tile_longest, 8, 4096, true, "of a tile's other side, with tile_results; 320 if absent"),
     FIGURE(tile_step, 8, 256, true, "between the widths of tiles, with tile_results; 64 if absent"),
     FIGURE(
         tile_choice_exponent, 1, 1000, true,
@@ -53,6 +74,7 @@ static const struct dl_field fields[] = {
     FIGURE(attention_backward_fraction, 0.01, 1, false, "the same backward"),
     FIGURE(exponentials_per_s, 1, 1e18, false, "of the special function units"),
     FIGURE(attention_rows, 1, 4096, true, "queries that a unit takes at once; 128 if absent"),
+    FIGURE(attention_backward_rows, 1, 4096, true, "keys that a unit takes at once backward; 128 if absent"),
     FIGURE(attention_head_multiple, 1, 1024, true, "to which heads are filled up; 1 if absent"),
     FIGURE(attention_block_s, 0, 1, true, "of such a block of queries, however short its rows; 0 if absent"),
     FIGURE(attention_backward_block_s, 0, 1, true, "the same backward"),
@@ -62,6 +84,23 @@ static const struct dl_field fields[] = {
            "for dropout of the scores of fused attention, beside what else is done; free if absent"),
     FIGURE(attention_backward_randoms_per_s, 0, 1e18, true, "the same backward, where they are drawn again"),
 };
+
+/* Without a tile no product can be computed. */
+static const char *fault(const void *options)
+{
+    const struct dl_gpu *const o = options;
+    bool has_fixed = false;
+    for (size_t i = 0; i < o->tile_sides.n; i++) {
+        const double side = (double)o->tile_sides.items[i];
+        has_fixed |= side * side <= o->tile_sides_results;
+    }
+    if (!has_fixed) return "tile_sides must have one whose square is at most tile_sides_results";
+    const bool has_free = o->tile_rows * o->tile_rows <= o->tile_results && o->tile_rows <= o->tile_most_rows &&
+                          o->tile_rows <= o->tile_longest;
+    if (o->tile_results > 0 && !has_free)
+        return "tile_rows must be at most tile_most_rows and tile_longest, and its square at most tile_results";
+    return NULL;
+}
 
 double dl_gpu_memory_s(const struct dl_device *d, double bytes)
 {
@@ -109,5 +148,6 @@ const struct dl_device_model dl_device_gpu = {
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct dl_gpu),
     .defaults = &defaults,
+    .fault = fault,
     .price = price,
 };

@@ -6,10 +6,13 @@
 
 struct dl_gpu {
     double units, matrix_fraction, sustained_fraction, cache_bytes_per_s, cluster, tile_s, result_bytes_per_s;
-    double tile_results, tile_step, tile_choice_exponent, tile_depth, half_aligned_fraction, half_aligned_step_s,
-        unaligned_fraction, unaligned_step_s;
+    struct dl_int_list tile_sides; /* of kernels whose tiles have fixed shapes */
+    double tile_sides_results, split_most, unaligned_split_most;
+    double tile_rows, tile_most_rows, tile_longest, tile_results, tile_step, tile_choice_exponent, tile_depth,
+        half_aligned_fraction, half_aligned_step_s, unaligned_fraction, unaligned_step_s;
     double bandwidth_fraction, ramp_s, memory_ramp_s, limits_exponent, group_launch_s, convolution_fraction;
-    double attention_fraction, attention_backward_fraction, exponentials_per_s, attention_rows, attention_head_multiple;
+    double attention_fraction, attention_backward_fraction, exponentials_per_s, attention_rows, attention_backward_rows,
+        attention_head_multiple;
     double attention_block_s, attention_backward_block_s, attention_tail, attention_backward_tail;
     double attention_randoms_per_s, attention_backward_randoms_per_s;
 };

@@ -5,8 +5,6 @@
 
 #include "sim/cost/gpu.h"
 
-static const double backward_block = 128; /* Dao 2023, FlashAttention-2 */
-
 /* A random number for each score, which backward draws again instead of reading it. */
 static double random_s(const struct dl_gpu *o, const struct dl_kernel *k)
 {
@@ -18,7 +16,7 @@ double dl_gpu_attention_s(const struct dl_device *d, const struct dl_kernel *k, 
 {
     const struct dl_gpu *const o = d->options;
     const double fraction = k->backward ? o->attention_backward_fraction : o->attention_fraction;
-    const double block = k->backward ? backward_block : o->attention_rows, needed = k->causal ? 0.5 : 1;
+    const double block = k->backward ? o->attention_backward_rows : o->attention_rows, needed = k->causal ? 0.5 : 1;
     const double block_s = k->backward ? o->attention_backward_block_s : o->attention_block_s;
     const double tail = k->backward ? o->attention_backward_tail : o->attention_tail;
     const double length = k->backward ? k->n : k->m, row = k->backward ? k->m : k->n;

@@ -14,17 +14,8 @@ struct tile {
     double m, n;
 };
 
-/* The shapes of CUTLASS's and cuBLAS's kernels for Ampere's tensor cores, and for older ones. */
-static const struct tile ampere[] = {{256, 128}, {128, 256}, {128, 128}, {256, 64},
-                                     {64, 256},  {128, 64},  {64, 128},  {64, 64}};
-/* Hopper's tensor cores take 64 rows at once; the other side of a tile is chosen freely, as the results fit;
- * the longest in the names of cuBLAS's kernels is 320. */
-static const double hopper_side = 64, hopper_sides = 4, hopper_longest = 320;
-
-/* By cuBLAS's times on the H200, only its older kernels, for rows that begin anywhere, split k by more than 16. */
+/* k is split by powers of two; the largest is a figure of the device, in its range. */
 static const double splits[] = {1, 2, 4, 8, 16, 32, 64};
-enum { n_usual_splits = 5 };
-static const double partial_sum_bytes = 4; /* fp32 */
 
 struct product {
     const struct dl_device *device;
@@ -38,7 +29,7 @@ struct product {
 /* The parts of a split k are written, read and added. */
 static void set_joins(struct product *p)
 {
-    const double part_s = dl_gpu_memory_s(p->device, 2 * p->batch * p->m * p->n * partial_sum_bytes);
+    const double part_s = dl_gpu_memory_s(p->device, 2 * p->batch * p->m * p->n * dl_precision_bytes(DL_FP32));
     for (size_t s = 0; s < p->n_splits; s++) p->join_s[s] = s ? p->gpu->ramp_s + splits[s] * part_s : 0;
 }
 
@@ -61,11 +52,23 @@ static double best_split_s(const struct product *p, struct tile tile)
     return best_s;
 }
 
-static double best_of_ampere_s(const struct product *p)
+static double best_of_fixed_shapes_s(const struct product *p)
 {
+    const struct dl_int_list *const sides = &p->gpu->tile_sides;
     double best_s = INFINITY;
-    for (size_t t = 0; t < DL_COUNT(ampere); t++) best_s = fmin(best_s, best_split_s(p, ampere[t]));
+    for (size_t i = 0; i < sides->n; i++)
+        for (size_t j = 0; j < sides->n; j++) {
+            const struct tile tile = {(double)sides->items[i], (double)sides->items[j]};
+            if (tile.m * tile.n <= p->gpu->tile_sides_results) best_s = fmin(best_s, best_split_s(p, tile));
+        }
     return best_s;
+}
+
+static size_t n_splits_up_to(double most)
+{
+    size_t n = 1;
+    while (n < DL_COUNT(splits) && splits[n] <= most) n++;
+    return n;
 }
 
 /* The library does not know which tile is fastest, but the more are about as fast, the better its choice:
@@ -85,12 +88,13 @@ static void offer(struct choice *c, const struct product *p, struct tile tile)
     c->sum += pow(c->first_s / s, p->gpu->tile_choice_exponent);
 }
 
-static double chosen_of_hopper_s(const struct product *p)
+/* One side is a multiple of what matrix units take at once, the other is free as the results fit. */
+static double chosen_of_free_shapes_s(const struct product *p)
 {
     const struct dl_gpu *const o = p->gpu;
     struct choice c = {0};
-    for (double rows = hopper_side; rows <= hopper_sides * hopper_side; rows += hopper_side)
-        for (double other = hopper_side; other <= hopper_longest && rows * other <= o->tile_results;
+    for (double rows = o->tile_rows; rows <= o->tile_most_rows; rows += o->tile_rows)
+        for (double other = o->tile_rows; other <= o->tile_longest && rows * other <= o->tile_results;
              other += o->tile_step) {
             offer(&c, p, (struct tile){rows, other});
             if (other != rows) offer(&c, p, (struct tile){other, rows});
@@ -126,11 +130,12 @@ double dl_gpu_product_s(const struct dl_device *d, const struct dl_kernel *k, en
                         .result_bytes = dl_precision_bytes(precision),
                         .step_s = step_s_of(o, alignment),
                         .shared = has_older_kernels ? 1 : o->cluster,
-                        .n_splits = has_older_kernels ? DL_COUNT(splits) : n_usual_splits};
+                        .n_splits = n_splits_up_to(has_older_kernels ? o->unaligned_split_most : o->split_most)};
     set_joins(&p);
-    const double tiling_s = o->tile_results > 0 && !has_older_kernels ? chosen_of_hopper_s(&p) : best_of_ampere_s(&p);
+    const double tiling_s =
+        o->tile_results > 0 && !has_older_kernels ? chosen_of_free_shapes_s(&p) : best_of_fixed_shapes_s(&p);
     const double power_s = dl_kernel_flop(k) / (p.flop_per_s * o->sustained_fraction);
-    const double sums_s = k->accumulates ? dl_gpu_memory_s(d, k->batch * k->m * k->n * partial_sum_bytes) : 0;
+    const double sums_s = k->accumulates ? dl_gpu_memory_s(d, k->batch * k->m * k->n * dl_precision_bytes(DL_FP32)) : 0;
     return o->ramp_s +
            dl_gpu_longer_s(o, sums_s + fmax(tiling_s, power_s), dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));
 }

@@ -3,12 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-/* How far what was timed forward is from the backward, what is causal or has dropout from what is or has not, a group
- * of products from as many in one call; and kernels for rows that begin otherwise, which are other programs. */
-static const double other_pass = 1, other_kind = 0.5, other_alignment = 2;
-/* Of rows that begin at multiples of twice as many bytes. */
-static const double grain_weight = 0.3;
-
 /* The field of the kernel that the column names. */
 static double column_of(const struct dl_kernel *k, enum dl_column column)
 {
@@ -30,9 +24,8 @@ static double column_of(const struct dl_kernel *k, enum dl_column column)
 }
 
 /* The largest power of two that divides it, to what matters to memories and caches, as a logarithm to base 2. */
-static double grain(double bytes)
+static double grain(double bytes, double largest)
 {
-    const double largest = 256;
     double power = 1, log2_power = 0;
     for (; power < largest && fmod(bytes, 2 * power) == 0; power *= 2) log2_power++;
     return log2_power;
@@ -50,15 +43,15 @@ static double overlap(const struct dl_kernel *k)
     return k->window > 0 && k->stride > 0 ? k->window * k->window / (k->stride * k->stride) : 1;
 }
 
-struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precision)
+struct dl_point dl_point_at(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision)
 {
     const bool is_product = k->kind != DL_KERNEL_MEMORY, reads_across = k->pass == DL_PASS_WEIGHT_GRADIENT;
-    const double bytes = dl_precision_operand_bytes(precision);
+    const double bytes = dl_precision_operand_bytes(precision), largest = of->by->grain_bytes;
     return (struct dl_point){
         .at = {log(is_product ? k->batch * k->m : dl_kernel_bytes(k, precision)), log(k->n), is_product ? log(k->k) : 0,
                log(overlap(k))},
-        .grain = {grain(k->n * bytes), grain((reads_across ? k->m : k->k) * bytes),
-                  grain((reads_across ? k->k : k->m) * bytes)},
+        .grain = {grain(k->n * bytes, largest), grain((reads_across ? k->m : k->k) * bytes, largest),
+                  grain((reads_across ? k->k : k->m) * bytes, largest)},
         .kind.pass = (unsigned char)(is_product ? pass_of(k) : DL_PASS_FORWARD), /* a curve has its own */
         .kind.alignment =
             (unsigned char)(k->kind == DL_KERNEL_ATTENTION ? DL_ALIGNED : dl_kernel_alignment(k, precision)),
@@ -81,20 +74,20 @@ static bool was_timed(const struct dl_points *of, size_t i, const struct dl_kern
 static double squared(double x) { return x * x; }
 
 /* Between kernels of different kinds; most points are of the same, which is found out first. */
-static double kinds_apart2(const struct dl_point *a, const struct dl_point *b)
+static double kinds_apart2(const struct dl_interpolation *by, const struct dl_point *a, const struct dl_point *b)
 {
     if (memcmp(&a->kind, &b->kind, sizeof a->kind) == 0) return 0;
-    return (a->kind.pass == b->kind.pass ? 0 : squared(other_pass)) +
-           (a->kind.alignment == b->kind.alignment ? 0 : squared(other_alignment)) +
-           (a->kind.is_causal == b->kind.is_causal ? 0 : squared(other_kind)) +
-           (a->kind.drops == b->kind.drops ? 0 : squared(other_kind)) +
-           (a->kind.is_grouped == b->kind.is_grouped ? 0 : squared(other_kind));
+    const double of_kind2 = squared(by->other_kind_distance);
+    return (a->kind.pass == b->kind.pass ? 0 : squared(by->other_pass_distance)) +
+           (a->kind.alignment == b->kind.alignment ? 0 : squared(by->other_alignment_distance)) +
+           (a->kind.is_causal == b->kind.is_causal ? 0 : of_kind2) + (a->kind.drops == b->kind.drops ? 0 : of_kind2) +
+           (a->kind.is_grouped == b->kind.is_grouped ? 0 : of_kind2);
 }
 
-static double sizes_apart2(const struct dl_point *a, const struct dl_point *b)
+static double sizes_apart2(const struct dl_interpolation *by, const struct dl_point *a, const struct dl_point *b)
 {
     return squared(a->at[0] - b->at[0]) + squared(a->at[1] - b->at[1]) + squared(a->at[2] - b->at[2]) +
-           squared(a->at[3] - b->at[3]) + kinds_apart2(a, b);
+           squared(a->at[3] - b->at[3]) + kinds_apart2(by, a, b);
 }
 
 static double grains_apart2(const struct dl_point *a, const struct dl_point *b)
@@ -102,16 +95,16 @@ static double grains_apart2(const struct dl_point *a, const struct dl_point *b)
     return squared(a->grain[0] - b->grain[0]) + squared(a->grain[1] - b->grain[1]) + squared(a->grain[2] - b->grain[2]);
 }
 
-double dl_points_apart2(const struct dl_point *a, const struct dl_point *b)
+double dl_points_apart2(const struct dl_points *of, const struct dl_point *a, const struct dl_point *b)
 {
-    return sizes_apart2(a, b) + squared(grain_weight) * grains_apart2(a, b);
+    return sizes_apart2(of->by, a, b) + squared(of->by->grain_distance) * grains_apart2(a, b);
 }
 
 /* Among the nearest so far, in their order; of two that are as near, the first stays before. */
-static void add_neighbour(struct dl_neighbours *near, size_t which, double d2)
+static void add_neighbour(struct dl_neighbours *near, size_t most, size_t which, double d2)
 {
-    if (near->n == dl_most_neighbours && d2 >= near->d2[near->n - 1]) return;
-    size_t at = near->n < dl_most_neighbours ? near->n++ : near->n - 1;
+    if (near->n == most && d2 >= near->d2[near->n - 1]) return;
+    size_t at = near->n < most ? near->n++ : near->n - 1;
     for (; at > 0 && near->d2[at - 1] > d2; at--) {
         near->d2[at] = near->d2[at - 1];
         near->which[at] = near->which[at - 1];
@@ -122,16 +115,18 @@ static void add_neighbour(struct dl_neighbours *near, size_t which, double d2)
 
 struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision)
 {
-    struct dl_point place = dl_point_at(k, precision);
+    const size_t n_asked = (size_t)of->by->neighbours;
+    struct dl_point place = dl_point_at(of, k, precision);
     while (place.kind.alignment > DL_ALIGNED && !of->has[place.kind.alignment]) place.kind.alignment--;
     if (!of->has_windows) place.at[3] = 0;
     struct dl_neighbours near = {0};
     double nearest2 = INFINITY, timed_s = 0, n_timed = 0;
     for (size_t i = 0; i < of->n; i++) {
-        const double sizes2 = sizes_apart2(&place, &of->points[i]);
+        const double sizes2 = sizes_apart2(of->by, &place, &of->points[i]);
         if (sizes2 == 0 && was_timed(of, i, k)) timed_s += of->timed[i].seconds, n_timed++;
         nearest2 = sizes2 < nearest2 ? sizes2 : nearest2;
-        add_neighbour(&near, i, sizes2 + squared(grain_weight) * grains_apart2(&place, &of->points[i]));
+        add_neighbour(&near, n_asked, i,
+                      sizes2 + squared(of->by->grain_distance) * grains_apart2(&place, &of->points[i]));
     }
     if (n_timed > 0) return (struct dl_advice){.timed_s = timed_s / n_timed};
     return (struct dl_advice){.log_ratio = dl_points_log_ratio(of, &place, &near), .nearest2 = nearest2};
@@ -167,6 +162,7 @@ struct dl_price dl_measured_price(const struct dl_device *d, const struct dl_ker
     const double least_s = modelled->flop / d->peak_flop_per_s[precision];
     return (struct dl_price){.seconds = fmax(modelled->seconds * exp(advice.log_ratio), least_s),
                              .flop = modelled->flop,
-                             .ground =
-                                 advice.nearest2 <= squared(DL_REACH) ? DL_GROUND_INTERPOLATED : DL_GROUND_MODELLED};
+                             .ground = advice.nearest2 <= squared(dl_known_distance(d->measured->by))
+                                           ? DL_GROUND_INTERPOLATED
+                                           : DL_GROUND_MODELLED};
 }

@@ -20,9 +20,13 @@
 
 #include "sim/cost/device.h"
 
-/* The tables of a device that is read but for them; out->measured then points into the arena. */
-enum dl_status dl_measured_read(struct dl_json tables, struct dl_arena *arena, struct dl_device *out,
-                                struct dl_error *err);
+/* The tables of a device that is read but for them, and its "interpolation", which may be absent; out->measured then
+ * points into the arena. */
+enum dl_status dl_measured_read(struct dl_json tables, struct dl_json interpolation, struct dl_arena *arena,
+                                struct dl_device *out, struct dl_error *err);
+
+/* The keys of "interpolation" in a device file. */
+const struct dl_field *dl_interpolation_fields(size_t *n_fields);
 
 /* The price of the device's model, corrected by what was measured. */
 struct dl_price dl_measured_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,

@@ -63,7 +63,8 @@ static size_t nearest(const struct dl_curve *c, double log_bytes)
 }
 
 /* Beyond its ends a curve goes on as the model does. */
-static struct dl_price on_curve(const struct dl_curve *c, double log_bytes, struct dl_price price)
+static struct dl_price on_curve(const struct dl_curve *c, double log_bytes, double known_distance,
+                                struct dl_price price)
 {
     const size_t near = nearest(c, log_bytes);
     const double apart = fabs(c->log_bytes[near] - log_bytes);
@@ -71,9 +72,9 @@ static struct dl_price on_curve(const struct dl_curve *c, double log_bytes, stru
     price.seconds = apart == 0  ? exp(c->log_seconds[near])
                     : is_inside ? inside(c, log_bytes)
                                 : price.seconds * exp(c->log_ratio[near]);
-    price.ground = apart == 0                      ? DL_GROUND_MEASURED
-                   : is_inside || apart < DL_REACH ? DL_GROUND_INTERPOLATED
-                                                   : DL_GROUND_MODELLED;
+    price.ground = apart == 0                            ? DL_GROUND_MEASURED
+                   : is_inside || apart < known_distance ? DL_GROUND_INTERPOLATED
+                                                         : DL_GROUND_MODELLED;
     return price;
 }
 
@@ -81,10 +82,11 @@ static struct dl_price among_rows(const struct dl_curve *c, const struct dl_kern
                                   struct dl_price price)
 {
     const struct dl_advice advice = dl_points_ask(&c->rows, k, precision);
+    const double known_distance = dl_known_distance(c->rows.by);
     price.seconds = advice.timed_s > 0 ? advice.timed_s : price.seconds * exp(advice.log_ratio);
-    price.ground = advice.timed_s > 0                       ? DL_GROUND_MEASURED
-                   : advice.nearest2 <= DL_REACH * DL_REACH ? DL_GROUND_INTERPOLATED
-                                                            : DL_GROUND_MODELLED;
+    price.ground = advice.timed_s > 0                                   ? DL_GROUND_MEASURED
+                   : advice.nearest2 <= known_distance * known_distance ? DL_GROUND_INTERPOLATED
+                                                                        : DL_GROUND_MODELLED;
     return price;
 }
 
@@ -108,7 +110,7 @@ struct dl_price dl_curve_price(const struct dl_device *d, const struct dl_kernel
     const double log_bytes = log(dl_kernel_bytes(k, precision));
     const struct dl_curve *const curve = curve_of(m, k, precision);
     if (curve && curve->rows.n && k->n > 0) return among_rows(curve, k, precision, price);
-    if (curve) return on_curve(curve, log_bytes, price);
+    if (curve) return on_curve(curve, log_bytes, dl_known_distance(m->by), price);
     price.seconds *= exp(usual_log_ratio(m, log_bytes));
     return price;
 }

@@ -12,15 +12,9 @@
 
 #include "sim/cost/measured_points.h"
 
-/* Distance to which the covariance falls by e; what two kernels of almost the same shape differ by, as libraries change
- * their kernels from size to size; the part of a spread between runs that is left in their mean. Leaving points out of
- * the kept-in halves of the H200's and the Xeon's tables, errors hardly change if one of these is halved or doubled. */
-static const double reach = 8, least_noise = 0.01, spread_left = 0.2;
-/* Of a point of another pass in the mean of a kind; and of another alignment, which counts where nothing else does. */
-static const double other_pass_weight = 0.1, other_alignment_weight = 1e-6;
 static const double least_variance = 1e-6; /* a thousandth of the time: all points say the same */
 
-static double covariance(double d2) { return exp(-sqrt(d2) / reach); }
+static double covariance(const struct dl_points *of, double d2) { return exp(-sqrt(d2) / of->by->reach); }
 
 static double mean_of(const struct dl_points *of, const struct dl_point *p)
 {
@@ -32,8 +26,8 @@ static double weighted_mean(const struct dl_points *of, unsigned alignment, unsi
     double sum = 0, weights = 0;
     for (size_t i = 0; i < of->n; i++) {
         const struct dl_point *const p = &of->points[i];
-        const double weight = (p->kind.alignment == alignment ? 1 : other_alignment_weight) *
-                              (p->kind.pass == pass ? 1 : other_pass_weight);
+        const double weight = (p->kind.alignment == alignment ? 1 : of->by->other_alignment_weight) *
+                              (p->kind.pass == pass ? 1 : of->by->other_pass_weight);
         sum += weight * p->log_ratio;
         weights += weight;
     }
@@ -42,6 +36,7 @@ static double weighted_mean(const struct dl_points *of, unsigned alignment, unsi
 
 void dl_points_finish(struct dl_points *of)
 {
+    const double least_noise = of->by->least_noise, spread_left = of->by->spread_left;
     double variance = 0;
     for (unsigned a = 0; a < dl_n_alignments; a++)
         for (unsigned pass = 0; pass < dl_n_passes; pass++) of->mean_log_ratio[a][pass] = weighted_mean(of, a, pass);
@@ -59,9 +54,9 @@ static void fill(const struct dl_points *of, const struct dl_neighbours *near, g
     for (size_t i = 0; i < near->n; i++) {
         const struct dl_point *const p = &of->points[near->which[i]];
         gsl_vector_set(log_ratios, i, p->log_ratio - mean_of(of, p));
-        gsl_matrix_set(c, i, i, covariance(0) + p->noise);
+        gsl_matrix_set(c, i, i, covariance(of, 0) + p->noise);
         for (size_t j = 0; j < i; j++)
-            gsl_matrix_set(c, i, j, covariance(dl_points_apart2(p, &of->points[near->which[j]])));
+            gsl_matrix_set(c, i, j, covariance(of, dl_points_apart2(of, p, &of->points[near->which[j]])));
     }
 }
 
@@ -72,7 +67,7 @@ double dl_points_log_ratio(const struct dl_points *of, const struct dl_point *pl
     gsl_vector_view y = gsl_vector_view_array(log_ratios, near->n), t = gsl_vector_view_array(to, near->n);
     double sum;
     fill(of, near, &c.matrix, &y.vector);
-    for (size_t i = 0; i < near->n; i++) to[i] = covariance(near->d2[i]);
+    for (size_t i = 0; i < near->n; i++) to[i] = covariance(of, near->d2[i]);
     gsl_linalg_cholesky_decomp1(&c.matrix);
     gsl_linalg_cholesky_svx(&c.matrix, &y.vector);
     gsl_blas_ddot(&t.vector, &y.vector, &sum);

@@ -45,8 +45,23 @@ struct dl_point {
     } kind;
 };
 
+/* How kernels that were timed speak of others; see measured_interpolation.c. Distances are in natural logarithms of
+ * sizes: a kernel twice as long is ln 2 away. */
+struct dl_interpolation {
+    double reach, least_noise, spread_left;
+    double other_pass_distance, other_kind_distance, other_alignment_distance, grain_distance, grain_bytes;
+    double other_pass_weight, other_alignment_weight, known_within_factor;
+    int64_t neighbours;
+};
+enum dl_status dl_interpolation_read(struct dl_json from, struct dl_arena *arena, const struct dl_interpolation **out,
+                                     struct dl_error *err);
+
+/* As far as a point tells something of its neighbours. */
+double dl_known_distance(const struct dl_interpolation *by);
+
 /* All that was timed of one kind of kernel in one precision. */
 struct dl_points {
+    const struct dl_interpolation *by;
     struct dl_point *points;
     struct dl_timed *timed; /* the same in full */
     size_t n;
@@ -70,6 +85,7 @@ enum { dl_n_products = DL_KERNEL_MEMORY }; /* kinds before it */
 
 struct dl_measured {
     const char *libraries; /* each once */
+    const struct dl_interpolation *by;
     struct dl_points points[dl_n_products][DL_N_PRECISIONS];
     struct dl_curve *curves;
     size_t n_curves;
@@ -79,16 +95,16 @@ struct dl_measured {
 enum { DL_TABLE_FORWARD, DL_TABLE_INPUT_GRADIENT, DL_TABLE_WEIGHT_GRADIENT, DL_TABLE_BACKWARD, DL_TABLE_ANY };
 
 /* Where a product is among those of its kind, and what kind of kernel computes it; no time yet. */
-struct dl_point dl_point_at(const struct dl_kernel *k, enum dl_precision precision);
+struct dl_point dl_point_at(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision);
 
 /* Square of the distance between two places. */
-double dl_points_apart2(const struct dl_point *a, const struct dl_point *b);
+double dl_points_apart2(const struct dl_points *of, const struct dl_point *a, const struct dl_point *b);
 
 /* Once all points are there, with the squares of their times' relative spreads as noise. */
 void dl_points_finish(struct dl_points *of);
 
 /* What points near by say of a place; d2: their squared distances from it, the nearest first. */
-enum { dl_most_neighbours = 24 };
+enum { dl_most_neighbours = 64 };
 struct dl_neighbours {
     size_t n, which[dl_most_neighbours];
     double d2[dl_most_neighbours];
@@ -102,9 +118,6 @@ struct dl_advice {
     double nearest2; /* squared distance to the nearest point in sizes, however its rows begin */
 };
 struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision);
-
-/* As far as a point tells something of its neighbours, in logarithms: a factor of 4. */
-#define DL_REACH 1.3862943611198906
 
 /* The price of a kernel that is bound by memory. */
 struct dl_price dl_curve_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,

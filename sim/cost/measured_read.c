@@ -157,7 +157,7 @@ static void add_point(struct dl_points *to, const struct dl_device *d, const str
     const double modelled_s = d->model->price(d, &k, (enum dl_precision)t->precision).seconds;
     struct dl_point *const p = &to->points[to->n];
     struct dl_timed *const row = &to->timed[to->n++];
-    *p = dl_point_at(&k, (enum dl_precision)t->precision);
+    *p = dl_point_at(to, &k, (enum dl_precision)t->precision);
     p->log_ratio = log(values[seconds_column] / modelled_s);
     to->has[p->kind.alignment] = true;
     to->has_windows |= k.window > 0;
@@ -244,6 +244,7 @@ static enum dl_status add_table(const struct table *t, const struct dl_device *d
     if (kind != DL_KERNEL_MEMORY || !n_rows) return DL_OK;
     struct dl_curve *const curve = &out->curves[out->n_curves++];
     *curve = make_curve(t, d, (const double(*)[n_names])values, n_rows, arena);
+    curve->rows.by = out->by;
     add_rows(curve, d, t, known, (const double(*)[n_names])values, n_rows, arena);
     return DL_OK;
 }
@@ -257,6 +258,7 @@ static void make_room(const struct table *tables, size_t n, struct dl_arena *are
     m->curves = dl_arena_alloc(arena, (n + 1) * sizeof *m->curves);
     for (int kind = 0; kind < dl_n_products; kind++)
         for (int p = 0; p < DL_N_PRECISIONS; p++) {
+            m->points[kind][p].by = m->by;
             m->points[kind][p].points = dl_arena_alloc(arena, (rows[kind][p] + 1) * sizeof(struct dl_point));
             m->points[kind][p].timed = dl_arena_alloc(arena, (rows[kind][p] + 1) * sizeof(struct dl_timed));
         }
@@ -273,12 +275,13 @@ static const char *list_libraries(const struct table *tables, size_t n, struct d
     return list;
 }
 
-enum dl_status dl_measured_read(struct dl_json list, struct dl_arena *arena, struct dl_device *out,
-                                struct dl_error *err)
+enum dl_status dl_measured_read(struct dl_json list, struct dl_json interpolation, struct dl_arena *arena,
+                                struct dl_device *out, struct dl_error *err)
 {
     const size_t n = json_array_size(list.value);
     struct table *const tables = dl_arena_alloc(arena, (n + 1) * sizeof *tables);
     struct dl_measured *const m = dl_arena_alloc(arena, sizeof *m);
+    if (dl_interpolation_read(interpolation, arena, &m->by, err)) return err->status;
     for (size_t i = 0; i < n; i++)
         if (read_table(dl_json_element(list, i, arena), arena, &tables[i], err)) return err->status;
     make_room(tables, n, arena, m);

@@ -157,8 +157,9 @@ static void print_head(const struct dl_run_report *r)
     if (s->ways[DL_AXIS_CONTEXT] > 1) printf("context %u x ", s->ways[DL_AXIS_CONTEXT]);
     printf("data %u", s->ways[DL_AXIS_DATA]);
     if (s->expert_ways > 1) printf(" (experts over %u)", s->expert_ways);
-    printf(" x pipeline %u, %s micro-batch%s of %.0f, %s, %s\n", s->ways[DL_AXIS_PIPELINE],
-           dl_format_count(s->micros, n), s->micros == 1 ? "" : "es", s->microbatch, s->schedule, s->software->name);
+    printf(" x pipeline %u, %s micro-batch%s of %.0f, %s, %s%s\n", s->ways[DL_AXIS_PIPELINE],
+           dl_format_count(s->micros, n), s->micros == 1 ? "" : "es", s->microbatch, s->schedule, s->software->name,
+           r->names_software ? "" : " (the default software, a lower bound: the strategy names none)");
 }
 
 static void print_shares(const struct dl_run_report *r)
@@ -253,6 +254,8 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
         "verdict", dl_verdict_json(r), "host", dl_host_json(&host));
     json_object_set_new(report, "files", dl_files_read_json(&r->files));
     json_object_set_new(report, "causes_by_stage", dl_causes_by_stage_json(r->stages, n_stages(r)));
+    json_object_set_new(report, "software", json_string(r->job->setting.software->name));
+    json_object_set_new(report, "software_is_default", json_boolean(!r->names_software));
     add_shares(r, report);
     json_object_set_new(report, "slice", dl_slice_json(r->topology));
     json_object_set_new(report, "gradients", gradients_json(r));

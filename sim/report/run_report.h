@@ -21,6 +21,7 @@ struct dl_run_report {
     const struct dl_memory_use *memory;   /* by stage */
     const struct dl_remedies *remedies;   /* what would make it fit; NULL: nobody asked */
     const char *engine, *fidelity;
+    bool names_software; /* the strategy or the command line does; else it is the default */
     uint64_t n_events;
     struct dl_assumptions assumptions;
     struct dl_files_read files;

@@ -4,7 +4,7 @@
 
 #include "sim/app/row_trials.h"
 #include "sim/core/files.h"
-#include "tests/unit/suite.h"
+#include "tests/unit/analytic_run.h"
 
 static struct dl_arena *arena;
 
@@ -17,32 +17,10 @@ struct shares {
     struct dl_error err;
 };
 
-struct training {
-    const char *workload, *software, *recompute, *stack;
-    const char *set[3]; /* as --set; the first NULL ends them */
-};
-
-static struct shares shares_of(const struct training *t)
+static struct shares shares_of(const struct analytic_run *t)
 {
-    char *const strategy =
-        dl_arena_format(arena,
-                        "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a test\",\"workload\":\"none\","
-                        "\"global_batch\":8,\"microbatch\":1,\"recompute\":\"%s\",\"stack\":[%s]}",
-                        t->recompute, t->stack);
-    const bool is_text = *t->workload == '{';
-    struct dl_session_request request = {
-        .topo = {.name = "dgx-h100"},
-        .strategy = {.name = "test.json", .text = strategy},
-        .workload = {.name = is_text ? "test.json" : t->workload, .text = is_text ? t->workload : NULL},
-        .software = {.name = t->software},
-        .engine = "analytic"};
-    while (request.set.n < DL_COUNT(t->set) && t->set[request.set.n]) {
-        request.set.items[request.set.n] = t->set[request.set.n];
-        request.set.n++;
-    }
     struct dl_session s;
-    struct shares out = {.refused = dl_session_open(&s, &request) != DL_OK};
-    ck_assert_msg(out.refused || !dl_session_run(&s), "%s", s.err.text);
+    struct shares out = {.refused = !analytic_run(t, arena, &s)};
     for (int count = 0; count < DL_N_FLOP_COUNTS && !out.refused; count++) {
         out.mfu[count] = dl_run_mfu(&s.report, (enum dl_flop_count)count);
         out.hfu[count] = dl_run_hfu(&s.report, (enum dl_flop_count)count);
@@ -54,11 +32,11 @@ static struct shares shares_of(const struct training *t)
 
 static const double rounding = 1e-9;
 
-static void check_law(const struct training *t, const struct shares *s)
+static void check_law(const struct analytic_run *t, const struct shares *s)
 {
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
         ck_assert_msg(s->mfu[count] > 0 && s->hfu[count] >= s->mfu[count] * (1 - rounding),
-                      "%s, %s, %s, %s: mfu %.12g, hfu %.12g", t->workload, t->software, t->recompute, t->stack,
+                      "%s, %s, %s, %s: mfu %.12g, hfu %.12g", t->workload, t->software, t->head, t->stack,
                       s->mfu[count], s->hfu[count]);
     ck_assert_double_le(s->mfu[DL_FLOP_CAUSAL], s->mfu[DL_FLOP_FULL]);
 }
@@ -78,7 +56,9 @@ static const struct {
     {"resnet50", NULL, false},
     {"mlp-mnist", NULL, false},
 };
-static const char *const recomputes[] = {"none", "selective", "full"};
+#define RECOMPUTE(what) "\"global_batch\":8,\"recompute\":\"" what "\","
+enum { selective = 1 };
+static const char *const recomputes[] = {RECOMPUTE("none"), RECOMPUTE("selective"), RECOMPUTE("full")};
 static const char *const lengths[] = {"workload.seq=512", "workload.seq=8192", "workload.seq=1048576"};
 
 static void check_software(size_t model, const char *software)
@@ -87,10 +67,10 @@ static void check_software(size_t model, const char *software)
     for (size_t i = 0; i < DL_COUNT(recomputes); i++)
         for (size_t k = 0; k < n_lengths; k++) {
             const char *const seq = models[model].has_tokens ? lengths[k] : NULL, *const layers = models[model].layers;
-            const struct training t = {models[model].workload, software, recomputes[i], "", {layers, seq}};
+            const struct analytic_run t = {"dgx-h100", models[model].workload, software, recomputes[i],
+                                           "",         {layers, seq}};
             const struct shares s = shares_of(&t);
-            ck_assert_msg(!s.refused || (!models[model].has_tokens && strcmp(recomputes[i], "selective") == 0),
-                          "%s is refused", t.workload);
+            ck_assert_msg(!s.refused || (!models[model].has_tokens && i == selective), "%s is refused", t.workload);
             if (s.refused) continue;
             check_law(&t, &s);
             /* Convolutions may do less than is counted. */
@@ -122,7 +102,8 @@ static const char *const stacks[] = {
 START_TEST(what_is_computed_again_does_not_depend_on_ways)
 {
     for (size_t i = 0; i < DL_COUNT(recomputes); i++) {
-        struct training t = {"llama3-8b", "llama3", recomputes[i], "", {"workload.layers=8", "workload.seq=16384"}};
+        struct analytic_run t = {"dgx-h100",    "llama3-8b", "llama3",
+                                 recomputes[i], "",          {"workload.layers=8", "workload.seq=16384"}};
         const struct shares alone = shares_of(&t);
         t.stack = stacks[_i];
         const struct shares s = shares_of(&t);
@@ -144,18 +125,20 @@ static double product_flop(double scores) { return scores * 2 * l * s * s * h; }
 START_TEST(shares_differ_by_what_is_computed_again)
 {
     static const struct {
-        const char *software, *recompute;
+        const char *software;
+        int recompute;
         double products, blocks; /* computed again: of attention, and forwards of all blocks */
     } cases[] = {
-        {"megatron-2021", "none", 0, 0}, {"megatron-2021", "selective", 2, 0}, {"megatron-2021", "full", 0, 1},
-        {"fsdp", "none", 1, 0},          {"fsdp", "selective", 3, 0},          {"fsdp", "full", 1, 1},
+        {"megatron-2021", 0, 0, 0}, {"megatron-2021", 1, 2, 0}, {"megatron-2021", 2, 0, 1},
+        {"fsdp", 0, 1, 0},          {"fsdp", 1, 3, 0},          {"fsdp", 2, 1, 1},
     };
-    const struct training t = {"{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\","
-                               "\"layers\":4,\"hidden\":2048,\"heads\":16,\"vocab\":51200,\"seq\":4096}",
-                               cases[_i].software,
-                               cases[_i].recompute,
-                               "",
-                               {NULL}};
+    const struct analytic_run t = {"dgx-h100",
+                                   "{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\","
+                                   "\"layers\":4,\"hidden\":2048,\"heads\":16,\"vocab\":51200,\"seq\":4096}",
+                                   cases[_i].software,
+                                   recomputes[cases[_i].recompute],
+                                   "",
+                                   {NULL}};
     const struct shares got = shares_of(&t);
     ck_assert_msg(!got.refused, "%s", got.err.text);
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++) {

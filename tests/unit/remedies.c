@@ -17,7 +17,7 @@ static struct dl_session training;
 static void open_job(const char *head, const char *stack)
 {
     const struct training_inputs inputs = {
-        .system = SYSTEM, .device = IDEAL_DEVICE, .software = "ideal", .workload = MODEL};
+        .system = SYSTEM, .device = IDEAL_DEVICE, .software = PLAIN_SOFTWARE, .workload = MODEL};
     ck_assert_msg(!training_open_stack(&training, inputs, head, stack), "%s", training.err.text);
 }
 

@@ -120,6 +120,21 @@ START_TEST(links_of_a_graph_are_constants_too)
 }
 END_TEST
 
+#define HOST_BOUND "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-3,'launches_per_kernel':1.5}"
+
+/* They are changed together at first, the time to more and the factor to less. */
+START_TEST(a_time_and_a_count_of_it_do_not_hide_each_other)
+{
+    struct dl_session s;
+    const struct dl_sensitivity found =
+        find(&s, request_of(IDEAL_SYSTEM("1e9", "1e-6"), IDEAL_DEVICE, HOST_BOUND, "{'name':'data'}"), 0);
+    ck_assert_double_gt(effect_of(&found, "software.host_s_per_launch")->elasticity, 0.9);
+    ck_assert_double_gt(effect_of(&found, "software.launches_per_kernel")->elasticity, 0.9);
+    ck_assert_double_eq_tol(found.sum, 1, 1e-3);
+    dl_session_close(&s);
+}
+END_TEST
+
 /* ---- shipped files ---- */
 
 static const struct {
@@ -339,6 +354,7 @@ int main(void)
     tcase_add_test(tests, of_two_links_in_a_row_the_slower_one_counts);
     tcase_add_test(tests, of_two_links_alike_each_counts_if_it_is_slower_and_not_if_faster);
     tcase_add_test(tests, links_of_a_graph_are_constants_too);
+    tcase_add_test(tests, a_time_and_a_count_of_it_do_not_hide_each_other);
     tcase_add_loop_test(tests, by_euler_times_less_rates_sum_to_one, 0, (int)DL_COUNT(shipped));
     tcase_add_test(tests, measured_times_are_one_constant);
     tcase_add_test(tests, watts_are_rates);

@@ -60,7 +60,7 @@ static double block_bytes(const struct block_case *c)
 START_TEST(a_block_keeps_what_the_equations_say)
 {
     const struct block_case *const c = &block_cases[_i];
-    open_strategy(SMALL_GPT, "ideal", "'global_batch':2,'microbatch':2", c->stack);
+    open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':2,'microbatch':2", c->stack);
     check_equal(c->stack, dl_saved_bytes(&training.job.setting, &training.model.layers[1], 0), block_bytes(c));
     dl_session_close(&training);
 }
@@ -82,7 +82,7 @@ START_TEST(recomputation_needs_what_one_block_dropped)
     const struct block_case *const all = &block_cases[sequence ? 2 : tensor ? 1 : 0];
     char stack[300];
     snprintf(stack, sizeof stack, "{'name':'pipeline','ways':2}%s%s", *c->stack ? "," : "", c->stack);
-    open_strategy(SMALL_GPT, "ideal", "'global_batch':4,'microbatch':2", stack);
+    open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':4,'microbatch':2", stack);
     check_equal(c->stack, training.memory[0].workspace, block_bytes(all) - block_bytes(c) + at_work_bytes(all));
     dl_session_close(&training);
 }
@@ -93,7 +93,7 @@ END_TEST
 START_TEST(weight_gradients_need_what_the_table_says)
 {
     const double sbh = small.s * small.b * small.h;
-    open_strategy(SMALL_GPT, "ideal", "'global_batch':2,'microbatch':2", "");
+    open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':2,'microbatch':2", "");
     check_equal("M_W", dl_layer_needs(&training.job.setting, &training.lowered.layers[1], 0).for_weights, 32 * sbh);
     dl_session_close(&training);
 }
@@ -114,7 +114,7 @@ START_TEST(the_first_stage_keeps_all_layers_once)
         {"{'name':'pipeline','ways':8,'schedule':'interleaved','chunks':3}", 8, 3, 16},
     };
     const double p = cases[_i].stages, v = cases[_i].chunks, sbh = small.s * small.b * small.h;
-    open_strategy(SMALL_GPT, "ideal", "'global_batch':64,'microbatch':2", cases[_i].stack);
+    open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':64,'microbatch':2", cases[_i].stack);
     const double more = v > 1 ? 1 + (p - 1) / (p * v) : 1;
     check_equal(cases[_i].stack, training.memory[0].activations,
                 small.layers * more * block_bytes(&block_cases[0]) + cases[_i].embeddings * sbh);
@@ -126,7 +126,7 @@ END_TEST
 START_TEST(the_last_stage_keeps_the_logits)
 {
     const double sbh = small.s * small.b * small.h;
-    open_strategy(SMALL_GPT, "ideal", "'global_batch':64,'microbatch':2", "{'name':'pipeline','ways':4}");
+    open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':64,'microbatch':2", "{'name':'pipeline','ways':4}");
     check_equal("last stage", training.memory[3].activations,
                 small.layers / 4 * block_bytes(&block_cases[0]) + 4 * sbh * (1 + small.v / small.h));
     dl_session_close(&training);
@@ -156,7 +156,7 @@ END_TEST
 
 START_TEST(fp32_doubles_what_is_kept)
 {
-    open_strategy(SMALL_GPT, "ideal", "'precision':'fp32','global_batch':2,'microbatch':2", "");
+    open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'precision':'fp32','global_batch':2,'microbatch':2", "");
     check_equal("fp32", dl_saved_bytes(&training.job.setting, &training.model.layers[1], 0),
                 2 * block_bytes(&block_cases[0]));
     dl_session_close(&training);
@@ -272,7 +272,7 @@ START_TEST(every_schedule_holds_what_a_recount_says)
     snprintf(head, sizeof head, "'global_batch':16,'microbatch':2,'recompute':'%s'", recomputes[_i % 3]);
     snprintf(stack, sizeof stack, "{'name':'pipeline','ways':4,'schedule':'%s','chunks':%u}", kind->name,
              kind->min_chunks);
-    open_strategy(SMALL_GPT, "ideal", head, stack);
+    open_strategy(SMALL_GPT, PLAIN_SOFTWARE, head, stack);
     double most_work = 0;
     for (size_t i = 0; i < training.model.n_layers; i++) {
         const struct dl_layer_needs n = dl_layer_needs(&training.job.setting, &training.lowered.layers[i], 0);
@@ -292,7 +292,7 @@ END_TEST
 /* Of one micro-batch: from layer to layer there are more gradients and fewer activations. */
 START_TEST(gradients_that_come_and_go_spare_memory)
 {
-    open_strategy(SMALL_GPT, "ideal", "'global_batch':2,'microbatch':2", "");
+    open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':2,'microbatch':2", "");
     const struct dl_memory_use persist = training.memory[0];
     training.software.gradients_persist = false;
     dl_memory_of_stages(&training.job.setting, &training.lowered, training.memory);

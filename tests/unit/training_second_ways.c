@@ -209,7 +209,7 @@ START_TEST(a_crew_takes_the_time_of_its_simulated_collectives)
              "'stack':[{'name':'tensor','ways':%u}]}",
              ways);
     const struct training_inputs inputs = {
-        .system = "crossbar", .device = "a100-80", .software = "ideal", .workload = GPT, .strategy = strategy};
+        .system = "crossbar", .device = "a100-80", .software = PLAIN_SOFTWARE, .workload = GPT, .strategy = strategy};
     const struct training_outcome outcome = play(&inputs, "simgrid");
     const struct setting setting = {.system = "crossbar", .engine = "simgrid"};
     const struct job job = {

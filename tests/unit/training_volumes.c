@@ -36,7 +36,7 @@ START_TEST(tensor_ranks_sum_four_times_a_block)
 {
     const struct tensor_case *const c = &tensor_cases[_i];
     const double ways = 4, micros = 3, microbatch = 2;
-    play("ideal", "'global_batch':6,'microbatch':2", c->stack);
+    play(PLAIN_SOFTWARE, "'global_batch':6,'microbatch':2", c->stack);
     const struct dl_template *const items = training.lowered.programs[0].items;
     const char *const first = c->sequence ? "allgather" : "allreduce", *const second =
                                                                            c->sequence ? "reducescatter" : "allreduce";
@@ -60,7 +60,7 @@ START_TEST(sequence_parallelism_leaves_no_work_twice)
     const struct training_inputs inputs = {
         .system = SYSTEM,
         .device = IDEAL_DEVICE,
-        .software = "ideal",
+        .software = PLAIN_SOFTWARE,
         .workload = workloads[_i],
         .strategy = "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','global_batch':1,"
                     "'stack':[{'name':'tensor','ways':4,'sequence':true}]}"};
@@ -166,14 +166,14 @@ static const struct tied_case {
 START_TEST(tied_embeddings_are_summed_by_first_and_last)
 {
     const struct tied_case *const c = &tied_cases[_i];
-    play("ideal", c->head, c->stack);
+    play(PLAIN_SOFTWARE, c->head, c->stack);
     const double bytes = table_bytes() / c->tensor / c->cut;
     for (uint32_t stage = 0; stage < training.job.setting.ways[DL_AXIS_PIPELINE]; stage++)
         ck_assert_double_eq(copied_bytes(stage), stage == c->first || stage == c->last ? bytes : 0);
     const double n_meetings = (double)training.job.n_devices / training.job.setting.ways[DL_AXIS_PIPELINE];
     const struct dl_training_result tied = outcome.result;
     done();
-    play_workload(UNTIED, "ideal", c->head, c->stack); /* the head has as many parameters, its own */
+    play_workload(UNTIED, PLAIN_SOFTWARE, c->head, c->stack); /* the head has as many parameters, its own */
     check_close(c->stack, tied.step_s - outcome.result.step_s, bytes / BYTES_PER_S);
     ck_assert_double_eq((double)(tied.n_exchanges - outcome.result.n_exchanges), n_meetings);
     done();
@@ -184,7 +184,7 @@ START_TEST(a_stage_with_both_ends_sums_nothing)
 {
     static const char *const stacks[] = {"{'name':'tensor','ways':2}",
                                          "{'name':'pipeline','ways':2,'chunks':2,'schedule':'zbv'}"};
-    play("ideal", "'global_batch':4", stacks[_i]);
+    play(PLAIN_SOFTWARE, "'global_batch':4", stacks[_i]);
     for (uint32_t stage = 0; stage < training.job.setting.ways[DL_AXIS_PIPELINE]; stage++)
         ck_assert_double_eq(copied_bytes(stage), 0);
     done();
@@ -195,7 +195,7 @@ END_TEST
  * once, and is summed with the rest. */
 START_TEST(dualpipe_sums_the_two_copies_of_the_model)
 {
-    play("ideal", "'devices':8,'global_batch':16",
+    play(PLAIN_SOFTWARE, "'devices':8,'global_batch':16",
          "{'name':'pipeline','ways':4,'chunks':2,'schedule':'dualpipe'},{'name':'tensor','ways':2}");
     double sum = 0;
     for (uint32_t stage = 0; stage < 4; stage++) {
@@ -210,7 +210,7 @@ END_TEST
 /* The last stage hands its first chunk on to the first stage. */
 START_TEST(chunks_multiply_the_sends)
 {
-    play("ideal", "'global_batch':6", "{'name':'pipeline','ways':2,'chunks':2,'schedule':'interleaved'}");
+    play(PLAIN_SOFTWARE, "'global_batch':6", "{'name':'pipeline','ways':2,'chunks':2,'schedule':'interleaved'}");
     ck_assert_double_eq(outcome.result.n_sends, 2 * (2 * 2 - 1) * 6);
     done();
 }
