@@ -108,6 +108,7 @@ static json_t *entry(json_t *strategy, const char *name)
         if (its && strcmp(its, name) == 0) return found;
     }
     json_object_del(strategy, name);
+    json_object_del(json_object_get(strategy, "facts"), name); /* of no key */
     json_array_append_new(stack, json_pack("{s:s}", "name", name));
     return json_array_get(stack, json_array_size(stack) - 1);
 }
