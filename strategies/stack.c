@@ -358,6 +358,19 @@ enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double
     return dl_check_parts(check, "ways", ways, whole, what, err);
 }
 
+enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uint32_t parts,
+                              const struct dl_layer *layer, struct dl_error *err)
+{
+    for (size_t i = 0; i < layer->n_forward; i++) {
+        const struct dl_kernel *const k = &layer->forward[i].kernel;
+        if (k->attention_core && k->cut == DL_CUT_BATCH &&
+            dl_check_parts(check, key, parts, k->batch / check->model->samples, "the heads", err))
+            return err->status;
+    }
+    if (layer->key_heads == 0) return DL_OK;
+    return dl_check_parts(check, key, parts, layer->key_heads, "the heads of keys and values", err);
+}
+
 const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it)(const struct dl_kernel *))
 {
     const struct dl_model *const m = check->model;

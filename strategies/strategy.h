@@ -229,6 +229,12 @@ enum dl_status dl_check_parts(const struct dl_check *check, const char *key, uin
 enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double whole, const char *what,
                              struct dl_error *err);
 
+/* Refuse parts by a key that do not divide the heads of a layer: of attention, and those of keys and values, which may
+ * be fewer. Frameworks do the same (Megatron-Core, transformer_config.py: num_query_groups must be a multiple of
+ * tensor_model_parallel_size); half a head is nothing. */
+enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uint32_t parts,
+                              const struct dl_layer *layer, struct dl_error *err);
+
 /* The first kernel of the model's forward that is of the kind, or NULL. */
 const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it)(const struct dl_kernel *));
 const struct dl_kernel *dl_check_find_attention(const struct dl_check *check);

@@ -118,18 +118,18 @@ static enum dl_status check_grid(const struct options *o, const struct dl_check 
 /* Attention is cut by heads, and half a head is nothing; nor is half a token. */
 static enum dl_status check_line(const struct options *o, const struct dl_check *what, struct dl_error *err)
 {
-    for (size_t layer = 0; layer < what->model->n_layers; layer++)
-        for (size_t i = 0; i < what->model->layers[layer].n_forward; i++) {
-            const struct dl_work *const work = &what->model->layers[layer].forward[i];
+    for (size_t l = 0; l < what->model->n_layers; l++) {
+        const struct dl_layer *const layer = &what->model->layers[l];
+        if (dl_check_heads(what, "ways", (uint32_t)o->ways, layer, err)) return err->status;
+        for (size_t i = 0; i < layer->n_forward; i++) {
+            const struct dl_work *const work = &layer->forward[i];
             const struct dl_kernel *const k = &work->kernel;
             const bool in_pieces = (work->enters > 0 || work->leaves > 0) && !k->among_experts;
             if (in_pieces && dl_check_parts(what, "overlap_chunks", (uint32_t)o->overlap_chunks,
                                             k->m / what->setting->ways[DL_AXIS_CONTEXT], "the rows of a product", err))
                 return err->status;
-            if (k->attention_core && k->cut == DL_CUT_BATCH &&
-                dl_check_ways(what, (uint32_t)o->ways, k->batch / what->model->samples, "the heads", err))
-                return err->status;
         }
+    }
     return DL_OK;
 }
 

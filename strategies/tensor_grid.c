@@ -26,12 +26,16 @@ typedef enum dl_status (*check_fn)(const struct dl_check *what, const struct dl_
 
 static enum dl_status check_kernels(const struct dl_check *what, check_fn check, struct dl_error *err)
 {
-    for (size_t layer = 0; layer < what->model->n_layers; layer++)
-        for (size_t i = 0; i < what->model->layers[layer].n_forward; i++) {
-            const struct dl_work *const work = &what->model->layers[layer].forward[i];
-            const bool is_product = work->kind == DL_WORK_KERNEL && work->kernel.kind != DL_KERNEL_MEMORY;
+    for (size_t l = 0; l < what->model->n_layers; l++) {
+        const struct dl_layer *const layer = &what->model->layers[l];
+        if (dl_check_heads(what, "x", what->setting->grid[0], layer, err)) return err->status;
+        for (size_t i = 0; i < layer->n_forward; i++) {
+            const struct dl_work *const work = &layer->forward[i];
+            const bool is_product = work->kind == DL_WORK_KERNEL && work->kernel.kind != DL_KERNEL_MEMORY &&
+                                    work->kernel.cut != DL_CUT_BATCH; /* those are of heads */
             if (is_product && check(what, &work->kernel, err)) return err->status;
         }
+    }
     return DL_OK;
 }
 
@@ -42,16 +46,10 @@ static enum dl_status not_cut(const struct dl_check *what, const struct dl_kerne
                    what->model->name);
 }
 
-static enum dl_status check_heads(const struct dl_check *what, const struct dl_kernel *k, struct dl_error *err)
-{
-    return dl_check_parts(what, "x", what->setting->grid[0], k->batch / what->model->samples, "the heads", err);
-}
-
 /* Columns of A and of B are along x, rows of B along y; the rows of A are too, by samples, and so they are along z. */
 static enum dl_status check_summa_kernel(const struct dl_check *what, const struct dl_kernel *k, struct dl_error *err)
 {
     const uint32_t x = what->setting->grid[0], y = what->setting->grid[1];
-    if (k->cut == DL_CUT_BATCH) return check_heads(what, k, err);
     if (k->cut == DL_CUT_NOTHING) return not_cut(what, k, err);
     if (dl_check_parts(what, "x", x, k->n, "the columns of a matrix", err) ||
         dl_check_parts(what, "x", x, k->k, "the columns of a matrix", err))
@@ -72,7 +70,6 @@ static enum dl_status check_axonn_kernel(const struct dl_check *what, const stru
 {
     const uint32_t x = what->setting->grid[0], y = what->setting->grid[1];
     const bool swapped = k->cut == DL_CUT_K;
-    if (k->cut == DL_CUT_BATCH) return check_heads(what, k, err);
     if (k->cut != DL_CUT_N && k->cut != DL_CUT_K) return not_cut(what, k, err);
     if (dl_check_parts(what, "x", x, swapped ? k->k : k->n, "a side of a matrix", err)) return err->status;
     return dl_check_parts(what, "y", y, swapped ? k->n : k->k, "a side of a matrix", err);

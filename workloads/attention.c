@@ -86,6 +86,7 @@ void dl_block_attention(struct dl_block *b)
     const double heads = (double)o->heads;
     const double queries = heads * key_size(o), keys = key_heads(o) * key_size(o),
                  values = key_heads(o) * value_size(o), context = heads * value_size(o);
+    b->tape.layer->key_heads = key_heads(o);
     dl_block_norm(b, "norm1", (double)o->hidden);
     queries_keys_values(b);
     b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values + context);

@@ -97,6 +97,7 @@ struct dl_layer {
     struct dl_work *forward, *backward;
     size_t n_forward, n_backward;
     struct dl_saved saved;
+    double key_heads;       /* heads of keys and values that its attention has; 0: none */
     double output_elements; /* what the next layer gets */
     double logits;          /* elements that a loss is computed from, divided by tensor parallelism */
     double whole_logits;    /* and such of which each of its ranks has all */

@@ -223,11 +223,11 @@ START_TEST(recomputation_sends_again_what_it_has_not)
 }
 END_TEST
 
-/* Tensor ranks have a part of the heads each, and at least one of keys. */
+/* Tensor ranks have a part of the heads each. */
 START_TEST(tensor_ranks_send_their_own_heads)
 {
     const uint32_t tensor = 1u << _i;
-    const double heads = fmax((double)KV_HEADS / tensor, 1);
+    const double heads = (double)KV_HEADS / tensor;
     char stack[200];
     struct dl_session t;
     snprintf(stack, sizeof stack, "{'name':'tensor','ways':%u},{'name':'context','ways':4,'kind':'allgather'}" DATA,
@@ -251,10 +251,12 @@ START_TEST(what_cannot_be_shared_is_refused)
          "test.json:/stack/0/ways: must divide half of the tokens of a sample, 32, got 64; 32 would do"},
         {{.workload = GROUPED, .head = BATCH, .stack = "{'name':'context','ways':32,'kind':'alltoall'}" DATA},
          "test.json:/stack/0/ways: must divide the heads of a tensor rank, 16, got 32; 16 would do"},
-        {{.workload = GROUPED,
+        {{.workload = MODEL(""),
           .head = BATCH,
           .stack = "{'name':'tensor','ways':8},{'name':'context','ways':4,'kind':'alltoall'}" DATA},
          "test.json:/stack/1/ways: must divide the heads of a tensor rank, 2, got 4; 2 would do"},
+        {{.workload = GROUPED, .head = BATCH, .stack = "{'name':'tensor','ways':8}" DATA},
+         "test.json:/stack/0/ways: must divide the heads of keys and values, 4, got 8; 4 would do"},
         {{.workload = GROUPED, .software = "megatron-2021", .head = BATCH, .stack = "{'name':'context','ways':4}" DATA},
          "test.json:/stack/0: needs fused attention; software megatron-2021 has it unfused, one with \"attention\": "
          "\"flash\" "
@@ -283,7 +285,7 @@ int main(void)
     tcase_add_loop_test(tests, gradients_are_summed_over_data_and_context, 0, 4);
     tcase_add_test(tests, zero_cuts_over_data_and_context);
     tcase_add_loop_test(tests, recomputation_sends_again_what_it_has_not, 0, 6);
-    tcase_add_loop_test(tests, tensor_ranks_send_their_own_heads, 0, 4);
+    tcase_add_loop_test(tests, tensor_ranks_send_their_own_heads, 0, 3);
     tcase_add_loop_test(tests, what_cannot_be_shared_is_refused, 0, 7);
     Suite *const suite = suite_create("context");
     suite_add_tcase(suite, tests);

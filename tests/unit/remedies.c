@@ -2,24 +2,28 @@
 #define _GNU_SOURCE /* fork, pipe */
 #include <check.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "sim/memory/remedies.h"
 #include "tests/training_runs.h"
 #include "tests/unit/suite.h"
 
-#define MODEL                                                                                                          \
+#define MODEL_WITH(keys)                                                                                               \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':16,'hidden':512,'heads':8,"          \
-    "'seq':512,'vocab':4096}"
+    "'seq':512,'vocab':4096" keys "}"
+#define MODEL MODEL_WITH("")
 #define SYSTEM IDEAL_SYSTEM("1e9", "0")
 
 static struct dl_session training;
 
-static void open_job(const char *head, const char *stack)
+static void open_job_of(const char *workload, const char *head, const char *stack)
 {
     const struct training_inputs inputs = {
-        .system = SYSTEM, .device = IDEAL_DEVICE, .software = PLAIN_SOFTWARE, .workload = MODEL};
+        .system = SYSTEM, .device = IDEAL_DEVICE, .software = PLAIN_SOFTWARE, .workload = workload};
     ck_assert_msg(!training_open_stack(&training, inputs, head, stack), "%s", training.err.text);
 }
+
+static void open_job(const char *head, const char *stack) { open_job_of(MODEL, head, stack); }
 
 static double peak(void)
 {
@@ -107,12 +111,44 @@ START_TEST(changes_come_together_where_one_is_not_enough)
 }
 END_TEST
 
+/* A key that is short for a strategy may have a fact, which goes with it. */
+START_TEST(a_key_with_a_fact_gives_way)
+{
+    const double done = peak_of(HEAD ",'recompute':'full'", STACK);
+    open_job(HEAD ",'recompute':'none','facts':{'recompute':'assumed: a test'}", STACK);
+    struct dl_remedies found = find(done);
+    (void)promised(&found, "recompute full");
+    dl_remedies_release(&found);
+    dl_session_close(&training);
+}
+END_TEST
+
+/* Of eight heads with two of keys and values: a rank has one of these at least. */
+START_TEST(tensor_ranks_share_no_head)
+{
+    static const double fractions[] = {0.9, 0.5, 0.25, 0.1, 1e-9}; /* of the memory that it takes */
+    open_job_of(MODEL_WITH(",'kv_heads':2"), HEAD, STACK);
+    const double all = peak();
+    for (size_t i = 0; i < DL_COUNT(fractions); i++) {
+        struct dl_remedies found = find(all * fractions[i]);
+        for (size_t j = 0; j < found.n; j++) {
+            const char *const tensor = strstr(found.items[j].change, "tensor ");
+            if (tensor) ck_assert_msg(atoi(tensor + strlen("tensor ")) <= 2, "%s", found.items[j].change);
+        }
+        dl_remedies_release(&found);
+    }
+    dl_session_close(&training);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("remedies");
     TCase *const tests = tcase_create("remedies");
     tcase_add_loop_test(tests, a_remedy_keeps_its_promise, 0, (int)DL_COUNT(promises));
     tcase_add_test(tests, changes_come_together_where_one_is_not_enough);
+    tcase_add_test(tests, a_key_with_a_fact_gives_way);
+    tcase_add_test(tests, tensor_ranks_share_no_head);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
