@@ -32,13 +32,15 @@ struct job {
     struct dl_payload payload;
     const uint32_t *device; /* NULL: 0, 1, 2, ...; one more than n */
     bool fluid, with_previous;
-    bool refusable; /* the algorithm may refuse this group: then there is no result */
+    bool by_message; /* as --fidelity step */
+    bool refusable;  /* the algorithm may refuse this group: then there is no result */
 };
 
 struct outcome {
     struct dl_exchange_result result;
     double estimate_s;
-    double n_bundles; /* as they are counted beforehand */
+    double busiest_link_s; /* bytes / bandwidth of all jobs together */
+    double n_bundles;      /* as they are counted beforehand */
     bool refused;
 };
 
@@ -74,6 +76,7 @@ static inline void choose_job(struct dl_machine *m, const struct job *job, struc
     struct dl_estimator estimator;
     dl_estimator_init(&estimator, m->topology, &m->transport, m->bytes_per_s);
     estimator.fluid = job->fluid;
+    estimator.by_message = job->by_message;
     const struct dl_wish wish = {.op = job->op,
                                  .algorithm = job->algorithm,
                                  .protocol = "auto",
@@ -127,6 +130,10 @@ static inline void simulate_jobs(struct dl_machine *m, const char *engine, struc
     stop_on(&err);
     for (size_t i = 0; i < r->n_jobs; i++)
         if (r->runs[i].exchange) r->outcomes[i].result = dl_exchange_result(r->runs[i].exchange);
+    double busiest_link_s;
+    for (size_t i = 0; i < r->n_jobs; i++) dl_exchange_free(r->runs[i].exchange); /* books what it sent */
+    dl_wire_busiest(r->wire, &busiest_link_s);
+    for (size_t i = 0; i < r->n_jobs; i++) r->outcomes[i].busiest_link_s = busiest_link_s;
 }
 
 /* What is left unfreed goes with the process. */

@@ -7,7 +7,7 @@
 
 struct options {
     bool adds_wire_latency, pipelines;
-    double fill, drain, relay_efficiency, reduction_s_per_byte, pack_s_per_byte;
+    double fill, drain, relay_efficiency, reduction_s_per_byte, pack_s_per_byte, piece_bytes;
     struct dl_json efficiency, algorithms, protocols;
 };
 static const struct options defaults = {.adds_wire_latency = true, .relay_efficiency = 1};
@@ -24,6 +24,7 @@ static const struct dl_field fields[] = {
      "time to pack or unpack one dense byte of a lossy payload"},
     {"pipelines", DL_BOOL, offsetof(struct options, pipelines), 0, 0, true, NULL,
      "cuts trees and chains into small pieces"},
+    {"piece_bytes", DL_NUMBER, offsetof(struct options, piece_bytes), 1, 1e12, true, NULL, "size of these pieces"},
     {"efficiency", DL_OBJECT, offsetof(struct options, efficiency), 0, 0, true, NULL,
      "achieved part of the bandwidth, by kind of link"},
     {"algorithms", DL_LIST, offsetof(struct options, algorithms), 0, 0, true, NULL, "those that the software has"},
@@ -302,6 +303,7 @@ enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t
     out->reduction_s_per_byte = o.reduction_s_per_byte;
     out->pack_s_per_byte = o.pack_s_per_byte;
     out->pipelines = o.pipelines;
+    out->piece_bytes = o.piece_bytes;
     return DL_OK;
 }
 

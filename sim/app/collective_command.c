@@ -49,7 +49,7 @@ static const struct dl_option options[] = {
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_engine_names,
      "what plays it; simgrid if absent"},
     {"fidelity", DL_OPT_CHOICE, offsetof(struct request, fidelity), false, 0, 0, fidelities,
-     "messages one by one, or as flows; step if absent"},
+     "messages one by one, or as flows; step if absent, but for what the software pipelines or switches add"},
     {"scenario", DL_OPT_TEXT, offsetof(struct request, scenario), false, 0, 0, NULL,
      "a file of links that slow down, fail and come back on the way"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
@@ -132,7 +132,8 @@ static enum dl_status choose(struct run *r, struct dl_error *err)
         return err->status;
     if (isnan(wish.bytes)) return dl_fail(err, DL_SYNTAX, "collective", "needs the option --bytes");
     dl_estimator_init(&r->estimator, r->machine.topology, &r->machine.transport, r->machine.bytes_per_s);
-    r->estimator.fluid = strcmp(q->fidelity, "fluid") == 0;
+    r->estimator.fluid = q->fidelity && strcmp(q->fidelity, "fluid") == 0;
+    r->estimator.by_message = q->fidelity && !r->estimator.fluid;
     return dl_choose(&r->estimator, &wish, r->arena, &r->choice, err);
 }
 
@@ -161,10 +162,10 @@ static void announce_long_run(const struct run *r)
     const double about_a_minute = 2e7, n = dl_count_bundles(&r->choice.collective, r->report.fluid);
     char count[DL_QUANTITY];
     if (n < about_a_minute) return;
-    const bool would_fold = dl_folds(&r->choice.collective, true);
     dl_progress_end();
-    fprintf(stderr, "dlsim: %s messages are simulated one by one, some microseconds each; %s takes seconds\n",
-            dl_format_count(n, count), would_fold ? "--fidelity fluid" : "--engine analytic");
+    fprintf(stderr,
+            "dlsim: %s messages are simulated one by one, some microseconds each; --fidelity fluid takes seconds\n",
+            dl_format_count(n, count));
 }
 
 static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind, struct dl_error *err)
@@ -235,13 +236,12 @@ static int run(int argc, char **argv, struct dl_error *err)
                                 .payload = "dense",
                                 .placement = "packed",
                                 .engine = dl_engine_names[0],
-                                .fidelity = "step",
                                 .bytes = NAN},
                     .arena = dl_arena_new()};
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, NULL, err) && !open_machine(&r, err) &&
         !read_scenario(&r, err) && !choose(&r, err)) {
         const struct dl_engine_kind *const kind = dl_engine_find(r.request.engine);
-        r.report.fluid = r.estimator.fluid;
+        r.report.fluid = r.estimator.fluid || dl_folds_always(&r.choice.collective);
         if (kind->alone)
             estimate_only(&r);
         else

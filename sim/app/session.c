@@ -145,6 +145,7 @@ static enum dl_status lower(struct dl_session *s)
 {
     dl_estimator_init(&s->estimator, s->machine.topology, &s->machine.transport, s->machine.bytes_per_s);
     s->estimator.fluid = is_fluid(s);
+    s->estimator.by_message = !is_fluid(s);
     if (dl_lower(&(struct dl_lower_request){.job = &s->job,
                                             .model = &s->model,
                                             .device = &s->device,

@@ -110,6 +110,7 @@ const struct dl_algorithm dl_alltoall_direct = {
     .next = next_direct,
     .round = round_direct,
     .peer = peer_direct,
+    .queue = DL_QUEUE_POSTED,
     .fold = DL_FOLD_SOURCES,
     .automatic = true,
 };

@@ -100,5 +100,6 @@ const struct dl_algorithm dl_alltoall_hierarchical = {
     .next = next,
     .round = round_of,
     .peer = peer,
+    .queue = DL_QUEUE_POSTED,
     .automatic = true,
 };

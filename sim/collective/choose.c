@@ -19,6 +19,25 @@ static struct dl_collective collective_of(const struct dl_wish *wish, const stru
                                   .payload = wish->payload};
 }
 
+/* As the software does, so that its pipeline can be simulated piece by piece: where there are few, smaller ones, so
+ * that filling the pipeline takes an eighth of the time (NCCL, enqueue.cc, halves chunkSize while there are fewer than
+ * eight times the depth). */
+static enum dl_status cut_into_pieces(struct dl_collective *c, const struct dl_transport *t, struct dl_error *err)
+{
+    const double most = 65536, pieces_per_round = 8; /* as --chunks; as NCCL */
+    double largest = 0;
+    if (t->piece_bytes <= 0)
+        return dl_fail(err, DL_IMPOSSIBLE, "--fidelity",
+                       "transport %s does not say the piece_bytes of %s; use --fidelity fluid, or --chunks", t->name,
+                       c->algorithm->name);
+    for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++)
+        largest = fmax(largest, dl_collective_block_bytes(c, lane));
+    const double least = pieces_per_round * dl_count_sequential(c, 0);
+    c->by_message = true;
+    c->chunks = (uint32_t)fmin(fmax(ceil(largest / t->piece_bytes), least), most);
+    return DL_OK;
+}
+
 static enum dl_status prepare(struct dl_collective *c, const struct dl_estimator *e, const struct dl_wish *wish,
                               struct dl_arena *arena, struct dl_error *err)
 {
@@ -26,10 +45,14 @@ static enum dl_status prepare(struct dl_collective *c, const struct dl_estimator
         return dl_fail(err, DL_IMPOSSIBLE, "--devices", "%s needs 1 device more than its %u workers; ask for fewer",
                        c->algorithm->name, wish->group->n);
     if (c->algorithm->prepare && c->algorithm->prepare(c, arena, err)) return err->status;
+    if (e->by_message && c->algorithm->fold == DL_FOLD_SWITCH)
+        return dl_fail(err, DL_IMPOSSIBLE, "--fidelity",
+                       "%s adds in switches and has no messages from rank to rank; use --fidelity fluid",
+                       c->algorithm->name);
     if (c->chunks) return DL_OK;
     c->chunks = 1;
     c->pipelined = e->transport->pipelines && c->algorithm->fold == DL_FOLD_TREE;
-    return DL_OK;
+    return c->pipelined && e->by_message ? cut_into_pieces(c, e->transport, err) : DL_OK;
 }
 
 /* Keep the best protocol for a prepared collective, if it beats what is in `best`. */
@@ -59,7 +82,8 @@ static bool is_too_large(const struct dl_collective *c, const struct dl_wish *wi
     if (c->algorithm->fold == DL_FOLD_RING || c->algorithm->fold == DL_FOLD_SWITCH) return false;
     for (uint32_t k = 0; c->algorithm->round(c, 0, k, &round) && rounds * c->group->n <= most; k++) rounds++;
     const double messages = rounds * c->group->n * dl_collective_lanes(c);
-    if (messages > most || c->algorithm->fold != DL_FOLD_NONE) return messages > most;
+    const bool has_no_other = c->op == DL_ALLTOALL && c->algorithm->fold == DL_FOLD_SOURCES;
+    if (messages > most || has_no_other || c->algorithm->fold == DL_FOLD_TREE) return messages > most;
     return dl_count_links(c, &links, err) || messages * links * fmax(wish->n_alike, 1) > most;
 }
 
@@ -84,6 +108,11 @@ static enum dl_status no_protocol(const struct dl_estimator *e, const struct dl_
         const size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", e->transport->protocols[i].name);
     }
+    if (is_auto(wish->protocol) && e->by_message)
+        return dl_fail(
+            err, DL_IMPOSSIBLE, "--fidelity",
+            "transport %s has nothing for %s by '%s' that goes message by message here; use --fidelity fluid",
+            e->transport->name, dl_op_name(wish->op), wish->algorithm);
     if (is_auto(wish->protocol))
         return dl_fail(err, DL_IMPOSSIBLE, "--algo", "transport %s cannot do %s by '%s' here", e->transport->name,
                        dl_op_name(wish->op), wish->algorithm);

@@ -60,7 +60,9 @@ struct dl_collective {
     const struct dl_group *group;
     double bytes;
     uint32_t chunks; /* each lane is cut into so many independent pieces */
-    bool pipelined; /* the software cuts trees finer than into chunks: they always run folded, its fill is their cost */
+    bool pipelined;  /* the software cuts trees and chains finely: they are priced as their fold, its fill is their cost
+                      */
+    bool by_message; /* chunks are the pieces of that; otherwise it always runs folded */
     uint32_t servers; /* of a parameter server, each of an equal part of the data */
     struct dl_payload payload;
     const void *plan; /* the algorithm's own, made by prepare (arena memory) */
@@ -98,12 +100,21 @@ struct dl_round {
 
 /* What fluid fidelity makes of a lane (see fold.h). */
 enum dl_fold_kind {
-    DL_FOLD_NONE,    /* nothing: message by message */
+    DL_FOLD_ROUNDS,  /* all messages of a round at once: one bundle for each round, one after the other */
     DL_FOLD_RING,    /* every rank always sends to the same next one: one bundle round the ring */
     DL_FOLD_TREE,    /* a pipeline in which all edges flow at once: one bundle over all of them */
     DL_FOLD_SOURCES, /* all sends of a rank at once: one bundle per source */
     DL_FOLD_SWITCH,  /* sums are made by switches, so there are no messages between ranks: one bundle, always */
 };
+
+/* How messages that a rank could send now wait for each other, lane by lane; all that are under way share the links. */
+enum dl_queue {
+    DL_QUEUE_PORT,   /* one port per rank, as in the textbook: one after the other */
+    DL_QUEUE_POSTED, /* all posted at once, as libraries do: DL_MOST_POSTED are under way, the others follow */
+    DL_QUEUE_PEER,   /* a stream to each peer, as the edges of a pipelined tree are: one after the other in each */
+};
+/* MPICH's MPIR_CVAR_ALLTOALL_THROTTLE; NCCL has up to 32 channels for messages between pairs. */
+enum { DL_MOST_POSTED = 32 };
 
 struct dl_phase; /* sim/collective/phase.h */
 
@@ -129,6 +140,7 @@ struct dl_algorithm {
     /* REQUIRED: to whom a rank sends in that round, or DL_NOBODY. */
     uint32_t (*peer)(const struct dl_collective *c, uint32_t lane, uint32_t k, uint32_t rank);
     const struct dl_phase *phases; /* OPTIONAL: for those whose next, round and peer are those of phase.h */
+    enum dl_queue queue;
     enum dl_fold_kind fold;
     enum dl_family family; /* which of the software's paths it takes */
     bool automatic;        /* `--algo auto` may choose it */
@@ -143,6 +155,8 @@ enum dl_status dl_algorithm_find(enum dl_op op, const char *name, const struct d
 enum dl_status dl_check_algorithms(struct dl_json transport_doc, const struct dl_transport *transport,
                                    struct dl_arena *arena, struct dl_error *err);
 
+/* Messages of a rank's lane that are under way at once, at most. */
+uint32_t dl_collective_at_once(const struct dl_collective *c);
 /* Of the group, and servers. */
 uint32_t dl_collective_ranks(const struct dl_collective *c);
 /* With defaults for the optional slots. */

@@ -1,4 +1,8 @@
-/* direct.c - everybody sends to everybody at once, beginning with the next rank so that the load is spread. */
+/* direct.c - everybody sends to everybody at once, beginning with the next rank so that the load is spread.
+ *
+ * As MPI libraries that post all sends and receives, and as NCCL does with sends and receives of one group: messages do
+ * not wait for each other but share the links, so that the time is that of the most loaded link, and one latency. A
+ * rank has DL_MOST_POSTED under way; in larger groups the rest follow. */
 #include "sim/collective/algorithms.h"
 #include "sim/collective/phase.h"
 
@@ -43,6 +47,8 @@ const struct dl_algorithm dl_allreduce_direct = {
     .next = dl_phases_next,
     .round = dl_phases_round,
     .peer = dl_phases_peer,
+    .queue = DL_QUEUE_POSTED,
+    .fold = DL_FOLD_SOURCES,
     .automatic = true,
 };
 
@@ -57,6 +63,7 @@ const struct dl_algorithm dl_allreduce_direct_ring = {
     .next = dl_phases_next,
     .round = dl_phases_round,
     .peer = dl_phases_peer,
+    .queue = DL_QUEUE_POSTED,
 };
 
 const struct dl_algorithm dl_allgather_direct = {
@@ -68,6 +75,8 @@ const struct dl_algorithm dl_allgather_direct = {
     .next = dl_phases_next,
     .round = dl_phases_round,
     .peer = dl_phases_peer,
+    .queue = DL_QUEUE_POSTED,
+    .fold = DL_FOLD_SOURCES,
     .automatic = true,
 };
 
@@ -80,5 +89,7 @@ const struct dl_algorithm dl_reducescatter_direct = {
     .next = dl_phases_next,
     .round = dl_phases_round,
     .peer = dl_phases_peer,
+    .queue = DL_QUEUE_POSTED,
+    .fold = DL_FOLD_SOURCES,
     .automatic = true,
 };

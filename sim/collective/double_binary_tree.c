@@ -67,6 +67,7 @@ const struct dl_algorithm dl_allreduce_double_binary_tree = {
     .next = dl_forest_next,
     .round = dl_forest_round,
     .peer = dl_forest_peer,
+    .queue = DL_QUEUE_PEER,
     .fold = DL_FOLD_TREE,
     .family = DL_FAMILY_TREE,
     .automatic = true,

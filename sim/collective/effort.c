@@ -6,7 +6,10 @@
 
 double dl_count_bundles(const struct dl_collective *c, bool fluid)
 {
-    return dl_folds(c, fluid) ? (double)dl_fold_count(c) * dl_collective_lanes(c) : dl_count_messages(c);
+    if (!dl_folds(c, fluid)) return dl_count_messages(c);
+    double n = 0;
+    for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) n += dl_fold_count(c, lane);
+    return dl_fold_kind(c) == DL_FOLD_ROUNDS ? n * c->chunks : n;
 }
 
 static uint32_t count_senders(const struct dl_collective *c, uint32_t lane, uint32_t k)

@@ -110,11 +110,11 @@ static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_
                                         struct dl_error *err)
 {
     struct sums sums = {0};
-    const uint32_t n_bundles = dl_fold_count(c);
     double lane_s = 0, longest_work_s = 0; /* the slowest lane by itself, without latency */
     dl_tally_clear(&e->all);
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
         double sent = 0, work_s = 0;
+        const uint32_t n_bundles = dl_fold_count(c, lane);
         dl_tally_clear(&e->lane);
         for (uint32_t which = 0; which < n_bundles; which++) {
             struct dl_fold fold;
@@ -352,8 +352,8 @@ static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl
 /* Where the fold is what will be run, or the same: a ring in one piece. */
 static bool prices_by_fold(const struct dl_estimator *e, const struct dl_collective *c)
 {
-    if (!dl_fold_count(c)) return false;
-    if (e->fluid || c->pipelined || c->algorithm->fold == DL_FOLD_SWITCH) return true;
+    if (dl_fold_kind(c) == DL_FOLD_ROUNDS) return false;
+    if (e->fluid || c->pipelined || dl_folds_always(c)) return true;
     return c->algorithm->fold == DL_FOLD_RING && c->chunks == 1;
 }
 

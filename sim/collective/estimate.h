@@ -12,6 +12,7 @@ struct dl_estimator {
     const struct dl_transport *transport;
     const double *bytes_per_s; /* by link, as the transport achieves it */
     bool fluid;                /* trees are taken as fully pipelined, whatever the chunks */
+    bool by_message;           /* only what can be simulated message by message is chosen */
     struct dl_tally lane, round, all;
 };
 void dl_estimator_init(struct dl_estimator *e, const struct dl_topology *t, const struct dl_transport *transport,

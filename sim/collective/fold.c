@@ -8,16 +8,36 @@ void dl_fold_release(struct dl_fold *fold)
     *fold = (struct dl_fold){0};
 }
 
-uint32_t dl_fold_count(const struct dl_collective *c)
+enum dl_fold_kind dl_fold_kind(const struct dl_collective *c)
 {
-    /* A sparse message grows from round to round: no two of them are equal. */
-    if (c->algorithm->fold == DL_FOLD_NONE || c->payload.kind == DL_TOPK || c->group->n == 1) return 0;
-    return c->algorithm->fold == DL_FOLD_SOURCES ? c->group->n : 1;
+    const bool grows = c->payload.kind == DL_TOPK; /* from round to round: no two of its messages are equal */
+    return grows && c->algorithm->fold != DL_FOLD_SWITCH ? DL_FOLD_ROUNDS : c->algorithm->fold;
 }
 
-bool dl_folds(const struct dl_collective *c, bool fluid)
+uint32_t dl_count_sequential(const struct dl_collective *c, uint32_t lane)
 {
-    return (fluid || c->pipelined || c->algorithm->fold == DL_FOLD_SWITCH) && dl_fold_count(c) > 0;
+    struct dl_round round;
+    uint32_t n = 0;
+    for (uint32_t k = 0; c->algorithm->round(c, lane, k, &round); k++) n += !round.together;
+    return n;
+}
+
+uint32_t dl_fold_count(const struct dl_collective *c, uint32_t lane)
+{
+    if (c->group->n == 1) return 0;
+    switch (dl_fold_kind(c)) {
+    case DL_FOLD_SOURCES: return c->group->n;
+    case DL_FOLD_ROUNDS: return dl_count_sequential(c, lane);
+    default: return 1;
+    }
+}
+
+bool dl_folds(const struct dl_collective *c, bool fluid) { return (fluid || dl_folds_always(c)) && c->group->n > 1; }
+
+bool dl_folds_always(const struct dl_collective *c)
+{
+    return (c->pipelined && !c->by_message && dl_fold_kind(c) != DL_FOLD_ROUNDS) ||
+           c->algorithm->fold == DL_FOLD_SWITCH;
 }
 
 struct context {
@@ -78,12 +98,20 @@ static double book(struct context *x, uint32_t from, uint32_t to, double payload
     return dl_pace_latency_s(x->pace, &x->route, message);
 }
 
+/* Equal messages on a link are as many: not off by what summing their bytes rounds, since CM02 asks for whole weights.
+ */
+static double weight_of(double sum, double bytes)
+{
+    const double rounding = 1e-9, weight = sum / bytes;
+    return fabs(weight - round(weight)) <= rounding * weight ? round(weight) : weight;
+}
+
 static void take_hops(struct context *x, struct dl_fold *out)
 {
     for (size_t i = 0; i < x->tally->n_touched; i++) {
         const uint32_t link = x->tally->touched[i];
         DL_GROW(out->hops, out->n_hops, out->capacity);
-        out->hops[out->n_hops++] = (struct dl_hop){.link = link, .weight = x->tally->sum[link] / out->bytes};
+        out->hops[out->n_hops++] = (struct dl_hop){.link = link, .weight = weight_of(x->tally->sum[link], out->bytes)};
     }
     dl_tally_clear(x->tally);
 }
@@ -130,6 +158,13 @@ static void fold_ring(struct context *x, struct dl_fold *out)
     dl_free(latency_s);
 }
 
+/* Rounds that go together take as long as the slowest of them. */
+static void pay_latency(const struct dl_round *round, double latency_s, double *together_s, struct dl_fold *out)
+{
+    out->latency_s += round->repeat * (round->together ? fmax(latency_s - *together_s, 0) : latency_s);
+    *together_s = round->together ? fmax(latency_s, *together_s) : latency_s;
+}
+
 /* ---- trees: every edge carries the lane's bytes once, all at the same time ---- */
 
 static void fold_tree(struct context *x, struct dl_fold *out)
@@ -149,9 +184,7 @@ static void fold_tree(struct context *x, struct dl_fold *out)
             sent[rank] += round.repeat * payload;
         }
         out->bytes = fmax(out->bytes, wire_bytes(x, payload, message));
-        /* Rounds that go together take as long as the slowest of them. */
-        out->latency_s += round.repeat * (round.together ? fmax(latency_s - together_s, 0) : latency_s);
-        together_s = round.together ? fmax(latency_s, together_s) : latency_s;
+        pay_latency(&round, latency_s, &together_s, out);
         work[round.reduce] = fmax(work[round.reduce], work_s(x, &round));
         out->n_steps += round.repeat;
     }
@@ -165,17 +198,48 @@ static void fold_tree(struct context *x, struct dl_fold *out)
 static void fold_source(struct context *x, uint32_t source, struct dl_fold *out)
 {
     const struct dl_collective *const c = x->c;
+    double together_s = 0;
     struct dl_round round;
-    out->n_steps = 1;
     for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round) && !x->err->status; k++) {
         const uint32_t to = c->algorithm->peer(c, x->lane, k, source);
+        if (!round.together) out->n_steps++;
         if (to == DL_NOBODY) continue;
         const double payload = payload_bytes(x, &round), message = message_bytes(x, &round);
         out->bytes = fmax(out->bytes, wire_bytes(x, payload, message));
-        out->latency_s = fmax(out->latency_s, book(x, source, to, payload, message));
+        pay_latency(&round, book(x, source, to, payload, message), &together_s, out);
         out->sent_bytes += payload;
         out->work_s += work_s(x, &round);
     }
+}
+
+/* ---- all messages of the rounds that go together, of one chunk ---- */
+
+static void fold_round(struct context *x, uint32_t which, struct dl_fold *out)
+{
+    const struct dl_collective *const c = x->c;
+    const uint32_t n = dl_collective_ranks(c);
+    double *const sent = dl_alloc(n * sizeof *sent), together_s = 0;
+    uint32_t n_begun = 0;
+    struct dl_round round;
+    for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round) && !x->err->status; k++) {
+        n_begun += !round.together;
+        if (n_begun > which + 1) break;
+        if (n_begun <= which) continue;
+        const double message = message_bytes(x, &round), payload = round.repeat * message;
+        double latency_s = 0;
+        for (uint32_t rank = 0; rank < n; rank++) {
+            const uint32_t to = c->algorithm->peer(c, x->lane, k, rank);
+            if (to == DL_NOBODY) continue;
+            latency_s = fmax(latency_s, book(x, rank, to, payload, message));
+            sent[rank] += payload;
+        }
+        out->bytes = fmax(out->bytes, wire_bytes(x, payload, message));
+        pay_latency(&round, latency_s, &together_s, out);
+        out->work_s += round.repeat * fmax(round.fan_in, 1) * work_s(x, &round) / c->chunks;
+        out->n_steps += round.repeat;
+    }
+    for (uint32_t rank = 0; rank < n; rank++) out->sent_bytes = fmax(out->sent_bytes, sent[rank]);
+    dl_free(sent);
 }
 
 enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32_t which, const struct dl_pace *pace,
@@ -189,12 +253,12 @@ enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32
                         .booked = {.tally = tally, .topology = c->group->topology}};
     *out = (struct dl_fold){0};
     dl_tally_clear(tally);
-    switch (c->algorithm->fold) {
+    switch (dl_fold_kind(c)) {
     case DL_FOLD_RING: fold_ring(&x, out); break;
     case DL_FOLD_TREE: fold_tree(&x, out); break;
     case DL_FOLD_SOURCES: fold_source(&x, which, out); break;
     case DL_FOLD_SWITCH: dl_fold_switch(c, pace, tally, out, err); break;
-    case DL_FOLD_NONE: break;
+    case DL_FOLD_ROUNDS: fold_round(&x, which, out); break;
     }
     take_hops(&x, out);
     dl_route_release(&x.route);

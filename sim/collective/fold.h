@@ -2,7 +2,8 @@
  *
  * Exact for a ring of equal hops: its bundle moves 2(P-1)/P of the bytes over all of its links at once and pays the sum
  * of the hop latencies that one piece meets on its way. An approximation for unequal rings and under contention, where
- * one slow hop slows all of the bundle at once; the tests tabulate by how much. */
+ * one slow hop slows all of the bundle at once; the tests tabulate by how much. What is neither ring nor tree goes
+ * round by round: all messages of a round are one bundle, and the next round begins when all have arrived. */
 #ifndef DL_COLLECTIVE_FOLD_H
 #define DL_COLLECTIVE_FOLD_H
 
@@ -35,7 +36,7 @@ double dl_booked_bytes_per_s(void *booked, uint32_t link);
 struct dl_fold {
     struct dl_hop *hops; /* weights are relative to `bytes` */
     size_t n_hops, capacity;
-    double bytes;      /* on the wire, between two ranks that talk; all chunks */
+    double bytes;      /* on the wire, between two ranks that talk; all chunks, unless it is of a round */
     double latency_s;  /* that one piece meets on its way */
     double sent_bytes; /* payload that the busiest rank sends */
     double work_s;     /* that one rank spends adding, packing and unpacking */
@@ -43,13 +44,18 @@ struct dl_fold {
 };
 void dl_fold_release(struct dl_fold *fold);
 
-/* How many bundles a lane folds into: 1, or one per source; 0: it does not fold. */
-uint32_t dl_fold_count(const struct dl_collective *c);
+/* The algorithm's, but for messages that grow on the way: those go round by round. */
+enum dl_fold_kind dl_fold_kind(const struct dl_collective *c);
 
-/* Whether it is run folded: in fluid fidelity, or because switches or finely pipelined software do so. */
+/* How many bundles a lane folds into: 1, one per source, or one per round, which then follow each other, in every
+ * chunk; 0: nothing is to be done. */
+uint32_t dl_fold_count(const struct dl_collective *c, uint32_t lane);
+
+/* Whether it is run folded: in fluid fidelity, or always, because switches or finely pipelined software do so. */
 bool dl_folds(const struct dl_collective *c, bool fluid);
+bool dl_folds_always(const struct dl_collective *c);
 
-/* The which-th bundle of a lane. `tally` is scratch, cleared before and after. */
+/* The which-th bundle of a lane; of a round: that of one chunk. `tally` is scratch, cleared before and after. */
 enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32_t which, const struct dl_pace *pace,
                             struct dl_tally *tally, struct dl_fold *out, struct dl_error *err);
 
@@ -57,6 +63,8 @@ enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32
 void dl_fold_switch(const struct dl_collective *c, const struct dl_pace *pace, struct dl_tally *tally,
                     struct dl_fold *out, struct dl_error *err);
 
+/* Rounds of a lane that follow each other: those that go together count as one. */
+uint32_t dl_count_sequential(const struct dl_collective *c, uint32_t lane);
 /* Messages that the algorithm sends in all, by its rounds. */
 double dl_count_messages(const struct dl_collective *c);
 

@@ -14,7 +14,7 @@ struct dl_pace {
     double bandwidth_fraction;   /* payload bytes per byte on the wire */
     struct dl_above above;       /* both for larger messages */
     double relay_efficiency;     /* of a route that another device passes on */
-    double rate_cap_bytes_per_s; /* of one message on the wire; INFINITY: none */
+    double rate_cap_bytes_per_s; /* of what a rank sends in a lane, on the wire; INFINITY: none */
     double pump_s;               /* what the devices' kernels need for their part; 0: they keep up with any wire */
     double reduction_s_per_byte; /* gamma */
     double pack_s_per_byte;      /* of dense bytes, when packing and again when unpacking */

@@ -94,6 +94,7 @@ const struct dl_algorithm dl_allreduce_parameter_server = {
     .next = next_concurrent,
     .round = round_concurrent,
     .peer = peer_concurrent,
+    .queue = DL_QUEUE_POSTED,
 };
 
 const struct dl_algorithm dl_allreduce_parameter_server_serial = {

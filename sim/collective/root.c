@@ -94,6 +94,7 @@ const struct dl_algorithm dl_scatter_direct = {
     .next = next_scatter,
     .round = round_each,
     .peer = peer_scatter,
+    .queue = DL_QUEUE_POSTED,
     .automatic = true,
 };
 

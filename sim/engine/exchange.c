@@ -35,8 +35,9 @@ struct dl_exchange {
     struct lane *lanes;
     uint32_t n_lanes; /* of one rank */
     uint32_t n_ranks, n_running;
-    double *block_bytes; /* by lane of the algorithm */
-    double *unit_free_s; /* by rank: when what reduces and packs is free */
+    double *block_bytes;     /* by lane of the algorithm */
+    double *cap_bytes_per_s; /* of a message, by lane of the algorithm */
+    double *unit_free_s;     /* by rank: when what reduces and packs is free */
     struct outgoing *outgoing;
     size_t n_outgoing, outgoing_capacity;
     uint32_t free_outgoing;
@@ -165,6 +166,8 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
         .bytes = payload,
         .pace = pace,
         .lane = 2 * at->lane + x->spec.is_in_step,
+        .queue = c->algorithm->queue,
+        .rate_cap_bytes_per_s = x->cap_bytes_per_s[at->lane],
         .causes = at->causes,
         .sender = at->rank,
         .receiver = action->peer * x->n_lanes + (index_of(x, at) - at->rank * x->n_lanes),
@@ -247,7 +250,17 @@ static void begin_folded(struct dl_exchange *x)
 {
     x->result.folded = true;
     x->folded = dl_folded_start(&x->spec, dl_wire_error(x->spec.wire), finish, x);
-    x->result.bundles = dl_folded_bundles(x->folded);
+}
+
+/* Messages that are under way at once share what a rank's kernels can send. All streams of a tree flow alike, each with
+ * the lane's bytes. */
+static double cap_of(const struct dl_exchange *x, uint32_t lane)
+{
+    const struct dl_pace *const pace = x->spec.pace;
+    const struct dl_collective *const c = x->spec.collective;
+    if (c->algorithm->queue != DL_QUEUE_PEER || pace->pump_s <= 0)
+        return pace->rate_cap_bytes_per_s / dl_collective_at_once(c);
+    return c->chunks * dl_payload_bytes(&c->payload, x->block_bytes[lane], 1) / pace->bandwidth_fraction / pace->pump_s;
 }
 
 static void make_lanes(struct dl_exchange *x)
@@ -259,7 +272,11 @@ static void make_lanes(struct dl_exchange *x)
     x->n_running = x->n_ranks * x->n_lanes;
     x->unit_free_s = dl_alloc(x->n_ranks * sizeof *x->unit_free_s);
     x->block_bytes = dl_alloc(lanes * sizeof *x->block_bytes);
-    for (uint32_t i = 0; i < lanes; i++) x->block_bytes[i] = dl_collective_block_bytes(c, i);
+    x->cap_bytes_per_s = dl_alloc(lanes * sizeof *x->cap_bytes_per_s);
+    for (uint32_t i = 0; i < lanes; i++) {
+        x->block_bytes[i] = dl_collective_block_bytes(c, i);
+        x->cap_bytes_per_s[i] = cap_of(x, i);
+    }
     x->lanes = dl_alloc((size_t)x->n_running * sizeof *x->lanes);
     for (uint32_t i = 0; i < x->n_running; i++)
         x->lanes[i] = (struct lane){.rank = i / x->n_lanes,
@@ -274,6 +291,7 @@ static void begin(void *user, uint32_t tag)
 {
     (void)tag;
     struct dl_exchange *const x = user;
+    x->result.folded = x->spec.fluid; /* also where a lone rank has nothing to do */
     if (dl_folds(x->spec.collective, x->spec.fluid)) {
         begin_folded(x);
         return;
@@ -296,7 +314,8 @@ struct dl_exchange *dl_exchange_start(const struct dl_exchange_spec *spec)
 struct dl_exchange_result dl_exchange_result(const struct dl_exchange *x)
 {
     struct dl_exchange_result r = x->result;
-    if (r.folded) r.messages = (uint64_t)dl_count_messages(x->spec.collective);
+    if (x->folded) r.bundles = dl_folded_bundles(x->folded);
+    if (x->folded) r.messages = (uint64_t)dl_count_messages(x->spec.collective);
     return r;
 }
 
@@ -309,6 +328,7 @@ void dl_exchange_free(struct dl_exchange *x)
     dl_free(x->lanes);
     dl_free(x->unit_free_s);
     dl_free(x->block_bytes);
+    dl_free(x->cap_bytes_per_s);
     dl_free(x->outgoing);
     dl_free(x);
 }

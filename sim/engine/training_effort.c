@@ -12,12 +12,14 @@ static void count_starts(const struct dl_training *t, uint32_t stage, uint32_t *
     }
 }
 
-/* Groups are alike. Flows are few, however many messages they stand for. */
+/* Groups are alike. Flows of rings and trees are few. Those by source or round cross all links of their messages. */
 static double effort_of(struct dl_training *t, const struct chosen *chosen)
 {
     const struct dl_collective *const c = &chosen->choices[0].collective;
+    const enum dl_fold_kind kind = dl_fold_kind(c);
     struct dl_effort effort;
-    if (dl_fold_count(c) > 0 || dl_effort_of(c, &effort, t->err)) return 0;
+    if ((kind != DL_FOLD_ROUNDS && kind != DL_FOLD_SOURCES) || dl_effort_of(c, &effort, t->err)) return 0;
+    if (kind == DL_FOLD_SOURCES) effort.messages = effort.in_flight = c->group->n, effort.links *= c->group->n;
     return dl_effort_together(&effort, dl_training_n_groups(t, &chosen->call));
 }
 

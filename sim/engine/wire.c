@@ -4,6 +4,7 @@
 
 #include "sim/collective/fold.h"
 #include "sim/core/memory.h"
+#include "sim/engine/ports.h"
 
 enum { none = 0xffffffffu };
 
@@ -13,13 +14,8 @@ struct posted {
     void *user;
     double sent_s, moving_s;   /* when it was sent, when its bytes began to move */
     double alone_s, latency_s; /* on an empty network; kept here because the way may lead elsewhere by then */
-    struct port *port;
-    uint32_t next; /* in the port's queue, by its id + 1; next free one */
-};
-
-/* A queue; ids count from 1, so that zeroed memory is an empty one. */
-struct port {
-    uint32_t first, last; /* the first one is moving */
+    uint32_t port;
+    uint32_t next; /* in the port's queue; next free one */
 };
 
 struct dl_wire {
@@ -28,8 +24,7 @@ struct dl_wire {
     const struct dl_engine_link *links;
     struct dl_error *err;
     struct dl_load load;
-    struct port **ports; /* by lane, then link; NULL: nothing was sent on that lane */
-    size_t n_lanes;
+    struct dl_ports *ports;
     double *link_bytes; /* by link */
     struct dl_tally scratch;
     struct posted *letters;
@@ -54,6 +49,7 @@ struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *
     w->load = (struct dl_load){.wanted_bytes_per_s = wanted_bytes_per_s, .user = engine};
     w->link_bytes = dl_alloc(t->n_links * sizeof *w->link_bytes);
     dl_tally_init(&w->scratch, t->n_links);
+    w->ports = dl_ports_new();
     w->free_letter = none;
     return w;
 }
@@ -61,8 +57,7 @@ struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *
 void dl_wire_free(struct dl_wire *w)
 {
     if (!w) return;
-    for (size_t lane = 0; lane < w->n_lanes; lane++) dl_free(w->ports[lane]);
-    dl_free(w->ports);
+    dl_ports_free(w->ports);
     dl_tally_release(&w->scratch);
     dl_free(w->link_bytes);
     dl_free(w->letters);
@@ -163,13 +158,13 @@ static void start(struct dl_wire *w, uint32_t id)
     if (!find(w, l->way, l->from, l->to)) return;
     p->moving_s = w->engine->kind->now_s(w->engine);
     const double wire_bytes = dl_pace_wire_bytes(l->pace, &l->way->route, l->bytes, l->bytes);
-    p->alone_s = wire_bytes / fmin(l->way->alone_bytes_per_s, l->pace->rate_cap_bytes_per_s);
+    p->alone_s = wire_bytes / fmin(l->way->alone_bytes_per_s, l->rate_cap_bytes_per_s);
     p->latency_s = dl_pace_latency_s(l->pace, &l->way->route, l->bytes);
     l->way->bytes += wire_bytes;
     const struct dl_bundle bundle = {.hops = l->way->route.hops,
                                      .n_hops = l->way->route.n_hops,
                                      .bytes = wire_bytes,
-                                     .rate_cap_bytes_per_s = l->pace->rate_cap_bytes_per_s,
+                                     .rate_cap_bytes_per_s = l->rate_cap_bytes_per_s,
                                      .alone_bytes_per_s = l->way->alone_bytes_per_s,
                                      .done = moved,
                                      .user = w,
@@ -177,17 +172,19 @@ static void start(struct dl_wire *w, uint32_t id)
     w->engine->kind->start(w->engine, &bundle);
 }
 
-/* Who waited at the port waited for the one before it: from here on they have the same history. */
+/* Who waited at the port waited for the one that leaves: from here on they have the same history. */
 static void leave_port(struct dl_wire *w, const struct posted *p)
 {
-    p->port->first = p->next;
-    if (!p->next) {
-        p->port->last = 0;
+    struct dl_port *const port = dl_port_at(w->ports, p->port);
+    const uint32_t id = port->first_waiting;
+    if (id == none) {
+        port->n_moving--;
         return;
     }
-    struct posted *const next = &w->letters[p->next - 1];
+    struct posted *const next = &w->letters[id];
+    port->first_waiting = next->next;
     if (next->sent_s < w->engine->kind->now_s(w->engine)) next->letter.causes = p->letter.causes;
-    start(w, p->next - 1);
+    start(w, id);
 }
 
 static void moved(void *user, uint32_t id)
@@ -208,15 +205,21 @@ static void moved(void *user, uint32_t id)
         arrive(w, id);
 }
 
-static struct port *port_of(struct dl_wire *w, const struct dl_letter *letter)
+static uint32_t port_of(struct dl_wire *w, const struct dl_letter *letter)
 {
-    while (w->n_lanes <= letter->lane) {
-        w->ports = dl_realloc(w->ports, (w->n_lanes + 1) * sizeof *w->ports);
-        w->ports[w->n_lanes++] = NULL;
-    }
-    struct port **const ports = &w->ports[letter->lane];
-    if (!*ports) *ports = dl_alloc(w->topology->n_links * sizeof **ports);
-    return &(*ports)[letter->way->route.hops[0].link];
+    const struct dl_port_key key = {.lane = letter->lane,
+                                    .link = letter->way->route.hops[0].link,
+                                    .to = letter->queue == DL_QUEUE_PEER ? letter->to : DL_ANYBODY};
+    return dl_port_find(w->ports, &key);
+}
+
+static void wait_at(struct dl_wire *w, struct dl_port *port, uint32_t id)
+{
+    if (port->first_waiting == none)
+        port->first_waiting = id;
+    else
+        w->letters[port->last_waiting].next = id;
+    port->last_waiting = id;
 }
 
 void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_fn on_arrival, void *user)
@@ -227,15 +230,16 @@ void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_
                                      .arrive = on_arrival,
                                      .user = user,
                                      .sent_s = w->engine->kind->now_s(w->engine),
-                                     .port = port_of(w, letter)};
-    struct port *const port = w->letters[id].port;
-    if (port->first) {
-        w->letters[port->last - 1].next = id + 1;
-        port->last = id + 1;
-    } else {
-        port->first = port->last = id + 1;
-        start(w, id);
+                                     .port = port_of(w, letter),
+                                     .next = none};
+    struct dl_port *const port = dl_port_at(w->ports, w->letters[id].port);
+    const uint32_t most = letter->queue == DL_QUEUE_POSTED ? DL_MOST_POSTED : 1;
+    if (port->n_moving == most) {
+        wait_at(w, port, id);
+        return;
     }
+    port->n_moving++;
+    start(w, id);
 }
 
 uint32_t dl_wire_busiest(const struct dl_wire *w, double *busy_s)

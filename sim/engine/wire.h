@@ -1,11 +1,13 @@
 /* wire.h - letters from device to device: routed, queued at the sender's port, carried by a bundle.
  *
  * A port is the first link of a route. It is busy while the bytes of a letter move (bytes / rate), not for the latency,
- * which passes between the last byte and the arrival. Letters of a lane leave a port in the order in which they were
- * sent; those of different lanes move side by side and share the link. */
+ * which passes between the last byte and the arrival. Letters of a lane enter a port in the order in which they were
+ * sent; those of different lanes move side by side and share the link. How
+ * many of a lane move side by side is told by their queue (enum dl_queue). */
 #ifndef DL_ENGINE_WIRE_H
 #define DL_ENGINE_WIRE_H
 
+#include "sim/collective/collective.h"
 #include "sim/collective/pace.h"
 #include "sim/engine/engine.h"
 #include "topologies/topology.h"
@@ -29,10 +31,12 @@ struct dl_letter {
     struct dl_way *way;
     double bytes; /* of payload; the pace tells what that is on the wire */
     const struct dl_pace *pace;
-    struct dl_causes causes;   /* up to the sending; at arrival: up to the arrival */
-    uint32_t lane;             /* lanes share a port's link and have queues of their own */
-    uint32_t sender, receiver; /* the caller's own */
-    double work_s;             /* the caller's own: what the receiver has to do with it */
+    struct dl_causes causes;     /* up to the sending; at arrival: up to the arrival */
+    uint32_t lane;               /* lanes share a port's link and have queues of their own */
+    enum dl_queue queue;         /* the same for all of a lane */
+    double rate_cap_bytes_per_s; /* on the wire; INFINITY: none */
+    uint32_t sender, receiver;   /* the caller's own */
+    double work_s;               /* the caller's own: what the receiver has to do with it */
 };
 
 struct dl_wire;

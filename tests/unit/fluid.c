@@ -72,6 +72,35 @@ START_TEST(software_of_the_node_is_the_same_in_step_and_fluid)
 }
 END_TEST
 
+/* What is neither ring nor tree goes round by round, as the estimate has it; off powers of two too. */
+START_TEST(rounds_take_what_the_estimate_says)
+{
+    const struct dl_algorithm *const a = dl_algorithm_get((size_t)_i);
+    const struct setting crossbar = {
+        .system = "crossbar", .engine = "simgrid", .set = {{"transport.reduction_s_per_byte=2.5e-11"}, 1}};
+    enum { n_jobs = 4 };
+    static const uint32_t n[n_jobs] = {2, 7, 16, 24};
+    struct job jobs[n_jobs];
+    struct outcome outcomes[n_jobs];
+    if (a->fold != DL_FOLD_ROUNDS || a->lanes) return; /* lanes of unequal rounds do not wait for each other */
+    for (int i = 0; i < n_jobs; i++)
+        jobs[i] = (struct job){.op = a->op,
+                               .algorithm = a->name,
+                               .n = n[i],
+                               .bytes = a->op == DL_BARRIER ? 0 : 1e6,
+                               .chunks = 1,
+                               .fluid = true};
+    run_jobs(&crossbar, jobs, n_jobs, outcomes);
+    for (int i = 0; i < n_jobs; i++) {
+        const struct outcome *const o = &outcomes[i];
+        ck_assert(o->result.folded);
+        ck_assert_msg(fabs(o->result.time_s - o->estimate_s) <= same * o->estimate_s,
+                      "%s %s of %u: %.12g s, estimate %.12g s", dl_op_name(a->op), a->name, n[i], o->result.time_s,
+                      o->estimate_s);
+    }
+}
+END_TEST
+
 /* ---- unequal: two nodes of eight, 3 us inside and 14 us between them ---- */
 
 static const char *const network_speeds[] = {"topo.network.bandwidth_bytes_per_s=5e9",
@@ -138,6 +167,7 @@ int main(void)
 {
     Suite *const s = suite_create("fluid");
     TCase *const tests = tcase_create("rings");
+    tcase_add_loop_test(tests, rounds_take_what_the_estimate_says, 0, (int)dl_algorithm_count());
     tcase_add_loop_test(tests, equal_ring_is_the_same_in_step_and_fluid, 0, 2);
     tcase_add_test(tests, software_of_the_node_is_the_same_in_step_and_fluid);
     tcase_add_loop_test(tests, lone_unequal_ring_is_never_faster_in_fluid_nor_twice_as_slow, 0,
