@@ -228,11 +228,13 @@ static void add_to_lane(struct dl_estimator *e, const struct dl_collective *c, u
     const double work_s =
         send_work_s(c, pace, dense) + fmax(round->fan_in, 1) * receive_work_s(c, pace, round, dense, payload);
     if (!round->together) lane->together_latency_s = lane->together_move_s = 0;
-    dl_tally_clear(&e->lane);
+    if (!round->together || sum->n_lanes > 1) dl_tally_clear(&e->lane); /* of several, the slowest round counts */
     const double latency_s = book_messages(e, c, index, k, round, pace, sum, err);
+    const double move_s = dl_tally_seconds(&e->lane, e->bytes_per_s);
     lane->latency_s += round->repeat * fmax(latency_s - lane->together_latency_s, 0);
     lane->together_latency_s = fmax(latency_s, lane->together_latency_s);
-    lane->move_s += dl_tally_seconds(&e->lane, e->bytes_per_s);
+    lane->move_s += fmax(move_s - lane->together_move_s, 0);
+    lane->together_move_s = fmax(move_s, lane->together_move_s);
     lane->reduce_s += round->repeat * work_s;
     lane->n_steps += round->repeat;
     sum->most_sent += round->repeat * payload * c->chunks;
