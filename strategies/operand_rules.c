@@ -10,6 +10,8 @@ static const struct dl_field fields[] = {
     {"launches", DL_NUMBER, AT(launches), 0, 1000, false, NULL, "for each operand, of experts for each expert"},
     {"gathered", DL_BOOL, AT(gathered), 0, 0, true, NULL,
      "where sequence parallelism gathers an operand, it does so after"},
+    {"saved", DL_BOOL, AT(saved), 0, 0, true, NULL,
+     "what a linear layer is given is kept for its backward in that precision; if absent as it was"},
 };
 
 const struct dl_field *dl_operand_rule_fields(size_t *n_fields)

@@ -13,6 +13,7 @@ struct dl_operand_rule {
     double moves;      /* elements for each of the operand, read and written, in the precision of activations */
     double launches;   /* for each operand, and of experts for each of these */
     bool gathered;     /* tensor ranks that divide tokens gather them narrow */
+    bool saved;        /* for the gradient of weights they are kept narrow, not as they were */
 };
 
 struct dl_operand_rules {

@@ -15,6 +15,20 @@ static double residual_extra(const struct dl_setting *s, const struct dl_layer *
     return fmax(more, 0) * layer->saved.norm_bytes;
 }
 
+/* What the narrow operands of products take more, or less, than activations as they are. Scales are left out: at most
+ * one byte for 32 values. */
+static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    const struct dl_operand_rule *const rule = dl_operand_rule_for(&s->software->operands, s->precision);
+    const double narrow = dl_precision_operand_bytes(s->precision) / counted_bytes, less = width(s) - narrow;
+    const struct dl_saved *const all = &layer->saved;
+    if (!rule || !rule->saved) return (struct dl_saved){0};
+    return (struct dl_saved){
+        .outside_bytes = narrow * all->copied_outside_bytes - less * all->operands_outside_bytes,
+        .inside_bytes = narrow * all->copied_inside_bytes - less * all->operands_inside_bytes,
+    };
+}
+
 /* What the framework's kernels keep beyond what the model's layers count. */
 static double by_rules(const struct dl_setting *s, const struct dl_layer *layer)
 {
@@ -34,10 +48,12 @@ static double by_rules(const struct dl_setting *s, const struct dl_layer *layer)
  * al., MLSys 2023, equations 2 and 4); s is the part of the sequence that a rank has. */
 double dl_saved_whole_bytes(const struct dl_setting *s, const struct dl_layer *layer, bool scores)
 {
-    const double inside = layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0);
-    const double outside = width(s) * layer->saved.outside_bytes + residual_extra(s, layer);
+    const struct dl_saved narrow = by_operands(s, layer);
+    const double wide = layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0);
+    const double inside = width(s) * wide + narrow.inside_bytes;
+    const double outside = width(s) * layer->saved.outside_bytes + residual_extra(s, layer) + narrow.outside_bytes;
     const double places = layer->saved.pooled_elements * s->software->pool_index_bytes;
-    return (outside / s->parts.outside + width(s) * inside / s->parts.inside) / s->ways[DL_AXIS_CONTEXT] + places +
+    return (outside / s->parts.outside + inside / s->parts.inside) / s->ways[DL_AXIS_CONTEXT] + places +
            by_rules(s, layer);
 }
 

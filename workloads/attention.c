@@ -20,15 +20,14 @@ static void latent_queries_keys_values(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
     const double q = (double)o->q_rank, kv = (double)o->kv_rank, rope = (double)o->rope_size;
-    struct dl_saved *const saved = &b->tape.layer->saved;
     if (q > 0) {
         dl_block_linear(b, "q_down", q, (double)o->hidden, DL_CUT_OUTSIDE);
         dl_block_norm(b, "q_norm", q);
-        saved->outside_bytes += DL_ACTIVATION_BYTES * b->tokens * q; /* what q_up is given */
+        dl_block_save_operand(b, b->tokens * q, DL_CUT_OUTSIDE, false); /* of q_up */
     }
     dl_block_linear(b, "kv_down", kv + rope, (double)o->hidden, DL_CUT_OUTSIDE);
     dl_block_norm(b, "kv_norm", kv);
-    saved->outside_bytes += DL_ACTIVATION_BYTES * b->tokens * kv;
+    dl_block_save_operand(b, b->tokens * kv, DL_CUT_OUTSIDE, false);
     const double queries_from = q > 0 ? q : (double)o->hidden;
     dl_tape_mark(&b->tape, DL_WORK_ENTER, b->tokens * (queries_from + kv + rope));
     dl_block_linear(b, "q_up", (double)o->heads * key_size(o), queries_from, DL_CUT_N);
@@ -38,7 +37,7 @@ static void latent_queries_keys_values(struct dl_block *b)
 static void queries_keys_values(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
-    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the linear layer is given */
+    dl_block_save_operand(b, b->elements, DL_CUT_OUTSIDE, false);
     if (is_latent(o)) {
         latent_queries_keys_values(b);
     } else {
@@ -89,7 +88,8 @@ void dl_block_attention(struct dl_block *b)
     b->tape.layer->key_heads = key_heads(o);
     dl_block_norm(b, "norm1", (double)o->hidden);
     queries_keys_values(b);
-    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values + context);
+    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values);
+    dl_block_save_operand(b, b->tokens * context, DL_CUT_INSIDE, b->flash); /* its own backward needs it, too */
     b->tape.attention_core = true;
     if (b->flash)
         dl_tape_attention(&b->tape, &(struct dl_kernel){.batch = b->samples * heads,

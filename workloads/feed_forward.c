@@ -11,7 +11,8 @@ void dl_block_activation(struct dl_block *b, double elements)
     dl_tape_pass(&b->tape, &(struct dl_pass){"activation", DL_CUT_INSIDE, .forward = inputs + elements,
                                              .input_gradient = inputs + elements + inputs,
                                              .operation = dl_activations[b->o->activation]});
-    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * (inputs + elements);
+    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * inputs;
+    dl_block_save_operand(b, elements, DL_CUT_INSIDE, false);
 }
 
 void dl_block_feed_forward(struct dl_block *b)
@@ -19,7 +20,7 @@ void dl_block_feed_forward(struct dl_block *b)
     const double hidden = (double)b->o->hidden, ffn = (double)b->o->ffn;
     dl_block_norm(b, "norm2", hidden);
     dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
-    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what fc1 is given */
+    dl_block_save_operand(b, b->elements, DL_CUT_OUTSIDE, false); /* of fc1 */
     if (dl_is_gated(b->o)) {
         const struct dl_branch branches[] = {{"gate", ffn}, {"up", ffn}};
         dl_block_branches(b, "fc1", branches, DL_COUNT(branches));

@@ -18,10 +18,11 @@ static void route(struct dl_block *b)
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * scores;
 }
 
-/* As the dense half: what they are given is saved by the router. */
+/* As the dense half: what they are given is saved by the router, which never takes it narrow. */
 static void shared_experts(struct dl_block *b)
 {
     const double hidden = (double)b->o->hidden, ffn = (double)(b->o->shared_experts * b->o->expert_ffn);
+    b->tape.layer->saved.copied_outside_bytes += DL_ACTIVATION_BYTES * b->elements;
     dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
     dl_block_linear(b, "shared_fc1", dl_is_gated(b->o) ? 2 * ffn : ffn, hidden, DL_CUT_N);
     dl_block_activation(b, b->tokens * ffn);
@@ -43,8 +44,9 @@ static void experts(struct dl_block *b)
                     &(struct dl_product){"expert_fc2", n, tokens / n, hidden, ffn, DL_CUT_K, .has_bias = o->bias});
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, tokens * hidden);
     dl_tape_mark(&b->tape, DL_WORK_COMBINE, tokens * hidden);
-    /* What fc1 is given, and what fc2 gave: the gradient of the router's weights needs it. */
-    b->tape.layer->saved.outside_bytes += 2 * DL_ACTIVATION_BYTES * tokens * hidden;
+    dl_block_save_operand(b, tokens * hidden, DL_CUT_OUTSIDE, false); /* of fc1 */
+    /* What fc2 gave: the gradient of the router's weights needs it. */
+    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
 }
 
 void dl_block_experts(struct dl_block *b)

@@ -94,6 +94,18 @@ void dl_block_residual(struct dl_block *b)
     b->tape.layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
 }
 
+void dl_block_save_operand(struct dl_block *b, double elements, enum dl_cut cut, bool is_needed_wide)
+{
+    struct dl_saved *const saved = &b->tape.layer->saved;
+    const double bytes = DL_ACTIVATION_BYTES * elements;
+    const bool inside = cut == DL_CUT_INSIDE;
+    *(inside ? &saved->inside_bytes : &saved->outside_bytes) += bytes;
+    if (is_needed_wide)
+        *(inside ? &saved->copied_inside_bytes : &saved->copied_outside_bytes) += bytes;
+    else
+        *(inside ? &saved->operands_inside_bytes : &saved->operands_outside_bytes) += bytes;
+}
+
 void dl_block_linear(struct dl_block *b, const char *name, double outputs, double inputs, enum dl_cut cut)
 {
     dl_tape_product(&b->tape, &(struct dl_product){name, 1, b->tokens, outputs, inputs, cut, .has_bias = b->o->bias});
@@ -163,8 +175,8 @@ static void build_block(struct dl_block *b, bool has_experts, struct dl_layer *l
 /* BERT's: a linear layer, GELU and a norm before the logits. */
 static void transform(struct dl_block *b)
 {
-    struct dl_saved *const saved = &b->tape.layer->saved;
-    saved->outside_bytes += 2 * DL_ACTIVATION_BYTES * b->elements; /* what the layer and the function are given */
+    dl_block_save_operand(b, b->elements, DL_CUT_OUTSIDE, false);
+    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the function is given */
     dl_block_linear(b, "transform", (double)b->o->hidden, (double)b->o->hidden, DL_CUT_OUTSIDE);
     dl_tape_pass(&b->tape, &(struct dl_pass){"activation", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
                                              .input_gradient = 3 * b->elements, .operation = dl_activations[DL_GELU]});

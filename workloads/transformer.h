@@ -45,6 +45,10 @@ void dl_block_head_norm(struct dl_block *block, const char *name, double heads, 
 /* Bias, dropout and the addition to what went around. */
 void dl_block_residual(struct dl_block *block);
 
+/* What a linear layer is given, inside or outside of what is cut, is saved for its backward; is_needed_wide: and for
+ * something else, which has no use for a narrow copy. */
+void dl_block_save_operand(struct dl_block *block, double elements, enum dl_cut cut, bool is_needed_wide);
+
 /* A linear layer, column-parallel (cut N) or row-parallel (cut K), or neither. */
 void dl_block_linear(struct dl_block *block, const char *name, double outputs, double inputs, enum dl_cut cut);
 

@@ -80,11 +80,15 @@ struct dl_work {
 /* Bytes that forward leaves for backward, by what becomes of them (Korthikanti et al., MLSys 2023, section 4), with two
  * bytes for an activation and one for an element of a dropout mask. */
 struct dl_saved {
-    double outside_bytes;   /* whole under tensor parallelism, divided by sequence parallelism */
-    double inside_bytes;    /* divided by tensor parallelism */
-    double scores_bytes;    /* as inside_bytes, and dropped by selective recomputation; flash has none */
-    double input_bytes;     /* what full recomputation keeps; in a block counted in outside_bytes too */
-    double norm_bytes;      /* of outside_bytes, what norms are given: the residual way, which some keep in fp32 */
+    double outside_bytes; /* whole under tensor parallelism, divided by sequence parallelism */
+    double inside_bytes;  /* divided by tensor parallelism */
+    double scores_bytes;  /* as inside_bytes, and dropped by selective recomputation; flash has none */
+    double input_bytes;   /* what full recomputation keeps; in a block counted in outside_bytes too */
+    double norm_bytes;    /* of outside_bytes, what norms are given: the residual way, which some keep in fp32 */
+    /* Of outside_bytes and inside_bytes, what is there for a product with weights alone, so that some keep it as narrow
+     * as the product takes it; and what others need as it is, beside which they keep a narrow copy. */
+    double operands_outside_bytes, operands_inside_bytes;
+    double copied_outside_bytes, copied_inside_bytes;
     double pooled_elements; /* results of max pools, whose places in their windows some keep; in no other count */
 };
 

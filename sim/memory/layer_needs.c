@@ -43,18 +43,21 @@ static double at_work_bytes(const struct dl_setting *s, const struct dl_layer *l
  * Parallelism, ICLR 2024, table 1). */
 static double for_weights_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    double elements = 0;
+    const struct dl_operand_rule *const operands = dl_operand_rule_for(&s->software->operands, s->precision);
+    const double wide = dl_precision_bytes(s->precision);
+    const double narrow = operands && operands->saved ? dl_precision_operand_bytes(s->precision) : wide;
+    double bytes = 0;
     bool convolves = false;
     for (size_t i = 0; i < layer->n_backward; i++) {
         const struct dl_work *const w = &layer->backward[i];
         const struct dl_kernel *const k = &w->kernel;
         if (w->kind != DL_WORK_KERNEL || w->gradient != DL_GRADIENT_WEIGHT || k->kind == DL_KERNEL_MEMORY) continue;
-        elements += k->batch * k->n * k->k / part(s, k, DL_CUT_N);
+        double elements = k->batch * k->n * k->k / part(s, k, DL_CUT_N);
         if (k->kind == DL_KERNEL_GEMM) elements += k->batch * k->m * k->k / part(s, k, DL_CUT_M);
+        bytes += elements * (k->stays_wide ? wide : narrow);
         convolves |= k->kind == DL_KERNEL_CONV;
     }
-    const double inputs = convolves ? dl_saved_whole_bytes(s, layer, false) : 0; /* m counts every window */
-    return elements * dl_precision_bytes(s->precision) + inputs;
+    return bytes + (convolves ? dl_saved_whole_bytes(s, layer, false) : 0); /* m counts every window */
 }
 
 /* ---- states ---- */

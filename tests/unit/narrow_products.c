@@ -1,5 +1,6 @@
 /* narrow_products.c - products whose operands are quantised: which they are, what casts cost, and what is gathered. */
 #define _GNU_SOURCE /* fork, pipe */
+#include "strategies/saved.h"
 #include "tests/unit/divided_step.h"
 
 #define TOKENS 64 /* 2 samples of 32 */
@@ -158,6 +159,42 @@ START_TEST(operands_may_be_gathered_narrow)
 }
 END_TEST
 
+/* Transformer Engine keeps what linear layers are given in fp8: per token and width 1 byte, not 2, for qkv and fc1, 4
+ * for fc2; what attention gives to the projection it needs itself, so a copy of 1 more. What norms, attention and
+ * activations keep stays as it is. */
+START_TEST(what_linear_layers_are_given_may_be_kept_narrow)
+{
+    static const struct {
+        const char *software, *precision, *more;
+        double less; /* bytes per token and width, of a block */
+    } cases[] = {
+        {SOFTWARE(OPERANDS("")), BATCH("fp8"), MODEL(""), 0},
+        {SOFTWARE(OPERANDS(",'saved':true")), BATCH("bf16"), MODEL(""), 0},
+        {SOFTWARE(OPERANDS(",'saved':true")), BATCH("fp8"), MODEL(""), 1 - 1 + 1 + 4},
+        /* Each token at two experts, whose layers are as wide; the router keeps what it is given wide. */
+        {SOFTWARE(OPERANDS(",'saved':true")), BATCH("fp8"), MODEL(",'experts':4,'top_k':2"), 1 - 1 + 2 * (1 + 4)},
+        {SOFTWARE(OPERANDS(",'saved':true")), BATCH("fp8"), MODEL(",'experts':4,'top_k':2,'shared_experts':1"),
+         1 - 1 + 2 * (1 + 4) + 4 - 1},
+    };
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        struct dl_session wide, t;
+        open_narrow(&wide, SOFTWARE(""), BATCH("bf16"), cases[i].more);
+        open_narrow(&t, cases[i].software, cases[i].precision, cases[i].more);
+        const struct dl_layer *const block = &t.model.layers[1];
+        ck_assert(block->is_block);
+        check_close(cases[i].more,
+                    dl_saved_whole_bytes(&wide.job.setting, block, true) -
+                        dl_saved_whole_bytes(&t.job.setting, block, true),
+                    cases[i].less * TOKENS * HIDDEN, exactly);
+        const double blocks = 2;
+        check_close("memory", wide.memory[0].activations - t.memory[0].activations,
+                    blocks * cases[i].less * TOKENS * HIDDEN, exactly);
+        dl_session_close(&t);
+        dl_session_close(&wide);
+    }
+}
+END_TEST
+
 START_TEST(what_is_wrong_with_operands_is_said)
 {
     static const struct {
@@ -186,6 +223,7 @@ int main(void)
     tcase_add_test(tests, casts_and_products_of_experts_are_launched_one_by_one);
     tcase_add_test(tests, launches_of_a_group_have_a_time_of_their_own);
     tcase_add_test(tests, operands_may_be_gathered_narrow);
+    tcase_add_test(tests, what_linear_layers_are_given_may_be_kept_narrow);
     tcase_add_loop_test(tests, what_is_wrong_with_operands_is_said, 0, 2);
     Suite *const suite = suite_create("narrow_products");
     suite_add_tcase(suite, tests);
