@@ -87,6 +87,16 @@ static void print_gradients(const struct dl_run_report *r)
            sums == 1 ? "" : "s", s->micros);
 }
 
+/* A schedule may promise what the software does not let it keep. */
+static void print_barrier(const struct dl_run_report *r)
+{
+    const struct dl_setting *const s = &r->job->setting;
+    if (s->ways[DL_AXIS_PIPELINE] == 1 || !r->lowered->schedule.ends_skewed || !s->software->step_barrier) return;
+    printf("  schedule       stages of %s end one after the other, but %s has a barrier between steps, where all wait\n"
+           "                 for the last; without it (software.step_barrier false) there would be no such bubble\n",
+           s->schedule, s->software->name);
+}
+
 static void print_memory(const struct dl_run_report *r)
 {
     const uint32_t stage = dl_run_fullest_stage(r);
@@ -194,6 +204,7 @@ void dl_run_report_text(const struct dl_run_report *r)
     putchar('\n');
     print_shares(r);
     dl_causes_print(&r->result);
+    print_barrier(r);
     print_memory(r);
     printf("  kernels        ");
     for (int ground = DL_GROUND_MEASURED; ground < DL_N_GROUNDS; ground++)

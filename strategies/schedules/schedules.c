@@ -106,6 +106,7 @@ enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_reque
     const struct dl_schedule_kind *kind;
     if (check(name, request, &kind, err)) return err->status;
     kind->make(request, arena, out);
+    out->ends_skewed = kind->ends_skewed;
     return check_live(name, out, request, err);
 }
 

@@ -89,8 +89,10 @@ static double bubble(const struct dl_schedule_request *request)
 
 const struct dl_schedule_kind dl_schedule_zbv = {
     .name = "zbv",
-    .doc = "zero bubble with 1f1b's memory by two chunks in a V: first and last layers on stage 0",
+    .doc = "zero bubble with 1f1b's memory by two chunks in a V: first and last layers on stage 0; none only if steps "
+           "follow each other without a barrier",
     .splits_backward = true,
+    .ends_skewed = true,
     .min_chunks = 2,
     .max_chunks = 2,
     .make = make,

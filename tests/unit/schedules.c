@@ -275,6 +275,46 @@ START_TEST(bubbles_are_those_of_the_textbooks)
 }
 END_TEST
 
+static double length_s(const char *name, uint32_t p, uint32_t m, uint32_t v)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_error err = {0};
+    struct dl_schedule s;
+    const struct dl_schedule_request r = equal_times(kind_named(name), p, m, v);
+    ck_assert_msg(!dl_schedule_make(name, &r, arena, &s, &err), "%s", err.text);
+    const double seconds = dl_schedule_length_s(&s, &r, NULL);
+    dl_arena_free(arena);
+    return seconds;
+}
+
+/* A step is then longer than the longest stay of a stage. */
+START_TEST(kinds_say_whether_they_end_skewed)
+{
+    const struct dl_schedule_kind *const kind = dl_schedule_get((size_t)_i);
+    const uint32_t p = 4, m = 3 * p;
+    const struct dl_schedule_request r = equal_times(kind, p, m, kind->min_chunks);
+    const double longer_s = length_s(kind->name, p, m, kind->min_chunks) - span_s(kind->name, &r);
+    ck_assert_msg(kind->ends_skewed == (longer_s > tolerance), "%s: %g", kind->name, longer_s);
+}
+END_TEST
+
+/* From the first item of any stage to the last of any, as a barrier between steps has it: 3 m + (p - 1) at best, which
+ * zb-h1 has as well; zb-2p takes longer if its warm-up of 2 p - 1 micro-batches is not filled. */
+START_TEST(a_barrier_takes_the_gain_of_zb_2p)
+{
+    for (uint32_t p = 2; p <= most_stages; p++)
+        for (uint32_t m = p; m <= 4 * p; m++) {
+            const double h1_s = length_s("zb-h1", p, m, 1), zb_2p_s = length_s("zb-2p", p, m, 1);
+            ck_assert_double_eq_tol(h1_s, 3.0 * m + p - 1, tolerance);
+            ck_assert_double_ge(zb_2p_s, h1_s - tolerance);
+            if (m < 2 * p - 1) continue;
+            ck_assert_double_eq_tol(zb_2p_s, h1_s, tolerance);
+            ck_assert_double_eq_tol(bubble_s("zb-2p", p, m, 1), 0, tolerance);
+        }
+    ck_assert_double_gt(length_s("zb-2p", 8, 8, 1), length_s("zb-h1", 8, 8, 1));
+}
+END_TEST
+
 /* Qi et al., ICLR 2024, table 2: (p - 1) (F + B - W) and (p - 1) (F + B - 2 W). */
 START_TEST(zero_bubble_matches_the_paper_for_short_weights)
 {
@@ -414,6 +454,8 @@ int main(void)
     tcase_add_loop_test(all, a_limit_of_memory_is_kept_or_refused, 0, n);
     tcase_add_loop_test(all, bubble_matches_closed_form, 0, n);
     tcase_add_test(all, bubbles_are_those_of_the_textbooks);
+    tcase_add_test(all, a_barrier_takes_the_gain_of_zb_2p);
+    tcase_add_loop_test(all, kinds_say_whether_they_end_skewed, 0, (int)dl_schedule_count());
     tcase_add_loop_test(all, zero_bubble_matches_the_paper_for_short_weights, 0, 3);
     tcase_add_loop_test(all, dualpipe_matches_deepseeks_formula, 0, 5);
     tcase_add_test(all, splitting_the_backward_never_costs_time);
