@@ -253,6 +253,16 @@ static void announce_long_run(const struct dl_session *s)
     if (s->request.is_long) s->request.is_long();
 }
 
+/* Figures that are each in their range may be out of reach together. */
+static enum dl_status check_step(struct dl_session *s)
+{
+    const double step_s = s->report.result.step_s;
+    if (s->err.status || (isfinite(step_s) && step_s > 0)) return s->err.status;
+    return dl_fail(&s->err, DL_RANGE, s->device_doc.where,
+                   "with these figures a step takes %g s, which is no time; change those that are very small or large",
+                   step_s);
+}
+
 enum dl_status dl_session_run(struct dl_session *s)
 {
     if (s->err.status) return s->err.status;
@@ -271,7 +281,7 @@ enum dl_status dl_session_run(struct dl_session *s)
     dl_wire_free(wire);
     engine->kind->destroy(engine);
     dl_free(links);
-    return s->err.status;
+    return check_step(s);
 }
 
 void dl_session_list_assumptions(struct dl_session *s)

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,16 +235,70 @@ enum dl_status dl_read_document(struct dl_json doc, const char *kind, const stru
 
 const char *dl_document_name(struct dl_json doc, struct dl_arena *arena) { return dl_without_json(doc.where, arena); }
 
+/* ---- writing ---- */
+
+/* No text of an input is like it: control characters are refused in names, and it is no prose. */
+static const char not_finite[] = "\x01not finite";
+
+json_t *dl_json_real(double x) { return isfinite(x) ? json_real(x) : json_string(not_finite); }
+
+json_t *dl_json_pack(const char *format, ...)
+{
+    json_error_t why;
+    va_list arguments;
+    va_start(arguments, format);
+    json_t *const packed = json_vpack_ex(&why, 0, format, arguments);
+    va_end(arguments);
+    return packed ? packed : json_string(not_finite);
+}
+
+static bool is_mark(const json_t *value)
+{
+    return !value || (json_is_string(value) && strcmp(json_string_value(value), not_finite) == 0);
+}
+
+/* Where the first mark is, as a JSON pointer in the arena; NULL: there is none. */
+static const char *find_mark(json_t *value, const char *at, struct dl_arena *arena)
+{
+    const char *key, *found = NULL;
+    size_t i;
+    json_t *member;
+    if (is_mark(value)) return at;
+    json_object_foreach(value, key, member) if (!found) found =
+        find_mark(member, dl_arena_format(arena, "%s/%s", at, key), arena);
+    json_array_foreach(value, i, member) if (!found) found =
+        find_mark(member, dl_arena_format(arena, "%s/%zu", at, i), arena);
+    return found;
+}
+
+static enum dl_status refuse_mark(const char *path, json_t *value, struct dl_error *err)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    const char *const place = find_mark(value, "", arena);
+    if (place)
+        dl_fail(err, DL_STALLED, strcmp(path, "-") ? path : "--json",
+                "%s is not a finite number, so nothing is written", *place ? place : "the answer");
+    dl_arena_free(arena);
+    return err->status;
+}
+
 enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *err)
 {
-    char *const text = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    const size_t length = strlen(text);
-    text[length] = '\n'; /* in place of the NUL, which dl_write_file does not need */
-    dl_write_file(path, text, length + 1, err);
+    char *const text =
+        refuse_mark(path, value, err) ? NULL : json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    if (text) {
+        const size_t length = strlen(text);
+        text[length] = '\n'; /* in place of the NUL, which dl_write_file does not need */
+        dl_write_file(path, text, length + 1, err);
+    } else {
+        dl_fail(err, DL_STALLED, path, "the answer cannot be written as JSON"); /* unless it is known why */
+    }
     free(text);
     json_decref(value);
     return err->status;
 }
+
+/* ---- changing ---- */
 
 /* An element by its index or, for elements that have one, by its name. */
 static bool find_element(const json_t *array, const char *part, size_t *index)

@@ -74,7 +74,13 @@ const char *dl_document_name(struct dl_json doc, struct dl_arena *arena);
 struct dl_json dl_json_member(struct dl_json object, const char *key, struct dl_arena *arena);
 struct dl_json dl_json_element(struct dl_json array, size_t index, struct dl_arena *arena);
 
-/* Write the value to a file, or to standard output for "-", and release it. */
+/* For answers: as json_real and json_pack, but a number that is not finite, which JSON cannot hold, is kept as a mark
+ * that dl_write_json finds, where Jansson would leave out the key or the whole object. */
+json_t *dl_json_real(double x);
+json_t *dl_json_pack(const char *format, ...);
+
+/* Write the value to a file, or to standard output for "-", and release it. Nothing is written of one that holds a
+ * number that is not finite. */
 enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *err);
 
 /* Apply "path.to.key=JSON" to the document. A path part that names no key of an array is looked up among the "name"s of

@@ -40,7 +40,7 @@ static const struct dl_field fields[] = {
     FIGURE(cache_bytes_per_s, 1, 1e18, false, "operands from the last cache to all units"),
     FIGURE(cluster, 1, 16, true, "units that share what they read of the longer operand; 1 if absent"),
     FIGURE(tile_s, 0, 1, false, "of a tile whatever its k: first operands, result"),
-    FIGURE(result_bytes_per_s, 0, 1e18, true, "results of tiles from all units, which nothing hides; free if absent"),
+    FIGURE(result_bytes_per_s, 1, 1e18, true, "results of tiles from all units, which nothing hides; free if absent"),
     {"tile_sides", DL_INT_LIST, offsetof(struct dl_gpu, tile_sides), 8, 4096, true, NULL,
      "of tiles in fixed shapes: all pairs of them; [64, 128, 256] if absent"},
     FIGURE(tile_sides_results, 1, 1e6, true, "of a pair of tile_sides at most; 32768 if absent"),
@@ -65,7 +65,7 @@ static const struct dl_field fields[] = {
     FIGURE(bandwidth_fraction, 0.01, 1, false, "of the memory's bandwidth, that large kernels reach"),
     FIGURE(ramp_s, 0, 1, false, "to fill and drain the device, once a kernel"),
     FIGURE(memory_ramp_s, 0, 1, true, "the same of kernels that are bound by memory; ramp_s if absent"),
-    FIGURE(limits_exponent, 0, 100, true,
+    FIGURE(limits_exponent, 1, 100, true,
            "e: arithmetic of a s beside memory of b s takes (a^e + b^e)^(1/e); absent: the longer of them"),
     FIGURE(group_launch_s, 0, 1, true,
            "least time of one of the products of a group, as libraries launch them one by one; 0 if absent"),
@@ -80,9 +80,9 @@ static const struct dl_field fields[] = {
     FIGURE(attention_backward_block_s, 0, 1, true, "the same backward"),
     FIGURE(attention_tail, 0, 2, true, "of the longest row's time, that units wait for the last; 0.65 if absent"),
     FIGURE(attention_backward_tail, 0, 2, true, "the same backward; 0.3 if absent"),
-    FIGURE(attention_randoms_per_s, 0, 1e18, true,
+    FIGURE(attention_randoms_per_s, 1, 1e18, true,
            "for dropout of the scores of fused attention, beside what else is done; free if absent"),
-    FIGURE(attention_backward_randoms_per_s, 0, 1e18, true, "the same backward, where they are drawn again"),
+    FIGURE(attention_backward_randoms_per_s, 1, 1e18, true, "the same backward, where they are drawn again"),
 };
 
 /* Without a tile no product can be computed. */

@@ -37,7 +37,7 @@ json_t *dl_assumptions_json(const struct dl_assumptions *a)
 {
     json_t *const list = json_array();
     for (size_t i = 0; i < a->n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s}", "where", a->items[i].where, "why", a->items[i].why));
+        json_array_append_new(list, dl_json_pack("{s:s, s:s}", "where", a->items[i].where, "why", a->items[i].why));
     return list;
 }
 

@@ -35,14 +35,14 @@ void dl_budget_text(const struct dl_validation *v)
 
 json_t *dl_budget_json(const struct dl_budget *b)
 {
-    json_t *const json =
-        json_pack("{s:I, s:f, s:f}", "n", (json_int_t)b->n, "left_mape", b->left_mape, "unexplained", b->unexplained);
+    json_t *const json = dl_json_pack("{s:I, s:f, s:f}", "n", (json_int_t)b->n, "left_mape", b->left_mape,
+                                      "unexplained", b->unexplained);
     for (int i = 0; i < DL_N_PARTS; i++) {
         const struct dl_part_budget *const p = &b->parts[i];
         json_object_set_new(json, dl_step_part_name((enum dl_step_part)i),
-                            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "added", p->added, "ideal_mape", p->ideal_mape,
-                                      "factor", p->factor, "mape", p->mape, "factor_together", p->factor_together,
-                                      "share", p->share));
+                            dl_json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "added", p->added, "ideal_mape",
+                                         p->ideal_mape, "factor", p->factor, "mape", p->mape, "factor_together",
+                                         p->factor_together, "share", p->share));
     }
     return json;
 }

@@ -27,8 +27,8 @@ static json_t *errors_json(const struct dl_calibration *c, bool kept_out)
 {
     const size_t n = count_runs(c, kept_out);
     if (!n) return json_null();
-    return json_pack("{s:I, s:f, s:f}", "n", (json_int_t)n, "mape_before", dl_calibration_error(c, kept_out, false),
-                     "mape_after", dl_calibration_error(c, kept_out, true));
+    return dl_json_pack("{s:I, s:f, s:f}", "n", (json_int_t)n, "mape_before", dl_calibration_error(c, kept_out, false),
+                        "mape_after", dl_calibration_error(c, kept_out, true));
 }
 
 /* ---- collectives ---- */
@@ -89,11 +89,11 @@ void dl_calibration_text(const struct dl_calibration *c)
 static json_t *constant_json(const struct dl_tunable *k, const struct dl_fitted_constant *f)
 {
     static const char *const states[] = {"no effect", "not told", "agrees", "at limit", "fitted"};
-    json_t *const out = json_pack("{s:s, s:s, s:f}", "name", k->name, "state", states[f->state], "base", k->base);
-    if (f->state >= DL_FIT_AGREES) json_object_set_new(out, "value", json_real(f->value));
+    json_t *const out = dl_json_pack("{s:s, s:s, s:f}", "name", k->name, "state", states[f->state], "base", k->base);
+    if (f->state >= DL_FIT_AGREES) json_object_set_new(out, "value", dl_json_real(f->value));
     if (f->state == DL_FIT_AGREES || f->state == DL_FIT_DONE) {
-        json_object_set_new(out, "low", json_real(f->low));
-        json_object_set_new(out, "high", json_real(f->high));
+        json_object_set_new(out, "low", dl_json_real(f->low));
+        json_object_set_new(out, "high", dl_json_real(f->high));
     }
     return out;
 }
@@ -103,10 +103,11 @@ static json_t *runs_json(const struct dl_calibration *c)
     json_t *const rows = json_array();
     for (size_t i = 0; i < c->n_runs; i++) {
         const struct dl_timed_run *const r = &c->runs[i];
-        json_array_append_new(rows, json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:b, s:s, s:s}", "op", dl_op_name(r->op),
-                                              "devices", (int)r->group->n, "bytes", r->bytes, "measured_s", r->time_s,
-                                              "before_s", r->before_s, "after_s", r->after_s, "kept_out", r->kept_out,
-                                              "algorithm", r->algorithm, "protocol", r->protocol));
+        json_array_append_new(rows,
+                              dl_json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:b, s:s, s:s}", "op", dl_op_name(r->op),
+                                           "devices", (int)r->group->n, "bytes", r->bytes, "measured_s", r->time_s,
+                                           "before_s", r->before_s, "after_s", r->after_s, "kept_out", r->kept_out,
+                                           "algorithm", r->algorithm, "protocol", r->protocol));
     }
     return rows;
 }
@@ -116,8 +117,8 @@ json_t *dl_calibration_json(const struct dl_calibration *c)
     json_t *const constants = json_array();
     for (size_t i = 0; i < c->constants.n; i++)
         json_array_append_new(constants, constant_json(&c->constants.items[i], &c->fitted[i]));
-    return json_pack("{s:o, s:o, s:o, s:o}", "constants", constants, "fitted", errors_json(c, false), "kept_out",
-                     errors_json(c, true), "rows", runs_json(c));
+    return dl_json_pack("{s:o, s:o, s:o, s:o}", "constants", constants, "fitted", errors_json(c, false), "kept_out",
+                        errors_json(c, true), "rows", runs_json(c));
 }
 
 /* ---- messages ---- */
@@ -150,19 +151,19 @@ void dl_message_calibration_text(const struct dl_message_calibration *m, const s
 
 static json_t *line_json(const struct dl_line *l)
 {
-    return json_pack("{s:f, s:f, s:f, s:f}", "latency_s", l->intercept, "latency_s_pm", l->intercept_pm, "s_per_byte",
-                     l->slope, "s_per_byte_pm", l->slope_pm);
+    return dl_json_pack("{s:f, s:f, s:f, s:f}", "latency_s", l->intercept, "latency_s_pm", l->intercept_pm,
+                        "s_per_byte", l->slope, "s_per_byte_pm", l->slope_pm);
 }
 
 json_t *dl_message_calibration_json(const struct dl_message_calibration *m, const struct dl_calibration *c)
 {
-    json_t *const out = json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "link", m->link, "bytes_per_s", m->bytes_per_s,
-                                  "low", m->bytes_per_s_low, "high", m->bytes_per_s_high, "fitted",
-                                  errors_json(c, false), "rows", runs_json(c));
+    json_t *const out = dl_json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "link", m->link, "bytes_per_s", m->bytes_per_s,
+                                     "low", m->bytes_per_s_low, "high", m->bytes_per_s_high, "fitted",
+                                     errors_json(c, false), "rows", runs_json(c));
     if (m->messages.n) json_object_set_new(out, "small", line_json(&m->fit.small));
     if (m->messages.n && m->fit.two_ways) {
         json_object_set_new(out, "large", line_json(&m->fit.large));
-        json_object_set_new(out, "small_until_bytes", json_real(m->fit.small_until_bytes));
+        json_object_set_new(out, "small_until_bytes", dl_json_real(m->fit.small_until_bytes));
     }
     return out;
 }

@@ -38,10 +38,10 @@ json_t *dl_causes_json(const struct dl_training_result *result)
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
         json_object_set_new(
             causes, name_of(cause),
-            json_pack("{s:f, s:f}", "busy", result->busy_s[cause], "exposed", result->exposed_s[cause]));
+            dl_json_pack("{s:f, s:f}", "busy", result->busy_s[cause], "exposed", result->exposed_s[cause]));
     json_t *const bubble = json_object_get(causes, name_of(DL_CAUSE_BUBBLE));
-    json_object_set_new(bubble, "schedule", json_real(result->schedule_bubble_s));
-    json_object_set_new(bubble, "uneven_stages", json_real(uneven_stages_s(result)));
+    json_object_set_new(bubble, "schedule", dl_json_real(result->schedule_bubble_s));
+    json_object_set_new(bubble, "uneven_stages", dl_json_real(uneven_stages_s(result)));
     return causes;
 }
 
@@ -51,8 +51,8 @@ json_t *dl_causes_by_stage_json(const struct dl_stage_causes *stages, uint32_t n
     for (uint32_t i = 0; i < n; i++) {
         json_t *const exposed = json_object();
         for (int cause = 0; cause < DL_N_CAUSES; cause++)
-            json_object_set_new(exposed, name_of(cause), json_real(stages[i].exposed_s[cause]));
-        json_array_append_new(list, json_pack("{s:I, s:o}", "stage", (json_int_t)i, "exposed", exposed));
+            json_object_set_new(exposed, name_of(cause), dl_json_real(stages[i].exposed_s[cause]));
+        json_array_append_new(list, dl_json_pack("{s:I, s:o}", "stage", (json_int_t)i, "exposed", exposed));
     }
     return list;
 }

@@ -66,15 +66,15 @@ void dl_collective_report_text(const struct dl_collective_report *r)
 
 static json_t *causes_json(const struct dl_causes *c)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "start_s", c->start_s, "latency_s", c->latency_s, "bandwidth_s",
-                     c->bandwidth_s, "sharing_s", c->sharing_s, "reduction_s", c->reduction_s);
+    return dl_json_pack("{s:f, s:f, s:f, s:f, s:f}", "start_s", c->start_s, "latency_s", c->latency_s, "bandwidth_s",
+                        c->bandwidth_s, "sharing_s", c->sharing_s, "reduction_s", c->reduction_s);
 }
 
 json_t *dl_collective_report_json(const struct dl_collective_report *r)
 {
     const struct dl_collective *const c = &r->choice->collective;
     const struct dl_host host = dl_host_now();
-    json_t *const report = json_pack(
+    json_t *const report = dl_json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:s?, s:f, s:o, s:s, s:s, s:I, "
         "s:o, s:o, s:o}",
         "topology", r->topology->name, "op", dl_op_name(c->op), "algorithm", c->algorithm->name, "transport",

@@ -6,20 +6,30 @@
 
 /* ---- reading ---- */
 
+/* Far more than any run can have, and so little that the ratio of two and its interval are finite. */
 struct number {
     const char *key;
     size_t offset;
+    double min, max;
 };
+#define LEAST 1e-100
+#define MOST 1e100
+#define MOST_ELASTICITY 1e6
+#define MOST_OF_VALUE 1e6 /* the bounds of a constant over its value */
+#define MOST_HALF_WIDTH 100.0
 
 static const struct number of_effect[] = {
-    {"value", offsetof(struct dl_effect, value)},   {"low", offsetof(struct dl_effect, low)},
-    {"high", offsetof(struct dl_effect, high)},     {"elasticity", offsetof(struct dl_effect, elasticity)},
-    {"if_less", offsetof(struct dl_effect, below)}, {"if_more", offsetof(struct dl_effect, above)},
+    {"value", offsetof(struct dl_effect, value), LEAST, MOST},
+    {"low", offsetof(struct dl_effect, low), 0, MOST},
+    {"high", offsetof(struct dl_effect, high), 0, MOST},
+    {"elasticity", offsetof(struct dl_effect, elasticity), -MOST_ELASTICITY, MOST_ELASTICITY},
+    {"if_less", offsetof(struct dl_effect, below), -MOST_ELASTICITY, MOST_ELASTICITY},
+    {"if_more", offsetof(struct dl_effect, above), -MOST_ELASTICITY, MOST_ELASTICITY},
 };
 
 static const struct number of_model[] = {
-    {"half_width", offsetof(struct dl_told_run, half_width)},
-    {"ratio_half_width", offsetof(struct dl_told_run, ratio_half_width)},
+    {"half_width", offsetof(struct dl_told_run, half_width), 0, MOST_HALF_WIDTH},
+    {"ratio_half_width", offsetof(struct dl_told_run, ratio_half_width), 0, MOST_HALF_WIDTH},
 };
 
 static enum dl_status check(struct dl_json value, bool is_right, const char *wanted, struct dl_error *err)
@@ -33,8 +43,11 @@ static enum dl_status need_number(struct dl_json from, const struct number *n, v
 {
     const struct dl_json found = dl_json_member(from, n->key, arena);
     void *const place = (char *)out + n->offset;
-    *(double *)place = json_number_value(found.value);
-    return check(found, json_is_number(found.value), "a number", err);
+    const double x = json_number_value(found.value);
+    *(double *)place = x;
+    if (check(found, json_is_number(found.value), "a number", err)) return err->status;
+    if (x >= n->min && x <= n->max) return DL_OK;
+    return dl_fail(err, DL_RANGE, found.where, "must be in [%g, %g], got %g", n->min, n->max, x);
 }
 
 static enum dl_status need_text(struct dl_json from, const char *key, const char **out, struct dl_arena *arena,
@@ -53,8 +66,9 @@ static enum dl_status read_effect(struct dl_json from, struct dl_arena *arena, s
     if (need_text(from, "path", &out->path, arena, err)) return err->status;
     for (size_t i = 0; i < DL_COUNT(of_effect); i++)
         if (need_number(from, &of_effect[i], out, arena, err)) return err->status;
-    if (out->value != 0) return DL_OK;
-    return dl_fail(err, DL_RANGE, from.where, "a constant of 0 has no elasticity");
+    if (out->low <= MOST_OF_VALUE * out->value && out->high <= MOST_OF_VALUE * out->value) return DL_OK;
+    return dl_fail(err, DL_RANGE, from.where, "low and high must be at most %g times value, %g", MOST_OF_VALUE,
+                   out->value);
 }
 
 static enum dl_status read_effects(struct dl_json list, struct dl_arena *arena, struct dl_told_run *out,
@@ -85,15 +99,13 @@ static enum dl_status read_model(struct dl_json from, struct dl_arena *arena, st
 enum dl_status dl_told_run_read(struct dl_json report, struct dl_arena *arena, struct dl_told_run *out,
                                 struct dl_error *err)
 {
-    static const struct number speed = {"samples_per_s", offsetof(struct dl_told_run, samples_per_s)};
+    static const struct number speed = {"samples_per_s", offsetof(struct dl_told_run, samples_per_s), LEAST, MOST};
     const struct dl_json effects = dl_json_member(report, "sensitivity", arena),
                          model = dl_json_member(report, "discrepancy", arena);
     *out = (struct dl_told_run){.name = dl_document_name(report, arena)};
     if (!json_is_array(effects.value) || !json_is_object(model.value))
         return dl_fail(err, DL_KEY, report.where, "is no report of `dlsim run --sensitivity --json FILE`");
     if (need_number(report, &speed, out, arena, err)) return err->status;
-    if (!(out->samples_per_s > 0))
-        return dl_fail(err, DL_RANGE, report.where, "samples_per_s must be more than 0, got %g", out->samples_per_s);
     return read_effects(effects, arena, out, err) || read_model(model, arena, out, err) ? err->status : DL_OK;
 }
 
@@ -184,11 +196,11 @@ json_t *dl_comparison_json(const struct dl_comparison *c)
     const struct dl_sensitivity *const s = &c->speedup;
     json_t *const list = json_array();
     for (size_t i = 0; i < s->n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f, s:f}", "path", s->items[i].path, "value",
-                                              s->items[i].value, "low", s->items[i].low, "high", s->items[i].high,
-                                              "elasticity", s->items[i].elasticity));
-    return json_pack("{s:f, s:f, s:f, s:b, s:f, s:f, s:f, s:o}", "speedup", s->step_s, "speedup_low", s->step_s_low,
-                     "speedup_high", s->step_s_high, "told_apart", dl_told_apart(c), "constants_low",
-                     s->constants_s_low, "constants_high", s->constants_s_high, "model_half_width", c->half_width,
-                     "sensitivity", list);
+        json_array_append_new(list, dl_json_pack("{s:s, s:f, s:f, s:f, s:f}", "path", s->items[i].path, "value",
+                                                 s->items[i].value, "low", s->items[i].low, "high", s->items[i].high,
+                                                 "elasticity", s->items[i].elasticity));
+    return dl_json_pack("{s:f, s:f, s:f, s:b, s:f, s:f, s:f, s:o}", "speedup", s->step_s, "speedup_low", s->step_s_low,
+                        "speedup_high", s->step_s_high, "told_apart", dl_told_apart(c), "constants_low",
+                        s->constants_s_low, "constants_high", s->constants_s_high, "model_half_width", c->half_width,
+                        "sensitivity", list);
 }

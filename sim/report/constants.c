@@ -69,8 +69,8 @@ json_t *dl_constants_json(const struct dl_constants *c)
 {
     json_t *const list = json_array();
     for (const struct dl_constant *i = c->first; i; i = i->next)
-        json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "where", i->where, "value",
-                                              json_loads(i->value, JSON_DECODE_ANY, NULL), "by",
-                                              i->chosen ? "both halves" : "fit"));
+        json_array_append_new(list, dl_json_pack("{s:s, s:o, s:s}", "where", i->where, "value",
+                                                 json_loads(i->value, JSON_DECODE_ANY, NULL), "by",
+                                                 i->chosen ? "both halves" : "fit"));
     return list;
 }

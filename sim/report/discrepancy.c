@@ -80,8 +80,8 @@ double dl_discrepancy_ratio_half_width(const struct dl_discrepancy *d)
 
 json_t *dl_discrepancy_json(const struct dl_discrepancy *d)
 {
-    return json_pack("{s:s, s:s, s:b, s:b, s:I, s:f, s:f, s:f}", "software", d->of.software, "system", d->of.system,
-                     "experts", d->of.experts, "elsewhere", d->elsewhere, "rows", (json_int_t)d->rows, "spread",
-                     d->spread, "half_width", dl_discrepancy_half_width(d), "ratio_half_width",
-                     dl_discrepancy_ratio_half_width(d));
+    return dl_json_pack("{s:s, s:s, s:b, s:b, s:I, s:f, s:f, s:f}", "software", d->of.software, "system", d->of.system,
+                        "experts", d->of.experts, "elsewhere", d->elsewhere, "rows", (json_int_t)d->rows, "spread",
+                        d->spread, "half_width", dl_discrepancy_half_width(d), "ratio_half_width",
+                        dl_discrepancy_ratio_half_width(d));
 }

@@ -43,6 +43,6 @@ struct dl_host dl_host_now(void)
 
 json_t *dl_host_json(const struct dl_host *host)
 {
-    return json_pack("{s:f, s:f, s:f}", "wall_s", host->wall_s, "user_s", host->user_s, "peak_rss_bytes",
-                     host->peak_rss_bytes);
+    return dl_json_pack("{s:f, s:f, s:f}", "wall_s", host->wall_s, "user_s", host->user_s, "peak_rss_bytes",
+                        host->peak_rss_bytes);
 }

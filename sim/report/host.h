@@ -3,7 +3,7 @@
 #ifndef DL_REPORT_HOST_H
 #define DL_REPORT_HOST_H
 
-#include <jansson.h>
+#include "sim/core/json.h"
 
 struct dl_host {
     double wall_s, user_s; /* the second with that of all children */

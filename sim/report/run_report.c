@@ -121,7 +121,7 @@ static json_t *gradients_json(const struct dl_run_report *r)
         [DL_ACCUMULATES_SHARDS] = "shards", [DL_ACCUMULATES_CHUNK] = "chunk", [DL_ACCUMULATES_WHOLE] = "whole"};
     const uint32_t sums = gradient_sums(r);
     const enum dl_accumulates accumulated = sums ? dl_accumulated(&r->job->setting) : DL_ACCUMULATES_WHOLE;
-    return json_pack("{s:s, s:I}", "accumulated", what[accumulated], "sums", (json_int_t)sums);
+    return dl_json_pack("{s:s, s:I}", "accumulated", what[accumulated], "sums", (json_int_t)sums);
 }
 
 /* Of the seconds of kernels. */
@@ -141,10 +141,11 @@ static json_t *grounds_json(const struct dl_run_report *r)
 {
     json_t *const grounds = json_object();
     for (int i = DL_GROUND_MEASURED; i < DL_N_GROUNDS; i++)
-        json_object_set_new(grounds, dl_ground_name((enum dl_ground)i), json_real(ground_share(r, (enum dl_ground)i)));
+        json_object_set_new(grounds, dl_ground_name((enum dl_ground)i),
+                            dl_json_real(ground_share(r, (enum dl_ground)i)));
     json_object_set_new(grounds, "device", json_string(r->device->name));
     json_object_set_new(grounds, "model", json_string(r->device->model->name));
-    if (r->lowered->clock > 0) json_object_set_new(grounds, "clock_fraction", json_real(r->lowered->clock));
+    if (r->lowered->clock > 0) json_object_set_new(grounds, "clock_fraction", dl_json_real(r->lowered->clock));
     return grounds;
 }
 
@@ -226,11 +227,11 @@ static json_t *memory_json(const struct dl_run_report *r)
     json_t *const list = json_array();
     for (uint32_t i = 0; i < n_stages(r); i++) {
         const struct dl_memory_use *const m = &r->memory[i];
-        json_array_append_new(list,
-                              json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "stage", (json_int_t)i,
-                                        "parameters", m->parameters, "gradients", m->gradients, "optimizer",
-                                        m->optimizer, "activations", m->activations, "buffers", m->buffers, "workspace",
-                                        m->workspace, "fragmentation", m->fragmentation, "peak", m->peak));
+        json_array_append_new(list, dl_json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "stage",
+                                                 (json_int_t)i, "parameters", m->parameters, "gradients", m->gradients,
+                                                 "optimizer", m->optimizer, "activations", m->activations, "buffers",
+                                                 m->buffers, "workspace", m->workspace, "fragmentation",
+                                                 m->fragmentation, "peak", m->peak));
     }
     return list;
 }
@@ -238,11 +239,11 @@ static json_t *memory_json(const struct dl_run_report *r)
 /* What `mfu` and `hfu` refer to, and both in the other convention. */
 static void add_shares(const struct dl_run_report *r, json_t *report)
 {
-    json_t *const shares =
-        json_pack("{s:s, s:f, s:s, s:f, s:f, s:f}", "mfu_convention", "causal_attention", "peak_flop_per_s",
-                  peak_flop_per_s(r), "peak_precision", dl_precision_name(r->job->setting.precision),
-                  "mfu_full_attention", dl_run_mfu(r, DL_FLOP_FULL), "hfu_full_attention", dl_run_hfu(r, DL_FLOP_FULL),
-                  "model_flop_per_device_s_full_attention", flop_per_device_s(r, DL_FLOP_FULL));
+    json_t *const shares = dl_json_pack("{s:s, s:f, s:s, s:f, s:f, s:f}", "mfu_convention", "causal_attention",
+                                        "peak_flop_per_s", peak_flop_per_s(r), "peak_precision",
+                                        dl_precision_name(r->job->setting.precision), "mfu_full_attention",
+                                        dl_run_mfu(r, DL_FLOP_FULL), "hfu_full_attention", dl_run_hfu(r, DL_FLOP_FULL),
+                                        "model_flop_per_device_s_full_attention", flop_per_device_s(r, DL_FLOP_FULL));
     json_object_update(report, shares);
     json_decref(shares);
 }
@@ -251,11 +252,11 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
 {
     const struct dl_host host = dl_host_now();
     const double tokens = samples_per_s(r) * r->model->tokens_per_sample;
-    json_t *const report = json_pack(
+    json_t *const report = dl_json_pack(
         "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, "
         "s:f, s:o, s:o}",
         "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r),
-        "tokens_per_s", r->model->tokens_per_sample > 0 ? json_real(tokens) : json_null(), "model_flop_per_device_s",
+        "tokens_per_s", r->model->tokens_per_sample > 0 ? dl_json_real(tokens) : json_null(), "model_flop_per_device_s",
         flop_per_device_s(r, DL_FLOP_CAUSAL), "mfu", dl_run_mfu(r, DL_FLOP_CAUSAL), "hfu",
         dl_run_hfu(r, DL_FLOP_CAUSAL), "fits", dl_run_fits(r), "memory_bytes", memory_json(r), "causes",
         dl_causes_json(&r->result), "forward_s", r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s",

@@ -137,22 +137,22 @@ void dl_sensitivity_print(const struct dl_sensitivity *s)
 static json_t *effect_json(const struct dl_effect *e)
 {
     static const char *const dimensions[] = {[DL_TIME] = "time", [DL_RATE] = "rate", [DL_FACTOR] = "factor"};
-    return json_pack("{s:s, s:s?, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:b}", "path", e->path, "of", e->of,
-                     "dimension", dimensions[e->dimension], "value", e->value, "elasticity", e->elasticity, "if_less",
-                     e->below, "if_more", e->above, "low", e->low, "high", e->high, "grade", dl_grade_name(e->grade),
-                     "by_grade", e->by_grade);
+    return dl_json_pack("{s:s, s:s?, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:b}", "path", e->path, "of", e->of,
+                        "dimension", dimensions[e->dimension], "value", e->value, "elasticity", e->elasticity,
+                        "if_less", e->below, "if_more", e->above, "low", e->low, "high", e->high, "grade",
+                        dl_grade_name(e->grade), "by_grade", e->by_grade);
 }
 
 void dl_sensitivity_add_json(const struct dl_sensitivity *s, json_t *report)
 {
     json_t *const list = json_array();
     for (size_t i = 0; i < s->n; i++) json_array_append_new(list, effect_json(&s->items[i]));
-    json_object_set_new(report, "step_s_low", json_real(s->step_s_low));
-    json_object_set_new(report, "step_s_high", json_real(s->step_s_high));
-    json_object_set_new(report, "constants_s_low", json_real(s->constants_s_low));
-    json_object_set_new(report, "constants_s_high", json_real(s->constants_s_high));
+    json_object_set_new(report, "step_s_low", dl_json_real(s->step_s_low));
+    json_object_set_new(report, "step_s_high", dl_json_real(s->step_s_high));
+    json_object_set_new(report, "constants_s_low", dl_json_real(s->constants_s_low));
+    json_object_set_new(report, "constants_s_high", dl_json_real(s->constants_s_high));
     if (s->model.rows) json_object_set_new(report, "discrepancy", dl_discrepancy_json(&s->model));
     json_object_set_new(report, "sensitivity", list);
-    json_object_set_new(report, "sensitivity_sum", json_real(s->sum));
-    json_object_set_new(report, "interval_by_grade_share", json_real(s->by_grade_share));
+    json_object_set_new(report, "sensitivity_sum", dl_json_real(s->sum));
+    json_object_set_new(report, "interval_by_grade_share", dl_json_real(s->by_grade_share));
 }

@@ -37,5 +37,5 @@ json_t *dl_slice_json(const struct dl_topology *t)
         json_array_append_new(dimensions, json_integer(shape->size[d]));
         json_array_append_new(wrap, json_boolean(shape->wrap[d]));
     }
-    return json_pack("{s:o, s:o, s:I}", "dimensions", dimensions, "wrap", wrap, "devices", (json_int_t)t->n_devices);
+    return dl_json_pack("{s:o, s:o, s:I}", "dimensions", dimensions, "wrap", wrap, "devices", (json_int_t)t->n_devices);
 }

@@ -131,16 +131,16 @@ void dl_validation_text(const struct dl_validation *v)
 
 /* ---- JSON ---- */
 
-static json_t *number_or_null(double x) { return isnan(x) ? json_null() : json_real(x); }
+static json_t *number_or_null(double x) { return isnan(x) ? json_null() : dl_json_real(x); }
 
 static json_t *errors_json(const struct dl_errors *e)
 {
     const double ordered = e->n_pairs ? (double)e->n_ordered / (double)e->n_pairs : NAN;
     json_t *const json =
-        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "n", (json_int_t)e->n, "failed", (json_int_t)e->n_failed,
-                  "mape", number_or_null(e->mape), "bias", number_or_null(e->bias), "max", number_or_null(e->max),
-                  "ordered", number_or_null(ordered), "pairs", (json_int_t)e->n_pairs);
-    if (e->n_bounded) json_object_set_new(json, "within", json_real((double)e->n_within / (double)e->n_bounded));
+        dl_json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "n", (json_int_t)e->n, "failed", (json_int_t)e->n_failed,
+                     "mape", number_or_null(e->mape), "bias", number_or_null(e->bias), "max", number_or_null(e->max),
+                     "ordered", number_or_null(ordered), "pairs", (json_int_t)e->n_pairs);
+    if (e->n_bounded) json_object_set_new(json, "within", dl_json_real((double)e->n_within / (double)e->n_bounded));
     return json;
 }
 
@@ -156,9 +156,9 @@ static json_t *family_json(const struct dl_row_family *f)
     json_object_set_new(json, "kept_out", errors_json(&kept_out));
     json_object_set_new(json, "source", json_string(f->source));
     if (g.trait)
-        json_object_set_new(
-            json, "worst_group",
-            json_pack("{s:s, s:I, s:f, s:f}", "trait", g.trait, "n", (json_int_t)g.n, "mape", g.mape, "bias", g.bias));
+        json_object_set_new(json, "worst_group",
+                            dl_json_pack("{s:s, s:I, s:f, s:f}", "trait", g.trait, "n", (json_int_t)g.n, "mape", g.mape,
+                                         "bias", g.bias));
     json_object_set_new(json, "constants", dl_constants_json(&f->constants));
     if (b.n) json_object_set_new(json, "budget", dl_budget_json(&b));
     return json;
@@ -166,11 +166,11 @@ static json_t *family_json(const struct dl_row_family *f)
 
 static void add_shares(json_t *json, const struct dl_compared *row)
 {
-    if (row->mfu > 0) json_object_set_new(json, "measured_mfu", json_real(row->mfu));
-    if (row->hfu > 0) json_object_set_new(json, "measured_hfu", json_real(row->hfu));
+    if (row->mfu > 0) json_object_set_new(json, "measured_mfu", dl_json_real(row->mfu));
+    if (row->hfu > 0) json_object_set_new(json, "measured_hfu", dl_json_real(row->hfu));
     if (!row->failure && row->quantity == DL_STEP) {
-        json_object_set_new(json, "predicted_mfu", json_real(row->predicted_mfu));
-        json_object_set_new(json, "predicted_hfu", json_real(row->predicted_hfu));
+        json_object_set_new(json, "predicted_mfu", dl_json_real(row->predicted_mfu));
+        json_object_set_new(json, "predicted_hfu", dl_json_real(row->predicted_hfu));
         json_object_set_new(json, "attention_flop", json_string(row->attention_flop));
     }
     if (row->note) json_object_set_new(json, "note", json_string(row->note));
@@ -179,10 +179,10 @@ static void add_shares(json_t *json, const struct dl_compared *row)
 static void add_interval(json_t *json, const struct dl_compared *row)
 {
     if (!(row->high_s > 0)) return;
-    json_object_set_new(json, "step_s_low", json_real(row->low_s));
-    json_object_set_new(json, "step_s_high", json_real(row->high_s));
-    json_object_set_new(json, "constants_s_low", json_real(row->constants_low_s));
-    json_object_set_new(json, "constants_s_high", json_real(row->constants_high_s));
+    json_object_set_new(json, "step_s_low", dl_json_real(row->low_s));
+    json_object_set_new(json, "step_s_high", dl_json_real(row->high_s));
+    json_object_set_new(json, "constants_s_low", dl_json_real(row->constants_low_s));
+    json_object_set_new(json, "constants_s_high", dl_json_real(row->constants_high_s));
 }
 
 static void add_files(json_t *json, const struct dl_compared *row)
@@ -199,12 +199,12 @@ static json_t *row_json(const struct dl_compared *row, const char *family)
                                            [DL_SPEEDUP] = {"measured_speedup", "predicted_speedup"},
                                            [DL_DIFFERENCE] = {"measured_difference_s", "predicted_difference_s"}};
     const bool failed = row->failure != NULL;
-    json_t *const json = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "id", row->id, "family", family, "half",
-                                   dl_is_kept_out(row->id) ? "kept_out" : "fit", names[row->quantity][0],
-                                   number_or_null(row->measured_s), names[row->quantity][1],
-                                   failed ? json_null() : json_real(row->predicted_s), "error",
-                                   failed ? json_null() : number_or_null(dl_compared_error(row)), "fits",
-                                   failed ? json_null() : json_boolean(row->fits));
+    json_t *const json = dl_json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "id", row->id, "family", family, "half",
+                                      dl_is_kept_out(row->id) ? "kept_out" : "fit", names[row->quantity][0],
+                                      number_or_null(row->measured_s), names[row->quantity][1],
+                                      failed ? json_null() : dl_json_real(row->predicted_s), "error",
+                                      failed ? json_null() : number_or_null(dl_compared_error(row)), "fits",
+                                      failed ? json_null() : json_boolean(row->fits));
     add_files(json, row);
     add_interval(json, row);
     add_shares(json, row);
@@ -223,6 +223,6 @@ json_t *dl_validation_json(const struct dl_validation *v)
         json_array_append_new(rows, row_json(&v->rows[i], v->families[v->family_of[i]].name));
     for (size_t i = 0; i < v->n_families; i++)
         json_object_set_new(families, v->families[i].name, family_json(&v->families[i]));
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "engine", v->engine, "rows", rows, "families", families, "summary",
-                     errors_json(&all), "host", dl_host_json(&host));
+    return dl_json_pack("{s:s, s:o, s:o, s:o, s:o}", "engine", v->engine, "rows", rows, "families", families, "summary",
+                        errors_json(&all), "host", dl_host_json(&host));
 }

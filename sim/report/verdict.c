@@ -76,8 +76,8 @@ static json_t *remedies_json(const struct dl_remedies *remedies)
 {
     json_t *const list = json_array();
     for (size_t i = 0; remedies && i < remedies->n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:f, s:b}", "change", remedies->items[i].change, "peak",
-                                              remedies->items[i].peak, "fits", remedies->items[i].fits));
+        json_array_append_new(list, dl_json_pack("{s:s, s:f, s:b}", "change", remedies->items[i].change, "peak",
+                                                 remedies->items[i].peak, "fits", remedies->items[i].fits));
     return list;
 }
 
@@ -88,9 +88,9 @@ json_t *dl_verdict_json(const struct dl_run_report *r)
     largest_parts(&r->memory[stage], largest);
     json_t *const list = json_array();
     for (int i = 0; i < LARGEST; i++)
-        json_array_append_new(list, json_pack("{s:s, s:f}", "part", largest[i].name, "bytes", largest[i].bytes));
-    return json_pack("{s:s, s:I, s:f, s:f, s:o, s:o}", "text", dl_run_fits(r) ? "fits" : "does not fit", "stage",
-                     (json_int_t)stage, "headroom_bytes", r->device->memory_bytes - r->memory[stage].peak, "host_bytes",
-                     dl_memory_of_host(r->topology, r->job, r->memory), "largest", list, "remedies",
-                     remedies_json(r->remedies));
+        json_array_append_new(list, dl_json_pack("{s:s, s:f}", "part", largest[i].name, "bytes", largest[i].bytes));
+    return dl_json_pack("{s:s, s:I, s:f, s:f, s:o, s:o}", "text", dl_run_fits(r) ? "fits" : "does not fit", "stage",
+                        (json_int_t)stage, "headroom_bytes", r->device->memory_bytes - r->memory[stage].peak,
+                        "host_bytes", dl_memory_of_host(r->topology, r->job, r->memory), "largest", list, "remedies",
+                        remedies_json(r->remedies));
 }

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "sim/core/files.h"
+#include "sim/core/json.h"
 #include "tests/unit/suite.h"
 
 static char folder[] = "/tmp/dlsim-files-XXXXXX";
@@ -229,6 +231,37 @@ START_TEST(a_folder_is_listed_in_order_and_without_strangers)
 }
 END_TEST
 
+/* Jansson leaves such members out, or makes no object at all. */
+START_TEST(no_answer_is_written_that_is_not_finite)
+{
+    static const double wrong[] = {INFINITY, -INFINITY, NAN};
+    const char *const path = in_folder("answer.json");
+    for (size_t i = 0; i < DL_COUNT(wrong); i++) {
+        const struct {
+            json_t *answer;
+            const char *message;
+        } cases[] = {
+            {dl_json_pack("{s:f, s:[o, o]}", "a", 1.0, "list", dl_json_real(2), dl_json_real(wrong[i])), "/list/1"},
+            {dl_json_pack("{s:f, s:o}", "a", 1.0, "part", dl_json_pack("{s:f}", "b", wrong[i])), "/part"},
+            {dl_json_pack("{s:f}", "a", wrong[i]), "the answer"},
+            {NULL, "the answer"},
+        };
+        for (size_t k = 0; k < DL_COUNT(cases); k++) {
+            char message[200];
+            err = (struct dl_error){0};
+            snprintf(message, sizeof message, "%s: %s is not a finite number, so nothing is written", path,
+                     cases[k].message);
+            ck_assert_int_eq(dl_write_json(path, cases[k].answer, &err), DL_STALLED);
+            ck_assert_str_eq(err.text, message);
+            ck_assert_int_ne(access(path, F_OK), 0);
+        }
+    }
+    err = (struct dl_error){0};
+    ck_assert_int_eq(dl_write_json(path, dl_json_pack("{s:o}", "a", dl_json_real(1e308)), &err), DL_OK);
+    ck_assert_int_eq(access(path, F_OK), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("files");
@@ -244,6 +277,7 @@ int main(void)
     tcase_add_test(tests, what_a_file_calls_another_is_found_from_its_folder);
     tcase_add_test(tests, a_misspelt_name_gets_its_neighbour_offered);
     tcase_add_test(tests, a_folder_is_listed_in_order_and_without_strangers);
+    tcase_add_test(tests, no_answer_is_written_that_is_not_finite);
     Suite *const suite = suite_create("files");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
