@@ -2,6 +2,7 @@
  * network is so slow that the step is its bytes. */
 #define _GNU_SOURCE /* fork, pipe */
 #include "tests/unit/divided_step.h"
+#include "tests/unit/workload_counts.h"
 
 #define BATCH "'devices':8,'global_batch':24" /* three micro-batches for each of eight replicas */
 #define DEVICE_MEMORY_BYTES_PER_S 1e18        /* of the ideal device */
@@ -194,9 +195,8 @@ START_TEST(all_groups_share_the_servers)
         play(&t, &(struct step){.workload = FOUR_BLOCKS,
                                 .head = "'devices':8,'global_batch':4",
                                 .stack = "{'name':'tensor','ways':2},{'name':'data','exchange':'parameter_server'}"});
-    double rank_parameters = 0;
-    for (size_t i = 0; i < t.model.n_layers; i++)
-        rank_parameters += t.model.layers[i].parameters_inside / 2 + t.model.layers[i].parameters_outside;
+    const struct parameter_counts p = count_parameters(t.workload_doc.value);
+    const double rank_parameters = p.inside / 2 + p.outside;
     check_close("servers", outcome.result.exposed_s[DL_CAUSE_DATA] * SLOW_BYTES_PER_S,
                 2 * 8 * rank_parameters * gradient_bytes, exactly);
     dl_session_close(&t);

@@ -4,251 +4,10 @@
 #include <check.h>
 #include <math.h>
 
-#include "strategies/schedule.h"
-#include "tests/training_runs.h"
+#include "tests/unit/drawn_stacks.h"
+#include "tests/unit/workload_counts.h"
 
 enum { n_stacks = 200 };
-static const uint64_t seed = 20;
-
-#define WORKLOAD                                                                                                       \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':%u,'hidden':512,'heads':8,"          \
-    "'seq':128,'vocab':1024%s}"
-/* Pairs of layers, and a loss of which every tensor rank has the whole. */
-#define MLP "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','loss':'cross_entropy','widths':[512"
-#define FLASH                                                                                                          \
-    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-6,'attention':'flash',"                     \
-    "'kernels':[{'operation':'attention','pass':'input_gradient','launches':4,'result_moves':2,'beside':'copy'}]}"
-/* Everything in which the host can meet its device, and sends one after the other. */
-#define WAITS                                                                                                          \
-    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-5,'host_s_per_group_launch':4e-6,"          \
-    "'collective_host_s':2e-5,"                                                                                        \
-    "'batch_host_s':1e-4,'overlaps_tensor':true,'sends':'blocking','send_host_s':3e-5,'drains_at_sends':true,"         \
-    "'drains_at_waits':true,'drains_at_dispatch':true,'deals_tensors':true,'bucket_moves':6,'scatter_moves':4,"        \
-    "'offload_blocks':true,'new_memory_bytes_per_s':1e9,'gathers_ahead':0,'gathers_modules':true,"                     \
-    "'attention':'unfused','kernels':[{'operation':'softmax',"                                                         \
-    "'unless_multiple_of':4,'launches':3,'moves':5},{'operation':'residual','dropout':true,'launches':2,'moves':0.9,"  \
-    "'beside':'dropout','beside_moves':0.7},{'operation':'layernorm','launches':2,'wide':true,'beside_moves':1.5},"    \
-    "{'operation':'gelu','launches':1,'as':'relu'},{'operation':'cross_entropy','launches':2}],"                       \
-    "'operands':[{'precision':'fp16','moves':2,'launches':1}]}"
-/* Slow enough, and drawing so much, that its clock falls. */
-#define HOT_DEVICE                                                                                                     \
-    "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e13,'fp16':1e13},"     \
-    "'memory_bytes':1e18,'memory_bytes_per_s':1e12,'launch_s':0,'figures':{'compute_fraction':1,"                      \
-    "'bandwidth_fraction':1},'power':{'limit_w':200,'idle_w':50,'memory_w':100,'function_w':150,'optimizer_w':100,"    \
-    "'product_w':500,'convolution_w':500,'fallback_w':300,'attention_w':300,'attention_backward_w':250,"               \
-    "'function_clock_share':0.3,'product_clock_share':0.5,'fallback_clock_share':1,'attention_clock_share':0.7,"       \
-    "'product_timed_clock_fraction':0.8}}"
-
-/* On ideal networks: messages above some bytes go another way. */
-#define TWO_KINDS                                                                                                      \
-    "transport.protocols=[{'name':'one','peer':{'network_s':1e-6},'tree':{'network_s':1e-6},"                          \
-    "'above':{'bytes':2e5,'network_s':9e-6,'bandwidth_fraction':0.7}}]"
-
-static const struct machine {
-    const char *system, *device, *software;
-} machines[] = {
-    {IDEAL_SYSTEM("1e9", "1e-6"), IDEAL_DEVICE, "ideal"}, {IDEAL_SYSTEM("1e11", "1e-5"), IDEAL_DEVICE, "megatron-2021"},
-    {"dgx-a100-hdr4", "a100-40", "megatron-2021"},        {"dgx1-v100", "v100-32", "ideal"},
-    {IDEAL_SYSTEM("1e10", "1e-6"), IDEAL_DEVICE, FLASH},  {"dgx-a100-hdr4", "a100-40", "megatron-deepspeed"},
-    {"dgx-a100-hdr4", "a100-80", "pytorch-eager"},        {IDEAL_SYSTEM("1e10", "1e-6"), "a100-80", WAITS},
-    {IDEAL_SYSTEM("1e10", "1e-6"), "a64fx", "ideal"},     {IDEAL_SYSTEM("1e10", "1e-6"), HOT_DEVICE, "ideal"},
-};
-
-/* What was drawn, as texts. */
-struct drawn {
-    const struct machine *machine;
-    const char *set; /* as --set; NULL: nothing */
-    bool is_mlp, has_experts, by_message;
-    char workload[400], strategy[1600];
-};
-
-static uint32_t draw(gsl_rng *rng, uint32_t n) { return (uint32_t)gsl_rng_uniform_int(rng, n); }
-
-static const char *one_of(gsl_rng *rng, const char *const *texts, uint32_t n) { return texts[draw(rng, n)]; }
-
-struct ways {
-    uint32_t tensor, context, data, pipeline, expert;
-};
-
-static struct ways draw_ways(gsl_rng *rng, const struct drawn *d)
-{
-    struct ways w = {.tensor = 1u << draw(rng, 4), .pipeline = 1 + draw(rng, 4), .data = 1 + draw(rng, 4)};
-    w.context = strcmp(d->machine->software, FLASH) == 0 && !d->is_mlp ? 1u << draw(rng, 3) : 1;
-    w.expert = d->has_experts && w.data % 2 == 0 ? 2 : 1;
-    return w;
-}
-
-/* In a line, or as a grid. */
-static void draw_tensor(gsl_rng *rng, uint32_t ways, char *out, size_t bytes)
-{
-    static const char *const lines[] = {"'sequence':false", "'sequence':true", "'sequence':true,'overlap_chunks':2",
-                                        "'overlap_chunks':4"};
-    static const char *const grids[] = {"2d", "2.5d", "3d"};
-    const char *const kind = one_of(rng, grids, DL_COUNT(grids));
-    const uint32_t y = 1u << draw(rng, 2), z = strcmp(kind, "2d") == 0 ? 1 : 1 + draw(rng, 2);
-    char depth[20] = "";
-    if (z > 1) snprintf(depth, sizeof depth, ",'z':%u", z);
-    if (ways < y * z || draw(rng, 2))
-        snprintf(out, bytes, "%s", one_of(rng, lines, DL_COUNT(lines)));
-    else
-        snprintf(out, bytes, "'grid':'%s','x':%u,'y':%u%s", kind, ways / y / z, y, depth);
-}
-
-/* Mostly what can be. */
-static const char *draw_zero(gsl_rng *rng, const struct ways *w, bool is_deepspeed)
-{
-    static const char *const zeros[] = {"",
-                                        "",
-                                        "",
-                                        ",{'name':'zero','stage':1}",
-                                        ",{'name':'zero','stage':2,'gather_bits':8}",
-                                        ",{'name':'zero','stage':3}",
-                                        ",{'name':'zero','stage':3,'gather_bits':4,'prefetch':3}",
-                                        ",{'name':'zero','stage':1,'shard_ways':2}",
-                                        ",{'name':'zero','stage':3,'shard_ways':2,'prefetch':0}",
-                                        ",{'name':'zero','stage':3,'reshard':false,'prefetch':2}"};
-    const uint32_t n_any = DL_COUNT(zeros) - 3, n_even = n_any + 2, n_deepspeed = 4; /* in a pipeline */
-    if (w->pipeline > 1 && is_deepspeed) return one_of(rng, zeros, n_deepspeed);
-    return one_of(rng, zeros, w->pipeline == 1 ? DL_COUNT(zeros) : w->data % 2 ? n_any : n_even);
-}
-
-static const char *draw_data(gsl_rng *rng, bool is_cut)
-{
-    static const char *const datas[] = {"",
-                                        "",
-                                        "",
-                                        ",'when':'micro'",
-                                        ",'bucket_bytes':2e6",
-                                        ",'bucket_bytes':2e6,'when':'micro'",
-                                        ",'exchange':'parameter_server'",
-                                        ",'exchange':'parameter_server','servers':2",
-                                        ",'exchange':'rings'",
-                                        ",'exchange':'direct_ring'"};
-    return one_of(rng, datas, is_cut ? 5 : DL_COUNT(datas));
-}
-
-static void draw_offload(gsl_rng *rng, char *out, size_t bytes)
-{
-    const double parts[] = {0, 0.25, 1};
-    const double optimizer = parts[draw(rng, 3)], parameters = parts[draw(rng, 3)], activations = parts[draw(rng, 3)];
-    snprintf(out, bytes, ",{'name':'offload','optimizer':%g,'parameters':%g,'activations':%g}", optimizer, parameters,
-             activations);
-}
-
-/* A number of blocks for each part, one of them a block away from an even split; now and then they do not add up. */
-static void draw_list(gsl_rng *rng, uint32_t n_parts, uint32_t n_blocks, char *out, size_t bytes)
-{
-    const uint32_t from = draw(rng, n_parts), to = draw(rng, n_parts), lost = draw(rng, 8) == 0;
-    size_t used = (size_t)snprintf(out, bytes, ",'layers_per_stage':[");
-    for (uint32_t i = 0; i < n_parts; i++) {
-        const uint32_t even = n_blocks / n_parts + (i < n_blocks % n_parts);
-        const uint32_t blocks = even + (even && n_blocks > n_parts ? (i == to) - (i == from) : 0);
-        used += (size_t)snprintf(out + used, bytes - used, "%s%u", i ? "," : "", blocks + (i == 0 && lost));
-    }
-    snprintf(out + used, bytes - used, "]");
-}
-
-static void draw_split(gsl_rng *rng, uint32_t n_parts, uint32_t n_blocks, char *out, size_t bytes)
-{
-    static const char *const splits[] = {"",
-                                         "",
-                                         ",'split':'count_ends'",
-                                         ",'split':'by_cost'",
-                                         ",'split':'by_cost','embedding':'alone'",
-                                         ",'head':'alone'",
-                                         ",'split':'count_ends','head':'alone','embedding':'alone'"};
-    if (draw(rng, 6) == 0)
-        draw_list(rng, n_parts, n_blocks, out, bytes);
-    else
-        snprintf(out, bytes, "%s", one_of(rng, splits, DL_COUNT(splits)));
-}
-
-static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, bool is_deepspeed, char *out,
-                       size_t bytes)
-{
-    static const char *const quantized[] = {"", "", ",{'name':'quantized_allreduce','bits':8}",
-                                            ",{'name':'quantized_allreduce','method':'one_bit'}",
-                                            ",{'name':'quantized_allreduce','method':'top_k'}"};
-    static const char *const travels[] = {"", ",'dispatch':'to_nodes'", ",'overlap':true",
-                                          ",'dispatch':'to_nodes','overlap':true"};
-    static const char *const graphs[] = {"", "", ",{'name':'blocking_launches'}",
-                                         ",{'name':'graphs','scope':'outside_experts'}",
-                                         ",{'name':'graphs','scope':'step'}"};
-    const struct dl_schedule_kind *const kind = dl_schedule_get(draw(rng, (uint32_t)dl_schedule_count()));
-    const uint32_t chunks = draw(rng, 8) ? kind->min_chunks : 1 + draw(rng, 3); /* sometimes a wrong number */
-    char tensor[100], split[200];
-    draw_tensor(rng, w->tensor, tensor, sizeof tensor);
-    draw_split(rng, strcmp(kind->name, "dualpipe") == 0 ? w->pipeline : w->pipeline * chunks, n_blocks, split,
-               sizeof split);
-    const bool overlap = draw(rng, 2);
-    const char *const zero = draw_zero(rng, w, is_deepspeed), *const data = draw_data(rng, *zero != 0);
-    snprintf(out, bytes,
-             "[{'name':'pipeline','ways':%u,'schedule':'%s','chunks':%u%s},{'name':'tensor','ways':%u,%s},"
-             "{'name':'data','overlap':%s%s}%s%s",
-             w->pipeline, kind->name, chunks, split, w->tensor, tensor, overlap ? "true" : "false", data, zero,
-             one_of(rng, quantized, DL_COUNT(quantized)));
-    const bool zigzag = draw(rng, 2);
-    size_t used = strlen(out);
-    if (w->context > 1)
-        snprintf(out + used, bytes - used, ",{'name':'context','ways':%u,'zigzag':%s}", w->context,
-                 zigzag ? "true" : "false");
-    used = strlen(out);
-    const char *const travel = one_of(rng, travels, DL_COUNT(travels)), *const graph =
-                                                                            one_of(rng, graphs, DL_COUNT(graphs));
-    if (w->expert > 1) snprintf(out + used, bytes - used, ",{'name':'expert','ways':%u%s}", w->expert, travel);
-    used = strlen(out);
-    snprintf(out + used, bytes - used, "%s", graph);
-    used = strlen(out);
-    if (draw(rng, 4) == 0) draw_offload(rng, out + used, bytes - used);
-}
-
-static void draw_workload(gsl_rng *rng, uint32_t n_blocks, struct drawn *out)
-{
-    if (!out->is_mlp) {
-        snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,
-                 !out->has_experts ? ""
-                 : draw(rng, 2)    ? ",'experts':4,'top_k':2,'qk_norm':true"
-                                   : ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1");
-        return;
-    }
-    size_t used = (size_t)snprintf(out->workload, sizeof out->workload, MLP);
-    for (uint32_t i = 0; i < 2 * n_blocks; i++)
-        used += (size_t)snprintf(out->workload + used, sizeof out->workload - used, ",512");
-    snprintf(out->workload + used, sizeof out->workload - used, "]}");
-}
-
-static void draw_job(uint64_t index, struct drawn *out)
-{
-    static const char *const orders[] = {"['tensor','context','data','pipeline']",
-                                         "['pipeline','tensor','data','context']",
-                                         "['data','pipeline','context','tensor']"};
-    static const char *const recomputes[] = {
-        "{'name':'recompute','mode':'none'}",           "{'name':'recompute','mode':'selective'}",
-        "{'name':'recompute','mode':'full'}",           "{'name':'recompute','mode':'full','layers':1}",
-        "{'name':'recompute','mode':'full','every':2}", "{'name':'recompute','mode':'full','layers':3,'every':2}"};
-    static const char *const precisions[] = {"fp16", "fp32"};
-    static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb"};
-    gsl_rng *const rng = dl_random_new(seed, "battery", index);
-    char stack[1000];
-    out->machine = &machines[draw(rng, DL_COUNT(machines))];
-    out->is_mlp = index % 8 == 7;
-    out->has_experts = !out->is_mlp && draw(rng, 4) == 0;
-    const struct ways w = draw_ways(rng, out);
-    const uint32_t rows = out->is_mlp ? 8 : 1; /* of a sample there are more in the others */
-    const uint32_t microbatch = rows * (1 + draw(rng, 4)), micros = draw(rng, 8) ? w.pipeline * (1 + draw(rng, 4)) : 1;
-    const uint32_t n_blocks = w.pipeline * (2 + draw(rng, 4)) + draw(rng, 3);
-    draw_stack(rng, &w, n_blocks, strstr(out->machine->software, "deepspeed"), stack, sizeof stack);
-    draw_workload(rng, n_blocks, out);
-    snprintf(out->strategy, sizeof out->strategy,
-             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':%u,'global_batch':%u,"
-             "'microbatch':%u,'precision':'%s','optimizer':'%s','order':%s,'stack':%s,%s]}",
-             w.tensor * w.context * w.pipeline * w.data, w.data * microbatch * micros, microbatch,
-             one_of(rng, precisions, 2), one_of(rng, optimizers, 4), one_of(rng, orders, 3), stack,
-             one_of(rng, recomputes, DL_COUNT(recomputes)));
-    out->by_message = draw(rng, 4) == 0;
-    out->set = out->machine->system[0] == '{' && draw(rng, 2) ? TWO_KINDS : NULL;
-    gsl_rng_free(rng);
-}
 
 /* ---- what must hold ---- */
 
@@ -272,53 +31,75 @@ static void check_causes(const struct drawn *d, const struct dl_training_result 
     ck_assert_msg(fabs(sum - r->step_s) <= slack, "%s: causes sum to %.12g of %.12g", d->strategy, sum, r->step_s);
 }
 
-struct counting {
-    bool recomputes;        /* what is computed again counts too */
-    double outside, inside; /* how many tensor ranks do the same there */
+/* The texts that were drawn, as documents: what is expected is counted from them, not from what was built of them. */
+struct asked {
+    json_t *workload, *strategy;
 };
 
-static double work_flop(const struct dl_work *work, size_t n, bool only_core, struct counting c)
+static json_t *parse(const char *drawn, struct dl_arena *arena)
 {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct dl_kernel *const k = &work[i].kernel;
-        if (work[i].kind == DL_WORK_KERNEL && (!only_core || k->attention_core))
-            sum += dl_kernel_flop(k) * (k->cut == DL_CUT_OUTSIDE ? c.outside : k->cut == DL_CUT_BATCH ? c.inside : 1);
+    json_t *const json = json_loads(training_text(drawn, arena), 0, NULL);
+    ck_assert_ptr_nonnull(json);
+    return json;
+}
+
+static const json_t *entry_of(const struct asked *a, const char *name)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(a->strategy, "stack"), i, entry)
+    {
+        if (strcmp(json_string_value(json_object_get(entry, "name")), name) == 0) return entry;
     }
-    return sum;
+    return NULL;
 }
 
-/* Of the whole layer for one micro-batch, with what is computed again. */
-static double layer_flop(const struct dl_layer *layer, enum dl_recompute again, struct counting c)
+static double option(const struct asked *a, const char *name, const char *key, double otherwise)
 {
-    double sum =
-        work_flop(layer->forward, layer->n_forward, false, c) + work_flop(layer->backward, layer->n_backward, false, c);
-    if (again != DL_RECOMPUTE_NOTHING)
-        sum += work_flop(layer->forward, layer->n_forward, again == DL_RECOMPUTE_SELECTIVE, c);
-    return sum;
+    const json_t *const entry = entry_of(a, name);
+    return entry ? key_of(entry, key, otherwise) : otherwise;
 }
 
-/* Of a position, of whose blocks the first ones may be done again and the others not. */
-static double position_flop(const struct dl_session *t, const struct dl_position *p, struct counting c)
+static bool is_mode(const struct asked *a, const char *mode)
 {
-    const struct dl_setting *const s = &t->job.setting;
-    uint32_t n_blocks = 0;
-    double sum = 0;
-    for (size_t i = p->first_layer; i < p->end_layer; i++) {
-        const struct dl_layer *const layer = &t->model.layers[i];
-        const bool again =
-            c.recomputes && layer->is_block && (s->recompute != DL_RECOMPUTE_BLOCKS || n_blocks < s->recompute_layers);
-        sum += layer_flop(layer, again ? s->recompute : DL_RECOMPUTE_NOTHING, c);
-        n_blocks += layer->is_block;
+    return strcmp(json_string_value(json_object_get(entry_of(a, "recompute"), "mode")), mode) == 0;
+}
+
+static bool has_grid(const struct asked *a) { return json_object_get(entry_of(a, "tensor"), "grid"); }
+
+/* Blocks that are computed again: all, or the first so many of each position. */
+static double count_again(const struct asked *a, const struct dl_session *t)
+{
+    const double most = option(a, "recompute", "layers", INFINITY);
+    double n_blocks = 0, again = 0;
+    for (uint32_t i = 0; i < t->lowered.n_positions; i++) {
+        n_blocks += t->lowered.positions[i].n_blocks;
+        again += fmin(t->lowered.positions[i].n_blocks, most);
     }
-    return sum;
+    ck_assert_double_eq(n_blocks, count_blocks(a->workload));
+    return is_mode(a, "none") ? 0 : again;
 }
 
-static double step_flop(const struct dl_session *t, struct counting c)
+/* How many tensor ranks do the same: what is not divided is done by all, unless each has a part of the tokens. What
+ * grids divide is theirs (tensor_grids.c). */
+static double times_repeated(const struct asked *a, const struct dl_session *t)
 {
-    double sum = 0;
-    for (uint32_t i = 0; i < t->lowered.n_positions; i++) sum += position_flop(t, &t->lowered.positions[i], c);
-    return sum * t->job.setting.global_batch / t->job.setting.microbatch;
+    const double tensor = option(a, "tensor", "ways", 1);
+    if (has_grid(a)) return tensor / t->job.setting.parts.outside;
+    return json_is_true(json_object_get(entry_of(a, "tensor"), "sequence")) ? 1 : tensor;
+}
+
+static double expected_flop(const struct asked *a, const struct dl_session *t, bool with_all)
+{
+    const bool is_fused = strcmp(t->software.code.attention, "unfused") != 0;
+    const struct flop_counts f = count_flop(a->workload, is_fused);
+    const double repeated = with_all ? f.repeated * times_repeated(a, t) : f.repeated;
+    const double parts = has_grid(a) && with_all ? option(a, "tensor", "ways", 1) / t->job.setting.parts.inside : 1;
+    const double attention = f.attention * parts, block = f.divided + repeated;
+    const double again = is_mode(a, "selective") ? attention : block + attention;
+    const double sample = count_blocks(a->workload) * (3 * block + (1 + f.attention_backward) * attention) +
+                          3 * f.head - f.not_needed + (with_all ? count_again(a, t) * again : 0);
+    return sample * key_of(a->strategy, "global_batch", 0);
 }
 
 /* By items, as the crews go through them. */
@@ -335,16 +116,13 @@ static double played_flop(const struct dl_session *t)
     return sum * ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * ways[DL_AXIS_DATA];
 }
 
-static void check_flop(const struct drawn *d, const struct dl_session *t)
+static void check_flop(const struct drawn *d, const struct asked *a, const struct dl_session *t)
 {
-    const struct dl_setting *const s = &t->job.setting;
-    const uint32_t tensor = s->ways[DL_AXIS_TENSOR];
-    const double expected =
-        step_flop(t, (struct counting){true, (double)tensor / s->parts.outside, (double)tensor / s->parts.inside});
-    const double model = step_flop(t, (struct counting){false, 1, 1});
+    const double expected = expected_flop(a, t, true), model = expected_flop(a, t, false), played = played_flop(t);
     if (strcmp(t->software.code.attention, "unfused") == 0) /* fused attention leaves out what the mask hides */
-        ck_assert_double_le(fabs(model - t->lowered.model_flop[DL_FLOP_FULL]), 1e-9 * model);
-    const double played = played_flop(t);
+        ck_assert_msg(fabs(model - t->lowered.model_flop[DL_FLOP_FULL]) <= 1e-9 * model,
+                      "%s: %.12g flop of the model, not %.12g", d->strategy, t->lowered.model_flop[DL_FLOP_FULL],
+                      model);
     ck_assert_msg(fabs(played - expected) <= 1e-9 * expected, "%s: %.12g flop, not %.12g", d->strategy, played,
                   expected);
 }
@@ -373,38 +151,145 @@ static void check_parts(const struct drawn *d, const struct dl_memory_use *m)
                   d->strategy, m->peak, sum);
 }
 
-/* Parameters of a layer on a rank: tensor ranks share most, expert ranks the experts, and ZeRO 3 cuts over all
- * ranks that would hold the same. */
-static double rank_parameters(const struct dl_setting *s, const struct dl_layer *layer)
+static double count_replicas(const struct asked *a)
 {
-    const double tensor = s->parts.weights;
-    const double replicas = s->zero_stage == 3 ? dl_shard_replicas(s) * s->ways[DL_AXIS_CONTEXT] : 1;
-    const double experts = s->zero_stage == 3 ? layer->expert_parameters / tensor / replicas
-                                              : layer->expert_parameters / tensor / s->expert_ways;
-    return (layer->parameters_inside / tensor + layer->parameters_outside / s->parts.others) / replicas + experts;
+    const double others =
+        option(a, "tensor", "ways", 1) * option(a, "context", "ways", 1) * option(a, "pipeline", "ways", 1);
+    return key_of(a->strategy, "devices", 1) / others;
+}
+
+/* Of all stages together, on a rank of each: tensor ranks share most, expert ranks the experts, and ZeRO 3 cuts over
+ * all ranks that would hold the same. */
+static double rank_parameters(const struct asked *a, const struct dl_session *t, struct parameter_counts p)
+{
+    const struct dl_tensor_parts *const parts = &t->job.setting.parts;
+    const double weights = has_grid(a) ? parts->weights : option(a, "tensor", "ways", 1);
+    const double others = has_grid(a) ? parts->others : 1, context = option(a, "context", "ways", 1);
+    const bool is_cut = option(a, "zero", "stage", 0) == 3;
+    const double shards = is_cut ? option(a, "zero", "shard_ways", count_replicas(a)) * context : 1;
+    const double of_experts = p.experts / weights / (is_cut ? shards : option(a, "expert", "ways", 1));
+    return (p.inside / weights + p.outside / others) / shards + of_experts;
 }
 
 /* From the embedding, whose table it needs too. */
-static bool head_is_apart(const struct dl_session *t)
+static bool head_is_apart(const struct asked *a, const struct dl_session *t)
 {
     const struct dl_schedule *const s = &t->lowered.schedule;
-    return t->model.tied_embedding && s->n_paths == 1 && s->stage_of[0] != s->stage_of[s->n_positions - 1];
+    return is_kind(a->workload, "transformer") && s->n_paths == 1 && s->stage_of[0] != s->stage_of[s->n_positions - 1];
 }
 
-static void check_memory(const struct drawn *d, const struct dl_session *t)
+static double expected_parameters(const struct asked *a, const struct dl_session *t)
 {
-    const struct dl_setting *const s = &t->job.setting;
-    double parameters = 0, expected = 0;
-    for (uint32_t i = 0; i < s->ways[DL_AXIS_PIPELINE]; i++) {
+    const struct parameter_counts table = {.inside = count_table(a->workload)};
+    return rank_parameters(a, t, count_parameters(a->workload)) +
+           (head_is_apart(a, t) ? rank_parameters(a, t, table) : 0);
+}
+
+static void check_memory(const struct drawn *d, const struct asked *a, const struct dl_session *t)
+{
+    const bool is_half = strcmp(json_string_value(json_object_get(a->strategy, "precision")), "fp16") == 0;
+    double parameters = 0;
+    for (uint32_t i = 0; i < t->lowered.schedule.stages; i++) {
         check_parts(d, &t->memory[i]);
-        parameters += t->memory[i].parameters / dl_precision_bytes(s->precision);
+        parameters += t->memory[i].parameters / (is_half ? 2 : 4);
     }
-    for (size_t i = 0; i < t->model.n_layers; i++) expected += rank_parameters(s, &t->model.layers[i]);
-    const struct dl_layer table = {.parameters_inside = t->model.layers[0].parameters_inside};
-    if (head_is_apart(t)) expected += rank_parameters(s, &table);
-    expected *= t->lowered.schedule.n_paths * (1 - s->offload_parameters); /* some hold the model twice */
+    const double away = option(a, "offload", "parameters", 0);
+    const double expected =
+        expected_parameters(a, t) * t->lowered.schedule.n_paths * (1 - away); /* some hold it twice */
     ck_assert_msg(fabs(parameters - expected) <= 1e-9 * expected, "%s: %.12g parameters, not %.12g", d->strategy,
                   parameters, expected);
+}
+
+/* ---- bytes ---- */
+
+static size_t n_with_sums, n_with_gradients; /* stacks of which they are known */
+
+static double activation_bytes(const struct asked *a)
+{
+    return strcmp(json_string_value(json_object_get(a->strategy, "precision")), "fp16") == 0 ? 2 : 4;
+}
+
+/* Sums over the tensor ranks in a template, each of a micro-batch's activations. */
+static double count_sums(const struct drawn *d, const struct asked *a, const struct dl_template *t)
+{
+    const bool cuts_tokens = json_is_true(json_object_get(entry_of(a, "tensor"), "sequence"));
+    const char *const name = cuts_tokens ? "reducescatter" : "allreduce";
+    const double bytes = key_of(a->strategy, "microbatch", 0) * key_of(a->workload, "seq", 1) * width_of(a->workload) *
+                         activation_bytes(a);
+    double n = 0;
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        const struct dl_instruction *const one = &t->instructions[i];
+        if (one->kind != DL_DO || strcmp(one->name, name)) continue;
+        n++;
+        ck_assert_msg(!one->in_step || one->in_step->bytes == bytes, "%s: a sum of %g bytes, not %g", d->strategy,
+                      one->in_step->bytes, bytes);
+    }
+    return n;
+}
+
+/* Shoeybi et al. 2019, figure 4: a block has two forward and two backward, the embedding one forward, the head one
+ * backward; a pair of layers of an MLP has one each, but for the gradient of data. Those of the forward come again with
+ * full recomputation. */
+static void check_sums(const struct drawn *d, const struct asked *a, const struct dl_session *t)
+{
+    const json_t *const tensor = entry_of(a, "tensor");
+    if (option(a, "tensor", "ways", 1) == 1 || has_grid(a) || json_object_get(tensor, "overlap_chunks") ||
+        d->has_experts || option(a, "context", "ways", 1) > 1)
+        return;
+    const double blocks = count_blocks(a->workload), of_block = d->is_mlp ? 1 : 2;
+    const double expected =
+        2 * blocks * of_block + (d->is_mlp ? -1 : 2) + (is_mode(a, "full") ? of_block * count_again(a, t) : 0);
+    double n = 0;
+    for (uint32_t i = 0; i < t->lowered.n_positions; i++)
+        for (int kind = 0; kind < DL_TEMPLATE_LAST; kind++) n += count_sums(d, a, &t->lowered.positions[i].items[kind]);
+    n_with_sums++;
+    ck_assert_msg(n == expected, "%s: %g sums of tensor ranks, not %g", d->strategy, n, expected);
+}
+
+static double summed_bytes(const struct dl_session *t, const struct dl_template *template)
+{
+    double sum = 0;
+    for (size_t i = 0; i < template->n_instructions; i++) {
+        if (template->instructions[i].kind != DL_START) continue;
+        const struct dl_call *const call = &t->lowered.calls[template->instructions[i].call];
+        if (!call->between_stages) sum += call->bytes;
+    }
+    return sum;
+}
+
+/* In a step; of each chunk the last item that completes its gradients may be another. */
+static double stage_bytes(const struct dl_session *t, uint32_t stage)
+{
+    const struct dl_schedule *const s = &t->lowered.schedule;
+    const struct dl_program *const p = &t->lowered.programs[stage];
+    const int completes = s->splits_backward ? DL_ITEM_W : DL_ITEM_B;
+    double sum = summed_bytes(t, &p->end);
+    for (uint32_t i = 0; i < s->n_items[stage]; i++) {
+        const struct dl_item *const item = &s->items[stage][i];
+        sum += summed_bytes(t, &p->items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind]);
+    }
+    for (uint32_t chunk = 0; t->job.setting.last_backward_differs && chunk < p->n_chunks; chunk++) {
+        const struct dl_template *const items = &p->items[chunk * DL_N_TEMPLATES];
+        sum += summed_bytes(t, &items[DL_TEMPLATE_LAST]) - summed_bytes(t, &items[completes]);
+    }
+    return sum;
+}
+
+/* Gradients that a rank of each stage gives to sums over the replicas, where ZeRO cuts nothing. */
+static void check_gradients(const struct drawn *d, const struct asked *a, const struct dl_session *t)
+{
+    const struct dl_schedule *const s = &t->lowered.schedule;
+    const double replicas = count_replicas(a), copies = replicas * option(a, "context", "ways", 1);
+    if (entry_of(a, "zero") || entry_of(a, "quantized_allreduce") || d->has_experts || s->n_paths > 1) return;
+    double sum = 0;
+    for (uint32_t stage = 0; stage < s->stages; stage++) sum += stage_bytes(t, stage);
+    const double bytes = fmax(activation_bytes(a), t->software.gradient_bytes);
+    const double micros = key_of(a->strategy, "global_batch", 0) / replicas / key_of(a->strategy, "microbatch", 1);
+    const double times = json_object_get(entry_of(a, "data"), "when") ? micros : 1; /* in every micro-batch */
+    const double expected = copies > 1 ? expected_parameters(a, t) * bytes * times : 0;
+    n_with_gradients += expected > 0;
+    ck_assert_msg(fabs(sum - expected) <= 1e-9 * expected, "%s: %.12g bytes of gradients, not %.12g", d->strategy, sum,
+                  expected);
 }
 
 /* The hash of the report, or 0 if the stack is refused. */
@@ -425,9 +310,16 @@ static uint64_t play(const struct drawn *d)
         outcome = training_simulate(&t, "simgrid");
         ck_assert_msg(outcome.result.complete && !outcome.err.status, "%s: %s", d->strategy, outcome.err.text);
         check_causes(d, &outcome.result);
-        check_flop(d, &t);
+        struct dl_arena *const texts = dl_arena_new();
+        const struct asked asked = {parse(d->workload, texts), parse(d->strategy, texts)};
+        check_flop(d, &asked, &t);
         check_last_items(d, &t);
-        check_memory(d, &t);
+        check_memory(d, &asked, &t);
+        check_sums(d, &asked, &t);
+        check_gradients(d, &asked, &t);
+        json_decref(asked.workload);
+        json_decref(asked.strategy);
+        dl_arena_free(texts);
     }
     dl_session_close(&t);
     return outcome.report_hash;
@@ -445,7 +337,12 @@ START_TEST(a_random_stack_is_refused_or_adds_up)
 }
 END_TEST
 
-START_TEST(most_stacks_are_possible) { ck_assert_uint_lt(2 * n_refused, n_stacks); }
+START_TEST(most_stacks_are_possible)
+{
+    ck_assert_uint_lt(2 * n_refused, n_stacks);
+    ck_assert_uint_gt(20 * n_with_sums, n_stacks);
+    ck_assert_uint_gt(20 * n_with_gradients, n_stacks);
+}
 END_TEST
 
 int main(void)

@@ -9,6 +9,7 @@
 
 #include "tests/training_runs.h"
 #include "tests/unit/suite.h"
+#include "tests/unit/workload_counts.h"
 
 #define BYTES_PER_S 1e9
 #define SYSTEM IDEAL_SYSTEM("1e9", "0")
@@ -53,13 +54,11 @@ static inline void check_close(const char *what, double is, double should)
     ck_assert_msg(fabs(is - should) <= exactly * fabs(should), "%s: %.12g, not %.12g", what, is, should);
 }
 
+/* Of one stage that has the whole model, on a rank. */
 static inline double rank_parameters(void)
 {
-    double sum = 0;
-    for (size_t i = 0; i < training.model.n_layers; i++)
-        sum += training.model.layers[i].parameters_inside / training.job.setting.ways[DL_AXIS_TENSOR] +
-               training.model.layers[i].parameters_outside;
-    return sum;
+    const struct parameter_counts p = count_parameters(training.workload_doc.value);
+    return p.inside / training.job.setting.ways[DL_AXIS_TENSOR] + p.outside;
 }
 
 #endif
