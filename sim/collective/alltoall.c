@@ -62,7 +62,8 @@ static bool next_direct(const struct dl_collective *c, uint32_t lane, uint32_t r
     *out = (struct dl_action){.kind = sends ? DL_SEND : DL_RECV,
                               .peer = other,
                               .blocks = {sends ? rank * n + other : other * n + rank, 1, 1},
-                              .merged = 1};
+                              .merged = 1,
+                              .posted = n - 1};
     return true;
 }
 

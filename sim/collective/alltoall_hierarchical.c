@@ -62,10 +62,12 @@ static bool next(const struct dl_collective *c, uint32_t lane, uint32_t rank, ui
         t = take_turn(m, slot, step);
         *out = message_in_node(c, node, t.from, t.to);
         out->peer = g->node_ranks[node * m + t.other];
+        out->posted = m - 1;
     } else if (step < first_half + 2 * (g->n_nodes - 1)) {
         t = take_turn(g->n_nodes, node, step - first_half);
         *out = message_between(c, slot, t.from, t.to);
         out->peer = g->node_ranks[t.other * m + slot];
+        out->posted = g->n_nodes - 1;
     } else {
         return false;
     }

@@ -97,15 +97,3 @@ double dl_bus_bytes_per_s(enum dl_op op, uint32_t n, double bytes, double time_s
 {
     return time_s > 0 ? bus_factor(op, n) * bytes / time_s : 0;
 }
-
-uint32_t dl_collective_at_once(const struct dl_collective *c)
-{
-    struct dl_round round;
-    uint32_t most = 1, together = 0;
-    if (c->algorithm->queue != DL_QUEUE_POSTED) return 1;
-    for (uint32_t k = 0; most < DL_MOST_POSTED && c->algorithm->round(c, 0, k, &round); k++) {
-        together = round.together ? together + 1 : 1;
-        if (together > most) most = together;
-    }
-    return most;
-}

@@ -81,6 +81,7 @@ struct dl_action {
     uint32_t peer;
     struct dl_blocks blocks;
     uint32_t merged; /* how many ranks' contributions each sent block holds (the most, where they differ) */
+    uint32_t posted; /* messages of the rank's lane that go at the same time, itself included; 0: it alone */
     /* On both the SEND and its RECV: the message goes only when both sides have come to it, each with all that it did
      * before finished, and both go on only when it has arrived and is reduced. */
     bool synchronous;
@@ -155,8 +156,6 @@ enum dl_status dl_algorithm_find(enum dl_op op, const char *name, const struct d
 enum dl_status dl_check_algorithms(struct dl_json transport_doc, const struct dl_transport *transport,
                                    struct dl_arena *arena, struct dl_error *err);
 
-/* Messages of a rank's lane that are under way at once, at most. */
-uint32_t dl_collective_at_once(const struct dl_collective *c);
 /* Of the group, and servers. */
 uint32_t dl_collective_ranks(const struct dl_collective *c);
 /* With defaults for the optional slots. */

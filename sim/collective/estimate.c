@@ -192,7 +192,7 @@ static void tally_everywhere(struct dl_estimator *e, const struct dl_route *rout
     }
 }
 
-/* All messages of a lane in a round; returns the slowest latency. */
+/* All messages of a lane in a round; returns its latency. */
 static double book_messages(struct dl_estimator *e, const struct dl_collective *c, uint32_t lane, uint32_t k,
                             const struct dl_round *round, const struct dl_pace *pace, struct rounds *sum,
                             struct dl_error *err)
@@ -204,18 +204,20 @@ static double book_messages(struct dl_estimator *e, const struct dl_collective *
                                .message_bytes = round->repeat * payload / dl_pace_fraction(pace, payload)};
     const struct dl_load load = {.wanted_bytes_per_s = dl_booked_bytes_per_s, .user = &booked};
     struct dl_route route = {0};
-    double latency_s = 0;
+    double latency_s = 0, all_s = 0;
     for (uint32_t rank = 0; rank < sum->n_ranks; rank++) {
         const uint32_t to = c->algorithm->peer(c, lane, k, rank);
         if (to == DL_NOBODY) continue;
         if (dl_topology_route(e->topology, c->group->device[rank], c->group->device[to], 0, &load, &route, err)) break;
-        latency_s = fmax(latency_s, dl_pace_latency_s(pace, &route, payload));
+        const double message_s = dl_pace_latency_s(pace, &route, payload);
+        latency_s = fmax(latency_s, message_s);
+        all_s += message_s;
         tally_everywhere(e, &route, round->repeat * dl_pace_wire_bytes(pace, &route, payload, payload));
         add_work(sum, rank, round->repeat, send_work_s(c, pace, dense));
         add_work(sum, to, round->repeat, receive_work_s(c, pace, round, dense, payload));
     }
     dl_route_release(&route);
-    return latency_s;
+    return dl_round_latency_s(round, sum->n_ranks, latency_s, all_s);
 }
 
 static void add_to_lane(struct dl_estimator *e, const struct dl_collective *c, uint32_t index, uint32_t k,

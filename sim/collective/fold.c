@@ -14,6 +14,11 @@ enum dl_fold_kind dl_fold_kind(const struct dl_collective *c)
     return grows && c->algorithm->fold != DL_FOLD_SWITCH ? DL_FOLD_ROUNDS : c->algorithm->fold;
 }
 
+double dl_round_latency_s(const struct dl_round *round, uint32_t n_ranks, double slowest_s, double all_s)
+{
+    return fmin(slowest_s, ceil(round->repeat / n_ranks) * all_s / round->repeat);
+}
+
 uint32_t dl_count_sequential(const struct dl_collective *c, uint32_t lane)
 {
     struct dl_round round;
@@ -226,15 +231,17 @@ static void fold_round(struct context *x, uint32_t which, struct dl_fold *out)
         if (n_begun > which + 1) break;
         if (n_begun <= which) continue;
         const double message = message_bytes(x, &round), payload = round.repeat * message;
-        double latency_s = 0;
+        double slowest_s = 0, all_s = 0;
         for (uint32_t rank = 0; rank < n; rank++) {
             const uint32_t to = c->algorithm->peer(c, x->lane, k, rank);
             if (to == DL_NOBODY) continue;
-            latency_s = fmax(latency_s, book(x, rank, to, payload, message));
+            const double latency_s = book(x, rank, to, payload, message);
+            slowest_s = fmax(slowest_s, latency_s);
+            all_s += latency_s;
             sent[rank] += payload;
         }
         out->bytes = fmax(out->bytes, wire_bytes(x, payload, message));
-        pay_latency(&round, latency_s, &together_s, out);
+        pay_latency(&round, dl_round_latency_s(&round, n, slowest_s, all_s), &together_s, out);
         out->work_s += round.repeat * fmax(round.fan_in, 1) * work_s(x, &round) / c->chunks;
         out->n_steps += round.repeat;
     }

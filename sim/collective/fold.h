@@ -63,6 +63,11 @@ enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32
 void dl_fold_switch(const struct dl_collective *c, const struct dl_pace *pace, struct dl_tally *tally,
                     struct dl_fold *out, struct dl_error *err);
 
+/* The latency of each time that a round comes: the slowest of its messages, which sum to all_s; where it comes again
+ * and again, a piece that is passed on to the same peers meets no more than all of them in as many turns as it makes.
+ */
+double dl_round_latency_s(const struct dl_round *round, uint32_t n_ranks, double slowest_s, double all_s);
+
 /* Rounds of a lane that follow each other: those that go together count as one. */
 uint32_t dl_count_sequential(const struct dl_collective *c, uint32_t lane);
 /* Messages that the algorithm sends in all, by its rounds. */

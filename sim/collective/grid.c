@@ -157,6 +157,7 @@ bool dl_grid_next(const struct dl_collective *c, uint32_t lane, uint32_t rank, u
     if (part >= leg->size) part -= leg->size;
     const uint32_t stride = leg->before * leg->size;
     out->kind = is_recv ? DL_RECV : DL_SEND;
+    out->posted = 0;
     out->reduce = leg->reduce;
     out->peer = neighbour(grid, position, leg->dimension, goes_backwards(grid, lane) == is_recv);
     out->blocks.first = first_block(grid, lane, position, leg->place) + part * leg->before;

@@ -21,7 +21,8 @@ static bool next_concurrent(const struct dl_collective *c, uint32_t lane, uint32
                               .reduce = up,
                               .peer = is_server ? other : n + other,
                               .blocks = {is_server ? rank - n : other, 1, 1},
-                              .merged = up ? 1 : n};
+                              .merged = up ? 1 : n,
+                              .posted = others};
     return true;
 }
 

@@ -129,7 +129,11 @@ static bool regular_next(const struct dl_collective *c, const struct dl_pattern 
         *step = s - 2 * rounds;
         return false;
     }
-    if (p->rhythm == DL_BURST) return s < rounds ? send_action(c, p, t, s, out) : recv_action(c, p, t, s - rounds, out);
+    if (p->rhythm == DL_BURST) {
+        const bool has_action = s < rounds ? send_action(c, p, t, s, out) : recv_action(c, p, t, s - rounds, out);
+        out->posted = rounds;
+        return has_action;
+    }
     return s % 2 ? recv_action(c, p, t, s / 2, out) : send_action(c, p, t, s / 2, out);
 }
 

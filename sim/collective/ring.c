@@ -63,6 +63,7 @@ static inline bool fast_next(const struct dl_collective *c, uint32_t rank, uint3
     if (block >= 2 * n) block -= n;
     if (block >= n) block -= n;
     out->kind = is_recv ? DL_RECV : DL_SEND;
+    out->posted = 0;
     out->reduce = shift && round < n - 1;
     out->peer = is_recv ? before(n, rank, 1) : ring_next(n, rank);
     out->blocks = (struct dl_blocks){block, 1, 1};

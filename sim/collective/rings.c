@@ -18,6 +18,7 @@ static bool next(const struct dl_collective *c, uint32_t lane, uint32_t rank, ui
     if (round >= (c->op == DL_ALLREDUCE ? 2 : 1) * (n - 1)) return false;
     const uint32_t back = (begins_reducing + is_recv + round) % n;
     out->kind = is_recv ? DL_RECV : DL_SEND;
+    out->posted = 0;
     out->reduce = begins_reducing && round < n - 1;
     out->peer = neighbour(c->plan, lane, rank, is_recv ? n - 1 : 1);
     out->blocks = (struct dl_blocks){neighbour(c->plan, lane, rank, back ? n - back : 0), 1, 1};

@@ -11,7 +11,8 @@ static bool next_with_root(const struct dl_collective *c, uint32_t rank, uint32_
     *out = (struct dl_action){.kind = to_root == (rank == 0) ? DL_RECV : DL_SEND,
                               .peer = rank ? 0 : other,
                               .blocks = {other, 1, 1},
-                              .merged = 1};
+                              .merged = 1,
+                              .posted = rank ? 1 : c->group->n - 1};
     return true;
 }
 

@@ -36,7 +36,7 @@ struct dl_exchange {
     uint32_t n_lanes; /* of one rank */
     uint32_t n_ranks, n_running;
     double *block_bytes;     /* by lane of the algorithm */
-    double *cap_bytes_per_s; /* of a message, by lane of the algorithm */
+    double *cap_bytes_per_s; /* of messages that are posted together, by lane of the algorithm */
     double *unit_free_s;     /* by rank: when what reduces and packs is free */
     struct outgoing *outgoing;
     size_t n_outgoing, outgoing_capacity;
@@ -167,7 +167,7 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
         .pace = pace,
         .lane = 2 * at->lane + x->spec.is_in_step,
         .queue = c->algorithm->queue,
-        .rate_cap_bytes_per_s = x->cap_bytes_per_s[at->lane],
+        .rate_cap_bytes_per_s = x->cap_bytes_per_s[at->lane] / fmin(fmax(action->posted, 1), DL_MOST_POSTED),
         .causes = at->causes,
         .sender = at->rank,
         .receiver = action->peer * x->n_lanes + (index_of(x, at) - at->rank * x->n_lanes),
@@ -252,14 +252,12 @@ static void begin_folded(struct dl_exchange *x)
     x->folded = dl_folded_start(&x->spec, dl_wire_error(x->spec.wire), finish, x);
 }
 
-/* Messages that are under way at once share what a rank's kernels can send. All streams of a tree flow alike, each with
- * the lane's bytes. */
+/* Of what a rank's kernels send at once. All streams of a tree flow alike, each with the lane's bytes. */
 static double cap_of(const struct dl_exchange *x, uint32_t lane)
 {
     const struct dl_pace *const pace = x->spec.pace;
     const struct dl_collective *const c = x->spec.collective;
-    if (c->algorithm->queue != DL_QUEUE_PEER || pace->pump_s <= 0)
-        return pace->rate_cap_bytes_per_s / dl_collective_at_once(c);
+    if (c->algorithm->queue != DL_QUEUE_PEER || pace->pump_s <= 0) return pace->rate_cap_bytes_per_s;
     return c->chunks * dl_payload_bytes(&c->payload, x->block_bytes[lane], 1) / pace->bandwidth_fraction / pace->pump_s;
 }
 
