@@ -30,8 +30,9 @@ static const struct dl_field fields[] = {
      "elements moved beside a product or attention for each of its results"},
     {"operand_moves", DL_NUMBER, AT(operand_moves), 0, 1000, true, NULL,
      "elements moved beside a product for each of its input"},
-    {"saved_bytes", DL_NUMBER, AT(saved_bytes), 0, 1000, true, NULL,
-     "of a forward: bytes kept for backward beyond those of the workload, for each element that it moves, of a product "
+    {"saved_bytes", DL_NUMBER, AT(saved_bytes), -1000, 1000, true, NULL,
+     "of a forward: bytes kept for backward beyond those of the workload (negative: fewer), for each element that it "
+     "moves, of a product "
      "for each of its input, of attention for each of its result"},
     {"beside", DL_TEXT, AT(beside), 0, 0, true, NULL, "the operation that moves them: cast if absent"},
     {"rate", DL_NUMBER, AT(rate), 0.01, 10, true, NULL, "over that of the device's file; 1 if absent"},
@@ -76,7 +77,7 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, bool fused, struct dl_a
             return err->status;
         if (rule->is_fused && !fused) continue;
         out->n++;
-        out->any_saves |= rule->saved_bytes > 0;
+        out->any_saves |= rule->saved_bytes != 0;
     }
     return DL_OK;
 }

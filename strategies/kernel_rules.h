@@ -10,20 +10,21 @@
 
 struct dl_kernel_rule {
     const char *operation;
-    int64_t pass;         /* enum dl_kernel_pass, or DL_EVERY_PASS */
-    double launches;      /* of an optimizer: for each tensor of parameters */
-    double tensor_s;      /* of the device, for each tensor of parameters that an optimizer goes through */
-    double moves;         /* elements, over those that the workload counts; 0: it is part of another kernel */
-    bool is_wide;         /* these are of fp32 */
-    const char *as;       /* a kernel that is bound by memory: as which the device does it; NULL: as what it is */
-    double beside_moves;  /* elements moved beside it, over those that the workload counts */
-    const char *beside;   /* what it is that moves these and those of the next two: "cast" if NULL */
-    double weight_moves;  /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
-    double result_moves;  /* elements moved beside a product or attention for each of its results */
-    double operand_moves; /* and beside a product for each element of its input */
-    double saved_bytes;   /* of a forward: kept for backward beyond what the workload counts; see dl_kernel_saves */
-    double rate;          /* over that of the device's figures: of an older library */
-    bool is_older;        /* on the newest devices, their older_kernels_fraction of that rate */
+    int64_t pass;              /* enum dl_kernel_pass, or DL_EVERY_PASS */
+    double launches;           /* of an optimizer: for each tensor of parameters */
+    double tensor_s;           /* of the device, for each tensor of parameters that an optimizer goes through */
+    double moves;              /* elements, over those that the workload counts; 0: it is part of another kernel */
+    bool is_wide;              /* these are of fp32 */
+    const char *as;            /* a kernel that is bound by memory: as which the device does it; NULL: as what it is */
+    double beside_moves;       /* elements moved beside it, over those that the workload counts */
+    const char *beside;        /* what it is that moves these and those of the next two: "cast" if NULL */
+    double weight_moves;       /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
+    double result_moves;       /* elements moved beside a product or attention for each of its results */
+    double operand_moves;      /* and beside a product for each element of its input */
+    double saved_bytes;        /* of a forward: kept for backward beyond what the workload counts, or below 0 less; see
+                                  dl_kernel_saves */
+    double rate;               /* over that of the device's figures: of an older library */
+    bool is_older;             /* on the newest devices, their older_kernels_fraction of that rate */
     double unless_multiple_of; /* only for so many matrices that this does not divide them; 0: any */
     bool is_windowed;          /* only for convolutions with windows of more than a pixel */
     bool needs_dropout;        /* only for kernels that dropout is part of */

@@ -96,6 +96,17 @@ static enum dl_precision widen(const struct dl_device *d, enum dl_precision prec
     return precision;
 }
 
+static double padded(double side, double to) { return ceil(side / to) * to; }
+
+/* Rows that are not aligned are slow in every library: compilers pad them where that is faster. */
+static void pad(const struct dl_device *device, enum dl_precision precision, double to, struct dl_kernel *k)
+{
+    if (k->kind != DL_KERNEL_GEMM || to <= 1) return;
+    struct dl_kernel wider = *k;
+    wider.m = padded(k->m, to), wider.n = padded(k->n, to), wider.k = padded(k->k, to);
+    if (dl_price(device, &wider, precision).seconds < dl_price(device, k, precision).seconds) *k = wider;
+}
+
 /* As the framework does it: more launches, more moved, something beside it. */
 static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct dl_kernel *k)
 {
@@ -105,6 +116,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     const enum dl_precision precision = dl_kernel_precision(s->request->device, k, setting->precision);
     struct dl_kernel kernel = rule && k->kind == DL_KERNEL_MEMORY ? dl_kernel_instead(rule, k) : *k;
     kernel.accumulates = accumulates(setting, rule, k);
+    pad(s->request->device, precision, setting->software->pads_products_to, &kernel);
     struct dl_priced_kernel out = {.kernel = *k,
                                    .launches =
                                        n_products(k) * (rule ? rule->launches : setting->software->launches_per_kernel),

@@ -20,7 +20,7 @@ struct options {
         drains_at_batches, drains_at_end, dropout, gathers_stage_2, gradients_persist, copies_persist, gradients_whole,
         deals_tensors, offload_blocks, gathers_modules, projections_apart, fused_optimizer;
     double scatter_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes,
-        pure_logit_workspace_bytes, pool_index_bytes, fragmentation_fraction;
+        pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction;
     struct dl_json kernels, operands;
 };
 static const struct options defaults = {.host_s_per_group_launch = -1,
@@ -84,6 +84,8 @@ static const struct dl_field fields[] = {
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions, "how scores are computed"},
     {"projections_apart", DL_BOOL, offsetof(struct options, projections_apart), 0, 0, true, NULL,
      "where the model has them apart, queries, keys and values are products of their own, and those of a gated layer"},
+    {"pads_products_to", DL_NUMBER, offsetof(struct options, pads_products_to), 1, 1024, true, NULL,
+     "sides of products are padded to multiples of so many elements where that is faster; as they are if absent"},
     {"fused_optimizer", DL_BOOL, offsetof(struct options, fused_optimizer), 0, 0, true, NULL,
      "the update is one kernel for many tensors: rules of kernels that say fused hold"},
     {"dispatch", DL_CHOICE, offsetof(struct options, dispatch), 0, 0, true, dl_dispatches,
@@ -176,6 +178,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .overlaps_tensor = o.overlaps_tensor,
                                 .code = {attentions[o.attention], o.projections_apart},
                                 .fused_optimizer = o.fused_optimizer,
+                                .pads_products_to = o.pads_products_to,
                                 .step_barrier = o.step_barrier,
                                 .gradients_persist = o.gradients_persist,
                                 .copies_persist = o.copies_persist,

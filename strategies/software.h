@@ -54,6 +54,7 @@ struct dl_software {
     double batch_host_s;           /* of the host, to get a micro-batch before its forward */
     bool drains_at_batches;        /* for which it first waits for the device */
     struct dl_model_code code;
+    double pads_products_to;      /* sides of products become multiples of this if that is faster; 0: they stay */
     bool fused_optimizer;         /* one kernel updates many tensors: rules that say so hold */
     bool dropout;                 /* models have it where their file does not say */
     enum dl_dispatch dispatch;    /* unless the strategy says it */

@@ -207,6 +207,37 @@ START_TEST(gathers_go_as_far_ahead_as_the_software_does)
 }
 END_TEST
 
+/* Seconds of the product that makes the logits of so many words. */
+static double logits_s(const char *software, int vocab)
+{
+    struct dl_session t;
+    char workload[300];
+    double seconds = 0;
+    snprintf(workload, sizeof workload,
+             "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':1,'hidden':64,'heads':16,"
+             "'seq':32,'vocab':%d}",
+             vocab);
+    open_step(&t, &(struct step){.system = FAST_SYSTEM,
+                                 .software = software,
+                                 .workload = workload,
+                                 .head = BATCH,
+                                 .stack = "{'name':'data'}"});
+    const struct dl_template *const f = item(&t, DL_ITEM_F);
+    for (size_t i = 0; i < f->n_instructions; i++)
+        if (strcmp(f->instructions[i].name, "logits") == 0) seconds += f->instructions[i].device_s;
+    dl_session_close(&t);
+    return seconds;
+}
+
+/* Padded if that is faster, which it is not on a device without tiles. */
+START_TEST(products_may_be_padded)
+{
+    const char *const padding = SOFTWARE(",'pads_products_to':64"), *const plain = SOFTWARE("");
+    ck_assert_double_eq(logits_s(padding, 513), fmin(logits_s(plain, 513), logits_s(plain, 576)));
+    ck_assert_double_eq(logits_s(padding, 512), logits_s(plain, 512));
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("software");
@@ -218,6 +249,7 @@ int main(void)
     tcase_add_test(tests, kernels_of_a_rule_take_the_device_that_often);
     tcase_add_test(tests, an_older_kernel_is_slower_on_a_newer_device);
     tcase_add_test(tests, matrices_of_scores_are_divided_with_the_heads);
+    tcase_add_test(tests, products_may_be_padded);
     tcase_add_test(tests, gathers_go_as_far_ahead_as_the_software_does);
     Suite *const suite = suite_create("software");
     suite_add_tcase(suite, tests);
