@@ -161,3 +161,14 @@ void dl_pool_run(const struct dl_pool_request *request, void *results, struct dl
     dl_free(p.workers);
     dl_free(p.pipes);
 }
+
+enum dl_status dl_pool_check(const struct dl_pool_request *request, const struct dl_error *errors, const char *where,
+                             struct dl_error *err)
+{
+    size_t n_lost = 0, first = 0;
+    for (size_t i = 0; i < request->n_jobs; i++)
+        if (errors[i].status && !n_lost++) first = i;
+    if (!n_lost) return DL_OK;
+    return dl_fail(err, DL_STALLED, where, "%zu of %zu runs were lost, so there is no answer; of the first %s", n_lost,
+                   request->n_jobs, errors[first].text);
+}

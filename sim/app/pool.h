@@ -25,5 +25,9 @@ size_t dl_pool_workers(const struct dl_pool_request *request);
 /* results has room for n_jobs times result_bytes, errors for n_jobs; both in the order of the jobs. A job that crashes
  * or exits has an error, and its result is zero; the others go on. */
 void dl_pool_run(const struct dl_pool_request *request, void *results, struct dl_error *errors);
+/* Fail where any of them has an error: an answer without its result would look complete. `where` is the option or
+ * command that asked for the runs. */
+enum dl_status dl_pool_check(const struct dl_pool_request *request, const struct dl_error *errors, const char *where,
+                             struct dl_error *err);
 
 #endif

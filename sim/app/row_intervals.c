@@ -15,16 +15,21 @@ struct bounding {
 
 struct bounds {
     double low_s, high_s, constants_low_s, constants_high_s;
+    struct dl_error lost;
 };
 
 static struct bounds bounds_of(const struct dl_session *s, struct dl_json discrepancies)
 {
     struct dl_error err = {0};
     struct dl_discrepancy model;
+    struct dl_sensitivity found;
     if (dl_discrepancy_of(discrepancies, s, &model, &err)) return (struct bounds){0};
-    const struct dl_sensitivity found =
-        dl_sensitivity_find(&(struct dl_sensitivity_request){.session = s, .n_workers = 1, .model = &model});
-    return (struct bounds){found.step_s_low, found.step_s_high, found.constants_s_low, found.constants_s_high};
+    const struct dl_sensitivity_request request = {.session = s, .n_workers = 1, .model = &model};
+    if (dl_sensitivity_find(&request, &found, &err)) return (struct bounds){.lost = err};
+    return (struct bounds){.low_s = found.step_s_low,
+                           .high_s = found.step_s_high,
+                           .constants_low_s = found.constants_s_low,
+                           .constants_high_s = found.constants_s_high};
 }
 
 /* In a child. */
@@ -43,7 +48,8 @@ static void bound(void *user, size_t job, void *result)
     dl_arena_free(arena);
 }
 
-static void bound_all(struct bounding *b, size_t n_workers, struct dl_compared *compared)
+static enum dl_status bound_all(struct bounding *b, size_t n_workers, struct dl_compared *compared,
+                                struct dl_error *err)
 {
     const struct dl_training_rows *const rows = b->rows;
     struct bounds *const bounds = dl_alloc(rows->n * sizeof *bounds);
@@ -57,13 +63,16 @@ static void bound_all(struct bounding *b, size_t n_workers, struct dl_compared *
     b->memory_bytes = dl_own_memory_share_bytes(dl_pool_workers(&pool));
     dl_pool_run(&pool, bounds, errors);
     for (size_t i = 0; i < rows->n; i++) {
+        if (bounds[i].lost.status) errors[i] = bounds[i].lost;
         compared[i].low_s = bounds[i].low_s;
         compared[i].high_s = bounds[i].high_s;
         compared[i].constants_low_s = bounds[i].constants_low_s;
         compared[i].constants_high_s = bounds[i].constants_high_s;
     }
+    dl_pool_check(&pool, errors, "--intervals", err);
     dl_free(bounds);
     dl_free(errors);
+    return err->status;
 }
 
 /* Whether the whole file can be read, before children do. */
@@ -80,7 +89,7 @@ enum dl_status dl_bound_rows(const struct dl_training_rows *rows, const char *en
 {
     struct bounding b = {.rows = rows, .engine = engine, .set = set, .compared = compared};
     struct dl_arena *const arena = dl_arena_new();
-    if (!load(arena, &b.discrepancies, err)) bound_all(&b, n_workers, compared);
+    if (!load(arena, &b.discrepancies, err)) bound_all(&b, n_workers, compared, err);
     json_decref(b.discrepancies.value);
     dl_arena_free(arena);
     return err->status;

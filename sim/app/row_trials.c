@@ -58,9 +58,23 @@ struct dl_row_prediction *dl_row_trials_run(const struct dl_row_trials *t)
     predicting.memory_bytes = dl_own_memory_share_bytes(dl_pool_workers(&pool));
     dl_pool_run(&pool, predictions, errors);
     for (size_t i = 0; i < t->n; i++)
-        if (errors[i].status) predictions[i].err = errors[i];
+        if (errors[i].status) {
+            predictions[i].lost = true;
+            predictions[i].err = errors[i];
+        }
     dl_free(errors);
     return predictions;
+}
+
+enum dl_status dl_row_trials_check(const struct dl_row_trials *t, const struct dl_row_prediction *predictions,
+                                   struct dl_error *err)
+{
+    size_t n_lost = 0, first = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (predictions[i].lost && !n_lost++) first = i;
+    if (!n_lost) return DL_OK;
+    return dl_fail(err, DL_STALLED, "validate", "%zu of %zu runs were lost; of the first, of row %s, %s", n_lost, t->n,
+                   t->rows->items[t->items[first].row].id, predictions[first].err.text);
 }
 
 /* ---- what parts add ---- */
@@ -73,7 +87,7 @@ static bool has_parts(const struct dl_compared *row)
     return !row->failure && row->quantity == DL_STEP && !isnan(row->measured_s);
 }
 
-void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compared)
+void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compared, struct dl_error *err)
 {
     struct dl_row_trials t = {.rows = like->rows, .engine = like->engine, .jobs = like->jobs, .set = like->set};
     for (size_t i = 0; i < t.rows->n; i++) {
@@ -89,6 +103,7 @@ void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compare
         row->added_s[switched[part]] = row->predicted_s - predictions[i].step_s;
         row->knows_parts = (part == 0 || row->knows_parts) && !predictions[i].err.status;
     }
+    dl_row_trials_check(&t, predictions, err);
     dl_free(predictions);
     dl_free(t.items);
 }

@@ -26,16 +26,20 @@ struct dl_row_prediction {
     double step_s, bubble_s, samples_per_s;
     double mfu, hfu; /* counted as the row does */
     bool fits, experts;
+    bool lost;           /* its process died */
     struct dl_error err; /* why there is none */
 };
 
 void dl_row_trials_add(struct dl_row_trials *t, struct dl_row_trial trial);
 /* One for each trial, for dl_free. */
 struct dl_row_prediction *dl_row_trials_run(const struct dl_row_trials *t);
+/* Fail if any was lost, and say of which row. */
+enum dl_status dl_row_trials_check(const struct dl_row_trials *t, const struct dl_row_prediction *predictions,
+                                   struct dl_error *err);
 
 /* What each part adds to the steps of the rows that were predicted, by as many runs again as parts can be ideal. `like`
- * says how to run. */
-void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compared);
+ * says how to run. An error: a run was lost. */
+void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compared, struct dl_error *err);
 
 /* What rows may have in common ("tensor ways 8"), for dl_compared; in the arena. */
 const char *const *dl_row_traits(const struct dl_training_row *row, struct dl_arena *arena);

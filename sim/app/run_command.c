@@ -72,9 +72,10 @@ static enum dl_status find_sensitivity(struct dl_session *s, struct dl_sensitivi
 {
     struct dl_json doc = {0};
     struct dl_discrepancy model;
+    const struct dl_sensitivity_request request = {
+        .session = s, .what = "runs with a changed constant", .model = &model};
     if (!dl_discrepancy_load(s->arena, &doc, &s->err) && !dl_discrepancy_of(doc, s, &model, &s->err))
-        *out = dl_sensitivity_find(
-            &(struct dl_sensitivity_request){.session = s, .what = "runs with a changed constant", .model = &model});
+        dl_sensitivity_find(&request, out, &s->err);
     json_decref(doc.value);
     return s->err.status;
 }

@@ -25,6 +25,7 @@ struct playing {
     struct job *jobs;
     size_t n_jobs, capacity;
     double step_s, *changed_s[2]; /* by constant: smaller, larger; 0: it could not be changed so */
+    struct dl_error *err;
 };
 
 static void add_job(struct playing *p, struct job job)
@@ -85,13 +86,14 @@ static double *play_all(const struct playing *p)
 {
     double *const steps_s = dl_alloc(p->n_jobs * sizeof *steps_s);
     struct dl_error *const errors = dl_alloc(p->n_jobs * sizeof *errors);
-    dl_pool_run(&(struct dl_pool_request){.n_jobs = p->n_jobs,
-                                          .n_workers = count_workers(p->request),
-                                          .result_bytes = sizeof *steps_s,
-                                          .run = play,
-                                          .user = (void *)p,
-                                          .what = p->request->what},
-                steps_s, errors);
+    const struct dl_pool_request pool = {.n_jobs = p->n_jobs,
+                                         .n_workers = count_workers(p->request),
+                                         .result_bytes = sizeof *steps_s,
+                                         .run = play,
+                                         .user = (void *)p,
+                                         .what = p->request->what};
+    dl_pool_run(&pool, steps_s, errors);
+    dl_pool_check(&pool, errors, "--sensitivity", p->err);
     dl_free(errors);
     return steps_s;
 }
@@ -136,7 +138,8 @@ static void play_both_sides(struct playing *p)
         const size_t left = p->figures.n - i;
         add_job(p, (struct job){i, left < together ? left : together, WORSE});
     }
-    while (p->n_jobs) play_round(p);
+    while (p->n_jobs && !p->err->status) play_round(p);
+    if (p->err->status) return;
     for (size_t i = 0; i < p->figures.n; i++) {
         const struct dl_figure *const c = &p->figures.items[i];
         if (p->changed_s[worse(c) == LARGER][i] != p->step_s) add_job(p, (struct job){i, 1, better(c)});
@@ -194,15 +197,16 @@ enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s,
     return dl_discrepancy_read(doc, &setup, s->arena, out, err);
 }
 
-struct dl_sensitivity dl_sensitivity_find(const struct dl_sensitivity_request *request)
+enum dl_status dl_sensitivity_find(const struct dl_sensitivity_request *request, struct dl_sensitivity *out,
+                                   struct dl_error *err)
 {
-    struct playing p = {.request = request};
+    struct playing p = {.request = request, .err = err};
     dl_figures_find(request->session, &p.figures);
     for (int side = 0; side < 2; side++) p.changed_s[side] = dl_alloc(p.figures.n * sizeof *p.changed_s[side]);
     play_both_sides(&p);
-    const struct dl_sensitivity found = collect(&p, request->session->arena);
+    if (!err->status) *out = collect(&p, request->session->arena);
     for (int side = 0; side < 2; side++) dl_free(p.changed_s[side]);
     dl_free(p.jobs);
     dl_free(p.figures.items);
-    return found;
+    return err->status;
 }

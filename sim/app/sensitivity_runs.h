@@ -20,8 +20,9 @@ enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s,
 
 /* Of a session that was opened and not run yet, since SimGrid allows one run a process and these runs are in children.
  * Nothing but the engine, the options and the files of the session decide it. A run that is refused or fails tells
- * nothing; where the unchanged one fails, the session's own run will say why, and the result is empty. Texts of
- * documents must still be there. The effects live in the arena of the session. */
-struct dl_sensitivity dl_sensitivity_find(const struct dl_sensitivity_request *request);
+ * nothing; where the unchanged one fails, the session's own run will say why, and the result is empty. A run whose
+ * process died is an error. Texts of documents must still be there. The effects live in the arena of the session. */
+enum dl_status dl_sensitivity_find(const struct dl_sensitivity_request *request, struct dl_sensitivity *out,
+                                   struct dl_error *err);
 
 #endif

@@ -54,9 +54,10 @@ static void add_trials(struct dl_row_trials *t, size_t row)
 
 /* ---- what came of it ---- */
 
-/* The fastest that fits; where none does, the first, which is the smallest. */
+/* The fastest that fits; where none does, the first, which is the smallest. One that was lost might have been it. */
 static bool is_better(const struct dl_row_prediction *a, const struct dl_row_prediction *than)
 {
+    if (a->lost || than->lost) return a->lost;
     if (a->err.status) return false;
     if (than->err.status) return true;
     return a->fits && (!than->fits || a->step_s < than->step_s);
@@ -95,7 +96,7 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .microbatch = r->microbatch || r->strategy ? 0 : trial->microbatch};
 }
 
-static struct dl_compared *predict_all(const struct dl_row_trials *t, struct dl_arena *arena)
+static struct dl_compared *predict_all(const struct dl_row_trials *t, struct dl_arena *arena, struct dl_error *lost)
 {
     struct dl_row_prediction *const predictions = dl_row_trials_run(t);
     struct dl_compared *const compared = dl_arena_alloc(arena, t->rows->n * sizeof *compared);
@@ -104,6 +105,7 @@ static struct dl_compared *predict_all(const struct dl_row_trials *t, struct dl_
         if (t->items[best].row != row || is_better(&predictions[i], &predictions[best])) best = i;
         compared[row] = compare(&t->rows->items[row], &t->items[best], &predictions[best], arena);
     }
+    dl_row_trials_check(t, predictions, lost);
     dl_free(predictions);
     return compared;
 }
@@ -142,12 +144,14 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
 {
     struct dl_row_trials trials = {.rows = rows, .engine = q->engine, .jobs = q->jobs, .set = q->set};
     for (size_t i = 0; i < rows->n; i++) add_trials(&trials, i);
-    struct dl_compared *const compared = predict_all(&trials, arena);
+    struct dl_error lost = {0}; /* what came back is told all the same */
+    struct dl_compared *const compared = predict_all(&trials, arena, &lost);
     dl_find_constants(&trials, compared, arena);
-    if (q->budget) dl_find_added(&trials, compared);
+    if (q->budget) dl_find_added(&trials, compared, &lost);
     if (q->intervals) dl_bound_rows(rows, q->engine, q->jobs, &q->set, compared, err);
     const struct dl_validation told = dl_validation_of(compared, join_pairs(rows, compared), q->engine, arena);
     if (!err->status) tell(q, &told, err);
+    if (!err->status) *err = lost;
     dl_free(trials.items);
     return judge(&told, q->limit);
 }

@@ -103,13 +103,19 @@ START_TEST(a_crash_is_the_error_of_its_job)
                                            "its process ended with exit code 7 before the result",
                                            "its process ended with exit code 0 before the result", ""};
     int results[5];
-    dl_pool_run(
-        &(struct dl_pool_request){.n_jobs = 5, .n_workers = 2, .result_bytes = sizeof *results, .run = misbehave},
-        results, errors);
+    struct dl_pool_request pool = {.n_jobs = 5, .n_workers = 2, .result_bytes = sizeof *results, .run = misbehave};
+    struct dl_error err = {0};
+    dl_pool_run(&pool, results, errors);
+    ck_assert_int_eq(dl_pool_check(&pool, errors, "--option", &err), DL_STALLED);
+    ck_assert_str_eq(err.text, "--option: 3 of 5 runs were lost, so there is no answer; of the first its process ended "
+                               "by signal 9, Killed");
     for (size_t i = 0; i < 5; i++) {
         ck_assert_str_eq(errors[i].text, messages[i]);
         ck_assert_int_eq(results[i], *messages[i] ? 0 : 0x01010101);
     }
+    err = (struct dl_error){0};
+    pool.n_jobs = 1; /* which came back */
+    ck_assert_int_eq(dl_pool_check(&pool, errors, "--option", &err), DL_OK);
 }
 END_TEST
 

@@ -21,7 +21,11 @@ static struct dl_arena *texts;
 static struct dl_sensitivity find(struct dl_session *s, struct dl_session_request request, size_t n_workers)
 {
     ck_assert_msg(!dl_session_open(s, &request), "%s", s->err.text);
-    return dl_sensitivity_find(&(struct dl_sensitivity_request){.session = s, .n_workers = n_workers});
+    struct dl_sensitivity found;
+    struct dl_error err = {0};
+    const struct dl_sensitivity_request wanted = {.session = s, .n_workers = n_workers};
+    ck_assert_msg(!dl_sensitivity_find(&wanted, &found, &err), "%s", err.text);
+    return found;
 }
 
 static struct dl_session_request request_of(const char *system, const char *device, const char *software,
