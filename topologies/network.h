@@ -14,6 +14,10 @@
 struct dl_network;
 struct dl_link;
 
+struct dl_link_ends {
+    uint32_t from, to;
+};
+
 struct dl_network_kind {
     const char *name, *doc;
     const struct dl_field *fields; /* REQUIRED: the keys of the system file's "network" besides "kind" */
@@ -28,6 +32,10 @@ struct dl_network_kind {
                             const struct dl_load *load, struct dl_route *out, struct dl_error *err);
     /* REQUIRED: the name of a link, "leaf3 -> spine1"; `link` counts from 0 in the order of adding. */
     void (*name_link)(const struct dl_network *net, uint32_t link, char *name, size_t bytes);
+    /* REQUIRED: the vertices that a link joins: the endpoints, from 0, then the switches, fewer than n_links of them.
+     * This is the graph in which messages find their way around links that have failed. */
+    struct dl_link_ends (*ends)(const struct dl_network *net, uint32_t link);
+    bool endpoints_forward; /* an endpoint passes on what is for others; else only switches do */
     /* OPTIONAL: the coordinates of a torus for algorithms that follow it: number of dimensions and their sizes.
      * NULL: not a torus. */
     size_t (*dimensions)(const struct dl_network *net, const int64_t **sizes);

@@ -39,6 +39,13 @@ static void name_link(const struct dl_network *net, uint32_t link, char *name, s
         dl_network_cable_name("switch", endpoint, 0, 1, name, bytes);
 }
 
+static struct dl_link_ends ends(const struct dl_network *net, uint32_t link)
+{
+    const uint32_t endpoint = link / 2, the_switch = net->n_endpoints;
+    return link == up_link(endpoint) ? (struct dl_link_ends){endpoint, the_switch}
+                                     : (struct dl_link_ends){the_switch, endpoint};
+}
+
 const struct dl_network_kind dl_network_crossbar = {
     .name = "crossbar",
     .doc = "a non-blocking switch: a link up and a link down for each endpoint",
@@ -49,4 +56,5 @@ const struct dl_network_kind dl_network_crossbar = {
     .build = build,
     .route = route,
     .name_link = name_link,
+    .ends = ends,
 };

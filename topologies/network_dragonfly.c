@@ -198,25 +198,6 @@ uint32_t dl_dragonfly_gateway(const struct dl_dragonfly *d, uint32_t group, uint
     return (uint32_t)(port % d->n_switches);
 }
 
-static void name_switch(const struct dl_dragonfly *d, uint32_t group, uint32_t index, char *name, size_t bytes)
-{
-    if (d->local != DL_LOCAL_LEAF_SPINE)
-        snprintf(name, bytes, "group%u.switch%u", group, index);
-    else if (index < d->n_switches)
-        snprintf(name, bytes, "group%u.leaf%u", group, index);
-    else
-        snprintf(name, bytes, "group%u.spine%u", group, index - d->n_switches);
-}
-
-static void name_endpoint_link(const struct dl_network *net, uint32_t link, char *name, size_t bytes)
-{
-    const uint32_t endpoint = link / 2;
-    char low[DL_MAX_NAME_BYTES], high[DL_MAX_NAME_BYTES];
-    dl_network_endpoint_name(net, endpoint, low, sizeof low);
-    name_switch(net->state, dl_dragonfly_group(net, endpoint), dl_dragonfly_switch(net, endpoint), high, sizeof high);
-    dl_network_cable_name(link % 2 ? high : low, link % 2 ? low : high, 0, 1, name, bytes);
-}
-
 static void grid_ends(const struct dl_dragonfly *d, uint32_t link, uint32_t *from, uint32_t *to)
 {
     const uint32_t per_switch = d->n_columns - 1 + d->n_rows - 1, place = link % per_switch;
@@ -245,36 +226,66 @@ static void local_ends(const struct dl_dragonfly *d, uint32_t link, uint32_t *fr
     }
 }
 
-static void name_local_link(const struct dl_dragonfly *d, uint32_t local, char *name, size_t bytes)
+static uint32_t vertex_of(const struct dl_network *net, uint32_t group, uint32_t index)
 {
-    const uint32_t group = local / d->n_local;
-    uint32_t from, to;
-    char source[DL_MAX_NAME_BYTES], target[DL_MAX_NAME_BYTES];
-    local_ends(d, local % d->n_local, &from, &to);
-    name_switch(d, group, from, source, sizeof source);
-    name_switch(d, group, to, target, sizeof target);
-    dl_network_cable_name(source, target, 0, 1, name, bytes);
+    const struct dl_dragonfly *const d = net->state;
+    return net->n_endpoints + group * (d->n_switches + d->n_spines) + index;
 }
 
-static void name_global_link(const struct dl_dragonfly *d, uint32_t global, char *name, size_t bytes)
+static struct dl_link_ends ends_of_endpoint_link(const struct dl_network *net, uint32_t link)
 {
+    const uint32_t endpoint = link / 2;
+    const uint32_t at = vertex_of(net, dl_dragonfly_group(net, endpoint), dl_dragonfly_switch(net, endpoint));
+    return link % 2 ? (struct dl_link_ends){at, endpoint} : (struct dl_link_ends){endpoint, at};
+}
+
+static struct dl_link_ends ends_of_global_link(const struct dl_network *net, uint32_t global)
+{
+    const struct dl_dragonfly *const d = net->state;
     const uint32_t j = global % d->links_per_pair, pair = global / d->links_per_pair;
     const uint32_t group = pair / (d->n_groups - 1), other = of_others(pair % (d->n_groups - 1), group);
-    char source[DL_MAX_NAME_BYTES], target[DL_MAX_NAME_BYTES];
-    name_switch(d, group, dl_dragonfly_gateway(d, group, other, j), source, sizeof source);
-    name_switch(d, other, dl_dragonfly_gateway(d, other, group, j), target, sizeof target);
-    dl_network_cable_name(source, target, j, d->links_per_pair, name, bytes);
+    return (struct dl_link_ends){vertex_of(net, group, dl_dragonfly_gateway(d, group, other, j)),
+                                 vertex_of(net, other, dl_dragonfly_gateway(d, other, group, j))};
+}
+
+static struct dl_link_ends ends(const struct dl_network *net, uint32_t link)
+{
+    const struct dl_dragonfly *const d = net->state;
+    if (link < d->first_local) return ends_of_endpoint_link(net, link);
+    if (link >= d->first_global) return ends_of_global_link(net, link - d->first_global);
+    const uint32_t local = link - d->first_local, group = local / d->n_local;
+    uint32_t from, to;
+    local_ends(d, local % d->n_local, &from, &to);
+    return (struct dl_link_ends){vertex_of(net, group, from), vertex_of(net, group, to)};
+}
+
+static void name_vertex(const struct dl_network *net, uint32_t vertex, char *name, size_t bytes)
+{
+    const struct dl_dragonfly *const d = net->state;
+    if (vertex < net->n_endpoints) {
+        dl_network_endpoint_name(net, vertex, name, bytes);
+        return;
+    }
+    const uint32_t per_group = d->n_switches + d->n_spines, place = vertex - net->n_endpoints;
+    const uint32_t group = place / per_group, index = place % per_group;
+    if (d->local != DL_LOCAL_LEAF_SPINE)
+        snprintf(name, bytes, "group%u.switch%u", group, index);
+    else if (index < d->n_switches)
+        snprintf(name, bytes, "group%u.leaf%u", group, index);
+    else
+        snprintf(name, bytes, "group%u.spine%u", group, index - d->n_switches);
 }
 
 static void name_link(const struct dl_network *net, uint32_t link, char *name, size_t bytes)
 {
     const struct dl_dragonfly *const d = net->state;
-    if (link < d->first_local)
-        name_endpoint_link(net, link, name, bytes);
-    else if (link < d->first_global)
-        name_local_link(d, link - d->first_local, name, bytes);
-    else
-        name_global_link(d, link - d->first_global, name, bytes);
+    const bool is_global = link >= d->first_global;
+    const struct dl_link_ends at = ends(net, link);
+    char source[DL_MAX_NAME_BYTES], target[DL_MAX_NAME_BYTES];
+    name_vertex(net, at.from, source, sizeof source);
+    name_vertex(net, at.to, target, sizeof target);
+    dl_network_cable_name(source, target, is_global ? (link - d->first_global) % d->links_per_pair : 0,
+                          is_global ? d->links_per_pair : 1, name, bytes);
 }
 
 const struct dl_network_kind dl_network_dragonfly = {
@@ -287,5 +298,6 @@ const struct dl_network_kind dl_network_dragonfly = {
     .build = build,
     .route = dl_dragonfly_route,
     .name_link = name_link,
+    .ends = ends,
     .reads_load = true,
 };

@@ -214,7 +214,16 @@ static void name_switch(const struct level *at, size_t l, uint64_t index, char *
         snprintf(name, bytes, "level%zu-switch%s%llu", l, plural, (unsigned long long)index);
 }
 
-void dl_fat_tree_name_link(const struct dl_network *net, uint32_t link, char *name, size_t bytes)
+/* A cable: from the child, a switch of level l or, at level 0, an endpoint, to its parent; both counted in their level.
+ */
+struct cable {
+    size_t l;
+    uint32_t child, port;
+    uint64_t parent;
+    bool up;
+};
+
+static struct cable cable_of(const struct dl_network *net, uint32_t link)
 {
     const struct fat_tree *const tree = net->state;
     size_t l = tree->n_levels - 1;
@@ -225,14 +234,35 @@ void dl_fat_tree_name_link(const struct dl_network *net, uint32_t link, char *na
     const uint64_t subtree = child / at->n_switches;
     const uint64_t first = l ? subtree * at->span : position(net, tree->rail_nodes, child);
     const uint64_t parent = first / above->span * above->n_switches + y + at->n_switches * (port % at->n_parents);
+    return (struct cable){l, child, port, parent, (link - at->first_link) % 2 == 0};
+}
+
+void dl_fat_tree_name_link(const struct dl_network *net, uint32_t link, char *name, size_t bytes)
+{
+    const struct fat_tree *const tree = net->state;
+    const struct cable c = cable_of(net, link);
+    const struct level *const at = &tree->levels[c.l];
     char low[DL_MAX_NAME_BYTES], high[DL_MAX_NAME_BYTES];
-    if (l)
-        name_switch(at, l, child, low, sizeof low);
+    if (c.l)
+        name_switch(at, c.l, c.child, low, sizeof low);
     else
-        dl_network_endpoint_name(net, child, low, sizeof low);
-    name_switch(above, l + 1, parent, high, sizeof high);
-    const bool up = (link - at->first_link) % 2 == 0;
-    dl_network_cable_name(up ? low : high, up ? high : low, port / at->n_parents, at->n_cables, name, bytes);
+        dl_network_endpoint_name(net, c.child, low, sizeof low);
+    name_switch(at + 1, c.l + 1, c.parent, high, sizeof high);
+    dl_network_cable_name(c.up ? low : high, c.up ? high : low, c.port / at->n_parents, at->n_cables, name, bytes);
+}
+
+static uint32_t n_below(const struct fat_tree *tree, size_t l)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < l; i++) n += tree->levels[i].n_subtrees * tree->levels[i].n_switches;
+    return n;
+}
+
+struct dl_link_ends dl_fat_tree_ends(const struct dl_network *net, uint32_t link)
+{
+    const struct cable c = cable_of(net, link);
+    const uint32_t low = n_below(net->state, c.l) + c.child, high = n_below(net->state, c.l + 1) + (uint32_t)c.parent;
+    return c.up ? (struct dl_link_ends){low, high} : (struct dl_link_ends){high, low};
 }
 
 static enum dl_status build(struct dl_network *net, const void *options, struct dl_arena *arena, struct dl_error *err)
@@ -252,4 +282,5 @@ const struct dl_network_kind dl_network_fat_tree = {
     .build = build,
     .route = dl_fat_tree_route,
     .name_link = dl_fat_tree_name_link,
+    .ends = dl_fat_tree_ends,
 };

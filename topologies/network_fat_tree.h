@@ -23,5 +23,6 @@ enum dl_status dl_fat_tree_build(struct dl_network *net, const struct dl_fat_tre
 enum dl_status dl_fat_tree_route(const struct dl_network *net, uint32_t from, uint32_t to, uint64_t key,
                                  const struct dl_load *load, struct dl_route *out, struct dl_error *err);
 void dl_fat_tree_name_link(const struct dl_network *net, uint32_t link, char *name, size_t bytes);
+struct dl_link_ends dl_fat_tree_ends(const struct dl_network *net, uint32_t link);
 
 #endif

@@ -31,12 +31,18 @@ static enum dl_status route(const struct dl_network *net, uint32_t from, uint32_
     return DL_OK;
 }
 
-static void name_link(const struct dl_network *net, uint32_t link, char *name, size_t bytes)
+static struct dl_link_ends ends(const struct dl_network *net, uint32_t link)
 {
     const uint32_t others = net->n_endpoints - 1, from = link / others, place = link % others;
+    return (struct dl_link_ends){from, place < from ? place : place + 1};
+}
+
+static void name_link(const struct dl_network *net, uint32_t link, char *name, size_t bytes)
+{
+    const struct dl_link_ends at = ends(net, link);
     char source[DL_MAX_NAME_BYTES], target[DL_MAX_NAME_BYTES];
-    dl_network_endpoint_name(net, from, source, sizeof source);
-    dl_network_endpoint_name(net, place < from ? place : place + 1, target, sizeof target);
+    dl_network_endpoint_name(net, at.from, source, sizeof source);
+    dl_network_endpoint_name(net, at.to, target, sizeof target);
     dl_network_cable_name(source, target, 0, 1, name, bytes);
 }
 
@@ -50,4 +56,5 @@ const struct dl_network_kind dl_network_full_mesh = {
     .build = build,
     .route = route,
     .name_link = name_link,
+    .ends = ends,
 };

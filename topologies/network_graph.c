@@ -208,6 +208,12 @@ static void name_link(const struct dl_network *net, uint32_t link, char *name, s
     dl_network_cable_name(source, target, cable, n_cables, name, bytes);
 }
 
+static struct dl_link_ends ends(const struct dl_network *net, uint32_t link)
+{
+    const struct graph *const g = net->state;
+    return (struct dl_link_ends){source_of(g, link), target_of(g, link)};
+}
+
 const struct dl_network_kind dl_network_graph = {
     .name = "graph",
     .doc = "any graph given as a list of links, shortest paths",
@@ -218,4 +224,6 @@ const struct dl_network_kind dl_network_graph = {
     .build = build,
     .route = route,
     .name_link = name_link,
+    .ends = ends,
+    .endpoints_forward = true,
 };

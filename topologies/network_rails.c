@@ -22,4 +22,5 @@ const struct dl_network_kind dl_network_rails = {
     .build = build,
     .route = dl_fat_tree_route,
     .name_link = dl_fat_tree_name_link,
+    .ends = dl_fat_tree_ends,
 };

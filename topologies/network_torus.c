@@ -300,6 +300,21 @@ static void name_link(const struct dl_network *net, uint32_t link, char *name, s
     snprintf(name, bytes, "%s -> %s%s", low, high, over_end ? " over the end" : "");
 }
 
+/* Vertices: the switches; those with several endpoints come after these. */
+static struct dl_link_ends ends(const struct dl_network *net, uint32_t link)
+{
+    const struct torus *const t = net->state;
+    const uint32_t first_switch = t->endpoints_per_switch > 1 ? net->n_endpoints : 0;
+    if (link < t->first_link) {
+        const uint32_t endpoint = link / 2, at = first_switch + endpoint / (uint32_t)t->endpoints_per_switch;
+        return link % 2 ? (struct dl_link_ends){at, endpoint} : (struct dl_link_ends){endpoint, at};
+    }
+    const uint32_t slot = t->origin[link - t->first_link], from = slot / (uint32_t)n_directions(t);
+    struct point p = point_of(t, from);
+    step(t, &p, slot % n_directions(t));
+    return (struct dl_link_ends){first_switch + from, first_switch + index_of(t, &p)};
+}
+
 /* Where switches have several endpoints, these are the first dimension. */
 static size_t dimensions(const struct dl_network *net, const int64_t **sizes)
 {
@@ -318,5 +333,7 @@ const struct dl_network_kind dl_network_torus = {
     .build = build,
     .route = route,
     .name_link = name_link,
+    .ends = ends,
+    .endpoints_forward = true,
     .dimensions = dimensions,
 };

@@ -73,6 +73,12 @@ uint32_t dl_node_add_vertex(struct dl_node *node, struct dl_vertex vertex);
 void dl_node_add_edge(struct dl_node *node, struct dl_edge edge);
 uint32_t dl_node_find(const struct dl_node *node, const char *name);
 
+/* What a link costs a path: the time of a message of 1 MB. */
+double dl_link_cost(double latency_s, double bandwidth_bytes_per_s);
+
+/* Append one link of the node, by its number in it, under its number in the machine. */
+void dl_node_take_link(const struct dl_node *node, uint32_t link, uint32_t id, struct dl_route *out);
+
 /* Append the links from vertex to vertex, as first_link + local id; false (and nothing appended) if there is no way. */
 bool dl_node_route(const struct dl_node *node, uint32_t from, uint32_t to, uint32_t first_link, struct dl_route *out);
 

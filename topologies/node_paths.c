@@ -2,12 +2,17 @@
 
 #include <math.h>
 
-/* What an edge costs a path: the time of a message of this size, large enough that bandwidth matters most. */
+/* What a link costs a path: the time of a message of this size, large enough that bandwidth matters most. */
 static const double cost_message_bytes = 1e6;
+
+double dl_link_cost(double latency_s, double bandwidth_bytes_per_s)
+{
+    return latency_s + cost_message_bytes / bandwidth_bytes_per_s;
+}
 
 static double edge_cost(const struct dl_edge *edge)
 {
-    return edge->latency_s + cost_message_bytes / edge->bandwidth_bytes_per_s;
+    return dl_link_cost(edge->latency_s, edge->bandwidth_bytes_per_s);
 }
 
 static uint32_t link_source(const struct dl_node *node, uint32_t link)
@@ -119,16 +124,21 @@ void dl_node_assign_nics(struct dl_node *node)
     dl_free(uses);
 }
 
+void dl_node_take_link(const struct dl_node *node, uint32_t link, uint32_t id, struct dl_route *out)
+{
+    const struct dl_edge *const edge = &node->edges[link / 2];
+    if (out->n_hops && node->vertices[link_source(node, link)].kind == DL_DEVICE) out->relayed = true;
+    dl_route_add(out, id, 1);
+    dl_route_pass(out, 1, edge->latency_s, edge->reach);
+}
+
 bool dl_node_route(const struct dl_node *node, uint32_t from, uint32_t to, uint32_t first_link, struct dl_route *out)
 {
     while (from != to) {
         const uint16_t link = node->first_edge[from * node->n_vertices + to];
         if (link == DL_NO_LINK) return false; /* only ever at the start: the rest of a way is a way */
-        const struct dl_edge *const edge = &node->edges[link / 2];
-        dl_route_add(out, first_link + link, 1);
-        dl_route_pass(out, 1, edge->latency_s, edge->reach);
-        from = link % 2 ? edge->a : edge->b;
-        if (from != to && node->vertices[from].kind == DL_DEVICE) out->relayed = true;
+        dl_node_take_link(node, link, first_link + link, out);
+        from = link_target(node, link);
     }
     return true;
 }

@@ -107,6 +107,7 @@ static enum dl_status read_part(struct dl_json doc, const struct dl_pod_slice *s
     struct dl_topology *const t = dl_alloc(sizeof *t);
     t->arena = arena;
     t->doc = doc;
+    t->condition = dl_alloc(sizeof *t->condition);
     if (build(t, slice, err)) {
         dl_topology_free(t);
         return err->status;
@@ -135,6 +136,8 @@ void dl_topology_free(struct dl_topology *t)
 {
     if (!t) return;
     dl_node_release(&t->node);
+    dl_condition_release(t->condition);
+    dl_free(t->condition);
     dl_free(t->links);
     dl_free(t);
 }
@@ -179,16 +182,24 @@ static enum dl_status route_by_nics(const struct dl_topology *t, const struct pl
     return DL_OK;
 }
 
-enum dl_status dl_topology_route(const struct dl_topology *t, uint32_t from, uint32_t to, uint64_t key,
-                                 const struct dl_load *load, struct dl_route *out, struct dl_error *err)
+static enum dl_status route_as_usual(const struct dl_topology *t, uint32_t from, uint32_t to, uint64_t key,
+                                     const struct dl_load *load, struct dl_route *out, struct dl_error *err)
 {
-    assert(from != to && from < t->n_devices && to < t->n_devices);
-    dl_route_clear(out);
     const struct place a = place_of(t, from), b = place_of(t, to);
     if (a.node == b.node && dl_node_route(&t->node, a.slot, b.slot, a.first_link, out)) return DL_OK;
     if (!t->network.kind) return no_way(t, &a, &b, "join them by a part, or let the mesh forward", err);
     if (t->node.n_nics) return route_by_nics(t, &a, &b, key, load, out, err);
     return t->network.kind->route(&t->network, from, to, key, load, out, err);
+}
+
+enum dl_status dl_topology_route(const struct dl_topology *t, uint32_t from, uint32_t to, uint64_t key,
+                                 const struct dl_load *load, struct dl_route *out, struct dl_error *err)
+{
+    assert(from != to && from < t->n_devices && to < t->n_devices);
+    dl_route_clear(out);
+    if (route_as_usual(t, from, to, key, load, out, err)) return err->status;
+    if (dl_crosses_failed(t->condition, out)) dl_route_around(t, (struct dl_trip){from, to, key}, out);
+    return DL_OK;
 }
 
 void dl_topology_link_name(const struct dl_topology *t, uint32_t link, char *name, size_t bytes)

@@ -4,6 +4,7 @@
 #ifndef DL_TOPOLOGIES_TOPOLOGY_H
 #define DL_TOPOLOGIES_TOPOLOGY_H
 
+#include "topologies/condition.h"
 #include "topologies/network.h"
 #include "topologies/node.h"
 
@@ -26,7 +27,8 @@ struct dl_topology {
     size_t n_links, links_capacity;
     const char *link_kinds[DL_MAX_LINK_KINDS];
     uint16_t n_link_kinds;
-    struct dl_arena *arena; /* the run's; not owned */
+    struct dl_condition *condition; /* changes while a simulation runs; owned */
+    struct dl_arena *arena;         /* the run's; not owned */
 };
 
 /* Build from the document of a system file (schema dlsim/system/1). Release with dl_topology_free. */
@@ -38,7 +40,8 @@ void dl_topology_free(struct dl_topology *t);
 enum dl_status dl_topology_slice(const struct dl_topology *t, uint32_t n_devices, struct dl_topology **out,
                                  struct dl_error *err);
 
-/* The route from device to device (from != to) into `out`, which is cleared first. Unreachable: DL_IMPOSSIBLE. */
+/* The route from device to device (from != to) into `out`, which is cleared first, around links that have failed if
+ * there is a way. Unreachable: DL_IMPOSSIBLE. */
 enum dl_status dl_topology_route(const struct dl_topology *t, uint32_t from, uint32_t to, uint64_t key,
                                  const struct dl_load *load, struct dl_route *out, struct dl_error *err);
 

@@ -136,12 +136,13 @@ static uint32_t endpoint_vertex(const struct network_fixture *n, const struct dr
     return vertex_of(d, name);
 }
 
-static bool conserves_flow(struct network_fixture *n, const struct drawing *d, uint32_t from, uint32_t to)
+/* What the route in the fixture carries. */
+static bool flows_from_to(const struct network_fixture *n, const struct drawing *d, uint32_t from, uint32_t to)
 {
+    const struct dl_route *const r = &n->route;
     const uint32_t source = endpoint_vertex(n, d, from), target = endpoint_vertex(n, d, to);
     bool holds = source != UINT32_MAX && target != UINT32_MAX;
     double *const balance = dl_alloc(d->n_vertices * sizeof *balance);
-    const struct dl_route *const r = find_route(n, from, to, 7, NULL);
     for (size_t i = 0; i < r->n_hops; i++) {
         const uint32_t link = r->hops[i].link - n->net->first_link;
         holds = holds && r->hops[i].weight > 0;
@@ -154,6 +155,12 @@ static bool conserves_flow(struct network_fixture *n, const struct drawing *d, u
     }
     dl_free(balance);
     return holds;
+}
+
+static bool conserves_flow(struct network_fixture *n, const struct drawing *d, uint32_t from, uint32_t to)
+{
+    find_route(n, from, to, 7, NULL);
+    return flows_from_to(n, d, from, to);
 }
 
 START_TEST(what_flows_into_a_vertex_flows_out) { check_shapes(_i, conserves_flow); }
@@ -237,6 +244,86 @@ START_TEST(names_of_links_are_distinct)
     ck_assert_uint_gt(n.net->n_links, 0);
     ck_assert_uint_eq(n_distinct, n.net->n_links);
     dl_free(names);
+    network_close(&n);
+}
+END_TEST
+
+/* The graph that messages find their way around failed links in is the one that the names tell. */
+START_TEST(ends_of_links_are_those_of_their_names)
+{
+    struct network_fixture n;
+    struct drawing d;
+    network_open(&n, shape_at((size_t)_i));
+    draw(&d, n.net);
+    uint32_t n_vertices = 0;
+    uint32_t *const named = dl_alloc(2 * ((size_t)n.net->n_links + n.net->n_endpoints) * sizeof *named);
+    for (uint32_t l = 0; l < n.net->n_links; l++) {
+        const struct dl_link_ends at = n.net->kind->ends(n.net, l);
+        const uint32_t vertex[] = {at.from, at.to}, wanted[] = {d.from[l], d.to[l]};
+        for (int end = 0; end < 2; end++) {
+            ck_assert_uint_lt(vertex[end], 2 * (n.net->n_links + n.net->n_endpoints));
+            if (!named[vertex[end]]) n_vertices++;
+            if (!named[vertex[end]]) named[vertex[end]] = wanted[end] + 1;
+            if (named[vertex[end]] != wanted[end] + 1) ck_abort_msg("link %u of shape %d", l, _i);
+        }
+    }
+    ck_assert_uint_eq(n_vertices, d.n_vertices);
+    for (uint32_t e = 0; e < n.net->n_endpoints; e++) ck_assert_uint_eq(named[e], endpoint_vertex(&n, &d, e) + 1);
+    dl_free(named);
+    drawing_release(&d);
+    network_close(&n);
+}
+END_TEST
+
+/* By relaxing all links that work until nothing changes; an endpoint that is no switch does not pass anything on. */
+static bool is_joined(const struct network_fixture *n, const struct drawing *d, uint32_t from, uint32_t to)
+{
+    const bool any = n->net->kind->endpoints_forward;
+    bool *const reached = dl_alloc(d->n_vertices * sizeof *reached);
+    bool *const is_endpoint = dl_alloc(d->n_vertices * sizeof *is_endpoint);
+    for (uint32_t e = 0; !any && e < n->net->n_endpoints; e++) is_endpoint[endpoint_vertex(n, d, e)] = true;
+    is_endpoint[endpoint_vertex(n, d, from)] = false;
+    reached[endpoint_vertex(n, d, from)] = true;
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t l = 0; l < d->n_links; l++) {
+            if (dl_link_fraction(n->t->condition, n->net->first_link + l) == 0) continue;
+            if (!reached[d->from[l]] || is_endpoint[d->from[l]] || reached[d->to[l]]) continue;
+            reached[d->to[l]] = more = true;
+        }
+    }
+    const bool joined = reached[endpoint_vertex(n, d, to)];
+    dl_free(is_endpoint);
+    dl_free(reached);
+    return joined;
+}
+
+/* A few links of a shape fail at a time. Routes avoid them wherever that is possible, and keep to the graph. */
+START_TEST(routes_go_around_failed_links_if_there_is_a_way)
+{
+    enum { n_trials = 6, n_pairs = 12 };
+    struct network_fixture n;
+    struct drawing d;
+    network_open(&n, shape_at((size_t)_i));
+    draw(&d, n.net);
+    gsl_rng *const rng = dl_random_new(1, "failures", (uint64_t)_i);
+    for (unsigned long trial = 0; trial < n_trials; trial++) {
+        dl_condition_reset(n.t->condition);
+        for (unsigned long k = 0; k <= n.net->n_links * trial / 32; k++)
+            dl_condition_set(n.t->condition, n.t,
+                             n.net->first_link + (uint32_t)gsl_rng_uniform_int(rng, n.net->n_links), 0);
+        for (int pair = 0; pair < n_pairs; pair++) {
+            const uint32_t n_endpoints = n.net->n_endpoints;
+            const uint32_t from = (uint32_t)gsl_rng_uniform_int(rng, n_endpoints);
+            const uint32_t to = (from + 1 + (uint32_t)gsl_rng_uniform_int(rng, n_endpoints - 1)) % n_endpoints;
+            ck_assert(!dl_topology_route(n.t, from, to, 7, NULL, &n.route, &n.f.err));
+            if (dl_crosses_failed(n.t->condition, &n.route) == is_joined(&n, &d, from, to))
+                ck_abort_msg("shape %d, %u to %u", _i, from, to);
+            if (!flows_from_to(&n, &d, from, to)) ck_abort_msg("shape %d, %u to %u is no way", _i, from, to);
+        }
+    }
+    gsl_rng_free(rng);
+    drawing_release(&d);
     network_close(&n);
 }
 END_TEST
@@ -378,6 +465,8 @@ int main(void)
     tcase_add_loop_test(contract, latency_is_the_weighted_sum_of_the_links, 0, n_kinds);
     tcase_add_loop_test(contract, a_route_lists_a_link_once, 0, n_kinds);
     tcase_add_loop_test(contract, names_of_links_are_distinct, 0, n_shapes);
+    tcase_add_loop_test(contract, ends_of_links_are_those_of_their_names, 0, n_shapes);
+    tcase_add_loop_test(contract, routes_go_around_failed_links_if_there_is_a_way, 0, n_shapes);
     tcase_add_loop_test(contract, two_builds_route_alike, 0, n_shapes);
     tcase_add_loop_test(contract, minimal_routes_are_as_short_as_the_graph_allows, 0, (int)DL_COUNT(minimal_shapes));
     tcase_add_loop_test(own, what_cannot_be_is_refused_by_place_and_remedy, 0, (int)DL_COUNT(refused));
