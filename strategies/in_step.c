@@ -187,7 +187,7 @@ enum dl_status dl_in_step_meets(const struct dl_lower_request *request, enum dl_
 static void mark_changing(const struct dl_lower_request *r, bool *changes)
 {
     const struct dl_topology *const t = r->estimator->topology;
-    const bool any_way = t->network.kind && t->network.kind->reads_load;
+    const bool any_way = dl_network_reads_load(&t->network);
     const size_t first_of_any = any_way ? t->network.first_link : t->n_links;
     bool all_change = false;
     for (size_t i = 0; i < r->n_changing; i++) {

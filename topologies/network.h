@@ -39,7 +39,8 @@ struct dl_network_kind {
     /* OPTIONAL: the coordinates of a torus for algorithms that follow it: number of dimensions and their sizes.
      * NULL: not a torus. */
     size_t (*dimensions)(const struct dl_network *net, const int64_t **sizes);
-    bool reads_load; /* routes depend on `load`, so they must not be kept */
+    /* OPTIONAL: whether its routes depend on `load`, so that they must not be kept. NULL: they do not. */
+    bool (*reads_load)(const struct dl_network *net);
 };
 size_t dl_network_count(void);
 const struct dl_network_kind *dl_network_get(size_t index);
@@ -61,6 +62,9 @@ struct dl_link_spec {
     double bandwidth_bytes_per_s, latency_s;
     const char *link_kind; /* ib-hdr, slingshot, roce, ...; transports know efficiencies by it */
 };
+
+/* False where there is no network. */
+bool dl_network_reads_load(const struct dl_network *net);
 
 /* Returns the number of the link within the network, from 0. */
 uint32_t dl_network_add_link(struct dl_network *net, const struct dl_link_spec *spec);

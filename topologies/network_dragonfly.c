@@ -288,6 +288,11 @@ static void name_link(const struct dl_network *net, uint32_t link, char *name, s
                           is_global ? d->links_per_pair : 1, name, bytes);
 }
 
+static bool adapts(const struct dl_network *net)
+{
+    return ((const struct dl_dragonfly *)net->state)->routing == DL_DRAGONFLY_ADAPTIVE;
+}
+
 const struct dl_network_kind dl_network_dragonfly = {
     .name = "dragonfly",
     .doc = "groups of switches, global links between each pair of groups",
@@ -299,5 +304,5 @@ const struct dl_network_kind dl_network_dragonfly = {
     .route = dl_dragonfly_route,
     .name_link = name_link,
     .ends = ends,
-    .reads_load = true,
+    .reads_load = adapts,
 };

@@ -68,3 +68,8 @@ enum dl_status dl_network_read(struct dl_json object, struct dl_network *net, st
     if (read_options(net, &options, arena, err)) return err->status;
     return net->kind->build(net, options, arena, err);
 }
+
+bool dl_network_reads_load(const struct dl_network *net)
+{
+    return net->kind && net->kind->reads_load && net->kind->reads_load(net);
+}

@@ -48,6 +48,7 @@ void dl_route_pass(struct dl_route *route, double weight, double latency_s, enum
 struct dl_load {
     double (*wanted_bytes_per_s)(void *user, uint32_t link);
     void *user;
+    double own_share; /* of what its endpoint sends at a time, that the message to be routed is; 0: all of it */
 };
 
 #endif

@@ -109,8 +109,7 @@ struct dl_error *dl_wire_error(const struct dl_wire *w) { return w->err; }
 
 static bool is_current(const struct dl_wire *w, const struct dl_way *way, uint32_t from, uint32_t to)
 {
-    const struct dl_network_kind *const network = w->topology->network.kind;
-    return way->known && way->from == from && way->to == to && !(network && network->reads_load);
+    return way->known && way->from == from && way->to == to && !dl_network_reads_load(&w->topology->network);
 }
 
 /* Fill the way from device to device; false: there is none, and the wire's error says so. */

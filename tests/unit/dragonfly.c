@@ -3,6 +3,7 @@
 
 #include "tests/unit/network_text.h"
 #include "tests/unit/suite.h"
+#include "topologies/network_dragonfly.h"
 
 static const double tolerance = 1e-9;
 
@@ -237,7 +238,7 @@ START_TEST(an_idle_network_is_crossed_the_minimal_way)
     open_with(&adaptive, &bounds[_i].shape, "adaptive");
     open_with(&minimal, &bounds[_i].shape, "minimal");
     struct use idle = {.net = adaptive.net, .from = "", .to = ""};
-    const struct dl_load load = {wanted_bytes_per_s, &idle};
+    const struct dl_load load = {.wanted_bytes_per_s = wanted_bytes_per_s, .user = &idle};
     for (uint32_t to = 1; to < minimal.net->n_endpoints; to++) {
         const struct dl_route *const wanted = find_route(&minimal, 0, to, 0, NULL);
         const struct dl_route *const found = find_route(&adaptive, 0, to, 0, to % 2 ? &load : NULL);
@@ -246,37 +247,88 @@ START_TEST(an_idle_network_is_crossed_the_minimal_way)
             same = found->hops[i].link == wanted->hops[i].link && found->hops[i].weight == wanted->hops[i].weight;
         if (!same) ck_abort_msg("to %u", to);
     }
-    ck_assert(adaptive.net->kind->reads_load);
+    ck_assert(dl_network_reads_load(adaptive.net) && !dl_network_reads_load(minimal.net));
     network_close(&minimal);
     network_close(&adaptive);
 }
 END_TEST
 
-/* With idle detours a packet leaves the minimal way as often as it meets a queue there. */
+/* With idle detours, what of a message is more than its global links have left. */
 START_TEST(detours_take_what_a_used_way_leaves_over)
 {
     struct network_fixture n;
     open_with(&n, &bounds[0].shape, "adaptive");
     struct use use = {.net = n.net, .from = "group0.", .to = "group3."};
-    const struct dl_load load = {wanted_bytes_per_s, &use};
+    const double links_per_pair = 3, own = 25.0 / 20; /* what an endpoint sends over what a global link can carry */
+    const struct dl_load load = {.wanted_bytes_per_s = wanted_bytes_per_s, .user = &use};
     for (use.share = 0; use.share <= 1; use.share += 0.125) {
         const struct dl_route *const r = find_route(&n, 0, 4 * 8 * 3 + 1, 5, &load);
-        ck_assert_double_eq_tol(part_over(&n, r, "group0.", "group3."), 1 - use.share, tolerance);
+        const double left = links_per_pair * (1 - use.share) / own;
+        ck_assert_double_eq_tol(part_over(&n, r, "group0.", "group3."), fmin(left, 1), tolerance);
         ck_assert_double_eq_tol(r->hops[r->n_hops - 1].weight, 1, tolerance);
     }
     network_close(&n);
 }
 END_TEST
 
-START_TEST(a_network_full_everywhere_is_crossed_the_minimal_way)
+START_TEST(a_network_with_queues_everywhere_is_crossed_the_minimal_way)
 {
     struct network_fixture n;
     open_with(&n, &bounds[0].shape, "adaptive");
-    struct use use = {.net = n.net, .from = "group", .to = "group", .share = 1};
-    const struct dl_load load = {wanted_bytes_per_s, &use};
+    struct use use = {.net = n.net, .from = "group", .to = "group", .share = 2};
+    const struct dl_load load = {.wanted_bytes_per_s = wanted_bytes_per_s, .user = &use};
     const struct dl_route *const r = find_route(&n, 0, 4 * 8 * 3 + 1, 5, &load);
     ck_assert_double_eq_tol(part_over(&n, r, "group0.", "group3."), 1, tolerance);
     network_close(&n);
+}
+END_TEST
+
+/* Two of three links of a pair of groups fail: the third takes what it can, the detours the rest. */
+START_TEST(failed_global_links_are_left_out)
+{
+    static const struct {
+        const char *routing;
+        double over_third;
+    } cases[] = {{"minimal", 1}, {"adaptive", 20.0 / 25}, {"valiant", 0}};
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        struct network_fixture n;
+        open_with(&n, &bounds[0].shape, cases[i].routing);
+        for (uint32_t link = 0; link < n.net->n_links; link++) {
+            char name[2 * end_bytes];
+            n.net->kind->name_link(n.net, link, name, sizeof name);
+            if (!strncmp(name, "group0.", 7) && strstr(name, "-> group3.") && !strstr(name, "#2"))
+                dl_condition_set(n.t->condition, n.t, n.net->first_link + link, 0);
+        }
+        ck_assert_uint_eq(n.t->condition->n_failed, 2);
+        const struct dl_route *const r = find_route(&n, 0, 4 * 8 * 3 + 1, 5, NULL);
+        ck_assert(!dl_crosses_failed(n.t->condition, r));
+        ck_assert_double_eq_tol(part_over(&n, r, "group0.", "group3."), cases[i].over_third, tolerance);
+        network_close(&n);
+    }
+}
+END_TEST
+
+/* Routing that adapts gives a slow link its share, so that it ends together with the others; minimal routing is blind
+ * to it. */
+START_TEST(adaptive_routing_sees_slow_links)
+{
+    struct network_fixture adaptive, minimal;
+    open_with(&adaptive, &bounds[0].shape, "adaptive");
+    open_with(&minimal, &bounds[0].shape, "minimal");
+    struct network_fixture *const both[] = {&adaptive, &minimal};
+    for (size_t i = 0; i < DL_COUNT(both); i++) {
+        const struct dl_network *const net = both[i]->net;
+        const uint32_t first = dl_dragonfly_global_link(net->state, 0, 3, 0);
+        dl_condition_set(both[i]->t->condition, both[i]->t, net->first_link + first, 0.5);
+        const struct dl_route *const r = find_route(both[i], 0, 4 * 8 * 3 + 1, 5, NULL);
+        double slow = 0, whole = 0;
+        for (size_t k = 0; k < r->n_hops; k++) {
+            if (r->hops[k].link == net->first_link + first) slow = r->hops[k].weight;
+            if (r->hops[k].link == net->first_link + first + 1) whole = r->hops[k].weight;
+        }
+        ck_assert_double_eq_tol(slow / whole, i ? 1 : 0.5, tolerance);
+        network_close(both[i]);
+    }
 }
 END_TEST
 
@@ -285,7 +337,7 @@ START_TEST(a_full_local_link_is_avoided)
     struct network_fixture n;
     open_with(&n, &bounds[0].shape, "adaptive");
     struct use use = {.net = n.net, .from = "group0.switch0", .to = "group0.switch2", .share = 1};
-    const struct dl_load load = {wanted_bytes_per_s, &use};
+    const struct dl_load load = {.wanted_bytes_per_s = wanted_bytes_per_s, .user = &use};
     ck_assert_double_eq(part_over(&n, find_route(&n, 0, 2, 5, NULL), use.from, use.to), 1);
     const struct dl_route *const r = find_route(&n, 0, 2, 5, &load);
     ck_assert_double_eq(part_over(&n, r, use.from, use.to), 0);
@@ -319,7 +371,9 @@ int main(void)
     tcase_add_test(tests, valiant_takes_all_groups_alike);
     tcase_add_loop_test(tests, an_idle_network_is_crossed_the_minimal_way, 0, n_bounds);
     tcase_add_test(tests, detours_take_what_a_used_way_leaves_over);
-    tcase_add_test(tests, a_network_full_everywhere_is_crossed_the_minimal_way);
+    tcase_add_test(tests, a_network_with_queues_everywhere_is_crossed_the_minimal_way);
+    tcase_add_test(tests, failed_global_links_are_left_out);
+    tcase_add_test(tests, adaptive_routing_sees_slow_links);
     tcase_add_test(tests, a_full_local_link_is_avoided);
     tcase_add_test(tests, each_kind_of_link_has_its_own_figures);
     Suite *const suite = suite_create("dragonfly");
