@@ -16,11 +16,14 @@
 #include "sim/collective/choose.h"
 #include "sim/collective/effort.h"
 #include "sim/engine/exchange.h"
+#include "sim/engine/scenario.h"
 
 struct setting {
     const char *system, *transport; /* transport NULL: the system's own */
     const char *engine;
     struct dl_texts set; /* as --set */
+    const char *text;    /* of the system, in place of the shipped file; NULL: the file */
+    const char *links;   /* of a scenario, the items of its list; NULL: none change */
 };
 
 struct job {
@@ -42,6 +45,7 @@ struct outcome {
     double busiest_link_s; /* bytes / bandwidth of all jobs together */
     double n_bundles;      /* as they are counted beforehand */
     bool refused;
+    char limiting_link[96]; /* of all jobs together */
 };
 
 /* ---- in the child ---- */
@@ -60,6 +64,7 @@ struct jobs_run {
     struct outcome *outcomes;
     struct dl_engine *engine;
     struct dl_wire *wire;
+    struct dl_scenario scenario;
 };
 
 static inline void stop_on(const struct dl_error *err)
@@ -119,21 +124,47 @@ static inline void start_jobs(void *user, uint32_t tag)
     }
 }
 
+static inline void read_links(const struct setting *s, const struct dl_machine *m, struct jobs_run *r,
+                              struct dl_arena *arena)
+{
+    char text[2048];
+    struct dl_json doc;
+    struct dl_error err = {0};
+    const struct dl_scenario_scope scope = {
+        .topology = m->topology, .devices = r->runs[0].device, .n_devices = r->jobs[0].n};
+    if (!s->links) return;
+    const int length =
+        snprintf(text, sizeof text, "{\"schema\":\"dlsim/scenario/1\",\"source\":\"a test\",\"links\":[%s]}", s->links);
+    if (!dl_json_parse(text, (size_t)length, "scenario", arena, &doc, &err))
+        dl_scenario_read(doc, &scope, arena, &r->scenario, &err);
+    stop_on(&err);
+}
+
+/* Exchanges book their last bytes when they are freed. */
+static inline void note_limiting_link(const struct dl_topology *t, struct jobs_run *r)
+{
+    double busy_s;
+    for (size_t i = 0; i < r->n_jobs; i++) dl_exchange_free(r->runs[i].exchange);
+    const uint32_t link = dl_wire_busiest(r->wire, &busy_s);
+    for (size_t i = 0; link != UINT32_MAX && i < r->n_jobs; i++) {
+        dl_topology_link_name(t, link, r->outcomes[i].limiting_link, sizeof r->outcomes[i].limiting_link);
+        r->outcomes[i].busiest_link_s = busy_s;
+    }
+}
+
 static inline void simulate_jobs(struct dl_machine *m, const char *engine, struct jobs_run *r)
 {
     struct dl_error err = {0};
     struct dl_engine_link *const links = dl_machine_links(m);
     r->engine = dl_engine_find(engine)->create(links, m->topology->n_links);
     r->wire = dl_wire_new(r->engine, m->topology, links, &err);
+    dl_scenario_start(&r->scenario, r->wire);
     start_jobs(r, 0);
     r->engine->kind->run(r->engine);
     stop_on(&err);
     for (size_t i = 0; i < r->n_jobs; i++)
         if (r->runs[i].exchange) r->outcomes[i].result = dl_exchange_result(r->runs[i].exchange);
-    double busiest_link_s;
-    for (size_t i = 0; i < r->n_jobs; i++) dl_exchange_free(r->runs[i].exchange); /* books what it sent */
-    dl_wire_busiest(r->wire, &busiest_link_s);
-    for (size_t i = 0; i < r->n_jobs; i++) r->outcomes[i].busiest_link_s = busiest_link_s;
+    note_limiting_link(m->topology, r);
 }
 
 /* What is left unfreed goes with the process. */
@@ -144,11 +175,12 @@ static inline void run_here(const struct setting *s, const struct job *jobs, siz
     struct dl_machine m = {0};
     struct jobs_run r = {
         .jobs = jobs, .n_jobs = n_jobs, .outcomes = outcomes, .runs = dl_alloc(n_jobs * sizeof *r.runs)};
-    if (!dl_machine_open((struct dl_input){.name = s->system}, &s->set, arena, &m, &err)) {
+    if (!dl_machine_open((struct dl_input){.name = s->system, .text = s->text}, &s->set, arena, &m, &err)) {
         for (size_t i = 0; i < n_jobs; i++) place_job(m.topology, &jobs[i], &r.runs[i], arena);
         dl_machine_use_transport(&m, s->transport, r.runs[0].group.n_nodes, &s->set, arena, &err);
     }
     stop_on(&err);
+    read_links(s, &m, &r, arena);
     for (size_t i = 0; i < n_jobs; i++) choose_job(&m, &jobs[i], &r.runs[i], &outcomes[i], arena);
     simulate_jobs(&m, s->engine, &r);
 }

@@ -104,7 +104,8 @@ static enum dl_status read_scenario(struct run *r, struct dl_error *err)
     if (dl_engine_find(r->request.engine)->alone)
         return dl_fail(err, DL_IMPOSSIBLE, "--scenario", "needs a simulation; use --engine simgrid or cm02");
     if (dl_json_load(path, r->arena, &r->scenario_doc, err)) return err->status;
-    const struct dl_scenario_scope only_links = {.topology = r->machine.topology};
+    const struct dl_scenario_scope only_links = {
+        .topology = r->machine.topology, .devices = r->device, .n_devices = (uint32_t)r->request.devices};
     return dl_scenario_read(r->scenario_doc, &only_links, r->arena, &r->scenario, err);
 }
 
@@ -176,6 +177,7 @@ static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind,
     struct dl_engine *const engine = kind->create(links, t->n_links);
     engine->progress = dl_progress();
     struct dl_wire *const wire = dl_wire_new(engine, t, links, err);
+    dl_scenario_start(&r->scenario, wire);
     struct dl_exchange *const exchange = dl_exchange_start(&(struct dl_exchange_spec){
         .engine = engine,
         .wire = wire,
@@ -183,7 +185,6 @@ static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind,
         .pace = &r->choice.estimate.pace,
         .fluid = r->report.fluid,
     });
-    dl_scenario_start(&r->scenario, engine, links);
     const size_t n_stuck = kind->run(engine);
     r->report.result = dl_exchange_result(exchange);
     r->report.fluid = r->report.result.folded;

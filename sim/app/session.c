@@ -106,7 +106,9 @@ static enum dl_status read_scenario(struct dl_session *s)
         return dl_fail(&s->err, DL_IMPOSSIBLE, "--scenario", "needs a simulation; use --engine simgrid or cm02");
     const struct dl_scenario_scope scope = {.topology = s->machine.topology,
                                             .n_stages = s->job.setting.ways[DL_AXIS_PIPELINE],
-                                            .n_replicas = s->job.setting.ways[DL_AXIS_DATA]};
+                                            .n_replicas = s->job.setting.ways[DL_AXIS_DATA],
+                                            .devices = s->device_of_rank,
+                                            .n_devices = s->job.n_devices + s->job.setting.servers};
     if (dl_json_load(s->request.scenario, s->arena, &s->scenario_doc, &s->err)) return s->err.status;
     return dl_scenario_read(s->scenario_doc, &scope, s->arena, &s->scenario, &s->err);
 }
@@ -270,8 +272,8 @@ enum dl_status dl_session_run(struct dl_session *s)
     struct dl_engine_link *const links = dl_machine_links(&s->machine);
     struct dl_engine *const engine = make_engine(s, links);
     struct dl_wire *const wire = dl_wire_new(engine, s->machine.topology, links, &s->err);
+    dl_scenario_start(&s->scenario, wire);
     struct dl_training *const training = start(s, engine, wire);
-    dl_scenario_start(&s->scenario, engine, links);
     if (!s->lowered.plays_beyond && dl_training_plays_beyond(training)) announce_long_run(s);
     if (!s->err.status) engine->kind->run(engine);
     fill_report(s, engine, training);

@@ -89,10 +89,8 @@ static void finish(const struct dl_estimator *e, const struct dl_collective *c, 
 
 static void add_fold(struct dl_estimator *e, const struct dl_fold *fold, struct dl_estimate *out, struct sums *sums)
 {
-    for (size_t i = 0; i < fold->n_hops; i++) {
-        dl_tally_add(&e->all, fold->hops[i].link, fold->bytes * fold->hops[i].weight);
-        dl_tally_add(&e->lane, fold->hops[i].link, fold->bytes * fold->hops[i].weight);
-    }
+    dl_fold_book(fold, &e->all);
+    dl_fold_book(fold, &e->lane);
     out->latency_s = fmax(out->latency_s, fold->latency_s);
     sums->n_steps = fmax(sums->n_steps, fold->n_steps);
 }
@@ -118,7 +116,7 @@ static enum dl_status estimate_by_folds(struct dl_estimator *e, const struct dl_
         dl_tally_clear(&e->lane);
         for (uint32_t which = 0; which < n_bundles; which++) {
             struct dl_fold fold;
-            dl_fold_lane(c, lane, which, &out->pace, &e->round, &fold, err);
+            dl_fold_lane(c, (struct dl_fold_of){lane, which, &e->all}, &out->pace, &e->round, &fold, err);
             add_fold(e, &fold, out, &sums);
             sent = fmax(sent, fold.sent_bytes);
             work_s = fmax(work_s, fold.work_s);

@@ -52,7 +52,8 @@ struct context {
     struct dl_tally *tally;
     struct dl_route route; /* scratch */
     struct dl_error *err;
-    struct dl_booked booked; /* what adaptive routing sees: what is in the tally already */
+    struct dl_booked booked;  /* what adaptive routing sees: what is in the tally already */
+    double source_wire_bytes; /* all that the source sends at a time; 0: one message */
 };
 
 static double dense_bytes(const struct context *x, const struct dl_round *round)
@@ -82,7 +83,10 @@ static double work_s(const struct context *x, const struct dl_round *round)
 static bool find_route(struct context *x, uint32_t from, uint32_t to)
 {
     const struct dl_group *const g = x->c->group;
-    const struct dl_load load = {.wanted_bytes_per_s = dl_booked_bytes_per_s, .user = &x->booked};
+    const double own_share = x->source_wire_bytes > 0 ? x->booked.message_bytes / x->source_wire_bytes : 1;
+    struct dl_booked booked = x->booked;
+    booked.message_bytes /= own_share;
+    const struct dl_load load = {dl_booked_bytes_per_s, &booked, own_share};
     return !dl_topology_route(g->topology, g->device[from], g->device[to], 0, &load, &x->route, x->err);
 }
 
@@ -200,11 +204,23 @@ static void fold_tree(struct context *x, struct dl_fold *out)
 
 /* ---- all sends of one source at once ---- */
 
+static double sent_by(const struct context *x, uint32_t source)
+{
+    const struct dl_collective *const c = x->c;
+    struct dl_round round;
+    double bytes = 0;
+    for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round); k++)
+        if (c->algorithm->peer(c, x->lane, k, source) != DL_NOBODY)
+            bytes += wire_bytes(x, payload_bytes(x, &round), message_bytes(x, &round));
+    return bytes;
+}
+
 static void fold_source(struct context *x, uint32_t source, struct dl_fold *out)
 {
     const struct dl_collective *const c = x->c;
     double together_s = 0;
     struct dl_round round;
+    x->source_wire_bytes = sent_by(x, source);
     for (uint32_t k = 0; c->algorithm->round(c, x->lane, k, &round) && !x->err->status; k++) {
         const uint32_t to = c->algorithm->peer(c, x->lane, k, source);
         if (!round.together) out->n_steps++;
@@ -215,6 +231,12 @@ static void fold_source(struct context *x, uint32_t source, struct dl_fold *out)
         out->sent_bytes += payload;
         out->work_s += work_s(x, &round);
     }
+}
+
+void dl_fold_book(const struct dl_fold *fold, struct dl_tally *tally)
+{
+    for (size_t i = 0; i < fold->n_hops; i++)
+        dl_tally_add(tally, fold->hops[i].link, fold->bytes * fold->hops[i].weight);
 }
 
 /* ---- all messages of the rounds that go together, of one chunk ---- */
@@ -249,23 +271,26 @@ static void fold_round(struct context *x, uint32_t which, struct dl_fold *out)
     dl_free(sent);
 }
 
-enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32_t which, const struct dl_pace *pace,
+enum dl_status dl_fold_lane(const struct dl_collective *c, struct dl_fold_of of, const struct dl_pace *pace,
                             struct dl_tally *tally, struct dl_fold *out, struct dl_error *err)
 {
+    /* Rings have an endpoint's links for themselves, or share them with others that are as slow then; sources send to
+     * all at once, and each is one of many on every link. */
+    const struct dl_tally *const others = dl_fold_kind(c) == DL_FOLD_SOURCES ? of.others : NULL;
     struct context x = {.c = c,
-                        .lane = lane,
+                        .lane = of.lane,
                         .pace = pace,
                         .tally = tally,
                         .err = err,
-                        .booked = {.tally = tally, .topology = c->group->topology}};
+                        .booked = {.tally = tally, .others = others, .topology = c->group->topology}};
     *out = (struct dl_fold){0};
     dl_tally_clear(tally);
     switch (dl_fold_kind(c)) {
     case DL_FOLD_RING: fold_ring(&x, out); break;
     case DL_FOLD_TREE: fold_tree(&x, out); break;
-    case DL_FOLD_SOURCES: fold_source(&x, which, out); break;
+    case DL_FOLD_SOURCES: fold_source(&x, of.which, out); break;
     case DL_FOLD_SWITCH: dl_fold_switch(c, pace, tally, out, err); break;
-    case DL_FOLD_ROUNDS: fold_round(&x, which, out); break;
+    case DL_FOLD_ROUNDS: fold_round(&x, of.which, out); break;
     }
     take_hops(&x, out);
     dl_route_release(&x.route);

@@ -24,10 +24,10 @@ void dl_tally_add(struct dl_tally *tally, uint32_t link, double bytes);
 /* The most seconds that a link needs for its bytes. */
 double dl_tally_seconds(const struct dl_tally *tally, const double *bytes_per_s);
 
-/* The tally as a load for adaptive routing: as many messages as have been booked on a link, each at an endpoint's rate.
- */
+/* The tally as a load for adaptive routing: as many messages as have been booked on a link, each at an endpoint's rate;
+ * of a source that sends many at a time, all of them together at that rate. */
 struct dl_booked {
-    const struct dl_tally *tally;
+    const struct dl_tally *tally, *others; /* others: of bundles that start together with it; NULL: none */
     const struct dl_topology *topology;
     double message_bytes;
 };
@@ -55,9 +55,19 @@ uint32_t dl_fold_count(const struct dl_collective *c, uint32_t lane);
 bool dl_folds(const struct dl_collective *c, bool fluid);
 bool dl_folds_always(const struct dl_collective *c);
 
-/* The which-th bundle of a lane; of a round: that of one chunk. `tally` is scratch, cleared before and after. */
-enum dl_status dl_fold_lane(const struct dl_collective *c, uint32_t lane, uint32_t which, const struct dl_pace *pace,
+/* One bundle of a collective: the which-th of a lane; of a round: that of one chunk. */
+struct dl_fold_of {
+    uint32_t lane, which;
+    const struct dl_tally
+        *others; /* what the bundles made before it have booked, for adaptive routing; NULL: nothing */
+};
+
+/* Its links. `tally` is scratch, cleared before and after. */
+enum dl_status dl_fold_lane(const struct dl_collective *c, struct dl_fold_of of, const struct dl_pace *pace,
                             struct dl_tally *tally, struct dl_fold *out, struct dl_error *err);
+
+/* Add its bytes to a tally. */
+void dl_fold_book(const struct dl_fold *fold, struct dl_tally *tally);
 
 /* The one bundle of an algorithm whose sums are made by switches (in_network.c). */
 void dl_fold_switch(const struct dl_collective *c, const struct dl_pace *pace, struct dl_tally *tally,

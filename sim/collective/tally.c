@@ -42,5 +42,6 @@ double dl_booked_bytes_per_s(void *booked, uint32_t link)
     const struct dl_booked *const b = booked;
     const struct dl_network *const network = &b->topology->network;
     const double endpoint_bytes_per_s = b->topology->links[network->first_link].bandwidth_bytes_per_s;
-    return b->message_bytes > 0 ? b->tally->sum[link] / b->message_bytes * endpoint_bytes_per_s : 0;
+    const double bytes = b->tally->sum[link] + (b->others ? b->others->sum[link] : 0);
+    return b->message_bytes > 0 ? bytes / b->message_bytes * endpoint_bytes_per_s : 0;
 }

@@ -17,6 +17,13 @@ extern "C" {
 
 typedef void (*dl_event_fn)(void *user, uint32_t tag);
 
+/* What is left of a bundle, and the links that it shall cross from now on: at first those that it crosses. */
+struct dl_turn {
+    const struct dl_hop *hops; /* those put here need to stay only until the function returns */
+    size_t n_hops;
+    double left_bytes;
+};
+
 struct dl_bundle {
     const struct dl_hop *hops;
     size_t n_hops;
@@ -26,6 +33,8 @@ struct dl_bundle {
     double rate_cap_bytes_per_s; /* INFINITY: none */
     double alone_bytes_per_s; /* what its links give it while nobody else is there; only the analytic engine reads it */
     dl_event_fn done;
+    /* OPTIONAL: called if a link that it crosses changes, and, while one of them has failed, whenever any does. */
+    void (*reroute)(void *user, uint32_t tag, struct dl_turn *turn);
     void *user;
     uint32_t tag;
 };
@@ -39,13 +48,14 @@ struct dl_engine;
 
 struct dl_engine_kind {
     const char *name, *doc;
-    bool whole_weights; /* cannot split a bundle over paths: weights must be integers */
+    bool whole_weights; /* cannot split a bundle over paths: weights must be integers; nor route it anew */
     bool alone;         /* every bundle as if no other were there: one replica stands for all, no link may change */
     double link_bytes;  /* of this computer's memory that a link takes */
     struct dl_engine *(*create)(const struct dl_engine_link *links, size_t n_links); /* links are copied */
     void (*start)(struct dl_engine *engine, const struct dl_bundle *bundle);
     void (*timer)(struct dl_engine *engine, double date_s, dl_event_fn fire, void *user, uint32_t tag);
-    /* From now on; 0 stops every bundle that crosses the link until it is raised again. NULL: they stay as they are. */
+    /* From now on; 0 stops every bundle that still crosses the link, after those that can have been routed anew, until
+     * it is raised again. NULL: links stay as they are. */
     void (*set_bandwidth)(struct dl_engine *engine, uint32_t link, double bandwidth_bytes_per_s);
     double (*wanted_bytes_per_s)(struct dl_engine *engine, uint32_t link); /* for routing: see struct dl_load */
     double (*now_s)(const struct dl_engine *engine);

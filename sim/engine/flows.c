@@ -14,6 +14,7 @@ enum state { TIMER, LATENCY, MOVING, FREE };
 /* A bundle or a timer. */
 struct task {
     dl_event_fn done;
+    void (*reroute)(void *user, uint32_t tag, struct dl_turn *turn);
     void *user;
     uint32_t tag;
     enum state state;
@@ -113,6 +114,7 @@ static void move(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, siz
 {
     f->tasks[id].state = MOVING;
     f->tasks[id].event = none;
+    f->tasks[id].n_hops = n_hops;
     if (f->sharing) {
         share(f, id, hops, n_hops);
         return;
@@ -121,13 +123,20 @@ static void move(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, siz
     f->unshared[f->n_unshared++] = id;
 }
 
+static void copy_hops(struct task *t, const struct dl_hop *hops, size_t n_hops)
+{
+    struct dl_hop *const copy = dl_alloc(n_hops * sizeof *copy);
+    for (size_t i = 0; i < n_hops; i++) copy[i] = hops[i];
+    dl_free(t->copy);
+    t->hops = t->copy = copy;
+    t->n_hops = n_hops;
+}
+
 static void keep_hops(struct task *t, const struct dl_bundle *b)
 {
     t->hops = b->hops;
     t->n_hops = b->n_hops;
-    if (b->hops_stay) return;
-    t->hops = t->copy = dl_alloc(b->n_hops * sizeof *t->copy);
-    for (size_t i = 0; i < b->n_hops; i++) t->copy[i] = b->hops[i];
+    if (!b->hops_stay) copy_hops(t, b->hops, b->n_hops);
 }
 
 /* Nothing to move, or nothing to move over and no cap: only the latency counts. */
@@ -143,6 +152,7 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
     const double cap = b->rate_cap_bytes_per_s;
     f->n_live++;
     *t = (struct task){.done = b->done,
+                       .reroute = b->reroute,
                        .user = b->user,
                        .tag = b->tag,
                        .bytes = b->bytes,
@@ -160,31 +170,85 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
     }
 }
 
-void dl_flows_set_bandwidth(struct dl_flows *f, uint32_t link, double bytes_per_s)
-{
-    dl_sharing_set_bandwidth(f->sharing, link, bytes_per_s);
-}
-
 double dl_flows_wanted(const struct dl_flows *f, uint32_t link) { return dl_sharing_wanted(f->sharing, link); }
+
+/* What it has moved at its old rate counts up to now. */
+static void set_rate(struct dl_flows *f, struct task *t, double rate)
+{
+    t->bytes = fmax(t->bytes - t->rate * (f->now_s - t->since_s), 0);
+    t->since_s = f->now_s;
+    t->rate = rate;
+    if (rate > 0) return;
+    if (t->event != none) dl_events_remove(f->events, t->event);
+    t->event = none;
+}
 
 static void change_rate(void *user, uint32_t flow, double rate)
 {
     struct dl_flows *const f = user;
     const uint32_t id = f->task_of_flow[flow];
     struct task *const t = &f->tasks[id];
-    t->bytes = fmax(t->bytes - t->rate * (f->now_s - t->since_s), 0);
-    t->since_s = f->now_s;
-    t->rate = rate;
-    if (rate <= 0) {
-        if (t->event != none) dl_events_remove(f->events, t->event);
-        t->event = none;
-        return;
-    }
+    set_rate(f, t, rate);
+    if (rate <= 0) return;
     const double end_s = f->now_s + t->bytes / rate;
     if (t->event == none)
         t->event = dl_events_add(f->events, end_s, id);
     else
         dl_events_move(f->events, t->event, end_s);
+}
+
+/* ---- links that change ---- */
+
+/* It leaves its links first, so that routing does not see its own load on them. */
+static void turn_moving(struct dl_flows *f, uint32_t id)
+{
+    struct task *t = &f->tasks[id];
+    struct dl_hop *const old = dl_alloc(t->n_hops * sizeof *old);
+    t->n_hops = dl_sharing_hops(f->sharing, t->flow, old);
+    set_rate(f, t, 0);
+    dl_sharing_leave(f->sharing, t->flow);
+    struct dl_turn turn = {old, t->n_hops, t->bytes};
+    t->reroute(t->user, t->tag, &turn);
+    f->tasks[id].n_hops = turn.n_hops;
+    share(f, id, turn.hops, turn.n_hops);
+    dl_free(old);
+}
+
+/* What ends at this instant is not hit any more. */
+static bool has_bytes_left(const struct dl_flows *f, const struct task *t)
+{
+    const double rounding = 1e-9;
+    return t->bytes - t->rate * (f->now_s - t->since_s) > rounding * t->bytes;
+}
+
+static bool is_hit(const struct dl_flows *f, const struct task *t, uint32_t link)
+{
+    bool hit = false;
+    if (t->state == MOVING)
+        return t->flow != none && has_bytes_left(f, t) && dl_sharing_is_hit(f->sharing, t->flow, link);
+    for (size_t i = 0; !hit && t->state == LATENCY && i < t->n_hops; i++)
+        hit = t->hops[i].link == link || dl_sharing_has_failed(f->sharing, t->hops[i].link);
+    return hit;
+}
+
+static void turn_waiting(struct task *t)
+{
+    struct dl_turn turn = {t->hops, t->n_hops, t->bytes};
+    t->reroute(t->user, t->tag, &turn);
+    if (turn.hops != t->hops) copy_hops(t, turn.hops, turn.n_hops);
+}
+
+/* In the order of their ids. None can start or end meanwhile. */
+void dl_flows_set_bandwidth(struct dl_flows *f, uint32_t link, double bytes_per_s)
+{
+    dl_sharing_set_bandwidth(f->sharing, link, bytes_per_s);
+    for (uint32_t id = 0; id < f->n_tasks; id++) {
+        if (!f->tasks[id].reroute || !is_hit(f, &f->tasks[id], link)) continue;
+        if (f->tasks[id].state == MOVING)
+            turn_moving(f, id);
+        else
+            turn_waiting(&f->tasks[id]);
+    }
 }
 
 static void move_unshared(struct dl_flows *f)

@@ -108,6 +108,60 @@ static enum dl_status read_jitter(struct dl_json from, struct dl_arena *arena, s
     return DL_OK;
 }
 
+/* ---- machines that are cut in two ---- */
+
+/* Of two of the same date the one that the file has later comes later. */
+static bool comes_after(const struct dl_link_change *a, const struct dl_link_change *b)
+{
+    return a->at_s > b->at_s || (a->at_s == b->at_s && a > b);
+}
+
+/* The last change of a link stays. */
+static bool is_last_of_link(const struct dl_scenario *s, const struct dl_link_change *change)
+{
+    for (size_t k = 0; k < s->n_changes; k++)
+        if (s->changes[k].link == change->link && comes_after(&s->changes[k], change)) return false;
+    return true;
+}
+
+static enum dl_status check_way(const struct dl_scenario_scope *scope, uint32_t from, uint32_t to, struct dl_json links,
+                                struct dl_route *route, struct dl_error *err)
+{
+    const struct dl_topology *const t = scope->topology;
+    if (from == to || dl_topology_route(t, from, to, 0, NULL, route, err)) return err->status;
+    if (!dl_crosses_failed(t->condition, route)) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, links.where,
+                   "cuts %s in two: with the links that fail and do not come back there is no way from device %u to "
+                   "device %u; let one of them come back, or leave one whole",
+                   t->name, from, to);
+}
+
+/* Whoever reaches the first and the last device, and is reached by them, reaches all: switches pass everything on. */
+static enum dl_status check_ways(const struct dl_scenario_scope *scope, struct dl_json links, struct dl_error *err)
+{
+    const uint32_t ends[] = {scope->devices[0], scope->devices[scope->n_devices - 1]};
+    struct dl_route route = {0};
+    for (uint32_t i = 0; i < scope->n_devices && !err->status; i++)
+        for (size_t k = 0; k < DL_COUNT(ends) && !err->status; k++)
+            if (!check_way(scope, scope->devices[i], ends[k], links, &route, err))
+                check_way(scope, ends[k], scope->devices[i], links, &route, err);
+    dl_route_release(&route);
+    return err->status;
+}
+
+/* Links that come back later do not matter: what needs them waits until then. */
+static enum dl_status check_cut(const struct dl_scenario *s, const struct dl_scenario_scope *scope,
+                                struct dl_json links, struct dl_error *err)
+{
+    struct dl_condition *const condition = scope->topology->condition;
+    for (size_t i = 0; i < s->n_changes; i++)
+        if (s->changes[i].bandwidth_fraction == 0 && is_last_of_link(s, &s->changes[i]))
+            dl_condition_set(condition, scope->topology, s->changes[i].link, 0);
+    if (condition->n_failed) check_ways(scope, links, err);
+    dl_condition_reset(condition);
+    return err->status;
+}
+
 enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_scenario_scope *scope, struct dl_arena *arena,
                                 struct dl_scenario *out, struct dl_error *err)
 {
@@ -118,9 +172,9 @@ enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_scenario_sco
         return dl_fail(err, DL_KEY, of_crews.where, "is for training steps (`dlsim run`); here only links can change");
     *out = (struct dl_scenario){0};
     if (read_links(o.links, scope ? scope->topology : NULL, arena, out, err) ||
-        read_crews(o.crews, scope, arena, out, err))
+        read_crews(o.crews, scope, arena, out, err) || read_jitter(o.jitter, arena, out, err))
         return err->status;
-    return read_jitter(o.jitter, arena, out, err);
+    return scope && scope->n_devices ? check_cut(out, scope, o.links, err) : DL_OK;
 }
 
 double dl_scenario_slowdown(const struct dl_scenario *s, uint32_t stage, uint32_t replica)
@@ -137,13 +191,13 @@ double dl_scenario_slowdown(const struct dl_scenario *s, uint32_t stage, uint32_
 static void apply(void *user, uint32_t index)
 {
     const struct dl_scenario *const s = user;
-    const struct dl_link_change *const c = &s->changes[index];
-    s->engine->kind->set_bandwidth(s->engine, c->link, s->links[c->link].bandwidth_bytes_per_s * c->bandwidth_fraction);
+    dl_wire_change_link(s->wire, s->changes[index].link, s->changes[index].bandwidth_fraction);
 }
 
-void dl_scenario_start(struct dl_scenario *s, struct dl_engine *engine, const struct dl_engine_link *links)
+void dl_scenario_start(struct dl_scenario *s, struct dl_wire *wire)
 {
-    s->engine = engine;
-    s->links = links;
+    struct dl_engine *const engine = dl_wire_engine(wire);
+    s->wire = wire;
+    if (s->n_changes) dl_wire_expect_changes(wire);
     for (size_t i = 0; i < s->n_changes; i++) engine->kind->timer(engine, s->changes[i].at_s, apply, s, (uint32_t)i);
 }

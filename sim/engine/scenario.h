@@ -9,8 +9,7 @@
 #ifndef DL_ENGINE_SCENARIO_H
 #define DL_ENGINE_SCENARIO_H
 
-#include "sim/engine/engine.h"
-#include "topologies/topology.h"
+#include "sim/engine/wire.h"
 
 struct dl_link_change {
     uint32_t link;
@@ -29,15 +28,16 @@ struct dl_scenario {
     size_t n_changes;
     struct dl_slow_crew *crews;
     size_t n_crews;
-    double jitter_fraction;   /* standard deviation over mean of each stretch of work that nothing interrupts */
-    struct dl_engine *engine; /* once started */
-    const struct dl_engine_link *links;
+    double jitter_fraction; /* standard deviation over mean of each stretch of work that nothing interrupts */
+    struct dl_wire *wire;   /* once started */
 };
 
 /* What a scenario can speak of. */
 struct dl_scenario_scope {
     const struct dl_topology *topology; /* links are found by their names in it */
     uint32_t n_stages, n_replicas;      /* 0: there are no crews */
+    const uint32_t *devices;            /* that take part: links that fail for good must leave a way between them */
+    uint32_t n_devices;
 };
 
 /* Memory is the arena's. Without a scope (NULL) names are not looked for, and nothing can be started. */
@@ -47,7 +47,8 @@ enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_scenario_sco
 /* Of the crew: the product of all that name it. */
 double dl_scenario_slowdown(const struct dl_scenario *s, uint32_t stage, uint32_t replica);
 
-/* Set the timers. `links` are those that the engine was made with; everything must outlive the run. */
-void dl_scenario_start(struct dl_scenario *s, struct dl_engine *engine, const struct dl_engine_link *links);
+/* Set the timers of the wire's engine, before anything is sent: what changes at 0 s is so from the start. Everything
+ * must outlive the run. */
+void dl_scenario_start(struct dl_scenario *s, struct dl_wire *wire);
 
 #endif

@@ -188,6 +188,26 @@ void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_
     for (uint32_t m = l->first; m != nobody; m = s->members[m].next) want_again(s, &s->flows[s->members[m].flow]);
 }
 
+bool dl_sharing_is_hit(const struct dl_sharing *s, uint32_t flow, uint32_t link)
+{
+    const struct flow *const f = &s->flows[flow];
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++)
+        if (s->members[m].link == link || dl_sharing_has_failed(s, s->members[m].link)) return true;
+    return false;
+}
+
+bool dl_sharing_has_failed(const struct dl_sharing *s, uint32_t link) { return s->links[link].capacity == 0; }
+
+size_t dl_sharing_hops(const struct dl_sharing *s, uint32_t flow, struct dl_hop *hops)
+{
+    const struct flow *const f = &s->flows[flow];
+    for (uint32_t i = 0; i < f->n_members; i++) {
+        const struct member *const m = &s->members[f->first_member + i];
+        hops[i] = (struct dl_hop){m->link, m->weight};
+    }
+    return f->n_members;
+}
+
 /* Those whose bottleneck the link was may run faster, or must make room for a newcomer. */
 static void add_bottlenecked(struct dl_sharing *s, uint32_t link)
 {

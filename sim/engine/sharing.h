@@ -24,6 +24,12 @@ void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_
 typedef void (*dl_rate_fn)(void *user, uint32_t flow, double rate);
 void dl_sharing_settle(struct dl_sharing *s, dl_rate_fn changed, void *user);
 
+/* Whether a flow crosses this link, or one that has no bandwidth. */
+bool dl_sharing_is_hit(const struct dl_sharing *s, uint32_t flow, uint32_t link);
+bool dl_sharing_has_failed(const struct dl_sharing *s, uint32_t link);
+/* Its hops into `hops`, which has room for them; returns how many they are. */
+size_t dl_sharing_hops(const struct dl_sharing *s, uint32_t flow, struct dl_hop *hops);
+
 /* What flows take from a link, as of the last settle. */
 double dl_sharing_used(const struct dl_sharing *s, uint32_t link);
 /* What they would take if each were alone. */

@@ -11,6 +11,7 @@ static const double first_width_s = 1e-6;
 /* A bundle on its way. */
 struct watched {
     dl_event_fn done;
+    void (*reroute)(void *user, uint32_t tag, struct dl_turn *turn);
     void *user;
     uint32_t tag;
     struct dl_hop *hops;
@@ -79,6 +80,13 @@ const double *dl_tap_bins(const struct dl_engine *e, uint32_t link) { return con
 
 /* ---- the engine ---- */
 
+static void keep_hops(struct watched *w, const struct dl_hop *hops, size_t n_hops)
+{
+    w->hops = dl_alloc(n_hops * sizeof *w->hops);
+    w->n_hops = n_hops;
+    for (size_t i = 0; i < n_hops; i++) w->hops[i] = hops[i];
+}
+
 static void ended(void *user, uint32_t id)
 {
     struct tap *const t = user;
@@ -88,6 +96,21 @@ static void ended(void *user, uint32_t id)
     t->watched[id] = (struct watched){.next_free = t->free_watched};
     t->free_watched = id;
     if (w.done) w.done(w.user, w.tag);
+}
+
+/* What it has moved so far is kept for the links that it leaves. */
+static void reroute(void *user, uint32_t id, struct dl_turn *turn)
+{
+    struct tap *const t = user;
+    struct watched *const w = &t->watched[id];
+    struct watched moved = *w;
+    w->reroute(w->user, w->tag, turn);
+    moved.bytes = fmax(w->bytes - turn->left_bytes, 0);
+    if (moved.bytes > 0) keep(t, &moved);
+    dl_free(w->hops);
+    keep_hops(w, turn->hops, turn->n_hops);
+    w->bytes = turn->left_bytes;
+    w->since_s = t->inner->kind->now_s(t->inner);
 }
 
 static uint32_t new_watched(struct tap *t)
@@ -106,15 +129,15 @@ static void start(struct dl_engine *e, const struct dl_bundle *bundle)
     struct tap *const t = tap_of(e);
     const uint32_t id = new_watched(t);
     t->watched[id] = (struct watched){.done = bundle->done,
+                                      .reroute = bundle->reroute,
                                       .user = bundle->user,
                                       .tag = bundle->tag,
-                                      .hops = dl_alloc(bundle->n_hops * sizeof *bundle->hops),
-                                      .n_hops = bundle->n_hops,
                                       .bytes = bundle->bytes,
                                       .since_s = t->inner->kind->now_s(t->inner)};
-    for (size_t i = 0; i < bundle->n_hops; i++) t->watched[id].hops[i] = bundle->hops[i];
+    keep_hops(&t->watched[id], bundle->hops, bundle->n_hops);
     struct dl_bundle mine = *bundle;
     mine.done = ended;
+    mine.reroute = bundle->reroute ? reroute : NULL;
     mine.user = t;
     mine.tag = id;
     t->inner->kind->start(t->inner, &mine);

@@ -32,7 +32,8 @@ struct channel {
     struct dl_hop *hops;
     size_t n_hops;
     double bytes, latency_s, alone_bytes_per_s;
-    uint64_t n_sent; /* not yet booked on its links */
+    uint64_t version; /* of the condition of the links when its hops were found */
+    uint64_t n_sent;  /* not yet booked on its links */
     uint32_t to;
     uint32_t line; /* both directions between two crews are one */
 };

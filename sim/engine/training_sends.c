@@ -21,20 +21,19 @@ static uint32_t line_between(const struct dl_training *t, const struct crew *fro
     return t->n_stages == 2 ? from->replica : (uint32_t)((onward ? from : to) - t->crews);
 }
 
-static enum dl_status open_channel(struct dl_training *t, const struct crew *from, const struct crew *to,
-                                   struct channel *out)
+/* The links of all members' routes, as these are now. */
+static enum dl_status find_hops(struct dl_training *t, const struct crew *from, const struct crew *to,
+                                struct channel *out)
 {
-    struct dl_tally *const tally = dl_wire_scratch(t->request.wire);
+    const struct dl_topology *const topology = t->request.estimator->topology;
+    struct dl_tally *const tally = dl_wire_scratch(t->request.wire, DL_SCRATCH_BUNDLE);
     struct dl_route route = {0};
-    out->to = (uint32_t)(to - t->crews);
-    out->line = line_between(t, from, to);
     const double message_bytes = program_of(t, from)->send_bytes / t->n_members;
-    out->bytes = message_bytes / dl_pace_fraction(&t->send_pace, message_bytes);
     dl_tally_clear(tally);
+    out->latency_s = 0;
+    out->version = topology->condition->version;
     for (uint32_t i = 0; i < t->n_members && !t->err->status; i++) {
-        if (dl_topology_route(t->request.estimator->topology, device_of(t, from, i), device_of(t, to, i), 0, NULL,
-                              &route, t->err))
-            break;
+        if (dl_topology_route(topology, device_of(t, from, i), device_of(t, to, i), 0, NULL, &route, t->err)) break;
         for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
         out->latency_s =
             fmax(out->latency_s, t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &route, message_bytes));
@@ -48,10 +47,29 @@ static enum dl_status open_channel(struct dl_training *t, const struct crew *fro
     return t->err->status ? t->err->status : dl_wire_check(t->request.wire, out->hops, out->n_hops);
 }
 
+static enum dl_status open_channel(struct dl_training *t, const struct crew *from, const struct crew *to,
+                                   struct channel *out)
+{
+    const double message_bytes = program_of(t, from)->send_bytes / t->n_members;
+    out->to = (uint32_t)(to - t->crews);
+    out->line = line_between(t, from, to);
+    out->bytes = message_bytes / dl_pace_fraction(&t->send_pace, message_bytes);
+    return find_hops(t, from, to, out);
+}
+
 static void book_channel(struct dl_training *t, struct channel *c)
 {
     for (size_t i = 0; c->n_sent && i < c->n_hops; i++)
         dl_wire_book(t->request.wire, c->hops[i].link, (double)c->n_sent * c->bytes * c->hops[i].weight);
+    c->n_sent = 0;
+}
+
+/* Its links may have changed since it was opened. */
+static void refresh_channel(struct dl_training *t, uint32_t from, struct channel *c)
+{
+    if (c->version == t->request.estimator->topology->condition->version) return;
+    book_channel(t, c);
+    find_hops(t, &t->crews[from], &t->crews[c->to], c);
 }
 
 /* The software of a plain message, chosen once: all stages send alike. */
@@ -182,11 +200,21 @@ static double latency_left_s(const struct dl_training *t, const struct parcel *p
     return is_blocking(t) ? p->channel->latency_s : fmax(p->sent.begun_s + p->channel->latency_s - now_s(t), 0);
 }
 
+static void reroute(void *user, uint32_t id, struct dl_turn *turn)
+{
+    struct dl_training *const t = user;
+    const struct parcel *const p = &t->parcels[id];
+    refresh_channel(t, p->sender, p->channel);
+    if (!t->err->status) dl_wire_turn(t->request.wire, turn, p->channel->hops, p->channel->n_hops);
+}
+
 static void depart(struct dl_training *t, uint32_t id)
 {
     struct channel *const channel = t->parcels[id].channel;
+    refresh_channel(t, t->parcels[id].sender, channel);
     change_in_flight(t, &t->parcels[id], true);
     channel->n_sent++;
+    if (dl_wire_expects_changes(t->request.wire)) book_channel(t, channel);
     t->request.engine->kind->start(t->request.engine,
                                    &(struct dl_bundle){.hops = channel->hops,
                                                        .n_hops = channel->n_hops,
@@ -196,6 +224,7 @@ static void depart(struct dl_training *t, uint32_t id)
                                                        .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
                                                        .alone_bytes_per_s = channel->alone_bytes_per_s,
                                                        .done = parcel_arrives,
+                                                       .reroute = reroute,
                                                        .user = t,
                                                        .tag = id});
 }

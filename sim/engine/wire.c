@@ -26,7 +26,17 @@ struct dl_wire {
     struct dl_load load;
     struct dl_ports *ports;
     double *link_bytes; /* by link */
-    struct dl_tally scratch;
+    struct dl_tally scratch[DL_N_SCRATCHES];
+    struct dl_route other_way; /* scratch: of a letter that is routed anew */
+    bool expects_changes;
+    struct changed {
+        uint32_t link;
+        double fraction, since_s; /* that it has now */
+        double bytes, busy_s;     /* up to then */
+    } * changed;
+    size_t n_changed, changed_capacity;
+    uint32_t changing;       /* the link that changes at this instant; none: no one */
+    double left_on_changing; /* bytes that are still to cross it */
     struct posted *letters;
     size_t n_letters, letters_capacity;
     uint32_t free_letter;
@@ -48,9 +58,9 @@ struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *
     w->err = err;
     w->load = (struct dl_load){.wanted_bytes_per_s = wanted_bytes_per_s, .user = engine};
     w->link_bytes = dl_alloc(t->n_links * sizeof *w->link_bytes);
-    dl_tally_init(&w->scratch, t->n_links);
+    for (size_t i = 0; i < DL_N_SCRATCHES; i++) dl_tally_init(&w->scratch[i], t->n_links);
     w->ports = dl_ports_new();
-    w->free_letter = none;
+    w->free_letter = w->changing = none;
     return w;
 }
 
@@ -58,7 +68,9 @@ void dl_wire_free(struct dl_wire *w)
 {
     if (!w) return;
     dl_ports_free(w->ports);
-    dl_tally_release(&w->scratch);
+    for (size_t i = 0; i < DL_N_SCRATCHES; i++) dl_tally_release(&w->scratch[i]);
+    dl_route_release(&w->other_way);
+    dl_free(w->changed);
     dl_free(w->link_bytes);
     dl_free(w->letters);
     dl_free(w);
@@ -98,18 +110,30 @@ enum dl_status dl_wire_check(const struct dl_wire *w, const struct dl_hop *hops,
 double dl_wire_alone(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops)
 {
     double rate = INFINITY;
-    for (size_t i = 0; i < n_hops; i++)
-        rate = fmin(rate, w->links[hops[i].link].bandwidth_bytes_per_s / hops[i].weight);
+    for (size_t i = 0; i < n_hops; i++) {
+        const double fraction = dl_link_fraction(w->topology->condition, hops[i].link);
+        rate = fmin(rate, w->links[hops[i].link].bandwidth_bytes_per_s * fraction / hops[i].weight);
+    }
     return rate;
 }
 
-struct dl_tally *dl_wire_scratch(struct dl_wire *w) { return &w->scratch; }
+struct dl_tally *dl_wire_scratch(struct dl_wire *w, enum dl_scratch which) { return &w->scratch[which]; }
+
+struct dl_engine *dl_wire_engine(const struct dl_wire *w) { return w->engine; }
 
 struct dl_error *dl_wire_error(const struct dl_wire *w) { return w->err; }
 
 static bool is_current(const struct dl_wire *w, const struct dl_way *way, uint32_t from, uint32_t to)
 {
-    return way->known && way->from == from && way->to == to && !dl_network_reads_load(&w->topology->network);
+    return way->known && way->from == from && way->to == to && way->version == w->topology->condition->version &&
+           !dl_network_reads_load(&w->topology->network);
+}
+
+static bool find_route(struct dl_wire *w, uint32_t from, uint32_t to, struct dl_route *out)
+{
+    const uint64_t no_key = 0; /* routes that hash tell pairs apart, not messages */
+    return !dl_topology_route(w->topology, from, to, no_key, &w->load, out, w->err) &&
+           !dl_wire_check(w, out->hops, out->n_hops);
 }
 
 /* Fill the way from device to device; false: there is none, and the wire's error says so. */
@@ -118,9 +142,8 @@ static bool find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t 
     if (is_current(w, way, from, to)) return true;
     book(w, way);
     way->known = false;
-    const uint64_t no_key = 0; /* routes that hash tell pairs apart, not messages */
-    if (dl_topology_route(w->topology, from, to, no_key, &w->load, &way->route, w->err)) return false;
-    if (dl_wire_check(w, way->route.hops, way->route.n_hops)) return false;
+    if (!find_route(w, from, to, &way->route)) return false;
+    way->version = w->topology->condition->version;
     way->from = from;
     way->to = to;
     way->known = true;
@@ -150,6 +173,13 @@ static void arrive(void *user, uint32_t id)
 
 static void moved(void *user, uint32_t id);
 
+static void take_other_way(void *user, uint32_t id, struct dl_turn *turn)
+{
+    struct dl_wire *const w = user;
+    const struct dl_letter *const l = &w->letters[id].letter;
+    if (find_route(w, l->from, l->to, &w->other_way)) dl_wire_turn(w, turn, w->other_way.hops, w->other_way.n_hops);
+}
+
 static void start(struct dl_wire *w, uint32_t id)
 {
     struct posted *const p = &w->letters[id];
@@ -160,12 +190,14 @@ static void start(struct dl_wire *w, uint32_t id)
     p->alone_s = wire_bytes / fmin(l->way->alone_bytes_per_s, l->rate_cap_bytes_per_s);
     p->latency_s = dl_pace_latency_s(l->pace, &l->way->route, l->bytes);
     l->way->bytes += wire_bytes;
+    if (w->expects_changes) book(w, l->way);
     const struct dl_bundle bundle = {.hops = l->way->route.hops,
                                      .n_hops = l->way->route.n_hops,
                                      .bytes = wire_bytes,
                                      .rate_cap_bytes_per_s = l->rate_cap_bytes_per_s,
                                      .alone_bytes_per_s = l->way->alone_bytes_per_s,
                                      .done = moved,
+                                     .reroute = take_other_way,
                                      .user = w,
                                      .tag = id};
     w->engine->kind->start(w->engine, &bundle);
@@ -241,12 +273,78 @@ void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_
     start(w, id);
 }
 
+/* ---- links that change, and which is busiest ---- */
+
+void dl_wire_expect_changes(struct dl_wire *w) { w->expects_changes = true; }
+
+bool dl_wire_expects_changes(const struct dl_wire *w) { return w->expects_changes; }
+
+void dl_wire_turn(struct dl_wire *w, struct dl_turn *turn, const struct dl_hop *hops, size_t n_hops)
+{
+    for (size_t i = 0; i < turn->n_hops; i++) {
+        const double bytes = turn->left_bytes * turn->hops[i].weight;
+        w->link_bytes[turn->hops[i].link] -= bytes;
+        if (turn->hops[i].link == w->changing) w->left_on_changing += bytes;
+    }
+    for (size_t i = 0; i < n_hops; i++) w->link_bytes[hops[i].link] += turn->left_bytes * hops[i].weight;
+    turn->hops = hops;
+    turn->n_hops = n_hops;
+}
+
+static struct changed *find_changed(const struct dl_wire *w, uint32_t link)
+{
+    for (size_t i = 0; i < w->n_changed; i++)
+        if (w->changed[i].link == link) return &w->changed[i];
+    return NULL;
+}
+
+static struct changed *note_changed(struct dl_wire *w, uint32_t link)
+{
+    struct changed *const known = find_changed(w, link);
+    if (known) return known;
+    DL_GROW(w->changed, w->n_changed, w->changed_capacity);
+    w->changed[w->n_changed] = (struct changed){.link = link, .fraction = 1};
+    return &w->changed[w->n_changed++];
+}
+
+/* While its bandwidth was what it still is, up to when it had carried so many bytes. */
+static double busy_since_s(const struct dl_wire *w, const struct changed *c, double bytes)
+{
+    if (c->fraction == 0) return 0;
+    return fmax(bytes - c->bytes, 0) / (w->links[c->link].bandwidth_bytes_per_s * c->fraction);
+}
+
+/* The engine asks all that crosses the link where to go now, and so tells what has not crossed it yet. */
+void dl_wire_change_link(struct dl_wire *w, uint32_t link, double fraction)
+{
+    struct changed *const c = note_changed(w, link);
+    const double now_s = w->engine->kind->now_s(w->engine), booked = w->link_bytes[link];
+    dl_condition_set(w->topology->condition, w->topology, link, fraction);
+    w->changing = link;
+    w->left_on_changing = 0;
+    w->engine->kind->set_bandwidth(w->engine, link, w->links[link].bandwidth_bytes_per_s * fraction);
+    w->changing = none;
+    const double carried = booked - w->left_on_changing;
+    c->busy_s += busy_since_s(w, c, carried);
+    if (c->fraction == 0 && w->left_on_changing > 0) c->busy_s += now_s - c->since_s;
+    c->bytes = carried;
+    c->since_s = now_s;
+    c->fraction = fraction;
+}
+
+static double busy_s_of(const struct dl_wire *w, uint32_t link)
+{
+    const struct changed *const c = find_changed(w, link);
+    if (c) return c->busy_s + busy_since_s(w, c, w->link_bytes[link]);
+    return w->link_bytes[link] / w->links[link].bandwidth_bytes_per_s;
+}
+
 uint32_t dl_wire_busiest(const struct dl_wire *w, double *busy_s)
 {
     uint32_t busiest = UINT32_MAX;
     *busy_s = 0;
     for (uint32_t i = 0; i < w->topology->n_links; i++) {
-        const double seconds = w->link_bytes[i] / w->links[i].bandwidth_bytes_per_s;
+        const double seconds = busy_s_of(w, i);
         if (seconds <= *busy_s) continue;
         *busy_s = seconds;
         busiest = i;

@@ -22,6 +22,7 @@ struct dl_way {
     struct dl_route route;
     uint32_t from, to;
     bool known;
+    uint64_t version;         /* of the condition of the links when it was found */
     double alone_bytes_per_s; /* on an empty network */
     double bytes;             /* sent over it so far, not yet booked on its links */
 };
@@ -56,18 +57,31 @@ void dl_wire_release_way(struct dl_wire *w, struct dl_way *way);
 /* Refuse what the engine cannot carry: CM02 knows no fractions of a message. */
 enum dl_status dl_wire_check(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops);
 
-/* What these links give a bundle on an empty network, in bytes per second. */
+/* What these links, as they are now, give a bundle on an empty network, in bytes per second. */
 double dl_wire_alone(const struct dl_wire *w, const struct dl_hop *hops, size_t n_hops);
 
-/* For whoever folds messages into bundles: a tally as large as the network, since many need one for a moment. */
-struct dl_tally *dl_wire_scratch(struct dl_wire *w);
+/* For whoever folds messages into bundles: tallies as large as the network, since many need one for a moment. */
+enum dl_scratch { DL_SCRATCH_BUNDLE, DL_SCRATCH_COLLECTIVE, DL_N_SCRATCHES };
+struct dl_tally *dl_wire_scratch(struct dl_wire *w, enum dl_scratch which);
+
+struct dl_engine *dl_wire_engine(const struct dl_wire *w);
 
 /* Where errors of this run go. */
 struct dl_error *dl_wire_error(const struct dl_wire *w);
 
 /* Add to the bytes that a link has carried, for bundles that did not go through dl_wire_send. */
 void dl_wire_book(struct dl_wire *w, uint32_t link, double bytes);
-/* The link that was busy longest, by bytes / bandwidth, and for how long; UINT32_MAX if nothing moved. */
+/* The rest of a bundle goes over these links; `turn` has those where it was booked before. */
+void dl_wire_turn(struct dl_wire *w, struct dl_turn *turn, const struct dl_hop *hops, size_t n_hops);
+
+/* Links will change: bytes must be booked when they are sent, so that it is known what went over a link before. */
+void dl_wire_expect_changes(struct dl_wire *w);
+bool dl_wire_expects_changes(const struct dl_wire *w);
+/* From now on a link has this fraction of the bandwidth in its file; 0: it has failed, and routes avoid it. */
+void dl_wire_change_link(struct dl_wire *w, uint32_t link, double fraction);
+
+/* The link that was busy longest, by bytes over the bandwidth that it had when they crossed it, and for how long; a
+ * failed link is busy if something waits for it to come back. UINT32_MAX if nothing moved. */
 uint32_t dl_wire_busiest(const struct dl_wire *w, double *busy_s);
 
 #endif

@@ -175,6 +175,7 @@ static inline struct dl_training_result play_here(struct hand_made *h)
     struct dl_engine *engine = dl_engine_get(0)->create(links, t->n_links);
     if (h->trace) engine = dl_tap_new(engine, t->n_links);
     struct dl_wire *const wire = dl_wire_new(engine, t, links, &h->err);
+    dl_scenario_start(&h->scenario, wire);
     struct dl_training *const training =
         dl_training_start(&(struct dl_training_request){.engine = engine,
                                                         .wire = wire,
@@ -189,7 +190,6 @@ static inline struct dl_training_result play_here(struct hand_made *h)
                                                         .seed = h->step->seed,
                                                         .recorder = h->trace ? dl_trace_recorder(h->trace) : NULL},
                           &h->err);
-    dl_scenario_start(&h->scenario, engine, links);
     if (!h->err.status) engine->kind->run(engine);
     const struct dl_training_result result = dl_training_result(training, &h->err);
     if (h->trace) dl_trace_count_links(h->trace, engine);

@@ -26,23 +26,31 @@ struct step {
     enum dl_cause cause;
 };
 
-static void open_limited(struct dl_session *s, const struct step *step, const char *link, double fraction,
-                         double most_bundles)
+/* A link has this fraction of its bandwidth from the start, all of it from then on. */
+struct change {
+    const char *link; /* NULL: none changes */
+    double fraction, until_s;
+};
+
+static void open_limited(struct dl_session *s, const struct step *step, struct change change, double most_bundles)
 {
     struct dl_arena *const texts = dl_arena_new();
     char path[] = "/tmp/dlsim-changes-XXXXXX";
     FILE *const file = fdopen(mkstemp(path), "w");
     fprintf(file,
             "{\"schema\": \"dlsim/scenario/1\", \"source\": \"a test\", \"links\": "
-            "[{\"link\": \"%s\", \"at_s\": 0, \"bandwidth_fraction\": %g}]}",
-            link ? link : "", fraction);
+            "[{\"link\": \"%s\", \"at_s\": 0, \"bandwidth_fraction\": %g}",
+            change.link ? change.link : "", change.fraction);
+    if (change.until_s > 0)
+        fprintf(file, ", {\"link\": \"%s\", \"at_s\": %g, \"bandwidth_fraction\": 1}", change.link, change.until_s);
+    fputs("]}", file);
     fclose(file);
     const struct dl_session_request request = {.topo = training_input(step->system, texts),
                                                .strategy = training_input(step->strategy, texts),
                                                .workload = training_input(step->workload, texts),
                                                .software = training_input(FLASH, texts),
                                                .device = training_input(IDEAL_DEVICE, texts),
-                                               .scenario = link ? path : NULL,
+                                               .scenario = change.link ? path : NULL,
                                                .most.in_step.bundles = most_bundles};
     dl_session_open(s, &request);
     unlink(path);
@@ -51,7 +59,7 @@ static void open_limited(struct dl_session *s, const struct step *step, const ch
 
 static void open_step(struct dl_session *s, const struct step *step, const char *link, double fraction)
 {
-    open_limited(s, step, link, fraction, 0);
+    open_limited(s, step, (struct change){link, fraction, 0}, 0);
 }
 
 static struct training_outcome play_on(const char *engine, const struct step *step, const char *link, double fraction)
@@ -89,12 +97,29 @@ START_TEST(half_the_bandwidth_is_twice_the_time)
 }
 END_TEST
 
-START_TEST(a_link_that_fails_stops_the_step)
+START_TEST(a_machine_that_is_cut_in_two_is_refused)
 {
+    struct dl_session s;
+    open_step(&s, &steps[_i], FIRST_LINK, 0);
+    ck_assert_int_eq(s.err.status, DL_IMPOSSIBLE);
+    ck_assert_ptr_nonnull(strstr(s.err.text, ":/links: cuts test in two"));
+    dl_session_close(&s);
+}
+END_TEST
+
+/* Nothing but the links takes time, and nobody can go on without the one that has failed. */
+START_TEST(a_step_goes_on_when_the_link_comes_back)
+{
+    const double exactly = 1e-9, until_s = 5;
+    const double whole_s = play(&steps[_i], NULL, 1).result.step_s;
     for (size_t i = 0; i < dl_engine_sharing_count(); i++) {
-        const struct training_outcome outcome = play_on(dl_engine_get(i)->name, &steps[_i], FIRST_LINK, 0);
-        ck_assert(!outcome.result.complete);
-        ck_assert_int_eq(outcome.err.status, DL_STALLED);
+        struct dl_session s;
+        open_limited(&s, &steps[_i], (struct change){FIRST_LINK, 0, until_s}, 0);
+        ck_assert_msg(!s.err.status, "%s", s.err.text);
+        const struct training_outcome outcome = training_simulate(&s, dl_engine_get(i)->name);
+        dl_session_close(&s);
+        ck_assert_msg(fabs(outcome.result.step_s / (until_s + whole_s) - 1) < exactly, "%s: %.12g s, not %.12g s",
+                      dl_engine_get(i)->name, outcome.result.step_s, until_s + whole_s);
     }
 }
 END_TEST
@@ -155,7 +180,7 @@ START_TEST(those_that_do_not_cross_a_change_need_not_be_played)
         ck_assert(!s.lowered.plays_beyond);
         const double all_s = training_simulate(&s, engine).result.step_s;
         dl_session_close(&s);
-        open_limited(&s, &step, divided[_i].link, fraction, 1);
+        open_limited(&s, &step, (struct change){divided[_i].link, fraction, 0}, 1);
         ck_assert_msg(!s.err.status && s.lowered.plays, "%s", s.err.text);
         ck_assert(s.lowered.plays_beyond);
         ck_assert_uint_eq(count_playing(&s), divided[_i].n_playing);
@@ -204,7 +229,8 @@ int main(void)
 {
     TCase *const tests = tcase_create("changes");
     tcase_add_loop_test(tests, half_the_bandwidth_is_twice_the_time, 0, DL_COUNT(steps));
-    tcase_add_loop_test(tests, a_link_that_fails_stops_the_step, 0, DL_COUNT(steps));
+    tcase_add_loop_test(tests, a_machine_that_is_cut_in_two_is_refused, 0, DL_COUNT(steps));
+    tcase_add_loop_test(tests, a_step_goes_on_when_the_link_comes_back, 0, DL_COUNT(steps));
     tcase_add_test(tests, changes_elsewhere_change_nothing);
     tcase_add_loop_test(tests, those_that_do_not_cross_a_change_need_not_be_played, 0, DL_COUNT(divided));
     tcase_add_test(tests, with_a_change_no_exchange_is_timed);
