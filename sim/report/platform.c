@@ -66,6 +66,14 @@ static void write_links(const struct dl_topology *t, const double *bytes_per_s, 
     }
 }
 
+/* SimGrid's routes do not depend on load. */
+static void tell_fixed_routes(const struct dl_topology *t)
+{
+    static const char text[] = "routes by load; written are its routes when idle, the minimal ones";
+    printf("  <!-- The machine %s -->\n", text);
+    fprintf(stderr, "dlsim: %s %s\n", t->name, text);
+}
+
 enum dl_status dl_platform_write_simgrid(const struct dl_topology *t, const double *bytes_per_s, uint32_t n_devices,
                                          struct dl_error *err)
 {
@@ -74,7 +82,9 @@ enum dl_status dl_platform_write_simgrid(const struct dl_topology *t, const doub
     struct dl_route route = {0};
     if (!mark_used(t, n_devices, false, used, err)) {
         puts("<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-             "<platform version=\"4.1\">\n  <zone id=\"machine\" routing=\"Full\">");
+             "<platform version=\"4.1\">");
+        if (dl_network_reads_load(&t->network)) tell_fixed_routes(t);
+        puts("  <zone id=\"machine\" routing=\"Full\">");
         for (uint32_t i = 0; i < n_devices; i++) printf("    <host id=\"device%u\" speed=\"1Gf\"/>\n", i);
         write_links(t, bytes_per_s, used);
         for (uint32_t from = 0; from < n_devices && !err->status; from++)
