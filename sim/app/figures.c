@@ -120,8 +120,11 @@ static void add_number(void *user, const struct dl_fact *fact)
 
 static void add_tables(const struct dl_session *s, struct dl_figures *out)
 {
-    struct dl_figure c = {.effect = {.path = "device.measured", .dimension = DL_TIME, .grade = DL_MEASURED, .value = 1},
-                          .tables = json_object_get(s->device_doc.value, "measured")};
+    /* On another device they tell by what factor kernels differ from the model. */
+    const enum dl_dimension dimension = s->device.timed ? DL_FACTOR : DL_TIME;
+    struct dl_figure c = {
+        .effect = {.path = "device.measured", .dimension = dimension, .grade = DL_MEASURED, .value = 1},
+        .tables = json_object_get(s->device_doc.value, "measured")};
     dl_effect_set_usual_interval(&c.effect);
     if (c.tables) add(out, &c);
 }

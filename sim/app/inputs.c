@@ -96,6 +96,8 @@ enum dl_status dl_load_document(const struct dl_want *want, const struct dl_text
     return DL_OK;
 }
 
+bool dl_set_is_for(const char *assignment, const char *prefix) { return assignment_for(assignment, prefix) != NULL; }
+
 enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *err)
 {
     for (size_t i = 0; i < set->n; i++)

@@ -45,6 +45,9 @@ enum dl_status dl_find_wanted(const struct dl_want *want, struct dl_arena *arena
 enum dl_status dl_load_document(const struct dl_want *want, const struct dl_texts *set, struct dl_arena *arena,
                                 struct dl_json *doc, struct dl_error *err);
 
+/* Whether a `--set` value is meant for the document of that prefix. */
+bool dl_set_is_for(const char *assignment, const char *prefix);
+
 /* For commands that read nothing else: every `--set` must be for the system or the transport. */
 enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *err);
 

@@ -67,7 +67,9 @@ static void play(void *user, size_t job, void *result)
     request.trace = false;
     request.progress = NULL;
     request.is_long = NULL;
+    const size_t n_asked = request.set.n;
     change_constants(p, j, &request.set, arena);
+    request.n_doubts = request.set.n - n_asked;
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) *(double *)result = s.report.result.step_s;
     dl_session_close(&s);
     dl_arena_free(arena);

@@ -68,6 +68,23 @@ static enum dl_status place_ranks(struct dl_session *s)
                                  (struct dl_places){s->job.n_devices, n_servers}, s->device_of_rank, &s->err);
 }
 
+/* Values of --set that make it another device than the one that was timed. */
+static bool is_other_device(const struct dl_session_request *q)
+{
+    for (size_t i = 0; i + q->n_doubts < q->set.n; i++)
+        if (dl_set_is_for(q->set.items[i], "device")) return true;
+    return false;
+}
+
+static enum dl_status load_device(struct dl_session *s, const struct dl_want *want)
+{
+    const struct dl_texts nothing = {0};
+    if (dl_load_document(want, &s->request.set, s->arena, &s->device_doc, &s->err)) return s->err.status;
+    if (!is_other_device(&s->request)) return dl_device_read(s->device_doc, s->arena, &s->device, &s->err);
+    if (dl_load_document(want, &nothing, s->arena, &s->timed_doc, &s->err)) return s->err.status;
+    return dl_device_read_other(s->device_doc, s->timed_doc, s->arena, &s->device, &s->err);
+}
+
 static enum dl_status read_device(struct dl_session *s)
 {
     const struct dl_input given = s->request.device;
@@ -76,9 +93,7 @@ static enum dl_status read_device(struct dl_session *s)
                                  dl_given_or(given, s->machine.system_doc, s->machine.topology->node.device), "device",
                                  dl_place_of_name(given.name, node, "device", s->arena)};
     const enum dl_precision precision = s->job.setting.precision;
-    if (dl_load_document(&want, &s->request.set, s->arena, &s->device_doc, &s->err) ||
-        dl_device_read(s->device_doc, s->arena, &s->device, &s->err))
-        return s->err.status;
+    if (load_device(s, &want)) return s->err.status;
     if (dl_device_supports(&s->device, precision)) return DL_OK;
     return dl_fail(&s->err, DL_IMPOSSIBLE, dl_json_member(s->strategy_doc, "precision", s->arena).where,
                    "%s has no %s; it has %s", s->device.name, dl_precision_name(precision),
@@ -321,7 +336,8 @@ void dl_session_find_remedies(struct dl_session *s)
 
 void dl_session_close(struct dl_session *s)
 {
-    const struct dl_json docs[] = {s->strategy_doc, s->workload_doc, s->device_doc, s->software_doc, s->scenario_doc};
+    const struct dl_json docs[] = {s->strategy_doc, s->workload_doc, s->device_doc,
+                                   s->timed_doc,    s->software_doc, s->scenario_doc};
     dl_trace_free(s->trace);
     dl_lowered_release(&s->lowered, s->job.setting.ways[DL_AXIS_PIPELINE]);
     if (s->estimator.topology) dl_estimator_release(&s->estimator);

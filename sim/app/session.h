@@ -28,6 +28,7 @@ struct dl_session_request {
     const char *fidelity;                       /* "step": exchanges message by message; NULL: "fluid" */
     uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, until steps are alike */
     struct dl_texts set;                        /* as --set */
+    size_t n_doubts;                            /* the last of set: the same machine, if its figures were wrong */
     unsigned ideal;                             /* bits 1 << enum dl_step_part: these at their best, see ideal.h */
     double memory_bytes;                        /* of this computer, that the run may have; 0: what is free */
     struct dl_most most;                        /* that is played */
@@ -42,6 +43,7 @@ struct dl_session {
     struct dl_error err; /* the first refusal */
     struct dl_machine machine;
     struct dl_json strategy_doc, workload_doc, device_doc, software_doc, scenario_doc;
+    struct dl_json timed_doc; /* the device as its file has it, if --set makes it another; else nothing */
     struct dl_scenario scenario;
     struct dl_job job;
     struct dl_software software;

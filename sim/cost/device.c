@@ -90,10 +90,18 @@ static bool computes(const struct dl_device *d)
     return false;
 }
 
-enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct dl_error *err)
+/* What was measured on it, and how to go between. */
+struct tables {
+    struct dl_json measured, interpolation;
+};
+
+/* All but the tables, whose places are told. */
+static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, struct dl_device *out,
+                                   struct tables *tables, struct dl_error *err)
 {
     struct file file = {.older_kernels_fraction = 1};
     if (read_file(doc, &file, arena, err)) return err->status;
+    *tables = (struct tables){file.measured, file.interpolation};
     *out = (struct dl_device){.name = dl_document_name(doc, arena),
                               .model = dl_device_model_get((size_t)file.model),
                               .memory_bytes = file.memory_bytes,
@@ -106,11 +114,33 @@ enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct
         read_options(out->model, file.figures, arena, &out->options, err))
         return err->status;
     if (!computes(out)) return dl_fail(err, DL_KEY, file.peaks.where, "needs the peak of at least one precision");
-    if (file.power.value && dl_power_read(file.power, arena, &out->power, err)) return err->status;
-    if (file.measured.value) return dl_measured_read(file.measured, file.interpolation, arena, out, err);
-    if (file.interpolation.value)
-        return dl_fail(err, DL_KEY, file.interpolation.where, "is of use only beside 'measured'");
+    return file.power.value ? dl_power_read(file.power, arena, &out->power, err) : DL_OK;
+}
+
+static enum dl_status read_tables(const struct tables *tables, struct dl_arena *arena, struct dl_device *out,
+                                  struct dl_error *err)
+{
+    if (tables->measured.value) return dl_measured_read(tables->measured, tables->interpolation, arena, out, err);
+    if (tables->interpolation.value)
+        return dl_fail(err, DL_KEY, tables->interpolation.where, "is of use only beside 'measured'");
     return DL_OK;
+}
+
+enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct dl_error *err)
+{
+    struct tables tables;
+    return read_figures(doc, arena, out, &tables, err) ? err->status : read_tables(&tables, arena, out, err);
+}
+
+enum dl_status dl_device_read_other(struct dl_json doc, struct dl_json timed, struct dl_arena *arena,
+                                    struct dl_device *out, struct dl_error *err)
+{
+    struct tables tables, ignored;
+    struct dl_device *const first = dl_arena_alloc(arena, sizeof *first);
+    if (read_figures(doc, arena, out, &tables, err) || read_figures(timed, arena, first, &ignored, err))
+        return err->status;
+    out->timed = first;
+    return read_tables(&tables, arena, out, err);
 }
 
 bool dl_device_supports(const struct dl_device *d, enum dl_precision precision)

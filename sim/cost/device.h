@@ -23,6 +23,7 @@ struct dl_device {
     double peak_flop_per_s[DL_N_PRECISIONS]; /* dense; 0: not supported */
     double memory_bytes, memory_bytes_per_s;
     const struct dl_measured *measured; /* NULL: nothing was timed on it */
+    const struct dl_device *timed;      /* what was timed instead of it, see dl_device_read_other; NULL: itself */
     const struct dl_power *power;       /* NULL: what it draws is not known, and its clock does not change */
     double launch_s;                    /* least time between the starts of two kernels on the device */
     /* Of its compute units and memory bandwidth, while an exchange among replicas or a pipeline send goes on. */
@@ -49,6 +50,11 @@ const struct dl_device_model *dl_device_model_get(size_t index);
 
 /* Schema dlsim/device/1. */
 enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct dl_device *out, struct dl_error *err);
+
+/* One that is like the device that was timed but for some of its figures, such as twice the peak: what a kernel takes
+ * on it is what it takes on the other, times the ratio of their models. */
+enum dl_status dl_device_read_other(struct dl_json doc, struct dl_json timed, struct dl_arena *arena,
+                                    struct dl_device *out, struct dl_error *err);
 
 bool dl_device_supports(const struct dl_device *d, enum dl_precision precision);
 /* "fp32, fp16": those that it supports. */

@@ -147,22 +147,48 @@ static const struct dl_points *timed_points(const struct dl_device *d, enum dl_k
     const struct dl_points *const points = d->measured->points[kind];
     if (points[precision].n) return &points[precision];
     for (int p = 0; p < DL_N_PRECISIONS; p++)
-        if (points[p].n && alike(d, precision, (enum dl_precision)p)) return &points[p];
+        if (points[p].n && alike(dl_measured_on(d), precision, (enum dl_precision)p)) return &points[p];
     return NULL;
 }
 
-struct dl_price dl_measured_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
-                                  const struct dl_price *modelled)
+/* On the device that was timed. */
+static struct dl_price product_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                                     const struct dl_price *modelled)
 {
-    if (k->kind == DL_KERNEL_MEMORY) return dl_curve_price(d, k, precision, modelled);
     const struct dl_points *const points = timed_points(d, k->kind, precision);
     if (!points) return *modelled;
     const struct dl_advice advice = dl_points_ask(points, k, precision);
     if (advice.timed_s > 0) return (struct dl_price){advice.timed_s, modelled->flop, DL_GROUND_MEASURED};
-    const double least_s = modelled->flop / d->peak_flop_per_s[precision];
+    const double least_s = modelled->flop / dl_measured_on(d)->peak_flop_per_s[precision];
     return (struct dl_price){.seconds = fmax(modelled->seconds * exp(advice.log_ratio), least_s),
                              .flop = modelled->flop,
                              .ground = advice.nearest2 <= squared(dl_known_distance(d->measured->by))
                                            ? DL_GROUND_INTERPOLATED
                                            : DL_GROUND_MODELLED};
+}
+
+static struct dl_price timed_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                                   const struct dl_price *modelled)
+{
+    if (k->kind == DL_KERNEL_MEMORY) return dl_curve_price(d, k, precision, modelled);
+    return product_price(d, k, precision, modelled);
+}
+
+/* Nobody has timed it there. */
+static struct dl_price other_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                                   const struct dl_price *modelled)
+{
+    if (!dl_device_supports(d->timed, precision)) return *modelled;
+    const struct dl_price there = d->timed->model->price(d->timed, k, precision);
+    struct dl_price price = timed_price(d, k, precision, &there);
+    if (modelled->seconds == there.seconds) return price;
+    price.seconds *= modelled->seconds / there.seconds;
+    price.ground = DL_GROUND_MODELLED;
+    return price;
+}
+
+struct dl_price dl_measured_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                                  const struct dl_price *modelled)
+{
+    return d->timed ? other_price(d, k, precision, modelled) : timed_price(d, k, precision, modelled);
 }

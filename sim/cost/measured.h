@@ -28,6 +28,9 @@ enum dl_status dl_measured_read(struct dl_json tables, struct dl_json interpolat
 /* The keys of "interpolation" in a device file. */
 const struct dl_field *dl_interpolation_fields(size_t *n_fields);
 
+/* The device whose times its tables have. */
+static inline const struct dl_device *dl_measured_on(const struct dl_device *d) { return d->timed ? d->timed : d; }
+
 /* The price of the device's model, corrected by what was measured. */
 struct dl_price dl_measured_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                                   const struct dl_price *modelled);

@@ -287,7 +287,7 @@ enum dl_status dl_measured_read(struct dl_json list, struct dl_json interpolatio
     make_room(tables, n, arena, m);
     m->libraries = list_libraries(tables, n, arena);
     for (size_t i = 0; i < n; i++)
-        if (add_table(&tables[i], out, arena, m, err)) return err->status;
+        if (add_table(&tables[i], dl_measured_on(out), arena, m, err)) return err->status;
     for (int kind = 0; kind < dl_n_products; kind++)
         for (int p = 0; p < DL_N_PRECISIONS; p++) dl_points_finish(&m->points[kind][p]);
     out->measured = m;
