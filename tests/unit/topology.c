@@ -109,6 +109,38 @@ START_TEST(routes_go_inside_the_node_or_from_nic_to_nic)
 }
 END_TEST
 
+/* Over PCIe where NVLink has failed, over the NIC of a neighbour where the own one has, at either end. */
+START_TEST(failures_at_a_device_are_gone_around)
+{
+    static const struct {
+        const char *failed;
+        uint32_t from, to;
+        const char *ways[8];
+    } cases[] = {
+        {"node0: device0 -> nvswitch0", 0, 1, {"node0: device0 -> pcie0", "node0: pcie0 -> device1"}},
+        {"node0: pcie1 -> nic1",
+         3,
+         20,
+         {"node0: device3 -> pcie1", "node0: pcie1 -> socket0", "node0: socket0 -> pcie0", "node0: pcie0 -> nic0",
+          "node0.nic0 -> switch", "switch -> node2.nic2", "node2: nic2 -> pcie2", "node2: pcie2 -> device4"}},
+        {"switch -> node2.nic2",
+         3,
+         20,
+         {"node0: device3 -> pcie1", "node0: pcie1 -> nic1", "node0.nic1 -> switch", "switch -> node2.nic3",
+          "node2: nic3 -> pcie3", "node2: pcie3 -> socket1", "node2: socket1 -> pcie2", "node2: pcie2 -> device4"}},
+    };
+    read_system(DGX);
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        size_t n = 0;
+        while (n < DL_COUNT(cases[i].ways) && cases[i].ways[n]) n++;
+        dl_condition_set(t->condition, t, dl_topology_find_link(t, cases[i].failed), 0);
+        check_names(cases[i].from, cases[i].to, cases[i].ways, n);
+        dl_condition_reset(t->condition);
+    }
+    close_system();
+}
+END_TEST
+
 static const char *const systems[] = {
     DGX,
     FRONTIER("4"),
@@ -256,6 +288,7 @@ int main(void)
     tcase_add_test(tests, links_of_all_nodes_are_alike);
     tcase_add_test(tests, every_link_is_found_by_its_name);
     tcase_add_test(tests, routes_go_inside_the_node_or_from_nic_to_nic);
+    tcase_add_test(tests, failures_at_a_device_are_gone_around);
     tcase_add_loop_test(tests, latency_is_the_weighted_sum_of_links_listed_once, 0, DL_COUNT(systems));
     tcase_add_test(tests, devices_without_parts_meet_over_the_network);
     tcase_add_test(tests, devices_apart_meet_over_nics_of_their_own);
