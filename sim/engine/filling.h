@@ -8,7 +8,7 @@
 enum { nobody = 0xffffffffu };
 
 struct link {
-    double capacity;
+    double capacity, whole_capacity;
     double limit;                  /* full: rate of its fastest flow; else INFINITY */
     double wanted;                 /* what its flows would take if each were alone */
     double remaining, weight_left; /* while solving, as is n_open: its flows whose rate is not yet known */
@@ -30,6 +30,7 @@ struct flow {
     double limit; /* its own: rate cap and fatpipes */
     double cap;
     double alone; /* its rate if nobody else were there */
+    double whole; /* the same if its links were as in the beginning */
     uint32_t first_member, n_members;
     uint32_t size_class; /* its run of members holds 2^size_class */
     uint32_t next_free;

@@ -170,7 +170,7 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
     }
 }
 
-double dl_flows_wanted(const struct dl_flows *f, uint32_t link) { return dl_sharing_wanted(f->sharing, link); }
+double dl_flows_wanted(const struct dl_flows *f, uint32_t link) { return dl_sharing_wanted_of_whole(f->sharing, link); }
 
 /* What it has moved at its old rate counts up to now. */
 static void set_rate(struct dl_flows *f, struct task *t, double rate)

@@ -18,6 +18,7 @@ struct dl_sharing *dl_sharing_new(const struct dl_engine_link *links, size_t n_l
     s->n_links = n_links;
     for (size_t i = 0; i < n_links; i++)
         s->links[i] = (struct link){.capacity = links[i].bandwidth_bytes_per_s,
+                                    .whole_capacity = links[i].bandwidth_bytes_per_s,
                                     .limit = INFINITY,
                                     .first = nobody,
                                     .fatpipe = links[i].fatpipe};
@@ -61,13 +62,15 @@ static uint32_t new_flow(struct dl_sharing *s, size_t n_hops)
 
 static void find_limits(const struct dl_sharing *s, struct flow *f)
 {
-    double limit = f->cap, alone = INFINITY;
+    double limit = f->cap, alone = INFINITY, whole = f->cap;
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         const struct link *const l = &s->links[s->members[m].link];
         const double most = l->capacity / s->members[m].weight;
         if (l->fatpipe) limit = fmin(limit, most);
         alone = fmin(alone, most);
+        whole = fmin(whole, l->whole_capacity / s->members[m].weight);
     }
+    f->whole = whole;
     f->limit = limit;
     f->alone = fmin(limit, alone);
 }
@@ -353,5 +356,13 @@ double dl_sharing_wanted(const struct dl_sharing *s, uint32_t link)
     double wanted = 0;
     for (uint32_t m = s->links[link].first; m != nobody; m = s->members[m].next)
         wanted += s->members[m].weight * s->flows[s->members[m].flow].alone;
+    return wanted;
+}
+
+double dl_sharing_wanted_of_whole(const struct dl_sharing *s, uint32_t link)
+{
+    double wanted = 0;
+    for (uint32_t m = s->links[link].first; m != nobody; m = s->members[m].next)
+        wanted += s->members[m].weight * s->flows[s->members[m].flow].whole;
     return wanted;
 }

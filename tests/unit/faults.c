@@ -133,18 +133,20 @@ END_TEST
 
 #define GLOBAL "group0.switch0 -> group1.switch2"
 
+static const char adaptive[] = DRAGONFLY("8", "8", "4", "1", "adaptive");
+static const char minimal[] = DRAGONFLY("8", "8", "4", "1", "minimal");
+
 /* One of 56 global links: what it does not carry is spread over all others. */
 START_TEST(adaptive_routing_avoids_failed_and_slow_global_links)
 {
     static const char *const links[] = {CHANGE(GLOBAL, "0", "0"), CHANGE(GLOBAL, "0.001", "0"),
                                         CHANGE(GLOBAL, "0", "0.1"), CHANGE(GLOBAL, "0.001", "0.1")};
-    static const char machine[] = DRAGONFLY("8", "8", "4", "1", "adaptive");
     const double most = 1.25;
     for (int fluid = 0; fluid < 2; fluid++) {
         struct job job = all_to_all;
         job.fluid = fluid;
-        const double whole_s = run_with(machine, NULL, &job).result.time_s;
-        const double hit_s = run_with(machine, links[_i], &job).result.time_s;
+        const double whole_s = run_with(adaptive, NULL, &job).result.time_s;
+        const double hit_s = run_with(adaptive, links[_i], &job).result.time_s;
         ck_assert_msg(hit_s < most * whole_s, "%g s, %g s with %s", whole_s, hit_s, links[_i]);
     }
 }
@@ -153,10 +155,9 @@ END_TEST
 /* Without the sense for load: the failed link is left out, a slow one is not. */
 START_TEST(minimal_routing_avoids_failed_links_only)
 {
-    static const char machine[] = DRAGONFLY("8", "8", "4", "1", "minimal");
-    const double whole_s = run_with(machine, NULL, &all_to_all).result.time_s;
-    ck_assert_double_lt(run_with(machine, CHANGE(GLOBAL, "0", "0"), &all_to_all).result.time_s, 2 * whole_s);
-    const struct outcome slow = run_with(machine, CHANGE(GLOBAL, "0", "0.1"), &all_to_all);
+    const double whole_s = run_with(minimal, NULL, &all_to_all).result.time_s;
+    ck_assert_double_lt(run_with(minimal, CHANGE(GLOBAL, "0", "0"), &all_to_all).result.time_s, 2 * whole_s);
+    const struct outcome slow = run_with(minimal, CHANGE(GLOBAL, "0", "0.1"), &all_to_all);
     ck_assert_double_gt(slow.result.time_s, 5 * whole_s);
     ck_assert_str_eq(slow.limiting_link, GLOBAL);
 }
