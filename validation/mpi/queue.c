@@ -7,7 +7,7 @@ struct job {
     struct dl_bucket *bucket;
 };
 
-struct dl_queue {
+struct dl_bucket_queue {
     struct dl_train *train;
     struct dl_helper *helper;
     struct job *jobs; /* of the whole training: those before n_done are done */
@@ -17,7 +17,7 @@ struct dl_queue {
 
 static void work(void *queue)
 {
-    struct dl_queue *const q = queue;
+    struct dl_bucket_queue *const q = queue;
     dl_helper_lock(q->helper);
     for (;;) {
         while (q->n_done == q->n_jobs && !q->ends) dl_helper_wait(q->helper);
@@ -32,9 +32,9 @@ static void work(void *queue)
     dl_helper_unlock(q->helper);
 }
 
-struct dl_queue *dl_queue_new(struct dl_train *t)
+struct dl_bucket_queue *dl_queue_new(struct dl_train *t)
 {
-    struct dl_queue *const q = dl_alloc(sizeof *q);
+    struct dl_bucket_queue *const q = dl_alloc(sizeof *q);
     q->train = t;
     q->helper = dl_helper_new(t->options->spins);
     for (int set = 0; set < DL_N_SETS; set++) {
@@ -45,7 +45,7 @@ struct dl_queue *dl_queue_new(struct dl_train *t)
     return q;
 }
 
-void dl_queue_add(struct dl_queue *q, dl_job_fn run, struct dl_bucket *bucket)
+void dl_queue_add(struct dl_bucket_queue *q, dl_job_fn run, struct dl_bucket *bucket)
 {
     dl_pacer_reach(q->train->timeline.pacer, DL_START, DL_CAUSE_DATA);
     dl_helper_lock(q->helper);
@@ -55,14 +55,14 @@ void dl_queue_add(struct dl_queue *q, dl_job_fn run, struct dl_bucket *bucket)
     dl_helper_unlock(q->helper);
 }
 
-static bool is_done(const struct dl_queue *q, const struct dl_bucket *bucket)
+static bool is_done(const struct dl_bucket_queue *q, const struct dl_bucket *bucket)
 {
     for (size_t i = q->n_done; i < q->n_jobs; i++)
         if (!bucket || q->jobs[i].bucket == bucket) return false;
     return true;
 }
 
-void dl_queue_wait(struct dl_queue *q, const struct dl_bucket *bucket)
+void dl_queue_wait(struct dl_bucket_queue *q, const struct dl_bucket *bucket)
 {
     dl_pacer_reach(q->train->timeline.pacer, DL_WAIT, DL_CAUSE_DATA);
     dl_helper_lock(q->helper);
@@ -71,7 +71,7 @@ void dl_queue_wait(struct dl_queue *q, const struct dl_bucket *bucket)
     dl_helper_unlock(q->helper);
 }
 
-void dl_queue_free(struct dl_queue *q)
+void dl_queue_free(struct dl_bucket_queue *q)
 {
     if (!q) return;
     dl_helper_lock(q->helper);

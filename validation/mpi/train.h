@@ -173,12 +173,12 @@ struct dl_train {
     const struct dl_real_strategy *strategies[16];
     const struct dl_stack *levels[16]; /* their entries in the file */
     size_t n_strategies;
-    struct dl_queue *queue; /* exchanges beside the work; NULL: they are waited for */
-    bool overlap;           /* gradients are summed during the last backward */
-    bool by_layer;          /* each layer is a bucket (zero's stage 3) */
-    unsigned lossy_bits;    /* of a gradient on its way */
-    double lossy_ratio;     /* of gradients that are sent at all */
-    bool keeps_error;       /* what was not sent is sent the next time */
+    struct dl_bucket_queue *queue; /* exchanges beside the work; NULL: they are waited for */
+    bool overlap;                  /* gradients are summed during the last backward */
+    bool by_layer;                 /* each layer is a bucket (zero's stage 3) */
+    unsigned lossy_bits;           /* of a gradient on its way */
+    double lossy_ratio;            /* of gradients that are sent at all */
+    bool keeps_error;              /* what was not sent is sent the next time */
     gsl_rng *lossy_random;
     double bucket_bytes; /* 0: with overlap each layer, else all */
     /* A step. */
