@@ -103,6 +103,15 @@ static void add(struct dl_figures *to, const struct dl_figure *c)
     to->items[to->n++] = *c;
 }
 
+/* No constant can be where its file could not say it: an efficiency is at most 1. */
+static void keep_in_range(const char *where, struct dl_arena *arena, struct dl_effect *e)
+{
+    double min, max;
+    if (!dl_json_range(arena, where, &min, &max)) return;
+    e->low = fmax(e->low, min);
+    e->high = fmin(e->high, max);
+}
+
 static void add_number(void *user, const struct dl_fact *fact)
 {
     const struct finding *const f = user;
@@ -115,6 +124,7 @@ static void add_number(void *user, const struct dl_fact *fact)
             .dimension = dimension, .grade = fact->grade, .value = fact->value, .low = fact->low, .high = fact->high}};
     set_path(f, parts, n, &c.effect);
     if (!fact->has_interval) dl_effect_set_usual_interval(&c.effect);
+    keep_in_range(fact->where, f->arena, &c.effect);
     add(f->to, &c);
 }
 

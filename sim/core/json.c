@@ -194,6 +194,32 @@ static enum dl_status refuse_unknown_keys(struct dl_json object, const struct dl
     return DL_OK;
 }
 
+/* ---- ranges ---- */
+
+struct range {
+    const char *where;
+    double min, max;
+    struct range *next;
+};
+
+static void remember_range(const char *where, const struct dl_field *f, struct dl_arena *arena)
+{
+    struct range *const r = dl_arena_alloc(arena, sizeof *r);
+    void **const ranges = dl_arena_read(arena);
+    *r = (struct range){where, f->min, f->max, *ranges};
+    *ranges = r;
+}
+
+bool dl_json_range(struct dl_arena *arena, const char *where, double *min, double *max)
+{
+    const struct range *r = *dl_arena_read(arena);
+    while (r && strcmp(r->where, where)) r = r->next;
+    if (!r) return false;
+    *min = r->min;
+    *max = r->max;
+    return true;
+}
+
 enum dl_status dl_read(struct dl_json object, const struct dl_field *fields, size_t n_fields, void *out,
                        struct dl_arena *arena, struct dl_error *err)
 {
@@ -205,6 +231,7 @@ enum dl_status dl_read(struct dl_json object, const struct dl_field *fields, siz
         if (!from.value && !fields[i].optional)
             return dl_fail(err, DL_KEY, object.where, "needs the key '%s'", fields[i].key);
         if (from.value && read_field(from, &fields[i], out, arena, err)) return err->status;
+        if (from.value && fields[i].type == DL_NUMBER) remember_range(from.where, &fields[i], arena);
     }
     return DL_OK;
 }

@@ -74,6 +74,9 @@ const char *dl_document_name(struct dl_json doc, struct dl_arena *arena);
 struct dl_json dl_json_member(struct dl_json object, const char *key, struct dl_arena *arena);
 struct dl_json dl_json_element(struct dl_json array, size_t index, struct dl_arena *arena);
 
+/* The range that dl_read allowed for the number at this place of a document, if it read one there into this arena. */
+bool dl_json_range(struct dl_arena *arena, const char *where, double *min, double *max);
+
 /* For answers: as json_real and json_pack, but a number that is not finite, which JSON cannot hold, is kept as a mark
  * that dl_write_json finds, where Jansson would leave out the key or the whole object. */
 json_t *dl_json_real(double x);

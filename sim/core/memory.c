@@ -34,6 +34,7 @@ struct block {
 
 struct dl_arena {
     struct block *newest;
+    void *read;
 };
 
 struct dl_arena *dl_arena_new(void) { return dl_alloc(sizeof(struct dl_arena)); }
@@ -65,6 +66,8 @@ void *dl_arena_alloc(struct dl_arena *arena, size_t bytes)
     b->used += rounded;
     return place;
 }
+
+void **dl_arena_read(struct dl_arena *arena) { return &arena->read; }
 
 char *dl_arena_string(struct dl_arena *arena, const char *text)
 {

@@ -21,5 +21,7 @@ void dl_arena_free(struct dl_arena *arena);
 void *dl_arena_alloc(struct dl_arena *arena, size_t bytes);
 char *dl_arena_string(struct dl_arena *arena, const char *text);
 char *dl_arena_format(struct dl_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What the reader of JSON remembers of the documents whose contents live here; NULL at first. */
+void **dl_arena_read(struct dl_arena *arena);
 
 #endif
