@@ -9,6 +9,7 @@ struct options {
     bool adds_wire_latency, pipelines;
     double fill, drain, relay_efficiency, reduction_s_per_byte, pack_s_per_byte, piece_bytes;
     struct dl_json efficiency, algorithms, protocols;
+    const char *tuner;
 };
 static const struct options defaults = {.adds_wire_latency = true, .relay_efficiency = 1};
 static const struct dl_field fields[] = {
@@ -28,6 +29,8 @@ static const struct dl_field fields[] = {
     {"efficiency", DL_OBJECT, offsetof(struct options, efficiency), 0, 0, true, NULL,
      "achieved part of the bandwidth, by kind of link"},
     {"algorithms", DL_LIST, offsetof(struct options, algorithms), 0, 0, true, NULL, "those that the software has"},
+    {"tuner", DL_TEXT, offsetof(struct options, tuner), 0, 0, true, NULL,
+     "whose choice among algorithms is imitated; absent: the least estimate is chosen"},
     {"protocols", DL_LIST, offsetof(struct options, protocols), 0, 0, false, NULL, "ways to send"},
 };
 
@@ -304,6 +307,7 @@ enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t
     out->pack_s_per_byte = o.pack_s_per_byte;
     out->pipelines = o.pipelines;
     out->piece_bytes = o.piece_bytes;
+    out->tuner = o.tuner;
     return DL_OK;
 }
 

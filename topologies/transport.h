@@ -54,6 +54,7 @@ struct dl_transport {
     double pack_s_per_byte;      /* of a lossy payload's dense bytes, each time it is packed or unpacked */
     bool pipelines;     /* cuts trees and chains into pieces so small that all of their edges are busy at once */
     double piece_bytes; /* of these, where they are simulated one by one; 0: not known */
+    const char *tuner;  /* whose choice among algorithms is imitated; NULL: the least estimate is chosen */
     const char *const *algorithms; /* that the software has, as NAME or OPERATION.NAME; NULL: all */
     size_t n_algorithms;
     double efficiency[DL_MAX_LINK_KINDS]; /* by the topology's link kinds */

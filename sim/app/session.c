@@ -262,7 +262,8 @@ static void fill_report(struct dl_session *s, struct dl_engine *engine, struct d
                                        .names_software = names_software(s),
                                        .result = dl_training_result(training, &s->err),
                                        .stages = causes_by_stage(s, training),
-                                       .n_events = engine->kind->n_events(engine)};
+                                       .n_events = engine->kind->n_events(engine),
+                                       .tuner_note = s->estimator.note};
 }
 
 static void announce_long_run(const struct dl_session *s)

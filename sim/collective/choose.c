@@ -65,6 +65,8 @@ static enum dl_status try_protocols(struct dl_estimator *e, const struct dl_wish
         if (!p->has_family[c->algorithm->family]) continue;
         if (!is_auto(wish->protocol) && strcmp(wish->protocol, p->name)) continue;
         if (dl_estimate_up_to(e, c, p, best->estimate.presumed_s, &estimate, err)) return err->status;
+        if (estimate.time_s < best->faster.time_s)
+            best->faster = (struct dl_faster){c->algorithm->name, p->name, estimate.time_s};
         if (estimate.presumed_s >= best->estimate.presumed_s) continue;
         best->collective = *c;
         best->estimate = estimate;
@@ -120,11 +122,31 @@ static enum dl_status no_protocol(const struct dl_estimator *e, const struct dl_
                    e->transport->name, wish->protocol, all);
 }
 
+/* The fastest is worth telling only if the one chosen is another that takes longer. */
+static void tell_faster(struct dl_estimator *e, const struct dl_wish *wish, struct dl_choice *out)
+{
+    const double worth_telling = 1.01, lost_s = out->estimate.time_s - out->faster.time_s;
+    struct dl_tuner_note *const note = &e->note;
+    if (out->estimate.time_s <= worth_telling * out->faster.time_s) {
+        out->faster = (struct dl_faster){0};
+        return;
+    }
+    if (note->faster.algorithm && note->time_s - note->faster.time_s >= lost_s) return;
+    *note = (struct dl_tuner_note){.op = dl_op_name(wish->op),
+                                   .algorithm = out->collective.algorithm->name,
+                                   .protocol = out->estimate.pace.protocol,
+                                   .n_ranks = wish->group->n,
+                                   .bytes = wish->bytes,
+                                   .time_s = out->estimate.time_s,
+                                   .faster = out->faster};
+}
+
 enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
                          struct dl_choice *out, struct dl_error *err)
 {
-    *out = (struct dl_choice){.estimate = {.presumed_s = INFINITY}};
+    *out = (struct dl_choice){.estimate = {.presumed_s = INFINITY}, .faster = {.time_s = INFINITY}};
     if (is_auto(wish->algorithm)) {
+        out->by = e->transport->tuner ? DL_BY_TUNER : DL_BY_LEAST_ESTIMATE;
         choose_freely(e, wish, arena, out, err);
     } else {
         struct dl_collective c = collective_of(wish, NULL);
@@ -133,5 +155,6 @@ enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, str
         try_protocols(e, wish, &c, out, err);
     }
     if (!err->status && !out->collective.algorithm) return no_protocol(e, wish, err);
+    if (!err->status) tell_faster(e, wish, out);
     return err->status;
 }

@@ -1,4 +1,7 @@
-/* choose.h - which algorithm and protocol: the one asked for, or the one that is estimated to take the least time. */
+/* choose.h - which algorithm and protocol: the one asked for, or the one that is estimated to take the least time.
+ *
+ * Where a library's tuner is imitated, what decides is the library's own figure of the time (presumed_s), which may be
+ * far above what it takes: then the choice knows which one is estimated to be faster. */
 #ifndef DL_COLLECTIVE_CHOOSE_H
 #define DL_COLLECTIVE_CHOOSE_H
 
@@ -16,9 +19,13 @@ struct dl_wish {
     uint32_t servers; /* entries of group->device beyond n, which algorithms with servers need */
 };
 
+enum dl_chosen_by { DL_BY_REQUEST, DL_BY_LEAST_ESTIMATE, DL_BY_TUNER };
+
 struct dl_choice {
     struct dl_collective collective;
     struct dl_estimate estimate;
+    enum dl_chosen_by by; /* what decided, by estimate.presumed_s */
+    struct dl_faster faster;
 };
 
 enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,

@@ -7,6 +7,20 @@
 
 #include "sim/collective/fold.h"
 
+/* Among those that were to be chosen from; algorithm is NULL: none is faster than the one chosen. */
+struct dl_faster {
+    const char *algorithm, *protocol;
+    double time_s;
+};
+
+/* A choice of a tuner, for those who wonder about its times. */
+struct dl_tuner_note {
+    const char *op, *algorithm, *protocol;
+    uint32_t n_ranks;
+    double bytes, time_s;
+    struct dl_faster faster;
+};
+
 struct dl_estimator {
     const struct dl_topology *topology;
     const struct dl_transport *transport;
@@ -14,6 +28,7 @@ struct dl_estimator {
     bool fluid;                /* trees are taken as fully pipelined, whatever the chunks */
     bool by_message;           /* only what can be simulated message by message is chosen */
     struct dl_tally lane, round, all;
+    struct dl_tuner_note note; /* of all choices the one that loses most time; faster.algorithm is NULL: none does */
 };
 void dl_estimator_init(struct dl_estimator *e, const struct dl_topology *t, const struct dl_transport *transport,
                        const double *bytes_per_s);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/report/bar.h"
+#include "sim/report/choice_report.h"
 #include "sim/report/slice_report.h"
 #include "sim/report/units.h"
 
@@ -44,12 +45,35 @@ static void print_heading(const struct dl_collective_report *r)
     putchar('\n');
 }
 
+enum { CHOSEN_BY = 64 };
+
+static const char *chosen_by(const struct dl_collective_report *r, char *text)
+{
+    if (r->choice->by == DL_BY_REQUEST) return "request";
+    if (r->choice->by == DL_BY_LEAST_ESTIMATE) return "least estimate";
+    snprintf(text, CHOSEN_BY, "%.48s tuner", r->transport->tuner);
+    return text;
+}
+
+/* What decided, and what would have been better. */
+static void print_choice(const struct dl_collective_report *r)
+{
+    const struct dl_faster *const faster = &r->choice->faster;
+    char a[DL_QUANTITY], b[DL_QUANTITY], by[CHOSEN_BY];
+    printf("  chosen by      %s, estimate %s", chosen_by(r, by), dl_format_seconds(r->choice->estimate.presumed_s, a));
+    if (faster->algorithm)
+        printf("; %s, %s is estimated at %s", faster->algorithm, faster->protocol,
+               dl_format_seconds(faster->time_s, b));
+    putchar('\n');
+}
+
 void dl_collective_report_text(const struct dl_collective_report *r)
 {
     const struct dl_collective *const c = &r->choice->collective;
     char a[DL_QUANTITY], b[DL_QUANTITY];
     print_heading(r);
     dl_slice_print(r->topology, c->group->n);
+    print_choice(r);
     printf("  time           %s\n", dl_format_seconds(r->result.time_s, a));
     if (c->bytes > 0 && r->result.time_s > 0)
         printf("  bus bandwidth  %s (bytes / time: %s)\n", dl_format_rate(bus_bytes_per_s(r), a),
@@ -74,17 +98,20 @@ json_t *dl_collective_report_json(const struct dl_collective_report *r)
 {
     const struct dl_collective *const c = &r->choice->collective;
     const struct dl_host host = dl_host_now();
+    char by[CHOSEN_BY];
     json_t *const report = dl_json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:s?, s:f, s:o, s:s, s:s, s:I, "
         "s:o, s:o, s:o}",
         "topology", r->topology->name, "op", dl_op_name(c->op), "algorithm", c->algorithm->name, "transport",
         r->transport->name, "protocol", r->choice->estimate.pace.protocol, "bytes", c->bytes, "devices",
         (json_int_t)c->group->n, "nodes", (json_int_t)c->group->n_nodes, "chunks", (json_int_t)c->chunks, "time_s",
-        r->result.time_s, "estimate_s", r->choice->estimate.time_s, "bus_bytes_per_s", bus_bytes_per_s(r), "messages",
-        (json_int_t)r->result.messages, "bundles", (json_int_t)r->result.bundles, "limiting_link", r->limiting_link,
-        "limiting_link_busy_s", r->limiting_link_busy_s, "causes", causes_json(&r->result.causes), "engine", r->engine,
-        "fidelity", r->fluid ? "fluid" : "step", "events", (json_int_t)r->n_events, "assumptions",
+        r->result.time_s, "estimate_s", r->choice->estimate.presumed_s, "bus_bytes_per_s", bus_bytes_per_s(r),
+        "messages", (json_int_t)r->result.messages, "bundles", (json_int_t)r->result.bundles, "limiting_link",
+        r->limiting_link, "limiting_link_busy_s", r->limiting_link_busy_s, "causes", causes_json(&r->result.causes),
+        "engine", r->engine, "fidelity", r->fluid ? "fluid" : "step", "events", (json_int_t)r->n_events, "assumptions",
         dl_assumptions_json(&r->assumptions), "files", dl_files_read_json(&r->files), "host", dl_host_json(&host));
+    json_object_set_new(report, "chosen_by", json_string(chosen_by(r, by)));
+    json_object_set_new(report, "faster", dl_faster_json(&r->choice->faster));
     json_object_set_new(report, "slice", dl_slice_json(r->topology));
     return report;
 }

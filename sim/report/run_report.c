@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "sim/report/bar.h"
+#include "sim/report/choice_report.h"
 #include "sim/report/causes_report.h"
 #include "sim/report/host.h"
 #include "sim/report/slice_report.h"
@@ -218,6 +219,7 @@ void dl_run_report_text(const struct dl_run_report *r)
         printf("  %s collectives are timed as if alone on their links; --fidelity step plays them\n",
                dl_format_count(n_timed_alone(r), a));
     dl_files_read_print(&r->files);
+    dl_tuner_note_print(&r->tuner_note, r->transport->tuner);
     if (r->sensitivity) dl_sensitivity_print(r->sensitivity);
     dl_assumptions_print(&r->assumptions);
 }
@@ -269,6 +271,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
     json_object_set_new(report, "software", json_string(r->job->setting.software->name));
     json_object_set_new(report, "software_is_default", json_boolean(!r->names_software));
     add_shares(r, report);
+    json_object_set_new(report, "tuner", dl_tuner_note_json(&r->tuner_note));
     json_object_set_new(report, "slice", dl_slice_json(r->topology));
     json_object_set_new(report, "gradients", gradients_json(r));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);

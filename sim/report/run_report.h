@@ -23,6 +23,7 @@ struct dl_run_report {
     const char *engine, *fidelity;
     bool names_software; /* the strategy or the command line does; else it is the default */
     uint64_t n_events;
+    struct dl_tuner_note tuner_note;
     struct dl_assumptions assumptions;
     struct dl_files_read files;
     const struct dl_sensitivity *sensitivity; /* NULL: nobody asked */

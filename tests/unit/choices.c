@@ -68,6 +68,75 @@ START_TEST(nothing_that_is_not_looked_at_to_its_end_would_be_faster)
 }
 END_TEST
 
+/* ---- what decided ---- */
+
+static double least_time_s(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena)
+{
+    double least_s = INFINITY;
+    for (size_t i = 0; i < dl_algorithm_count(); i++) {
+        const struct dl_algorithm *const a = dl_algorithm_get(i);
+        struct dl_wish alone = *wish;
+        struct dl_choice choice;
+        struct dl_error err = {0};
+        if (a->op != wish->op || !a->automatic || !dl_transport_has(e->transport, dl_op_name(a->op), a->name)) continue;
+        alone.algorithm = a->name;
+        for (size_t k = 0; k < e->transport->n_protocols; k++) {
+            alone.protocol = e->transport->protocols[k].name;
+            err = (struct dl_error){0};
+            if (!dl_choose(e, &alone, arena, &choice, &err)) least_s = fmin(least_s, choice.estimate.time_s);
+        }
+    }
+    return least_s;
+}
+
+/* A tuner's figure decides, and what is estimated to be faster is named; without a tuner nothing is faster. */
+static void check_who_decides(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena)
+{
+    struct dl_error err = {0};
+    struct dl_choice choice;
+    ck_assert_msg(!dl_choose(e, wish, arena, &choice, &err), "%s", err.text);
+    ck_assert_int_eq(choice.by, e->transport->tuner ? DL_BY_TUNER : DL_BY_LEAST_ESTIMATE);
+    const double least_s = least_time_s(e, wish, arena);
+    if (choice.faster.algorithm) {
+        ck_assert_ptr_nonnull(e->transport->tuner);
+        ck_assert_double_eq(choice.faster.time_s, least_s);
+        ck_assert_double_ge(e->note.time_s - e->note.faster.time_s, choice.estimate.time_s - least_s);
+    } else {
+        ck_assert_double_le(choice.estimate.time_s, 1.01 * least_s);
+    }
+}
+
+static const char *const deciders[] = {"perlmutter", "frontier", "summit", "selene", "aurora", "tpu-v5e", "crossbar"};
+
+START_TEST(a_choice_says_what_decided_and_what_would_be_faster)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_machine m;
+    struct dl_error err = {0};
+    const struct dl_texts none = {0};
+    ck_assert(!dl_machine_open((struct dl_input){.name = deciders[_i]}, &none, arena, &m, &err));
+    ck_assert(!dl_machine_use_transport(&m, NULL, 2, &none, arena, &err));
+    struct dl_estimator estimator;
+    dl_estimator_init(&estimator, m.topology, &m.transport, m.bytes_per_s);
+    for (size_t i = 0; i < DL_COUNT(ops) * DL_COUNT(sizes); i++) {
+        const struct job job = {.n = 8};
+        struct job_run run;
+        place_job(m.topology, &job, &run, arena);
+        check_who_decides(&estimator,
+                          &(struct dl_wish){.op = ops[i % DL_COUNT(ops)],
+                                            .algorithm = "auto",
+                                            .protocol = "auto",
+                                            .group = &run.group,
+                                            .bytes = sizes[i / DL_COUNT(ops)]},
+                          arena);
+    }
+    if (strcmp(deciders[_i], "perlmutter") == 0) ck_assert_str_eq(estimator.note.faster.algorithm, "node_tree");
+    dl_estimator_release(&estimator);
+    dl_machine_close(&m);
+    dl_arena_free(arena);
+}
+END_TEST
+
 /* ---- what is too much to be looked at ---- */
 
 /* Of everybody to everybody: quadratic in ranks, and as many times as there are groups. */
@@ -126,6 +195,7 @@ int main(void)
     Suite *const s = suite_create("choices");
     TCase *const tests = tcase_create("choices");
     tcase_add_loop_test(tests, nothing_that_is_not_looked_at_to_its_end_would_be_faster, 0, (int)DL_COUNT(systems));
+    tcase_add_loop_test(tests, a_choice_says_what_decided_and_what_would_be_faster, 0, (int)DL_COUNT(deciders));
     tcase_add_test(tests, of_too_many_messages_none_is_priced);
     tcase_add_test(tests, a_link_is_found_on_a_route_of_any_length);
     suite_add_tcase(s, tests);
