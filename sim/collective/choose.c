@@ -158,3 +158,35 @@ enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, str
     if (!err->status) tell_faster(e, wish, out);
     return err->status;
 }
+
+/* Add all bytes of a collective to those of the links; how long it needs them by itself. */
+static double book(struct dl_estimator *e, const struct dl_choice *choice, struct dl_error *err)
+{
+    const struct dl_collective *const c = &choice->collective;
+    dl_tally_clear(&e->lane);
+    for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++)
+        for (uint32_t which = 0; which < dl_fold_count(c, lane) && !err->status; which++) {
+            struct dl_fold fold;
+            dl_fold_lane(c, lane, which, &choice->estimate.pace, &e->round, &fold, err);
+            for (size_t i = 0; i < fold.n_hops; i++) {
+                dl_tally_add(&e->lane, fold.hops[i].link, fold.bytes * fold.hops[i].weight);
+                dl_tally_add(&e->all, fold.hops[i].link, fold.bytes * fold.hops[i].weight);
+            }
+            dl_fold_release(&fold);
+        }
+    return dl_tally_seconds(&e->lane, e->bytes_per_s);
+}
+
+enum dl_status dl_choices_together_s(struct dl_estimator *e, const struct dl_choice *choices, uint32_t n, double *out,
+                                     struct dl_error *err)
+{
+    double *const alone_s = dl_alloc(n * sizeof *alone_s);
+    dl_tally_clear(&e->all);
+    for (uint32_t i = 0; i < n && n > 1 && !err->status; i++) alone_s[i] = book(e, &choices[i], err);
+    const double all_s = dl_tally_seconds(&e->all, e->bytes_per_s);
+    *out = 0;
+    for (uint32_t i = 0; i < n; i++)
+        *out = fmax(*out, dl_estimate_crowded_s(&choices[i].estimate, alone_s[i] > 0 ? all_s / alone_s[i] : 1));
+    dl_free(alone_s);
+    return err->status;
+}

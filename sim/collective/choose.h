@@ -31,4 +31,8 @@ struct dl_choice {
 enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
                          struct dl_choice *out, struct dl_error *err);
 
+/* How long these take that begin at the same time and share links. */
+enum dl_status dl_choices_together_s(struct dl_estimator *e, const struct dl_choice *choices, uint32_t n, double *out,
+                                     struct dl_error *err);
+
 #endif

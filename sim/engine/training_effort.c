@@ -45,7 +45,7 @@ static void time_unfolded(struct dl_training *t, uint32_t stage)
     const struct queue *const q = &t->queues[stage];
     for (size_t i = 0; i < q->n_chosen && !t->err->status; i++) {
         if (q->chosen[i].effort == 0) continue;
-        dl_training_time(t, stage, &q->chosen[i]);
+        dl_training_time(t, &q->chosen[i]);
         t->result.n_timed_alone += (double)q->chosen[i].n_starts * t->n_replicas * t->n_members;
     }
 }

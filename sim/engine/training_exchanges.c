@@ -122,15 +122,11 @@ static bool alike(const struct dl_call *a, const struct dl_call *b)
            dl_payload_equal(&a->payload, &b->payload) && a->span == b->span && a->of_experts == b->of_experts;
 }
 
-/* Without a simulation: the lanes of an exchange share links in its estimate, and its groups share them so many times
- * longer as rings would. */
-void dl_training_time(struct dl_training *t, uint32_t stage, struct chosen *c)
+/* Without a simulation: the lanes of an exchange share links in its estimate, and its groups share theirs. */
+void dl_training_time(struct dl_training *t, struct chosen *c)
 {
     const uint32_t n = dl_training_n_groups(t, &c->call);
-    double crowding;
-    dl_estimator_crowding(t->request.estimator, groups_for(t, stage, &c->call), n, &crowding, t->err);
-    for (uint32_t i = 0; i < n; i++)
-        c->estimated_s = fmax(c->estimated_s, dl_estimate_crowded_s(&c->choices[i].estimate, crowding));
+    dl_choices_together_s(t->request.estimator, c->choices, n, &c->estimated_s, t->err);
     c->is_timed = true;
 }
 
@@ -146,7 +142,7 @@ struct chosen *dl_training_chosen(struct dl_training *t, uint32_t stage, const s
     const uint32_t n = dl_training_n_groups(t, call);
     *c = (struct chosen){.call = *call, .choices = dl_alloc(n * sizeof *c->choices)};
     for (uint32_t i = 0; i < n && !t->err->status; i++) choose(t, &groups[i], call, &c->choices[i]);
-    if (t->request.one_replica && !t->err->status) dl_training_time(t, stage, c);
+    if (t->request.one_replica && !t->err->status) dl_training_time(t, c);
     return c;
 }
 

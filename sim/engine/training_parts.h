@@ -309,7 +309,7 @@ bool dl_training_may_pass(struct dl_training *t, struct crew *c, uint32_t call);
 /* What is chosen for a call, in so many groups; and time it instead of playing it. */
 struct chosen *dl_training_chosen(struct dl_training *t, uint32_t stage, const struct dl_call *call);
 uint32_t dl_training_n_groups(const struct dl_training *t, const struct dl_call *call);
-void dl_training_time(struct dl_training *t, uint32_t stage, struct chosen *chosen);
+void dl_training_time(struct dl_training *t, struct chosen *chosen);
 
 /* training_effort.c: time exchanges that are played message by message where all of these are too much. */
 void dl_training_limit_effort(struct dl_training *t);

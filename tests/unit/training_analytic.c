@@ -14,18 +14,22 @@
 static const struct {
     const char *system, *transport, *device, *schedule;
     int tensor, pipeline, data, chunks, zero;
-    bool alike; /* nothing else shares a link, so that both must agree */
+    bool alike;      /* nothing else shares a link, so that both must agree */
+    double rounding; /* more, where the slowest lane in latency is not the one on the busiest link */
 } cases[] = {
-    {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 4, 1, 1, 0, true},
-    {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "interleaved", 1, 4, 1, 2, 0, true},
-    {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "zb-h1", 2, 4, 1, 1, 0, true},
-    {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 1, 8, 1, 0, true},
-    {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 1, 8, 1, 3, true},
-    {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 4, 2, 1, 0, false}, /* sends both ways share a port */
-    {"v100-40gbe", NULL, "a100-80", "1f1b", 1, 1, 16, 1, 0, true}, /* lanes share the adapter of a node */
-    {"v100-40gbe", NULL, "a100-80", "1f1b", 4, 1, 4, 1, 0, true},  /* groups do */
-    {"selene", NULL, "a100-80", "1f1b", 8, 4, 8, 1, 1, false},
-    {"frontier", NULL, "mi250x-gcd", "1f1b", 8, 8, 4, 1, 0, false},
+    {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 4, 1, 1, 0, true, 0},
+    {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "interleaved", 1, 4, 1, 2, 0, true, 0},
+    {IDEAL_SYSTEM("1e18", "1e-6"), NULL, IDEAL_DEVICE, "zb-h1", 2, 4, 1, 1, 0, true, 0},
+    {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 1, 8, 1, 0, true, 0},
+    {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 1, 8, 1, 3, true, 0},
+    {IDEAL_SYSTEM("1e10", "1e-6"), NULL, IDEAL_DEVICE, "1f1b", 1, 4, 2, 1, 0, false,
+     0},                                                              /* sends both ways share a port */
+    {"v100-40gbe", NULL, "a100-80", "1f1b", 1, 1, 16, 1, 0, true, 0}, /* lanes share the adapter of a node */
+    {"v100-40gbe", NULL, "a100-80", "1f1b", 4, 1, 4, 1, 0, true, 0},  /* groups do */
+    {"summit", NULL, "a100-80", "1f1b", 2, 1, 6, 1, 1, true, 1e-4},   /* their rings do, along several channels */
+    {"tpu-v4", NULL, "tpu-v4", "1f1b", 4, 1, 4, 1, 1, true, 0},       /* planes of a mesh */
+    {"selene", NULL, "a100-80", "1f1b", 8, 4, 8, 1, 1, false, 0},
+    {"frontier", NULL, "mi250x-gcd", "1f1b", 8, 8, 4, 1, 0, false, 0},
 };
 
 static const char *const softwares[] = {"ideal", "megatron-2021", "megatron-deepspeed"};
@@ -64,8 +68,9 @@ START_TEST(analytic_is_the_simulation_without_sharing)
     open_case(&t, _i);
     const struct dl_training_result simulated = training_simulate(&t, "simgrid").result, alone = play_alone(&t);
     ck_assert(simulated.complete && alone.complete);
-    ck_assert_double_le(alone.step_s, simulated.step_s * (1 + 1e-9));
-    if (cases[_i % n_cases].alike) ck_assert_double_eq_tol(alone.step_s, simulated.step_s, 1e-9 * simulated.step_s);
+    const double rounding = 1e-9 + cases[_i % n_cases].rounding;
+    ck_assert_double_le(alone.step_s, simulated.step_s * (1 + rounding));
+    if (cases[_i % n_cases].alike) ck_assert_double_eq_tol(alone.step_s, simulated.step_s, rounding * simulated.step_s);
     dl_session_close(&t);
 }
 END_TEST
