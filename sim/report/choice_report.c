@@ -7,16 +7,16 @@
 json_t *dl_faster_json(const struct dl_faster *faster)
 {
     if (!faster->algorithm) return json_null();
-    return json_pack("{s:s, s:s, s:f}", "algorithm", faster->algorithm, "protocol", faster->protocol, "time_s",
-                     faster->time_s);
+    return dl_json_pack("{s:s, s:s, s:f}", "algorithm", faster->algorithm, "protocol", faster->protocol, "time_s",
+                        faster->time_s);
 }
 
 json_t *dl_tuner_note_json(const struct dl_tuner_note *note)
 {
     if (!note->faster.algorithm) return json_null();
-    return json_pack("{s:s, s:f, s:I, s:s, s:s, s:f, s:o}", "op", note->op, "bytes", note->bytes, "devices",
-                     (json_int_t)note->n_ranks, "algorithm", note->algorithm, "protocol", note->protocol, "time_s",
-                     note->time_s, "faster", dl_faster_json(&note->faster));
+    return dl_json_pack("{s:s, s:f, s:I, s:s, s:s, s:f, s:o}", "op", note->op, "bytes", note->bytes, "devices",
+                        (json_int_t)note->n_ranks, "algorithm", note->algorithm, "protocol", note->protocol, "time_s",
+                        note->time_s, "faster", dl_faster_json(&note->faster));
 }
 
 void dl_tuner_note_print(const struct dl_tuner_note *note, const char *tuner)
