@@ -167,11 +167,10 @@ static double book(struct dl_estimator *e, const struct dl_choice *choice, struc
     for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++)
         for (uint32_t which = 0; which < dl_fold_count(c, lane) && !err->status; which++) {
             struct dl_fold fold;
-            dl_fold_lane(c, lane, which, &choice->estimate.pace, &e->round, &fold, err);
-            for (size_t i = 0; i < fold.n_hops; i++) {
-                dl_tally_add(&e->lane, fold.hops[i].link, fold.bytes * fold.hops[i].weight);
-                dl_tally_add(&e->all, fold.hops[i].link, fold.bytes * fold.hops[i].weight);
-            }
+            const struct dl_fold_of of = {lane, which, &e->all};
+            dl_fold_lane(c, of, &choice->estimate.pace, &e->round, &fold, err);
+            dl_fold_book(&fold, &e->lane);
+            dl_fold_book(&fold, &e->all);
             dl_fold_release(&fold);
         }
     return dl_tally_seconds(&e->lane, e->bytes_per_s);

@@ -159,6 +159,7 @@ struct rounds {
     double most_sent;              /* payload of one rank, if it sends in every round */
     double last_work_s;            /* of the busiest rank in the last round that reduces */
     double *work_s, *round_work_s; /* by rank: what it has to reduce and to pack */
+    double *hop_s;                 /* by rank: latency of its message in this round */
     uint32_t n_ranks, n_lanes;
     struct lane *lanes;
 };
@@ -190,6 +191,24 @@ static void tally_everywhere(struct dl_estimator *e, const struct dl_route *rout
     }
 }
 
+/* A round that is repeated passes pieces on from rank to rank: each meets the latencies of the hops on its own way. The
+ * mean of a hop on the slowest way. */
+static double repeated_latency_s(const struct dl_collective *c, uint32_t lane, uint32_t k, double repeat,
+                                 const struct rounds *sum)
+{
+    double slowest_s = 0;
+    for (uint32_t first = 0; first < sum->n_ranks; first++) {
+        double way_s = 0;
+        uint32_t rank = first;
+        for (double i = 0; i < repeat && rank != DL_NOBODY; i++) {
+            way_s += sum->hop_s[rank];
+            rank = c->algorithm->peer(c, lane, k, rank);
+        }
+        slowest_s = fmax(slowest_s, way_s);
+    }
+    return slowest_s / repeat;
+}
+
 /* All messages of a lane in a round; returns its latency. */
 static double book_messages(struct dl_estimator *e, const struct dl_collective *c, uint32_t lane, uint32_t k,
                             const struct dl_round *round, const struct dl_pace *pace, struct rounds *sum,
@@ -210,11 +229,15 @@ static double book_messages(struct dl_estimator *e, const struct dl_collective *
         const double message_s = dl_pace_latency_s(pace, &route, payload);
         latency_s = fmax(latency_s, message_s);
         all_s += message_s;
+        sum->hop_s[rank] = message_s;
         tally_everywhere(e, &route, round->repeat * dl_pace_wire_bytes(pace, &route, payload, payload));
         add_work(sum, rank, round->repeat, send_work_s(c, pace, dense));
         add_work(sum, to, round->repeat, receive_work_s(c, pace, round, dense, payload));
     }
     dl_route_release(&route);
+    const double most_hops = 1e7; /* more would take too long to follow */
+    if (round->repeat > 1 && round->repeat * sum->n_ranks <= most_hops)
+        return repeated_latency_s(c, lane, k, round->repeat, sum);
     return dl_round_latency_s(round, sum->n_ranks, latency_s, all_s);
 }
 
@@ -334,6 +357,7 @@ static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl
     sum.lanes = dl_alloc(sum.n_lanes * sizeof *sum.lanes);
     sum.work_s = dl_alloc(sum.n_ranks * sizeof *sum.work_s);
     sum.round_work_s = dl_alloc(sum.n_ranks * sizeof *sum.round_work_s);
+    sum.hop_s = dl_alloc(sum.n_ranks * sizeof *sum.hop_s);
     bool beyond = false;
     double n_steps = 0;
     dl_tally_clear(&e->all);
@@ -343,6 +367,7 @@ static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl
     dl_free(sum.lanes);
     dl_free(sum.work_s);
     dl_free(sum.round_work_s);
+    dl_free(sum.hop_s);
     if (err->status) return err->status;
     if (beyond)
         out->time_s = out->presumed_s = INFINITY;

@@ -137,6 +137,46 @@ START_TEST(a_choice_says_what_decided_and_what_would_be_faster)
 }
 END_TEST
 
+/* ---- against the simulation, where no tuner is imitated ---- */
+
+static const struct setting simulated[] = {
+    {.system = "crossbar", .engine = "simgrid", .set = {{"topo.nodes=17"}, 1}},
+    {.system = "tpu-v5e",
+     .engine = "simgrid",
+     .set = {{"topo.nodes=3", "topo.network.dimensions=[4,6]", "topo.network.wrap=[false,false]"}, 3}},
+    {.system = "tpu-v4", .engine = "simgrid", .set = {{"topo.nodes=16", "topo.network.dimensions=[4,4,4]"}, 2}},
+};
+
+START_TEST(auto_takes_no_longer_than_the_best)
+{
+    enum { most = 32, n = 16 };
+    const double tolerance = 0.05, small_and_large[] = {1e6, 1e9};
+    for (size_t i = 0; i < DL_COUNT(ops) * DL_COUNT(small_and_large); i++) {
+        struct job jobs[most];
+        struct outcome outcomes[most];
+        size_t n_jobs = 0;
+        const struct job job = {.op = ops[i % DL_COUNT(ops)],
+                                .algorithm = "auto",
+                                .n = n,
+                                .bytes = small_and_large[i / DL_COUNT(ops)],
+                                .refusable = true};
+        jobs[n_jobs++] = job;
+        for (size_t k = 0; k < dl_algorithm_count(); k++) {
+            const struct dl_algorithm *const a = dl_algorithm_get(k);
+            if (a->op != job.op || !a->automatic) continue;
+            jobs[n_jobs] = job;
+            jobs[n_jobs++].algorithm = a->name;
+        }
+        run_jobs(&simulated[_i], jobs, n_jobs, outcomes);
+        for (size_t k = 1; k < n_jobs; k++)
+            if (!outcomes[k].refused)
+                ck_assert_msg(outcomes[0].result.time_s <= (1 + tolerance) * outcomes[k].result.time_s,
+                              "%s, %s of %g bytes: auto takes %g s, %s %g s", simulated[_i].system, dl_op_name(job.op),
+                              job.bytes, outcomes[0].result.time_s, jobs[k].algorithm, outcomes[k].result.time_s);
+    }
+}
+END_TEST
+
 /* ---- what is too much to be looked at ---- */
 
 /* Of everybody to everybody: quadratic in ranks, and as many times as there are groups. */
@@ -196,6 +236,7 @@ int main(void)
     TCase *const tests = tcase_create("choices");
     tcase_add_loop_test(tests, nothing_that_is_not_looked_at_to_its_end_would_be_faster, 0, (int)DL_COUNT(systems));
     tcase_add_loop_test(tests, a_choice_says_what_decided_and_what_would_be_faster, 0, (int)DL_COUNT(deciders));
+    tcase_add_loop_test(tests, auto_takes_no_longer_than_the_best, 0, (int)DL_COUNT(simulated));
     tcase_add_test(tests, of_too_many_messages_none_is_priced);
     tcase_add_test(tests, a_link_is_found_on_a_route_of_any_length);
     suite_add_tcase(s, tests);
