@@ -20,11 +20,13 @@ static void add(struct listing *l, struct dl_tunable c)
     l->out.items = larger;
 }
 
-/* The number of a key, or each of a list of them. */
-static void add_numbers(struct listing *l, const char *path, json_t *object, const char *key, double max, bool added)
+/* The number of a key, or each of a list of them, all like c. */
+static void add_numbers(struct listing *l, const char *path, json_t *object, const char *key, struct dl_tunable c)
 {
     const json_t *const value = json_object_get(object, key);
-    struct dl_tunable c = {.object = object, .key = key, .index = SIZE_MAX, .max = max, .added = added};
+    c.object = object;
+    c.key = key;
+    c.index = SIZE_MAX;
     c.name = dl_arena_format(l->arena, "%s%s", path, key);
     c.base = json_number_value(value);
     if (json_is_number(value)) add(l, c);
@@ -37,39 +39,39 @@ static void add_numbers(struct listing *l, const char *path, json_t *object, con
 }
 
 /* Of a table by kind of link: the entry of this kind, made from that of all others if need be. */
-static void add_entry(struct listing *l, const char *path, json_t *table, const char *kind, double max)
+static void add_entry(struct listing *l, const char *path, json_t *table, const char *kind, struct dl_tunable c)
 {
     const json_t *const others = json_object_get(table, "*");
-    const bool added = kind && others && !json_object_get(table, kind);
+    c.added = kind && others && !json_object_get(table, kind);
     if (!kind || !json_is_object(table)) return;
-    if (added) json_object_set_new(table, kind, json_deep_copy(others));
-    add_numbers(l, path, table, kind, max, added);
+    if (c.added) json_object_set_new(table, kind, json_deep_copy(others));
+    add_numbers(l, path, table, kind, c);
 }
+
+static const struct dl_tunable a_share = {.max = 1, .is_share = true}, a_latency = {.max = 1, .is_latency = true};
 
 static void add_latencies(struct listing *l, const char *path, json_t *object)
 {
     static const char *const latencies[] = {"start_s", "direct_s", "pcie_s", "network_s"};
-    const double most_s = 1;
-    for (size_t i = 0; i < DL_COUNT(latencies); i++) add_numbers(l, path, object, latencies[i], most_s, false);
+    for (size_t i = 0; i < DL_COUNT(latencies); i++) add_numbers(l, path, object, latencies[i], a_latency);
 }
 
 static void add_family(struct listing *l, const char *path, json_t *family)
 {
-    const double most_bytes_per_s = 1e15;
+    const struct dl_tunable a_rate = {.max = 1e15};
     add_latencies(l, path, family);
-    add_numbers(l, path, family, "pump_port_fraction", 1, false);
+    add_numbers(l, path, family, "pump_port_fraction", a_share);
     add_entry(l, dl_arena_format(l->arena, "%spump_bytes_per_s/", path), json_object_get(family, "pump_bytes_per_s"),
-              dl_transport_device_link(l->topology), most_bytes_per_s);
+              dl_transport_device_link(l->topology), a_rate);
 }
 
 static void add_protocol(struct listing *l, json_t *protocol)
 {
     static const char *const families[] = {"peer", "tree", "switch"};
-    const double most_s = 1;
     const char *const name = json_string_value(json_object_get(protocol, "name"));
     const char *const path = dl_arena_format(l->arena, "protocols/%s/", name);
     add_entry(l, dl_arena_format(l->arena, "%snetwork_s/", path), json_object_get(protocol, "network_s"),
-              dl_transport_network_link(l->topology), most_s);
+              dl_transport_network_link(l->topology), a_latency);
     add_latencies(l, dl_arena_format(l->arena, "%sabove/", path), json_object_get(protocol, "above"));
     for (size_t f = 0; f < DL_COUNT(families); f++)
         add_family(l, dl_arena_format(l->arena, "%s%s/", path, families[f]), json_object_get(protocol, families[f]));
@@ -77,15 +79,15 @@ static void add_protocol(struct listing *l, json_t *protocol)
 
 struct dl_tunables dl_transport_tunables(struct dl_json doc, const struct dl_topology *t, struct dl_arena *arena)
 {
-    const double most_factor = 10, most_s_per_byte = 1;
+    const struct dl_tunable a_factor = {.max = 10}, a_pace = {.max = 1};
     struct listing l = {.topology = t, .arena = arena};
     json_t *const protocols = json_object_get(doc.value, "protocols");
-    add_numbers(&l, "", doc.value, "fill", most_factor, false);
-    add_numbers(&l, "", doc.value, "drain", most_factor, false);
-    add_numbers(&l, "", doc.value, "relay_efficiency", 1, false);
-    add_numbers(&l, "", doc.value, "reduction_s_per_byte", most_s_per_byte, false);
+    add_numbers(&l, "", doc.value, "fill", a_factor);
+    add_numbers(&l, "", doc.value, "drain", a_factor);
+    add_numbers(&l, "", doc.value, "relay_efficiency", a_share);
+    add_numbers(&l, "", doc.value, "reduction_s_per_byte", a_pace);
     for (uint16_t k = 0; k < t->n_link_kinds; k++)
-        add_entry(&l, "efficiency/", json_object_get(doc.value, "efficiency"), t->link_kinds[k], 1);
+        add_entry(&l, "efficiency/", json_object_get(doc.value, "efficiency"), t->link_kinds[k], a_share);
     for (size_t i = 0; i < json_array_size(protocols); i++) add_protocol(&l, json_array_get(protocols, i));
     return l.out;
 }

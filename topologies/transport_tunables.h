@@ -10,7 +10,9 @@ struct dl_tunable {
     const char *key;
     size_t index;     /* in the list that the key holds; SIZE_MAX: it holds the number itself */
     double base, max; /* the value in the file, not 0; the most that the format allows */
-    bool added;       /* the table says it for all links ("*"); this is an own entry for this machine's kind of link */
+    bool is_share;    /* of what there is, so that the most is a fact of nature, not of the format */
+    bool is_latency;
+    bool added; /* the table says it for all links ("*"); this is an own entry for this machine's kind of link */
 };
 
 struct dl_tunables {

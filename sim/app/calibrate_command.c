@@ -155,13 +155,14 @@ static int run(int argc, char **argv, struct dl_error *err)
     struct dl_calibrating r = {.arena = dl_arena_new()};
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, &r.request.files, err) &&
         !check_outputs(&r.request, err) && !load_tables(&r, err) && !open_machine(&r, err) && !calibrate(&r, err) &&
-        !write_files(&r, err))
+        (r.tells_nothing || !write_files(&r, err)))
         tell(&r, err);
+    const int code = r.tells_nothing ? 1 : 0;
     for (size_t i = 0; i < r.n_tables; i++) dl_timings_release(&r.tables[i]);
     dl_free(r.runs);
     dl_machine_close(&r.machine);
     dl_arena_free(r.arena);
-    return 0;
+    return code;
 }
 
 const struct dl_command dl_command_calibrate = {

@@ -1,5 +1,8 @@
 /* calibrate_groups.c - tables of collectives: which devices ran them, and which rows are kept out. */
+#include <stdio.h>
+
 #include "sim/app/calibrate_parts.h"
+#include "sim/report/units.h"
 #include "sim/report/validation.h"
 #include "topologies/placement.h"
 
@@ -84,6 +87,22 @@ static enum dl_status check_halves(const struct dl_calibrating *r, struct dl_err
                    least);
 }
 
+/* What no transport can do on this system should not be asked of it. */
+static enum dl_status warn_of_wires(struct dl_calibrating *r, struct dl_error *err)
+{
+    char wires[DL_QUANTITY], measured[DL_QUANTITY], bytes[DL_QUANTITY];
+    double wires_s;
+    const struct dl_timed_run *const run =
+        dl_calibration_below_wires(&r->collectives, r->machine.transport_doc, &wires_s, r->arena, err);
+    if (run)
+        fprintf(stderr,
+                "dlsim: %s: the wires of %s alone take %s of an %s of %s, which took %s: no transport reaches that; a "
+                "table of messages with --write-system makes the wires shorter\n",
+                r->machine.system_doc.where, r->machine.topology->name, dl_format_seconds(wires_s, wires),
+                dl_op_name(run->op), dl_format_bytes(run->bytes, bytes), dl_format_seconds(run->time_s, measured));
+    return err->status;
+}
+
 enum dl_status dl_calibrate_groups(struct dl_calibrating *r, struct dl_error *err)
 {
     struct dl_calibration *const c = &r->collectives;
@@ -94,9 +113,11 @@ enum dl_status dl_calibrate_groups(struct dl_calibrating *r, struct dl_error *er
     *c = (struct dl_calibration){
         .topology = r->machine.topology, .transport = r->machine.transport_doc, .runs = r->runs, .n_runs = r->n_runs};
     if (check_halves(r, err) || dl_calibrate(c, r->arena, err)) return err->status;
-    if (dl_calibration_count(c, DL_FIT_NO_EFFECT) + dl_calibration_count(c, DL_FIT_NOT_TOLD) == c->constants.n)
+    if (!c->constants.n)
         return dl_fail(err, DL_IMPOSSIBLE, r->machine.transport_doc.where,
-                       "has no constants that these rows could tell; more sizes, or another --transport");
+                       "has no constants that rows could tell; use another --transport");
+    r->tells_nothing =
+        dl_calibration_count(c, DL_FIT_NO_EFFECT) + dl_calibration_count(c, DL_FIT_NOT_TOLD) == c->constants.n;
     dl_calibration_apply(c, r->machine.transport_doc, r->source, r->arena);
-    return DL_OK;
+    return warn_of_wires(r, err);
 }

@@ -1,8 +1,10 @@
 /* calibrate_pair.c - tables of messages between two devices of a node, or of two nodes. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/app/calibrate_parts.h"
+#include "sim/report/units.h"
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -73,6 +75,23 @@ static enum dl_status estimate(struct dl_calibrating *r, const uint32_t *pair, b
     return err->status;
 }
 
+/* The transport alone, with the system as it was, does not say what was measured. */
+static void warn_of_system(const struct dl_message_calibration *m)
+{
+    char wires[DL_QUANTITY], measured[DL_QUANTITY];
+    if (m->wires_were_s > 0)
+        fprintf(stderr,
+                "dlsim: --write-transport: the wires of %s take %s, more than the %s of a small message: use "
+                "--write-system too, which makes them shorter\n",
+                m->topology->name, dl_format_seconds(m->wires_were_s, wires),
+                dl_format_seconds(m->fit.small.intercept, measured));
+    if (m->wire_is_replaced)
+        fprintf(stderr,
+                "dlsim: --write-transport: the bandwidth of %s links, which %s assumes, was measured: use "
+                "--write-system too, which has it\n",
+                m->link, m->topology->name);
+}
+
 enum dl_status dl_calibrate_pair(struct dl_calibrating *r, struct dl_error *err)
 {
     const struct dl_calibrate_request *const q = &r->request;
@@ -92,5 +111,6 @@ enum dl_status dl_calibrate_pair(struct dl_calibrating *r, struct dl_error *err)
     m->to = pair[1];
     add_messages(r, m->messages);
     if (estimate(r, pair, false, err) || dl_calibrate_messages(m, r->arena, err)) return err->status;
+    if (q->write_transport && !q->write_system) warn_of_system(m);
     return estimate(r, pair, true, err);
 }

@@ -23,6 +23,7 @@ struct dl_calibrating {
     const char *source; /* names and dates of the tables */
     struct dl_timed_run *runs;
     size_t n_runs, capacity;
+    bool tells_nothing;                /* of any constant: the files would be what they were */
     struct dl_calibration collectives; /* with messages: only their runs */
     struct dl_message_calibration messages;
 };

@@ -21,7 +21,8 @@ static void drop(struct dl_calibration_work *w, size_t place)
 
 static bool is_at_limit(const struct dl_tunable *k, double x) { return k->base * exp(x) >= k->max; }
 
-/* One that the fit pushes beyond what may be stays at its limit, and is no longer free. */
+/* A share that the fit pushes beyond 1 stays there, and is no longer free. Anything else that would have to be as large
+ * as the format allows limits nothing: the times say nothing of it. */
 static bool stop_at_limits(struct dl_calibration_work *w)
 {
     for (size_t i = 0; i < w->n_active; i++) {
@@ -29,6 +30,7 @@ static bool stop_at_limits(struct dl_calibration_work *w)
         const struct dl_tunable *const k = &w->constants.items[constant];
         if (!is_at_limit(k, w->x[constant])) continue;
         drop(w, i);
+        if (!k->is_share) return true;
         w->x[constant] = log(k->max / k->base);
         dl_tunable_set(k, k->max);
         w->c->fitted[constant] = (struct dl_fitted_constant){DL_FIT_AT_LIMIT, k->max, NAN, NAN};
@@ -42,7 +44,8 @@ static bool fit_active(struct dl_calibration_work *w, double *pm)
 {
     const struct dl_residuals problem = dl_calibration_problem(w);
     double *const x = dl_calibration_x(w), *const slopes = dl_alloc(w->n_fit * w->n_active * sizeof *slopes);
-    const double sum = dl_least_squares(&problem, x);
+    const double freedom = fmax((double)w->n_fit - (double)w->n_active, 0);
+    const double sum = fmax(dl_least_squares(&problem, x), freedom * DL_LEAST_SPREAD * DL_LEAST_SPREAD);
     dl_residual_slopes(&problem, x, slopes);
     const bool apart = dl_residual_intervals(&problem, slopes, sum, pm);
     for (size_t i = 0; i < w->n_active; i++) w->x[w->active[i]] = x[i];
@@ -152,6 +155,40 @@ enum dl_status dl_calibration_estimate(struct dl_calibration *c, bool after, str
     const struct dl_calibration_work w = {.c = c, .doc = c->transport, .err = err};
     dl_calibration_predict(&w, true, after ? note_after : note_before, NULL);
     return err->status;
+}
+
+/* ---- wires ---- */
+
+struct below_wires {
+    const struct dl_timed_run *last, *run; /* the one before; that which is the farthest below */
+    double wires_s;
+};
+
+static void note_wires(void *user, struct dl_timed_run *run, const struct dl_choice *choice)
+{
+    struct below_wires *const b = user;
+    const double wires_s = choice->estimate.latency_s;
+    const bool is_first = !b->last || b->last->group != run->group; /* tables begin with the fewest bytes */
+    b->last = run;
+    if (!is_first || run->time_s >= wires_s || (b->run && b->wires_s / b->run->time_s >= wires_s / run->time_s)) return;
+    b->run = run;
+    b->wires_s = wires_s;
+}
+
+const struct dl_timed_run *dl_calibration_below_wires(const struct dl_calibration *c, struct dl_json transport,
+                                                      double *wires_s, struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_calibration copy = *c;
+    struct below_wires found = {0};
+    const struct dl_json bare = {.value = json_deep_copy(transport.value), .where = transport.where};
+    const struct dl_tunables k = dl_transport_tunables(bare, c->topology, arena);
+    for (size_t i = 0; i < k.n; i++)
+        if (k.items[i].is_latency) dl_tunable_set(&k.items[i], 0);
+    const struct dl_calibration_work w = {.c = &copy, .doc = bare, .err = err};
+    dl_calibration_predict(&w, true, note_wires, &found);
+    json_decref(bare.value);
+    *wires_s = found.wires_s;
+    return found.run;
 }
 
 /* ---- what came of it ---- */

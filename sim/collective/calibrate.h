@@ -19,11 +19,14 @@ struct dl_timed_run {
     char protocol[32];
 };
 
+/* Whether both are the same but for the measured times. */
+bool dl_same_timed_run(const struct dl_timed_run *a, const struct dl_timed_run *b);
+
 enum dl_fit_state {
     DL_FIT_NO_EFFECT, /* no time depends on it */
     DL_FIT_NOT_TOLD,  /* the times do not tell it from others, or not well */
     DL_FIT_AGREES,    /* told: its value lies in the interval, and stays */
-    DL_FIT_AT_LIMIT,  /* told: up to the most that the format allows; there is no interval */
+    DL_FIT_AT_LIMIT,  /* told: a share that is 1; there is no interval */
     DL_FIT_DONE,      /* told: its value changes */
 };
 
@@ -43,6 +46,10 @@ struct dl_calibration {
 /* Only estimate the times of all runs with the transport as it is, and note them as those before or after. */
 enum dl_status dl_calibration_estimate(struct dl_calibration *c, bool after, struct dl_error *err);
 enum dl_status dl_calibrate(struct dl_calibration *c, struct dl_arena *arena, struct dl_error *err);
+/* Run with the fewest bytes of a group whose measured time is below what wires alone take, by the model with all
+ * latencies of the transport at 0; NULL: there is none. The transport is that after dl_calibration_apply. */
+const struct dl_timed_run *dl_calibration_below_wires(const struct dl_calibration *c, struct dl_json transport,
+                                                      double *wires_s, struct dl_arena *arena, struct dl_error *err);
 size_t dl_calibration_count(const struct dl_calibration *c, enum dl_fit_state state);
 
 /* Mean of |estimated / measured - 1| of the runs that were fitted to, or kept out; NAN without any. */

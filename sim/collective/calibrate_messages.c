@@ -186,6 +186,7 @@ static enum dl_status shorten_wires(struct dl_message_calibration *c, const stru
         const struct parts parts = parts_of_kind(c->system.value, t->link_kinds[k]);
         for (size_t i = 0; i < parts.n && assumed_s[k] > 0; i++) scale_latencies(parts.items[i], 1 - excess_s / sum_s);
     }
+    c->wires_were_s = c->wire_latency_s;
     c->wire_latency_s = c->fit.small.intercept;
     return DL_OK;
 }

@@ -22,6 +22,7 @@ struct dl_message_calibration {
     double bytes_per_s, bytes_per_s_low, bytes_per_s_high;
     const char *link;      /* kind of the slowest wire on the way */
     double wire_latency_s; /* of the wires */
+    double wires_were_s;   /* before they were shortened, since a small message takes less; 0: they were not */
     bool wire_is_replaced; /* the bandwidth of the system, which was assumed */
 };
 

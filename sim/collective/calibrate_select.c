@@ -3,7 +3,6 @@
 
 #include "sim/collective/calibrate_work.h"
 
-static const double least_spread = 0.005; /* of measured times: repeated runs differ by that much */
 enum { runs_per_constant = 3 };
 
 /* What the times say of each constant beyond those before it: columns of slopes, and of residuals, that are made
@@ -78,7 +77,7 @@ static double expected_width(const struct dl_calibration_work *w, const struct c
     const double part = part_of_rest(w, c, column);
     double left = -part * part * norm;
     for (size_t i = 0; i < w->n_fit; i++) left += c->rest[i] * c->rest[i];
-    return deviations * fmax(sqrt(fmax(left, 0) / freedom), least_spread) / sqrt(norm);
+    return deviations * fmax(sqrt(fmax(left, 0) / freedom), DL_LEAST_SPREAD) / sqrt(norm);
 }
 
 /* Which distinct runs there are: times in and out of place say the same twice. */

@@ -6,7 +6,8 @@
 #include "sim/collective/choose.h"
 #include "sim/core/least_squares.h"
 
-#define DL_WIDEST_TOLD 0.2 /* half interval of a logarithm that still says something */
+#define DL_WIDEST_TOLD 0.2    /* half interval of a logarithm that still says something */
+#define DL_LEAST_SPREAD 0.005 /* of measured times: repeated runs differ by that much, however well they are fitted */
 
 /* A copy of the document whose numbers are changed, and which of them. */
 struct dl_calibration_work {
@@ -23,8 +24,6 @@ struct dl_calibration_work {
 /* calibrate_estimate.c. Calls tell for every run, or for those fitted to, in order; errors go to w->err. */
 typedef void (*dl_tell_fn)(void *user, struct dl_timed_run *run, const struct dl_choice *choice);
 void dl_calibration_predict(const struct dl_calibration_work *w, bool kept_out_too, dl_tell_fn tell, void *user);
-/* Whether both are the same but for the measured times. */
-bool dl_same_timed_run(const struct dl_timed_run *a, const struct dl_timed_run *b);
 double dl_calibration_value(const struct dl_tunable *k, double x);
 /* Of the active constants: their x, for dl_free; the least squares to solve; the residuals as they are now, for
  * dl_free, which leaves the document with these x. */

@@ -31,6 +31,23 @@ static json_t *errors_json(const struct dl_calibration *c, bool kept_out)
                         "mape_after", dl_calibration_error(c, kept_out, true));
 }
 
+/* What was measured several times is one row, with the mean of the times. */
+static void print_rows(const struct dl_calibration *c)
+{
+    printf("%-32s %10s %10s %10s   %s\n", "rows", "measured", "before", "after", "by");
+    for (size_t i = 0, n; i < c->n_runs; i += n) {
+        const struct dl_timed_run *const run = &c->runs[i];
+        char what[64], bytes[DL_QUANTITY], times[3][DL_QUANTITY];
+        double sum_s = 0;
+        for (n = 0; i + n < c->n_runs && dl_same_timed_run(run, run + n); n++) sum_s += run[n].time_s;
+        snprintf(what, sizeof what, "%s of %s over %u", dl_op_name(run->op), dl_format_bytes(run->bytes, bytes),
+                 run->group->n);
+        printf("  %-30s %10s %10s %10s   %s %s%s\n", what, dl_format_seconds(sum_s / (double)n, times[0]),
+               dl_format_seconds(run->before_s, times[1]), dl_format_seconds(run->after_s, times[2]), run->algorithm,
+               run->protocol, run->kept_out ? ", kept out" : "");
+    }
+}
+
 /* ---- collectives ---- */
 
 static void print_not_told(const struct dl_calibration *c)
@@ -46,6 +63,12 @@ static void print_told(const struct dl_calibration *c)
 {
     static const char *const notes[] = {
         [DL_FIT_AGREES] = " (agrees)", [DL_FIT_AT_LIMIT] = " (the most that can be)", [DL_FIT_DONE] = ""};
+    if (dl_calibration_count(c, DL_FIT_NO_EFFECT) + dl_calibration_count(c, DL_FIT_NOT_TOLD) == c->constants.n) {
+        puts("no constant is told by these rows: nothing changes, and nothing is written; more sizes, or tables of "
+             "other "
+             "groups, tell more");
+        return;
+    }
     printf("%-50s %10s %10s   %s\n", "constants that the rows tell", "base", "now", "95 %");
     for (size_t i = 0; i < c->constants.n; i++) {
         const struct dl_fitted_constant *const f = &c->fitted[i];
@@ -76,6 +99,7 @@ static void print_switches(const struct dl_calibration *c)
 
 void dl_calibration_text(const struct dl_calibration *c)
 {
+    print_rows(c);
     printf("mean error of times            before      after\n");
     print_errors(c, "fitted", false);
     print_errors(c, "kept out", true);
@@ -145,6 +169,7 @@ void dl_message_calibration_text(const struct dl_message_calibration *m, const s
            m->bytes_per_s_low, m->bytes_per_s_high,
            m->wire_is_replaced ? "system file: its bandwidth was assumed" : "transport's efficiency");
     if (!c->n_runs) return;
+    print_rows(c);
     printf("mean error of times            before      after\n");
     print_errors(c, "fitted", false);
 }
