@@ -1,6 +1,7 @@
 /* data.c - replicas of the model, each with a part of the batch; gradients are summed over them: all at the end, or
  * while a backward goes on, each as soon as a bucket of them is complete. Servers that add them up are devices of their
- * own, after those that train. */
+ * own, after those that train. Devices that stream weights send gradients out themselves: nothing is left to do where
+ * the network sums these on their way. */
 #include <math.h>
 
 #include "strategies/strategies.h"
@@ -78,6 +79,9 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "exchange"),
                        "zero scatters gradients, which %s; must be allreduce with it, got %s",
                        has_servers(o) ? "servers do not" : "is no all-reduce", exchanges[o->exchange]);
+    if (o->exchange != allreduce && what->setting->sums_on_the_way)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "exchange"),
+                       "the network sums gradients on their way out of the devices; leave it out");
     if (o->servers && o->exchange != parameter_server)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "servers"),
                        "only the exchange parameter_server has them to choose, got %s", exchanges[o->exchange]);
@@ -174,7 +178,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct due due = due_of(o, ev, s);
     const bool alone = dl_copies(s, false) == 1;
-    if (dl_emit(below, ev, err) || alone) return err->status;
+    if (dl_emit(below, ev, err) || alone || s->sums_on_the_way) return err->status;
     if (ev->kind == DL_EV_GRADIENT) return end_step(o, ev, below, err);
     if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD || !(due.scatter || due.sum)) return DL_OK;
     if (add_layer(o, ev, false, below, err)) return err->status;

@@ -33,6 +33,14 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    const struct options *const o = options;
+    if (!what->setting->streams_weights || (o->optimizer == 0 && o->parameters == 0)) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, o->optimizer > 0 ? "optimizer" : "parameters"),
+                   "must be 0 on devices that stream weights: these are outside already");
+}
+
 /* What goes between the kernels of a forward is kept wherever the host has room. */
 static enum dl_status copy(double bytes, bool async, enum dl_pass pass, struct dl_stack *below, struct dl_error *err)
 {
@@ -111,6 +119,7 @@ const struct dl_strategy dl_strategy_offload = {
     .options_size = sizeof(struct options),
     .defaults = &defaults,
     .claim = claim,
+    .check = check,
     .rewrite = rewrite,
     .relief = &relief,
 };

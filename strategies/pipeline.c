@@ -68,7 +68,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                               struct dl_error *err)
 {
     (void)options;
-    if (dl_emit(below, ev, err) || ev->kind != DL_EV_GRADIENT || !ev->shared) return err->status;
+    const bool is_outside = dl_stack_setting(below)->streams_weights; /* and summed there */
+    if (dl_emit(below, ev, err) || ev->kind != DL_EV_GRADIENT || !ev->shared || is_outside) return err->status;
     return dl_emit(below,
                    &(struct dl_event){.kind = DL_EV_COLLECTIVE,
                                       .pass = DL_COPIES,

@@ -59,7 +59,7 @@ bool dl_gathers_modules(const struct dl_setting *setting)
 
 uint32_t dl_gathers_ahead(const struct dl_setting *setting)
 {
-    if (dl_gathers_modules(setting)) return 0;
+    if (dl_gathers_modules(setting) || setting->streams_weights) return 0;
     return setting->gathers_ahead == DL_AS_SOFTWARE ? setting->software->gathers_ahead : setting->gathers_ahead;
 }
 

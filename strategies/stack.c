@@ -106,6 +106,12 @@ void dl_job_suit(struct dl_job *job, const struct dl_software *software, const s
     s->is_pure = software->pure == DL_PURE_ALL || (software->pure == DL_PURE_LANGUAGE_MODELS && is_language_model);
 }
 
+void dl_job_suit_machine(struct dl_job *job, const struct dl_device *device, const struct dl_topology *topology)
+{
+    job->setting.streams_weights = device->model->streams_weights;
+    job->setting.sums_on_the_way = device->model->streams_weights && topology->network.reduces;
+}
+
 const struct dl_field *dl_job_fields(size_t *n_fields)
 {
     *n_fields = DL_COUNT(fields);

@@ -39,6 +39,9 @@ struct dl_schedule_request dl_setting_schedule(const struct dl_setting *s);
 /* How the software trains the model; software must outlive the job. */
 void dl_job_suit(struct dl_job *job, const struct dl_software *software, const struct dl_model *model);
 
+/* What the devices and their network do of themselves. */
+void dl_job_suit_machine(struct dl_job *job, const struct dl_device *device, const struct dl_topology *topology);
+
 /* All strategies' refusals of a model. */
 enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
                             struct dl_error *err);

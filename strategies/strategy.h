@@ -92,6 +92,8 @@ struct dl_setting {
     bool optimizer_takes_roots;                          /* of all second moments, before it divides by them */
     double offload_optimizer, offload_parameters, offload_activations; /* the part of them that is on the host */
     const char *offload_where;                                         /* in the strategy file; NULL: not there */
+    bool streams_weights; /* parameters, their gradients and the optimizer's states are outside of the devices */
+    bool sums_on_the_way; /* and the network sums the gradients of replicas as they go there */
     const struct dl_software *software;
 };
 

@@ -97,6 +97,9 @@ static enum dl_status check_pipeline(const struct options *o, const struct dl_ch
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
+    if (what->setting->streams_weights)
+        return dl_fail(err, DL_IMPOSSIBLE, what->where,
+                       "the devices stream weights and keep no states that could be cut; leave zero out");
     if (check_modules(o, what, err) || check_pipeline(o, what, err)) return err->status;
     const char *const only_3 = o->prefetch >= 0 ? "prefetch" : !o->reshard ? "reshard" : NULL;
     if (o->stage < 3 && only_3)

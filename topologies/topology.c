@@ -13,12 +13,15 @@ enum { max_node_links = 1 << 25 }; /* so that a slip in a file is an error and n
 struct options {
     int64_t nodes;
     const char *transport;
+    double weight_memory_bytes;
     struct dl_json node, network;
 };
 static const struct options defaults = {.nodes = 1, .transport = "ideal"};
 static const struct dl_field fields[] = {
     {"nodes", DL_INT, offsetof(struct options, nodes), 1, MAX_DEVICES, true, NULL, "number of nodes, all alike"},
     {"transport", DL_TEXT, offsetof(struct options, transport), 0, 0, true, NULL, "default transport file"},
+    {"weight_memory_bytes", DL_NUMBER, offsetof(struct options, weight_memory_bytes), 1, 1e21, true, NULL,
+     "for weights and optimizer states of all devices that stream them (MemoryX)"},
     {"node", DL_OBJECT, offsetof(struct options, node), 0, 0, false, NULL, "the inside of a node"},
     {"network", DL_OBJECT, offsetof(struct options, network), 0, 0, true, NULL, "what joins the nodes"},
 };
@@ -89,6 +92,7 @@ static enum dl_status build(struct dl_topology *t, const struct dl_pod_slice *sl
         return err->status;
     t->name = dl_document_name(t->doc, t->arena);
     t->transport = o.transport;
+    t->weight_memory_bytes = o.weight_memory_bytes;
     t->n_nodes = (uint32_t)o.nodes;
     t->n_devices = t->n_nodes * t->node.n_devices;
     cut(t, slice);

@@ -20,9 +20,10 @@ struct dl_topology {
     struct dl_node node;
     struct dl_network network; /* kind is NULL: a single node */
     uint32_t n_nodes, n_devices;
-    uint32_t n_whole_devices; /* of the machine, where this is a slice of it */
-    struct dl_json doc;       /* that it was read from; not owned */
-    const char *transport;    /* default transport file */
+    uint32_t n_whole_devices;   /* of the machine, where this is a slice of it */
+    struct dl_json doc;         /* that it was read from; not owned */
+    const char *transport;      /* default transport file */
+    double weight_memory_bytes; /* of all devices together, outside of them; 0: nothing is said of it */
     struct dl_link *links;
     size_t n_links, links_capacity;
     const char *link_kinds[DL_MAX_LINK_KINDS];

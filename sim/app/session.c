@@ -94,6 +94,7 @@ static enum dl_status read_device(struct dl_session *s)
                                  dl_place_of_name(given.name, node, "device", s->arena)};
     const enum dl_precision precision = s->job.setting.precision;
     if (load_device(s, &want)) return s->err.status;
+    dl_job_suit_machine(&s->job, &s->device, s->machine.topology);
     if (dl_device_supports(&s->device, precision)) return DL_OK;
     return dl_fail(&s->err, DL_IMPOSSIBLE, dl_json_member(s->strategy_doc, "precision", s->arena).where,
                    "%s has no %s; it has %s", s->device.name, dl_precision_name(precision),

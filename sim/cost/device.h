@@ -39,6 +39,7 @@ struct dl_price {
 
 struct dl_device_model {
     const char *name, *doc;
+    bool streams_weights;          /* they come from outside for each use, and gradients go there; prices have both */
     const struct dl_field *fields; /* its own keys in the device file, below "figures" */
     size_t n_fields, options_size;
     const void *defaults;

@@ -8,7 +8,10 @@
  *     arithmetic   ceil(results / cores) * k * density at the core's rate
  *     stream       weights, or their gradients, between wafer and outside
  *     fabric       weights and partial sums, each over one row or column of cores
- *     memory       activations from and to the cores' own memories */
+ *     memory       activations from and to the cores' own memories
+ *
+ * So what goes between wafer and outside is in the prices of products: weights in forward and backward, gradients once.
+ * Gradients of several wafers are summed on their way where the network can. */
 #include <math.h>
 
 #include "sim/cost/device_models.h"
@@ -64,6 +67,7 @@ static struct dl_price price(const struct dl_device *d, const struct dl_kernel *
 const struct dl_device_model dl_device_wafer = {
     .name = "wafer",
     .doc = "cores that keep activations while weights stream past; fabric; sparse weights",
+    .streams_weights = true,
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

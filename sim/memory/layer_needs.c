@@ -122,6 +122,14 @@ static void add_states(const struct dl_setting *s, const struct dl_layer *layer,
     add_gathered(s, &parameters, at_once, n);
 }
 
+/* Weights are there while the layer works, and gradients until they have left; all else is outside. */
+static void add_streamed(const struct dl_setting *s, const struct dl_layer *layer, struct dl_layer_needs *n)
+{
+    const double on_rank = share_of(s, layer, false).whole, bytes = dl_precision_bytes(s->precision);
+    n->gathered = on_rank * bytes;
+    n->unreduced = on_rank * bytes;
+}
+
 struct dl_layer_needs dl_layer_needs(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
 {
     const double saved = dl_saved_bytes(s, layer, block), copied = dl_copied_bytes(s, layer, block);
@@ -132,7 +140,10 @@ struct dl_layer_needs dl_layer_needs(const struct dl_setting *s, const struct dl
                                .begins_group = !again || dl_recompute_keeps_input(s, block),
                                .for_weights = for_weights_bytes(s, layer),
                                .at_work = at_work_bytes(s, layer)};
-    add_states(s, layer, block, &n);
+    if (s->streams_weights)
+        add_streamed(s, layer, &n);
+    else
+        add_states(s, layer, block, &n);
     n.kept += dl_given_bytes(s, layer);
     add_depth(s, layer, again, &n);
     return n;

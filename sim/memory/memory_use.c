@@ -249,3 +249,14 @@ bool dl_memory_fits_host(const struct dl_topology *t, const struct dl_job *job, 
     const double memory_bytes = t->node.host.memory_bytes;
     return memory_bytes == 0 || dl_memory_of_host(t, job, use) <= memory_bytes;
 }
+
+double dl_memory_outside(const struct dl_setting *s, const struct dl_model *model)
+{
+    const double bytes = dl_precision_bytes(s->precision) + dl_gradient_bytes(s) + dl_optimizer_state_bytes(s);
+    return s->streams_weights ? dl_model_parameters(model) * bytes : 0;
+}
+
+bool dl_memory_fits_outside(const struct dl_topology *t, const struct dl_setting *s, const struct dl_model *model)
+{
+    return t->weight_memory_bytes == 0 || dl_memory_outside(s, model) <= t->weight_memory_bytes;
+}

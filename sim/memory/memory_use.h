@@ -24,5 +24,9 @@ void dl_memory_of_stages(const struct dl_setting *setting, const struct dl_lower
  * into it, as far as the system file says how much it has. */
 double dl_memory_of_host(const struct dl_topology *t, const struct dl_job *job, const struct dl_memory_use *use);
 bool dl_memory_fits_host(const struct dl_topology *t, const struct dl_job *job, const struct dl_memory_use *use);
+/* What devices that stream weights leave outside, once for all of them; the same of it. */
+double dl_memory_outside(const struct dl_setting *setting, const struct dl_model *model);
+bool dl_memory_fits_outside(const struct dl_topology *t, const struct dl_setting *setting,
+                            const struct dl_model *model);
 
 #endif

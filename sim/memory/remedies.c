@@ -57,7 +57,10 @@ static void lower_and_count(const struct search *s, struct dl_job *job, struct d
     if (!dl_place(estimator->topology, "packed", 0, job->n_devices, device_of_rank, err) &&
         !dl_workload_read(r->workload, job->setting.microbatch, r->software->code, s->arena, &model, err)) {
         dl_job_suit(job, r->software, &model);
-        if (!dl_lower(&request, s->arena, &lowered, err)) a->peak = fullest_peak(estimator->topology, job, &lowered);
+        dl_job_suit_machine(job, r->device, estimator->topology);
+        if (dl_memory_fits_outside(estimator->topology, &job->setting, &model) &&
+            !dl_lower(&request, s->arena, &lowered, err))
+            a->peak = fullest_peak(estimator->topology, job, &lowered);
     }
     dl_lowered_release(&lowered, job->setting.ways[DL_AXIS_PIPELINE]);
     dl_free(device_of_rank);

@@ -23,7 +23,8 @@ uint32_t dl_run_fullest_stage(const struct dl_run_report *r)
 bool dl_run_fits(const struct dl_run_report *r)
 {
     return r->memory[dl_run_fullest_stage(r)].peak <= r->device->memory_bytes &&
-           dl_memory_fits_host(r->topology, r->job, r->memory);
+           dl_memory_fits_host(r->topology, r->job, r->memory) &&
+           dl_memory_fits_outside(r->topology, &r->job->setting, r->model);
 }
 
 static double samples_per_s(const struct dl_run_report *r) { return r->job->setting.global_batch / r->result.step_s; }

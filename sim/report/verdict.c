@@ -39,15 +39,22 @@ static void print_remedies(const struct dl_remedies *remedies)
     if (remedies->n > SHOWN) printf("    and %zu more (--json -)\n", remedies->n - SHOWN);
 }
 
-static void print_host(const struct dl_run_report *r)
+static void print_elsewhere(const char *where, double bytes, double memory_bytes, bool fits)
 {
-    const double bytes = dl_memory_of_host(r->topology, r->job, r->memory);
-    const double memory_bytes = r->topology->node.host.memory_bytes;
     char a[DL_QUANTITY], b[DL_QUANTITY];
     if (bytes == 0) return;
-    printf("  on each host wait %s", dl_format_bytes(bytes, a));
+    printf("  %s %s", where, dl_format_bytes(bytes, a));
     if (memory_bytes > 0) printf(" of %s", dl_format_bytes(memory_bytes, b));
-    puts(dl_memory_fits_host(r->topology, r->job, r->memory) ? "" : ": DOES NOT FIT");
+    puts(fits ? "" : ": DOES NOT FIT");
+}
+
+static void print_all_elsewhere(const struct dl_run_report *r)
+{
+    print_elsewhere("on each host wait", dl_memory_of_host(r->topology, r->job, r->memory),
+                    r->topology->node.host.memory_bytes, dl_memory_fits_host(r->topology, r->job, r->memory));
+    print_elsewhere(
+        "weights and states outside of the devices, streamed:", dl_memory_outside(&r->job->setting, r->model),
+        r->topology->weight_memory_bytes, dl_memory_fits_outside(r->topology, &r->job->setting, r->model));
 }
 
 void dl_verdict_print(const struct dl_run_report *r)
@@ -56,7 +63,7 @@ void dl_verdict_print(const struct dl_run_report *r)
     const struct dl_memory_use *const m = &r->memory[stage];
     const double left = r->device->memory_bytes - m->peak;
     char a[DL_QUANTITY], b[DL_QUANTITY], c[DL_QUANTITY];
-    print_host(r);
+    print_all_elsewhere(r);
     if (left >= 0) {
         printf("  %s of a device are left (%.0f %%)", dl_format_bytes(left, a), 100 * left / r->device->memory_bytes);
         if (m->fragmentation > left)
@@ -89,8 +96,9 @@ json_t *dl_verdict_json(const struct dl_run_report *r)
     json_t *const list = json_array();
     for (int i = 0; i < LARGEST; i++)
         json_array_append_new(list, dl_json_pack("{s:s, s:f}", "part", largest[i].name, "bytes", largest[i].bytes));
-    return dl_json_pack("{s:s, s:I, s:f, s:f, s:o, s:o}", "text", dl_run_fits(r) ? "fits" : "does not fit", "stage",
-                        (json_int_t)stage, "headroom_bytes", r->device->memory_bytes - r->memory[stage].peak,
-                        "host_bytes", dl_memory_of_host(r->topology, r->job, r->memory), "largest", list, "remedies",
+    return dl_json_pack("{s:s, s:I, s:f, s:f, s:f, s:o, s:o}", "text", dl_run_fits(r) ? "fits" : "does not fit",
+                        "stage", (json_int_t)stage, "headroom_bytes", r->device->memory_bytes - r->memory[stage].peak,
+                        "host_bytes", dl_memory_of_host(r->topology, r->job, r->memory), "outside_bytes",
+                        dl_memory_outside(&r->job->setting, r->model), "largest", list, "remedies",
                         remedies_json(r->remedies));
 }
