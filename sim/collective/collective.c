@@ -97,3 +97,9 @@ double dl_bus_bytes_per_s(enum dl_op op, uint32_t n, double bytes, double time_s
 {
     return time_s > 0 ? bus_factor(op, n) * bytes / time_s : 0;
 }
+
+uint32_t dl_most_posted(uint32_t n_ranks)
+{
+    const uint32_t most_in_all = 1024, most = 32, least = 2, each = most_in_all / n_ranks;
+    return each > most ? most : each < least ? least : each;
+}

@@ -159,6 +159,7 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
     const double dense = action->blocks.count * x->block_bytes[at->lane];
     const double payload = dl_payload_bytes(&c->payload, dense, action->merged);
     const bool packed = dl_payload_is_packed(&c->payload);
+    const uint32_t most_posted = dl_most_posted(c->group->n);
     const struct dl_letter letter = {
         .from = c->group->device[at->rank],
         .to = c->group->device[action->peer],
@@ -167,7 +168,8 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
         .pace = pace,
         .lane = 2 * at->lane + x->spec.is_in_step,
         .queue = c->algorithm->queue,
-        .rate_cap_bytes_per_s = x->cap_bytes_per_s[at->lane] / fmin(fmax(action->posted, 1), DL_MOST_POSTED),
+        .most_posted = most_posted,
+        .rate_cap_bytes_per_s = x->cap_bytes_per_s[at->lane] / fmin(fmax(action->posted, 1), most_posted),
         .causes = at->causes,
         .sender = at->rank,
         .receiver = action->peer * x->n_lanes + (index_of(x, at) - at->rank * x->n_lanes),

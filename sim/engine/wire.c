@@ -264,7 +264,7 @@ void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_
                                      .port = port_of(w, letter),
                                      .next = none};
     struct dl_port *const port = dl_port_at(w->ports, w->letters[id].port);
-    const uint32_t most = letter->queue == DL_QUEUE_POSTED ? DL_MOST_POSTED : 1;
+    const uint32_t most = letter->queue == DL_QUEUE_POSTED ? letter->most_posted : 1;
     if (port->n_moving == most) {
         wait_at(w, port, id);
         return;

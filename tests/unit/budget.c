@@ -170,8 +170,11 @@ END_TEST
 
 /* ---- constants ---- */
 
-#define FITTED "derived: fitted to the half of the published steps that may be"
-#define CHOSEN "derived: chosen by the published steps"
+#define FIT(half)                                                                                                      \
+    "{\"grade\": \"fitted\", \"to\": \"validation_rows\", \"half\": \"" half                                           \
+    "\", \"rows\": \"all\", \"source\": \"a test\"}"
+#define FITTED FIT("fit")
+#define CHOSEN FIT("both")
 
 static struct dl_constants read_constants(const char *text, struct dl_arena *arena)
 {
@@ -188,13 +191,13 @@ START_TEST(constants_that_saw_steps_are_counted_once)
 {
     struct dl_arena *const arena = dl_arena_new();
     const struct dl_constants one = read_constants(
-        "{\"a\": 1, \"b\": true, \"c\": 2, \"facts\": {\"a\": \"" FITTED "\", \"b\": \"" CHOSEN
-        "\", \"c\": \"measured: by hand\", \"*\": \"" FITTED "\"},"
-        "\"list\": [{\"d\": 3, \"facts\": {\"d\": \"" FITTED "\"}}, {\"d\": 3, \"facts\": {\"d\": \"" FITTED "\"}}]}",
+        "{\"a\": 1, \"b\": true, \"c\": 2, \"facts\": {\"a\": " FITTED ", \"b\": " CHOSEN
+        ", \"c\": \"measured: by hand\", \"*\": " FITTED "},"
+        "\"list\": [{\"d\": 3, \"facts\": {\"d\": " FITTED "}}, {\"d\": 3, \"facts\": {\"d\": " FITTED "}}]}",
         arena);
     ck_assert(one.n == 3 && one.n_chosen == 1);
-    struct dl_constants both = read_constants(
-        "{\"in\": {\"a\": 1, \"d\": 4, \"facts\": {\"a\": \"" FITTED "\", \"d\": \"" FITTED "\"}}}", arena);
+    struct dl_constants both =
+        read_constants("{\"in\": {\"a\": 1, \"d\": 4, \"facts\": {\"a\": " FITTED ", \"d\": " FITTED "}}}", arena);
     ck_assert_uint_eq(both.n, 2);
     dl_constants_join(&both, &one);
     ck_assert(both.n == 4 && both.n_chosen == 1); /* a = 1 is shared, d is 3 and 4 */
