@@ -157,16 +157,27 @@ static void tell_stall(const struct run *r, size_t n_stuck, struct dl_error *err
             n_stuck, n_stuck == 1 ? " waits" : "s wait", name);
 }
 
+/* A message takes some microseconds, or, where many are under way together on links that routing by load spreads them
+ * over, about one for each of those: all of them get another rate when it ends. */
+static double effort_s(const struct run *r, double n_messages)
+{
+    const struct dl_collective *const c = &r->choice.collective;
+    const bool is_posted = c->algorithm->queue == DL_QUEUE_POSTED && !dl_folds(c, r->report.fluid);
+    const double one_s = 3e-6, beside_each_s = 1e-6, beside = (double)c->group->n * dl_most_posted(c->group->n);
+    return n_messages *
+           (is_posted && dl_network_reads_load(&r->machine.topology->network) ? beside_each_s * beside : one_s);
+}
+
 /* Some take minutes or days, such as a ring over all of a large machine. */
 static void announce_long_run(const struct run *r)
 {
-    const double about_a_minute = 2e7, n = dl_count_bundles(&r->choice.collective, r->report.fluid);
-    char count[DL_QUANTITY];
-    if (n < about_a_minute) return;
+    const double a_minute_s = 60, n = dl_count_bundles(&r->choice.collective, r->report.fluid), s = effort_s(r, n);
+    char count[DL_QUANTITY], time[DL_QUANTITY];
+    if (s < a_minute_s) return;
     dl_progress_end();
     fprintf(stderr,
-            "dlsim: %s messages are simulated one by one, some microseconds each; --fidelity fluid takes seconds\n",
-            dl_format_count(n, count));
+            "dlsim: %s messages are simulated one by one, which takes about %s; --fidelity fluid takes seconds\n",
+            dl_format_count(n, count), dl_format_seconds(s, time));
 }
 
 static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind, struct dl_error *err)
