@@ -138,11 +138,6 @@ const struct dl_field *dl_software_fields(size_t *n_fields)
     return fields;
 }
 
-void dl_software_complete(const struct dl_software *software, struct dl_json workload)
-{
-    if (!software->dropout) dl_workload_set_missing(workload, "dropout", json_false());
-}
-
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,
                                 struct dl_error *err)
 {
@@ -165,7 +160,6 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .accumulates = (enum dl_accumulates)o.accumulates,
                                 .zero_in_pipeline = (uint32_t)o.zero_in_pipeline,
                                 .gathers_stage_2 = o.gathers_stage_2,
-                                .dropout = o.dropout,
                                 .scatter_moves = o.scatter_moves,
                                 .offload_blocks = o.offload_blocks,
                                 .new_memory_bytes_per_s = o.new_memory_bytes_per_s,
@@ -176,7 +170,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gathers_modules = o.gathers_modules,
                                 .gathers_ahead = (uint32_t)o.gathers_ahead,
                                 .overlaps_tensor = o.overlaps_tensor,
-                                .code = {attentions[o.attention], o.projections_apart},
+                                .code = {attentions[o.attention], !o.dropout, o.projections_apart},
                                 .fused_optimizer = o.fused_optimizer,
                                 .pads_products_to = o.pads_products_to,
                                 .step_barrier = o.step_barrier,

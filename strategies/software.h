@@ -56,7 +56,6 @@ struct dl_software {
     struct dl_model_code code;
     double pads_products_to;      /* sides of products become multiples of this if that is faster; 0: they stay */
     bool fused_optimizer;         /* one kernel updates many tensors: rules that say so hold */
-    bool dropout;                 /* models have it where their file does not say */
     enum dl_dispatch dispatch;    /* unless the strategy says it */
     bool gathers_modules;         /* in stage 3 of ZeRO: matrices one by one, not layers */
     uint32_t gathers_ahead;       /* in stage 3 of ZeRO: layers, before the one at work is done */
@@ -81,9 +80,6 @@ struct dl_software {
 
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,
                                 struct dl_error *err);
-
-/* What a workload leaves to the software is put into its document, before the model is built from it. */
-void dl_software_complete(const struct dl_software *software, struct dl_json workload);
 
 /* The keys of a software file, for `dlsim list`. */
 const struct dl_field *dl_software_fields(size_t *n_fields);

@@ -301,7 +301,8 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
                             struct dl_error *err)
 {
     if (check(options, build, err)) return err->status;
-    const struct dl_transformer o = completed(options);
+    struct dl_transformer o = completed(options);
+    if (build->without_dropout && !json_object_get(build->doc.value, "dropout")) o.dropout = false;
     const double tokens = build->samples * (double)o.seq;
     struct dl_block b = {.o = &o, .samples = build->samples, .tokens = tokens, .elements = tokens * (double)o.hidden};
     b.flash = build->flash;

@@ -131,6 +131,7 @@ struct dl_model {
 /* How the code of a framework writes a model down. */
 struct dl_model_code {
     const char *attention;  /* "unfused" or "flash" */
+    bool without_dropout;   /* there is none where the model's file does not say */
     bool projections_apart; /* linear layers that share their input are products of their own, if the model has them so
                              */
 };
@@ -139,8 +140,8 @@ struct dl_model_code {
 struct dl_build {
     struct dl_json doc; /* for the places of errors */
     double samples;
-    bool flash, projections_apart; /* as in struct dl_model_code */
-    struct dl_arena *arena;        /* what the model points to lives here */
+    bool flash, projections_apart, without_dropout; /* as in struct dl_model_code */
+    struct dl_arena *arena;                         /* what the model points to lives here */
 };
 
 struct dl_workload_kind {
@@ -153,9 +154,6 @@ struct dl_workload_kind {
 };
 size_t dl_workload_count(void);
 const struct dl_workload_kind *dl_workload_get(size_t index);
-
-/* Put a value into the document where it says none, if its kind of workload knows the key. Takes the value. */
-void dl_workload_set_missing(struct dl_json doc, const char *key, json_t *value);
 
 /* Schema dlsim/workload/1: {"kind": "transformer", "layers": 96, ...}. */
 enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_model_code code, struct dl_arena *arena,

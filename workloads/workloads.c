@@ -40,22 +40,6 @@ static enum dl_status read_options(struct dl_json doc, const struct dl_workload_
     return err->status;
 }
 
-static const struct dl_workload_kind *kind_named(const char *name)
-{
-    for (size_t i = 0; i < DL_COUNT(workloads) && name; i++)
-        if (strcmp(workloads[i]->name, name) == 0) return workloads[i];
-    return NULL;
-}
-
-void dl_workload_set_missing(struct dl_json doc, const char *key, json_t *value)
-{
-    const struct dl_workload_kind *const kind = kind_named(json_string_value(json_object_get(doc.value, "kind")));
-    bool is_known = false;
-    for (size_t i = 0; kind && i < kind->n_fields; i++) is_known |= strcmp(kind->fields[i].key, key) == 0;
-    if (is_known && !json_object_get(doc.value, key)) json_object_set(doc.value, key, value);
-    json_decref(value);
-}
-
 enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_model_code code, struct dl_arena *arena,
                                 struct dl_model *out, struct dl_error *err)
 {
@@ -64,6 +48,7 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_mo
                                    .samples = samples,
                                    .flash = strcmp(code.attention, "flash") == 0,
                                    .projections_apart = code.projections_apart,
+                                   .without_dropout = code.without_dropout,
                                    .arena = arena};
     if (!build.flash && strcmp(code.attention, "unfused"))
         return dl_fail(err, DL_RANGE, "attention", "must be one of unfused, flash, got '%.60s'", code.attention);

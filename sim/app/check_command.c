@@ -77,12 +77,10 @@ static enum dl_status check_job(struct dl_json strategy, const struct dl_session
                                  "workload", dl_place_of_name(given->workload.name, strategy, "workload", arena)};
     if (!dl_load_document(&what, &given->set, arena, &workload, err) &&
         !dl_load_document(&by, &given->set, arena, &software_doc, err) &&
-        !dl_software_read(software_doc, arena, &software, err)) {
-        dl_software_complete(&software, workload);
-        if (!dl_workload_read(workload, job->setting.microbatch, software.code, arena, &model, err)) {
-            dl_job_suit(job, &software, &model);
-            dl_job_check(job, &model, arena, err);
-        }
+        !dl_software_read(software_doc, arena, &software, err) &&
+        !dl_workload_read(workload, job->setting.microbatch, software.code, arena, &model, err)) {
+        dl_job_suit(job, &software, &model);
+        dl_job_check(job, &model, arena, err);
     }
     json_decref(software_doc.value);
     json_decref(workload.value);
