@@ -2,7 +2,8 @@
 # Sourced by bash with $root set to the top of the repository. Everything it says goes to stderr.
 # shellcheck shell=bash disable=SC2154
 
-build=$root/build
+# shellcheck source=sim/app/stale.sh
+source "$root/sim/app/stale.sh"
 build_packages=(g++ cmake ninja-build pkgconf libjansson-dev libgsl-dev libsimgrid-dev libopenblas-dev)
 test_packages=(check clang-format cppcheck libopenmpi-dev openmpi-bin iproute2 procps)
 
@@ -46,14 +47,35 @@ install_packages() {
     }
 }
 
-# Prints one thing that is younger than the last build, of those that the program is built from. Folders count: they tell
-# of added and deleted files. A further test of find may be given.
-younger() {
-    (cd "$root" && find CMakeLists.txt sim workloads topologies strategies kernels \
-        \( -type d -o -name '*.[ch]' -o -name '*.c[up]*' -o -name CMakeLists.txt -o -name '*.cmake' \) -newer build/.built "$@" -print -quit 2>/dev/null)
+# The hash of each file that the program or a test is built from.
+contents() {
+    (cd "$root" && find CMakeLists.txt "${program_folders[@]}" validation tests "${sources[@]}" -print0 2>/dev/null |
+        xargs -0 sha256sum | LC_ALL=C sort)
 }
 
-is_stale() { [[ ! -x $build/dlsim || ! -e $build/.built || -n $(younger) ]]; }
+# Whether the files that differ from those of the last build are younger than it.
+times_tell() { # CONTENTS
+    local line
+    [[ -e $build/.sources ]] || return
+    while IFS= read -r line; do
+        [[ $root/${line#*  } -nt $build/.sources ]] || return
+    done < <(LC_ALL=C comm -13 "$build/.sources" - <<<"$1")
+}
+
+# To be called before anything is built. Ninja goes by times: where they do not tell what changed, it must begin anew.
+begin_build() {
+    local now folder
+    signature=$(signature) now=$(contents)
+    trap 'touch -c "$build/.sources"' EXIT # of the end of the build: what changes while the compiler runs is no younger
+    [[ -e $build/.sources && $now == "$(<"$build/.sources")" ]] && return
+    rm -f "$build/.built"
+    times_tell "$now" || for folder in "$build"/{,*/}; do
+        is_configured "$folder" || continue
+        build_quietly ninja -C "$folder" -t clean
+        build_quietly cmake -S "$root" -B "$folder"
+    done
+    printf '%s\n' "$now" >"$build/.sources"
+}
 
 # build_quietly COMMAND...: says nothing unless it fails.
 build_quietly() {
@@ -75,26 +97,42 @@ configure() {
     build_quietly cmake "${fresh[@]}" -G Ninja -S "$root" -B "$folder" "$@"
 }
 
+end_build() { printf '%s\n' "$signature" >"$build/.built"; }
+
+# What was built came from files with these contents; only their times are others.
+is_built_from() { [[ -x $build/dlsim && -s $build/.built && $1 == "$(<"$build/.sources")" ]]; } # CONTENTS
+
 build_program() {
+    signature=$(signature)
+    is_built_from "$(contents)" && end_build && return
     install_packages "${build_packages[@]}"
-    if [[ ! -x $build/dlsim ]]; then
-        say "building (first run, about a minute)..."
-    elif [[ ! -e $build/.built || -n $(younger -type f) ]]; then
-        say "building..."
-    fi
-    touch "$build/.building" # what changes while the compiler runs is built the next time
+    if [[ -x $build/dlsim ]]; then say "building..."; else say "building (first run, about a minute)..."; fi
+    begin_build
     is_configured "$build" || configure "$build" -DBUILD_TESTING=OFF
     build_quietly ninja -C "$build" --quiet dlsim
-    mv "$build/.building" "$build/.built"
+    end_build
+}
+
+build_if_stale() { ! is_stale || build_program; }
+
+check_path() {
+    [[ $root != *[$'\n''";$[]*?\|']* ]] ||
+        stop 2 "CMake and Ninja cannot build in $(printf %q "$root"): the path must not have a newline or one of \" ; \$ [ ] * ? \\ |"
 }
 
 # with_lock COMMAND...: one at a time, so that calls side by side cannot spoil the build.
 with_lock() {
-    mkdir -p "$build" && : >>"$build/.lock" || stop 2 "cannot write to $build"
+    check_path
+    { mkdir -p "$build" && : >>"$build/.lock"; } 2>/dev/null ||
+        stop 2 "cannot write to $(printf %q "$build"), where the program is built"
     (
         flock 9
         "$@"
     ) 9>>"$build/.lock" || exit
 }
 
-build_if_stale() { ! is_stale || build_program; }
+# Where nothing can be written, what was built from the same contents will do.
+make_current() {
+    [[ -w $build ]] || ! is_built_from "$(contents)" || return 0
+    with_lock build_if_stale
+}
