@@ -1,13 +1,14 @@
 #define _POSIX_C_SOURCE 200809L
 #include "kernels/device_file.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "sim/core/output.h"
 
 static bool is_listed(const struct dl_result *r) { return !r->routine->is_own && r->timing.n_samples > 0; }
 
@@ -205,15 +206,11 @@ size_t dl_device_file_fits(const struct dl_profile *p, const char *into)
 
 const char *dl_device_file_write(const char *path, const char *into, const struct dl_profile *p)
 {
-    char *const beside = dl_memory(strlen(path) + sizeof ".part");
-    sprintf(beside, "%s.part", path);
-    FILE *const out = fopen(beside, "w");
-    const char *wrong = out ? dl_why_no_output(path) : strerror(errno);
-    if (!wrong) wrong = put_file(out, into, p);
-    if (!wrong && ferror(out)) wrong = strerror(errno);
-    if (out && fclose(out) && !wrong) wrong = strerror(errno);
-    if (!wrong && rename(beside, path)) wrong = strerror(errno);
-    if (wrong) remove(beside);
-    free(beside);
-    return wrong;
+    struct dl_output out;
+    const char *wrong = dl_why_no_output(path);
+    if (!wrong) wrong = dl_output_open(&out, path);
+    if (wrong) return wrong;
+    wrong = put_file(out.stream, into, p);
+    const char *const unwritten = dl_output_close(&out, !wrong);
+    return wrong ? wrong : unwritten;
 }

@@ -1,9 +1,12 @@
+#define _POSIX_C_SOURCE 200809L
 #include "kernels/journal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { key_size = 200 };
 
@@ -69,13 +72,25 @@ static void begin_line(struct dl_journal *j, const char *head)
     if (is_cut_off) fputc('\n', j->file);
 }
 
+/* Its name can be foreseen: a link that someone has put there would lead the times into a file of the user's. */
+static const char *open_file(struct dl_journal *j)
+{
+    struct stat info;
+    const int file = open(j->path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (file < 0) return errno == ELOOP ? "is a link, where the journal itself must be" : strerror(errno);
+    j->file = fdopen(file, "a+");
+    if (fstat(file, &info) || !S_ISREG(info.st_mode)) return "is there, and is not a file";
+    rewind(j->file);
+    return NULL;
+}
+
 struct dl_journal *dl_journal_open(const char *path, const char *head, const char **wrong)
 {
     struct dl_journal *const j = dl_memory(sizeof *j);
     j->path = dl_memory(strlen(path) + 1);
     strcpy(j->path, path);
-    j->file = fopen(path, "a+");
-    *wrong = j->file ? (rewind(j->file), read_lines(j, head)) : strerror(errno);
+    *wrong = open_file(j);
+    if (!*wrong) *wrong = read_lines(j, head);
     if (*wrong) {
         dl_journal_close(j, false);
         return NULL;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "kernels/journal.h"
+#include "sim/core/output.h"
 
 struct session {
     const struct dl_profile_options *o;
@@ -168,7 +169,7 @@ static int open_journal(struct session *s)
 static const char *why_no_output(const struct dl_profile_options *o)
 {
     const char *const wrong = dl_why_no_output(o->output);
-    const bool is_renewed = o->into && strcmp(o->into, o->output) == 0;
+    const bool is_renewed = o->into && dl_is_same_file(o->into, o->output);
     if (wrong || is_renewed || access(o->output, F_OK)) return wrong;
     char *const journal = journal_path(o);
     const bool is_begun = access(journal, F_OK) == 0;

@@ -11,7 +11,9 @@ written: leave out shapes that others tell enough of.
 import json
 import math
 import os
+import shutil
 import sys
+import tempfile
 
 COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k", "window", "stride"],
            "attention": ["batch", "m", "n", "k", "causal", "kv_share", "dropout"],
@@ -96,6 +98,20 @@ def add_rows(tables, more):
     same[0]["rows"] = [shapes[shape] for shape in sorted(shapes)]
 
 
+def replace(path, text):
+    """All of it or nothing, through a new file that nobody can have prepared; a link stays, and so does the mode."""
+    target = os.path.realpath(path)
+    with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(target), delete=False) as file:
+        try:
+            file.write(text)
+            file.flush()
+            shutil.copymode(target, file.name)
+            os.replace(file.name, target)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
 def main():
     *sources, device = [word for word in sys.argv[1:] if word != "--keep"]
     found = {}
@@ -114,9 +130,7 @@ def main():
     text = head + ',\n  "measured": [\n' + ",\n".join(map(text_of, tables)) + "\n  ]\n}\n"
     if len(text) > MOST_BYTES:
         sys.exit(f"merge.py: {device} would have {len(text)} bytes, more than {MOST_BYTES}")
-    with open(device + ".part", "w") as file:
-        file.write(text)
-    os.replace(device + ".part", device)
+    replace(device, text)
 
 
 main()

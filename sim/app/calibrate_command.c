@@ -133,18 +133,6 @@ static enum dl_status tell(const struct dl_calibrating *r, struct dl_error *err)
     return DL_OK;
 }
 
-/* One file each, or the last would be all that is left. */
-static enum dl_status check_outputs(const struct dl_calibrate_request *q, struct dl_error *err)
-{
-    const char *const outputs[] = {q->write_system, q->write_transport, q->json};
-    for (size_t i = 0; i < DL_COUNT(outputs); i++)
-        for (size_t j = 0; j < i; j++)
-            if (outputs[i] && outputs[j] && strcmp(outputs[i], outputs[j]) == 0)
-                return dl_fail(err, DL_IMPOSSIBLE, outputs[i],
-                               "cannot hold two of the system, the transport and the answer");
-    return DL_OK;
-}
-
 static enum dl_status calibrate(struct dl_calibrating *r, struct dl_error *err)
 {
     return is_collective(r->tables) ? dl_calibrate_groups(r, err) : dl_calibrate_pair(r, err);
@@ -154,7 +142,7 @@ static int run(int argc, char **argv, struct dl_error *err)
 {
     struct dl_calibrating r = {.arena = dl_arena_new()};
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, &r.request.files, err) &&
-        !check_outputs(&r.request, err) && !load_tables(&r, err) && !open_machine(&r, err) && !calibrate(&r, err) &&
+        !load_tables(&r, err) && !open_machine(&r, err) && !calibrate(&r, err) &&
         (r.tells_nothing || !write_files(&r, err)))
         tell(&r, err);
     const int code = r.tells_nothing ? 1 : 0;

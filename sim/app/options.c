@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/core/files.h"
+#include "sim/core/planned.h"
 
 enum { max_options = 32 };
 
@@ -81,7 +81,7 @@ static enum dl_status read_text(const struct dl_option *o, const char *text, con
 static enum dl_status read_output(const struct dl_option *o, const char *text, const char **out, struct dl_error *err)
 {
     if (read_text(o, text, out, err)) return err->status;
-    return dl_check_output(text, err);
+    return dl_plan_output(text, o->name, err);
 }
 
 static enum dl_status read_option(const struct dl_option *o, const char *text, void *out, struct dl_error *err)

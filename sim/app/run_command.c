@@ -1,9 +1,9 @@
 /* run_command.c - a whole training step, told as text, JSON, a trace, or the programs behind it. */
 #include <stdio.h>
-#include <string.h>
 
 #include "sim/app/commands.h"
 #include "sim/app/sensitivity_runs.h"
+#include "sim/core/output.h"
 #include "sim/report/progress.h"
 
 struct request {
@@ -98,7 +98,7 @@ static void say_that_it_is_long(void)
           stderr);
 }
 
-static bool is_stdout(const char *path) { return path && strcmp(path, "-") == 0; }
+static bool is_stdout(const char *path) { return path && dl_is_same_file(path, "-"); }
 
 static enum dl_status tell(const struct request *q, struct dl_session *s)
 {
@@ -130,7 +130,7 @@ static int answer(struct request *q, struct dl_error *err)
     return code;
 }
 
-/* One thing at a time on standard output, and nothing that is asked for in vain. */
+/* Nothing that is asked for in vain. */
 static enum dl_status check_together(const struct request *q, struct dl_error *err)
 {
     const char *const needs_run = q->sensitivity          ? "--sensitivity"
@@ -141,9 +141,6 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
                                                           : NULL;
     if (q->print_program && needs_run)
         return dl_fail(err, DL_IMPOSSIBLE, needs_run, "needs a run, which --print-program does not do");
-    if (q->json && q->trace && strcmp(q->json, q->trace) == 0)
-        return dl_fail(err, DL_IMPOSSIBLE, "--trace", "goes to '%.60s', as --json does; write them to two files",
-                       q->trace);
     return DL_OK;
 }
 

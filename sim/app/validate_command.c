@@ -1,10 +1,10 @@
 /* validate_command.c - measured training steps against what dlsim predicts for them, many at once. */
 #include <math.h>
-#include <string.h>
 
 #include "sim/app/commands.h"
 #include "sim/app/row_intervals.h"
 #include "sim/app/row_trials.h"
+#include "sim/core/output.h"
 #include "sim/report/budget.h"
 
 struct request {
@@ -161,7 +161,7 @@ static enum dl_status check_outputs(const struct request *q, struct dl_error *er
 {
     if (q->intervals && q->markdown && !q->json)
         return dl_fail(err, DL_IMPOSSIBLE, "--intervals", "are not in the tables of --markdown, only in text and JSON");
-    if (!q->markdown || !q->json || strcmp(q->json, "-")) return DL_OK;
+    if (!q->markdown || !q->json || !dl_is_same_file(q->json, "-")) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, "--markdown", "cannot go with --json -, write the JSON to a file");
 }
 

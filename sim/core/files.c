@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/core/output.h"
+#include "sim/core/planned.h"
+
 const char *dl_base_name(const char *path)
 {
     const char *const slash = strrchr(path, '/');
@@ -25,6 +28,7 @@ bool dl_is_regular(const char *path)
 enum dl_status dl_read_file(const char *path, size_t max_bytes, char **text, size_t *bytes, struct dl_error *err)
 {
     struct stat info;
+    if (dl_refuse_planned(path, err)) return err->status;
     if (stat(path, &info)) return dl_fail(err, DL_NOT_FOUND, path, "%s", strerror(errno));
     if (!S_ISREG(info.st_mode)) return dl_fail(err, DL_NOT_FOUND, path, "is not a file");
     if ((size_t)info.st_size > max_bytes)
@@ -40,68 +44,16 @@ enum dl_status dl_read_file(const char *path, size_t max_bytes, char **text, siz
     return DL_OK;
 }
 
-static enum dl_status write_to_stream(FILE *stream, const char *path, const char *text, size_t bytes,
-                                      struct dl_error *err)
-{
-    const size_t written = fwrite(text, 1, bytes, stream);
-    const int flushed = fflush(stream);
-    if (written == bytes && !flushed) return DL_OK;
-    return dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
-}
-
-/* A device or a pipe (/dev/null, /dev/stdout): renaming a file over it would replace it. */
-static bool is_special(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
-}
-
-static enum dl_status write_to_special(const char *path, const char *text, size_t bytes, struct dl_error *err)
-{
-    FILE *const file = fopen(path, "wb");
-    if (!file) return dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
-    write_to_stream(file, path, text, bytes, err);
-    fclose(file);
-    return err->status;
-}
-
 enum dl_status dl_write_file(const char *path, const char *text, size_t bytes, struct dl_error *err)
 {
-    if (strcmp(path, "-") == 0) return write_to_stream(stdout, "standard output", text, bytes, err);
-    if (is_special(path)) return write_to_special(path, text, bytes, err);
-    struct dl_arena *const arena = dl_arena_new();
-    const char *const temporary = dl_arena_format(arena, "%s.%ld.part", path, (long)getpid());
-    FILE *const file = fopen(temporary, "wb");
-    if (!file) {
-        dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
-    } else {
-        write_to_stream(file, path, text, bytes, err);
-        if (fclose(file) && !err->status) dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
-        if (!err->status && rename(temporary, path))
-            dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
-        if (err->status) unlink(temporary);
+    struct dl_output out;
+    const char *const name = strcmp(path, "-") ? path : "standard output";
+    const char *wrong = dl_output_open(&out, path);
+    if (!wrong) {
+        fwrite(text, 1, bytes, out.stream);
+        wrong = dl_output_close(&out, true);
     }
-    dl_arena_free(arena);
-    return err->status;
-}
-
-static enum dl_status check_folder_of(const char *path, struct dl_error *err)
-{
-    struct dl_arena *const arena = dl_arena_new();
-    const int length = (int)(dl_base_name(path) - path);
-    const char *const folder = length ? dl_arena_format(arena, "%.*s", length, path) : ".";
-    if (access(folder, W_OK | X_OK)) dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(errno));
-    dl_arena_free(arena);
-    return err->status;
-}
-
-enum dl_status dl_check_output(const char *path, struct dl_error *err)
-{
-    struct stat info;
-    if (strcmp(path, "-") == 0 || is_special(path)) return DL_OK;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return dl_fail(err, DL_NOT_FOUND, path, "cannot be written: %s", strerror(EISDIR));
-    return check_folder_of(path, err);
+    return wrong ? dl_fail(err, DL_NOT_FOUND, name, "cannot be written: %s", wrong) : DL_OK;
 }
 
 const char *dl_shipped(const char *folder, struct dl_arena *arena)

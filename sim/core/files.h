@@ -14,15 +14,12 @@ const char *dl_base_name(const char *path);
 /* Whether there is a file, which is neither a folder nor a device. */
 bool dl_is_regular(const char *path);
 
-/* Read a whole file of at most max_bytes; *text ends with a NUL and is the caller's to dl_free. */
+/* Read a whole file of at most max_bytes; *text ends with a NUL and is the caller's to dl_free. Refuses one that is to
+ * be written (planned.h). */
 enum dl_status dl_read_file(const char *path, size_t max_bytes, char **text, size_t *bytes, struct dl_error *err);
 
-/* Write through a temporary beside the target and rename it; "-" is standard output. */
+/* Write it whole or not at all (output.h); "-" is standard output. */
 enum dl_status dl_write_file(const char *path, const char *text, size_t bytes, struct dl_error *err);
-
-/* Whether that can be, before the work whose result it will hold: refuses a folder, and folders that are not there or
- * may not be written to. */
-enum dl_status dl_check_output(const char *path, struct dl_error *err);
 
 /* What a name stands for. With a slash it is a path. Without one it is a shipped file, NAME or NAME.json; if there is
  * none, such a file in the folder of the file that names it, or in the current folder. A shipped name always wins, so
