@@ -4,7 +4,7 @@
 
 A kernel runs for a few milliseconds on a chip that has been idle, at the highest clock, and then until its power has
 settled. Printed are its seconds in both, the clock and the watts at the end, the part of its time that goes with the
-clock, and the watts beside idle ones that it would draw at the highest: see topologies/FORMAT.md.
+clock, and the watts beside idle ones that it would draw at the highest: see docs/formats.md.
 """
 import json
 import statistics
