@@ -93,8 +93,9 @@ struct dl_round {
     uint32_t blocks; /* of the largest message */
     uint32_t merged; /* in the middle of its repetitions */
     bool reduce;
-    bool together;   /* at the same time as the round before it: other messages of its senders */
-    uint32_t fan_in; /* messages that one rank gets in it; 0: one */
+    bool together;    /* at the same time as the round before it: other messages of its senders */
+    bool synchronous; /* as its actions are */
+    uint32_t fan_in;  /* messages that one rank gets in it; 0: one */
 };
 
 #define DL_NOBODY UINT32_MAX

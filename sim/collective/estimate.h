@@ -7,6 +7,8 @@
 
 #include "sim/collective/fold.h"
 
+struct dl_link_clock; /* sim/collective/clocks.h */
+
 /* Among those that were to be chosen from; algorithm is NULL: none is faster than the one chosen. */
 struct dl_faster {
     const char *algorithm, *protocol;
@@ -28,6 +30,7 @@ struct dl_estimator {
     bool fluid;                /* trees are taken as fully pipelined, whatever the chunks */
     bool by_message;           /* only what can be simulated message by message is chosen */
     struct dl_tally lane, round, all;
+    struct dl_link_clock *link_clocks; /* scratch of rounds.c, by link */
     struct dl_tuner_note note; /* of all choices the one that loses most time; faster.algorithm is NULL: none does */
 };
 void dl_estimator_init(struct dl_estimator *e, const struct dl_topology *t, const struct dl_transport *transport,

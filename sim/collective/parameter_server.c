@@ -74,7 +74,7 @@ static bool round_serial(const struct dl_collective *c, uint32_t lane, uint32_t 
     (void)lane;
     const uint32_t n = c->group->n;
     if (n == 1 || k >= 2 * n) return false;
-    *out = (struct dl_round){.repeat = 1, .blocks = 1, .merged = k < n ? 1 : n, .reduce = k < n};
+    *out = (struct dl_round){.repeat = 1, .blocks = 1, .merged = k < n ? 1 : n, .reduce = k < n, .synchronous = true};
     return true;
 }
 

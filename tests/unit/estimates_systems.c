@@ -1,9 +1,9 @@
 /* estimates_systems.c - on every shipped system, with its own software, each algorithm by itself: how far the estimate
- * may be above the simulation.
+ * may be from the simulation.
  *
- * The estimate takes the slowest message of each round, the simulation goes on rank by rank: where messages of a round
- * are unequal, because some stay in a node, no rank may meet the slowest of all rounds. Direct algorithms have one
- * round, or two, and nothing to be late for. */
+ * Ranks are followed round by round, each by itself. What is not in the estimate: where ranks drift apart, messages of
+ * different rounds share links, so that the one that all wait for is late (the estimate is below), or they do not meet
+ * at all on a link that they share in the same round (above). */
 #include <check.h>
 
 #include "sim/core/files.h"
@@ -14,10 +14,14 @@ static const double sizes[] = {1e3, 1e6, 1e8}; /* small first: see collective_ru
 enum { most_ranks = 12, most_jobs = 256 };
 
 /* Allowed estimate / simulation. */
+static const double least = 0.45;
 static double most_above(const struct dl_algorithm *a)
 {
-    const double one_or_two_rounds = 1.12, unequal_rounds = 2;
-    return strcmp(a->name, "direct") ? unequal_rounds : one_or_two_rounds;
+    const double at_once = 1.12; /* one or two rounds: nothing to be late for */
+    const double unequal_rounds = 1.35;
+    const double ring_of_unequal_hops = 1.6; /* its fold adds the latencies of all hops to the time of the slowest */
+    if (strcmp(a->name, "direct") == 0) return at_once;
+    return a->fold == DL_FOLD_RING ? ring_of_unequal_hops : unequal_rounds;
 }
 
 static uint32_t count_ranks(const char *system)
@@ -55,8 +59,8 @@ static void check_system(const char *system, uint32_t n_ranks)
     const struct setting setting = {.system = system, .engine = "simgrid"};
     run_jobs(&setting, jobs, n, outcomes);
     for (size_t i = 0; i < n; i++) {
-        const double most_s = outcomes[i].result.time_s * most_above(algorithms[i]);
-        ck_assert_msg(outcomes[i].refused || outcomes[i].estimate_s <= most_s,
+        const double s = outcomes[i].result.time_s, estimate_s = outcomes[i].estimate_s;
+        ck_assert_msg(outcomes[i].refused || (estimate_s <= s * most_above(algorithms[i]) && estimate_s >= s * least),
                       "%s %s of %u on %s, %g bytes: estimate %.6g s, simulation %.6g s", dl_op_name(jobs[i].op),
                       jobs[i].algorithm, n_ranks, system, jobs[i].bytes, outcomes[i].estimate_s,
                       outcomes[i].result.time_s);
@@ -65,7 +69,7 @@ static void check_system(const char *system, uint32_t n_ranks)
 
 static const char **names;
 
-START_TEST(estimates_are_not_above_the_simulation)
+START_TEST(estimates_are_near_the_simulation)
 {
     const uint32_t n_ranks = count_ranks(names[_i]);
     if (n_ranks > 1) check_system(names[_i], n_ranks);
@@ -78,7 +82,7 @@ int main(void)
     const int n_systems = (int)dl_list_folder("topologies/systems", arena, &names);
     Suite *const s = suite_create("estimates_systems");
     TCase *const tests = tcase_create("systems");
-    tcase_add_loop_test(tests, estimates_are_not_above_the_simulation, 0, n_systems);
+    tcase_add_loop_test(tests, estimates_are_near_the_simulation, 0, n_systems);
     suite_add_tcase(s, tests);
     const int failed = run_suite(s);
     dl_arena_free(arena);
