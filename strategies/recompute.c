@@ -43,6 +43,8 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
                    what->model->name);
 }
 
+const char *dl_recompute_name(enum dl_recompute recompute) { return modes[recompute]; }
+
 enum dl_recompute dl_recompute_of(const struct dl_setting *s, uint32_t block)
 {
     return s->recompute == DL_RECOMPUTE_BLOCKS && block >= s->recompute_layers ? DL_RECOMPUTE_NOTHING : s->recompute;

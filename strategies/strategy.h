@@ -72,7 +72,8 @@ struct dl_setting {
     uint32_t recompute_layers; /* DL_RECOMPUTE_BLOCKS: the first so many of each position; UINT32_MAX: all */
     uint32_t recompute_every;  /* in groups of so many, which keep one input together */
     uint32_t servers;          /* of parameters, on devices after those of the ranks */
-    uint32_t zero_stage;
+    uint32_t zero_stage;       /* that is run: some software runs stage 2 as it does stage 3 */
+    uint32_t zero_asked;       /* as the strategy file has it; 0: no ZeRO */
     enum dl_when sums_when;
     double bucket_bytes;    /* of gradients that are summed together; 0: those of one layer */
     uint32_t shard_ways;    /* neighbouring replicas that cut what they hold; 0: all */
@@ -97,6 +98,8 @@ struct dl_setting {
     const struct dl_software *software;
 };
 
+/* As strategy files have it. */
+const char *dl_recompute_name(enum dl_recompute recompute);
 /* What is done again of a block, by its number among those of its position. */
 enum dl_recompute dl_recompute_of(const struct dl_setting *setting, uint32_t block);
 /* Whether its input is kept; if not, it is computed again from that of an earlier block of its group. */

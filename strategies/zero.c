@@ -49,7 +49,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 {
     const struct options *const o = options;
     (void)entry, (void)err;
-    setting->zero_stage = (uint32_t)o->stage;
+    setting->zero_stage = setting->zero_asked = (uint32_t)o->stage;
     setting->exchanges_beside_work |= o->stage == 3;
     setting->shard_ways = (uint32_t)o->shard_ways;
     setting->gathers_ahead = o->prefetch < 0 ? DL_AS_SOFTWARE : (uint32_t)o->prefetch;

@@ -27,7 +27,7 @@ static const struct dl_option options[] = {
     {"write-transport", DL_OPT_OUTPUT, offsetof(struct dl_calibrate_request, write_transport), false, 0, 0, NULL,
      "the transport with the constants that were found"},
     {"json", DL_OPT_OUTPUT, offsetof(struct dl_calibrate_request, json), false, 0, 0, NULL,
-     "the answer for programs; - is standard output"},
+     "the answer for programs too; - is standard output, in place of the text"},
     {"set", DL_OPT_TEXTS, offsetof(struct dl_calibrate_request, set), false, 0, 0, NULL,
      "another value of the machine or its transport: topo.nodes=4, transport.reduction_s_per_byte=0; may be repeated"},
 };
@@ -68,6 +68,27 @@ static enum dl_status open_machine(struct dl_calibrating *r, struct dl_error *er
         dl_machine_open((struct dl_input){.name = q->topo}, &q->set, r->arena, &r->machine, err))
         return err->status;
     return dl_machine_use_transport(&r->machine, q->transport, 1, &q->set, r->arena, err);
+}
+
+/* The documents of the machine are still as they were read. */
+static enum dl_status note_what_was_asked(struct dl_calibrating *r, struct dl_error *err)
+{
+    const struct dl_calibrate_request *const q = &r->request;
+    struct dl_fingerprint f;
+    r->asked = (struct dl_asked){.command = "calibrate",
+                                 .topology = r->machine.topology->name,
+                                 .transport = r->machine.transport.name,
+                                 .n_devices = (uint32_t)q->devices,
+                                 .overrides = q->set.items,
+                                 .n_overrides = q->set.n};
+    dl_fingerprint_begin(&f);
+    dl_machine_fingerprint(&r->machine, &f);
+    dl_fingerprint_text(&f, "op", q->op);
+    dl_fingerprint_text(&f, "pair", q->pair);
+    dl_fingerprint_number(&f, "devices", (double)q->devices);
+    for (size_t i = 0; i < q->files.n && !err->status; i++) dl_fingerprint_file(&f, "times", q->files.items[i], err);
+    dl_fingerprint_end(&f, r->asked.sha256);
+    return err->status;
 }
 
 /* ---- for both sorts of tables ---- */
@@ -120,16 +141,21 @@ static enum dl_status write_files(const struct dl_calibrating *r, struct dl_erro
     return write(r, system, q->write_system, err);
 }
 
+static json_t *answer_json(const struct dl_calibrating *r)
+{
+    return is_collective(r->tables) ? dl_calibration_json(&r->collectives)
+                                    : dl_message_calibration_json(&r->messages, &r->collectives);
+}
+
 static enum dl_status tell(const struct dl_calibrating *r, struct dl_error *err)
 {
     const char *const json = r->request.json;
-    if (is_collective(r->tables)) {
-        if (json) return dl_write_json(json, dl_calibration_json(&r->collectives), err);
+    if (json && dl_write_json(json, dl_answer(&r->asked, answer_json(r)), err)) return err->status;
+    if (!dl_tells_text(json)) return DL_OK;
+    if (is_collective(r->tables))
         dl_calibration_text(&r->collectives);
-    } else {
-        if (json) return dl_write_json(json, dl_message_calibration_json(&r->messages, &r->collectives), err);
+    else
         dl_message_calibration_text(&r->messages, &r->collectives);
-    }
     return DL_OK;
 }
 
@@ -142,7 +168,7 @@ static int run(int argc, char **argv, struct dl_error *err)
 {
     struct dl_calibrating r = {.arena = dl_arena_new()};
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, &r.request.files, err) &&
-        !load_tables(&r, err) && !open_machine(&r, err) && !calibrate(&r, err) &&
+        !load_tables(&r, err) && !open_machine(&r, err) && !note_what_was_asked(&r, err) && !calibrate(&r, err) &&
         (r.tells_nothing || !write_files(&r, err)))
         tell(&r, err);
     const int code = r.tells_nothing ? 1 : 0;

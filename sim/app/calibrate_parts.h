@@ -4,6 +4,7 @@
 
 #include "sim/app/inputs.h"
 #include "sim/collective/timings.h"
+#include "sim/report/asked.h"
 #include "sim/report/calibration_report.h"
 
 struct dl_calibrate_request {
@@ -23,7 +24,8 @@ struct dl_calibrating {
     const char *source; /* names and dates of the tables */
     struct dl_timed_run *runs;
     size_t n_runs, capacity;
-    bool tells_nothing;                /* of any constant: the files would be what they were */
+    bool tells_nothing; /* of any constant: the files would be what they were */
+    struct dl_asked asked;
     struct dl_calibration collectives; /* with messages: only their runs */
     struct dl_message_calibration messages;
 };

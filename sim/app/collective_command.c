@@ -8,6 +8,7 @@
 #include "sim/collective/effort.h"
 #include "sim/core/files.h"
 #include "sim/engine/scenario.h"
+#include "sim/report/asked.h"
 #include "sim/report/collective_report.h"
 #include "sim/report/progress.h"
 #include "sim/report/units.h"
@@ -53,7 +54,7 @@ static const struct dl_option options[] = {
     {"scenario", DL_OPT_TEXT, offsetof(struct request, scenario), false, 0, 0, NULL,
      "a file of links that slow down, fail and come back on the way"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
-     "the answer for programs; - is standard output"},
+     "the answer for programs too; - is standard output, in place of the text"},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
      "another value of the machine or its transport: topo.nodes=4, transport.reduction_s_per_byte=0; may be repeated"},
 };
@@ -223,6 +224,50 @@ static void estimate_only(struct run *r)
     };
 }
 
+static void find_fingerprint(const struct run *r, char sha256[DL_SHA256_HEX])
+{
+    const struct request *const q = &r->request;
+    const char *const texts[][2] = {{"op", q->op},
+                                    {"algorithm", q->algo},
+                                    {"protocol", q->protocol},
+                                    {"payload", q->payload},
+                                    {"placement", q->placement},
+                                    {"engine", q->engine},
+                                    {"fidelity", q->fidelity}};
+    const struct {
+        const char *what;
+        double x;
+    } numbers[] = {{"bytes", r->choice.collective.bytes},
+                   {"devices", (double)q->devices},
+                   {"chunks", (double)q->chunks},
+                   {"seed", (double)q->seed}};
+    struct dl_fingerprint f;
+    dl_fingerprint_begin(&f);
+    dl_machine_fingerprint(&r->machine, &f);
+    dl_fingerprint_json(&f, "scenario", r->scenario_doc.value);
+    for (size_t i = 0; i < DL_COUNT(texts); i++) dl_fingerprint_text(&f, texts[i][0], texts[i][1]);
+    for (size_t i = 0; i < DL_COUNT(numbers); i++) dl_fingerprint_number(&f, numbers[i].what, numbers[i].x);
+    dl_fingerprint_end(&f, sha256);
+}
+
+static struct dl_asked what_was_asked(const struct run *r)
+{
+    const struct request *const q = &r->request;
+    struct dl_asked asked = {.command = "collective",
+                             .topology = r->machine.topology->name,
+                             .transport = r->machine.transport.name,
+                             .scenario = r->scenario_doc.value ? dl_document_name(r->scenario_doc, r->arena) : NULL,
+                             .n_devices = (uint32_t)q->devices,
+                             .placement = q->placement,
+                             .seed = q->seed,
+                             .engine = q->engine,
+                             .fidelity = r->report.fluid ? "fluid" : "step",
+                             .overrides = q->set.items,
+                             .n_overrides = q->set.n};
+    find_fingerprint(r, asked.sha256);
+    return asked;
+}
+
 static enum dl_status tell(struct run *r, struct dl_error *err)
 {
     struct dl_collective_report *const report = &r->report;
@@ -234,11 +279,11 @@ static enum dl_status tell(struct run *r, struct dl_error *err)
     dl_assumptions_add(&report->assumptions, r->machine.system_doc, r->arena);
     dl_assumptions_add(&report->assumptions, r->machine.transport_doc, r->arena);
     dl_machine_list_files(&r->machine, r->arena, &report->files);
-    if (!r->request.json) {
-        dl_collective_report_text(report);
-        return DL_OK;
-    }
-    return dl_write_json(r->request.json, dl_collective_report_json(report), err);
+    const struct dl_asked asked = what_was_asked(r);
+    const char *const json = r->request.json;
+    if (json && dl_write_json(json, dl_answer(&asked, dl_collective_report_json(report)), err)) return err->status;
+    if (dl_tells_text(json)) dl_collective_report_text(report);
+    return DL_OK;
 }
 
 static int run(int argc, char **argv, struct dl_error *err)

@@ -1,6 +1,7 @@
 /* compare_command.c - two reports of runs: which is faster, and whether that is sure. */
 #include "sim/app/commands.h"
 #include "sim/app/options.h"
+#include "sim/report/asked.h"
 #include "sim/report/comparison.h"
 
 struct request {
@@ -9,13 +10,27 @@ struct request {
 
 static const struct dl_option options[] = {
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
-     "the answer for programs; - is standard output"},
+     "the answer for programs too; - is standard output, in place of the text"},
 };
 
-static enum dl_status tell(const struct request *q, const struct dl_comparison *c, struct dl_error *err)
+/* Where a report was made, and how long that took, is no part of what it says. */
+static struct dl_asked what_was_asked(const struct dl_json reports[2])
 {
-    if (q->json) return dl_write_json(q->json, dl_comparison_json(c), err);
-    dl_comparison_print(c);
+    static const char *const of_place[] = {"host", "files", NULL};
+    struct dl_asked asked = {.command = "compare"};
+    struct dl_fingerprint f;
+    dl_fingerprint_begin(&f);
+    for (size_t i = 0; i < 2; i++) dl_fingerprint_document(&f, "report", reports[i].value, of_place);
+    dl_fingerprint_end(&f, asked.sha256);
+    return asked;
+}
+
+static enum dl_status tell(const struct request *q, const struct dl_comparison *c, const struct dl_json reports[2],
+                           struct dl_error *err)
+{
+    const struct dl_asked asked = what_was_asked(reports);
+    if (q->json && dl_write_json(q->json, dl_answer(&asked, dl_comparison_json(c)), err)) return err->status;
+    if (dl_tells_text(q->json)) dl_comparison_print(c);
     return DL_OK;
 }
 
@@ -27,7 +42,7 @@ static void compare(const struct request *q, const struct dl_texts *files, struc
         if (!dl_json_load(files->items[i], arena, &reports[i], err)) dl_told_run_read(reports[i], arena, &runs[i], err);
     if (!err->status) {
         const struct dl_comparison c = dl_compare_runs(&runs[0], &runs[1], arena);
-        tell(q, &c, err);
+        tell(q, &c, reports, err);
     }
     for (size_t i = 0; i < DL_COUNT(reports); i++) json_decref(reports[i].value);
 }

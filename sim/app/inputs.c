@@ -140,6 +140,14 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
     return DL_OK;
 }
 
+void dl_machine_fingerprint(const struct dl_machine *m, struct dl_fingerprint *f)
+{
+    static const char *const names[] = {"transport", "node.device", NULL};
+    dl_fingerprint_text(f, "topology", m->topology->name);
+    dl_fingerprint_document(f, "topology", m->system_doc.value, names);
+    dl_fingerprint_json(f, "transport", m->transport_doc.value);
+}
+
 void dl_machine_list_files(const struct dl_machine *m, struct dl_arena *arena, struct dl_files_read *out)
 {
     dl_files_read_add(out, "topology", DL_SYSTEMS, m->system_doc, arena);

@@ -4,6 +4,7 @@
 
 #include "sim/app/options.h"
 #include "sim/core/files.h"
+#include "sim/core/fingerprint.h"
 #include "sim/core/json.h"
 #include "sim/engine/engine.h"
 #include "sim/report/files_read.h"
@@ -67,6 +68,8 @@ enum dl_status dl_machine_slice(struct dl_machine *m, uint32_t n_devices, const 
 /* Load the transport (NULL: the system's own) for a group that spans so many nodes; --set transport.PATH=JSON. */
 enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transport, uint32_t n_nodes,
                                         const struct dl_texts *set, struct dl_arena *arena, struct dl_error *err);
+/* All that is known of it, for a fingerprint. */
+void dl_machine_fingerprint(const struct dl_machine *m, struct dl_fingerprint *f);
 /* What of it is not shipped. */
 void dl_machine_list_files(const struct dl_machine *m, struct dl_arena *arena, struct dl_files_read *out);
 /* Its links as an engine takes them, for dl_free. */

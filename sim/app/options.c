@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/output.h"
 #include "sim/core/planned.h"
 
 enum { max_options = 32 };
@@ -189,3 +190,5 @@ bool dl_helped(int argc, char **argv, const char *usage, const struct dl_option 
     }
     return true;
 }
+
+bool dl_tells_text(const char *json) { return !json || !dl_is_same_file(json, "-"); }

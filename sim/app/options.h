@@ -43,4 +43,7 @@ enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *op
 /* Whether there is --help or -h; then the usage, and what each option takes and is, have been printed. */
 bool dl_helped(int argc, char **argv, const char *usage, const struct dl_option *options, size_t n_options);
 
+/* Whether the answer is told as text: with --json FILE too, but not beside JSON on standard output. */
+bool dl_tells_text(const char *json);
+
 #endif

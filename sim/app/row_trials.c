@@ -16,6 +16,14 @@ struct predicting {
     double memory_bytes; /* for each run */
 };
 
+static void find_fingerprint(const struct dl_session *s, char sha256[DL_SHA256_HEX])
+{
+    struct dl_fingerprint f;
+    dl_fingerprint_begin(&f);
+    dl_session_fingerprint(s, &f);
+    dl_fingerprint_end(&f, sha256);
+}
+
 /* In a child. */
 static void predict(void *user, size_t job, void *result)
 {
@@ -38,6 +46,7 @@ static void predict(void *user, size_t job, void *result)
         out->hfu = dl_run_hfu(&s.report, count);
         out->fits = dl_run_fits(&s.report);
         out->experts = dl_session_has_experts(&s);
+        find_fingerprint(&s, out->sha256);
     }
     out->err = s.err;
     dl_session_close(&s);

@@ -26,8 +26,9 @@ struct dl_row_prediction {
     double step_s, bubble_s, samples_per_s;
     double mfu, hfu; /* counted as the row does */
     bool fits, experts;
-    bool lost;           /* its process died */
-    struct dl_error err; /* why there is none */
+    bool lost;                  /* its process died */
+    char sha256[DL_SHA256_HEX]; /* of what was asked; empty: it was refused */
+    struct dl_error err;        /* why there is none */
 };
 
 void dl_row_trials_add(struct dl_row_trials *t, struct dl_row_trial trial);

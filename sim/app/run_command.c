@@ -37,7 +37,7 @@ static const struct dl_option options[] = {
     {"seed", DL_OPT_COUNT, OF_SESSION(seed), false, 0, 9007199254740992.0, NULL,
      "of all that is random: --placement random, a scenario's jitter; 0 if absent"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
-     "the answer for programs; - is standard output"},
+     "the answer for programs too; - is standard output, in place of the text"},
     {"trace", DL_OPT_OUTPUT, offsetof(struct request, trace), false, 0, 0, NULL,
      "what every stage and replica does and when, for chrome://tracing or Perfetto; - is standard output"},
     {"print-program", DL_OPT_FLAG, offsetof(struct request, print_program), false, 0, 0, NULL,
@@ -98,15 +98,32 @@ static void say_that_it_is_long(void)
           stderr);
 }
 
+static struct dl_asked what_was_asked(const struct request *q, struct dl_session *s)
+{
+    struct dl_asked asked = dl_session_asked(s);
+    struct dl_fingerprint f;
+    struct dl_json doc = {0};
+    asked.command = "run";
+    dl_fingerprint_begin(&f);
+    dl_session_fingerprint(s, &f);
+    if (q->sensitivity && !dl_discrepancy_load(s->arena, &doc, &s->err))
+        dl_fingerprint_json(&f, "discrepancy", doc.value);
+    dl_fingerprint_end(&f, asked.sha256);
+    json_decref(doc.value);
+    return asked;
+}
+
 static bool is_stdout(const char *path) { return path && dl_is_same_file(path, "-"); }
 
 static enum dl_status tell(const struct request *q, struct dl_session *s)
 {
+    const struct dl_asked asked = what_was_asked(q, s);
     dl_session_list_assumptions(s);
     dl_session_list_files(s);
     dl_session_find_remedies(s);
-    if (q->json) return dl_write_json(q->json, dl_run_report_json(&s->report), &s->err);
-    if (!is_stdout(q->trace)) dl_run_report_text(&s->report);
+    if (q->json && dl_write_json(q->json, dl_answer(&asked, dl_run_report_json(&s->report)), &s->err))
+        return s->err.status;
+    if (dl_tells_text(q->json) && !is_stdout(q->trace)) dl_run_report_text(&s->report);
     return DL_OK;
 }
 

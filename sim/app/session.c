@@ -52,7 +52,7 @@ static enum dl_status build_model(struct dl_session *s)
 
 static enum dl_status place_ranks(struct dl_session *s)
 {
-    const struct dl_session_request *const q = &s->request;
+    struct dl_session_request *const q = &s->request;
     const struct dl_topology *const whole = s->machine.topology;
     const uint32_t n_servers = s->job.setting.servers, n = s->job.n_devices + n_servers;
     if (n > whole->n_devices)
@@ -62,8 +62,8 @@ static enum dl_status place_ranks(struct dl_session *s)
                        n_servers ? " with the servers" : "");
     if (dl_machine_slice(&s->machine, n, q->placement, &s->err)) return s->err.status;
     s->device_of_rank = dl_alloc(n * sizeof *s->device_of_rank);
-    const char *const usual = n_servers ? "packed" : "even"; /* servers are beside the ranks of all nodes */
-    return dl_place_with_servers(s->machine.topology, q->placement ? q->placement : usual, q->seed,
+    if (!q->placement) q->placement = n_servers ? "packed" : "even"; /* servers are beside the ranks of all nodes */
+    return dl_place_with_servers(s->machine.topology, q->placement, q->seed,
                                  (struct dl_places){s->job.n_devices, n_servers}, s->device_of_rank, &s->err);
 }
 
@@ -184,11 +184,16 @@ static void set_defaults(struct dl_session_request *q)
     if (!q->fidelity) q->fidelity = "fluid";
 }
 
-enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)
+enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_request *request)
 {
     *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
     set_defaults(&s->request);
-    if (read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) ||
+    return read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) ? s->err.status : DL_OK;
+}
+
+enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)
+{
+    if (dl_session_read(s, request) ||
         dl_own_memory_check(s->machine.topology, &s->job, dl_session_engine(s), s->request.memory_bytes, &s->err))
         return s->err.status;
     dl_session_idealize(s);

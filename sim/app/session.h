@@ -9,6 +9,7 @@
 
 #include "sim/app/inputs.h"
 #include "sim/engine/scenario.h"
+#include "sim/report/asked.h"
 #include "sim/report/parts.h"
 #include "sim/report/run_report.h"
 #include "sim/report/trace.h"
@@ -63,6 +64,12 @@ struct dl_session {
 /* Read everything and make the programs. Names in the request must outlive the session, texts of documents need not.
  * Close it in any case. */
 enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request);
+/* The first half of it: read everything, make no programs. */
+enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_request *request);
+/* Add all that decides the answer of a session that was read: its documents, and how it is simulated. */
+void dl_session_fingerprint(const struct dl_session *s, struct dl_fingerprint *f);
+/* What was asked, but for the command and the fingerprint. It points into the session. */
+struct dl_asked dl_session_asked(const struct dl_session *s);
 /* Whether the model of a session that was opened has any. */
 bool dl_session_has_experts(const struct dl_session *s);
 /* Play the step and fill in the report. */

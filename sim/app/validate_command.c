@@ -22,7 +22,7 @@ static const struct dl_option options[] = {
     {"limit", DL_OPT_NUMBER, offsetof(struct request, limit), false, 0, 1e9, NULL,
      "exit code 1 if the mean error is above this fraction"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
-     "all rows, families and the summary for programs; - is standard output"},
+     "all rows, families and the summary for programs too; - is standard output, in place of the text"},
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_engine_names,
      "what plays it; simgrid if absent"},
     {"jobs", DL_OPT_COUNT, offsetof(struct request, jobs), false, 1, 4096, NULL,
@@ -81,6 +81,7 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .traits = dl_row_traits(r, arena),
                                 .failure = p->err.status ? dl_arena_string(arena, p->err.text) : NULL,
                                 .note = r->note,
+                                .sha256 = dl_arena_string(arena, p->sha256),
                                 .quantity = r->quantity,
                                 .measured_s = r->step_s > 0 ? r->step_s : NAN,
                                 .predicted_s = p->step_s,
@@ -132,11 +133,37 @@ static int judge(const struct dl_validation *v, double limit)
     return isnan(limit) || (all.mape <= limit && !all.n_failed) ? 0 : 1;
 }
 
-static void tell(const struct request *q, const struct dl_validation *v, struct dl_error *err)
+/* All rows, before pairs become one. */
+static struct dl_asked what_was_asked(const struct request *q, const struct dl_compared *rows, size_t n)
 {
-    if (q->json) dl_write_json(q->json, dl_validation_json(v), err);
-    if (q->markdown) dl_validation_markdown(v);
-    if (!q->json && !q->markdown) dl_validation_text(v);
+    struct dl_asked asked = {.command = "validate",
+                             .engine = q->engine,
+                             .fidelity = "fluid",
+                             .overrides = q->set.items,
+                             .n_overrides = q->set.n};
+    struct dl_fingerprint f;
+    dl_fingerprint_begin(&f);
+    dl_fingerprint_text(&f, "intervals", q->intervals ? "asked for" : NULL);
+    dl_fingerprint_text(&f, "budget", q->budget ? "asked for" : NULL);
+    for (size_t i = 0; i < n; i++) {
+        dl_fingerprint_text(&f, rows[i].id, rows[i].sha256);
+        dl_fingerprint_text(&f, "failure", rows[i].failure);
+        dl_fingerprint_number(&f, "measured", rows[i].measured_s);
+        dl_fingerprint_number(&f, "mfu", rows[i].mfu);
+        dl_fingerprint_number(&f, "hfu", rows[i].hfu);
+    }
+    dl_fingerprint_end(&f, asked.sha256);
+    return asked;
+}
+
+static void tell(const struct request *q, const struct dl_asked *asked, const struct dl_validation *v,
+                 struct dl_error *err)
+{
+    if (q->json && dl_write_json(q->json, dl_answer(asked, dl_validation_json(v)), err)) return;
+    if (q->markdown)
+        dl_validation_markdown(v);
+    else if (dl_tells_text(q->json))
+        dl_validation_text(v);
 }
 
 static int validate(const struct request *q, const struct dl_training_rows *rows, struct dl_arena *arena,
@@ -149,8 +176,9 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
     dl_find_constants(&trials, compared, arena);
     if (q->budget) dl_find_added(&trials, compared, &lost);
     if (q->intervals) dl_bound_rows(rows, q->engine, q->jobs, &q->set, compared, err);
+    const struct dl_asked asked = what_was_asked(q, compared, rows->n);
     const struct dl_validation told = dl_validation_of(compared, join_pairs(rows, compared), q->engine, arena);
-    if (!err->status) tell(q, &told, err);
+    if (!err->status) tell(q, &asked, &told, err);
     if (!err->status) *err = lost;
     dl_free(trials.items);
     return judge(&told, q->limit);

@@ -102,7 +102,8 @@ enum dl_status dl_told_run_read(struct dl_json report, struct dl_arena *arena, s
     static const struct number speed = {"samples_per_s", offsetof(struct dl_told_run, samples_per_s), LEAST, MOST};
     const struct dl_json effects = dl_json_member(report, "sensitivity", arena),
                          model = dl_json_member(report, "discrepancy", arena);
-    *out = (struct dl_told_run){.name = dl_document_name(report, arena)};
+    *out = (struct dl_told_run){.name = dl_document_name(report, arena),
+                                .inputs = json_object_get(report.value, "inputs")};
     if (!json_is_array(effects.value) || !json_is_object(model.value))
         return dl_fail(err, DL_KEY, report.where, "is no report of `dlsim run --sensitivity --json FILE`");
     if (need_number(report, &speed, out, arena, err)) return err->status;
@@ -199,8 +200,8 @@ json_t *dl_comparison_json(const struct dl_comparison *c)
         json_array_append_new(list, dl_json_pack("{s:s, s:f, s:f, s:f, s:f}", "path", s->items[i].path, "value",
                                                  s->items[i].value, "low", s->items[i].low, "high", s->items[i].high,
                                                  "elasticity", s->items[i].elasticity));
-    return dl_json_pack("{s:f, s:f, s:f, s:b, s:f, s:f, s:f, s:o}", "speedup", s->step_s, "speedup_low", s->step_s_low,
-                        "speedup_high", s->step_s_high, "told_apart", dl_told_apart(c), "constants_low",
-                        s->constants_s_low, "constants_high", s->constants_s_high, "model_half_width", c->half_width,
-                        "sensitivity", list);
+    return dl_json_pack("{s:O?, s:O?, s:f, s:f, s:f, s:b, s:f, s:f, s:f, s:o}", "first", c->first->inputs, "second",
+                        c->second->inputs, "speedup", s->step_s, "speedup_low", s->step_s_low, "speedup_high",
+                        s->step_s_high, "told_apart", dl_told_apart(c), "constants_low", s->constants_s_low,
+                        "constants_high", s->constants_s_high, "model_half_width", c->half_width, "sensitivity", list);
 }

@@ -11,7 +11,8 @@
 
 /* A report of `dlsim run --sensitivity --json`, as far as it counts here. */
 struct dl_told_run {
-    const char *name; /* of its file */
+    const char *name;     /* of its file */
+    const json_t *inputs; /* what it was asked; NULL: an old report does not say */
     double samples_per_s;
     struct dl_effect *effects;
     size_t n_effects;

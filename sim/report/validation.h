@@ -39,6 +39,7 @@ struct dl_compared {
     int64_t microbatch; /* chosen because the row says none; 0: it does */
     bool knows_parts;   /* the next is known */
     double added_s[DL_N_PARTS];
+    const char *sha256;                   /* of what was asked: see fingerprint.h; "": it was refused */
     const char *software, *system;        /* names of its files; NULL: not known */
     const struct dl_constants *constants; /* of its files; NULL: not known */
 };

@@ -208,7 +208,10 @@ static json_t *row_json(const struct dl_compared *row, const char *family)
     add_files(json, row);
     add_interval(json, row);
     add_shares(json, row);
-    if (failed) json_object_set_new(json, "failure", json_string(row->failure));
+    if (failed)
+        json_object_set_new(json, "failure", json_string(row->failure));
+    else
+        json_object_set_new(json, "sha256", json_string(row->sha256));
     if (*row->assumed) json_object_set_new(json, "assumed", json_string(row->assumed));
     if (row->microbatch) json_object_set_new(json, "assumed_microbatch", json_integer(row->microbatch));
     return json;

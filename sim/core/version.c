@@ -1,0 +1,3 @@
+#include "sim/core/version.h"
+
+const char *dl_version(void) { return DLSIM_VERSION; }
