@@ -143,12 +143,12 @@ static inline void read_links(const struct setting *s, const struct dl_machine *
 /* Exchanges book their last bytes when they are freed. */
 static inline void note_limiting_link(const struct dl_topology *t, struct jobs_run *r)
 {
-    double busy_s;
+    struct dl_link_load busiest;
     for (size_t i = 0; i < r->n_jobs; i++) dl_exchange_free(r->runs[i].exchange);
-    const uint32_t link = dl_wire_busiest(r->wire, &busy_s);
-    for (size_t i = 0; link != UINT32_MAX && i < r->n_jobs; i++) {
-        dl_topology_link_name(t, link, r->outcomes[i].limiting_link, sizeof r->outcomes[i].limiting_link);
-        r->outcomes[i].busiest_link_s = busy_s;
+    const size_t n = dl_wire_busiest(r->wire, &busiest, 1);
+    for (size_t i = 0; n && i < r->n_jobs; i++) {
+        dl_topology_link_name(t, busiest.link, r->outcomes[i].limiting_link, sizeof r->outcomes[i].limiting_link);
+        r->outcomes[i].busiest_link_s = busiest.busy_s;
     }
 }
 

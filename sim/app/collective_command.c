@@ -18,6 +18,7 @@ struct request {
     const char *topo, *op, *algo, *protocol, *transport, *payload, *placement, *engine, *fidelity, *json, *scenario;
     double bytes;
     uint64_t devices, chunks, seed;
+    bool links;
     struct dl_texts set;
 };
 
@@ -55,6 +56,8 @@ static const struct dl_option options[] = {
      "a file of links that slow down, fail and come back on the way"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "the answer for programs too; - is standard output, in place of the text"},
+    {"links", DL_OPT_FLAG, offsetof(struct request, links), false, 0, 0, NULL,
+     "the ten links with the highest load, in the text too"},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
      "another value of the machine or its transport: topo.nodes=4, transport.reduction_s_per_byte=0; may be repeated"},
 };
@@ -70,7 +73,6 @@ struct run {
     struct dl_json scenario_doc;
     struct dl_scenario scenario;
     struct dl_collective_report report;
-    char limiting_link[160];
 };
 
 static enum dl_status open_machine(struct run *r, struct dl_error *err)
@@ -139,12 +141,12 @@ static enum dl_status choose(struct run *r, struct dl_error *err)
     return dl_choose(&r->estimator, &wish, r->arena, &r->choice, err);
 }
 
-static void note_limiting_link(struct run *r, const struct dl_wire *wire)
+static void note_links(struct run *r, const struct dl_wire *wire)
 {
-    const uint32_t link = dl_wire_busiest(wire, &r->report.limiting_link_busy_s);
-    if (link == UINT32_MAX) return;
-    dl_topology_link_name(r->machine.topology, link, r->limiting_link, sizeof r->limiting_link);
-    r->report.limiting_link = r->limiting_link;
+    struct dl_links *const links = &r->report.links;
+    links->topology = r->machine.topology;
+    links->simulated_s = links->told_s = r->report.result.time_s;
+    links->n = dl_wire_busiest(wire, links->items, DL_MOST_LINKS);
 }
 
 /* Only a scenario can stop a link for good. */
@@ -202,7 +204,7 @@ static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind,
     r->report.fluid = r->report.result.folded;
     r->report.n_events = kind->n_events(engine);
     dl_exchange_free(exchange);
-    note_limiting_link(r, wire);
+    note_links(r, wire);
     if (!r->report.result.complete) tell_stall(r, n_stuck, err);
     dl_wire_free(wire);
     kind->destroy(engine);
@@ -282,7 +284,7 @@ static enum dl_status tell(struct run *r, struct dl_error *err)
     const struct dl_asked asked = what_was_asked(r);
     const char *const json = r->request.json;
     if (json && dl_write_json(json, dl_answer(&asked, dl_collective_report_json(report)), err)) return err->status;
-    if (dl_tells_text(json)) dl_collective_report_text(report);
+    if (dl_tells_text(json)) dl_collective_report_text(report, r->request.links);
     return DL_OK;
 }
 

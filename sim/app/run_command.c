@@ -9,7 +9,7 @@
 struct request {
     struct dl_session_request session;
     const char *json, *trace;
-    bool print_program, sensitivity;
+    bool print_program, sensitivity, links;
 };
 
 #define OF_SESSION(member) offsetof(struct request, session.member)
@@ -44,6 +44,8 @@ static const struct dl_option options[] = {
      "what the ranks of each stage do, and play nothing"},
     {"sensitivity", DL_OPT_FLAG, offsetof(struct request, sensitivity), false, 0, 0, NULL,
      "percent of the step for a percent of each constant, and the interval of the step"},
+    {"links", DL_OPT_FLAG, offsetof(struct request, links), false, 0, 0, NULL,
+     "the ten links with the highest load, in the text too; nothing if their loads are not known"},
     {"set", DL_OPT_TEXTS, OF_SESSION(set), false, 0, 0, NULL,
      "another value of a file: topo.nodes=4, transport.reduction_s_per_byte=0, microbatch=2; may be repeated"},
 };
@@ -121,9 +123,10 @@ static enum dl_status tell(const struct request *q, struct dl_session *s)
     dl_session_list_assumptions(s);
     dl_session_list_files(s);
     dl_session_find_remedies(s);
+    s->report.asked = &asked;
     if (q->json && dl_write_json(q->json, dl_answer(&asked, dl_run_report_json(&s->report)), &s->err))
         return s->err.status;
-    if (dl_tells_text(q->json) && !is_stdout(q->trace)) dl_run_report_text(&s->report);
+    if (dl_tells_text(q->json) && !is_stdout(q->trace)) dl_run_report_text(&s->report, q->links);
     return DL_OK;
 }
 
@@ -151,6 +154,7 @@ static int answer(struct request *q, struct dl_error *err)
 static enum dl_status check_together(const struct request *q, struct dl_error *err)
 {
     const char *const needs_run = q->sensitivity          ? "--sensitivity"
+                                  : q->links              ? "--links"
                                   : q->json               ? "--json"
                                   : q->trace              ? "--trace"
                                   : q->session.scenario   ? "--scenario"

@@ -271,6 +271,17 @@ static void fill_report(struct dl_session *s, struct dl_engine *engine, struct d
                                        .tuner_note = s->estimator.note};
 }
 
+/* Known only where all that may meet on links was simulated there. */
+static void note_links(struct dl_session *s, const struct dl_wire *wire)
+{
+    struct dl_links *const links = &s->report.links;
+    links->topology = s->machine.topology;
+    links->n = dl_wire_busiest(wire, links->items, DL_MOST_LINKS);
+    if (is_analytic(s) || s->lowered.n_timed_alone + s->report.result.n_timed_alone > 0) return;
+    links->simulated_s = s->report.result.end_s;
+    links->told_s = s->report.result.step_s;
+}
+
 static void announce_long_run(const struct dl_session *s)
 {
     if (s->request.is_long) s->request.is_long();
@@ -300,7 +311,7 @@ enum dl_status dl_session_run(struct dl_session *s)
     fill_report(s, engine, training);
     if (s->trace) dl_trace_count_links(s->trace, engine);
     dl_training_free(training); /* exchanges book their bytes when they are freed */
-    (void)dl_wire_busiest(wire, &s->busiest_s);
+    note_links(s, wire);
     dl_wire_free(wire);
     engine->kind->destroy(engine);
     dl_free(links);

@@ -57,7 +57,6 @@ struct dl_session {
     /* After dl_session_run: */
     struct dl_run_report report; /* without assumptions */
     struct dl_remedies remedies;
-    double busiest_s; /* bytes over bandwidth of the link that was busy longest; analytic exchanges are not counted */
     struct dl_trace *trace; /* NULL: not asked for */
 };
 

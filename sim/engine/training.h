@@ -41,6 +41,7 @@ enum dl_step_phase { DL_PHASE_FORWARD, DL_PHASE_BACKWARD, DL_PHASE_END, DL_N_PHA
 struct dl_training_result {
     bool complete;
     double step_s; /* from the end of the iteration before the last to the end of the last, on all crews */
+    double end_s;  /* of the last iteration */
     double exposed_s[DL_N_CAUSES]; /* mean over crews; they sum to step_s */
     double schedule_bubble_s;      /* of the bubble: with equal stages; the rest is what uneven ones add */
     double busy_s[DL_N_CAUSES];    /* seconds with at least one such thing going on somewhere */

@@ -54,7 +54,8 @@ static void pass_barrier(struct dl_training *t)
 static void finish(struct dl_training *t)
 {
     t->result.complete = true;
-    t->result.step_s = now_s(t) - t->from_s;
+    t->result.end_s = now_s(t);
+    t->result.step_s = t->result.end_s - t->from_s;
     dl_training_close_books(t);
     t->over = true;
 }

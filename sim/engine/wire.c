@@ -1,6 +1,7 @@
 #include "sim/engine/wire.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "sim/collective/fold.h"
 #include "sim/core/memory.h"
@@ -339,15 +340,24 @@ static double busy_s_of(const struct dl_wire *w, uint32_t link)
     return w->link_bytes[link] / w->links[link].bandwidth_bytes_per_s;
 }
 
-uint32_t dl_wire_busiest(const struct dl_wire *w, double *busy_s)
+/* Behind those that are as busy; what is beyond `most` falls out. Returns how many there are then. */
+static size_t insert(struct dl_link_load load, struct dl_link_load *out, size_t n, size_t most)
 {
-    uint32_t busiest = UINT32_MAX;
-    *busy_s = 0;
+    size_t i = n;
+    while (i > 0 && out[i - 1].busy_s < load.busy_s) i--;
+    if (i == most) return n;
+    const size_t n_after = n < most ? n + 1 : most;
+    memmove(&out[i + 1], &out[i], (n_after - i - 1) * sizeof *out);
+    out[i] = load;
+    return n_after;
+}
+
+size_t dl_wire_busiest(const struct dl_wire *w, struct dl_link_load *out, size_t most)
+{
+    size_t n = 0;
     for (uint32_t i = 0; i < w->topology->n_links; i++) {
-        const double seconds = busy_s_of(w, i);
-        if (seconds <= *busy_s) continue;
-        *busy_s = seconds;
-        busiest = i;
+        const double busy_s = busy_s_of(w, i);
+        if (busy_s > 0) n = insert((struct dl_link_load){i, w->link_bytes[i], busy_s}, out, n, most);
     }
-    return busiest;
+    return n;
 }

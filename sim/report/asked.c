@@ -22,7 +22,7 @@ static void add_setting(const struct dl_asked *a, json_t *inputs)
         "{s:s?, s:o, s:o, s:o, s:o, s:o, s:s?, s:o, s:s?}", "precision",
         a->setting ? dl_precision_name(s->precision) : NULL, "ways", a->setting ? ways_json(s) : json_null(),
         "global_batch", count_or_null(s->global_batch), "microbatch", count_or_null(s->microbatch), "microbatches",
-        count_or_null(s->micros), "sequence", count_or_null(a->tokens_per_sample), "schedule", s->schedule,
+        count_or_null(s->micros), "sequence_tokens", count_or_null(a->tokens_per_sample), "schedule", s->schedule,
         "zero_stage", a->setting ? json_integer(s->zero_asked) : json_null(), "recompute",
         a->setting ? dl_recompute_name(s->recompute) : NULL);
     json_object_update(inputs, setting);

@@ -32,16 +32,21 @@ void dl_causes_print(const struct dl_training_result *result)
     if (result->exposed_s[DL_CAUSE_BUBBLE] > rounding_s) print_bubble(result);
 }
 
+/* Keys without their unit are of before 1.0 and go with the next release. */
 json_t *dl_causes_json(const struct dl_training_result *result)
 {
     json_t *const causes = json_object();
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
-        json_object_set_new(
-            causes, name_of(cause),
-            dl_json_pack("{s:f, s:f}", "busy", result->busy_s[cause], "exposed", result->exposed_s[cause]));
+        json_object_set_new(causes, name_of(cause),
+                            dl_json_pack("{s:f, s:f, s:f, s:f}", "busy_s", result->busy_s[cause], "exposed_s",
+                                         result->exposed_s[cause], "busy", result->busy_s[cause], "exposed",
+                                         result->exposed_s[cause]));
     json_t *const bubble = json_object_get(causes, name_of(DL_CAUSE_BUBBLE));
-    json_object_set_new(bubble, "schedule", dl_json_real(result->schedule_bubble_s));
-    json_object_set_new(bubble, "uneven_stages", dl_json_real(uneven_stages_s(result)));
+    static const char *const parts[][2] = {{"schedule_s", "uneven_stages_s"}, {"schedule", "uneven_stages"}};
+    for (size_t i = 0; i < DL_COUNT(parts); i++) {
+        json_object_set_new(bubble, parts[i][0], dl_json_real(result->schedule_bubble_s));
+        json_object_set_new(bubble, parts[i][1], dl_json_real(uneven_stages_s(result)));
+    }
     return causes;
 }
 
@@ -52,7 +57,8 @@ json_t *dl_causes_by_stage_json(const struct dl_stage_causes *stages, uint32_t n
         json_t *const exposed = json_object();
         for (int cause = 0; cause < DL_N_CAUSES; cause++)
             json_object_set_new(exposed, name_of(cause), dl_json_real(stages[i].exposed_s[cause]));
-        json_array_append_new(list, dl_json_pack("{s:I, s:o}", "stage", (json_int_t)i, "exposed", exposed));
+        json_array_append_new(
+            list, dl_json_pack("{s:I, s:O, s:o}", "stage", (json_int_t)i, "exposed_s", exposed, "exposed", exposed));
     }
     return list;
 }

@@ -67,10 +67,10 @@ static void print_choice(const struct dl_collective_report *r)
     putchar('\n');
 }
 
-void dl_collective_report_text(const struct dl_collective_report *r)
+void dl_collective_report_text(const struct dl_collective_report *r, bool links)
 {
     const struct dl_collective *const c = &r->choice->collective;
-    char a[DL_QUANTITY], b[DL_QUANTITY];
+    char a[DL_QUANTITY], b[DL_QUANTITY], name[DL_LINK_NAME];
     print_heading(r);
     dl_slice_print(r->topology, c->group->n);
     print_choice(r);
@@ -78,9 +78,10 @@ void dl_collective_report_text(const struct dl_collective_report *r)
     if (c->bytes > 0 && r->result.time_s > 0)
         printf("  bus bandwidth  %s (bytes / time: %s)\n", dl_format_rate(bus_bytes_per_s(r), a),
                dl_format_rate(c->bytes / r->result.time_s, b));
-    if (r->limiting_link)
-        printf("  limiting link  %s, busy %.0f %% of the time\n", r->limiting_link,
-               100 * r->limiting_link_busy_s / r->result.time_s);
+    if (r->links.n)
+        printf("  limiting link  %s, busy %.0f %% of the time\n", dl_links_limiting(&r->links, name),
+               100 * r->links.items[0].busy_s / r->result.time_s);
+    if (links) dl_links_print(&r->links);
     print_causes(r);
     printf("  %s messages in %s bundles, %s fidelity, engine %s\n", dl_format_count((double)r->result.messages, a),
            dl_format_count((double)r->result.bundles, b), r->fluid ? "fluid" : "step", r->engine);
@@ -98,7 +99,7 @@ json_t *dl_collective_report_json(const struct dl_collective_report *r)
 {
     const struct dl_collective *const c = &r->choice->collective;
     const struct dl_host host = dl_host_now();
-    char by[CHOSEN_BY];
+    char by[CHOSEN_BY], name[DL_LINK_NAME];
     json_t *const report = dl_json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:s?, s:f, s:o, s:s, s:s, s:I, "
         "s:o, s:o, s:o}",
@@ -107,11 +108,13 @@ json_t *dl_collective_report_json(const struct dl_collective_report *r)
         (json_int_t)c->group->n, "nodes", (json_int_t)c->group->n_nodes, "chunks", (json_int_t)c->chunks, "time_s",
         r->result.time_s, "estimate_s", r->choice->estimate.presumed_s, "bus_bytes_per_s", bus_bytes_per_s(r),
         "messages", (json_int_t)r->result.messages, "bundles", (json_int_t)r->result.bundles, "limiting_link",
-        r->limiting_link, "limiting_link_busy_s", r->limiting_link_busy_s, "causes", causes_json(&r->result.causes),
-        "engine", r->engine, "fidelity", r->fluid ? "fluid" : "step", "events", (json_int_t)r->n_events, "assumptions",
-        dl_assumptions_json(&r->assumptions), "files", dl_files_read_json(&r->files), "host", dl_host_json(&host));
+        dl_links_limiting(&r->links, name), "limiting_link_busy_s", r->links.items[0].busy_s, "causes",
+        causes_json(&r->result.causes), "engine", r->engine, "fidelity", r->fluid ? "fluid" : "step", "events",
+        (json_int_t)r->n_events, "assumptions", dl_assumptions_json(&r->assumptions), "files",
+        dl_files_read_json(&r->files), "host", dl_host_json(&host));
     json_object_set_new(report, "chosen_by", json_string(chosen_by(r, by)));
     json_object_set_new(report, "faster", dl_faster_json(&r->choice->faster));
     json_object_set_new(report, "slice", dl_slice_json(r->topology));
+    json_object_set_new(report, "links", dl_links_json(&r->links));
     return report;
 }

@@ -7,6 +7,7 @@
 #include "sim/report/assumptions.h"
 #include "sim/report/files_read.h"
 #include "sim/report/host.h"
+#include "sim/report/links_report.h"
 
 struct dl_collective_report {
     const struct dl_topology *topology;
@@ -16,13 +17,13 @@ struct dl_collective_report {
     const char *engine;
     bool fluid;
     uint64_t n_events;
-    const char *limiting_link; /* NULL: nothing moved */
-    double limiting_link_busy_s;
+    struct dl_links links;
     struct dl_assumptions assumptions;
     struct dl_files_read files;
 };
 
-void dl_collective_report_text(const struct dl_collective_report *r);
+/* `links`: with the links that have the highest load. */
+void dl_collective_report_text(const struct dl_collective_report *r, bool links);
 /* The caller's to release. Everything outside "host" is the same from run to run. */
 json_t *dl_collective_report_json(const struct dl_collective_report *r);
 

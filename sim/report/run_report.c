@@ -161,18 +161,37 @@ static void print_step(const struct dl_run_report *r)
     putchar('\n');
 }
 
-static void print_head(const struct dl_run_report *r)
+/* Seconds of a day, and tokens that people count training by. */
+static const double day_s = 86400, trillion = 1e12;
+
+static double tokens_per_s(const struct dl_run_report *r) { return samples_per_s(r) * r->model->tokens_per_sample; }
+
+static void print_throughput(const struct dl_run_report *r)
 {
-    const struct dl_setting *const s = &r->job->setting;
-    char n[DL_QUANTITY];
-    printf("%s on %s device%s of %s: tensor %u x ", r->model->name, dl_format_count(r->job->n_devices, n),
-           r->job->n_devices == 1 ? "" : "s", r->topology->name, s->ways[DL_AXIS_TENSOR]);
-    if (s->ways[DL_AXIS_CONTEXT] > 1) printf("context %u x ", s->ways[DL_AXIS_CONTEXT]);
-    printf("data %u", s->ways[DL_AXIS_DATA]);
-    if (s->expert_ways > 1) printf(" (experts over %u)", s->expert_ways);
-    printf(" x pipeline %u, %s micro-batch%s of %.0f, %s, %s%s\n", s->ways[DL_AXIS_PIPELINE],
-           dl_format_count(s->micros, n), s->micros == 1 ? "" : "es", s->microbatch, s->schedule, s->software->name,
-           r->names_software ? "" : " (the default software, a lower bound: the strategy names none)");
+    const double tokens = tokens_per_s(r), n = r->job->n_devices;
+    char a[DL_QUANTITY], b[DL_QUANTITY], c[DL_QUANTITY];
+    printf("  throughput     %s samples/s", dl_format_number(samples_per_s(r), a));
+    if (tokens > 0) printf(", %s tokens/s", dl_format_count(tokens, b));
+    if (n > 1)
+        printf(": %s %s/s a device", dl_format_number((tokens > 0 ? tokens : samples_per_s(r)) / n, c),
+               tokens > 0 ? "tokens" : "samples");
+    printf("\n                 %s PFLOP/s of the model",
+           dl_format_number(flop_per_device_s(r, DL_FLOP_CAUSAL) * n * 1e-15, a));
+    if (tokens > 0) printf(", %s days for a trillion tokens", dl_format_number(trillion / tokens / day_s, b));
+    putchar('\n');
+}
+
+static void add_throughput(const struct dl_run_report *r, json_t *report)
+{
+    const double tokens = tokens_per_s(r), n = r->job->n_devices;
+    const bool has_tokens = tokens > 0;
+    json_t *const more =
+        dl_json_pack("{s:f, s:o, s:f, s:o}", "samples_per_device_s", samples_per_s(r) / n, "tokens_per_device_s",
+                     has_tokens ? dl_json_real(tokens / n) : json_null(), "model_flop_per_s",
+                     flop_per_device_s(r, DL_FLOP_CAUSAL) * n, "days_per_trillion_tokens",
+                     has_tokens ? dl_json_real(trillion / tokens / day_s) : json_null());
+    json_object_update(report, more);
+    json_decref(more);
 }
 
 static void print_shares(const struct dl_run_report *r)
@@ -194,20 +213,18 @@ static double n_timed_alone(const struct dl_run_report *r)
     return r->lowered->n_timed_alone + r->result.n_timed_alone;
 }
 
-void dl_run_report_text(const struct dl_run_report *r)
+void dl_run_report_text(const struct dl_run_report *r, bool links)
 {
     const char *const libraries = dl_device_libraries(r->device);
-    char a[DL_QUANTITY], b[DL_QUANTITY];
-    print_head(r);
+    char a[DL_QUANTITY];
+    dl_run_head_print(r);
     dl_slice_print(r->topology, r->job->n_devices);
     print_step(r);
-    printf("  throughput     %s samples/s", dl_format_number(samples_per_s(r), a));
-    if (r->model->tokens_per_sample > 0)
-        printf(", %s tokens/s", dl_format_count(samples_per_s(r) * r->model->tokens_per_sample, b));
-    putchar('\n');
+    print_throughput(r);
     print_shares(r);
     dl_causes_print(&r->result);
     print_barrier(r);
+    if (links) dl_links_print(&r->links);
     print_memory(r);
     printf("  kernels        ");
     for (int ground = DL_GROUND_MEASURED; ground < DL_N_GROUNDS; ground++)
@@ -254,12 +271,11 @@ static void add_shares(const struct dl_run_report *r, json_t *report)
 json_t *dl_run_report_json(const struct dl_run_report *r)
 {
     const struct dl_host host = dl_host_now();
-    const double tokens = samples_per_s(r) * r->model->tokens_per_sample;
     json_t *const report = dl_json_pack(
         "{s:f, s:I, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s, s:I, "
         "s:f, s:o, s:o}",
         "step_s", r->result.step_s, "devices", (json_int_t)r->job->n_devices, "samples_per_s", samples_per_s(r),
-        "tokens_per_s", r->model->tokens_per_sample > 0 ? dl_json_real(tokens) : json_null(), "model_flop_per_device_s",
+        "tokens_per_s", tokens_per_s(r) > 0 ? dl_json_real(tokens_per_s(r)) : json_null(), "model_flop_per_device_s",
         flop_per_device_s(r, DL_FLOP_CAUSAL), "mfu", dl_run_mfu(r, DL_FLOP_CAUSAL), "hfu",
         dl_run_hfu(r, DL_FLOP_CAUSAL), "fits", dl_run_fits(r), "memory_bytes", memory_json(r), "causes",
         dl_causes_json(&r->result), "forward_s", r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s",
@@ -271,10 +287,12 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
     json_object_set_new(report, "causes_by_stage", dl_causes_by_stage_json(r->stages, n_stages(r)));
     json_object_set_new(report, "software", json_string(r->job->setting.software->name));
     json_object_set_new(report, "software_is_default", json_boolean(!r->names_software));
+    add_throughput(r, report);
     add_shares(r, report);
     json_object_set_new(report, "tuner", dl_tuner_note_json(&r->tuner_note));
     json_object_set_new(report, "slice", dl_slice_json(r->topology));
     json_object_set_new(report, "gradients", gradients_json(r));
+    json_object_set_new(report, "links", dl_links_json(&r->links));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
     return report;
 }

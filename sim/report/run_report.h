@@ -5,8 +5,10 @@
 #include "sim/engine/training.h"
 #include "sim/memory/memory_use.h"
 #include "sim/memory/remedies.h"
+#include "sim/report/asked.h"
 #include "sim/report/assumptions.h"
 #include "sim/report/files_read.h"
+#include "sim/report/links_report.h"
 #include "sim/report/sensitivity.h"
 
 struct dl_run_report {
@@ -26,6 +28,8 @@ struct dl_run_report {
     struct dl_tuner_note tuner_note;
     struct dl_assumptions assumptions;
     struct dl_files_read files;
+    struct dl_links links;
+    const struct dl_asked *asked;             /* for the head of the text */
     const struct dl_sensitivity *sensitivity; /* NULL: nobody asked */
 };
 
@@ -38,7 +42,10 @@ bool dl_run_fits(const struct dl_run_report *r);
 double dl_run_mfu(const struct dl_run_report *r, enum dl_flop_count count);
 double dl_run_hfu(const struct dl_run_report *r, enum dl_flop_count count);
 
-void dl_run_report_text(const struct dl_run_report *r);
+/* The first lines: what tells the run from another. */
+void dl_run_head_print(const struct dl_run_report *r);
+/* `links`: with the links that have the highest load. */
+void dl_run_report_text(const struct dl_run_report *r, bool links);
 json_t *dl_run_report_json(const struct dl_run_report *r);
 
 #endif

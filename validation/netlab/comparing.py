@@ -198,7 +198,7 @@ class Comparison:
                 "measured_s": measured, "times_s": [f["step_s"] for f in files], "spread": real["spread"], "predicted_s": predicted,
                 "error": predicted / measured - 1, "lost_packets": real["lost_packets"],
                 "measured_causes_s": {k: v["mean_s"] for k, v in real["causes"].items()},
-                "predicted_causes_s": {k: v["exposed"] for k, v in simulated["causes"].items() if v["exposed"] > 0}}
+                "predicted_causes_s": {k: v["exposed_s"] for k, v in simulated["causes"].items() if v["exposed_s"] > 0}}
 
     def ordered(self):
         """Pairs on one network, of as many ranks: strategies that one would choose between."""
