@@ -2,7 +2,7 @@
 # take longer to build and which dlsim itself does not need.
 include(CheckCCompilerFlag)
 file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS kernels/*.c kernels/problems/*.c kernels/cpu/*.c)
-list(APPEND KERNEL_SOURCES sim/core/output.c) # needs nothing but the C library
+list(APPEND KERNEL_SOURCES sim/core/output.c sim/core/visible.c) # need nothing but the C library
 list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/(profile|backends)\\.c$")
 
 add_library(dlsim_kernel_objects OBJECT ${KERNEL_SOURCES})

@@ -3,6 +3,7 @@
  * kernels/build builds it where there is a C compiler and OpenBLAS, or nvcc and cuBLAS, and nothing else of dlsim's. */
 #include "kernels/profile_options.h"
 #include "kernels/profiling.h"
+#include "sim/core/visible.h"
 
 #include <stdio.h>
 
@@ -19,6 +20,7 @@ static int run(const struct dl_profile_options *o)
 int main(int argc, char **argv)
 {
     struct dl_profile_options o;
+    dl_show_only_text();
     const char *const wrong = dl_profile_options_read(argc, argv, &o);
     if (wrong) {
         fprintf(stderr, "dlsim-profile: %s\n", wrong);

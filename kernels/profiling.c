@@ -45,9 +45,10 @@ static void key_of(const struct dl_result *p, char *key, size_t size)
         at += snprintf(key + at, size - (size_t)at, " %lld", (long long)p->dim[i]);
 }
 
+/* To the descriptor: stderr shows what terminals obey as text. */
 static void show_progress(const struct session *s, size_t i, const char *key)
 {
-    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\33[K%zu of %zu: %s", i + 1, s->profile.n, key);
+    if (isatty(STDERR_FILENO)) dprintf(STDERR_FILENO, "\r\33[K%zu of %zu: %s", i + 1, s->profile.n, key);
 }
 
 /* What the journal has is not timed again, and is there whatever the limit. */
@@ -65,7 +66,7 @@ static void time_points(struct session *s)
         if (s->journal) dl_journal_add(s->journal, key, &p->timing);
         s->n_new++;
     }
-    if (isatty(STDERR_FILENO)) fputs("\r\33[K", stderr);
+    if (isatty(STDERR_FILENO)) dprintf(STDERR_FILENO, "\r\33[K");
 }
 
 /* As the times of kernels: a call that goes on takes what was found before. */

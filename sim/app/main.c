@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/app/commands.h"
+#include "sim/core/visible.h"
 #include "sim/report/host.h"
 #include "sim/report/progress.h"
 
@@ -72,6 +73,7 @@ static int run(int argc, char **argv, struct dl_error *err)
 int main(int argc, char **argv)
 {
     struct dl_error err = {0};
+    dl_show_only_text();
     dl_host_begin();
     if (argc < 2) {
         print_help(stderr);

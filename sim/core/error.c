@@ -8,12 +8,7 @@
 #include <strings.h>
 
 #include "sim/core/memory.h"
-
-static void replace_control_characters(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
-}
+#include "sim/core/visible.h"
 
 enum dl_status dl_fail(struct dl_error *err, enum dl_status status, const char *where, const char *format, ...)
 {
@@ -29,7 +24,7 @@ enum dl_status dl_fail(struct dl_error *err, enum dl_status status, const char *
     va_start(arguments, format);
     vsnprintf(err->text + used, sizeof err->text - used, format, arguments);
     va_end(arguments);
-    replace_control_characters(err->text);
+    dl_make_visible(err->text);
     return status;
 }
 

@@ -29,6 +29,7 @@ enum dl_status dl_read_file(const char *path, size_t max_bytes, char **text, siz
 {
     struct stat info;
     if (dl_refuse_planned(path, err)) return err->status;
+    if (strpbrk(path, "\r\n")) return dl_fail(err, DL_NOT_FOUND, path, "is a name of more than one line");
     if (stat(path, &info)) return dl_fail(err, DL_NOT_FOUND, path, "%s", strerror(errno));
     if (!S_ISREG(info.st_mode)) return dl_fail(err, DL_NOT_FOUND, path, "is not a file");
     if ((size_t)info.st_size > max_bytes)

@@ -106,6 +106,7 @@ static enum dl_status read_int(struct dl_json from, double min, double max, int6
 static enum dl_status read_text(struct dl_json from, const char **out, struct dl_arena *arena, struct dl_error *err)
 {
     if (!json_is_string(from.value)) return dl_wrong_type(from, "a string", err);
+    if (strpbrk(json_string_value(from.value), "\r\n")) return dl_fail(err, DL_SYNTAX, from.where, "must be one line");
     *out = dl_arena_string(arena, json_string_value(from.value));
     return DL_OK;
 }
@@ -315,8 +316,8 @@ enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *e
         refuse_mark(path, value, err) ? NULL : json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (text) {
         const size_t length = strlen(text);
-        text[length] = '\n'; /* in place of the NUL, which dl_write_file does not need */
-        dl_write_file(path, text, length + 1, err);
+        text[length] = '\n'; /* in place of the NUL, which is not written */
+        dl_write_json_text(path, text, length + 1, err);
     } else {
         dl_fail(err, DL_STALLED, path, "the answer cannot be written as JSON"); /* unless it is known why */
     }

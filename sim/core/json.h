@@ -85,6 +85,8 @@ json_t *dl_json_pack(const char *format, ...);
 /* Write the value to a file, or to standard output for "-", and release it. Nothing is written of one that holds a
  * number that is not finite. */
 enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *err);
+/* The same for text that is JSON already. Characters that terminals would obey are escaped. */
+enum dl_status dl_write_json_text(const char *path, const char *text, size_t bytes, struct dl_error *err);
 
 /* Apply "path.to.key=JSON" to the document. A path part that names no key of an array is looked up among the "name"s of
  * its elements. New keys are made; whether they mean anything is for the reader of the document to say. A fact keeps no

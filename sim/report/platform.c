@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/report/units.h"
 
@@ -97,6 +98,24 @@ enum dl_status dl_platform_write_simgrid(const struct dl_topology *t, const doub
     return err->status;
 }
 
+/* Inside of the quotes of graphviz. */
+static void put_escaped(const char *text, const char *end)
+{
+    for (; text < end; text++) {
+        if (*text == '"' || *text == '\\') putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void put_vertex(const char *place, size_t place_length, const char *name, const char *end)
+{
+    putchar('"');
+    put_escaped(place, place + place_length);
+    if (place_length) putchar(' ');
+    put_escaped(name, end);
+    putchar('"');
+}
+
 /* Link names are "PLACE: A -> B" or "A -> B": the ends are the vertices of the picture. */
 static void write_edge(const char *name, double bytes_per_s)
 {
@@ -106,11 +125,15 @@ static void write_edge(const char *name, double bytes_per_s)
     if (!*arrow) return;
     const char *colon = name;
     while (colon < arrow && *colon != ':') colon++;
-    const int place = colon < arrow ? (int)(colon - name) : 0;
+    const size_t place = colon < arrow ? (size_t)(colon - name) : 0;
     const char *const from = place ? colon + 2 : name;
-    printf("  \"%.*s%s%.*s\" -> \"%.*s%s%s\" [label=\"%s GB/s\", id=\"%s\"];\n", place, name, place ? " " : "",
-           (int)(arrow - from), from, place, name, place ? " " : "", arrow + 4,
-           dl_format_number(bytes_per_s * 1e-9, rate), name);
+    fputs("  ", stdout);
+    put_vertex(name, place, from, arrow);
+    fputs(" -> ", stdout);
+    put_vertex(name, place, arrow + strlen(" -> "), name + strlen(name));
+    printf(" [label=\"%s GB/s\", id=\"", dl_format_number(bytes_per_s * 1e-9, rate));
+    put_escaped(name, name + strlen(name));
+    puts("\"];");
 }
 
 enum dl_status dl_platform_write_dot(const struct dl_topology *t, uint32_t n_devices, struct dl_error *err)
@@ -118,7 +141,9 @@ enum dl_status dl_platform_write_dot(const struct dl_topology *t, uint32_t n_dev
     if (check_size(n_devices, err)) return err->status;
     bool *const used = dl_alloc(t->n_links * sizeof *used);
     if (!mark_used(t, n_devices, true, used, err)) {
-        printf("digraph \"%s\" {\n  node [shape=box];\n", t->name);
+        fputs("digraph \"", stdout);
+        put_escaped(t->name, t->name + strlen(t->name));
+        puts("\" {\n  node [shape=box];");
         for (uint32_t i = 0; i < t->n_links; i++) {
             char name[160];
             if (!used[i]) continue;

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* isatty, clock_gettime */
+#define _GNU_SOURCE /* isatty, clock_gettime, dprintf */
 #include "sim/report/progress.h"
 
 #include <stdbool.h>
@@ -8,6 +8,7 @@
 
 #include "sim/report/units.h"
 
+/* Written to the descriptor: stderr shows what terminals obey as text (visible.h). */
 static bool is_shown;
 
 /* Once a second is often enough. */
@@ -25,8 +26,7 @@ static bool is_time(void)
 void dl_progress_begin(void)
 {
     if (!isatty(STDERR_FILENO)) return;
-    fputs("\rdlsim: preparing ", stderr);
-    fflush(stderr);
+    dprintf(STDERR_FILENO, "\rdlsim: preparing ");
     is_shown = true;
 }
 
@@ -34,9 +34,8 @@ static void show(double now_s, uint64_t n_events)
 {
     char events[DL_QUANTITY], seconds[DL_QUANTITY];
     if (!is_time()) return;
-    fprintf(stderr, "\r\033[Kdlsim: simulated %s, %s events ", dl_format_seconds(now_s, seconds),
+    dprintf(STDERR_FILENO, "\r\033[Kdlsim: simulated %s, %s events ", dl_format_seconds(now_s, seconds),
             dl_format_count((double)n_events, events));
-    fflush(stderr);
 }
 
 dl_progress_fn dl_progress(void) { return isatty(STDERR_FILENO) ? show : NULL; }
@@ -44,12 +43,11 @@ dl_progress_fn dl_progress(void) { return isatty(STDERR_FILENO) ? show : NULL; }
 void dl_progress_jobs(size_t n_done, size_t n_jobs, const char *what)
 {
     if (!isatty(STDERR_FILENO) || !is_time()) return;
-    fprintf(stderr, "\r\033[Kdlsim: %zu of %zu %s ", n_done, n_jobs, what);
-    fflush(stderr);
+    dprintf(STDERR_FILENO, "\r\033[Kdlsim: %zu of %zu %s ", n_done, n_jobs, what);
 }
 
 void dl_progress_end(void)
 {
-    if (is_shown) fputs("\r\033[K", stderr);
+    if (is_shown) dprintf(STDERR_FILENO, "\r\033[K");
     is_shown = false;
 }

@@ -140,7 +140,7 @@ enum dl_status dl_trace_write(struct dl_trace *t, const char *path, struct dl_tr
     dl_trace_tell(t, all_fit, &text);
     if (!all_fit) t->left_out.instructions = n_instructions;
     *left_out = t->left_out;
-    dl_write_file(path, text.bytes, text.n, err);
+    dl_write_json_text(path, text.bytes, text.n, err);
     dl_free(text.bytes);
     return err->status;
 }
