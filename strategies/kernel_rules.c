@@ -67,19 +67,21 @@ static enum dl_status check_names(const struct dl_kernel_rule *r, struct dl_json
 enum dl_status dl_kernel_rules_read(struct dl_json list, bool fused, struct dl_arena *arena,
                                     struct dl_kernel_rules *out, struct dl_error *err)
 {
-    const size_t n = json_array_size(list.value);
+    const size_t n = json_array_size(list.value), told = err->n_told;
     *out = (struct dl_kernel_rules){.rules = dl_arena_alloc(arena, (n + 1) * sizeof *out->rules)};
     for (size_t i = 0; i < n; i++) {
         struct dl_kernel_rule *const rule = &out->rules[out->n];
         *rule = (struct dl_kernel_rule){.pass = DL_EVERY_PASS, .numbers = DL_FOR_ALL, .moves = 1, .rate = 1};
         const struct dl_json at = dl_json_element(list, i, arena);
-        if (dl_read(at, fields, DL_COUNT(fields), rule, arena, err) || check_names(rule, at, arena, err))
+        if (dl_read(at, fields, DL_COUNT(fields), rule, arena, err) || check_names(rule, at, arena, err)) {
+            if (dl_go_on(err)) continue;
             return err->status;
+        }
         if (rule->is_fused && !fused) continue;
         out->n++;
         out->any_saves |= rule->saved_bytes != 0;
     }
-    return DL_OK;
+    return dl_stop_if_told(err, told);
 }
 
 static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)

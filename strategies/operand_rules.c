@@ -25,12 +25,14 @@ enum dl_status dl_operand_rules_read(struct dl_json list, struct dl_arena *arena
 {
     out->n = json_array_size(list.value);
     out->rules = dl_arena_alloc(arena, (out->n + 1) * sizeof *out->rules);
+    const size_t told = err->n_told;
     for (size_t i = 0; i < out->n; i++) {
         out->rules[i] = (struct dl_operand_rule){0};
-        if (dl_read(dl_json_element(list, i, arena), fields, DL_COUNT(fields), &out->rules[i], arena, err))
-            return err->status;
+        if (dl_read(dl_json_element(list, i, arena), fields, DL_COUNT(fields), &out->rules[i], arena, err) &&
+            !dl_go_on(err))
+            break;
     }
-    return DL_OK;
+    return dl_stop_if_told(err, told);
 }
 
 const struct dl_operand_rule *dl_operand_rule_for(const struct dl_operand_rules *rules, enum dl_precision precision)

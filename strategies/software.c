@@ -138,16 +138,30 @@ const struct dl_field *dl_software_fields(size_t *n_fields)
     return fields;
 }
 
+/* With the rules, which are told wrong beside the other keys. */
+static enum dl_status read_options(struct dl_json doc, struct options *o, struct dl_software *rules,
+                                   struct dl_arena *arena, struct dl_error *err)
+{
+    const size_t told = err->n_told;
+    if ((dl_read_document(doc, "software", fields, DL_COUNT(fields), o, arena, err) && !dl_go_on(err)) ||
+        (dl_kernel_rules_read(o->kernels, o->fused_optimizer, arena, &rules->kernels, err) && !dl_go_on(err)) ||
+        (dl_operand_rules_read(o->operands, arena, &rules->operands, err) && !dl_go_on(err)))
+        return err->status;
+    return dl_stop_if_told(err, told);
+}
+
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,
                                 struct dl_error *err)
 {
     struct options o = defaults;
-    if (dl_read_document(doc, "software", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
+    if (read_options(doc, &o, out, arena, err)) return err->status;
     if (o.new_memory_bytes_per_s > 0 && !o.offload_blocks)
         return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "new_memory_bytes_per_s", arena).where,
                        "needs offload_blocks: copies that go beside kernels are to memory that is kept");
     if (o.host_s_per_group_launch < 0) o.host_s_per_group_launch = o.host_s_per_launch;
     *out = (struct dl_software){.name = dl_document_name(doc, arena),
+                                .kernels = out->kernels,
+                                .operands = out->operands,
                                 .host_s_per_launch = o.host_s_per_launch,
                                 .host_s_per_group_launch = o.host_s_per_group_launch,
                                 .launches_per_kernel = o.launches_per_kernel,
@@ -190,8 +204,5 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_at_dispatch = o.drains_at_dispatch,
                                 .drains_at_batches = o.drains_at_batches,
                                 .drains_at_end = o.drains_at_end};
-    return dl_kernel_rules_read(o.kernels, o.fused_optimizer, arena, &out->kernels, err) ||
-                   dl_operand_rules_read(o.operands, arena, &out->operands, err)
-               ? err->status
-               : DL_OK;
+    return DL_OK;
 }

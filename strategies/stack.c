@@ -174,9 +174,10 @@ static enum dl_status push(struct dl_json entry, struct dl_setting *setting, str
 static enum dl_status read_stack(struct dl_json list, struct dl_setting *setting, struct dl_stack *levels,
                                  struct dl_arena *arena, struct dl_error *err)
 {
+    const size_t told = err->n_told;
     for (size_t i = 0; i < json_array_size(list.value); i++)
-        if (push(dl_json_element(list, i, arena), setting, levels, arena, err)) return err->status;
-    return DL_OK;
+        if (push(dl_json_element(list, i, arena), setting, levels, arena, err) && !dl_go_on(err)) break;
+    return dl_stop_if_told(err, told);
 }
 
 /* "recompute": "full" is short for the entry of that strategy. */
@@ -320,12 +321,15 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
                                        .schedule = "1f1b",
                                        .recompute_every = 1}};
     struct dl_setting *const s = &out->setting;
-    if (dl_read_document(doc, "strategy", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
+    const size_t told = err->n_told;
+    if (dl_read_document(doc, "strategy", fields, DL_COUNT(fields), &o, arena, err) && !dl_go_on(err))
+        return err->status;
     s->global_batch = (double)o.global_batch;
     s->microbatch = (double)o.microbatch;
     s->precision = (enum dl_precision)o.precision;
     if (o.optimizer != usual) use_optimizer(s, o.optimizer);
-    if (read_stack(o.stack, s, levels, arena, err) || push_recompute(doc, &o, s, levels, arena, err) ||
+    if ((read_stack(o.stack, s, levels, arena, err) && !dl_go_on(err)) ||
+        (push_recompute(doc, &o, s, levels, arena, err) && !dl_go_on(err)) || dl_stop_if_told(err, told) ||
         count_devices(doc, &o, n_devices, out, arena, err) || read_order(o.order, s, arena, err) ||
         check_replicas(doc, levels, out, arena, err) || count_micros(doc, s, arena, err) || check_schedule(s, err))
         return err->status;
@@ -398,9 +402,10 @@ const struct dl_kernel *dl_check_find_attention(const struct dl_check *check)
 enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
                             struct dl_error *err)
 {
+    const size_t told = err->n_told;
     for (const struct dl_stack *level = job->stack; level->strategy; level++) {
         const struct dl_check what = {.where = level->where, .setting = &job->setting, .model = model, .arena = arena};
-        if (level->strategy->check && level->strategy->check(level->options, &what, err)) return err->status;
+        if (level->strategy->check && level->strategy->check(level->options, &what, err) && !dl_go_on(err)) break;
     }
-    return DL_OK;
+    return dl_stop_if_told(err, told);
 }

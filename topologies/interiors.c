@@ -32,7 +32,7 @@ enum dl_status dl_interior_read(struct dl_json part, struct dl_node *node, struc
     const struct dl_options common = {common_fields, DL_COUNT(common_fields), sizeof common_defaults, &common_defaults};
     struct dl_two_options both;
     if (dl_read_two(part, &own, &common, &both, arena, err)) return err->status;
-    return kind->build(both.own, part, node, arena, err);
+    return node ? kind->build(both.own, part, node, arena, err) : DL_OK;
 }
 
 uint32_t dl_interior_add_hub(struct dl_node *node, const char *prefix, bool reduces, struct dl_arena *arena)

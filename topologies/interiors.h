@@ -9,7 +9,7 @@ extern const struct dl_interior dl_interior_mesh;
 extern const struct dl_interior dl_interior_torus;
 extern const struct dl_interior dl_interior_pcie;
 
-/* Read one element of "parts" and add what it describes. */
+/* Read one element of "parts" and add what it describes; to no node (NULL): nothing. */
 enum dl_status dl_interior_read(struct dl_json part, struct dl_node *node, struct dl_arena *arena,
                                 struct dl_error *err);
 

@@ -63,6 +63,7 @@ enum dl_status dl_network_read(struct dl_json object, struct dl_network *net, st
 {
     void *options = NULL;
     net->where = object;
+    if (!net->topology) return read_options(net, &options, arena, err);
     net->first_link = (uint32_t)net->topology->n_links;
     net->n_endpoints = net->n_nodes * net->endpoints_per_node;
     if (read_options(net, &options, arena, err)) return err->status;

@@ -24,7 +24,8 @@ extern const struct dl_network_kind dl_network_graph;
     {"link", DL_TEXT, offsetof(options, member.link_kind), 0, 0, false, NULL, "kind of link, for transports"}
 /* clang-format on */
 
-/* Read the "network" object and build its links into net->topology; n_nodes and endpoints_per_node are set already. */
+/* Read the "network" object and build its links into net->topology; n_nodes and endpoints_per_node are set already.
+ * Without a topology (NULL) its keys are read and nothing is built. */
 enum dl_status dl_network_read(struct dl_json object, struct dl_network *net, struct dl_arena *arena,
                                struct dl_error *err);
 

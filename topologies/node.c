@@ -41,16 +41,18 @@ static enum dl_status check_size(const struct dl_node *node, struct dl_json wher
     return DL_OK;
 }
 
-static enum dl_status read_parts(struct dl_json parts, struct dl_node *node, struct dl_arena *arena,
+/* If any errors have been told since `told` were, the parts are read but not built. */
+static enum dl_status read_parts(struct dl_json parts, struct dl_node *node, size_t told, struct dl_arena *arena,
                                  struct dl_error *err)
 {
     const size_t n = json_array_size(parts.value);
     if (n > max_parts) return dl_fail(err, DL_RANGE, parts.where, "has %zu parts; a node may have %d", n, max_parts);
     for (size_t i = 0; i < n; i++) {
         const struct dl_json part = dl_json_element(parts, i, arena);
-        if (dl_interior_read(part, node, arena, err) || check_size(node, part, err)) return err->status;
+        struct dl_node *const whole = err->n_told > told ? NULL : node; /* later parts stand on those before */
+        if ((dl_interior_read(part, whole, arena, err) || check_size(node, part, err)) && !dl_go_on(err)) break;
     }
-    return DL_OK;
+    return dl_stop_if_told(err, told);
 }
 
 struct nics {
@@ -171,17 +173,18 @@ enum dl_status dl_node_read(struct dl_json object, struct dl_node *node, struct 
 {
     struct options o = {0};
     struct nics nics = {0};
+    const size_t told = err->n_told;
     *node = (struct dl_node){0};
-    if (dl_read(object, fields, DL_COUNT(fields), &o, arena, err)) return err->status;
+    if (dl_read(object, fields, DL_COUNT(fields), &o, arena, err) && !dl_go_on(err)) return err->status;
     node->device = o.device;
     node->n_devices = (uint32_t)o.devices;
     for (uint32_t i = 0; i < node->n_devices; i++)
         dl_node_add_vertex(node, (struct dl_vertex){.kind = DL_DEVICE, .name = dl_arena_format(arena, "device%u", i)});
-    if (read_parts(o.parts, node, arena, err) ||
-        (o.host.value && dl_read(o.host, host_fields, DL_COUNT(host_fields), &node->host, arena, err)))
-        return err->status;
-    if (o.nics.value && (dl_read(o.nics, nic_fields, DL_COUNT(nic_fields), &nics, arena, err) ||
-                         add_nics(&nics, o.nics, node, arena, err)))
+    if ((read_parts(o.parts, node, told, arena, err) && !dl_go_on(err)) ||
+        (o.host.value && dl_read(o.host, host_fields, DL_COUNT(host_fields), &node->host, arena, err) &&
+         !dl_go_on(err)) ||
+        (o.nics.value && dl_read(o.nics, nic_fields, DL_COUNT(nic_fields), &nics, arena, err) && !dl_go_on(err)) ||
+        dl_stop_if_told(err, told) || (o.nics.value && add_nics(&nics, o.nics, node, arena, err)))
         return err->status;
     return finish(&nics, o.nics, node, arena, err);
 }

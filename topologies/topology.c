@@ -84,12 +84,23 @@ static void cut(struct dl_topology *t, const struct dl_pod_slice *slice)
     t->n_devices = slice->n_devices;
 }
 
+/* The document and its node. The network depends on both, but its keys can be told wrong without them. */
+static enum dl_status read_parts(struct dl_topology *t, struct options *o, struct dl_error *err)
+{
+    const size_t told = err->n_told;
+    if (dl_read_document(t->doc, "system", fields, DL_COUNT(fields), o, t->arena, err) && !dl_go_on(err))
+        return err->status;
+    if (o->node.value && dl_node_read(o->node, &t->node, t->arena, err) && !dl_go_on(err)) return err->status;
+    if (err->n_told == told) return DL_OK;
+    struct dl_network unjoined = {0};
+    if (o->network.value && dl_network_read(o->network, &unjoined, t->arena, err)) dl_go_on(err);
+    return dl_stop_if_told(err, told);
+}
+
 static enum dl_status build(struct dl_topology *t, const struct dl_pod_slice *slice, struct dl_error *err)
 {
     struct options o = defaults;
-    if (dl_read_document(t->doc, "system", fields, DL_COUNT(fields), &o, t->arena, err) ||
-        dl_node_read(o.node, &t->node, t->arena, err) || check_size(t, &o, t->doc, err))
-        return err->status;
+    if (read_parts(t, &o, err) || check_size(t, &o, t->doc, err)) return err->status;
     t->name = dl_document_name(t->doc, t->arena);
     t->transport = o.transport;
     t->weight_memory_bytes = o.weight_memory_bytes;

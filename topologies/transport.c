@@ -118,17 +118,18 @@ static enum dl_status check_table(struct dl_json table, double min, double max, 
 {
     const char *key;
     json_t *value;
-    if (table.value && dl_json_check_facts(table, arena, err)) return err->status;
+    const size_t told = err->n_told;
+    if (table.value && dl_json_check_facts(table, arena, err) && !dl_go_on(err)) return err->status;
     json_object_foreach(table.value, key, value)
     {
         if (strcmp(key, "facts") == 0) continue;
         const struct dl_json entry = dl_json_member(table, key, arena);
         const size_t n = json_array_size(value);
-        if (n == 0 && check_number(entry, min, max, err)) return err->status;
+        if (n == 0 && check_number(entry, min, max, err) && !dl_go_on(err)) return err->status;
         for (size_t i = 0; i < n; i++)
-            if (check_number(dl_json_element(entry, i, arena), min, max, err)) return err->status;
+            if (check_number(dl_json_element(entry, i, arena), min, max, err) && !dl_go_on(err)) return err->status;
     }
-    return DL_OK;
+    return dl_stop_if_told(err, told);
 }
 
 /* ---- the machine as the software sees it ---- */
@@ -184,9 +185,11 @@ static enum dl_status read_family(struct dl_json from, enum dl_family family, co
 {
     if (!from.value) return DL_OK;
     struct family_options o = {0};
-    if (dl_read(from, family_fields, DL_COUNT(family_fields), &o, x->arena, err) ||
-        read_pump(o.pump, x, &p->pump_bytes_per_s[family], err) ||
-        read_pump(o.channel, x, &p->presumed_channel_bytes_per_s[family], err))
+    const size_t told = err->n_told;
+    if ((dl_read(from, family_fields, DL_COUNT(family_fields), &o, x->arena, err) && !dl_go_on(err)) ||
+        (read_pump(o.pump, x, &p->pump_bytes_per_s[family], err) && !dl_go_on(err)) ||
+        (read_pump(o.channel, x, &p->presumed_channel_bytes_per_s[family], err) && !dl_go_on(err)) ||
+        dl_stop_if_told(err, told))
         return err->status;
     const double port = port_bytes_per_s(x->topology); /* 0: no links in the node, so no port that could be the limit */
     if (o.port_fraction > 0 && port > 0) p->pump_bytes_per_s[family] = o.port_fraction * port;
@@ -236,11 +239,13 @@ static enum dl_status read_protocol(struct dl_json from, const struct context *x
     struct protocol_options o = {.bandwidth_fraction = 1};
     struct dl_protocol p = {0};
     const char *const network = dl_transport_network_link(x->topology);
-    if (dl_read(from, protocol_fields, DL_COUNT(protocol_fields), &o, x->arena, err) ||
-        check_table(o.network_s, 0, 1, x->arena, err) ||
-        number_for(o.network_s, network, 0, 1, 0, &p.network_s, x->arena, err) ||
-        read_family(o.peer, DL_FAMILY_PEER, x, &p, err) || read_family(o.tree, DL_FAMILY_TREE, x, &p, err) ||
-        read_family(o.in_switch, DL_FAMILY_SWITCH, x, &p, err) || read_above(o.above, x, &p, err))
+    const size_t told = err->n_told;
+    if ((dl_read(from, protocol_fields, DL_COUNT(protocol_fields), &o, x->arena, err) && !dl_go_on(err)) ||
+        (check_table(o.network_s, 0, 1, x->arena, err) && !dl_go_on(err)) ||
+        (read_family(o.peer, DL_FAMILY_PEER, x, &p, err) && !dl_go_on(err)) ||
+        (read_family(o.tree, DL_FAMILY_TREE, x, &p, err) && !dl_go_on(err)) ||
+        (read_family(o.in_switch, DL_FAMILY_SWITCH, x, &p, err) && !dl_go_on(err)) || dl_stop_if_told(err, told) ||
+        number_for(o.network_s, network, 0, 1, 0, &p.network_s, x->arena, err) || read_above(o.above, x, &p, err))
         return err->status;
     for (size_t i = 0; i < json_array_size(o.never_on.value); i++)
         if (!json_is_string(json_array_get(o.never_on.value, i)))
@@ -256,8 +261,10 @@ static enum dl_status read_protocols(struct dl_json list, const struct context *
 {
     const size_t n = json_array_size(list.value);
     out->protocols = dl_arena_alloc(x->arena, n * sizeof *out->protocols);
+    const size_t told = err->n_told;
     for (size_t i = 0; i < n; i++)
-        if (read_protocol(dl_json_element(list, i, x->arena), x, out, err)) return err->status;
+        if (read_protocol(dl_json_element(list, i, x->arena), x, out, err) && !dl_go_on(err)) return err->status;
+    if (dl_stop_if_told(err, told)) return err->status;
     if (!out->n_protocols) return dl_fail(err, DL_IMPOSSIBLE, list.where, "has no protocol for this machine's network");
     return DL_OK;
 }
@@ -276,16 +283,18 @@ static enum dl_status read_efficiency(struct dl_json table, const struct context
 static enum dl_status read_algorithms(struct dl_json list, struct dl_transport *out, struct dl_arena *arena,
                                       struct dl_error *err)
 {
+    const size_t told = err->n_told;
     out->n_algorithms = json_array_size(list.value);
     if (!list.value) return DL_OK;
     const char **const names = dl_arena_alloc(arena, out->n_algorithms * sizeof *names);
     for (size_t i = 0; i < out->n_algorithms; i++) {
         const struct dl_json item = dl_json_element(list, i, arena);
-        if (!json_is_string(item.value)) return dl_fail(err, DL_TYPE, item.where, "must be a string");
-        names[i] = dl_arena_string(arena, json_string_value(item.value));
+        if (!json_is_string(item.value)) dl_fail(err, DL_TYPE, item.where, "must be a string");
+        if (!dl_go_on(err)) return err->status;
+        if (json_is_string(item.value)) names[i] = dl_arena_string(arena, json_string_value(item.value));
     }
     out->algorithms = names;
-    return DL_OK;
+    return dl_stop_if_told(err, told);
 }
 
 enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t, uint32_t n_nodes,
@@ -293,10 +302,13 @@ enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t
 {
     struct options o = defaults;
     const struct context x = {.topology = t, .n_nodes = n_nodes, .arena = arena};
+    const size_t told = err->n_told;
     *out = (struct dl_transport){0};
-    if (dl_read_document(doc, "transport", fields, DL_COUNT(fields), &o, arena, err) ||
-        read_efficiency(o.efficiency, &x, out, err) || read_algorithms(o.algorithms, out, arena, err) ||
-        read_protocols(o.protocols, &x, out, err))
+    if ((dl_read_document(doc, "transport", fields, DL_COUNT(fields), &o, arena, err) && !dl_go_on(err)) ||
+        (read_efficiency(o.efficiency, &x, out, err) && !dl_go_on(err)) ||
+        (read_algorithms(o.algorithms, out, arena, err) && !dl_go_on(err)) ||
+        (o.protocols.value && read_protocols(o.protocols, &x, out, err) && !dl_go_on(err)) ||
+        dl_stop_if_told(err, told))
         return err->status;
     out->name = dl_document_name(doc, arena);
     out->adds_wire_latency = o.adds_wire_latency;

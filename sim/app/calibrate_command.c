@@ -103,9 +103,9 @@ void dl_calibrate_add(struct dl_calibrating *r, struct dl_timed_run run)
 
 static enum dl_status write(const struct dl_calibrating *r, json_t *doc, const char *path, struct dl_error *err)
 {
-    json_object_set_new(
-        doc, "source",
-        json_sprintf("%s; calibrated with %s", json_string_value(json_object_get(doc, "source")), r->source));
+    const char *const before = json_string_value(json_object_get(doc, "source"));
+    json_object_set_new(doc, "source",
+                        json_sprintf("%s%scalibrated with %s", before ? before : "", before ? "; " : "", r->source));
     return dl_write_json(path, json_incref(doc), err);
 }
 

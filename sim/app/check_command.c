@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/app/commands.h"
+#include "sim/app/deprecated.h"
 #include "sim/app/inputs.h"
 #include "sim/app/training_row.h"
 #include "sim/core/inherit.h"
@@ -75,9 +76,10 @@ static enum dl_status check_job(struct dl_json strategy, const struct dl_session
                                "software", dl_place_of_name(given->software.name, strategy, "software", arena)};
     const struct dl_want what = {DL_WORKLOADS, "workload", dl_given_or(given->workload, strategy, job->workload),
                                  "workload", dl_place_of_name(given->workload.name, strategy, "workload", arena)};
-    if (!dl_load_document(&what, &given->set, arena, &workload, err) &&
-        !dl_load_document(&by, &given->set, arena, &software_doc, err) &&
-        !dl_software_read(software_doc, arena, &software, err) &&
+    const size_t told = err->n_told;
+    if ((!dl_load_document(&what, &given->set, arena, &workload, err) || dl_go_on(err)) &&
+        (!dl_load_document(&by, &given->set, arena, &software_doc, err) || dl_go_on(err)) &&
+        !dl_stop_if_told(err, told) && !dl_software_read(software_doc, arena, &software, err) &&
         !dl_workload_read(workload, job->setting.microbatch, software.code, arena, &model, err)) {
         dl_job_suit(job, &software, &model);
         dl_job_check(job, &model, arena, err);
@@ -104,8 +106,9 @@ static enum dl_status check_scenario(struct dl_json doc, struct dl_arena *arena,
 {
     struct dl_scenario scenario;
     if (dl_scenario_read(doc, NULL, arena, &scenario, err)) return err->status;
-    printf("%s: a scenario with %zu changes of links, %zu slow crews and %g %% of jitter", doc.where,
-           scenario.n_changes, scenario.n_crews, 100 * scenario.jitter_fraction);
+    dl_tell_old_key(&scenario);
+    printf("%s: a scenario with %zu changes of links, %zu slow replicas or stages and %g %% of jitter", doc.where,
+           scenario.n_changes, scenario.n_slow, 100 * scenario.jitter_fraction);
     return DL_OK;
 }
 
@@ -122,9 +125,10 @@ static enum dl_status find_named(const struct dl_training_row *row, struct dl_ar
         {DL_WORKLOADS, "workload", dl_row_input(row, row->workload), NULL,
          dl_place_of_name(NULL, place, "workload", arena)},
     };
+    const size_t told = err->n_told;
     for (size_t i = 0; i < DL_COUNT(named); i++)
-        if (named[i].input.name && dl_find_wanted(&named[i], arena, &path, err)) return err->status;
-    return DL_OK;
+        if (named[i].input.name && dl_find_wanted(&named[i], arena, &path, err) && !dl_go_on(err)) break;
+    return dl_stop_if_told(err, told);
 }
 
 static enum dl_status check_row(const struct dl_training_row *row, struct dl_arena *arena, struct dl_error *err)
@@ -141,12 +145,30 @@ static enum dl_status check_row(const struct dl_training_row *row, struct dl_are
     return err->status;
 }
 
+/* Rows that were read are looked at although others were refused. */
+static enum dl_status check_rows(const char *where, const struct dl_training_rows *rows, struct dl_arena *arena,
+                                 struct dl_error *err)
+{
+    for (size_t i = 0; dl_go_on(err) && i < rows->n; i++) check_row(&rows->items[i], arena, err);
+    if (dl_stop_if_told(err, 0)) return err->status;
+    printf("%s: a table of %zu training step%s", where, rows->n, rows->n == 1 ? "" : "s");
+    return DL_OK;
+}
+
 static enum dl_status check_steps(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
 {
     struct dl_training_rows rows = {0};
     dl_training_rows_add(doc, arena, &rows, err);
-    for (size_t i = 0; i < rows.n && !err->status; i++) check_row(&rows.items[i], arena, err);
-    if (!err->status) printf("%s: a table of %zu training step%s", doc.where, rows.n, rows.n == 1 ? "" : "s");
+    check_rows(doc.where, &rows, arena, err);
+    dl_free(rows.items);
+    return err->status;
+}
+
+static enum dl_status check_csv(const char *path, struct dl_arena *arena, struct dl_error *err)
+{
+    struct dl_training_rows rows = {0};
+    dl_training_rows_read(path, arena, &rows, err);
+    if (!check_rows(dl_base_name(path), &rows, arena, err)) putchar('\n');
     dl_free(rows.items);
     return err->status;
 }
@@ -203,29 +225,49 @@ static enum dl_status check(struct dl_json doc, struct dl_arena *arena, struct d
     return dl_fail(err, DL_KEY, schema.where, "must be one of %s", all);
 }
 
+static bool is_csv(const char *path)
+{
+    const char *const ending = strrchr(path, '.');
+    return ending && strcmp(ending, ".csv") == 0;
+}
+
 static enum dl_status check_file(const char *path, struct dl_arena *arena, struct dl_error *err)
 {
     struct dl_json doc;
+    if (is_csv(path)) return check_csv(path, arena, err);
     if (dl_json_load(path, arena, &doc, err)) return err->status;
     check(doc, arena, err);
     json_decref(doc.value);
     return err->status;
 }
 
+static void tell(void *user, const char *text)
+{
+    (void)user;
+    fprintf(stderr, "dlsim: %s\n", text);
+}
+
+/* All errors of all files, each on a line. */
 static int run(int argc, char **argv, struct dl_error *err)
 {
     struct dl_texts files = {0};
-    struct dl_arena *const arena = dl_arena_new();
-    dl_read_options(argc, argv, NULL, 0, NULL, &files, err);
-    if (!err->status && !files.n) dl_fail(err, DL_SYNTAX, "check", "needs at least one file");
-    for (size_t i = 0; i < files.n && !err->status; i++) check_file(files.items[i], arena, err);
-    dl_arena_free(arena);
-    return 0;
+    size_t n_told = 0;
+    if (!dl_read_options(argc, argv, NULL, 0, NULL, &files, err) && !files.n)
+        dl_fail(err, DL_SYNTAX, "check", "needs at least one file");
+    for (size_t i = 0; i < files.n && !err->status; i++) {
+        struct dl_error found = {.tell = tell};
+        struct dl_arena *const arena = dl_arena_new();
+        check_file(files.items[i], arena, &found);
+        dl_go_on(&found); /* which tells the last */
+        n_told += found.n_told;
+        dl_arena_free(arena);
+    }
+    return n_told ? 2 : 0;
 }
 
 const struct dl_command dl_command_check = {
     .name = "check",
-    .doc = "read and verify files, run nothing",
+    .doc = "all that is wrong with files, JSON or CSV; nothing is run",
     .usage = "check FILE...",
     .run = run,
 };

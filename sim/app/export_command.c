@@ -34,7 +34,7 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
     if (is_simgrid(q)) return DL_OK;
     if (q->transport) return dl_fail(err, DL_IMPOSSIBLE, "--transport", only_simgrid);
     for (size_t i = 0; i < q->set.n; i++)
-        if (strncmp(q->set.items[i], "transport.", strlen("transport.")) == 0)
+        if (dl_set_is_for(q->set.items[i], "transport"))
             return dl_fail(err, DL_IMPOSSIBLE, "--set", "'%.100s': %s", q->set.items[i], only_simgrid);
     return DL_OK;
 }

@@ -7,23 +7,28 @@
 #include "sim/core/inherit.h"
 #include "topologies/placement.h"
 
-/* "topo.node.devices=4" is for the document "topo". */
+/* Of the sign in front of a path that adds or takes out. */
+static size_t sign_length(const char *assignment) { return *assignment == '+' || *assignment == '-'; }
+
+/* "topo.node.devices=4" is for the document "topo", as is "-topo.network". */
 static const char *meant_for(const char *assignment, const char *prefix)
 {
     const size_t length = strlen(prefix);
-    return strncmp(assignment, prefix, length) == 0 && assignment[length] == '.' ? assignment + length + 1 : NULL;
+    const char *const path = assignment + sign_length(assignment);
+    return strncmp(path, prefix, length) == 0 && path[length] == '.' ? path + length + 1 : NULL;
 }
 
 /* A path without one of these words in front is the strategy's. */
 static const char *const prefixes[] = {"strategy", "workload", "topo", "device", "software", "transport"};
 
-static const char *assignment_for(const char *assignment, const char *prefix)
+/* Its path without sign and prefix; NULL: it is for another document. */
+static const char *path_for(const char *assignment, const char *prefix)
 {
     const char *const rest = meant_for(assignment, prefix);
     if (rest || strcmp(prefix, "strategy")) return rest;
     for (size_t i = 0; i < DL_COUNT(prefixes); i++)
         if (meant_for(assignment, prefixes[i])) return NULL;
-    return assignment;
+    return assignment + sign_length(assignment);
 }
 
 const char *dl_place_of_name(const char *given, struct dl_json doc, const char *key, struct dl_arena *arena)
@@ -90,13 +95,14 @@ enum dl_status dl_load_document(const struct dl_want *want, const struct dl_text
 {
     if (load(want, arena, doc, err) || dl_json_inherit(*doc, want->folder, want->what, arena, err)) return err->status;
     for (size_t i = 0; i < set->n; i++) {
-        const char *const assignment = assignment_for(set->items[i], want->prefix);
-        if (assignment && dl_json_set(*doc, assignment, arena, err)) return err->status;
+        const char *const item = set->items[i], *const path = path_for(item, want->prefix);
+        if (path && dl_json_set(*doc, dl_arena_format(arena, "%.*s%s", (int)sign_length(item), item, path), arena, err))
+            return err->status;
     }
     return DL_OK;
 }
 
-bool dl_set_is_for(const char *assignment, const char *prefix) { return assignment_for(assignment, prefix) != NULL; }
+bool dl_set_is_for(const char *assignment, const char *prefix) { return path_for(assignment, prefix) != NULL; }
 
 enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *err)
 {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "sim/app/commands.h"
+#include "sim/app/deprecated.h"
 #include "sim/app/sensitivity_runs.h"
 #include "sim/core/output.h"
 #include "sim/report/progress.h"
@@ -9,7 +10,7 @@
 struct request {
     struct dl_session_request session;
     const char *json, *trace;
-    bool print_program, sensitivity, links;
+    bool print_program, sensitivity, links, fits_exit_0;
 };
 
 #define OF_SESSION(member) offsetof(struct request, session.member)
@@ -46,8 +47,11 @@ static const struct dl_option options[] = {
      "percent of the step for a percent of each constant, and the interval of the step"},
     {"links", DL_OPT_FLAG, offsetof(struct request, links), false, 0, 0, NULL,
      "the ten links with the highest load, in the text too; nothing if their loads are not known"},
+    {"fits-exit-0", DL_OPT_FLAG, offsetof(struct request, fits_exit_0), false, 0, 0, NULL,
+     "exit status 0 also when the step does not fit into memory, which is 1 if absent"},
     {"set", DL_OPT_TEXTS, OF_SESSION(set), false, 0, 0, NULL,
-     "another value of a file: topo.nodes=4, transport.reduction_s_per_byte=0, microbatch=2; may be repeated"},
+     "override a value of a file: topo.nodes=4, microbatch=2; +stack.zero.stage=1 adds an entry, -stack.zero removes "
+     "it; may be repeated"},
 };
 
 static enum dl_status write_trace(const struct request *q, struct dl_session *s)
@@ -140,11 +144,12 @@ static int answer(struct request *q, struct dl_error *err)
     q->session.is_long = say_that_it_is_long;
     dl_progress_begin();
     dl_session_open(&s, &q->session);
-    if (q->print_program) dl_progress_end();
+    if (q->print_program || s.scenario.old_key) dl_progress_end();
+    dl_tell_old_key(&s.scenario);
     if (!s.err.status && q->print_program)
         print_programs(&s);
     else if (!s.err.status && !play(q, &s, &sensitivity) && !write_trace(q, &s) && !tell(q, &s))
-        code = dl_run_fits(&s.report) ? 0 : 1;
+        code = dl_run_fits(&s.report) || q->fits_exit_0 ? 0 : 1;
     *err = s.err;
     dl_session_close(&s);
     return code;

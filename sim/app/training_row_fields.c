@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/files.h"
+
 #define AT(member) offsetof(struct dl_training_row, member)
 #define MOST 9007199254740992.0 /* 2^53 */
 #define MOST_WAYS 65536.0       /* products of them are far from overflowing */
@@ -42,7 +44,7 @@ const struct dl_field dl_training_row_fields[] = {
     {"stage_rule", DL_CHOICE, AT(stage_rule), 0, 0, true, stage_rules, NULL},
     {"assumed", DL_TEXT, AT(assumed), 0, 0, true, NULL, NULL},
     {"step_s", DL_NUMBER, AT(step_s), 1e-9, 1e9, true, NULL, NULL},
-    {"source", DL_TEXT, AT(source), 0, 0, false, NULL, NULL},
+    {"source", DL_TEXT, AT(source), 0, 0, true, NULL, NULL},
     /* Columns that a file need not have. */
     {"experts", DL_INT, AT(experts), 2, MOST, true, NULL, NULL},
     {"top_k", DL_INT, AT(top_k), 1, MOST, true, NULL, NULL},
@@ -129,6 +131,7 @@ static void fill_in(struct dl_training_row *row, struct dl_arena *arena)
     for (size_t i = 0; i < DL_COUNT(ways); i++)
         if (!*ways[i]) *ways[i] = 1;
     if (!row->assumed) row->assumed = "";
+    if (!row->source) row->source = row->file ? dl_base_name(row->file) : ""; /* a family is the rows of a source */
     find_style(row, arena);
     if (row->strategy) row->model = row->strategy;
     if (!row->stack.value) return;
@@ -143,9 +146,12 @@ enum dl_status dl_training_row_add(struct dl_json object, enum dl_quantity quant
 {
     struct dl_training_row row = {
         .where = object.where, .file = object.file, .quantity = quantity, .attention_flop = DL_FLOP_FULL};
-    if (dl_read(object, dl_training_row_fields, DL_ROW_FIELDS, &row, arena, err)) return err->status;
+    const size_t told = err->n_told;
+    if (dl_read(object, dl_training_row_fields, DL_ROW_FIELDS, &row, arena, err) && !dl_go_on(err)) return err->status;
     for (size_t i = 0; i < DL_ROW_FIELDS; i++)
-        if (check_key(object, dl_training_row_fields[i].key, quantity, arena, err)) return err->status;
+        if (check_key(object, dl_training_row_fields[i].key, quantity, arena, err) && !dl_go_on(err))
+            return err->status;
+    if (dl_stop_if_told(err, told)) return err->status;
     fill_in(&row, arena);
     DL_GROW(rows->items, rows->n, rows->capacity);
     rows->items[rows->n++] = row;

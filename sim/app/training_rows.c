@@ -62,13 +62,14 @@ static enum dl_status add_pair(struct dl_json element, json_t *row, struct dl_ar
     if (read_pair(element, &pair, arena, err)) return err->status;
     for (size_t i = 0; i < DL_COUNT(pair_fields); i++) json_object_del(row, pair_fields[i].key);
     const struct dl_json sides[] = {pair.first, pair.second};
-    for (size_t i = 0; i < DL_COUNT(sides) && !err->status; i++) {
+    const size_t told = err->n_told;
+    for (size_t i = 0; i < DL_COUNT(sides) && dl_go_on(err); i++) {
         const struct dl_json side = {
             .value = with_common(sides[i].value, row), .where = sides[i].where, .file = sides[i].file};
         dl_training_row_add(side, pair.speedup > 0 ? DL_SPEEDUP : DL_DIFFERENCE, arena, rows, err);
         json_decref(side.value);
     }
-    if (err->status) return err->status;
+    if (!dl_go_on(err) || dl_stop_if_told(err, told)) return err->status;
     rows->items[rows->n - 2].begins_pair = true;
     rows->items[rows->n - 1].step_s = pair.speedup > 0 ? pair.speedup : pair.difference_s;
     return DL_OK;
@@ -98,9 +99,10 @@ enum dl_status dl_training_rows_add(struct dl_json doc, struct dl_arena *arena, 
     if (dl_read_document(doc, "steps", steps_fields, DL_COUNT(steps_fields), &steps, arena, err)) return err->status;
     if (!json_array_size(steps.rows.value))
         return dl_fail(err, DL_RANGE, steps.rows.where, "must have at least one row");
-    for (size_t i = 0; i < json_array_size(steps.rows.value) && !err->status; i++)
-        add_element(doc, &steps, i, arena, rows, err);
-    return err->status;
+    const size_t told = err->n_told;
+    for (size_t i = 0; i < json_array_size(steps.rows.value); i++)
+        if (add_element(doc, &steps, i, arena, rows, err) && !dl_go_on(err)) break;
+    return dl_stop_if_told(err, told);
 }
 
 /* ---- files ---- */

@@ -28,16 +28,21 @@ static enum dl_status check_columns(const struct dl_csv *table, const char *name
 {
     bool seen[DL_ROW_FIELDS] = {false};
     const char *const place = dl_arena_format(arena, "%s:1", name);
+    const size_t told = err->n_told;
     for (size_t i = 0; i < table->n_columns; i++) {
         const struct dl_field *const field = find_field(table->columns[i]);
-        if (!field) return refuse_column(table->columns[i], place, err);
-        if (seen[field - dl_training_row_fields])
-            return dl_fail(err, DL_KEY, place, "the column '%s' is there twice", field->key);
-        seen[field - dl_training_row_fields] = true;
+        if (!field)
+            refuse_column(table->columns[i], place, err);
+        else if (seen[field - dl_training_row_fields])
+            dl_fail(err, DL_KEY, place, "the column '%s' is there twice", field->key);
+        if (!dl_go_on(err)) return err->status;
+        if (field) seen[field - dl_training_row_fields] = true;
     }
-    for (size_t i = 0; i < DL_ROW_REQUIRED_COLUMNS; i++)
-        if (!seen[i]) return dl_fail(err, DL_KEY, place, "the column '%s' is missing", dl_training_row_fields[i].key);
-    return DL_OK;
+    for (size_t i = 0; i < DL_ROW_REQUIRED_COLUMNS; i++) {
+        if (!seen[i]) dl_fail(err, DL_KEY, place, "the column '%s' is missing", dl_training_row_fields[i].key);
+        if (!dl_go_on(err)) return err->status;
+    }
+    return dl_stop_if_told(err, told);
 }
 
 /* A number where one belongs; what is none stays a text, which the reader of the row refuses. */
@@ -57,7 +62,8 @@ static enum dl_status add_line(const struct dl_csv *table, const char *path, siz
 {
     const struct dl_json object = {
         .value = json_object(), .where = dl_csv_place(table, dl_base_name(path), line, arena), .file = path};
-    for (size_t i = 0; i < table->n_columns && !err->status; i++) {
+    const size_t told = err->n_told;
+    for (size_t i = 0; i < table->n_columns && dl_go_on(err); i++) {
         const char *const cell = table->cells[line * table->n_columns + i];
         if (!*cell) continue;
         json_t *const value = value_of(cell, find_field(table->columns[i])->type);
@@ -65,9 +71,9 @@ static enum dl_status add_line(const struct dl_csv *table, const char *path, siz
             dl_fail(err, DL_TYPE, dl_json_member(object, table->columns[i], arena).where,
                     "must be text in UTF-8, or a finite number");
     }
-    if (!err->status) dl_training_row_add(object, DL_STEP, arena, rows, err);
+    if (dl_go_on(err)) dl_training_row_add(object, DL_STEP, arena, rows, err);
     json_decref(object.value);
-    return err->status;
+    return dl_go_on(err) ? dl_stop_if_told(err, told) : err->status;
 }
 
 enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char *path, struct dl_arena *arena,
@@ -75,9 +81,13 @@ enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char
 {
     const char *const name = dl_base_name(path);
     struct dl_csv table;
-    if (dl_csv_parse(text, bytes, name, arena, &table, err) || check_columns(&table, name, arena, err))
+    const size_t told = err->n_told;
+    if ((dl_csv_parse(text, bytes, name, arena, &table, err) && !(table.n_columns && dl_go_on(err))) ||
+        check_columns(&table, name, arena, err))
         return err->status;
-    if (!table.n_rows) return dl_fail(err, DL_RANGE, name, "has no rows, only the line that names the columns");
-    for (size_t i = 0; i < table.n_rows && !err->status; i++) add_line(&table, path, i, arena, rows, err);
-    return err->status;
+    if (!table.n_rows && err->n_told == told)
+        return dl_fail(err, DL_RANGE, name, "has no rows, only the line that names the columns");
+    for (size_t i = 0; i < table.n_rows; i++)
+        if (add_line(&table, path, i, arena, rows, err) && !dl_go_on(err)) break;
+    return dl_stop_if_told(err, told);
 }

@@ -30,7 +30,8 @@ static const struct dl_option options[] = {
     {"intervals", DL_OPT_FLAG, offsetof(struct request, intervals), false, 0, 0, NULL,
      "how many measured steps lie within the intervals of the predicted"},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
-     "another value of a file: topo.nodes=4, transport.reduction_s_per_byte=0, microbatch=2; may be repeated"},
+     "override a value of a file: topo.nodes=4, microbatch=2; +stack.zero.stage=1 adds an entry, -stack.zero removes "
+     "it; may be repeated"},
     {"budget", DL_OPT_FLAG, offsetof(struct request, budget), false, 0, 0, NULL,
      "by what part of the model the errors may come"},
     {"markdown", DL_OPT_FLAG, offsetof(struct request, markdown), false, 0, 0, NULL, "tables for a README"},

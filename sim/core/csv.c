@@ -89,17 +89,31 @@ static bool skip_empty_line(struct reader *r)
     return true;
 }
 
+/* A line that is refused is left out; the next begins after the end of the one that was being read. */
+static void leave_out(struct reader *r, size_t n_cells, bool is_read)
+{
+    r->n_cells = n_cells;
+    r->n_lines--;
+    while (!is_read && r->at < r->end && *r->at != '\n') r->at++;
+    if (is_read || r->at == r->end) return;
+    r->at++;
+    r->line++;
+}
+
 static enum dl_status read_lines(struct reader *r, size_t *n_columns, struct dl_error *err)
 {
     while (r->at < r->end) {
         if (skip_empty_line(r)) continue;
         const size_t before = r->n_cells, line = r->line;
-        if (read_line(r, err)) return err->status;
+        const bool is_read = !read_line(r, err);
         const size_t n = r->n_cells - before;
-        if (!before) *n_columns = n;
-        if (n != *n_columns)
-            return dl_fail(err, DL_SYNTAX, NULL, "%s:%zu: has %zu cell%s, but there are %zu columns", r->name, line, n,
-                           n == 1 ? "" : "s", *n_columns);
+        if (!before && is_read) *n_columns = n;
+        if (is_read && n != *n_columns)
+            dl_fail(err, DL_SYNTAX, NULL, "%s:%zu: has %zu cell%s, but there are %zu columns", r->name, line, n,
+                    n == 1 ? "" : "s", *n_columns);
+        if (!err->status) continue;
+        if (!before || !dl_go_on(err)) return err->status;
+        leave_out(r, before, is_read);
     }
     return DL_OK;
 }
@@ -117,6 +131,7 @@ enum dl_status dl_csv_parse(const char *text, size_t bytes, const char *name, st
     const size_t skipped = strncmp(text, byte_order_mark, 3) == 0 ? 3 : 0;
     struct reader r = {.at = text + skipped, .end = text + bytes, .name = name, .line = 1, .arena = arena};
     *out = (struct dl_csv){0};
+    const size_t told = err->n_told;
     if (memchr(text, '\0', bytes))
         refuse(&r, 1, "holds a zero byte: no text", err);
     else if (!read_lines(&r, &out->n_columns, err) && !r.n_lines)
@@ -131,7 +146,7 @@ enum dl_status dl_csv_parse(const char *text, size_t bytes, const char *name, st
     }
     dl_free(r.cells);
     dl_free(r.lines);
-    return err->status;
+    return dl_stop_if_told(err, told);
 }
 
 const char *dl_csv_place(const struct dl_csv *table, const char *name, size_t row, struct dl_arena *arena)

@@ -15,7 +15,8 @@ struct dl_csv {
     const size_t *lines;      /* of the file, on which each row begins */
 };
 
-/* `name` is the file's, for errors ("rows.csv:12: ..."). What the table points to lives in the arena. */
+/* `name` is the file's, for errors ("rows.csv:12: ..."). What the table points to lives in the arena. Where errors are
+ * told (error.h) the table has the lines that are right; without columns there is none. */
 enum dl_status dl_csv_parse(const char *text, size_t bytes, const char *name, struct dl_arena *arena,
                             struct dl_csv *out, struct dl_error *err);
 

@@ -28,6 +28,25 @@ enum dl_status dl_fail(struct dl_error *err, enum dl_status status, const char *
     return status;
 }
 
+bool dl_go_on(struct dl_error *err)
+{
+    if (!err->status) return true;
+    if (!err->tell) return false;
+    if (*err->text) {
+        err->tell(err->user, err->text);
+        err->n_told++;
+    }
+    err->status = DL_OK;
+    err->text[0] = '\0';
+    return true;
+}
+
+enum dl_status dl_stop_if_told(struct dl_error *err, size_t told)
+{
+    if (!err->status && err->n_told > told) err->status = DL_IMPOSSIBLE;
+    return err->status;
+}
+
 static size_t smallest(size_t a, size_t b, size_t c)
 {
     const size_t m = a < b ? a : b;

@@ -123,24 +123,32 @@ static enum dl_status check_fact(struct dl_json fact, const json_t *value, struc
                    "must be 'measured|published|derived|assumed: source', or an object with the grade fitted");
 }
 
+static enum dl_status check_fact_of(struct dl_json object, struct dl_json fact, const char *key, struct dl_arena *arena,
+                                    struct dl_error *err)
+{
+    const json_t *const value = json_object_get(object.value, key);
+    struct dl_fitted fitted;
+    if (strcmp(key, "*") && !value) return dl_fail(err, DL_KEY, fact.where, "speaks of a key that is not there");
+    if (check_fact(fact, value, arena, err)) return err->status;
+    if (!value && dl_fact_is_fitted(fact.value, &fitted) && fitted.to_validation_rows)
+        return dl_fail(err, DL_KEY, fact.where, "what is fitted to validation_rows is counted by key, not by '*'");
+    return DL_OK;
+}
+
 enum dl_status dl_json_check_facts(struct dl_json object, struct dl_arena *arena, struct dl_error *err)
 {
     const struct dl_json facts = dl_json_member(object, "facts", arena);
+    const size_t told = err->n_told;
     if (!facts.value) return DL_OK;
     if (!json_is_object(facts.value)) return dl_wrong_type(facts, "an object", err);
     const char *key;
     json_t *unused;
     json_object_foreach(facts.value, key, unused)
     {
-        const struct dl_json fact = dl_json_member(facts, key, arena);
-        const json_t *const value = json_object_get(object.value, key);
-        if (strcmp(key, "*") && !value) return dl_fail(err, DL_KEY, fact.where, "speaks of a key that is not there");
-        if (check_fact(fact, value, arena, err)) return err->status;
-        struct dl_fitted fitted;
-        if (!value && dl_fact_is_fitted(fact.value, &fitted) && fitted.to_validation_rows)
-            return dl_fail(err, DL_KEY, fact.where, "what is fitted to validation_rows is counted by key, not by '*'");
+        check_fact_of(object, dl_json_member(facts, key, arena), key, arena, err);
+        if (!dl_go_on(err)) break;
     }
-    return DL_OK;
+    return dl_stop_if_told(err, told);
 }
 
 void dl_json_drop_interval(json_t *object, const char *key)

@@ -1,6 +1,5 @@
 #include "sim/core/json.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -132,9 +131,10 @@ static enum dl_status read_int_list(struct dl_json from, const struct dl_field *
     if (!json_is_array(from.value)) return dl_wrong_type(from, "a list of whole numbers", err);
     out->n = json_array_size(from.value);
     out->items = dl_arena_alloc(arena, out->n * sizeof *out->items);
+    const size_t told = err->n_told;
     for (size_t i = 0; i < out->n; i++)
-        if (read_int(dl_json_element(from, i, arena), f->min, f->max, &out->items[i], err)) return err->status;
-    return DL_OK;
+        if (read_int(dl_json_element(from, i, arena), f->min, f->max, &out->items[i], err) && !dl_go_on(err)) break;
+    return dl_stop_if_told(err, told);
 }
 
 static enum dl_status read_field(struct dl_json from, const struct dl_field *f, void *out, struct dl_arena *arena,
@@ -170,12 +170,18 @@ static bool is_field(const char *key, const struct dl_field *fields, size_t n_fi
     return false;
 }
 
+static const char **keys_of(const struct dl_field *fields, size_t n_fields, struct dl_arena *arena)
+{
+    const char **const keys = dl_arena_alloc(arena, n_fields * sizeof *keys);
+    for (size_t i = 0; i < n_fields; i++) keys[i] = fields[i].key;
+    return keys;
+}
+
 static enum dl_status unknown_key(struct dl_json object, const char *key, const struct dl_field *fields,
                                   size_t n_fields, struct dl_arena *arena, struct dl_error *err)
 {
     if (!n_fields) return dl_fail(err, DL_KEY, below(object.where, key, arena), "unknown key; there are none here");
-    const char **const known = dl_arena_alloc(arena, n_fields * sizeof *known);
-    for (size_t i = 0; i < n_fields; i++) known[i] = fields[i].key;
+    const char **const known = keys_of(fields, n_fields, arena);
     const char *const place = below(object.where, key, arena);
     char hint[DL_HINT];
     if (*dl_suggestion(key, known, n_fields, hint)) return dl_fail(err, DL_KEY, place, "unknown key%s", hint);
@@ -189,10 +195,26 @@ static enum dl_status refuse_unknown_keys(struct dl_json object, const struct dl
     json_t *value;
     json_object_foreach(object.value, key, value)
     {
-        if (strcmp(key, "facts") && !is_field(key, fields, n_fields))
-            return unknown_key(object, key, fields, n_fields, arena, err);
+        if (strcmp(key, "facts") == 0 || is_field(key, fields, n_fields)) continue;
+        unknown_key(object, key, fields, n_fields, arena, err);
+        if (!dl_go_on(err)) break;
     }
-    return DL_OK;
+    return err->status;
+}
+
+/* Whether the object has an unknown key of which it was asked if this one is meant. */
+static bool is_misspelt(struct dl_json object, const struct dl_field *fields, size_t n_fields, const char *wanted,
+                        struct dl_arena *arena)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(object.value, key, value)
+    {
+        if (strcmp(key, "facts") == 0 || is_field(key, fields, n_fields)) continue;
+        const char *const meant = dl_nearest(key, keys_of(fields, n_fields, arena), n_fields);
+        if (meant && strcmp(meant, wanted) == 0) return true;
+    }
+    return false;
 }
 
 /* ---- ranges ---- */
@@ -224,17 +246,20 @@ bool dl_json_range(struct dl_arena *arena, const char *where, double *min, doubl
 enum dl_status dl_read(struct dl_json object, const struct dl_field *fields, size_t n_fields, void *out,
                        struct dl_arena *arena, struct dl_error *err)
 {
+    const size_t told = err->n_told;
     if (!json_is_object(object.value)) return dl_wrong_type(object, "an object", err);
-    if (refuse_unknown_keys(object, fields, n_fields, arena, err) || dl_json_check_facts(object, arena, err))
+    if (refuse_unknown_keys(object, fields, n_fields, arena, err) ||
+        (dl_json_check_facts(object, arena, err) && !dl_go_on(err)))
         return err->status;
     for (size_t i = 0; i < n_fields; i++) {
         const struct dl_json from = dl_json_member(object, fields[i].key, arena);
-        if (!from.value && !fields[i].optional)
-            return dl_fail(err, DL_KEY, object.where, "needs the key '%s'", fields[i].key);
-        if (from.value && read_field(from, &fields[i], out, arena, err)) return err->status;
+        if (!from.value && !fields[i].optional && !is_misspelt(object, fields, n_fields, fields[i].key, arena))
+            dl_fail(err, DL_KEY, object.where, "needs the key '%s'", fields[i].key);
+        if (from.value) read_field(from, &fields[i], out, arena, err);
+        if (!dl_go_on(err)) return err->status;
         if (from.value && fields[i].type == DL_NUMBER) remember_range(from.where, &fields[i], arena);
     }
-    return DL_OK;
+    return dl_stop_if_told(err, told);
 }
 
 enum dl_status dl_check_schema(struct dl_json doc, const char *kind, struct dl_arena *arena, struct dl_error *err)
@@ -250,15 +275,17 @@ enum dl_status dl_read_document(struct dl_json doc, const char *kind, const stru
                                 void *out, struct dl_arena *arena, struct dl_error *err)
 {
     const struct dl_json source = dl_json_member(doc, "source", arena);
+    const size_t told = err->n_told;
     if (dl_check_schema(doc, kind, arena, err)) return err->status;
-    if (!json_is_string(source.value) || !json_string_length(source.value))
-        return dl_fail(err, DL_KEY, source.where, "must say in a string where the figures come from");
+    if (source.value && !json_string_length(source.value))
+        dl_fail(err, DL_KEY, source.where, "must say in a string where the figures come from");
+    if (!dl_go_on(err)) return err->status;
     struct dl_json rest = {.value = json_copy(doc.value), .where = doc.where};
     json_object_del(rest.value, "schema");
     json_object_del(rest.value, "source");
     dl_read(rest, fields, n_fields, out, arena, err);
     json_decref(rest.value); /* a shallow copy: the members that the fields point to stay with doc */
-    return err->status;
+    return dl_stop_if_told(err, told);
 }
 
 const char *dl_document_name(struct dl_json doc, struct dl_arena *arena) { return dl_without_json(doc.where, arena); }
@@ -324,101 +351,4 @@ enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *e
     free(text);
     json_decref(value);
     return err->status;
-}
-
-/* ---- changing ---- */
-
-/* An element by its index or, for elements that have one, by its name. */
-static bool find_element(const json_t *array, const char *part, size_t *index)
-{
-    const size_t n = json_array_size(array);
-    char *end;
-    *index = strtoul(part, &end, 10);
-    if (*part >= '0' && *part <= '9' && !*end) return *index < n;
-    for (*index = 0; *index < n; (*index)++) {
-        const json_t *const name = json_object_get(json_array_get(array, *index), "name");
-        if (json_is_string(name) && strcmp(json_string_value(name), part) == 0) return true;
-    }
-    return false;
-}
-
-static json_t *step_into(json_t *at, const char *part)
-{
-    size_t index;
-    if (json_is_object(at)) return json_object_get(at, part);
-    return find_element(at, part, &index) ? json_array_get(at, index) : NULL;
-}
-
-/* What is in it: keys of an object, or names of elements. */
-static size_t list_parts(json_t *at, struct dl_arena *arena, const char ***out)
-{
-    const size_t most = json_is_object(at) ? json_object_size(at) : json_array_size(at);
-    const char **const parts = *out = dl_arena_alloc(arena, (most + 1) * sizeof *parts);
-    size_t n = 0, index;
-    const char *key;
-    json_t *value;
-    json_object_foreach(at, key, value) parts[n++] = dl_arena_string(arena, key);
-    json_array_foreach(at, index, value)
-    {
-        const json_t *const name = json_object_get(value, "name");
-        if (json_is_string(name)) parts[n++] = json_string_value(name);
-    }
-    return n;
-}
-
-static enum dl_status no_such_part(json_t *at, const char *part, const char *assignment, struct dl_json doc,
-                                   struct dl_arena *arena, struct dl_error *err)
-{
-    char hint[DL_HINT];
-    const char **parts;
-    const size_t n = list_parts(at, arena, &parts);
-    return dl_fail(err, DL_KEY, "--set", "'%s': there is no '%s' in %s%s", assignment, part, doc.where,
-                   dl_hint(part, parts, n, hint));
-}
-
-static enum dl_status not_json(const char *assignment, const char *value, const char *why, struct dl_error *err)
-{
-    if (!isalpha((unsigned char)*value)) return dl_fail(err, DL_SYNTAX, "--set", "'%s' is not JSON (%s)", value, why);
-    return dl_fail(err, DL_SYNTAX, "--set", "'%s' is not JSON (%s); strings need quotes: '%.*s\"%s\"'", value, why,
-                   (int)(value - assignment), assignment, value);
-}
-
-static enum dl_status put(json_t *at, const char *part, json_t *value, const char *assignment, struct dl_error *err)
-{
-    size_t index;
-    if (json_is_object(at)) {
-        dl_json_drop_interval(at, part);
-        if (json_object_set_new(at, part, value) == 0) return DL_OK;
-        return dl_fail(err, DL_KEY, "--set", "'%s': '%s' is not UTF-8", assignment, part);
-    }
-    if (find_element(at, part, &index)) {
-        json_array_set_new(at, index, value);
-        return DL_OK;
-    }
-    json_decref(value);
-    return dl_fail(err, DL_KEY, "--set", "'%s': '%s' is no key of an object and no element of a list", assignment,
-                   part);
-}
-
-enum dl_status dl_json_set(struct dl_json doc, const char *assignment, struct dl_arena *arena, struct dl_error *err)
-{
-    const char *const equals = strchr(assignment, '=');
-    if (!equals || equals == assignment)
-        return dl_fail(err, DL_SYNTAX, "--set", "'%s' must be PATH=JSON, for example topo.nodes=4", assignment);
-    json_error_t parse;
-    json_t *const value = json_loads(equals + 1, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &parse);
-    if (!value) return not_json(assignment, equals + 1, parse.text, err);
-    char *path = dl_arena_string(arena, assignment);
-    path[equals - assignment] = '\0';
-    json_t *at = doc.value;
-    for (char *dot; (dot = strchr(path, '.')); path = dot + 1) {
-        *dot = '\0';
-        json_t *const into = step_into(at, path);
-        if (!into) {
-            json_decref(value);
-            return no_such_part(at, path, assignment, doc, arena, err);
-        }
-        at = into;
-    }
-    return put(at, path, value, assignment, err);
 }

@@ -63,7 +63,8 @@ enum dl_status dl_wrong_type(struct dl_json from, const char *wanted, struct dl_
 /* Whether "schema" is dlsim/KIND/1. */
 enum dl_status dl_check_schema(struct dl_json doc, const char *kind, struct dl_arena *arena, struct dl_error *err);
 
-/* The schema is checked; then as dl_read, with the keys schema and source taken care of. */
+/* The schema is checked; then as dl_read, with the keys schema and source taken care of. A file need not have a source;
+ * one that it has must say something. */
 enum dl_status dl_read_document(struct dl_json doc, const char *kind, const struct dl_field *fields, size_t n_fields,
                                 void *out, struct dl_arena *arena, struct dl_error *err);
 
@@ -90,7 +91,10 @@ enum dl_status dl_write_json_text(const char *path, const char *text, size_t byt
 
 /* Apply "path.to.key=JSON" to the document. A path part that names no key of an array is looked up among the "name"s of
  * its elements. New keys are made; whether they mean anything is for the reader of the document to say. A fact keeps no
- * interval of a value that is no longer there. */
+ * interval of a value that is no longer there.
+ * With + in front, an element of that name is added to a list that has none: "+stack.zero.stage=1"; "+stack.zero" and
+ * "+stack.zero={...}" add it as it stands there, and are refused where there is one. "-path.to.key" takes out a key or
+ * an element, which must be there. */
 enum dl_status dl_json_set(struct dl_json doc, const char *assignment, struct dl_arena *arena, struct dl_error *err);
 
 #endif

@@ -30,6 +30,7 @@ double dl_precision_operand_bytes(enum dl_precision p) { return precisions[p].op
 /* Operands are narrower than what they are made of. */
 static bool is_quantised(enum dl_precision p) { return dl_precision_operand_bytes(p) < dl_precision_bytes(p); }
 
+enum { no_model = -1 };
 struct file {
     int64_t model;
     struct dl_json peaks, figures, interpolation, measured, power;
@@ -99,22 +100,27 @@ struct tables {
 static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, struct dl_device *out,
                                    struct tables *tables, struct dl_error *err)
 {
-    struct file file = {.older_kernels_fraction = 1};
-    if (read_file(doc, &file, arena, err)) return err->status;
+    struct file file = {.model = no_model, .older_kernels_fraction = 1};
+    const size_t told = err->n_told;
+    if (read_file(doc, &file, arena, err) && !dl_go_on(err)) return err->status;
     *tables = (struct tables){file.measured, file.interpolation};
     *out = (struct dl_device){.name = dl_document_name(doc, arena),
-                              .model = dl_device_model_get((size_t)file.model),
+                              .model = file.model == no_model ? NULL : dl_device_model_get((size_t)file.model),
                               .memory_bytes = file.memory_bytes,
                               .memory_bytes_per_s = file.memory_bytes_per_s,
                               .launch_s = file.launch_s,
                               .taken_by_exchanges_fraction = file.taken_by_exchanges_fraction,
                               .taken_by_sends_fraction = file.taken_by_sends_fraction,
                               .older_kernels_fraction = file.older_kernels_fraction};
-    if (dl_read(file.peaks, peak_fields, DL_COUNT(peak_fields), out->peak_flop_per_s, arena, err) ||
-        read_options(out->model, file.figures, arena, &out->options, err))
+    if ((file.peaks.value &&
+         dl_read(file.peaks, peak_fields, DL_COUNT(peak_fields), out->peak_flop_per_s, arena, err) && !dl_go_on(err)) ||
+        (out->model && file.figures.value && read_options(out->model, file.figures, arena, &out->options, err) &&
+         !dl_go_on(err)) ||
+        (file.power.value && dl_power_read(file.power, arena, &out->power, err) && !dl_go_on(err)) ||
+        dl_stop_if_told(err, told))
         return err->status;
     if (!computes(out)) return dl_fail(err, DL_KEY, file.peaks.where, "needs the peak of at least one precision");
-    return file.power.value ? dl_power_read(file.power, arena, &out->power, err) : DL_OK;
+    return DL_OK;
 }
 
 static enum dl_status read_tables(const struct tables *tables, struct dl_arena *arena, struct dl_device *out,

@@ -281,9 +281,11 @@ enum dl_status dl_measured_read(struct dl_json list, struct dl_json interpolatio
     const size_t n = json_array_size(list.value);
     struct table *const tables = dl_arena_alloc(arena, (n + 1) * sizeof *tables);
     struct dl_measured *const m = dl_arena_alloc(arena, sizeof *m);
-    if (dl_interpolation_read(interpolation, arena, &m->by, err)) return err->status;
+    const size_t told = err->n_told;
+    if (dl_interpolation_read(interpolation, arena, &m->by, err) && !dl_go_on(err)) return err->status;
     for (size_t i = 0; i < n; i++)
-        if (read_table(dl_json_element(list, i, arena), arena, &tables[i], err)) return err->status;
+        if (read_table(dl_json_element(list, i, arena), arena, &tables[i], err) && !dl_go_on(err)) return err->status;
+    if (dl_stop_if_told(err, told)) return err->status;
     make_room(tables, n, arena, m);
     m->libraries = list_libraries(tables, n, arena);
     for (size_t i = 0; i < n; i++)

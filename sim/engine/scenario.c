@@ -3,11 +3,12 @@
 #include "sim/core/memory.h"
 
 struct options {
-    struct dl_json links, crews, jitter;
+    struct dl_json links, replicas, crews, jitter;
 };
 static const struct dl_field fields[] = {
     {"links", DL_LIST, offsetof(struct options, links), 0, 0, true, NULL, "links that change"},
-    {"crews", DL_LIST, offsetof(struct options, crews), 0, 0, true, NULL, "stages and replicas that are slow"},
+    {"replicas", DL_LIST, offsetof(struct options, replicas), 0, 0, true, NULL, "replicas and stages that are slow"},
+    {"crews", DL_LIST, offsetof(struct options, crews), 0, 0, true, NULL, "the old name of replicas"},
     {"jitter", DL_OBJECT, offsetof(struct options, jitter), 0, 0, true, NULL, "work takes more or less long by chance"},
 };
 
@@ -22,15 +23,15 @@ static const struct dl_field change_fields[] = {
      "of what the link has by its file; 0: it fails"},
 };
 
-struct crew_options {
+struct slow_options {
     int64_t stage, replica;
     double slowdown;
 };
-static const struct crew_options every_crew = {.stage = -1, .replica = -1};
-static const struct dl_field crew_fields[] = {
-    {"stage", DL_INT, offsetof(struct crew_options, stage), 0, INT32_MAX, true, NULL, "pipeline stage; absent: every"},
-    {"replica", DL_INT, offsetof(struct crew_options, replica), 0, INT32_MAX, true, NULL, "absent: every"},
-    {"slowdown", DL_NUMBER, offsetof(struct crew_options, slowdown), 0.01, 1000, false, NULL,
+static const struct slow_options everyone = {.stage = -1, .replica = -1};
+static const struct dl_field slow_fields[] = {
+    {"stage", DL_INT, offsetof(struct slow_options, stage), 0, INT32_MAX, true, NULL, "pipeline stage; absent: every"},
+    {"replica", DL_INT, offsetof(struct slow_options, replica), 0, INT32_MAX, true, NULL, "absent: every"},
+    {"slowdown", DL_NUMBER, offsetof(struct slow_options, slowdown), 0.01, 1000, false, NULL,
      "its work takes so many times as long"},
 };
 
@@ -65,17 +66,17 @@ static enum dl_status check_below(struct dl_json from, const char *key, int64_t 
                    (intmax_t)value);
 }
 
-static enum dl_status read_crew(struct dl_json from, const struct dl_scenario_scope *scope, struct dl_arena *arena,
-                                struct dl_slow_crew *out, struct dl_error *err)
+static enum dl_status read_slow(struct dl_json from, const struct dl_scenario_scope *scope, struct dl_arena *arena,
+                                struct dl_slow_replica *out, struct dl_error *err)
 {
-    struct crew_options o = every_crew;
-    if (dl_read(from, crew_fields, DL_COUNT(crew_fields), &o, arena, err) ||
+    struct slow_options o = everyone;
+    if (dl_read(from, slow_fields, DL_COUNT(slow_fields), &o, arena, err) ||
         (scope && (check_below(from, "stage", o.stage, scope->n_stages, arena, err) ||
                    check_below(from, "replica", o.replica, scope->n_replicas, arena, err))))
         return err->status;
-    *out = (struct dl_slow_crew){.stage = o.stage < 0 ? DL_EVERY : (uint32_t)o.stage,
-                                 .replica = o.replica < 0 ? DL_EVERY : (uint32_t)o.replica,
-                                 .slowdown = o.slowdown};
+    *out = (struct dl_slow_replica){.stage = o.stage < 0 ? DL_EVERY : (uint32_t)o.stage,
+                                    .replica = o.replica < 0 ? DL_EVERY : (uint32_t)o.replica,
+                                    .slowdown = o.slowdown};
     return DL_OK;
 }
 
@@ -84,19 +85,21 @@ static enum dl_status read_links(struct dl_json list, const struct dl_topology *
 {
     out->n_changes = json_array_size(list.value);
     out->changes = dl_arena_alloc(arena, out->n_changes * sizeof *out->changes);
+    const size_t told = err->n_told;
     for (size_t i = 0; i < out->n_changes; i++)
-        if (read_change(dl_json_element(list, i, arena), t, arena, &out->changes[i], err)) return err->status;
-    return DL_OK;
+        if (read_change(dl_json_element(list, i, arena), t, arena, &out->changes[i], err) && !dl_go_on(err)) break;
+    return dl_stop_if_told(err, told);
 }
 
-static enum dl_status read_crews(struct dl_json list, const struct dl_scenario_scope *scope, struct dl_arena *arena,
-                                 struct dl_scenario *out, struct dl_error *err)
+static enum dl_status read_replicas(struct dl_json list, const struct dl_scenario_scope *scope, struct dl_arena *arena,
+                                    struct dl_scenario *out, struct dl_error *err)
 {
-    out->n_crews = json_array_size(list.value);
-    out->crews = dl_arena_alloc(arena, out->n_crews * sizeof *out->crews);
-    for (size_t i = 0; i < out->n_crews; i++)
-        if (read_crew(dl_json_element(list, i, arena), scope, arena, &out->crews[i], err)) return err->status;
-    return DL_OK;
+    out->n_slow = json_array_size(list.value);
+    out->slow = dl_arena_alloc(arena, out->n_slow * sizeof *out->slow);
+    const size_t told = err->n_told;
+    for (size_t i = 0; i < out->n_slow; i++)
+        if (read_slow(dl_json_element(list, i, arena), scope, arena, &out->slow[i], err) && !dl_go_on(err)) break;
+    return dl_stop_if_told(err, told);
 }
 
 static enum dl_status read_jitter(struct dl_json from, struct dl_arena *arena, struct dl_scenario *out,
@@ -162,17 +165,31 @@ static enum dl_status check_cut(const struct dl_scenario *s, const struct dl_sce
     return err->status;
 }
 
+static enum dl_status read_options(struct dl_json doc, struct options *o, struct dl_scenario *out,
+                                   struct dl_arena *arena, struct dl_error *err)
+{
+    if (dl_read_document(doc, "scenario", fields, DL_COUNT(fields), o, arena, err) || !o->crews.value)
+        return err->status;
+    if (o->replicas.value)
+        return dl_fail(err, DL_KEY, o->crews.where, "is the old name of 'replicas', which is there too; say it once");
+    out->old_key = o->crews.where;
+    o->replicas = o->crews;
+    return DL_OK;
+}
+
 enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_scenario_scope *scope, struct dl_arena *arena,
                                 struct dl_scenario *out, struct dl_error *err)
 {
     struct options o = {0};
-    if (dl_read_document(doc, "scenario", fields, DL_COUNT(fields), &o, arena, err)) return err->status;
-    const struct dl_json of_crews = o.crews.value ? o.crews : o.jitter;
-    if (of_crews.value && scope && !scope->n_stages)
-        return dl_fail(err, DL_KEY, of_crews.where, "is for training steps (`dlsim run`); here only links can change");
+    const size_t told = err->n_told;
     *out = (struct dl_scenario){0};
-    if (read_links(o.links, scope ? scope->topology : NULL, arena, out, err) ||
-        read_crews(o.crews, scope, arena, out, err) || read_jitter(o.jitter, arena, out, err))
+    if (read_options(doc, &o, out, arena, err) && !dl_go_on(err)) return err->status;
+    const struct dl_json of_steps = o.replicas.value ? o.replicas : o.jitter;
+    if (of_steps.value && scope && !scope->n_stages)
+        return dl_fail(err, DL_KEY, of_steps.where, "is for training steps (`dlsim run`); here only links can change");
+    if ((read_links(o.links, scope ? scope->topology : NULL, arena, out, err) && !dl_go_on(err)) ||
+        (read_replicas(o.replicas, scope, arena, out, err) && !dl_go_on(err)) ||
+        (read_jitter(o.jitter, arena, out, err) && !dl_go_on(err)) || dl_stop_if_told(err, told))
         return err->status;
     return scope && scope->n_devices ? check_cut(out, scope, o.links, err) : DL_OK;
 }
@@ -180,8 +197,8 @@ enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_scenario_sco
 double dl_scenario_slowdown(const struct dl_scenario *s, uint32_t stage, uint32_t replica)
 {
     double slowdown = 1;
-    for (size_t i = 0; i < s->n_crews; i++) {
-        const struct dl_slow_crew *const c = &s->crews[i];
+    for (size_t i = 0; i < s->n_slow; i++) {
+        const struct dl_slow_replica *const c = &s->slow[i];
         if ((c->stage == stage || c->stage == DL_EVERY) && (c->replica == replica || c->replica == DL_EVERY))
             slowdown *= c->slowdown;
     }

@@ -1,11 +1,11 @@
-/* scenario.h - what goes wrong and when: links that slow down, fail and come back, crews that are slow, and jitter
- * (schema dlsim/scenario/1). A crew is the ranks of one pipeline stage of one replica.
+/* scenario.h - what goes wrong and when: links that slow down, fail and come back, replicas or stages of them that are
+ * slow, and jitter (schema dlsim/scenario/1).
  *
  *     {"schema": "dlsim/scenario/1", "source": "...",
  *      "links": [{"link": "leaf0 -> spine1", "at_s": 0.01, "bandwidth_fraction": 0}],
- *      "crews": [{"stage": 0, "replica": 1, "slowdown": 1.2}], "jitter": {"fraction": 0.02}}
+ *      "replicas": [{"stage": 0, "replica": 1, "slowdown": 1.2}], "jitter": {"fraction": 0.02}}
  *
- * All three are optional; a crew without a stage (or replica) is every stage (or replica). */
+ * All three are optional; an entry without a stage (or replica) is of every stage (or replica). */
 #ifndef DL_ENGINE_SCENARIO_H
 #define DL_ENGINE_SCENARIO_H
 
@@ -18,7 +18,7 @@ struct dl_link_change {
 
 #define DL_EVERY UINT32_MAX
 
-struct dl_slow_crew {
+struct dl_slow_replica {
     uint32_t stage, replica; /* or DL_EVERY */
     double slowdown;         /* its work takes so many times as long */
 };
@@ -26,16 +26,17 @@ struct dl_slow_crew {
 struct dl_scenario {
     struct dl_link_change *changes;
     size_t n_changes;
-    struct dl_slow_crew *crews;
-    size_t n_crews;
+    struct dl_slow_replica *slow;
+    size_t n_slow;
     double jitter_fraction; /* standard deviation over mean of each stretch of work that nothing interrupts */
+    const char *old_key;    /* the place of "crews", as "replicas" was called; NULL: it is not used */
     struct dl_wire *wire;   /* once started */
 };
 
 /* What a scenario can speak of. */
 struct dl_scenario_scope {
     const struct dl_topology *topology; /* links are found by their names in it */
-    uint32_t n_stages, n_replicas;      /* 0: there are no crews */
+    uint32_t n_stages, n_replicas;      /* 0: there are none */
     const uint32_t *devices;            /* that take part: links that fail for good must leave a way between them */
     uint32_t n_devices;
 };
@@ -44,7 +45,7 @@ struct dl_scenario_scope {
 enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_scenario_scope *scope, struct dl_arena *arena,
                                 struct dl_scenario *out, struct dl_error *err);
 
-/* Of the crew: the product of all that name it. */
+/* Of a stage of a replica: the product of all that name it. */
 double dl_scenario_slowdown(const struct dl_scenario *s, uint32_t stage, uint32_t replica);
 
 /* Set the timers of the wire's engine, before anything is sent: what changes at 0 s is so from the start. Everything

@@ -8,7 +8,7 @@
 static void slow_crews(struct dl_training *t)
 {
     const struct dl_scenario *const s = t->request.scenario;
-    t->slows_work = s->n_crews > 0 || s->jitter_fraction > 0;
+    t->slows_work = s->n_slow > 0 || s->jitter_fraction > 0;
     for (uint32_t i = 0; i < t->n_crews; i++) {
         struct crew *const c = &t->crews[i];
         c->slowdown = dl_scenario_slowdown(s, c->stage, c->replica);

@@ -49,20 +49,25 @@ bool dl_is_same_setup(const struct dl_setup *a, const struct dl_setup *b)
 enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of, struct dl_arena *arena,
                                    struct dl_discrepancy *out, struct dl_error *err)
 {
-    struct file file;
+    struct file file = {{0}, {0}};
     struct dl_discrepancy found;
-    if (dl_read_document(doc, "discrepancy", file_fields, DL_COUNT(file_fields), &file, arena, err) ||
-        read_one(file.elsewhere, arena, out, err))
+    const size_t told = err->n_told;
+    if ((dl_read_document(doc, "discrepancy", file_fields, DL_COUNT(file_fields), &file, arena, err) &&
+         !dl_go_on(err)) ||
+        (file.elsewhere.value && read_one(file.elsewhere, arena, out, err) && !dl_go_on(err)))
         return err->status;
     out->of = *of;
     out->elsewhere = true;
     for (size_t i = 0; i < json_array_size(file.measured.value); i++) {
-        if (read_measured(dl_json_element(file.measured, i, arena), arena, &found, err)) return err->status;
+        if (read_measured(dl_json_element(file.measured, i, arena), arena, &found, err)) {
+            if (dl_go_on(err)) continue;
+            return err->status;
+        }
         if (!dl_is_same_setup(&found.of, of)) continue;
         *out = found;
         out->of = *of; /* texts of the document may be gone before the answer is told */
     }
-    return DL_OK;
+    return dl_stop_if_told(err, told);
 }
 
 static double half_width(double spread, int64_t rows)

@@ -231,7 +231,7 @@ static enum dl_status read_system(const char *text)
     return dl_read_document(doc, "system", fields, DL_COUNT(fields), &got, arena, &err);
 }
 
-START_TEST(a_document_needs_its_schema_and_a_source)
+START_TEST(a_document_needs_its_schema_and_a_source_that_says_something)
 {
     ck_assert_int_eq(read_system("{\"schema\": \"dlsim/system/1\", \"source\": \"s\", \"count\": 2}"), DL_OK);
     ck_assert_int_eq(got.count, 2);
@@ -244,7 +244,10 @@ START_TEST(a_document_needs_its_schema_and_a_source)
     ck_assert_str_eq(err.text, "f.json:/schema: must be \"dlsim/system/1\", got \"dlsim/device/1\"");
     json_decref(doc.value);
     err = (struct dl_error){0};
-    ck_assert_int_eq(read_system("{\"schema\": \"dlsim/system/1\", \"count\": 2}"), DL_KEY);
+    ck_assert_int_eq(read_system("{\"schema\": \"dlsim/system/1\", \"count\": 3}"), DL_OK);
+    ck_assert_int_eq(got.count, 3);
+    json_decref(doc.value);
+    ck_assert_int_eq(read_system("{\"schema\": \"dlsim/system/1\", \"source\": \"\", \"count\": 2}"), DL_KEY);
     ck_assert_str_eq(err.text, "f.json:/source: must say in a string where the figures come from");
 }
 END_TEST
@@ -259,6 +262,44 @@ START_TEST(set_replaces_and_adds_by_key_index_and_name)
     char *const text = json_dumps(doc.value, JSON_COMPACT);
     ck_assert_str_eq(text, "{\"count\":5,\"list\":[0,[]],\"stack\":[{\"name\":\"data\",\"ways\":\"x\"},"
                            "{\"name\":\"tensor\",\"ways\":8}],\"new\":{}}");
+    free(text);
+}
+END_TEST
+
+#define STACK "{'a': 1, 'facts': {'a': 'assumed: x'}, 'stack': [{'name': 'data'}, {'name': 'zero', 'stage': 1}]}"
+
+/* What a sign in front of a path makes of STACK. */
+static const struct {
+    const char *assignment, *becomes;
+} signed_assignments[] = {
+    {"+stack.tensor.ways=8", "{'a':1,'facts':{'a':'assumed: x'},'stack':[{'name':'data'},{'name':'zero','stage':1},"
+                             "{'name':'tensor','ways':8}]}"},
+    {"+stack.zero.stage=3", "{'a':1,'facts':{'a':'assumed: x'},'stack':[{'name':'data'},{'name':'zero','stage':3}]}"},
+    {"+stack.tensor", "{'a':1,'facts':{'a':'assumed: x'},'stack':[{'name':'data'},{'name':'zero','stage':1},"
+                      "{'name':'tensor'}]}"},
+    {"+stack.tensor={'ways':2}", "{'a':1,'facts':{'a':'assumed: x'},'stack':[{'name':'data'},{'name':'zero','stage':1},"
+                                 "{'name':'tensor','ways':2}]}"},
+    {"-stack.zero", "{'a':1,'facts':{'a':'assumed: x'},'stack':[{'name':'data'}]}"},
+    {"-stack.0", "{'a':1,'facts':{'a':'assumed: x'},'stack':[{'name':'zero','stage':1}]}"},
+    {"-stack.zero.stage", "{'a':1,'facts':{'a':'assumed: x'},'stack':[{'name':'data'},{'name':'zero'}]}"},
+    {"-a", "{'facts':{},'stack':[{'name':'data'},{'name':'zero','stage':1}]}"}, /* nor is there a fact of it */
+};
+
+static char *with_double_quotes(const char *text)
+{
+    char *const copy = dl_arena_string(arena, text);
+    for (char *c = copy; *c; c++)
+        if (*c == '\'') *c = '"';
+    return copy;
+}
+
+START_TEST(a_sign_adds_and_takes_out_entries)
+{
+    const char *const assignment = with_double_quotes(signed_assignments[_i].assignment);
+    ck_assert_int_eq(parse(with_double_quotes(STACK)), DL_OK);
+    ck_assert_msg(dl_json_set(doc, assignment, arena, &err) == DL_OK, "%s", err.text);
+    char *const text = json_dumps(doc.value, JSON_COMPACT);
+    ck_assert_str_eq(text, with_double_quotes(signed_assignments[_i].becomes));
     free(text);
 }
 END_TEST
@@ -391,7 +432,8 @@ int main(void)
     tcase_add_test(tests, absent_means_the_default);
     tcase_add_test(tests, both_ends_of_a_range_belong_to_it);
     tcase_add_test(tests, whole_numbers_keep_every_digit_and_may_be_written_with_an_exponent);
-    tcase_add_test(tests, a_document_needs_its_schema_and_a_source);
+    tcase_add_test(tests, a_document_needs_its_schema_and_a_source_that_says_something);
+    tcase_add_loop_test(tests, a_sign_adds_and_takes_out_entries, 0, DL_COUNT(signed_assignments));
     tcase_add_test(tests, set_replaces_and_adds_by_key_index_and_name);
     tcase_add_loop_test(tests, a_bad_assignment_is_refused, 0, DL_COUNT(bad_assignments));
     tcase_add_test(tests, every_number_has_the_grade_that_stands_nearest);

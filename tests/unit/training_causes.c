@@ -4,7 +4,7 @@
 
 #include "tests/unit/hand_made_step.h"
 
-#define STRAGGLER(crew) "{'schema':'dlsim/scenario/1','source':'a test','crews':[{" crew "}]}"
+#define STRAGGLER(crew) "{'schema':'dlsim/scenario/1','source':'a test','replicas':[{" crew "}]}"
 
 static const double tolerance = 1e-9;
 

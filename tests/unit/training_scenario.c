@@ -1,4 +1,4 @@
-/* training_scenario.c - slow crews and jitter in a training step. */
+/* training_scenario.c - slow replicas and jitter in a training step. */
 #define _GNU_SOURCE /* fork, MAP_ANONYMOUS */
 #include <math.h>
 
@@ -31,7 +31,7 @@ START_TEST(slow_replica_slows_the_step_by_its_share)
 {
     struct step s = replicas;
     const struct dl_training_result usual = play(&s);
-    s.scenario = SCENARIO("'crews':[{'replica':1,'slowdown':1.25}]");
+    s.scenario = SCENARIO("'replicas':[{'replica':1,'slowdown':1.25}]");
     const struct dl_training_result slow = play(&s);
     const double more_s = 0.25 * (work_s(&s) + s.update_s);
     check_close(slow.step_s, usual.step_s + more_s);
@@ -43,12 +43,12 @@ START_TEST(slow_replica_slows_the_step_by_its_share)
 }
 END_TEST
 
-START_TEST(all_slow_crews_are_a_slow_machine)
+START_TEST(all_slow_replicas_are_a_slow_machine)
 {
     struct step s = replicas;
     s.stages = 2;
     const struct dl_training_result usual = play(&s);
-    s.scenario = SCENARIO("'crews':[{'slowdown':2},{'stage':0,'slowdown':1.5},{'stage':1,'slowdown':1.5}]");
+    s.scenario = SCENARIO("'replicas':[{'slowdown':2},{'stage':0,'slowdown':1.5},{'stage':1,'slowdown':1.5}]");
     const struct dl_training_result slow = play(&s);
     check_close(slow.step_s - slow.exposed_s[DL_CAUSE_DATA], 3 * (usual.step_s - usual.exposed_s[DL_CAUSE_DATA]));
 }
@@ -64,7 +64,7 @@ START_TEST(no_jitter_changes_nothing)
 {
     struct step s = replicas;
     const struct dl_training_result usual = play(&s);
-    s.scenario = SCENARIO("'jitter':{'fraction':0},'crews':[{'slowdown':1}]");
+    s.scenario = SCENARIO("'jitter':{'fraction':0},'replicas':[{'slowdown':1}]");
     const struct dl_training_result none = play(&s);
     ck_assert(same_bits(&usual, &none));
 }
@@ -119,7 +119,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("scenario");
     tcase_add_test(tests, slow_replica_slows_the_step_by_its_share);
-    tcase_add_test(tests, all_slow_crews_are_a_slow_machine);
+    tcase_add_test(tests, all_slow_replicas_are_a_slow_machine);
     tcase_add_test(tests, no_jitter_changes_nothing);
     tcase_add_test(tests, jitter_is_the_seed_s);
     tcase_add_test(tests, jitter_keeps_the_mean_and_costs_waiting);

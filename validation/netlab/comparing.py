@@ -152,7 +152,7 @@ class Comparison:
         real_s = [statistics.mean(of_stage) for of_stage in zip(*(worked_s(w, simulated_s) for w in self.read(work_name(case))))]
         slower = sum(real_s) / sum(simulated_s)
         crews = [{"stage": i, "slowdown": real / simulated / slower} for i, (simulated, real) in enumerate(zip(simulated_s, real_s))]
-        scenario = {"schema": "dlsim/scenario/1", "source": "the work of each stage, by dlsim-train without messages", "crews": crews}
+        scenario = {"schema": "dlsim/scenario/1", "source": "the work of each stage, by dlsim-train without messages", "replicas": crews}
         return self.simulate(case, slower * self.waits(case), *case.options, *routed, "--scenario", self.write("scenario.json", scenario))
 
     def waits(self, case):
