@@ -5,6 +5,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/inputs.h"
+#include "sim/app/own_memory.h"
 #include "sim/collective/effort.h"
 #include "sim/core/files.h"
 #include "sim/engine/scenario.h"
@@ -226,6 +227,16 @@ static void estimate_only(struct run *r)
     };
 }
 
+static void find_time(struct run *r, const struct dl_engine_kind *kind, struct dl_error *err)
+{
+    const struct dl_own_collective own = {&r->choice.collective, kind, r->report.fluid};
+    if (dl_own_memory_check_collective(&own, err)) return;
+    if (kind->alone)
+        estimate_only(r);
+    else
+        simulate(r, kind, err);
+}
+
 static void find_fingerprint(const struct run *r, char sha256[DL_SHA256_HEX])
 {
     const struct request *const q = &r->request;
@@ -301,10 +312,7 @@ static int run(int argc, char **argv, struct dl_error *err)
         !read_scenario(&r, err) && !choose(&r, err)) {
         const struct dl_engine_kind *const kind = dl_engine_find(r.request.engine);
         r.report.fluid = r.estimator.fluid || dl_folds_always(&r.choice.collective);
-        if (kind->alone)
-            estimate_only(&r);
-        else
-            simulate(&r, kind, err);
+        find_time(&r, kind, err);
         if (!err->status) tell(&r, err);
     }
     dl_estimator_release(&r.estimator);

@@ -2,6 +2,7 @@
 #include "sim/app/pool.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sim/core/memory.h"
@@ -18,6 +20,8 @@
 struct worker {
     pid_t child;
     size_t job, n_received;
+    double begun_s;
+    bool is_late;
 };
 
 struct pool {
@@ -52,6 +56,13 @@ static void work(const struct dl_pool_request *q, size_t job, int to)
 
 /* ---- in the parent ---- */
 
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* False: no process can be had now. */
 static bool start_job(struct pool *p)
 {
@@ -70,7 +81,7 @@ static bool start_job(struct pool *p)
         return false;
     }
     p->n_started++;
-    p->workers[p->n_running] = (struct worker){.child = child, .job = job};
+    p->workers[p->n_running] = (struct worker){.child = child, .job = job, .begun_s = now_s()};
     p->pipes[p->n_running++] = (struct pollfd){.fd = ends[0], .events = POLLIN};
     return true;
 }
@@ -89,7 +100,9 @@ static void start_jobs(struct pool *p, size_t n_workers)
 static void judge_end(struct pool *p, const struct worker *w, int status)
 {
     struct dl_error *const err = &p->errors[w->job];
-    if (WIFSIGNALED(status))
+    if (w->is_late)
+        dl_fail(err, DL_LATE, NULL, "took longer than %g s", p->request->limit_s);
+    else if (WIFSIGNALED(status))
         dl_fail(err, DL_STALLED, NULL, "its process ended by signal %d, %s", WTERMSIG(status),
                 strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status) || w->n_received < p->request->result_bytes)
@@ -123,9 +136,23 @@ static bool receive(struct pool *p, size_t which)
     return part > 0;
 }
 
+/* Ends those that are late; milliseconds until the next will be, -1: none will. */
+static int end_late(struct pool *p)
+{
+    const double limit_s = p->request->limit_s, most_s = 1e6; /* that poll can count */
+    double left_s = most_s;
+    for (size_t i = 0; i < p->n_running && limit_s > 0; i++) {
+        struct worker *const w = &p->workers[i];
+        const double its_s = w->begun_s + limit_s - now_s();
+        if (its_s <= 0 && !w->is_late) w->is_late = kill(w->child, SIGKILL) == 0;
+        if (!w->is_late) left_s = fmin(left_s, its_s);
+    }
+    return limit_s > 0 ? (int)ceil(1e3 * left_s) : -1;
+}
+
 static void wait_for_some(struct pool *p)
 {
-    if (poll(p->pipes, p->n_running, -1) < 0) return; /* a signal; ask again */
+    if (poll(p->pipes, p->n_running, end_late(p)) < 0) return; /* a signal; ask again */
     for (size_t i = p->n_running; i-- > 0;) /* from the end, because the last takes the place of one that ended */
         if (p->pipes[i].revents && !receive(p, i)) end_job(p, i);
 }

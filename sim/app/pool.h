@@ -15,6 +15,7 @@ struct dl_pool_request {
     size_t result_bytes;
     void (*run)(void *user, size_t job, void *result); /* in a child; the result was zero */
     void *user;
+    double limit_s;   /* a job that takes longer is ended, with the error DL_LATE; 0: none is */
     const char *what; /* "rows": a progress line on terminals; NULL: none */
 };
 

@@ -63,13 +63,15 @@ struct dl_row_prediction *dl_row_trials_run(const struct dl_row_trials *t)
                                          .result_bytes = sizeof *predictions,
                                          .run = predict,
                                          .user = &predicting,
+                                         .limit_s = t->limit_s,
                                          .what = "rows"};
     predicting.memory_bytes = dl_own_memory_share_bytes(dl_pool_workers(&pool));
     dl_pool_run(&pool, predictions, errors);
     for (size_t i = 0; i < t->n; i++)
         if (errors[i].status) {
             predictions[i].lost = true;
-            predictions[i].err = errors[i];
+            const bool is_late = errors[i].status == DL_LATE;
+            dl_fail(&predictions[i].err, errors[i].status, is_late ? "--row-limit" : NULL, "%s", errors[i].text);
         }
     dl_free(errors);
     return predictions;
@@ -80,7 +82,7 @@ enum dl_status dl_row_trials_check(const struct dl_row_trials *t, const struct d
 {
     size_t n_lost = 0, first = 0;
     for (size_t i = 0; i < t->n; i++)
-        if (predictions[i].lost && !n_lost++) first = i;
+        if (predictions[i].lost && predictions[i].err.status != DL_LATE && !n_lost++) first = i;
     if (!n_lost) return DL_OK;
     return dl_fail(err, DL_STALLED, "validate", "%zu of %zu runs were lost; of the first, of row %s, %s", n_lost, t->n,
                    t->rows->items[t->items[first].row].id, predictions[first].err.text);
@@ -98,7 +100,8 @@ static bool has_parts(const struct dl_compared *row)
 
 void dl_find_added(const struct dl_row_trials *like, struct dl_compared *compared, struct dl_error *err)
 {
-    struct dl_row_trials t = {.rows = like->rows, .engine = like->engine, .jobs = like->jobs, .set = like->set};
+    struct dl_row_trials t = {
+        .rows = like->rows, .engine = like->engine, .jobs = like->jobs, .limit_s = like->limit_s, .set = like->set};
     for (size_t i = 0; i < t.rows->n; i++) {
         const int64_t stated = t.rows->items[i].microbatch;
         for (size_t j = 0; j < DL_COUNT(switched) && has_parts(&compared[i]); j++)

@@ -19,6 +19,7 @@ struct dl_row_trials {
     /* How all are run. */
     const char *engine;
     uint64_t jobs;
+    double limit_s; /* of a run; 0: none */
     struct dl_texts set;
 };
 
@@ -26,7 +27,7 @@ struct dl_row_prediction {
     double step_s, bubble_s, samples_per_s;
     double mfu, hfu; /* counted as the row does */
     bool fits, experts;
-    bool lost;                  /* its process died */
+    bool lost;                  /* its process died, or took longer than the limit: then with the error DL_LATE */
     char sha256[DL_SHA256_HEX]; /* of what was asked; empty: it was refused */
     struct dl_error err;        /* why there is none */
 };
@@ -34,7 +35,7 @@ struct dl_row_prediction {
 void dl_row_trials_add(struct dl_row_trials *t, struct dl_row_trial trial);
 /* One for each trial, for dl_free. */
 struct dl_row_prediction *dl_row_trials_run(const struct dl_row_trials *t);
-/* Fail if any was lost, and say of which row. */
+/* Fail if any was lost by itself, and say of which row. */
 enum dl_status dl_row_trials_check(const struct dl_row_trials *t, const struct dl_row_prediction *predictions,
                                    struct dl_error *err);
 

@@ -79,7 +79,8 @@ static size_t count_workers(const struct dl_sensitivity_request *q)
 {
     const struct dl_session *const s = q->session;
     if (q->n_workers) return q->n_workers;
-    const size_t fit = dl_own_memory_runs(s->machine.topology, &s->job, dl_session_engine(s));
+    const size_t fit =
+        dl_own_memory_runs(&(struct dl_own_run){s->machine.topology, &s->job, dl_session_engine(s), false});
     return fit < dl_pool_processors() ? fit : dl_pool_processors();
 }
 

@@ -194,7 +194,8 @@ enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_req
 enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)
 {
     if (dl_session_read(s, request) ||
-        dl_own_memory_check(s->machine.topology, &s->job, dl_session_engine(s), s->request.memory_bytes, &s->err))
+        dl_own_memory_check(&(struct dl_own_run){s->machine.topology, &s->job, dl_session_engine(s), s->request.trace},
+                            s->request.memory_bytes, &s->err))
         return s->err.status;
     dl_session_idealize(s);
     return lower(s);
@@ -338,6 +339,14 @@ void dl_session_list_files(struct dl_session *s)
     dl_files_read_add(files, "software", DL_SOFTWARE, s->software_doc, s->arena);
 }
 
+/* A longer pipeline or smaller micro-batches may have a schedule that is larger than this computer's memory. */
+static bool has_room(const void *user, const struct dl_job *changed)
+{
+    const struct dl_session *const s = user;
+    const struct dl_own_run run = {s->machine.topology, &s->job, dl_session_engine(s), s->request.trace};
+    return dl_own_memory_holds(&run, s->request.memory_bytes, changed);
+}
+
 void dl_session_find_remedies(struct dl_session *s)
 {
     if (dl_run_fits(&s->report)) return;
@@ -346,7 +355,9 @@ void dl_session_find_remedies(struct dl_session *s)
                                                  .n_devices = s->job.n_devices,
                                                  .software = &s->software,
                                                  .device = &s->device,
-                                                 .estimator = &s->estimator},
+                                                 .estimator = &s->estimator,
+                                                 .has_room = has_room,
+                                                 .user = s},
                      s->arena, &s->remedies);
     s->report.remedies = &s->remedies;
 }

@@ -28,6 +28,7 @@ enum dl_status {
     DL_NOT_FOUND,  /* a file or a name that does not exist */
     DL_IMPOSSIBLE, /* each value is fine, together they cannot be */
     DL_STALLED,    /* the simulation cannot go on: someone waits for ever */
+    DL_LATE,       /* it was ended because it took longer than was allowed */
 };
 
 struct dl_error {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,11 +24,19 @@ namespace kernel = simgrid::kernel;
 namespace
 {
 
+/* As dl_alloc does: SimGrid is full of places where nobody would catch it. */
+void end_without_memory()
+{
+    std::fputs("dlsim: out of memory\n", stderr);
+    std::_Exit(3);
+}
+
 s4u::Engine *start_engine(const std::vector<std::string> &settings)
 {
     static char name[] = "dlsim";
     static char quiet[] = "--log=root.thres:error";
     static char *arguments[] = {name, quiet, nullptr};
+    std::set_new_handler(end_without_memory);
     int n_arguments = 2;
     const auto interrupt = std::signal(SIGINT, SIG_DFL);
     auto *const engine = new s4u::Engine(&n_arguments, arguments);

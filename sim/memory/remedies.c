@@ -50,19 +50,21 @@ static void lower_and_count(const struct search *s, struct dl_job *job, struct d
 {
     const struct dl_remedy_request *const r = s->request;
     uint32_t *const device_of_rank = dl_alloc(job->n_devices * sizeof *device_of_rank);
+    struct dl_arena *const arena = dl_arena_new(); /* schedules are large, and attempts are many */
     struct dl_model model;
     struct dl_lowered lowered = {0};
     const struct dl_lower_request request = {
         .job = job, .model = &model, .device = r->device, .estimator = estimator, .device_of_rank = device_of_rank};
     if (!dl_place(estimator->topology, "packed", 0, job->n_devices, device_of_rank, err) &&
-        !dl_workload_read(r->workload, job->setting.microbatch, r->software->code, s->arena, &model, err)) {
+        !dl_workload_read(r->workload, job->setting.microbatch, r->software->code, arena, &model, err)) {
         dl_job_suit(job, r->software, &model);
         dl_job_suit_machine(job, r->device, estimator->topology);
         if (dl_memory_fits_outside(estimator->topology, &job->setting, &model) &&
-            !dl_lower(&request, s->arena, &lowered, err))
+            !dl_lower(&request, arena, &lowered, err))
             a->peak = fullest_peak(estimator->topology, job, &lowered);
     }
     dl_lowered_release(&lowered, job->setting.ways[DL_AXIS_PIPELINE]);
+    dl_arena_free(arena);
     dl_free(device_of_rank);
 }
 
@@ -93,7 +95,8 @@ static void weigh(const struct search *s, struct attempt *a)
     const struct dl_json doc = {.value = a->strategy, .where = s->request->strategy.where};
     a->peak = -1;
     if (a->n_devices > s->request->estimator->topology->n_whole_devices ||
-        dl_job_read(doc, a->n_devices, s->arena, &job, &err))
+        dl_job_read(doc, a->n_devices, s->arena, &job, &err) ||
+        (s->request->has_room && !s->request->has_room(s->request->user, &job)))
         return;
     a->setting = job.setting;
     lower_on_slice(s, &job, a, &err);

@@ -24,6 +24,9 @@ struct dl_remedy_request {
     const struct dl_software *software;
     const struct dl_device *device;
     struct dl_estimator *estimator;
+    /* OPTIONAL: whether this computer can hold the schedule of a changed job; those it cannot are no remedies. */
+    bool (*has_room)(const void *user, const struct dl_job *changed);
+    const void *user;
 };
 
 /* Changes that fit; if there are none, the last combination that was tried, which has the smallest peak. */

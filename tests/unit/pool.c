@@ -205,6 +205,29 @@ START_TEST(many_simulations_give_the_bits_of_each_alone)
 }
 END_TEST
 
+static void sleep_long(void *user, size_t job, void *result)
+{
+    (void)user;
+    if (job % 2) sleep(100);
+    *(size_t *)result = job;
+}
+
+START_TEST(a_job_that_is_late_is_ended_and_the_others_are_not)
+{
+    enum { n_jobs = 5 };
+    size_t results[n_jobs];
+    dl_pool_run(
+        &(struct dl_pool_request){
+            .n_jobs = n_jobs, .n_workers = 2, .result_bytes = sizeof *results, .run = sleep_long, .limit_s = 1},
+        results, errors);
+    for (size_t i = 0; i < n_jobs; i++) {
+        ck_assert_int_eq(errors[i].status, i % 2 ? DL_LATE : DL_OK);
+        ck_assert_uint_eq(results[i], i % 2 ? 0 : i);
+    }
+    ck_assert_str_eq(errors[1].text, "took longer than 1 s");
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("pool");
@@ -215,6 +238,7 @@ int main(void)
     tcase_add_test(tests, the_time_of_jobs_is_time_of_the_host);
     tcase_add_test(tests, a_large_result_comes_whole);
     tcase_add_test(tests, many_simulations_give_the_bits_of_each_alone);
+    tcase_add_test(tests, a_job_that_is_late_is_ended_and_the_others_are_not);
     Suite *const suite = suite_create("pool");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
