@@ -8,59 +8,64 @@
 #include "sim/app/training_row.h"
 #include "sim/core/inherit.h"
 #include "sim/engine/scenario.h"
+#include "sim/report/asked.h"
 #include "sim/report/assumptions.h"
 #include "sim/report/discrepancy.h"
 #include "sim/report/units.h"
 #include "strategies/stack.h"
 
-static enum dl_status check_system(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status check_system(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err)
 {
     struct dl_topology *t = NULL;
     char devices[DL_QUANTITY], links[DL_QUANTITY];
     if (dl_topology_read(doc, arena, &t, err)) return err->status;
-    printf("%s: a system of %s devices and %s links", doc.where, dl_format_count(t->n_devices, devices),
-           dl_format_count((double)t->n_links, links));
+    *said = dl_arena_format(arena, "a system of %s devices and %s links", dl_format_count(t->n_devices, devices),
+                            dl_format_count((double)t->n_links, links));
     dl_topology_free(t);
     return DL_OK;
 }
 
-static enum dl_status check_transport(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status check_transport(struct dl_json doc, struct dl_arena *arena, const char **said,
+                                      struct dl_error *err)
 {
     const struct dl_topology nowhere = {.arena = arena}; /* no links: whatever is said of them is only read */
     struct dl_transport transport;
     if (dl_transport_read(doc, &nowhere, 1, arena, &transport, err) || dl_check_algorithms(doc, &transport, arena, err))
         return err->status;
-    printf("%s: a transport with %zu protocol%s", doc.where, transport.n_protocols,
-           transport.n_protocols == 1 ? "" : "s");
+    *said = dl_arena_format(arena, "a transport with %zu protocol%s", transport.n_protocols,
+                            transport.n_protocols == 1 ? "" : "s");
     return DL_OK;
 }
 
-static enum dl_status check_device(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status check_device(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err)
 {
     struct dl_device device;
     char memory[DL_QUANTITY];
     if (dl_device_read(doc, arena, &device, err)) return err->status;
     const char *const libraries = dl_device_libraries(&device);
-    printf("%s: a device with %s of memory, for %s%s%s", doc.where, dl_format_bytes(device.memory_bytes, memory),
-           dl_device_precisions(&device, arena), *libraries ? ", with times of " : "", libraries);
+    *said =
+        dl_arena_format(arena, "a device with %s of memory, for %s%s%s", dl_format_bytes(device.memory_bytes, memory),
+                        dl_device_precisions(&device, arena), *libraries ? ", with times of " : "", libraries);
     return DL_OK;
 }
 
-static enum dl_status check_workload(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status check_workload(struct dl_json doc, struct dl_arena *arena, const char **said,
+                                     struct dl_error *err)
 {
     struct dl_model model;
     char parameters[DL_QUANTITY];
     if (dl_workload_read(doc, 1, (struct dl_model_code){.attention = "flash"}, arena, &model, err)) return err->status;
-    printf("%s: a workload of %s parameters in %zu layers", doc.where,
-           dl_format_count(dl_model_parameters(&model), parameters), model.n_layers);
+    *said = dl_arena_format(arena, "a workload of %s parameters in %zu layers",
+                            dl_format_count(dl_model_parameters(&model), parameters), model.n_layers);
     return DL_OK;
 }
 
-static enum dl_status check_software(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status check_software(struct dl_json doc, struct dl_arena *arena, const char **said,
+                                     struct dl_error *err)
 {
     struct dl_software software;
     if (dl_software_read(doc, arena, &software, err)) return err->status;
-    printf("%s: a software profile with %s attention", doc.where, software.code.attention);
+    *said = dl_arena_format(arena, "a software profile with %s attention", software.code.attention);
     return DL_OK;
 }
 
@@ -89,26 +94,29 @@ static enum dl_status check_job(struct dl_json strategy, const struct dl_session
     return err->status;
 }
 
-static enum dl_status check_strategy(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status check_strategy(struct dl_json doc, struct dl_arena *arena, const char **said,
+                                     struct dl_error *err)
 {
     const struct dl_session_request nothing = {0};
     struct dl_job job;
     char devices[DL_QUANTITY], micros[DL_QUANTITY];
     if (check_job(doc, &nothing, arena, &job, err)) return err->status;
-    printf("%s: a strategy for %s on %s device%s with %s micro-batch%s", doc.where, job.workload,
-           dl_format_count(job.n_devices, devices), job.n_devices == 1 ? "" : "s",
-           dl_format_count(job.setting.micros, micros), job.setting.micros == 1 ? "" : "es");
+    *said = dl_arena_format(arena, "a strategy for %s on %s device%s with %s micro-batch%s", job.workload,
+                            dl_format_count(job.n_devices, devices), job.n_devices == 1 ? "" : "s",
+                            dl_format_count(job.setting.micros, micros), job.setting.micros == 1 ? "" : "es");
     return DL_OK;
 }
 
 /* Names are not looked for: the file does not say of which system and strategy they are. */
-static enum dl_status check_scenario(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status check_scenario(struct dl_json doc, struct dl_arena *arena, const char **said,
+                                     struct dl_error *err)
 {
     struct dl_scenario scenario;
     if (dl_scenario_read(doc, NULL, arena, &scenario, err)) return err->status;
     dl_tell_old_key(&scenario);
-    printf("%s: a scenario with %zu changes of links, %zu slow replicas or stages and %g %% of jitter", doc.where,
-           scenario.n_changes, scenario.n_slow, 100 * scenario.jitter_fraction);
+    *said =
+        dl_arena_format(arena, "a scenario with %zu changes of links, %zu slow replicas or stages and %g %% of jitter",
+                        scenario.n_changes, scenario.n_slow, 100 * scenario.jitter_fraction);
     return DL_OK;
 }
 
@@ -146,46 +154,47 @@ static enum dl_status check_row(const struct dl_training_row *row, struct dl_are
 }
 
 /* Rows that were read are looked at although others were refused. */
-static enum dl_status check_rows(const char *where, const struct dl_training_rows *rows, struct dl_arena *arena,
+static enum dl_status check_rows(const struct dl_training_rows *rows, struct dl_arena *arena, const char **said,
                                  struct dl_error *err)
 {
     for (size_t i = 0; dl_go_on(err) && i < rows->n; i++) check_row(&rows->items[i], arena, err);
     if (dl_stop_if_told(err, 0)) return err->status;
-    printf("%s: a table of %zu training step%s", where, rows->n, rows->n == 1 ? "" : "s");
+    *said = dl_arena_format(arena, "a table of %zu training step%s", rows->n, rows->n == 1 ? "" : "s");
     return DL_OK;
 }
 
-static enum dl_status check_steps(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status check_steps(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err)
 {
     struct dl_training_rows rows = {0};
     dl_training_rows_add(doc, arena, &rows, err);
-    check_rows(doc.where, &rows, arena, err);
+    check_rows(&rows, arena, said, err);
     dl_free(rows.items);
     return err->status;
 }
 
-static enum dl_status check_csv(const char *path, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status check_csv(const char *path, struct dl_arena *arena, const char **said, struct dl_error *err)
 {
     struct dl_training_rows rows = {0};
     dl_training_rows_read(path, arena, &rows, err);
-    if (!check_rows(dl_base_name(path), &rows, arena, err)) putchar('\n');
+    check_rows(&rows, arena, said, err);
     dl_free(rows.items);
     return err->status;
 }
 
-static enum dl_status check_discrepancy(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+static enum dl_status check_discrepancy(struct dl_json doc, struct dl_arena *arena, const char **said,
+                                        struct dl_error *err)
 {
     const struct dl_setup nobody = {"", "", false};
     struct dl_discrepancy others;
     if (dl_discrepancy_read(doc, &nobody, arena, &others, err)) return err->status;
-    printf("%s: errors of the model, %.1f %% by %lld rows where nothing was fitted", doc.where, 100 * others.spread,
-           (long long)others.rows);
+    *said = dl_arena_format(arena, "errors of the model, %.1f %% by %lld rows where nothing was fitted",
+                            100 * others.spread, (long long)others.rows);
     return DL_OK;
 }
 
 static const struct {
     const char *schema;
-    enum dl_status (*check)(struct dl_json doc, struct dl_arena *arena, struct dl_error *err);
+    enum dl_status (*check)(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err);
     bool says_facts;           /* about the world; others say what someone wants */
     const char *folder, *what; /* OPTIONAL: such files may be like others, which are shipped there */
 } kinds[] = {
@@ -200,26 +209,38 @@ static const struct {
     {"dlsim/discrepancy/1", check_discrepancy, true, NULL, NULL},
 };
 
-static void print_assumed(struct dl_json doc, struct dl_arena *arena)
+static size_t n_assumed(struct dl_json doc, struct dl_arena *arena)
 {
     struct dl_assumptions assumptions = {0};
     dl_assumptions_add(&assumptions, doc, arena);
-    printf("; %zu assumed figures", assumptions.n);
+    const size_t n = assumptions.n;
     dl_assumptions_release(&assumptions);
+    return n;
 }
 
-static enum dl_status check(struct dl_json doc, struct dl_arena *arena, struct dl_error *err)
+/* A file, and what was found. */
+struct checked {
+    const char *path, *schema; /* NULL: it has none */
+    const char *said;          /* what it is; NULL: something is wrong with it */
+    json_t *errors;
+    struct dl_arena *arena;
+    struct dl_fingerprint *inputs;
+};
+
+static enum dl_status check(struct dl_json doc, struct checked *c, struct dl_error *err)
 {
-    const struct dl_json schema = dl_json_member(doc, "schema", arena);
+    const struct dl_json schema = dl_json_member(doc, "schema", c->arena);
     const char *const name = json_is_string(schema.value) ? json_string_value(schema.value) : "";
     const char *all = "";
     for (size_t i = 0; i < DL_COUNT(kinds); i++) {
-        all = dl_arena_format(arena, "%s%s%s", all, i ? ", " : "", kinds[i].schema);
+        all = dl_arena_format(c->arena, "%s%s%s", all, i ? ", " : "", kinds[i].schema);
         if (strcmp(name, kinds[i].schema)) continue;
-        if (kinds[i].folder && dl_json_inherit(doc, kinds[i].folder, kinds[i].what, arena, err)) return err->status;
-        if (kinds[i].check(doc, arena, err)) return err->status;
-        if (kinds[i].says_facts) print_assumed(doc, arena);
-        putchar('\n');
+        c->schema = kinds[i].schema;
+        if ((kinds[i].folder && dl_json_inherit(doc, kinds[i].folder, kinds[i].what, c->arena, err)) ||
+            kinds[i].check(doc, c->arena, &c->said, err))
+            return err->status;
+        if (kinds[i].says_facts)
+            c->said = dl_arena_format(c->arena, "%s; %zu assumed figures", c->said, n_assumed(doc, c->arena));
         return DL_OK;
     }
     return dl_fail(err, DL_KEY, schema.where, "must be one of %s", all);
@@ -231,43 +252,90 @@ static bool is_csv(const char *path)
     return ending && strcmp(ending, ".csv") == 0;
 }
 
-static enum dl_status check_file(const char *path, struct dl_arena *arena, struct dl_error *err)
+static void check_file(struct checked *c, struct dl_error *err)
 {
-    struct dl_json doc;
-    if (is_csv(path)) return check_csv(path, arena, err);
-    if (dl_json_load(path, arena, &doc, err)) return err->status;
-    check(doc, arena, err);
+    struct dl_json doc = {0};
+    struct dl_error unreadable = {0};
+    if (is_csv(c->path))
+        check_csv(c->path, c->arena, &c->said, err);
+    else if (!dl_json_load(c->path, c->arena, &doc, err))
+        check(doc, c, err);
+    if (doc.value)
+        dl_fingerprint_json(c->inputs, "file", doc.value); /* with what it is like */
+    else
+        dl_fingerprint_file(c->inputs, "file", c->path, &unreadable);
     json_decref(doc.value);
-    return err->status;
 }
 
-static void tell(void *user, const char *text)
+/* null: not UTF-8, as a name of a file may be. */
+static json_t *text_json(const char *text)
 {
-    (void)user;
+    json_t *const out = text ? json_string(text) : NULL;
+    return out ? out : json_null();
+}
+
+static void note(void *user, const char *text)
+{
+    struct checked *const c = user;
+    json_array_append_new(c->errors, text_json(text));
     fprintf(stderr, "dlsim: %s\n", text);
 }
 
-/* All errors of all files, each on a line. */
+/* One file with all its errors, each on a line. */
+static json_t *checked_json(const char *path, bool tells_text, struct dl_fingerprint *inputs)
+{
+    struct checked c = {.path = path, .errors = json_array(), .arena = dl_arena_new(), .inputs = inputs};
+    struct dl_error found = {.tell = note, .user = &c};
+    check_file(&c, &found);
+    dl_go_on(&found); /* which tells the last */
+    if (c.said && tells_text) printf("%s: %s\n", dl_base_name(path), c.said);
+    json_t *const out = json_pack("{s:o, s:s?, s:o, s:o}", "file", text_json(path), "kind", c.schema, "says",
+                                  text_json(c.said), "errors", c.errors);
+    dl_arena_free(c.arena);
+    return out;
+}
+
+struct request {
+    const char *json;
+};
+
+static const struct dl_option options[] = {
+    {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
+     "what was found, for programs too; - is standard output, in place of the text"},
+};
+
+static int check_all(const struct request *q, const struct dl_texts *files, struct dl_error *err)
+{
+    struct dl_asked asked = {.command = "check"};
+    struct dl_fingerprint inputs;
+    json_t *const checked = json_array();
+    size_t n_wrong = 0;
+    dl_fingerprint_begin(&inputs);
+    for (size_t i = 0; i < files->n; i++) {
+        json_t *const one = checked_json(files->items[i], dl_tells_text(q->json), &inputs);
+        n_wrong += json_array_size(json_object_get(one, "errors"));
+        json_array_append_new(checked, one);
+    }
+    dl_fingerprint_end(&inputs, asked.sha256);
+    if (q->json) dl_write_json(q->json, dl_answer(&asked, json_pack("{s:O}", "checked", checked)), err);
+    json_decref(checked);
+    return n_wrong ? 2 : 0;
+}
+
 static int run(int argc, char **argv, struct dl_error *err)
 {
+    struct request q = {0};
     struct dl_texts files = {0};
-    size_t n_told = 0;
-    if (!dl_read_options(argc, argv, NULL, 0, NULL, &files, err) && !files.n)
-        dl_fail(err, DL_SYNTAX, "check", "needs at least one file");
-    for (size_t i = 0; i < files.n && !err->status; i++) {
-        struct dl_error found = {.tell = tell};
-        struct dl_arena *const arena = dl_arena_new();
-        check_file(files.items[i], arena, &found);
-        dl_go_on(&found); /* which tells the last */
-        n_told += found.n_told;
-        dl_arena_free(arena);
-    }
-    return n_told ? 2 : 0;
+    if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, &files, err)) return 2;
+    if (!files.n) dl_fail(err, DL_SYNTAX, "check", "needs at least one file");
+    return files.n ? check_all(&q, &files, err) : 2;
 }
 
 const struct dl_command dl_command_check = {
     .name = "check",
     .doc = "all that is wrong with files, JSON or CSV; nothing is run",
-    .usage = "check FILE...",
+    .usage = "check FILE... [--json FILE|-]",
     .run = run,
+    .options = options,
+    .n_options = DL_COUNT(options),
 };
