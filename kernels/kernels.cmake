@@ -6,15 +6,9 @@ list(APPEND KERNEL_SOURCES sim/core/output.c sim/core/visible.c) # need nothing 
 list(FILTER KERNEL_SOURCES EXCLUDE REGEX "kernels/(profile|backends)\\.c$")
 
 add_library(dlsim_kernel_objects OBJECT ${KERNEL_SOURCES})
-target_include_directories(dlsim_kernel_objects PUBLIC ${CMAKE_SOURCE_DIR})
+target_include_directories(dlsim_kernel_objects PUBLIC ${PROJECT_SOURCE_DIR})
 target_include_directories(dlsim_kernel_objects PRIVATE ${OPENBLAS_INCLUDE})
 target_link_libraries(dlsim_kernel_objects PUBLIC ${OPENBLAS_LIBRARY} m)
-get_target_property(DLSIM_WARNINGS dlsim_core COMPILE_OPTIONS)
-target_compile_options(dlsim_kernel_objects PUBLIC ${DLSIM_WARNINGS})
-get_target_property(DLSIM_LINK_OPTIONS dlsim_core LINK_OPTIONS)
-if(DLSIM_LINK_OPTIONS)
-  target_link_options(dlsim_kernel_objects PUBLIC ${DLSIM_LINK_OPTIONS})
-endif()
 
 set(DLSIM_KERNEL_FLAGS -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math)
 check_c_compiler_flag(-march=native DLSIM_HAS_NATIVE)

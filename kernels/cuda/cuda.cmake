@@ -9,7 +9,7 @@ find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES 
 
 file(GLOB CUDA_SOURCES CONFIGURE_DEPENDS kernels/cuda/*.cu)
 add_library(dlsim_cuda_objects OBJECT ${CUDA_SOURCES})
-target_include_directories(dlsim_cuda_objects PRIVATE ${CMAKE_SOURCE_DIR})
+target_include_directories(dlsim_cuda_objects PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(dlsim_cuda_objects PUBLIC CUDA::cudart CUDA::cublas CUDA::cublasLt)
 set_target_properties(dlsim_cuda_objects PROPERTIES CUDA_STANDARD 17)
 target_compile_options(dlsim_cuda_objects PRIVATE --extended-lambda -Xcompiler=-Wall)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "sim/app/commands.h"
-#include "sim/core/files.h"
+#include "sim/core/home.h"
 
 static bool wants_cuda(int argc, char **argv)
 {
@@ -17,21 +17,12 @@ static bool wants_cuda(int argc, char **argv)
     return false;
 }
 
-/* It is built beside this program. */
-static const char *find_program(struct dl_arena *arena, const char *name)
-{
-    char self[4096];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[length > 0 ? length : 0] = 0;
-    const size_t folder = (size_t)(dl_base_name(self) - self);
-    return dl_arena_format(arena, "%.*s%s", (int)folder, self, name);
-}
-
 static int run(int argc, char **argv, struct dl_error *err)
 {
     const bool is_cuda = wants_cuda(argc, argv);
     struct dl_arena *const arena = dl_arena_new();
-    const char *const program = find_program(arena, is_cuda ? "dlsim-profile-cuda" : "dlsim-profile");
+    const char *const program = dl_arena_format(arena, "%s%s", dl_program_folder(arena), /* it is beside this one */
+                                                is_cuda ? "dlsim-profile-cuda" : "dlsim-profile");
     if (access(program, X_OK))
         dl_fail(err, DL_IMPOSSIBLE, "profile", "%s is not there: %s", program,
                 is_cuda ? "where there is nvcc, ninja dlsim-profile-cuda builds it, or kernels/build anywhere"

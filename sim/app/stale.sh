@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2154
 
 build=$root/build
-program_folders=(sim workloads topologies strategies kernels)
+program_folders=(cmake sim workloads topologies strategies kernels)
 sources=(\( -name '*.[ch]' -o -name '*.c[up]*' -o -name CMakeLists.txt -o -name '*.cmake' \) -type f)
 
 # Size and times of each file that the program is built from. A file that was unpacked may be older than the build, so

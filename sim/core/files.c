@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/core/home.h"
 #include "sim/core/output.h"
 #include "sim/core/planned.h"
 
@@ -59,8 +60,7 @@ enum dl_status dl_write_file(const char *path, const char *text, size_t bytes, s
 
 const char *dl_shipped(const char *folder, struct dl_arena *arena)
 {
-    const char *const home = getenv("DLSIM_HOME");
-    return dl_arena_format(arena, "%s/%s", home && *home ? home : DLSIM_SOURCE_DIR, folder);
+    return dl_arena_format(arena, "%s/%s", dl_home(arena), folder);
 }
 
 const char *dl_without_json(const char *file, struct dl_arena *arena)
@@ -98,6 +98,11 @@ size_t dl_list_folder(const char *folder, struct dl_arena *arena, const char ***
 static enum dl_status not_found(const struct dl_sought *sought, struct dl_arena *arena, struct dl_error *err)
 {
     const char **names, *const bare = dl_without_json(sought->name, arena);
+    if (access(dl_shipped(sought->folder, arena), F_OK))
+        return dl_fail(err, DL_NOT_FOUND, sought->name,
+                       "no such %s file, and there is no %s/ in %s, where dlsim's own files should be; DLSIM_HOME may "
+                       "name another folder",
+                       sought->what, sought->folder, dl_home(arena));
     const size_t n = dl_list_folder(sought->folder, arena, &names);
     const char *const nearest = dl_nearest(bare, names, n);
     if (nearest)

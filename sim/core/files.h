@@ -42,7 +42,7 @@ bool dl_is_shipped(const char *path, const char *folder, struct dl_arena *arena)
  * in any case. Both folders must be there. */
 const char *dl_name_from(const char *file, const char *other, struct dl_arena *arena);
 
-/* The shipped folder itself: below $DLSIM_HOME, or where dlsim was built. */
+/* The shipped folder itself, below dl_home. */
 const char *dl_shipped(const char *folder, struct dl_arena *arena);
 /* The name of a file without .json, if it ends so. */
 const char *dl_without_json(const char *file, struct dl_arena *arena);

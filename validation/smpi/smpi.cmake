@@ -1,6 +1,5 @@
 # smpi.cmake - the trainer as SMPI runs it, what smpicc would make of it: a library that smpirun loads. README.md
 # says why three of its sources are not those of validation/mpi.
-find_path(SIMGRID_INCLUDE smpi/mpi.h REQUIRED)
 file(GLOB_RECURSE TRAIN_SMPI_SOURCES CONFIGURE_DEPENDS validation/mpi/*.c)
 list(FILTER TRAIN_SMPI_SOURCES EXCLUDE REGEX "validation/mpi/(measure/|pacer\\.c|helper\\.c|collectives/swap\\.c)")
 add_library(dlsim-train-smpi MODULE ${TRAIN_SMPI_SOURCES} validation/smpi/pacer.c validation/smpi/helper.c

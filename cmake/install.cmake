@@ -1,0 +1,21 @@
+# install.cmake - what `cmake --install` puts under a prefix, which may be moved afterwards.
+include(GNUInstallDirs)
+
+# The program looks for its data in ../share/dlsim, so these two are not to be chosen.
+install(TARGETS dlsim RUNTIME DESTINATION bin)
+foreach(program dlsim-profile dlsim-profile-cuda)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION bin OPTIONAL)
+  endif()
+endforeach()
+foreach(folder topologies/systems topologies/transports topologies/devices workloads/models strategies/presets
+    strategies/software validation/published)
+  install(DIRECTORY ${folder}/ DESTINATION share/dlsim/${folder} FILES_MATCHING PATTERN *.json)
+endforeach()
+install(FILES validation/discrepancy.json DESTINATION share/dlsim/validation)
+set_target_properties(dlsim PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # a SimGrid that the system does not know
+
+# The same place as seen from the programs where they are built, and from those of the tests one folder below.
+file(RELATIVE_PATH DLSIM_FROM_SHARE ${PROJECT_BINARY_DIR}/share ${PROJECT_SOURCE_DIR})
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share)
+file(CREATE_LINK ${DLSIM_FROM_SHARE} ${PROJECT_BINARY_DIR}/share/dlsim SYMBOLIC)
