@@ -26,6 +26,14 @@ missing_packages() {
 
 apt_get() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@"; }
 
+# A person at the terminal is asked first; --setup, and whoever calls from a script, wants no question.
+may_install() { # PACKAGE...
+    [[ ${asks-yes} == no || ! -t 0 || ! -t 2 ]] && return
+    local answer
+    say "these Debian packages are missing: $*"
+    read -rp "dlsim: install them with apt-get${as_root[0]:+ and ${as_root[0]}}? [Y/n] " answer && [[ $answer == '' || $answer == [Yy]* ]]
+}
+
 install_packages() {
     command -v dpkg-query >/dev/null || return 0 # not Debian: CMake will say what it misses
     local missing
@@ -38,6 +46,7 @@ install_packages() {
             stop 2 "some Debian packages are missing; as root: $by_hand"
         as_root=(sudo)
     fi
+    may_install "${missing[@]}" || stop 2 "nothing was installed; as root: $by_hand"
     say "installing Debian packages (once): ${missing[*]}"
     local log=$build/install.log
     apt_get install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1 ||
@@ -135,4 +144,12 @@ with_lock() {
 make_current() {
     [[ -w $build ]] || ! is_built_from "$(contents)" || return 0
     with_lock build_if_stale
+}
+
+set_up() {
+    (($# == 0)) || stop 2 "--setup: takes no other words, got '$*'"
+    asks=no
+    make_current
+    say "ready: $(printf %q "$root/dlsim")"
+    exit
 }
