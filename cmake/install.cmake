@@ -8,6 +8,17 @@ foreach(program dlsim-profile dlsim-profile-cuda)
     install(TARGETS ${program} RUNTIME DESTINATION bin OPTIONAL)
   endif()
 endforeach()
+
+# Manual pages are what the programs print of themselves. The leak checker of a sanitizer has no say in it.
+foreach(program dlsim dlsim-profile)
+  if(TARGET ${program})
+    add_custom_command(TARGET ${program} POST_BUILD VERBATIM
+      COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 ./${program} --man > ${program}.1
+      WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+    install(FILES ${PROJECT_BINARY_DIR}/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  endif()
+endforeach()
+install(FILES LICENSE NOTICE CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(folder topologies/systems topologies/transports topologies/devices workloads/models strategies/presets
     strategies/software validation/published)
   install(DIRECTORY ${folder}/ DESTINATION share/dlsim/${folder} FILES_MATCHING PATTERN *.json)

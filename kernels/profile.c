@@ -10,6 +10,7 @@
 static int run(const struct dl_profile_options *o)
 {
     if (o->wants_help) return dl_profile_help();
+    if (o->wants_man) return dl_profile_man();
     if (o->wants_list) return dl_profile_list(o);
     if (o->split) return dl_profile_split(o);
     if (o->is_summary) return dl_profile_summary(o);

@@ -36,24 +36,61 @@ static const struct {
      "split: the limit; as much as it likes if absent"},
     {"--list", FLAG, AT(wants_list), LIST, 0, 0, "", "the kernels, and the ways to compute them that this build has"},
     {"--help", FLAG, AT(wants_help), ALL | LIST, 0, 0, "", "these lines"},
+    {"--man", FLAG, AT(wants_man), ALL | LIST, 0, 0, "", "the manual page, as roff"},
 #undef AT
 };
 enum { n_options = sizeof options / sizeof *options };
 
+static const char *const usages[][2] = {
+    {"dlsim-profile -o FILE [OPTIONS]", "time this machine's kernels into a device file"},
+    {"dlsim-profile --only KERNEL [OPTIONS]", "time one kernel and print what it takes"},
+    {"dlsim-profile --check [OPTIONS]", "check kernels against their references"},
+    {"dlsim-profile --summary [OPTIONS]", "time kernels at large sizes, beside the machine's best rates"},
+    {"dlsim-profile --list", "what there is to check and to time"},
+    {"dlsim-profile split --conv N,C,... [OPTIONS]", "the fastest division of a mini-batch under a limit of workspace"},
+};
+enum { n_usages = sizeof usages / sizeof *usages };
+
 int dl_profile_help(void)
 {
-    puts("dlsim-profile -o FILE [OPTIONS]          time this machine's kernels into a device file\n"
-         "dlsim-profile --only KERNEL [OPTIONS]    time one kernel and print what it takes\n"
-         "dlsim-profile --check [OPTIONS]          check kernels against their references\n"
-         "dlsim-profile --summary [OPTIONS]        time kernels at large sizes, beside the machine's best rates\n"
-         "dlsim-profile --list                     what there is to check and to time\n"
-         "dlsim-profile split --conv N,C,... [OPTIONS]  the fastest division of a mini-batch under a limit of "
-         "workspace\n");
+    for (size_t i = 0; i < n_usages; i++) printf("%-40s %s\n", usages[i][0], usages[i][1]);
+    puts("");
     for (size_t i = 0; i < n_options; i++) {
         char call[80];
         snprintf(call, sizeof call, "%s%s", options[i].name, options[i].value);
         printf("  %-22s %s\n", call, options[i].doc);
     }
+    return 0;
+}
+
+/* For roff, where a bare - is a hyphen. */
+static void put(const char *text)
+{
+    for (; *text; text++)
+        if (*text == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(*text);
+}
+
+static void put_entry(const char *name, const char *value, const char *doc)
+{
+    fputs(".TP\n.B ", stdout);
+    put(name);
+    put(value);
+    puts("");
+    put(doc);
+    puts("");
+}
+
+int dl_profile_man(void)
+{
+    puts(".TH DLSIM\\-PROFILE 1 \"\" dlsim \"User Commands\"\n.nh\n.ad l\n"
+         ".SH NAME\ndlsim\\-profile \\- time the kernels of a machine into a device file of dlsim\n.SH SYNOPSIS");
+    for (size_t i = 0; i < n_usages; i++) put_entry(usages[i][0], "", usages[i][1]);
+    puts(".SH OPTIONS");
+    for (size_t i = 0; i < n_options; i++) put_entry(options[i].name, options[i].value, options[i].doc);
+    puts(".SH SEE ALSO\n.BR dlsim (1)");
     return 0;
 }
 
@@ -227,7 +264,7 @@ const char *dl_profile_options_read(int argc, char **argv, struct dl_profile_opt
     bool given[n_options] = {false};
     *o = (struct dl_profile_options){.n_shares = 1, .spread = 0.01, .time_limit_s = 1e7, .workspace_bytes = 1e18};
     const char *wrong = read_words(argc, argv, o, given);
-    if (wrong || o->wants_help) return wrong;
+    if (wrong || o->wants_help || o->wants_man) return wrong;
     if (o->split != (o->conv[0] > 0)) return refuse("--conv", "belongs to split, which needs it");
     const bool has_task = o->wants_list || o->split || o->checks_only || o->is_summary || o->only || o->output;
     if (!has_task) return refuse("-o", "must name the file to write");

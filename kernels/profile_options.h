@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 
 struct dl_profile_options {
-    bool split, checks_only, is_summary, wants_list, wants_help;
+    bool split, checks_only, is_summary, wants_list, wants_help, wants_man;
     const char *device, *output, *into, *only, *precision;
     double time_limit_s, spread, workspace_bytes;
     size_t share, n_shares;           /* of the shapes, every n_shares-th is timed */
@@ -17,6 +17,8 @@ struct dl_profile_options {
 /* Reads the words after the program's name and opens the backend; NULL or what is wrong. */
 const char *dl_profile_options_read(int argc, char **argv, struct dl_profile_options *o);
 
-int dl_profile_help(void); /* returns 0 */
+/* Both return 0. */
+int dl_profile_help(void);
+int dl_profile_man(void);
 
 #endif

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "sim/app/commands.h"
+#include "sim/app/man.h"
+#include "sim/core/version.h"
 #include "sim/core/visible.h"
 #include "sim/report/host.h"
 #include "sim/report/progress.h"
@@ -21,7 +23,8 @@ static void print_help(FILE *to)
         fprintf(to, "  dlsim %-10s %s\n      dlsim %s\n", commands[i]->name, commands[i]->doc, commands[i]->usage);
     fputs(
         "\nEach has a --help of its own. A name without a slash is a shipped file (see `dlsim list`) or, if there is\n"
-        "none, a file in the current folder; inside a file, names are relative to that file.\n",
+        "none, a file in the current folder; inside a file, names are relative to that file.\n"
+        "dlsim --version tells the version, dlsim --man prints the manual page (dlsim --man | man -l -).\n",
         to);
 }
 
@@ -43,6 +46,26 @@ static bool asks_for_help(const char *word)
     return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+static void print_version(void)
+{
+    printf("dlsim %s\n", dl_version());
+    puts("Sources under Apache-2.0; this program is linked with GSL: to be passed on under GPL-3.0-or-later.");
+}
+
+/* Words that stand alone in place of a command. */
+static bool is_told(const char *word)
+{
+    if (asks_for_help(word))
+        print_help(stdout);
+    else if (strcmp(word, "--version") == 0)
+        print_version();
+    else if (strcmp(word, "--man") == 0)
+        dl_print_man(stdout, commands, DL_COUNT(commands));
+    else
+        return false;
+    return true;
+}
+
 static bool is_helped(int argc, char **argv, const struct dl_command *command)
 {
     char usage[400];
@@ -57,10 +80,7 @@ static int run(int argc, char **argv, struct dl_error *err)
         argv[1] = argv[2];
         argv[2] = help;
     }
-    if (asks_for_help(argv[1])) {
-        print_help(stdout);
-        return 0;
-    }
+    if (is_told(argv[1])) return 0;
     const bool has_word = argv[1][0] != '-'; /* the word `run` may be left out */
     const struct dl_command *const command = has_word ? find(argv[1], err) : &dl_command_run;
     const bool tells_own_help = command == &dl_command_profile;

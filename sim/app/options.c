@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* getopt_long */
 #include "sim/app/options.h"
 
+#include <assert.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
@@ -167,15 +168,17 @@ enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *op
     return read_words(argc, argv, words, err);
 }
 
-static void print_value(const struct dl_option *o)
+const char *dl_option_call(const struct dl_option *o, char text[DL_OPTION_CALL])
 {
     static const char *const values[] = {
         [DL_OPT_TEXT] = " NAME", [DL_OPT_OUTPUT] = " FILE", [DL_OPT_COUNT] = " N",         [DL_OPT_NUMBER] = " X",
         [DL_OPT_BYTES] = " N",   [DL_OPT_FLAG] = "",        [DL_OPT_TEXTS] = " PATH=JSON", [DL_OPT_CHOICE] = " ",
     };
-    printf("  --%s%s", o->name, values[o->type]);
-    for (size_t i = 0; o->type == DL_OPT_CHOICE && o->choices[i]; i++) printf("%s%s", i ? "|" : "", o->choices[i]);
-    puts(o->required ? "  (required)" : "");
+    size_t used = (size_t)snprintf(text, DL_OPTION_CALL, "--%s%s", o->name, values[o->type]);
+    for (size_t i = 0; o->type == DL_OPT_CHOICE && o->choices[i] && used < DL_OPTION_CALL; i++)
+        used += (size_t)snprintf(text + used, DL_OPTION_CALL - used, "%s%s", i ? "|" : "", o->choices[i]);
+    assert(used < DL_OPTION_CALL);
+    return text;
 }
 
 bool dl_helped(int argc, char **argv, const char *usage, const struct dl_option *options, size_t n_options)
@@ -185,7 +188,8 @@ bool dl_helped(int argc, char **argv, const char *usage, const struct dl_option 
     if (!is_asked) return false;
     puts(usage);
     for (size_t i = 0; i < n_options; i++) {
-        print_value(&options[i]);
+        char call[DL_OPTION_CALL];
+        printf("  %s%s\n", dl_option_call(&options[i], call), options[i].required ? "  (required)" : "");
         printf("      %s\n", options[i].doc);
     }
     return true;

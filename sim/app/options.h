@@ -40,6 +40,10 @@ struct dl_option {
 enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *options, size_t n_options, void *out,
                                struct dl_texts *words, struct dl_error *err);
 
+/* How an option is written: --name, and what it takes. */
+enum { DL_OPTION_CALL = 200 };
+const char *dl_option_call(const struct dl_option *o, char text[DL_OPTION_CALL]);
+
 /* Whether there is --help or -h; then the usage, and what each option takes and is, have been printed. */
 bool dl_helped(int argc, char **argv, const char *usage, const struct dl_option *options, size_t n_options);
 
