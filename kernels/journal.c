@@ -36,16 +36,33 @@ static void append(struct dl_journal *j, const char *key, const struct dl_timing
     line->timing = *t;
 }
 
+/* What no clock can have told: someone has changed the file, or the disk has. */
+static const char *refuse_times(size_t number, const char *text)
+{
+    static char complaint[300];
+    snprintf(complaint, sizeof complaint,
+             "line %zu: must have seconds above 0, a spread of at least 0 and a count of samples, got '%.*s'; delete "
+             "the line to time this again",
+             number, (int)strcspn(text, "\n"), text);
+    return complaint;
+}
+
 /* "key: seconds spread samples"; a line that was cut off in the middle is not one. Journals that were joined may have
  * a key twice: the first counts. */
-static void take_line(struct dl_journal *j, char *text)
+static const char *take_line(struct dl_journal *j, size_t number, char *text)
 {
+    const double most_s = 1e9, most_spread = 1e9, most_samples = 1e15;
     char *const colon = strchr(text, ':');
-    struct dl_timing t;
-    if (!colon || !strchr(colon, '\n')) return;
+    double seconds, spread, n_samples;
+    if (!colon || !strchr(colon, '\n')) return NULL;
+    if (sscanf(colon + 1, "%lf %lf %lf", &seconds, &spread, &n_samples) != 3) return NULL;
+    if (!(seconds > 0 && seconds <= most_s && spread >= 0 && spread <= most_spread && n_samples >= 1 &&
+          n_samples <= most_samples)) /* so that NaN fails too */
+        return refuse_times(number, colon + 1 + strspn(colon + 1, " "));
     *colon = 0;
-    const bool is_whole = sscanf(colon + 1, "%lf %lf %zu", &t.seconds, &t.spread, &t.n_samples) == 3;
-    if (is_whole && !dl_journal_find(j, text).n_samples) append(j, text, &t);
+    const struct dl_timing t = {.seconds = seconds, .spread = spread, .n_samples = (size_t)n_samples};
+    if (!dl_journal_find(j, text).n_samples) append(j, text, &t);
+    return NULL;
 }
 
 static const char *read_lines(struct dl_journal *j, const char *head)
@@ -54,22 +71,24 @@ static const char *read_lines(struct dl_journal *j, const char *head)
     if (!fgets(text, sizeof text, j->file)) return NULL; /* a new one */
     text[strcspn(text, "\n")] = 0;
     if (strcmp(text, head)) return "is of another device or other libraries; delete it to begin anew";
-    while (fgets(text, sizeof text, j->file)) take_line(j, text);
-    return NULL;
+    const char *wrong = NULL;
+    for (size_t number = 2; !wrong && fgets(text, sizeof text, j->file); number++) wrong = take_line(j, number, text);
+    return wrong;
 }
 
 /* A new journal gets its head; what was cut off in the middle of a line must not spoil the next one. */
-static void begin_line(struct dl_journal *j, const char *head)
+static const char *begin_line(struct dl_journal *j, const char *head)
 {
     fseek(j->file, 0, SEEK_END);
     if (ftell(j->file) == 0) {
         fprintf(j->file, "%s\n", head);
-        return;
+        return fflush(j->file) ? strerror(errno) : NULL;
     }
     fseek(j->file, -1, SEEK_END);
     const bool is_cut_off = fgetc(j->file) != '\n';
     fseek(j->file, 0, SEEK_END);
     if (is_cut_off) fputc('\n', j->file);
+    return fflush(j->file) ? strerror(errno) : NULL;
 }
 
 /* Its name can be foreseen: a link that someone has put there would lead the times into a file of the user's. */
@@ -91,12 +110,10 @@ struct dl_journal *dl_journal_open(const char *path, const char *head, const cha
     strcpy(j->path, path);
     *wrong = open_file(j);
     if (!*wrong) *wrong = read_lines(j, head);
-    if (*wrong) {
-        dl_journal_close(j, false);
-        return NULL;
-    }
-    begin_line(j, head);
-    return j;
+    if (!*wrong) *wrong = begin_line(j, head);
+    if (!*wrong) return j;
+    dl_journal_close(j, false);
+    return NULL;
 }
 
 struct dl_timing dl_journal_find(const struct dl_journal *j, const char *key)
@@ -109,11 +126,11 @@ struct dl_timing dl_journal_find(const struct dl_journal *j, const char *key)
 size_t dl_journal_count(const struct dl_journal *j) { return j->n; }
 
 /* What is written stays if the program is killed; all digits, so that the file comes out the same. */
-void dl_journal_add(struct dl_journal *j, const char *key, const struct dl_timing *t)
+const char *dl_journal_add(struct dl_journal *j, const char *key, const struct dl_timing *t)
 {
     append(j, key, t);
-    fprintf(j->file, "%s: %.17g %.17g %zu\n", key, t->seconds, t->spread, t->n_samples);
-    fflush(j->file);
+    const bool is_printed = fprintf(j->file, "%s: %.17g %.17g %zu\n", key, t->seconds, t->spread, t->n_samples) > 0;
+    return fflush(j->file) || !is_printed ? strerror(errno) : NULL;
 }
 
 void dl_journal_close(struct dl_journal *j, bool is_finished)

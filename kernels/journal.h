@@ -14,7 +14,8 @@ struct dl_journal *dl_journal_open(const char *path, const char *head, const cha
 /* The time of what has this key, or one with n_samples 0. */
 struct dl_timing dl_journal_find(const struct dl_journal *j, const char *key);
 size_t dl_journal_count(const struct dl_journal *j); /* of keys */
-void dl_journal_add(struct dl_journal *j, const char *key, const struct dl_timing *t);
+/* NULL, or why it cannot be written: then what is timed from now on would be lost. */
+const char *dl_journal_add(struct dl_journal *j, const char *key, const struct dl_timing *t);
 
 /* Closes it; one whose times are all in the device file is deleted. */
 void dl_journal_close(struct dl_journal *j, bool is_finished);

@@ -20,15 +20,15 @@ struct session {
     struct dl_timing_plan plan;
     struct dl_journal *journal;
     double end_s;
-    size_t n_new; /* timed in this session */
+    size_t n_new;          /* timed in this session */
+    const char *unwritten; /* why the journal cannot be written; NULL: it can */
 };
 
-static volatile sig_atomic_t is_stopped;
-static void stop(int signal_number)
-{
-    (void)signal_number;
-    is_stopped = 1;
-}
+static volatile sig_atomic_t stopped_by; /* a signal; 0: none */
+static void stop(int signal_number) { stopped_by = signal_number; }
+
+/* As shells tell it: what was asked for is not all there. */
+static int code_of_signal(void) { return stopped_by ? 128 + stopped_by : 0; }
 
 static double now_s(void)
 {
@@ -51,19 +51,20 @@ static void show_progress(const struct session *s, size_t i, const char *key)
     if (isatty(STDERR_FILENO)) dprintf(STDERR_FILENO, "\r\33[K%zu of %zu: %s", i + 1, s->profile.n, key);
 }
 
-/* What the journal has is not timed again, and is there whatever the limit. */
+/* What the journal has is not timed again, and is there whatever the limit. Where it cannot be written, hours would be
+ * lost with the next one that is stopped: it ends here. */
 static void time_points(struct session *s)
 {
-    for (size_t i = 0; i < s->profile.n; i++) {
+    for (size_t i = 0; i < s->profile.n && !s->unwritten; i++) {
         struct dl_result *const p = &s->agenda.points[i];
         char key[200];
         key_of(p, key, sizeof key);
         if (s->journal) p->timing = dl_journal_find(s->journal, key);
-        if (p->timing.n_samples || (i >= s->agenda.n_basic && (is_stopped || now_s() > s->end_s))) continue;
+        if (p->timing.n_samples || (i >= s->agenda.n_basic && (stopped_by || now_s() > s->end_s))) continue;
         show_progress(s, i, key);
         const struct dl_trial_spec spec = {s->profile.backend, p->routine, p->dim, p->precision, 1};
         p->timing = dl_time(&spec, &s->plan);
-        if (s->journal) dl_journal_add(s->journal, key, &p->timing);
+        if (s->journal) s->unwritten = dl_journal_add(s->journal, key, &p->timing);
         s->n_new++;
     }
     if (isatty(STDERR_FILENO)) dprintf(STDERR_FILENO, "\r\33[K");
@@ -76,7 +77,7 @@ static void time_launch(struct session *s)
     if (s->journal) s->profile.launch = dl_journal_find(s->journal, key);
     if (s->profile.launch.n_samples) return;
     s->profile.launch = dl_time_launch(s->profile.backend);
-    if (s->journal) dl_journal_add(s->journal, key, &s->profile.launch);
+    if (s->journal) s->unwritten = dl_journal_add(s->journal, key, &s->profile.launch);
 }
 
 static bool all_are_right(const struct session *s)
@@ -153,6 +154,15 @@ static char *journal_path(const struct dl_profile_options *o)
     return path;
 }
 
+static int abandon_journal(struct session *s)
+{
+    char *const path = journal_path(s->o);
+    const int code = complain(path, s->unwritten);
+    dl_journal_close(s->journal, false);
+    free(path);
+    return code;
+}
+
 static int open_journal(struct session *s)
 {
     char head[600];
@@ -218,7 +228,8 @@ int dl_profile_run(const struct dl_profile_options *o)
         if (o->only)
             print_points(&s);
         else
-            code = write_result(&s);
+            code = s.unwritten ? abandon_journal(&s) : write_result(&s);
+        if (!code) code = code_of_signal();
     }
     free(s.agenda.points);
     return code;

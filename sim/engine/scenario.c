@@ -102,6 +102,22 @@ static enum dl_status read_replicas(struct dl_json list, const struct dl_scenari
     return dl_stop_if_told(err, told);
 }
 
+/* Each is in its range; all that name a stage of a replica may be beyond what a number can hold. */
+static enum dl_status check_together(const struct dl_scenario *s, const struct dl_scenario_scope *scope,
+                                     const char *where, struct dl_error *err)
+{
+    const double least = 1e-6, most = 1e6;
+    for (uint32_t stage = 0; stage < scope->n_stages; stage++)
+        for (uint32_t replica = 0; replica < scope->n_replicas; replica++) {
+            const double slowdown = dl_scenario_slowdown(s, stage, replica);
+            if (!(slowdown >= least && slowdown <= most))
+                return dl_fail(err, DL_RANGE, where,
+                               "together slow down stage %u of replica %u by a factor of %g; must be in [%g, %g]",
+                               stage, replica, slowdown, least, most);
+        }
+    return DL_OK;
+}
+
 static enum dl_status read_jitter(struct dl_json from, struct dl_arena *arena, struct dl_scenario *out,
                                   struct dl_error *err)
 {
@@ -191,6 +207,7 @@ enum dl_status dl_scenario_read(struct dl_json doc, const struct dl_scenario_sco
         (read_replicas(o.replicas, scope, arena, out, err) && !dl_go_on(err)) ||
         (read_jitter(o.jitter, arena, out, err) && !dl_go_on(err)) || dl_stop_if_told(err, told))
         return err->status;
+    if (out->n_slow && scope && check_together(out, scope, o.replicas.where, err)) return err->status;
     return scope && scope->n_devices ? check_cut(out, scope, o.links, err) : DL_OK;
 }
 

@@ -1,10 +1,13 @@
 /* kernels_profile.c - medians and spreads, journals that are gone on with, device files that are written whole. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
+#include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,6 +116,43 @@ START_TEST(journal_that_was_cut_off_loses_one_line)
     j = dl_journal_open(path, "a core", &wrong);
     ck_assert_uint_eq(dl_journal_find(j, "copy 30").n_samples, 9);
     dl_journal_close(j, false);
+}
+END_TEST
+
+START_TEST(times_that_no_clock_tells_are_refused)
+{
+    static const char *const times[] = {"nan 0.1 7",   "inf 0.1 7",  "-1e-5 0.1 7", "0 0.1 7",
+                                        "1e300 0.1 7", "0.5 nan 7",  "0.5 inf 7",   "0.5 -0.1 7",
+                                        "0.5 0.1 0",   "0.5 0.1 -7", "0.5 0.1 nan"};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        const char *wrong;
+        char text[100], refusal[300];
+        snprintf(text, sizeof text, "a core\ncopy 10: 0.5 0.1 7\ncopy 20: %s\n", times[i]);
+        write_text(path, text);
+        ck_assert_ptr_null(dl_journal_open(path, "a core", &wrong));
+        snprintf(
+            refusal, sizeof refusal,
+            "line 3: must have seconds above 0, a spread of at least 0 and a count of samples, got '%s'; delete the "
+            "line to time this again",
+            times[i]);
+        ck_assert_str_eq(wrong, refusal);
+    }
+}
+END_TEST
+
+START_TEST(a_journal_that_cannot_be_written_says_why)
+{
+    const char *wrong;
+    const struct dl_timing t = {0.25, 0.125, 9};
+    struct dl_journal *const j = dl_journal_open(path, "a core", &wrong);
+    ck_assert_ptr_null(dl_journal_add(j, "copy 10", &t));
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){1, 1}), 0);
+    ck_assert_str_eq(dl_journal_add(j, "copy 20", &t), strerror(EFBIG));
+    dl_journal_close(j, false);
+    remove(path);
+    ck_assert_ptr_null(dl_journal_open(path, "a core", &wrong));
+    ck_assert_str_eq(wrong, strerror(EFBIG));
 }
 END_TEST
 
@@ -291,6 +331,8 @@ int main(void)
     tcase_add_test(all, journal_of_another_device_is_refused);
     tcase_add_test(all, journal_that_was_cut_off_loses_one_line);
     tcase_add_test(all, joined_journals_have_each_key_once);
+    tcase_add_test(all, times_that_no_clock_tells_are_refused);
+    tcase_add_test(all, a_journal_that_cannot_be_written_says_why);
     tcase_add_test(all, device_file_has_what_was_timed);
     tcase_add_test(all, device_file_keeps_the_head_of_another);
     tcase_add_test(all, device_file_keeps_a_head_that_speaks_of_measured_tables);
