@@ -73,6 +73,8 @@ struct dl_asked dl_session_asked(const struct dl_session *s);
 bool dl_session_has_experts(const struct dl_session *s);
 /* Play the step and fill in the report. */
 enum dl_status dl_session_run(struct dl_session *s);
+/* The answer as JSON: what was asked, and the report as it is now. */
+json_t *dl_session_answer(struct dl_session *s);
 /* Add to the report what the inputs assume. */
 void dl_session_list_assumptions(struct dl_session *s);
 /* Add to the report which inputs are not shipped. */

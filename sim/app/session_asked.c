@@ -45,3 +45,14 @@ struct dl_asked dl_session_asked(const struct dl_session *s)
         .n_overrides = q->set.n,
     };
 }
+
+json_t *dl_session_answer(struct dl_session *s)
+{
+    struct dl_asked asked = dl_session_asked(s);
+    struct dl_fingerprint f;
+    asked.command = "run";
+    dl_fingerprint_begin(&f);
+    dl_session_fingerprint(s, &f);
+    dl_fingerprint_end(&f, asked.sha256);
+    return dl_answer(&asked, dl_run_report_json(&s->report));
+}

@@ -32,14 +32,27 @@ enum dl_status dl_json_parse(const char *text, size_t bytes, const char *name, s
     return DL_OK;
 }
 
+static struct {
+    dl_load_fn seen;
+    void *user;
+} watcher;
+
+void dl_json_watch(dl_load_fn seen, void *user)
+{
+    watcher.seen = seen;
+    watcher.user = user;
+}
+
 enum dl_status dl_json_load(const char *path, struct dl_arena *arena, struct dl_json *doc, struct dl_error *err)
 {
     char *text = NULL;
     size_t bytes = 0;
-    const enum dl_status status = dl_read_file(path, max_file_bytes, &text, &bytes, err) ||
-                                  dl_json_parse(text, bytes, dl_base_name(path), arena, doc, err);
+    if (!dl_read_file(path, max_file_bytes, &text, &bytes, err)) {
+        if (watcher.seen) watcher.seen(watcher.user, path, text, bytes);
+        dl_json_parse(text, bytes, dl_base_name(path), arena, doc, err);
+    }
     dl_free(text);
-    if (status) return err->status;
+    if (err->status) return err->status;
     doc->file = dl_arena_string(arena, path);
     return DL_OK;
 }

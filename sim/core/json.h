@@ -49,6 +49,10 @@ struct dl_field {
 /* Parse a file. The document is released with json_decref(doc->value). */
 enum dl_status dl_json_load(const char *path, struct dl_arena *arena, struct dl_json *doc, struct dl_error *err);
 
+/* From now on call seen() with every file that this process loads; NULL: with none. */
+typedef void (*dl_load_fn)(void *user, const char *path, const char *text, size_t bytes);
+void dl_json_watch(dl_load_fn seen, void *user);
+
 /* Parse `bytes` of text that came from `name`; the same checks as for a file. */
 enum dl_status dl_json_parse(const char *text, size_t bytes, const char *name, struct dl_arena *arena,
                              struct dl_json *doc, struct dl_error *err);

@@ -82,3 +82,11 @@ void dl_sha256_end(struct dl_sha256 *h, char hex[DL_SHA256_HEX])
     }
     for (size_t i = 0; i < 8; i++) snprintf(hex + 8 * i, 9, "%08x", (unsigned)h->state[i]);
 }
+
+void dl_sha256_of(const void *bytes, size_t n, char hex[DL_SHA256_HEX])
+{
+    struct dl_sha256 h;
+    dl_sha256_init(&h);
+    dl_sha256_add(&h, bytes, n);
+    dl_sha256_end(&h, hex);
+}

@@ -17,5 +17,7 @@ void dl_sha256_init(struct dl_sha256 *h);
 void dl_sha256_add(struct dl_sha256 *h, const void *bytes, size_t n);
 /* The digest in lower-case hexadecimal digits; h is used up. */
 void dl_sha256_end(struct dl_sha256 *h, char hex[DL_SHA256_HEX]);
+/* Of a text in one piece. */
+void dl_sha256_of(const void *bytes, size_t n, char hex[DL_SHA256_HEX]);
 
 #endif

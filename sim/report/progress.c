@@ -46,6 +46,19 @@ void dl_progress_jobs(size_t n_done, size_t n_jobs, const char *what)
     dprintf(STDERR_FILENO, "\r\033[Kdlsim: %zu of %zu %s ", n_done, n_jobs, what);
 }
 
+void dl_progress_rate(size_t n_done, size_t n_before, size_t n_jobs, double seconds, const char *what)
+{
+    static double said_s;
+    const double log_every_s = 30, n = (double)(n_done - n_before);
+    const bool watched = isatty(STDERR_FILENO);
+    char left[DL_QUANTITY];
+    if (n <= 0 || seconds <= 0 || (watched ? !is_time() : seconds - said_s < log_every_s)) return;
+    said_s = seconds;
+    dprintf(STDERR_FILENO, "%sdlsim: %zu of %zu %s, %.3g a second, %s left%s", watched ? "\r\033[K" : "", n_done,
+            n_jobs, what, n / seconds, dl_format_seconds((double)(n_jobs - n_done) * seconds / n, left),
+            watched ? " " : "\n");
+}
+
 void dl_progress_end(void)
 {
     if (is_shown) dprintf(STDERR_FILENO, "\r\033[K");

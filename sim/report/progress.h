@@ -15,6 +15,10 @@ dl_progress_fn dl_progress(void);
 /* For many runs: so many of them are done. */
 void dl_progress_jobs(size_t n_done, size_t n_jobs, const char *what);
 
+/* The same with rate and time left, for work of hours: where nobody watches, a line of a log now and then. n_before of
+ * them were done before it began, seconds ago. */
+void dl_progress_rate(size_t n_done, size_t n_before, size_t n_jobs, double seconds, const char *what);
+
 /* Take the line away again. */
 void dl_progress_end(void);
 

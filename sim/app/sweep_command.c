@@ -1,0 +1,243 @@
+/* sweep_command.c - dlsim sweep FILE: every point of a sweep file into a database; show, export and merge of those. */
+#define _GNU_SOURCE /* clock_gettime */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "sim/app/commands.h"
+#include "sim/app/pool.h"
+#include "sim/app/sweep_point.h"
+#include "sim/app/sweep_results.h"
+#include "sim/report/progress.h"
+#include "sim/report/units.h"
+#include "sim/sweep/store.h"
+#include "sim/sweep/workers.h"
+
+struct request {
+    const char *output, *shard, *retry;
+    uint64_t jobs;
+    bool dry_run, restart;
+    struct dl_sweep_view view;
+};
+
+#define AT(member) offsetof(struct request, member)
+static const struct dl_option options[] = {
+    {"output", DL_OPT_TEXT, AT(output), false, 0, 0, NULL,
+     "the database of results, or the file of an export; also -o; SWEEP.db if absent"},
+    {"jobs", DL_OPT_COUNT, AT(jobs), false, 1, 4096, NULL, "points at once; as many as processors if absent"},
+    {"shard", DL_OPT_TEXT, AT(shard), false, 0, 0, NULL, "I/N: every N-th point from the I-th, into an own database"},
+    {"dry-run", DL_OPT_FLAG, AT(dry_run), false, 0, 0, NULL, "count the points, estimate time and disk, run nothing"},
+    {"restart", DL_OPT_FLAG, AT(restart), false, 0, 0, NULL, "forget the results that are there"},
+    {"retry", DL_OPT_CHOICE, AT(retry), false, 0, 0, dl_point_statuses, "run points that ended so again"},
+    {"best", DL_OPT_COUNT, AT(view.best), false, 1, 1e9, NULL, "show: so many rows; 10 if absent"},
+    {"by", DL_OPT_TEXT, AT(view.by), false, 0, 0, NULL, "show: best by this column; step_s if absent"},
+    {"where", DL_OPT_TEXT, AT(view.where), false, 0, 0, NULL, "show, export: only rows that meet this SQL expression"},
+    {"svg", DL_OPT_OUTPUT, AT(view.svg), false, 0, 0, NULL,
+     "show: also a heat map, over the first columns that vary; - is standard output"},
+    {"csv", DL_OPT_FLAG, AT(view.csv), false, 0, 0, NULL, "export: a table without the whole answers"},
+    {"jsonl", DL_OPT_FLAG, AT(view.jsonl), false, 0, 0, NULL, "export: a JSON object a line, with the whole answers"},
+};
+#undef AT
+
+struct run {
+    struct dl_arena *arena;
+    struct dl_json doc;
+    struct dl_sweep sweep;
+    struct dl_store *store;
+    uint64_t *points;
+    size_t n_points, n_of_sweep; /* of this shard, and in all */
+    size_t n_before;             /* that were finished */
+    double begun_s;
+    const char *path; /* of the database */
+};
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- which points ---- */
+
+static enum dl_status keep_shard(struct run *r, const char *shard, struct dl_error *err)
+{
+    unsigned which = 0, of = 0;
+    int end = 0;
+    if (!shard) return DL_OK;
+    if (sscanf(shard, "%5u/%5u%n", &which, &of, &end) != 2 || shard[end] || which < 1 || which > of)
+        return dl_fail(err, DL_SYNTAX, "--shard", "must be I/N with I from 1 to N, such as 2/8, got '%.60s'", shard);
+    size_t n = 0;
+    for (size_t i = which - 1; i < r->n_points; i += of) r->points[n++] = r->points[i];
+    r->n_points = n;
+    return DL_OK;
+}
+
+static enum dl_status read_sweep(struct run *r, const struct request *q, const char *file, struct dl_error *err)
+{
+    if (dl_json_load(file, r->arena, &r->doc, err) || dl_sweep_read(r->doc, r->arena, &r->sweep, err) ||
+        dl_sweep_check_options(&r->sweep, err) || dl_sweep_points(&r->sweep, &r->points, &r->n_points, err))
+        return err->status;
+    r->n_of_sweep = r->n_points;
+    const char *const name = dl_without_json(dl_base_name(file), r->arena);
+    r->path = q->output ? q->output : dl_arena_format(r->arena, "%s.db", name);
+    return keep_shard(r, q->shard, err);
+}
+
+/* ---- running them ---- */
+
+static bool stands_alone(void *user, uint64_t point)
+{
+    return dl_sweep_stands_alone(&((struct run *)user)->sweep, point);
+}
+
+static json_t *run_point(void *user, uint64_t point) { return dl_sweep_run(&((struct run *)user)->sweep, point); }
+
+static enum dl_status take(void *user, const json_t *result, struct dl_error *err)
+{
+    return dl_store_add(((struct run *)user)->store, result, err);
+}
+
+static enum dl_status tick(void *user, size_t n_done, struct dl_error *err)
+{
+    struct run *const r = user;
+    dl_progress_rate(r->n_before + n_done, r->n_before, r->n_before + r->n_points, now_s() - r->begun_s, "points");
+    return dl_store_commit(r->store, err);
+}
+
+static int run_points(struct run *r, const struct request *q, struct dl_error *err)
+{
+    const size_t n_all = r->n_points;
+    dl_store_unfinished(r->store, r->points, &r->n_points);
+    r->n_before = n_all - r->n_points;
+    if (r->n_before) fprintf(stderr, "dlsim: %zu of %zu points were finished before\n", r->n_before, n_all);
+    r->begun_s = now_s();
+    const int signal =
+        dl_workers_run(&(struct dl_workers_request){.points = r->points,
+                                                    .n_points = r->n_points,
+                                                    .n_workers = q->jobs ? q->jobs : dl_pool_processors(),
+                                                    .limit_s = r->sweep.limit_s,
+                                                    .stands_alone = stands_alone,
+                                                    .run = run_point,
+                                                    .take = take,
+                                                    .tick = tick,
+                                                    .user = r},
+                       err);
+    dl_progress_end();
+    return signal;
+}
+
+static enum dl_status run_sweep(struct run *r, const struct request *q, int *code, struct dl_error *err)
+{
+    const struct dl_store_request request = {.path = r->path,
+                                             .sweep = &r->sweep,
+                                             .n_points = r->n_of_sweep,
+                                             .shard = q->shard,
+                                             .restart = q->restart,
+                                             .retry = q->retry};
+    if (dl_store_open(&request, &r->store, err)) return err->status;
+    const int signal = run_points(r, q, err);
+    dl_store_close(r->store);
+    r->store = NULL;
+    if (err->status) return err->status;
+    if (signal) {
+        fputs("dlsim: interrupted; all finished points are kept, run the same command to go on\n", stderr);
+        *code = 128 + signal;
+    }
+    return dl_sweep_summarize(r->path, err);
+}
+
+/* ---- before ---- */
+
+/* A few points, spread over the sweep, are timed; those that stand alone in a process of their own. */
+static enum dl_status estimate(struct run *r, const struct request *q, struct dl_error *err)
+{
+    enum { n_tried = 8, bytes_besides = 200 };
+    char total[DL_QUANTITY], disk[DL_QUANTITY];
+    double bytes = 0, seconds = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < n_tried && i < r->n_points; i++) {
+        const uint64_t point = r->points[i * (r->n_points - 1) / (n_tried - 1)];
+        if (dl_sweep_stands_alone(&r->sweep, point) && n) continue;
+        const double begun_s = now_s();
+        json_t *const result = dl_sweep_run(&r->sweep, point);
+        seconds += now_s() - begun_s;
+        bytes += (double)json_dumpb(json_object_get(result, "answer"), NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+        json_decref(result);
+        n++;
+    }
+    const double workers = (double)(q->jobs ? q->jobs : dl_pool_processors());
+    printf("%zu points of %llu combinations%s%s\n", r->n_points, (unsigned long long)r->sweep.n_combinations,
+           q->shard ? ", shard " : "", q->shard ? q->shard : "");
+    printf("about %s on %g processes and %s in %s, by %zu points that were tried\n",
+           dl_format_seconds(seconds / (double)n * (double)r->n_points / workers, total), workers,
+           dl_format_bytes((bytes / (double)n + bytes_besides) * (double)r->n_points, disk), r->path, n);
+    return err->status;
+}
+
+static int sweep_file(struct request *q, const char *file, struct dl_error *err)
+{
+    struct run r = {.arena = dl_arena_new()};
+    int code = 0;
+    if (!read_sweep(&r, q, file, err)) (void)(q->dry_run ? estimate(&r, q, err) : run_sweep(&r, q, &code, err));
+    dl_store_close(r.store);
+    dl_sweep_close(&r.sweep);
+    dl_free(r.points);
+    json_decref(r.doc.value);
+    dl_arena_free(r.arena);
+    return code;
+}
+
+/* The options are long ones; this one everybody writes short. */
+static void lengthen(int argc, char **argv)
+{
+    static char output[] = "--output";
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "-o") == 0) argv[i] = output;
+}
+
+static enum dl_status merge(const char *path, const struct dl_sweep_view *view, struct dl_error *err)
+{
+    return dl_store_merge(path, view->parts.items, view->parts.n, err);
+}
+
+static const struct verb {
+    const char *name;
+    enum dl_status (*run)(const char *path, const struct dl_sweep_view *view, struct dl_error *err);
+    bool takes_parts;
+} verbs[] = {{"show", dl_sweep_show, false}, {"export", dl_sweep_export, false}, {"merge", merge, true}};
+
+static const struct verb *find_verb(const struct dl_texts *words)
+{
+    for (size_t i = 0; i < DL_COUNT(verbs) && words->n; i++)
+        if (strcmp(verbs[i].name, words->items[0]) == 0) return &verbs[i];
+    return NULL;
+}
+
+static int run(int argc, char **argv, struct dl_error *err)
+{
+    struct request q = {0};
+    struct dl_texts words = {0};
+    lengthen(argc, argv);
+    if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, &words, err)) return 0;
+    const struct verb *const verb = find_verb(&words);
+    if (!verb && words.n == 1) return sweep_file(&q, words.items[0], err);
+    if (!verb || words.n < 2 || (words.n == 2) == verb->takes_parts) {
+        dl_fail(err, DL_SYNTAX, "sweep", "needs a sweep file, `show DB`, `export DB` or `merge OUT DB...`");
+        return 0;
+    }
+    q.view.output = q.output;
+    for (size_t i = 2; i < words.n; i++) q.view.parts.items[q.view.parts.n++] = words.items[i];
+    verb->run(words.items[1], &q.view, err);
+    return 0;
+}
+
+const struct dl_command dl_command_sweep = {
+    .name = "sweep",
+    .doc = "many runs into a database: every point of a sweep file",
+    .usage =
+        "sweep FILE [-o DB] [--jobs N] [--shard I/N] [--dry-run] | show DB | export DB --csv|--jsonl | merge OUT DB...",
+    .run = run,
+    .options = options,
+    .n_options = DL_COUNT(options),
+};

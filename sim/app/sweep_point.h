@@ -1,0 +1,20 @@
+/* sweep_point.h - a point of a sweep as a run: its columns are options of `dlsim run` and values of --set. */
+#ifndef DL_APP_SWEEP_POINT_H
+#define DL_APP_SWEEP_POINT_H
+
+#include "sim/app/session.h"
+#include "sim/sweep/sweep.h"
+
+/* Whether every column that is an option has values that it takes, and the options that a run needs are there. */
+enum dl_status dl_sweep_check_options(const struct dl_sweep *s, struct dl_error *err);
+
+/* Texts live in the arena. */
+void dl_sweep_request(const struct dl_sweep *s, uint64_t point, struct dl_arena *arena, struct dl_session_request *out);
+
+/* Whether its engine allows one run a process. */
+bool dl_sweep_stands_alone(const struct dl_sweep *s, uint64_t point);
+
+/* Run it: {"status", "reason", "files", "figures", "answer"}, as store.h takes it. */
+json_t *dl_sweep_run(const struct dl_sweep *s, uint64_t point);
+
+#endif

@@ -1,0 +1,34 @@
+/* workers.h - points of a sweep in forked processes: cheap ones many to a process, each under a limit of time.
+ *
+ * The rule to remember: a point that crashes, hangs or cannot be had gets a result that says so, and the others go on.
+ */
+#ifndef DL_SWEEP_WORKERS_H
+#define DL_SWEEP_WORKERS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/core/error.h"
+
+struct dl_workers_request {
+    const uint64_t *points;
+    size_t n_points, n_workers;
+    double limit_s; /* of a point */
+    /* Whether a process can run no other point before it. */
+    bool (*stands_alone)(void *user, uint64_t point);
+    /* In a child: the result, a JSON object with `status`; `point` and `seconds` are added to it. */
+    json_t *(*run)(void *user, uint64_t point);
+    /* In the parent: a result. An error ends the whole. */
+    enum dl_status (*take)(void *user, const json_t *result, struct dl_error *err);
+    /* In the parent, some times a second. An error ends the whole. */
+    enum dl_status (*tick)(void *user, size_t n_done, struct dl_error *err);
+    void *user;
+};
+
+/* Runs all of them. After SIGINT, SIGTERM or SIGHUP it ends the children, takes what they had finished, and returns the
+ * number of the signal; else 0. */
+int dl_workers_run(const struct dl_workers_request *request, struct dl_error *err);
+
+#endif
