@@ -10,8 +10,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -106,6 +108,21 @@ def has_cores(case):
     return case.network != "shared" or case.cores <= os.cpu_count()
 
 
+ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def stop(number, _frame):
+    """The laboratory is removed on the way out, which no second signal may cut short."""
+    for ending in ENDINGS:
+        signal.signal(ending, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+def take_signals():
+    for ending in ENDINGS:
+        signal.signal(ending, stop)
+
+
 class Lab:
     """The network of a system file for the time of a `with`; for `shared` that of this machine's memory."""
 
@@ -115,12 +132,21 @@ class Lab:
 
     def __enter__(self):
         if self.network != "shared":
-            call("make", self.name, HERE / "systems" / f"{self.network}.json", self.ranks, self.dlsim)
+            try:
+                call("make", self.name, HERE / "systems" / f"{self.network}.json", self.ranks, self.dlsim)
+            except BaseException:
+                call("remove", self.name)
+                raise
         return self
 
     def __exit__(self, *_):
-        if self.network != "shared":
+        if self.network == "shared":
+            return
+        try:
             call("remove", self.name)
+        except BaseException:  # a signal ended it
+            call("remove", self.name)
+            raise
 
     def start(self, ranks, cores_of_rank, *words):
         if self.network != "shared":
