@@ -137,12 +137,13 @@ static void remove_and_end(int signal_number)
     raise(signal_number); /* by now with its usual effect */
 }
 
-static void block(bool is_blocked)
+static sigset_t block_endings(void)
 {
-    sigset_t set;
+    sigset_t set, old;
     sigemptyset(&set);
     for (int i = 0; i < n_endings; i++) sigaddset(&set, endings[i]);
-    sigprocmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+    sigprocmask(SIG_BLOCK, &set, &old);
+    return old;
 }
 
 /* Signals that the program or whoever started it handles or ignores (nohup) stay so. */
@@ -190,15 +191,19 @@ static const char *open_beside(struct dl_output *o, const struct stat *old)
     const size_t folder = folder_length(o->target);
     const int length = snprintf(o->temporary, DL_LONGEST_PATH, "%.*s.dlsim-XXXXXX", (int)folder, o->target);
     if (length >= DL_LONGEST_PATH) return strerror(ENAMETOOLONG);
-    block(true);
+    const sigset_t old_mask = block_endings();
     const int file = mkostemp(o->temporary, O_CLOEXEC);
     const int wrong = errno;
     if (file >= 0) guard(o->temporary);
-    block(false);
+    sigprocmask(SIG_SETMASK, &old_mask, NULL);
     if (file < 0) return strerror(wrong);
     set_mode(file, old);
     o->stream = fdopen(file, "wb");
-    return NULL;
+    if (o->stream) return NULL;
+    close(file);
+    unlink(o->temporary);
+    unguard();
+    return strerror(ENOMEM);
 }
 
 const char *dl_output_open(struct dl_output *o, const char *path)
