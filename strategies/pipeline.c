@@ -5,7 +5,8 @@
 #include "strategies/schedule.h"
 #include "strategies/strategies.h"
 
-static const char *const splits[] = {"even", "count_ends", "by_cost", NULL}; /* in the order of enum dl_split */
+static const char *const splits[] = {"even", "count_ends", "by_cost", "by_weights",
+                                     NULL}; /* in the order of enum dl_split */
 static const char *const places[] = {"with_blocks", "alone", NULL};
 
 struct options {
@@ -21,7 +22,9 @@ static const struct dl_field fields[] = {
     {"chunks", DL_INT, offsetof(struct options, chunks), 1, 64, true, NULL,
      "parts of the model on each stage; 1 if absent"},
     {"split", DL_CHOICE, offsetof(struct options, split), 0, 0, true, splits,
-     "blocks evenly, as if absent; embedding and head counted as blocks; or the least time of the longest part"},
+     "blocks evenly, as if absent; embedding and head counted as blocks; the least time of the longest part; or until "
+     "a "
+     "part has passed its share of the weights of products (nanotron)"},
     {"embedding", DL_CHOICE, offsetof(struct options, embedding), 0, 0, true, places,
      "with the first blocks, as if absent, or in a part of its own"},
     {"head", DL_CHOICE, offsetof(struct options, head), 0, 0, true, places,

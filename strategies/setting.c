@@ -42,6 +42,20 @@ uint32_t dl_span_ranks(const struct dl_setting *s, enum dl_span span, bool of_ex
     return span == DL_SPAN_SHARD ? dl_shards(s, of_experts) : dl_copies(s, of_experts);
 }
 
+uint32_t dl_axis_ranks(const struct dl_setting *s, enum dl_axis axis, enum dl_span span)
+{
+    switch (axis) {
+    case DL_AXIS_PIPELINE: return 2; /* those that hold the same */
+    case DL_AXIS_DATA: return dl_span_ranks(s, span, false);
+    case DL_AXIS_EXPERT_DATA: return dl_span_ranks(s, span, true);
+    case DL_AXIS_EXPERT: return s->expert_ways;
+    case DL_AXIS_GRID_X:
+    case DL_AXIS_GRID_Y:
+    case DL_AXIS_GRID_Z: return s->grid[axis - DL_AXIS_GRID_X];
+    default: return s->ways[axis];
+    }
+}
+
 /* ---- bytes ---- */
 
 bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->precision) && !s->is_pure; }

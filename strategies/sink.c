@@ -208,7 +208,12 @@ static void add_wait_for(const struct dl_sink *s, struct dl_template *into, uint
 
 static double launch_s(const struct dl_sink *s, const struct dl_event *ev)
 {
-    return host_s(s, ev, s->request->job->setting.software->collective_host_s);
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const struct dl_software *const software = setting->software;
+    return host_s(s, ev,
+                  software->collective_host_s +
+                      software->collective_rank_host_s * dl_axis_ranks(setting, ev->axis, ev->span) +
+                      software->gather_part_host_s * ev->n_parts);
 }
 
 static enum dl_exchange_op exchange_op(enum dl_op op)

@@ -13,14 +13,16 @@ const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum
 
 struct options {
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes,
-        bf16_gradient_bytes;                                                      /* the last 0: absent */
-    double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s; /* the first -1: absent */
+        bf16_gradient_bytes; /* the last 0: absent */
+    double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s, gather_part_host_s,
+        collective_rank_host_s, send_messages; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
         drains_at_batches, drains_at_end, dropout, gathers_stage_2, gradients_persist, copies_persist, gradients_whole,
-        deals_tensors, offload_blocks, gathers_modules, projections_apart, fused_optimizer;
+        deals_tensors, offload_blocks, keeps_fragments, gathers_modules, projections_apart, fused_optimizer;
     double scatter_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes,
-        pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction;
+        pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction, backward_gradient_bytes,
+        bucket_copy_bytes, outside_bytes;
     struct dl_json kernels, operands;
 };
 static const struct options defaults = {.host_s_per_group_launch = -1,
@@ -28,6 +30,7 @@ static const struct options defaults = {.host_s_per_group_launch = -1,
                                         .gradient_bytes = 4,
                                         .gathers_ahead = 1,
                                         .zero_in_pipeline = 3,
+                                        .send_messages = 1,
                                         .scatters_sends = true,
                                         .step_barrier = true,
                                         .drains_at_batches = true,
@@ -77,6 +80,12 @@ static const struct dl_field fields[] = {
      "stages 1 and 2 of ZeRO cut between tensors, and each rank broadcasts those that it updates; no all-gather"},
     {"collective_host_s", DL_NUMBER, offsetof(struct options, collective_host_s), 0, 1, true, NULL,
      "host time of one collective"},
+    {"collective_rank_host_s", DL_NUMBER, offsetof(struct options, collective_rank_host_s), 0, 1, true, NULL,
+     "the same for each rank that takes part, where hosts first compare what they are about to do "
+     "(TORCH_DISTRIBUTED_DEBUG=DETAIL)"},
+    {"gather_part_host_s", DL_NUMBER, offsetof(struct options, gather_part_host_s), 0, 1, true, NULL,
+     "where stages 1 and 2 of ZeRO gather parameters: host time for each tensor of each replica, which is copied "
+     "alone"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
      "host time to get a micro-batch before its forward"},
     {"drains_at_batches", DL_BOOL, offsetof(struct options, drains_at_batches), 0, 0, true, NULL,
@@ -98,6 +107,8 @@ static const struct dl_field fields[] = {
      "pipeline sends: nobody waits, or together with the next receive, or one after the other"},
     {"send_host_s", DL_NUMBER, offsetof(struct options, send_host_s), 0, 1, true, NULL,
      "host time of one pipeline send or receive"},
+    {"send_messages", DL_NUMBER, offsetof(struct options, send_messages), 1, 1000, true, NULL,
+     "messages of one pipeline send, one after the other: shapes and types before the tensor; 1 if absent"},
     {"drains_at_sends", DL_BOOL, offsetof(struct options, drains_at_sends), 0, 0, true, NULL,
      "the host waits for the device at pipeline sends and receives"},
     {"drains_at_waits", DL_BOOL, offsetof(struct options, drains_at_waits), 0, 0, true, NULL,
@@ -130,6 +141,14 @@ static const struct dl_field fields[] = {
      "kept for each result of a max pool: where it was"},
     {"fragmentation_fraction", DL_NUMBER, offsetof(struct options, fragmentation_fraction), 0, 1, true, NULL,
      "what the allocator holds beyond what comes and goes, over that"},
+    {"keeps_fragments", DL_BOOL, offsetof(struct options, keeps_fragments), 0, 0, true, NULL,
+     "the allocator cannot give that back when it runs short: a step fits only with it"},
+    {"outside_bytes", DL_NUMBER, offsetof(struct options, outside_bytes), 0, 1e12, true, NULL,
+     "of each device, not in the peak: context, libraries, communicators; 0 if absent"},
+    {"backward_gradient_bytes", DL_NUMBER, offsetof(struct options, backward_gradient_bytes), 0, 8, true, NULL,
+     "per parameter, of gradients as a backward makes them, beside those that accumulate; 0 if absent"},
+    {"bucket_copy_bytes", DL_NUMBER, offsetof(struct options, bucket_copy_bytes), 0, 8, true, NULL,
+     "per parameter, of buckets that these are copied into where there are replicas and no ZeRO; 0 if absent"},
 };
 
 const struct dl_field *dl_software_fields(size_t *n_fields)
@@ -179,6 +198,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .new_memory_bytes_per_s = o.new_memory_bytes_per_s,
                                 .deals_tensors = o.deals_tensors,
                                 .collective_host_s = o.collective_host_s,
+                                .collective_rank_host_s = o.collective_rank_host_s,
+                                .gather_part_host_s = o.gather_part_host_s,
                                 .batch_host_s = o.batch_host_s,
                                 .dispatch = (enum dl_dispatch)o.dispatch,
                                 .gathers_modules = o.gathers_modules,
@@ -196,9 +217,14 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .pure_logit_workspace_bytes = o.pure_logit_workspace_bytes,
                                 .pool_index_bytes = o.pool_index_bytes,
                                 .fragmentation_fraction = o.fragmentation_fraction,
+                                .keeps_fragments = o.keeps_fragments,
+                                .outside_bytes = o.outside_bytes,
+                                .backward_gradient_bytes = o.backward_gradient_bytes,
+                                .bucket_copy_bytes = o.bucket_copy_bytes,
                                 .scatters_sends = o.scatters_sends,
                                 .sends = (enum dl_sends)o.sends,
                                 .send_host_s = o.send_host_s,
+                                .send_messages = o.send_messages,
                                 .drains_at_sends = o.drains_at_sends,
                                 .drains_at_waits = o.drains_at_waits,
                                 .drains_at_dispatch = o.drains_at_dispatch,

@@ -51,8 +51,11 @@ struct dl_software {
     double new_memory_bytes_per_s; /* of copies to it, where the host gets it anew for each; 0: it keeps it */
     bool deals_tensors;            /* stages 1 and 2 of ZeRO: whole ones to each rank, which broadcasts them updated */
     double collective_host_s;      /* of the host, for one collective inside the node */
-    double batch_host_s;           /* of the host, to get a micro-batch before its forward */
-    bool drains_at_batches;        /* for which it first waits for the device */
+    double
+        collective_rank_host_s; /* and for each rank that takes part, where hosts compare what they are about to do */
+    double gather_part_host_s;  /* and where stages 1 and 2 of ZeRO gather, for each tensor of each replica */
+    double batch_host_s;        /* of the host, to get a micro-batch before its forward */
+    bool drains_at_batches;     /* for which it first waits for the device */
     struct dl_model_code code;
     double pads_products_to;      /* sides of products become multiples of this if that is faster; 0: they stay */
     bool fused_optimizer;         /* one kernel updates many tensors: rules that say so hold */
@@ -65,6 +68,10 @@ struct dl_software {
     double residual_bytes;        /* of an activation that a norm is given, where that is more than the precision's */
     double logit_workspace_bytes; /* of each logit in the backward of the loss, beside what is saved and its gradient */
     double pure_logit_workspace_bytes; /* the same of a model whose parameters are as narrow as its products */
+    double backward_gradient_bytes;    /* per parameter, of gradients as a backward makes them, if others accumulate */
+    double bucket_copy_bytes;          /* per parameter, of buckets that these are copied into, without ZeRO */
+    double outside_bytes;              /* of a device, beside the allocator: context, libraries, communicators */
+    bool keeps_fragments;              /* the allocator cannot give back what it wastes */
     double pool_index_bytes;           /* of each result of a max pool, kept for backward */
     double fragmentation_fraction;     /* what the allocator holds beyond what comes and goes, over that */
     bool overlaps_tensor;              /* sums over tensor ranks in a backward go beside the gradient of weights */
@@ -72,6 +79,7 @@ struct dl_software {
     bool scatters_sends;               /* a pipeline send is split over the tensor ranks, not repeated by each */
     enum dl_sends sends;               /* of the pipeline */
     double send_host_s;                /* of the host, for one pipeline send or receive */
+    double send_messages;              /* that it is, of which all but the last are small: shapes and types */
     bool drains_at_sends;              /* the host waits for the device at every pipeline send and receive */
     bool drains_at_waits;              /* and where the device waits for an exchange among replicas */
     bool drains_at_dispatch;           /* and where it must know how many tokens its experts get */

@@ -77,7 +77,7 @@ static enum dl_status leave_ends_out(const struct dl_deal *d, struct shape shape
                          .end = d->model->n_layers - (s->head_alone ? shape.after : 0),
                          .unit_of_first_block = counts && shape.before && !s->embedding_alone,
                          .n_positions = d->n_positions > n_alone ? d->n_positions - n_alone : 0};
-    out->n_units = s->split == DL_SPLIT_BY_COST
+    out->n_units = s->split == DL_SPLIT_BY_COST || s->split == DL_SPLIT_BY_WEIGHTS
                        ? out->end - out->first
                        : shape.blocks + out->unit_of_first_block + (counts && shape.after && !s->head_alone);
     return DL_OK;
@@ -105,6 +105,29 @@ static void deal_evenly(const struct rest *rest, struct shape shape, size_t *end
     ends[rest->n_positions - 1] = rest->end;
 }
 
+/* Of the products of a layer; a tied table counts where it is multiplied with, not where it is looked up. */
+static double weights_of(const struct dl_model *m, size_t layer)
+{
+    const bool is_block = m->layers[layer].is_block, is_head = layer + 1 == m->n_layers;
+    if (!is_block && !is_head) return 0;
+    return m->layers[is_head && m->tied_embedding ? 0 : layer].parameters_inside;
+}
+
+/* A part is complete with the layer that passes its share; none is left empty, and the head stays with the last. */
+static void deal_by_weights(const struct dl_model *m, const struct rest *rest, size_t *ends)
+{
+    double sum = 0, passed = 0;
+    uint32_t part = 0;
+    for (size_t i = rest->first; i < rest->end; i++) sum += weights_of(m, i);
+    for (uint32_t i = 0; i < rest->n_positions; i++) ends[i] = rest->end;
+    for (size_t i = rest->first; i < rest->end; i++) {
+        passed += weights_of(m, i);
+        if (passed > sum * (part + 1) / rest->n_positions && part + 1 < rest->n_positions) ends[part++] = i + 1;
+    }
+    for (uint32_t i = rest->n_positions - 1; i-- > 0;)
+        if (ends[i] >= ends[i + 1]) ends[i] = ends[i + 1] - 1;
+}
+
 static enum dl_status deal_by_rule(const struct dl_deal *d, struct shape shape, size_t *ends, struct dl_error *err)
 {
     struct rest rest = {0};
@@ -113,6 +136,8 @@ static enum dl_status deal_by_rule(const struct dl_deal *d, struct shape shape, 
     if (d->setting->split == DL_SPLIT_BY_COST) {
         dl_split_by_cost(d->layer_s + rest.first, rest.end - rest.first, rest.n_positions, inner);
         for (uint32_t i = 0; i < rest.n_positions; i++) inner[i] += rest.first;
+    } else if (d->setting->split == DL_SPLIT_BY_WEIGHTS) {
+        deal_by_weights(d->model, &rest, inner);
     } else {
         deal_evenly(&rest, shape, inner);
     }

@@ -40,8 +40,9 @@ struct dl_tensor_parts {
     uint32_t columns_outside; /* the same of `outside`; the rest is by samples or tokens */
 };
 
-/* How layers are dealt to positions: blocks alone are counted, embedding and head count as a block each, or by time. */
-enum dl_split { DL_SPLIT_EVEN, DL_SPLIT_COUNT_ENDS, DL_SPLIT_BY_COST };
+/* How layers are dealt to positions: blocks alone are counted, embedding and head count as a block each, by time, or
+ * by the weights of products. */
+enum dl_split { DL_SPLIT_EVEN, DL_SPLIT_COUNT_ENDS, DL_SPLIT_BY_COST, DL_SPLIT_BY_WEIGHTS };
 
 /* When the gradients of replicas are summed, as the strategy says it. */
 enum dl_when { DL_WHEN_AS_SOFTWARE = -1, DL_WHEN_END, DL_WHEN_MICRO };
@@ -177,6 +178,7 @@ struct dl_event {
     const char *algorithm;     /* COLLECTIVE over data; NULL: the fastest */
     struct dl_payload payload; /* COLLECTIVE */
     bool async;                /* COLLECTIVE */
+    double n_parts;            /* COLLECTIVE: tensors of replicas that the host copies one by one beside it */
     uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
     /* GRADIENT, UPDATE, LAYER_DONE: those that tensor parallelism divides, and not; those of experts it divides too. */
     double parameters_inside, parameters_outside, parameters_expert;
@@ -201,6 +203,7 @@ struct dl_on_rank dl_on_rank(const struct dl_setting *setting, double inside, do
 double dl_held(const struct dl_setting *setting, struct dl_on_rank of, bool cut);
 /* Ranks that take part in an exchange. */
 uint32_t dl_span_ranks(const struct dl_setting *setting, enum dl_span span, bool of_experts);
+uint32_t dl_axis_ranks(const struct dl_setting *setting, enum dl_axis axis, enum dl_span span);
 
 /* What is below a filter: the next one, or at the end the program being built. */
 struct dl_stack;

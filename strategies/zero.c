@@ -178,6 +178,7 @@ static enum dl_status gather_set(const struct options *o, struct dl_event ev, co
     if (parameters <= 0) return DL_OK;
     ev.pass = DL_PARAMETERS;
     ev.op = DL_ALLGATHER;
+    ev.n_parts = of->n_tensors * dl_shards(s, of_experts);
     ev.span = within(s);
     ev.payload = gathered_payload(o);
     if (convert(o, "quantize", parameters / dl_shards(s, of_experts), below, err)) return err->status;

@@ -5,6 +5,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/deprecated.h"
 #include "sim/app/inputs.h"
+#include "sim/app/row_columns.h"
 #include "sim/app/training_row.h"
 #include "sim/core/inherit.h"
 #include "sim/engine/scenario.h"
@@ -192,6 +193,14 @@ static enum dl_status check_discrepancy(struct dl_json doc, struct dl_arena *are
     return DL_OK;
 }
 
+static enum dl_status check_columns(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err)
+{
+    struct dl_row_columns columns;
+    if (dl_row_columns_read(doc, arena, &columns, err)) return err->status;
+    *said = dl_arena_format(arena, "what %zu columns of a table are", json_object_size(columns.columns.value));
+    return DL_OK;
+}
+
 static const struct {
     const char *schema;
     enum dl_status (*check)(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err);
@@ -206,6 +215,7 @@ static const struct {
     {"dlsim/software/1", check_software, true, DL_SOFTWARE, "software"},
     {"dlsim/scenario/1", check_scenario, false, NULL, NULL},
     {"dlsim/steps/1", check_steps, false, NULL, NULL},
+    {"dlsim/columns/1", check_columns, false, NULL, NULL},
     {"dlsim/discrepancy/1", check_discrepancy, true, NULL, NULL},
 };
 

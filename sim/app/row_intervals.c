@@ -42,7 +42,9 @@ static void bound(void *user, size_t job, void *result)
     struct dl_session_request request = {.engine = b->engine, .set = *b->set, .memory_bytes = b->memory_bytes};
     struct dl_error err = {0};
     struct dl_session s;
-    if (b->compared[job].failure || dl_training_row_request(row, microbatch, arena, &request, &err)) return;
+    if (b->compared[job].failure || dl_training_row_request(row, microbatch, arena, &request, &err) ||
+        dl_row_network(row, arena, &request, &err))
+        return;
     if (!dl_session_open(&s, &request)) *(struct bounds *)result = bounds_of(&s, b->discrepancies);
     dl_session_close(&s);
     dl_arena_free(arena);

@@ -42,6 +42,7 @@ static struct dl_input make_workload(const struct dl_training_row *row, struct d
         json_object_update(w, style);
         json_decref(style);
     }
+    if (row->tied_embedding >= 0) json_object_set_new(w, "tied_embedding", json_boolean(row->tied_embedding));
     return made(w, row, arena);
 }
 
@@ -65,6 +66,7 @@ static json_t *make_pipeline(const struct dl_training_row *row)
     json_t *const entry = json_pack("{s:s, s:I, s:s, s:I}", "name", "pipeline", "ways", (json_int_t)row->pp, "schedule",
                                     schedule_of(row), "chunks", (json_int_t)row->vpp);
     if (row->stage_rule == DL_STAGES_COUNT_ENDS) json_object_set_new(entry, "split", json_string("count_ends"));
+    if (row->stage_rule == DL_STAGES_BY_WEIGHTS) json_object_set_new(entry, "split", json_string("by_weights"));
     return entry;
 }
 

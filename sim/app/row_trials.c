@@ -37,7 +37,9 @@ static void predict(void *user, size_t job, void *result)
     struct dl_session s;
     const struct dl_training_row *const row = &t->rows->items[trial->row];
     const enum dl_flop_count count = (enum dl_flop_count)row->attention_flop;
-    if (dl_training_row_request(row, trial->microbatch, arena, &request, &out->err)) return;
+    if (dl_training_row_request(row, trial->microbatch, arena, &request, &out->err) ||
+        dl_row_network(row, arena, &request, &out->err))
+        return;
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) {
         out->step_s = s.report.result.step_s;
         out->bubble_s = s.report.result.exposed_s[DL_CAUSE_BUBBLE];
@@ -45,6 +47,7 @@ static void predict(void *user, size_t job, void *result)
         out->mfu = dl_run_mfu(&s.report, count);
         out->hfu = dl_run_hfu(&s.report, count);
         out->fits = dl_run_fits(&s.report);
+        out->peak_bytes = s.report.memory[dl_run_fullest_stage(&s.report)].peak;
         out->experts = dl_session_has_experts(&s);
         find_fingerprint(&s, out->sha256);
     }

@@ -27,6 +27,7 @@ struct dl_row_prediction {
     double step_s, bubble_s, samples_per_s;
     double mfu, hfu; /* counted as the row does */
     bool fits, experts;
+    double peak_bytes;          /* of the fullest stage */
     bool lost;                  /* its process died, or took longer than the limit: then with the error DL_LATE */
     char sha256[DL_SHA256_HEX]; /* of what was asked; empty: it was refused */
     struct dl_error err;        /* why there is none */

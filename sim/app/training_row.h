@@ -16,7 +16,13 @@
 enum dl_row_style { DL_STYLE_BY_SIZES, DL_STYLE_GPT, DL_STYLE_LLAMA };
 
 /* How layers were dealt to stages: the first two as dlsim does it. */
-enum dl_stage_rule { DL_STAGES_EVEN, DL_STAGES_UNEVEN, DL_STAGES_COUNT_ENDS };
+enum dl_stage_rule { DL_STAGES_EVEN, DL_STAGES_UNEVEN, DL_STAGES_COUNT_ENDS, DL_STAGES_BY_WEIGHTS };
+
+/* What a job measured of its own network before it trained: an all-gather of so many bytes over all its n devices, and
+ * its bus bandwidth, (n - 1) / n of the bytes over the time. 0: not measured. */
+struct dl_tested_network {
+    double bytes, allgather_bytes_per_s;
+};
 
 /* 0 or NULL where the source says nothing and the field may be empty. */
 struct dl_training_row {
@@ -41,6 +47,9 @@ struct dl_training_row {
     double step_s;          /* or what `quantity` says; 0: not published */
     double mfu, hfu;        /* published shares of peak, without and with what is recomputed; 0: not */
     int64_t attention_flop; /* enum dl_flop_count: how these count attention */
+    int64_t ran;            /* enum dl_row_end */
+    int64_t tied_embedding; /* -1: as the style says */
+    struct dl_tested_network tested;
 };
 
 struct dl_training_rows {
@@ -65,6 +74,11 @@ struct dl_input dl_row_input(const struct dl_training_row *row, const char *name
 /* What to run, with this micro-batch (which a row that names a strategy does not need); the texts live in the arena. */
 enum dl_status dl_training_row_request(const struct dl_training_row *row, int64_t microbatch, struct dl_arena *arena,
                                        struct dl_session_request *out, struct dl_error *err);
+
+/* Add the overrides that make dlsim's machine as good as the one that the job measured, if it did: see row_network.c.
+ */
+enum dl_status dl_row_network(const struct dl_training_row *row, struct dl_arena *arena, struct dl_session_request *out,
+                              struct dl_error *err);
 
 /* Samples of a step of one replica; 0: a strategy file says it, or the row's numbers do not go together. */
 int64_t dl_training_row_batch(const struct dl_training_row *row);

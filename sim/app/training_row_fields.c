@@ -10,8 +10,9 @@
 #define MOST 9007199254740992.0 /* 2^53 */
 #define MOST_WAYS 65536.0       /* products of them are far from overflowing */
 
-static const char *const stage_rules[] = {"even", "uneven", "embedding+head count as a layer each",
+static const char *const stage_rules[] = {"even", "uneven", "embedding+head count as a layer each", "by weights",
                                           NULL};                        /* as enum dl_stage_rule */
+static const char *const ends[] = {"unknown", "yes", "oom", NULL};      /* as enum dl_row_end */
 static const char *const styles[] = {"by_sizes", "gpt", "llama", NULL}; /* as enum dl_row_style */
 
 const struct dl_field dl_training_row_fields[] = {
@@ -58,6 +59,10 @@ const struct dl_field dl_training_row_fields[] = {
     {"hfu", DL_NUMBER, AT(hfu), 1e-9, 1, true, NULL, NULL},
     {"attention_flop", DL_CHOICE, AT(attention_flop), 0, 0, true, dl_flop_counts, NULL},
     {"note", DL_TEXT, AT(note), 0, 0, true, NULL, NULL},
+    {"ran", DL_CHOICE, AT(ran), 0, 0, true, ends, NULL},
+    {"tied_embedding", DL_INT, AT(tied_embedding), 0, 1, true, NULL, NULL},
+    {"tested_bytes", DL_NUMBER, AT(tested.bytes), 1, MOST, true, NULL, NULL},
+    {"tested_allgather_bytes_per_s", DL_NUMBER, AT(tested.allgather_bytes_per_s), 1, 1e18, true, NULL, NULL},
 };
 
 /* ---- keys that go together ---- */
@@ -68,8 +73,8 @@ static const char *const sizes[] = {"layers", "hidden", "heads", "seq", "vocab"}
 /* All that a row may say beside the file of a strategy; and what it must not beside that of a workload. */
 static const char *const of_study[] = {"id",     "topo", "strategy", "source",         "assumed",
                                        "step_s", "mfu",  "hfu",      "attention_flop", "note"};
-static const char *const of_workload[] = {"layers", "hidden",  "ffn",   "heads",      "kv_heads",
-                                          "vocab",  "experts", "top_k", "expert_ffn", "style"};
+static const char *const of_workload[] = {"layers",  "hidden", "ffn",        "heads", "kv_heads",      "vocab",
+                                          "experts", "top_k",  "expert_ffn", "style", "tied_embedding"};
 
 static bool is_among(const char *key, const char *const *keys, size_t n)
 {
@@ -81,11 +86,18 @@ static bool is_among(const char *key, const char *const *keys, size_t n)
 
 static bool has(struct dl_json row, const char *key) { return json_object_get(row.value, key) != NULL; }
 
+/* For lack of memory: there is no time then. */
+static bool ran_out(struct dl_json row)
+{
+    const char *const ran = json_string_value(json_object_get(row.value, "ran"));
+    return ran && strcmp(ran, ends[DL_RAN_OUT_OF_MEMORY]) == 0;
+}
+
 /* A study without a published time is simulated all the same. */
 static bool must_say(struct dl_json row, const char *key, enum dl_quantity quantity)
 {
     if (has(row, "strategy")) return false;
-    if (strcmp(key, "step_s") == 0) return quantity == DL_STEP;
+    if (strcmp(key, "step_s") == 0) return quantity == DL_STEP && !ran_out(row);
     return IS_AMONG(key, needed) || (IS_AMONG(key, sizes) && !has(row, "workload"));
 }
 
@@ -144,8 +156,11 @@ static void fill_in(struct dl_training_row *row, struct dl_arena *arena)
 enum dl_status dl_training_row_add(struct dl_json object, enum dl_quantity quantity, struct dl_arena *arena,
                                    struct dl_training_rows *rows, struct dl_error *err)
 {
-    struct dl_training_row row = {
-        .where = object.where, .file = object.file, .quantity = quantity, .attention_flop = DL_FLOP_FULL};
+    struct dl_training_row row = {.where = object.where,
+                                  .file = object.file,
+                                  .quantity = quantity,
+                                  .attention_flop = DL_FLOP_FULL,
+                                  .tied_embedding = -1};
     const size_t told = err->n_told;
     if (dl_read(object, dl_training_row_fields, DL_ROW_FIELDS, &row, arena, err) && !dl_go_on(err)) return err->status;
     for (size_t i = 0; i < DL_ROW_FIELDS; i++)

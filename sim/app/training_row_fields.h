@@ -6,7 +6,7 @@
 #include "sim/app/training_row.h"
 
 /* The first are the columns that a CSV file must have, whether or not anything stands in them. */
-enum { DL_ROW_REQUIRED_COLUMNS = 30, DL_ROW_FIELDS = 42 };
+enum { DL_ROW_REQUIRED_COLUMNS = 30, DL_ROW_FIELDS = 46 };
 extern const struct dl_field dl_training_row_fields[DL_ROW_FIELDS];
 
 /* Add the row that the object says; of a pair, what is measured is for the caller to add. */

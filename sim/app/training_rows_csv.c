@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/app/row_columns.h"
 #include "sim/app/training_row_fields.h"
 #include "sim/core/csv.h"
 #include "sim/core/files.h"
@@ -76,15 +77,39 @@ static enum dl_status add_line(const struct dl_csv *table, const char *path, siz
     return dl_go_on(err) ? dl_stop_if_told(err, told) : err->status;
 }
 
+/* Lines of a table whose columns a description names. */
+static enum dl_status add_described(const struct dl_row_columns *columns, const struct dl_csv *table, const char *path,
+                                    struct dl_arena *arena, struct dl_training_rows *rows, struct dl_error *err)
+{
+    if (!table->n_rows)
+        return dl_fail(err, DL_RANGE, dl_base_name(path), "has no rows, only the line that names the columns");
+    for (size_t i = 0; i < table->n_rows; i++) {
+        const struct dl_json object = {.value = dl_row_columns_object(columns, table, i),
+                                       .where = dl_csv_place(table, dl_base_name(path), i, arena),
+                                       .file = path};
+        dl_training_row_add(object, DL_STEP, arena, rows, err);
+        json_decref(object.value);
+        if (err->status && !dl_go_on(err)) break;
+    }
+    return err->status;
+}
+
 enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char *path, struct dl_arena *arena,
                                       struct dl_training_rows *rows, struct dl_error *err)
 {
     const char *const name = dl_base_name(path);
     struct dl_csv table;
     const size_t told = err->n_told;
+    struct dl_row_columns columns;
     if ((dl_csv_parse(text, bytes, name, arena, &table, err) && !(table.n_columns && dl_go_on(err))) ||
-        check_columns(&table, name, arena, err))
+        dl_row_columns_find(&table, arena, &columns, err))
         return err->status;
+    if (columns.doc) {
+        add_described(&columns, &table, path, arena, rows, err);
+        json_decref(columns.doc);
+        return dl_stop_if_told(err, told);
+    }
+    if (check_columns(&table, name, arena, err)) return err->status;
     if (!table.n_rows && err->n_told == told)
         return dl_fail(err, DL_RANGE, name, "has no rows, only the line that names the columns");
     for (size_t i = 0; i < table.n_rows; i++)

@@ -74,6 +74,14 @@ static const char *name_model(const struct dl_training_row *r, struct dl_arena *
                            (long long)r->vocab);
 }
 
+/* What one would choose among; nothing where a file says how the step ran. */
+static const char *name_cell(const struct dl_training_row *r, struct dl_arena *arena)
+{
+    if (r->strategy) return NULL;
+    return dl_arena_format(arena, "%s, %lld devices of %s, batches of %lld x %lld", name_model(r, arena),
+                           (long long)r->devices, r->topo, (long long)r->global_batch, (long long)r->seq);
+}
+
 static struct dl_compared compare(const struct dl_training_row *r, const struct dl_row_trial *trial,
                                   const struct dl_row_prediction *p, struct dl_arena *arena)
 {
@@ -95,6 +103,9 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .predicted_hfu = p->hfu,
                                 .samples_per_s = p->samples_per_s,
                                 .fits = p->fits,
+                                .peak_bytes = p->peak_bytes,
+                                .ran = (enum dl_row_end)r->ran,
+                                .cell = name_cell(r, arena),
                                 .experts = p->experts,
                                 .added_s[DL_PART_SCHEDULE] = p->bubble_s,
                                 .microbatch = r->microbatch || r->strategy ? 0 : trial->microbatch};

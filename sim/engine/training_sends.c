@@ -35,8 +35,8 @@ static enum dl_status find_hops(struct dl_training *t, const struct crew *from, 
     for (uint32_t i = 0; i < t->n_members && !t->err->status; i++) {
         if (dl_topology_route(topology, device_of(t, from, i), device_of(t, to, i), 0, NULL, &route, t->err)) break;
         for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
-        out->latency_s =
-            fmax(out->latency_s, t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &route, message_bytes));
+        const double one_s = t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &route, message_bytes);
+        out->latency_s = fmax(out->latency_s, software_of(t)->send_messages * one_s);
     }
     out->hops = dl_arena_alloc(t->request.arena, tally->n_touched * sizeof *out->hops);
     out->n_hops = tally->n_touched;

@@ -118,6 +118,8 @@ static void add_states(const struct dl_setting *s, const struct dl_layer *layer,
     n->optimizer = optimizer.held * dl_optimizer_state_bytes(s) * (1 - s->offload_optimizer);
     n->on_host = optimizer.held * dl_optimizer_state_bytes(s) * s->offload_optimizer + moved;
     n->kept = dl_copies(s, false) > 1 ? parameters.whole * s->error_bytes_per_parameter : 0;
+    n->kept += gradients.whole * s->software->backward_gradient_bytes;
+    if (!s->zero_stage && dl_copies(s, false) > 1) n->kept += gradients.whole * s->software->bucket_copy_bytes;
     const double at_once = dl_gathers_modules(s) ? dl_modules_most_live(s, layer, block) : parameters.whole;
     add_gathered(s, &parameters, at_once, n);
 }

@@ -17,7 +17,7 @@ struct dl_layer_needs {
     double optimizer;   /* held */
     double updating;    /* while the optimizer works, beside what is held; negative: less than that */
     double gathered;    /* parameters that it lacks, while it works */
-    double kept;        /* such that it keeps once it has them; and errors of lossy exchanges */
+    double kept;        /* such that it keeps once it has them; errors of lossy exchanges; copies of gradients */
     double unreduced;   /* its gradients, until they are with those who hold them */
     double copied;      /* of `saved`, what goes to the host; not counted in it */
     double on_host;     /* of parameters and optimizer */

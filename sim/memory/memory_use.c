@@ -214,7 +214,9 @@ static void sum_up(const struct stage *stage, const struct moment *fullest, stru
     u->buffers += fullest->buffers;
     u->workspace = fullest->workspace;
     u->peak = u->parameters + u->gradients + u->optimizer + u->activations + u->buffers + u->workspace;
-    u->fragmentation = stage->setting->software->fragmentation_fraction * total(fullest);
+    const struct dl_software *const software = stage->setting->software;
+    u->fragmentation = software->fragmentation_fraction * total(fullest);
+    u->beside = software->outside_bytes + (software->keeps_fragments ? u->fragmentation : 0);
 }
 
 void dl_memory_of_stages(const struct dl_setting *s, const struct dl_lowered *l, struct dl_memory_use *use)

@@ -14,6 +14,7 @@ struct dl_memory_use {
     double parameters, gradients, optimizer, activations, buffers, workspace; /* bytes; they sum to the peak */
     double peak;
     double fragmentation; /* not in the peak */
+    double beside;        /* nor this, which the device has no room for either: outside of the allocator, and wasted */
     double on_host;       /* what is offloaded, at most */
 };
 

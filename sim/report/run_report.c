@@ -16,14 +16,14 @@ uint32_t dl_run_fullest_stage(const struct dl_run_report *r)
 {
     uint32_t fullest = 0;
     for (uint32_t i = 1; i < n_stages(r); i++)
-        if (r->memory[i].peak > r->memory[fullest].peak) fullest = i;
+        if (r->memory[i].peak + r->memory[i].beside > r->memory[fullest].peak + r->memory[fullest].beside) fullest = i;
     return fullest;
 }
 
 bool dl_run_fits(const struct dl_run_report *r)
 {
-    return r->memory[dl_run_fullest_stage(r)].peak <= r->device->memory_bytes &&
-           dl_memory_fits_host(r->topology, r->job, r->memory) &&
+    const struct dl_memory_use *const m = &r->memory[dl_run_fullest_stage(r)];
+    return m->peak + m->beside <= r->device->memory_bytes && dl_memory_fits_host(r->topology, r->job, r->memory) &&
            dl_memory_fits_outside(r->topology, &r->job->setting, r->model);
 }
 

@@ -20,6 +20,9 @@ enum dl_quantity {
     DL_DIFFERENCE, /* of two ways to train: seconds of a step of the second less those of the first */
 };
 
+/* Whether the run that a row tells of had enough memory. */
+enum dl_row_end { DL_END_NOT_SAID, DL_RAN, DL_RAN_OUT_OF_MEMORY };
+
 struct dl_compared {
     const char *id, *source;
     const char *model;         /* rows of the same one are compared with each other */
@@ -34,6 +37,9 @@ struct dl_compared {
     const char *attention_flop;          /* how they count attention */
     double samples_per_s;                /* predicted */
     bool fits, experts;                  /* predicted to; in its model */
+    double peak_bytes;                   /* predicted, of the fullest stage */
+    enum dl_row_end ran;
+    const char *cell; /* runs of one model and batch on as many devices, which one would choose among; NULL: alone */
     /* Intervals of the predicted, and of it by constants alone; high_s is 0 if nobody asked. */
     double low_s, high_s, constants_low_s, constants_high_s;
     int64_t microbatch; /* chosen because the row says none; 0: it does */

@@ -5,6 +5,7 @@
 
 #include "sim/report/budget.h"
 #include "sim/report/host.h"
+#include "sim/report/ranking.h"
 
 /* ---- text ---- */
 
@@ -124,6 +125,7 @@ void dl_validation_text(const struct dl_validation *v)
     if (v->constants.n_chosen)
         printf("  %zu of the %zu constants %s chosen with both halves in sight\n", v->constants.n_chosen,
                v->constants.n, v->constants.n_chosen == 1 ? "was" : "were");
+    dl_promises_text(v);
     print_all_within(v);
     if (v->has_budget) dl_budget_text(v);
     dl_validation_notes_text(v);
@@ -159,6 +161,7 @@ static json_t *family_json(const struct dl_row_family *f)
         json_object_set_new(json, "worst_group",
                             dl_json_pack("{s:s, s:I, s:f, s:f}", "trait", g.trait, "n", (json_int_t)g.n, "mape", g.mape,
                                          "bias", g.bias));
+    dl_promises_add_json(f, json);
     json_object_set_new(json, "constants", dl_constants_json(&f->constants));
     if (b.n) json_object_set_new(json, "budget", dl_budget_json(&b));
     return json;
@@ -189,6 +192,7 @@ static void add_files(json_t *json, const struct dl_compared *row)
 {
     json_object_set_new(json, "model", json_string(row->model));
     if (!row->failure) json_object_set_new(json, "experts", json_boolean(row->experts));
+    if (!row->failure) json_object_set_new(json, "predicted_peak_bytes", dl_json_real(row->peak_bytes));
     if (row->software) json_object_set_new(json, "software", json_string(row->software));
     if (row->system) json_object_set_new(json, "system", json_string(row->system));
 }
@@ -208,6 +212,8 @@ static json_t *row_json(const struct dl_compared *row, const char *family)
     add_files(json, row);
     add_interval(json, row);
     add_shares(json, row);
+    if (row->ran != DL_END_NOT_SAID)
+        json_object_set_new(json, "ran_out_of_memory", json_boolean(row->ran == DL_RAN_OUT_OF_MEMORY));
     if (failed)
         json_object_set_new(json, "failure", json_string(row->failure));
     else

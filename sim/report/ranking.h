@@ -1,0 +1,29 @@
+/* ranking.h - two promises of a validation: to rank ways to train as measured, and to say which of them have enough
+ * memory.
+ *
+ * A cell holds the measured runs of one model and batch on as many devices: what one would choose among. Its rank
+ * correlation is Spearman's, of predicted with measured steps. Its regret is how much longer the run takes that is
+ * predicted to be the fastest than the one that is. */
+#ifndef DL_REPORT_RANKING_H
+#define DL_REPORT_RANKING_H
+
+#include "sim/report/validation.h"
+
+struct dl_ranking {
+    size_t n_cells;  /* with two runs or more: those that have a regret */
+    size_t n_ranked; /* with four runs or more, and not all alike: those that have a rank correlation */
+    double mean_correlation, median_correlation, mean_regret, median_regret; /* NAN if there are none */
+};
+struct dl_ranking dl_ranking_of(const struct dl_compared *const *rows, size_t n);
+
+/* What became of the runs, by whether they were said to fit. Rows that failed are in none. */
+struct dl_memory_verdicts {
+    size_t ran_fits, ran_does_not, out_fits, out_does_not;
+};
+struct dl_memory_verdicts dl_memory_verdicts_of(const struct dl_compared *const *rows, size_t n);
+
+/* Both of each family that has them. */
+void dl_promises_text(const struct dl_validation *v);
+void dl_promises_add_json(const struct dl_row_family *f, json_t *family);
+
+#endif

@@ -1,0 +1,154 @@
+/* row_columns.c - tables with columns of their own, and jobs that measured their network. */
+#include <math.h>
+#include <string.h>
+
+#include "sim/app/training_row.h"
+#include "sim/collective/choose.h"
+#include "tests/unit/suite.h"
+#include "topologies/placement.h"
+
+static struct dl_arena *arena;
+static struct dl_training_rows rows;
+static struct dl_error err;
+
+static void begin(void)
+{
+    arena = dl_arena_new();
+    rows = (struct dl_training_rows){0};
+    err = (struct dl_error){0};
+}
+
+static void end(void)
+{
+    dl_free(rows.items);
+    dl_arena_free(arena);
+}
+
+#define HEAD                                                                                                           \
+    "id,devices,layers,hidden,ffn,heads,kv_heads,vocab,seq,global_batch,microbatch,tp,pp,dp,zero,ran,step_s,"          \
+    "allocated_gb,reserved_gb,allreduce_gb_s,allgather_gb_s,reducescatter_gb_s,mfu_percent\n"
+
+static void read_text(const char *text) { dl_training_rows_parse(text, strlen(text), "us.csv", arena, &rows, &err); }
+
+static struct dl_session_request request_of(const struct dl_training_row *row)
+{
+    struct dl_session_request request = {.engine = "analytic"};
+    ck_assert_msg(!dl_training_row_request(row, row->microbatch, arena, &request, &err), "%s", err.text);
+    return request;
+}
+
+static const json_t *member(const struct dl_input *input, const char *key)
+{
+    json_t *const doc = json_loads(input->text, 0, NULL), *const value = json_object_get(doc, key);
+    json_incref(value);
+    json_decref(doc);
+    return value; /* the test is over before what it leaks matters */
+}
+
+START_TEST(columns_are_renamed_scaled_and_told_by_cases)
+{
+    read_text(HEAD "a,16,16,2048,8192,32,32,131072,4096,256,2,2,4,2,0,yes,3.5,25,50,425,241.5,241,39.2\n"
+                   "b,8,32,4096,14336,32,8,131072,4096,256,8,1,1,8,1,oom,,,,,,,\n");
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, 2);
+    const struct dl_training_row *const a = &rows.items[0], *const b = &rows.items[1];
+    ck_assert_str_eq(a->software, "nanotron");
+    ck_assert_double_eq_tol(a->mfu, 0.392, 1e-12);
+    ck_assert_double_eq_tol(a->tested.allgather_bytes_per_s, 241.5e9, 1);
+    ck_assert(a->ran == DL_RAN && a->step_s == 3.5 && a->tied_embedding == 1);
+    ck_assert(b->ran == DL_RAN_OUT_OF_MEMORY && b->step_s == 0 && b->tied_embedding == 0);
+    const struct dl_session_request of_a = request_of(a), of_b = request_of(b);
+    ck_assert(json_is_true(member(&of_a.workload, "tied_embedding")));
+    ck_assert(json_is_false(member(&of_b.workload, "tied_embedding")));
+    ck_assert_ptr_nonnull(strstr(of_a.strategy.text, "by_weights"));
+    ck_assert_ptr_nonnull(strstr(of_a.strategy.text, "\"overlap\": true"));
+    ck_assert_ptr_nonnull(strstr(of_b.strategy.text, "\"overlap\": false"));
+}
+END_TEST
+
+/* One column more is another table, which no description is of. */
+START_TEST(a_description_is_of_all_columns)
+{
+    read_text("more," HEAD);
+    ck_assert_str_eq(err.text, "us.csv:1: unknown column 'more', did you mean 'model'?");
+}
+END_TEST
+
+START_TEST(a_step_that_ran_needs_its_time)
+{
+    read_text(HEAD "a,16,16,2048,8192,32,32,131072,4096,256,2,2,4,2,0,yes,,25,50,425,241.5,241,39.2\n");
+    ck_assert_str_eq(err.text, "us.csv:2: needs the key 'step_s'");
+}
+END_TEST
+
+/* ---- the network ---- */
+
+enum { devices = 64, nodes = 8 };
+static const double tested_bytes = 1 << 30;
+
+static double allgather_s(const struct dl_texts *set)
+{
+    struct dl_machine m;
+    struct dl_group group;
+    struct dl_estimator estimator;
+    struct dl_choice choice;
+    uint32_t device[devices];
+    ck_assert_msg(!dl_machine_open((struct dl_input){.name = "p5"}, set, arena, &m, &err), "%s", err.text);
+    ck_assert(!dl_place(m.topology, "even", 0, devices, device, &err));
+    dl_group_init(&group, m.topology, device, devices, arena);
+    ck_assert_msg(!dl_machine_use_transport(&m, NULL, nodes, set, arena, &err), "%s", err.text);
+    dl_estimator_init(&estimator, m.topology, &m.transport, m.bytes_per_s);
+    const struct dl_wish wish = {
+        .op = DL_ALLGATHER, .algorithm = "auto", .protocol = "auto", .group = &group, .bytes = tested_bytes};
+    ck_assert_msg(!dl_choose(&estimator, &wish, arena, &choice, &err), "%s", err.text);
+    dl_estimator_release(&estimator);
+    dl_machine_close(&m);
+    return choice.estimate.time_s;
+}
+
+static struct dl_session_request measured(double seconds)
+{
+    const struct dl_training_row row = {
+        .topo = "p5",
+        .devices = devices,
+        .tested = {.bytes = tested_bytes, .allgather_bytes_per_s = tested_bytes * (devices - 1) / devices / seconds}};
+    struct dl_session_request request = {.engine = "analytic"};
+    ck_assert_msg(!dl_row_network(&row, arena, &request, &err), "%s", err.text);
+    return request;
+}
+
+/* The machine then takes what the job took, and one that is as fast as expected stays as it is. */
+START_TEST(a_slow_network_has_slow_hops)
+{
+    const double expected_s = allgather_s(&(struct dl_texts){.n = 0}), more_s = nodes * 0.25e-3;
+    const struct dl_session_request as_expected = measured(0.99 * expected_s), slow = measured(expected_s + more_s);
+    ck_assert_uint_eq(as_expected.set.n, 0);
+    ck_assert_uint_ge(slow.set.n, 1);
+    ck_assert_double_eq_tol(allgather_s(&slow.set), expected_s + more_s, 1e-3 * more_s);
+}
+END_TEST
+
+START_TEST(what_no_network_takes_is_the_hosts)
+{
+    const double seconds = 20e-3;
+    const struct dl_session_request slow = measured(seconds);
+    double each_s;
+    ck_assert_uint_eq(slow.set.n, 1);
+    ck_assert_int_eq(sscanf(slow.set.items[0], "software.collective_rank_host_s=%lf", &each_s), 1);
+    ck_assert_double_eq_tol(each_s, seconds / devices, 1e-12);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("row columns");
+    TCase *const tests = tcase_create("row columns");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, columns_are_renamed_scaled_and_told_by_cases);
+    tcase_add_test(tests, a_description_is_of_all_columns);
+    tcase_add_test(tests, a_step_that_ran_needs_its_time);
+    tcase_add_test(tests, a_slow_network_has_slow_hops);
+    tcase_add_test(tests, what_no_network_takes_is_the_hosts);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

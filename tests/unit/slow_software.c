@@ -1,0 +1,119 @@
+/* slow_software.c - what hosts, small messages and allocators add: each key of a software file by its formula. */
+#include <math.h>
+
+#include "tests/unit/analytic_run.h"
+
+#define MODEL                                                                                                          \
+    "{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\",\"layers\":8,\"hidden\":1024,"    \
+    "\"heads\":16,\"seq\":512,\"vocab\":8192,\"tied_embedding\":false}"
+
+static struct dl_arena *arena;
+
+static void begin(void) { arena = dl_arena_new(); }
+
+static void end(void) { dl_arena_free(arena); }
+
+struct answer {
+    double step_s, parameters, peak, beside, n_tensors;
+    bool fits;
+};
+
+static struct answer run(const char *stack, const char *head, const char *set, const char *also)
+{
+    struct dl_session s;
+    const struct analytic_run r = {
+        .topo = "p5", .workload = MODEL, .software = "nanotron", .head = head, .stack = stack, .set = {set, also}};
+    ck_assert_msg(analytic_run(&r, arena, &s), "%s", s.err.text);
+    struct answer a = {.step_s = s.report.result.step_s,
+                       .parameters = dl_model_parameters(&s.model),
+                       .peak = s.memory[0].peak,
+                       .beside = s.memory[0].beside,
+                       .fits = dl_run_fits(&s.report)};
+    for (size_t i = 0; i < s.model.n_layers; i++) a.n_tensors += s.model.layers[i].n_tensors;
+    dl_session_close(&s);
+    return a;
+}
+
+#define HEAD(devices) "\"devices\":" devices ",\"global_batch\":8,\"microbatch\":1,\"precision\":\"bf16\","
+#define DATA "{\"name\":\"data\"}"
+static const char no_overlap[] = "software.host_s_per_launch=0";
+
+/* Hosts that agree on collectives: of eight replicas there is one in a step, an all-reduce of eight ranks. */
+START_TEST(ranks_add_to_each_collective)
+{
+    const double each_s = 10e-3; /* far more than what it could hide behind */
+    const struct answer without = run(DATA, HEAD("8"), no_overlap, NULL),
+                        with = run(DATA, HEAD("8"), no_overlap, "software.collective_rank_host_s=10e-3");
+    ck_assert_double_eq_tol(with.step_s - without.step_s, 8 * each_s, 0.5 * each_s); /* some of it beside the device */
+}
+END_TEST
+
+/* ZeRO 1: every tensor of every replica is copied alone. */
+START_TEST(gathered_parts_are_copied_one_by_one)
+{
+    static const char stack[] = DATA ",{\"name\":\"zero\",\"stage\":1}";
+    const double each_s = 1e-3;
+    const struct answer without = run(stack, HEAD("8"), no_overlap, "software.gather_part_host_s=0"),
+                        with = run(stack, HEAD("8"), no_overlap, "software.gather_part_host_s=1e-3");
+    const double added_s = 8 * with.n_tensors * each_s;
+    ck_assert_double_gt(with.n_tensors, 50);
+    ck_assert_double_eq_tol(with.step_s - without.step_s, added_s, 0.01 * added_s);
+}
+END_TEST
+
+/* The first micro-batch goes through all stages and back: twice three sends, each so many messages. */
+START_TEST(sends_are_several_messages)
+{
+    static const char stack[] = "{\"name\":\"pipeline\",\"ways\":4}," DATA;
+    static const char head[] = "\"devices\":4,\"global_batch\":1,\"microbatch\":1,\"precision\":\"bf16\",";
+    const double one = run(stack, head, no_overlap, "software.send_messages=1").step_s,
+                 three = run(stack, head, no_overlap, "software.send_messages=3").step_s,
+                 five = run(stack, head, no_overlap, "software.send_messages=5").step_s;
+    ck_assert_double_gt(three - one, 6 * 2 * 10e-6); /* a message takes NCCL more than 10 us */
+    ck_assert_double_eq_tol(five - three, three - one, 1e-3 * (three - one));
+}
+END_TEST
+
+START_TEST(copies_of_gradients_take_memory)
+{
+    const struct answer none =
+                            run(DATA, HEAD("8"), "software.backward_gradient_bytes=0", "software.bucket_copy_bytes=0"),
+                        made =
+                            run(DATA, HEAD("8"), "software.backward_gradient_bytes=2", "software.bucket_copy_bytes=0"),
+                        copied =
+                            run(DATA, HEAD("8"), "software.backward_gradient_bytes=2", "software.bucket_copy_bytes=2"),
+                        alone =
+                            run(DATA, HEAD("1"), "software.backward_gradient_bytes=2", "software.bucket_copy_bytes=2");
+    ck_assert_double_eq_tol(made.peak - none.peak, 2 * none.parameters, 1);
+    ck_assert_double_eq_tol(copied.peak - made.peak, 2 * none.parameters, 1);
+    ck_assert_double_eq_tol(alone.peak, made.peak, 1); /* nobody to sum with */
+}
+END_TEST
+
+/* A device that has room for the peak and no byte more. */
+START_TEST(what_is_beside_the_peak_must_fit_too)
+{
+    const struct answer a = run(DATA, HEAD("8"), "software.keeps_fragments=false", "software.outside_bytes=0");
+    const struct answer b = run(DATA, HEAD("8"), "software.keeps_fragments=true", "software.outside_bytes=1e9");
+    ck_assert(a.beside == 0);
+    ck_assert_double_gt(b.beside, 1e9);
+    const char *const room = dl_arena_format(arena, "device.memory_bytes=%.17g", a.peak + 0.5e9);
+    ck_assert(run(DATA, HEAD("8"), room, "software.outside_bytes=0").fits ==
+              (run(DATA, HEAD("8"), room, "software.outside_bytes=0").beside <= 0.5e9));
+    ck_assert(!run(DATA, HEAD("8"), room, "software.outside_bytes=1e9").fits);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("slow software");
+    TCase *const tests = tcase_create("slow software");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, ranks_add_to_each_collective);
+    tcase_add_test(tests, gathered_parts_are_copied_one_by_one);
+    tcase_add_test(tests, sends_are_several_messages);
+    tcase_add_test(tests, copies_of_gradients_take_memory);
+    tcase_add_test(tests, what_is_beside_the_peak_must_fit_too);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
