@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 
 # The program looks for its data in ../share/dlsim, so these two are not to be chosen.
 install(TARGETS dlsim RUNTIME DESTINATION bin)
-foreach(program dlsim-profile dlsim-profile-cuda)
+foreach(program dlsim-profile dlsim-profile-cuda dlsim-sweep-mpi)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION bin OPTIONAL)
   endif()

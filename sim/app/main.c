@@ -6,6 +6,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/man.h"
+#include "sim/app/mpirun.h"
 #include "sim/core/version.h"
 #include "sim/core/visible.h"
 #include "sim/report/host.h"
@@ -85,6 +86,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     const struct dl_command *const command = has_word ? find(argv[1], err) : &dl_command_run;
     const bool tells_own_help = command == &dl_command_profile;
     if (!command || (!tells_own_help && is_helped(argc - has_word, argv + has_word, command))) return 0;
+    if (dl_mpirun_copies() > 1 && dl_mpirun_become(argv, command == &dl_command_sweep, err)) return 0;
     static char name[] = "run";
     if (!has_word) argv[0] = name; /* errors name the command, not the path of the program */
     return command->run(argc - has_word, argv + has_word, err);

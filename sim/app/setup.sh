@@ -5,7 +5,8 @@
 # shellcheck source=sim/app/stale.sh
 source "$root/sim/app/stale.sh"
 build_packages=(g++ cmake ninja-build pkgconf libjansson-dev libgsl-dev libsqlite3-dev libsimgrid-dev libopenblas-dev)
-test_packages=(check clang-format cppcheck libopenmpi-dev openmpi-bin iproute2 procps groff-base)
+test_packages=(check clang-format cppcheck libopenmpi-dev openmpi-bin iproute2 procps groff-base
+    slurmctld slurmd slurm-client munge)
 
 say() { printf 'dlsim: %s\n' "$*" >&2; }
 

@@ -8,6 +8,7 @@
 #include "sim/app/pool.h"
 #include "sim/app/sweep_point.h"
 #include "sim/app/sweep_results.h"
+#include "sim/app/sweep_slurm.h"
 #include "sim/report/progress.h"
 #include "sim/report/units.h"
 #include "sim/sweep/store.h"
@@ -15,8 +16,9 @@
 
 struct request {
     const char *output, *shard, *retry;
-    uint64_t jobs;
-    bool dry_run, restart;
+    uint64_t jobs, array;
+    bool dry_run, restart, slurm;
+    const char *partition;
     struct dl_sweep_view view;
 };
 
@@ -29,6 +31,9 @@ static const struct dl_option options[] = {
     {"dry-run", DL_OPT_FLAG, AT(dry_run), false, 0, 0, NULL, "count the points, estimate time and disk, run nothing"},
     {"restart", DL_OPT_FLAG, AT(restart), false, 0, 0, NULL, "forget the results that are there"},
     {"retry", DL_OPT_CHOICE, AT(retry), false, 0, 0, dl_point_statuses, "run points that ended so again"},
+    {"slurm", DL_OPT_FLAG, AT(slurm), false, 0, 0, NULL, "submit it as a job array, and a job that merges the parts"},
+    {"array", DL_OPT_COUNT, AT(array), false, 1, 10000, NULL, "--slurm: jobs of the array; 8 if absent"},
+    {"partition", DL_OPT_TEXT, AT(partition), false, 0, 0, NULL, "--slurm: where they run; Slurm's default if absent"},
     {"best", DL_OPT_COUNT, AT(view.best), false, 1, 1e9, NULL, "show: so many rows; 10 if absent"},
     {"by", DL_OPT_TEXT, AT(view.by), false, 0, 0, NULL, "show: best by this column; step_s if absent"},
     {"where", DL_OPT_TEXT, AT(view.where), false, 0, 0, NULL, "show, export: only rows that meet this SQL expression"},
@@ -117,6 +122,7 @@ static int run_points(struct run *r, const struct request *q, struct dl_error *e
                                                     .n_points = r->n_points,
                                                     .n_workers = q->jobs ? q->jobs : dl_pool_processors(),
                                                     .limit_s = r->sweep.limit_s,
+                                                    .file = r->doc.file,
                                                     .stands_alone = stands_alone,
                                                     .run = run_point,
                                                     .take = take,
@@ -175,11 +181,33 @@ static enum dl_status estimate(struct run *r, const struct request *q, struct dl
     return err->status;
 }
 
+static enum dl_status submit(const struct run *r, const struct request *q, const char *file, struct dl_error *err)
+{
+    const size_t n_jobs = q->array ? q->array : 8;
+    return dl_sweep_submit(&(struct dl_slurm_request){.file = file,
+                                                      .output = r->path,
+                                                      .partition = q->partition,
+                                                      .n_jobs = n_jobs < r->n_points ? n_jobs : r->n_points},
+                           err);
+}
+
+static enum dl_status check_options(const struct request *q, struct dl_error *err)
+{
+    if (!q->slurm && (q->array || q->partition))
+        return dl_fail(err, DL_SYNTAX, q->array ? "--array" : "--partition", "goes with --slurm");
+    if (q->slurm && (q->shard || q->restart || q->retry || q->jobs))
+        return dl_fail(err, DL_SYNTAX, "--slurm",
+                       "goes without --shard, --restart, --retry and --jobs: the jobs have "
+                       "their own");
+    return DL_OK;
+}
+
 static int sweep_file(struct request *q, const char *file, struct dl_error *err)
 {
     struct run r = {.arena = dl_arena_new()};
     int code = 0;
-    if (!read_sweep(&r, q, file, err)) (void)(q->dry_run ? estimate(&r, q, err) : run_sweep(&r, q, &code, err));
+    if (!check_options(q, err) && !read_sweep(&r, q, file, err))
+        (void)(q->dry_run ? estimate(&r, q, err) : q->slurm ? submit(&r, q, file, err) : run_sweep(&r, q, &code, err));
     dl_store_close(r.store);
     dl_sweep_close(&r.sweep);
     dl_free(r.points);

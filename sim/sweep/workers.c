@@ -312,3 +312,5 @@ int dl_workers_run(const struct dl_workers_request *request, struct dl_error *er
     dl_free(c.again);
     return signal;
 }
+
+int (*dl_sweep_workers)(const struct dl_workers_request *, struct dl_error *) = dl_workers_run;

@@ -15,7 +15,8 @@
 struct dl_workers_request {
     const uint64_t *points;
     size_t n_points, n_workers;
-    double limit_s; /* of a point */
+    double limit_s;   /* of a point */
+    const char *file; /* the sweep file, for workers that are not forked from here */
     /* Whether a process can run no other point before it. */
     bool (*stands_alone)(void *user, uint64_t point);
     /* In a child: the result, a JSON object with `status`; `point` and `seconds` are added to it. */
@@ -30,5 +31,8 @@ struct dl_workers_request {
 /* Runs all of them. After SIGINT, SIGTERM or SIGHUP it ends the children, takes what they had finished, and returns the
  * number of the signal; else 0. */
 int dl_workers_run(const struct dl_workers_request *request, struct dl_error *err);
+
+/* What `dlsim sweep` calls: dl_workers_run, unless a program has put another way in its place (sweep_mpi.c). */
+extern int (*dl_sweep_workers)(const struct dl_workers_request *request, struct dl_error *err);
 
 #endif
