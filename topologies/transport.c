@@ -7,10 +7,13 @@
 
 struct options {
     bool adds_wire_latency, pipelines;
+    int64_t port_busy;
     double fill, drain, relay_efficiency, reduction_s_per_byte, pack_s_per_byte, piece_bytes;
     struct dl_json efficiency, algorithms, protocols;
     const char *tuner;
 };
+enum { PORT_BYTES, PORT_MESSAGE };
+static const char *const port_uses[] = {[PORT_BYTES] = "bytes", [PORT_MESSAGE] = "message", NULL};
 static const struct options defaults = {.adds_wire_latency = true, .relay_efficiency = 1};
 static const struct dl_field fields[] = {
     {"adds_wire_latency", DL_BOOL, offsetof(struct options, adds_wire_latency), 0, 0, true, NULL,
@@ -26,6 +29,8 @@ static const struct dl_field fields[] = {
     {"pipelines", DL_BOOL, offsetof(struct options, pipelines), 0, 0, true, NULL,
      "cuts trees and chains into small pieces"},
     {"piece_bytes", DL_NUMBER, offsetof(struct options, piece_bytes), 1, 1e12, true, NULL, "size of these pieces"},
+    {"port_busy", DL_CHOICE, offsetof(struct options, port_busy), 0, 0, true, port_uses,
+     "how long a message holds its ranks' ports: while its bytes move, or from its start to its arrival"},
     {"efficiency", DL_OBJECT, offsetof(struct options, efficiency), 0, 0, true, NULL,
      "achieved part of the bandwidth, by kind of link"},
     {"algorithms", DL_LIST, offsetof(struct options, algorithms), 0, 0, true, NULL, "those that the software has"},
@@ -297,6 +302,23 @@ static enum dl_status read_algorithms(struct dl_json list, struct dl_transport *
     return dl_stop_if_told(err, told);
 }
 
+static bool has_pump(const struct dl_transport *t)
+{
+    for (size_t i = 0; i < t->n_protocols; i++)
+        for (int family = 0; family < DL_N_FAMILIES; family++)
+            if (t->protocols[i].has_family[family] && !isinf(t->protocols[i].pump_bytes_per_s[family])) return true;
+    return false;
+}
+
+/* Pieces of software that pipelines, and what kernels pump, are many messages under way at once. */
+static enum dl_status check_ports(struct dl_json doc, const struct options *o, const struct dl_transport *t,
+                                  struct dl_arena *arena, struct dl_error *err)
+{
+    if (o->port_busy != PORT_MESSAGE || (!o->pipelines && !has_pump(t))) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "port_busy", arena).where,
+                   "\"message\" is for software that does not pipeline and has no pump; use \"bytes\"");
+}
+
 enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t, uint32_t n_nodes,
                                  struct dl_arena *arena, struct dl_transport *out, struct dl_error *err)
 {
@@ -308,7 +330,7 @@ enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t
         (read_efficiency(o.efficiency, &x, out, err) && !dl_go_on(err)) ||
         (read_algorithms(o.algorithms, out, arena, err) && !dl_go_on(err)) ||
         (o.protocols.value && read_protocols(o.protocols, &x, out, err) && !dl_go_on(err)) ||
-        dl_stop_if_told(err, told))
+        (check_ports(doc, &o, out, arena, err) && !dl_go_on(err)) || dl_stop_if_told(err, told))
         return err->status;
     out->name = dl_document_name(doc, arena);
     out->adds_wire_latency = o.adds_wire_latency;
@@ -318,6 +340,7 @@ enum dl_status dl_transport_read(struct dl_json doc, const struct dl_topology *t
     out->reduction_s_per_byte = o.reduction_s_per_byte;
     out->pack_s_per_byte = o.pack_s_per_byte;
     out->pipelines = o.pipelines;
+    out->holds_ports = o.port_busy == PORT_MESSAGE;
     out->piece_bytes = o.piece_bytes;
     out->tuner = o.tuner;
     return DL_OK;

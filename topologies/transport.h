@@ -10,6 +10,11 @@
  * The square root is what cutting a transfer into pieces costs: k pieces of n bytes through a chain with start-up a
  * take a + n/B + k a' + n/(k B), least at 2 sqrt(a n / B) above the sum (van de Geijn 1994).
  *
+ * A rank sends a message when its port is free. The port is busy while the bytes of a message move, and latencies
+ * overlap; or, in the single-port model of the textbooks (Thakur, Rabenseifner, Gropp 2005; Chan et al. 2007), the one
+ * port of a rank that sends and the one that receives are held by a message from its start to its arrival: so all the
+ * messages of a rank cost a latency each, one after the other.
+ *
  * Software may send messages above some size another way (after a handshake, in pieces), whether that is faster or not.
  */
 #ifndef DL_TOPOLOGIES_TRANSPORT_H
@@ -53,6 +58,7 @@ struct dl_transport {
     double reduction_s_per_byte; /* gamma */
     double pack_s_per_byte;      /* of a lossy payload's dense bytes, each time it is packed or unpacked */
     bool pipelines;     /* cuts trees and chains into pieces so small that all of their edges are busy at once */
+    bool holds_ports;   /* see below: "port_busy" is "message" */
     double piece_bytes; /* of these, where they are simulated one by one; 0: not known */
     const char *tuner;  /* whose choice among algorithms is imitated; NULL: the least estimate is chosen */
     const char *const *algorithms; /* that the software has, as NAME or OPERATION.NAME; NULL: all */

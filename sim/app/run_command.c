@@ -30,7 +30,7 @@ static const struct dl_option options[] = {
      "the communication library, in place of the machine's"},
     {"engine", DL_OPT_CHOICE, OF_SESSION(engine), false, 0, 0, dl_engine_names, "what plays it; simgrid if absent"},
     {"fidelity", DL_OPT_CHOICE, OF_SESSION(fidelity), false, 0, 0, dl_session_fidelities,
-     "exchanges message by message, or as flows; fluid if absent"},
+     "exchanges message by message, or as flows; fluid if absent, unless messages hold ports"},
     {"scenario", DL_OPT_TEXT, OF_SESSION(scenario), false, 0, 0, NULL,
      "a file of what changes on the way: slow devices and links, noise"},
     {"iterations", DL_OPT_COUNT, OF_SESSION(iterations), false, 1, 10000, NULL,

@@ -178,17 +178,23 @@ static enum dl_status lower(struct dl_session *s)
     return DL_OK;
 }
 
-static void set_defaults(struct dl_session_request *q)
+/* Flows have no ports that messages could hold. */
+static enum dl_status choose_fidelity(struct dl_session *s)
 {
-    if (!q->engine) q->engine = dl_engine_names[0];
-    if (!q->fidelity) q->fidelity = "fluid";
+    if (!s->request.fidelity) s->request.fidelity = s->machine.transport.holds_ports ? "step" : "fluid";
+    if (!s->machine.transport.holds_ports || s->job.setting.ways[DL_AXIS_PIPELINE] == 1) return DL_OK;
+    return dl_fail(&s->err, DL_IMPOSSIBLE, "--transport",
+                   "%s has ports that messages hold (port_busy), but those between pipeline stages have lines of their "
+                   "own; use another transport, or no pipeline",
+                   s->machine.transport.name);
 }
 
 enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_request *request)
 {
     *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
-    set_defaults(&s->request);
-    return read_strategy(s) || build_model(s) || open_machine(s) || read_scenario(s) ? s->err.status : DL_OK;
+    if (!s->request.engine) s->request.engine = dl_engine_names[0];
+    if (read_strategy(s) || build_model(s) || open_machine(s) || choose_fidelity(s)) return s->err.status;
+    return read_scenario(s);
 }
 
 enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)

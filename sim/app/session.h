@@ -26,7 +26,7 @@ struct dl_session_request {
     struct dl_input device;                     /* nothing: as the system says */
     const char *transport;                      /* NULL: as the system says */
     const char *placement, *engine, *scenario;  /* NULL: even, simgrid, none */
-    const char *fidelity;                       /* "step": exchanges message by message; NULL: "fluid" */
+    const char *fidelity;                       /* "step", "fluid"; NULL: fluid, unless messages hold ports */
     uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, until steps are alike */
     struct dl_texts set;                        /* as --set */
     size_t n_doubts;                            /* the last of set: the same machine, if its figures were wrong */

@@ -36,6 +36,7 @@ static const struct dl_algorithm *const algorithms[] = {
     &dl_reducescatter_hierarchical,
     &dl_alltoall_direct,
     &dl_alltoall_pairwise,
+    &dl_alltoall_recursive,
     &dl_alltoall_hierarchical,
     &dl_broadcast_binomial,
     &dl_broadcast_chain,

@@ -15,7 +15,8 @@ extern const struct dl_algorithm dl_allgather_ring, dl_allgather_recursive, dl_a
 extern const struct dl_algorithm dl_allgather_hierarchical, dl_allgather_torus;
 extern const struct dl_algorithm dl_reducescatter_ring, dl_reducescatter_recursive, dl_reducescatter_direct;
 extern const struct dl_algorithm dl_reducescatter_hierarchical, dl_reducescatter_torus;
-extern const struct dl_algorithm dl_alltoall_direct, dl_alltoall_pairwise, dl_alltoall_hierarchical;
+extern const struct dl_algorithm dl_alltoall_direct, dl_alltoall_pairwise, dl_alltoall_recursive,
+    dl_alltoall_hierarchical;
 extern const struct dl_algorithm dl_broadcast_binomial, dl_broadcast_chain, dl_broadcast_scatter_allgather;
 extern const struct dl_algorithm dl_reduce_binomial, dl_reduce_chain, dl_broadcast_chains, dl_reduce_chains;
 extern const struct dl_algorithm dl_gather_binomial, dl_gather_direct;

@@ -45,7 +45,7 @@ static enum dl_status prepare(struct dl_collective *c, const struct dl_estimator
         return dl_fail(err, DL_IMPOSSIBLE, "--devices", "%s needs 1 device more than its %u workers; ask for fewer",
                        c->algorithm->name, wish->group->n);
     if (c->algorithm->prepare && c->algorithm->prepare(c, arena, err)) return err->status;
-    if (e->by_message && c->algorithm->fold == DL_FOLD_SWITCH)
+    if ((e->by_message || e->transport->holds_ports) && c->algorithm->fold == DL_FOLD_SWITCH)
         return dl_fail(err, DL_IMPOSSIBLE, "--fidelity",
                        "%s adds in switches and has no messages from rank to rank; use --fidelity fluid",
                        c->algorithm->name);
@@ -145,6 +145,10 @@ enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, str
                          struct dl_choice *out, struct dl_error *err)
 {
     *out = (struct dl_choice){.estimate = {.presumed_s = INFINITY}, .faster = {.time_s = INFINITY}};
+    if (e->fluid && e->transport->holds_ports)
+        return dl_fail(err, DL_IMPOSSIBLE, "--fidelity",
+                       "transport %s holds ports message by message (port_busy); use --fidelity step",
+                       e->transport->name);
     if (is_auto(wish->algorithm)) {
         out->by = e->transport->tuner ? DL_BY_TUNER : DL_BY_LEAST_ESTIMATE;
         choose_freely(e, wish, arena, out, err);

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-void dl_clocks_init(struct dl_clocks *c, uint32_t n_ranks, enum dl_queue queue)
+void dl_clocks_init(struct dl_clocks *c, uint32_t n_ranks, enum dl_queue queue, struct dl_held_ports *held)
 {
-    *c = (struct dl_clocks){.n_ranks = n_ranks, .queue = queue};
+    *c = (struct dl_clocks){.n_ranks = n_ranks, .queue = queue, .held = held};
     c->now = dl_alloc(n_ranks * sizeof *c->now);
     c->then = dl_alloc(n_ranks * sizeof *c->then);
     c->work_s = dl_alloc(n_ranks * sizeof *c->work_s);
@@ -58,19 +58,52 @@ static void occupy_links(const struct dl_sendings *s, const struct dl_sending *m
     }
 }
 
-/* When it begins to move: what leaves by a port goes one after the other. */
-static double start_s(struct dl_clocks *c, const struct dl_sendings *s, const struct dl_sending *m, uint64_t number,
-                      double ready_s)
+/* What leaves by a port goes one after the other. */
+static double wait_for_port(struct dl_clocks *c, const struct dl_sendings *s, const struct dl_sending *m,
+                            double ready_s)
 {
     const uint32_t link = m->n_passes ? s->passes[m->first_pass].link : UINT32_MAX;
     struct dl_port_clock *const port = &c->port[m->from];
+    if (c->held) return fmax(ready_s, fmax(c->held[m->from].out.free_s, c->held[m->to].in.free_s));
     if (c->queue == DL_QUEUE_PORT && port->link == link) ready_s = fmax(ready_s, port->free_s);
-    if (s->links) {
-        ready_s = wait_for_links(s, m, number, ready_s);
-        occupy_links(s, m, ready_s);
-    }
     *port = (struct dl_port_clock){link, ready_s + m->move_s};
     return ready_s;
+}
+
+static void hold(struct dl_held_port *port, double from_s, double until_s)
+{
+    port->free_s = until_s;
+    port->held_s += until_s - from_s;
+}
+
+/* When it arrives. */
+static double travel(struct dl_clocks *c, const struct dl_sendings *s, const struct dl_sending *m, uint64_t number,
+                     double ready_s)
+{
+    double start_s = wait_for_port(c, s, m, ready_s);
+    if (s->links) {
+        start_s = wait_for_links(s, m, number, start_s);
+        occupy_links(s, m, start_s);
+        c->port[m->from].free_s = start_s + m->move_s;
+    }
+    const double end_s = start_s + m->move_s + m->latency_s;
+    if (c->held) {
+        hold(&c->held[m->from].out, start_s, end_s);
+        hold(&c->held[m->to].in, start_s, end_s);
+    }
+    return end_s;
+}
+
+/* What comes through a port that is held comes one after the other: it is worked on meanwhile. */
+static void receive(struct dl_clocks *c, const struct dl_sending *m)
+{
+    struct dl_clock *const to = &c->then[m->to];
+    if (!c->held) {
+        c->work_s[m->to] += m->work_s;
+        return;
+    }
+    to->at_s += m->work_s;
+    to->work_s += m->work_s;
 }
 
 static void send(struct dl_clocks *c, const struct dl_sendings *s, const struct dl_sending *m, uint64_t number)
@@ -79,9 +112,9 @@ static void send(struct dl_clocks *c, const struct dl_sendings *s, const struct 
     struct dl_clock *const to = &c->then[m->to];
     const bool synchronous = s->round->synchronous;
     const double ready_s = synchronous ? fmax(from->at_s, c->now[m->to].at_s) : from->at_s;
-    const double end_s = start_s(c, s, m, number, ready_s + m->pack_s) + m->move_s + m->latency_s;
-    c->work_s[m->to] += m->work_s;
+    const double end_s = travel(c, s, m, number, ready_s + m->pack_s);
     if (end_s > to->at_s) *to = (struct dl_clock){end_s, from->latency_s + m->latency_s, from->work_s + m->pack_s};
+    receive(c, m);
     if (synchronous) c->then[m->from] = when_done(c, m->to);
 }
 

@@ -33,6 +33,14 @@ struct dl_link_clock {
     uint64_t round;
 };
 
+/* Where messages hold the ports of a rank from their start to their arrival: the one that sends, the one that receives.
+ */
+struct dl_held_ports {
+    struct dl_held_port {
+        double free_s, held_s; /* when it is free; how long it was not */
+    } out, in;
+};
+
 struct dl_clocks {
     uint32_t n_ranks;
     enum dl_queue queue;
@@ -41,9 +49,11 @@ struct dl_clocks {
     struct dl_port_clock {
         uint32_t link;
         double free_s;
-    } * port; /* by rank: the one that it sent by last */
+    } * port;                   /* by rank: the one that it sent by last */
+    struct dl_held_ports *held; /* by rank, of all lanes; NULL: ports are not held */
 };
-void dl_clocks_init(struct dl_clocks *c, uint32_t n_ranks, enum dl_queue queue);
+/* held: must outlive it. */
+void dl_clocks_init(struct dl_clocks *c, uint32_t n_ranks, enum dl_queue queue, struct dl_held_ports *held);
 void dl_clocks_release(struct dl_clocks *c);
 
 /* The messages of a round and the links that they pass. */

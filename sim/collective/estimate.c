@@ -30,6 +30,7 @@ static struct dl_pace pace_of(const struct dl_transport *t, const struct dl_prot
                            .wire_latency_factor = t->adds_wire_latency,
                            .bandwidth_fraction = p->bandwidth_fraction,
                            .above = p->above,
+                           .holds_ports = t->holds_ports,
                            .relay_efficiency = t->relay_efficiency,
                            .rate_cap_bytes_per_s = INFINITY,
                            .reduction_s_per_byte = t->reduction_s_per_byte,
@@ -166,7 +167,7 @@ static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl
 /* Where the fold is what will be run, or the same: a ring in one piece. */
 static bool prices_by_fold(const struct dl_estimator *e, const struct dl_collective *c)
 {
-    if (dl_fold_kind(c) == DL_FOLD_ROUNDS) return false;
+    if (dl_fold_kind(c) == DL_FOLD_ROUNDS || e->transport->holds_ports) return false;
     if (e->fluid || c->pipelined || dl_folds_always(c)) return true;
     return c->algorithm->fold == DL_FOLD_RING && c->chunks == 1;
 }

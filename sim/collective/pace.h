@@ -13,6 +13,7 @@ struct dl_pace {
     double wire_latency_factor;  /* 1: the links' own latencies come on top; 0: the steps' were measured with them */
     double bandwidth_fraction;   /* payload bytes per byte on the wire */
     struct dl_above above;       /* both for larger messages */
+    bool holds_ports;            /* a message has the port of its sender and of its receiver until it has arrived */
     double relay_efficiency;     /* of a route that another device passes on */
     double rate_cap_bytes_per_s; /* of what a rank sends in a lane, on the wire; INFINITY: none */
     double pump_s;               /* what the devices' kernels need for their part; 0: they keep up with any wire */

@@ -18,6 +18,7 @@ struct lane {
 
 struct rounds {
     bool follows;     /* each rank by itself; otherwise there is a barrier after each round */
+    bool has_beside;  /* lanes share links; where ports are held they share those, and meet in their clocks */
     double move_s;    /* one chunk of all lanes through all rounds, each after the one before it */
     double after_s;   /* of it, in rounds after the last that reduces */
     double longest_s; /* message of a chunk */
@@ -33,13 +34,15 @@ struct rounds {
     size_t n_messages, messages_capacity;
     struct dl_pass *passes; /* of their routes */
     size_t n_passes, passes_capacity;
-    uint64_t number; /* of the present round: how many came before it, with repetitions */
+    struct dl_held_ports *held; /* by rank; NULL: ports are not held by messages */
+    uint32_t *n_incoming;       /* by rank: messages for it in this round, where they are */
+    uint64_t number;            /* of the present round: how many came before it, with repetitions */
 };
 
 static bool is_followed(const struct dl_estimator *e, uint32_t n_lanes, uint32_t n_ranks)
 {
     const double most_messages = 65536; /* of a round: beyond that, memory */
-    return !e->fluid && (double)n_lanes * n_ranks <= most_messages;
+    return e->transport->holds_ports || (!e->fluid && (double)n_lanes * n_ranks <= most_messages);
 }
 
 static void begin(struct rounds *sum, const struct dl_estimator *e, const struct dl_collective *c)
@@ -51,9 +54,14 @@ static void begin(struct rounds *sum, const struct dl_estimator *e, const struct
     sum->work_s = dl_alloc(sum->n_ranks * sizeof *sum->work_s);
     sum->round_work_s = dl_alloc(sum->n_ranks * sizeof *sum->round_work_s);
     sum->hop_s = dl_alloc(sum->n_ranks * sizeof *sum->hop_s);
+    if (e->transport->holds_ports) {
+        sum->held = dl_alloc(sum->n_ranks * sizeof *sum->held);
+        sum->n_incoming = dl_alloc(sum->n_ranks * sizeof *sum->n_incoming);
+    }
+    sum->has_beside = sum->follows && sum->n_lanes > 1 && !sum->held;
     for (uint32_t i = 0; sum->follows && i < sum->n_lanes; i++) {
-        dl_clocks_init(&sum->lanes[i].alone, sum->n_ranks, c->algorithm->queue);
-        if (sum->n_lanes > 1) dl_clocks_init(&sum->lanes[i].beside, sum->n_ranks, c->algorithm->queue);
+        dl_clocks_init(&sum->lanes[i].alone, sum->n_ranks, c->algorithm->queue, sum->held);
+        if (sum->has_beside) dl_clocks_init(&sum->lanes[i].beside, sum->n_ranks, c->algorithm->queue, NULL);
     }
 }
 
@@ -63,7 +71,8 @@ static void end(struct rounds *sum)
         dl_clocks_release(&sum->lanes[i].alone);
         dl_clocks_release(&sum->lanes[i].beside);
     }
-    void *const blocks[] = {sum->lanes, sum->work_s, sum->round_work_s, sum->hop_s, sum->messages, sum->passes};
+    void *const blocks[] = {sum->lanes,    sum->work_s, sum->round_work_s, sum->hop_s,
+                            sum->messages, sum->passes, sum->held,         sum->n_incoming};
     for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
 }
 
@@ -111,6 +120,18 @@ static void keep_message(struct rounds *sum, const struct dl_estimator *e, const
     }
 }
 
+/* Where ports are held those for one rank come one after the other: its links have one of them at a time. */
+static void share_among_incoming(const struct lane *lane, struct rounds *sum)
+{
+    struct dl_sending *const first = &sum->messages[lane->first_message];
+    for (size_t i = 0; i < lane->n_messages; i++) sum->n_incoming[first[i].to]++;
+    for (size_t i = 0; i < lane->n_messages; i++) {
+        first[i].move_s /= sum->n_incoming[first[i].to];
+        sum->longest_s = fmax(sum->longest_s, first[i].latency_s + first[i].move_s);
+    }
+    for (size_t i = 0; i < lane->n_messages; i++) sum->n_incoming[first[i].to] = 0;
+}
+
 /* A message has arrived when all have that share the most loaded link of its way. */
 static void time_moves(const struct dl_estimator *e, const struct dl_tally *tally, const struct lane *lane,
                        struct rounds *sum)
@@ -122,6 +143,7 @@ static void time_moves(const struct dl_estimator *e, const struct dl_tally *tall
             move_s = fmax(move_s, tally->sum[sum->passes[k].link] / e->bytes_per_s[sum->passes[k].link]);
         m->move_s = move_s / lane->round.repeat;
     }
+    if (sum->held) share_among_incoming(lane, sum);
 }
 
 /* A round that is repeated passes pieces on from rank to rank: each meets the latencies of the hops on its own way. The
@@ -227,9 +249,10 @@ static void add_to_lane(struct dl_estimator *e, const struct dl_collective *c, u
     const double work_s =
         send_work_s(c, pace, dense) + fmax(round->fan_in, 1) * receive_work_s(c, pace, round, dense, payload);
     if (!round->together) lane->together_latency_s = lane->together_move_s = 0;
-    if (!round->together || sum->n_lanes > 1) dl_tally_clear(&e->lane); /* of several, the slowest round counts */
+    if (!round->together || sum->n_lanes > 1 || sum->held)
+        dl_tally_clear(&e->lane); /* of several, the slowest round counts */
     lane->round = *round;
-    lane->at_once = is_at_once(c, index, k, round);
+    lane->at_once = !sum->held && is_at_once(c, index, k, round);
     lane->first_message = sum->n_messages;
     const double latency_s = book_messages(e, c, index, k, round, pace, sum, err);
     const double move_s = dl_tally_seconds(&e->lane, e->bytes_per_s);
@@ -302,7 +325,7 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
         add_to_lane(e, c, lane, k, &round, pace, sum, err);
     }
     if (repeat <= 0) return false;
-    if (sum->follows && sum->n_lanes > 1) follow_beside(e, sum);
+    if (sum->has_beside) follow_beside(e, sum);
     sum->number += (uint64_t)repeat;
     const double move_s = dl_tally_seconds(&e->round, e->bytes_per_s);
     const double more_s = move_s - sum->together_move_s, work_s = finish_works(sum);
@@ -311,7 +334,7 @@ static bool add_round(struct dl_estimator *e, const struct dl_collective *c, uin
     sum->together_move_s = move_s;
     sum->together_work_s += work_s;
     if (!k) sum->first_s = move_s / repeat;
-    sum->longest_s = fmax(sum->longest_s, fmax(move_s / repeat, sum->together_work_s));
+    sum->longest_s = fmax(sum->longest_s, sum->held ? work_s : fmax(move_s / repeat, sum->together_work_s));
     return true;
 }
 
@@ -363,8 +386,17 @@ static void take_clocks(const struct rounds *sum, struct dl_estimate *out, doubl
     for (uint32_t i = 0; i < sum->n_lanes; i++) n_sequential = fmax(n_sequential, sum->lanes[i].n_sequential);
     out->latency_s = alone.latency_s;
     out->reduction_s = alone.work_s;
-    *moves_s = sum->n_lanes > 1 ? slowest(sum, true).at_s : 0;
+    *moves_s = sum->has_beside ? slowest(sum, true).at_s : 0;
     *least_latency_s = alone.latency_s / n_sequential;
+}
+
+/* Of one chunk. */
+static double most_held_s(const struct rounds *sum)
+{
+    double most_s = 0;
+    for (uint32_t rank = 0; sum->held && rank < sum->n_ranks; rank++)
+        most_s = fmax(most_s, fmax(sum->held[rank].out.held_s, sum->held[rank].in.held_s));
+    return most_s;
 }
 
 /* Lanes go on by themselves: while one reduces, others move. All take as long as the slowest of them by itself, or as
@@ -385,7 +417,9 @@ static void add_up(const struct dl_estimator *e, const struct dl_collective *c, 
     const double busy_s = least_latency_s + c->chunks * dl_tally_seconds(&e->all, e->bytes_per_s) + last_s;
     const double work_s = overlaps ? c->chunks * most(sum->work_s, sum->n_ranks) : 0;
     const double works_s = work_s > 0 ? out->latency_s + sum->first_s + work_s + sum->after_s : 0;
-    const double all_s = fmax(fmax(slowest_lane_s(sum) + chunks_s, moves_s + chunks_s + last_s), fmax(busy_s, works_s));
+    const double held_s = c->chunks * most_held_s(sum);
+    const double all_s =
+        fmax(fmax(slowest_lane_s(sum), moves_s + last_s) + chunks_s, fmax(fmax(busy_s, works_s), held_s));
     out->wire_s = fmax(all_s - out->latency_s - out->reduction_s, 0);
 }
 

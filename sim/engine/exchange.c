@@ -159,7 +159,7 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
     const double dense = action->blocks.count * x->block_bytes[at->lane];
     const double payload = dl_payload_bytes(&c->payload, dense, action->merged);
     const bool packed = dl_payload_is_packed(&c->payload);
-    const uint32_t most_posted = dl_most_posted(c->group->n);
+    const uint32_t most_posted = pace->holds_ports ? 1 : dl_most_posted(c->group->n);
     const struct dl_letter letter = {
         .from = c->group->device[at->rank],
         .to = c->group->device[action->peer],

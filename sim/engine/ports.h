@@ -5,7 +5,9 @@
 #include <stdint.h>
 
 #define DL_ANYBODY UINT32_MAX
+#define DL_EVERY_LANE UINT32_MAX
 
+/* Or of a device: DL_EVERY_LANE, its number for the link, and whether it is the one that receives. */
 struct dl_port_key {
     uint32_t lane, link;
     uint32_t to; /* device, or DL_ANYBODY: one line for all */

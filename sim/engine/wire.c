@@ -16,7 +16,8 @@ struct posted {
     double sent_s, moving_s;   /* when it was sent, when its bytes began to move */
     double alone_s, latency_s; /* on an empty network; kept here because the way may lead elsewhere by then */
     uint32_t port;
-    uint32_t next; /* in the port's queue; next free one */
+    uint32_t receiving_port; /* where ports are held */
+    uint32_t next;           /* in a port's queue; next free one */
 };
 
 struct dl_wire {
@@ -163,9 +164,12 @@ static uint32_t new_letter(struct dl_wire *w)
     return (uint32_t)w->n_letters++;
 }
 
+static void leave_ports(struct dl_wire *w, uint32_t id);
+
 static void arrive(void *user, uint32_t id)
 {
     struct dl_wire *const w = user;
+    if (w->letters[id].letter.pace->holds_ports) leave_ports(w, id);
     const struct posted p = w->letters[id]; /* a copy: arrival may send more letters */
     w->letters[id].next = w->free_letter;
     w->free_letter = id;
@@ -204,19 +208,63 @@ static void start(struct dl_wire *w, uint32_t id)
     w->engine->kind->start(w->engine, &bundle);
 }
 
-/* Who waited at the port waited for the one that leaves: from here on they have the same history. */
-static void leave_port(struct dl_wire *w, const struct posted *p)
+static void wait_at(struct dl_wire *w, struct dl_port *port, uint32_t id)
 {
-    struct dl_port *const port = dl_port_at(w->ports, p->port);
+    w->letters[id].next = none;
+    if (port->first_waiting == none)
+        port->first_waiting = id;
+    else
+        w->letters[port->last_waiting].next = id;
+    port->last_waiting = id;
+}
+
+/* Whether it has a place there at once. */
+static bool enter(struct dl_wire *w, uint32_t number, uint32_t most, uint32_t id)
+{
+    struct dl_port *const port = dl_port_at(w->ports, number);
+    if (port->n_moving == most) {
+        wait_at(w, port, id);
+        return false;
+    }
+    port->n_moving++;
+    return true;
+}
+
+/* Who waited at the port waited for the one that leaves: from here on they have the same history. Returns who has its
+ * place now; none: nobody waited. */
+static uint32_t leave(struct dl_wire *w, uint32_t number, const struct posted *p)
+{
+    struct dl_port *const port = dl_port_at(w->ports, number);
     const uint32_t id = port->first_waiting;
     if (id == none) {
         port->n_moving--;
-        return;
+        return none;
     }
     struct posted *const next = &w->letters[id];
     port->first_waiting = next->next;
     if (next->sent_s < w->engine->kind->now_s(w->engine)) next->letter.causes = p->letter.causes;
-    start(w, id);
+    return id;
+}
+
+/* It has the port of its sender. */
+static void go(struct dl_wire *w, uint32_t id)
+{
+    const struct posted *const p = &w->letters[id];
+    if (!p->letter.pace->holds_ports || enter(w, p->receiving_port, 1, id)) start(w, id);
+}
+
+static void leave_port(struct dl_wire *w, const struct posted *p)
+{
+    const uint32_t next = leave(w, p->port, p);
+    if (next != none) go(w, next);
+}
+
+static void leave_ports(struct dl_wire *w, uint32_t id)
+{
+    const struct posted p = w->letters[id];
+    const uint32_t next = leave(w, p.receiving_port, &p);
+    if (next != none) start(w, next);
+    leave_port(w, &p);
 }
 
 static void moved(void *user, uint32_t id)
@@ -229,7 +277,7 @@ static void moved(void *user, uint32_t id)
     causes->bandwidth_s += fmin(p->alone_s, took_s);
     causes->sharing_s += fmax(took_s - p->alone_s, 0);
     const double wait_s = p->latency_s;
-    leave_port(w, p);
+    if (!p->letter.pace->holds_ports) leave_port(w, p);
     w->letters[id].letter.causes.latency_s += wait_s;
     if (wait_s > 0)
         w->engine->kind->timer(w->engine, now_s + wait_s, arrive, w, id);
@@ -245,33 +293,25 @@ static uint32_t port_of(struct dl_wire *w, const struct dl_letter *letter)
     return dl_port_find(w->ports, &key);
 }
 
-static void wait_at(struct dl_wire *w, struct dl_port *port, uint32_t id)
+static uint32_t port_of_device(struct dl_wire *w, uint32_t device, bool receives)
 {
-    if (port->first_waiting == none)
-        port->first_waiting = id;
-    else
-        w->letters[port->last_waiting].next = id;
-    port->last_waiting = id;
+    return dl_port_find(w->ports, &(struct dl_port_key){.lane = DL_EVERY_LANE, .link = device, .to = receives});
 }
 
 void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_fn on_arrival, void *user)
 {
     if (!find(w, letter->way, letter->from, letter->to)) return;
+    const bool holds = letter->pace->holds_ports;
     const uint32_t id = new_letter(w);
     w->letters[id] = (struct posted){.letter = *letter,
                                      .arrive = on_arrival,
                                      .user = user,
                                      .sent_s = w->engine->kind->now_s(w->engine),
-                                     .port = port_of(w, letter),
+                                     .port = holds ? port_of_device(w, letter->from, false) : port_of(w, letter),
+                                     .receiving_port = holds ? port_of_device(w, letter->to, true) : none,
                                      .next = none};
-    struct dl_port *const port = dl_port_at(w->ports, w->letters[id].port);
-    const uint32_t most = letter->queue == DL_QUEUE_POSTED ? letter->most_posted : 1;
-    if (port->n_moving == most) {
-        wait_at(w, port, id);
-        return;
-    }
-    port->n_moving++;
-    start(w, id);
+    const uint32_t most = letter->queue == DL_QUEUE_POSTED && !holds ? letter->most_posted : 1;
+    if (enter(w, w->letters[id].port, most, id)) go(w, id);
 }
 
 /* ---- links that change, and which is busiest ---- */

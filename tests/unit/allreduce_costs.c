@@ -36,6 +36,7 @@ static double chain(struct cost x) { return (x.p - 1) * (alpha + x.n / x.c * bet
 static double scatter_allgather(struct cost x) { return (x.lg + x.p - 1) * alpha + 2 * part(x) * beta; }
 static double direct(struct cost x) { return alpha + part(x) * beta; }
 static double pairwise(struct cost x) { return (x.p - 1) * alpha + part(x) * beta; }
+static double half_each(struct cost x) { return x.lg * (alpha + x.n / 2 * beta); }
 static double barrier(struct cost x) { return x.lg * alpha; }
 static double one_message(struct cost x) { return alpha + x.n * beta; }
 
@@ -58,6 +59,7 @@ static const struct {
     {DL_REDUCESCATTER, "recursive", recursive_scatter, 1},
     {DL_ALLTOALL, "direct", direct, 1},
     {DL_ALLTOALL, "pairwise", pairwise, 1},
+    {DL_ALLTOALL, "recursive", half_each, 1},
     {DL_BROADCAST, "binomial", binomial, 1},
     {DL_BROADCAST, "chain", chain, 1},
     {DL_BROADCAST, "chain", chain, 4},

@@ -64,6 +64,15 @@ static double alltoall_twice(const struct dl_group *g)
     return (in_node - 1) * n_nodes + (n_nodes - 1) * in_node;
 }
 
+/* For each prime factor of n all but 1 / factor of every buffer. */
+static double alltoall_by_digits(const struct dl_group *g)
+{
+    double multiple = 0;
+    for (uint32_t rest = g->n, factor = 2; rest > 1; rest % factor ? factor++ : (rest /= factor))
+        if (rest % factor == 0) multiple += g->n * (factor - 1.0) / factor;
+    return multiple;
+}
+
 static const struct theory {
     enum dl_op op;
     const char *name;
@@ -97,6 +106,7 @@ static const struct theory {
     {DL_REDUCESCATTER, "hierarchical", hierarchical_parts},
     {DL_ALLTOALL, "direct", others},
     {DL_ALLTOALL, "pairwise", others},
+    {DL_ALLTOALL, "recursive", alltoall_by_digits},
     {DL_ALLTOALL, "hierarchical", alltoall_twice},
     {DL_BROADCAST, "binomial", others},
     {DL_BROADCAST, "chain", others},
