@@ -4,9 +4,10 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/deprecated.h"
-#include "sim/app/inputs.h"
+#include "sim/app/file_kinds.h"
 #include "sim/app/row_columns.h"
 #include "sim/app/training_row.h"
+#include "sim/app/whole_job.h"
 #include "sim/core/inherit.h"
 #include "sim/engine/scenario.h"
 #include "sim/report/asked.h"
@@ -70,41 +71,17 @@ static enum dl_status check_software(struct dl_json doc, struct dl_arena *arena,
     return DL_OK;
 }
 
-/* A strategy with the software and the model that it names, or that are given instead. */
-static enum dl_status check_job(struct dl_json strategy, const struct dl_session_request *given, struct dl_arena *arena,
-                                struct dl_job *job, struct dl_error *err)
-{
-    struct dl_json software_doc = {0}, workload = {0};
-    struct dl_software software;
-    struct dl_model model;
-    if (dl_job_read(strategy, 0, arena, job, err)) return err->status;
-    const struct dl_want by = {DL_SOFTWARE, "software", dl_given_or(given->software, strategy, job->software),
-                               "software", dl_place_of_name(given->software.name, strategy, "software", arena)};
-    const struct dl_want what = {DL_WORKLOADS, "workload", dl_given_or(given->workload, strategy, job->workload),
-                                 "workload", dl_place_of_name(given->workload.name, strategy, "workload", arena)};
-    const size_t told = err->n_told;
-    if ((!dl_load_document(&what, &given->set, arena, &workload, err) || dl_go_on(err)) &&
-        (!dl_load_document(&by, &given->set, arena, &software_doc, err) || dl_go_on(err)) &&
-        !dl_stop_if_told(err, told) && !dl_software_read(software_doc, arena, &software, err) &&
-        !dl_workload_read(workload, job->setting.microbatch, software.code, arena, &model, err)) {
-        dl_job_suit(job, &software, &model);
-        dl_job_check(job, &model, arena, err);
-    }
-    json_decref(software_doc.value);
-    json_decref(workload.value);
-    return err->status;
-}
-
 static enum dl_status check_strategy(struct dl_json doc, struct dl_arena *arena, const char **said,
                                      struct dl_error *err)
 {
     const struct dl_session_request nothing = {0};
-    struct dl_job job;
+    struct dl_whole_job whole;
+    const struct dl_job *const job = &whole.job;
     char devices[DL_QUANTITY], micros[DL_QUANTITY];
-    if (check_job(doc, &nothing, arena, &job, err)) return err->status;
-    *said = dl_arena_format(arena, "a strategy for %s on %s device%s with %s micro-batch%s", job.workload,
-                            dl_format_count(job.n_devices, devices), job.n_devices == 1 ? "" : "s",
-                            dl_format_count(job.setting.micros, micros), job.setting.micros == 1 ? "" : "es");
+    if (dl_whole_job_read(doc, &nothing, arena, &whole, err)) return err->status;
+    *said = dl_arena_format(arena, "a strategy for %s on %s device%s with %s micro-batch%s", job->workload,
+                            dl_format_count(job->n_devices, devices), job->n_devices == 1 ? "" : "s",
+                            dl_format_count(job->setting.micros, micros), job->setting.micros == 1 ? "" : "es");
     return DL_OK;
 }
 
@@ -144,12 +121,12 @@ static enum dl_status check_row(const struct dl_training_row *row, struct dl_are
 {
     struct dl_session_request made = {0};
     struct dl_json strategy = {0};
-    struct dl_job job;
+    struct dl_whole_job job;
     if (find_named(row, arena, err) ||
         dl_training_row_request(row, row->microbatch ? row->microbatch : 1, arena, &made, err))
         return err->status;
     const struct dl_want how = {DL_STRATEGIES, "strategy", made.strategy, "strategy", NULL};
-    if (!dl_load_document(&how, &made.set, arena, &strategy, err)) check_job(strategy, &made, arena, &job, err);
+    if (!dl_load_document(&how, &made.set, arena, &strategy, err)) dl_whole_job_read(strategy, &made, arena, &job, err);
     json_decref(strategy.value);
     return err->status;
 }
@@ -204,19 +181,13 @@ static enum dl_status check_columns(struct dl_json doc, struct dl_arena *arena, 
 static const struct {
     const char *schema;
     enum dl_status (*check)(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err);
-    bool says_facts;           /* about the world; others say what someone wants */
-    const char *folder, *what; /* OPTIONAL: such files may be like others, which are shipped there */
+    bool says_facts; /* about the world; others say what someone wants */
 } kinds[] = {
-    {"dlsim/system/1", check_system, true, DL_SYSTEMS, "topology"},
-    {"dlsim/transport/1", check_transport, true, DL_TRANSPORTS, "transport"},
-    {"dlsim/device/1", check_device, true, DL_DEVICES, "device"},
-    {"dlsim/workload/1", check_workload, true, DL_WORKLOADS, "workload"},
-    {"dlsim/strategy/1", check_strategy, false, DL_STRATEGIES, "strategy"},
-    {"dlsim/software/1", check_software, true, DL_SOFTWARE, "software"},
-    {"dlsim/scenario/1", check_scenario, false, NULL, NULL},
-    {"dlsim/steps/1", check_steps, false, NULL, NULL},
-    {"dlsim/columns/1", check_columns, false, NULL, NULL},
-    {"dlsim/discrepancy/1", check_discrepancy, true, NULL, NULL},
+    {"dlsim/system/1", check_system, true},      {"dlsim/transport/1", check_transport, true},
+    {"dlsim/device/1", check_device, true},      {"dlsim/workload/1", check_workload, true},
+    {"dlsim/strategy/1", check_strategy, false}, {"dlsim/software/1", check_software, true},
+    {"dlsim/scenario/1", check_scenario, false}, {"dlsim/steps/1", check_steps, false},
+    {"dlsim/columns/1", check_columns, false},   {"dlsim/discrepancy/1", check_discrepancy, true},
 };
 
 static size_t n_assumed(struct dl_json doc, struct dl_arena *arena)
@@ -241,12 +212,13 @@ static enum dl_status check(struct dl_json doc, struct checked *c, struct dl_err
 {
     const struct dl_json schema = dl_json_member(doc, "schema", c->arena);
     const char *const name = json_is_string(schema.value) ? json_string_value(schema.value) : "";
+    const struct dl_file_kind *const file = dl_file_kind_of(doc); /* NULL: one that is like no other */
     const char *all = "";
     for (size_t i = 0; i < DL_COUNT(kinds); i++) {
         all = dl_arena_format(c->arena, "%s%s%s", all, i ? ", " : "", kinds[i].schema);
         if (strcmp(name, kinds[i].schema)) continue;
         c->schema = kinds[i].schema;
-        if ((kinds[i].folder && dl_json_inherit(doc, kinds[i].folder, kinds[i].what, c->arena, err)) ||
+        if ((file && file->folder && dl_json_inherit(doc, file->folder, file->name, c->arena, err)) ||
             kinds[i].check(doc, c->arena, &c->said, err))
             return err->status;
         if (kinds[i].says_facts)
@@ -284,9 +256,22 @@ static json_t *text_json(const char *text)
     return out ? out : json_null();
 }
 
+/* Many rows may name one file: what is wrong with it is told once. */
+static bool is_told_of_other(const struct checked *c, const char *text)
+{
+    const char *const name = dl_base_name(c->path);
+    if (strncmp(text, name, strlen(name)) == 0) return false;
+    for (size_t i = 0; i < json_array_size(c->errors); i++) {
+        const char *const before = json_string_value(json_array_get(c->errors, i));
+        if (before && strcmp(before, text) == 0) return true;
+    }
+    return false;
+}
+
 static void note(void *user, const char *text)
 {
     struct checked *const c = user;
+    if (is_told_of_other(c, text)) return;
     json_array_append_new(c->errors, text_json(text));
     fprintf(stderr, "dlsim: %s\n", text);
 }

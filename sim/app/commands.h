@@ -16,6 +16,7 @@ extern const struct dl_command dl_command_run;
 extern const struct dl_command dl_command_compare;
 extern const struct dl_command dl_command_collective;
 extern const struct dl_command dl_command_list;
+extern const struct dl_command dl_command_show;
 extern const struct dl_command dl_command_check;
 extern const struct dl_command dl_command_export;
 extern const struct dl_command dl_command_validate;

@@ -3,14 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/app/inputs.h"
+#include "sim/app/file_kinds.h"
 #include "sim/collective/collective.h"
-#include "sim/core/files.h"
-#include "sim/core/inherit.h"
 #include "sim/cost/measured.h"
 #include "sim/cost/power.h"
 #include "sim/engine/engine.h"
-#include "sim/report/units.h"
 #include "strategies/stack.h"
 
 static void print_range(const struct dl_field *f)
@@ -53,57 +50,21 @@ static void print_source(const char *name, const char *source)
     printf("  %-20s %.*s%s\n", name, (int)length, source, is_cut ? " ..." : "");
 }
 
-/* What is most asked about a file, in front of its source; "": nothing. */
-typedef const char *(*about_fn)(struct dl_json doc, struct dl_arena *arena);
-
-static const char *about_nothing(struct dl_json doc, struct dl_arena *arena)
+static void print_file(void *user, const struct dl_file_kind *kind, struct dl_json doc, const char *name)
 {
-    (void)doc, (void)arena;
-    return "";
+    print_source(name, dl_file_line(kind, doc, user));
 }
 
-static const char *about_system(struct dl_json doc, struct dl_arena *arena)
-{
-    const json_t *const node = json_object_get(doc.value, "node"), *const device = json_object_get(node, "device");
-    const double n_nodes = json_number_value(json_object_get(doc.value, "nodes")),
-                 n_devices = json_number_value(json_object_get(node, "devices"));
-    char nodes[DL_QUANTITY];
-    if (!json_is_string(device)) return "";
-    return dl_arena_format(arena, "%s x %.0f %s. ", dl_format_count(n_nodes, nodes), n_devices,
-                           json_string_value(device));
-}
-
-static const char *about_workload(struct dl_json doc, struct dl_arena *arena)
-{
-    struct dl_model model;
-    struct dl_error err = {0};
-    char parameters[DL_QUANTITY];
-    if (dl_workload_read(doc, 1, (struct dl_model_code){.attention = "flash"}, arena, &model, &err)) return "";
-    return dl_arena_format(arena, "%s parameters. ", dl_format_parameters(dl_model_parameters(&model), parameters));
-}
-
-static void print_files(const char *folder, about_fn about)
+static void print_files(enum dl_file_kind_index kind)
 {
     struct dl_arena *const arena = dl_arena_new();
-    const char **names;
-    const size_t n = dl_list_folder(folder, arena, &names);
-    for (size_t i = 0; i < n; i++) {
-        struct dl_json doc;
-        struct dl_error err = {0};
-        const char *const path = dl_arena_format(arena, "%s/%s.json", dl_shipped(folder, arena), names[i]);
-        if (dl_json_load(path, arena, &doc, &err)) continue;
-        dl_json_inherit(doc, folder, "file", arena, &err);
-        const json_t *const source = json_object_get(doc.value, "source");
-        print_source(names[i], dl_arena_format(arena, "%s%s", about(doc, arena),
-                                               json_is_string(source) ? json_string_value(source) : ""));
-        json_decref(doc.value);
-    }
+    dl_each_shipped(dl_file_kind_get(kind), arena, print_file, arena);
     dl_arena_free(arena);
 }
 
 void dl_list_topologies(void)
 {
-    print_files(DL_SYSTEMS, about_system);
+    print_files(DL_FILE_TOPOLOGY);
     puts("  kinds of networks");
     for (size_t i = 0; i < dl_network_count(); i++) {
         const struct dl_network_kind *const k = dl_network_get(i);
@@ -118,7 +79,7 @@ void dl_list_topologies(void)
 
 void dl_list_devices(void)
 {
-    print_files(DL_DEVICES, about_nothing);
+    print_files(DL_FILE_DEVICE);
     puts("  models of devices");
     for (size_t i = 0; i < dl_device_model_count(); i++) {
         const struct dl_device_model *const m = dl_device_model_get(i);
@@ -133,11 +94,11 @@ void dl_list_devices(void)
     print_fields(constants, n_fields);
 }
 
-void dl_list_transports(void) { print_files(DL_TRANSPORTS, about_nothing); }
+void dl_list_transports(void) { print_files(DL_FILE_TRANSPORT); }
 
 void dl_list_workloads(void)
 {
-    print_files(DL_WORKLOADS, about_workload);
+    print_files(DL_FILE_WORKLOAD);
     puts("  kinds of workloads");
     for (size_t i = 0; i < dl_workload_count(); i++) {
         const struct dl_workload_kind *const k = dl_workload_get(i);
@@ -149,7 +110,7 @@ void dl_list_strategies(void)
 {
     size_t n_fields;
     const struct dl_field *const fields = dl_job_fields(&n_fields);
-    print_files(DL_STRATEGIES, about_nothing);
+    print_files(DL_FILE_STRATEGY);
     puts("  keys of a strategy file");
     print_fields(fields, n_fields);
     puts("  entries of a stack");
@@ -179,7 +140,7 @@ void dl_list_software(void)
     } parts[] = {{"a software file", dl_software_fields},
                  {"an entry of its kernels", dl_kernel_rule_fields},
                  {"an entry of its operands", dl_operand_rule_fields}};
-    print_files(DL_SOFTWARE, about_nothing);
+    print_files(DL_FILE_SOFTWARE);
     for (size_t i = 0; i < DL_COUNT(parts); i++) {
         size_t n_fields;
         const struct dl_field *const fields = parts[i].fields(&n_fields);

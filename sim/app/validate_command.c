@@ -13,7 +13,7 @@ struct request {
     uint64_t jobs;
     bool intervals;
     struct dl_texts set;
-    bool budget, markdown;
+    bool budget, markdown, rows_table;
 };
 
 static const struct dl_option options[] = {
@@ -36,6 +36,8 @@ static const struct dl_option options[] = {
      "it; may be repeated"},
     {"budget", DL_OPT_FLAG, offsetof(struct request, budget), false, 0, 0, NULL,
      "by what part of the model the errors may come"},
+    {"rows-table", DL_OPT_FLAG, offsetof(struct request, rows_table), false, 0, 0, NULL,
+     "every row on a line, as given: id, measured, predicted, error, whether it fits, family"},
     {"markdown", DL_OPT_FLAG, offsetof(struct request, markdown), false, 0, 0, NULL, "tables for a README"},
 };
 
@@ -176,6 +178,7 @@ static void tell(const struct request *q, const struct dl_asked *asked, const st
                  struct dl_error *err)
 {
     if (q->json && dl_write_json(q->json, dl_answer(asked, dl_validation_json(v)), err)) return;
+    if (q->rows_table) dl_validation_rows_text(v);
     if (q->markdown)
         dl_validation_markdown(v);
     else if (dl_tells_text(q->json))
@@ -207,8 +210,11 @@ static enum dl_status check_outputs(const struct request *q, struct dl_error *er
 {
     if (q->intervals && q->markdown && !q->json)
         return dl_fail(err, DL_IMPOSSIBLE, "--intervals", "are not in the tables of --markdown, only in text and JSON");
-    if (!q->markdown || !q->json || !dl_is_same_file(q->json, "-")) return DL_OK;
-    return dl_fail(err, DL_IMPOSSIBLE, "--markdown", "cannot go with --json -, write the JSON to a file");
+    if (q->rows_table && q->markdown)
+        return dl_fail(err, DL_IMPOSSIBLE, "--rows-table", "cannot go with --markdown, which has tables of its own");
+    const char *const other = q->markdown ? "--markdown" : q->rows_table ? "--rows-table" : NULL;
+    if (!other || !q->json || !dl_is_same_file(q->json, "-")) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, other, "cannot go with --json -, write the JSON to a file");
 }
 
 static int run(int argc, char **argv, struct dl_error *err)
@@ -228,7 +234,8 @@ static int run(int argc, char **argv, struct dl_error *err)
 const struct dl_command dl_command_validate = {
     .name = "validate",
     .doc = "predicted against measured training steps",
-    .usage = "validate [--rows TABLE|FILE] [--jobs N] [--row-limit SECONDS] [--budget] [--intervals] [--json FILE|-] "
+    .usage = "validate [--rows TABLE|FILE] [--rows-table] [--jobs N] [--row-limit SECONDS] [--budget] [--intervals] "
+             "[--json FILE|-] "
              "[--set PATH=JSON]...",
     .run = run,
     .options = options,

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sim/core/facts.h"
 #include "sim/core/files.h"
 
 static bool goes_on(const json_t *list)
@@ -17,10 +18,24 @@ static void join_lists(json_t *own, json_t *base)
     json_array_extend(own, base);
 }
 
+/* An inherited fact keeps no interval of a value that is another one here. */
+static void drop_intervals(const json_t *own, json_t *base)
+{
+    const json_t *const facts = json_object_get(own, "facts");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)own, key, value)
+    {
+        const json_t *const other = json_object_get(base, key);
+        if (other && !json_equal(other, value) && !json_object_get(facts, key)) dl_json_drop_interval(base, key);
+    }
+}
+
 static void join(json_t *own, json_t *base)
 {
     const char *key;
     json_t *value;
+    drop_intervals(own, base);
     json_object_foreach(base, key, value)
     {
         json_t *const mine = json_object_get(own, key);

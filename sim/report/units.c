@@ -50,6 +50,20 @@ char *dl_format_rate(double bytes_per_s, char text[DL_QUANTITY])
     return text;
 }
 
+char *dl_format_flop(double flop, char text[DL_QUANTITY])
+{
+    static const struct prefix prefixes[] = {{1e6, "MFLOP"},  {1e9, "GFLOP"},  {1e12, "TFLOP"},
+                                             {1e15, "PFLOP"}, {1e18, "EFLOP"}, {1e21, "ZFLOP"}};
+    return format(flop, prefixes, sizeof prefixes / sizeof *prefixes, text);
+}
+
+char *dl_format_flop_rate(double flop_per_s, char text[DL_QUANTITY])
+{
+    dl_format_flop(flop_per_s, text);
+    strncat(text, "/s", DL_QUANTITY - strlen(text) - 1);
+    return text;
+}
+
 char *dl_format_number(double x, char text[DL_QUANTITY])
 {
     const double four_digits = 999.5;

@@ -12,6 +12,9 @@ char *dl_format_bytes(double bytes, char text[DL_QUANTITY]);
 /* In millions, billions and trillions, as people tell the size of models: "175 B". */
 char *dl_format_parameters(double parameters, char text[DL_QUANTITY]);
 char *dl_format_rate(double bytes_per_s, char text[DL_QUANTITY]);
+/* "61.2 TFLOP", "61.2 TFLOP/s" */
+char *dl_format_flop(double flop, char text[DL_QUANTITY]);
+char *dl_format_flop_rate(double flop_per_s, char text[DL_QUANTITY]);
 /* "8,388,608" */
 char *dl_format_count(double count, char text[DL_QUANTITY]);
 /* "0.0123", "36.8", "4,608": what has no unit here that takes a prefix. */

@@ -107,6 +107,8 @@ struct dl_row_group dl_worst_group(const struct dl_row_family *f);
  */
 void dl_validation_notes_text(const struct dl_validation *v);
 void dl_validation_text(const struct dl_validation *v);
+/* Every row on a line, in the order in which they were given. */
+void dl_validation_rows_text(const struct dl_validation *v);
 void dl_validation_markdown(const struct dl_validation *v);
 json_t *dl_validation_json(const struct dl_validation *v);
 

@@ -66,6 +66,17 @@ START_TEST(lists_are_replaced_unless_they_say_that_they_go_on)
 }
 END_TEST
 
+#define FACT(interval) "{\"grade\":\"measured\"" interval ",\"source\":\"base\"}"
+
+START_TEST(an_interval_is_inherited_with_its_value_only)
+{
+    write_file("base.json", "{\"a\": 1, \"b\": 2, \"facts\": {\"a\": " FACT(",\"high\":2,\"low\":0") ", \"b\": " FACT(
+                                ",\"high\":3,\"low\":1") "}}");
+    ck_assert_str_eq(completed("{\"like\": \"base\", \"a\": 5, \"b\": 2}"),
+                     "{\"a\":5,\"b\":2,\"facts\":{\"a\":" FACT("") ",\"b\":" FACT(",\"high\":3,\"low\":1") "}}");
+}
+END_TEST
+
 START_TEST(a_file_that_is_like_none_stays_as_it_is) { ck_assert_str_eq(completed("{\"a\": 5}"), "{\"a\":5}"); }
 END_TEST
 
@@ -85,6 +96,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, own_values_replace_and_others_are_taken_over);
     tcase_add_test(tests, lists_are_replaced_unless_they_say_that_they_go_on);
+    tcase_add_test(tests, an_interval_is_inherited_with_its_value_only);
     tcase_add_test(tests, a_file_that_is_like_none_stays_as_it_is);
     tcase_add_test(tests, chains_and_other_types_are_refused);
     suite_add_tcase(suite, tests);
