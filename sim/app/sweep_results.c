@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "sim/core/files.h"
+#include "sim/core/json.h"
+#include "sim/core/planned.h"
 #include "sim/report/units.h"
 #include "sim/sweep/columns.h"
 #include "sim/sweep/store.h"
@@ -284,12 +286,14 @@ enum dl_status dl_sweep_export(const char *path, const struct dl_sweep_view *vie
     struct dl_results r = {path, NULL, err};
     char *text = NULL;
     size_t bytes = 0;
+    const char *const to_path = view->output ? view->output : "-";
     if (view->csv == view->jsonl) return dl_fail(err, DL_SYNTAX, "sweep export", "needs one of --csv and --jsonl");
+    if (dl_plan_output(to_path, "output", err) || dl_refuse_planned(path, err)) return err->status;
     FILE *const to = open_memstream(&text, &bytes);
     if (!dl_store_read(path, &r.db, err)) write_rows(&r, view, to);
     sqlite3_close(r.db);
     fclose(to);
-    if (!err->status) dl_write_file(view->output ? view->output : "-", text, bytes, err);
+    if (!err->status) (view->csv ? dl_write_file : dl_write_json_text)(to_path, text, bytes, err);
     free(text);
     return err->status;
 }

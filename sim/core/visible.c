@@ -66,6 +66,7 @@ struct filter {
     int file;
     char begun[4]; /* of a character */
     size_t n_begun;
+    bool has_return; /* shown where it ends a line, as in CSV; elsewhere it would write over the line */
     char ready[BUFSIZ];
     size_t n_ready;
 };
@@ -88,14 +89,21 @@ static void put(struct filter *f, const char *bytes, size_t n)
     f->n_ready += n;
 }
 
+static void put_character(struct filter *f, uint32_t code, size_t length)
+{
+    const bool is_shown = code == '\n' || code == '\t' || !dl_is_hidden(code);
+    if (f->has_return) put(f, code == '\n' ? "\r" : "?", 1);
+    f->has_return = code == '\r';
+    if (!f->has_return) put(f, is_shown ? f->begun : "?", is_shown ? length : 1);
+}
+
 /* Characters may come in pieces. */
 static void add(struct filter *f, char byte)
 {
     uint32_t code;
     f->begun[f->n_begun++] = byte;
     for (size_t length; f->n_begun && (length = dl_character(f->begun, f->n_begun, &code));) {
-        const bool is_shown = code == '\n' || code == '\t' || !dl_is_hidden(code);
-        put(f, is_shown ? f->begun : "?", is_shown ? length : 1);
+        put_character(f, code, length);
         f->n_begun -= length;
         memmove(f->begun, f->begun + length, f->n_begun);
     }
@@ -103,11 +111,12 @@ static void add(struct filter *f, char byte)
 
 static ssize_t filter(void *cookie, const char *bytes, size_t n)
 {
+    enum { most_of_byte = 8 }; /* a return and what was begun, as single marks */
     struct filter *const f = cookie;
     f->n_ready = 0; /* what could not be written is lost, as in any stream */
     for (size_t i = 0; i < n; i++) {
         add(f, bytes[i]);
-        if (f->n_ready + sizeof f->begun > sizeof f->ready && !write_out(f)) return 0;
+        if (f->n_ready + most_of_byte > sizeof f->ready && !write_out(f)) return 0;
     }
     return write_out(f) ? (ssize_t)n : 0;
 }

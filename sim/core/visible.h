@@ -21,8 +21,8 @@ bool dl_is_hidden(uint32_t code);
 /* Put '?' for all that is hidden, in place; line ends and tabs, too. */
 void dl_make_visible(char *text);
 
-/* From here on stdout and stderr print '?' for all that is hidden, other than line ends and tabs. To be called first
- * of all. What dlsim itself wants a terminal to obey goes to the descriptor (dprintf). */
+/* From here on stdout and stderr print '?' for all that is hidden, other than line ends (CR LF, too) and tabs. To be
+ * called first of all. What dlsim itself wants a terminal to obey goes to the descriptor (dprintf). */
 void dl_show_only_text(void);
 
 #endif

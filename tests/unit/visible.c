@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sim/core/json.h"
 #include "sim/core/visible.h"
@@ -84,12 +86,43 @@ START_TEST(json_keeps_what_it_hides)
 }
 END_TEST
 
+/* Byte by byte, as a full buffer may cut it; and at once, longer than the buffer. */
+START_TEST(streams_show_only_text)
+{
+    static const char printed[] = "a\r\nb\rc" CSI "d" E_ACUTE ESC "\te\x9b\n", shown[] = "a\r\nb?c?d" E_ACUTE "?\te?\n";
+    enum { n_times = 5000 };
+    FILE *const file = tmpfile();
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(fileno(file), STDOUT_FILENO);
+        dl_show_only_text();
+        if (_i) setvbuf(stdout, NULL, _IONBF, 0);
+        for (int i = 0; i < n_times; i++)
+            for (size_t k = 0; printed[k]; k++) putchar(printed[k]);
+        _exit(fflush(stdout) ? 1 : 0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    ck_assert_int_eq(status, 0);
+    rewind(file);
+    for (int i = 0; i < n_times; i++) {
+        char got[sizeof shown] = "";
+        ck_assert_uint_eq(fread(got, 1, sizeof shown - 1, file), sizeof shown - 1);
+        ck_assert_str_eq(got, shown);
+    }
+    ck_assert_int_eq(fgetc(file), EOF);
+    fclose(file);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("visible");
     tcase_add_test(tests, hidden_characters_become_question_marks_and_others_stay);
     tcase_add_test(tests, every_character_is_read_as_it_is_written);
     tcase_add_test(tests, json_keeps_what_it_hides);
+    tcase_add_loop_test(tests, streams_show_only_text, 0, 2);
     Suite *const suite = suite_create("visible");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
