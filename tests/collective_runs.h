@@ -45,6 +45,7 @@ struct outcome {
     double busiest_link_s; /* bytes / bandwidth of all jobs together */
     double n_bundles;      /* as they are counted beforehand */
     bool refused;
+    bool names_faster;      /* the choice, which is a tuner's */
     char limiting_link[96]; /* of all jobs together */
 };
 
@@ -94,6 +95,7 @@ static inline void choose_job(struct dl_machine *m, const struct job *job, struc
     if (!outcome->refused) stop_on(&err);
     if (!outcome->refused) outcome->n_bundles = dl_count_bundles(&run->choice.collective, job->fluid);
     outcome->estimate_s = run->choice.estimate.time_s;
+    outcome->names_faster = run->choice.faster.algorithm != NULL;
     dl_estimator_release(&estimator);
 }
 
