@@ -343,29 +343,27 @@ static enum dl_status add_file(struct dl_store *store, const char *path, const c
 }
 
 /* Of all that decides the answer: the version, what the point sets, and the content of the files that it read. */
-static void point_sha256(const struct dl_store *store, const json_t *files, char hex[DL_SHA256_HEX])
+static void point_sha256(const struct dl_store *store, json_t *files, char hex[DL_SHA256_HEX])
 {
     struct dl_fingerprint f;
-    const char *path;
-    json_t *sha256;
     dl_fingerprint_begin(&f);
     for (size_t i = 0; i < store->sweep->n_columns; i++)
         dl_fingerprint_json(&f, store->sweep->columns[i].path, store->values[i]);
-    json_object_foreach((json_t *)files, path, sha256) dl_fingerprint_text(&f, "file", json_string_value(sha256));
+    for (void *at = json_object_iter(files); at; at = json_object_iter_next(files, at))
+        dl_fingerprint_text(&f, "file", json_string_value(json_object_iter_value(at)));
     dl_fingerprint_end(&f, hex);
 }
 
 enum dl_status dl_store_add(struct dl_store *store, const json_t *result, struct dl_error *err)
 {
-    const json_t *const files = json_object_get(result, "files"), *const figures = json_object_get(result, "figures");
+    json_t *const files = json_object_get(result, "files"), *const figures = json_object_get(result, "figures");
     const json_int_t point = json_integer_value(json_object_get(result, "point"));
-    const char *path;
-    json_t *sha256;
     char hex[DL_SHA256_HEX];
     int at = 1;
     if (begin(store, err)) return err->status;
-    json_object_foreach((json_t *)files, path,
-                        sha256) if (add_file(store, path, json_string_value(sha256), err)) return err->status;
+    for (void *file = json_object_iter(files); file; file = json_object_iter_next(files, file))
+        if (add_file(store, json_object_iter_key(file), json_string_value(json_object_iter_value(file)), err))
+            return err->status;
     dl_sweep_point(store->sweep, (uint64_t)point, store->values);
     point_sha256(store, files, hex);
     sqlite3_bind_int64(store->insert, at++, point);
