@@ -22,7 +22,7 @@ static const struct dl_field fields[] = {
     {"kind", DL_CHOICE, offsetof(struct options, kind), 0, 0, true, kinds,
      "how attention sees all tokens; ring if absent"},
     {"zigzag", DL_BOOL, offsetof(struct options, zigzag), 0, 0, true, NULL,
-     "a rank has a part from the front of the sequence and one from its back"},
+     "each rank has a part from the front of the sequence and one from its end; false if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
@@ -186,7 +186,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 
 const struct dl_strategy dl_strategy_context = {
     .name = "context",
-    .doc = "sequences cut over `ways` ranks, which exchange keys and values",
+    .doc = "sequences divided over `ways` ranks, which exchange keys and values",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

@@ -22,17 +22,17 @@ struct options {
 };
 static const struct options defaults = {.when = DL_WHEN_AS_SOFTWARE};
 static const struct dl_field fields[] = {
-    {"overlap", DL_BOOL, offsetof(struct options, overlap), 0, 0, true, NULL, "sum gradients during the backward"},
+    {"overlap", DL_BOOL, offsetof(struct options, overlap), 0, 0, true, NULL,
+     "gradients are summed during the backward; false if absent"},
     {"bucket_bytes", DL_NUMBER, offsetof(struct options, bucket_bytes), 1, 1e18, true, NULL,
-     "gradients of layers that go together; if absent those of one layer, or all where nothing is summed before the "
-     "end"},
+     "gradients that are summed together; those of one layer, or all without overlap, if absent"},
     {"when", DL_CHOICE, offsetof(struct options, when), 0, 0, true, whens,
-     "summed at the end of the step or in every micro-batch; if absent at the end, with stages 2 and 3 of ZeRO as "
-     "the software does"},
+     "summed at the end of the step or in every micro-batch; at the end, with ZeRO 2 and 3 as the software does, if "
+     "absent"},
     {"exchange", DL_CHOICE, offsetof(struct options, exchange), 0, 0, true, exchanges,
      "how gradients are summed; allreduce if absent"},
     {"servers", DL_INT, offsetof(struct options, servers), 1, 1024, true, NULL,
-     "devices beside those that train, of a parameter server; 1 if absent"},
+     "devices of a parameter server, beside those that train; 1 if absent"},
 };
 
 /* Parameters whose gradients are there but not yet on their way: of all replicas, and of experts. Empty after a pass.
@@ -188,7 +188,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 const struct dl_strategy dl_strategy_data = {
     .name = "data",
     .sums_gradients = true,
-    .doc = "replicas of the model; as many as the other strategies leave devices for",
+    .doc = "replicas of the model, as many as the other strategies leave devices for",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

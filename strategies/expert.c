@@ -20,13 +20,14 @@ static const struct options defaults = {.ways = 1, .dispatch = as_software, .imb
 static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "replicas that share the experts"},
     {"dispatch", DL_CHOICE, offsetof(struct options, dispatch), 0, 0, true, dl_dispatches,
-     "tokens travel once for each expert, or once to each node and rank; if absent, as the software does it"},
+     "tokens are sent once to each expert, or once to each node and rank; as the software does if absent"},
     {"overlap", DL_BOOL, offsetof(struct options, overlap), 0, 0, true, NULL,
-     "tokens travel while the device works on another micro-batch"},
+     "tokens are sent while the device computes another micro-batch; false if absent"},
     {"imbalance", DL_NUMBER, offsetof(struct options, imbalance), 1, 65536, true, NULL,
-     "tokens of the busiest of these ranks over their mean; 1 if absent"},
+     "tokens of the busiest rank over the mean; 1 if absent"},
     {"skew", DL_NUMBER, offsetof(struct options, skew), 0, 100, true, NULL,
-     "instead: how tokens vary among these ranks, deviation over mean, drawn anew for every layer"},
+     "in place of imbalance: standard deviation over mean of the tokens of these ranks, drawn for every layer; 0 if "
+     "absent"},
     {"seed", DL_INT, offsetof(struct options, seed), 0, 1e15, true, NULL, "of skew; 0 if absent"},
 };
 
@@ -183,7 +184,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 
 const struct dl_strategy dl_strategy_expert = {
     .name = "expert",
-    .doc = "experts divided over `ways` replicas, tokens travel to them",
+    .doc = "experts divided over `ways` replicas, to which tokens are sent",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

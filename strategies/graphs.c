@@ -11,7 +11,7 @@ static const struct options defaults = {0};
 static const char *const scopes[] = {"outside_experts", "step", NULL};
 static const struct dl_field fields[] = {
     {"scope", DL_CHOICE, offsetof(struct options, scope), 0, 0, false, scopes,
-     "what is replayed: layers but for the work of experts, one graph for each; or the whole step"},
+     "what is replayed: one graph for each layer without the work of experts, or the whole step"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
@@ -24,7 +24,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 
 const struct dl_strategy dl_strategy_graphs = {
     .name = "graphs",
-    .doc = "launches of the host are recorded once and replayed",
+    .doc = "kernel launches recorded once and replayed",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

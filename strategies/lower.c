@@ -232,7 +232,7 @@ static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *r
     }
 }
 
-/* Bytes between two stages, of all ranks that go in step together. */
+/* Bytes between two stages, of all ranks in lockstep together. */
 static double send_bytes(const struct dl_sink *s)
 {
     const struct dl_setting *const setting = &s->request->job->setting;

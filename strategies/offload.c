@@ -14,11 +14,11 @@ struct options {
 static const struct options defaults = {0};
 static const struct dl_field fields[] = {
     {"optimizer", DL_NUMBER, offsetof(struct options, optimizer), 0, 1, true, NULL,
-     "part of its states that the host keeps and updates"},
+     "share of the optimizer states that the host keeps and updates; 0 if absent"},
     {"parameters", DL_NUMBER, offsetof(struct options, parameters), 0, 1, true, NULL,
-     "part of them that the host keeps"},
+     "share of the parameters that the host keeps; 0 if absent"},
     {"activations", DL_NUMBER, offsetof(struct options, activations), 0, 1, true, NULL,
-     "part of what blocks save for backward"},
+     "share of the saved activations of blocks that the host keeps; 0 if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)

@@ -5,13 +5,14 @@
 #define AT(member) offsetof(struct dl_operand_rule, member)
 
 static const struct dl_field fields[] = {
-    {"precision", DL_CHOICE, AT(precision), 0, 0, false, dl_precision_names, "that operands are brought into"},
-    {"moves", DL_NUMBER, AT(moves), 0, 1000, false, NULL, "elements moved for each of an operand"},
-    {"launches", DL_NUMBER, AT(launches), 0, 1000, false, NULL, "for each operand, of experts for each expert"},
+    {"precision", DL_CHOICE, AT(precision), 0, 0, false, dl_precision_names, "that operands are quantised to"},
+    {"moves", DL_NUMBER, AT(moves), 0, 1000, false, NULL, "elements moved per element of an operand"},
+    {"launches", DL_NUMBER, AT(launches), 0, 1000, false, NULL,
+     "kernel launches per operand, of experts for each expert"},
     {"gathered", DL_BOOL, AT(gathered), 0, 0, true, NULL,
-     "where sequence parallelism gathers an operand, it does so after"},
+     "where sequence parallelism gathers an operand, it is quantised first; false if absent"},
     {"saved", DL_BOOL, AT(saved), 0, 0, true, NULL,
-     "what a linear layer is given is kept for its backward in that precision; if absent as it was"},
+     "what a linear layer is given is kept for its backward in that precision; false if absent"},
 };
 
 const struct dl_field *dl_operand_rule_fields(size_t *n_fields)

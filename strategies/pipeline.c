@@ -16,21 +16,20 @@ struct options {
 };
 static const struct options defaults = {.ways = 1, .chunks = 1, .schedule = "1f1b"};
 static const struct dl_field fields[] = {
-    {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "stages"},
+    {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "pipeline stages"},
     {"schedule", DL_TEXT, offsetof(struct options, schedule), 0, 0, true, NULL,
-     "order of work: see `dlsim list schedules`; 1f1b if absent"},
+     "order of forwards and backwards, see `dlsim list schedules`; 1f1b if absent"},
     {"chunks", DL_INT, offsetof(struct options, chunks), 1, 64, true, NULL,
      "parts of the model on each stage; 1 if absent"},
     {"split", DL_CHOICE, offsetof(struct options, split), 0, 0, true, splits,
-     "blocks evenly, as if absent; embedding and head counted as blocks; the least time of the longest part; or until "
-     "a "
-     "part has passed its share of the weights of products (nanotron)"},
+     "how blocks are divided: evenly, with embedding and head counted as blocks, or so that the slowest part is "
+     "fastest, or until a part has its share of the weights of GEMMs (nanotron); even if absent"},
     {"embedding", DL_CHOICE, offsetof(struct options, embedding), 0, 0, true, places,
-     "with the first blocks, as if absent, or in a part of its own"},
+     "whether the embedding shares a part with the first blocks or has its own; with_blocks if absent"},
     {"head", DL_CHOICE, offsetof(struct options, head), 0, 0, true, places,
-     "with the last blocks, as if absent, or in a part of its own"},
+     "whether the head shares a part with the last blocks or has its own; with_blocks if absent"},
     {"layers_per_stage", DL_INT_LIST, offsetof(struct options, layers_per_stage), 0, 1e6, true, NULL,
-     "blocks of each part, in the order of the model, instead of a split"},
+     "blocks of each part in the order of the model, in place of split; as split says if absent"},
 };
 
 /* The list says all of it. */
@@ -89,7 +88,7 @@ static const struct dl_relief relief = {.rank = 5, .n_steps = 3, .axis = DL_AXIS
 
 const struct dl_strategy dl_strategy_pipeline = {
     .name = "pipeline",
-    .doc = "stages hold parts of the model one after the other",
+    .doc = "the model divided into stages that work one after the other",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

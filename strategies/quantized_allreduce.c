@@ -23,10 +23,11 @@ struct options {
 };
 static const struct options defaults = {0};
 static const struct dl_field fields[] = {
-    {"method", DL_CHOICE, offsetof(struct options, method), 0, 0, true, methods, "how values are packed"},
-    {"bits", DL_INT, offsetof(struct options, bits), 1, 32, true, NULL, "per value, of qsgd; 8 if absent"},
+    {"method", DL_CHOICE, offsetof(struct options, method), 0, 0, true, methods,
+     "how values are packed; qsgd if absent"},
+    {"bits", DL_INT, offsetof(struct options, bits), 1, 32, true, NULL, "of qsgd: bits per value; 8 if absent"},
     {"ratio", DL_NUMBER, offsetof(struct options, ratio), 1e-9, 1, true, NULL,
-     "of the values that a rank sends, of top_k; 0.01 if absent"},
+     "of top_k: share of the values that a rank sends; 0.01 if absent"},
 };
 static const double default_bits = 8, default_ratio = 0.01;
 /* What was not sent is kept in fp32. */

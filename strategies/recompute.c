@@ -13,11 +13,11 @@ struct options {
 };
 static const struct options defaults = {.mode = DL_RECOMPUTE_NOTHING, .every = 1};
 static const struct dl_field fields[] = {
-    {"mode", DL_CHOICE, offsetof(struct options, mode), 0, 0, false, modes, "what is computed again"},
+    {"mode", DL_CHOICE, offsetof(struct options, mode), 0, 0, false, modes, "what is recomputed"},
     {"layers", DL_INT, offsetof(struct options, layers), 1, most_blocks, true, NULL,
-     "full: only the first so many blocks of each part of the model; or all"},
+     "with full: recompute only this many first blocks of each part of the model; all if absent"},
     {"every", DL_INT, offsetof(struct options, every), 1, most_blocks, true, NULL,
-     "full: so many blocks keep one input together; or 1"},
+     "with full: this many blocks keep one input together; 1 if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
@@ -108,7 +108,7 @@ static const struct dl_relief relief = {.rank = 1, .n_steps = 2, .change = repea
 
 const struct dl_strategy dl_strategy_recompute = {
     .name = "recompute",
-    .doc = "keep less of the forward, compute it again before the backward",
+    .doc = "activations that are recomputed before the backward instead of kept",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

@@ -1,4 +1,4 @@
-/* sink_collectives.c - how long collectives of ranks that go in step take, each kind and size priced once. */
+/* sink_collectives.c - how long collectives of ranks in lockstep take, each kind and size priced once. */
 #include "sim/collective/effort.h"
 #include "strategies/sink.h"
 

@@ -1,4 +1,4 @@
-/* sink_groups.c - groups of ranks that go in step, and how much they are in each other's way. */
+/* sink_groups.c - groups of ranks in lockstep, and how much they are in each other's way. */
 #include "strategies/in_step.h"
 #include "strategies/sink.h"
 

@@ -22,14 +22,16 @@ struct options {
 static const struct options defaults = {.ways = 1, .grid = LINE, .overlap_chunks = 1};
 static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, MOST_WAYS, false, NULL, "ranks that share a layer"},
-    {"sequence", DL_BOOL, offsetof(struct options, sequence), 0, 0, true, NULL, "1d: cut tokens where data is whole"},
+    {"sequence", DL_BOOL, offsetof(struct options, sequence), 0, 0, true, NULL,
+     "of 1d: sequence parallelism, tokens are divided where activations would be replicated; false if absent"},
     {"overlap_chunks", DL_INT, offsetof(struct options, overlap_chunks), 1, 1024, true, NULL,
-     "1d: parts of a collective, each beside a piece of its product; 1 if absent"},
+     "of 1d: parts of a collective, each overlapped with a part of its GEMM; 1 if absent"},
     {"grid", DL_CHOICE, offsetof(struct options, grid), 0, 0, true, grids,
-     "1d as Megatron-LM, 2d SUMMA, 2.5d with copies, 3d as AxoNN; 1d if absent"},
-    {"x", DL_INT, offsetof(struct options, x), 1, MOST_WAYS, true, NULL, "columns of the grid; what is left if absent"},
+     "1d as in Megatron-LM, 2d SUMMA, 2.5d with copies, 3d as in AxoNN; 1d if absent"},
+    {"x", DL_INT, offsetof(struct options, x), 1, MOST_WAYS, true, NULL,
+     "columns of the grid; what y and z leave if absent"},
     {"y", DL_INT, offsetof(struct options, y), 1, MOST_WAYS, true, NULL,
-     "rows of the grid; as columns if both are absent"},
+     "rows of the grid; as many as columns if absent"},
     {"z", DL_INT, offsetof(struct options, z), 1, MOST_WAYS, true, NULL, "depth of the grid; 1 if absent"},
 };
 

@@ -28,21 +28,23 @@ static const struct options defaults = {.stage = 1, .prefetch = -1, .reshard = t
 static const double default_parameters = 1e9, default_bucket = 5e8;
 static const struct dl_field fields[] = {
     {"stage", DL_INT, offsetof(struct options, stage), 1, 3, true, NULL,
-     "cut: 1 optimizer, 2 and gradients, 3 and parameters; 1 if absent"},
+     "what is sharded: 1 optimizer states, 2 also gradients, 3 also parameters; 1 if absent"},
     {"prefetch", DL_INT, offsetof(struct options, prefetch), 0, 65536, true, NULL,
-     "layers gathered ahead, in stage 3; as the software does if absent"},
+     "of stage 3: layers gathered ahead; as the software does if absent"},
     {"live_parameters", DL_NUMBER, offsetof(struct options, live_parameters), 1, 1e18, true, NULL,
-     "where matrices are gathered one by one: none ahead if so many are there; 1e9 if absent"},
+     "where matrices are gathered one by one: stop prefetching above this many gathered parameters; 1e9 if absent"},
     {"reuse_parameters", DL_NUMBER, offsetof(struct options, reuse_parameters), 1, 1e18, true, NULL,
-     "there too: a matrix stays if it is used again before so many others; 1e9 if absent"},
+     "where matrices are gathered one by one: keep a matrix that is used again within this many parameters; 1e9 if "
+     "absent"},
     {"bucket_parameters", DL_NUMBER, offsetof(struct options, bucket_parameters), 1, 1e18, true, NULL,
-     "there too: gradients of a block that are scattered at once, unless a matrix has more; 5e8 if absent"},
+     "where matrices are gathered one by one: gradients of a block scattered together, unless a matrix has more; 5e8 "
+     "if absent"},
     {"reshard", DL_BOOL, offsetof(struct options, reshard), 0, 0, true, NULL,
-     "cut again after the forward, in stage 3; true if absent"},
+     "of stage 3: release gathered parameters after the forward; true if absent"},
     {"shard_ways", DL_INT, offsetof(struct options, shard_ways), 1, 1e9, true, NULL,
-     "neighbouring replicas that cut among themselves; all if absent"},
+     "neighbouring replicas that shard among themselves; all if absent"},
     {"gather_bits", DL_INT, offsetof(struct options, gather_bits), 1, 16, true, NULL,
-     "per parameter when gathered (ZeRO++); as they are if absent"},
+     "bits of a gathered parameter (ZeRO++); those of the precision if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
@@ -376,7 +378,7 @@ static const struct dl_relief relief = {.rank = 2, .n_steps = 3, .change = cut_m
 
 const struct dl_strategy dl_strategy_zero = {
     .name = "zero",
-    .doc = "optimizer state, gradients and parameters cut over the replicas",
+    .doc = "optimizer states, gradients and parameters sharded over the replicas",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

@@ -9,13 +9,14 @@ struct options {
 };
 static const struct options defaults = {0};
 static const struct dl_field fields[] = {
-    {"pairs", DL_LIST, offsetof(struct options, pairs), 0, 0, false, NULL, "[[a, b, lanes], ...], devices of the node"},
+    {"pairs", DL_LIST, offsetof(struct options, pairs), 0, 0, false, NULL,
+     "[[a, b, lanes], ...] of devices; [a, b] has one lane"},
     {"lane_bytes_per_s", DL_NUMBER, offsetof(struct options, lane_bytes_per_s), 1, 1e18, false, NULL,
      "of one lane, per direction"},
     {"latency_s", DL_NUMBER, offsetof(struct options, latency_s), 0, 1, false, NULL, "of a link"},
-    {"link", DL_TEXT, offsetof(struct options, link), 0, 0, false, NULL, "kind of link, for transports"},
+    {"link", DL_TEXT, offsetof(struct options, link), 0, 0, false, NULL, "kind of link, as transport files name it"},
     {"forwards", DL_BOOL, offsetof(struct options, forwards), 0, 0, true, NULL,
-     "devices pass the traffic of others on"},
+     "devices forward the traffic of others; false if absent"},
 };
 
 enum { max_lanes = 1024 };

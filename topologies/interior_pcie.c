@@ -25,20 +25,21 @@ static const struct options defaults = {
 };
 enum { max_sockets = 64 };
 static const struct dl_field fields[] = {
-    {"sockets", DL_INT, offsetof(struct options, sockets), 1, max_sockets, true, NULL, "joined all to all"},
+    {"sockets", DL_INT, offsetof(struct options, sockets), 1, max_sockets, true, NULL,
+     "joined all to all; 1 if absent"},
     {"switches", DL_INT, offsetof(struct options, switches), 0, DL_MAX_NODE_VERTICES, true, NULL,
-     "of all sockets; 0: devices hang off the sockets"},
+     "of all sockets together; 0: devices are joined to the sockets; 0 if absent"},
     {"bandwidth_bytes_per_s", DL_NUMBER, offsetof(struct options, bandwidth_bytes_per_s), 1, 1e18, false, NULL,
      "of a device's link, per direction"},
     {"latency_s", DL_NUMBER, offsetof(struct options, latency_s), 0, 1, false, NULL,
      "of a device's link and of a switch's to its socket"},
-    {"link", DL_TEXT, offsetof(struct options, link), 0, 0, false, NULL, "kind of link, for transports"},
+    {"link", DL_TEXT, offsetof(struct options, link), 0, 0, false, NULL, "kind of link, as transport files name it"},
     {"switch_bandwidth_bytes_per_s", DL_NUMBER, offsetof(struct options, switch_bandwidth_bytes_per_s), 1, 1e18, true,
-     NULL, "of a switch to its socket"},
+     NULL, "of a switch to its socket; needed with switches"},
     {"socket_bandwidth_bytes_per_s", DL_NUMBER, offsetof(struct options, socket_bandwidth_bytes_per_s), 1, 1e18, true,
-     NULL, "between two sockets"},
+     NULL, "between two sockets; needed with several sockets"},
     {"socket_latency_s", DL_NUMBER, offsetof(struct options, socket_latency_s), 0, 1, true, NULL,
-     "between two sockets"},
+     "between two sockets; needed with several sockets"},
 };
 
 static enum dl_status needs(struct dl_json part, const char *key, int64_t count, const char *of_what,

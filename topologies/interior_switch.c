@@ -11,13 +11,16 @@ struct options {
 };
 static const struct options defaults = {.name = "nvswitch", .lanes = 1};
 static const struct dl_field fields[] = {
-    {"name", DL_TEXT, offsetof(struct options, name), 0, 0, true, NULL, "of the hub, followed by its number"},
+    {"name", DL_TEXT, offsetof(struct options, name), 0, 0, true, NULL,
+     "of the hub, followed by its number; nvswitch if absent"},
     {"bandwidth_bytes_per_s", DL_NUMBER, offsetof(struct options, bandwidth_bytes_per_s), 1, 1e18, false, NULL,
      "of a device to the hub, all lanes, per direction"},
     {"latency_s", DL_NUMBER, offsetof(struct options, latency_s), 0, 1, false, NULL, "of a device's link"},
-    {"link", DL_TEXT, offsetof(struct options, link), 0, 0, false, NULL, "kind of link, for transports"},
-    {"lanes", DL_INT, offsetof(struct options, lanes), 1, 1024, true, NULL, "links of a device to the hub"},
-    {"reduces", DL_BOOL, offsetof(struct options, reduces), 0, 0, true, NULL, "the hub can add (NVLS)"},
+    {"link", DL_TEXT, offsetof(struct options, link), 0, 0, false, NULL, "kind of link, as transport files name it"},
+    {"lanes", DL_INT, offsetof(struct options, lanes), 1, 1024, true, NULL,
+     "links of a device to the hub; 1 if absent"},
+    {"reduces", DL_BOOL, offsetof(struct options, reduces), 0, 0, true, NULL,
+     "the hub can add (NVLS); false if absent"},
 };
 
 static enum dl_status build(const void *options, struct dl_json part, struct dl_node *node, struct dl_arena *arena,

@@ -9,11 +9,11 @@ struct options {
 static const struct options defaults = {0};
 static const struct dl_field fields[] = {
     {"dimensions", DL_INT_LIST, offsetof(struct options, dimensions), 1, DL_MAX_NODE_VERTICES, false, NULL,
-     "devices along each; the first varies fastest with their number"},
+     "devices along each dimension; the first varies fastest with their number"},
     {"lane_bytes_per_s", DL_NUMBER, offsetof(struct options, lane_bytes_per_s), 1, 1e18, false, NULL,
      "of a link, per direction"},
     {"latency_s", DL_NUMBER, offsetof(struct options, latency_s), 0, 1, false, NULL, "of a link"},
-    {"link", DL_TEXT, offsetof(struct options, link), 0, 0, false, NULL, "kind of link, for transports"},
+    {"link", DL_TEXT, offsetof(struct options, link), 0, 0, false, NULL, "kind of link, as transport files name it"},
 };
 
 static enum dl_status check_size(const struct options *o, struct dl_json part, uint32_t n_devices,

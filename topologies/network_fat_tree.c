@@ -42,13 +42,13 @@ const struct dl_field dl_fat_tree_fields[DL_N_FAT_TREE_FIELDS] = {
     {"children", DL_INT_LIST, offsetof(struct dl_fat_tree_options, children), 1, max_degree, false, NULL,
      "m1, ..., mh: children of a switch of each level"},
     {"parents", DL_INT_LIST, offsetof(struct dl_fat_tree_options, parents), 1, max_degree, false, NULL,
-     "w1, ..., wh: parents of an endpoint, of a leaf, ..."},
+     "w1, ..., wh: parents of an endpoint, of a leaf switch, ..."},
     {"cables", DL_INT_LIST, offsetof(struct dl_fat_tree_options, cables), 1, max_degree, true, NULL,
-     "parallel cables to each parent, by level (1, ..., 1)"},
+     "parallel cables to each parent, by level; 1 if absent"},
     {"uplink_bandwidth_bytes_per_s", DL_LIST, offsetof(struct dl_fat_tree_options, uplinks), 0, 0, true, NULL,
-     "of a cable to level 2, ..., h (as the endpoint's)"},
+     "of a cable to level 2, ..., h; the endpoint's if absent"},
     {"routing", DL_CHOICE, offsetof(struct dl_fat_tree_options, routing), 0, 0, true, routings,
-     "dmodk: one way by destination; ecmp: by hash; spray: packets over all ways"},
+     "dmodk: one path by destination; ecmp: one by hash; spray: packets over all paths; dmodk if absent"},
 };
 
 /* Place of an endpoint below the leaves. */

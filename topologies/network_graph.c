@@ -18,9 +18,9 @@ static const struct options defaults;
 static const struct dl_field fields[] = {
     DL_CABLE_FIELDS(struct options, cable),
     {"switches", DL_INT, offsetof(struct options, switches), 0, max_vertices, true, NULL,
-     "vertices that are no endpoints (0)"},
+     "vertices that are no endpoints; 0 if absent"},
     {"links", DL_LIST, offsetof(struct options, links), 0, 0, false, NULL,
-     "[a, b] or [a, b, bandwidth_bytes_per_s, latency_s]: endpoints, then switches, from 0"},
+     "[a, b] or [a, b, bandwidth_bytes_per_s, latency_s]: endpoints count from 0, then switches"},
 };
 
 /* Edge e has the links 2e (a to b) and 2e + 1 (b to a). */

@@ -22,13 +22,16 @@ struct options {
 static const struct options defaults = {.endpoints_per_switch = 1};
 static const struct dl_field fields[] = {
     DL_CABLE_FIELDS(struct options, cable),
-    {"dimensions", DL_INT_LIST, offsetof(struct options, dimensions), 1, max_size, false, NULL, "switches along each"},
-    {"wrap", DL_LIST, offsetof(struct options, wrap), 0, 0, true, NULL, "true: a ring, false: a line (all true)"},
+    {"dimensions", DL_INT_LIST, offsetof(struct options, dimensions), 1, max_size, false, NULL,
+     "switches along each dimension"},
+    {"wrap", DL_LIST, offsetof(struct options, wrap), 0, 0, true, NULL,
+     "for each dimension, true: a ring, false: a line; all true if absent"},
     {"twist", DL_INT, offsetof(struct options, twist), 0, max_size, true, NULL,
-     "going once round dimension 0 shifts dimension 1 by this (0)"},
+     "going once around dimension 0 shifts dimension 1 by this; 0 if absent"},
     {"slices", DL_LIST, offsetof(struct options, slices), 0, 0, true, NULL,
-     "parts that jobs get, with 'dimensions' and 'wrap'"},
-    {"endpoints_per_switch", DL_INT, offsetof(struct options, endpoints_per_switch), 1, max_size, true, NULL, "(1)"},
+     "parts of the torus that jobs get; the whole torus if absent"},
+    {"endpoints_per_switch", DL_INT, offsetof(struct options, endpoints_per_switch), 1, max_size, true, NULL,
+     "endpoints on each switch; 1 if absent"},
 };
 
 /* A direction is 2 * dimension, + 1 for downwards. */

@@ -21,7 +21,8 @@ extern const struct dl_network_kind dl_network_graph;
      "of an endpoint's link, per direction"},                                                                          \
     {"latency_s", DL_NUMBER, offsetof(options, member.latency_s), 0, 1, false, NULL,                                   \
      "of one link with the switch behind it"},                                                                         \
-    {"link", DL_TEXT, offsetof(options, member.link_kind), 0, 0, false, NULL, "kind of link, for transports"}
+    {"link", DL_TEXT, offsetof(options, member.link_kind), 0, 0, false, NULL,                                          \
+     "kind of link, as transport files name it"}
 /* clang-format on */
 
 /* Read the "network" object and build its links into net->topology; n_nodes and endpoints_per_node are set already.

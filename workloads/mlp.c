@@ -21,7 +21,7 @@ static const struct dl_field fields[] = {
     {"widths", DL_INT_LIST, offsetof(struct options, widths), 1, 1 << 24, false, NULL, "of input, layers and output"},
     {"bias", DL_BOOL, offsetof(struct options, bias), 0, 0, true, NULL, "layers have biases; true if absent"},
     {"loss", DL_CHOICE, offsetof(struct options, loss), 0, 0, true, losses,
-     "of the output, which is a number for each class; none if absent"},
+     "of the output, a number for each class; none if absent"},
 };
 
 struct net {

@@ -19,20 +19,20 @@ static const struct options defaults = {0};
 static const struct dl_field fields[] = {
     {"units", DL_NUMBER, offsetof(struct options, units), 1, 1e6, false, NULL, "compute units"},
     {"lanes", DL_NUMBER, offsetof(struct options, lanes), 1, 1e4, false, NULL,
-     "of a unit: rows and columns of a result are dealt in so many"},
+     "of a unit: rows and columns of a result are divided into so many"},
     {"compute_fraction", DL_NUMBER, offsetof(struct options, compute_fraction), 0.001, 1, false, NULL,
-     "of the peak: units that a section leaves idle, or that wait for the slowest stage"},
+     "share of the peak: units that a section leaves idle, or that wait for the slowest stage"},
     {"bandwidth_fraction", DL_NUMBER, offsetof(struct options, bandwidth_fraction), 0.001, 1, false, NULL,
-     "of the memory's bandwidth, that large kernels reach"},
+     "share of the memory bandwidth that large kernels reach"},
     {"buffer_bytes", DL_NUMBER, offsetof(struct options, buffer_bytes), 1, 1e12, false, NULL, "of all memory units"},
     {"buffer_bytes_per_s", DL_NUMBER, offsetof(struct options, buffer_bytes_per_s), 1, 1e18, false, NULL,
      "of all memory units"},
     {"section_s", DL_NUMBER, offsetof(struct options, section_s), 0, 1, false, NULL,
-     "to start a section: units are set up, the pipeline fills"},
+     "time to start a section: units are set up, the pipeline fills"},
     {"products_per_section", DL_NUMBER, offsetof(struct options, products_per_section), 1, 1e6, false, NULL,
-     "that share its start"},
+     "GEMMs that share the start of a section"},
     {"stage_s", DL_NUMBER, offsetof(struct options, stage_s), 1e-12, 1, false, NULL,
-     "that element-wise work adds to a pipeline"},
+     "time that an element-wise kernel adds to a pipeline"},
 };
 
 static double memory_s(const struct dl_device *d, double bytes)
@@ -94,7 +94,7 @@ static struct dl_price price(const struct dl_device *d, const struct dl_kernel *
 
 const struct dl_device_model dl_device_dataflow = {
     .name = "dataflow",
-    .doc = "pipelines of products with element-wise work fused behind them",
+    .doc = "pipelines of GEMMs with element-wise kernels fused behind them",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),

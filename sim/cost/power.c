@@ -13,21 +13,21 @@
 #name, DL_NUMBER, offsetof(struct dl_power, name), 0.01, 1, false, NULL, doc                                   \
     }
 static const struct dl_field fields[] = {
-    WATTS(limit_w, "that it may draw"),
-    WATTS(idle_w, "that it draws at the highest clock with nothing to do; those of kernels are beside these"),
-    WATTS(memory_w, "of kernels that are bound by memory; of products by their bytes"),
-    WATTS(function_w, "of norms, softmax and activations"),
-    WATTS(optimizer_w, "of the optimizer's step"),
-    WATTS(product_w, "of arithmetic at the peak of its precision, in products"),
+    WATTS(limit_w, "power that the device may draw"),
+    WATTS(idle_w, "power at the highest clock without work; that of kernels comes on top"),
+    WATTS(memory_w, "power of memory-bound kernels, and of GEMMs for the time of their bytes"),
+    WATTS(function_w, "power of norms, softmax and activations"),
+    WATTS(optimizer_w, "power of the optimizer step"),
+    WATTS(product_w, "power of arithmetic at the peak of its precision, in GEMMs"),
     WATTS(convolution_w, "the same in convolutions"),
-    WATTS(fallback_w, "of products whose rows do not begin at multiples of 16 bytes"),
-    WATTS(attention_w, "of fused attention"),
-    WATTS(attention_backward_w, "the same backward"),
-    SHARE(function_clock_share, "of the time of norms, softmax and activations, that goes with the clock"),
-    SHARE(product_clock_share, "the same of products and convolutions"),
-    SHARE(fallback_clock_share, "the same of products whose rows do not begin at multiples of 16 bytes"),
-    SHARE(attention_clock_share, "the same of fused attention"),
-    SHARE(product_timed_clock_fraction, "at which products were timed, over the highest"),
+    WATTS(fallback_w, "power of GEMMs whose rows do not begin at multiples of 16 bytes"),
+    WATTS(attention_w, "power of fused attention"),
+    WATTS(attention_backward_w, "the same in the backward"),
+    SHARE(function_clock_share, "share of the time of norms, softmax and activations that scales with the clock"),
+    SHARE(product_clock_share, "the same for GEMMs and convolutions"),
+    SHARE(fallback_clock_share, "the same for GEMMs whose rows do not begin at multiples of 16 bytes"),
+    SHARE(attention_clock_share, "the same for fused attention"),
+    SHARE(product_timed_clock_fraction, "clock at which GEMMs were timed, over the highest"),
 };
 
 const struct dl_field *dl_power_fields(size_t *n_fields)

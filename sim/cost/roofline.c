@@ -10,9 +10,9 @@ struct options {
 static const struct options defaults = {.compute_fraction = 1, .bandwidth_fraction = 1};
 static const struct dl_field fields[] = {
     {"compute_fraction", DL_NUMBER, offsetof(struct options, compute_fraction), 0.001, 1, false, NULL,
-     "of the peak, that large kernels reach"},
+     "share of the peak that large kernels reach"},
     {"bandwidth_fraction", DL_NUMBER, offsetof(struct options, bandwidth_fraction), 0.001, 1, false, NULL,
-     "of the memory's bandwidth, that large kernels reach"},
+     "share of the memory bandwidth that large kernels reach"},
 };
 
 static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

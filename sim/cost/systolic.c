@@ -19,13 +19,13 @@ struct options {
 static const struct options defaults = {0};
 static const struct dl_field fields[] = {
     {"array", DL_NUMBER, offsetof(struct options, array), 4, 4096, false, NULL, "rows and columns of an array"},
-    {"arrays", DL_NUMBER, offsetof(struct options, arrays), 1, 1e6, false, NULL, "of the device"},
+    {"arrays", DL_NUMBER, offsetof(struct options, arrays), 1, 1e6, false, NULL, "arrays of the device"},
     {"matrix_fraction", DL_NUMBER, offsetof(struct options, matrix_fraction), 0.01, 1, false, NULL,
-     "of the cycles, in which the arrays get their operands"},
+     "share of the cycles in which the arrays get their operands"},
     {"bandwidth_fraction", DL_NUMBER, offsetof(struct options, bandwidth_fraction), 0.01, 1, false, NULL,
-     "of the memory's bandwidth, that large kernels reach"},
+     "share of the memory bandwidth that large kernels reach"},
     {"buffer_bytes", DL_NUMBER, offsetof(struct options, buffer_bytes), 1024, 1e12, false, NULL,
-     "beside the arrays, that hold blocks of the operands"},
+     "memory beside the arrays that holds blocks of the operands"},
     {"vector_flop_per_s", DL_NUMBER, offsetof(struct options, vector_flop_per_s), 1, 1e18, false, NULL,
      "of the vector units"},
 };

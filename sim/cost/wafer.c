@@ -23,15 +23,15 @@ static const struct options defaults = {.weight_density = 1};
 static const struct dl_field fields[] = {
     {"cores", DL_NUMBER, offsetof(struct options, cores), 1, 1e9, false, NULL, "of the wafer"},
     {"compute_fraction", DL_NUMBER, offsetof(struct options, compute_fraction), 0.001, 1, false, NULL,
-     "of a core's peak, that it reaches"},
+     "share of a core's peak that it reaches"},
     {"bandwidth_fraction", DL_NUMBER, offsetof(struct options, bandwidth_fraction), 0.001, 1, false, NULL,
-     "of the bandwidth of the cores' memories"},
+     "share of the bandwidth of the cores' memories"},
     {"fabric_bytes_per_s", DL_NUMBER, offsetof(struct options, fabric_bytes_per_s), 1, 1e21, false, NULL,
      "between neighbours, all together"},
     {"stream_bytes_per_s", DL_NUMBER, offsetof(struct options, stream_bytes_per_s), 1, 1e18, false, NULL,
      "of weights, between the wafer and what holds them"},
     {"weight_density", DL_NUMBER, offsetof(struct options, weight_density), 0.001, 1, true, NULL,
-     "part of the weights that is not zero; 1 if absent"},
+     "share of the weights that is not zero; 1 if absent"},
 };
 
 /* Weights of the kernel, all of them; 0 where both operands are activations. */

@@ -11,7 +11,7 @@ static uint32_t live(const struct dl_schedule_request *request, uint32_t stage)
     return 2 * (p < request->micros ? p : request->micros);
 }
 
-/* Next micro-batch by kind and chunk; those above the schedule's are played but not written down. */
+/* Next micro-batch by kind and chunk; those above the schedule's are simulated but not written down. */
 struct counts {
     struct dl_schedule *s;
     uint32_t stage;
