@@ -1,4 +1,4 @@
-/* journal.h - what has been timed so far, a line each, so that a profile can be stopped and gone on with.
+/* journal.h - what has been timed so far, one line each, so that a profile can be stopped and resumed.
  *
  * The first line says of which device and libraries the times are; a journal of another one is refused. */
 #ifndef DL_KERNELS_JOURNAL_H

@@ -142,7 +142,7 @@ static int write_result(struct session *s)
     if (!wrong) print_summary(s);
     const bool is_finished = !wrong && n_timed(s) == s->profile.n;
     const bool has_all = dl_journal_count(s->journal) == s->profile.n + 1; /* the launch; none of other precisions */
-    if (!wrong && !is_finished) fputs("dlsim-profile: stopped; the same call again goes on\n", stderr);
+    if (!wrong && !is_finished) fputs("dlsim-profile: stopped; the same call again resumes\n", stderr);
     dl_journal_close(s->journal, is_finished && has_all && s->o->n_shares == 1);
     return code;
 }

@@ -21,7 +21,7 @@ static const struct dl_option options[] = {
     {"devices", DL_OPT_COUNT, offsetof(struct dl_calibrate_request, devices), false, 2, 2147483647.0, NULL,
      "ranks of the measured runs, where the files do not say"},
     {"pair", DL_OPT_CHOICE, offsetof(struct dl_calibrate_request, pair), false, 0, 0, pairs,
-     "whether the two ranks of ping-pongs were on one node"},
+     "whether the two ranks of a ping-pong were on one node or on two"},
     {"write-system", DL_OPT_OUTPUT, offsetof(struct dl_calibrate_request, write_system), false, 0, 0, NULL,
      "the machine with the links that were found"},
     {"write-transport", DL_OPT_OUTPUT, offsetof(struct dl_calibrate_request, write_transport), false, 0, 0, NULL,
@@ -29,7 +29,8 @@ static const struct dl_option options[] = {
     {"json", DL_OPT_OUTPUT, offsetof(struct dl_calibrate_request, json), false, 0, 0, NULL,
      "the answer for programs too; - is standard output, in place of the text"},
     {"set", DL_OPT_TEXTS, offsetof(struct dl_calibrate_request, set), false, 0, 0, NULL,
-     "another value of the machine or its transport: topo.nodes=4, transport.reduction_s_per_byte=0; may be repeated"},
+     "override a value of the machine or its transport: topo.nodes=4, transport.reduction_s_per_byte=0; may be "
+     "repeated"},
 };
 
 /* ---- inputs ---- */

@@ -16,13 +16,14 @@ static const char *const formats[] = {"simgrid", "dot", NULL};
 static const struct dl_option options[] = {
     {"topo", DL_OPT_TEXT, offsetof(struct request, topo), true, 0, 0, NULL,
      "the machine: a name of `dlsim list topologies`, or a file"},
-    {"format", DL_OPT_CHOICE, offsetof(struct request, format), true, 0, 0, formats, "of the machine's picture"},
+    {"format", DL_OPT_CHOICE, offsetof(struct request, format), true, 0, 0, formats,
+     "a SimGrid platform, or a graphviz picture"},
     {"transport", DL_OPT_TEXT, offsetof(struct request, transport), false, 0, 0, NULL,
-     "whose efficiencies the links of --format simgrid have; the machine's if absent"},
+     "the library whose efficiencies the links of --format simgrid get; the machine's if absent"},
     {"devices", DL_OPT_COUNT, offsetof(struct request, devices), false, 1, 2147483647.0, NULL,
      "how many of the machine; all if absent"},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
-     "another value of the machine or its transport: topo.nodes=4, transport.efficiency.ib-hdr=1; may be repeated"},
+     "override a value of the machine or its transport: topo.nodes=4, transport.efficiency.ib-hdr=1; may be repeated"},
 };
 
 static bool is_simgrid(const struct request *q) { return q->format == formats[0]; }

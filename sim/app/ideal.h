@@ -5,7 +5,7 @@
 #include "sim/app/session.h"
 
 /* Make ideal what the request of the session names, before anything is priced. The schedule is not among it: what is
- * at best there is less than any that could be played; its bubble is known from the causes of a step. */
+ * at best there is less than any that could be simulated; its bubble is known from the causes of a step. */
 void dl_session_idealize(struct dl_session *s);
 
 #endif

@@ -12,10 +12,10 @@
 /* Peak resident memory, measured on selene and frontier from 1 to 75,264 devices and up to 3 M items: the sum is 0.84
  * to 2.2 times what was seen, more where the order of a schedule is searched for. tests/checks/own-memory holds it. */
 static const double program_bytes = 33e6;                /* with SimGrid's library */
-static const double device_bytes = 3500;                 /* a device that is played: its crew, routes and flows */
+static const double device_bytes = 3500;                 /* a device that is simulated: its crew, routes and flows */
 static const double placed_bytes = 16;                   /* a device that is not */
 static const double item_bytes = 64, greedy_bytes = 450; /* of a schedule; where its order is searched for */
-static const double arrived_bytes = 4;                   /* of an item, for each replica that is played */
+static const double arrived_bytes = 4;                   /* of an item, for each replica that is simulated */
 static const double slice_bytes = 320;                   /* of a trace, with its text */
 /* Of a collective, on crossbars, selene and frontier with 256 to 37,632 devices: */
 static const double lane_bytes = 1500;  /* of a rank: its place in the algorithm, a route, a flow */

@@ -1,4 +1,4 @@
-/* own_memory.h - what a run needs of the computer that simulates, before it starts. */
+/* own_memory.h - memory that a run needs of the simulating computer, known before it starts. */
 #ifndef DL_APP_OWN_MEMORY_H
 #define DL_APP_OWN_MEMORY_H
 

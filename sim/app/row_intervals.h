@@ -1,4 +1,4 @@
-/* row_intervals.h - the intervals of predicted steps, to see whether as many measured ones lie within as should. */
+/* row_intervals.h - intervals of predicted steps, to count how many measured steps lie within them. */
 #ifndef DL_APP_ROW_INTERVALS_H
 #define DL_APP_ROW_INTERVALS_H
 

@@ -21,30 +21,31 @@ static const struct dl_option options[] = {
      "what runs on how many devices: a name of `dlsim list strategies`, or a file"},
     {"workload", DL_OPT_TEXT, OF_SESSION(workload.name), false, 0, 0, NULL, "the model, in place of the strategy's"},
     {"devices", DL_OPT_COUNT, OF_SESSION(devices), false, 1, 2147483647.0, NULL,
-     "how many are used; as the strategy says, or the product of its ways, if absent"},
+     "number of devices; that of the strategy, or the product of its ways, if absent"},
     {"placement", DL_OPT_TEXT, OF_SESSION(placement), false, 0, 0, NULL,
      "packed, even, spread, random or list:DEVICE,...; even if absent: as many ranks on each node"},
     {"software", DL_OPT_TEXT, OF_SESSION(software.name), false, 0, 0, NULL,
      "the framework, in place of the strategy's"},
     {"transport", DL_OPT_TEXT, OF_SESSION(transport), false, 0, 0, NULL,
      "the communication library, in place of the machine's"},
-    {"engine", DL_OPT_CHOICE, OF_SESSION(engine), false, 0, 0, dl_engine_names, "what plays it; simgrid if absent"},
+    {"engine", DL_OPT_CHOICE, OF_SESSION(engine), false, 0, 0, dl_engine_names,
+     "how time is simulated; simgrid if absent"},
     {"fidelity", DL_OPT_CHOICE, OF_SESSION(fidelity), false, 0, 0, dl_session_fidelities,
-     "exchanges message by message, or as flows; fluid if absent, unless messages hold ports"},
+     "collectives message by message, or as flows; fluid if absent, unless messages hold ports"},
     {"scenario", DL_OPT_TEXT, OF_SESSION(scenario), false, 0, 0, NULL,
-     "a file of what changes on the way: slow devices and links, noise"},
+     "a file of faults: slow or failed links, stragglers, jitter"},
     {"iterations", DL_OPT_COUNT, OF_SESSION(iterations), false, 1, 10000, NULL,
-     "steps that are played; until they are alike if absent"},
+     "steps to simulate; until two are alike if absent"},
     {"seed", DL_OPT_COUNT, OF_SESSION(seed), false, 0, 9007199254740992.0, NULL,
-     "of all that is random: --placement random, a scenario's jitter; 0 if absent"},
+     "seed of --placement random and of jitter; 0 if absent"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "the answer for programs too; - is standard output, in place of the text"},
     {"trace", DL_OPT_OUTPUT, offsetof(struct request, trace), false, 0, 0, NULL,
-     "what every stage and replica does and when, for chrome://tracing or Perfetto; - is standard output"},
+     "a timeline of every stage and replica for Perfetto or chrome://tracing; - is standard output"},
     {"print-program", DL_OPT_FLAG, offsetof(struct request, print_program), false, 0, 0, NULL,
-     "what the ranks of each stage do, and play nothing"},
+     "print what the ranks of each stage execute, simulate nothing"},
     {"sensitivity", DL_OPT_FLAG, offsetof(struct request, sensitivity), false, 0, 0, NULL,
-     "percent of the step for a percent of each constant, and the interval of the step"},
+     "how much the step changes per 1 % of each constant, and an interval of the step"},
     {"links", DL_OPT_FLAG, offsetof(struct request, links), false, 0, 0, NULL,
      "the ten links with the highest load, in the text too; nothing if their loads are not known"},
     {"fits-exit-0", DL_OPT_FLAG, offsetof(struct request, fits_exit_0), false, 0, 0, NULL,
@@ -99,8 +100,9 @@ static enum dl_status play(const struct request *q, struct dl_session *s, struct
 static void say_that_it_is_long(void)
 {
     dl_progress_end();
-    fputs("dlsim: --scenario: links change, so that all collectives that may cross them are simulated with what they "
-          "meet: this may take minutes\n",
+    fputs("dlsim: --scenario: links change during the run, so every collective that may cross them is simulated, which "
+          "may "
+          "take minutes\n",
           stderr);
 }
 

@@ -106,7 +106,7 @@ static void keep(struct playing *p, size_t constant, enum side side, double step
     p->changed_s[side == LARGER][constant] = step_s;
 }
 
-/* Play the jobs; what many together change is left to be played by halves. */
+/* Play the jobs; what many together change is left to be simulated by halves. */
 static void play_round(struct playing *p)
 {
     const size_t n = p->n_jobs;

@@ -1,4 +1,4 @@
-/* sensitivity_runs.h - a step again and again, each time with one constant a little changed. */
+/* sensitivity_runs.h - a step simulated once per constant and side, with that constant changed a little. */
 #ifndef DL_APP_SENSITIVITY_RUNS_H
 #define DL_APP_SENSITIVITY_RUNS_H
 

@@ -1,9 +1,9 @@
-/* session.h - from inputs to the result of a step: the documents are read, the model is spread over the machine, the
- * step is played.
+/* session.h - from inputs to the result of a step: documents are read, the model is spread over the machine, the step
+ * is simulated.
  *
- * The rule to remember: a session keeps everything in itself, so that a forked child can play what its parent opened,
- * and its first error ends it: what is called afterwards does nothing. SimGrid allows one dl_session_run a process
- * (see pool.h for many); the analytic engine any number. */
+ * The rule to remember: a session keeps everything in itself, so that a forked child can simulate what its parent
+ * opened, and its first error ends it: later calls do nothing. SimGrid allows one dl_session_run a process (see
+ * pool.h for many); the analytic engine any number. */
 #ifndef DL_APP_SESSION_H
 #define DL_APP_SESSION_H
 
@@ -32,10 +32,10 @@ struct dl_session_request {
     size_t n_doubts;                            /* the last of set: the same machine, if its figures were wrong */
     unsigned ideal;                             /* bits 1 << enum dl_step_part: these at their best, see ideal.h */
     double memory_bytes;                        /* of this computer, that the run may have; 0: what is free */
-    struct dl_most most;                        /* that is played */
+    struct dl_most most;                        /* that is simulated */
     bool trace;                                 /* remember what happens when */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */
-    void (*is_long)(void);                      /* OPTIONAL: more is played than usual, for links that change */
+    void (*is_long)(void);                      /* OPTIONAL: more is simulated than usual, for links that change */
 };
 
 struct dl_session {

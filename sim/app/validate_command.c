@@ -24,9 +24,9 @@ static const struct dl_option options[] = {
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "all rows, families and the summary for programs too; - is standard output, in place of the text"},
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_engine_names,
-     "what plays it; simgrid if absent"},
+     "how time is simulated; simgrid if absent"},
     {"jobs", DL_OPT_COUNT, offsetof(struct request, jobs), false, 1, 4096, NULL,
-     "rows that run side by side; as many as processors if absent"},
+     "rows that run in parallel; as many as processors if absent"},
     {"row-limit", DL_OPT_NUMBER, offsetof(struct request, row_limit_s), false, 1e-3, 1e6, NULL,
      "seconds; a row that takes longer is ended and fails, and the exit code is 1; no limit if absent"},
     {"intervals", DL_OPT_FLAG, offsetof(struct request, intervals), false, 0, 0, NULL,
@@ -35,10 +35,11 @@ static const struct dl_option options[] = {
      "override a value of a file: topo.nodes=4, microbatch=2; +stack.zero.stage=1 adds an entry, -stack.zero removes "
      "it; may be repeated"},
     {"budget", DL_OPT_FLAG, offsetof(struct request, budget), false, 0, 0, NULL,
-     "by what part of the model the errors may come"},
+     "which parts of the step the errors come from"},
     {"rows-table", DL_OPT_FLAG, offsetof(struct request, rows_table), false, 0, 0, NULL,
      "every row on a line, as given: id, measured, predicted, error, whether it fits, family"},
-    {"markdown", DL_OPT_FLAG, offsetof(struct request, markdown), false, 0, 0, NULL, "tables for a README"},
+    {"markdown", DL_OPT_FLAG, offsetof(struct request, markdown), false, 0, 0, NULL,
+     "tables in Markdown, as in docs/accuracy.md"},
 };
 
 /* ---- what to run ---- */

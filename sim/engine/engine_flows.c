@@ -2,9 +2,9 @@
  *
  * simgrid: the default; bundles share links, in SimGrid's time.
  * analytic: every bundle as if it were alone on the machine, in a loop of its own. What remains of a training step is a
- * longest path through programs whose sends and exchanges cost alpha + bytes x beta; it is played in the order of time,
- * because what is under way between stages slows the work beside it. Several may live in one process,
- * one after the other, since there is no SimGrid. */
+ * longest path through programs whose sends and exchanges cost alpha + bytes x beta; it is simulated in the order of
+ * time, because what is under way between stages slows the work beside it. Several may live in one process, one after
+ * the other, since there is no SimGrid. */
 #include <math.h>
 
 #include "sim/core/memory.h"
@@ -93,7 +93,7 @@ static void destroy(struct dl_engine *e)
 
 const struct dl_engine_kind dl_engine_simgrid = {
     .name = "simgrid",
-    .doc = "dlsim's own bundle solver as a model in SimGrid",
+    .doc = "dlsim's own flow solver as a network model of SimGrid: messages share links",
     .link_bytes = link_bytes,
     .create = create,
     .start = start,
@@ -108,7 +108,7 @@ const struct dl_engine_kind dl_engine_simgrid = {
 
 const struct dl_engine_kind dl_engine_alone = {
     .name = "analytic",
-    .doc = "alpha, beta and gamma on the routes; exchanges share links with themselves alone",
+    .doc = "latency and bandwidth on the routes; a collective shares links only with itself",
     .alone = true,
     .link_bytes = link_bytes,
     .create = create_alone,

@@ -1,10 +1,10 @@
 /* budget.h - how much of the error of a family of rows each part of the step can account for.
  *
- * Of each row is known what each part adds. A part accounts for errors as far as one factor on what it adds, the same
- * for all rows of the family and never negative, makes their squares less (relative to what was measured). The part
- * that does most comes first, then the one that does most beside it, as long as chance would hardly do as much. What
- * then remains is unexplained: noise, and mechanisms that are missing or differ from row to row. An analysis: nothing
- * of it goes back into a prediction. */
+ * For each row it is known what each part adds. A part accounts for errors as far as one factor on what it adds, the
+ * same for all rows of the family and never negative, reduces their squares (relative to the measured step). The part
+ * that explains most comes first, then the one that explains most of the rest, as long as chance would hardly do as
+ * much. The remainder is unexplained: noise, and mechanisms that are missing or differ from row to row. An analysis
+ * only: nothing of it goes back into a prediction. */
 #ifndef DL_REPORT_BUDGET_H
 #define DL_REPORT_BUDGET_H
 

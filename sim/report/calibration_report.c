@@ -64,7 +64,7 @@ static void print_told(const struct dl_calibration *c)
     static const char *const notes[] = {
         [DL_FIT_AGREES] = " (agrees)", [DL_FIT_AT_LIMIT] = " (the most that can be)", [DL_FIT_DONE] = ""};
     if (dl_calibration_count(c, DL_FIT_NO_EFFECT) + dl_calibration_count(c, DL_FIT_NOT_TOLD) == c->constants.n) {
-        puts("no constant is told by these rows: nothing changes, and nothing is written; more sizes, or tables of "
+        puts("these rows determine no constant: nothing changes, and nothing is written; more sizes, or tables of "
              "other "
              "groups, tell more");
         return;

@@ -1,9 +1,9 @@
 /* comparison.h - whether two predicted runs can be told apart.
  *
- * What both rest on moves both: a constant that the two reports share counts by the difference of its elasticities, and
- * the errors of the model, if the same software runs on the same system, by what they differ between two ways to train
- * one model. So the interval of the ratio is mostly narrower than those of the two steps. The rule to remember: the
- * reports must have been made with --sensitivity, for that is what is compared. */
+ * Errors common to both runs cancel. A constant that the two reports share counts by the difference of its
+ * elasticities. The errors of the model, if the same software runs on the same system, count by how much they differ
+ * between two ways to train one model. So the interval of the ratio is usually narrower than those of the two steps.
+ * The rule to remember: the reports must have been made with --sensitivity, because that is what is compared. */
 #ifndef DL_REPORT_COMPARISON_H
 #define DL_REPORT_COMPARISON_H
 

@@ -1,7 +1,7 @@
 /* constants.h - the constants of input files that were found by looking at measured steps.
  *
- * Their facts have the grade fitted, to validation_rows (sim/core/facts.h). Files that share a constant say the same
- * value: it counts once. */
+ * Their facts have the grade fitted, to validation_rows (sim/core/facts.h). A constant that several files share with
+ * the same value counts once. */
 #ifndef DL_REPORT_CONSTANTS_H
 #define DL_REPORT_CONSTANTS_H
 

@@ -1,12 +1,11 @@
 /* discrepancy.h - how far the model itself was from measured steps, with its constants at their best.
  *
- * A file (schema dlsim/discrepancy/1, written by validation/discrepancy) has a spread for each software on each system
- * that enough steps were measured with, of models with experts and without, and one for all others, from tables that
- * nothing was fitted to. A spread is the
- * root of the mean square of ln(predicted / measured) over so many rows; that of ratios is of ln of the ratio of two
- * predictions over that of the measured, for two ways to train one model.
+ * A file (schema dlsim/discrepancy/1, written by validation/discrepancy) has a spread for each software on each
+ * system with enough measured steps, for models with and without experts, and one for all others, from tables that
+ * nothing was fitted to. A spread is the root of the mean square of ln(predicted / measured) over its rows. That of
+ * ratios is of ln of the predicted over the measured ratio, for two ways to train one model.
  *
- * The rule to remember: few rows tell a spread badly, so an interval from them is wider, by Student's t. */
+ * The rule to remember: few rows determine a spread badly, so an interval from them is wider, by Student's t. */
 #ifndef DL_REPORT_DISCREPANCY_H
 #define DL_REPORT_DISCREPANCY_H
 

@@ -1,5 +1,5 @@
-/* files_read.h - which inputs of an answer are not shipped with dlsim, and where they were read from. Their names alone
- * would not tell: a user's file may be called as anything. */
+/* files_read.h - which inputs of an answer are not shipped with dlsim, and where they were read from. Their names
+ * alone are not enough: a user's file may have any name. */
 #ifndef DL_REPORT_FILES_READ_H
 #define DL_REPORT_FILES_READ_H
 

@@ -1,6 +1,6 @@
-/* parts.h - the parts of a step that a prediction can be wrong about. What one adds is the step less the step with this
- * part at its best: kernels at the peak of the device, a network without latency and of any bandwidth, a host that
- * takes no time, no waiting for another stage or rank. */
+/* parts.h - the parts of a step that a prediction can be wrong about. What a part adds is the step less the step with
+ * this part at its best: kernels at the peak of the device, a network without latency and of any bandwidth, a host
+ * that takes no time, no waiting for another stage or rank. */
 #ifndef DL_REPORT_PARTS_H
 #define DL_REPORT_PARTS_H
 

@@ -1,4 +1,4 @@
-/* platform.h - a machine in the words of other programs, on standard output. */
+/* platform.h - a machine in the formats of other programs, on standard output. */
 #ifndef DL_REPORT_PLATFORM_H
 #define DL_REPORT_PLATFORM_H
 

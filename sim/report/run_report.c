@@ -234,7 +234,7 @@ void dl_run_report_text(const struct dl_run_report *r, bool links)
     putchar('\n');
     printf("  engine %s, %s, %s events\n", r->engine, r->fidelity, dl_format_count((double)r->n_events, a));
     if (n_timed_alone(r) > 0)
-        printf("  %s collectives are timed as if alone on their links; --fidelity step plays them\n",
+        printf("  %s collectives are priced without contention; --fidelity step simulates them\n",
                dl_format_count(n_timed_alone(r), a));
     dl_files_read_print(&r->files);
     dl_tuner_note_print(&r->tuner_note, r->transport->tuner);

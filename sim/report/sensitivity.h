@@ -1,11 +1,11 @@
-/* sensitivity.h - how the step answers to the constants it rests on, and how sure it therefore is.
+/* sensitivity.h - how the step depends on the constants it rests on, and how sure it therefore is.
  *
- * The elasticity of a constant is the percent of the step for one percent more of it, from whole runs with the constant
- * made larger and smaller. Seconds scale with all times up and all rates down, so by Euler's theorem the elasticities
- * of times less those of rates sum to 1 if no constant was forgotten and no run jumped.
+ * The elasticity of a constant is the percent of the step for one percent more of it, from whole runs with the
+ * constant made larger and smaller. The step scales with all times up and all rates down, so by Euler's theorem the
+ * elasticities of times less those of rates sum to 1 if no constant was forgotten and no run jumped.
  *
- * Each constant has an interval that holds it with 95 %: its fact's, else one of its grade. They are taken as
- * independent and the step as linear in them:
+ * Each constant has an interval that contains it in 95 % of cases: that of its fact, else a width by its grade.
+ * Constants count as independent and the step as linear in them:
  *
  *     (constants_s_high - step_s) / step_s = sqrt(sum of (elasticity x relative half-width)^2)
  *
@@ -13,7 +13,7 @@
  *
  *     ln(step_s_high / step_s)^2 = ln(constants_s_high / step_s)^2 + (half-width of the model)^2
  *
- * The rule to remember: with nothing known of the model the interval tells only what constants leave open. */
+ * The rule to remember: with nothing known of the model, the interval covers only what constants leave open. */
 #ifndef DL_REPORT_SENSITIVITY_H
 #define DL_REPORT_SENSITIVITY_H
 

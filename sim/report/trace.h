@@ -1,8 +1,8 @@
-/* trace.h - a training step as a Chrome trace (trace event format, JSON), to be looked at in Perfetto.
+/* trace.h - a training step as a Chrome trace (trace event format, JSON), to be viewed in Perfetto.
  *
- * A process per pipeline stage and replica, a track for its work and its waiting, tracks for its sends and exchanges,
- * and counters for the links that carried most. Times are microseconds of simulated time. It holds the first replica,
- * or all of them if they are few, and a bounded number of slices: what is left out is counted. */
+ * A process per pipeline stage and replica, a track for its work and its waiting, tracks for its sends and
+ * collectives, and counters for the links that carried most. Times are microseconds of simulated time. It holds the
+ * first replica, or all of them if they are few, and a bounded number of slices: what is left out is counted. */
 #ifndef DL_REPORT_TRACE_H
 #define DL_REPORT_TRACE_H
 
