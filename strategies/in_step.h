@@ -1,8 +1,9 @@
-/* in_step.h - exchanges among ranks that go in step: those of a stage and replica (a crew) and, with experts, of a
+/* in_step.h - collectives among ranks in lockstep: those of a stage and replica (a crew) and, with experts, of a
  * window of replicas.
  *
- * Where nothing else can be on their links their time is known, and they are timed work. Where something can they are
- * played on the network like any other exchange. Which of the two is decided by places alone, before anything runs. */
+ * Where nothing else can be on their links, their time is known, and they are priced without contention. Where
+ * something else can be, they are simulated on the network like any other collective. Placement alone decides which
+ * of the two, before anything runs. */
 #ifndef DL_STRATEGIES_IN_STEP_H
 #define DL_STRATEGIES_IN_STEP_H
 
@@ -14,7 +15,7 @@ struct dl_in_step {
     double bytes;
     struct dl_payload payload;
     enum dl_cause cause;
-    double n_bundles; /* that one group's is on the network, where it is played */
+    double n_bundles; /* that one group's is on the network, where it is simulated */
 };
 
 /* The ranks of a group: n of them, `stride` apart on an axis of the setting. */

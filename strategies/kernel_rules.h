@@ -1,8 +1,8 @@
-/* kernel_rules.h - what a framework makes of a kernel that a workload lists: how many launches, how much more moved.
+/* kernel_rules.h - how a framework executes a kernel of the workload: how many launches, how many more bytes moved.
  *
- * A software file has "kernels": [{"operation": "layernorm", "pass": "forward", "launches": 2, "moves": 3.5}, ...], in
- * the words of dl_kernel_operation, or a kernel's own name ("qkv"). The first entry that fits counts; a kernel that
- * none fits is one that moves what the workload says, in launches_per_kernel launches. */
+ * A software file has "kernels": [{"operation": "layernorm", "pass": "forward", "launches": 2, "moves": 3.5}, ...],
+ * with the names of dl_kernel_operation, or a kernel's own name ("qkv"). The first entry that fits counts. A kernel
+ * that none fits moves what the workload says, in launches_per_kernel launches. */
 #ifndef DL_STRATEGIES_KERNEL_RULES_H
 #define DL_STRATEGIES_KERNEL_RULES_H
 

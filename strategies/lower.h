@@ -1,6 +1,6 @@
 /* lower.h - from a model and a stack of strategies to one program per pipeline stage.
  *
- * The model's layers are dealt to positions (stages x chunks of them, in the order of the model); each position has a
+ * The model's layers are assigned to positions (stages x chunks, in the order of the model). Each position has a
  * template for the forward, the backward and, where the schedule splits it, the weight gradients of one micro-batch. */
 #ifndef DL_STRATEGIES_LOWER_H
 #define DL_STRATEGIES_LOWER_H
@@ -17,7 +17,7 @@ struct dl_position {
     struct dl_template items[DL_N_TEMPLATES];
 };
 
-/* Collectives of ranks that go in step, on every rank, and the bundles that they are on the network. */
+/* Collectives of ranks in lockstep, on every rank, and the bundles that they are on the network. */
 struct dl_played {
     double collectives, bundles;
 };
@@ -43,20 +43,20 @@ struct dl_lower_request {
     struct dl_job *job;
     const struct dl_model *model;
     const struct dl_device *device;
-    struct dl_estimator *estimator; /* prices collectives of ranks that go in step */
+    struct dl_estimator *estimator; /* prices collectives of ranks in lockstep */
     const uint32_t *device_of_rank;
-    /* Collectives of ranks that go in step are played where they may meet others on their links (see in_step.h), but
+    /* Collectives of ranks in lockstep are simulated where they may meet others on their links (see in_step.h), but
      * only if all of a step are at most so many, by both counts. 0: none are. */
     struct dl_played most_played;
-    /* Links whose bandwidth changes on the way: what may cross them is played, however many these are, or refused where
-     * that cannot be. */
+    /* Links whose bandwidth changes on the way: what may cross them is simulated, however many these are, or refused
+     * where that cannot be. */
     const uint32_t *changing;
     size_t n_changing;
 };
 
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,
                         struct dl_error *err);
-/* Make timed work of all collectives that would be played. */
+/* Make timed work of all collectives that would be simulated. */
 void dl_lowered_time_all(struct dl_lowered *l);
 void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages);
 

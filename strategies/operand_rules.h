@@ -1,8 +1,8 @@
-/* operand_rules.h - what a framework spends to bring the operands of products into a narrow precision.
+/* operand_rules.h - what a framework spends to quantise the operands of GEMMs.
  *
- * A software file has "operands": [{"precision": "fp8", "moves": 3, "launches": 3}, ...]. What a layer is given, and
- * backward the gradient of its results, is quantised once, with the copy that the gradient of weights needs; weights
- * change once a step and cost nothing here. */
+ * A software file has "operands": [{"precision": "fp8", "moves": 3, "launches": 3}, ...]. The input of a layer and,
+ * in the backward, the gradient of its results are quantised once, with the copy that the weight gradient needs.
+ * Weights change once a step and cost nothing here. */
 #ifndef DL_STRATEGIES_OPERAND_RULES_H
 #define DL_STRATEGIES_OPERAND_RULES_H
 

@@ -1,4 +1,4 @@
-/* played.h - which collectives of ranks in step are played, and on which crews. */
+/* played.h - which collectives of ranks in lockstep are simulated, and on which lockstep groups. */
 #ifndef DL_STRATEGIES_PLAYED_H
 #define DL_STRATEGIES_PLAYED_H
 

@@ -28,8 +28,8 @@ struct dl_priced_collective {
 struct dl_sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
-    const struct dl_group *groups[DL_N_GROUPS]; /* by axis, of ranks that go in step with the first, whose is first */
-    double crowding[DL_N_GROUPS];               /* see below; 0: not known yet */
+    const struct dl_group *groups[DL_N_GROUPS];     /* by axis, of ranks in lockstep with the first, whose is first */
+    double crowding[DL_N_GROUPS];                   /* see below; 0: not known yet */
     bool meets[DL_N_GROUPS], is_known[DL_N_GROUPS]; /* others on the links of groups of that axis */
     bool crosses[DL_N_GROUPS];                      /* links that change on the way */
     bool *crossing;                                 /* by crew, stage by stage: of any of its groups */
@@ -46,7 +46,7 @@ struct dl_sink {
     struct dl_draw *counted;     /* what kernels draw is added here; NULL: it is not counted */
 };
 
-/* The groups of ranks that go in step. */
+/* The groups of ranks in lockstep. */
 enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err);
 /* Refuse what is only timed, where it crosses links that change. */
 enum dl_status dl_sink_check_changes(const struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);

@@ -1,4 +1,4 @@
-/* step_clock.h - the clock that a whole step leaves to the devices, by what its kernels draw. */
+/* step_clock.h - the clock of the devices over a whole step, by the power that its kernels draw. */
 #ifndef DL_STRATEGIES_STEP_CLOCK_H
 #define DL_STRATEGIES_STEP_CLOCK_H
 

@@ -1,9 +1,9 @@
-/* tensor_grid.h - tensor ranks as a grid of x columns, y rows and depth z: how one matrix product is done there.
+/* tensor_grid.h - tensor ranks as a grid of x columns, y rows and depth z: how one GEMM is executed there.
  *
- * A product is C = A B with A of m x k and B of k x n; backward come dA = dC B^T and dB = A^T dC, whose kernels have
- * the dimensions of what they make. Every function emits the product's kernels with the collectives that it needs; a
- * look-up is a product whose A are the numbers of the tokens, too few to count. Collectives of a row are priced as if
- * alone on their devices' links, but for what the other rows in step ask of the same links (see sink.h). */
+ * A GEMM is C = A B with A of m x k and B of k x n; the backward has dA = dC B^T and dB = A^T dC, whose kernels have
+ * the dimensions of their results. Every function emits the GEMM's kernels with the collectives that it needs. A
+ * look-up is a GEMM whose A are the numbers of the tokens, too few to count. Collectives of a row are priced without
+ * contention, except with the other rows in lockstep that use the same links (see sink.h). */
 #ifndef DL_STRATEGIES_TENSOR_GRID_H
 #define DL_STRATEGIES_TENSOR_GRID_H
 

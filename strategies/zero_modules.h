@@ -1,9 +1,9 @@
 /* zero_modules.h - which matrices of a layer stage 3 of ZeRO gathers when, in software that does so for each of them
  * (DeepSpeed, runtime/zero/partitioned_param_coordinator.py).
  *
- * Before a matrix is used its parameters are gathered, and those of the next use that lacks them, unless as many as may
- * live are there. After its use they are given up, unless it comes again before so many others have been used: in a
- * layer that is computed again the last matrices of the forward are the first of the backward. */
+ * Before a matrix is used its parameters are gathered, and those of the next use that lacks them, unless as many
+ * parameters as may live are gathered already. After its use they are released, unless the matrix is used again
+ * within so many parameters: in a recomputed layer the last matrices of the forward are the first of the backward. */
 #ifndef DL_STRATEGIES_ZERO_MODULES_H
 #define DL_STRATEGIES_ZERO_MODULES_H
 

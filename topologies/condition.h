@@ -1,8 +1,8 @@
-/* condition.h - how the links of a machine are now: what share of its bandwidth each has, and the ways around those
- * that have failed.
+/* condition.h - the state of the links of a machine: what share of its bandwidth each has, and the detours around
+ * those that have failed.
  *
  * Routing sees it through dl_topology_route: a route that would cross a failed link is replaced by the cheapest one
- * that does not, as a fabric manager does. It stays as it is where there is none: what takes it waits. */
+ * that does not, as a fabric manager does. If there is none, the route stays, and what takes it waits. */
 #ifndef DL_TOPOLOGIES_CONDITION_H
 #define DL_TOPOLOGIES_CONDITION_H
 

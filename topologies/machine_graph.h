@@ -1,6 +1,6 @@
-/* machine_graph.h - nodes and network as one graph, and the cheapest way through the links of it that work.
+/* machine_graph.h - nodes and network as one graph, and the cheapest path through its working links.
  *
- * Vertices: those of the nodes, node by node, then the network's. A NIC, or, without NICs, a device, and its endpoint
+ * Vertices: those of the nodes, node by node, then the network's. A NIC (or, without NICs, a device) and its endpoint
  * are two vertices with a step between them that is no link and costs nothing. */
 #ifndef DL_TOPOLOGIES_MACHINE_GRAPH_H
 #define DL_TOPOLOGIES_MACHINE_GRAPH_H

@@ -1,4 +1,4 @@
-/* transport_tunables.h - the numbers of a transport file that measurements of a machine could tell. */
+/* transport_tunables.h - the numbers of a transport file that measurements of a machine could determine. */
 #ifndef DL_TOPOLOGIES_TRANSPORT_TUNABLES_H
 #define DL_TOPOLOGIES_TRANSPORT_TUNABLES_H
 

@@ -1,8 +1,8 @@
 /* calibrate.h - constants of a transport from measured times of collectives, through dlsim's own model of them.
  *
- * Times are estimated as for any collective, with the algorithm and protocol that the transport would choose; nonlinear
- * least squares of the logarithms of estimated over measured times. Only constants that the times can tell are fitted,
- * and of these only those change that the times contradict. Times that are kept out have no part in it. */
+ * Times are estimated as for any collective, with the algorithm and protocol that the transport would choose; the fit
+ * is nonlinear least squares of the logarithms of estimated over measured times. Only constants that the times
+ * determine are fitted, and only those that the times contradict change. Rows that are kept out do not take part. */
 #ifndef DL_COLLECTIVE_CALIBRATE_H
 #define DL_COLLECTIVE_CALIBRATE_H
 

@@ -1,8 +1,8 @@
 /* calibrate_messages.h - latency and bandwidth of messages between two devices, put into a system and a transport.
  *
- * The latency of the fit, less that of the wires, becomes the transport's; the faster way's rate is what is achieved of
- * the wires: where their bandwidth is only assumed it is replaced by this rate, else the transport's efficiency says
- * how much of it is achieved. dlsim then says of a message between the two what the fit says. */
+ * The latency of the fit, less that of the wires, becomes the transport's. The rate of the faster protocol is what is
+ * achieved on the wires: if their bandwidth is only assumed, this rate replaces it; else the transport's efficiency
+ * says how much of it is achieved. dlsim then predicts for a message between the two devices what the fit says. */
 #ifndef DL_COLLECTIVE_CALIBRATE_MESSAGES_H
 #define DL_COLLECTIVE_CALIBRATE_MESSAGES_H
 

@@ -1,4 +1,4 @@
-/* calibrate_work.h - what the files of calibrate.c share: a calibration at work. */
+/* calibrate_work.h - what the files of calibrate.c share: a calibration in progress. */
 #ifndef DL_COLLECTIVE_CALIBRATE_WORK_H
 #define DL_COLLECTIVE_CALIBRATE_WORK_H
 

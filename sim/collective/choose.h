@@ -1,7 +1,7 @@
-/* choose.h - which algorithm and protocol: the one asked for, or the one that is estimated to take the least time.
+/* choose.h - which algorithm and protocol: the requested one, or the one with the least estimated time.
  *
- * Where a library's tuner is imitated, what decides is the library's own figure of the time (presumed_s), which may be
- * far above what it takes: then the choice knows which one is estimated to be faster. */
+ * Where a library's tuner is imitated, the library's own estimate (presumed_s) decides, which may be far above the
+ * real time: then the choice also knows which one is estimated to be faster. */
 #ifndef DL_COLLECTIVE_CHOOSE_H
 #define DL_COLLECTIVE_CHOOSE_H
 

@@ -1,7 +1,7 @@
-/* effort.h - what it takes to simulate collectives.
+/* effort.h - how long it takes to simulate collectives.
  *
- * Each bundle takes a microsecond or a few. Where many messages share links, each that ends changes the rates of the
- * others that are in flight besides: the solver looks at all of their links again. */
+ * Each bundle takes a few microseconds. Where many messages share links, each one that ends changes the rates of
+ * those still in flight, and the solver visits all of their links again. */
 #ifndef DL_COLLECTIVE_EFFORT_H
 #define DL_COLLECTIVE_EFFORT_H
 

@@ -1,8 +1,8 @@
 /* timings.h - measured times of collectives and of messages, as benchmarks print them.
  *
- * What a file is, is told by what stands in it: nccl-tests (and rccl-tests), the OSU micro-benchmarks (osu_latency,
- * osu_bw), the Intel MPI benchmarks' PingPong, or the JSON of dlsim-measure. Lines of other origin between the rows are
- * passed over, and so is what mpirun and srun put in front of lines. */
+ * The format is detected from the content: nccl-tests (and rccl-tests), the OSU micro-benchmarks (osu_latency,
+ * osu_bw), the Intel MPI benchmarks' PingPong, or the JSON of dlsim-measure. Other lines between the rows are
+ * skipped, and so are the prefixes of mpirun and srun. */
 #ifndef DL_COLLECTIVE_TIMINGS_H
 #define DL_COLLECTIVE_TIMINGS_H
 

@@ -1,4 +1,4 @@
-/* cpu.h - the figures of a processor and the part of its model that a file of its own has: products without packing. */
+/* cpu.h - the figures of a processor, and the part of its model that has a file of its own: GEMMs without packing. */
 #ifndef DL_COST_CPU_H
 #define DL_COST_CPU_H
 

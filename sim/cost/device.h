@@ -1,8 +1,9 @@
-/* device.h - what a kernel costs on a device: a pure function of (shape, device, precision), with where it comes from.
+/* device.h - what a kernel costs on a device: a pure function of (shape, device, precision), with where the price
+ * comes from.
  *
- * A price is the time that the kernel keeps the device busy if it is alone; what the host needs to issue it is the
- * engine's affair, and what other kernels of a step do to the clock that of power.h.
- * To add a device model: one file with a const struct dl_device_model, one line in the table of device_models.c. */
+ * A price is the time that the kernel keeps the device busy if it runs alone. The host time to launch it belongs to
+ * the engine, and what other kernels of a step do to the clock belongs to power.h. To add a device model: one file
+ * with a const struct dl_device_model, one line in the table of device_models.c. */
 #ifndef DL_COST_DEVICE_H
 #define DL_COST_DEVICE_H
 

@@ -1,4 +1,4 @@
-/* gpu.h - the figures of a GPU and the parts of its model: products, attention. */
+/* gpu.h - the figures of a GPU and the parts of its model: GEMMs, attention. */
 #ifndef DL_COST_GPU_H
 #define DL_COST_GPU_H
 

@@ -1,7 +1,7 @@
-/* events.h - a queue of dated events, made for simulations in which many things happen at the same instant.
+/* events.h - a queue of dated events, for simulations in which many things happen at the same instant.
  *
  * Events with exactly equal dates form one instant and come out in the order in which they were added: ties never
- * depend on the shape of a heap. The heap holds instants, not events, so a thousand ranks in step cost one heap
+ * depend on the shape of a heap. The heap holds instants, not events, so a thousand ranks in lockstep cost one heap
  * operation. */
 #ifndef DL_ENGINE_EVENTS_H
 #define DL_ENGINE_EVENTS_H

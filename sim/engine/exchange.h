@@ -1,7 +1,8 @@
-/* exchange.h - a collective carried out: ranks run the programs of its algorithm and send each other letters.
+/* exchange.h - one collective being simulated: ranks run the programs of its algorithm and send each other messages
+ * (called letters here).
  *
  * Step fidelity sends every message. Fluid fidelity folds a ring, and the whole of a pipelined tree, into one bundle
- * that moves all of its links at the pace of the slowest, the sends of a direct algorithm into one bundle per source,
+ * that moves all of its links at the pace of the slowest; the sends of a direct algorithm into one bundle per source;
  * and each round of all others into one bundle. */
 #ifndef DL_ENGINE_EXCHANGE_H
 #define DL_ENGINE_EXCHANGE_H

@@ -1,5 +1,5 @@
-/* flows.h - bundles and timers in time, on the event queue and the sharing of links. Someone else owns the clock and
- * asks when the next instant is, then tells that it has come. */
+/* flows.h - bundles and timers over time, on top of the event queue and the sharing of links. The caller owns the
+ * clock: it asks when the next instant is, then says that it has come. */
 #ifndef DL_ENGINE_FLOWS_H
 #define DL_ENGINE_FLOWS_H
 

@@ -1,4 +1,4 @@
-/* matching.h - receives that wait for letters and letters that came before their receive, by (lane, sender). */
+/* matching.h - matches receives with messages by (lane, sender), whichever comes first. */
 #ifndef DL_ENGINE_MATCHING_H
 #define DL_ENGINE_MATCHING_H
 

@@ -1,4 +1,5 @@
-/* ports.h - where letters queue, found by lane and link, and by receiver where each has a line of its own. */
+/* ports.h - the ports where messages queue, found by lane and link, and by receiver where each has a queue of its
+ * own. */
 #ifndef DL_ENGINE_PORTS_H
 #define DL_ENGINE_PORTS_H
 

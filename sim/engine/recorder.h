@@ -1,6 +1,7 @@
-/* recorder.h - someone who wants to know everything that happens in a training step, slice by slice, as it ends.
+/* recorder.h - an observer that is told everything that happens in a training step, slice by slice, as it ends.
  *
- * The slices of work and of waiting of a crew follow each other without gap or overlap: together they are its time. */
+ * The slices of work and of waiting of a lockstep group (struct dl_crew) follow each other without gap or overlap:
+ * together they are its time. */
 #ifndef DL_ENGINE_RECORDER_H
 #define DL_ENGINE_RECORDER_H
 

@@ -1,9 +1,9 @@
-/* training.h - a training step played out: every pipeline stage of every replica works through its program.
+/* training.h - a training step simulated: every pipeline stage of every replica executes its program.
  *
- * Ranks that go in step (the tensor and context ranks of a stage and replica) share one interpreter, a crew. That never
- * merges traffic: each member's messages keep their own links. Collectives inside a crew are timed work in its program
- * where nothing else can be on their links; those that can meet others, sends between stages and exchanges over
- * replicas are bundles on the network. */
+ * Ranks in lockstep (the tensor and context ranks of a stage and replica) share one interpreter, a lockstep group,
+ * called crew in the code. That never merges traffic: each member's messages keep their own links. Collectives inside
+ * a lockstep group are priced without contention where nothing else can be on their links. Those that can share links
+ * with others, sends between stages and collectives over replicas are bundles on the network. */
 #ifndef DL_ENGINE_TRAINING_H
 #define DL_ENGINE_TRAINING_H
 
@@ -30,7 +30,7 @@ struct dl_training_request {
     bool by_message;                    /* exchanges message by message (step fidelity), else folded (fluid) */
     /* Exchanges over replicas that do not fold into flows are timed, as if each were alone on its links, where all of a
      * step would be more than this (see dl_effort_together). 0: they are not. Links that change are not in the
-     * estimates that they are timed by, so that with such a scenario all are played. */
+     * estimates that they are timed by, so that with such a scenario all are simulated. */
     double most_effort;
     bool one_replica; /* play the first replica alone and take the others as like it; exchanges are still over all */
 };
@@ -48,7 +48,7 @@ struct dl_training_result {
     double elapsed_s[DL_N_PHASES]; /* work and waiting for the host, on the crew that takes longest */
     uint64_t n_sends, n_exchanges; /* of all iterations */
     double n_timed_alone; /* of a step, on every rank: exchanges over replicas that are not played for their effort */
-    bool plays_beyond;    /* more than most_effort is played */
+    bool plays_beyond;    /* more than most_effort is simulated */
 };
 
 struct dl_training;

@@ -1,4 +1,4 @@
-/* training_check.c - what must hold before a step is played, found by going through its programs once.
+/* training_check.c - what must hold before a step is simulated, found by going through its programs once.
  *
  * Every item is there once, on the stage that holds its part of the model, so that every message has its receiver;
  * the order of the items lets all of them be worked on; and exchanges are waited for after they are started. The
@@ -99,7 +99,7 @@ static bool follows_its_own(const struct walk *w, uint32_t stage, const struct d
     return item->kind == DL_ITEM_F || w->worked[index_of(w, item->kind - 1, position_of(w, stage, item), item->micro)];
 }
 
-/* The item where the step of items stops that the stage stands at; it has all inputs, or is the first that has not. */
+/* The last item of the current group, or the first that lacks its input. */
 static const struct dl_item *end_of_step(const struct walk *w, uint32_t stage)
 {
     const struct dl_item *item = &w->s->items[stage][w->next[stage]];

@@ -1,4 +1,4 @@
-/* training_effort.c - exchanges over replicas that are too much to be played message by message are timed. */
+/* training_effort.c - exchanges over replicas that are too much to be simulated message by message are timed. */
 #include "sim/collective/effort.h"
 #include "sim/collective/fold.h"
 #include "sim/engine/training_parts.h"

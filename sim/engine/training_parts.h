@@ -1,4 +1,4 @@
-/* training_parts.h - what the files that play a training step share. */
+/* training_parts.h - what the files that simulate a training step share. */
 #ifndef DL_ENGINE_TRAINING_PARTS_H
 #define DL_ENGINE_TRAINING_PARTS_H
 
@@ -116,7 +116,7 @@ struct chosen {
     struct dl_choice *choices;
     bool is_timed;      /* and not played: where one replica is, or all of them would be too much */
     double estimated_s; /* of all groups at once, if it is timed */
-    double effort;      /* to play one message by message; 0: it is played as flows */
+    double effort;      /* to play one message by message; 0: it is simulated as flows */
     uint32_t n_starts;  /* in a step */
 };
 
@@ -167,7 +167,7 @@ struct dl_training {
     struct dl_training_request request;
     struct dl_error *err;
     uint32_t n_crews, n_stages, n_members;
-    uint32_t n_replicas, n_played; /* all, and those that are played */
+    uint32_t n_replicas, n_played; /* all, and those that are simulated */
     struct crew *crews;            /* stage by stage */
     struct queue *queues;          /* by stage */
     struct meeting *meetings;      /* as crews: of the earlier stage of two */
@@ -311,7 +311,7 @@ struct chosen *dl_training_chosen(struct dl_training *t, uint32_t stage, const s
 uint32_t dl_training_n_groups(const struct dl_training *t, const struct dl_call *call);
 void dl_training_time(struct dl_training *t, struct chosen *chosen);
 
-/* training_effort.c: time exchanges that are played message by message where all of these are too much. */
+/* training_effort.c: time exchanges that are simulated message by message where all of these are too much. */
 void dl_training_limit_effort(struct dl_training *t);
 
 /* training_together.c */

@@ -1,4 +1,4 @@
-/* training_together.c - exchanges of ranks that go in step, played where they may meet others on their links.
+/* training_together.c - exchanges of ranks in lockstep, played where they may meet others on their links.
  *
  * They are of one crew (tensor and context ranks), or of a window of crews (experts). A crew is in one at a time: it
  * works beside it at most until the next. */
@@ -6,7 +6,7 @@
 
 #include "sim/engine/training_parts.h"
 
-/* Of those that are played. */
+/* Of those that are simulated. */
 static uint32_t n_crews_of(const struct dl_training *t, const struct dl_in_step *what)
 {
     return t->request.one_replica ? 1 : dl_in_step_replicas(t->request.setting, what->axis);

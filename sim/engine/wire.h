@@ -1,12 +1,12 @@
-/* wire.h - letters from device to device: routed, queued at the sender's port, carried by a bundle.
+/* wire.h - messages (letters) from device to device: routed, queued at the sender's port, carried by a bundle.
  *
- * A port is the first link of a route. It is busy while the bytes of a letter move (bytes / rate), not for the latency,
- * which passes between the last byte and the arrival. Letters of a lane enter a port in the order in which they were
- * sent; those of different lanes move side by side and share the link. How
- * many of a lane move side by side is told by their queue (enum dl_queue).
+ * A port is the first link of a route. It is busy while the bytes of a message move (bytes / rate), not for the
+ * latency, which passes between the last byte and the arrival. Messages of a lane enter a port in the order in which
+ * they were sent; those of different lanes move at the same time and share the link. How many of a lane move at the
+ * same time depends on their queue (enum dl_queue).
  *
  * Where the pace holds ports, each device has one port to send and one to receive instead, for all lanes and queues,
- * and a letter has both from its start to its arrival. */
+ * and a message holds both from its start to its arrival. */
 #ifndef DL_ENGINE_WIRE_H
 #define DL_ENGINE_WIRE_H
 

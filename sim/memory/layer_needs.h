@@ -1,5 +1,5 @@
-/* layer_needs.h - what a layer keeps and needs on one rank for one micro-batch, in bytes: what a walk of the schedule
- * adds and takes away. */
+/* layer_needs.h - bytes that a layer keeps and needs on one rank for one micro-batch: what a walk of the schedule
+ * adds and removes. */
 #ifndef DL_MEMORY_LAYER_NEEDS_H
 #define DL_MEMORY_LAYER_NEEDS_H
 

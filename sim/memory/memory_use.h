@@ -1,9 +1,9 @@
 /* memory_use.h - bytes on a device of each pipeline stage at its fullest moment, by a walk of its schedule.
  *
- * A forward leaves what its backward needs, layer by layer; the backward frees it, and where the weight gradients are
- * apart leaves what these need. Beside that come parameters that are gathered and gradients that are scattered while a
- * layer works, what is computed again, and gradients of activations. The parts are those of the fullest moment and sum
- * to the peak, which is what PyTorch calls max allocated; fragmentation is what its allocator holds beyond. */
+ * A forward leaves what its backward needs, layer by layer. The backward frees it and, where weight gradients are
+ * separate, leaves what these need. On top come parameters that are gathered and gradients that are scattered while a
+ * layer runs, what is recomputed, and gradients of activations. The parts are those of the fullest moment and sum to
+ * the peak, PyTorch's max allocated; fragmentation is what its allocator holds beyond. */
 #ifndef DL_MEMORY_MEMORY_USE_H
 #define DL_MEMORY_MEMORY_USE_H
 

@@ -1,7 +1,8 @@
-/* remedies.h - what would make a step fit, found by trying: every changed job is lowered and its memory counted.
+/* remedies.h - changes that would make a step fit, found by trying: every changed job is lowered and its memory
+ * counted.
  *
- * First single changes, in an order from cheap to costly; if none of them is enough, the one that spares most is kept
- * and the others are tried on top of it, and so on. */
+ * Single changes come first, from cheap to costly. If none is enough, the one that saves most is kept, and the others
+ * are tried on top of it, and so on. */
 #ifndef DL_MEMORY_REMEDIES_H
 #define DL_MEMORY_REMEDIES_H
 

@@ -1,4 +1,4 @@
-/* payload.h - how the values of an exchange travel; sim/collective/payload.h tells what that is in bytes. */
+/* payload.h - how the values of a collective are encoded; sim/collective/payload.h says how many bytes that is. */
 #ifndef DL_PROGRAM_PAYLOAD_H
 #define DL_PROGRAM_PAYLOAD_H
 

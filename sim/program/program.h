@@ -1,9 +1,9 @@
-/* program.h - what the ranks of one pipeline stage do in a training step.
+/* program.h - what the ranks of one pipeline stage execute in a training step.
  *
  * A role is the set of ranks that share a program: all ranks of a stage. The program is a list of items (forward or
- * backward of a micro-batch through a chunk), each a reference to a template, since the same ops come again for every
- * micro-batch; so its size does not grow with their number. After the items come the gradient exchanges and the
- * optimizer. */
+ * backward of a micro-batch through a chunk). Each item refers to a template, because the same ops come again for
+ * every micro-batch; so the size of a program does not grow with their number. After the items come the collectives
+ * over gradients and the optimizer. */
 #ifndef DL_PROGRAM_PROGRAM_H
 #define DL_PROGRAM_PROGRAM_H
 
@@ -45,11 +45,11 @@ enum dl_flop_count { DL_FLOP_CAUSAL, DL_FLOP_FULL, DL_N_FLOP_COUNTS };
 extern const char *const dl_flop_counts[]; /* their names; then NULL */
 
 enum dl_instruction_kind {
-    DL_DO,    /* one kernel, or one collective among ranks that go in step, which is timed */
+    DL_DO,    /* one kernel, or one collective among ranks in lockstep, which is timed */
     DL_START, /* a call begins as soon as all its ranks have come here; nobody waits */
     DL_WAIT,  /* until the call is done, or, for DL_EVERY_CALL, all calls that were started; the host does not wait */
     DL_DRAIN, /* the host goes on when the device has come here */
-    /* Of parts: a collective among ranks that go in step is played, and waited for. */
+    /* Of parts: a collective among ranks in lockstep is simulated, and waited for. */
     DL_TOGETHER,
     DL_TOGETHER_DONE,
 };
@@ -68,7 +68,7 @@ struct dl_instruction {
     double counted_flop[DL_N_FLOP_COUNTS];
     enum dl_ground ground; /* of device_s */
     uint32_t call;         /* DL_START, DL_WAIT */
-    /* DL_DO: a collective that meets others on its links, and is played; NULL: nothing but device_s passes. */
+    /* DL_DO: a collective that meets others on its links, and is simulated; NULL: nothing but device_s passes. */
     const struct dl_in_step *in_step;
     bool is_beside; /* in_step: it goes on beside the kernel before, and takes device_s longer if it meets nobody */
 };
@@ -99,8 +99,9 @@ struct dl_template {
     size_t n_instructions, capacity;
     struct dl_part *parts; /* by dl_template_fuse */
     size_t n_parts, parts_capacity;
-    struct dl_segment total;   /* all of its timed work, if host and device begin together */
-    struct dl_template *timed; /* OPTIONAL: the same where nothing of ranks in step is played; see struct dl_lowered */
+    struct dl_segment total; /* all of its timed work, if host and device begin together */
+    struct dl_template
+        *timed; /* OPTIONAL: the same where nothing of ranks in step is simulated; see struct dl_lowered */
 };
 
 /* An exchange between ranks that do not go in step: those that hold the same parameters, in replicas of a stage or on
@@ -138,12 +139,12 @@ struct dl_program {
 };
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction);
-/* An op starts when the one before it has ended and it is launched: make parts of what lies between two ops that others
- * can see. */
+/* Fuse the ops between two that are visible to other ranks. An op starts when the one before it has ended and it is
+ * launched. */
 void dl_template_fuse(struct dl_template *t);
-/* Make timed work of what would be played of ranks in step. */
+/* Price all collectives of ranks in lockstep without contention. */
 void dl_template_time_all(struct dl_template *t);
-/* Make `timed`, if something is played. */
+/* Make `timed`, if some collective is simulated. */
 void dl_template_add_timed(struct dl_template *t);
 void dl_template_release(struct dl_template *t);
 void dl_program_release(struct dl_program *p);
