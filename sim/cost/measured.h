@@ -1,20 +1,20 @@
-/* measured.h - times of kernels on a device, and how they correct its model.
+/* measured.h - measured times of kernels on a device, and how they correct its model.
  *
- * A shape that was timed costs what was measured. For others the model gives the form of the function and the points
- * near by say how wrong it is there:
+ * A shape that was measured costs what was measured. For others the model gives the form of the function, and nearby
+ * points say how wrong it is there:
  *
- *     seconds = model(shape) x exp(estimate of log(measured / model) from the points near by, measured_kriging.c)
+ *     seconds = model(shape) x exp(estimate of log(measured / model) from the nearby points, measured_kriging.c)
  *
- * Near is meant in the logarithms of (batch x m, n, k): a product twice as long is as far from this one as one half as
- * long; of a convolution also in that of the windows an element is in, as libraries compute those with one as plain
- * products; and in the powers of two that divide the bytes of rows, since what memories and caches move at once must
- * begin there. Other passes and rows for which libraries have other kernels are far, and have means of their own.
- * Kernels that are bound by memory have one dimension, in which their times are interpolated monotonically; or two,
- * their bytes and the width of their rows, n, where a table tells it.
+ * Distances are in the logarithms of (batch x m, n, k): a GEMM twice as long is as far away as one half as long. For
+ * convolutions they are also in that of the window, since libraries compute those of one pixel as plain GEMMs, and
+ * for all in the alignment of rows, by powers of two. Other passes, and rows for which libraries have other kernels,
+ * are far away and have means of their own. Memory-bound kernels have one dimension, in which their times are
+ * interpolated monotonically; or two, their bytes and the width of their rows, n, where a table states it.
  *
  * A device file has "measured": [{"kernel": "gemm", "pass": "forward", "precision": "bf16", "library": "cuBLAS 13.0",
- * "columns": ["batch", "m", "n", "k", "seconds", "spread"], "rows": [[1, 4096, 4096, 4096, 0.0002, 0.01], ...]}, ...]:
- * the kernel as dl_kernel_operation names it, fields of struct dl_kernel, and the relative spread of the times. */
+ * "columns": ["batch", "m", "n", "k", "seconds", "spread"], "rows": [[1, 4096, 4096, 4096, 0.0002, 0.01], ...]},
+ * ...]: the kernel as dl_kernel_operation names it, fields of struct dl_kernel, and the relative spread of the times.
+ */
 #ifndef DL_COST_MEASURED_H
 #define DL_COST_MEASURED_H
 

@@ -1,13 +1,13 @@
-/* power.h - the clock of a device that must not draw more than so much, and what kernels take at it.
+/* power.h - the clock of a device with a power limit, and what kernels take at that clock.
  *
- * A kernel that is timed alone for long runs at the clock that its own power allows. Within a step it runs at one that
- * the power of all kernels together allows. That is taken on average over the step, though governors look back for some
- * tens of milliseconds only. With c the clock as a fraction of the highest, a kernel takes
+ * A kernel timed alone for long runs at the clock that its own power allows. Within a step it runs at the clock that
+ * the average power of all kernels allows (governors really look back only some tens of milliseconds). With c the
+ * clock as a fraction of the highest, a kernel takes
  *
- *     seconds + clock_s (1 / c - 1)        and, beside what is drawn anyway,    memory_j + arithmetic_j c
+ *     seconds + clock_s (1 / c - 1)        and, beyond idle power,    memory_j + arithmetic_j c
  *
- * where clock_s is the part of its time that goes with the clock: what memory does, does not. That the energy of an
- * operation goes with the clock is assumed: it goes with the square of the voltage, which falls more slowly. */
+ * where clock_s is the part of its time that scales with the clock; that of memory does not. It is assumed that the
+ * energy of an operation scales with the clock: it scales with the square of the voltage, which falls more slowly. */
 #ifndef DL_COST_POWER_H
 #define DL_COST_POWER_H
 
