@@ -1,6 +1,7 @@
 # flags.cmake - for the targets of this project alone: a project that has it as a part keeps its own flags.
 # File names are written down from the root, so that a program does not tell where it was built.
 add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off;-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>"
   "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wshadow>"
   "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>")
 if(DLSIM_WERROR)
