@@ -38,6 +38,9 @@ static const struct option *find_option(const char *path)
     return NULL;
 }
 
+/* "-stack.zero" removes an entry where its value is true. */
+static bool removes(const char *path) { return path[0] == '-'; }
+
 /* ---- checks before anything runs ---- */
 
 static enum dl_status check_choice(const char *where, const char *value, const char *const *names, struct dl_error *err)
@@ -69,13 +72,22 @@ static enum dl_status check_value(const struct dl_sweep_column *column, const st
     return DL_OK;
 }
 
+static enum dl_status check_removal(const struct dl_sweep_column *column, const json_t *value, struct dl_error *err)
+{
+    if (!removes(column->path) || json_is_boolean(value)) return DL_OK;
+    return dl_fail(err, DL_TYPE, column->where, "'%s' takes true, where it is removed, and false", column->path);
+}
+
 static enum dl_status check_axis(const struct dl_sweep *s, const struct dl_sweep_axis *axis, struct dl_error *err)
 {
     for (size_t k = 0; k < axis->n_columns; k++) {
         const struct dl_sweep_column *const column = &s->columns[axis->first_column + k];
         const struct option *const option = find_option(column->path);
-        for (size_t i = 0; option && i < axis->n_values; i++)
-            if (check_value(column, option, axis->values[i * axis->n_columns + k], err)) return err->status;
+        for (size_t i = 0; i < axis->n_values; i++) {
+            const json_t *const value = axis->values[i * axis->n_columns + k];
+            if (option ? check_value(column, option, value, err) : check_removal(column, value, err))
+                return err->status;
+        }
     }
     return DL_OK;
 }
@@ -130,6 +142,7 @@ static void put_option(struct dl_session_request *q, const struct option *option
 
 static const char *assignment(const char *path, const json_t *value, struct dl_arena *arena)
 {
+    if (removes(path)) return path;
     char *const text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     const char *const all = dl_arena_format(arena, "%s=%s", path, text);
     free(text);
@@ -145,7 +158,7 @@ void dl_sweep_request(const struct dl_sweep *s, uint64_t point, struct dl_arena 
         const struct option *const option = find_option(s->columns[i].path);
         if (option)
             put_option(out, option, values[i], s->doc.file, arena);
-        else
+        else if (!removes(s->columns[i].path) || json_is_true(values[i]))
             out->set.items[out->set.n++] = assignment(s->columns[i].path, values[i], arena);
     }
 }
