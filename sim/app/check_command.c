@@ -6,6 +6,7 @@
 #include "sim/app/deprecated.h"
 #include "sim/app/file_kinds.h"
 #include "sim/app/row_columns.h"
+#include "sim/app/sweep_point.h"
 #include "sim/app/training_row.h"
 #include "sim/app/whole_job.h"
 #include "sim/core/inherit.h"
@@ -178,6 +179,19 @@ static enum dl_status check_columns(struct dl_json doc, struct dl_arena *arena, 
     return DL_OK;
 }
 
+static enum dl_status check_sweep(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err)
+{
+    struct dl_sweep sweep;
+    uint64_t *points = NULL;
+    size_t n = 0;
+    if (!dl_sweep_read(doc, arena, &sweep, err) && !dl_sweep_check_options(&sweep, err) &&
+        !dl_sweep_points(&sweep, &points, &n, err))
+        *said = dl_arena_format(arena, "a sweep of %zu point%s", n, n == 1 ? "" : "s");
+    dl_sweep_close(&sweep);
+    dl_free(points);
+    return err->status;
+}
+
 static const struct {
     const char *schema;
     enum dl_status (*check)(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err);
@@ -188,6 +202,7 @@ static const struct {
     {"dlsim/strategy/1", check_strategy, false}, {"dlsim/software/1", check_software, true},
     {"dlsim/scenario/1", check_scenario, false}, {"dlsim/steps/1", check_steps, false},
     {"dlsim/columns/1", check_columns, false},   {"dlsim/discrepancy/1", check_discrepancy, true},
+    {"dlsim/sweep/1", check_sweep, false},
 };
 
 static size_t n_assumed(struct dl_json doc, struct dl_arena *arena)
