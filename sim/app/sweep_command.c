@@ -118,17 +118,17 @@ static int run_points(struct run *r, const struct request *q, struct dl_error *e
     if (r->n_before) fprintf(stderr, "dlsim: %zu of %zu points were finished before\n", r->n_before, n_all);
     r->begun_s = now_s();
     const int signal =
-        dl_workers_run(&(struct dl_workers_request){.points = r->points,
-                                                    .n_points = r->n_points,
-                                                    .n_workers = q->jobs ? q->jobs : dl_pool_processors(),
-                                                    .limit_s = r->sweep.limit_s,
-                                                    .file = r->doc.file,
-                                                    .stands_alone = stands_alone,
-                                                    .run = run_point,
-                                                    .take = take,
-                                                    .tick = tick,
-                                                    .user = r},
-                       err);
+        dl_sweep_workers(&(struct dl_workers_request){.points = r->points,
+                                                      .n_points = r->n_points,
+                                                      .n_workers = q->jobs ? q->jobs : dl_pool_processors(),
+                                                      .limit_s = r->sweep.limit_s,
+                                                      .file = r->doc.file,
+                                                      .stands_alone = stands_alone,
+                                                      .run = run_point,
+                                                      .take = take,
+                                                      .tick = tick,
+                                                      .user = r},
+                         err);
     dl_progress_end();
     return signal;
 }

@@ -229,6 +229,7 @@ static int hand_out_points(const struct dl_workers_request *request, struct dl_e
 {
     const struct timespec a_moment = {.tv_nsec = 1000000};
     struct hand_out h = {.request = request};
+    double ticked_s = 0;
     int n_ranks, is_there;
     MPI_Status status;
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
@@ -236,12 +237,11 @@ static int hand_out_points(const struct dl_workers_request *request, struct dl_e
     signal(SIGTERM, note_signal);
     while (h.n_done < request->n_points && !stopped_by && !err->status) {
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &is_there, &status);
-        if (is_there) {
+        if (is_there)
             answer(&h, &status, n_ranks - 1, err);
-            continue;
-        }
-        nanosleep(&a_moment, NULL);
-        if (!err->status) request->tick(request->user, h.n_done, err);
+        else
+            nanosleep(&a_moment, NULL);
+        dl_workers_tick(request, &ticked_s, h.n_done, err);
     }
     if (!err->status) request->tick(request->user, h.n_done, err);
     n_idle_ranks = h.n_idle;

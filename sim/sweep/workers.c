@@ -47,6 +47,13 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+void dl_workers_tick(const struct dl_workers_request *q, double *ticked_s, size_t n_done, struct dl_error *err)
+{
+    if (now_s() - *ticked_s < tick_s || err->status) return;
+    *ticked_s = now_s();
+    q->tick(q->user, n_done, err);
+}
+
 /* ---- signals ---- */
 
 static volatile sig_atomic_t stopped_by;
@@ -276,9 +283,7 @@ static void wait_for_some(struct crowd *c)
         for (size_t i = c->n_running; i-- > 0;) /* from the end, because the last takes the place of one that ended */
             if (c->pipes[i].revents && !receive(c, i)) end_worker(c, i, NULL);
     end_late_ones(c);
-    if (now_s() - c->ticked_s < tick_s || c->err->status) return;
-    c->ticked_s = now_s();
-    c->request->tick(c->request->user, c->n_done, c->err);
+    dl_workers_tick(c->request, &c->ticked_s, c->n_done, c->err);
 }
 
 static void end_all(struct crowd *c)

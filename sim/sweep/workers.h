@@ -32,6 +32,9 @@ struct dl_workers_request {
  * number of the signal; else 0. */
 int dl_workers_run(const struct dl_workers_request *request, struct dl_error *err);
 
+/* Call tick() if it was last called a while ago, at *ticked_s, which is then now. */
+void dl_workers_tick(const struct dl_workers_request *request, double *ticked_s, size_t n_done, struct dl_error *err);
+
 /* What `dlsim sweep` calls: dl_workers_run, unless a program has put another way in its place (sweep_mpi.c). */
 extern int (*dl_sweep_workers)(const struct dl_workers_request *request, struct dl_error *err);
 
