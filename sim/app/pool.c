@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "sim/core/clock.h"
 #include "sim/core/memory.h"
 #include "sim/report/progress.h"
 
@@ -56,13 +56,6 @@ static void work(const struct dl_pool_request *q, size_t job, int to)
 
 /* ---- in the parent ---- */
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* False: no process can be had now. */
 static bool start_job(struct pool *p)
 {
@@ -81,7 +74,7 @@ static bool start_job(struct pool *p)
         return false;
     }
     p->n_started++;
-    p->workers[p->n_running] = (struct worker){.child = child, .job = job, .begun_s = now_s()};
+    p->workers[p->n_running] = (struct worker){.child = child, .job = job, .begun_s = dl_clock_s()};
     p->pipes[p->n_running++] = (struct pollfd){.fd = ends[0], .events = POLLIN};
     return true;
 }
@@ -143,7 +136,7 @@ static int end_late(struct pool *p)
     double left_s = most_s;
     for (size_t i = 0; i < p->n_running && limit_s > 0; i++) {
         struct worker *const w = &p->workers[i];
-        const double its_s = w->begun_s + limit_s - now_s();
+        const double its_s = w->begun_s + limit_s - dl_clock_s();
         if (its_s <= 0 && !w->is_late) w->is_late = kill(w->child, SIGKILL) == 0;
         if (!w->is_late) left_s = fmin(left_s, its_s);
     }

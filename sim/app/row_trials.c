@@ -16,14 +16,6 @@ struct predicting {
     double memory_bytes; /* for each run */
 };
 
-static void find_fingerprint(const struct dl_session *s, char sha256[DL_SHA256_HEX])
-{
-    struct dl_fingerprint f;
-    dl_fingerprint_begin(&f);
-    dl_session_fingerprint(s, &f);
-    dl_fingerprint_end(&f, sha256);
-}
-
 /* In a child. */
 static void predict(void *user, size_t job, void *result)
 {
@@ -49,7 +41,7 @@ static void predict(void *user, size_t job, void *result)
         out->fits = dl_run_fits(&s.report);
         out->peak_bytes = s.report.memory[dl_run_fullest_stage(&s.report)].peak;
         out->experts = dl_session_has_experts(&s);
-        find_fingerprint(&s, out->sha256);
+        dl_session_sha256(&s, out->sha256);
     }
     out->err = s.err;
     dl_session_close(&s);

@@ -67,6 +67,8 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
 enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_request *request);
 /* Add all that decides the answer of a session that was read: its documents, and how it is simulated. */
 void dl_session_fingerprint(const struct dl_session *s, struct dl_fingerprint *f);
+/* The hash of that and nothing else. */
+void dl_session_sha256(const struct dl_session *s, char sha256[DL_SHA256_HEX]);
 /* What was asked, but for the command and the fingerprint. It points into the session. */
 struct dl_asked dl_session_asked(const struct dl_session *s);
 /* Whether the model of a session that was opened has any. */

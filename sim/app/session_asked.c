@@ -22,6 +22,14 @@ void dl_session_fingerprint(const struct dl_session *s, struct dl_fingerprint *f
     dl_fingerprint_number(f, "ideal", q->ideal);
 }
 
+void dl_session_sha256(const struct dl_session *s, char sha256[DL_SHA256_HEX])
+{
+    struct dl_fingerprint f;
+    dl_fingerprint_begin(&f);
+    dl_session_fingerprint(s, &f);
+    dl_fingerprint_end(&f, sha256);
+}
+
 struct dl_asked dl_session_asked(const struct dl_session *s)
 {
     const struct dl_session_request *const q = &s->request;
@@ -49,10 +57,7 @@ struct dl_asked dl_session_asked(const struct dl_session *s)
 json_t *dl_session_answer(struct dl_session *s)
 {
     struct dl_asked asked = dl_session_asked(s);
-    struct dl_fingerprint f;
     asked.command = "run";
-    dl_fingerprint_begin(&f);
-    dl_session_fingerprint(s, &f);
-    dl_fingerprint_end(&f, asked.sha256);
+    dl_session_sha256(s, asked.sha256);
     return dl_answer(&asked, dl_run_report_json(&s->report));
 }

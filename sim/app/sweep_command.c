@@ -1,14 +1,13 @@
 /* sweep_command.c - dlsim sweep FILE: every point of a sweep file into a database; show, export and merge of those. */
-#define _GNU_SOURCE /* clock_gettime */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "sim/app/commands.h"
 #include "sim/app/pool.h"
 #include "sim/app/sweep_point.h"
 #include "sim/app/sweep_results.h"
 #include "sim/app/sweep_slurm.h"
+#include "sim/core/clock.h"
 #include "sim/report/progress.h"
 #include "sim/report/units.h"
 #include "sim/sweep/store.h"
@@ -56,13 +55,6 @@ struct run {
     const char *path; /* of the database */
 };
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- which points ---- */
 
 static enum dl_status keep_shard(struct run *r, const char *shard, struct dl_error *err)
@@ -106,7 +98,7 @@ static enum dl_status take(void *user, const json_t *result, struct dl_error *er
 static enum dl_status tick(void *user, size_t n_done, struct dl_error *err)
 {
     struct run *const r = user;
-    dl_progress_rate(r->n_before + n_done, r->n_before, r->n_before + r->n_points, now_s() - r->begun_s, "points");
+    dl_progress_rate(r->n_before + n_done, r->n_before, r->n_before + r->n_points, dl_clock_s() - r->begun_s, "points");
     return dl_store_commit(r->store, err);
 }
 
@@ -116,7 +108,7 @@ static int run_points(struct run *r, const struct request *q, struct dl_error *e
     dl_store_unfinished(r->store, r->points, &r->n_points);
     r->n_before = n_all - r->n_points;
     if (r->n_before) fprintf(stderr, "dlsim: %zu of %zu points were finished before\n", r->n_before, n_all);
-    r->begun_s = now_s();
+    r->begun_s = dl_clock_s();
     const int signal =
         dl_sweep_workers(&(struct dl_workers_request){.points = r->points,
                                                       .n_points = r->n_points,
@@ -165,9 +157,9 @@ static enum dl_status estimate(struct run *r, const struct request *q, struct dl
     for (size_t i = 0; i < n_tried && i < r->n_points; i++) {
         const uint64_t point = r->points[i * (r->n_points - 1) / (n_tried - 1)];
         if (dl_sweep_stands_alone(&r->sweep, point) && n) continue;
-        const double begun_s = now_s();
+        const double begun_s = dl_clock_s();
         json_t *const result = dl_sweep_run(&r->sweep, point);
-        seconds += now_s() - begun_s;
+        seconds += dl_clock_s() - begun_s;
         bytes += (double)json_dumpb(json_object_get(result, "answer"), NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
         json_decref(result);
         n++;

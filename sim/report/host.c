@@ -1,17 +1,11 @@
-#define _GNU_SOURCE /* clock_gettime, getrusage */
+#define _GNU_SOURCE /* getrusage */
 #include "sim/report/host.h"
 
 #include <sys/resource.h>
-#include <time.h>
+
+#include "sim/core/clock.h"
 
 static double begin_s, begin_children_s; /* who called us by exec may have had children */
-
-static double clock_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double user_s(const struct rusage *usage)
 {
@@ -28,7 +22,7 @@ static struct rusage usage_of(int who)
 void dl_host_begin(void)
 {
     const struct rusage children = usage_of(RUSAGE_CHILDREN);
-    begin_s = clock_s();
+    begin_s = dl_clock_s();
     begin_children_s = user_s(&children);
 }
 
@@ -36,7 +30,7 @@ struct dl_host dl_host_now(void)
 {
     const double kib = 1024;
     const struct rusage self = usage_of(RUSAGE_SELF), children = usage_of(RUSAGE_CHILDREN);
-    return (struct dl_host){.wall_s = clock_s() - begin_s,
+    return (struct dl_host){.wall_s = dl_clock_s() - begin_s,
                             .user_s = user_s(&self) + user_s(&children) - begin_children_s,
                             .peak_rss_bytes = (double)self.ru_maxrss * kib};
 }

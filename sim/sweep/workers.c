@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "sim/core/clock.h"
 #include "sim/core/memory.h"
 
 enum { most_of_a_batch = 256 };
@@ -40,17 +40,10 @@ struct crowd {
     double ticked_s;
 };
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void dl_workers_tick(const struct dl_workers_request *q, double *ticked_s, size_t n_done, struct dl_error *err)
 {
-    if (now_s() - *ticked_s < tick_s || err->status) return;
-    *ticked_s = now_s();
+    if (dl_clock_s() - *ticked_s < tick_s || err->status) return;
+    *ticked_s = dl_clock_s();
     q->tick(q->user, n_done, err);
 }
 
@@ -91,11 +84,11 @@ static void work(const struct dl_workers_request *q, const struct worker *w, int
     FILE *const out = fdopen(to, "w");
     if (!out) _exit(EXIT_FAILURE);
     for (size_t i = 0; i < w->n_points; i++) {
-        const double begun_s = now_s();
+        const double begun_s = dl_clock_s();
         send_line(out, json_pack("{sI}", "begins", (json_int_t)w->points[i]));
         json_t *const result = q->run(q->user, w->points[i]);
         json_object_set_new(result, "point", json_integer((json_int_t)w->points[i]));
-        json_object_set_new(result, "seconds", json_real(now_s() - begun_s));
+        json_object_set_new(result, "seconds", json_real(dl_clock_s() - begun_s));
         send_line(out, result);
     }
     _exit(EXIT_SUCCESS); /* without the exit handlers of the parent */
@@ -192,7 +185,7 @@ static void take_line(struct crowd *c, struct worker *w, const char *line, size_
     json_t *const value = json_loadb(line, bytes, 0, NULL);
     if (json_object_get(value, "begins")) {
         w->is_inside = true;
-        w->begun_s = now_s();
+        w->begun_s = dl_clock_s();
     } else if (value) {
         take_result(c, w, value);
     }
@@ -227,7 +220,7 @@ static bool receive(struct crowd *c, size_t which)
 static void put_failure(struct crowd *c, struct worker *w, const char *status, const char *reason)
 {
     json_t *const result = json_pack("{sI ss ss sf}", "point", (json_int_t)w->points[w->n_finished], "status", status,
-                                     "reason", reason, "seconds", now_s() - w->begun_s);
+                                     "reason", reason, "seconds", dl_clock_s() - w->begun_s);
     take_result(c, w, result);
     json_decref(result);
 }
@@ -245,7 +238,7 @@ static void judge_end(struct crowd *c, struct worker *w, int status, const char 
                  strsignal(WTERMSIG(status)));
     else
         snprintf(reason, sizeof reason, "its process ended with exit code %d before the result", WEXITSTATUS(status));
-    if (!w->is_inside) w->begun_s = now_s();
+    if (!w->is_inside) w->begun_s = dl_clock_s();
     put_failure(c, w, "failed", reason);
 }
 
@@ -269,7 +262,7 @@ static void end_late_ones(struct crowd *c)
     char reason[80];
     for (size_t i = c->n_running; i-- > 0;) {
         const struct worker *const w = &c->workers[i];
-        if (!w->is_inside || now_s() - w->begun_s <= c->request->limit_s) continue;
+        if (!w->is_inside || dl_clock_s() - w->begun_s <= c->request->limit_s) continue;
         snprintf(reason, sizeof reason, "it took more than %g s", c->request->limit_s);
         kill(w->child, SIGKILL);
         end_worker(c, i, reason);
