@@ -101,8 +101,7 @@ static void say_that_it_is_long(void)
 {
     dl_progress_end();
     fputs("dlsim: --scenario: links change during the run, so every collective that may cross them is simulated, which "
-          "may "
-          "take minutes\n",
+          "may take minutes\n",
           stderr);
 }
 

@@ -147,7 +147,7 @@ static enum dl_status run_sweep(struct run *r, const struct request *q, int *cod
 
 /* ---- before ---- */
 
-/* A few points, spread over the sweep, are timed; those that stand alone in a process of their own. */
+/* A few points, spread over the sweep, are timed here; of those that stand alone in a process only one. */
 static enum dl_status estimate(struct run *r, const struct request *q, struct dl_error *err)
 {
     enum { n_tried = 8, bytes_besides = 200 };
@@ -189,8 +189,7 @@ static enum dl_status check_options(const struct request *q, struct dl_error *er
         return dl_fail(err, DL_SYNTAX, q->array ? "--array" : "--partition", "goes with --slurm");
     if (q->slurm && (q->shard || q->restart || q->retry || q->jobs))
         return dl_fail(err, DL_SYNTAX, "--slurm",
-                       "goes without --shard, --restart, --retry and --jobs: the jobs have "
-                       "their own");
+                       "goes without --shard, --restart, --retry and --jobs: the jobs have their own");
     return DL_OK;
 }
 
