@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "sim/collective/fold.h"
-#include "sim/report/trace.h"
+#include "sim/report/timeline.h"
 #include "sim/report/units.h"
 
 /* Peak resident memory, measured on selene and frontier from 1 to 75,264 devices and up to 3 M items: the sum is 0.84
@@ -16,7 +16,7 @@ static const double device_bytes = 3500;                 /* a device that is sim
 static const double placed_bytes = 16;                   /* a device that is not */
 static const double item_bytes = 64, greedy_bytes = 450; /* of a schedule; where its order is searched for */
 static const double arrived_bytes = 4;                   /* of an item, for each replica that is simulated */
-static const double slice_bytes = 320;                   /* of a trace, with its text */
+static const double slice_bytes = 320;                   /* of a timeline, with its text */
 /* Of a collective, on crossbars, selene and frontier with 256 to 37,632 devices: */
 static const double lane_bytes = 1500;  /* of a rank: its place in the algorithm, a route, a flow */
 static const double posted_bytes = 250; /* a message that waits for its turn: all that are posted at once */
@@ -47,10 +47,10 @@ static double schedule_bytes(const struct dl_setting *s)
 }
 
 /* An item is slices of its work, of waiting and of what it sends. */
-static double trace_bytes(const struct dl_setting *s, double n_replicas)
+static double timeline_bytes(const struct dl_setting *s, double n_replicas)
 {
     const double slices_of_item = 4;
-    return slice_bytes * fmin(slices_of_item * count_items(s) * n_replicas, DL_TRACE_SLICES);
+    return slice_bytes * fmin(slices_of_item * count_items(s) * n_replicas, DL_TIMELINE_SLICES);
 }
 
 static struct need estimate(const struct dl_own_run *run)
@@ -62,7 +62,7 @@ static struct need estimate(const struct dl_own_run *run)
     return (struct need){.links = (double)run->topology->n_links * run->engine->link_bytes,
                          .devices = job->n_devices * placed_bytes + played * device_bytes,
                          .items = schedule_bytes(s) + replicas * count_items(s) * arrived_bytes +
-                                  (run->traces ? trace_bytes(s, replicas) : 0)};
+                                  (run->timeline ? timeline_bytes(s, replicas) : 0)};
 }
 
 static struct need estimate_collective(const struct dl_own_collective *own)

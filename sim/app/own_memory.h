@@ -11,7 +11,7 @@ struct dl_own_run {
     const struct dl_topology *topology;
     const struct dl_job *job;
     const struct dl_engine_kind *engine;
-    bool traces;
+    bool timeline; /* what happens when is remembered */
 };
 
 struct dl_own_collective {

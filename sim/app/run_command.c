@@ -6,6 +6,7 @@
 #include "sim/app/sensitivity_runs.h"
 #include "sim/core/output.h"
 #include "sim/report/progress.h"
+#include "sim/report/trace.h"
 
 struct request {
     struct dl_session_request session;
@@ -57,15 +58,16 @@ static const struct dl_option options[] = {
 
 static enum dl_status write_trace(const struct request *q, struct dl_session *s)
 {
-    struct dl_trace_left_out left_out;
-    if (!s->trace || dl_trace_write(s->trace, q->trace, &left_out, &s->err)) return s->err.status;
-    if (left_out.replicas)
-        fprintf(stderr, "dlsim: --trace: only the first replica is shown, %u more are left out\n", left_out.replicas);
-    if (left_out.instructions)
-        fprintf(stderr, "dlsim: --trace: single instructions are left out: %ju more slices\n",
-                (uintmax_t)left_out.instructions);
-    if (left_out.slices)
-        fprintf(stderr, "dlsim: --trace: the last %ju slices are left out\n", (uintmax_t)left_out.slices);
+    const struct dl_timeline *const t = s->timeline;
+    uint64_t instructions;
+    if (!q->trace || dl_trace_write(t, q->trace, &instructions, &s->err)) return s->err.status;
+    if (t->left_out.replicas)
+        fprintf(stderr, "dlsim: --trace: only the first replica is shown, %u more are left out\n",
+                t->left_out.replicas);
+    if (instructions)
+        fprintf(stderr, "dlsim: --trace: single instructions are left out: %ju more slices\n", (uintmax_t)instructions);
+    if (t->left_out.slices)
+        fprintf(stderr, "dlsim: --trace: the last %ju slices are left out\n", (uintmax_t)t->left_out.slices);
     return DL_OK;
 }
 
@@ -140,7 +142,7 @@ static int answer(struct request *q, struct dl_error *err)
     struct dl_session s;
     struct dl_sensitivity sensitivity;
     int code = 0;
-    q->session.trace = q->trace != NULL;
+    q->session.timeline = q->trace != NULL;
     q->session.progress = dl_progress();
     q->session.is_long = say_that_it_is_long;
     dl_progress_begin();

@@ -64,7 +64,7 @@ static void play(void *user, size_t job, void *result)
     struct dl_arena *const arena = dl_arena_new();
     struct dl_session_request request = p->request->session->request;
     struct dl_session s;
-    request.trace = false;
+    request.timeline = false;
     request.progress = NULL;
     request.is_long = NULL;
     const size_t n_asked = request.set.n;

@@ -200,8 +200,9 @@ enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_req
 enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)
 {
     if (dl_session_read(s, request) ||
-        dl_own_memory_check(&(struct dl_own_run){s->machine.topology, &s->job, dl_session_engine(s), s->request.trace},
-                            s->request.memory_bytes, &s->err))
+        dl_own_memory_check(
+            &(struct dl_own_run){s->machine.topology, &s->job, dl_session_engine(s), s->request.timeline},
+            s->request.memory_bytes, &s->err))
         return s->err.status;
     dl_session_idealize(s);
     return lower(s);
@@ -221,30 +222,31 @@ static struct dl_engine *make_engine(struct dl_session *s, const struct dl_engin
     const struct dl_topology *const t = s->machine.topology;
     struct dl_engine *const engine = dl_session_engine(s)->create(links, t->n_links);
     engine->progress = s->request.progress;
-    if (!s->request.trace) return engine;
-    s->trace =
-        dl_trace_new(&(struct dl_trace_request){.setting = &s->job.setting, .lowered = &s->lowered, .topology = t});
+    if (!s->request.timeline) return engine;
+    s->timeline = dl_timeline_new(
+        &(struct dl_timeline_request){.setting = &s->job.setting, .lowered = &s->lowered, .topology = t});
     return dl_tap_new(engine, t->n_links);
 }
 
 static struct dl_training *start(struct dl_session *s, struct dl_engine *engine, struct dl_wire *wire)
 {
-    return dl_training_start(&(struct dl_training_request){.engine = engine,
-                                                           .wire = wire,
-                                                           .estimator = &s->estimator,
-                                                           .setting = &s->job.setting,
-                                                           .lowered = &s->lowered,
-                                                           .device_of_rank = s->device_of_rank,
-                                                           .arena = s->arena,
-                                                           .iterations = (uint32_t)s->request.iterations,
-                                                           .scenario = &s->scenario,
-                                                           .seed = s->request.seed,
-                                                           .recorder = s->trace ? dl_trace_recorder(s->trace) : NULL,
-                                                           .device = &s->device,
-                                                           .by_message = !is_fluid(s),
-                                                           .most_effort = most_effort(s),
-                                                           .one_replica = is_analytic(s)},
-                             &s->err);
+    return dl_training_start(
+        &(struct dl_training_request){.engine = engine,
+                                      .wire = wire,
+                                      .estimator = &s->estimator,
+                                      .setting = &s->job.setting,
+                                      .lowered = &s->lowered,
+                                      .device_of_rank = s->device_of_rank,
+                                      .arena = s->arena,
+                                      .iterations = (uint32_t)s->request.iterations,
+                                      .scenario = &s->scenario,
+                                      .seed = s->request.seed,
+                                      .recorder = s->timeline ? dl_timeline_recorder(s->timeline) : NULL,
+                                      .device = &s->device,
+                                      .by_message = !is_fluid(s),
+                                      .most_effort = most_effort(s),
+                                      .one_replica = is_analytic(s)},
+        &s->err);
 }
 
 static const struct dl_stage_causes *causes_by_stage(const struct dl_session *s, const struct dl_training *training)
@@ -316,7 +318,7 @@ enum dl_status dl_session_run(struct dl_session *s)
     if (!s->lowered.plays_beyond && dl_training_plays_beyond(training)) announce_long_run(s);
     if (!s->err.status) engine->kind->run(engine);
     fill_report(s, engine, training);
-    if (s->trace) dl_trace_count_links(s->trace, engine);
+    if (s->timeline) dl_timeline_end(s->timeline, engine);
     dl_training_free(training); /* exchanges book their bytes when they are freed */
     note_links(s, wire);
     dl_wire_free(wire);
@@ -349,7 +351,7 @@ void dl_session_list_files(struct dl_session *s)
 static bool has_room(const void *user, const struct dl_job *changed)
 {
     const struct dl_session *const s = user;
-    const struct dl_own_run run = {s->machine.topology, &s->job, dl_session_engine(s), s->request.trace};
+    const struct dl_own_run run = {s->machine.topology, &s->job, dl_session_engine(s), s->request.timeline};
     return dl_own_memory_holds(&run, s->request.memory_bytes, changed);
 }
 
@@ -372,7 +374,7 @@ void dl_session_close(struct dl_session *s)
 {
     const struct dl_json docs[] = {s->strategy_doc, s->workload_doc, s->device_doc,
                                    s->timed_doc,    s->software_doc, s->scenario_doc};
-    dl_trace_free(s->trace);
+    dl_timeline_free(s->timeline);
     dl_lowered_release(&s->lowered, s->job.setting.ways[DL_AXIS_PIPELINE]);
     if (s->estimator.topology) dl_estimator_release(&s->estimator);
     dl_assumptions_release(&s->report.assumptions);

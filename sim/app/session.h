@@ -12,7 +12,7 @@
 #include "sim/report/asked.h"
 #include "sim/report/parts.h"
 #include "sim/report/run_report.h"
-#include "sim/report/trace.h"
+#include "sim/report/timeline.h"
 
 /* Above so much, what may meet others in fluid fidelity is timed as if it were alone. 0: the usual. */
 struct dl_most {
@@ -33,7 +33,7 @@ struct dl_session_request {
     unsigned ideal;                             /* bits 1 << enum dl_step_part: these at their best, see ideal.h */
     double memory_bytes;                        /* of this computer, that the run may have; 0: what is free */
     struct dl_most most;                        /* that is simulated */
-    bool trace;                                 /* remember what happens when */
+    bool timeline;                              /* remember what happens when */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */
     void (*is_long)(void);                      /* OPTIONAL: more is simulated than usual, for links that change */
 };
@@ -57,7 +57,7 @@ struct dl_session {
     /* After dl_session_run: */
     struct dl_run_report report; /* without assumptions */
     struct dl_remedies remedies;
-    struct dl_trace *trace; /* NULL: not asked for */
+    struct dl_timeline *timeline; /* NULL: not asked for */
 };
 
 /* Read everything and make the programs. Names in the request must outlive the session, texts of documents need not.

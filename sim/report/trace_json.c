@@ -9,18 +9,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/report/trace_parts.h"
+#include "sim/core/files.h"
+#include "sim/report/trace.h"
+
+struct text {
+    char *bytes;
+    size_t n, capacity;
+};
 
 /* ---- text ---- */
 
-static void make_room(struct dl_text *t, size_t more)
+static void make_room(struct text *t, size_t more)
 {
     if (t->n + more <= t->capacity) return;
     t->capacity = 2 * t->capacity + more;
     t->bytes = dl_realloc(t->bytes, t->capacity);
 }
 
-static void __attribute__((format(printf, 2, 3))) add(struct dl_text *t, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -34,7 +40,7 @@ static void __attribute__((format(printf, 2, 3))) add(struct dl_text *t, const c
 }
 
 /* As a JSON string with its quotes. */
-static void add_quoted(struct dl_text *t, const char *text)
+static void add_quoted(struct text *t, const char *text)
 {
     make_room(t, 6 * strlen(text) + 3); /* \u00xx is the longest that one byte can become */
     t->bytes[t->n++] = '"';
@@ -51,12 +57,12 @@ static void add_quoted(struct dl_text *t, const char *text)
 
 static int64_t nanoseconds(double date_s) { return (int64_t)llround(date_s * 1e9); }
 
-static void add_microseconds(struct dl_text *out, const char *key, int64_t ns)
+static void add_microseconds(struct text *out, const char *key, int64_t ns)
 {
     add(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
 }
 
-static void begin_event(struct dl_text *out, const char *phase, uint32_t process, uint32_t track)
+static void begin_event(struct text *out, const char *phase, uint32_t process, uint32_t track)
 {
     add(out, "%s{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u", out->n && out->bytes[out->n - 1] == '}' ? ",\n" : "", phase,
         process, track);
@@ -65,43 +71,21 @@ static void begin_event(struct dl_text *out, const char *phase, uint32_t process
 /* ---- slices ---- */
 
 /* From 1 on, as tracks are: 0 means something else to Perfetto. */
-static uint32_t process_of(const struct dl_trace *t, const struct dl_slice *s)
+static uint32_t process_of(const struct dl_timeline *t, const struct dl_slice *s)
 {
     return s->stage * t->n_replicas + s->replica + 1;
 }
 
-static uint32_t process_of_network(const struct dl_trace *t)
+static uint32_t process_of_network(const struct dl_timeline *t)
 {
     return t->request.setting->ways[DL_AXIS_PIPELINE] * t->n_replicas + 1;
 }
 
-static void add_dates(struct dl_text *out, double from_s, double to_s)
+static void add_dates(struct text *out, double from_s, double to_s)
 {
     const int64_t from = nanoseconds(from_s), to = nanoseconds(to_s);
     add_microseconds(out, "ts", from);
     add_microseconds(out, "dur", to - from);
-}
-
-static void add_item_name(struct dl_text *out, const struct dl_item *item)
-{
-    static const char letters[] = {[DL_ITEM_F] = 'F', [DL_ITEM_B] = 'B', [DL_ITEM_W] = 'W'};
-    if (item)
-        add(out, "%c m%u c%u", letters[item->kind], item->micro, item->chunk);
-    else
-        add(out, "end of step");
-}
-
-static void add_name(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s)
-{
-    add(out, ",\"name\":\"");
-    if (s->kind == DL_SLICE_WAIT)
-        add(out, "wait: %s", dl_cause_name(s->cause));
-    else if (s->kind == DL_SLICE_EXCHANGE)
-        add(out, "%s", dl_exchange_name(t->request.lowered->calls[s->call].op));
-    else
-        add_item_name(out, s->item);
-    if (s->kind == DL_SLICE_SEND) add(out, " to stage %u", s->to_stage);
-    add(out, "\"");
 }
 
 /* Of the whole part; a slice may be the beginning of it. */
@@ -111,7 +95,7 @@ static double whole_s(const struct dl_slice *s)
 }
 
 /* The seconds of each cause, as they are booked. */
-static void add_causes(struct dl_text *out, const struct dl_slice *s)
+static void add_causes(struct text *out, const struct dl_slice *s)
 {
     const double *const by_cause = s->running->parts[s->part].segment.by_cause;
     const double share = whole_s(s) > 0 ? (s->to_s - s->from_s) / whole_s(s) : 0;
@@ -127,26 +111,26 @@ static void add_causes(struct dl_text *out, const struct dl_slice *s)
     }
 }
 
-static void add_arguments(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s)
+static void add_arguments(struct text *out, const struct dl_timeline *t, const struct dl_slice *s)
 {
+    char item[DL_SLICE_NAME];
     add(out, ",\"args\":{");
     if (s->kind == DL_SLICE_WORK) add_causes(out, s);
     if (s->kind == DL_SLICE_WAIT) {
-        add(out, "\"before\":\"");
-        add_item_name(out, s->item);
-        add(out, "\",\"%s_s\":%.9g", dl_cause_name(s->cause), s->to_s - s->from_s);
+        add(out, "\"before\":\"%s\",\"%s_s\":%.9g", dl_item_name(s->item, item), dl_cause_name(s->cause),
+            s->to_s - s->from_s);
     }
     if (s->kind == DL_SLICE_EXCHANGE)
         add(out, "\"cause\":\"%s\",\"bytes\":%.9g", dl_cause_name(s->cause), t->request.lowered->calls[s->call].bytes);
     add(out, "}}");
 }
 
-static void tell_slice(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s, uint32_t track)
+static void tell_slice(struct text *out, const struct dl_timeline *t, const struct dl_slice *s, uint32_t track)
 {
+    char name[DL_SLICE_NAME];
     static const char *const categories[] = {"work", "wait", "send", "exchange"};
     begin_event(out, "X", process_of(t, s), track);
-    add_name(out, t, s);
-    add(out, ",\"cat\":\"%s\"", categories[s->kind]);
+    add(out, ",\"name\":\"%s\",\"cat\":\"%s\"", dl_slice_name(t, s, name), categories[s->kind]);
     add_dates(out, s->from_s, s->to_s);
     add_arguments(out, t, s);
 }
@@ -158,7 +142,7 @@ static bool has_instructions(const struct dl_slice *s)
     return s->kind == DL_SLICE_WORK && s->running->n_instructions > 1; /* a single one would say the same again */
 }
 
-uint64_t dl_trace_count_instructions(const struct dl_trace *t)
+static uint64_t count_instructions(const struct dl_timeline *t)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < t->n_slices; i++) {
@@ -170,7 +154,7 @@ uint64_t dl_trace_count_instructions(const struct dl_trace *t)
 }
 
 /* Host and device side by side, as dl_template_fuse has it; interference is spread over all of the part. */
-static void tell_instructions(struct dl_text *out, const struct dl_trace *t, const struct dl_slice *s, uint32_t track)
+static void tell_instructions(struct text *out, const struct dl_timeline *t, const struct dl_slice *s, uint32_t track)
 {
     const struct dl_part *const part = &s->running->parts[s->part];
     const double planned_s = whole_s(s) - s->interference_s, stretch = planned_s > 0 ? whole_s(s) / planned_s : 1;
@@ -191,7 +175,7 @@ static void tell_instructions(struct dl_text *out, const struct dl_trace *t, con
 
 /* ---- names and counters ---- */
 
-static void tell_name(struct dl_text *out, const char *what, uint32_t process, uint32_t track, const char *name)
+static void tell_name(struct text *out, const char *what, uint32_t process, uint32_t track, const char *name)
 {
     begin_event(out, "M", process, track);
     add(out, ",\"name\":\"%s\",\"args\":{\"name\":", what);
@@ -199,7 +183,7 @@ static void tell_name(struct dl_text *out, const char *what, uint32_t process, u
     add(out, "}}");
 }
 
-static void tell_names(struct dl_text *out, const struct dl_trace *t, size_t index)
+static void tell_names(struct text *out, const struct dl_timeline *t, size_t index)
 {
     static const char *const tracks[] = {"compute", "compute", "sends", "exchanges"};
     const struct dl_slice *const s = &t->slices[index];
@@ -211,7 +195,7 @@ static void tell_names(struct dl_text *out, const struct dl_trace *t, size_t ind
 }
 
 /* Each track is named where it first comes. */
-static bool opens_track(const struct dl_trace *t, size_t index, uint32_t *n_named)
+static bool opens_track(const struct dl_timeline *t, size_t index, uint32_t *n_named)
 {
     const bool new_process = !index || process_of(t, &t->slices[index - 1]) != process_of(t, &t->slices[index]);
     if (new_process) *n_named = 0;
@@ -220,7 +204,7 @@ static bool opens_track(const struct dl_trace *t, size_t index, uint32_t *n_name
     return true;
 }
 
-static void tell_counter(struct dl_text *out, const struct dl_trace *t, const struct dl_counter *c)
+static void tell_counter(struct text *out, const struct dl_timeline *t, const struct dl_counter *c)
 {
     for (size_t bin = 0; bin < DL_TAP_BINS; bin++) {
         if (bin && c->bytes[bin] == c->bytes[bin - 1]) continue;
@@ -232,7 +216,7 @@ static void tell_counter(struct dl_text *out, const struct dl_trace *t, const st
     }
 }
 
-void dl_trace_tell(const struct dl_trace *t, bool with_instructions, struct dl_text *out)
+static void tell(const struct dl_timeline *t, bool with_instructions, struct text *out)
 {
     uint32_t n_named = 0;
     add(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
@@ -244,4 +228,16 @@ void dl_trace_tell(const struct dl_trace *t, bool with_instructions, struct dl_t
     }
     for (size_t i = 0; i < t->n_counters; i++) tell_counter(out, t, &t->counters[i]);
     add(out, "\n]}\n");
+}
+
+enum dl_status dl_trace_write(const struct dl_timeline *t, const char *path, uint64_t *left_out, struct dl_error *err)
+{
+    const uint64_t n_instructions = count_instructions(t);
+    const bool all_fit = t->n_slices + n_instructions <= t->request.most_slices;
+    struct text text = {0};
+    tell(t, all_fit, &text);
+    *left_out = all_fit ? 0 : n_instructions;
+    dl_write_json_text(path, text.bytes, text.n, err);
+    dl_free(text.bytes);
+    return err->status;
 }

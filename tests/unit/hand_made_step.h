@@ -14,7 +14,7 @@
 #include "sim/app/inputs.h"
 #include "sim/engine/tap.h"
 #include "sim/engine/training.h"
-#include "sim/report/trace.h"
+#include "sim/report/timeline.h"
 
 #define BYTES_PER_S 1e9
 
@@ -48,7 +48,7 @@ struct hand_made {
     struct dl_scenario scenario;
     struct dl_estimator estimator;
     uint32_t *device_of_rank;
-    struct dl_trace *trace; /* NULL: none; the test makes it, once there are programs, and frees it */
+    struct dl_timeline *timeline; /* NULL: none; the test makes it, once there are programs, and frees it */
 };
 
 static inline void check_ok(const struct dl_error *err) { ck_assert_msg(!err->status, "%s", err->text); }
@@ -173,26 +173,26 @@ static inline struct dl_training_result play_here(struct hand_made *h)
     const struct dl_topology *const t = h->machine.topology;
     struct dl_engine_link *const links = dl_machine_links(&h->machine);
     struct dl_engine *engine = dl_engine_get(0)->create(links, t->n_links);
-    if (h->trace) engine = dl_tap_new(engine, t->n_links);
+    if (h->timeline) engine = dl_tap_new(engine, t->n_links);
     struct dl_wire *const wire = dl_wire_new(engine, t, links, &h->err);
     dl_scenario_start(&h->scenario, wire);
-    struct dl_training *const training =
-        dl_training_start(&(struct dl_training_request){.engine = engine,
-                                                        .wire = wire,
-                                                        .estimator = &h->estimator,
-                                                        .setting = &h->setting,
-                                                        .lowered = &h->lowered,
-                                                        .device_of_rank = h->device_of_rank,
-                                                        .arena = h->arena,
-                                                        .device = &h->device,
-                                                        .iterations = h->step->iterations,
-                                                        .scenario = &h->scenario,
-                                                        .seed = h->step->seed,
-                                                        .recorder = h->trace ? dl_trace_recorder(h->trace) : NULL},
-                          &h->err);
+    struct dl_training *const training = dl_training_start(
+        &(struct dl_training_request){.engine = engine,
+                                      .wire = wire,
+                                      .estimator = &h->estimator,
+                                      .setting = &h->setting,
+                                      .lowered = &h->lowered,
+                                      .device_of_rank = h->device_of_rank,
+                                      .arena = h->arena,
+                                      .device = &h->device,
+                                      .iterations = h->step->iterations,
+                                      .scenario = &h->scenario,
+                                      .seed = h->step->seed,
+                                      .recorder = h->timeline ? dl_timeline_recorder(h->timeline) : NULL},
+        &h->err);
     if (!h->err.status) engine->kind->run(engine);
     const struct dl_training_result result = dl_training_result(training, &h->err);
-    if (h->trace) dl_trace_count_links(h->trace, engine);
+    if (h->timeline) dl_timeline_end(h->timeline, engine);
     dl_training_free(training);
     dl_wire_free(wire);
     engine->kind->destroy(engine);

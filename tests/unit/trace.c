@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* fork, MAP_ANONYMOUS, mkstemp */
 #include <math.h>
 
+#include "sim/report/trace.h"
 #include "tests/unit/hand_made_step.h"
 #include "tests/unit/suite.h"
 
@@ -24,7 +25,10 @@ static const struct step pipeline = {.schedule = "1f1b",
 struct traced {
     struct step step;
     struct dl_training_result result;
-    struct dl_trace_left_out left_out;
+    struct {
+        uint32_t replicas;
+        uint64_t slices, instructions;
+    } left_out;
     json_t *events;
 };
 
@@ -38,10 +42,12 @@ static struct traced trace(struct step s, size_t most_slices)
     ck_assert_int_ge(file, 0);
     close(file);
     make_by_hand(&h, &t.step);
-    h.trace = dl_trace_new(&(struct dl_trace_request){
+    h.timeline = dl_timeline_new(&(struct dl_timeline_request){
         .setting = &h.setting, .lowered = &h.lowered, .topology = h.machine.topology, .most_slices = most_slices});
     t.result = play_here(&h);
-    dl_trace_write(h.trace, path, &t.left_out, &h.err);
+    dl_trace_write(h.timeline, path, &t.left_out.instructions, &h.err);
+    t.left_out.slices = h.timeline->left_out.slices;
+    t.left_out.replicas = h.timeline->left_out.replicas;
     check_ok(&h.err);
     json_error_t json_error;
     json_t *const root = json_load_file(path, JSON_REJECT_DUPLICATES, &json_error);
@@ -50,7 +56,7 @@ static struct traced trace(struct step s, size_t most_slices)
     ck_assert(json_is_array(t.events));
     json_decref(root);
     unlink(path);
-    dl_trace_free(h.trace);
+    dl_timeline_free(h.timeline);
     release_by_hand(&h);
     return t;
 }
@@ -219,9 +225,9 @@ START_TEST(few_replicas_are_all_shown)
 {
     struct step s = pipeline;
     s.stages = 2;
-    s.replicas = DL_TRACE_CREWS / s.stages;
+    s.replicas = DL_TIMELINE_CREWS / s.stages;
     const struct traced t = trace(s, 0);
-    ck_assert_uint_eq(count(&t, "exchange"), DL_TRACE_CREWS);
+    ck_assert_uint_eq(count(&t, "exchange"), DL_TIMELINE_CREWS);
     ck_assert_uint_eq(t.left_out.replicas, 0);
     json_decref(t.events);
 }
@@ -231,10 +237,10 @@ START_TEST(many_replicas_are_shown_by_the_first)
 {
     struct step s = pipeline;
     s.stages = 1;
-    s.replicas = DL_TRACE_CREWS + 1;
+    s.replicas = DL_TIMELINE_CREWS + 1;
     const struct traced t = trace(s, 0);
     ck_assert_uint_eq(count(&t, "exchange"), 1);
-    ck_assert_uint_eq(t.left_out.replicas, DL_TRACE_CREWS);
+    ck_assert_uint_eq(t.left_out.replicas, DL_TIMELINE_CREWS);
     json_decref(t.events);
 }
 END_TEST

@@ -1,13 +1,11 @@
-#include "sim/report/trace.h"
+#include "sim/report/timeline.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-
-#include "sim/core/files.h"
-#include "sim/report/trace_parts.h"
 
 static void add(void *user, const struct dl_slice *slice)
 {
-    struct dl_trace *const t = user;
+    struct dl_timeline *const t = user;
     if (slice->replica >= t->n_replicas) return;
     if (t->n_slices == t->request.most_slices) {
         t->left_out.slices++;
@@ -17,19 +15,19 @@ static void add(void *user, const struct dl_slice *slice)
     t->slices[t->n_slices++] = *slice;
 }
 
-struct dl_trace *dl_trace_new(const struct dl_trace_request *request)
+struct dl_timeline *dl_timeline_new(const struct dl_timeline_request *request)
 {
     const uint32_t *const ways = request->setting->ways;
-    struct dl_trace *const t = dl_alloc(sizeof *t);
+    struct dl_timeline *const t = dl_alloc(sizeof *t);
     t->request = *request;
-    if (!t->request.most_slices) t->request.most_slices = DL_TRACE_SLICES;
+    if (!t->request.most_slices) t->request.most_slices = DL_TIMELINE_SLICES;
     t->recorder = (struct dl_recorder){.user = t, .add = add};
-    t->n_replicas = (uint64_t)ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] <= DL_TRACE_CREWS ? ways[DL_AXIS_DATA] : 1;
+    t->n_replicas = (uint64_t)ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] <= DL_TIMELINE_CREWS ? ways[DL_AXIS_DATA] : 1;
     t->left_out.replicas = ways[DL_AXIS_DATA] - t->n_replicas;
     return t;
 }
 
-void dl_trace_free(struct dl_trace *t)
+void dl_timeline_free(struct dl_timeline *t)
 {
     if (!t) return;
     dl_free(t->slices);
@@ -38,7 +36,7 @@ void dl_trace_free(struct dl_trace *t)
     dl_free(t);
 }
 
-const struct dl_recorder *dl_trace_recorder(const struct dl_trace *t) { return &t->recorder; }
+const struct dl_recorder *dl_timeline_recorder(const struct dl_timeline *t) { return &t->recorder; }
 
 /* ---- links ---- */
 
@@ -54,7 +52,7 @@ static int busiest_first(const void *a, const void *b)
     return x->link < y->link ? -1 : x->link > y->link;
 }
 
-static size_t weigh_links(const struct dl_trace *t, const struct dl_engine *tap, struct load *loads)
+static size_t weigh_links(const struct dl_timeline *t, const struct dl_engine *tap, struct load *loads)
 {
     const struct dl_topology *const topology = t->request.topology;
     size_t n = 0;
@@ -68,13 +66,13 @@ static size_t weigh_links(const struct dl_trace *t, const struct dl_engine *tap,
     return n;
 }
 
-void dl_trace_count_links(struct dl_trace *t, const struct dl_engine *tap)
+static void count_links(struct dl_timeline *t, const struct dl_engine *tap)
 {
     struct load *const loads = dl_alloc(t->request.topology->n_links * sizeof *loads);
     const size_t n = weigh_links(t, tap, loads);
     qsort(loads, n, sizeof *loads, busiest_first);
-    t->n_counters = n < DL_TRACE_LINKS ? n : DL_TRACE_LINKS;
-    t->counters = dl_alloc(DL_TRACE_LINKS * sizeof *t->counters);
+    t->n_counters = n < DL_TIMELINE_LINKS ? n : DL_TIMELINE_LINKS;
+    t->counters = dl_alloc(DL_TIMELINE_LINKS * sizeof *t->counters);
     t->bin_s = dl_tap_width_s(tap);
     for (size_t i = 0; i < t->n_counters; i++) {
         struct dl_counter *const c = &t->counters[i];
@@ -87,16 +85,18 @@ void dl_trace_count_links(struct dl_trace *t, const struct dl_engine *tap)
 
 /* ---- tracks ---- */
 
-static bool is_work(const struct dl_slice *s) { return s->kind == DL_SLICE_WORK || s->kind == DL_SLICE_WAIT; }
-
-static int group_of(const struct dl_slice *s) { return is_work(s) ? 0 : s->kind == DL_SLICE_SEND ? 1 : 2; }
+enum dl_track_group dl_slice_group(const struct dl_slice *s)
+{
+    if (s->kind == DL_SLICE_WORK || s->kind == DL_SLICE_WAIT) return DL_TRACK_WORK;
+    return s->kind == DL_SLICE_SEND ? DL_TRACK_SENDS : DL_TRACK_EXCHANGES;
+}
 
 static int by_crew_and_time(const void *a, const void *b)
 {
     const struct dl_slice *const x = a, *const y = b;
     if (x->stage != y->stage) return x->stage < y->stage ? -1 : 1;
     if (x->replica != y->replica) return x->replica < y->replica ? -1 : 1;
-    if (group_of(x) != group_of(y)) return group_of(x) - group_of(y);
+    if (dl_slice_group(x) != dl_slice_group(y)) return dl_slice_group(x) < dl_slice_group(y) ? -1 : 1;
     if (x->from_s != y->from_s) return x->from_s < y->from_s ? -1 : 1;
     if (x->to_s != y->to_s) return x->to_s > y->to_s ? -1 : 1;
     return x->item < y->item ? -1 : x->item > y->item; /* of one stage, so of one array */
@@ -104,13 +104,12 @@ static int by_crew_and_time(const void *a, const void *b)
 
 static bool same_group(const struct dl_slice *a, const struct dl_slice *b)
 {
-    return a->stage == b->stage && a->replica == b->replica && group_of(a) == group_of(b);
+    return a->stage == b->stage && a->replica == b->replica && dl_slice_group(a) == dl_slice_group(b);
 }
 
 /* Slices of a track must not overlap: each goes to the first that is free. */
-static void lay_out(struct dl_trace *t)
+static void lay_out(struct dl_timeline *t)
 {
-    const uint32_t most_tracks = 1 << 16; /* of a group */
     double *free_s = NULL;
     size_t n_tracks = 0, capacity = 0;
     t->track = dl_alloc(t->n_slices * sizeof *t->track);
@@ -124,23 +123,42 @@ static void lay_out(struct dl_trace *t)
             n_tracks++;
         }
         free_s[track] = s->to_s;
-        t->track[i] = (uint32_t)group_of(s) * most_tracks + (uint32_t)track + 1;
+        t->track[i] = (uint32_t)dl_slice_group(s) * DL_TIMELINE_TRACKS + (uint32_t)track + 1;
     }
     dl_free(free_s);
 }
 
-enum dl_status dl_trace_write(struct dl_trace *t, const char *path, struct dl_trace_left_out *left_out,
-                              struct dl_error *err)
+void dl_timeline_end(struct dl_timeline *t, const struct dl_engine *tap)
 {
-    const uint64_t n_instructions = dl_trace_count_instructions(t);
-    const bool all_fit = t->n_slices + n_instructions <= t->request.most_slices;
-    struct dl_text text = {0};
     if (t->n_slices) qsort(t->slices, t->n_slices, sizeof *t->slices, by_crew_and_time);
     lay_out(t);
-    dl_trace_tell(t, all_fit, &text);
-    if (!all_fit) t->left_out.instructions = n_instructions;
-    *left_out = t->left_out;
-    dl_write_json_text(path, text.bytes, text.n, err);
-    dl_free(text.bytes);
-    return err->status;
+    count_links(t, tap);
+}
+
+/* ---- names ---- */
+
+const char *dl_item_name(const struct dl_item *item, char name[DL_SLICE_NAME])
+{
+    static const char letters[] = {[DL_ITEM_F] = 'F', [DL_ITEM_B] = 'B', [DL_ITEM_W] = 'W'};
+    if (item)
+        snprintf(name, DL_SLICE_NAME, "%c m%u c%u", letters[item->kind], item->micro, item->chunk);
+    else
+        snprintf(name, DL_SLICE_NAME, "end of step");
+    return name;
+}
+
+const char *dl_slice_name(const struct dl_timeline *t, const struct dl_slice *s, char name[DL_SLICE_NAME])
+{
+    char item[DL_SLICE_NAME];
+    switch (s->kind) {
+    case DL_SLICE_WORK: return dl_item_name(s->item, name);
+    case DL_SLICE_WAIT: snprintf(name, DL_SLICE_NAME, "wait: %s", dl_cause_name(s->cause)); break;
+    case DL_SLICE_SEND:
+        snprintf(name, DL_SLICE_NAME, "%.40s to stage %u", dl_item_name(s->item, item), s->to_stage);
+        break;
+    case DL_SLICE_EXCHANGE:
+        snprintf(name, DL_SLICE_NAME, "%s", dl_exchange_name(t->request.lowered->calls[s->call].op));
+        break;
+    }
+    return name;
 }
