@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/core/clock.h"
 #include "sim/core/files.h"
 #include "sim/core/fingerprint.h"
 #include "sim/core/output.h"
@@ -198,6 +199,18 @@ static enum dl_status check_same(struct dl_store *store, const struct dl_store_r
 
 /* ---- opening and closing ---- */
 
+/* Workers of a sweep that was killed keep its lock until they have ended, which takes a moment. */
+static bool get_lock(int file)
+{
+    enum { patience_s = 3, pause_us = 20000 };
+    const double begun_s = dl_clock_s();
+    while (flock(file, LOCK_EX | LOCK_NB)) {
+        if (dl_clock_s() - begun_s > patience_s) return false;
+        usleep(pause_us);
+    }
+    return true;
+}
+
 /* Beside the database, because SQLite's own locks do not outlive a transaction. A file that was removed meanwhile by
  * its last owner locks nobody out. */
 static enum dl_status take_lock(struct dl_store *store, struct dl_error *err)
@@ -207,7 +220,7 @@ static enum dl_status take_lock(struct dl_store *store, struct dl_error *err)
         if (store->lock >= 0) close(store->lock);
         store->lock = open(store->lock_path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (store->lock < 0) return dl_fail(err, DL_NOT_FOUND, store->lock_path, "cannot be made: %s", strerror(errno));
-        if (flock(store->lock, LOCK_EX | LOCK_NB))
+        if (!get_lock(store->lock))
             return dl_fail(err, DL_IMPOSSIBLE, store->path,
                            "is locked by another process; wait for it, or give each its --shard");
     } while (fstat(store->lock, &ours) || stat(store->lock_path, &theirs) || ours.st_ino != theirs.st_ino);
