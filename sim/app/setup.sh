@@ -7,6 +7,9 @@ source "$root/sim/app/stale.sh"
 build_packages=(g++ cmake ninja-build pkgconf libjansson-dev libgsl-dev libsqlite3-dev libsimgrid-dev libopenblas-dev)
 test_packages=(check clang-format cppcheck libopenmpi-dev openmpi-bin iproute2 procps groff-base
     slurmctld slurmd slurm-client munge)
+notebook_packages=(jupyter-notebook python3-nbclient python3-nbformat python3-ipykernel python3-pandas python3-matplotlib)
+notebook_python=python3
+command -v dpkg-query >/dev/null && notebook_python=/usr/bin/python3 # the one that Debian's packages belong to
 
 say() { printf 'dlsim: %s\n' "$*" >&2; }
 
@@ -153,4 +156,11 @@ set_up() {
     make_current
     say "ready: $(printf %q "$root/dlsim")"
     exit
+}
+
+# Packages of the lessons, and a program that is up to date, unless DLSIM names another.
+set_up_notebooks() {
+    [[ -z $(missing_packages "${notebook_packages[@]}") ]] ||
+        with_lock install_packages "${build_packages[@]}" "${notebook_packages[@]}"
+    [[ -n ${DLSIM-} ]] || ! is_stale || make_current
 }
