@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/app/collective_sizes.h"
 #include "sim/app/commands.h"
 #include "sim/app/inputs.h"
 #include "sim/app/own_memory.h"
@@ -18,6 +19,7 @@
 struct request {
     const char *topo, *op, *algo, *protocol, *transport, *payload, *placement, *engine, *fidelity, *json, *scenario;
     double bytes;
+    struct dl_sizes_range sizes;
     uint64_t devices, chunks, seed;
     bool links;
     struct dl_texts set;
@@ -33,8 +35,12 @@ static const struct dl_option options[] = {
     {"op", DL_OPT_CHOICE, offsetof(struct request, op), true, 0, 0, ops, "the operation"},
     {"bytes", DL_OPT_BYTES, offsetof(struct request, bytes), false, 0, 1e18, NULL,
      "size of the buffer as nccl-tests counts it; k, M, G or Ki, Mi, Gi may follow; a barrier has none"},
+    {"sizes", DL_OPT_SIZES, offsetof(struct request, sizes), false, 1, 1e18, NULL,
+     "in place of --bytes: a table over sizes and algorithms with the fastest and the cross-overs; two sizes a decade, "
+     "or N"},
     {"algo", DL_OPT_TEXT, offsetof(struct request, algo), false, 0, 0, NULL,
-     "a name of `dlsim list collectives`; auto, the fastest, if absent"},
+     "a name of `dlsim list collectives`; auto, the fastest, if absent; of --sizes several with commas between, all if "
+     "absent"},
     {"protocol", DL_OPT_TEXT, offsetof(struct request, protocol), false, 0, 0, NULL,
      "of the transport; auto if absent"},
     {"transport", DL_OPT_TEXT, offsetof(struct request, transport), false, 0, 0, NULL,
@@ -50,7 +56,7 @@ static const struct dl_option options[] = {
     {"seed", DL_OPT_COUNT, offsetof(struct request, seed), false, 0, 9007199254740992.0, NULL,
      "seed of --placement random; 0 if absent"},
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_engine_names,
-     "how time is simulated; simgrid if absent"},
+     "how time is simulated; simgrid if absent, analytic with --sizes"},
     {"fidelity", DL_OPT_CHOICE, offsetof(struct request, fidelity), false, 0, 0, fidelities,
      "messages one by one, or as flows; step if absent, except for pipelined trees and sums made by switches"},
     {"scenario", DL_OPT_TEXT, offsetof(struct request, scenario), false, 0, 0, NULL,
@@ -124,22 +130,29 @@ static enum dl_status empty(struct dl_wish *wish, struct dl_error *err)
     return wish->chunks > 1 ? dl_fail(err, DL_IMPOSSIBLE, "--chunks", none) : DL_OK;
 }
 
-static enum dl_status choose(struct run *r, struct dl_error *err)
+/* All but the size. */
+static enum dl_status make_wish(struct run *r, struct dl_wish *out, struct dl_error *err)
 {
     const struct request *const q = &r->request;
-    struct dl_wish wish = {.op = dl_op_named(q->op),
-                           .algorithm = q->algo,
-                           .protocol = q->protocol,
-                           .group = &r->group,
-                           .bytes = q->bytes,
-                           .chunks = (uint32_t)q->chunks,
-                           .servers = r->n_extra};
-    if (dl_payload_parse(q->payload, &wish.payload, err) || (wish.op == DL_BARRIER && empty(&wish, err)))
-        return err->status;
-    if (isnan(wish.bytes)) return dl_fail(err, DL_SYNTAX, "collective", "needs the option --bytes");
+    *out = (struct dl_wish){.op = dl_op_named(q->op),
+                            .algorithm = q->algo,
+                            .protocol = q->protocol,
+                            .group = &r->group,
+                            .bytes = q->bytes,
+                            .chunks = (uint32_t)q->chunks,
+                            .servers = r->n_extra};
+    if (dl_payload_parse(q->payload, &out->payload, err)) return err->status;
     dl_estimator_init(&r->estimator, r->machine.topology, &r->machine.transport, r->machine.bytes_per_s);
     r->estimator.fluid = q->fidelity && strcmp(q->fidelity, "fluid") == 0;
     r->estimator.by_message = q->fidelity && !r->estimator.fluid;
+    return DL_OK;
+}
+
+static enum dl_status choose(struct run *r, struct dl_error *err)
+{
+    struct dl_wish wish;
+    if (make_wish(r, &wish, err) || (wish.op == DL_BARRIER && empty(&wish, err))) return err->status;
+    if (isnan(wish.bytes)) return dl_fail(err, DL_SYNTAX, "collective", "needs the option --bytes");
     return dl_choose(&r->estimator, &wish, r->arena, &r->choice, err);
 }
 
@@ -238,6 +251,15 @@ static void find_time(struct run *r, const struct dl_engine_kind *kind, struct d
         simulate(r, kind, err);
 }
 
+static bool has_sizes(const struct request *q) { return q->sizes.to > 0; }
+
+static void add_sizes(const struct dl_sizes_range *sizes, struct dl_fingerprint *f)
+{
+    dl_fingerprint_number(f, "sizes_from", sizes->from);
+    dl_fingerprint_number(f, "sizes_to", sizes->to);
+    dl_fingerprint_number(f, "sizes_n", (double)sizes->n);
+}
+
 static void find_fingerprint(const struct run *r, char sha256[DL_SHA256_HEX])
 {
     const struct request *const q = &r->request;
@@ -261,6 +283,7 @@ static void find_fingerprint(const struct run *r, char sha256[DL_SHA256_HEX])
     dl_fingerprint_json(&f, "scenario", r->scenario_doc.value);
     for (size_t i = 0; i < DL_COUNT(texts); i++) dl_fingerprint_text(&f, texts[i][0], texts[i][1]);
     for (size_t i = 0; i < DL_COUNT(numbers); i++) dl_fingerprint_number(&f, numbers[i].what, numbers[i].x);
+    if (has_sizes(q)) add_sizes(&q->sizes, &f);
     dl_fingerprint_end(&f, sha256);
 }
 
@@ -300,22 +323,86 @@ static enum dl_status tell(struct run *r, struct dl_error *err)
     return DL_OK;
 }
 
+static const struct dl_engine_kind *engine_of(const struct run *r) { return dl_engine_find(r->request.engine); }
+
+static void answer_one(struct run *r, struct dl_error *err)
+{
+    if (choose(r, err)) return;
+    r->report.fluid = r->estimator.fluid || dl_folds_always(&r->choice.collective);
+    find_time(r, engine_of(r), err);
+    if (!err->status) tell(r, err);
+}
+
+/* ---- over sizes ---- */
+
+static double simulate_choice(void *user, const struct dl_choice *choice, struct dl_error *err)
+{
+    struct run *const r = user;
+    r->choice = *choice;
+    r->report.fluid = r->estimator.fluid || dl_folds_always(&choice->collective);
+    find_time(r, engine_of(r), err);
+    return r->report.result.time_s;
+}
+
+static enum dl_status tell_sizes(struct run *r, struct dl_sizes *sizes, struct dl_error *err)
+{
+    const char *const json = r->request.json;
+    const struct dl_asked asked = what_was_asked(r);
+    sizes->topology = r->machine.topology;
+    sizes->transport = &r->machine.transport;
+    sizes->op = dl_op_named(r->request.op);
+    sizes->group = &r->group;
+    sizes->engine = asked.engine;
+    sizes->fidelity = asked.fidelity;
+    dl_progress_end();
+    dl_assumptions_add(&sizes->assumptions, r->machine.system_doc, r->arena);
+    dl_assumptions_add(&sizes->assumptions, r->machine.transport_doc, r->arena);
+    dl_machine_list_files(&r->machine, r->arena, &sizes->files);
+    if (json && dl_write_json(json, dl_answer(&asked, dl_sizes_report_json(sizes)), err)) return err->status;
+    if (dl_tells_text(json)) dl_sizes_report_text(sizes);
+    return DL_OK;
+}
+
+static void answer_sizes(struct run *r, struct dl_error *err)
+{
+    struct dl_sizes sizes = {0};
+    struct dl_sizes_request request = {.estimator = &r->estimator,
+                                       .range = r->request.sizes,
+                                       .simulate = engine_of(r)->alone ? NULL : simulate_choice,
+                                       .user = r};
+    if (!make_wish(r, &request.wish, err) && !dl_sizes_find(&request, r->arena, &sizes, err))
+        tell_sizes(r, &sizes, err);
+    dl_assumptions_release(&sizes.assumptions);
+}
+
+/* Nothing that is asked for in vain. */
+static enum dl_status check_together(const struct request *q, struct dl_error *err)
+{
+    if (!has_sizes(q)) return DL_OK;
+    if (!isnan(q->bytes)) return dl_fail(err, DL_SYNTAX, "--bytes", "is one size; leave it out with --sizes");
+    if (dl_op_named(q->op) == DL_BARRIER) return dl_fail(err, DL_IMPOSSIBLE, "--sizes", "a barrier has none");
+    const char *const of_one = q->links ? "--links" : q->scenario ? "--scenario" : NULL;
+    return of_one ? dl_fail(err, DL_IMPOSSIBLE, of_one, "is for one collective; use --bytes in place of --sizes")
+                  : DL_OK;
+}
+
+static void answer(struct run *r, struct dl_error *err)
+{
+    struct request *const q = &r->request;
+    if (!q->engine) q->engine = has_sizes(q) ? dl_engine_names[dl_engine_sharing_count()] : dl_engine_names[0];
+    if (check_together(q, err) || open_machine(r, err) || read_scenario(r, err)) return;
+    if (has_sizes(q))
+        answer_sizes(r, err);
+    else
+        answer_one(r, err);
+}
+
 static int run(int argc, char **argv, struct dl_error *err)
 {
-    struct run r = {.request = {.algo = "auto",
-                                .protocol = "auto",
-                                .payload = "dense",
-                                .placement = "packed",
-                                .engine = dl_engine_names[0],
-                                .bytes = NAN},
-                    .arena = dl_arena_new()};
-    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, NULL, err) && !open_machine(&r, err) &&
-        !read_scenario(&r, err) && !choose(&r, err)) {
-        const struct dl_engine_kind *const kind = dl_engine_find(r.request.engine);
-        r.report.fluid = r.estimator.fluid || dl_folds_always(&r.choice.collective);
-        find_time(&r, kind, err);
-        if (!err->status) tell(&r, err);
-    }
+    struct run r = {
+        .request = {.algo = "auto", .protocol = "auto", .payload = "dense", .placement = "packed", .bytes = NAN},
+        .arena = dl_arena_new()};
+    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, NULL, err)) answer(&r, err);
     dl_estimator_release(&r.estimator);
     dl_assumptions_release(&r.report.assumptions);
     dl_machine_close(&r.machine);
@@ -328,8 +415,8 @@ static int run(int argc, char **argv, struct dl_error *err)
 const struct dl_command dl_command_collective = {
     .name = "collective",
     .doc = "simulate one collective operation",
-    .usage =
-        "collective --topo T --op OP --bytes N [--algo NAME|auto] [--devices N] [--json FILE|-] [--set PATH=JSON]...",
+    .usage = "collective --topo T --op OP --bytes N|--sizes FROM:TO [--algo NAME|auto] [--devices N] [--json FILE|-] "
+             "[--set PATH=JSON]...",
     .run = run,
     .options = options,
     .n_options = DL_COUNT(options),

@@ -59,6 +59,39 @@ static enum dl_status read_count(const struct dl_option *o, const char *text, ui
     return DL_OK;
 }
 
+enum { max_range_words = 3, range_word = 32 };
+
+/* The words between colons; how many, 0: too many, or one is too long. */
+static size_t split_range(const char *text, char words[max_range_words][range_word])
+{
+    for (size_t n = 0; n < max_range_words; n++) {
+        const size_t length = strcspn(text, ":");
+        if (length >= range_word) return 0;
+        memcpy(words[n], text, length);
+        words[n][length] = '\0';
+        if (!text[length]) return n + 1;
+        text += length + 1;
+    }
+    return 0;
+}
+
+static enum dl_status read_sizes(const struct dl_option *o, const char *text, struct dl_sizes_range *out,
+                                 struct dl_error *err)
+{
+    const struct dl_option count = {.name = o->name, .min = 2, .max = 1000};
+    char words[max_range_words][range_word];
+    const size_t n_words = split_range(text, words);
+    if (n_words < 2)
+        return dl_fail(err, DL_SYNTAX, NULL,
+                       "--%s: must be FROM:TO or FROM:TO:N, such as 1e3:1e9 or 1k:1G:13, got '%.60s'", o->name, text);
+    if (read_number(o, words[0], true, &out->from, err) || read_number(o, words[1], true, &out->to, err) ||
+        (n_words == max_range_words && read_count(&count, words[2], &out->n, err)))
+        return err->status;
+    if (out->from < out->to) return DL_OK;
+    return dl_fail(err, DL_RANGE, NULL, "--%s: must go from a smaller size to a larger one, got '%.60s'", o->name,
+                   text);
+}
+
 static enum dl_status read_choice(const struct dl_option *o, const char *text, const char **out, struct dl_error *err)
 {
     char all[256] = "";
@@ -95,6 +128,7 @@ static enum dl_status read_option(const struct dl_option *o, const char *text, v
     case DL_OPT_COUNT: return read_count(o, text, place, err);
     case DL_OPT_NUMBER: return read_number(o, text, false, place, err);
     case DL_OPT_BYTES: return read_number(o, text, true, place, err);
+    case DL_OPT_SIZES: return read_sizes(o, text, place, err);
     case DL_OPT_CHOICE: return read_choice(o, text, place, err);
     case DL_OPT_FLAG: *(bool *)place = true; return DL_OK;
     case DL_OPT_TEXTS: {
@@ -171,8 +205,9 @@ enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *op
 const char *dl_option_call(const struct dl_option *o, char text[DL_OPTION_CALL])
 {
     static const char *const values[] = {
-        [DL_OPT_TEXT] = " NAME", [DL_OPT_OUTPUT] = " FILE", [DL_OPT_COUNT] = " N",         [DL_OPT_NUMBER] = " X",
-        [DL_OPT_BYTES] = " N",   [DL_OPT_FLAG] = "",        [DL_OPT_TEXTS] = " PATH=JSON", [DL_OPT_CHOICE] = " ",
+        [DL_OPT_TEXT] = " NAME",       [DL_OPT_OUTPUT] = " FILE", [DL_OPT_COUNT] = " N",
+        [DL_OPT_NUMBER] = " X",        [DL_OPT_BYTES] = " N",     [DL_OPT_FLAG] = "",
+        [DL_OPT_TEXTS] = " PATH=JSON", [DL_OPT_CHOICE] = " ",     [DL_OPT_SIZES] = " FROM:TO[:N]",
     };
     size_t used = (size_t)snprintf(text, DL_OPTION_CALL, "--%s%s", o->name, values[o->type]);
     for (size_t i = 0; o->type == DL_OPT_CHOICE && o->choices[i] && used < DL_OPTION_CALL; i++)

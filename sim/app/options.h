@@ -15,9 +15,15 @@ enum dl_option_type {
     DL_OPT_COUNT,  /* uint64_t: a whole number, 1e6 is fine */
     DL_OPT_NUMBER, /* double */
     DL_OPT_BYTES,  /* double: a number with an optional k, M, G, T (1000) or Ki, Mi, Gi, Ti (1024) */
+    DL_OPT_SIZES,  /* struct dl_sizes_range: FROM:TO or FROM:TO:N, both as DL_OPT_BYTES */
     DL_OPT_TEXTS,  /* struct dl_texts: may be given several times */
     DL_OPT_CHOICE, /* const char *: one of choices */
     DL_OPT_FLAG,   /* bool: takes no value */
+};
+
+struct dl_sizes_range {
+    double from, to; /* 0: not given */
+    uint64_t n;      /* 0: as usual */
 };
 
 enum { DL_MAX_TEXTS = 256 };
@@ -31,7 +37,7 @@ struct dl_option {
     enum dl_option_type type;
     size_t offset;
     bool required;
-    double min, max; /* DL_OPT_COUNT, DL_OPT_NUMBER, DL_OPT_BYTES */
+    double min, max; /* DL_OPT_COUNT, DL_OPT_NUMBER, DL_OPT_BYTES, DL_OPT_SIZES */
     const char *const *choices;
     const char *doc;
 };

@@ -103,6 +103,31 @@ static enum dl_status choose_freely(struct dl_estimator *e, const struct dl_wish
     return DL_OK;
 }
 
+static bool has_protocol(const struct dl_estimator *e, const struct dl_wish *wish, enum dl_family family)
+{
+    for (size_t i = 0; i < e->transport->n_protocols; i++) {
+        const struct dl_protocol *const p = &e->transport->protocols[i];
+        if (p->has_family[family] && (is_auto(wish->protocol) || strcmp(wish->protocol, p->name) == 0)) return true;
+    }
+    return false;
+}
+
+size_t dl_possible_algorithms(const struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
+                              const struct dl_algorithm **out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < dl_algorithm_count(); i++) {
+        const struct dl_algorithm *const a = dl_algorithm_get(i);
+        struct dl_collective c = collective_of(wish, a);
+        struct dl_error not_this_one = {0};
+        if (a->op != wish->op || !dl_transport_has(e->transport, dl_op_name(a->op), a->name) ||
+            !has_protocol(e, wish, a->family))
+            continue;
+        if (!prepare(&c, e, wish, arena, &not_this_one) && !is_too_large(&c, wish, &not_this_one)) out[n++] = a;
+    }
+    return n;
+}
+
 static enum dl_status no_protocol(const struct dl_estimator *e, const struct dl_wish *wish, struct dl_error *err)
 {
     char all[128] = "";

@@ -31,6 +31,12 @@ struct dl_choice {
 enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
                          struct dl_choice *out, struct dl_error *err);
 
+/* The algorithms of the wish's operation, in the order of their table, that the transport has, that can be done by this
+ * group, and that do not take longer to price than is sensible; automatic or not. `out` has room for
+ * dl_algorithm_count(). Returns how many. */
+size_t dl_possible_algorithms(const struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
+                              const struct dl_algorithm **out);
+
 /* How long these take that begin at the same time and share links. */
 enum dl_status dl_choices_together_s(struct dl_estimator *e, const struct dl_choice *choices, uint32_t n, double *out,
                                      struct dl_error *err);
