@@ -12,6 +12,7 @@
 #include "sim/engine/scenario.h"
 #include "sim/report/asked.h"
 #include "sim/report/collective_report.h"
+#include "sim/report/explain_collective.h"
 #include "sim/report/progress.h"
 #include "sim/report/units.h"
 #include "topologies/placement.h"
@@ -21,7 +22,7 @@ struct request {
     double bytes;
     struct dl_sizes_range sizes;
     uint64_t devices, chunks, seed;
-    bool links;
+    bool links, explain;
     struct dl_texts set;
 };
 
@@ -65,6 +66,8 @@ static const struct dl_option options[] = {
      "the answer for programs too; - is standard output, in place of the text"},
     {"links", DL_OPT_FLAG, offsetof(struct request, links), false, 0, 0, NULL,
      "the ten links with the highest load, in the text too"},
+    {"explain", DL_OPT_FLAG, offsetof(struct request, explain), false, 0, 0, NULL,
+     "the formula with its numbers put in, their sources, and why the simulation differs from it"},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
      "override a value of the machine or its transport: topo.nodes=4, transport.reduction_s_per_byte=0; may be "
      "repeated"},
@@ -81,6 +84,7 @@ struct run {
     struct dl_json scenario_doc;
     struct dl_scenario scenario;
     struct dl_collective_report report;
+    struct dl_explanation explanation;
 };
 
 static enum dl_status open_machine(struct run *r, struct dl_error *err)
@@ -305,6 +309,25 @@ static struct dl_asked what_was_asked(const struct run *r)
     return asked;
 }
 
+static enum dl_status explain(struct run *r, struct dl_error *err)
+{
+    dl_explanation_init(&r->explanation, r->arena);
+    return dl_explain_collective(&r->explanation,
+                                 &(struct dl_explained_collective){.report = &r->report,
+                                                                   .estimator = &r->estimator,
+                                                                   .system_doc = r->machine.system_doc,
+                                                                   .transport_doc = r->machine.transport_doc,
+                                                                   .has_scenario = r->scenario_doc.value != NULL},
+                                 err);
+}
+
+static json_t *report_json(const struct run *r)
+{
+    json_t *const report = dl_collective_report_json(&r->report);
+    if (r->request.explain) json_object_set_new(report, "explain", dl_explanation_json(&r->explanation));
+    return report;
+}
+
 static enum dl_status tell(struct run *r, struct dl_error *err)
 {
     struct dl_collective_report *const report = &r->report;
@@ -318,8 +341,11 @@ static enum dl_status tell(struct run *r, struct dl_error *err)
     dl_machine_list_files(&r->machine, r->arena, &report->files);
     const struct dl_asked asked = what_was_asked(r);
     const char *const json = r->request.json;
-    if (json && dl_write_json(json, dl_answer(&asked, dl_collective_report_json(report)), err)) return err->status;
-    if (dl_tells_text(json)) dl_collective_report_text(report, r->request.links);
+    if (r->request.explain && explain(r, err)) return err->status;
+    if (json && dl_write_json(json, dl_answer(&asked, report_json(r)), err)) return err->status;
+    if (!dl_tells_text(json)) return DL_OK;
+    dl_collective_report_text(report, r->request.links);
+    if (r->request.explain) dl_explanation_print(&r->explanation);
     return DL_OK;
 }
 
@@ -381,7 +407,7 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
     if (!has_sizes(q)) return DL_OK;
     if (!isnan(q->bytes)) return dl_fail(err, DL_SYNTAX, "--bytes", "is one size; leave it out with --sizes");
     if (dl_op_named(q->op) == DL_BARRIER) return dl_fail(err, DL_IMPOSSIBLE, "--sizes", "a barrier has none");
-    const char *const of_one = q->links ? "--links" : q->scenario ? "--scenario" : NULL;
+    const char *const of_one = q->links ? "--links" : q->explain ? "--explain" : q->scenario ? "--scenario" : NULL;
     return of_one ? dl_fail(err, DL_IMPOSSIBLE, of_one, "is for one collective; use --bytes in place of --sizes")
                   : DL_OK;
 }
@@ -405,6 +431,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, NULL, err)) answer(&r, err);
     dl_estimator_release(&r.estimator);
     dl_assumptions_release(&r.report.assumptions);
+    dl_explanation_release(&r.explanation);
     dl_machine_close(&r.machine);
     json_decref(r.scenario_doc.value);
     dl_free(r.device);

@@ -164,8 +164,7 @@ static enum dl_status estimate_by_rounds(struct dl_estimator *e, const struct dl
     return DL_OK;
 }
 
-/* Where the fold is what will be run, or the same: a ring in one piece. */
-static bool prices_by_fold(const struct dl_estimator *e, const struct dl_collective *c)
+bool dl_estimates_by_fold(const struct dl_estimator *e, const struct dl_collective *c)
 {
     if (dl_fold_kind(c) == DL_FOLD_ROUNDS || e->transport->holds_ports) return false;
     if (e->fluid || c->pipelined || dl_folds_always(c)) return true;
@@ -187,7 +186,7 @@ enum dl_status dl_estimate_up_to(struct dl_estimator *e, const struct dl_collect
         out->time_s = out->presumed_s = out->pace.start_s;
         return DL_OK;
     }
-    if (prices_by_fold(e, c)) return estimate_by_folds(e, c, protocol, out, err);
+    if (dl_estimates_by_fold(e, c)) return estimate_by_folds(e, c, protocol, out, err);
     return estimate_by_rounds(e, c, protocol, most_s, out, err);
 }
 

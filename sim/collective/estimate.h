@@ -51,6 +51,9 @@ enum dl_status dl_estimate(struct dl_estimator *e, const struct dl_collective *c
 enum dl_status dl_estimate_up_to(struct dl_estimator *e, const struct dl_collective *c,
                                  const struct dl_protocol *protocol, double most_s, struct dl_estimate *out,
                                  struct dl_error *err);
+/* Whether it is priced as its fold, not round by round: where the fold is what will be run, or the same: a ring in one
+ * piece. */
+bool dl_estimates_by_fold(const struct dl_estimator *e, const struct dl_collective *c);
 /* The time where so many times as much goes over the links. */
 double dl_estimate_crowded_s(const struct dl_estimate *e, double crowding);
 
