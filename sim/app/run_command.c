@@ -5,12 +5,14 @@
 #include "sim/app/deprecated.h"
 #include "sim/app/sensitivity_runs.h"
 #include "sim/core/output.h"
+#include "sim/draw/page.h"
+#include "sim/draw/run_page.h"
 #include "sim/report/progress.h"
 #include "sim/report/trace.h"
 
 struct request {
     struct dl_session_request session;
-    const char *json, *trace;
+    const char *json, *trace, *html;
     bool print_program, sensitivity, links, fits_exit_0;
 };
 
@@ -43,6 +45,8 @@ static const struct dl_option options[] = {
      "the answer for programs too; - is standard output, in place of the text"},
     {"trace", DL_OPT_OUTPUT, offsetof(struct request, trace), false, 0, 0, NULL,
      "a timeline of every stage and replica for Perfetto or chrome://tracing; - is standard output"},
+    {"html", DL_OPT_OUTPUT, offsetof(struct request, html), false, 0, 0, NULL,
+     "the answer as a page with its timeline and figures, one file for any browser; - is standard output"},
     {"print-program", DL_OPT_FLAG, offsetof(struct request, print_program), false, 0, 0, NULL,
      "print what the ranks of each stage execute, simulate nothing"},
     {"sensitivity", DL_OPT_FLAG, offsetof(struct request, sensitivity), false, 0, 0, NULL,
@@ -124,6 +128,22 @@ static struct dl_asked what_was_asked(const struct request *q, struct dl_session
 
 static bool is_stdout(const char *path) { return path && dl_is_same_file(path, "-"); }
 
+/* The last step that was simulated. */
+static enum dl_status write_page(const struct request *q, struct dl_session *s, const struct dl_asked *asked)
+{
+    const struct dl_json docs[] = {s->machine.system_doc, s->device_doc,   s->machine.transport_doc,
+                                   s->software_doc,       s->workload_doc, s->strategy_doc};
+    const struct dl_training_result *const result = &s->report.result;
+    const struct dl_run_page page = {.timeline = s->timeline,
+                                     .from_s = result->end_s - result->step_s,
+                                     .to_s = result->end_s,
+                                     .answer = dl_answer(asked, dl_run_report_json(&s->report)),
+                                     .docs = docs,
+                                     .n_docs = DL_COUNT(docs),
+                                     .arena = s->arena};
+    return dl_run_page_write(q->html, &page, &s->err);
+}
+
 static enum dl_status tell(const struct request *q, struct dl_session *s)
 {
     const struct dl_asked asked = what_was_asked(q, s);
@@ -133,7 +153,8 @@ static enum dl_status tell(const struct request *q, struct dl_session *s)
     s->report.asked = &asked;
     if (q->json && dl_write_json(q->json, dl_answer(&asked, dl_run_report_json(&s->report)), &s->err))
         return s->err.status;
-    if (dl_tells_text(q->json) && !is_stdout(q->trace)) dl_run_report_text(&s->report, q->links);
+    if (q->html && write_page(q, s, &asked)) return s->err.status;
+    if (dl_tells_text(q->json) && !is_stdout(q->trace) && !is_stdout(q->html)) dl_run_report_text(&s->report, q->links);
     return DL_OK;
 }
 
@@ -142,7 +163,7 @@ static int answer(struct request *q, struct dl_error *err)
     struct dl_session s;
     struct dl_sensitivity sensitivity;
     int code = 0;
-    q->session.timeline = q->trace != NULL;
+    q->session.timeline = q->trace || q->html;
     q->session.progress = dl_progress();
     q->session.is_long = say_that_it_is_long;
     dl_progress_begin();
@@ -165,6 +186,7 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
                                   : q->links              ? "--links"
                                   : q->json               ? "--json"
                                   : q->trace              ? "--trace"
+                                  : q->html               ? "--html"
                                   : q->session.scenario   ? "--scenario"
                                   : q->session.iterations ? "--iterations"
                                                           : NULL;
@@ -176,7 +198,9 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
 static int run(int argc, char **argv, struct dl_error *err)
 {
     struct request q = {0};
-    if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) || check_together(&q, err)) return 0;
+    if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) || check_together(&q, err) ||
+        (q.html && dl_page_check(err)))
+        return 0;
     return answer(&q, err);
 }
 

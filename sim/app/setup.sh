@@ -5,8 +5,9 @@
 # shellcheck source=sim/app/stale.sh
 source "$root/sim/app/stale.sh"
 build_packages=(g++ cmake ninja-build pkgconf libjansson-dev libgsl-dev libsqlite3-dev libsimgrid-dev libopenblas-dev)
+page_packages=(node-d3) # what --html puts into its page
 test_packages=(check clang-format cppcheck libopenmpi-dev openmpi-bin iproute2 procps groff-base
-    slurmctld slurmd slurm-client munge)
+    slurmctld slurmd slurm-client munge chromium chromium-driver python3-selenium "${page_packages[@]}")
 notebook_packages=(jupyter-notebook python3-nbclient python3-nbformat python3-ipykernel python3-pandas python3-matplotlib)
 notebook_python=python3
 command -v dpkg-query >/dev/null && notebook_python=/usr/bin/python3 # the one that Debian's packages belong to
@@ -150,10 +151,17 @@ make_current() {
     with_lock build_if_stale
 }
 
+# Without Debian's packages the program says what it misses.
+prepare_page() {
+    command -v dpkg-query >/dev/null && [[ $(missing_packages "${page_packages[@]}") ]] || return 0
+    with_lock install_packages "${page_packages[@]}"
+}
+
 set_up() {
     (($# == 0)) || stop 2 "--setup: takes no other words, got '$*'"
     asks=no
     make_current
+    prepare_page
     say "ready: $(printf %q "$root/dlsim")"
     exit
 }

@@ -350,16 +350,20 @@ static enum dl_status refuse_mark(const char *path, json_t *value, struct dl_err
     return err->status;
 }
 
+char *dl_json_dump(const char *where, json_t *value, size_t flags, struct dl_error *err)
+{
+    char *const text = refuse_mark(where, value, err) ? NULL : json_dumps(value, flags | JSON_REAL_PRECISION(17));
+    if (!text) dl_fail(err, DL_STALLED, where, "the answer cannot be written as JSON"); /* unless it is known why */
+    return text;
+}
+
 enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *err)
 {
-    char *const text =
-        refuse_mark(path, value, err) ? NULL : json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *const text = dl_json_dump(path, value, JSON_INDENT(2), err);
     if (text) {
         const size_t length = strlen(text);
         text[length] = '\n'; /* in place of the NUL, which is not written */
         dl_write_json_text(path, text, length + 1, err);
-    } else {
-        dl_fail(err, DL_STALLED, path, "the answer cannot be written as JSON"); /* unless it is known why */
     }
     free(text);
     json_decref(value);

@@ -87,6 +87,10 @@ bool dl_json_range(struct dl_arena *arena, const char *where, double *min, doubl
 json_t *dl_json_real(double x);
 json_t *dl_json_pack(const char *format, ...);
 
+/* The value as text for free(), written as Jansson's flags say; NULL, and an error of this place, if it holds a number
+ * that is not finite. */
+char *dl_json_dump(const char *where, json_t *value, size_t flags, struct dl_error *err);
+
 /* Write the value to a file, or to standard output for "-", and release it. Nothing is written of one that holds a
  * number that is not finite. */
 enum dl_status dl_write_json(const char *path, json_t *value, struct dl_error *err);

@@ -91,6 +91,11 @@ enum dl_track_group dl_slice_group(const struct dl_slice *s)
     return s->kind == DL_SLICE_SEND ? DL_TRACK_SENDS : DL_TRACK_EXCHANGES;
 }
 
+double dl_slice_whole_s(const struct dl_slice *s)
+{
+    return s->running->parts[s->part].segment.seconds * s->pace + s->host_s + s->interference_s;
+}
+
 static int by_crew_and_time(const void *a, const void *b)
 {
     const struct dl_slice *const x = a, *const y = b;

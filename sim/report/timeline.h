@@ -63,6 +63,9 @@ void dl_timeline_end(struct dl_timeline *t, const struct dl_engine *tap);
 
 enum dl_track_group dl_slice_group(const struct dl_slice *s);
 
+/* The seconds of the whole part that a slice of work is of; it may be the beginning of it. */
+double dl_slice_whole_s(const struct dl_slice *s);
+
 /* "F m3 c0", "wait: bubble", "F m3 c0 to stage 1", "allreduce". Returns name. */
 enum { DL_SLICE_NAME = 64 };
 const char *dl_slice_name(const struct dl_timeline *t, const struct dl_slice *s, char name[DL_SLICE_NAME]);

@@ -88,17 +88,11 @@ static void add_dates(struct text *out, double from_s, double to_s)
     add_microseconds(out, "dur", to - from);
 }
 
-/* Of the whole part; a slice may be the beginning of it. */
-static double whole_s(const struct dl_slice *s)
-{
-    return s->running->parts[s->part].segment.seconds * s->pace + s->host_s + s->interference_s;
-}
-
 /* The seconds of each cause, as they are booked. */
 static void add_causes(struct text *out, const struct dl_slice *s)
 {
     const double *const by_cause = s->running->parts[s->part].segment.by_cause;
-    const double share = whole_s(s) > 0 ? (s->to_s - s->from_s) / whole_s(s) : 0;
+    const double share = dl_slice_whole_s(s) > 0 ? (s->to_s - s->from_s) / dl_slice_whole_s(s) : 0;
     const char *comma = "";
     for (int cause = 0; cause < DL_N_CAUSES; cause++) {
         const double more_s = cause == DL_CAUSE_HOST           ? s->host_s
@@ -157,7 +151,8 @@ static uint64_t count_instructions(const struct dl_timeline *t)
 static void tell_instructions(struct text *out, const struct dl_timeline *t, const struct dl_slice *s, uint32_t track)
 {
     const struct dl_part *const part = &s->running->parts[s->part];
-    const double planned_s = whole_s(s) - s->interference_s, stretch = planned_s > 0 ? whole_s(s) / planned_s : 1;
+    const double planned_s = dl_slice_whole_s(s) - s->interference_s,
+                 stretch = planned_s > 0 ? dl_slice_whole_s(s) / planned_s : 1;
     double launched_s = s->host_from_s - s->from_s, at_s = 0;
     for (size_t i = part->first; i < part->end; i++) {
         const struct dl_instruction *const now = &s->running->instructions[i];
