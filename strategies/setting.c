@@ -62,7 +62,7 @@ bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->p
 
 struct dl_numbers dl_numbers_of(const struct dl_setting *s)
 {
-    const enum dl_widths narrow = s->is_pure ? DL_WIDTHS_PURE : DL_WIDTHS_MIXED;
+    const enum dl_widths narrow = s->is_pure || s->software->casts_gathered ? DL_WIDTHS_PURE : DL_WIDTHS_MIXED;
     return (struct dl_numbers){dl_precision_is_mixed(s->precision) ? narrow : DL_WIDTHS_FP32, s->precision};
 }
 

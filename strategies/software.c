@@ -19,8 +19,9 @@ struct options {
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
         drains_at_batches, drains_at_end, dropout, gathers_stage_2, gradients_persist, copies_persist, gradients_whole,
-        deals_tensors, offload_blocks, keeps_fragments, gathers_modules, projections_apart, fused_optimizer;
-    double scatter_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes,
+        deals_tensors, offload_blocks, keeps_fragments, gathers_modules, casts_gathered, projections_apart,
+        fused_optimizer;
+    double scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes,
         pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction, backward_gradient_bytes,
         bucket_copy_bytes, outside_bytes;
     struct dl_json kernels, operands;
@@ -71,6 +72,12 @@ static const struct dl_field fields[] = {
      "does; false if absent"},
     {"scatter_moves", DL_NUMBER, offsetof(struct options, scatter_moves), 0, 100, true, NULL,
      "in stage 3 of ZeRO: elements moved per gradient before it is scattered (laid out by rank, scaled); 0 if absent"},
+    {"gather_moves", DL_NUMBER, offsetof(struct options, gather_moves), 0, 100, true, NULL,
+     "in stage 3 of ZeRO: elements moved per parameter after it is gathered (copied out of what all ranks sent); 0 if "
+     "absent"},
+    {"casts_gathered", DL_BOOL, offsetof(struct options, casts_gathered), 0, 0, true, NULL,
+     "parameters are kept in fp32 and gathered in the precision of products: kernels see no casts (rules with numbers "
+     "\"pure\" hold); false if absent"},
     {"offload_blocks", DL_BOOL, offsetof(struct options, offload_blocks), 0, 0, true, NULL,
      "no kernel overlaps with copies of activations to or from the host, nor in stage 3 with sums for the update "
      "there; false if absent"},
@@ -202,6 +209,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .zero_in_pipeline = (uint32_t)o.zero_in_pipeline,
                                 .gathers_stage_2 = o.gathers_stage_2,
                                 .scatter_moves = o.scatter_moves,
+                                .gather_moves = o.gather_moves,
+                                .casts_gathered = o.casts_gathered,
                                 .offload_blocks = o.offload_blocks,
                                 .new_memory_bytes_per_s = o.new_memory_bytes_per_s,
                                 .deals_tensors = o.deals_tensors,

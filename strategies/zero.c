@@ -216,7 +216,9 @@ static enum dl_status wait(const struct options *o, const struct dl_module *m, s
     const struct dl_event all = parameters_of(m, s);
     const double parameters = cut_parameters(&all, s, false) + cut_parameters(&all, s, true);
     if (parameters <= 0) return DL_OK;
+    const double moved = parameters * dl_precision_bytes(s->precision) * s->software->gather_moves;
     if (dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = handle_of(m)}, err)) return err->status;
+    if (moved > 0 && dl_emit_pass(below, "copy_out", moved, DL_PARAMETERS, err)) return err->status;
     return convert(o, "dequantize", parameters, below, err);
 }
 

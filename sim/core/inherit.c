@@ -48,32 +48,43 @@ static void join(json_t *own, json_t *base)
     }
 }
 
-static enum dl_status load_base(struct dl_json like, const struct dl_sought *sought, struct dl_arena *arena,
-                                struct dl_json *base, struct dl_error *err)
+enum { most_files = 8 }; /* that a file may be like, one through the other: more are a circle */
+
+static enum dl_status inherit(struct dl_json doc, const struct dl_sought *of, int n_files, struct dl_arena *arena,
+                              struct dl_error *err);
+
+static enum dl_status load_base(struct dl_json like, const struct dl_sought *sought, int n_files,
+                                struct dl_arena *arena, struct dl_json *base, struct dl_error *err)
 {
     struct dl_error missing = {0};
     const char *path;
+    if (n_files == most_files)
+        return dl_fail(err, DL_IMPOSSIBLE, like.where, "'%.60s' leads in a circle, or through more than %d files",
+                       sought->name, most_files);
     if (dl_find_sought(sought, arena, &path, &missing))
         return dl_fail(err, missing.status, like.where, "%s", missing.text);
     if (dl_json_load(path, arena, base, err)) return err->status;
-    return json_object_get(base->value, "like")
-               ? dl_fail(err, DL_IMPOSSIBLE, like.where, "'%.60s' is itself like another file; name that one",
-                         sought->name)
-               : DL_OK;
+    return inherit(*base, sought, n_files + 1, arena, err);
 }
 
-enum dl_status dl_json_inherit(struct dl_json doc, const char *folder, const char *what, struct dl_arena *arena,
-                               struct dl_error *err)
+static enum dl_status inherit(struct dl_json doc, const struct dl_sought *of, int n_files, struct dl_arena *arena,
+                              struct dl_error *err)
 {
     const struct dl_json like = dl_json_member(doc, "like", arena);
     struct dl_json base = {0};
     if (!like.value) return DL_OK;
     if (!json_is_string(like.value)) return dl_wrong_type(like, "the name of a file", err);
-    const struct dl_sought sought = {folder, what, json_string_value(like.value), doc.file};
-    if (!load_base(like, &sought, arena, &base, err)) {
+    const struct dl_sought sought = {of->folder, of->what, json_string_value(like.value), doc.file};
+    if (!load_base(like, &sought, n_files, arena, &base, err)) {
         join(doc.value, base.value);
         json_object_del(doc.value, "like");
     }
     json_decref(base.value);
     return err->status;
+}
+
+enum dl_status dl_json_inherit(struct dl_json doc, const char *folder, const char *what, struct dl_arena *arena,
+                               struct dl_error *err)
+{
+    return inherit(doc, &(struct dl_sought){.folder = folder, .what = what}, 0, arena, err);
 }

@@ -1,4 +1,5 @@
 /* inherit.h - a data file that says "like": NAME has the keys of that file of its folder, but for those it has itself.
+ * That file may be like another.
  *
  * The rule to remember: a value of its own replaces the inherited one; objects are joined key by key, and a list whose
  * last element is "..." goes on with the elements of the inherited list. */

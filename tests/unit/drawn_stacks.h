@@ -21,6 +21,7 @@ static const uint64_t seed = 20;
     "'collective_host_s':2e-5,"                                                                                        \
     "'batch_host_s':1e-4,'overlaps_tensor':true,'sends':'blocking','send_host_s':3e-5,'drains_at_sends':true,"         \
     "'drains_at_waits':true,'drains_at_dispatch':true,'deals_tensors':true,'bucket_moves':6,'scatter_moves':4,"        \
+    "'gather_moves':2,"                                                                                                \
     "'offload_blocks':true,'new_memory_bytes_per_s':1e9,'gathers_ahead':0,'gathers_modules':true,"                     \
     "'attention':'unfused','kernels':[{'operation':'softmax',"                                                         \
     "'unless_multiple_of':4,'launches':3,'moves':5},{'operation':'residual','dropout':true,'launches':2,'moves':0.9,"  \

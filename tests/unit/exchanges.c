@@ -319,6 +319,50 @@ START_TEST(gradients_are_moved_before_they_are_scattered)
 }
 END_TEST
 
+/* Before each use of a layer, forward and backward; what stays gathered is copied once. */
+START_TEST(parameters_are_moved_after_they_are_gathered)
+{
+    static const struct {
+        const char *stack;
+        double forward, backward;
+    } cases[] = {{ZERO("'stage':3"), 2, 2}, {ZERO("'stage':3,'reshard':false"), 2, 0}, {ZERO("'stage':1"), 0, 0}};
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        struct dl_session t;
+        open_step(&t, &(struct step){.software = "{'schema':'dlsim/software/1','source':'a test','gather_moves':2}",
+                                     .workload = FOUR_BLOCKS,
+                                     .head = BATCH,
+                                     .stack = cases[i].stack});
+        const double once = dl_precision_bytes(t.job.setting.precision) * dl_model_parameters(&t.model);
+        check_close(cases[i].stack, pass_bytes(item(&t, DL_ITEM_F), "copy_out"), cases[i].forward * once, 1e-9);
+        check_close(cases[i].stack, pass_bytes(item(&t, DL_ITEM_B), "copy_out"), cases[i].backward * once, 1e-9);
+        dl_session_close(&t);
+    }
+}
+END_TEST
+
+static double forward_s(const char *software)
+{
+    struct dl_session t;
+    double sum = 0;
+    open_step(&t,
+              &(struct step){.software = software, .workload = FOUR_BLOCKS, .head = BATCH, .stack = ZERO("'stage':3")});
+    const struct dl_template *const forward = item(&t, DL_ITEM_F);
+    for (size_t i = 0; i < forward->n_instructions; i++) sum += forward->instructions[i].device_s;
+    dl_session_close(&t);
+    return sum;
+}
+
+/* Casts of autocast are not there if parameters come in the precision of products. */
+START_TEST(kernels_see_gathered_parameters_as_they_are_cast)
+{
+#define SOFTWARE(kernels) "{'schema':'dlsim/software/1','source':'a test'" kernels "}"
+#define SLOW_IF_MIXED ",'kernels':[{'operation':'residual','launches':1,'moves':10,'numbers':'mixed'}]"
+    const double plain_s = forward_s(SOFTWARE(""));
+    ck_assert_double_gt(forward_s(SOFTWARE(SLOW_IF_MIXED)), plain_s);
+    ck_assert_double_eq(forward_s(SOFTWARE(SLOW_IF_MIXED ",'casts_gathered':true")), plain_s);
+}
+END_TEST
+
 /* On a network as fast as the memory the passes count as much as the exchange, and both are data's. */
 START_TEST(packing_is_booked_as_data)
 {
@@ -430,6 +474,8 @@ int main(void)
     tcase_add_loop_test(tests, packing_passes_over_the_values, 0, 4);
     tcase_add_test(tests, quantised_parameters_are_converted_before_each_use);
     tcase_add_test(tests, gradients_are_moved_before_they_are_scattered);
+    tcase_add_test(tests, parameters_are_moved_after_they_are_gathered);
+    tcase_add_test(tests, kernels_see_gathered_parameters_as_they_are_cast);
     tcase_add_test(tests, packing_is_booked_as_data);
     tcase_add_loop_test(tests, memory_is_what_is_cut_gathered_and_kept, 0, 8);
     tcase_add_loop_test(tests, a_refusal_names_its_key, 0, (int)DL_COUNT(refusals));

@@ -80,10 +80,19 @@ END_TEST
 START_TEST(a_file_that_is_like_none_stays_as_it_is) { ck_assert_str_eq(completed("{\"a\": 5}"), "{\"a\":5}"); }
 END_TEST
 
-START_TEST(chains_and_other_types_are_refused)
+START_TEST(a_file_may_be_like_one_that_is_like_another)
 {
+    write_file("second.json", "{\"like\": \"base\", \"b\": 7, \"list\": [2, \"...\"], \"facts\": {\"b\": \"second\"}}");
+    ck_assert_str_eq(completed("{\"like\": \"second\", \"list\": [1, \"...\"]}"),
+                     "{\"a\":1,\"b\":7,\"facts\":{\"a\":\"base\",\"b\":\"second\"},\"list\":[1,2,3,4]}");
+}
+END_TEST
+
+START_TEST(circles_and_other_types_are_refused)
+{
+    write_file("second.json", "{\"like\": \"second\"}");
     ck_assert_ptr_nonnull(
-        strstr(completed("{\"like\": \"second\"}"), "own.json:/like: 'second' is itself like another"));
+        strstr(completed("{\"like\": \"second\"}"), "second.json:/like: 'second' leads in a circle, or through more"));
     ck_assert_ptr_nonnull(strstr(completed("{\"like\": 1}"), "own.json:/like: must be the name of a file"));
     ck_assert_ptr_nonnull(strstr(completed("{\"like\": \"nothing\"}"), "own.json:/like: nothing: no such software"));
 }
@@ -98,7 +107,8 @@ int main(void)
     tcase_add_test(tests, lists_are_replaced_unless_they_say_that_they_go_on);
     tcase_add_test(tests, an_interval_is_inherited_with_its_value_only);
     tcase_add_test(tests, a_file_that_is_like_none_stays_as_it_is);
-    tcase_add_test(tests, chains_and_other_types_are_refused);
+    tcase_add_test(tests, a_file_may_be_like_one_that_is_like_another);
+    tcase_add_test(tests, circles_and_other_types_are_refused);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
