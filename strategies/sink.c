@@ -120,6 +120,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     struct dl_priced_kernel out = {.kernel = *k,
                                    .launches =
                                        n_products(k) * (rule ? rule->launches : setting->software->launches_per_kernel),
+                                   .bytes = dl_kernel_bytes(&kernel, precision),
                                    .is_part_of_another = rule && rule->moves == 0,
                                    .rule = rule,
                                    .known = true};
@@ -178,6 +179,7 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
                                  .device_s = device_s / n_parts,
                                  .host_s = host_s(s, ev, s_per_launch * n_launches) / n_parts,
                                  .flop = flop / n_parts,
+                                 .bytes = priced->bytes / n_parts,
                                  .ground = priced->price.ground};
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
         one.counted_flop[count] = dl_counted_flop(&ev->kernel, one.flop, (enum dl_flop_count)count);
@@ -261,6 +263,7 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
 struct rest {
     double seconds, beside_s, launch_s;
     const struct dl_in_step *in_step; /* NULL: it is timed */
+    const struct dl_in_step *what;    /* NULL: several, or of a kind of its own */
 };
 
 static void add_rest(struct dl_sink *s, const struct dl_event *ev, const struct rest *r)
@@ -273,6 +276,7 @@ static void add_rest(struct dl_sink *s, const struct dl_event *ev, const struct 
                                          .device_s = longer_s,
                                          .host_s = r->launch_s,
                                          .in_step = r->in_step,
+                                         .collective = r->what,
                                          .is_beside = r->beside_s > 0});
     if (taken_s > longer_s)
         dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
@@ -285,7 +289,12 @@ static enum dl_status add_in_step(struct dl_sink *s, const struct dl_event *ev, 
 {
     const struct dl_priced_collective *const p = dl_sink_price(s, ev, err);
     if (!p) return err->status;
-    add_rest(s, ev, &(struct rest){p->seconds, beside_s, launch_s(s, ev), p->is_played ? &p->what : NULL});
+    add_rest(s, ev,
+             &(struct rest){.seconds = p->seconds,
+                            .beside_s = beside_s,
+                            .launch_s = launch_s(s, ev),
+                            .in_step = p->is_played ? &p->what : NULL,
+                            .what = p->once ? NULL : &p->what});
     return DL_OK;
 }
 

@@ -10,9 +10,9 @@ enum { DL_KERNEL_CACHE = 128 };
 
 struct dl_priced_kernel {
     struct dl_kernel kernel;
-    struct dl_price price; /* as the framework does it, at the clock of the step */
-    struct dl_draw draw;   /* of devices that tell it */
-    double launches;
+    struct dl_price price;             /* as the framework does it, at the clock of the step */
+    struct dl_draw draw;               /* of devices that tell it */
+    double launches, bytes;            /* that must be moved at least */
     const struct dl_kernel_rule *rule; /* OPTIONAL: of the framework, for it */
     bool is_part_of_another;
     bool known;

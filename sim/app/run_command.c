@@ -13,7 +13,7 @@
 struct request {
     struct dl_session_request session;
     const char *json, *trace, *html;
-    bool print_program, sensitivity, links, fits_exit_0;
+    bool print_program, sensitivity, links, explain, fits_exit_0;
 };
 
 #define OF_SESSION(member) offsetof(struct request, session.member)
@@ -53,6 +53,8 @@ static const struct dl_option options[] = {
      "how much the step changes per 1 % of each constant, and an interval of the step"},
     {"links", DL_OPT_FLAG, offsetof(struct request, links), false, 0, 0, NULL,
      "the ten links with the highest load, in the text too; nothing if their loads are not known"},
+    {"explain", DL_OPT_FLAG, offsetof(struct request, explain), false, 0, 0, NULL,
+     "cause by cause, the formulas with their numbers put in, their sources, and why the simulation differs"},
     {"fits-exit-0", DL_OPT_FLAG, offsetof(struct request, fits_exit_0), false, 0, 0, NULL,
      "exit status 0 also when the step does not fit into memory, which is 1 if absent"},
     {"set", DL_OPT_TEXTS, OF_SESSION(set), false, 0, 0, NULL,
@@ -151,6 +153,7 @@ static enum dl_status tell(const struct request *q, struct dl_session *s)
     dl_session_list_files(s);
     dl_session_find_remedies(s);
     s->report.asked = &asked;
+    if (q->explain && dl_session_explain(s)) return s->err.status;
     if (q->json && dl_write_json(q->json, dl_answer(&asked, dl_run_report_json(&s->report)), &s->err))
         return s->err.status;
     if (q->html && write_page(q, s, &asked)) return s->err.status;
@@ -164,6 +167,7 @@ static int answer(struct request *q, struct dl_error *err)
     struct dl_sensitivity sensitivity;
     int code = 0;
     q->session.timeline = q->trace || q->html;
+    q->session.explain = q->explain;
     q->session.progress = dl_progress();
     q->session.is_long = say_that_it_is_long;
     dl_progress_begin();
@@ -184,6 +188,7 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
 {
     const char *const needs_run = q->sensitivity          ? "--sensitivity"
                                   : q->links              ? "--links"
+                                  : q->explain            ? "--explain"
                                   : q->json               ? "--json"
                                   : q->trace              ? "--trace"
                                   : q->html               ? "--html"

@@ -257,6 +257,17 @@ static const struct dl_stage_causes *causes_by_stage(const struct dl_session *s,
     return stages;
 }
 
+/* Stages whose programs have the same call choose alike. */
+static void keep_choices(struct dl_session *s, const struct dl_training *training)
+{
+    const struct dl_lowered *const l = &s->lowered;
+    s->choices = dl_arena_alloc(s->arena, (l->n_calls + 1) * sizeof *s->choices);
+    for (size_t i = 0; i < l->n_calls; i++) s->choices[i] = (struct dl_choice){0};
+    for (uint32_t stage = 0; stage < s->job.setting.ways[DL_AXIS_PIPELINE]; stage++)
+        for (size_t i = 0; i < l->n_calls; i++)
+            if (!s->choices[i].collective.algorithm) dl_training_choice(training, stage, &l->calls[i], &s->choices[i]);
+}
+
 static bool names_software(const struct dl_session *s)
 {
     return s->request.software.name || json_object_get(s->strategy_doc.value, "software");
@@ -318,6 +329,7 @@ enum dl_status dl_session_run(struct dl_session *s)
     if (!s->lowered.plays_beyond && dl_training_plays_beyond(training)) announce_long_run(s);
     if (!s->err.status) engine->kind->run(engine);
     fill_report(s, engine, training);
+    if (s->request.explain) keep_choices(s, training);
     if (s->timeline) dl_timeline_end(s->timeline, engine);
     dl_training_free(training); /* exchanges book their bytes when they are freed */
     note_links(s, wire);
@@ -379,6 +391,7 @@ void dl_session_close(struct dl_session *s)
     if (s->estimator.topology) dl_estimator_release(&s->estimator);
     dl_assumptions_release(&s->report.assumptions);
     dl_remedies_release(&s->remedies);
+    dl_explanation_release(&s->explanation);
     dl_machine_close(&s->machine);
     dl_free(s->device_of_rank);
     dl_free(s->memory);

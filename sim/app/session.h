@@ -34,6 +34,7 @@ struct dl_session_request {
     double memory_bytes;                        /* of this computer, that the run may have; 0: what is free */
     struct dl_most most;                        /* that is simulated */
     bool timeline;                              /* remember what happens when */
+    bool explain;                               /* remember what was chosen for calls */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */
     void (*is_long)(void);                      /* OPTIONAL: more is simulated than usual, for links that change */
 };
@@ -57,6 +58,8 @@ struct dl_session {
     /* After dl_session_run: */
     struct dl_run_report report; /* without assumptions */
     struct dl_remedies remedies;
+    struct dl_choice *choices; /* by call; NULL: not asked for */
+    struct dl_explanation explanation;
     struct dl_timeline *timeline; /* NULL: not asked for */
 };
 
@@ -83,6 +86,8 @@ void dl_session_list_assumptions(struct dl_session *s);
 void dl_session_list_files(struct dl_session *s);
 /* Add to the report of a step that does not fit what would make it fit. */
 void dl_session_find_remedies(struct dl_session *s);
+/* Add to the report where the step comes from; the request must have asked for it. */
+enum dl_status dl_session_explain(struct dl_session *s);
 void dl_session_close(struct dl_session *s);
 
 const struct dl_engine_kind *dl_session_engine(const struct dl_session *s);

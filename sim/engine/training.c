@@ -383,7 +383,7 @@ struct dl_training_result dl_training_result(const struct dl_training *t, struct
     /* Packing may go on beside exchanges or not; at least the longer of the two. */
     r.busy_s[DL_CAUSE_DATA] = fmax(t->exchanging.total_s, r.exposed_s[DL_CAUSE_DATA]);
     r.busy_s[DL_CAUSE_BUBBLE] = r.busy_s[DL_CAUSE_STRAGGLER] = 0;
-    r.schedule_bubble_s = fmin(dl_training_schedule_bubble_s(t), r.exposed_s[DL_CAUSE_BUBBLE]);
+    r.schedule_bubble_s = fmin(dl_training_schedule_bubble_s(t, r.item_s), r.exposed_s[DL_CAUSE_BUBBLE]);
     for (uint32_t i = 0; i < t->n_crews; i++)
         for (int phase = 0; phase < DL_N_PHASES; phase++)
             r.elapsed_s[phase] = fmax(r.elapsed_s[phase], t->crews[i].elapsed_s[phase]);

@@ -43,6 +43,7 @@ struct dl_training_result {
     double step_s; /* from the end of the iteration before the last to the end of the last, on all crews */
     double end_s;  /* of the last iteration */
     double exposed_s[DL_N_CAUSES]; /* mean over crews; they sum to step_s */
+    double item_s[DL_ITEM_W + 1];  /* mean forward, backward and weight gradient of a chunk, if nothing disturbs them */
     double schedule_bubble_s;      /* of the bubble: with equal stages; the rest is what uneven ones add */
     double busy_s[DL_N_CAUSES];    /* seconds with at least one such thing going on somewhere */
     double elapsed_s[DL_N_PHASES]; /* work and waiting for the host, on the crew that takes longest */
@@ -62,6 +63,9 @@ struct dl_stage_causes {
     double exposed_s[DL_N_CAUSES];
 };
 struct dl_stage_causes dl_training_stage_causes(const struct dl_training *t, uint32_t stage);
+/* What was chosen for a call of a stage, in the first of its groups; false: it was not between replicas, or not made.
+ */
+bool dl_training_choice(const struct dl_training *t, uint32_t stage, const struct dl_call *call, struct dl_choice *out);
 void dl_training_free(struct dl_training *t);
 
 #endif

@@ -102,12 +102,11 @@ void dl_training_pass(struct dl_training *t, struct crew *c, const struct start 
 
 /* Stages that wait for each other after every step wait for all of it, others as long as the longest of them is busy.
  */
-double dl_training_schedule_bubble_s(const struct dl_training *t)
+double dl_training_schedule_bubble_s(const struct dl_training *t, double item_s[DL_ITEM_W + 1])
 {
     const struct dl_schedule *const s = schedule_of(t);
-    double item_s[DL_ITEM_W + 1] = {0};
     for (int kind = 0; kind <= DL_ITEM_W; kind++)
-        if (t->n_items[kind]) item_s[kind] = t->items_s[kind] / (double)t->n_items[kind];
+        item_s[kind] = t->n_items[kind] ? t->items_s[kind] / (double)t->n_items[kind] : 0;
     const struct dl_schedule_request mean = {.stages = s->stages,
                                              .micros = s->micros,
                                              .chunks = s->chunks,

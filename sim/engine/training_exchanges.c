@@ -146,6 +146,16 @@ struct chosen *dl_training_chosen(struct dl_training *t, uint32_t stage, const s
     return c;
 }
 
+bool dl_training_choice(const struct dl_training *t, uint32_t stage, const struct dl_call *call, struct dl_choice *out)
+{
+    const struct queue *const q = &t->queues[stage];
+    size_t i = 0;
+    while (i < q->n_chosen && !alike(&q->chosen[i].call, call)) i++;
+    if (i == q->n_chosen || call->between_stages) return false;
+    *out = q->chosen[i].choices[0];
+    return true;
+}
+
 /* ---- one after the other ---- */
 
 static void start_next(struct dl_training *t, uint32_t stage);

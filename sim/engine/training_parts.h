@@ -296,7 +296,7 @@ void dl_training_take_over(struct dl_training *t, struct crew *c, const struct s
 /* What the crew needs had come before it was wanted. */
 void dl_training_pass(struct dl_training *t, struct crew *c, const struct start *s);
 /* Waiting of a crew by the schedule alone: if all items were like the mean one of the undisturbed step. */
-double dl_training_schedule_bubble_s(const struct dl_training *t);
+double dl_training_schedule_bubble_s(const struct dl_training *t, double item_s[DL_ITEM_W + 1]);
 
 /* training_exchanges.c */
 void dl_training_open_queues(struct dl_training *t);

@@ -65,11 +65,13 @@ struct dl_instruction {
     double device_s; /* on the device */
     double host_s;   /* on the host, to launch it; the host runs ahead of the device until it is drained */
     double flop;     /* that the kernel does */
+    double bytes;    /* that it must move at least */
     double counted_flop[DL_N_FLOP_COUNTS];
     enum dl_ground ground; /* of device_s */
     uint32_t call;         /* DL_START, DL_WAIT */
     /* DL_DO: a collective that meets others on its links, and is simulated; NULL: nothing but device_s passes. */
     const struct dl_in_step *in_step;
+    const struct dl_in_step *collective; /* DL_DO: what it is, simulated or not; NULL: a kernel, or not of one kind */
     bool is_beside; /* in_step: it goes on beside the kernel before, and takes device_s longer if it meets nobody */
 };
 

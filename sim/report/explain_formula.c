@@ -57,7 +57,8 @@ static const char *number(const struct told *t, double x) { return dl_explain_nu
 static double add(const struct told *t, const char *part, double seconds, const char *what, const char *expression)
 {
     const struct dl_formula_of *const of = t->x->of;
-    if (of->times != 1) expression = dl_arena_format(t->e->arena, "%s * (%s)", number(t, of->times), expression);
+    const char *const times = of->times_words ? of->times_words : number(t, of->times);
+    if (of->times != 1) expression = dl_arena_format(t->e->arena, "%s * (%s)", times, expression);
     if (of->subject) what = dl_arena_format(t->e->arena, "%s: %s", of->subject, what);
     dl_explain_term(t->e, of->part ? of->part : part, of->times * seconds, what, expression);
     return of->times * seconds;
@@ -67,7 +68,7 @@ static void tell_start(const struct told *t)
 {
     const double start_s = t->x->pace->start_s;
     if (start_s <= 0) return;
-    t->sums->start_s = add(t, "start", start_s, "once a collective", number(t, start_s));
+    t->sums->start_s = add(t, "start", start_s, "of the software, once", number(t, start_s));
     dl_explain_cite(t->e, below(t, t->family, "start_s"));
 }
 
@@ -134,33 +135,32 @@ static void tell_alpha(const struct told *t, const struct dl_alpha *a, struct dl
 
 /* ---- bytes ---- */
 
-/* What a rank sends, as textbooks say it; "": none of their forms. */
+/* What a rank sends, if it is what textbooks say of the operation; "": it is not. */
 static const char *textbook(const struct told *t, double *bytes)
 {
-    const double p = t->x->collective->group->n, s = t->x->collective->bytes, close = 1e-12;
-    const struct {
-        double bytes;
-        const char *form;
-    } forms[] = {{2 * (p - 1) / p * s, "2 * (%s - 1) / %s * %s"}, {(p - 1) / p * s, "(%s - 1) / %s * %s"}};
-    for (size_t i = 0; i < DL_COUNT(forms); i++) {
-        *bytes = forms[i].bytes;
-        if (fabs(t->x->sent_bytes - *bytes) > close * *bytes) continue;
-        return i ? dl_arena_format(t->e->arena, "(%s - 1) / %s * %s", number(t, p), number(t, p), number(t, s))
-                 : dl_arena_format(t->e->arena, "2 * (%s - 1) / %s * %s", number(t, p), number(t, p), number(t, s));
-    }
-    return "";
+    const struct dl_collective *const c = t->x->collective;
+    const bool is_twice = c->op == DL_ALLREDUCE,
+               is_once = c->op == DL_ALLGATHER || c->op == DL_REDUCESCATTER || c->op == DL_ALLTOALL;
+    const double p = c->group->n, close = 1e-12;
+    *bytes = (is_twice ? 2 : 1) * (p - 1) / p * c->bytes;
+    if ((!is_twice && !is_once) || fabs(t->x->sent_bytes - *bytes) > close * *bytes) return "";
+    return dl_arena_format(t->e->arena, "%s(%s - 1) / %s * %s", is_twice ? "2 * " : "", number(t, p), number(t, p),
+                           number(t, c->bytes));
 }
 
+/* The textbook's bytes, the share of them that this link carries, and what the protocol adds. */
 static const char *bytes_expression(const struct told *t, const struct dl_loaded *load)
 {
+    const struct dl_pace *const pace = t->x->pace;
+    const double fraction = pace->above.bytes > 0 ? 1 : pace->bandwidth_fraction, rounding = 1e-12;
     double sent;
-    const char *const form = t->x->n_loads == 1 && t->x->n_alphas ? textbook(t, &sent) : "";
-    const double all = load->n * load->bytes, rounding = 1e-12;
-    if (!*form)
+    const char *text = t->x->n_loads == 1 && t->x->n_alphas ? textbook(t, &sent) : "";
+    if (!*text)
         return load->n == 1 ? number(t, load->bytes)
                             : dl_arena_format(t->e->arena, "%s * %s", number(t, load->n), number(t, load->bytes));
-    if (fabs(all / sent - 1) < rounding) return form;
-    return dl_arena_format(t->e->arena, "%s * %s", form, number(t, all / sent));
+    const double share = load->n * load->bytes * fraction / sent;
+    if (fabs(share - 1) > rounding) text = dl_arena_format(t->e->arena, "%s * %s", text, number(t, share));
+    return fraction == 1 ? text : dl_arena_format(t->e->arena, "%s / %s", text, number(t, fraction));
 }
 
 static double moving_s(const struct told *t, const struct dl_loaded *load)
@@ -196,14 +196,14 @@ static double tell_load(const struct told *t, const struct dl_loaded *load, cons
     return seconds;
 }
 
-static void cite_pump(const struct told *t)
+/* Where it depends on the nodes, the figure of those that the transport was read for. */
+static void cite_pump(const struct told *t, double rate)
 {
-    const struct dl_formula_of *const of = t->x->of;
-    const uint32_t n_nodes = t->x->collective->group->n_nodes;
-    const char *const kind = dl_transport_device_link(of->estimator->topology);
-    struct dl_json entry = entry_for(t, below(t, t->family, "pump_bytes_per_s"), kind);
-    if (json_is_array(entry.value)) entry = dl_json_element(entry, n_nodes < 3 ? n_nodes - 1 : 2, t->e->arena);
-    dl_explain_cite(t->e, entry);
+    const char *const kind = dl_transport_device_link(t->x->of->estimator->topology);
+    const struct dl_json entry = entry_for(t, below(t, t->family, "pump_bytes_per_s"), kind);
+    size_t i = 0;
+    while (i < json_array_size(entry.value) && json_number_value(json_array_get(entry.value, i)) != rate) i++;
+    dl_explain_cite(t->e, json_is_array(entry.value) ? dl_json_element(entry, i, t->e->arena) : entry);
     dl_explain_cite(t->e, below(t, t->family, "pump_port_fraction"));
 }
 
@@ -225,7 +225,7 @@ static void tell_pump(const struct told *t)
                                                                                        number(t, rate));
     t->sums->moving_s += add(t, "bandwidth", pumping_s,
                              "the devices' kernels move what a rank sends; the wires would be faster", pumped);
-    cite_pump(t);
+    cite_pump(t, rate);
     if (drains) dl_explain_cite(t->e, below(t, t->x->of->transport_doc, "drain"));
     if (transport->fill <= 0 || before_s <= 0) return;
     t->sums->moving_s += add(

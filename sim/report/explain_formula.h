@@ -15,6 +15,7 @@ struct dl_formula_of {
     const struct dl_choice *choice;
     struct dl_json system_doc, transport_doc; /* their figures must have been read */
     double times;                             /* how often it comes */
+    const char *times_words;                  /* the same in expressions: "96 / 4"; NULL: as a number */
     const char *part, *subject; /* of terms; NULL: "start", "latency", ..., and nothing before the words */
 };
 

@@ -240,6 +240,7 @@ void dl_run_report_text(const struct dl_run_report *r, bool links)
     dl_tuner_note_print(&r->tuner_note, r->transport->tuner);
     if (r->sensitivity) dl_sensitivity_print(r->sensitivity);
     dl_assumptions_print(&r->assumptions);
+    if (r->explanation) dl_explanation_print(r->explanation);
 }
 
 static json_t *memory_json(const struct dl_run_report *r)
@@ -294,5 +295,6 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
     json_object_set_new(report, "gradients", gradients_json(r));
     json_object_set_new(report, "links", dl_links_json(&r->links));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
+    if (r->explanation) json_object_set_new(report, "explain", dl_explanation_json(r->explanation));
     return report;
 }

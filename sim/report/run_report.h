@@ -7,6 +7,7 @@
 #include "sim/memory/remedies.h"
 #include "sim/report/asked.h"
 #include "sim/report/assumptions.h"
+#include "sim/report/explain.h"
 #include "sim/report/files_read.h"
 #include "sim/report/links_report.h"
 #include "sim/report/sensitivity.h"
@@ -31,6 +32,7 @@ struct dl_run_report {
     struct dl_links links;
     const struct dl_asked *asked;             /* for the head of the text */
     const struct dl_sensitivity *sensitivity; /* NULL: nobody asked */
+    const struct dl_explanation *explanation; /* NULL: nobody asked */
 };
 
 uint32_t dl_run_fullest_stage(const struct dl_run_report *r);

@@ -1,0 +1,120 @@
+#include "sim/report/explain_work.h"
+
+#include <string.h>
+
+#include "strategies/in_step.h"
+
+const char *dl_work_kind_name(int kind)
+{
+    static const char *const names[] = {"forward", "backward", "weight gradient", "last gradient", "end of the step"};
+    return names[kind];
+}
+
+static bool are_alike_calls(const struct dl_call *a, const struct dl_call *b)
+{
+    return a->op == b->op && a->algorithm == b->algorithm && a->bytes == b->bytes &&
+           dl_payload_equal(&a->payload, &b->payload) && a->span == b->span && a->of_experts == b->of_experts &&
+           a->between_stages == b->between_stages && a->cause == b->cause;
+}
+
+static bool are_alike_in_step(const struct dl_in_step *a, const struct dl_in_step *b)
+{
+    return a->op == b->op && a->axis == b->axis && a->bytes == b->bytes && dl_payload_equal(&a->payload, &b->payload);
+}
+
+/* Collectives are alike if they are of one sort and size; how long they take beside work may differ. */
+static bool are_alike(const struct dl_work_lines *lines, const struct dl_work_line *a, const struct dl_instruction *b,
+                      int kind)
+{
+    const struct dl_instruction *const i = &a->what;
+    if (i->kind != b->kind || i->cause != b->cause || !i->collective != !b->collective) return false;
+    if (i->kind == DL_START) return are_alike_calls(&lines->calls[i->call], &lines->calls[b->call]);
+    if (i->collective) return are_alike_in_step(i->collective, b->collective);
+    return a->kind == kind && i->device_s == b->device_s && i->flop == b->flop && i->bytes == b->bytes &&
+           strcmp(i->name, b->name) == 0;
+}
+
+static void add_instruction(struct dl_work_lines *lines, const struct dl_instruction *i, int kind, double n)
+{
+    if (i->kind != DL_START && (i->kind != DL_DO || (i->device_s <= 0 && !i->collective))) return;
+    for (size_t k = 0; k < lines->n; k++) {
+        if (!are_alike(lines, &lines->items[k], i, kind)) continue;
+        lines->items[k].n += n;
+        lines->items[k].seconds += n * i->device_s;
+        return;
+    }
+    DL_GROW(lines->items, lines->n, lines->capacity);
+    lines->items[lines->n++] = (struct dl_work_line){*i, kind, n, n * i->device_s};
+}
+
+/* What launches that block take is an instruction. */
+static double launching_s(const struct dl_template *t)
+{
+    double sum = 0;
+    for (size_t i = 0; i < t->n_instructions; i++)
+        if (t->instructions[i].kind == DL_DO && t->instructions[i].cause == DL_CAUSE_HOST)
+            sum += t->instructions[i].device_s;
+    return sum;
+}
+
+static void add_wait(struct dl_work_lines *lines, const struct dl_template *t, int kind, double n)
+{
+    struct dl_work_wait wait = {kind, t->total.by_cause[DL_CAUSE_HOST] - launching_s(t), 0, n};
+    for (size_t i = 0; i < t->n_instructions; i++) wait.host_s += t->instructions[i].host_s;
+    if (wait.seconds <= 0) return;
+    for (size_t i = 0; i < lines->n_waits; i++) {
+        struct dl_work_wait *const known = &lines->waits[i];
+        if (known->kind != kind || known->seconds != wait.seconds) continue;
+        known->n += n;
+        return;
+    }
+    DL_GROW(lines->waits, lines->n_waits, lines->waits_capacity);
+    lines->waits[lines->n_waits++] = wait;
+}
+
+static void add_template(struct dl_work_lines *lines, const struct dl_template *t, int kind, double n)
+{
+    if (n <= 0) return;
+    for (size_t i = 0; i < t->n_instructions; i++) add_instruction(lines, &t->instructions[i], kind, n);
+    add_wait(lines, t, kind, n);
+}
+
+/* How often a stage runs each template of its chunks. */
+static void count_items(const struct dl_run_report *r, uint32_t stage, double *n)
+{
+    const struct dl_schedule *const s = &r->lowered->schedule;
+    const struct dl_setting *const setting = &r->job->setting;
+    bool *const completing = dl_alloc((s->n_items[stage] + 1) * sizeof *completing);
+    if (setting->last_backward_differs)
+        dl_schedule_completing(s, stage, dl_accumulated(setting) == DL_ACCUMULATES_CHUNK, completing);
+    for (uint32_t i = 0; i < s->n_items[stage]; i++) {
+        const struct dl_item *const item = &s->items[stage][i];
+        n[item->chunk * DL_N_TEMPLATES + (completing[i] ? DL_TEMPLATE_LAST : (int)item->kind)]++;
+    }
+    dl_free(completing);
+}
+
+void dl_work_lines_collect(const struct dl_run_report *r, struct dl_work_lines *out)
+{
+    const size_t n_templates = (size_t)r->job->setting.chunks * DL_N_TEMPLATES;
+    *out = (struct dl_work_lines){.calls = r->lowered->calls};
+    for (uint32_t stage = 0; stage < r->lowered->schedule.stages; stage++) {
+        const struct dl_program *const program = &r->lowered->programs[stage];
+        double *const n = dl_alloc(n_templates * sizeof *n);
+        count_items(r, stage, n);
+        for (size_t i = 0; i < n_templates; i++) add_template(out, &program->items[i], (int)(i % DL_N_TEMPLATES), n[i]);
+        add_template(out, &program->end, DL_WORK_END, 1);
+        dl_free(n);
+    }
+}
+
+/* A micro-batch crosses from stage to stage forwards and backwards. */
+double dl_work_count_sends(const struct dl_schedule *s)
+{
+    double sum = 0;
+    for (uint32_t micro = 0; micro < s->micros; micro++) {
+        const uint32_t *const stage_of = &s->stage_of[micro % s->n_paths * s->n_positions];
+        for (uint32_t i = 0; i + 1 < s->n_positions; i++) sum += stage_of[i] != stage_of[i + 1] ? 2 : 0;
+    }
+    return sum;
+}
