@@ -53,7 +53,7 @@ const char *dl_option_call(const struct dl_option *o, char text[DL_OPTION_CALL])
 /* Whether there is --help or -h; then the usage, and what each option takes and is, have been printed. */
 bool dl_helped(int argc, char **argv, const char *usage, const struct dl_option *options, size_t n_options);
 
-/* Whether the answer is told as text: with --json FILE too, but not beside JSON on standard output. */
-bool dl_tells_text(const char *json);
+/* Whether the answer is told as text beside this output (--json, --html; NULL: none): not if it is standard output. */
+bool dl_tells_text(const char *output);
 
 #endif

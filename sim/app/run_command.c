@@ -157,7 +157,8 @@ static enum dl_status tell(const struct request *q, struct dl_session *s)
     if (q->json && dl_write_json(q->json, dl_answer(&asked, dl_run_report_json(&s->report)), &s->err))
         return s->err.status;
     if (q->html && write_page(q, s, &asked)) return s->err.status;
-    if (dl_tells_text(q->json) && !is_stdout(q->trace) && !is_stdout(q->html)) dl_run_report_text(&s->report, q->links);
+    if (dl_tells_text(q->json) && !is_stdout(q->trace) && dl_tells_text(q->html))
+        dl_run_report_text(&s->report, q->links);
     return DL_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "sim/app/sweep_results.h"
 #include "sim/app/sweep_slurm.h"
 #include "sim/core/clock.h"
+#include "sim/draw/page.h"
 #include "sim/report/progress.h"
 #include "sim/report/units.h"
 #include "sim/sweep/store.h"
@@ -38,6 +39,8 @@ static const struct dl_option options[] = {
     {"where", DL_OPT_TEXT, AT(view.where), false, 0, 0, NULL, "show, export: only rows that meet this SQL expression"},
     {"svg", DL_OPT_OUTPUT, AT(view.svg), false, 0, 0, NULL,
      "show: also a heat map, over the first columns that vary; - is standard output"},
+    {"html", DL_OPT_OUTPUT, AT(view.html), false, 0, 0, NULL,
+     "show: also a page with heat map, scaling curves and Pareto front, for any browser; - is standard output"},
     {"csv", DL_OPT_FLAG, AT(view.csv), false, 0, 0, NULL, "export: a table without the whole answers"},
     {"jsonl", DL_OPT_FLAG, AT(view.jsonl), false, 0, 0, NULL, "export: a JSON object a line, with the whole answers"},
 };
@@ -233,6 +236,14 @@ static const struct verb *find_verb(const struct dl_texts *words)
     return NULL;
 }
 
+/* Pictures are of results that are there. */
+static enum dl_status check_pictures(const struct dl_sweep_view *v, const struct verb *verb, struct dl_error *err)
+{
+    if ((v->svg || v->html) && verb != &verbs[0])
+        return dl_fail(err, DL_SYNTAX, v->svg ? "--svg" : "--html", "goes with `sweep show DB`");
+    return v->html ? dl_page_check(err) : DL_OK;
+}
+
 static int run(int argc, char **argv, struct dl_error *err)
 {
     struct request q = {0};
@@ -240,6 +251,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     lengthen(argc, argv);
     if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, &words, err)) return 0;
     const struct verb *const verb = find_verb(&words);
+    if (check_pictures(&q.view, verb, err)) return 0;
     if (!verb && words.n == 1) return sweep_file(&q, words.items[0], err);
     if (!verb || words.n < 2 || (words.n == 2) == verb->takes_parts) {
         dl_fail(err, DL_SYNTAX, "sweep", "needs a sweep file, `show DB`, `export DB` or `merge OUT DB...`");

@@ -193,7 +193,8 @@ enum dl_status dl_sweep_show(const char *path, const struct dl_sweep_view *v, st
     if (!dl_store_read(path, &r.db, err) && !check_column(&r, v->by ? v->by : "step_s") &&
         !(v->where && check_where(&r, v->where))) {
         find_varying(&r, &varying);
-        if (!v->svg || !dl_sweep_heat(&r, v, &varying)) {
+        if (!(v->svg && dl_sweep_heat(&r, v, &varying)) && !(v->html && dl_sweep_page(&r, v, &varying)) &&
+            dl_tells_text(v->html)) {
             print_statuses(&r);
             print_reasons(&r);
             print_best(&r, v, &varying);

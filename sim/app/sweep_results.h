@@ -13,7 +13,7 @@ struct dl_sweep_view {
     bool csv, jsonl;        /* how to export */
     const char *output;     /* the file of an export; NULL: standard output */
     struct dl_texts parts;  /* what is merged */
-    const char *svg;        /* the file of a heat map; NULL: none */
+    const char *svg, *html; /* the files of a heat map and of a page; NULL: none */
 };
 
 /* How many points ended how, and the fastest. */
@@ -43,6 +43,9 @@ struct dl_varying {
 
 /* Of these figures the largest is the best, of all others the smallest. */
 bool dl_larger_is_better(const char *column);
+
+/* A page of all rows that view->where leaves. */
+enum dl_status dl_sweep_page(struct dl_results *r, const struct dl_sweep_view *view, const struct dl_varying *varying);
 
 enum dl_status dl_sweep_heat(struct dl_results *r, const struct dl_sweep_view *view, const struct dl_varying *varying);
 

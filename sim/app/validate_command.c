@@ -5,10 +5,11 @@
 #include "sim/app/row_intervals.h"
 #include "sim/app/row_trials.h"
 #include "sim/core/output.h"
+#include "sim/draw/page.h"
 #include "sim/report/budget.h"
 
 struct request {
-    const char *rows, *json, *engine;
+    const char *rows, *json, *html, *engine;
     double limit, row_limit_s;
     uint64_t jobs;
     bool intervals;
@@ -23,6 +24,8 @@ static const struct dl_option options[] = {
      "exit code 1 if the mean error is above this fraction"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "all rows, families and the summary for programs too; - is standard output, in place of the text"},
+    {"html", DL_OPT_OUTPUT, offsetof(struct request, html), false, 0, 0, NULL,
+     "measured against predicted as a page, one file for any browser; - is standard output"},
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_engine_names,
      "how time is simulated; simgrid if absent"},
     {"jobs", DL_OPT_COUNT, offsetof(struct request, jobs), false, 1, 4096, NULL,
@@ -175,14 +178,22 @@ static struct dl_asked what_was_asked(const struct request *q, const struct dl_c
     return asked;
 }
 
+static enum dl_status write_page(const struct request *q, const struct dl_asked *asked, const struct dl_validation *v,
+                                 struct dl_error *err)
+{
+    json_t *const answer = dl_answer(asked, dl_validation_json(v));
+    return dl_page_write(q->html, dl_json_pack("{s:s, s:o}", "view", "validate", "answer", answer), err);
+}
+
 static void tell(const struct request *q, const struct dl_asked *asked, const struct dl_validation *v,
                  struct dl_error *err)
 {
     if (q->json && dl_write_json(q->json, dl_answer(asked, dl_validation_json(v)), err)) return;
+    if (q->html && write_page(q, asked, v, err)) return;
     if (q->rows_table) dl_validation_rows_text(v);
     if (q->markdown)
         dl_validation_markdown(v);
-    else if (dl_tells_text(q->json))
+    else if (dl_tells_text(q->json) && dl_tells_text(q->html))
         dl_validation_text(v);
 }
 
@@ -214,7 +225,9 @@ static enum dl_status check_outputs(const struct request *q, struct dl_error *er
     if (q->rows_table && q->markdown)
         return dl_fail(err, DL_IMPOSSIBLE, "--rows-table", "cannot go with --markdown, which has tables of its own");
     const char *const other = q->markdown ? "--markdown" : q->rows_table ? "--rows-table" : NULL;
-    if (!other || !q->json || !dl_is_same_file(q->json, "-")) return DL_OK;
+    if (other && !dl_tells_text(q->html))
+        return dl_fail(err, DL_IMPOSSIBLE, other, "cannot go with --html -, write the page to a file");
+    if (!other || dl_tells_text(q->json)) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, other, "cannot go with --json -, write the JSON to a file");
 }
 
@@ -225,6 +238,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     struct dl_training_rows rows = {0};
     int code = 0;
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) && !check_outputs(&q, err) &&
+        !(q.html && dl_page_check(err)) &&
         !(q.rows ? dl_training_rows_read(q.rows, arena, &rows, err) : dl_training_rows_published(arena, &rows, err)))
         code = validate(&q, &rows, arena, err);
     dl_free(rows.items);
@@ -236,8 +250,7 @@ const struct dl_command dl_command_validate = {
     .name = "validate",
     .doc = "predicted against measured training steps",
     .usage = "validate [--rows TABLE|FILE] [--rows-table] [--jobs N] [--row-limit SECONDS] [--budget] [--intervals] "
-             "[--json FILE|-] "
-             "[--set PATH=JSON]...",
+             "[--json FILE|-] [--html FILE|-] [--set PATH=JSON]...",
     .run = run,
     .options = options,
     .n_options = DL_COUNT(options),

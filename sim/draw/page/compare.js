@@ -23,9 +23,9 @@
   const answers = ["step_s", "step_s_low", "step_s_high", "devices", "samples_per_s", "tokens_per_s", "model_flop_per_device_s", "mfu", "hfu", "fits", "forward_s", "backward_s", "optimizer_s"];
 
   dl.views.compare = (data) => {
-    const a = data.answer, runs = data.reports, names = data.names;
+    const a = data.answer, runs = data.reports, names = data.names[0] === data.names[1] ? data.names.map((n, i) => `${n} (${i + 1})`) : data.names;
     const verdict = !a.told_apart ? "cannot be told apart" : a.speedup > 1 ? `${names[1]} is faster` : `${names[1]} is slower`;
-    dl.head("dlsim compare", `${names[1]} has ${a.speedup.toFixed(2)} times the samples a second of ${names[0]}: ${a.told_apart ? verdict : "they cannot be told apart"}`,
+    dl.head("dlsim compare", `${names[1]} has ${a.speedup.toFixed(3)} times the samples a second of ${names[0]}: ${a.told_apart ? verdict : "they cannot be told apart"}`,
       runs.map((r, i) => r.inputs ? `${names[i]}: ${r.inputs.workload} on ${dl.count(r.inputs.devices)} × ${r.inputs.device}, ${dl.ways(r.inputs)}.` : `${names[i]}.`).join(" "),
       [["ratio", a.speedup.toFixed(3), `95 %: ${a.speedup_low.toFixed(3)} to ${a.speedup_high.toFixed(3)}`],
         ...runs.map((r, i) => ["step of " + names[i], dl.seconds(r.step_s), `${dl.seconds(r.step_s_low)} to ${dl.seconds(r.step_s_high)}`]),

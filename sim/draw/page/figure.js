@@ -50,7 +50,7 @@
     const redraw = (width = plot.clientWidth) => {
       drawn = width;
       fill();
-      if (!f.draw) return;
+      if (!f.draw || !width) return; /* there will be a width: see below */
       const svg = d3.create("svg").attr("role", "img").attr("aria-label", () => title.textContent);
       f.draw(svg, width);
       plot.querySelector("svg")?.remove();

@@ -26,7 +26,7 @@ const dl = { data: JSON.parse(document.getElementById("data").textContent), view
   /* By the unit that ends a key: step_s, peak_bytes, mfu. */
   dl.unitOf = (key) =>
     /bytes_per_s$/.test(key) ? "B/s" : /flop.*_s$/.test(key) ? "FLOP/s" : /_per_s$/.test(key) ? "1/s"
-    : /_s$/.test(key) ? "s" : /bytes$/.test(key) ? "B" : /^(mfu|hfu)/.test(key) ? "%" : "";
+    : /_s(_low|_high)?$/.test(key) ? "s" : /bytes$/.test(key) ? "B" : /^(mfu|hfu)/.test(key) ? "%" : "";
   dl.by = (key) => {
     const unit = dl.unitOf(key);
     return { "B/s": dl.rate, "FLOP/s": dl.flops, s: dl.seconds, B: dl.bytes, "%": dl.percent }[unit] ||

@@ -3,13 +3,13 @@
   const flat = (object, path = "") => Object.entries(object).flatMap(([k, v]) =>
     v && typeof v === "object" && !Array.isArray(v) ? flat(v, path + k + ".") : [[path + k, v]]);
   const leaf = (path) => path.split(".").pop();
-  dl.told = (path, v) => (Array.isArray(v) ? v.join(", ") || "–" : typeof v === "boolean" ? (v ? "yes" : "no") : dl.by(leaf(path))(v));
+  dl.told = (path, v) => (leaf(path) === "sha256" ? v.slice(0, 12) + "…" : Array.isArray(v) ? v.join(", ") || "–" : typeof v === "boolean" ? (v ? "yes" : "no") : dl.by(leaf(path))(v));
 
   const numbersOf = (a) => flat({ ...a, inputs: undefined, host: undefined, files: undefined, causes: undefined, verdict: undefined })
     .filter(([, v]) => v != null && !Array.isArray(v));
 
-  /* By the last key of a path that is no number: figures.tile_s, moves.3. */
-  const valueOf = (path, x) => dl.by(path.split(/[./]/).filter((p) => !/^(\d+|\*)$/.test(p)).pop())(x);
+  /* By the last key of a path that has a unit: peak_flop_per_s.fp16. */
+  const valueOf = (path, x) => dl.by(path.split(/[./]/).reverse().find((key) => dl.unitOf(key)) || "")(x);
 
   /* The constants that move the step most, with their intervals. */
   dl.sensitivities = (id, what, list) => {
@@ -50,7 +50,7 @@
         const fill = () => {
           const wanted = find.value.trim().toLowerCase();
           const some = data.sources.filter((s) => !wanted || (s.where + " " + s.grade + " " + s.source).toLowerCase().includes(wanted));
-          box.replaceChildren(dl.table(["number", dl.right("value"), "grade", "source"], some.slice(0, 400).map((s) => [s.where, dl.right(valueOf(s.where, s.value)), s.grade, s.source]), "wide"));
+          box.replaceChildren(dl.table(["number", dl.right("value"), "grade", "source"], some.slice(0, 400).map((s) => [s.where, dl.right(valueOf(s.where, s.value)), s.grade, s.source]), "wide texts"));
         };
         find.addEventListener("input", fill);
         tools.append(find);

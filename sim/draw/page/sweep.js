@@ -12,7 +12,7 @@
 
   const heat = (svg, width, plot, rows, state, inputs) => {
     const xs = values(rows, state.x), ys = state.y ? values(rows, state.y) : [""], done = rows.filter((r) => r.status === "done");
-    const left = Math.min(width / 3, 16 + d3.max(ys, (v) => dl.textWidth(String(v)))), cell = Math.min(110, (width - left - 2) / xs.length), high = Math.max(18, Math.min(34, 480 / ys.length)), top = 40;
+    const left = Math.min(width / 3, 16 + d3.max([state.y || "", ...ys], (v) => dl.textWidth(String(v)))), cell = Math.min(110, (width - left - 2) / xs.length), high = Math.max(18, Math.min(34, 480 / ys.length)), top = 40;
     const cells = d3.rollups(rows, (v) => v, (r) => String(r[state.x]) + "\n" + String(state.y ? r[state.y] : ""));
     const tops = cells.map(([key, v]) => [key, best(v.filter((r) => r.status === "done"), state.figure), v]), known = tops.filter((c) => c[1]).map((c) => c[1][state.figure]);
     const scale = d3.scaleLinear().domain(larger.has(state.figure) ? d3.extent(known) : d3.extent(known).reverse()).range([0, 1]);
@@ -39,8 +39,8 @@
     svg.attr("viewBox", `0 0 ${width} ${top + ys.length * high + 8}`).attr("height", top + ys.length * high + 8);
   };
 
-  const scaleOf = (extent, range) => (extent[0] > 0 && extent[1] / extent[0] >= 8 ? d3.scaleLog().base(2) : d3.scaleLinear()).domain(extent[0] === extent[1] ? [extent[0] * 0.9, extent[1] * 1.1 + 1e-12] : extent).range(range);
-  const plain = (figure) => (v) => (dl.unitOf(figure) === "%" ? d3.format("~g")(Math.round(1000 * v) / 10) : dl.unitOf(figure) === "B" ? d3.format("~s")(v) : d3.format("~s")(v));
+  const scaleOf = (extent, range) => (extent[0] > 0 && extent[1] / extent[0] >= 30 ? d3.scaleLog().base(2) : d3.scaleLinear()).domain(extent[0] === extent[1] ? [extent[0] * 0.9, extent[1] * 1.1 + 1e-12] : extent).range(range);
+  const plain = (figure) => (v) => (dl.unitOf(figure) === "%" ? d3.format("~g")(Math.round(1000 * v) / 10) : d3.format(".3~s")(v));
 
   const curves = (svg, width, plot, rows, state, inputs) => {
     const left = 52, top = 30, bottom = 330, right = width - 10, done = rows.filter((r) => r.status === "done" && r[state.figure] != null), tip = plot.tip || (plot.tip = dl.tip(plot));
@@ -48,7 +48,7 @@
     const x = scaleOf(d3.extent(done, (r) => r[state.x]), [left, right]), y = scaleOf(d3.extent(series.flatMap((s) => s.points), (r) => r[state.figure]), [bottom, top]).nice();
     dl.axisLeft(svg, y, left, dl.axisName(state.figure), plain(state.figure), right);
     const seen = values(done, state.x), marked = seen.length <= 12 ? { ticks: () => seen, range: () => x.range() } : x;
-    dl.axisBelow(svg, Object.assign(x.copy(), marked === x ? {} : { ticks: marked.ticks }), bottom, state.x, d3.format("~s"));
+    dl.axisBelow(svg, Object.assign(x.copy(), marked === x ? {} : { ticks: marked.ticks }), bottom, state.x, d3.format(".4~s"));
     series.forEach((s) => {
       const i = state.names.indexOf(String(s.name));
       if (state.chosen.size && !state.chosen.has(String(s.name))) return;
@@ -86,7 +86,7 @@
 
   dl.views.sweep = (data) => {
     const rows = data.rows.map((r) => Object.fromEntries(data.columns.map((c, i) => [c, r[i]]))), inputs = data.varying, by = data.by, done = rows.filter((r) => r.status === "done");
-    const figures = data.figures.filter((f) => done.some((r) => typeof r[f] === "number")), top = best(done, by), statuses = d3.rollups(rows, (v) => v.length, (r) => r.status).sort((a, b) => b[1] - a[1]);
+    const figures = data.figures.filter((f) => f !== "fits" && done.some((r) => typeof r[f] === "number")), top = best(done, by), statuses = d3.rollups(rows, (v) => v.length, (r) => r.status).sort((a, b) => b[1] - a[1]);
     dl.head("dlsim sweep", top ? `${data.name}: the best ${dl.named(by)} is ${dl.by(by)(top[by])}` : `${data.name}: no point ended with an answer`,
       (top ? `With ${told(top, inputs)}. ` : "") + `${dl.count(rows.length)} points over ${inputs.length} inputs: ${inputs.join(", ")}.`,
       [...statuses.map(([s, n]) => [s.replace(/-/g, " "), dl.count(n), "points"]), ...(top ? figures.filter((f) => f !== by).slice(0, 3).map((f) => [dl.named(f) + " of the best", dl.by(f)(top[f])]) : [])]);
@@ -103,7 +103,7 @@
       const state = { x, figure: figures.includes("samples_per_s") ? "samples_per_s" : by, by: others[0] || null, chosen: new Set(), names: [] };
       let legend;
       const relist = () => { state.chosen.clear(); state.names = state.by ? values(done, state.by).map(String) : [""]; const list = dl.seriesLegend(state.by ? state.names : [], state.chosen, () => second.redraw()); legend.replaceWith(list); legend = list; };
-      const second = dl.figure({ id: "scaling", short: "Scaling", title: `How far ${dl.named(state.figure)} follows ${x}`, what: "The best of the points at each place, a curve for each value of the input in the legend. Axes are logarithmic where values span more than a factor of 8.",
+      const second = dl.figure({ id: "scaling", short: "Scaling", title: `How far ${dl.named(state.figure)} follows ${x}`, what: "The best of the points at each place, a curve for each value of the input in the legend. Axes are logarithmic where values span a factor of 30 or more.",
         build: (p, box) => {
           plots.scaling = p;
           const change = (key) => (v) => { state[key] = v; relist(); second.retitle(`How far ${dl.named(state.figure)} follows ${state.x}`); second.redraw(); };

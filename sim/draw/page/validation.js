@@ -1,7 +1,7 @@
 /* validation.js - measured against predicted steps, by family: on the diagonal a prediction is right. */
 (() => {
   const scatter = (svg, width, plot, rows, names, chosen) => {
-    const side = Math.min(width, 620), left = 58, top = 26, bottom = Math.max(300, side - 60), right = width < 560 ? width - 6 : left + bottom - top;
+    const side = Math.min(width, 760), left = 58, top = 26, bottom = Math.max(300, side - 60), right = width < 560 ? width - 6 : left + bottom - top;
     const both = d3.extent(rows.flatMap((r) => [r.measured_s, r.predicted_s])), domain = [both[0] / 1.3, both[1] * 1.3];
     const x = d3.scaleLog().domain(domain).range([left, right]), y = d3.scaleLog().domain(domain).range([bottom, top]);
     const powers = d3.range(Math.ceil(Math.log10(domain[0])), Math.floor(Math.log10(domain[1])) + 1).map((p) => 10 ** p);
@@ -68,6 +68,6 @@
       table: () => dl.table(["family", dl.right("rows"), dl.right("mean error"), dl.right("bias"), dl.right("largest"), dl.right("fit"), dl.right("kept out")],
         names.map((n) => { const f = a.families[n]; return [n, dl.right(dl.count(f.n)), dl.right(dl.percent(f.mape)), dl.right(dl.signed(f.bias)), dl.right(dl.percent(f.max)), dl.right(dl.percent(f.fit.mape)), dl.right(dl.percent(f.kept_out.mape))]; })) });
     dl.figure({ id: "sources", short: "Sources", title: "Where the measurements come from",
-      build: (p) => p.append(dl.make("div", { class: "scroll", tabindex: "0" }, dl.table(["family", dl.right("rows"), "source"], names.map((n) => [n, dl.right(dl.count(a.families[n].n)), a.families[n].source]), "wide"))) });
+      build: (p) => p.append(dl.make("div", { class: "scroll", tabindex: "0" }, dl.table(["family", dl.right("rows"), "source"], names.map((n) => [n, dl.right(dl.count(a.families[n].n)), a.families[n].source]), "wide texts"))) });
   };
 })();
