@@ -1,14 +1,13 @@
 /* sweep_heat.c - a heat map of a sweep as SVG: two columns span it, each cell has the best of its points, and a third
  * column, if another one varies, has a panel for each of its values. */
-#define _GNU_SOURCE /* open_memstream */
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/app/sweep_results.h"
 #include "sim/core/files.h"
+#include "sim/draw/svg.h"
 #include "sim/report/units.h"
 
 enum {
@@ -34,7 +33,7 @@ struct map {
     struct scale x, y, panel;
     const char *by;
     double low, high; /* of all cells */
-    FILE *to;
+    struct dl_svg svg;
 };
 
 static void read_scale(struct map *m, struct scale *s, const char *where)
@@ -70,25 +69,6 @@ static void release(struct scale *s)
 
 /* ---- drawing ---- */
 
-static void write_text(FILE *to, const char *text)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '&': fputs("&amp;", to); break;
-        case '<': fputs("&lt;", to); break;
-        case '>': fputs("&gt;", to); break;
-        default: fputc(*text, to);
-        }
-    }
-}
-
-static void write_label(const struct map *m, double x, double y, const char *more, const char *text)
-{
-    fprintf(m->to, "<text x=\"%g\" y=\"%g\" %s>", x, y, more);
-    write_text(m->to, text);
-    fputs("</text>\n", m->to);
-}
-
 /* Panels stand side by side while there is room, then below each other. */
 struct place {
     double x, y;
@@ -112,16 +92,7 @@ static struct place panel_at(const struct map *m, size_t panel)
                           top + head + (double)(panel / across) * panel_height(m)};
 }
 
-/* From light to dark in one hue, so that it is read in grey and by colour-blind eyes: the best is dark. */
-static void write_colour(const struct map *m, double share)
-{
-    static const double light[] = {236, 242, 248}, dark[] = {12, 74, 128};
-    int c[3];
-    for (int i = 0; i < 3; i++) c[i] = (int)lround(light[i] + share * (dark[i] - light[i]));
-    fprintf(m->to, "rgb(%d,%d,%d)", c[0], c[1], c[2]);
-}
-
-static void draw_cell(const struct map *m, sqlite3_stmt *row)
+static void draw_cell(struct map *m, sqlite3_stmt *row)
 {
     const struct place at = panel_at(m, index_of(&m->panel, row, 0));
     const double x = at.x + (double)index_of(&m->x, row, 1) * cell_width;
@@ -130,55 +101,50 @@ static void draw_cell(const struct map *m, sqlite3_stmt *row)
     const double best = sqlite3_column_double(row, 3), range = m->high - m->low;
     const double high_share = range > 0 ? (best - m->low) / range : 1;
     const double share = dl_larger_is_better(m->by) ? high_share : range > 0 ? 1 - high_share : 1;
-    char text[DL_QUANTITY] = "refused";
+    char text[DL_QUANTITY] = "refused", colour[DL_COLOUR];
     if (sqlite3_column_int(row, 4)) snprintf(text, sizeof text, "does not fit");
     if (has_best) snprintf(text, sizeof text, "%.4g", best);
-    fprintf(m->to, "<rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" fill=\"", x, y, cell_width - 2, cell_height - 2);
-    if (has_best)
-        write_colour(m, share);
-    else
-        fputs("none", m->to);
-    fputs("\" stroke=\"#999\" stroke-width=\"0.5\"/>\n", m->to);
-    write_label(m, x + cell_width / 2.0 - 1, y + cell_height / 2.0 + 4,
-                !has_best    ? "class=\"middle none\""
-                : share > .5 ? "class=\"middle light\""
-                             : "class=\"middle\"",
+    dl_svg_rect(&m->svg, (struct dl_box){x, y, cell_width - 2, cell_height - 2},
+                (struct dl_look){.fill = has_best ? dl_heat_colour(share, colour) : NULL, .style = "cell"});
+    dl_svg_text(&m->svg, x + cell_width / 2.0 - 1, y + cell_height / 2.0 + 4,
+                !has_best    ? "middle faint"
+                : share > .5 ? "middle light"
+                             : "middle",
                 text);
 }
 
-static void draw_frame(const struct map *m)
+static void draw_frame(struct map *m)
 {
     for (size_t p = 0; p < m->panel.n; p++) {
         char title[160];
         const struct place at = panel_at(m, p);
         snprintf(title, sizeof title, "%.70s = %.70s", m->panel.column ? m->panel.column : "", m->panel.values[p]);
-        if (m->panel.column) write_label(m, at.x, at.y - 40, "class=\"bold\"", title);
-        write_label(m, at.x, at.y - 24, "", m->x.column);
+        if (m->panel.column) dl_svg_text(&m->svg, at.x, at.y - 40, "bold", title);
+        dl_svg_text(&m->svg, at.x, at.y - 24, "", m->x.column);
         for (size_t i = 0; i < m->x.n; i++)
-            write_label(m, at.x + ((double)i + 0.5) * cell_width, at.y - 6, "class=\"middle\"", m->x.values[i]);
+            dl_svg_text(&m->svg, at.x + ((double)i + 0.5) * cell_width, at.y - 6, "middle", m->x.values[i]);
         if (p % panels_across(m)) continue;
-        write_label(m, 16, at.y - 6, "", m->y.column);
+        dl_svg_text(&m->svg, 16, at.y - 6, "", m->y.column);
         for (size_t i = 0; i < m->y.n; i++)
-            write_label(m, left - 10, at.y + ((double)i + 0.6) * cell_height, "class=\"end\"", m->y.values[i]);
+            dl_svg_text(&m->svg, left - 10, at.y + ((double)i + 0.6) * cell_height, "end", m->y.values[i]);
     }
 }
 
-static void draw(const struct map *m, sqlite3_stmt *cells)
+static double picture_width(const struct map *m) { return left + (double)panels_across(m) * panel_width(m); }
+
+static double picture_height(const struct map *m)
 {
     const size_t across = panels_across(m), rows = (m->panel.n + across - 1) / across;
-    const double width = left + (double)across * panel_width(m), height = 2 * top + (double)rows * panel_height(m);
+    return 2 * top + (double)rows * panel_height(m);
+}
+
+static void draw(struct map *m, sqlite3_stmt *cells)
+{
     char title[160];
-    fprintf(m->to,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\" "
-            "font-family=\"sans-serif\" font-size=\"12\">\n<style>.middle{text-anchor:middle}.end{text-anchor:end}"
-            ".bold{font-weight:bold}.light{fill:#fff}.none{fill:#777}</style>\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-            width, height, width, height);
     snprintf(title, sizeof title, "%.80s: best %.40s, dark is best", dl_base_name(m->results->path), m->by);
-    write_label(m, 16, 26, "font-size=\"15\" class=\"bold\"", title);
+    dl_svg_text(&m->svg, 16, 26, "title", title);
     draw_frame(m);
     while (sqlite3_step(cells) == SQLITE_ROW) draw_cell(m, cells);
-    fputs("</svg>\n", m->to);
 }
 
 /* ---- cells ---- */
@@ -219,8 +185,6 @@ enum dl_status dl_sweep_heat(struct dl_results *r, const struct dl_sweep_view *v
 {
     struct map m = {.results = r, .by = v->by ? v->by : "step_s"};
     const char *const where = v->where ? v->where : "1";
-    char *text = NULL;
-    size_t bytes = 0;
     if (varying->n < 2)
         return dl_fail(r->err, DL_IMPOSSIBLE, "--svg", "a heat map needs two columns that vary, this sweep has %zu",
                        varying->n);
@@ -229,15 +193,13 @@ enum dl_status dl_sweep_heat(struct dl_results *r, const struct dl_sweep_view *v
     read_scale(&m, &m.y, where);
     read_scale(&m, &m.panel, where);
     sqlite3_stmt *const cells = ask_cells(&m, where);
-    m.to = open_memstream(&text, &bytes);
     if (cells && !r->err->status) {
         find_ends(&m, cells);
+        dl_svg_begin(&m.svg, picture_width(&m));
         draw(&m, cells);
+        dl_svg_end(&m.svg, picture_height(&m), v->svg, r->err);
     }
-    fclose(m.to);
     sqlite3_finalize(cells);
-    if (!r->err->status) dl_write_file(v->svg, text, bytes, r->err);
-    free(text);
     release(&m.x);
     release(&m.y);
     release(&m.panel);
