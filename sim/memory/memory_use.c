@@ -135,6 +135,8 @@ static void measure_chunk(const struct pass *p, struct chunk *out)
 
 struct stage {
     const struct dl_setting *setting;
+    const struct dl_memory_watch *watch; /* NULL: nobody looks */
+    uint32_t index;
     struct chunk *chunks;
     struct dl_memory_use held; /* from begin to end */
     double gradients;
@@ -179,12 +181,35 @@ static double send_buffers(const struct dl_setting *s, const struct dl_program *
     return 2 * p->send_bytes / in_step;
 }
 
+static void sum_up(const struct stage *stage, const struct moment *fullest, struct dl_memory_use *u)
+{
+    *u = stage->held;
+    u->gradients = fullest->gradients;
+    u->activations = fullest->activations;
+    u->buffers += fullest->buffers;
+    u->workspace = fullest->workspace;
+    u->peak = u->parameters + u->gradients + u->optimizer + u->activations + u->buffers + u->workspace;
+    const struct dl_software *const software = stage->setting->software;
+    u->fragmentation = software->fragmentation_fraction * total(fullest);
+    u->beside = software->outside_bytes + (software->keeps_fragments ? u->fragmentation : 0);
+}
+
+static void show(const struct stage *stage, const struct dl_item *item, const struct moment *fullest,
+                 const struct moment *left)
+{
+    struct dl_memory_use at_most, after;
+    if (!stage->watch) return;
+    sum_up(stage, fullest, &at_most);
+    sum_up(stage, left, &after);
+    stage->watch->see(stage->watch->user, stage->index, item, &at_most, &after);
+}
+
 /* Also finds the most that is copied to the host at once. */
 static struct moment fullest_moment(const struct stage *stage, const struct dl_item *items, uint32_t n_items,
                                     double *most_copied)
 {
     const bool keeps_gradients = stage->setting->software->gradients_persist;
-    struct moment now = {.gradients = keeps_gradients ? stage->gradients : 0}, fullest = now;
+    struct moment now = {.gradients = keeps_gradients ? stage->gradients : 0}, before = now, fullest = now;
     double copied = 0;
     for (uint32_t i = 0; i < n_items; i++) {
         const struct dl_item *const item = &items[i];
@@ -201,30 +226,24 @@ static struct moment fullest_moment(const struct stage *stage, const struct dl_i
         copied += f->copied;
         *most_copied = fmax(*most_copied, copied);
         chunk->has_gradients |= f->gradients > 0;
+        show(stage, item, &then, &now);
     }
     const struct moment update = {.gradients = stage->gradients, .workspace = stage->updating};
+    show(stage, NULL, &update, &before);
     return total(&update) > total(&fullest) ? update : fullest;
 }
 
-static void sum_up(const struct stage *stage, const struct moment *fullest, struct dl_memory_use *u)
-{
-    *u = stage->held;
-    u->gradients = fullest->gradients;
-    u->activations = fullest->activations;
-    u->buffers += fullest->buffers;
-    u->workspace = fullest->workspace;
-    u->peak = u->parameters + u->gradients + u->optimizer + u->activations + u->buffers + u->workspace;
-    const struct dl_software *const software = stage->setting->software;
-    u->fragmentation = software->fragmentation_fraction * total(fullest);
-    u->beside = software->outside_bytes + (software->keeps_fragments ? u->fragmentation : 0);
-}
-
-void dl_memory_of_stages(const struct dl_setting *s, const struct dl_lowered *l, struct dl_memory_use *use)
+void dl_memory_watch_stages(const struct dl_setting *s, const struct dl_lowered *l, struct dl_memory_use *use,
+                            const struct dl_memory_watch *watch)
 {
     const struct dl_schedule *const schedule = &l->schedule;
     struct chunk *const chunks = dl_alloc(s->chunks * sizeof *chunks);
     for (uint32_t i = 0; i < s->ways[DL_AXIS_PIPELINE]; i++) {
-        struct stage stage = {.setting = s, .chunks = chunks, .held = {.buffers = send_buffers(s, &l->programs[i])}};
+        struct stage stage = {.setting = s,
+                              .watch = watch,
+                              .index = i,
+                              .chunks = chunks,
+                              .held = {.buffers = send_buffers(s, &l->programs[i])}};
         memset(chunks, 0, s->chunks * sizeof *chunks);
         for (uint32_t chunk = 0; chunk < s->chunks; chunk++)
             add_chunk(&stage, l->layers, &l->positions[schedule->position_of[i * s->chunks + chunk]],
@@ -236,6 +255,11 @@ void dl_memory_of_stages(const struct dl_setting *s, const struct dl_lowered *l,
         use[i].on_host += most_copied;
     }
     dl_free(chunks);
+}
+
+void dl_memory_of_stages(const struct dl_setting *s, const struct dl_lowered *l, struct dl_memory_use *use)
+{
+    dl_memory_watch_stages(s, l, use, NULL);
 }
 
 double dl_memory_of_host(const struct dl_topology *t, const struct dl_job *job, const struct dl_memory_use *use)

@@ -21,6 +21,17 @@ struct dl_memory_use {
 /* use[0..stages). */
 void dl_memory_of_stages(const struct dl_setting *setting, const struct dl_lowered *lowered, struct dl_memory_use *use);
 
+/* The same, and a look at every moment of the walk: the fullest while an item of a stage goes on, and what is left
+ * after it. The last of a stage has no item: it is the update of the parameters, which leaves what the step began with.
+ */
+struct dl_memory_watch {
+    void *user;
+    void (*see)(void *user, uint32_t stage, const struct dl_item *item, const struct dl_memory_use *fullest,
+                const struct dl_memory_use *left);
+};
+void dl_memory_watch_stages(const struct dl_setting *setting, const struct dl_lowered *lowered,
+                            struct dl_memory_use *use, const struct dl_memory_watch *watch);
+
 /* What the devices of one node keep on their host, as if all were of the stage that keeps most there; whether that fits
  * into it, as far as the system file says how much it has. */
 double dl_memory_of_host(const struct dl_topology *t, const struct dl_job *job, const struct dl_memory_use *use);
