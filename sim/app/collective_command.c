@@ -9,6 +9,8 @@
 #include "sim/app/own_memory.h"
 #include "sim/collective/effort.h"
 #include "sim/core/files.h"
+#include "sim/core/output.h"
+#include "sim/draw/pictures.h"
 #include "sim/engine/scenario.h"
 #include "sim/report/asked.h"
 #include "sim/report/collective_report.h"
@@ -18,7 +20,8 @@
 #include "topologies/placement.h"
 
 struct request {
-    const char *topo, *op, *algo, *protocol, *transport, *payload, *placement, *engine, *fidelity, *json, *scenario;
+    const char *topo, *op, *algo, *protocol, *transport, *payload, *placement, *engine, *fidelity, *json, *scenario,
+        *svg, *picture;
     double bytes;
     struct dl_sizes_range sizes;
     uint64_t devices, chunks, seed;
@@ -64,6 +67,10 @@ static const struct dl_option options[] = {
      "a file of links that slow down, fail and come back"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "the answer for programs too; - is standard output, in place of the text"},
+    {"svg", DL_OPT_OUTPUT, offsetof(struct request, svg), false, 0, 0, NULL,
+     "draw who sends to whom in which step, and links by load; - is standard output, in place of the text"},
+    {"picture", DL_OPT_CHOICE, offsetof(struct request, picture), false, 0, 0, dl_collective_pictures,
+     "which picture --svg draws; all on one sheet if absent"},
     {"links", DL_OPT_FLAG, offsetof(struct request, links), false, 0, 0, NULL,
      "the ten links with the highest load, in the text too"},
     {"explain", DL_OPT_FLAG, offsetof(struct request, explain), false, 0, 0, NULL,
@@ -85,6 +92,8 @@ struct run {
     struct dl_scenario scenario;
     struct dl_collective_report report;
     struct dl_explanation explanation;
+    struct dl_link_load *loads; /* of all links that carried something, if they are drawn */
+    size_t n_loads;
 };
 
 static enum dl_status open_machine(struct run *r, struct dl_error *err)
@@ -166,6 +175,9 @@ static void note_links(struct run *r, const struct dl_wire *wire)
     links->topology = r->machine.topology;
     links->simulated_s = links->told_s = r->report.result.time_s;
     links->n = dl_wire_busiest(wire, links->items, DL_MOST_LINKS);
+    if (!r->request.svg) return;
+    r->loads = dl_alloc(links->topology->n_links * sizeof *r->loads);
+    r->n_loads = dl_wire_loads(wire, r->loads);
 }
 
 /* Only a scenario can stop a link for good. */
@@ -328,6 +340,24 @@ static json_t *report_json(const struct run *r)
     return report;
 }
 
+static enum dl_status draw(const struct run *r, struct dl_error *err)
+{
+    const struct request *const q = &r->request;
+    const struct dl_collective_picture picture = {
+        .report = &r->report,
+        .load = {.topology = r->machine.topology,
+                 .devices = r->device,
+                 .n_devices = (uint32_t)q->devices,
+                 .links = r->loads,
+                 .n_links = r->n_loads,
+                 .seconds = r->report.links.simulated_s,
+                 .unknown = dl_engine_find(q->engine)->alone
+                                ? "Loads are not known: the analytic engine puts nothing on links."
+                                : NULL}};
+    return q->svg ? dl_draw_collective(&picture, q->picture ? q->picture : dl_collective_pictures[0], q->svg, err)
+                  : DL_OK;
+}
+
 static enum dl_status tell(struct run *r, struct dl_error *err)
 {
     struct dl_collective_report *const report = &r->report;
@@ -343,7 +373,8 @@ static enum dl_status tell(struct run *r, struct dl_error *err)
     const char *const json = r->request.json;
     if (r->request.explain && explain(r, err)) return err->status;
     if (json && dl_write_json(json, dl_answer(&asked, report_json(r)), err)) return err->status;
-    if (!dl_tells_text(json)) return DL_OK;
+    if (draw(r, err)) return err->status;
+    if (!dl_tells_text(json) || (r->request.svg && dl_is_same_file(r->request.svg, "-"))) return DL_OK;
     dl_collective_report_text(report, r->request.links);
     if (r->request.explain) dl_explanation_print(&r->explanation);
     return DL_OK;
@@ -404,10 +435,15 @@ static void answer_sizes(struct run *r, struct dl_error *err)
 /* Nothing that is asked for in vain. */
 static enum dl_status check_together(const struct request *q, struct dl_error *err)
 {
+    if (q->picture && !q->svg) return dl_fail(err, DL_IMPOSSIBLE, "--picture", "needs --svg FILE to draw to");
     if (!has_sizes(q)) return DL_OK;
     if (!isnan(q->bytes)) return dl_fail(err, DL_SYNTAX, "--bytes", "is one size; leave it out with --sizes");
     if (dl_op_named(q->op) == DL_BARRIER) return dl_fail(err, DL_IMPOSSIBLE, "--sizes", "a barrier has none");
-    const char *const of_one = q->links ? "--links" : q->explain ? "--explain" : q->scenario ? "--scenario" : NULL;
+    const char *const of_one = q->links      ? "--links"
+                               : q->explain  ? "--explain"
+                               : q->scenario ? "--scenario"
+                               : q->svg      ? "--svg"
+                                             : NULL;
     return of_one ? dl_fail(err, DL_IMPOSSIBLE, of_one, "is for one collective; use --bytes in place of --sizes")
                   : DL_OK;
 }
@@ -435,6 +471,7 @@ static int run(int argc, char **argv, struct dl_error *err)
     dl_machine_close(&r.machine);
     json_decref(r.scenario_doc.value);
     dl_free(r.device);
+    dl_free(r.loads);
     dl_arena_free(r.arena);
     return 0;
 }

@@ -1,20 +1,30 @@
-/* run_command.c - a whole training step, told as text, JSON, a trace, or the programs behind it. */
+/* run_command.c - a whole training step, told as text, JSON, a trace, a page, pictures, or the programs behind it. */
 #include <stdio.h>
 
 #include "sim/app/commands.h"
 #include "sim/app/deprecated.h"
 #include "sim/app/sensitivity_runs.h"
+#include "sim/app/session_pictures.h"
 #include "sim/core/output.h"
 #include "sim/draw/page.h"
+#include "sim/draw/pictures.h"
 #include "sim/draw/run_page.h"
 #include "sim/report/progress.h"
 #include "sim/report/trace.h"
 
 struct request {
     struct dl_session_request session;
-    const char *json, *trace, *html;
-    bool print_program, sensitivity, links, explain, fits_exit_0;
+    const char *json, *trace, *html, *svg, *picture;
+    bool print_program, sensitivity, links, explain, fits_exit_0, gantt;
 };
+
+static bool is_stdout(const char *path) { return path && dl_is_same_file(path, "-"); }
+
+/* Then there is no room for text. */
+static bool uses_stdout(const struct request *q)
+{
+    return !dl_tells_text(q->json) || is_stdout(q->trace) || !dl_tells_text(q->html) || is_stdout(q->svg);
+}
 
 #define OF_SESSION(member) offsetof(struct request, session.member)
 static const struct dl_option options[] = {
@@ -47,6 +57,12 @@ static const struct dl_option options[] = {
      "a timeline of every stage and replica for Perfetto or chrome://tracing; - is standard output"},
     {"html", DL_OPT_OUTPUT, offsetof(struct request, html), false, 0, 0, NULL,
      "the answer as a page with its timeline and figures, one file for any browser; - is standard output"},
+    {"gantt", DL_OPT_FLAG, offsetof(struct request, gantt), false, 0, 0, NULL,
+     "draw the schedule of the stages in the terminal, below the text"},
+    {"svg", DL_OPT_OUTPUT, offsetof(struct request, svg), false, 0, 0, NULL,
+     "draw the step: schedule, memory, causes, and links by load; - is standard output, in place of the text"},
+    {"picture", DL_OPT_CHOICE, offsetof(struct request, picture), false, 0, 0, dl_run_pictures,
+     "which picture --svg draws; all on one sheet if absent"},
     {"print-program", DL_OPT_FLAG, offsetof(struct request, print_program), false, 0, 0, NULL,
      "print what the ranks of each stage execute, simulate nothing"},
     {"sensitivity", DL_OPT_FLAG, offsetof(struct request, sensitivity), false, 0, 0, NULL,
@@ -128,8 +144,6 @@ static struct dl_asked what_was_asked(const struct request *q, struct dl_session
     return asked;
 }
 
-static bool is_stdout(const char *path) { return path && dl_is_same_file(path, "-"); }
-
 /* The last step that was simulated. */
 static enum dl_status write_page(const struct request *q, struct dl_session *s, const struct dl_asked *asked)
 {
@@ -157,8 +171,9 @@ static enum dl_status tell(const struct request *q, struct dl_session *s)
     if (q->json && dl_write_json(q->json, dl_answer(&asked, dl_run_report_json(&s->report)), &s->err))
         return s->err.status;
     if (q->html && write_page(q, s, &asked)) return s->err.status;
-    if (dl_tells_text(q->json) && !is_stdout(q->trace) && dl_tells_text(q->html))
-        dl_run_report_text(&s->report, q->links);
+    if (q->svg && dl_session_draw(s, q->picture, q->svg)) return s->err.status;
+    if (!uses_stdout(q)) dl_run_report_text(&s->report, q->links);
+    if (q->gantt) dl_session_draw_in_terminal(s);
     return DL_OK;
 }
 
@@ -167,7 +182,7 @@ static int answer(struct request *q, struct dl_error *err)
     struct dl_session s;
     struct dl_sensitivity sensitivity;
     int code = 0;
-    q->session.timeline = q->trace || q->html;
+    q->session.timeline = q->trace || q->html || q->svg || q->gantt;
     q->session.explain = q->explain;
     q->session.progress = dl_progress();
     q->session.is_long = say_that_it_is_long;
@@ -193,11 +208,17 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
                                   : q->json               ? "--json"
                                   : q->trace              ? "--trace"
                                   : q->html               ? "--html"
+                                  : q->svg                ? "--svg"
+                                  : q->gantt              ? "--gantt"
                                   : q->session.scenario   ? "--scenario"
                                   : q->session.iterations ? "--iterations"
                                                           : NULL;
     if (q->print_program && needs_run)
         return dl_fail(err, DL_IMPOSSIBLE, needs_run, "needs a run, which --print-program does not do");
+    if (q->picture && !q->svg) return dl_fail(err, DL_IMPOSSIBLE, "--picture", "needs --svg FILE to draw to");
+    if (q->gantt && uses_stdout(q))
+        return dl_fail(err, DL_IMPOSSIBLE, "--gantt",
+                       "draws on standard output, where another answer goes; write that to a file");
     return DL_OK;
 }
 

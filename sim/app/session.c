@@ -297,6 +297,10 @@ static void note_links(struct dl_session *s, const struct dl_wire *wire)
     struct dl_links *const links = &s->report.links;
     links->topology = s->machine.topology;
     links->n = dl_wire_busiest(wire, links->items, DL_MOST_LINKS);
+    if (s->timeline) {
+        s->loads = dl_alloc(links->topology->n_links * sizeof *s->loads);
+        s->n_loads = dl_wire_loads(wire, s->loads);
+    }
     if (is_analytic(s) || s->lowered.n_timed_alone + s->report.result.n_timed_alone > 0) return;
     links->simulated_s = s->report.result.end_s;
     links->told_s = s->report.result.step_s;
@@ -387,6 +391,7 @@ void dl_session_close(struct dl_session *s)
     const struct dl_json docs[] = {s->strategy_doc, s->workload_doc, s->device_doc,
                                    s->timed_doc,    s->software_doc, s->scenario_doc};
     dl_timeline_free(s->timeline);
+    dl_free(s->loads);
     dl_lowered_release(&s->lowered, s->job.setting.ways[DL_AXIS_PIPELINE]);
     if (s->estimator.topology) dl_estimator_release(&s->estimator);
     dl_assumptions_release(&s->report.assumptions);

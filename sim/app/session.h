@@ -61,6 +61,8 @@ struct dl_session {
     struct dl_choice *choices; /* by call; NULL: not asked for */
     struct dl_explanation explanation;
     struct dl_timeline *timeline; /* NULL: not asked for */
+    struct dl_link_load *loads;   /* with the timeline: of all links that carried something */
+    size_t n_loads;
 };
 
 /* Read everything and make the programs. Names in the request must outlive the session, texts of documents need not.

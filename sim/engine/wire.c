@@ -401,3 +401,13 @@ size_t dl_wire_busiest(const struct dl_wire *w, struct dl_link_load *out, size_t
     }
     return n;
 }
+
+size_t dl_wire_loads(const struct dl_wire *w, struct dl_link_load *out)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < w->topology->n_links; i++) {
+        const double busy_s = busy_s_of(w, i);
+        if (busy_s > 0) out[n++] = (struct dl_link_load){i, w->link_bytes[i], busy_s};
+    }
+    return n;
+}

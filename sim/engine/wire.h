@@ -92,5 +92,7 @@ struct dl_link_load {
 };
 /* The links that were busy longest, at most so many, the busiest first. Returns how many: 0 if nothing moved. */
 size_t dl_wire_busiest(const struct dl_wire *w, struct dl_link_load *out, size_t most);
+/* Of all links that carried something, in the order of their numbers; `out` has room for all links of the topology. */
+size_t dl_wire_loads(const struct dl_wire *w, struct dl_link_load *out);
 
 #endif

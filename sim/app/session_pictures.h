@@ -1,0 +1,12 @@
+/* session_pictures.h - pictures of a session that has run with a timeline. */
+#ifndef DL_APP_SESSION_PICTURES_H
+#define DL_APP_SESSION_PICTURES_H
+
+#include "sim/app/session.h"
+
+/* One of dl_run_pictures, NULL: all, to a file or "-". */
+enum dl_status dl_session_draw(struct dl_session *s, const char *picture, const char *path);
+/* The schedule of the stages on standard output. */
+void dl_session_draw_in_terminal(const struct dl_session *s);
+
+#endif
