@@ -41,10 +41,11 @@ static void add_instruction(struct dl_work_lines *lines, const struct dl_instruc
         if (!are_alike(lines, &lines->items[k], i, kind)) continue;
         lines->items[k].n += n;
         lines->items[k].seconds += n * i->device_s;
+        lines->items[k].is_beside |= i->is_beside;
         return;
     }
     DL_GROW(lines->items, lines->n, lines->capacity);
-    lines->items[lines->n++] = (struct dl_work_line){*i, kind, n, n * i->device_s};
+    lines->items[lines->n++] = (struct dl_work_line){*i, kind, n, n * i->device_s, i->is_beside};
 }
 
 /* What launches that block take is an instruction. */

@@ -11,6 +11,7 @@ struct dl_work_line {
     struct dl_instruction what; /* one of them */
     int kind;                   /* of template */
     double n, seconds;          /* in a step, of all stages: how many; their time on devices */
+    bool is_beside;             /* some of them go on beside kernels */
 };
 
 /* Waiting for the host, if host and device begin a template together. */

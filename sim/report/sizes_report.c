@@ -7,7 +7,7 @@
 #include "sim/report/host.h"
 #include "sim/report/units.h"
 
-enum { SIZE_WIDTH = 9, LEAST_WIDTH = 10 };
+enum { SIZE_WIDTH = 9, LEAST_WIDTH = 10, MOST_COLUMNS = 8 };
 
 static const struct dl_size_cell *cell_of(const struct dl_sizes *s, size_t size, size_t algorithm)
 {
@@ -20,6 +20,27 @@ size_t dl_sizes_fastest(const struct dl_sizes *s, size_t which)
     for (size_t i = 1; i < s->n_algorithms; i++)
         if (cell_of(s, which, i)->time_s < cell_of(s, which, fastest)->time_s) fastest = i;
     return fastest;
+}
+
+/* How many times as long as the fastest it takes, in the size where that is least. */
+static double nearest_ratio(const struct dl_sizes *s, size_t algorithm)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < s->n_bytes; i++)
+        least = fmin(least, cell_of(s, i, algorithm)->time_s / cell_of(s, i, dl_sizes_fastest(s, i))->time_s);
+    return least;
+}
+
+/* Few enough for a line: those that come nearest to the fastest. */
+static bool is_shown(const struct dl_sizes *s, size_t algorithm)
+{
+    const double own = nearest_ratio(s, algorithm);
+    size_t n_nearer = 0;
+    for (size_t i = 0; i < s->n_algorithms; i++) {
+        const double other = nearest_ratio(s, i);
+        n_nearer += other < own || (other == own && i < algorithm);
+    }
+    return n_nearer < MOST_COLUMNS;
 }
 
 static int width_of(const char *name)
@@ -36,7 +57,8 @@ static void print_heading(const struct dl_sizes *s)
            dl_op_name(s->op), dl_format_count(g->n, devices), g->n == 1 ? "" : "s", s->topology->name,
            dl_format_count(g->n_nodes, nodes), g->n_nodes == 1 ? "" : "s", s->transport->name, s->engine);
     printf("  %*s", SIZE_WIDTH, "size");
-    for (size_t i = 0; i < s->n_algorithms; i++) printf("  %*s ", width_of(s->algorithms[i]), s->algorithms[i]);
+    for (size_t i = 0; i < s->n_algorithms; i++)
+        if (is_shown(s, i)) printf("  %*s ", width_of(s->algorithms[i]), s->algorithms[i]);
     puts("  auto takes");
 }
 
@@ -47,6 +69,7 @@ static void print_size(const struct dl_sizes *s, size_t which)
     printf("  %*s", SIZE_WIDTH, dl_format_bytes(s->bytes[which], text));
     for (size_t i = 0; i < s->n_algorithms; i++) {
         const double time_s = cell_of(s, which, i)->time_s;
+        if (!is_shown(s, i)) continue;
         printf("  %*s%c", width_of(s->algorithms[i]), isfinite(time_s) ? dl_format_seconds(time_s, text) : "-",
                i == fastest && isfinite(time_s) ? '*' : ' ');
     }
@@ -63,6 +86,15 @@ static void print_crossover(const struct dl_sizes *s, const struct dl_crossover 
     printf(" %s is faster than %s\n", s->algorithms[c->to], s->algorithms[c->from]);
 }
 
+static void print_others(const struct dl_sizes *s)
+{
+    if (s->n_algorithms <= MOST_COLUMNS) return;
+    printf("  slower in all sizes, and only in JSON or by --algo:");
+    for (size_t i = 0, n = 0; i < s->n_algorithms; i++)
+        if (!is_shown(s, i)) printf("%s %s", n++ ? "," : "", s->algorithms[i]);
+    putchar('\n');
+}
+
 void dl_sizes_report_text(const struct dl_sizes *s)
 {
     print_heading(s);
@@ -70,6 +102,7 @@ void dl_sizes_report_text(const struct dl_sizes *s)
     if (!s->n_crossovers && s->n_algorithms > 1)
         printf("  %s is the fastest of all sizes\n", s->algorithms[dl_sizes_fastest(s, 0)]);
     for (size_t i = 0; i < s->n_crossovers; i++) print_crossover(s, &s->crossovers[i]);
+    print_others(s);
     dl_files_read_print(&s->files);
     dl_assumptions_print(&s->assumptions);
 }
