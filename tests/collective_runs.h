@@ -159,7 +159,7 @@ static inline void simulate_jobs(struct dl_machine *m, const char *engine, struc
     struct dl_error err = {0};
     struct dl_engine_link *const links = dl_machine_links(m);
     r->engine = dl_engine_find(engine)->create(links, m->topology->n_links);
-    r->wire = dl_wire_new(r->engine, m->topology, links, &err);
+    r->wire = dl_wire_new(r->engine, m->topology, m->bytes_per_s, &err);
     dl_scenario_start(&r->scenario, r->wire);
     start_jobs(r, 0);
     r->engine->kind->run(r->engine);

@@ -180,7 +180,7 @@ static inline double subject_run(const struct subject *s, const struct dl_choice
     struct dl_error err = {0};
     struct dl_engine_link *const links = dl_machine_links(&s->machine);
     struct dl_engine *const engine = kind->create(links, n_links);
-    struct dl_wire *const wire = dl_wire_new(engine, s->machine.topology, links, &err);
+    struct dl_wire *const wire = dl_wire_new(engine, s->machine.topology, s->machine.bytes_per_s, &err);
     struct dl_exchange *const exchange = dl_exchange_start(&(struct dl_exchange_spec){
         .engine = engine, .wire = wire, .collective = &choice->collective, .pace = &choice->estimate.pace});
     kind->run(engine);

@@ -24,7 +24,7 @@ struct dl_network_kind {
     size_t n_fields, options_size;
     const void *defaults; /* REQUIRED */
     /* REQUIRED: check the options against n_nodes and endpoints_per_node, keep what routing needs in net->state
-     * (arena memory), and add every link with dl_network_add_link. */
+     * (arena memory), and add every link with dl_network_add_link or, many alike at once, dl_network_add_links. */
     enum dl_status (*build)(struct dl_network *net, const void *options, struct dl_arena *arena, struct dl_error *err);
     /* REQUIRED: append the hops from endpoint to endpoint (from != to). `key` tells apart what hashing routes apart;
      * `load` may be NULL. Returns DL_IMPOSSIBLE through err only where the graph is not connected. */
@@ -68,6 +68,9 @@ bool dl_network_reads_load(const struct dl_network *net);
 
 /* Returns the number of the link within the network, from 0. */
 uint32_t dl_network_add_link(struct dl_network *net, const struct dl_link_spec *spec);
+
+/* Add so many that are all alike. */
+void dl_network_add_links(struct dl_network *net, const struct dl_link_spec *spec, size_t n);
 
 /* Append a link of the network to a route by its number within the network. */
 void dl_network_hop(const struct dl_network *net, struct dl_route *route, uint32_t link, double weight);

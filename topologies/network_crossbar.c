@@ -16,7 +16,7 @@ static enum dl_status build(struct dl_network *net, const void *options, struct 
     const struct dl_cable cable = ((const struct options *)options)->cable;
     const struct dl_link_spec spec = {cable.bandwidth_bytes_per_s, cable.latency_s, cable.link_kind};
     if (dl_network_check_links(net, 2.0 * net->n_endpoints, err)) return err->status;
-    for (uint32_t i = 0; i < 2 * net->n_endpoints; i++) dl_network_add_link(net, &spec);
+    dl_network_add_links(net, &spec, 2 * (size_t)net->n_endpoints);
     return DL_OK;
 }
 

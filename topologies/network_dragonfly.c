@@ -95,12 +95,6 @@ static enum dl_status check_size(const struct dl_network *net, const struct opti
 
 static double given_or(double value, double otherwise) { return isnan(value) ? otherwise : value; }
 
-static void add_links(struct dl_network *net, double n, double bandwidth, double latency, const char *kind)
-{
-    const struct dl_link_spec spec = {bandwidth, latency, kind};
-    for (double i = 0; i < n; i++) dl_network_add_link(net, &spec);
-}
-
 static void describe(struct dl_dragonfly *d, const struct options *o)
 {
     *d = (struct dl_dragonfly){
@@ -127,14 +121,16 @@ static enum dl_status build(struct dl_network *net, const void *options, struct 
     struct dl_dragonfly *const d = dl_arena_alloc(arena, sizeof *d);
     describe(d, o);
     net->state = d;
-    const double latency = o->cable.latency_s, n_pairs = (double)d->n_groups * (d->n_groups - 1);
-    add_links(net, 2.0 * net->n_endpoints, o->cable.bandwidth_bytes_per_s, latency, o->cable.link_kind);
+    const struct dl_link_spec endpoint = {o->cable.bandwidth_bytes_per_s, o->cable.latency_s, o->cable.link_kind},
+                              local = {d->local_bandwidth_bytes_per_s, given_or(o->local_latency_s, o->cable.latency_s),
+                                       o->cable.link_kind},
+                              global = {d->global_bandwidth_bytes_per_s,
+                                        given_or(o->global_latency_s, o->cable.latency_s), o->cable.link_kind};
+    dl_network_add_links(net, &endpoint, 2 * (size_t)net->n_endpoints);
     d->first_local = net->n_links;
-    add_links(net, (double)d->n_groups * d->n_local, d->local_bandwidth_bytes_per_s,
-              given_or(o->local_latency_s, latency), o->cable.link_kind);
+    dl_network_add_links(net, &local, (size_t)d->n_groups * d->n_local);
     d->first_global = net->n_links;
-    add_links(net, n_pairs * d->links_per_pair, d->global_bandwidth_bytes_per_s, given_or(o->global_latency_s, latency),
-              o->cable.link_kind);
+    dl_network_add_links(net, &global, (size_t)d->n_groups * (d->n_groups - 1) * d->links_per_pair);
     return DL_OK;
 }
 

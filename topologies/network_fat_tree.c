@@ -151,7 +151,7 @@ static void add_links(struct dl_network *net, const struct fat_tree *tree, const
         const struct level *const at = &tree->levels[l];
         const struct dl_link_spec spec = {at->bandwidth_bytes_per_s, cable->latency_s, cable->link_kind};
         const uint32_t n_links = 2 * at->n_subtrees * at->n_switches * at->n_parents * at->n_cables;
-        for (uint32_t i = 0; i < n_links; i++) dl_network_add_link(net, &spec);
+        dl_network_add_links(net, &spec, n_links);
     }
 }
 

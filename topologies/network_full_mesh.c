@@ -18,7 +18,7 @@ static enum dl_status build(struct dl_network *net, const void *options, struct 
     const struct dl_cable cable = ((const struct options *)options)->cable;
     const struct dl_link_spec spec = {cable.bandwidth_bytes_per_s, cable.latency_s, cable.link_kind};
     const uint32_t n_links = net->n_endpoints * (net->n_endpoints - 1);
-    for (uint32_t i = 0; i < n_links; i++) dl_network_add_link(net, &spec);
+    dl_network_add_links(net, &spec, n_links);
     return DL_OK;
 }
 

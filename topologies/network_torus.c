@@ -137,8 +137,7 @@ static enum dl_status check_size(const struct dl_network *net, struct torus *t, 
 static void add_links(struct dl_network *net, struct torus *t, const struct dl_cable *cable, struct dl_arena *arena)
 {
     const struct dl_link_spec spec = {cable->bandwidth_bytes_per_s, cable->latency_s, cable->link_kind};
-    if (t->endpoints_per_switch > 1)
-        for (uint32_t i = 0; i < 2 * net->n_endpoints; i++) dl_network_add_link(net, &spec);
+    if (t->endpoints_per_switch > 1) dl_network_add_links(net, &spec, 2 * (size_t)net->n_endpoints);
     t->first_link = net->n_links;
     const size_t n = n_directions(t);
     t->link = dl_arena_alloc(arena, t->n_switches * n * sizeof *t->link);

@@ -23,6 +23,21 @@ uint32_t dl_network_add_link(struct dl_network *net, const struct dl_link_spec *
     return net->n_links++;
 }
 
+void dl_network_add_links(struct dl_network *net, const struct dl_link_spec *spec, size_t n)
+{
+    struct dl_topology *const t = net->topology;
+    if (!n) return;
+    if (t->links_capacity < t->n_links + n) {
+        t->links_capacity = t->n_links + n;
+        t->links = dl_realloc(t->links, t->links_capacity * sizeof *t->links);
+    }
+    struct dl_link *const links = t->links + t->n_links;
+    dl_network_add_link(net, spec);
+    for (size_t i = 1; i < n; i++) links[i] = links[0];
+    t->n_links += n - 1;
+    net->n_links += (uint32_t)(n - 1);
+}
+
 void dl_network_hop(const struct dl_network *net, struct dl_route *route, uint32_t link, double weight)
 {
     const uint32_t id = net->first_link + link;

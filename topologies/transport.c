@@ -363,8 +363,11 @@ bool dl_transport_has(const struct dl_transport *transport, const char *operatio
 
 double *dl_transport_rates(const struct dl_transport *transport, const struct dl_topology *t)
 {
+    const size_t per_node = 2 * t->node.n_edges, n_of_nodes = t->n_nodes * per_node;
     double *const bytes_per_s = dl_alloc(t->n_links * sizeof *bytes_per_s);
-    for (size_t i = 0; i < t->n_links; i++)
+    for (size_t i = 0; i < t->n_links; i = i + 1 == per_node ? n_of_nodes : i + 1)
         bytes_per_s[i] = t->links[i].bandwidth_bytes_per_s * transport->efficiency[t->links[i].kind];
+    for (size_t i = per_node; i < n_of_nodes; i += per_node) /* nodes are alike */
+        memcpy(bytes_per_s + i, bytes_per_s, per_node * sizeof *bytes_per_s);
     return bytes_per_s;
 }

@@ -221,7 +221,7 @@ static enum dl_status simulate(struct run *r, const struct dl_engine_kind *kind,
     struct dl_engine_link *const links = dl_machine_links(&r->machine);
     struct dl_engine *const engine = kind->create(links, t->n_links);
     engine->progress = dl_progress();
-    struct dl_wire *const wire = dl_wire_new(engine, t, links, err);
+    struct dl_wire *const wire = dl_wire_new(engine, t, r->machine.bytes_per_s, err);
     dl_scenario_start(&r->scenario, wire);
     struct dl_exchange *const exchange = dl_exchange_start(&(struct dl_exchange_spec){
         .engine = engine,

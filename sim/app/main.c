@@ -7,6 +7,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/man.h"
 #include "sim/app/mpirun.h"
+#include "sim/core/memory.h"
 #include "sim/core/version.h"
 #include "sim/core/visible.h"
 #include "sim/report/host.h"
@@ -96,6 +97,7 @@ static int run(int argc, char **argv, struct dl_error *err)
 int main(int argc, char **argv)
 {
     struct dl_error err = {0};
+    dl_memory_begin();
     dl_show_only_text();
     dl_host_begin();
     if (argc < 2) {

@@ -220,7 +220,7 @@ bool dl_session_has_experts(const struct dl_session *s)
 static struct dl_engine *make_engine(struct dl_session *s, const struct dl_engine_link *links)
 {
     const struct dl_topology *const t = s->machine.topology;
-    struct dl_engine *const engine = dl_session_engine(s)->create(links, t->n_links);
+    struct dl_engine *const engine = dl_session_engine(s)->create(links, links ? t->n_links : 0);
     engine->progress = s->request.progress;
     if (!s->request.timeline) return engine;
     s->timeline = dl_timeline_new(
@@ -325,9 +325,9 @@ enum dl_status dl_session_run(struct dl_session *s)
 {
     if (s->err.status) return s->err.status;
     if (s->lowered.plays_beyond) announce_long_run(s);
-    struct dl_engine_link *const links = dl_machine_links(&s->machine);
+    struct dl_engine_link *const links = is_analytic(s) ? NULL : dl_machine_links(&s->machine);
     struct dl_engine *const engine = make_engine(s, links);
-    struct dl_wire *const wire = dl_wire_new(engine, s->machine.topology, links, &s->err);
+    struct dl_wire *const wire = dl_wire_new(engine, s->machine.topology, s->machine.bytes_per_s, &s->err);
     dl_scenario_start(&s->scenario, wire);
     struct dl_training *const training = start(s, engine, wire);
     if (!s->lowered.plays_beyond && dl_training_plays_beyond(training)) announce_long_run(s);

@@ -1,3 +1,4 @@
+#define _POSIX_C_SOURCE 200809L /* strnlen */
 #include "sim/core/json.h"
 
 #include <math.h>
@@ -60,7 +61,14 @@ enum dl_status dl_json_load(const char *path, struct dl_arena *arena, struct dl_
 /* "file.json" is the whole document, "file.json:/key" a member of it. */
 static const char *below(const char *where, const char *key, struct dl_arena *arena)
 {
-    return dl_arena_format(arena, strstr(where, ":/") ? "%s/%.80s" : "%s:/%.80s", where, key);
+    enum { longest_key = 80 };
+    const char *const joint = strstr(where, ":/") ? "/" : ":/";
+    const size_t n_where = strlen(where), n_joint = strlen(joint), n_key = strnlen(key, longest_key);
+    char *const place = dl_arena_alloc(arena, n_where + n_joint + n_key + 1); /* often, so without printf */
+    memcpy(place, where, n_where);
+    memcpy(place + n_where, joint, n_joint);
+    memcpy(place + n_where + n_joint, key, n_key);
+    return place; /* the arena is zero */
 }
 
 struct dl_json dl_json_member(struct dl_json object, const char *key, struct dl_arena *arena)

@@ -1,5 +1,6 @@
 #include "sim/core/memory.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +12,13 @@ static void *checked(void *block, size_t bytes)
     if (block) return block;
     fprintf(stderr, "dlsim: out of memory (%zu bytes more were needed)\n", bytes);
     exit(3);
+}
+
+void dl_memory_begin(void)
+{
+    enum { large_bytes = 1 << 20, kept_bytes = 64 << 20 };
+    mallopt(M_MMAP_THRESHOLD, large_bytes); /* which would else grow as they are freed */
+    mallopt(M_TRIM_THRESHOLD, kept_bytes);
 }
 
 void *dl_alloc(size_t bytes) { return checked(calloc(1, bytes ? bytes : 1), bytes); }
@@ -77,13 +85,17 @@ char *dl_arena_string(struct dl_arena *arena, const char *text)
 
 char *dl_arena_format(struct dl_arena *arena, const char *format, ...)
 {
+    char most[256]; /* long enough for most */
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    const int length = vsnprintf(NULL, 0, format, arguments);
+    const size_t bytes = (size_t)vsnprintf(most, sizeof most, format, arguments) + 1;
     va_end(arguments);
-    char *const text = dl_arena_alloc(arena, (size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, again);
+    char *const text = dl_arena_alloc(arena, bytes);
+    if (bytes <= sizeof most)
+        memcpy(text, most, bytes);
+    else
+        vsnprintf(text, bytes, format, again);
     va_end(again);
     return text;
 }

@@ -9,6 +9,10 @@ void *dl_alloc(size_t bytes);
 void *dl_realloc(void *old, size_t bytes);
 void dl_free(void *block);
 
+/* At the start of a program: large blocks come from the system, and go back there, each time. So an array of zeros as
+ * long as the links of a machine costs only what is touched of it, however often one is made. */
+void dl_memory_begin(void);
+
 /* Make room for one more element: DL_GROW(list, n, capacity); list[n++] = x. */
 #define DL_GROW(array, n, capacity)                                                                                    \
     ((array) = (n) < (capacity) ? (array) : dl_grow((array), (n), &(capacity), sizeof *(array)))

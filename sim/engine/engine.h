@@ -51,7 +51,8 @@ struct dl_engine_kind {
     bool whole_weights; /* cannot split a bundle over paths: weights must be integers; nor route it anew */
     bool alone;         /* every bundle as if no other were there: one replica stands for all, no link may change */
     double link_bytes;  /* of this computer's memory that a link takes */
-    struct dl_engine *(*create)(const struct dl_engine_link *links, size_t n_links); /* links are copied */
+    /* The links must outlive it, unchanged. An engine that is alone needs none. */
+    struct dl_engine *(*create)(const struct dl_engine_link *links, size_t n_links);
     void (*start)(struct dl_engine *engine, const struct dl_bundle *bundle);
     void (*timer)(struct dl_engine *engine, double date_s, dl_event_fn fire, void *user, uint32_t tag);
     /* From now on; 0 stops every bundle that still crosses the link, after those that can have been routed anew, until

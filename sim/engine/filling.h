@@ -16,6 +16,7 @@ struct link {
     uint32_t first;   /* member */
     uint32_t touched; /* epoch in which it belongs to the solved part */
     bool fatpipe, dirty;
+    bool is_known; /* filled in; the rest is zero until then */
 };
 
 /* A flow on a link: element of the link's list and of the flow's run of hops. */
@@ -54,6 +55,7 @@ struct rung {
 enum { n_classes = 32 };
 
 struct dl_sharing {
+    const struct dl_engine_link *given; /* what the links are at first */
     struct link *links;
     size_t n_links;
     struct flow *flows;

@@ -14,14 +14,9 @@ static const double slack = 1e-6;
 struct dl_sharing *dl_sharing_new(const struct dl_engine_link *links, size_t n_links)
 {
     struct dl_sharing *const s = dl_alloc(sizeof *s);
+    s->given = links;
     s->links = dl_alloc(n_links * sizeof *s->links);
     s->n_links = n_links;
-    for (size_t i = 0; i < n_links; i++)
-        s->links[i] = (struct link){.capacity = links[i].bandwidth_bytes_per_s,
-                                    .whole_capacity = links[i].bandwidth_bytes_per_s,
-                                    .limit = INFINITY,
-                                    .first = nobody,
-                                    .fatpipe = links[i].fatpipe};
     for (size_t c = 0; c < n_classes; c++) s->free_flow[c] = nobody;
     return s;
 }
@@ -32,6 +27,25 @@ void dl_sharing_free(struct dl_sharing *s)
     void *const blocks[] = {s->links, s->flows, s->members, s->fresh, s->dirty, s->set, s->part, s->heap, s->capped};
     for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
     dl_free(s);
+}
+
+/* Most links of a large machine are never crossed: each is filled in when it first is, or changes. */
+static struct link *know(struct dl_sharing *s, uint32_t link)
+{
+    struct link *const l = &s->links[link];
+    if (!l->is_known)
+        *l = (struct link){.capacity = s->given[link].bandwidth_bytes_per_s,
+                           .whole_capacity = s->given[link].bandwidth_bytes_per_s,
+                           .limit = INFINITY,
+                           .first = nobody,
+                           .fatpipe = s->given[link].fatpipe,
+                           .is_known = true};
+    return l;
+}
+
+static uint32_t first_member(const struct dl_sharing *s, uint32_t link)
+{
+    return s->links[link].is_known ? s->links[link].first : nobody;
 }
 
 /* ---- joining and leaving ---- */
@@ -88,7 +102,7 @@ static void mark_dirty(struct dl_sharing *s, uint32_t link)
 
 static void put_on_link(struct dl_sharing *s, uint32_t m)
 {
-    struct link *const l = &s->links[s->members[m].link];
+    struct link *const l = know(s, s->members[m].link);
     s->members[m].previous = nobody;
     s->members[m].next = l->first;
     if (l->first != nobody) s->members[l->first].previous = m;
@@ -184,7 +198,7 @@ static void want_again(struct dl_sharing *s, struct flow *f)
 
 void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_per_s)
 {
-    struct link *const l = &s->links[link];
+    struct link *const l = know(s, link);
     l->capacity = bytes_per_s;
     if (!l->fatpipe) l->limit = 0; /* every flow there is looked at again */
     mark_dirty(s, link);
@@ -199,7 +213,10 @@ bool dl_sharing_is_hit(const struct dl_sharing *s, uint32_t flow, uint32_t link)
     return false;
 }
 
-bool dl_sharing_has_failed(const struct dl_sharing *s, uint32_t link) { return s->links[link].capacity == 0; }
+bool dl_sharing_has_failed(const struct dl_sharing *s, uint32_t link)
+{
+    return s->links[link].is_known ? s->links[link].capacity == 0 : s->given[link].bandwidth_bytes_per_s == 0;
+}
 
 size_t dl_sharing_hops(const struct dl_sharing *s, uint32_t flow, struct dl_hop *hops)
 {
@@ -346,7 +363,7 @@ void dl_sharing_settle(struct dl_sharing *s, dl_rate_fn changed, void *user)
 double dl_sharing_used(const struct dl_sharing *s, uint32_t link)
 {
     double used = 0;
-    for (uint32_t m = s->links[link].first; m != nobody; m = s->members[m].next)
+    for (uint32_t m = first_member(s, link); m != nobody; m = s->members[m].next)
         used += s->members[m].weight * s->flows[s->members[m].flow].rate;
     return used;
 }
@@ -354,7 +371,7 @@ double dl_sharing_used(const struct dl_sharing *s, uint32_t link)
 double dl_sharing_wanted(const struct dl_sharing *s, uint32_t link)
 {
     double wanted = 0;
-    for (uint32_t m = s->links[link].first; m != nobody; m = s->members[m].next)
+    for (uint32_t m = first_member(s, link); m != nobody; m = s->members[m].next)
         wanted += s->members[m].weight * s->flows[s->members[m].flow].alone;
     return wanted;
 }
@@ -362,7 +379,7 @@ double dl_sharing_wanted(const struct dl_sharing *s, uint32_t link)
 double dl_sharing_wanted_of_whole(const struct dl_sharing *s, uint32_t link)
 {
     double wanted = 0;
-    for (uint32_t m = s->links[link].first; m != nobody; m = s->members[m].next)
+    for (uint32_t m = first_member(s, link); m != nobody; m = s->members[m].next)
         wanted += s->members[m].weight * s->flows[s->members[m].flow].whole;
     return wanted;
 }

@@ -12,6 +12,7 @@
 
 struct dl_sharing;
 
+/* The links must outlive it, unchanged. */
 struct dl_sharing *dl_sharing_new(const struct dl_engine_link *links, size_t n_links);
 void dl_sharing_free(struct dl_sharing *s);
 

@@ -7,7 +7,7 @@
 #include "sim/core/memory.h"
 #include "sim/engine/ports.h"
 
-enum { none = 0xffffffffu };
+enum { none = 0xffffffffu, links_of_block = 256 };
 
 struct posted {
     struct dl_letter letter;
@@ -23,11 +23,12 @@ struct posted {
 struct dl_wire {
     struct dl_engine *engine;
     const struct dl_topology *topology;
-    const struct dl_engine_link *links;
+    const double *bytes_per_s; /* by link */
     struct dl_error *err;
     struct dl_load load;
     struct dl_ports *ports;
-    double *link_bytes; /* by link */
+    double *link_bytes;  /* by link */
+    bool *block_is_used; /* by links_of_block links: whether any of them has bytes */
     struct dl_tally scratch[DL_N_SCRATCHES];
     struct dl_route other_way; /* scratch: of a letter that is routed anew */
     bool expects_changes;
@@ -50,16 +51,17 @@ static double wanted_bytes_per_s(void *user, uint32_t link)
     return engine->kind->wanted_bytes_per_s(engine, link);
 }
 
-struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *t, const struct dl_engine_link *links,
+struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *t, const double *bytes_per_s,
                             struct dl_error *err)
 {
     struct dl_wire *const w = dl_alloc(sizeof *w);
     w->engine = engine;
     w->topology = t;
-    w->links = links;
+    w->bytes_per_s = bytes_per_s;
     w->err = err;
     w->load = (struct dl_load){.wanted_bytes_per_s = wanted_bytes_per_s, .user = engine};
     w->link_bytes = dl_alloc(t->n_links * sizeof *w->link_bytes);
+    w->block_is_used = dl_alloc((t->n_links / links_of_block + 1) * sizeof *w->block_is_used);
     for (size_t i = 0; i < DL_N_SCRATCHES; i++) dl_tally_init(&w->scratch[i], t->n_links);
     w->ports = dl_ports_new();
     w->free_letter = w->changing = none;
@@ -74,16 +76,21 @@ void dl_wire_free(struct dl_wire *w)
     dl_route_release(&w->other_way);
     dl_free(w->changed);
     dl_free(w->link_bytes);
+    dl_free(w->block_is_used);
     dl_free(w->letters);
     dl_free(w);
 }
 
-void dl_wire_book(struct dl_wire *w, uint32_t link, double bytes) { w->link_bytes[link] += bytes; }
+void dl_wire_book(struct dl_wire *w, uint32_t link, double bytes)
+{
+    w->link_bytes[link] += bytes;
+    w->block_is_used[link / links_of_block] = true;
+}
 
 static void book(struct dl_wire *w, struct dl_way *way)
 {
     for (size_t i = 0; i < way->route.n_hops; i++)
-        w->link_bytes[way->route.hops[i].link] += way->bytes * way->route.hops[i].weight;
+        dl_wire_book(w, way->route.hops[i].link, way->bytes * way->route.hops[i].weight);
     way->bytes = 0;
 }
 
@@ -114,7 +121,7 @@ double dl_wire_alone(const struct dl_wire *w, const struct dl_hop *hops, size_t 
     double rate = INFINITY;
     for (size_t i = 0; i < n_hops; i++) {
         const double fraction = dl_link_fraction(w->topology->condition, hops[i].link);
-        rate = fmin(rate, w->links[hops[i].link].bandwidth_bytes_per_s * fraction / hops[i].weight);
+        rate = fmin(rate, w->bytes_per_s[hops[i].link] * fraction / hops[i].weight);
     }
     return rate;
 }
@@ -324,10 +331,10 @@ void dl_wire_turn(struct dl_wire *w, struct dl_turn *turn, const struct dl_hop *
 {
     for (size_t i = 0; i < turn->n_hops; i++) {
         const double bytes = turn->left_bytes * turn->hops[i].weight;
-        w->link_bytes[turn->hops[i].link] -= bytes;
+        dl_wire_book(w, turn->hops[i].link, -bytes);
         if (turn->hops[i].link == w->changing) w->left_on_changing += bytes;
     }
-    for (size_t i = 0; i < n_hops; i++) w->link_bytes[hops[i].link] += turn->left_bytes * hops[i].weight;
+    for (size_t i = 0; i < n_hops; i++) dl_wire_book(w, hops[i].link, turn->left_bytes * hops[i].weight);
     turn->hops = hops;
     turn->n_hops = n_hops;
 }
@@ -352,7 +359,7 @@ static struct changed *note_changed(struct dl_wire *w, uint32_t link)
 static double busy_since_s(const struct dl_wire *w, const struct changed *c, double bytes)
 {
     if (c->fraction == 0) return 0;
-    return fmax(bytes - c->bytes, 0) / (w->links[c->link].bandwidth_bytes_per_s * c->fraction);
+    return fmax(bytes - c->bytes, 0) / (w->bytes_per_s[c->link] * c->fraction);
 }
 
 /* The engine asks all that crosses the link where to go now, and so tells what has not crossed it yet. */
@@ -363,7 +370,7 @@ void dl_wire_change_link(struct dl_wire *w, uint32_t link, double fraction)
     dl_condition_set(w->topology->condition, w->topology, link, fraction);
     w->changing = link;
     w->left_on_changing = 0;
-    w->engine->kind->set_bandwidth(w->engine, link, w->links[link].bandwidth_bytes_per_s * fraction);
+    w->engine->kind->set_bandwidth(w->engine, link, w->bytes_per_s[link] * fraction);
     w->changing = none;
     const double carried = booked - w->left_on_changing;
     c->busy_s += busy_since_s(w, c, carried);
@@ -377,7 +384,7 @@ static double busy_s_of(const struct dl_wire *w, uint32_t link)
 {
     const struct changed *const c = find_changed(w, link);
     if (c) return c->busy_s + busy_since_s(w, c, w->link_bytes[link]);
-    return w->link_bytes[link] / w->links[link].bandwidth_bytes_per_s;
+    return w->link_bytes[link] / w->bytes_per_s[link];
 }
 
 /* Behind those that are as busy; what is beyond `most` falls out. Returns how many there are then. */
@@ -394,11 +401,14 @@ static size_t insert(struct dl_link_load load, struct dl_link_load *out, size_t 
 
 size_t dl_wire_busiest(const struct dl_wire *w, struct dl_link_load *out, size_t most)
 {
+    const uint32_t n_links = (uint32_t)w->topology->n_links;
     size_t n = 0;
-    for (uint32_t i = 0; i < w->topology->n_links; i++) {
-        const double busy_s = busy_s_of(w, i);
-        if (busy_s > 0) n = insert((struct dl_link_load){i, w->link_bytes[i], busy_s}, out, n, most);
-    }
+    for (uint32_t first = 0; first < n_links; first += links_of_block)
+        for (uint32_t i = first; w->block_is_used[first / links_of_block] && i < first + links_of_block && i < n_links;
+             i++) {
+            const double busy_s = busy_s_of(w, i);
+            if (busy_s > 0) n = insert((struct dl_link_load){i, w->link_bytes[i], busy_s}, out, n, most);
+        }
     return n;
 }
 

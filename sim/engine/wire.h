@@ -48,8 +48,9 @@ struct dl_wire;
 struct dl_tally; /* sim/collective/fold.h */
 typedef void (*dl_arrival_fn)(void *user, const struct dl_letter *letter);
 
-/* links: what the engine was made with. Errors while running (no way between two devices) are put into err. */
-struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *t, const struct dl_engine_link *links,
+/* bytes_per_s: of the links, as the engine was made with; it outlives the wire. Errors while running (no way between
+ * two devices) are put into err. */
+struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *t, const double *bytes_per_s,
                             struct dl_error *err);
 void dl_wire_free(struct dl_wire *w);
 

@@ -14,7 +14,7 @@ static double cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void lower_and_play(struct dl_session *t, const struct dl_engine_link *links)
+static void lower_and_play(struct dl_session *t)
 {
     const struct dl_topology *const topology = t->machine.topology;
     struct dl_arena *const arena = dl_arena_new();
@@ -25,8 +25,8 @@ static void lower_and_play(struct dl_session *t, const struct dl_engine_link *li
                                         .estimator = &t->estimator,
                                         .device_of_rank = t->device_of_rank},
              arena, &lowered, &t->err);
-    struct dl_engine *const engine = dl_engine_alone.create(links, topology->n_links);
-    struct dl_wire *const wire = dl_wire_new(engine, topology, links, &t->err);
+    struct dl_engine *const engine = dl_engine_alone.create(NULL, 0);
+    struct dl_wire *const wire = dl_wire_new(engine, topology, t->machine.bytes_per_s, &t->err);
     struct dl_training *const training =
         dl_training_start(&(struct dl_training_request){.engine = engine,
                                                         .wire = wire,
@@ -59,12 +59,10 @@ static void measure(const char *name, const char *workload, const char *strategy
         fprintf(stderr, "%s\n", t.err.text);
         exit(EXIT_FAILURE);
     }
-    struct dl_engine_link *const links = dl_machine_links(&t.machine);
     const double begin_s = cpu_s();
     int n = 0;
-    for (; cpu_s() - begin_s < enough_s; n++) lower_and_play(&t, links);
+    for (; cpu_s() - begin_s < enough_s; n++) lower_and_play(&t);
     printf("%-34s %8.0f configurations a second\n", name, n / (cpu_s() - begin_s));
-    dl_free(links);
     dl_session_close(&t);
 }
 

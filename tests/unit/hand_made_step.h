@@ -174,7 +174,7 @@ static inline struct dl_training_result play_here(struct hand_made *h)
     struct dl_engine_link *const links = dl_machine_links(&h->machine);
     struct dl_engine *engine = dl_engine_get(0)->create(links, t->n_links);
     if (h->timeline) engine = dl_tap_new(engine, t->n_links);
-    struct dl_wire *const wire = dl_wire_new(engine, t, links, &h->err);
+    struct dl_wire *const wire = dl_wire_new(engine, t, h->machine.bytes_per_s, &h->err);
     dl_scenario_start(&h->scenario, wire);
     struct dl_training *const training = dl_training_start(
         &(struct dl_training_request){.engine = engine,
