@@ -137,13 +137,19 @@ enum dl_status dl_topology_read(struct dl_json doc, struct dl_arena *arena, stru
     return read_part(doc, NULL, arena, out, err);
 }
 
+uint32_t dl_topology_slice_devices(const struct dl_topology *t, uint32_t n_devices)
+{
+    const struct dl_pod_slice *const slice = dl_slice_for(&t->network.slices, n_devices);
+    if (!t->network.slices.n) return t->n_devices;
+    return slice ? slice->n_devices : t->n_whole_devices;
+}
+
 enum dl_status dl_topology_slice(const struct dl_topology *t, uint32_t n_devices, struct dl_topology **out,
                                  struct dl_error *err)
 {
     const struct dl_pod_slice *const slice = dl_slice_for(&t->network.slices, n_devices);
     *out = NULL;
-    if (!t->network.slices.n) return DL_OK;
-    if ((slice ? slice->n_devices : t->n_whole_devices) == t->n_devices) return DL_OK;
+    if (dl_topology_slice_devices(t, n_devices) == t->n_devices) return DL_OK;
     return read_part(t->doc, slice, t->arena, out, err);
 }
 

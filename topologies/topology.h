@@ -37,6 +37,8 @@ enum dl_status dl_topology_read(struct dl_json doc, struct dl_arena *arena, stru
                                 struct dl_error *err);
 void dl_topology_free(struct dl_topology *t);
 
+/* Of the part of the machine that a job on so many devices gets; those of t: t itself. */
+uint32_t dl_topology_slice_devices(const struct dl_topology *t, uint32_t n_devices);
 /* For a job on so many devices of the same machine: the slice that it gets, for dl_topology_free. NULL: t itself. */
 enum dl_status dl_topology_slice(const struct dl_topology *t, uint32_t n_devices, struct dl_topology **out,
                                  struct dl_error *err);

@@ -117,16 +117,28 @@ enum dl_status dl_machine_open(struct dl_input topo, const struct dl_texts *set,
 {
     const struct dl_want want = {DL_SYSTEMS, "topology", topo, "topo", NULL};
     if (dl_load_document(&want, set, arena, &m->system_doc, err)) return err->status;
+    if (m->keeper) return dl_machines_take(m->keeper, m->system_doc, DL_WHOLE_MACHINE, &m->topology, err);
     return dl_topology_read(m->system_doc, arena, &m->topology, err);
+}
+
+static void free_topology(struct dl_machine *m)
+{
+    if (m->keeper)
+        dl_machines_give_back(m->keeper, m->topology);
+    else
+        dl_topology_free(m->topology);
 }
 
 enum dl_status dl_machine_slice(struct dl_machine *m, uint32_t n_devices, const char *placement, struct dl_error *err)
 {
     struct dl_topology *slice = NULL;
     if (placement && dl_placement_is_list(placement)) return DL_OK;
-    if (dl_topology_slice(m->topology, n_devices, &slice, err)) return err->status;
-    if (!slice) return DL_OK;
-    dl_topology_free(m->topology);
+    const uint32_t n = dl_topology_slice_devices(m->topology, n_devices);
+    if (n == m->topology->n_devices) return DL_OK;
+    if (m->keeper ? dl_machines_take(m->keeper, m->system_doc, n, &slice, err)
+                  : dl_topology_slice(m->topology, n_devices, &slice, err))
+        return err->status;
+    free_topology(m);
     m->topology = slice;
     return DL_OK;
 }
@@ -142,7 +154,7 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
         dl_transport_read(m->transport_doc, t, n_nodes, arena, &m->transport, err) ||
         dl_check_algorithms(m->transport_doc, &m->transport, arena, err))
         return err->status;
-    m->bytes_per_s = dl_transport_rates(&m->transport, t);
+    m->bytes_per_s = m->keeper ? dl_machines_rates(m->keeper, t, &m->transport) : dl_transport_rates(&m->transport, t);
     return DL_OK;
 }
 
@@ -170,8 +182,8 @@ struct dl_engine_link *dl_machine_links(const struct dl_machine *m)
 
 void dl_machine_close(struct dl_machine *m)
 {
-    dl_topology_free(m->topology);
-    dl_free(m->bytes_per_s);
+    free_topology(m);
+    if (!m->keeper) dl_free(m->bytes_per_s);
     json_decref(m->system_doc.value);
     json_decref(m->transport_doc.value);
 }

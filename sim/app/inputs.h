@@ -2,6 +2,7 @@
 #ifndef DL_APP_INPUTS_H
 #define DL_APP_INPUTS_H
 
+#include "sim/app/machines.h"
 #include "sim/app/options.h"
 #include "sim/core/files.h"
 #include "sim/core/fingerprint.h"
@@ -53,13 +54,14 @@ bool dl_set_is_for(const char *assignment, const char *prefix);
 enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *err);
 
 struct dl_machine {
+    struct dl_machines *keeper; /* owns the topology and the rates; NULL: the machine does */
     struct dl_json system_doc, transport_doc;
     struct dl_topology *topology;
     struct dl_transport transport;
     double *bytes_per_s; /* by link, as the transport achieves it */
 };
 
-/* Load a system and apply the `--set` values meant for it (topo.PATH=JSON). */
+/* Load a system and apply the `--set` values meant for it (topo.PATH=JSON). All of *m is zero but for its keeper. */
 enum dl_status dl_machine_open(struct dl_input topo, const struct dl_texts *set, struct dl_arena *arena,
                                struct dl_machine *m, struct dl_error *err);
 /* Where the machine gives slices to jobs: take the one for so many devices in place of the whole machine. A placement

@@ -193,6 +193,7 @@ enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_req
 {
     *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
     if (!s->request.engine) s->request.engine = dl_engine_names[0];
+    if (!request->ideal) s->machine.keeper = request->machines; /* an ideal network changes the machine */
     if (read_strategy(s) || build_model(s) || open_machine(s) || choose_fidelity(s)) return s->err.status;
     return read_scenario(s);
 }

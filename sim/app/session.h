@@ -33,6 +33,7 @@ struct dl_session_request {
     unsigned ideal;                             /* bits 1 << enum dl_step_part: these at their best, see ideal.h */
     double memory_bytes;                        /* of this computer, that the run may have; 0: what is free */
     struct dl_most most;                        /* that is simulated */
+    struct dl_machines *machines;               /* OPTIONAL: keeps the machine; the ranges of its keys are not known */
     bool timeline;                              /* remember what happens when */
     bool explain;                               /* remember what was chosen for calls */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */
