@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/app/commands.h"
+#include "sim/app/own_memory.h"
 #include "sim/app/pool.h"
 #include "sim/app/sweep_point.h"
 #include "sim/app/sweep_results.h"
@@ -28,7 +29,8 @@ static const struct dl_option options[] = {
      "the database of results, or the file of an export; also -o; SWEEP.db if absent"},
     {"jobs", DL_OPT_COUNT, AT(jobs), false, 1, 4096, NULL, "points at once; as many as processors if absent"},
     {"shard", DL_OPT_TEXT, AT(shard), false, 0, 0, NULL, "I/N: every N-th point from the I-th, into an own database"},
-    {"dry-run", DL_OPT_FLAG, AT(dry_run), false, 0, 0, NULL, "count the points, estimate time and disk, run nothing"},
+    {"dry-run", DL_OPT_FLAG, AT(dry_run), false, 0, 0, NULL,
+     "count the points, estimate time and disk, show what --slurm would submit; run nothing"},
     {"restart", DL_OPT_FLAG, AT(restart), false, 0, 0, NULL, "forget the results that are there"},
     {"retry", DL_OPT_CHOICE, AT(retry), false, 0, 0, dl_point_statuses, "run points that ended so again"},
     {"slurm", DL_OPT_FLAG, AT(slurm), false, 0, 0, NULL, "submit it as a job array, and a job that merges the parts"},
@@ -50,6 +52,7 @@ struct run {
     struct dl_arena *arena;
     struct dl_json doc;
     struct dl_sweep sweep;
+    struct dl_sweep_means means;
     struct dl_store *store;
     uint64_t *points;
     size_t n_points, n_of_sweep; /* of this shard, and in all */
@@ -86,12 +89,11 @@ static enum dl_status read_sweep(struct run *r, const struct request *q, const c
 
 /* ---- running them ---- */
 
-static bool stands_alone(void *user, uint64_t point)
+static void *open_point(void *user, uint64_t point)
 {
-    return dl_sweep_stands_alone(&((struct run *)user)->sweep, point);
+    const struct run *const r = user;
+    return dl_sweep_open(&r->sweep, point, &r->means);
 }
-
-static json_t *run_point(void *user, uint64_t point) { return dl_sweep_run(&((struct run *)user)->sweep, point); }
 
 static enum dl_status take(void *user, const json_t *result, struct dl_error *err)
 {
@@ -112,18 +114,21 @@ static int run_points(struct run *r, const struct request *q, struct dl_error *e
     r->n_before = n_all - r->n_points;
     if (r->n_before) fprintf(stderr, "dlsim: %zu of %zu points were finished before\n", r->n_before, n_all);
     r->begun_s = dl_clock_s();
-    const int signal =
-        dl_sweep_workers(&(struct dl_workers_request){.points = r->points,
-                                                      .n_points = r->n_points,
-                                                      .n_workers = q->jobs ? q->jobs : dl_pool_processors(),
-                                                      .limit_s = r->sweep.limit_s,
-                                                      .file = r->doc.file,
-                                                      .stands_alone = stands_alone,
-                                                      .run = run_point,
-                                                      .take = take,
-                                                      .tick = tick,
-                                                      .user = r},
-                         err);
+    const size_t n_workers = q->jobs ? q->jobs : dl_pool_processors();
+    r->means.memory_bytes = dl_own_memory_share_bytes(n_workers);
+    const int signal = dl_sweep_workers(&(struct dl_workers_request){.points = r->points,
+                                                                     .n_points = r->n_points,
+                                                                     .n_workers = n_workers,
+                                                                     .limit_s = r->sweep.limit_s,
+                                                                     .file = r->doc.file,
+                                                                     .open = open_point,
+                                                                     .stands_alone = dl_sweep_stands_alone,
+                                                                     .run = dl_sweep_run,
+                                                                     .close = dl_sweep_close_point,
+                                                                     .take = take,
+                                                                     .tick = tick,
+                                                                     .user = r},
+                                        err);
     dl_progress_end();
     return signal;
 }
@@ -150,39 +155,57 @@ static enum dl_status run_sweep(struct run *r, const struct request *q, int *cod
 
 /* ---- before ---- */
 
-/* A few points, spread over the sweep, are timed here; of those that stand alone in a process only one. */
+struct trial {
+    double seconds, bytes;
+    size_t n;
+};
+
+/* Of points that stand alone in a process, only the first can be tried in this one. */
+static void try_point(const struct run *r, uint64_t point, struct trial *t)
+{
+    const double begun_s = dl_clock_s();
+    void *const opened = dl_sweep_open(&r->sweep, point, &r->means);
+    if (!t->n || !dl_sweep_stands_alone(opened)) {
+        json_t *const result = dl_sweep_run(opened);
+        t->seconds += dl_clock_s() - begun_s;
+        t->bytes += (double)json_string_length(json_object_get(result, "answer"));
+        t->n++;
+        json_decref(result);
+    }
+    dl_sweep_close_point(opened);
+}
+
+static size_t count_jobs(const struct run *r, const struct request *q)
+{
+    const size_t n_jobs = q->array ? q->array : 8;
+    return n_jobs < r->n_points ? n_jobs : r->n_points;
+}
+
+/* By a few points, spread over the sweep. */
 static enum dl_status estimate(struct run *r, const struct request *q, struct dl_error *err)
 {
     enum { n_tried = 8, bytes_besides = 200 };
     char total[DL_QUANTITY], disk[DL_QUANTITY];
-    double bytes = 0, seconds = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < n_tried && i < r->n_points; i++) {
-        const uint64_t point = r->points[i * (r->n_points - 1) / (n_tried - 1)];
-        if (dl_sweep_stands_alone(&r->sweep, point) && n) continue;
-        const double begun_s = dl_clock_s();
-        json_t *const result = dl_sweep_run(&r->sweep, point);
-        seconds += dl_clock_s() - begun_s;
-        bytes += (double)json_dumpb(json_object_get(result, "answer"), NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
-        json_decref(result);
-        n++;
-    }
-    const double workers = (double)(q->jobs ? q->jobs : dl_pool_processors());
+    struct trial t = {0};
+    for (size_t i = 0; i < n_tried && i < r->n_points; i++)
+        try_point(r, r->points[i * (r->n_points - 1) / (n_tried - 1)], &t);
+    const size_t n_workers = q->slurm ? count_jobs(r, q) : q->jobs ? q->jobs : dl_pool_processors();
+    const double n_points = (double)r->n_points;
     printf("%zu points of %llu combinations%s%s\n", r->n_points, (unsigned long long)r->sweep.n_combinations,
            q->shard ? ", shard " : "", q->shard ? q->shard : "");
-    printf("about %s on %g processes and %s in %s, by %zu points that were tried\n",
-           dl_format_seconds(seconds / (double)n * (double)r->n_points / workers, total), workers,
-           dl_format_bytes((bytes / (double)n + bytes_besides) * (double)r->n_points, disk), r->path, n);
+    printf("about %s on %zu processes and %s in %s, by %zu points that were tried\n",
+           dl_format_seconds(t.seconds / (double)t.n * n_points / (double)n_workers, total), n_workers,
+           dl_format_bytes((t.bytes / (double)t.n + bytes_besides) * n_points, disk), r->path, t.n);
     return err->status;
 }
 
 static enum dl_status submit(const struct run *r, const struct request *q, const char *file, struct dl_error *err)
 {
-    const size_t n_jobs = q->array ? q->array : 8;
     return dl_sweep_submit(&(struct dl_slurm_request){.file = file,
                                                       .output = r->path,
                                                       .partition = q->partition,
-                                                      .n_jobs = n_jobs < r->n_points ? n_jobs : r->n_points},
+                                                      .n_jobs = count_jobs(r, q),
+                                                      .dry_run = q->dry_run},
                            err);
 }
 
@@ -198,12 +221,16 @@ static enum dl_status check_options(const struct request *q, struct dl_error *er
 
 static int sweep_file(struct request *q, const char *file, struct dl_error *err)
 {
-    struct run r = {.arena = dl_arena_new()};
+    struct run r = {.arena = dl_arena_new(), .means.machines = dl_machines_new()};
     int code = 0;
-    if (!check_options(q, err) && !read_sweep(&r, q, file, err))
-        (void)(q->dry_run ? estimate(&r, q, err) : q->slurm ? submit(&r, q, file, err) : run_sweep(&r, q, &code, err));
+    if (!check_options(q, err) && !read_sweep(&r, q, file, err)) {
+        if (q->dry_run) estimate(&r, q, err);
+        if (q->slurm) submit(&r, q, file, err);
+        if (!q->dry_run && !q->slurm) run_sweep(&r, q, &code, err);
+    }
     dl_store_close(r.store);
     dl_sweep_close(&r.sweep);
+    dl_machines_free(r.means.machines);
     dl_free(r.points);
     json_decref(r.doc.value);
     dl_arena_free(r.arena);

@@ -30,15 +30,15 @@ struct runner {
     struct dl_arena *arena;
     struct dl_json doc;
     struct dl_sweep sweep;
+    struct dl_sweep_means means;
     FILE *to;
 };
 
-static bool stands_alone(void *user, uint64_t point)
+static void *open_point(void *user, uint64_t point)
 {
-    return dl_sweep_stands_alone(&((struct runner *)user)->sweep, point);
+    const struct runner *const r = user;
+    return dl_sweep_open(&r->sweep, point, &r->means);
 }
-
-static json_t *run_point(void *user, uint64_t point) { return dl_sweep_run(&((struct runner *)user)->sweep, point); }
 
 static void write_line(FILE *to, const json_t *value)
 {
@@ -62,6 +62,7 @@ static enum dl_status open_sweep(struct runner *r, const char *file, struct dl_e
 {
     if (r->arena) return DL_OK;
     r->arena = dl_arena_new();
+    r->means.machines = dl_machines_new();
     if (dl_json_load(file, r->arena, &r->doc, err)) return err->status;
     return dl_sweep_read(r->doc, r->arena, &r->sweep, err);
 }
@@ -77,8 +78,10 @@ static void run_batch(struct runner *r, const json_t *batch, struct dl_error *er
                                                 .n_points = n,
                                                 .n_workers = 1,
                                                 .limit_s = r->sweep.limit_s,
-                                                .stands_alone = stands_alone,
-                                                .run = run_point,
+                                                .open = open_point,
+                                                .stands_alone = dl_sweep_stands_alone,
+                                                .run = dl_sweep_run,
+                                                .close = dl_sweep_close_point,
                                                 .take = pass_on,
                                                 .tick = do_nothing,
                                                 .user = r},
@@ -276,6 +279,7 @@ static int sweep(int argc, char **argv, int n_ranks)
 
 int main(int argc, char **argv)
 {
+    dl_memory_begin();
     const struct pipes runner = fork_runner();
     int rank, n_ranks, code = 0;
     dl_show_only_text();

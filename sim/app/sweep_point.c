@@ -163,16 +163,6 @@ void dl_sweep_request(const struct dl_sweep *s, uint64_t point, struct dl_arena 
     }
 }
 
-bool dl_sweep_stands_alone(const struct dl_sweep *s, uint64_t point)
-{
-    struct dl_arena *const arena = dl_arena_new();
-    struct dl_session_request q;
-    dl_sweep_request(s, point, arena, &q);
-    const bool stands_alone = !dl_engine_find(q.engine ? q.engine : dl_engine_names[0])->alone;
-    dl_arena_free(arena);
-    return stands_alone;
-}
-
 /* ---- running it ---- */
 
 static void note_file(void *user, const char *path, const char *text, size_t bytes)
@@ -201,22 +191,54 @@ static json_t *figures_of(const struct dl_session *s, const json_t *answer)
     return figures;
 }
 
-json_t *dl_sweep_run(const struct dl_sweep *sweep, uint64_t point)
+struct opened {
+    struct dl_arena *arena; /* of the request */
+    struct dl_session session;
+    json_t *files;
+};
+
+void *dl_sweep_open(const struct dl_sweep *s, uint64_t point, const struct dl_sweep_means *means)
 {
-    struct dl_arena *const arena = dl_arena_new();
+    struct opened *const p = dl_alloc(sizeof *p);
     struct dl_session_request q;
-    struct dl_session s;
-    json_t *const files = json_object(), *answer = NULL, *figures = NULL;
-    dl_sweep_request(sweep, point, arena, &q);
-    dl_json_watch(note_file, files);
-    if (!dl_session_open(&s, &q)) dl_session_run(&s);
+    p->arena = dl_arena_new();
+    p->files = json_object();
+    dl_sweep_request(s, point, p->arena, &q);
+    q.machines = means->machines;
+    q.memory_bytes = means->memory_bytes;
+    dl_json_watch(note_file, p->files);
+    dl_session_open(&p->session, &q);
     dl_json_watch(NULL, NULL);
-    if (!s.err.status) answer = dl_session_answer(&s);
-    if (answer) figures = figures_of(&s, answer);
-    json_t *const reason = s.err.status ? json_string(s.err.text) : json_null();
-    json_t *const result = json_pack("{ss so so so* so*}", "status", status_of(&s), "reason", reason, "files", files,
-                                     "figures", figures, "answer", answer);
-    dl_session_close(&s);
-    dl_arena_free(arena);
+    return p;
+}
+
+bool dl_sweep_stands_alone(const void *opened)
+{
+    const struct dl_session *const s = &((const struct opened *)opened)->session;
+    return !s->err.status && !dl_session_engine(s)->alone;
+}
+
+json_t *dl_sweep_run(void *opened)
+{
+    struct opened *const p = opened;
+    struct dl_session *const s = &p->session;
+    json_t *answer = NULL, *figures = NULL;
+    if (!dl_session_run(s)) answer = dl_session_answer(s);
+    if (answer) figures = figures_of(s, answer);
+    char *const text = answer ? json_dumps(answer, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_t *const result =
+        json_pack("{ss ss? sO so* ss*}", "status", status_of(s), "reason", s->err.status ? s->err.text : NULL, "files",
+                  p->files, "figures", figures, "answer", text);
+    free(text);
+    json_decref(answer);
     return result;
+}
+
+void dl_sweep_close_point(void *opened)
+{
+    struct opened *const p = opened;
+    dl_session_close(&p->session);
+    json_decref(p->files);
+    dl_arena_free(p->arena);
+    dl_free(p);
 }

@@ -120,12 +120,21 @@ static enum dl_status submit_both(const struct dl_slurm_request *q, const char *
     return DL_OK;
 }
 
+static void announce(const struct dl_slurm_request *q, const char *path, const char *script)
+{
+    printf("would submit %s as a job array of %zu%s%s, and a job that merges their parts into %s; in %s:\n%s", path,
+           q->n_jobs, q->partition ? " in partition " : "", q->partition ? q->partition : "", q->output, path, script);
+}
+
 enum dl_status dl_sweep_submit(const struct dl_slurm_request *q, struct dl_error *err)
 {
     struct dl_arena *const arena = dl_arena_new();
     const char *const path = dl_arena_format(arena, "%s.sbatch", q->output);
     char *const script = array_script(q, arena);
-    if (!dl_write_file(path, script, strlen(script), err)) submit_both(q, path, arena, err);
+    if (q->dry_run)
+        announce(q, path, script);
+    else if (!dl_write_file(path, script, strlen(script), err))
+        submit_both(q, path, arena, err);
     free(script);
     dl_arena_free(arena);
     return err->status;

@@ -2,6 +2,7 @@
 #ifndef DL_APP_SWEEP_SLURM_H
 #define DL_APP_SWEEP_SLURM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "sim/core/error.h"
@@ -10,6 +11,7 @@ struct dl_slurm_request {
     const char *file, *output; /* the sweep, and its database */
     const char *partition;     /* NULL: Slurm's default */
     size_t n_jobs;
+    bool dry_run; /* only say what would be submitted */
 };
 
 /* Write OUTPUT.sbatch and submit it. */

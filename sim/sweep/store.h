@@ -31,8 +31,8 @@ void dl_store_close(struct dl_store *store);
 /* Leave in the list those that are not finished. */
 void dl_store_unfinished(const struct dl_store *store, uint64_t *points, size_t *n);
 
-/* A result: {"point", "status", "reason", "seconds", "files": {path: sha256}, "figures", "answer"}. It counts when
- * committed. */
+/* A result: {"point", "status", "reason", "seconds", "files": {path: sha256}, "figures", "answer"}, the answer as the
+ * text of its JSON. It counts when committed. */
 enum dl_status dl_store_add(struct dl_store *store, const json_t *result, struct dl_error *err);
 enum dl_status dl_store_commit(struct dl_store *store, struct dl_error *err);
 

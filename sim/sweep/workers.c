@@ -75,21 +75,69 @@ static void send_line(FILE *to, json_t *value)
     json_decref(value);
 }
 
-/* It is over with its parent, and the terminal's signals are for the parent to answer. */
-static void work(const struct dl_workers_request *q, const struct worker *w, int to, pid_t parent)
+static void end_with(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(EXIT_FAILURE);
+}
+
+struct begun {
+    uint64_t point;
+    double begun_s;
+    void *opened;
+    FILE *out;
+};
+
+static void send_result(const struct begun *b, json_t *result)
+{
+    json_object_set_new(result, "point", json_integer((json_int_t)b->point));
+    json_object_set_new(result, "seconds", json_real(dl_clock_s() - b->begun_s));
+    send_line(b->out, result);
+}
+
+/* As its own child did, so that the parent sees it. */
+static void end_like(int status)
+{
+    if (WIFSIGNALED(status)) {
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+    }
+    if (status) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
+}
+
+static void run_in_a_child(const struct dl_workers_request *q, const struct begun *b)
+{
+    const pid_t worker = getpid(), child = fork();
+    int status = 0;
+    if (child < 0) {
+        send_result(b, json_pack("{ss s+}", "status", "failed", "reason", "no process for it: ", strerror(errno)));
+        return;
+    }
+    if (child == 0) {
+        end_with(worker);
+        send_result(b, q->run(b->opened));
+        _exit(EXIT_SUCCESS);
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    end_like(status);
+}
+
+/* It is over with its parent, and the terminal's signals are for the parent to answer. */
+static void work(const struct dl_workers_request *q, const struct worker *w, int to, pid_t parent)
+{
+    end_with(parent);
     for (size_t i = 0; i < DL_COUNT(stopping); i++) signal(stopping[i], SIG_IGN);
     FILE *const out = fdopen(to, "w");
     if (!out) _exit(EXIT_FAILURE);
     for (size_t i = 0; i < w->n_points; i++) {
-        const double begun_s = dl_clock_s();
-        send_line(out, json_pack("{sI}", "begins", (json_int_t)w->points[i]));
-        json_t *const result = q->run(q->user, w->points[i]);
-        json_object_set_new(result, "point", json_integer((json_int_t)w->points[i]));
-        json_object_set_new(result, "seconds", json_real(dl_clock_s() - begun_s));
-        send_line(out, result);
+        struct begun b = {.point = w->points[i], .begun_s = dl_clock_s(), .out = out};
+        send_line(out, json_pack("{sI}", "begins", (json_int_t)b.point));
+        b.opened = q->open(q->user, b.point);
+        if (q->stands_alone(b.opened))
+            run_in_a_child(q, &b);
+        else
+            send_result(&b, q->run(b.opened));
+        q->close(b.opened);
     }
     _exit(EXIT_SUCCESS); /* without the exit handlers of the parent */
 }
@@ -128,15 +176,7 @@ static void fill_batch(struct crowd *c, struct worker *w)
     const size_t most = batch_size(c);
     uint64_t point;
     w->points = dl_alloc(most * sizeof *w->points);
-    while (w->n_points < most && next_point(c, &point)) {
-        const bool alone = c->request->stands_alone(c->request->user, point);
-        if (alone && w->n_points) {
-            give_back(c, point);
-            return;
-        }
-        w->points[w->n_points++] = point;
-        if (alone) return;
-    }
+    while (w->n_points < most && next_point(c, &point)) w->points[w->n_points++] = point;
 }
 
 static bool start_worker(struct crowd *c)

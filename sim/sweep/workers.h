@@ -17,10 +17,14 @@ struct dl_workers_request {
     size_t n_points, n_workers;
     double limit_s;   /* of a point */
     const char *file; /* the sweep file, for workers that are not forked from here */
-    /* Whether a process can run no other point before it. */
-    bool (*stands_alone)(void *user, uint64_t point);
-    /* In a child: the result, a JSON object with `status`; `point` and `seconds` are added to it. */
-    json_t *(*run)(void *user, uint64_t point);
+    /* In a worker: read what the point needs, for the three functions after it. */
+    void *(*open)(void *user, uint64_t point);
+    /* Whether a process can run only one such point. Then it is run in one that is forked from the worker, which has
+     * read what the points share. */
+    bool (*stands_alone)(const void *opened);
+    /* The result, a JSON object with `status`; `point` and `seconds` are added to it. */
+    json_t *(*run)(void *opened);
+    void (*close)(void *opened);
     /* In the parent: a result. An error ends the whole. */
     enum dl_status (*take)(void *user, const json_t *result, struct dl_error *err);
     /* In the parent, some times a second. An error ends the whole. */
