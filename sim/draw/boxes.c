@@ -144,3 +144,10 @@ uint32_t dl_box_rows(struct dl_site *sites, size_t n, struct dl_frame frame, str
     }
     return most;
 }
+
+void dl_boxes_make_headroom(struct dl_boxes *b)
+{
+    const double before = b->height;
+    dl_graph_make_headroom(&b->graph, &b->height);
+    for (size_t i = 0; i < b->n_rows; i++) b->rows[i].y += b->height - before;
+}

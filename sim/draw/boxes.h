@@ -1,8 +1,8 @@
 /* boxes.h - the parts of a machine that a job uses as a graph of at most some hundred boxes.
  *
  * The rule to remember: networks are drawn as what they are. A torus is a grid over its first two dimensions, a
- * dragonfly a circle of its groups (of its switches, if one group is used), a full mesh a circle of its nodes, all
- * others rows of switches above a row of nodes. Where there are too many parts, neighbours share a box. */
+ * dragonfly a circle of its groups (of its switches, if many of one group are used), a full mesh a circle of its nodes,
+ * all others rows of switches above a row of nodes. Where there are too many parts, neighbours share a box. */
 #ifndef DL_DRAW_BOXES_H
 #define DL_DRAW_BOXES_H
 
@@ -47,6 +47,9 @@ void dl_boxes_of_node(const struct dl_machine_load *load, const struct dl_used_l
                       struct dl_boxes *out);
 
 /* ---- what the two share ---- */
+
+/* Room for lines that are bent above the top row. */
+void dl_boxes_make_headroom(struct dl_boxes *b);
 
 /* A part of the machine: its row, and its number there; parts of the same number share a box. */
 struct dl_site {

@@ -64,18 +64,33 @@ static int busiest_last(const void *x, const void *y)
     return e->a != f->a ? (e->a < f->a ? -1 : 1) : e->b < f->b ? -1 : e->b > f->b;
 }
 
-/* Whether a box lies on the straight line between two others. */
+/* Whether a box lies on the straight line between two others. One in the row of either end does not, unless they are of
+ * one row: flat lines leave a row close to their neighbours. */
 static bool is_blocked(const struct dl_graph *g, const struct dl_glyph *a, const struct dl_glyph *b)
 {
     const double dx = b->x - a->x, dy = b->y - a->y, square = dx * dx + dy * dy;
     for (size_t i = 0; i < g->n; i++) {
         const struct dl_glyph *const c = &g->glyphs[i];
-        if (c == a || c == b) continue;
+        if (c == a || c == b || (a->y != b->y && (c->y == a->y || c->y == b->y))) continue;
         const double along = ((c->x - a->x) * dx + (c->y - a->y) * dy) / square;
         const double aside = fabs((c->x - a->x) * dy - (c->y - a->y) * dx) / sqrt(square);
         if (along > 0 && along < 1 && aside < c->height / 3) return true;
     }
     return false;
+}
+
+void dl_graph_make_headroom(struct dl_graph *g, double *height)
+{
+    double top = INFINITY;
+    bool is_arched = false;
+    for (size_t i = 0; i < g->n; i++) top = fmin(top, g->glyphs[i].y);
+    for (size_t a = 0; a < g->n && !is_arched; a++)
+        for (size_t b = a + 1; b < g->n && !is_arched; b++)
+            is_arched = g->share[index_of(a, b)] >= 0 && g->glyphs[a].y == top && g->glyphs[b].y == top &&
+                        is_blocked(g, &g->glyphs[a], &g->glyphs[b]);
+    if (!is_arched) return;
+    for (size_t i = 0; i < g->n; i++) g->glyphs[i].y += DL_GRAPH_ARC;
+    *height += DL_GRAPH_ARC;
 }
 
 /* `thickest`: lines are thinner where there are many. */
@@ -118,9 +133,12 @@ static void draw_glyph(struct dl_svg *svg, const struct dl_graph *g, size_t i, d
             svg,
             (struct dl_box){glyph->x - glyph->width / 2, glyph->y - glyph->height / 2, glyph->width, glyph->height},
             look);
-    if (*glyph->label && dl_svg_text_width(glyph->label) < glyph->width + 4)
+    char label[sizeof glyph->label];
+    snprintf(label, sizeof label, "%s", glyph->label);
+    if (dl_svg_text_width(label) > glyph->width + 4) label[strcspn(label, "-")] = '\0'; /* of several the first */
+    if (*label && dl_svg_text_width(label) <= glyph->width + 4)
         dl_svg_text(svg, glyph->x, glyph->y + 3.5, is_used && part > 0.6 ? "middle small light" : "middle small",
-                    glyph->label);
+                    label);
 }
 
 void dl_graph_draw(struct dl_svg *svg, const struct dl_graph *g, double most)
@@ -131,7 +149,7 @@ void dl_graph_draw(struct dl_svg *svg, const struct dl_graph *g, double most)
         for (size_t b = a + 1; b < g->n; b++)
             if (g->share[index_of(a, b)] >= 0) edges[n++] = (struct edge){a, b, g->share[index_of(a, b)]};
     qsort(edges, n, sizeof *edges, busiest_last);
-    for (size_t i = 0; i < n; i++) draw_edge(svg, g, &edges[i], most, n > 150 ? 2 : 4);
+    for (size_t i = 0; i < n; i++) draw_edge(svg, g, &edges[i], most, n > 150 ? 2 : n > 40 ? 3 : 4);
     for (size_t i = 0; i < g->n; i++) draw_glyph(svg, g, i, most);
     dl_free(edges);
 }

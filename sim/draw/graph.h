@@ -33,6 +33,9 @@ void dl_graph_release(struct dl_graph *g);
 size_t dl_graph_add(struct dl_graph *g, const struct dl_glyph *glyph);
 void dl_graph_join(struct dl_graph *g, size_t a, size_t b, double share);
 
+/* Lower all boxes if lines of the top row are bent above it, and add that to the height. */
+void dl_graph_make_headroom(struct dl_graph *g, double *height);
+
 double dl_graph_most(const struct dl_graph *g);
 
 /* The colours go up to `most`. Lines that pass over other boxes are bent. */

@@ -8,7 +8,7 @@
 
 enum { most_stages = 8, plot_height = 72, row_gap = 14 };
 
-static const double least_width = 1; /* spans that are narrower are drawn as the fullest of their neighbours */
+static const double least_width = 2; /* spans that are narrower are drawn as the fullest of their neighbours */
 
 /* From the bottom up: first what stays. */
 static const struct layer {

@@ -6,7 +6,11 @@
 #include "sim/draw/boxes.h"
 #include "topologies/network_dragonfly.h"
 
-enum { most_on_side = 16, top_row = 5 }; /* what is further from the nodes is drawn in the top row, too */
+enum {
+    few_switches = 8,  /* of a dragonfly: these fit into a row */
+    most_on_side = 16, /* of a grid */
+    top_row = 5,       /* where what is further from the nodes is drawn, too */
+};
 
 struct world {
     const struct dl_machine_load *load;
@@ -158,6 +162,13 @@ static bool is_one_group(const struct world *w)
     return true;
 }
 
+static uint32_t count_switches(const struct world *w)
+{
+    uint32_t n = 0;
+    for (uint32_t i = w->net->n_endpoints; i < w->n_vertices; i++) n += w->is_used[i];
+    return n;
+}
+
 static struct dl_site *list_numbers(const struct world *w, const struct circle *c)
 {
     struct dl_site *const sites = dl_alloc((w->n_sites + 1) * sizeof *sites);
@@ -181,7 +192,6 @@ static void bend_to_circle(struct dl_boxes *out, struct dl_frame frame)
         g->y = frame.y + radius + 20 + (n > 1 ? radius * sin(angle) : 0);
         g->width = g->height = fmin(34, 1.5 * pi * radius / n);
         g->is_round = true;
-        g->label[strcspn(g->label, "-")] = '\0'; /* of several the first: there is no room for more */
     }
     out->height = 2 * radius + 40;
     out->n_rows = 0;
@@ -282,7 +292,8 @@ static const struct circle *circle_of(const struct world *w)
 {
     static const struct circle groups = {"group", group_number}, switches = {"switch", switch_number},
                                nodes = {"node", node_of};
-    if (is_dragonfly(w->net)) return is_one_group(w) ? &switches : &groups;
+    if (is_dragonfly(w->net) && !is_one_group(w)) return &groups;
+    if (is_dragonfly(w->net)) return count_switches(w) <= few_switches ? NULL : &switches;
     return w->net->kind == &dl_network_full_mesh ? &nodes : NULL;
 }
 
@@ -322,6 +333,7 @@ void dl_boxes_of_network(const struct dl_machine_load *load, const struct dl_use
     if (is_torus) square(out, sites, w.n_sites, box, frame);
     join(&w, sites, box, &out->graph);
     join_insides(&w, sites, box, &out->graph);
+    dl_boxes_make_headroom(out);
     tell(&w, circle, is_torus ? &grid : NULL, together, out);
     dl_free(sites);
     dl_free(box);

@@ -98,6 +98,7 @@ void dl_boxes_of_node(const struct dl_machine_load *load, const struct dl_used_l
     const uint32_t together = dl_box_rows(sites, node->n_vertices, frame, out, box);
     for (size_t i = 0; i < node->n_vertices; i++) of[sites[i].vertex] = box[i];
     join(load, used, which, of, &out->graph);
+    dl_boxes_make_headroom(out);
     snprintf(out->caption, sizeof out->caption, "Inside of node %u%s.", which,
              load->unknown ? "" : ", where the busiest link inside of a node is");
     if (together > 1) {

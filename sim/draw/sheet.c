@@ -59,8 +59,9 @@ enum dl_status dl_draw_run(const struct dl_run_picture *p, const char *which, co
     struct dl_svg svg;
     double y = 44;
     dl_svg_begin(&svg, DL_SHEET_WIDTH);
-    dl_svg_format(&svg, 16, 26, "title", "%.60s with %.60s on %s devices of %.60s: a step of %s", asked->workload,
-                  asked->strategy, dl_format_count(p->report->job->n_devices, count), asked->topology,
+    dl_svg_format(&svg, 16, 26, "title", "%.60s with %.60s on %s device%s of %.60s: a step of %s", asked->workload,
+                  asked->strategy, dl_format_count(p->report->job->n_devices, count),
+                  p->report->job->n_devices == 1 ? "" : "s", asked->topology,
                   dl_format_seconds(p->report->result.step_s, time));
     for (size_t i = 1; dl_run_pictures[i]; i++)
         if (which == dl_run_pictures[0] || which == dl_run_pictures[i]) y = draw[i](&svg, y, p);
@@ -75,9 +76,10 @@ enum dl_status dl_draw_collective(const struct dl_collective_picture *p, const c
     struct dl_svg svg;
     double y = 44;
     dl_svg_begin(&svg, DL_SHEET_WIDTH);
-    dl_svg_format(&svg, 16, 26, "title", "%s of %s by %s on %s devices of %.60s: %s", dl_op_name(c->op),
+    dl_svg_format(&svg, 16, 26, "title", "%s of %s by %s on %s device%s of %.60s: %s", dl_op_name(c->op),
                   dl_format_bytes(c->bytes, bytes), c->algorithm->name, dl_format_count(c->group->n, count),
-                  p->report->topology->name, dl_format_seconds(p->report->result.time_s, time));
+                  c->group->n == 1 ? "" : "s", p->report->topology->name,
+                  dl_format_seconds(p->report->result.time_s, time));
     if (which == dl_collective_pictures[0] || which == dl_collective_pictures[1]) y = dl_draw_steps(&svg, y, c);
     if (which == dl_collective_pictures[0] || which == dl_collective_pictures[2])
         y = dl_draw_topology(&svg, y, &p->load);

@@ -133,8 +133,8 @@ static double tell(const struct plot *p, double y)
 {
     const uint32_t lanes = dl_collective_lanes(p->c);
     char text[400];
-    size_t n = (size_t)snprintf(text, sizeof text, "%.0f steps. White and grey: ranks of one node and of the next.",
-                                p->n_steps);
+    size_t n = (size_t)snprintf(text, sizeof text, "%.0f step%s. White and grey: ranks of one node and of the next.",
+                                p->n_steps, p->n_steps == 1 ? "" : "s");
     if (lanes > 1)
         n += (size_t)snprintf(text + n, sizeof text - n, " %u lanes split the bytes and run side by side%s.", lanes,
                               lanes > most_lanes ? "; the first four are drawn, one colour each" : ", one colour each");

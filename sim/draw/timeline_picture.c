@@ -10,7 +10,6 @@
 enum { most_stages = 64, thin_tracks = 2 };
 
 static const double least_width = 2;   /* what is narrower is drawn together with its neighbours */
-static const double crumbs_width = 6;  /* so many of them */
 static const double least_crumb = 0.8; /* that can be seen */
 static const double least_wait = 3;    /* shorter waits inside of an item are drawn as part of it */
 
@@ -19,6 +18,7 @@ struct plot {
     const struct dl_run_picture *picture;
     struct dl_time_axis axis;
     double row_height, thin_height, gap;
+    double crumbs_width;             /* of what is drawn together */
     bool has_sends, has_collectives; /* in the step that is drawn */
     bool seen[DL_N_BLOCKS];
     uint64_t n_together;
@@ -95,7 +95,7 @@ static void put(struct plot *p, const struct block *b, struct crumbs *c, struct 
     c->n++;
     c->to_s = to_s;
     c->by_block[dl_block_of(b->first)] += to_s - from_s;
-    if (dl_time_x(&p->axis, c->to_s) - dl_time_x(&p->axis, c->from_s) >= crumbs_width) put_crumbs(p, c, band);
+    if (dl_time_x(&p->axis, c->to_s) - dl_time_x(&p->axis, c->from_s) >= p->crumbs_width) put_crumbs(p, c, band);
 }
 
 /* Parts of one item, waiting for one cause, or a short wait between two parts of an item. */
@@ -195,7 +195,8 @@ static double draw_plot(struct dl_svg *svg, double y, const struct dl_run_pictur
                                    : rows <= 16 ? 18
                                                 : 10,
                      .thin_height = rows <= 16 ? 3 : 1.5,
-                     .gap = rows <= 16 ? 6 : 3};
+                     .gap = rows <= 16 ? 6 : 3,
+                     .crumbs_width = rows <= 16 ? 6 : 12};
     p.has_sends = has_any(&p, DL_TRACK_SENDS);
     p.has_collectives = has_any(&p, DL_TRACK_EXCHANGES);
     const double title_y = y, thin = thin_tracks * p.thin_height * (p.has_sends + p.has_collectives);
@@ -206,30 +207,28 @@ static double draw_plot(struct dl_svg *svg, double y, const struct dl_run_pictur
     return tell_limits(&p, y + 24, stride) + 12;
 }
 
-/* Of the first item of the first stage. */
+/* Of a stage in the middle, on average: the first and the last may hold little. */
 static double item_width(const struct dl_timeline *t, const struct dl_time_axis *axis)
 {
-    const struct dl_row row = dl_row_of(t, 0, DL_TRACK_WORK);
-    const struct dl_slice *first = NULL, *last = NULL;
+    const uint32_t stage = t->request.setting->ways[DL_AXIS_PIPELINE] / 2;
+    const struct dl_row row = dl_row_of(t, stage, DL_TRACK_WORK);
+    double work_s = 0;
     for (size_t i = 0; i < row.n; i++) {
         const struct dl_slice *const s = &row.slices[i];
-        if (s->kind != DL_SLICE_WORK || !s->item || s->from_s < axis->from_s) continue;
-        if (!first) first = s;
-        if (s->item != first->item) break;
-        last = s;
+        if (s->kind == DL_SLICE_WORK && s->item && s->from_s >= axis->from_s) work_s += s->to_s - s->from_s;
     }
-    return first ? dl_time_x(axis, last->to_s) - dl_time_x(axis, first->from_s) : 0;
+    return axis->width * work_s / (axis->to_s - axis->from_s) / t->request.lowered->schedule.n_items[stage];
 }
 
 /* Items that are too narrow for their number are drawn again, the first of them, as wide as it needs. */
 double dl_draw_timeline(struct dl_svg *svg, double y, const struct dl_run_picture *picture)
 {
     const bool is_pipeline = picture->report->job->setting.ways[DL_AXIS_PIPELINE] > 1;
-    const double readable = 18;
+    const double readable = 24;
     struct dl_time_axis axis = dl_time_axis_of(&picture->report->result);
     const double width = item_width(picture->timeline, &axis);
     y = draw_plot(svg, y, picture, is_pipeline ? "Schedule of the stages" : "Timeline of the step", axis);
-    if (!(width > 0) || width >= readable / 2) return y;
+    if (!(width > 0) || width >= readable / 3) return y;
     axis.to_s = axis.from_s + (axis.to_s - axis.from_s) * width / readable;
     return draw_plot(svg, y, picture, "The beginning of it, enlarged", axis);
 }

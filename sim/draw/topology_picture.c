@@ -32,7 +32,7 @@ double dl_draw_topology(struct dl_svg *svg, double y, const struct dl_machine_lo
     struct dl_frame frame = {DL_SHEET_LEFT, y = dl_draw_heading(svg, y, "Links of the machine"),
                              DL_SHEET_WIDTH - DL_SHEET_LEFT - DL_SHEET_RIGHT};
     dl_boxes_of_network(load, &used, frame, &network);
-    if (network.graph.n) frame.y += network.height + gap + DL_GRAPH_ARC;
+    if (network.graph.n) frame.y += network.height + gap + 14;
     dl_boxes_of_node(load, &used, frame, &node);
     const double most = fmax(dl_graph_most(&network.graph), dl_graph_most(&node.graph));
     if (network.graph.n) {
