@@ -107,5 +107,5 @@ void dl_count_fold(struct dl_counted *x)
     if (dl_fold_kind(x->collective) == DL_FOLD_RING)
         count_ring(x);
     else
-        dl_count_rounds(x, true);
+        dl_count_latencies(x);
 }

@@ -243,30 +243,45 @@ static double rounds_s(const struct told *t)
 }
 
 /* Of several chunks: one through all rounds, and the others at the pace of the longest round; or all of them over the
- * most loaded link of all rounds, if that takes longer. */
-static void tell_rounds(const struct told *t)
+ * most loaded link of all rounds, if that takes longer. Where ports are held all of them are in the rounds. */
+struct chunks {
+    struct dl_loaded others, all;
+    bool is_link_bound;
+    double seconds;
+};
+
+static struct chunks chunks_of(const struct told *t)
 {
-    const double n_chunks = t->x->collective->chunks;
-    struct dl_loaded others = t->x->longest, busiest = t->x->busiest;
-    others.n = n_chunks - 1;
-    busiest.n = n_chunks;
-    if (n_chunks > 1 && moving_s(t, &busiest) > rounds_s(t) + moving_s(t, &others)) {
-        t->sums->moving_s += tell_load(t, &busiest, "chunk after chunk over the most loaded link of all rounds,");
+    const double n = t->x->pace->holds_ports ? 1 : t->x->collective->chunks;
+    struct chunks c = {.others = t->x->longest, .all = t->x->busiest};
+    c.others.n = n - 1;
+    c.all.n = n;
+    const double behind_s = rounds_s(t) + moving_s(t, &c.others), link_s = moving_s(t, &c.all);
+    c.is_link_bound = n > 1 && link_s > behind_s;
+    c.seconds = c.is_link_bound ? link_s : behind_s;
+    return c;
+}
+
+static void tell_rounds(const struct told *t, const struct chunks *c)
+{
+    if (c->is_link_bound) {
+        t->sums->moving_s += tell_load(t, &c->all, "chunk after chunk over the most loaded link of all rounds,");
         return;
     }
     for (size_t i = 0; i < t->x->n_loads; i++)
         t->sums->moving_s += tell_load(t, &t->x->loads[i], "over the most loaded link");
-    if (n_chunks > 1 && others.bytes > 0)
+    if (c->others.n > 0 && c->others.bytes > 0)
         t->sums->moving_s +=
-            tell_load(t, &others, "the other chunks follow over the most loaded link of the longest round,");
+            tell_load(t, &c->others, "the other chunks follow over the most loaded link of the longest round,");
 }
 
 static void tell_moves(const struct told *t)
 {
-    if (t->x->pace->pump_s > rounds_s(t))
+    const struct chunks c = chunks_of(t);
+    if (t->x->pace->pump_s > c.seconds)
         tell_pump(t);
     else
-        tell_rounds(t);
+        tell_rounds(t, &c);
 }
 
 static void tell_work(const struct told *t, double bytes, double s_per_byte, const char *key, const char *words)
@@ -301,7 +316,7 @@ enum dl_status dl_explain_formula(struct dl_explanation *e, const struct dl_form
     if (c->group->n > 1 && dl_estimates_by_fold(of->estimator, c))
         dl_count_fold(&x);
     else if (c->group->n > 1)
-        dl_count_rounds(&x, false);
+        dl_count_rounds(&x);
     if (!err->status) tell(&x, e, sums);
     dl_route_release(&x.route);
     dl_free(x.alphas);

@@ -39,8 +39,9 @@ struct dl_counted {
 
 /* By folds. */
 void dl_count_fold(struct dl_counted *x);
-/* By rounds; of folds only their latencies are. */
-void dl_count_rounds(struct dl_counted *x, bool only_latencies);
+/* By rounds, and only latencies of these, which folds of trees have too. */
+void dl_count_rounds(struct dl_counted *x);
+void dl_count_latencies(struct dl_counted *x);
 
 /* Payload of one message. */
 double dl_round_payload_bytes(const struct dl_counted *x, uint32_t lane, const struct dl_round *round);

@@ -1,17 +1,81 @@
-/* explain_rounds.c - what a collective counts round by round: the slowest latency, the most loaded link, what is added.
- */
+/* explain_rounds.c - what a collective counts round by round: the slowest latency of a lane, the most loaded link of
+ * all lanes, what is added. */
 #include <math.h>
 
 #include "sim/report/explain_parts.h"
 
-/* Rounds that go together: the slowest latency of them, all of their bytes. */
-struct group {
-    struct dl_alpha alpha;
-    double latency_s, repeat;
-};
+/* Rounds of messages that hold ports follow each other in any case. */
+static bool goes_together(const struct dl_counted *x, const struct dl_round *round)
+{
+    return round->together && !x->pace->holds_ports;
+}
 
-/* All messages of a lane's round, on the links of all lanes. */
-static void add_messages(struct dl_counted *x, uint32_t lane, uint32_t k, const struct dl_round *round, struct group *g)
+/* Chunks follow each other, but ports that are held have all of them one by one. */
+static double repetitions(const struct dl_counted *x) { return x->pace->holds_ports ? x->collective->chunks : 1; }
+
+/* ---- latencies, lane by lane ---- */
+
+/* The slowest message of a round; where it is repeated, the mean of the hops that a piece meets. */
+static struct dl_alpha slowest_of(struct dl_counted *x, uint32_t lane, uint32_t k, const struct dl_round *round)
+{
+    const struct dl_collective *const c = x->collective;
+    const double payload = dl_round_payload_bytes(x, lane, round);
+    struct dl_alpha slowest = {0}, one;
+    double all_s = 0;
+    for (uint32_t rank = 0; rank < dl_collective_ranks(c); rank++) {
+        const uint32_t to = c->algorithm->peer(c, lane, k, rank);
+        if (to == DL_NOBODY || !dl_alpha_of(x, rank, to, payload, NULL, &one)) continue;
+        if (one.seconds >= slowest.seconds) slowest = one;
+        all_s += one.seconds;
+    }
+    const double mean_s = dl_round_latency_s(round, dl_collective_ranks(c), slowest.seconds, all_s);
+    slowest.is_mean = mean_s < slowest.seconds;
+    slowest.seconds = mean_s;
+    return slowest;
+}
+
+/* Of rounds that go together the slowest counts. Returns the latency of the lane. */
+static double count_lane(struct dl_counted *x, uint32_t lane)
+{
+    const struct dl_collective *const c = x->collective;
+    struct dl_alpha together = {0};
+    struct dl_round round;
+    double sum_s = 0;
+    for (uint32_t k = 0; c->algorithm->round(c, lane, k, &round) && !x->err->status; k++) {
+        struct dl_alpha one = slowest_of(x, lane, k, &round);
+        one.n = round.repeat * repetitions(x);
+        if (!goes_together(x, &round)) {
+            sum_s += together.n * together.seconds;
+            dl_count_alpha(x, &together, together.n);
+            together = one;
+        } else if (one.n * one.seconds > together.n * together.seconds) {
+            together = one;
+        }
+    }
+    dl_count_alpha(x, &together, together.n);
+    return sum_s + together.n * together.seconds;
+}
+
+void dl_count_latencies(struct dl_counted *x)
+{
+    double slowest_s = -1;
+    for (uint32_t lane = 0; lane < dl_collective_lanes(x->collective) && !x->err->status; lane++) {
+        struct dl_counted one = {.of = x->of, .collective = x->collective, .pace = x->pace, .err = x->err};
+        const double lane_s = count_lane(&one, lane);
+        struct dl_alpha *const others = lane_s > slowest_s ? x->alphas : one.alphas;
+        if (lane_s > slowest_s) {
+            x->alphas = one.alphas;
+            x->n_alphas = one.n_alphas;
+            slowest_s = lane_s;
+        }
+        dl_free(others);
+        dl_route_release(&one.route);
+    }
+}
+
+/* ---- bytes and work, all lanes together ---- */
+
+static void book_messages(struct dl_counted *x, uint32_t lane, uint32_t k, const struct dl_round *round)
 {
     struct dl_estimator *const e = x->of->estimator;
     const struct dl_collective *const c = x->collective;
@@ -20,30 +84,20 @@ static void add_messages(struct dl_counted *x, uint32_t lane, uint32_t k, const 
                                .topology = e->topology,
                                .message_bytes = round->repeat * payload / dl_pace_fraction(x->pace, payload)};
     const struct dl_load load = {.wanted_bytes_per_s = dl_booked_bytes_per_s, .user = &booked};
-    struct dl_alpha slowest = {0}, one;
-    double all_s = 0;
+    struct dl_alpha unused;
     for (uint32_t rank = 0; rank < dl_collective_ranks(c); rank++) {
         const uint32_t to = c->algorithm->peer(c, lane, k, rank);
-        if (to == DL_NOBODY) continue;
-        if (!dl_alpha_of(x, rank, to, payload, &load, &one)) return;
-        if (one.seconds >= slowest.seconds) slowest = one;
-        all_s += one.seconds;
+        if (to == DL_NOBODY || !dl_alpha_of(x, rank, to, payload, &load, &unused)) continue;
         const double bytes = round->repeat * dl_pace_wire_bytes(x->pace, &x->route, payload, payload);
         for (size_t i = 0; i < x->route.n_hops; i++) {
             dl_tally_add(&e->round, x->route.hops[i].link, bytes * x->route.hops[i].weight);
             dl_tally_add(&e->all, x->route.hops[i].link, bytes * x->route.hops[i].weight);
         }
     }
-    const double mean_s = dl_round_latency_s(round, dl_collective_ranks(c), slowest.seconds, all_s);
-    slowest.is_mean = mean_s < slowest.seconds;
-    slowest.seconds = mean_s;
-    if (round->repeat * mean_s < g->latency_s) return;
-    g->latency_s = round->repeat * mean_s;
-    g->alpha = slowest;
-    g->repeat = round->repeat;
 }
 
-static void add_lanes(struct dl_counted *x, uint32_t k, bool only_latencies, struct group *g)
+/* The k-th round of all lanes; false: there is none. */
+static bool add_round(struct dl_counted *x, uint32_t k, double *repeat)
 {
     const struct dl_collective *const c = x->collective;
     struct dl_round_work most = {0};
@@ -55,48 +109,45 @@ static void add_lanes(struct dl_counted *x, uint32_t k, bool only_latencies, str
         steps = fmax(steps, round.repeat);
         most.added_bytes = fmax(most.added_bytes, round.repeat * one.added_bytes);
         most.packed_bytes = fmax(most.packed_bytes, round.repeat * one.packed_bytes);
-        if (!only_latencies) x->sent_bytes += round.repeat * dl_round_payload_bytes(x, lane, &round) * c->chunks;
-        add_messages(x, lane, k, &round, g);
+        x->sent_bytes += round.repeat * dl_round_payload_bytes(x, lane, &round) * c->chunks;
+        book_messages(x, lane, k, &round);
     }
-    if (only_latencies) return;
     x->n_steps += steps;
-    x->added_bytes += most.added_bytes;
-    x->packed_bytes += most.packed_bytes;
+    x->added_bytes += repetitions(x) * most.added_bytes;
+    x->packed_bytes += repetitions(x) * most.packed_bytes;
+    *repeat = fmax(*repeat, steps);
+    return steps > 0;
 }
 
-static void end_group(struct dl_counted *x, bool only_latencies, struct group *g)
+/* Whether the k-th round goes together with the one before in all lanes that have it. */
+static bool is_together(const struct dl_counted *x, uint32_t k)
+{
+    const struct dl_collective *const c = x->collective;
+    struct dl_round round;
+    for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++)
+        if (c->algorithm->round(c, lane, k, &round) && !goes_together(x, &round)) return false;
+    return k > 0;
+}
+
+static void end_group(struct dl_counted *x, double *repeat)
 {
     struct dl_tally *const tally = &x->of->estimator->round;
-    dl_count_alpha(x, &g->alpha, g->repeat);
-    if (!only_latencies) dl_count_load(x, tally, fmax(g->repeat, 1));
+    if (*repeat > 0) dl_count_load(x, tally, *repeat);
     dl_tally_clear(tally);
-    *g = (struct group){0};
+    *repeat = 0;
 }
 
-/* Whether some lane has that round, and whether it goes together with the one before in all of them. */
-static bool find_round(const struct dl_collective *c, uint32_t k, bool *is_together)
+void dl_count_rounds(struct dl_counted *x)
 {
-    struct dl_round round;
-    bool has_any = false;
-    *is_together = k > 0;
-    for (uint32_t lane = 0; lane < dl_collective_lanes(c); lane++) {
-        if (!c->algorithm->round(c, lane, k, &round)) continue;
-        has_any = true;
-        *is_together = *is_together && round.together;
-    }
-    return has_any;
-}
-
-void dl_count_rounds(struct dl_counted *x, bool only_latencies)
-{
-    struct group g = {0};
-    bool is_together;
+    double repeat = 0;
     dl_tally_clear(&x->of->estimator->round);
     dl_tally_clear(&x->of->estimator->all);
-    for (uint32_t k = 0; find_round(x->collective, k, &is_together) && !x->err->status; k++) {
-        if (k > 0 && !is_together) end_group(x, only_latencies, &g);
-        add_lanes(x, k, only_latencies, &g);
+    for (uint32_t k = 0; !x->err->status; k++) {
+        if (!is_together(x, k)) end_group(x, &repeat);
+        if (!add_round(x, k, &repeat)) break;
     }
-    end_group(x, only_latencies, &g);
+    end_group(x, &repeat);
+    for (size_t i = 0; i < x->n_loads; i++) x->loads[i].n *= repetitions(x);
     x->busiest = dl_most_loaded(x, &x->of->estimator->all, 1);
+    dl_count_latencies(x);
 }
