@@ -8,7 +8,6 @@
 #include "sim/core/output.h"
 #include "sim/draw/page.h"
 #include "sim/draw/pictures.h"
-#include "sim/draw/run_page.h"
 #include "sim/report/progress.h"
 #include "sim/report/trace.h"
 
@@ -144,22 +143,6 @@ static struct dl_asked what_was_asked(const struct request *q, struct dl_session
     return asked;
 }
 
-/* The last step that was simulated. */
-static enum dl_status write_page(const struct request *q, struct dl_session *s, const struct dl_asked *asked)
-{
-    const struct dl_json docs[] = {s->machine.system_doc, s->device_doc,   s->machine.transport_doc,
-                                   s->software_doc,       s->workload_doc, s->strategy_doc};
-    const struct dl_training_result *const result = &s->report.result;
-    const struct dl_run_page page = {.timeline = s->timeline,
-                                     .from_s = result->end_s - result->step_s,
-                                     .to_s = result->end_s,
-                                     .answer = dl_answer(asked, dl_run_report_json(&s->report)),
-                                     .docs = docs,
-                                     .n_docs = DL_COUNT(docs),
-                                     .arena = s->arena};
-    return dl_run_page_write(q->html, &page, &s->err);
-}
-
 static enum dl_status tell(const struct request *q, struct dl_session *s)
 {
     const struct dl_asked asked = what_was_asked(q, s);
@@ -170,7 +153,7 @@ static enum dl_status tell(const struct request *q, struct dl_session *s)
     if (q->explain && dl_session_explain(s)) return s->err.status;
     if (q->json && dl_write_json(q->json, dl_answer(&asked, dl_run_report_json(&s->report)), &s->err))
         return s->err.status;
-    if (q->html && write_page(q, s, &asked)) return s->err.status;
+    if (q->html && dl_session_write_page(s, &asked, q->html)) return s->err.status;
     if (q->svg && dl_session_draw(s, q->picture, q->svg)) return s->err.status;
     if (!uses_stdout(q)) dl_run_report_text(&s->report, q->links);
     if (q->gantt) dl_session_draw_in_terminal(s);

@@ -6,10 +6,11 @@
 #include "sim/app/row_trials.h"
 #include "sim/core/output.h"
 #include "sim/draw/page.h"
+#include "sim/draw/validation_picture.h"
 #include "sim/report/budget.h"
 
 struct request {
-    const char *rows, *json, *html, *engine;
+    const char *rows, *json, *html, *svg, *engine;
     double limit, row_limit_s;
     uint64_t jobs;
     bool intervals;
@@ -26,6 +27,8 @@ static const struct dl_option options[] = {
      "all rows, families and the summary for programs too; - is standard output, in place of the text"},
     {"html", DL_OPT_OUTPUT, offsetof(struct request, html), false, 0, 0, NULL,
      "measured against predicted as a page, one file for any browser; - is standard output"},
+    {"svg", DL_OPT_OUTPUT, offsetof(struct request, svg), false, 0, 0, NULL,
+     "measured against predicted steps as a picture; - is standard output, in place of the text"},
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_engine_names,
      "how time is simulated; simgrid if absent"},
     {"jobs", DL_OPT_COUNT, offsetof(struct request, jobs), false, 1, 4096, NULL,
@@ -190,10 +193,11 @@ static void tell(const struct request *q, const struct dl_asked *asked, const st
 {
     if (q->json && dl_write_json(q->json, dl_answer(asked, dl_validation_json(v)), err)) return;
     if (q->html && write_page(q, asked, v, err)) return;
+    if (q->svg && dl_draw_validation(v, q->svg, err)) return;
     if (q->rows_table) dl_validation_rows_text(v);
     if (q->markdown)
         dl_validation_markdown(v);
-    else if (dl_tells_text(q->json) && dl_tells_text(q->html))
+    else if (dl_tells_text(q->json) && dl_tells_text(q->html) && dl_tells_text(q->svg))
         dl_validation_text(v);
 }
 
@@ -225,10 +229,12 @@ static enum dl_status check_outputs(const struct request *q, struct dl_error *er
     if (q->rows_table && q->markdown)
         return dl_fail(err, DL_IMPOSSIBLE, "--rows-table", "cannot go with --markdown, which has tables of its own");
     const char *const other = q->markdown ? "--markdown" : q->rows_table ? "--rows-table" : NULL;
-    if (other && !dl_tells_text(q->html))
-        return dl_fail(err, DL_IMPOSSIBLE, other, "cannot go with --html -, write the page to a file");
-    if (!other || dl_tells_text(q->json)) return DL_OK;
-    return dl_fail(err, DL_IMPOSSIBLE, other, "cannot go with --json -, write the JSON to a file");
+    const char *const taken = !dl_tells_text(q->json)   ? "--json -, write the JSON"
+                              : !dl_tells_text(q->html) ? "--html -, write the page"
+                              : !dl_tells_text(q->svg)  ? "--svg -, write the picture"
+                                                        : NULL;
+    if (!other || !taken) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, other, "cannot go with %s to a file", taken);
 }
 
 static int run(int argc, char **argv, struct dl_error *err)

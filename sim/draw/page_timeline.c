@@ -152,13 +152,12 @@ static json_t *causes_json(void)
     return list;
 }
 
-json_t *dl_page_timeline(const struct dl_run_page *page)
+json_t *dl_page_timeline(const struct dl_timeline *t, const struct dl_time_axis *step)
 {
-    const struct dl_timeline *const t = page->timeline;
     struct columns c = {.t = t, .names = names_new(), .kernels = names_new(), .kernels_of_parts = json_array()};
     json_t *const json =
-        dl_json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "step_from", (json_int_t)nanoseconds(page->from_s),
-                     "step_to", (json_int_t)nanoseconds(page->to_s), "replicas", (json_int_t)t->n_replicas,
+        dl_json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "step_from", (json_int_t)nanoseconds(step->from_s),
+                     "step_to", (json_int_t)nanoseconds(step->to_s), "replicas", (json_int_t)t->n_replicas,
                      "replicas_left_out", (json_int_t)t->left_out.replicas, "slices_left_out",
                      (json_int_t)t->left_out.slices, "kinds", texts_json(kinds), "causes", causes_json());
     for (size_t i = 0; i < DL_COUNT(all); i++) json_object_set_new(json, all[i].key, column_json(&c, &all[i]));

@@ -1,13 +1,12 @@
-/* run_page.h - the page of a run: its answer as --json gives it, the timeline, and the sources of all numbers. */
+/* run_page.h - the page of a run: its answer as --json gives it, the timeline, memory over the step, what links
+ * carried, and the sources of all numbers. */
 #ifndef DL_DRAW_RUN_PAGE_H
 #define DL_DRAW_RUN_PAGE_H
 
-#include "sim/report/run_report.h"
-#include "sim/report/timeline.h"
+#include "sim/draw/pictures.h"
 
 struct dl_run_page {
-    const struct dl_timeline *timeline;
-    double from_s, to_s;        /* the step to show, on its clock */
+    struct dl_run_picture picture;
     json_t *answer;             /* is released */
     const struct dl_json *docs; /* of all files whose numbers went in */
     size_t n_docs;
@@ -16,7 +15,7 @@ struct dl_run_page {
 
 enum dl_status dl_run_page_write(const char *path, const struct dl_run_page *page, struct dl_error *err);
 
-/* Columns of numbers, slice by slice; page/slices.js reads them. */
-json_t *dl_page_timeline(const struct dl_run_page *page);
+/* Columns of numbers, slice by slice, and which step to show; page/slices.js reads them. */
+json_t *dl_page_timeline(const struct dl_timeline *t, const struct dl_time_axis *step);
 
 #endif

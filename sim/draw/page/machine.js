@@ -67,7 +67,7 @@
     for (const e of g.edges) {
       const [a, b] = e.ends.map((id) => g.vertices.get(id));
       const arc = a.row === b.row ? `M${a.x},${a.y}Q${(a.x + b.x) / 2},${a.y - Math.min(56, 14 + Math.abs(a.x - b.x) / 6)} ${b.x},${b.y}` : `M${a.x},${a.y}L${b.x},${b.y}`;
-      const path = svg.append("path").attr("d", arc).attr("fill", "none").attr("stroke", load(e.busy_share / machine.most)).attr("stroke-width", 0.8 + 2.2 * (e.busy_share / machine.most));
+      const path = svg.append("path").attr("d", arc).attr("fill", "none").attr("stroke", load(e.busy_share / machine.most)).attr("stroke-width", 0.6 + 1.4 * (e.busy_share / machine.most));
       dl.hover(path, tip, (event) => tip.show(event, e.name, `busy ${dl.percent(e.busy_share)} of the step`, `${dl.bytes(e.bytes)}, ${dl.bytes(e.both)} both ways`));
     }
     for (const v of g.vertices.values()) {
@@ -78,7 +78,7 @@
     }
     kinds.forEach((kind, row) => {
       const y = bottom - row * rowHeight;
-      svg.append("text").attr("class", "soft").attr("x", 0).attr("y", narrow ? y - 16 : y + 4).text(kind);
+      svg.append("text").attr("class", "soft halo").attr("x", 0).attr("y", narrow ? y - 16 : y + 4).text(kind);
     });
     let free = -1;
     nodes.forEach((n, i) => {
@@ -100,7 +100,6 @@
 
   dl.views.machine = (data) => {
     const machine = data.machine;
-    if (!machine) return;
     if (!machine.links.length) return unknown(data);
     machine.most = d3.max(machine.links, (l) => l.busy_share);
     const busiest = machine.links[0];

@@ -75,7 +75,7 @@
     if (data.memory && data.memory.length) {
       let plot;
       dl.figure({ id: "memory", short: "Memory", title: says + (a.fits ? "" : ", which does not fit"),
-        what: "Memory that a device of each stage holds while the step goes on: a forward leaves activations, its backward frees them.",
+        what: "Memory that a device of each stage holds while the step goes on: a forward leaves activations, its backward frees them." + (data.memory.length > 1 ? ` Lines go from orange, stage 0, over purple and blue to light blue, stage ${data.memory.length - 1}.` : ""),
         build: (p) => { plot = p; }, draw: (svg, width) => overStep(svg, width, plot, data.memory, capacity, (data.timeline.step_to - data.timeline.step_from) / 1e9),
         caption: "While a forward or backward runs it counts with its fullest moment, and then with what it leaves; so the highest point is the peak of the report.",
         table: () => dl.table(["stage", dl.right("least"), dl.right("most")], data.memory.map((s) => [s.stage, dl.right(dl.bytes(d3.min(s.bytes))), dl.right(dl.bytes(d3.max(s.bytes)))])) });

@@ -50,7 +50,7 @@
         const fill = () => {
           const wanted = find.value.trim().toLowerCase();
           const some = data.sources.filter((s) => !wanted || (s.where + " " + s.grade + " " + s.source).toLowerCase().includes(wanted));
-          box.replaceChildren(dl.table(["number", dl.right("value"), "grade", "source"], some.slice(0, 400).map((s) => [s.where, dl.right(valueOf(s.where, s.value)), s.grade, s.source]), "wide texts"));
+          box.replaceChildren(dl.table(["number", dl.right("value"), "grade", "source"], some.slice(0, 400).map((s) => [s.where.replace(/[/_]/g, "$&\u200b"), dl.right(valueOf(s.where, s.value)), s.grade, s.source]), "wide texts"));
         };
         find.addEventListener("input", fill);
         tools.append(find);

@@ -13,7 +13,7 @@
       svg.append("text").attr("class", "soft").attr("x", x(p)).attr("y", bottom + 16).attr("text-anchor", "middle").text(format(p));
     }
     const clip = (v) => Math.max(domain[0], Math.min(domain[1], v)), band = [[domain[0], 1.1], [domain[1], 1.1], [domain[1], 0.9], [domain[0], 0.9]];
-    svg.append("path").attr("d", "M" + band.map(([v, f]) => `${x(v)},${y(clip(v * f))}`).join("L") + "Z").attr("fill", "#f1f0ea");
+    svg.append("path").attr("d", "M" + band.map(([v, f]) => `${x(v)},${y(clip(v * f))}`).join("L") + "Z").attr("fill", "#e6e3d6");
     svg.append("line").attr("class", "rule").attr("x1", left).attr("y1", bottom).attr("x2", right).attr("y2", top);
     const tip = plot.tip || (plot.tip = dl.tip(plot));
     for (const r of rows) {
@@ -31,7 +31,7 @@
   const strips = (svg, width, plot, rows, names) => {
     const narrow = width < 560, left = narrow ? 4 : 130, row = narrow ? 32 : 20, most = Math.max(0.2, d3.max(rows, (r) => Math.abs(r.error)));
     const x = d3.scaleLinear().domain([-most, most]).nice().range([left, width - 8]), bottom = names.length * row, tip = plot.tip || (plot.tip = dl.tip(plot));
-    svg.append("rect").attr("x", x(-0.1)).attr("width", x(0.1) - x(-0.1)).attr("y", 0).attr("height", bottom).attr("fill", "#f1f0ea");
+    svg.append("rect").attr("x", x(-0.1)).attr("width", x(0.1) - x(-0.1)).attr("y", 0).attr("height", bottom).attr("fill", "#e6e3d6");
     svg.append("line").attr("class", "rule").attr("x1", x(0)).attr("x2", x(0)).attr("y1", 0).attr("y2", bottom);
     names.forEach((name, i) => {
       const y = i * row + (narrow ? 23 : row / 2), some = rows.filter((r) => r.family === name);
