@@ -3,7 +3,7 @@
 NAME is the beginning of a lesson's name: 01, 01_machines; without one, all run, one after the other. The notebooks are not
 changed. Checks of exercises that are not solved fail, and that is no failure of the run; with --answers the instructor's
 answers are put in, and every check must pass. --out keeps what was executed: DIR/NAME.ipynb with its outputs, and its
-pictures as DIR/NAME-1.png and so on. The exit code is 1 if a cell raised that should not.
+pictures as DIR/NAME-1.png (or .svg) and so on. The exit code is 1 if a cell raised that should not.
 """
 
 from __future__ import annotations
@@ -39,10 +39,13 @@ def keep(notebook: NotebookNode, name: str, folder: Path) -> None:
     """Write what was executed, and each of its pictures."""
     folder.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, folder / f"{name}.ipynb")
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    pictures = [output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})]
-    for number, picture in enumerate(pictures, start=1):
-        (folder / f"{name}-{number}.png").write_bytes(base64.b64decode(picture))
+    outputs = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])]
+    pictures = [data for data in outputs if "image/png" in data or "image/svg+xml" in data]
+    for number, data in enumerate(pictures, start=1):
+        if "image/png" in data:
+            (folder / f"{name}-{number}.png").write_bytes(base64.b64decode(data["image/png"]))
+        else:
+            (folder / f"{name}-{number}.svg").write_text(data["image/svg+xml"])
 
 
 def run(path: Path, with_answers: bool, out: Path | None) -> bool:

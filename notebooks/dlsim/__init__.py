@@ -16,7 +16,8 @@
 | `validate(rows=, ...)` | a data frame with a line for each measured step |
 | `show(name)`, `load(name)` | what dlsim says of a file; the file itself, to change and hand to `run` |
 | `call(word, ...)` | any other command: exit code and what it printed |
-| `svg(text or path)` | a picture for the notebook |
+| `draw(picture, topo=, ...)` | a picture of a run or a collective: timeline, memory, causes, steps, topology |
+| `svg(text or path)` | an SVG of yours |
 | `style()` | one look for all figures (matplotlib); returns colours by name |
 
 Options are those of the command line with `_` for `-` (`engine="analytic"`, `sensitivity=True`). Files (`topo`, `strategy`,
@@ -29,7 +30,7 @@ The program is `$DLSIM` if that is set, else the launcher `dlsim` of the reposit
 from .collective import Collective, collective, collectives
 from .files import load, show
 from .kernels import kernels
-from .picture import svg
+from .picture import draw, svg
 from .program import Answer, Failed, Refused, call
 from .run import Run, run, runs
 from .style import COLOURS, style
@@ -38,5 +39,5 @@ from .validate import validate
 
 __all__ = [
     "COLOURS", "Answer", "Collective", "Failed", "Refused", "Run",
-    "call", "collective", "collectives", "kernels", "load", "run", "runs", "show", "style", "svg", "sweep", "validate",
+    "call", "collective", "collectives", "draw", "kernels", "load", "run", "runs", "show", "style", "svg", "sweep", "validate",
 ]  # fmt: skip
