@@ -137,7 +137,7 @@ void dl_timeline_end(struct dl_timeline *t, const struct dl_engine *tap)
 {
     if (t->n_slices) qsort(t->slices, t->n_slices, sizeof *t->slices, by_crew_and_time);
     lay_out(t);
-    count_links(t, tap);
+    if (tap) count_links(t, tap);
 }
 
 /* ---- names ---- */

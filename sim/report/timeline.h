@@ -58,7 +58,8 @@ void dl_timeline_free(struct dl_timeline *t);
 /* For the training to fill; lives as long as the timeline. */
 const struct dl_recorder *dl_timeline_recorder(const struct dl_timeline *t);
 
-/* Nothing more will come: sort and lay out, and take over the counters of a tap (tap.h) before it is destroyed. */
+/* Nothing more will come: sort and lay out, and take over the counters of a tap (tap.h) before it is destroyed. Without
+ * a tap, as of a step that ran for real, there are no counters, and the request needs no topology. */
 void dl_timeline_end(struct dl_timeline *t, const struct dl_engine *tap);
 
 enum dl_track_group dl_slice_group(const struct dl_slice *s);

@@ -113,7 +113,7 @@ enum dl_status dl_report_json(struct dl_train *t, const struct dl_losses *l, str
 /* All moments on rank 0, of those that are shown: the first of each team of tensor ranks. */
 static struct dl_moments collect(const struct dl_train *t)
 {
-    const struct dl_timeline *const l = &t->timeline;
+    const struct dl_rank_timeline *const l = &t->timeline;
     struct dl_moments mine = {0}, all = {0};
     for (size_t i = 0; i < l->moments.n && !t->tensor.rank; i++) dl_add_moment(&mine, l->moments.list[i]);
     for (size_t i = 0; i < l->exchanges.n && !t->tensor.rank; i++) dl_add_moment(&mine, l->exchanges.list[i]);
@@ -163,14 +163,16 @@ enum dl_status dl_report_trace(struct dl_train *t, struct dl_error *err)
 {
     struct dl_moments all = collect(t);
     struct dl_lowered lowered = {.schedule = t->schedule};
-    struct dl_trace_left_out left_out;
+    uint64_t left_out;
     double zero_s = DBL_MAX;
     for (size_t i = 0; i < all.n; i++) zero_s = fmin(zero_s, all.list[i].from_s);
     if (t->rank == 0) {
-        struct dl_trace *const trace = dl_trace_new(&(struct dl_trace_request){.setting = t->s, .lowered = &lowered});
-        for (size_t i = 0; i < all.n; i++) add_slice(t, &all.list[i], zero_s, &lowered, dl_trace_recorder(trace));
-        dl_trace_write(trace, t->options->trace, &left_out, err);
-        dl_trace_free(trace);
+        struct dl_timeline *const step =
+            dl_timeline_new(&(struct dl_timeline_request){.setting = t->s, .lowered = &lowered});
+        for (size_t i = 0; i < all.n; i++) add_slice(t, &all.list[i], zero_s, &lowered, dl_timeline_recorder(step));
+        dl_timeline_end(step, NULL);
+        dl_trace_write(step, t->options->trace, &left_out, err);
+        dl_timeline_free(step);
     }
     dl_free(lowered.calls);
     dl_free(all.list);

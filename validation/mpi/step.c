@@ -171,7 +171,7 @@ static void hand_on(struct dl_train *t, struct work *w)
 
 static void note_work(struct dl_train *t, uint32_t item, double from_s, const double before[DL_N_CAUSES])
 {
-    struct dl_timeline *const l = &t->timeline;
+    struct dl_rank_timeline *const l = &t->timeline;
     struct dl_moment work = {.kind = DL_SLICE_WORK,
                              .stage = t->at[DL_AXIS_PIPELINE],
                              .replica = t->at[DL_AXIS_DATA],

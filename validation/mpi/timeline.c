@@ -3,9 +3,9 @@
 #include <mpi.h>
 #include <string.h>
 
-double dl_now_s(const struct dl_timeline *l) { return MPI_Wtime() - l->zero_s; }
+double dl_now_s(const struct dl_rank_timeline *l) { return MPI_Wtime() - l->zero_s; }
 
-enum dl_cause dl_switch_cause(struct dl_timeline *l, enum dl_cause cause)
+enum dl_cause dl_switch_cause(struct dl_rank_timeline *l, enum dl_cause cause)
 {
     const enum dl_cause before = l->cause;
     dl_pacer_reach(l->pacer, DL_DO, cause);
@@ -16,7 +16,7 @@ enum dl_cause dl_switch_cause(struct dl_timeline *l, enum dl_cause cause)
     return before;
 }
 
-void dl_forget_times(struct dl_timeline *l)
+void dl_forget_times(struct dl_rank_timeline *l)
 {
     memset(l->by_cause, 0, sizeof l->by_cause);
     memset(l->by_item, 0, sizeof l->by_item);

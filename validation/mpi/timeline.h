@@ -29,7 +29,7 @@ struct dl_moments {
     size_t n, capacity;
 };
 
-struct dl_timeline {
+struct dl_rank_timeline {
     double zero_s; /* by the clock */
     struct dl_pacer *pacer;
     enum dl_cause cause;
@@ -42,11 +42,11 @@ struct dl_timeline {
 };
 
 /* Seconds since all ranks agreed to begin. */
-double dl_now_s(const struct dl_timeline *l);
+double dl_now_s(const struct dl_rank_timeline *l);
 /* From now on another cause; returns the one before. */
-enum dl_cause dl_switch_cause(struct dl_timeline *l, enum dl_cause cause);
+enum dl_cause dl_switch_cause(struct dl_rank_timeline *l, enum dl_cause cause);
 /* As if none had passed: by cause and by item. */
-void dl_forget_times(struct dl_timeline *l);
+void dl_forget_times(struct dl_rank_timeline *l);
 void dl_add_moment(struct dl_moments *moments, struct dl_moment moment);
 
 #endif

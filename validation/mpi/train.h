@@ -190,7 +190,7 @@ struct dl_train {
     struct dl_memo ***memos;   /* [chunk * micros + micro][layer of the position][unit]; one more for recomputation */
     struct dl_parcel *parcels; /* on their way to other positions */
     size_t n_parcels, parcels_capacity;
-    struct dl_timeline timeline;
+    struct dl_rank_timeline timeline;
 };
 
 /* inputs.c: read the files as dlsim does, and refuse what is not trained. */

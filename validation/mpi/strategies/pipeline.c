@@ -56,7 +56,7 @@ void dl_pipeline_send(struct dl_train *t, uint32_t item, uint32_t to_position, s
 /* While nobody had sent it, it was a bubble; then it was on its way. */
 static void book(struct dl_train *t, uint32_t item, const struct head *head, double from_s, double bytes)
 {
-    struct dl_timeline *const l = &t->timeline;
+    struct dl_rank_timeline *const l = &t->timeline;
     const double to_s = dl_now_s(l), posted_s = fmin(fmax(head->posted_s, from_s), to_s);
     l->by_cause[DL_CAUSE_BUBBLE] += posted_s - from_s;
     l->by_cause[DL_CAUSE_PIPELINE] -= posted_s - from_s;
