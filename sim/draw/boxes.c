@@ -98,7 +98,8 @@ static void name_row(struct dl_boxes *out, const struct dl_site *first, double y
 {
     if (out->n_rows == DL_COUNT(out->rows)) return;
     char *const name = out->rows[out->n_rows].name;
-    snprintf(name, DL_GLYPH_NAME, "%s", first->name);
+    const char *const group = strrchr(first->name, '.'); /* "group0.switch3" */
+    snprintf(name, DL_GLYPH_NAME, "%s", group ? group + 1 : first->name);
     for (size_t end = strlen(name); end > 1 && (isdigit((unsigned char)name[end - 1]) || name[end - 1] == ' '); end--)
         name[end - 1] = '\0';
     out->rows[out->n_rows++].y = y;
