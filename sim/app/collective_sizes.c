@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/app/pool.h"
+#include "sim/report/progress.h"
 
 /* ---- what is compared ---- */
 
@@ -109,6 +110,7 @@ static void estimate_all(struct grid *g)
             *choice = choice_of(g, out->algorithms[k], out->bytes[i]);
             out->cells[i * out->n_algorithms + k] =
                 (struct dl_size_cell){choice->estimate.pace.protocol, estimated_s(choice)};
+            dl_progress_jobs(i * out->n_algorithms + k + 1, out->n_bytes * out->n_algorithms, "estimates");
         }
     }
 }

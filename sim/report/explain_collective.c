@@ -13,7 +13,7 @@ struct differing {
 /* Below that it is rounding. */
 static bool is_there(const struct differing *d, double seconds)
 {
-    const double rounding = 1e-13;
+    const double rounding = 1e-12;
     return fabs(seconds) > rounding * d->time_s;
 }
 

@@ -14,7 +14,7 @@ const char *dl_told_count(const struct dl_told_step *t, double n)
 
 void dl_tell_difference(const struct dl_told_step *t, enum dl_cause cause, double seconds, const char *words)
 {
-    const double rounding = 1e-13;
+    const double rounding = 1e-12;
     if (fabs(seconds) > rounding * t->r->result.step_s)
         dl_explain_term(t->e, dl_cause_name(cause), seconds, words, NULL);
 }
