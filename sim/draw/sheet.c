@@ -4,13 +4,18 @@
 #include "sim/draw/pictures.h"
 #include "sim/report/units.h"
 
-const char *const dl_run_pictures[] = {"all", "timeline", "memory", "causes", "topology", NULL};
-const char *const dl_collective_pictures[] = {"all", "steps", "topology", NULL};
-
 static double draw_load_of_run(struct dl_svg *svg, double y, const struct dl_run_picture *p)
 {
     return dl_draw_topology(svg, y, &p->load);
 }
+
+/* The only list: a new picture of a run is a name and a function here. */
+const char *const dl_run_pictures[] = {"all", "timeline", "memory", "causes", "topology", NULL};
+static double (*const draw_run[])(struct dl_svg *, double, const struct dl_run_picture *) = {
+    dl_draw_timeline, dl_draw_memory, dl_draw_causes, draw_load_of_run};
+_Static_assert(DL_COUNT(dl_run_pictures) == DL_COUNT(draw_run) + 2, "a function for every name but all and the end");
+
+const char *const dl_collective_pictures[] = {"all", "steps", "topology", NULL};
 
 struct dl_time_axis dl_time_axis_of(const struct dl_training_result *result)
 {
@@ -52,8 +57,6 @@ double dl_draw_caption(struct dl_svg *svg, double y, const char *text)
 
 enum dl_status dl_draw_run(const struct dl_run_picture *p, const char *which, const char *path, struct dl_error *err)
 {
-    static double (*const draw[])(struct dl_svg *, double, const struct dl_run_picture *) = {
-        NULL, dl_draw_timeline, dl_draw_memory, dl_draw_causes, draw_load_of_run};
     const struct dl_asked *const asked = p->report->asked;
     char time[DL_QUANTITY], count[DL_QUANTITY];
     struct dl_svg svg;
@@ -63,8 +66,8 @@ enum dl_status dl_draw_run(const struct dl_run_picture *p, const char *which, co
                   asked->strategy, dl_format_count(p->report->job->n_devices, count),
                   p->report->job->n_devices == 1 ? "" : "s", asked->topology,
                   dl_format_seconds(p->report->result.step_s, time));
-    for (size_t i = 1; dl_run_pictures[i]; i++)
-        if (which == dl_run_pictures[0] || which == dl_run_pictures[i]) y = draw[i](&svg, y, p);
+    for (size_t i = 0; i < DL_COUNT(draw_run); i++)
+        if (which == dl_run_pictures[0] || which == dl_run_pictures[i + 1]) y = draw_run[i](&svg, y, p);
     return dl_svg_end(&svg, y, path, err);
 }
 

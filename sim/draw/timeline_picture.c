@@ -21,7 +21,7 @@ struct plot {
     double crumbs_width;             /* of what is drawn together */
     bool has_sends, has_collectives; /* in the step that is drawn */
     bool seen[DL_N_BLOCKS];
-    uint64_t n_together;
+    uint64_t n_together, n_hidden; /* what is drawn together, and what has no track */
 };
 
 /* A block that grows while the next slice is part of it, and a run of blocks that are too narrow to be seen. */
@@ -125,13 +125,19 @@ static void draw_track(struct plot *p, struct dl_row row, uint32_t track, struct
     put_crumbs(p, &crumbs, band);
 }
 
+static bool is_in(const struct plot *p, const struct dl_slice *s)
+{
+    return s->to_s > p->axis.from_s && s->from_s < p->axis.to_s;
+}
+
 /* As many tracks as there is room for, the first ones. */
 static double draw_thin(struct plot *p, uint32_t stage, enum dl_track_group group, double y)
 {
     const struct dl_row row = dl_row_of(p->picture->timeline, stage, group);
+    const uint32_t first = (uint32_t)group * DL_TIMELINE_TRACKS + 1;
+    for (size_t i = 0; i < row.n; i++) p->n_hidden += row.track[i] >= first + thin_tracks && is_in(p, &row.slices[i]);
     for (uint32_t i = 0; i < thin_tracks; i++)
-        draw_track(p, row, (uint32_t)group * DL_TIMELINE_TRACKS + i + 1,
-                   (struct band){y + i * p->thin_height, p->thin_height});
+        draw_track(p, row, first + i, (struct band){y + i * p->thin_height, p->thin_height});
     return y + thin_tracks * p->thin_height;
 }
 
@@ -150,10 +156,8 @@ static double draw_stage(struct plot *p, uint32_t stage, double y)
 static bool has_any(const struct plot *p, enum dl_track_group group)
 {
     const struct dl_timeline *const t = p->picture->timeline;
-    for (size_t i = 0; i < t->n_slices; i++) {
-        const struct dl_slice *const s = &t->slices[i];
-        if (dl_slice_group(s) == group && s->to_s > p->axis.from_s && s->from_s < p->axis.to_s) return true;
-    }
+    for (size_t i = 0; i < t->n_slices; i++)
+        if (dl_slice_group(&t->slices[i]) == group && is_in(p, &t->slices[i])) return true;
     return false;
 }
 
@@ -177,6 +181,9 @@ static double tell_limits(const struct plot *p, double y, uint32_t stride)
     if (p->n_together)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s blocks that are too narrow are drawn together. ",
                               dl_format_count((double)p->n_together, count));
+    if (p->n_hidden)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s sends and collectives beside two others are not drawn. ",
+                              dl_format_count((double)p->n_hidden, count));
     if (t->left_out.slices)
         snprintf(text + n, sizeof text - n, "The last %s slices are left out.",
                  dl_format_count((double)t->left_out.slices, count));
