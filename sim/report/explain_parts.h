@@ -59,4 +59,28 @@ void dl_count_alpha(struct dl_counted *x, const struct dl_alpha *alpha, double n
 struct dl_loaded dl_most_loaded(const struct dl_counted *x, const struct dl_tally *tally, double n);
 void dl_count_load(struct dl_counted *x, const struct dl_tally *tally, double n);
 
+/* A formula being told. */
+struct dl_told_formula {
+    struct dl_explanation *e;
+    const struct dl_counted *x;
+    struct dl_json protocol, family; /* of the transport file */
+    const struct dl_protocol *figures;
+    struct dl_formula_sums *sums;
+};
+
+static inline const char *number(const struct dl_told_formula *t, double x) { return dl_explain_number(t->e, x); }
+
+static inline struct dl_json below(const struct dl_told_formula *t, struct dl_json object, const char *key)
+{
+    return dl_json_member(object, key, t->e->arena);
+}
+
+/* Of a table by kind of link, {"nvlink3": x, "*": y}. */
+struct dl_json dl_told_entry(const struct dl_told_formula *t, struct dl_json table, const char *kind);
+/* Add a term of one collective, as often as that comes; returns the seconds of all of them. */
+double dl_tell_term(const struct dl_told_formula *t, const char *part, double seconds, const char *what,
+                    const char *expression);
+/* explain_bytes.c, after start and latency have been told. */
+void dl_tell_moves(const struct dl_told_formula *t);
+
 #endif
