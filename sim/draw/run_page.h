@@ -5,6 +5,8 @@
 
 #include "sim/draw/pictures.h"
 
+enum { DL_PAGE_WIDTH = 1000 }; /* that the machine is laid out for; the page scales it */
+
 struct dl_run_page {
     struct dl_run_picture picture;
     json_t *answer;             /* is released */
@@ -17,5 +19,8 @@ enum dl_status dl_run_page_write(const char *path, const struct dl_run_page *pag
 
 /* Columns of numbers, slice by slice, and which step to show; page/slices.js reads them. */
 json_t *dl_page_timeline(const struct dl_timeline *t, const struct dl_time_axis *step);
+
+/* Boxes and links of the picture of the machine, and the busiest links by name; page/machine.js draws them. */
+json_t *dl_page_machine(const struct dl_machine_load *load);
 
 #endif

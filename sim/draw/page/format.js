@@ -5,7 +5,8 @@ const dl = { data: JSON.parse(document.getElementById("data").textContent), view
   const three = (x) => {
     if (x === 0) return "0";
     const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(x))));
-    return Math.abs(x) >= 1e6 || Math.abs(x) < 1e-4 ? x.toPrecision(3) : d3.format(",." + Math.min(digits, 20) + "f")(x);
+    if (Math.abs(x) >= 1e3 && Math.abs(x) < 1e12) return d3.format(",.0f")(Math.abs(x) < 1e6 ? x : Number(x.toPrecision(3)));
+    return Math.abs(x) >= 1e12 || Math.abs(x) < 1e-4 ? x.toPrecision(3) : d3.format(",." + Math.min(digits, 20) + "f")(x);
   };
   const prefixed = (unit, steps) => (x) => {
     if (x == null || !isFinite(x)) return "–";

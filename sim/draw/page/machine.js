@@ -1,113 +1,97 @@
-/* machine.js - the part of the machine that carried something: devices below, switches above them, links by load.
+/* machine.js - the part of the machine that the job uses: what is between nodes, and the inside of the busiest node.
  *
- * Parts are placed by their names: "node3: device1 -> nvswitch0", "node1.nic5 -> leaf5". What is of a node stands above
- * its devices; the rest is spread over the width. Rows are as far up as the part is from devices. */
+ * Boxes come with their places, as in pictures of a run; a box may stand for many parts, and a line for the busiest link
+ * between two boxes. */
 (() => {
-  const load = d3.scaleLinear().domain([0, 0.25, 0.5, 0.75, 1]).range(["#dbe7f1", "#8fc1e3", "#3a8fc7", "#0b5394", "#062a4f"]).clamp(true);
+  const load = d3.scaleLinear().domain([0, 0.25, 0.5, 0.75, 1]).range(["#fed976", "#feb24c", "#fd8d3c", "#f03b20", "#960020"]).clamp(true);
+  const unused = "#d0d0d0";
 
-  const ends = (name) => {
-    const inside = /^(node\d+): (.*) -> (.*)$/.exec(name), between = /^(.*) -> (.*)$/.exec(name);
-    if (inside) return [inside[1] + "." + inside[2], inside[1] + "." + inside[3]];
-    return between ? [between[1], between[2]] : null;
-  };
-  const classOf = (id) => id.replace(/^node\d+\./, "").replace(/\d+.*$/, "").replace(/[\s.(]+$/, "");
-  const nodeOf = (id) => { const m = /^node(\d+)\./.exec(id); return m ? +m[1] : -1; };
-
-  /* Vertices and undirected edges, with the higher load of both directions. */
-  const graph = (links) => {
-    const edges = new Map(), vertices = new Map();
-    for (const l of links) {
-      const e = ends(l.name);
-      if (!e) continue;
-      const key = [...e].sort().join(" — "), old = edges.get(key);
-      if (!old || old.busy_share < l.busy_share) edges.set(key, { ...l, ends: e, both: (old ? old.bytes : 0) + l.bytes });
-      else old.both += l.bytes;
-      for (const v of e) if (!vertices.has(v)) vertices.set(v, { id: v, near: [], row: -1, node: nodeOf(v), kind: classOf(v) });
-    }
-    for (const e of edges.values()) {
-      vertices.get(e.ends[0]).near.push(e.ends[1]);
-      vertices.get(e.ends[1]).near.push(e.ends[0]);
-    }
-    return { edges: [...edges.values()], vertices };
-  };
-  /* How far from a device each is; all of one kind stand in one row. */
-  const rank = ({ vertices }) => {
-    const least = new Map();
-    let front = [...vertices.values()].filter((v) => v.kind === "device");
-    if (!front.length) front = [...vertices.values()].filter((v) => v.node >= 0).slice(0, 1).concat([...vertices.values()].slice(0, 1));
-    for (let row = 0; front.length; row++) {
-      for (const v of front) v.row = row;
-      front = [...new Set(front.flatMap((v) => v.near))].map((id) => vertices.get(id)).filter((v) => v.row < 0);
-    }
-    for (const v of vertices.values()) least.set(v.kind, Math.max(v.row, least.get(v.kind) ?? 0));
-    const kinds = [...least.keys()].sort((a, b) => least.get(a) - least.get(b) || d3.ascending(a, b));
-    for (const v of vertices.values()) v.row = kinds.indexOf(v.kind);
-    return kinds;
-  };
-  const natural = (a, b) => a.id.localeCompare(b.id, "en", { numeric: true });
-
-  const place = (g, kinds, left, right, rowHeight, top) => {
-    const nodes = [...new Set([...g.vertices.values()].map((v) => v.node).filter((n) => n >= 0))].sort((a, b) => a - b);
-    const wide = (right - left) / Math.max(1, nodes.length), bottom = top + (kinds.length - 1) * rowHeight;
-    kinds.forEach((kind, row) => {
-      const all = [...g.vertices.values()].filter((v) => v.kind === kind).sort(natural);
-      for (const [of, from, room] of [...nodes.map((n, i) => [n, left + i * wide + wide * 0.06, wide * 0.88]), [-1, left, right - left]]) {
-        const some = all.filter((v) => v.node === of);
-        some.forEach((v, i) => { v.x = from + ((i + 0.5) * room) / some.length; v.y = bottom - row * rowHeight; });
-      }
+  /* Whether a third box lies on the straight line between two. */
+  const isBlocked = (glyphs, a, b) => {
+    const dx = b.x - a.x, dy = b.y - a.y, square = dx * dx + dy * dy;
+    return glyphs.some((c) => {
+      if (c === a || c === b || (a.y !== b.y && (c.y === a.y || c.y === b.y))) return false;
+      const along = ((c.x - a.x) * dx + (c.y - a.y) * dy) / square;
+      const aside = Math.abs((c.x - a.x) * dy - (c.y - a.y) * dx) / Math.sqrt(square);
+      return along > 0 && along < 1 && aside < c.height / 3;
     });
-    return { nodes, wide };
+  };
+  const curve = (a, b) => {
+    const bend = Math.min(0.18, 88 / Math.hypot(b.x - a.x, b.y - a.y));
+    return `M${a.x},${a.y}Q${(a.x + b.x) / 2 + (b.y - a.y) * bend},${(a.y + b.y) / 2 - (b.x - a.x) * bend} ${b.x},${b.y}`;
+  };
+  /* To this width; rows keep a distance that leaves room for their names, other pictures their shape, and a usual height. */
+  const scaled = (picture, width, full) => {
+    const hasRows = picture.rows.length > 0, across = Math.min(width / full, hasRows ? Infinity : 640 / picture.height), down = hasRows ? Math.max(across, 0.75) : across;
+    return { ...picture, height: picture.height * down, rows: picture.rows.map((r) => ({ ...r, y: r.y * down })),
+      glyphs: picture.glyphs.map((g) => ({ ...g, x: g.x * across, y: g.y * down, width: g.width * across, height: g.height * (g.is_round ? across : down) })) };
   };
 
+  const drawLines = (g, picture, machine, tip) => {
+    const known = !machine.unknown, glyphs = picture.glyphs, thickest = picture.lines.length > 300 ? 1.2 : picture.lines.length > 60 ? 1.6 : 2.6;
+    for (const [i, j, share, n] of picture.lines.slice().sort((p, q) => p[2] - q[2])) {
+      if (i === j) continue;
+      const a = glyphs[i], b = glyphs[j], part = machine.most > 0 ? share / machine.most : 0, used = known && share > 0;
+      const path = g.append("path").attr("fill", "none").attr("stroke", used ? load(part) : unused)
+        .attr("stroke-width", used ? thickest * (0.4 + 0.6 * part) : 0.8)
+        .attr("d", isBlocked(glyphs, a, b) ? curve(a, b) : `M${a.x},${a.y}L${b.x},${b.y}`);
+      dl.hover(path, tip, (event) => tip.show(event, `${a.name} and ${b.name}`, used ? `${n > 2 ? "the busiest link is " : ""}busy ${dl.percent(share)} of the step` : `${dl.count(n)} links`));
+    }
+  };
+  const drawGlyphs = (g, picture, machine, tip) => {
+    const inside = new Map(picture.lines.filter(([i, j]) => i === j).map(([i, , share]) => [i, share]));
+    picture.glyphs.forEach((b, i) => {
+      const share = inside.get(i) || 0, used = !machine.unknown && share > 0, wide = b.width, high = b.height;
+      const shape = g.append("rect").attr("x", b.x - wide / 2).attr("y", b.y - high / 2).attr("width", wide).attr("height", high)
+        .attr("rx", b.is_round ? wide / 2 : 2).attr("fill", used ? load(share / machine.most) : "#fff").attr("stroke", "#5a5f66").attr("stroke-width", 0.8);
+      dl.hover(shape, tip, (event) => tip.show(event, b.name, ...(used ? [`the busiest link inside is busy ${dl.percent(share)}`] : [])));
+      if (dl.textWidth(b.label, "11px sans-serif") < wide - 2 && high > 12)
+        g.append("text").attr("x", b.x).attr("y", b.y + 4).attr("text-anchor", "middle").attr("font-size", 11)
+          .style("fill", used && share / machine.most > 0.6 ? "#fff" : "#1c1c1c").style("pointer-events", "none").text(b.label);
+    });
+  };
+  /* Returns how high it is. */
+  const drawPicture = (svg, y, width, whole, machine, tip) => {
+    const narrow = width < 560, left = whole.rows.length && !narrow ? 90 : 0, top = narrow ? 26 : 16, picture = scaled(whole, width - left - 2, machine.width);
+    const g = svg.append("g").attr("transform", `translate(${left + 1},${y + top})`);
+    drawLines(g, picture, machine, tip);
+    drawGlyphs(g, picture, machine, tip);
+    let free = -Infinity;
+    for (const row of picture.rows.slice().sort((a, b) => a.y - b.y)) {
+      const at = row.y + (narrow ? -13 : 4);
+      if (at < free) continue;
+      g.append("text").attr("class", "soft halo").attr("x", narrow ? 0 : -8).attr("y", at).attr("text-anchor", narrow ? "start" : "end").text(dl.cut(row.name, narrow ? 120 : 80));
+      free = at + 15;
+    }
+    return picture.height + top + 8;
+  };
+  const drawKey = (svg, y, width, machine) => {
+    const n = 40, wide = Math.min(220, width - 10), g = svg.append("g").attr("transform", `translate(0,${y})`);
+    for (let i = 0; i < n; i++) g.append("rect").attr("x", (i * wide) / n).attr("width", wide / n + 0.5).attr("height", 8).attr("fill", load(i / (n - 1)));
+    g.append("text").attr("class", "soft").attr("y", 24).text("busy 0 %");
+    g.append("text").attr("class", "soft").attr("x", wide).attr("y", 24).attr("text-anchor", "end").text(dl.percent(machine.most) + " of the step");
+    return 34;
+  };
   const draw = (svg, width, plot, machine) => {
-    const g = graph(machine.links), kinds = rank(g), narrow = width < 560, left = narrow ? 4 : 92, top = narrow ? 30 : 16, rowHeight = 74;
-    const { nodes, wide } = place(g, kinds, left, width - 6, rowHeight, top), bottom = top + (kinds.length - 1) * rowHeight;
-    const tip = plot.tip || (plot.tip = dl.tip(plot)), across = Math.max(1.6, Math.min(9, (wide * 0.6) / Math.max(1, machine.devices_per_node)));
-    g.edges.sort((a, b) => a.busy_share - b.busy_share);
-    for (const e of g.edges) {
-      const [a, b] = e.ends.map((id) => g.vertices.get(id));
-      const arc = a.row === b.row ? `M${a.x},${a.y}Q${(a.x + b.x) / 2},${a.y - Math.min(56, 14 + Math.abs(a.x - b.x) / 6)} ${b.x},${b.y}` : `M${a.x},${a.y}L${b.x},${b.y}`;
-      const path = svg.append("path").attr("d", arc).attr("fill", "none").attr("stroke", load(e.busy_share / machine.most)).attr("stroke-width", 0.6 + 1.4 * (e.busy_share / machine.most));
-      dl.hover(path, tip, (event) => tip.show(event, e.name, `busy ${dl.percent(e.busy_share)} of the step`, `${dl.bytes(e.bytes)}, ${dl.bytes(e.both)} both ways`));
-    }
-    for (const v of g.vertices.values()) {
-      const isDevice = v.row === 0;
-      svg.append("rect").attr("x", v.x - across / 2).attr("y", v.y - across / 2).attr("width", across).attr("height", across)
-        .attr("rx", isDevice ? 1 : across / 2).attr("fill", isDevice ? "#1c1c1c" : "#fff").attr("stroke", "#1c1c1c").attr("stroke-width", 0.8)
-        .append("title").text(v.id);
-    }
-    kinds.forEach((kind, row) => {
-      const y = bottom - row * rowHeight;
-      svg.append("text").attr("class", "soft halo").attr("x", 0).attr("y", narrow ? y - 16 : y + 4).text(kind);
-    });
-    let free = -1;
-    nodes.forEach((n, i) => {
-      const text = narrow ? String(n) : "node " + n, x = left + (i + 0.5) * wide, half = dl.textWidth(text) / 2;
-      svg.append("line").attr("class", "rule").attr("x1", left + i * wide + wide * 0.04).attr("x2", left + (i + 1) * wide - wide * 0.04).attr("y1", bottom + 12).attr("y2", bottom + 12);
-      if (x - half < free) return;
-      svg.append("text").attr("x", x).attr("y", bottom + 28).attr("text-anchor", "middle").text(text);
-      free = x + half + 8;
-    });
-    const key = svg.append("g").attr("transform", `translate(${left},${bottom + 46})`), n = 40, barWidth = Math.min(220, width - left - 10);
-    for (let i = 0; i < n; i++) key.append("rect").attr("x", (i * barWidth) / n).attr("width", barWidth / n + 0.5).attr("height", 8).attr("fill", load(i / (n - 1)));
-    key.append("text").attr("class", "soft").attr("y", 24).text("busy 0 %");
-    key.append("text").attr("class", "soft").attr("x", barWidth).attr("y", 24).attr("text-anchor", "end").text(dl.percent(machine.most) + " of the step");
-    svg.attr("viewBox", `0 0 ${width} ${bottom + 78}`).attr("height", bottom + 78);
+    const tip = plot.tip || (plot.tip = dl.tip(plot));
+    let y = 0;
+    for (const picture of [machine.network, machine.node]) if (picture) y += drawPicture(svg, y, width, picture, machine, tip) + 14;
+    if (machine.most > 0) y += drawKey(svg, y, width, machine);
+    svg.attr("viewBox", `0 0 ${width} ${y}`).attr("height", y);
   };
 
-  const unknown = (data) => dl.figure({ id: "machine", short: "Machine", title: "What the links carried is not known",
-    what: data.machine.unknown || "Nothing was sent between devices." });
+  const title = (machine) => machine.unknown ? `The job uses ${dl.count(machine.used)} links; what they carried is not known`
+    : machine.links.length ? `The busiest link, ${machine.links[0].name}, is busy ${dl.percent(machine.links[0].busy_share)} of the step` : "Nothing was sent over links";
 
   dl.views.machine = (data) => {
-    const machine = data.machine;
-    if (!machine.links.length) return unknown(data);
-    machine.most = d3.max(machine.links, (l) => l.busy_share);
-    const busiest = machine.links[0];
+    const machine = data.machine, pictures = [machine.network, machine.node].filter((p) => p);
     let plot;
-    dl.figure({ id: "machine", short: "Machine", title: `The busiest link, ${busiest.name}, is busy ${dl.percent(busiest.busy_share)} of the step`,
-      what: `The part of ${data.answer.inputs.topology} that carried something: devices at the bottom, what connects them above. Dark links are busy, by bytes over bandwidth.`,
-      caption: (machine.links_left_out ? `The ${dl.count(machine.links.length)} links that were busiest, ${dl.count(machine.links_left_out)} more are left out. ` : "") + "Only what was simulated message by message or as flows is on links; collectives that were priced without contention are not.",
+    if (!pictures.length) return;
+    machine.most = d3.max(pictures.flatMap((p) => p.lines), (l) => l[2]) || 0;
+    dl.figure({ id: "machine", short: "Machine", title: title(machine),
+      what: `The part of ${data.answer.inputs.topology} that the job uses. ` + pictures.map((p) => p.caption).join(" "),
+      caption: machine.unknown || "Colours are the time that a link is busy, by bytes over bandwidth; of several links that a line stands for, the busiest. Collectives that were priced without contention are on no link.",
       build: (p) => { plot = p; }, draw: (svg, width) => draw(svg, width, plot, machine),
-      table: () => dl.table(["link", dl.right("busy"), dl.right("bytes")], machine.links.slice(0, 100).map((l) => [l.name, dl.right(dl.percent(l.busy_share)), dl.right(dl.bytes(l.bytes))])) });
+      table: machine.links.length ? () => dl.table(["link", dl.right("busy"), dl.right("bytes")], machine.links.map((l) => [l.name, dl.right(dl.percent(l.busy_share)), dl.right(dl.bytes(l.bytes))])) : null });
   };
 })();

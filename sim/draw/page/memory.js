@@ -71,7 +71,7 @@
 
   dl.views.memory = (data) => {
     const a = data.answer, stages = a.memory_bytes, capacity = a.inputs.device_memory_bytes, fullest = stages[d3.leastIndex(stages, (x, y) => sum(y) - sum(x))];
-    const says = `Stage ${fullest.stage} is the fullest: ${dl.bytes(fullest.peak)}` + (capacity ? ` of ${dl.bytes(capacity)}` : "");
+    const says = (stages.length > 1 ? `Stage ${fullest.stage} is the fullest: ` : "A device holds at most ") + dl.bytes(fullest.peak) + (capacity ? ` of ${dl.bytes(capacity)}` : "");
     if (data.memory && data.memory.length) {
       let plot;
       dl.figure({ id: "memory", short: "Memory", title: says + (a.fits ? "" : ", which does not fit"),
@@ -81,7 +81,7 @@
         table: () => dl.table(["stage", dl.right("least"), dl.right("most")], data.memory.map((s) => [s.stage, dl.right(dl.bytes(d3.min(s.bytes))), dl.right(dl.bytes(d3.max(s.bytes)))])) });
     }
     const largest = Object.keys(parts).sort((p, q) => (fullest[q] || 0) - (fullest[p] || 0))[0];
-    dl.figure({ id: "peak", short: "Peak memory", title: `At its fullest moment stage ${fullest.stage} holds most of all ${largest}: ${dl.bytes(fullest[largest])}`,
+    dl.figure({ id: "peak", short: "Peak memory", title: `At its fullest moment ${stages.length > 1 ? "stage " + fullest.stage : "a device"} holds most of all ${largest}: ${dl.bytes(fullest[largest])}`,
       what: "What the memory of a device of each stage holds at its fullest moment.", build: (plot) => dl.memoryLegend(plot, stages),
       draw: (svg, width) => dl.memoryParts(svg, width, stages, capacity), table: () => dl.memoryTable(stages) });
   };

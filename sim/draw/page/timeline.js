@@ -120,10 +120,11 @@
     const t = data.timeline, s = dl.readSlices(t), seconds = { work: 0, wait: 0 };
     for (const track of s.tracks.filter((k) => k.stream === "compute"))
       for (let i = s.first[track.i]; i < s.first[track.i + 1]; i++) seconds[s.kindOf(i) === "wait" ? "wait" : "work"] += s.to[i] - s.from[i];
+    const share = seconds.work / (seconds.work + seconds.wait || 1);
     const stages = new Set(s.tracks.map((k) => k.stage)).size;
     const left_out = [t.replicas_left_out ? `; ${dl.count(t.replicas_left_out)} more replicas are left out` : "", t.slices_left_out ? `; the last ${dl.count(t.slices_left_out)} slices are left out` : ""].join("");
     dl.figure({ id: "timeline", short: "Timeline", build: build(t, s), table: table(s),
-      title: (stages > 1 ? `The ${stages} stages work` : "The devices work") + ` ${dl.percent(seconds.work / (seconds.work + seconds.wait || 1), 0)} of the time and wait for the rest`,
+      title: (stages > 1 ? `The ${stages} stages work` : "The devices work") + (share > 0.995 ? " all the time" : ` ${dl.percent(share, 0)} of the time and wait for the rest`),
       what: "Each stage has a lane for its work and waiting, and below it thin ones for what it sends to other stages and for collectives over its replicas. F, B and W are forward, backward and weight gradient; m is the micro-batch, c the chunk of the model.",
       caption: `${dl.count(s.n)} slices of simulated time${left_out}. Drag to pan. Once clicked, the wheel zooms; a wide slice shows its kernels.` });
   };
