@@ -16,7 +16,7 @@ static void *checked(void *block, size_t bytes)
 
 void dl_memory_begin(void)
 {
-    enum { large_bytes = 1 << 20, kept_bytes = 64 << 20 };
+    enum { large_bytes = 1 << 17, kept_bytes = 64 << 20 };
     mallopt(M_MMAP_THRESHOLD, large_bytes); /* which would else grow as they are freed */
     mallopt(M_TRIM_THRESHOLD, kept_bytes);
 }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/core/error.h"
+
 /* FIPS 180-4, 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t constants[DL_SHA256_BLOCK] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -38,23 +40,34 @@ static void schedule(const unsigned char *block, uint32_t words[DL_SHA256_BLOCK]
     }
 }
 
-static void hash_block(struct dl_sha256 *h)
+/* Step 3 for the letters a to h, of which only two get new values; in the next round all have moved on by one. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                                                               \
+    do {                                                                                                               \
+        const uint32_t first = (h) + (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) + (((e) & (f)) ^ (~(e) & (g))) +   \
+                               constants[i] + words[i];                                                                \
+        (d) += first;                                                                                                  \
+        (h) = first + (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + (((a) & (b)) ^ ((a) & (c)) ^ ((b) & (c)));      \
+    } while (0)
+
+static void hash_block(struct dl_sha256 *hash)
 {
-    uint32_t words[DL_SHA256_BLOCK], s[8];
-    schedule(h->block, words);
-    memcpy(s, h->state, sizeof s);
-    for (size_t i = 0; i < DL_SHA256_BLOCK; i++) {
-        const uint32_t chosen = (s[4] & s[5]) ^ (~s[4] & s[6]),
-                       majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]),
-                       first = s[7] + (turned(s[4], 6) ^ turned(s[4], 11) ^ turned(s[4], 25)) + chosen + constants[i] +
-                               words[i],
-                       second = (turned(s[0], 2) ^ turned(s[0], 13) ^ turned(s[0], 22)) + majority;
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += first;
-        s[0] = first + second;
+    uint32_t words[DL_SHA256_BLOCK], *const s = hash->state;
+    uint32_t a = s[0], b = s[1], c = s[2], d = s[3], e = s[4], f = s[5], g = s[6], h = s[7];
+    schedule(hash->block, words);
+    for (size_t i = 0; i < DL_SHA256_BLOCK; i += 8) {
+        ROUND(a, b, c, d, e, f, g, h, i);
+        ROUND(h, a, b, c, d, e, f, g, i + 1);
+        ROUND(g, h, a, b, c, d, e, f, i + 2);
+        ROUND(f, g, h, a, b, c, d, e, i + 3);
+        ROUND(e, f, g, h, a, b, c, d, i + 4);
+        ROUND(d, e, f, g, h, a, b, c, i + 5);
+        ROUND(c, d, e, f, g, h, a, b, i + 6);
+        ROUND(b, c, d, e, f, g, h, a, i + 7);
     }
-    for (size_t i = 0; i < 8; i++) h->state[i] += s[i];
+    const uint32_t now[] = {a, b, c, d, e, f, g, h};
+    for (size_t i = 0; i < DL_COUNT(now); i++) s[i] += now[i];
 }
+#undef ROUND
 
 void dl_sha256_add(struct dl_sha256 *h, const void *bytes, size_t n)
 {
