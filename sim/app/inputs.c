@@ -174,10 +174,7 @@ void dl_machine_list_files(const struct dl_machine *m, struct dl_arena *arena, s
 
 struct dl_engine_link *dl_machine_links(const struct dl_machine *m)
 {
-    const size_t n_links = m->topology->n_links;
-    struct dl_engine_link *const links = dl_alloc(n_links * sizeof *links);
-    for (size_t i = 0; i < n_links; i++) links[i].bandwidth_bytes_per_s = m->bytes_per_s[i];
-    return links;
+    return dl_engine_links(m->bytes_per_s, m->topology->n_links);
 }
 
 void dl_machine_close(struct dl_machine *m)

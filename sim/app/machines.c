@@ -13,6 +13,7 @@ struct kept {
     struct dl_topology *topology;
     double *bytes_per_s;                  /* NULL: not yet asked for */
     double efficiency[DL_MAX_LINK_KINDS]; /* that these are for */
+    struct dl_engine_link *links;         /* with these rates; NULL: not yet asked for */
     size_t n_users;
 };
 
@@ -23,10 +24,17 @@ struct dl_machines {
 
 struct dl_machines *dl_machines_new(void) { return dl_alloc(sizeof(struct dl_machines)); }
 
+static void forget_rates(struct kept *k)
+{
+    dl_free(k->bytes_per_s);
+    dl_free(k->links);
+    k->links = NULL;
+}
+
 static void free_kept(struct kept *k)
 {
     dl_topology_free(k->topology);
-    dl_free(k->bytes_per_s);
+    forget_rates(k);
     json_decref(k->doc.value);
     dl_arena_free(k->arena);
     dl_free(k);
@@ -159,8 +167,15 @@ double *dl_machines_rates(struct dl_machines *m, const struct dl_topology *topol
     assert(k->n_users == 1);
     if (k->bytes_per_s && memcmp(k->efficiency, transport->efficiency, sizeof k->efficiency) == 0)
         return k->bytes_per_s;
-    dl_free(k->bytes_per_s);
+    forget_rates(k);
     k->bytes_per_s = dl_transport_rates(transport, topology);
     memcpy(k->efficiency, transport->efficiency, sizeof k->efficiency);
     return k->bytes_per_s;
+}
+
+const struct dl_engine_link *dl_machines_links(struct dl_machines *m, const struct dl_topology *topology)
+{
+    struct kept *const k = keeper_of(m, topology);
+    if (!k->links) k->links = dl_engine_links(k->bytes_per_s, topology->n_links);
+    return k->links;
 }

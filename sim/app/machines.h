@@ -5,6 +5,7 @@
 #ifndef DL_APP_MACHINES_H
 #define DL_APP_MACHINES_H
 
+#include "sim/engine/engine.h"
 #include "topologies/topology.h"
 #include "topologies/transport.h"
 
@@ -28,5 +29,7 @@ size_t dl_machines_count(const struct dl_machines *m);
  * back. */
 double *dl_machines_rates(struct dl_machines *m, const struct dl_topology *topology,
                           const struct dl_transport *transport);
+/* After that: the links as an engine takes them. */
+const struct dl_engine_link *dl_machines_links(struct dl_machines *m, const struct dl_topology *topology);
 
 #endif

@@ -198,6 +198,13 @@ enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_req
     return read_scenario(s);
 }
 
+/* For an engine that shares links; NULL: the machine is not kept, or the engine needs none. */
+static const struct dl_engine_link *kept_links(const struct dl_session *s)
+{
+    if (!s->machine.keeper || is_analytic(s)) return NULL;
+    return dl_machines_links(s->machine.keeper, s->machine.topology);
+}
+
 enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)
 {
     if (dl_session_read(s, request) ||
@@ -206,6 +213,7 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
             s->request.memory_bytes, &s->err))
         return s->err.status;
     dl_session_idealize(s);
+    kept_links(s); /* so that children that run it find them */
     return lower(s);
 }
 
@@ -326,8 +334,9 @@ enum dl_status dl_session_run(struct dl_session *s)
 {
     if (s->err.status) return s->err.status;
     if (s->lowered.plays_beyond) announce_long_run(s);
-    struct dl_engine_link *const links = is_analytic(s) ? NULL : dl_machine_links(&s->machine);
-    struct dl_engine *const engine = make_engine(s, links);
+    const struct dl_engine_link *const kept = kept_links(s);
+    struct dl_engine_link *const own = kept || is_analytic(s) ? NULL : dl_machine_links(&s->machine);
+    struct dl_engine *const engine = make_engine(s, kept ? kept : own);
     struct dl_wire *const wire = dl_wire_new(engine, s->machine.topology, s->machine.bytes_per_s, &s->err);
     dl_scenario_start(&s->scenario, wire);
     struct dl_training *const training = start(s, engine, wire);
@@ -340,7 +349,7 @@ enum dl_status dl_session_run(struct dl_session *s)
     note_links(s, wire);
     dl_wire_free(wire);
     engine->kind->destroy(engine);
-    dl_free(links);
+    dl_free(own);
     return check_step(s);
 }
 

@@ -44,6 +44,9 @@ struct dl_engine_link {
     bool fatpipe; /* every bundle may have the whole bandwidth: sharing does not slow it */
 };
 
+/* Of so many links with these rates, for dl_free. */
+struct dl_engine_link *dl_engine_links(const double *bytes_per_s, size_t n_links);
+
 struct dl_engine;
 
 struct dl_engine_kind {
