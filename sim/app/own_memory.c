@@ -10,13 +10,13 @@
 #include "sim/report/units.h"
 
 /* Peak resident memory, measured on selene and frontier from 1 to 75,264 devices and up to 3 M items: the sum is 0.84
- * to 2.2 times what was seen, more where the order of a schedule is searched for. tests/checks/own-memory holds it. */
-static const double program_bytes = 33e6;                /* with SimGrid's library */
-static const double device_bytes = 3500;                 /* a device that is simulated: its crew, routes and flows */
-static const double placed_bytes = 16;                   /* a device that is not */
-static const double item_bytes = 64, greedy_bytes = 450; /* of a schedule; where its order is searched for */
-static const double arrived_bytes = 4;                   /* of an item, for each replica that is simulated */
-static const double slice_bytes = 320;                   /* of a timeline, with its text */
+ * to 2.2 times what was seen. tests/checks/own-memory holds it. */
+static const double program_bytes = 33e6; /* with SimGrid's library */
+static const double device_bytes = 3500;  /* a device that is simulated: its crew, routes and flows */
+static const double placed_bytes = 16;    /* a device that is not */
+static const double item_bytes = 64;      /* of a schedule, with the orders that are tried */
+static const double arrived_bytes = 4;    /* of an item, for each replica that is simulated */
+static const double slice_bytes = 320;    /* of a timeline, with its text */
 /* Of a collective, on crossbars, selene and frontier with 256 to 37,632 devices: */
 static const double lane_bytes = 1500;  /* of a rank: its place in the algorithm, a route, a flow */
 static const double posted_bytes = 250; /* a message that waits for its turn: all that are posted at once */
@@ -41,10 +41,7 @@ static double count_items(const struct dl_setting *s)
     return kinds * s->ways[DL_AXIS_PIPELINE] * s->chunks * (double)s->micros;
 }
 
-static double schedule_bytes(const struct dl_setting *s)
-{
-    return count_items(s) * (splits_backward(s->schedule) ? greedy_bytes : item_bytes);
-}
+static double schedule_bytes(const struct dl_setting *s) { return count_items(s) * item_bytes; }
 
 /* An item is slices of its work, of waiting and of what it sends. */
 static double timeline_bytes(const struct dl_setting *s, double n_replicas)
