@@ -31,6 +31,7 @@ struct pool {
     struct worker *workers;
     struct pollfd *pipes; /* of the workers */
     size_t n_running, n_started, n_done;
+    bool is_in_vain; /* one was late, and all should be in time */
 };
 
 /* ---- in the child ---- */
@@ -83,6 +84,11 @@ static bool start_job(struct pool *p)
 static void start_jobs(struct pool *p, size_t n_workers)
 {
     while (p->n_running < n_workers && p->n_started < p->request->n_jobs) {
+        if (p->is_in_vain) {
+            dl_fail(&p->errors[p->n_started++], DL_LATE, NULL, "was not started after one that was late");
+            p->n_done++;
+            continue;
+        }
         if (start_job(p)) continue;
         if (p->n_running) return;
         dl_fail(&p->errors[p->n_started++], DL_STALLED, NULL, "no process for it: %s", strerror(errno));
@@ -109,6 +115,7 @@ static void end_job(struct pool *p, size_t which)
     close(p->pipes[which].fd);
     while (waitpid(p->workers[which].child, &status, 0) < 0 && errno == EINTR) continue;
     judge_end(p, &p->workers[which], status);
+    p->is_in_vain |= p->request->all_in_time && p->workers[which].is_late;
     p->n_running--;
     p->n_done++;
     p->workers[which] = p->workers[p->n_running];

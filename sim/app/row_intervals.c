@@ -5,9 +5,7 @@
 #include "sim/app/sensitivity_runs.h"
 
 struct bounding {
-    const struct dl_training_rows *rows;
-    const char *engine;
-    const struct dl_texts *set;
+    const struct dl_row_trials *like;
     const struct dl_compared *compared;
     struct dl_json discrepancies;
     double memory_bytes; /* for each run */
@@ -18,13 +16,13 @@ struct bounds {
     struct dl_error lost;
 };
 
-static struct bounds bounds_of(const struct dl_session *s, struct dl_json discrepancies)
+static struct bounds bounds_of(const struct dl_session *s, struct dl_json discrepancies, double limit_s)
 {
     struct dl_error err = {0};
     struct dl_discrepancy model;
     struct dl_sensitivity found;
     if (dl_discrepancy_of(discrepancies, s, &model, &err)) return (struct bounds){0};
-    const struct dl_sensitivity_request request = {.session = s, .n_workers = 1, .model = &model};
+    const struct dl_sensitivity_request request = {.session = s, .n_workers = 1, .limit_s = limit_s, .model = &model};
     if (dl_sensitivity_find(&request, &found, &err)) return (struct bounds){.lost = err};
     return (struct bounds){.low_s = found.step_s_low,
                            .high_s = found.step_s_high,
@@ -36,28 +34,28 @@ static struct bounds bounds_of(const struct dl_session *s, struct dl_json discre
 static void bound(void *user, size_t job, void *result)
 {
     const struct bounding *const b = user;
-    const struct dl_training_row *const row = &b->rows->items[job];
+    const struct dl_training_row *const row = &b->like->rows->items[job];
     const int64_t microbatch = row->microbatch ? row->microbatch : b->compared[job].microbatch;
     struct dl_arena *const arena = dl_arena_new();
-    struct dl_session_request request = {.engine = b->engine, .set = *b->set, .memory_bytes = b->memory_bytes};
+    struct dl_session_request request = {
+        .engine = b->like->engine, .set = b->like->set, .memory_bytes = b->memory_bytes};
     struct dl_error err = {0};
     struct dl_session s;
     if (b->compared[job].failure || dl_training_row_request(row, microbatch, arena, &request, &err) ||
         dl_row_network(row, arena, &request, &err))
         return;
-    if (!dl_session_open(&s, &request)) *(struct bounds *)result = bounds_of(&s, b->discrepancies);
+    if (!dl_session_open(&s, &request)) *(struct bounds *)result = bounds_of(&s, b->discrepancies, b->like->limit_s);
     dl_session_close(&s);
     dl_arena_free(arena);
 }
 
-static enum dl_status bound_all(struct bounding *b, size_t n_workers, struct dl_compared *compared,
-                                struct dl_error *err)
+static enum dl_status bound_all(struct bounding *b, struct dl_compared *compared, size_t *n_late, struct dl_error *err)
 {
-    const struct dl_training_rows *const rows = b->rows;
+    const struct dl_training_rows *const rows = b->like->rows;
     struct bounds *const bounds = dl_alloc(rows->n * sizeof *bounds);
     struct dl_error *const errors = dl_alloc(rows->n * sizeof *errors);
     const struct dl_pool_request pool = {.n_jobs = rows->n,
-                                         .n_workers = n_workers,
+                                         .n_workers = b->like->jobs,
                                          .result_bytes = sizeof *bounds,
                                          .run = bound,
                                          .user = b,
@@ -65,7 +63,10 @@ static enum dl_status bound_all(struct bounding *b, size_t n_workers, struct dl_
     b->memory_bytes = dl_own_memory_share_bytes(dl_pool_workers(&pool));
     dl_pool_run(&pool, bounds, errors);
     for (size_t i = 0; i < rows->n; i++) {
-        if (bounds[i].lost.status) errors[i] = bounds[i].lost;
+        if (bounds[i].lost.status == DL_LATE)
+            ++*n_late;
+        else if (bounds[i].lost.status)
+            errors[i] = bounds[i].lost;
         compared[i].low_s = bounds[i].low_s;
         compared[i].high_s = bounds[i].high_s;
         compared[i].constants_low_s = bounds[i].constants_low_s;
@@ -86,12 +87,12 @@ static enum dl_status load(struct dl_arena *arena, struct dl_json *doc, struct d
     return dl_discrepancy_read(*doc, &any, arena, &unused, err);
 }
 
-enum dl_status dl_bound_rows(const struct dl_training_rows *rows, const char *engine, size_t n_workers,
-                             const struct dl_texts *set, struct dl_compared *compared, struct dl_error *err)
+enum dl_status dl_bound_rows(const struct dl_row_trials *like, struct dl_compared *compared, size_t *n_late,
+                             struct dl_error *err)
 {
-    struct bounding b = {.rows = rows, .engine = engine, .set = set, .compared = compared};
+    struct bounding b = {.like = like, .compared = compared};
     struct dl_arena *const arena = dl_arena_new();
-    if (!load(arena, &b.discrepancies, err)) bound_all(&b, n_workers, compared, err);
+    if (!load(arena, &b.discrepancies, err)) bound_all(&b, compared, n_late, err);
     json_decref(b.discrepancies.value);
     dl_arena_free(arena);
     return err->status;

@@ -94,8 +94,12 @@ static double *play_all(const struct playing *p)
                                          .result_bytes = sizeof *steps_s,
                                          .run = play,
                                          .user = (void *)p,
+                                         .limit_s = p->request->limit_s,
+                                         .all_in_time = true,
                                          .what = p->request->what};
     dl_pool_run(&pool, steps_s, errors);
+    for (size_t i = 0; i < p->n_jobs; i++)
+        if (errors[i].status == DL_LATE) dl_fail(p->err, DL_LATE, "--sensitivity", "a run %s", errors[i].text);
     dl_pool_check(&pool, errors, "--sensitivity", p->err);
     dl_free(errors);
     return steps_s;

@@ -34,7 +34,8 @@ static const struct dl_option options[] = {
     {"jobs", DL_OPT_COUNT, offsetof(struct request, jobs), false, 1, 4096, NULL,
      "rows that run in parallel; as many as processors if absent"},
     {"row-limit", DL_OPT_NUMBER, offsetof(struct request, row_limit_s), false, 1e-3, 1e6, NULL,
-     "seconds; a row that takes longer is ended and fails, and the exit code is 1; no limit if absent"},
+     "seconds; a run that takes longer is ended, its row fails or has no interval, and the exit code is 1; no limit if "
+     "absent"},
     {"intervals", DL_OPT_FLAG, offsetof(struct request, intervals), false, 0, 0, NULL,
      "how many measured steps lie within the intervals of the predicted"},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
@@ -201,6 +202,18 @@ static void tell(const struct request *q, const struct dl_asked *asked, const st
         dl_validation_text(v);
 }
 
+/* Whether any were late. */
+static bool bound_rows(const struct dl_row_trials *t, struct dl_compared *compared, struct dl_error *err)
+{
+    size_t n_late = 0;
+    dl_bound_rows(t, compared, &n_late, err);
+    if (n_late)
+        fprintf(stderr,
+                "dlsim: --row-limit: %zu of %zu rows have no interval, because a run for it took longer than %g s\n",
+                n_late, t->rows->n, t->limit_s);
+    return n_late > 0;
+}
+
 static int validate(const struct request *q, const struct dl_training_rows *rows, struct dl_arena *arena,
                     struct dl_error *err)
 {
@@ -212,7 +225,7 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
     struct dl_compared *const compared = predict_all(&trials, arena, &are_late, &lost);
     dl_find_constants(&trials, compared, arena);
     if (q->budget) dl_find_added(&trials, compared, &lost);
-    if (q->intervals) dl_bound_rows(rows, q->engine, q->jobs, &q->set, compared, err);
+    if (q->intervals) are_late |= bound_rows(&trials, compared, err);
     const struct dl_asked asked = what_was_asked(q, compared, rows->n);
     const struct dl_validation told = dl_validation_of(compared, join_pairs(rows, compared), q->engine, arena);
     if (!err->status) tell(q, &asked, &told, err);
