@@ -24,7 +24,8 @@ foreach(folder topologies/systems topologies/transports topologies/devices workl
   install(DIRECTORY ${folder}/ DESTINATION share/dlsim/${folder} FILES_MATCHING PATTERN *.json)
 endforeach()
 install(FILES validation/discrepancy.json DESTINATION share/dlsim/validation)
-install(DIRECTORY sim/draw/page/ DESTINATION share/dlsim/sim/draw/page) # the template of --html
+install(DIRECTORY sim/draw/page/ DESTINATION share/dlsim/sim/draw/page # the template of --html
+  PATTERN .clang-format EXCLUDE)
 set_target_properties(dlsim PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # a SimGrid that the system does not know
 
 # The same place as seen from the programs where they are built, and from those of the tests one folder below.

@@ -12,9 +12,10 @@
 enum { most_bytes = 4 << 20 }; /* of d3 or a file of the page */
 
 /* In this order: a file may use what those before it define, and the last one draws. */
-static const char *const scripts[] = {"format.js",   "figure.js", "marks.js",      "slices.js",  "lanes.js",
-                                      "timeline.js", "causes.js", "memory.js",     "machine.js", "numbers.js",
-                                      "compare.js",  "sweep.js",  "validation.js", "page.js",    NULL};
+static const char *const scripts[] = {"format.js",   "figure.js",     "marks.js",  "slices.js", "lanes.js",
+                                      "timeline.js", "bars.js",       "causes.js", "memory.js", "machine.js",
+                                      "numbers.js",  "compare.js",    "points.js", "heat.js",   "curves.js",
+                                      "sweep.js",    "validation.js", "page.js",   NULL};
 
 /* ---- d3 ---- */
 
