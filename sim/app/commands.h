@@ -23,5 +23,6 @@ extern const struct dl_command dl_command_validate;
 extern const struct dl_command dl_command_profile;
 extern const struct dl_command dl_command_calibrate;
 extern const struct dl_command dl_command_sweep;
+extern const struct dl_command dl_command_search;
 
 #endif

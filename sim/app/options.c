@@ -202,6 +202,13 @@ enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *op
     return read_words(argc, argv, words, err);
 }
 
+void dl_lengthen_output(int argc, char **argv)
+{
+    static char output[] = "--output";
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "-o") == 0) argv[i] = output;
+}
+
 const char *dl_option_call(const struct dl_option *o, char text[DL_OPTION_CALL])
 {
     static const char *const values[] = {

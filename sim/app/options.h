@@ -46,6 +46,9 @@ struct dl_option {
 enum dl_status dl_read_options(int argc, char **argv, const struct dl_option *options, size_t n_options, void *out,
                                struct dl_texts *words, struct dl_error *err);
 
+/* Options are long ones; -o everybody writes short: make it --output, before they are read. */
+void dl_lengthen_output(int argc, char **argv);
+
 /* How an option is written: --name, and what it takes. */
 enum { DL_OPTION_CALL = 200 };
 const char *dl_option_call(const struct dl_option *o, char text[DL_OPTION_CALL]);

@@ -237,14 +237,6 @@ static int sweep_file(struct request *q, const char *file, struct dl_error *err)
     return code;
 }
 
-/* The options are long ones; this one everybody writes short. */
-static void lengthen(int argc, char **argv)
-{
-    static char output[] = "--output";
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "-o") == 0) argv[i] = output;
-}
-
 static enum dl_status merge(const char *path, const struct dl_sweep_view *view, struct dl_error *err)
 {
     return dl_store_merge(path, view->parts.items, view->parts.n, err);
@@ -275,7 +267,7 @@ static int run(int argc, char **argv, struct dl_error *err)
 {
     struct request q = {0};
     struct dl_texts words = {0};
-    lengthen(argc, argv);
+    dl_lengthen_output(argc, argv);
     if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, &words, err)) return 0;
     const struct verb *const verb = find_verb(&words);
     if (check_pictures(&q.view, verb, err)) return 0;

@@ -1,0 +1,305 @@
+/* search_command.c - dlsim search: the best way to train a model on so many devices. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/app/commands.h"
+#include "sim/app/own_memory.h"
+#include "sim/app/pool.h"
+#include "sim/app/search_point.h"
+#include "sim/core/clock.h"
+#include "sim/report/progress.h"
+#include "sim/report/search_report.h"
+#include "sim/sweep/workers.h"
+
+struct request {
+    struct dl_session_request session;
+    const char *objective, *json, *output;
+    uint64_t global_batch, top, jobs;
+    struct dl_texts fixes;
+};
+
+#define AT(member) offsetof(struct request, member)
+static const struct dl_option options[] = {
+    {"topo", DL_OPT_TEXT, AT(session.topo.name), true, 0, 0, NULL, "the machine, a name or a file"},
+    {"workload", DL_OPT_TEXT, AT(session.workload.name), true, 0, 0, NULL, "the model, a name or a file"},
+    {"devices", DL_OPT_COUNT, AT(session.devices), true, 1, 1e6, NULL,
+     "devices of the machine that all are to be used"},
+    {"global-batch", DL_OPT_COUNT, AT(global_batch), false, 1, 1e9, NULL,
+     "samples of a step; as many as devices if absent"},
+    {"software", DL_OPT_TEXT, AT(session.software.name), false, 0, 0, NULL, "the framework; ideal if absent"},
+    {"objective", DL_OPT_CHOICE, AT(objective), false, 0, 0, dl_objectives, "what the best has most or least of"},
+    {"fix", DL_OPT_TEXTS, AT(fixes), false, 0, 0, NULL,
+     "a value of the strategy that all points have: stack.tensor.ways=8, precision='\"fp16\"'; may be repeated"},
+    {"top", DL_OPT_COUNT, AT(top), false, 1, 10000, NULL,
+     "so many of the best by the analytic engine are simulated; 10 if absent"},
+    {"jobs", DL_OPT_COUNT, AT(jobs), false, 1, 4096, NULL, "points at once; as many as processors if absent"},
+    {"json", DL_OPT_OUTPUT, AT(json), false, 0, 0, NULL,
+     "the answer for programs too; - is standard output, in place of the text"},
+    {"output", DL_OPT_OUTPUT, AT(output), false, 0, 0, NULL, "the winner as a strategy file; also -o"},
+};
+#undef AT
+
+enum { usual_top = 10, limit_s = 600 }; /* of a point */
+
+struct run {
+    struct dl_search search;
+    struct dl_search_report report;
+    struct dl_refusals refused, lost;
+    struct dl_candidate *found; /* of the points that are run now, in whatever order they come */
+    size_t n_found, capacity;
+    size_t n_now;
+    double begun_s;
+    const char *what; /* happens to these points */
+};
+
+/* ---- results ---- */
+
+static double number(const json_t *result, const char *key) { return json_number_value(json_object_get(result, key)); }
+
+static void add_candidate(struct run *r, const json_t *result)
+{
+    const json_t *const causes = json_object_get(result, "exposed_s");
+    struct dl_candidate c = {.point = (uint64_t)json_integer_value(json_object_get(result, "point")),
+                             .step_s = number(result, "step_s"),
+                             .screened_s = number(result, "step_s"),
+                             .mfu = number(result, "mfu"),
+                             .tokens_per_s = number(result, "tokens_per_s"),
+                             .peak_bytes = number(result, "peak_bytes")};
+    for (size_t i = 0; i < DL_N_CAUSES; i++) c.exposed_s[i] = json_number_value(json_array_get(causes, i));
+    DL_GROW(r->found, r->n_found, r->capacity);
+    r->found[r->n_found++] = c;
+}
+
+static enum dl_status take(void *user, const json_t *result, struct dl_error *err)
+{
+    struct run *const r = user;
+    const char *const refusal = json_string_value(json_object_get(result, "refused"));
+    const char *const failure = json_string_value(json_object_get(result, "reason"));
+    if (json_object_get(result, "step_s"))
+        add_candidate(r, result);
+    else if (refusal || failure)
+        dl_refusals_add(refusal ? &r->refused : &r->lost, refusal ? refusal : failure, 1);
+    else
+        r->report.n_unfit++;
+    return err->status;
+}
+
+static enum dl_status tick(void *user, size_t n_done, struct dl_error *err)
+{
+    const struct run *const r = user;
+    dl_progress_rate(n_done, 0, r->n_now, dl_clock_s() - r->begun_s, r->what);
+    return err->status;
+}
+
+/* ---- running points ---- */
+
+static void *open_point(void *user, uint64_t point)
+{
+    return dl_search_open_point(&((struct run *)user)->search, point);
+}
+
+/* Returns the number of a signal that ended it. */
+static int run_points(struct run *r, const uint64_t *points, size_t n, struct dl_error *err)
+{
+    r->found = NULL;
+    r->n_found = r->capacity = 0;
+    r->n_now = n;
+    r->begun_s = dl_clock_s();
+    const int signal = dl_workers_run(&(struct dl_workers_request){.points = points,
+                                                                   .n_points = n,
+                                                                   .n_workers = r->report.n_workers,
+                                                                   .limit_s = limit_s,
+                                                                   .open = open_point,
+                                                                   .stands_alone = dl_search_stands_alone,
+                                                                   .run = dl_search_run_point,
+                                                                   .close = dl_search_close_point,
+                                                                   .take = take,
+                                                                   .tick = tick,
+                                                                   .user = r},
+                                      err);
+    dl_progress_end();
+    return signal;
+}
+
+static void describe(const struct run *r, struct dl_candidate *c)
+{
+    const struct dl_space_point p = dl_space_point(&r->search.space, c->point);
+    c->words = dl_search_words(&p, r->search.arena);
+}
+
+static int screen(struct run *r, struct dl_error *err)
+{
+    const struct dl_space *const space = &r->search.space;
+    r->what = "points screened";
+    r->search.engine = "analytic";
+    r->report.n_space = space->n_combinations;
+    r->report.n_looked_at = space->n_points;
+    const int signal = run_points(r, space->points, space->n_points, err);
+    r->report.screening_s = dl_clock_s() - r->begun_s;
+    r->report.screened = r->found;
+    r->report.n_screened = r->n_found;
+    dl_candidates_sort(r->found, r->n_found, r->report.objective);
+    for (size_t i = 0; i < r->n_found; i++) describe(r, &r->found[i]);
+    return signal;
+}
+
+/* What screening has found of the same point. */
+static void keep_screened(const struct dl_search_report *report, struct dl_candidate *c)
+{
+    const struct dl_candidate *same = report->screened;
+    while (same->point != c->point) same++;
+    c->screened_s = same->step_s;
+    c->words = same->words;
+}
+
+static int simulate(struct run *r, size_t top, struct dl_error *err)
+{
+    const size_t n = r->report.n_screened < top ? r->report.n_screened : top;
+    uint64_t *const points = dl_alloc((n + 1) * sizeof *points);
+    for (size_t i = 0; i < n; i++) points[i] = r->report.screened[i].point;
+    r->what = "points simulated";
+    r->search.engine = dl_engine_names[0];
+    const int signal = run_points(r, points, n, err);
+    r->report.simulating_s = dl_clock_s() - r->begun_s;
+    r->report.simulated = r->found;
+    r->report.n_simulated = r->n_found;
+    dl_candidates_sort(r->found, r->n_found, r->report.objective);
+    for (size_t i = 0; i < r->n_found; i++) keep_screened(&r->report, &r->found[i]);
+    dl_free(points);
+    return signal;
+}
+
+/* ---- the answer ---- */
+
+static struct dl_asked what_was_asked(const struct run *r, const struct request *q)
+{
+    struct dl_asked asked = dl_session_asked(&r->search.base);
+    struct dl_fingerprint f;
+    asked.command = "search";
+    asked.strategy = NULL;
+    asked.setting = NULL;
+    asked.engine = dl_engine_names[0];
+    asked.overrides = q->fixes.items;
+    asked.n_overrides = q->fixes.n;
+    dl_fingerprint_begin(&f);
+    dl_session_fingerprint(&r->search.base, &f);
+    dl_fingerprint_json(&f, "strategies", r->search.document);
+    dl_fingerprint_text(&f, "objective", r->report.objective);
+    dl_fingerprint_number(&f, "top", (double)q->top);
+    for (size_t i = 0; i < q->fixes.n; i++) dl_fingerprint_text(&f, "fixed", q->fixes.items[i]);
+    dl_fingerprint_end(&f, asked.sha256);
+    return asked;
+}
+
+/* How a strategy file names a file that the command line has named. */
+static enum dl_status name_in_file(const struct request *q, json_t *strategy, const char *key, const char *folder,
+                                   const char *name, struct dl_arena *arena, struct dl_error *err)
+{
+    const char *path;
+    if (!name) return DL_OK;
+    if (dl_find_file(folder, key, name, arena, &path, err)) return err->status;
+    const bool keeps = dl_is_shipped(path, folder, arena) || !dl_tells_text(q->output);
+    json_object_set_new(strategy, key, json_string(keeps ? name : dl_name_from(q->output, path, arena)));
+    return DL_OK;
+}
+
+static enum dl_status write_winner(struct run *r, const struct request *q, struct dl_error *err)
+{
+    const struct dl_session_request *const s = &q->session;
+    struct dl_arena *const arena = r->search.arena;
+    if (!q->output || !r->report.n_simulated) return DL_OK;
+    json_t *const strategy = dl_search_document(&r->search, r->report.simulated[0].point, arena, err);
+    json_object_set_new(strategy, "source",
+                        json_sprintf("dlsim search: the best by %s for %s on %llu devices of %s, of %zu that fit",
+                                     r->report.objective, r->report.workload, (unsigned long long)s->devices,
+                                     r->report.topology, r->report.n_screened));
+    if (name_in_file(q, strategy, "workload", DL_WORKLOADS, s->workload.name, arena, err) ||
+        name_in_file(q, strategy, "software", DL_SOFTWARE, s->software.name, arena, err)) {
+        json_decref(strategy);
+        return err->status;
+    }
+    r->report.output = q->output;
+    return dl_write_json(q->output, strategy, err);
+}
+
+static void add_refused(struct run *r)
+{
+    const struct dl_refusals *const by_rules = &r->search.space.refused;
+    for (size_t i = 0; i < by_rules->n; i++)
+        dl_refusals_add(&r->refused, by_rules->items[i].reason, by_rules->items[i].n);
+    dl_refusals_sort(&r->refused);
+    dl_refusals_sort(&r->lost);
+    r->report.refused = &r->refused;
+    r->report.lost = &r->lost;
+}
+
+static enum dl_status tell(struct run *r, const struct request *q, struct dl_error *err)
+{
+    const bool is_nothing_left = !r->report.n_screened && !r->report.n_unfit && !r->lost.n;
+    if (is_nothing_left && r->refused.n) /* by what reads strategies: all for what --fix says */
+        return dl_fail(err, DL_IMPOSSIBLE, "search", "refuses all points, the first since %s",
+                       r->refused.items[0].reason);
+    add_refused(r);
+    if (write_winner(r, q, err)) return err->status;
+    if (q->json) {
+        const struct dl_asked asked = what_was_asked(r, q);
+        if (dl_write_json(q->json, dl_answer(&asked, dl_search_report_json(&r->report)), err)) return err->status;
+    }
+    if (dl_tells_text(q->json) && dl_tells_text(q->output)) dl_search_report_text(&r->report);
+    return DL_OK;
+}
+
+static enum dl_status begin(struct run *r, struct request *q, struct dl_error *err)
+{
+    const struct dl_session *const base = &r->search.base;
+    const uint64_t n_workers = q->jobs ? q->jobs : dl_pool_processors();
+    if (dl_search_open(&r->search, &q->session, q->global_batch, &q->fixes, err)) return err->status;
+    if (base->model.tokens_per_sample == 0 && dl_objective_needs_tokens(q->objective))
+        return dl_fail(err, DL_IMPOSSIBLE, "--objective", "%s has no tokens; time would do", base->model.name);
+    r->search.memory_bytes = dl_own_memory_share_bytes(n_workers);
+    r->report = (struct dl_search_report){.workload = base->model.name,
+                                          .topology = base->machine.topology->name,
+                                          .software = base->software.name,
+                                          .objective = q->objective,
+                                          .n_devices = q->session.devices,
+                                          .global_batch = q->global_batch,
+                                          .n_workers = n_workers};
+    return DL_OK;
+}
+
+static int search(struct request *q, struct dl_error *err)
+{
+    struct run r = {0};
+    int signal = 0;
+    if (!begin(&r, q, err)) {
+        signal = screen(&r, err);
+        if (!signal && !err->status) signal = simulate(&r, q->top, err);
+        if (!signal && !err->status) tell(&r, q, err);
+    }
+    if (signal) fputs("dlsim: interrupted, so there is no answer\n", stderr);
+    const bool is_answered = r.report.n_simulated > 0;
+    dl_free(r.report.screened);
+    dl_free(r.report.simulated);
+    dl_refusals_release(&r.refused);
+    dl_refusals_release(&r.lost);
+    dl_search_close(&r.search);
+    return signal ? 128 + signal : !is_answered;
+}
+
+static int run(int argc, char **argv, struct dl_error *err)
+{
+    struct request q = {.objective = dl_objectives[0], .top = usual_top};
+    dl_lengthen_output(argc, argv);
+    if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err)) return 0;
+    if (!q.global_batch) q.global_batch = q.session.devices;
+    return search(&q, err);
+}
+
+const struct dl_command dl_command_search = {
+    .name = "search",
+    .doc = "the best way to train a model on so many devices",
+    .usage = "search --topo T --workload W --devices N [--global-batch B] [--fix KEY=JSON]... [--top K] [-o FILE]",
+    .run = run,
+    .options = options,
+    .n_options = DL_COUNT(options),
+};

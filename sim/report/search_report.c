@@ -1,0 +1,213 @@
+#include "sim/report/search_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/report/units.h"
+
+/* ---- order ---- */
+
+static double by_step(const struct dl_candidate *c) { return c->step_s; }
+static double by_tokens(const struct dl_candidate *c) { return -c->tokens_per_s; }
+static double by_memory(const struct dl_candidate *c) { return c->peak_bytes; }
+
+const char *const dl_objectives[] = {"time", "tokens_per_s_per_device", "memory", NULL};
+static const struct {
+    double (*cost)(const struct dl_candidate *);
+    bool needs_tokens;
+} objectives[] = {{by_step, false}, {by_tokens, true}, {by_memory, false}}; /* in the order of their names */
+
+static size_t find(const char *objective)
+{
+    size_t which = 0;
+    while (strcmp(dl_objectives[which], objective)) which++;
+    return which;
+}
+
+bool dl_objective_needs_tokens(const char *objective) { return objectives[find(objective)].needs_tokens; }
+
+static int compare(double a, double b) { return (a > b) - (a < b); }
+
+static int in_order(const void *a, const void *b)
+{
+    const struct dl_candidate *const x = a, *const y = b;
+    const int by_cost = compare(x->cost, y->cost), by_time = compare(x->step_s, y->step_s);
+    return by_cost ? by_cost : by_time ? by_time : (x->point > y->point) - (x->point < y->point);
+}
+
+void dl_candidates_sort(struct dl_candidate *candidates, size_t n, const char *objective)
+{
+    const size_t which = find(objective);
+    for (size_t i = 0; i < n; i++) candidates[i].cost = objectives[which].cost(&candidates[i]);
+    if (n) qsort(candidates, n, sizeof *candidates, in_order);
+}
+
+/* ---- the front of time and memory ---- */
+
+static int faster_first(const void *a, const void *b)
+{
+    const struct dl_candidate *const x = *(const struct dl_candidate *const *)a;
+    const struct dl_candidate *const y = *(const struct dl_candidate *const *)b;
+    const int by_time = compare(x->screened_s, y->screened_s), by_bytes = compare(x->peak_bytes, y->peak_bytes);
+    return by_time ? by_time : by_bytes ? by_bytes : (x->point > y->point) - (x->point < y->point);
+}
+
+const struct dl_candidate **dl_search_front(const struct dl_search_report *r, size_t *n)
+{
+    const struct dl_candidate **const front = dl_alloc((r->n_screened + 1) * sizeof *front);
+    double least = INFINITY;
+    for (size_t i = 0; i < r->n_screened; i++) front[i] = &r->screened[i];
+    if (r->n_screened) qsort(front, r->n_screened, sizeof *front, faster_first);
+    *n = 0;
+    for (size_t i = 0; i < r->n_screened; i++) {
+        if (front[i]->peak_bytes >= least) continue;
+        least = front[i]->peak_bytes;
+        front[(*n)++] = front[i];
+    }
+    return front;
+}
+
+/* ---- text ---- */
+
+static void print_counts(const struct dl_search_report *r)
+{
+    char a[DL_QUANTITY], b[DL_QUANTITY], c[DL_QUANTITY], d[DL_QUANTITY];
+    const double rate = (double)r->n_looked_at / r->screening_s / (double)r->n_workers;
+    printf("%s on %llu devices of %s, software %s, global batch %llu\n", r->workload, (unsigned long long)r->n_devices,
+           r->topology, r->software, (unsigned long long)r->global_batch);
+    printf("  %12s  combinations\n", dl_format_count((double)r->n_space, a));
+    for (size_t i = 0; i < r->refused->n; i++)
+        printf("  %12s  refused: %s\n", dl_format_count((double)r->refused->items[i].n, a),
+               r->refused->items[i].reason);
+    printf("  %12s  do not fit into the memory of a device\n", dl_format_count((double)r->n_unfit, a));
+    for (size_t i = 0; i < r->lost->n; i++)
+        printf("  %12s  without an answer: %s\n", dl_format_count((double)r->lost->items[i].n, a),
+               r->lost->items[i].reason);
+    printf("  %12s  screened without contention\n", dl_format_count((double)r->n_screened, a));
+    printf("  %12zu  simulated with the network\n", r->n_simulated);
+    printf("  %s looked at in %s, %s points a second and core; simulated in %s\n",
+           dl_format_count((double)r->n_looked_at, a), dl_format_seconds(r->screening_s, b), dl_format_number(rate, c),
+           dl_format_seconds(r->simulating_s, d));
+}
+
+static void print_candidate(const struct dl_candidate *c)
+{
+    char a[DL_QUANTITY], b[DL_QUANTITY], d[DL_QUANTITY];
+    printf("  %9s  %6.1f %%  %9s  %9s  %s\n", dl_format_seconds(c->step_s, a), 100 * c->mfu,
+           dl_format_bytes(c->peak_bytes, b), dl_format_seconds(c->screened_s, d), c->words);
+}
+
+static void print_winners(const struct dl_search_report *r)
+{
+    printf("\n  best by %s\n  %9s  %8s  %9s  %9s  configuration\n", r->objective, "step", "MFU", "memory", "screened");
+    for (size_t i = 0; i < r->n_simulated; i++) print_candidate(&r->simulated[i]);
+}
+
+static const char *less_or_more(double difference) { return difference > 0 ? "more" : "less"; }
+
+/* On every rank each instant has one cause, so the differences sum to that of the steps. */
+static void print_why(const struct dl_search_report *r)
+{
+    const struct dl_candidate *const first = &r->simulated[0], *const second = &r->simulated[1];
+    const double tiny_s = 1e-6 * first->step_s, time_s = first->step_s - second->step_s,
+                 bytes = first->peak_bytes - second->peak_bytes;
+    char a[DL_QUANTITY], b[DL_QUANTITY];
+    printf("\n  why the first is before the second: %s %s time (%.2f %%), %s %s memory; by cause\n",
+           dl_format_seconds(fabs(time_s), a), less_or_more(time_s), 100 * fabs(time_s) / second->step_s,
+           dl_format_bytes(fabs(bytes), b), less_or_more(bytes));
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) {
+        const double more_s = first->exposed_s[cause] - second->exposed_s[cause];
+        if (fabs(more_s) > tiny_s)
+            printf("    %-12s %9s %s\n", dl_cause_name((enum dl_cause)cause), dl_format_seconds(fabs(more_s), a),
+                   less_or_more(more_s));
+    }
+}
+
+/* So many of a long list, evenly spread, the first and the last among them. */
+static bool is_shown(size_t i, size_t n, size_t most)
+{
+    return n <= most || i == 0 || i * (most - 1) / (n - 1) != (i - 1) * (most - 1) / (n - 1);
+}
+
+static void print_front(const struct dl_search_report *r)
+{
+    const size_t most = 12;
+    size_t n;
+    const struct dl_candidate **const front = dl_search_front(r, &n);
+    char a[DL_QUANTITY], b[DL_QUANTITY];
+    printf("\n  time against memory: none that was screened is both faster and smaller%s\n  %9s  %9s  configuration\n",
+           n > most ? " (some of them; all with --json)" : "", "screened", "memory");
+    for (size_t i = 0; i < n; i++)
+        if (is_shown(i, n, most))
+            printf("  %9s  %9s  %s\n", dl_format_seconds(front[i]->screened_s, a),
+                   dl_format_bytes(front[i]->peak_bytes, b), front[i]->words);
+    dl_free(front);
+}
+
+void dl_search_report_text(const struct dl_search_report *r)
+{
+    print_counts(r);
+    if (!r->n_screened) {
+        puts("\n  nothing fits: use more devices, or other software");
+        return;
+    }
+    print_winners(r);
+    if (r->n_simulated > 1) print_why(r);
+    print_front(r);
+    if (r->output) printf("\n  written to %s: dlsim --topo %s --strategy %s\n", r->output, r->topology, r->output);
+}
+
+/* ---- JSON ---- */
+
+static json_t *reasons_json(const struct dl_refusals *refused)
+{
+    json_t *const list = json_array();
+    for (size_t i = 0; i < refused->n; i++)
+        json_array_append_new(list, json_pack("{s:s, s:I}", "reason", refused->items[i].reason, "points",
+                                              (json_int_t)refused->items[i].n));
+    return list;
+}
+
+static json_t *causes_json(const struct dl_candidate *c)
+{
+    json_t *const causes = json_object();
+    for (int cause = 0; cause < DL_N_CAUSES; cause++)
+        json_object_set_new(causes, dl_cause_name((enum dl_cause)cause), dl_json_real(c->exposed_s[cause]));
+    return causes;
+}
+
+static json_t *candidate_json(const struct dl_candidate *c, uint64_t n_devices)
+{
+    json_t *const tokens = c->tokens_per_s > 0 ? dl_json_real(c->tokens_per_s / (double)n_devices) : json_null();
+    return dl_json_pack("{s:I, s:s, s:f, s:f, s:f, s:o, s:f, s:o}", "point", (json_int_t)c->point, "configuration",
+                        c->words, "step_s", c->step_s, "screened_s", c->screened_s, "mfu", c->mfu,
+                        "tokens_per_device_s", tokens, "peak_bytes", c->peak_bytes, "exposed_s", causes_json(c));
+}
+
+static json_t *front_json(const struct dl_search_report *r)
+{
+    json_t *const list = json_array();
+    size_t n;
+    const struct dl_candidate **const front = dl_search_front(r, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct dl_candidate *const c = front[i];
+        json_array_append_new(list, dl_json_pack("{s:I, s:s, s:f, s:f}", "point", (json_int_t)c->point, "configuration",
+                                                 c->words, "screened_s", c->screened_s, "peak_bytes", c->peak_bytes));
+    }
+    dl_free(front);
+    return list;
+}
+
+json_t *dl_search_report_json(const struct dl_search_report *r)
+{
+    json_t *const best = json_array();
+    for (size_t i = 0; i < r->n_simulated; i++)
+        json_array_append_new(best, candidate_json(&r->simulated[i], r->n_devices));
+    return dl_json_pack("{s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "objective", r->objective, "global_batch",
+                        (json_int_t)r->global_batch, "combinations", (json_int_t)r->n_space, "refused",
+                        reasons_json(r->refused), "lost", reasons_json(r->lost), "does_not_fit", (json_int_t)r->n_unfit,
+                        "screened", (json_int_t)r->n_screened, "simulated", (json_int_t)r->n_simulated, "best", best,
+                        "pareto", front_json(r));
+}

@@ -1,0 +1,51 @@
+/* search_report.h - the answer of `dlsim search`: what was looked at, what is best, and why.
+ *
+ * The rule to remember: candidates are ordered by the objective, then by the step, then by the number of their point,
+ * so that the answer does not depend on who was ready first. */
+#ifndef DL_REPORT_SEARCH_REPORT_H
+#define DL_REPORT_SEARCH_REPORT_H
+
+#include "sim/core/json.h"
+#include "sim/program/program.h"
+#include "sim/report/refusals.h"
+
+/* A point that fits into memory. */
+struct dl_candidate {
+    uint64_t point;
+    const char *words;
+    double screened_s; /* its step by the analytic engine */
+    double step_s;     /* the same, or as simulated with the network */
+    double mfu, tokens_per_s, peak_bytes;
+    double exposed_s[DL_N_CAUSES]; /* of step_s */
+    double cost;                   /* by the objective; for dl_candidates_sort */
+};
+
+struct dl_search_report {
+    const char *workload, *topology, *software, *objective;
+    uint64_t n_devices, global_batch;
+    uint64_t n_space;                  /* combinations of all values */
+    const struct dl_refusals *refused; /* by rules, and by what reads strategies */
+    const struct dl_refusals *lost;    /* ended without an answer */
+    uint64_t n_unfit;                  /* too large for the memory of a device */
+    uint64_t n_looked_at;              /* those that no rule refuses */
+    struct dl_candidate *screened;     /* in order */
+    size_t n_screened;
+    struct dl_candidate *simulated; /* in order */
+    size_t n_simulated;
+    double screening_s, simulating_s;
+    size_t n_workers;
+    const char *output; /* where the winner was written to; NULL: nowhere */
+};
+
+/* The names of objectives, which end with NULL. */
+extern const char *const dl_objectives[];
+bool dl_objective_needs_tokens(const char *objective);
+void dl_candidates_sort(struct dl_candidate *candidates, size_t n, const char *objective);
+
+/* Those of `screened` that none other is both faster and smaller than, the fastest first; for dl_free. */
+const struct dl_candidate **dl_search_front(const struct dl_search_report *r, size_t *n);
+
+void dl_search_report_text(const struct dl_search_report *r);
+json_t *dl_search_report_json(const struct dl_search_report *r);
+
+#endif
