@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "sim/app/commands.h"
+#include "sim/app/own_memory.h"
 #include "sim/app/sweep_point.h"
 #include "sim/core/memory.h"
 #include "sim/core/visible.h"
@@ -88,10 +89,19 @@ static void run_batch(struct runner *r, const json_t *batch, struct dl_error *er
                    err);
 }
 
+/* The first line: how many ranks share this computer. */
+static double memory_share(FILE *from)
+{
+    json_t *const first = json_loadf(from, JSON_DISABLE_EOF_CHECK, NULL);
+    const size_t n_ranks = (size_t)json_integer_value(json_object_get(first, "ranks"));
+    json_decref(first);
+    return n_ranks ? dl_own_memory_share_bytes(n_ranks) : 0;
+}
+
 /* An empty line ends the results of a batch, a string is an error that ends the sweep. */
 static void run_batches(FILE *from, FILE *to)
 {
-    struct runner r = {.to = to};
+    struct runner r = {.to = to, .means.memory_bytes = memory_share(from)};
     struct dl_error err = {0};
     json_t *batch;
     while (!err.status && (batch = json_loadf(from, JSON_DISABLE_EOF_CHECK, NULL))) {
@@ -126,6 +136,18 @@ static struct pipes fork_runner(void)
 }
 
 /* ---- a rank that runs points ---- */
+
+/* All ranks must call it. */
+static void tell_ranks(const struct pipes *runner)
+{
+    MPI_Comm here;
+    int n_ranks;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    MPI_Comm_size(here, &n_ranks);
+    MPI_Comm_free(&here);
+    fprintf(runner->to, "{\"ranks\": %d}\n", n_ranks);
+    fflush(runner->to);
+}
 
 static char *receive_text(int source, int tag)
 {
@@ -287,6 +309,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    tell_ranks(&runner);
     if (rank == 0)
         code = sweep(argc, argv, n_ranks);
     else
