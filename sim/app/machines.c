@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Of all that are kept, with 32 bytes each: two of the largest machine that is shipped. */
+/* Of all that are kept, with 32 to 48 bytes each: two of the largest machine that is shipped. */
 enum { most_links = 1 << 20 };
 
 struct kept {

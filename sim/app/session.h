@@ -1,9 +1,9 @@
 /* session.h - from inputs to the result of a step: documents are read, the model is spread over the machine, the step
  * is simulated.
  *
- * The rule to remember: a session keeps everything in itself, so that a forked child can simulate what its parent
- * opened, and its first error ends it: later calls do nothing. SimGrid allows one dl_session_run a process (see
- * pool.h for many); the analytic engine any number. */
+ * The rule to remember: a session keeps everything in itself but a machine that is kept for it (machines.h), so that a
+ * forked child can simulate what its parent opened, and its first error ends it: later calls do nothing. SimGrid
+ * allows one dl_session_run a process (see pool.h for many); the analytic engine any number. */
 #ifndef DL_APP_SESSION_H
 #define DL_APP_SESSION_H
 
