@@ -68,6 +68,7 @@ static void measure(const char *name, const char *workload, const char *strategy
 
 int main(void)
 {
+    dl_memory_begin(); /* as dlsim does */
     measure("GPT 22B, 8 devices, tensor 8", "gpt-22b",
             "{'schema':'dlsim/strategy/1','source':'bench','workload':'x','devices':8,'global_batch':4,'microbatch':4,"
             "'recompute':'full','stack':[{'name':'tensor','ways':8},{'name':'data'}]}");
