@@ -236,8 +236,9 @@ static void add_refused(struct run *r)
 static enum dl_status tell(struct run *r, const struct request *q, struct dl_error *err)
 {
     const bool is_nothing_left = !r->report.n_screened && !r->report.n_unfit && !r->lost.n;
-    if (is_nothing_left && r->refused.n) /* by what reads strategies: all for what --fix says */
-        return dl_fail(err, DL_IMPOSSIBLE, "search", "refuses all points, the first since %s",
+    dl_refusals_sort(&r->refused);
+    if (is_nothing_left && r->refused.n) /* by what reads strategies, so --fix is wrong */
+        return dl_fail(err, DL_IMPOSSIBLE, "search", "all points are refused, most since %s",
                        r->refused.items[0].reason);
     add_refused(r);
     if (write_winner(r, q, err)) return err->status;

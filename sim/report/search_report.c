@@ -150,7 +150,7 @@ void dl_search_report_text(const struct dl_search_report *r)
 {
     print_counts(r);
     if (!r->n_screened) {
-        puts("\n  nothing fits: use more devices, or other software");
+        puts(r->n_unfit ? "\n  nothing fits: use more devices, or other software" : "\n  no point is left");
         return;
     }
     print_winners(r);
