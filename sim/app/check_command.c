@@ -163,11 +163,11 @@ static enum dl_status check_csv(const char *path, struct dl_arena *arena, const 
 static enum dl_status check_discrepancy(struct dl_json doc, struct dl_arena *arena, const char **said,
                                         struct dl_error *err)
 {
-    const struct dl_setup nobody = {"", "", false};
-    struct dl_discrepancy others;
-    if (dl_discrepancy_read(doc, &nobody, arena, &others, err)) return err->status;
-    *said = dl_arena_format(arena, "errors of the model, %.1f %% by %lld rows where nothing was fitted",
-                            100 * others.spread, (long long)others.rows);
+    const struct dl_setup nobody = {.software = "", .system = ""};
+    struct dl_discrepancy all;
+    if (dl_discrepancy_read(doc, &nobody, arena, &all, err)) return err->status;
+    *said = dl_arena_format(arena, "errors of the model, %.1f %% over %lld families of measured steps",
+                            100 * all.spread, (long long)all.families);
     return DL_OK;
 }
 

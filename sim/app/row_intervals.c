@@ -6,6 +6,7 @@
 
 struct bounding {
     const struct dl_row_trials *like;
+    const char *const *left_out;
     const struct dl_compared *compared;
     struct dl_json discrepancies;
     double memory_bytes; /* for each run */
@@ -16,13 +17,14 @@ struct bounds {
     struct dl_error lost;
 };
 
-static struct bounds bounds_of(const struct dl_session *s, struct dl_json discrepancies, double limit_s)
+static struct bounds bounds_of(const struct bounding *b, const struct dl_session *s, const char *left_out)
 {
     struct dl_error err = {0};
     struct dl_discrepancy model;
     struct dl_sensitivity found;
-    if (dl_discrepancy_of(discrepancies, s, &model, &err)) return (struct bounds){0};
-    const struct dl_sensitivity_request request = {.session = s, .n_workers = 1, .limit_s = limit_s, .model = &model};
+    if (dl_discrepancy_of(b->discrepancies, s, left_out, &model, &err)) return (struct bounds){0};
+    const struct dl_sensitivity_request request = {
+        .session = s, .n_workers = 1, .limit_s = b->like->limit_s, .model = &model};
     if (dl_sensitivity_find(&request, &found, &err)) return (struct bounds){.lost = err};
     return (struct bounds){.low_s = found.step_s_low,
                            .high_s = found.step_s_high,
@@ -44,7 +46,8 @@ static void bound(void *user, size_t job, void *result)
     if (b->compared[job].failure || dl_training_row_request(row, microbatch, arena, &request, &err) ||
         dl_row_network(row, arena, &request, &err))
         return;
-    if (!dl_session_open(&s, &request)) *(struct bounds *)result = bounds_of(&s, b->discrepancies, b->like->limit_s);
+    if (!dl_session_open(&s, &request))
+        *(struct bounds *)result = bounds_of(b, &s, b->left_out ? b->left_out[job] : NULL);
     dl_session_close(&s);
     dl_arena_free(arena);
 }
@@ -81,16 +84,16 @@ static enum dl_status bound_all(struct bounding *b, struct dl_compared *compared
 /* Whether the whole file can be read, before children do. */
 static enum dl_status load(struct dl_arena *arena, struct dl_json *doc, struct dl_error *err)
 {
-    const struct dl_setup any = {"", "", false};
+    const struct dl_setup any = {.software = "", .system = ""};
     struct dl_discrepancy unused;
     if (dl_discrepancy_load(arena, doc, err)) return err->status;
     return dl_discrepancy_read(*doc, &any, arena, &unused, err);
 }
 
-enum dl_status dl_bound_rows(const struct dl_row_trials *like, struct dl_compared *compared, size_t *n_late,
+enum dl_status dl_bound_rows(const struct dl_bounding_request *request, struct dl_compared *compared, size_t *n_late,
                              struct dl_error *err)
 {
-    struct bounding b = {.like = like, .compared = compared};
+    struct bounding b = {.like = request->like, .left_out = request->left_out, .compared = compared};
     struct dl_arena *const arena = dl_arena_new();
     if (!load(arena, &b.discrepancies, err)) bound_all(&b, compared, n_late, err);
     json_decref(b.discrepancies.value);

@@ -104,7 +104,7 @@ static enum dl_status find_sensitivity(struct dl_session *s, struct dl_sensitivi
     struct dl_discrepancy model;
     const struct dl_sensitivity_request request = {
         .session = s, .what = "runs with a changed constant", .model = &model};
-    if (!dl_discrepancy_load(s->arena, &doc, &s->err) && !dl_discrepancy_of(doc, s, &model, &s->err))
+    if (!dl_discrepancy_load(s->arena, &doc, &s->err) && !dl_discrepancy_of(doc, s, NULL, &model, &s->err))
         dl_sensitivity_find(&request, out, &s->err);
     json_decref(doc.value);
     return s->err.status;

@@ -196,11 +196,13 @@ enum dl_status dl_discrepancy_load(struct dl_arena *arena, struct dl_json *doc, 
     return dl_json_load(dl_shipped("validation/discrepancy.json", arena), arena, doc, err);
 }
 
-enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s, struct dl_discrepancy *out,
-                                 struct dl_error *err)
+enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s, const char *left_out,
+                                 struct dl_discrepancy *out, struct dl_error *err)
 {
-    const struct dl_setup setup = {
-        .software = s->software.name, .system = s->machine.topology->name, .experts = dl_session_has_experts(s)};
+    const struct dl_setup setup = {.software = s->software.name,
+                                   .system = s->machine.topology->name,
+                                   .experts = dl_session_has_experts(s),
+                                   .family = left_out};
     return dl_discrepancy_read(doc, &setup, s->arena, out, err);
 }
 

@@ -15,9 +15,9 @@ struct dl_sensitivity_request {
 
 /* The shipped document of these errors; the caller releases it. */
 enum dl_status dl_discrepancy_load(struct dl_arena *arena, struct dl_json *doc, struct dl_error *err);
-/* That of a session that was opened, and lives as long. */
-enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s, struct dl_discrepancy *out,
-                                 struct dl_error *err);
+/* That of a session that was opened, and lives as long; by all families but `left_out`, if there is one. */
+enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s, const char *left_out,
+                                 struct dl_discrepancy *out, struct dl_error *err);
 
 /* Of a session that was opened and not run yet, since SimGrid allows one run a process and these runs are in children.
  * Nothing but the engine, the options and the files of the session decide it. A run that is refused or fails tells

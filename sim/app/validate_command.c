@@ -13,7 +13,7 @@ struct request {
     const char *rows, *json, *html, *svg, *engine;
     double limit, row_limit_s;
     uint64_t jobs;
-    bool intervals;
+    bool intervals, leave_family_out;
     struct dl_texts set;
     bool budget, markdown, rows_table;
 };
@@ -38,6 +38,8 @@ static const struct dl_option options[] = {
      "absent"},
     {"intervals", DL_OPT_FLAG, offsetof(struct request, intervals), false, 0, 0, NULL,
      "how many measured steps lie within the intervals of the predicted"},
+    {"leave-family-out", DL_OPT_FLAG, offsetof(struct request, leave_family_out), false, 0, 0, NULL,
+     "with --intervals: the interval of a row does not know the errors of its own family"},
     {"set", DL_OPT_TEXTS, offsetof(struct request, set), false, 0, 0, NULL,
      "override a value of a file: topo.nodes=4, microbatch=2; +stack.zero.stage=1 adds an entry, -stack.zero removes "
      "it; may be repeated"},
@@ -170,6 +172,7 @@ static struct dl_asked what_was_asked(const struct request *q, const struct dl_c
     struct dl_fingerprint f;
     dl_fingerprint_begin(&f);
     dl_fingerprint_text(&f, "intervals", q->intervals ? "asked for" : NULL);
+    dl_fingerprint_text(&f, "leave-family-out", q->leave_family_out ? "asked for" : NULL);
     dl_fingerprint_text(&f, "budget", q->budget ? "asked for" : NULL);
     for (size_t i = 0; i < n; i++) {
         dl_fingerprint_text(&f, rows[i].id, rows[i].sha256);
@@ -202,11 +205,21 @@ static void tell(const struct request *q, const struct dl_asked *asked, const st
         dl_validation_text(v);
 }
 
+static const char *const *families_of(const struct dl_row_trials *t, const struct dl_compared *compared,
+                                      struct dl_arena *arena)
+{
+    const struct dl_validation all = dl_validation_of(compared, t->rows->n, t->engine, arena);
+    const char **const family = dl_arena_alloc(arena, t->rows->n * sizeof *family);
+    for (size_t i = 0; i < t->rows->n; i++) family[i] = all.families[all.family_of[i]].name;
+    return family;
+}
+
 /* Whether any were late. */
-static bool bound_rows(const struct dl_row_trials *t, struct dl_compared *compared, struct dl_error *err)
+static bool bound_rows(const struct dl_row_trials *t, const char *const *left_out, struct dl_compared *compared,
+                       struct dl_error *err)
 {
     size_t n_late = 0;
-    dl_bound_rows(t, compared, &n_late, err);
+    dl_bound_rows(&(struct dl_bounding_request){t, left_out}, compared, &n_late, err);
     if (n_late)
         fprintf(stderr,
                 "dlsim: --row-limit: %zu of %zu rows have no interval, because a run for it took longer than %g s\n",
@@ -225,7 +238,9 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
     struct dl_compared *const compared = predict_all(&trials, arena, &are_late, &lost);
     dl_find_constants(&trials, compared, arena);
     if (q->budget) dl_find_added(&trials, compared, &lost);
-    if (q->intervals) are_late |= bound_rows(&trials, compared, err);
+    if (q->intervals)
+        are_late |=
+            bound_rows(&trials, q->leave_family_out ? families_of(&trials, compared, arena) : NULL, compared, err);
     const struct dl_asked asked = what_was_asked(q, compared, rows->n);
     const struct dl_validation told = dl_validation_of(compared, join_pairs(rows, compared), q->engine, arena);
     if (!err->status) tell(q, &asked, &told, err);
@@ -237,6 +252,8 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
 /* One thing at a time on standard output, and nothing that nobody would see. */
 static enum dl_status check_outputs(const struct request *q, struct dl_error *err)
 {
+    if (q->leave_family_out && !q->intervals)
+        return dl_fail(err, DL_IMPOSSIBLE, "--leave-family-out", "needs --intervals");
     if (q->intervals && q->markdown && !q->json)
         return dl_fail(err, DL_IMPOSSIBLE, "--intervals", "are not in the tables of --markdown, only in text and JSON");
     if (q->rows_table && q->markdown)

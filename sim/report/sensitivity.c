@@ -105,11 +105,14 @@ static void print_model(const struct dl_sensitivity *s)
 {
     const struct dl_discrepancy *const m = &s->model;
     const double half_width = dl_discrepancy_half_width(m);
-    if (!m->rows) return;
-    printf("    model: %+.1f to %+.1f %%, from %lld measured steps ", 100 * expm1(-half_width), 100 * expm1(half_width),
-           (long long)m->rows);
-    if (m->elsewhere) printf("that nothing was fitted to, as too few are known ");
-    printf("of %s%s on %s", m->of.experts ? "experts in " : "", m->of.software, m->of.system);
+    if (!m->families) return;
+    printf("    model: %+.1f to %+.1f %%, from %lld families of measured steps; ", 100 * expm1(-half_width),
+           100 * expm1(half_width), (long long)m->families);
+    if (m->own_rows)
+        printf("%lld steps err by %.1f %%", (long long)m->own_rows, 100 * m->own_spread);
+    else
+        printf("none is");
+    printf(" of %s%s on %s", m->of.experts ? "experts in " : "", m->of.software, m->of.system);
     printf("; constants: %+.1f to %+.1f %%\n", 100 * (s->constants_s_low / s->step_s - 1),
            100 * (s->constants_s_high / s->step_s - 1));
 }
@@ -151,7 +154,7 @@ void dl_sensitivity_add_json(const struct dl_sensitivity *s, json_t *report)
     json_object_set_new(report, "step_s_high", dl_json_real(s->step_s_high));
     json_object_set_new(report, "constants_s_low", dl_json_real(s->constants_s_low));
     json_object_set_new(report, "constants_s_high", dl_json_real(s->constants_s_high));
-    if (s->model.rows) json_object_set_new(report, "discrepancy", dl_discrepancy_json(&s->model));
+    if (s->model.families) json_object_set_new(report, "discrepancy", dl_discrepancy_json(&s->model));
     json_object_set_new(report, "sensitivity", list);
     json_object_set_new(report, "sensitivity_sum", dl_json_real(s->sum));
     json_object_set_new(report, "interval_by_grade_share", dl_json_real(s->by_grade_share));

@@ -43,7 +43,7 @@ static void check_wish(struct dl_estimator *e, const struct dl_wish *wish, struc
 START_TEST(nothing_that_is_not_looked_at_to_its_end_would_be_faster)
 {
     struct dl_arena *const arena = dl_arena_new();
-    struct dl_machine m;
+    struct dl_machine m = {0};
     struct dl_error err = {0};
     const struct dl_texts none = {0};
     ck_assert_msg(!dl_machine_open((struct dl_input){.name = systems[_i]}, &none, arena, &m, &err), "%s", err.text);
@@ -111,7 +111,7 @@ static const char *const deciders[] = {"perlmutter", "frontier", "summit", "sele
 START_TEST(a_choice_says_what_decided_and_what_would_be_faster)
 {
     struct dl_arena *const arena = dl_arena_new();
-    struct dl_machine m;
+    struct dl_machine m = {0};
     struct dl_error err = {0};
     const struct dl_texts none = {0};
     ck_assert(!dl_machine_open((struct dl_input){.name = deciders[_i]}, &none, arena, &m, &err));
@@ -183,7 +183,7 @@ END_TEST
 START_TEST(of_too_many_messages_none_is_priced)
 {
     struct dl_arena *const arena = dl_arena_new();
-    struct dl_machine m;
+    struct dl_machine m = {0};
     struct dl_error err = {0};
     const struct dl_texts none = {0};
     ck_assert(!dl_machine_open((struct dl_input){.name = "crossbar"}, &none, arena, &m, &err));

@@ -88,7 +88,7 @@ static const double tested_bytes = 1 << 30;
 
 static double allgather_s(const struct dl_texts *set)
 {
-    struct dl_machine m;
+    struct dl_machine m = {0};
     struct dl_group group;
     struct dl_estimator estimator;
     struct dl_choice choice;
