@@ -3,12 +3,12 @@
     /* Causes that mean the same to a reader have one colour. */
     const groups = [
         {name: "compute", causes: ["compute"], colour: "#0072b2"},
-        {name: "recomputation", causes: ["recompute"], colour: "#f0e442"},
-        {name: "optimizer", causes: ["optimizer"], colour: "#e69f00"},
+        {name: "recomputation", causes: ["recompute"], colour: "#56b4e9"},
+        {name: "optimizer", causes: ["optimizer"], colour: "#cc79a7"},
         {name: "collectives inside layers", causes: ["tensor", "sequence", "context", "expert"], colour: "#d55e00"},
-        {name: "sends between stages", causes: ["pipeline"], colour: "#cc79a7"},
-        {name: "collectives over replicas", causes: ["data"], colour: "#009e73"},
-        {name: "offload", causes: ["offload"], colour: "#56b4e9"},
+        {name: "sends between stages", causes: ["pipeline"], colour: "#f0e442"},
+        {name: "collectives over replicas", causes: ["data"], colour: "#e69f00"},
+        {name: "offload", causes: ["offload"], colour: "#009e73"},
         {name: "pipeline bubble", causes: ["bubble"], colour: "#d3d6da"},
         {name: "host, interference, stragglers", causes: ["host", "interference", "straggler"], colour: "#5a5f66"},
     ];

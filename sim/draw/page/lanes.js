@@ -3,18 +3,19 @@
  *
  * A frame looks only at the slices in sight, and those narrower than a pixel are drawn together. */
 (() => {
+    /* As blocks.c has them. */
     const colours = {
         forward: "#56b4e9",
-        backward: "#0072b2",
+        backward: "#e69f00",
         "weight gradient": "#009e73",
-        "end of step": "#e69f00",
+        "end of step": "#cc79a7",
         wait: "#e4e5e7",
-        send: "#cc79a7",
+        send: "#c9b900",
         collective: "#d55e00"
     };
-    const darkText = new Set(["forward", "end of step", "recompute"]);
+    const darkText = new Set(["forward", "backward", "end of step", "recompute"]);
     const ofKernels =
-        {compute: "#0072b2", recompute: "#f0e442", optimizer: "#e69f00", host: "#5a5f66", interference: "#5a5f66"};
+        {compute: "#0072b2", recompute: "#56b4e9", optimizer: "#cc79a7", host: "#5a5f66", interference: "#5a5f66"};
     const top = 26, foot = 14, room = 520;
     dl.sliceColours = colours;
 

@@ -2,11 +2,11 @@
 (() => {
     const colours = {
         parameters: "#0072b2",
-        gradients: "#56b4e9",
-        optimizer: "#e69f00",
-        activations: "#009e73",
-        buffers: "#cc79a7",
-        workspace: "#f0e442",
+        gradients: "#009e73",
+        optimizer: "#cc79a7",
+        activations: "#e69f00",
+        buffers: "#f0e442",
+        workspace: "#56b4e9",
         fragmentation: "#8b9097"
     };
     const partsOf = (stages) => Object.keys(colours).filter((p) => stages.some((m) => m[p] > 0));
