@@ -8,7 +8,8 @@ build_packages=(g++ cmake ninja-build pkgconf libjansson-dev libgsl-dev libsqlit
 page_packages=(node-d3) # what --html puts into its page
 test_packages=(check clang-format cppcheck libopenmpi-dev openmpi-bin iproute2 procps groff-base
     slurmctld slurmd slurm-client munge chromium chromium-driver python3-selenium "${page_packages[@]}")
-notebook_packages=(jupyter-notebook python3-nbclient python3-nbformat python3-ipykernel python3-pandas python3-matplotlib)
+notebook_packages=(jupyter-notebook python3-nbclient python3-nbformat python3-ipykernel python3-pandas python3-matplotlib
+    libopenmpi-dev openmpi-bin)
 notebook_python=python3
 command -v dpkg-query >/dev/null && notebook_python=/usr/bin/python3 # the one that Debian's packages belong to
 
@@ -166,9 +167,18 @@ set_up() {
     exit
 }
 
-# Packages of the lessons, and a program that is up to date, unless DLSIM names another.
+# What a lesson trains with. A build that was configured without MPI looks for it again; where there is none the lesson
+# says so.
+build_trainer() {
+    [[ -x $build/dlsim-train ]] || build_quietly cmake -S "$root" -B "$build"
+    ! ninja -C "$build" -t query dlsim-train >/dev/null 2>&1 || build_quietly ninja -C "$build" --quiet dlsim-train dlsim-measure
+}
+
+# Packages of the lessons, and programs that are up to date, unless DLSIM names another.
 set_up_notebooks() {
     [[ -z $(missing_packages "${notebook_packages[@]}") ]] ||
         with_lock install_packages "${build_packages[@]}" "${notebook_packages[@]}"
-    [[ -n ${DLSIM-} ]] || ! is_stale || make_current
+    [[ -z ${DLSIM-} ]] || return 0
+    ! is_stale || make_current
+    [[ ! -w $build ]] || with_lock build_trainer
 }
