@@ -6,7 +6,7 @@
 source "$root/sim/app/stale.sh"
 build_packages=(g++ cmake ninja-build pkgconf libjansson-dev libgsl-dev libsqlite3-dev libsimgrid-dev libopenblas-dev)
 page_packages=(node-d3) # what --html puts into its page
-test_packages=(check clang-format cppcheck libopenmpi-dev openmpi-bin iproute2 procps groff-base
+test_packages=(check clang-format cppcheck iproute2 procps groff-base
     slurmctld slurmd slurm-client munge chromium chromium-driver python3-selenium "${page_packages[@]}")
 notebook_packages=(jupyter-notebook python3-nbclient python3-nbformat python3-ipykernel python3-pandas python3-matplotlib
     libopenmpi-dev openmpi-bin)

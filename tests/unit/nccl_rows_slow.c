@@ -1,4 +1,5 @@
-/* nccl_rows.c - published NCCL runs: the mean error of each family of machines, and times that grow with the bytes. */
+/* nccl_rows_slow.c - published NCCL runs: the mean error of each family of machines, and times that grow with the
+ * bytes. */
 #define _GNU_SOURCE /* fork, pipe */
 #include <check.h>
 
