@@ -69,6 +69,9 @@ enum dl_status dl_schedule_check(const char *name, const struct dl_schedule_requ
 enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_request *request, struct dl_arena *arena,
                                 struct dl_schedule *out, struct dl_error *err);
 
+/* A request like that of the schedule, whose items take these seconds by kind. */
+struct dl_schedule_request dl_schedule_with_items(const struct dl_schedule *s, const double item_s[DL_ITEM_W + 1]);
+
 /* Time of the schedule by longest path over (stage, item): a second way to what the engine gives. Returns the end of
  * the last item; end_s, if not NULL, gets [stage][item]. A negative number: items wait for each other in a circle. */
 double dl_schedule_length_s(const struct dl_schedule *s, const struct dl_schedule_request *request, double **end_s);

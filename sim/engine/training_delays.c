@@ -107,12 +107,7 @@ double dl_training_schedule_bubble_s(const struct dl_training *t, double item_s[
     const struct dl_schedule *const s = schedule_of(t);
     for (int kind = 0; kind <= DL_ITEM_W; kind++)
         item_s[kind] = t->n_items[kind] ? t->items_s[kind] / (double)t->n_items[kind] : 0;
-    const struct dl_schedule_request mean = {.stages = s->stages,
-                                             .micros = s->micros,
-                                             .chunks = s->chunks,
-                                             .forward_s = item_s[DL_ITEM_F],
-                                             .backward_s = item_s[DL_ITEM_B],
-                                             .weight_s = item_s[DL_ITEM_W]};
+    const struct dl_schedule_request mean = dl_schedule_with_items(s, item_s);
     const bool one_by_one = t->n_iterations == 1 || software_of(t)->step_barrier;
     const double whole_s = one_by_one ? dl_schedule_length_s(s, &mean, NULL) : dl_schedule_span_s(s, &mean);
     const double passes = (double)s->micros * s->n_positions / s->stages;

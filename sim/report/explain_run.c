@@ -56,12 +56,7 @@ static void tell_bubble(struct dl_told_step *t)
 {
     const struct dl_schedule *const s = &t->r->lowered->schedule;
     const double own_s = t->r->result.schedule_bubble_s, *const item_s = t->r->result.item_s, close = 1e-9;
-    const struct dl_schedule_request mean = {.stages = s->stages,
-                                             .micros = s->micros,
-                                             .chunks = s->chunks,
-                                             .forward_s = item_s[DL_ITEM_F],
-                                             .backward_s = item_s[DL_ITEM_B],
-                                             .weight_s = item_s[DL_ITEM_W]};
+    const struct dl_schedule_request mean = dl_schedule_with_items(s, item_s);
     if (t->n_stages == 1 || own_s <= 0) return;
     const double share = schedule_kind(t->setting->schedule)->bubble(&mean);
     const double passes = (double)s->micros * s->n_positions / s->stages;

@@ -114,6 +114,16 @@ double dl_schedule_length_s(const struct dl_schedule *s, const struct dl_schedul
     return length_s;
 }
 
+struct dl_schedule_request dl_schedule_with_items(const struct dl_schedule *s, const double item_s[DL_ITEM_W + 1])
+{
+    return (struct dl_schedule_request){.stages = s->stages,
+                                        .micros = s->micros,
+                                        .chunks = s->chunks,
+                                        .forward_s = item_s[DL_ITEM_F],
+                                        .backward_s = item_s[DL_ITEM_B],
+                                        .weight_s = item_s[DL_ITEM_W]};
+}
+
 /* The first item of a stage is a forward by itself. */
 double dl_schedule_span_s(const struct dl_schedule *s, const struct dl_schedule_request *request)
 {
