@@ -358,6 +358,13 @@ static enum dl_status draw(const struct run *r, struct dl_error *err)
                   : DL_OK;
 }
 
+static void list_inputs(const struct run *r, struct dl_assumptions *assumptions, struct dl_files_read *files)
+{
+    dl_assumptions_add(assumptions, r->machine.system_doc, r->arena);
+    dl_assumptions_add(assumptions, r->machine.transport_doc, r->arena);
+    dl_machine_list_files(&r->machine, r->arena, files);
+}
+
 static enum dl_status tell(struct run *r, struct dl_error *err)
 {
     struct dl_collective_report *const report = &r->report;
@@ -366,9 +373,7 @@ static enum dl_status tell(struct run *r, struct dl_error *err)
     report->transport = &r->machine.transport;
     report->choice = &r->choice;
     report->engine = r->request.engine;
-    dl_assumptions_add(&report->assumptions, r->machine.system_doc, r->arena);
-    dl_assumptions_add(&report->assumptions, r->machine.transport_doc, r->arena);
-    dl_machine_list_files(&r->machine, r->arena, &report->files);
+    list_inputs(r, &report->assumptions, &report->files);
     const struct dl_asked asked = what_was_asked(r);
     const char *const json = r->request.json;
     if (r->request.explain && explain(r, err)) return err->status;
@@ -412,9 +417,7 @@ static enum dl_status tell_sizes(struct run *r, struct dl_sizes *sizes, struct d
     sizes->engine = asked.engine;
     sizes->fidelity = asked.fidelity;
     dl_progress_end();
-    dl_assumptions_add(&sizes->assumptions, r->machine.system_doc, r->arena);
-    dl_assumptions_add(&sizes->assumptions, r->machine.transport_doc, r->arena);
-    dl_machine_list_files(&r->machine, r->arena, &sizes->files);
+    list_inputs(r, &sizes->assumptions, &sizes->files);
     if (json && dl_write_json(json, dl_answer(&asked, dl_sizes_report_json(sizes)), err)) return err->status;
     if (dl_tells_text(json)) dl_sizes_report_text(sizes);
     return DL_OK;
