@@ -1,4 +1,5 @@
-/* sensitivity_slow.c - elasticities against closed forms and Euler's theorem, intervals against their propagation by hand.
+/* sensitivity_slow.c - elasticities against closed forms and Euler's theorem, intervals against their propagation by
+ * hand.
  */
 #define _GNU_SOURCE /* fork, pipe */
 #include "sim/app/sensitivity_runs.h"
