@@ -1,10 +1,11 @@
 """Clock and power of kernels on one GPU, each alone: facts for the "power" of a device file.
 
-    python3 kernels/torch/power.py OUT.json [products] [attentions] [convolutions] [others]
+    python3 kernels/torch/power.py OUT.json [products] [attentions] [convolutions] [others] [communication]
 
 A kernel runs for a few milliseconds on a chip that has been idle, at the highest clock, and then until its power has
 settled. Printed are its seconds in both, the clock and the watts at the end, the part of its time that goes with the
-clock, and the watts beside idle ones that it would draw at the highest: see docs/formats.md.
+clock, and the watts beside idle ones that it would draw at the highest: see docs/formats.md. What a device draws in
+collectives is taken from kernels with as many blocks as those of NCCL, which copy, or only look whether something came.
 """
 import json
 import statistics
@@ -14,6 +15,8 @@ import threading
 import time
 
 import torch
+import triton
+import triton.language as tl
 from torch.nn import functional as F
 
 FIRST_S, BURST_S = 8e-3, 50e-3
@@ -23,6 +26,7 @@ PRODUCTS = [(8192, 8192, 8192), (16384, 4096, 1024), (16384, 1024, 4096), (16384
             (8192, 6400, 1600), (8192, 10240, 2560), (8192, 2560, 10240), (16384, 50257, 1024), (4096, 768, 3072), (2048, 2048, 2048)]
 GRADIENTS = [(1024, 4096, 16384), (1600, 6400, 8192), (2560, 10240, 8192)]
 ATTENTIONS = [(16, 16, 1024, 64), (8, 25, 1024, 64), (4, 32, 2048, 80)]
+CHANNELS, THREADS, PIECE = (16, 24), 512, 8192
 CONVOLUTIONS = [(256, 64, 56), (256, 256, 28), (128, 64, 224), (256, 128, 112), (256, 512, 28)]
 
 
@@ -65,6 +69,29 @@ def bound_by_memory():
         p.grad = torch.randn_like(p)
     optimizer = torch.optim.AdamW(parameters)
     yield "adam", lambda i: optimizer.step()
+
+
+@triton.jit
+def move(source, target, pieces, PIECE: tl.constexpr):
+    for i in range(tl.program_id(0), pieces, tl.num_programs(0)):
+        at = i * PIECE + tl.arange(0, PIECE)
+        tl.store(target + at, tl.load(source + at))
+
+
+@triton.jit
+def wait(flag, seen, rounds, PIECE: tl.constexpr):
+    found = tl.zeros((PIECE,), tl.int32)
+    for _ in range(rounds):
+        found += tl.load(flag + tl.arange(0, PIECE) % 8, volatile=True)
+    tl.store(seen + tl.arange(0, PIECE), found)
+
+
+def communication():
+    x, y = (torch.ones(1 << 28, device="cuda", dtype=torch.int32) for _ in "xy")
+    for n in CHANNELS:
+        grid, how = (n,), {"PIECE": PIECE, "num_warps": THREADS // 32}
+        yield f"copy by {n} blocks", lambda i, grid=grid, how=how: move[grid](x, y, x.numel() // PIECE, **how)
+        yield f"wait of {n} blocks", lambda i, grid=grid, how=how: wait[grid](x, y, 20000, **how | {"PIECE": THREADS})
 
 
 class Watch:
@@ -118,7 +145,8 @@ def main():
     highest, idle = watch.means(time.time() - WATCH_S, time.time())
     print(f"idle: {idle:.0f} W at {highest:.0f} MHz", flush=True)
     rows = []
-    parts = {"products": products, "attentions": attentions, "convolutions": convolutions, "others": bound_by_memory}
+    parts = {"products": products, "attentions": attentions, "convolutions": convolutions, "others": bound_by_memory,
+             "communication": communication}
     for part in sys.argv[2:] or parts:
         for name, call in parts[part]():
             row = measured(name, call, watch)

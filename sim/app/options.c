@@ -11,7 +11,7 @@
 #include "sim/core/output.h"
 #include "sim/core/planned.h"
 
-enum { max_options = 32 };
+enum { max_options = 64 };
 
 static bool is_unit(const char *text, double *factor)
 {

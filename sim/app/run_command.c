@@ -14,6 +14,7 @@
 struct request {
     struct dl_session_request session;
     const char *json, *trace, *html, *svg, *picture;
+    struct dl_amount amount;
     bool print_program, sensitivity, links, explain, fits_exit_0, gantt;
 };
 
@@ -70,6 +71,12 @@ static const struct dl_option options[] = {
      "the ten links with the highest load, in the text too; nothing if their loads are not known"},
     {"explain", DL_OPT_FLAG, offsetof(struct request, explain), false, 0, 0, NULL,
      "cause by cause, the formulas with their numbers put in, their sources, and why the simulation differs"},
+    {"tokens", DL_OPT_NUMBER, offsetof(struct request, amount.tokens), false, 1, 1e18, NULL,
+     "tokens that the whole run trains on: its steps, days and device hours"},
+    {"samples", DL_OPT_NUMBER, offsetof(struct request, amount.samples), false, 1, 1e18, NULL, "the same in samples"},
+    {"epochs", DL_OPT_NUMBER, offsetof(struct request, amount.epochs), false, 1e-6, 1e9, NULL,
+     "the same in epochs: how often each sample of --dataset is seen"},
+    {"dataset", DL_OPT_NUMBER, offsetof(struct request, amount.dataset), false, 1, 1e18, NULL, "samples of an epoch"},
     {"fits-exit-0", DL_OPT_FLAG, offsetof(struct request, fits_exit_0), false, 0, 0, NULL,
      "exit status 0 also when the step does not fit into memory, which is 1 if absent"},
     {"set", DL_OPT_TEXTS, OF_SESSION(set), false, 0, 0, NULL,
@@ -150,6 +157,7 @@ static enum dl_status tell(const struct request *q, struct dl_session *s)
     dl_session_list_files(s);
     dl_session_find_remedies(s);
     s->report.asked = &asked;
+    dl_session_campaign(s, &q->amount);
     if (q->explain && dl_session_explain(s)) return s->err.status;
     if (q->json && dl_write_json(q->json, dl_answer(&asked, dl_run_report_json(&s->report)), &s->err))
         return s->err.status;
@@ -170,7 +178,7 @@ static int answer(struct request *q, struct dl_error *err)
     q->session.progress = dl_progress();
     q->session.is_long = say_that_it_is_long;
     dl_progress_begin();
-    dl_session_open(&s, &q->session);
+    if (!dl_session_open(&s, &q->session)) dl_amount_check(&q->amount, s.model.tokens_per_sample, &s.err);
     if (q->print_program || s.scenario.old_key) dl_progress_end();
     dl_tell_old_key(&s.scenario);
     if (!s.err.status && q->print_program)
@@ -185,17 +193,18 @@ static int answer(struct request *q, struct dl_error *err)
 /* Nothing that is asked for in vain. */
 static enum dl_status check_together(const struct request *q, struct dl_error *err)
 {
-    const char *const needs_run = q->sensitivity          ? "--sensitivity"
-                                  : q->links              ? "--links"
-                                  : q->explain            ? "--explain"
-                                  : q->json               ? "--json"
-                                  : q->trace              ? "--trace"
-                                  : q->html               ? "--html"
-                                  : q->svg                ? "--svg"
-                                  : q->gantt              ? "--gantt"
-                                  : q->session.scenario   ? "--scenario"
-                                  : q->session.iterations ? "--iterations"
-                                                          : NULL;
+    const char *const needs_run = q->sensitivity                   ? "--sensitivity"
+                                  : q->links                       ? "--links"
+                                  : q->explain                     ? "--explain"
+                                  : q->json                        ? "--json"
+                                  : q->trace                       ? "--trace"
+                                  : q->html                        ? "--html"
+                                  : q->svg                         ? "--svg"
+                                  : q->gantt                       ? "--gantt"
+                                  : q->session.scenario            ? "--scenario"
+                                  : q->session.iterations          ? "--iterations"
+                                  : dl_amount_is_given(&q->amount) ? "--tokens"
+                                                                   : NULL;
     if (q->print_program && needs_run)
         return dl_fail(err, DL_IMPOSSIBLE, needs_run, "needs a run, which --print-program does not do");
     if (q->picture && !q->svg) return dl_fail(err, DL_IMPOSSIBLE, "--picture", "needs --svg FILE to draw to");

@@ -8,6 +8,7 @@
 #define DL_APP_SESSION_H
 
 #include "sim/app/inputs.h"
+#include "sim/campaign/campaign.h"
 #include "sim/engine/scenario.h"
 #include "sim/report/asked.h"
 #include "sim/report/parts.h"
@@ -61,6 +62,7 @@ struct dl_session {
     struct dl_remedies remedies;
     struct dl_choice *choices; /* by call; NULL: not asked for */
     struct dl_explanation explanation;
+    struct dl_campaign campaign;
     struct dl_timeline *timeline; /* NULL: not asked for */
     struct dl_link_load *loads;   /* with the timeline: of all links that carried something */
     size_t n_loads;
@@ -91,6 +93,8 @@ void dl_session_list_files(struct dl_session *s);
 void dl_session_find_remedies(struct dl_session *s);
 /* Add to the report where the step comes from; the request must have asked for it. */
 enum dl_status dl_session_explain(struct dl_session *s);
+/* Add to the report the whole run on so much, which was checked; nothing if nothing is given. */
+void dl_session_campaign(struct dl_session *s, const struct dl_amount *amount);
 void dl_session_close(struct dl_session *s);
 
 const struct dl_engine_kind *dl_session_engine(const struct dl_session *s);

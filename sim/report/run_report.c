@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "sim/report/bar.h"
+#include "sim/report/campaign_report.h"
 #include "sim/report/choice_report.h"
 #include "sim/report/causes_report.h"
 #include "sim/report/host.h"
@@ -221,6 +222,7 @@ void dl_run_report_text(const struct dl_run_report *r, bool links)
     dl_slice_print(r->topology, r->job->n_devices);
     print_step(r);
     print_throughput(r);
+    if (r->campaign) dl_campaign_print(r->campaign);
     print_shares(r);
     dl_causes_print(&r->result);
     print_barrier(r);
@@ -295,6 +297,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
     json_object_set_new(report, "gradients", gradients_json(r));
     json_object_set_new(report, "links", dl_links_json(&r->links));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
+    if (r->campaign) json_object_set_new(report, "whole_run", dl_campaign_json(r->campaign));
     if (r->explanation) json_object_set_new(report, "explain", dl_explanation_json(r->explanation));
     return report;
 }

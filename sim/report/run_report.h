@@ -2,6 +2,7 @@
 #ifndef DL_REPORT_RUN_REPORT_H
 #define DL_REPORT_RUN_REPORT_H
 
+#include "sim/campaign/campaign.h"
 #include "sim/engine/training.h"
 #include "sim/memory/memory_use.h"
 #include "sim/memory/remedies.h"
@@ -33,6 +34,7 @@ struct dl_run_report {
     const struct dl_asked *asked;             /* for the head of the text */
     const struct dl_sensitivity *sensitivity; /* NULL: nobody asked */
     const struct dl_explanation *explanation; /* NULL: nobody asked */
+    const struct dl_campaign *campaign;       /* NULL: nobody asked */
 };
 
 uint32_t dl_run_fullest_stage(const struct dl_run_report *r);
