@@ -15,6 +15,7 @@
 #include "sim/app/inputs.h"
 #include "sim/collective/choose.h"
 #include "sim/collective/effort.h"
+#include "sim/collective/shapes.h"
 #include "sim/engine/exchange.h"
 #include "sim/engine/scenario.h"
 
@@ -105,6 +106,7 @@ static inline void place_job(const struct dl_topology *t, const struct job *job,
     run->device = dl_arena_alloc(arena, (job->n + 1) * sizeof *run->device);
     for (uint32_t i = 0; i <= job->n; i++) run->device[i] = job->device ? job->device[i] : i;
     dl_group_init(&run->group, t, run->device, job->n, arena);
+    run->group.shapes = dl_shapes_new();
 }
 
 static inline void start_jobs(void *user, uint32_t tag)

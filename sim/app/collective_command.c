@@ -8,6 +8,7 @@
 #include "sim/app/inputs.h"
 #include "sim/app/own_memory.h"
 #include "sim/collective/effort.h"
+#include "sim/collective/shapes.h"
 #include "sim/core/files.h"
 #include "sim/core/output.h"
 #include "sim/draw/pictures.h"
@@ -118,6 +119,7 @@ static enum dl_status open_machine(struct run *r, struct dl_error *err)
     const struct dl_places places = {n, r->n_extra};
     if (dl_place_with_servers(t, q->placement, q->seed, places, r->device, err)) return err->status;
     dl_group_init(&r->group, t, r->device, n, r->arena);
+    r->group.shapes = dl_shapes_new();
     return dl_machine_use_transport(&r->machine, q->transport, r->group.n_nodes, &q->set, r->arena, err);
 }
 
@@ -469,6 +471,7 @@ static int run(int argc, char **argv, struct dl_error *err)
         .arena = dl_arena_new()};
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &r.request, NULL, err)) answer(&r, err);
     dl_estimator_release(&r.estimator);
+    dl_shapes_free(r.group.shapes);
     dl_assumptions_release(&r.report.assumptions);
     dl_explanation_release(&r.explanation);
     dl_machine_close(&r.machine);

@@ -32,6 +32,8 @@ enum dl_op {
 const char *dl_op_name(enum dl_op op);
 enum dl_op dl_op_named(const char *name); /* DL_N_OPS: there is none */
 
+struct dl_shapes; /* sim/collective/shapes.h */
+
 /* Ranks 0..n-1 and where they sit. Nodes are numbered in order of their first rank. */
 struct dl_group {
     uint32_t n;
@@ -44,6 +46,7 @@ struct dl_group {
     uint32_t largest_node;              /* the first of those with the most ranks */
     bool even;                          /* every node holds equally many ranks */
     const struct dl_topology *topology; /* NULL: nothing is known of links */
+    struct dl_shapes *shapes;           /* OPTIONAL, not owned: of rounds that were routed before (shapes.h) */
 };
 
 /* `device` has n entries, and more where an algorithm's servers will be used; it must outlive the group. */

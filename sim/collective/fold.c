@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "sim/collective/shapes.h"
+
 void dl_fold_release(struct dl_fold *fold)
 {
     dl_free(fold->hops);
@@ -241,7 +243,35 @@ void dl_fold_book(const struct dl_fold *fold, struct dl_tally *tally)
 
 /* ---- all messages of the rounds that go together, of one chunk ---- */
 
-static void fold_round(struct context *x, uint32_t which, struct dl_fold *out)
+/* The first round of those. */
+static uint32_t first_of(const struct context *x, uint32_t which, struct dl_round *round)
+{
+    uint32_t k = 0;
+    for (uint32_t n_begun = 0; x->c->algorithm->round(x->c, x->lane, k, round); k++) {
+        n_begun += !round->together;
+        if (n_begun > which) break;
+    }
+    return k;
+}
+
+/* As fold_messages, by a shape that may be known. */
+static void fold_shape(struct context *x, uint32_t k, const struct dl_round *round, struct dl_fold *out)
+{
+    const double message = message_bytes(x, round), payload = round->repeat * message;
+    const struct dl_shape *const shape = dl_shape_of(x->c, x->lane, k, x->pace, x->tally, x->err);
+    if (!shape) return;
+    out->bytes = wire_bytes(x, payload, message);
+    out->latency_s = round->repeat * dl_shape_latency_s(shape, x->c, round, x->pace, message);
+    out->work_s = round->repeat * fmax(round->fan_in, 1) * work_s(x, round) / x->c->chunks;
+    out->n_steps = round->repeat;
+    out->sent_bytes = payload;
+    out->hops = dl_alloc(shape->n_hops * sizeof *out->hops);
+    out->n_hops = out->capacity = shape->n_hops;
+    for (size_t i = 0; i < shape->n_hops; i++)
+        out->hops[i] = (struct dl_hop){.link = shape->hops[i].link, .weight = weight_of(shape->hops[i].weight, 1)};
+}
+
+static void fold_messages(struct context *x, uint32_t which, struct dl_fold *out)
 {
     const struct dl_collective *const c = x->c;
     const uint32_t n = dl_collective_ranks(c);
@@ -269,6 +299,16 @@ static void fold_round(struct context *x, uint32_t which, struct dl_fold *out)
     }
     for (uint32_t rank = 0; rank < n; rank++) out->sent_bytes = fmax(out->sent_bytes, sent[rank]);
     dl_free(sent);
+}
+
+static void fold_round(struct context *x, uint32_t which, struct dl_fold *out)
+{
+    struct dl_round round;
+    const uint32_t k = first_of(x, which, &round);
+    if (dl_has_shape(x->c, x->lane, k) && message_bytes(x, &round) > 0)
+        fold_shape(x, k, &round, out);
+    else
+        fold_messages(x, which, out);
 }
 
 enum dl_status dl_fold_lane(const struct dl_collective *c, struct dl_fold_of of, const struct dl_pace *pace,

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sim/collective/clocks.h"
+#include "sim/collective/shapes.h"
 
 /* A lane by itself, one chunk through the rounds so far. */
 struct lane {
@@ -208,6 +209,35 @@ static double book_messages(struct dl_estimator *e, const struct dl_collective *
     return dl_round_latency_s(round, sum->n_ranks, latency_s, all_s);
 }
 
+/* Who is not followed need not be known one by one. */
+static bool is_booked_by_shape(const struct dl_collective *c, uint32_t k, const struct dl_round *round,
+                               const struct rounds *sum)
+{
+    const bool passes_on = round->repeat > 1 && can_be_repeated(sum, round->repeat);
+    return !sum->follows && sum->n_lanes == 1 && !passes_on && c->bytes > 0 && dl_has_shape(c, 0, k);
+}
+
+/* As book_messages, of the only lane. */
+static double book_shape(struct dl_estimator *e, const struct dl_collective *c, uint32_t k,
+                         const struct dl_round *round, const struct dl_pace *pace, struct rounds *sum,
+                         struct dl_error *err)
+{
+    const double dense = round->blocks * dl_collective_block_bytes(c, 0);
+    const double payload = dl_payload_bytes(&c->payload, dense, round->merged);
+    const double pack_s = send_work_s(c, pace, dense), work_s = receive_work_s(c, pace, round, dense, payload);
+    const struct dl_shape *const shape = dl_shape_of(c, 0, k, pace, &e->round, err);
+    if (!shape) return 0;
+    const struct dl_route all = {.hops = shape->hops, .n_hops = shape->n_hops};
+    tally_everywhere(e, &all, round->repeat * payload / dl_pace_fraction(pace, payload));
+    for (uint32_t rank = 0; rank < sum->n_ranks && pack_s + work_s > 0; rank++) {
+        const uint32_t to = c->algorithm->peer(c, 0, k, rank);
+        if (to == DL_NOBODY) continue;
+        add_work(sum, rank, round->repeat, pack_s);
+        add_work(sum, to, round->repeat, work_s);
+    }
+    return dl_shape_latency_s(shape, c, round, pace, payload);
+}
+
 /* ---- lanes ---- */
 
 /* They share all links until the last has arrived. */
@@ -254,7 +284,9 @@ static void add_to_lane(struct dl_estimator *e, const struct dl_collective *c, u
     lane->round = *round;
     lane->at_once = !sum->held && is_at_once(c, index, k, round);
     lane->first_message = sum->n_messages;
-    const double latency_s = book_messages(e, c, index, k, round, pace, sum, err);
+    const double latency_s = is_booked_by_shape(c, k, round, sum)
+                                 ? book_shape(e, c, k, round, pace, sum, err)
+                                 : book_messages(e, c, index, k, round, pace, sum, err);
     const double move_s = dl_tally_seconds(&e->lane, e->bytes_per_s);
     lane->n_messages = sum->n_messages - lane->first_message;
     const struct span more = {fmax(latency_s - lane->together_latency_s, 0), fmax(move_s - lane->together_move_s, 0),
