@@ -24,5 +24,6 @@ extern const struct dl_command dl_command_profile;
 extern const struct dl_command dl_command_calibrate;
 extern const struct dl_command dl_command_sweep;
 extern const struct dl_command dl_command_search;
+extern const struct dl_command dl_command_import;
 
 #endif

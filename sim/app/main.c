@@ -14,9 +14,9 @@
 #include "sim/report/progress.h"
 
 static const struct dl_command *const commands[] = {
-    &dl_command_run,       &dl_command_collective, &dl_command_list,     &dl_command_show,
-    &dl_command_check,     &dl_command_export,     &dl_command_validate, &dl_command_profile,
-    &dl_command_calibrate, &dl_command_compare,    &dl_command_sweep,    &dl_command_search,
+    &dl_command_run,    &dl_command_collective, &dl_command_list,    &dl_command_show,      &dl_command_check,
+    &dl_command_export, &dl_command_validate,   &dl_command_profile, &dl_command_calibrate, &dl_command_compare,
+    &dl_command_sweep,  &dl_command_search,     &dl_command_import,
 };
 
 static void print_help(FILE *to)

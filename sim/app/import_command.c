@@ -1,0 +1,161 @@
+/* import_command.c - a file of another tool as a workload or a strategy file. */
+#include <string.h>
+
+#include "sim/app/commands.h"
+#include "sim/core/files.h"
+#include "sim/import/import.h"
+#include "sim/report/asked.h"
+#include "sim/report/units.h"
+
+enum { max_bytes = 16 << 20 }; /* as of JSON files */
+
+struct request {
+    const char *format, *out, *workload_out, *json;
+};
+
+static const struct dl_option options[] = {
+    {"format", DL_OPT_CHOICE, offsetof(struct request, format), false, 0, 0, dl_import_format_names,
+     "what the file is; found out from its content if absent"},
+    {"out", DL_OPT_OUTPUT, offsetof(struct request, out), false, 0, 0, NULL,
+     "where the workload or strategy goes; standard output if absent"},
+    {"workload-out", DL_OPT_OUTPUT, offsetof(struct request, workload_out), false, 0, 0, NULL,
+     "where the workload goes, of a file that has both; the strategy then names it"},
+    {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
+     "the answer for programs too; - is standard output, in place of the file that was made"},
+};
+
+/* ---- what has no counterpart ---- */
+
+static void tell_what_matters(const struct dl_imported *i)
+{
+    for (size_t k = 0; k < i->n_left_out; k++) {
+        const struct dl_left_out *const left = &i->left_out[k];
+        if (left->matters) fprintf(stderr, "  differs: %s %s: %s\n", left->key, left->value, left->why);
+    }
+}
+
+/* Keys with one reason are on one line, where the first of them is. */
+static void tell_what_does_not(const struct dl_imported *i)
+{
+    for (size_t k = 0; k < i->n_left_out; k++) {
+        const char *const why = i->left_out[k].why;
+        size_t first = 0;
+        while (i->left_out[first].matters || strcmp(i->left_out[first].why, why)) first++;
+        if (i->left_out[k].matters || first < k) continue;
+        fprintf(stderr, "  left out:");
+        for (size_t other = k; other < i->n_left_out; other++)
+            if (!i->left_out[other].matters && strcmp(i->left_out[other].why, why) == 0)
+                fprintf(stderr, "%s %s%s%s", other == k ? "" : ",", i->left_out[other].key,
+                        *i->left_out[other].value ? " " : "", i->left_out[other].value);
+        fprintf(stderr, ": %s\n", why);
+    }
+}
+
+static void tell(const struct request *q, const char *where, const struct dl_imported *i)
+{
+    char parameters[DL_QUANTITY];
+    fprintf(stderr, "%s: %s, as a %s", where, i->what, i->strategy ? "strategy" : "workload");
+    if (i->workload)
+        fprintf(stderr, "%s of %s parameters", i->strategy ? " and a workload" : "",
+                dl_format_parameters(i->parameters, parameters));
+    fputc('\n', stderr);
+    tell_what_matters(i);
+    tell_what_does_not(i);
+    if (i->workload && i->strategy && !q->workload_out && !q->json)
+        fputs("  not written: the workload; --workload-out FILE writes it\n", stderr);
+}
+
+/* ---- files ---- */
+
+static json_t *left_out_json(const struct dl_imported *i)
+{
+    json_t *const list = json_array();
+    for (size_t k = 0; k < i->n_left_out; k++) {
+        const struct dl_left_out *const left = &i->left_out[k];
+        json_array_append_new(list, json_pack("{ss ss ss sb}", "key", left->key, "value", left->value, "why", left->why,
+                                              "matters", left->matters));
+    }
+    return list;
+}
+
+static json_t *or_null(json_t *value) { return value ? json_incref(value) : json_null(); }
+
+static enum dl_status write_answer(const struct request *q, const struct dl_foreign *file,
+                                   const struct dl_import_format *format, const struct dl_imported *i,
+                                   struct dl_error *err)
+{
+    struct dl_asked asked = {.command = "import"};
+    struct dl_fingerprint f;
+    dl_fingerprint_begin(&f);
+    dl_fingerprint_text(&f, "file", file->text);
+    dl_fingerprint_text(&f, "format", format->name);
+    dl_fingerprint_end(&f, asked.sha256);
+    json_t *const answer =
+        json_pack("{ss ss so so so so}", "format", format->name, "says", i->what, "parameters",
+                  i->workload ? json_real(i->parameters) : json_null(), "workload", or_null(i->workload), "strategy",
+                  or_null(i->strategy), "left_out", left_out_json(i));
+    return dl_write_json(q->json, dl_answer(&asked, answer), err);
+}
+
+/* Names in a strategy are relative to it. */
+static void name_workload(const struct request *q, const struct dl_imported *i, struct dl_arena *arena)
+{
+    const char *const from = q->out ? q->out : "-";
+    json_object_set_new(i->strategy, "workload", json_string(dl_name_from(from, q->workload_out, arena)));
+}
+
+static enum dl_status write_files(const struct request *q, const struct dl_imported *i, struct dl_arena *arena,
+                                  struct dl_error *err)
+{
+    json_t *const main_one = i->strategy ? i->strategy : i->workload;
+    if (q->workload_out && !i->workload)
+        return dl_fail(err, DL_IMPOSSIBLE, "--workload-out", "the file does not describe a model");
+    if (q->workload_out && dl_write_json(q->workload_out, json_incref(i->workload), err)) return err->status;
+    if (q->workload_out && i->strategy) name_workload(q, i, arena);
+    if (q->out) return dl_write_json(q->out, json_incref(main_one), err);
+    if (!dl_tells_text(q->json) || (q->workload_out && main_one == i->workload)) return DL_OK;
+    return dl_write_json("-", json_incref(main_one), err);
+}
+
+/* ---- the command ---- */
+
+static enum dl_status import(const struct request *q, const struct dl_foreign *file, struct dl_arena *arena,
+                             struct dl_error *err)
+{
+    struct dl_imported imported;
+    const struct dl_import_format *format = NULL;
+    if (!dl_import(file, arena, &imported, &format, err) && !write_files(q, &imported, arena, err) &&
+        !(q->json && write_answer(q, file, format, &imported, err)))
+        tell(q, file->where, &imported);
+    dl_imported_release(&imported);
+    return err->status;
+}
+
+static int run(int argc, char **argv, struct dl_error *err)
+{
+    struct request q = {0};
+    struct dl_texts names = {0};
+    struct dl_arena *const arena = dl_arena_new();
+    char *text = NULL;
+    struct dl_foreign file = {0};
+    if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, &names, err) && names.n != 1)
+        dl_fail(err, DL_SYNTAX, "import", "needs one file, got %zu", names.n);
+    if (!err->status && !dl_read_file(names.items[0], max_bytes, &text, &file.bytes, err)) {
+        file.text = text;
+        file.format = q.format;
+        file.where = dl_base_name(names.items[0]);
+        import(&q, &file, arena, err);
+    }
+    dl_free(text);
+    dl_arena_free(arena);
+    return 0;
+}
+
+const struct dl_command dl_command_import = {
+    .name = "import",
+    .doc = "a file of another tool (a config.json of Hugging Face) as a workload or a strategy file",
+    .usage = "import FILE [--format F] [--out FILE] [--workload-out FILE] [--json FILE|-]",
+    .run = run,
+    .options = options,
+    .n_options = DL_COUNT(options),
+};

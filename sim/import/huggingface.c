@@ -1,0 +1,242 @@
+/* huggingface.c - a config.json of Hugging Face as a workload, by the table of its model type (hf_models.h). */
+#include <string.h>
+
+#include "sim/import/formats.h"
+#include "sim/import/hf_models.h"
+
+static bool recognises(const char *text, size_t bytes)
+{
+    json_t *const config = json_loadb(text, bytes, 0, NULL);
+    const bool is_one = json_object_get(config, "model_type") || json_object_get(config, "architectures");
+    json_decref(config);
+    return is_one;
+}
+
+/* ---- keys ---- */
+
+struct dl_json dl_hf_get(const struct dl_hf *hf, const char *key)
+{
+    struct dl_json member = dl_json_member(hf->config, key, hf->arena);
+    if (json_is_null(member.value)) member.value = NULL;
+    return member;
+}
+
+int64_t dl_hf_count(const struct dl_hf *hf, const char *workload_key)
+{
+    return json_integer_value(json_object_get(hf->out->workload, workload_key));
+}
+
+void dl_hf_leave_out(struct dl_hf *hf, const char *key, bool matters, const char *why)
+{
+    const struct dl_json member = dl_hf_get(hf, key);
+    if (!member.value) return;
+    const struct dl_left_out left = {.key = dl_arena_format(hf->arena, "/%s", key),
+                                     .value = dl_shown_value(member.value, hf->arena),
+                                     .why = why,
+                                     .matters = matters};
+    dl_leave_out(hf->out, left, hf->arena);
+}
+
+static const struct dl_hf_key *find_in(const struct dl_hf_keys *keys, const char *key)
+{
+    for (size_t i = 0; i < keys->n; i++)
+        if (strcmp(keys->items[i].key, key) == 0) return &keys->items[i];
+    return NULL;
+}
+
+static const struct dl_hf_key *find_key(const struct dl_hf_model *model, const char *key)
+{
+    const struct dl_hf_key *found = NULL;
+    for (size_t i = 0; i < DL_HF_TABLES && !found; i++) found = find_in(&model->keys[i], key);
+    return found ? found : find_in(&dl_hf_common, key);
+}
+
+/* Those of its own tables, for a hint. */
+static enum dl_status refuse_unknown(const struct dl_hf *hf, const char *key, struct dl_error *err)
+{
+    const struct dl_hf_keys *const keys = hf->model->keys;
+    const char **const names = dl_arena_alloc(hf->arena, (keys[0].n + keys[1].n) * sizeof *names);
+    char hint[DL_HINT];
+    size_t n = 0;
+    for (size_t table = 0; table < DL_HF_TABLES; table++)
+        for (size_t i = 0; i < keys[table].n; i++) names[n++] = keys[table].items[i].key;
+    return dl_fail(err, DL_KEY, dl_json_member(hf->config, key, hf->arena).where,
+                   "is no key of the model type %s that dlsim knows, and it may change the model%s",
+                   hf->model->model_type, dl_suggestion(key, names, n, hint));
+}
+
+static enum dl_status check_known(const struct dl_hf *hf, struct dl_error *err)
+{
+    static const char *const read_before[] = {"model_type", "architectures"};
+    const size_t told = err->n_told;
+    const char *key;
+    json_t *value;
+    json_object_foreach(hf->config.value, key, value)
+    {
+        bool is_known = find_key(hf->model, key) != NULL;
+        for (size_t i = 0; i < DL_COUNT(read_before); i++) is_known |= strcmp(key, read_before[i]) == 0;
+        if (!is_known && refuse_unknown(hf, key, err) && !dl_go_on(err)) return err->status;
+    }
+    return dl_stop_if_told(err, told);
+}
+
+static enum dl_status take_word(struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json from, struct dl_error *err)
+{
+    const char *const word = json_string_value(from.value), *all = "";
+    if (!word) return dl_wrong_type(from, "a string", err);
+    for (const struct dl_hf_word *w = k->words; w->word; w++) {
+        if (strcmp(w->word, word) == 0) {
+            json_object_set_new(hf->out->workload, k->to, json_string(w->here));
+            return DL_OK;
+        }
+        all = dl_arena_format(hf->arena, "%s%s%s", all, *all ? ", " : "", w->word);
+    }
+    return dl_fail(err, DL_RANGE, from.where, "must be one of %s, got '%.60s'", all, word);
+}
+
+/* 0 and 0.0 are one number. */
+static bool is_equal(const json_t *a, const json_t *b)
+{
+    if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
+    return json_equal(a, b);
+}
+
+static enum dl_status check_is(const struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json from,
+                               struct dl_error *err)
+{
+    json_t *const wanted = json_loads(k->absent, JSON_DECODE_ANY, NULL);
+    const bool is_so = is_equal(from.value, wanted);
+    json_decref(wanted);
+    if (is_so) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, from.where, "must be %s, got %s: %s", k->absent,
+                   dl_shown_value(from.value, hf->arena), k->why);
+}
+
+static enum dl_status take(struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json from, struct dl_error *err)
+{
+    switch (k->meaning) {
+    case DL_HF_COUNT:
+        if (!json_is_integer(from.value)) return dl_wrong_type(from, "a whole number", err);
+        json_object_set(hf->out->workload, k->to, from.value);
+        break;
+    case DL_HF_FLAG:
+        if (!json_is_boolean(from.value)) return dl_wrong_type(from, "true or false", err);
+        json_object_set(hf->out->workload, k->to, from.value);
+        break;
+    case DL_HF_WORD: return take_word(hf, k, from, err);
+    case DL_HF_IS: return check_is(hf, k, from, err);
+    case DL_HF_LEFT_OUT: dl_hf_leave_out(hf, k->key, false, k->why); break;
+    }
+    return DL_OK;
+}
+
+static enum dl_status take_absent(struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json at, struct dl_error *err)
+{
+    if (k->meaning == DL_HF_LEFT_OUT || k->meaning == DL_HF_IS) return DL_OK;
+    if (!k->absent)
+        return dl_fail(err, DL_KEY, at.where, "must be there: the model type %s needs it", hf->model->model_type);
+    if (!*k->absent) return DL_OK;
+    at.value = json_loads(k->absent, JSON_DECODE_ANY, NULL);
+    take(hf, k, at, err);
+    json_decref(at.value);
+    return err->status;
+}
+
+static enum dl_status take_table(struct dl_hf *hf, const struct dl_hf_keys *keys, struct dl_error *err)
+{
+    const size_t told = err->n_told;
+    for (size_t i = 0; i < keys->n; i++) {
+        const struct dl_hf_key *const k = &keys->items[i];
+        if (find_key(hf->model, k->key) != k) continue; /* its own table says something else */
+        const struct dl_json from = dl_hf_get(hf, k->key);
+        if ((from.value ? take(hf, k, from, err) : take_absent(hf, k, from, err)) && !dl_go_on(err)) return err->status;
+    }
+    return dl_stop_if_told(err, told);
+}
+
+/* ---- the whole ---- */
+
+static enum dl_status find_model(struct dl_hf *hf, struct dl_error *err)
+{
+    const struct dl_json type = dl_hf_get(hf, "model_type");
+    const char **names;
+    const size_t n = dl_hf_model_names(&names, hf->arena);
+    char hint[DL_HINT];
+    if (!json_is_string(type.value))
+        return dl_fail(err, DL_KEY, type.where, "must say the model type: %s", dl_joined(names, n, hint));
+    hf->model = dl_hf_model_find(json_string_value(type.value));
+    if (hf->model) return DL_OK;
+    return dl_fail(err, DL_NOT_FOUND, type.where, "'%.60s' is no model type that dlsim knows%s",
+                   json_string_value(type.value), dl_hint(json_string_value(type.value), names, n, hint));
+}
+
+/* The class says which head there is. Without one it is the first. */
+static enum dl_status check_architecture(const struct dl_hf *hf, struct dl_error *err)
+{
+    const struct dl_json list = dl_hf_get(hf, "architectures");
+    const char *const *const known = hf->model->architectures;
+    size_t n = 0;
+    char all[DL_HINT];
+    while (known[n]) n++;
+    if (!list.value) return DL_OK;
+    const struct dl_json first = dl_json_element(list, 0, hf->arena);
+    if (json_array_size(list.value) != 1 || !json_is_string(first.value))
+        return dl_fail(err, DL_TYPE, list.where, "must be a list of one name: %s", dl_joined(known, n, all));
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(known[i], json_string_value(first.value)) == 0) return DL_OK;
+    return dl_fail(err, DL_NOT_FOUND, first.where, "'%.60s' has another head than dlsim builds; must be one of %s",
+                   json_string_value(first.value), dl_joined(known, n, all));
+}
+
+static void begin_workload(struct dl_hf *hf, const char *where)
+{
+    const char *const type = hf->model->model_type;
+    json_t *const always = json_loads(hf->model->always, 0, NULL);
+    hf->out->what = dl_arena_format(hf->arena, "a Hugging Face configuration of the model type %s", type);
+    hf->out->workload = json_pack("{ss ss ss}", "schema", "dlsim/workload/1", "source",
+                                  dl_arena_format(hf->arena, "%s, %s", where, hf->out->what), "kind", "transformer");
+    json_object_update(hf->out->workload, always);
+    json_decref(always);
+}
+
+/* The file says how long a sequence may be, not how long those of the training are. */
+static void add_facts(struct dl_hf *hf)
+{
+    json_t *const facts =
+        json_pack("{ss}", "*",
+                  dl_arena_format(hf->arena, "published: the configuration, and what %s models have in common",
+                                  hf->model->model_type));
+    json_object_set_new(facts, "seq",
+                        json_string("assumed: the longest that the model takes; training may use shorter ones"));
+    json_object_set_new(hf->out->workload, "facts", facts);
+}
+
+static enum dl_status read_config(struct dl_hf *hf, const char *where, struct dl_error *err)
+{
+    if (!json_is_object(hf->config.value)) return dl_wrong_type(hf->config, "an object", err);
+    if (find_model(hf, err) || check_architecture(hf, err) || check_known(hf, err)) return err->status;
+    begin_workload(hf, where);
+    for (size_t i = 0; i < DL_HF_TABLES; i++)
+        if (take_table(hf, &hf->model->keys[DL_HF_TABLES - 1 - i], err)) return err->status; /* shared sizes first */
+    if (take_table(hf, &dl_hf_common, err)) return err->status;
+    if (hf->model->finish && hf->model->finish(hf, err)) return err->status;
+    add_facts(hf);
+    return DL_OK;
+}
+
+static enum dl_status read(const char *text, const char *where, struct dl_arena *arena, struct dl_imported *out,
+                           struct dl_error *err)
+{
+    struct dl_hf hf = {.out = out, .arena = arena};
+    if (dl_json_parse(text, strlen(text), where, arena, &hf.config, err)) return err->status;
+    read_config(&hf, where, err);
+    json_decref(hf.config.value);
+    return err->status;
+}
+
+const struct dl_import_format dl_import_huggingface = {
+    .name = "huggingface",
+    .doc = "a config.json of Hugging Face, as a workload",
+    .recognises = recognises,
+    .read = read,
+};
