@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const struct dl_hf_model *const models[] = {&dl_hf_llama};
+static const struct dl_hf_model *const models[] = {&dl_hf_llama, &dl_hf_mistral, &dl_hf_mixtral};
 
 const struct dl_hf_model *dl_hf_model_find(const char *model_type)
 {

@@ -12,6 +12,8 @@ enum dl_hf_meaning {
     DL_HF_FLAG,     /* true or false, the key `to` */
     DL_HF_WORD,     /* one of `words`, as the key `to` */
     DL_HF_IS,       /* must be what `absent` says; anything else is refused with `why` */
+    DL_HF_DROPOUT,  /* a probability, the key `dropout`: all of them above 0, or none */
+    DL_HF_FINISHED, /* what it means, the model's `finish` says */
     DL_HF_LEFT_OUT, /* has no counterpart, and neither time nor memory depends on it: listed with `why` */
 };
 
@@ -25,7 +27,7 @@ struct dl_hf_key {
     enum dl_hf_meaning meaning;
     const char *to;
     const char *absent; /* the default of the model type, in JSON; "": then the workload has no such key either; NULL:
-                           the key must be there. DL_HF_LEFT_OUT needs none */
+                           the key must be there. DL_HF_LEFT_OUT and DL_HF_FINISHED need none */
     const char *why;
     const struct dl_hf_word *words; /* ends with NULL */
 };
@@ -46,6 +48,14 @@ struct dl_hf_key {
 #define HF_IS(key_, value_, why_)                                                                                      \
     {                                                                                                                  \
         .key = (key_), .meaning = DL_HF_IS, .absent = (value_), .why = (why_)                                          \
+    }
+#define HF_DROPOUT(key_, absent_)                                                                                      \
+    {                                                                                                                  \
+        .key = (key_), .meaning = DL_HF_DROPOUT, .absent = (absent_)                                                   \
+    }
+#define HF_FINISHED(key_)                                                                                              \
+    {                                                                                                                  \
+        .key = (key_), .meaning = DL_HF_FINISHED                                                                       \
     }
 #define HF_LEFT_OUT(key_, why_)                                                                                        \
     {                                                                                                                  \
@@ -69,12 +79,13 @@ struct dl_hf {
     struct dl_arena *arena;
 };
 
-enum { DL_HF_TABLES = 2 };
 struct dl_hf_model {
     const char *model_type;
-    const char *const *architectures;     /* those that are built, by the class that has the head; ends with NULL */
-    const char *always;                   /* JSON: keys of every workload of this type */
-    struct dl_hf_keys keys[DL_HF_TABLES]; /* its own first, then those it shares with its like */
+    const char *const *architectures; /* those that are built, by the class that has the head; ends with NULL */
+    const char *always;               /* JSON: keys of every workload of this type */
+    const char *seq_fact;   /* OPTIONAL: where the length of a sequence is from; NULL: it is the longest possible */
+    struct dl_hf_keys keys; /* its own; they go before those that it shares */
+    const struct dl_hf_keys *shared;                                  /* OPTIONAL: with its like */
     enum dl_status (*finish)(struct dl_hf *hf, struct dl_error *err); /* OPTIONAL: what no key says by itself */
 };
 const struct dl_hf_model *dl_hf_model_find(const char *model_type);
@@ -88,7 +99,24 @@ struct dl_json dl_hf_get(const struct dl_hf *hf, const char *key);     /* value 
 int64_t dl_hf_count(const struct dl_hf *hf, const char *workload_key); /* of the workload so far; 0: absent */
 void dl_hf_leave_out(struct dl_hf *hf, const char *key, bool matters, const char *why);
 
-/* The model types, by the family that shares keys. */
-extern const struct dl_hf_model dl_hf_llama;
+/* Refuse a key of the file, which need not be there. */
+enum dl_status dl_hf_refuse(const struct dl_hf *hf, const char *key, struct dl_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The model types, by the file that they are in. */
+extern const struct dl_hf_model dl_hf_llama, dl_hf_mistral, dl_hf_mixtral;
+extern const struct dl_hf_model dl_hf_qwen2, dl_hf_qwen3, dl_hf_qwen2_moe, dl_hf_qwen3_moe;
+extern const struct dl_hf_model dl_hf_deepseek_v2, dl_hf_deepseek_v3;
+extern const struct dl_hf_model dl_hf_gpt2, dl_hf_gpt_neox;
+extern const struct dl_hf_model dl_hf_bert, dl_hf_vit;
+
+#define DL_HF_DECODER                                                                                                  \
+    "\"norm\": \"rmsnorm\", \"positions\": \"rotary\", \"projections\": \"apart\", \"bias\": false, \"dropout\": "     \
+    "false"
+
+/* Keys that all decoders with RMSNorm, rotary positions and a gated feed-forward half have, and a finish() that says
+ * what becomes of their sliding window. */
+extern const struct dl_hf_keys dl_hf_decoder_keys;
+enum dl_status dl_hf_finish_window(struct dl_hf *hf, struct dl_error *err);
 
 #endif

@@ -1,4 +1,6 @@
 /* huggingface.c - a config.json of Hugging Face as a workload, by the table of its model type (hf_models.h). */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/import/formats.h"
@@ -37,6 +39,16 @@ void dl_hf_leave_out(struct dl_hf *hf, const char *key, bool matters, const char
     dl_leave_out(hf->out, left, hf->arena);
 }
 
+enum dl_status dl_hf_refuse(const struct dl_hf *hf, const char *key, struct dl_error *err, const char *format, ...)
+{
+    char text[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(hf->config, key, hf->arena).where, "%s", text);
+}
+
 static const struct dl_hf_key *find_in(const struct dl_hf_keys *keys, const char *key)
 {
     for (size_t i = 0; i < keys->n; i++)
@@ -44,25 +56,37 @@ static const struct dl_hf_key *find_in(const struct dl_hf_keys *keys, const char
     return NULL;
 }
 
+/* By how special they are; the first that has a key says what it means. */
+enum { n_tables = 3 };
+static const struct dl_hf_keys *get_table(const struct dl_hf_model *model, size_t index)
+{
+    static const struct dl_hf_keys none = {NULL, 0};
+    const struct dl_hf_keys *const shared = model->shared ? model->shared : &none;
+    return index == 0 ? &model->keys : index == 1 ? shared : &dl_hf_common;
+}
+
 static const struct dl_hf_key *find_key(const struct dl_hf_model *model, const char *key)
 {
     const struct dl_hf_key *found = NULL;
-    for (size_t i = 0; i < DL_HF_TABLES && !found; i++) found = find_in(&model->keys[i], key);
-    return found ? found : find_in(&dl_hf_common, key);
+    for (size_t i = 0; i < n_tables && !found; i++) found = find_in(get_table(model, i), key);
+    return found;
 }
 
-/* Those of its own tables, for a hint. */
 static enum dl_status refuse_unknown(const struct dl_hf *hf, const char *key, struct dl_error *err)
 {
-    const struct dl_hf_keys *const keys = hf->model->keys;
-    const char **const names = dl_arena_alloc(hf->arena, (keys[0].n + keys[1].n) * sizeof *names);
+    const char **names = NULL;
+    size_t n = 0, capacity = 0;
     char hint[DL_HINT];
-    size_t n = 0;
-    for (size_t table = 0; table < DL_HF_TABLES; table++)
-        for (size_t i = 0; i < keys[table].n; i++) names[n++] = keys[table].items[i].key;
-    return dl_fail(err, DL_KEY, dl_json_member(hf->config, key, hf->arena).where,
-                   "is no key of the model type %s that dlsim knows, and it may change the model%s",
-                   hf->model->model_type, dl_suggestion(key, names, n, hint));
+    for (size_t table = 0; table < n_tables; table++)
+        for (size_t i = 0; i < get_table(hf->model, table)->n; i++) {
+            DL_GROW(names, n, capacity);
+            names[n++] = get_table(hf->model, table)->items[i].key;
+        }
+    dl_fail(err, DL_KEY, dl_json_member(hf->config, key, hf->arena).where,
+            "is no key of the model type %s that dlsim knows, and it may change the model%s", hf->model->model_type,
+            dl_suggestion(key, names, n, hint));
+    dl_free(names);
+    return err->status;
 }
 
 static enum dl_status check_known(const struct dl_hf *hf, struct dl_error *err)
@@ -112,6 +136,19 @@ static enum dl_status check_is(const struct dl_hf *hf, const struct dl_hf_key *k
                    dl_shown_value(from.value, hf->arena), k->why);
 }
 
+/* A workload has dropout everywhere or nowhere. */
+static enum dl_status take_dropout(struct dl_hf *hf, struct dl_json from, struct dl_error *err)
+{
+    json_t *const before = json_object_get(hf->out->workload, "dropout");
+    if (!json_is_number(from.value)) return dl_wrong_type(from, "a number", err);
+    const bool drops = json_number_value(from.value) > 0;
+    if (before && json_is_true(before) != drops)
+        return dl_fail(err, DL_IMPOSSIBLE, from.where,
+                       "must be %s, as others are: there is dropout everywhere or nowhere", drops ? "0" : "above 0");
+    json_object_set_new(hf->out->workload, "dropout", json_boolean(drops));
+    return DL_OK;
+}
+
 static enum dl_status take(struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json from, struct dl_error *err)
 {
     switch (k->meaning) {
@@ -125,6 +162,8 @@ static enum dl_status take(struct dl_hf *hf, const struct dl_hf_key *k, struct d
         break;
     case DL_HF_WORD: return take_word(hf, k, from, err);
     case DL_HF_IS: return check_is(hf, k, from, err);
+    case DL_HF_DROPOUT: return take_dropout(hf, from, err);
+    case DL_HF_FINISHED: break;
     case DL_HF_LEFT_OUT: dl_hf_leave_out(hf, k->key, false, k->why); break;
     }
     return DL_OK;
@@ -132,7 +171,7 @@ static enum dl_status take(struct dl_hf *hf, const struct dl_hf_key *k, struct d
 
 static enum dl_status take_absent(struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json at, struct dl_error *err)
 {
-    if (k->meaning == DL_HF_LEFT_OUT || k->meaning == DL_HF_IS) return DL_OK;
+    if (k->meaning == DL_HF_LEFT_OUT || k->meaning == DL_HF_FINISHED || k->meaning == DL_HF_IS) return DL_OK;
     if (!k->absent)
         return dl_fail(err, DL_KEY, at.where, "must be there: the model type %s needs it", hf->model->model_type);
     if (!*k->absent) return DL_OK;
@@ -202,12 +241,13 @@ static void begin_workload(struct dl_hf *hf, const char *where)
 /* The file says how long a sequence may be, not how long those of the training are. */
 static void add_facts(struct dl_hf *hf)
 {
+    static const char longest[] = "assumed: the longest that the model takes; training may use shorter ones";
     json_t *const facts =
         json_pack("{ss}", "*",
                   dl_arena_format(hf->arena, "published: the configuration, and what %s models have in common",
                                   hf->model->model_type));
-    json_object_set_new(facts, "seq",
-                        json_string("assumed: the longest that the model takes; training may use shorter ones"));
+    const char *const seq = hf->model->seq_fact;
+    json_object_set_new(facts, "seq", json_string(seq ? seq : longest));
     json_object_set_new(hf->out->workload, "facts", facts);
 }
 
@@ -216,9 +256,9 @@ static enum dl_status read_config(struct dl_hf *hf, const char *where, struct dl
     if (!json_is_object(hf->config.value)) return dl_wrong_type(hf->config, "an object", err);
     if (find_model(hf, err) || check_architecture(hf, err) || check_known(hf, err)) return err->status;
     begin_workload(hf, where);
-    for (size_t i = 0; i < DL_HF_TABLES; i++)
-        if (take_table(hf, &hf->model->keys[DL_HF_TABLES - 1 - i], err)) return err->status; /* shared sizes first */
-    if (take_table(hf, &dl_hf_common, err)) return err->status;
+    static const size_t order[n_tables] = {1, 0, 2}; /* sizes that all have are read first */
+    for (size_t i = 0; i < n_tables; i++)
+        if (take_table(hf, get_table(hf->model, order[i]), err)) return err->status;
     if (hf->model->finish && hf->model->finish(hf, err)) return err->status;
     add_facts(hf);
     return DL_OK;
