@@ -76,21 +76,14 @@ struct grid {
     struct dl_choice *choices; /* as the cells; algorithm is NULL: it cannot be done */
 };
 
-/* With an estimator of its own, as a single collective has: what it keeps from those before counts for nothing. */
 static struct dl_choice choice_of(const struct grid *g, const char *algorithm, double bytes)
 {
-    const struct dl_estimator *const like = g->request->estimator;
-    struct dl_estimator own;
     struct dl_wish wish = g->request->wish;
     struct dl_choice choice;
     struct dl_error not_this_one = {0};
     wish.algorithm = algorithm;
     wish.bytes = bytes;
-    dl_estimator_init(&own, like->topology, like->transport, like->bytes_per_s);
-    own.fluid = like->fluid;
-    own.by_message = like->by_message;
-    if (dl_choose(&own, &wish, g->arena, &choice, &not_this_one)) choice = (struct dl_choice){0};
-    dl_estimator_release(&own);
+    if (dl_choose(g->request->estimator, &wish, g->arena, &choice, &not_this_one)) choice = (struct dl_choice){0};
     return choice;
 }
 

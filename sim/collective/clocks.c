@@ -38,6 +38,7 @@ static double wait_for_links(const struct dl_sendings *s, const struct dl_sendin
     double start_s = ready_s;
     for (size_t i = m->first_pass; i < m->first_pass + m->n_passes; i++) {
         struct dl_link_clock *const link = &s->links[s->passes[i].link];
+        if (link->round < s->first) *link = (struct dl_link_clock){0};
         if (link->round < number) {
             link->before = link->now;
             link->round = number;

@@ -59,6 +59,7 @@ void dl_clocks_release(struct dl_clocks *c);
 /* The messages of a round and the links that they pass. */
 struct dl_sendings {
     const struct dl_round *round;
+    uint64_t first;  /* number of the first round: what links were busy with before that counts for nothing */
     uint64_t number; /* of the round: greater than those of the rounds before by at least how often they came */
     const struct dl_sending *messages;
     size_t n;

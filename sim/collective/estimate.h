@@ -31,6 +31,7 @@ struct dl_estimator {
     bool by_message;           /* only what can be simulated message by message is chosen */
     struct dl_tally lane, round, all;
     struct dl_link_clock *link_clocks; /* scratch of rounds.c, by link */
+    uint64_t n_rounds;         /* estimated so far, with repetitions: clocks of those before count for nothing */
     struct dl_tuner_note note; /* of all choices the one that loses most time; faster.algorithm is NULL: none does */
 };
 void dl_estimator_init(struct dl_estimator *e, const struct dl_topology *t, const struct dl_transport *transport,

@@ -37,7 +37,7 @@ struct rounds {
     size_t n_passes, passes_capacity;
     struct dl_held_ports *held; /* by rank; NULL: ports are not held by messages */
     uint32_t *n_incoming;       /* by rank: messages for it in this round, where they are */
-    uint64_t number;            /* of the present round: how many came before it, with repetitions */
+    uint64_t first, number;     /* of the first round, of the present one: counted on from estimate to estimate */
 };
 
 static bool is_followed(const struct dl_estimator *e, uint32_t n_lanes, uint32_t n_ranks)
@@ -49,7 +49,7 @@ static bool is_followed(const struct dl_estimator *e, uint32_t n_lanes, uint32_t
 static void begin(struct rounds *sum, const struct dl_estimator *e, const struct dl_collective *c)
 {
     *sum = (struct rounds){.n_ranks = dl_collective_ranks(c), .n_lanes = dl_collective_lanes(c)};
-    sum->number = 1;
+    sum->first = sum->number = e->n_rounds + 1;
     sum->follows = is_followed(e, sum->n_lanes, sum->n_ranks);
     sum->lanes = dl_alloc(sum->n_lanes * sizeof *sum->lanes);
     sum->work_s = dl_alloc(sum->n_ranks * sizeof *sum->work_s);
@@ -262,6 +262,7 @@ static void follow(struct dl_clocks *clocks, const struct lane *lane, const stru
         dl_clocks_meet(clocks, repeat * span->latency_s, span->move_s, repeat * span->work_s);
     else
         dl_clocks_add(clocks, &(struct dl_sendings){.round = &lane->round,
+                                                    .first = sum->first,
                                                     .number = sum->number,
                                                     .messages = &sum->messages[lane->first_message],
                                                     .n = lane->n_messages,
@@ -460,12 +461,12 @@ enum dl_status dl_estimate_rounds(struct dl_estimator *e, const struct dl_collec
 {
     struct rounds sum;
     begin(&sum, e, c);
-    for (size_t i = 0; i < e->all.n_touched; i++) e->link_clocks[e->all.touched[i]] = (struct dl_link_clock){0};
     dl_tally_clear(&e->all);
     for (uint32_t k = 0; !sums->beyond && add_round(e, c, k, &out->pace, &sum, err) && !err->status; k++)
         sums->beyond = slowest_lane_s(&sum) > limit_s;
     add_up(e, c, &sum, out, &sums->n_steps);
     sums->sent_bytes = sum.most_sent;
+    e->n_rounds = sum.number;
     end(&sum);
     return err->status;
 }
