@@ -24,7 +24,7 @@ struct options {
     double scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes,
         pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction, backward_gradient_bytes,
         bucket_copy_bytes, outside_bytes;
-    struct dl_json kernels, operands;
+    struct dl_json kernels, operands, lacks, schedules;
 };
 static const struct options defaults = {.host_s_per_group_launch = -1,
                                         .launches_per_kernel = 1,
@@ -67,6 +67,11 @@ static const struct dl_field fields[] = {
      "absent"},
     {"zero_in_pipeline", DL_INT, offsetof(struct options, zero_in_pipeline), 0, 3, true, NULL,
      "the highest stage of ZeRO that the software allows with a pipeline; 3 if absent"},
+    {"lacks", DL_LIST, offsetof(struct options, lacks), 0, 0, true, NULL,
+     "what the software does not have, so that `search` does not propose it: tensor, sequence, context, pipeline, "
+     "expert, zero 1, zero 2, zero 3, selective (recomputation), offload; nothing if absent"},
+    {"schedules", DL_LIST, offsetof(struct options, schedules), 0, 0, true, NULL,
+     "the pipeline schedules that the software has, for `search`; all if absent"},
     {"gathers_stage_2", DL_BOOL, offsetof(struct options, gathers_stage_2), 0, 0, true, NULL,
      "stage 2 of ZeRO gathers parameters layer by layer in the forward and keeps them until the backward, as FSDP "
      "does; false if absent"},
@@ -179,7 +184,8 @@ static enum dl_status read_options(struct dl_json doc, struct options *o, struct
     const size_t told = err->n_told;
     if ((dl_read_document(doc, "software", fields, DL_COUNT(fields), o, arena, err) && !dl_go_on(err)) ||
         (dl_kernel_rules_read(o->kernels, o->fused_optimizer, arena, &rules->kernels, err) && !dl_go_on(err)) ||
-        (dl_operand_rules_read(o->operands, arena, &rules->operands, err) && !dl_go_on(err)))
+        (dl_operand_rules_read(o->operands, arena, &rules->operands, err) && !dl_go_on(err)) ||
+        (dl_lacks_read(o->lacks, o->schedules, arena, &rules->lacks, err) && !dl_go_on(err)))
         return err->status;
     return dl_stop_if_told(err, told);
 }
@@ -196,6 +202,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
     *out = (struct dl_software){.name = dl_document_name(doc, arena),
                                 .kernels = out->kernels,
                                 .operands = out->operands,
+                                .lacks = out->lacks,
                                 .host_s_per_launch = o.host_s_per_launch,
                                 .host_s_per_group_launch = o.host_s_per_group_launch,
                                 .launches_per_kernel = o.launches_per_kernel,

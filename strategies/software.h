@@ -4,6 +4,7 @@
 #define DL_STRATEGIES_SOFTWARE_H
 
 #include "strategies/kernel_rules.h"
+#include "strategies/lacks.h"
 #include "strategies/operand_rules.h"
 
 /* How activations and gradients go from stage to stage. */
@@ -38,6 +39,7 @@ struct dl_software {
     double launches_per_kernel;       /* what the workload lists as one kernel is so many launches here */
     struct dl_kernel_rules kernels;   /* those that are more, or less, than that */
     struct dl_operand_rules operands; /* of products in narrow precisions */
+    struct dl_lacks lacks;            /* what `search` does not propose */
     enum dl_pure pure;
     double gradient_bytes;      /* per parameter, as accumulated, of a model that is not pure */
     double bf16_gradient_bytes; /* where products are in bf16 */

@@ -205,7 +205,7 @@ static struct dl_stack *close_gaps(struct dl_stack *levels, const struct dl_sett
 
 /* ---- what must fit together ---- */
 
-static const char *const axis_names[DL_N_AXES] = {"tensor", "context", "data", "pipeline"};
+const char *const dl_axis_names[DL_N_AXES] = {"tensor", "context", "data", "pipeline"};
 
 /* Where an axis of one way comes does not matter. */
 static enum dl_status append_single_axes(struct dl_json list, const bool seen[DL_N_AXES], size_t n,
@@ -214,7 +214,7 @@ static enum dl_status append_single_axes(struct dl_json list, const bool seen[DL
     for (size_t axis = 0; axis < DL_N_AXES; axis++) {
         if (seen[axis]) continue;
         if (setting->ways[axis] > 1)
-            return dl_fail(err, DL_RANGE, list.where, "must name %s too, which has %u ways", axis_names[axis],
+            return dl_fail(err, DL_RANGE, list.where, "must name %s too, which has %u ways", dl_axis_names[axis],
                            setting->ways[axis]);
         setting->order[n++] = (enum dl_axis)axis;
     }
@@ -232,7 +232,7 @@ static enum dl_status read_order(struct dl_json list, struct dl_setting *setting
         const struct dl_json item = dl_json_element(list, i, arena);
         size_t axis = 0;
         while (axis < DL_N_AXES &&
-               !(json_is_string(item.value) && strcmp(json_string_value(item.value), axis_names[axis]) == 0))
+               !(json_is_string(item.value) && strcmp(json_string_value(item.value), dl_axis_names[axis]) == 0))
             axis++;
         if (axis == DL_N_AXES || seen[axis])
             return dl_fail(err, DL_RANGE, item.where, "must be one of tensor, context, data, pipeline, each once");

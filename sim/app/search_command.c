@@ -5,33 +5,36 @@
 #include "sim/app/commands.h"
 #include "sim/app/own_memory.h"
 #include "sim/app/pool.h"
-#include "sim/app/search_point.h"
+#include "sim/app/search_intervals.h"
 #include "sim/core/clock.h"
 #include "sim/report/progress.h"
 #include "sim/report/search_report.h"
 #include "sim/sweep/workers.h"
 
 struct request {
-    struct dl_session_request session;
+    struct dl_search_wanted wanted;
     const char *objective, *json, *output;
-    uint64_t global_batch, top, jobs;
-    struct dl_texts fixes;
+    uint64_t top, intervals, jobs;
 };
 
 #define AT(member) offsetof(struct request, member)
 static const struct dl_option options[] = {
-    {"topo", DL_OPT_TEXT, AT(session.topo.name), true, 0, 0, NULL, "the machine, a name or a file"},
-    {"workload", DL_OPT_TEXT, AT(session.workload.name), true, 0, 0, NULL, "the model, a name or a file"},
-    {"devices", DL_OPT_COUNT, AT(session.devices), true, 1, 1e6, NULL,
+    {"topo", DL_OPT_TEXT, AT(wanted.session.topo.name), true, 0, 0, NULL, "the machine, a name or a file"},
+    {"workload", DL_OPT_TEXT, AT(wanted.session.workload.name), true, 0, 0, NULL, "the model, a name or a file"},
+    {"devices", DL_OPT_COUNT, AT(wanted.session.devices), true, 1, 1e6, NULL,
      "devices of the machine that all are to be used"},
-    {"global-batch", DL_OPT_COUNT, AT(global_batch), false, 1, 1e9, NULL,
+    {"global-batch", DL_OPT_COUNT, AT(wanted.global_batch), false, 1, 1e9, NULL,
      "samples of a step; as many as devices if absent"},
-    {"software", DL_OPT_TEXT, AT(session.software.name), false, 0, 0, NULL, "the framework; ideal if absent"},
+    {"software", DL_OPT_TEXT, AT(wanted.session.software.name), false, 0, 0, NULL, "the framework; ideal if absent"},
     {"objective", DL_OPT_CHOICE, AT(objective), false, 0, 0, dl_objectives, "what the best has most or least of"},
-    {"fix", DL_OPT_TEXTS, AT(fixes), false, 0, 0, NULL,
+    {"fix", DL_OPT_TEXTS, AT(wanted.fixes), false, 0, 0, NULL,
      "a value of the strategy that all points have: stack.tensor.ways=8, precision='\"fp16\"'; may be repeated"},
+    {"also", DL_OPT_TEXTS, AT(wanted.also), false, 0, 0, NULL,
+     "search this axis too: order, placement, offload; may be repeated"},
     {"top", DL_OPT_COUNT, AT(top), false, 1, 10000, NULL,
      "so many of the best by the analytic engine are simulated; 10 if absent"},
+    {"intervals", DL_OPT_COUNT, AT(intervals), false, 0, 10000, NULL,
+     "so many of the best get an interval, and whether they can be told apart from the first; 5 if absent, 0: none"},
     {"jobs", DL_OPT_COUNT, AT(jobs), false, 1, 4096, NULL, "points at once; as many as processors if absent"},
     {"json", DL_OPT_OUTPUT, AT(json), false, 0, 0, NULL,
      "the answer for programs too; - is standard output, in place of the text"},
@@ -39,7 +42,7 @@ static const struct dl_option options[] = {
 };
 #undef AT
 
-enum { usual_top = 10, limit_s = 600 }; /* of a point */
+enum { usual_top = 10, usual_intervals = 5, limit_s = 600 }; /* of a point */
 
 struct run {
     struct dl_search search;
@@ -125,6 +128,7 @@ static void describe(const struct run *r, struct dl_candidate *c)
 {
     const struct dl_space_point p = dl_space_point(&r->search.space, c->point);
     c->words = dl_search_words(&p, r->search.arena);
+    c->placement = dl_search_placement(&p);
 }
 
 static int screen(struct run *r, struct dl_error *err)
@@ -150,6 +154,7 @@ static void keep_screened(const struct dl_search_report *report, struct dl_candi
     while (same->point != c->point) same++;
     c->screened_s = same->step_s;
     c->words = same->words;
+    c->placement = same->placement;
 }
 
 static int simulate(struct run *r, size_t top, struct dl_error *err)
@@ -179,14 +184,16 @@ static struct dl_asked what_was_asked(const struct run *r, const struct request 
     asked.strategy = NULL;
     asked.setting = NULL;
     asked.engine = dl_engine_names[0];
-    asked.overrides = q->fixes.items;
-    asked.n_overrides = q->fixes.n;
+    asked.overrides = q->wanted.fixes.items;
+    asked.n_overrides = q->wanted.fixes.n;
     dl_fingerprint_begin(&f);
     dl_session_fingerprint(&r->search.base, &f);
     dl_fingerprint_json(&f, "strategies", r->search.document);
     dl_fingerprint_text(&f, "objective", r->report.objective);
     dl_fingerprint_number(&f, "top", (double)q->top);
-    for (size_t i = 0; i < q->fixes.n; i++) dl_fingerprint_text(&f, "fixed", q->fixes.items[i]);
+    dl_fingerprint_number(&f, "intervals", (double)q->intervals);
+    for (size_t i = 0; i < q->wanted.fixes.n; i++) dl_fingerprint_text(&f, "fixed", q->wanted.fixes.items[i]);
+    for (size_t i = 0; i < q->wanted.also.n; i++) dl_fingerprint_text(&f, "also", q->wanted.also.items[i]);
     dl_fingerprint_end(&f, asked.sha256);
     return asked;
 }
@@ -205,7 +212,7 @@ static enum dl_status name_in_file(const struct request *q, json_t *strategy, co
 
 static enum dl_status write_winner(struct run *r, const struct request *q, struct dl_error *err)
 {
-    const struct dl_session_request *const s = &q->session;
+    const struct dl_session_request *const s = &q->wanted.session;
     struct dl_arena *const arena = r->search.arena;
     if (!q->output || !r->report.n_simulated) return DL_OK;
     json_t *const strategy = dl_search_document(&r->search, r->report.simulated[0].point, arena, err);
@@ -254,7 +261,7 @@ static enum dl_status begin(struct run *r, struct request *q, struct dl_error *e
 {
     const struct dl_session *const base = &r->search.base;
     const uint64_t n_workers = q->jobs ? q->jobs : dl_pool_processors();
-    if (dl_search_open(&r->search, &q->session, q->global_batch, &q->fixes, err)) return err->status;
+    if (dl_search_open(&r->search, &q->wanted, err)) return err->status;
     if (base->model.tokens_per_sample == 0 && dl_objective_needs_tokens(q->objective))
         return dl_fail(err, DL_IMPOSSIBLE, "--objective", "%s has no tokens; time would do", base->model.name);
     r->search.memory_bytes = dl_own_memory_share_bytes(n_workers);
@@ -262,8 +269,8 @@ static enum dl_status begin(struct run *r, struct request *q, struct dl_error *e
                                           .topology = base->machine.topology->name,
                                           .software = base->software.name,
                                           .objective = q->objective,
-                                          .n_devices = q->session.devices,
-                                          .global_batch = q->global_batch,
+                                          .n_devices = q->wanted.session.devices,
+                                          .global_batch = q->wanted.global_batch,
                                           .n_workers = n_workers};
     return DL_OK;
 }
@@ -275,6 +282,7 @@ static int search(struct request *q, struct dl_error *err)
     if (!begin(&r, q, err)) {
         signal = screen(&r, err);
         if (!signal && !err->status) signal = simulate(&r, q->top, err);
+        if (!signal && !err->status) dl_search_intervals(&r.search, q->intervals, &r.report, err);
         if (!signal && !err->status) tell(&r, q, err);
     }
     if (signal) fputs("dlsim: interrupted, so there is no answer\n", stderr);
@@ -289,10 +297,10 @@ static int search(struct request *q, struct dl_error *err)
 
 static int run(int argc, char **argv, struct dl_error *err)
 {
-    struct request q = {.objective = dl_objectives[0], .top = usual_top};
+    struct request q = {.objective = dl_objectives[0], .top = usual_top, .intervals = usual_intervals};
     dl_lengthen_output(argc, argv);
     if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err)) return 0;
-    if (!q.global_batch) q.global_batch = q.session.devices;
+    if (!q.wanted.global_batch) q.wanted.global_batch = q.wanted.session.devices;
     return search(&q, err);
 }
 

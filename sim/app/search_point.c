@@ -60,28 +60,42 @@ static enum dl_status sort_fixes(struct dl_search *s, const struct dl_texts *fix
     return DL_OK;
 }
 
-static enum dl_status open_space(struct dl_search *s, const struct dl_session_request *request, uint64_t global_batch,
-                                 const struct dl_texts *of_axes, struct dl_error *err)
+/* What is searched is not fixed too. */
+static enum dl_status check_also(const struct dl_texts *fixes, const char *key, struct dl_error *err)
 {
-    dl_space_init(&s->space, &(struct dl_space_request){.devices = request->devices,
-                                                        .global_batch = global_batch,
-                                                        .model = &s->base.model,
-                                                        .software = &s->base.software});
+    for (size_t i = 0; i < fixes->n; i++)
+        if (dl_search_fixes_key(fixes->items[i], key))
+            return dl_fail(err, DL_IMPOSSIBLE, "--also", "%s is fixed by --fix %.100s", key, fixes->items[i]);
+    return DL_OK;
+}
+
+static enum dl_status open_space(struct dl_search *s, const struct dl_search_wanted *w, const struct dl_texts *of_axes,
+                                 struct dl_error *err)
+{
+    struct dl_space_request q = {.devices = w->session.devices,
+                                 .devices_per_node = s->base.machine.topology->node.n_devices,
+                                 .global_batch = w->global_batch,
+                                 .model = &s->base.model,
+                                 .software = &s->base.software};
+    for (size_t i = 0; i < w->also.n; i++)
+        if (dl_space_also(w->also.items[i], &q.also, err) || check_also(&w->fixes, w->also.items[i], err))
+            return err->status;
+    dl_space_init(&s->space, &q);
     for (size_t i = 0; i < of_axes->n; i++)
         if (dl_space_fix(&s->space, of_axes->items[i], err)) return err->status;
     return build_models(s, err) ? err->status : dl_space_list(&s->space, err);
 }
 
-enum dl_status dl_search_open(struct dl_search *s, const struct dl_session_request *request, uint64_t global_batch,
-                              const struct dl_texts *fixes, struct dl_error *err)
+enum dl_status dl_search_open(struct dl_search *s, const struct dl_search_wanted *wanted, struct dl_error *err)
 {
+    const struct dl_session_request *const q = &wanted->session;
     struct dl_texts of_axes = {0};
     *s = (struct dl_search){.arena = dl_arena_new(), .machines = dl_machines_new()};
-    s->document = json_pack("{ss ss sI sI}", "schema", "dlsim/strategy/1", "workload", request->workload.name,
-                            "devices", (json_int_t)request->devices, "global_batch", (json_int_t)global_batch);
-    if (request->software.name) json_object_set_new(s->document, "software", json_string(request->software.name));
-    if (sort_fixes(s, fixes, &of_axes, err) || read_base(s, *request, err)) return err->status;
-    return open_space(s, request, global_batch, &of_axes, err);
+    s->document = json_pack("{ss ss sI sI}", "schema", "dlsim/strategy/1", "workload", q->workload.name, "devices",
+                            (json_int_t)q->devices, "global_batch", (json_int_t)wanted->global_batch);
+    if (q->software.name) json_object_set_new(s->document, "software", json_string(q->software.name));
+    if (sort_fixes(s, &wanted->fixes, &of_axes, err) || read_base(s, *q, err)) return err->status;
+    return open_space(s, wanted, &of_axes, err);
 }
 
 void dl_search_close(struct dl_search *s)
@@ -136,16 +150,24 @@ static bool fits(const struct dl_session *s)
     return dl_run_fits(&r);
 }
 
-static void open_session(const struct dl_search *s, const json_t *doc, struct opened *o)
+struct dl_session_request dl_search_request(const struct dl_search *s, uint64_t point, const char *strategy)
 {
-    char *const text = json_dumps(doc, JSON_COMPACT);
+    const struct dl_space_point p = dl_space_point(&s->space, point);
     struct dl_session_request q = s->base.request;
-    q.strategy = (struct dl_input){.name = name_of_document, .text = text};
+    q.strategy = (struct dl_input){.name = name_of_document, .text = strategy};
     q.engine = s->engine;
-    q.machines = s->machines;
-    q.placement = q.fidelity = NULL; /* the base has chosen its own */
+    q.placement = dl_search_placement(&p); /* the base has chosen its own */
+    q.fidelity = NULL;
     q.iterations = 0;
     q.memory_bytes = s->memory_bytes;
+    return q;
+}
+
+static void open_session(const struct dl_search *s, uint64_t point, const json_t *doc, struct opened *o)
+{
+    char *const text = json_dumps(doc, JSON_COMPACT);
+    struct dl_session_request q = dl_search_request(s, point, text);
+    q.machines = s->machines;
     o->has_session = true;
     if (dl_session_open(&o->session, &q))
         o->err = o->session.err;
@@ -161,7 +183,7 @@ void *dl_search_open_point(const struct dl_search *s, uint64_t point)
     o->arena = dl_arena_new();
     json_t *const doc = dl_search_strategy(s->document, &p, &s->fixes, o->arena, &o->err);
     if (!o->err.status) look_at(s, doc, model_of(s, &p), o);
-    if (!o->err.status && !o->is_unfit) open_session(s, doc, o);
+    if (!o->err.status && !o->is_unfit) open_session(s, point, doc, o);
     json_decref(doc);
     return o;
 }

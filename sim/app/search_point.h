@@ -21,13 +21,22 @@ struct dl_search {
     double memory_bytes;          /* of this computer, that a point may have */
 };
 
-/* Read what points share; the request has topology, workload, software and devices. Close it in any case. */
-enum dl_status dl_search_open(struct dl_search *s, const struct dl_session_request *request, uint64_t global_batch,
-                              const struct dl_texts *fixes, struct dl_error *err);
+struct dl_search_wanted {
+    struct dl_session_request session; /* topology, workload, software and devices */
+    uint64_t global_batch;
+    struct dl_texts fixes, also;
+};
+
+/* Read what points share. Close it in any case. */
+enum dl_status dl_search_open(struct dl_search *s, const struct dl_search_wanted *wanted, struct dl_error *err);
 void dl_search_close(struct dl_search *s);
 
 /* Its strategy file: a new object. */
 json_t *dl_search_document(const struct dl_search *s, uint64_t point, struct dl_arena *arena, struct dl_error *err);
+
+/* A run of the point, whose strategy file is given as text, by the engine of the search; the text must outlive the
+ * request. */
+struct dl_session_request dl_search_request(const struct dl_search *s, uint64_t point, const char *strategy);
 
 /* As workers.h wants them. The result: {"step_s", "mfu", "tokens_per_s", "peak_bytes", "exposed_s": [by cause]},
  * {"refused": why}, {"reason": why it failed}, or {} for what does not fit. */

@@ -20,11 +20,15 @@ enum dl_space_axis {
     DL_SPACE_SEQUENCE,  /* 0 or 1 */
     DL_SPACE_ZERO,      /* stage; 0: none */
     DL_SPACE_RECOMPUTE, /* enum dl_recompute */
+    DL_SPACE_ORDER,     /* of axes of ranks: see dl_space_ordered */
+    DL_SPACE_PLACEMENT, /* index of dl_space_placements */
+    DL_SPACE_OFFLOAD,   /* bits 1 << index of dl_space_offloads */
     DL_N_SPACE_AXES,
 };
 
 struct dl_space_request {
-    uint64_t devices, global_batch;
+    uint64_t devices, devices_per_node, global_batch;
+    unsigned also; /* bits 1 << axis, of those that are searched only if asked for */
     const struct dl_model *model;
     const struct dl_software *software;
 };
@@ -48,6 +52,11 @@ struct dl_space_point {
     uint64_t data; /* ways: what the others leave */
 };
 
+extern const char *const dl_space_placements[], *const dl_space_offloads[]; /* their names, which end with NULL */
+
+/* Add the axis of this name to those that are searched. */
+enum dl_status dl_space_also(const char *name, unsigned *also, struct dl_error *err);
+
 void dl_space_init(struct dl_space *s, const struct dl_space_request *request);
 void dl_space_release(struct dl_space *s);
 
@@ -57,6 +66,10 @@ enum dl_status dl_space_fix(struct dl_space *s, const char *assignment, struct d
 
 enum dl_status dl_space_list(struct dl_space *s, struct dl_error *err);
 struct dl_space_point dl_space_point(const struct dl_space *s, uint64_t number);
+
+/* The axes of ranks that have more than one way, innermost first, in one of all orders; order 0 is the usual. Returns
+ * how many they are. */
+size_t dl_space_ordered(const struct dl_space_point *p, int64_t order, enum dl_axis axes[DL_N_AXES]);
 
 /* Why the point cannot be, or would be the same as another; NULL: it can. */
 const char *dl_space_refuse(const struct dl_space *s, const struct dl_space_point *p);

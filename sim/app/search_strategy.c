@@ -55,6 +55,30 @@ static json_t *stack_of(const struct dl_space_point *p)
     return stack;
 }
 
+/* ---- what is searched if asked for ---- */
+
+static json_t *order_of(const struct dl_space_point *p)
+{
+    enum dl_axis axes[DL_N_AXES];
+    json_t *const order = json_array();
+    const size_t n = dl_space_ordered(p, p->of[DL_SPACE_ORDER], axes);
+    for (size_t i = 0; i < n; i++) json_array_append_new(order, json_string(dl_axis_names[axes[i]]));
+    return order;
+}
+
+static void add_offload(const struct dl_space_point *p, json_t *stack)
+{
+    json_array_append_new(stack, json_pack("{ss}", "name", "offload"));
+    for (size_t i = 0; dl_space_offloads[i]; i++)
+        if (p->of[DL_SPACE_OFFLOAD] & (int64_t)1 << i)
+            json_object_set_new(last(stack), dl_space_offloads[i], json_integer(1));
+}
+
+const char *dl_search_placement(const struct dl_space_point *p)
+{
+    return p->of[DL_SPACE_PLACEMENT] ? dl_space_placements[p->of[DL_SPACE_PLACEMENT]] : NULL;
+}
+
 /* ---- what is fixed beside the axes ---- */
 
 static const char in_stack[] = "stack.";
@@ -78,6 +102,14 @@ bool dl_search_fixes_entry(const char *fix)
     char name[most_name];
     const char *rest;
     return entry_name(fix, name, &rest);
+}
+
+bool dl_search_fixes_key(const char *fix, const char *key)
+{
+    char name[most_name];
+    const char *rest;
+    if (entry_name(fix, name, &rest)) return strcmp(name, key) == 0;
+    return strncmp(fix, key, strlen(key)) == 0 && fix[strlen(key)] == '=';
 }
 
 const char *dl_search_with_json(const char *fix, struct dl_arena *arena)
@@ -161,11 +193,38 @@ json_t *dl_search_strategy(const json_t *base, const struct dl_space_point *p, c
     json_object_set_new(doc.value, "microbatch", json_integer(p->of[DL_SPACE_MICROBATCH]));
     if (p->of[DL_SPACE_RECOMPUTE]) json_object_set_new(doc.value, "recompute", json_string(recompute_of(p)));
     json_object_set_new(doc.value, "stack", stack_of(p));
+    if (p->of[DL_SPACE_OFFLOAD]) add_offload(p, json_object_get(doc.value, "stack"));
+    if (p->of[DL_SPACE_ORDER]) json_object_set_new(doc.value, "order", order_of(p));
     for (size_t i = 0; i < fixes->n && !apply(doc, fixes->items[i], arena, err); i++) continue;
     return doc.value;
 }
 
 /* ---- in words ---- */
+
+static const char *order_words(const struct dl_space_point *p, const char *words, struct dl_arena *arena)
+{
+    enum dl_axis axes[DL_N_AXES];
+    const size_t n = dl_space_ordered(p, p->of[DL_SPACE_ORDER], axes);
+    words = dl_arena_format(arena, "%s, order", words);
+    for (size_t i = 0; i < n; i++) words = dl_arena_format(arena, "%s %s", words, dl_axis_names[axes[i]]);
+    return words;
+}
+
+static const char *offload_words(const struct dl_space_point *p, const char *words, struct dl_arena *arena)
+{
+    words = dl_arena_format(arena, "%s, offload", words);
+    for (size_t i = 0; dl_space_offloads[i]; i++)
+        if (p->of[DL_SPACE_OFFLOAD] & (int64_t)1 << i)
+            words = dl_arena_format(arena, "%s %s", words, dl_space_offloads[i]);
+    return words;
+}
+
+static const char *asked_words(const struct dl_space_point *p, const char *words, struct dl_arena *arena)
+{
+    if (p->of[DL_SPACE_ORDER]) words = order_words(p, words, arena);
+    if (p->of[DL_SPACE_OFFLOAD]) words = offload_words(p, words, arena);
+    return dl_search_placement(p) ? dl_arena_format(arena, "%s, placement %s", words, dl_search_placement(p)) : words;
+}
 
 const char *dl_search_words(const struct dl_space_point *p, struct dl_arena *arena)
 {
@@ -184,5 +243,6 @@ const char *dl_search_words(const struct dl_space_point *p, struct dl_arena *are
     if (p->data > 1) words = dl_arena_format(arena, "%sdata %" PRIu64 ", ", words, p->data);
     if (of[DL_SPACE_ZERO]) words = dl_arena_format(arena, "%szero %" PRId64 ", ", words, of[DL_SPACE_ZERO]);
     if (of[DL_SPACE_RECOMPUTE]) words = dl_arena_format(arena, "%srecompute %s, ", words, recompute_of(p));
-    return dl_arena_format(arena, "%smicro-batch %" PRId64, words, of[DL_SPACE_MICROBATCH]);
+    words = dl_arena_format(arena, "%smicro-batch %" PRId64, words, of[DL_SPACE_MICROBATCH]);
+    return asked_words(p, words, arena);
 }

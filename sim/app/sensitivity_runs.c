@@ -23,7 +23,7 @@ struct playing {
     const struct dl_sensitivity_request *request;
     struct dl_figures figures;
     struct job *jobs;
-    size_t n_jobs, capacity;
+    size_t n_jobs, capacity, n_played;
     double step_s, *changed_s[2]; /* by constant: smaller, larger; 0: it could not be changed so */
     struct dl_error *err;
 };
@@ -115,6 +115,7 @@ static void play_round(struct playing *p)
 {
     const size_t n = p->n_jobs;
     double *const steps_s = play_all(p);
+    p->n_played += n;
     struct job *const played = p->jobs;
     p->jobs = NULL;
     p->n_jobs = p->capacity = 0;
@@ -182,6 +183,7 @@ static struct dl_sensitivity collect(const struct playing *p, struct dl_arena *a
         n_fixed += is_fixed(p, i);
     }
     struct dl_sensitivity found = dl_sensitivity_of(p->step_s, effects, n);
+    found.n_runs = p->n_played;
     found.n_unfelt = p->figures.n - n - n_fixed;
     found.n_fixed = n_fixed;
     if (p->request->model) {

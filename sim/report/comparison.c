@@ -110,6 +110,17 @@ enum dl_status dl_told_run_read(struct dl_json report, struct dl_arena *arena, s
     return read_effects(effects, arena, out, err) || read_model(model, arena, out, err) ? err->status : DL_OK;
 }
 
+struct dl_told_run dl_told_run_of(const char *name, double samples_per_s, const struct dl_sensitivity *s)
+{
+    return (struct dl_told_run){.name = name,
+                                .samples_per_s = samples_per_s,
+                                .effects = s->items,
+                                .n_effects = s->n,
+                                .setup = s->model.of,
+                                .half_width = dl_discrepancy_half_width(&s->model),
+                                .ratio_half_width = dl_discrepancy_ratio_half_width(&s->model)};
+}
+
 /* ---- comparing ---- */
 
 /* The same path with another value or interval is of another file. */

@@ -24,6 +24,9 @@ struct dl_told_run {
 enum dl_status dl_told_run_read(struct dl_json report, struct dl_arena *arena, struct dl_told_run *out,
                                 struct dl_error *err);
 
+/* The same of a run that is at hand, with the effects and the model's errors of the sensitivity. */
+struct dl_told_run dl_told_run_of(const char *name, double samples_per_s, const struct dl_sensitivity *s);
+
 /* Of samples a second, the second's over the first's. */
 struct dl_comparison {
     const struct dl_told_run *first, *second;

@@ -90,19 +90,45 @@ static void print_counts(const struct dl_search_report *r)
     printf("  %s looked at in %s, %s points a second and core; simulated in %s\n",
            dl_format_count((double)r->n_looked_at, a), dl_format_seconds(r->screening_s, b), dl_format_number(rate, c),
            dl_format_seconds(r->simulating_s, d));
+    if (r->n_told)
+        printf("  intervals of %zu by %zu runs with a changed constant, without contention, in %s\n", r->n_told,
+               r->n_interval_runs, dl_format_seconds(r->intervals_s, a));
 }
 
-static void print_candidate(const struct dl_candidate *c)
+/* Of the step, and of its ratio to that of another one, with a mark if 1 is in it. */
+static void print_interval(const struct dl_candidate *c, bool is_first)
+{
+    const struct dl_candidate_interval *const i = &c->interval;
+    char of_step[DL_QUANTITY] = "", of_first[DL_QUANTITY] = "";
+    if (i->is_known) {
+        snprintf(of_step, sizeof of_step, "%+.0f %+.0f %%", 100 * (i->step_s_low / c->step_s - 1),
+                 100 * (i->step_s_high / c->step_s - 1));
+    }
+    if (i->is_known && !is_first) {
+        snprintf(of_first, sizeof of_first, "%.3f to %.3f %c", i->of_first_low, i->of_first_high,
+                 i->told_apart ? ' ' : '=');
+    }
+    printf("  %-9s  %-16s", of_step, of_first);
+}
+
+static void print_candidate(const struct dl_candidate *c, bool is_first)
 {
     char a[DL_QUANTITY], b[DL_QUANTITY], d[DL_QUANTITY];
-    printf("  %9s  %6.1f %%  %9s  %9s  %s\n", dl_format_seconds(c->step_s, a), 100 * c->mfu,
-           dl_format_bytes(c->peak_bytes, b), dl_format_seconds(c->screened_s, d), c->words);
+    printf("  %9s", dl_format_seconds(c->step_s, a));
+    print_interval(c, is_first);
+    printf("  %6.1f %%  %9s  %9s  %s\n", 100 * c->mfu, dl_format_bytes(c->peak_bytes, b),
+           dl_format_seconds(c->screened_s, d), c->words);
 }
 
 static void print_winners(const struct dl_search_report *r)
 {
-    printf("\n  best by %s\n  %9s  %8s  %9s  %9s  configuration\n", r->objective, "step", "MFU", "memory", "screened");
-    for (size_t i = 0; i < r->n_simulated; i++) print_candidate(&r->simulated[i]);
+    size_t n_alike = 0;
+    printf("\n  best by %s\n  %9s  %-9s  %-16s  %8s  %9s  %9s  configuration\n", r->objective, "step", "95 %",
+           "over the first", "MFU", "memory", "screened");
+    for (size_t i = 0; i < r->n_simulated; i++) print_candidate(&r->simulated[i], i == 0);
+    for (size_t i = 1; i < r->n_told; i++) n_alike += !r->simulated[i].interval.told_apart;
+    if (r->n_told > 1)
+        printf("  = the step cannot be told apart from that of the first: %zu of %zu\n", n_alike, r->n_told - 1);
 }
 
 static const char *less_or_more(double difference) { return difference > 0 ? "more" : "less"; }
@@ -146,6 +172,13 @@ static void print_front(const struct dl_search_report *r)
     dl_free(front);
 }
 
+static void print_output(const struct dl_search_report *r)
+{
+    const char *const placement = r->n_simulated ? r->simulated[0].placement : NULL;
+    printf("\n  written to %s: dlsim --topo %s --strategy %s%s%s\n", r->output, r->topology, r->output,
+           placement ? " --placement " : "", placement ? placement : "");
+}
+
 void dl_search_report_text(const struct dl_search_report *r)
 {
     print_counts(r);
@@ -156,7 +189,7 @@ void dl_search_report_text(const struct dl_search_report *r)
     print_winners(r);
     if (r->n_simulated > 1) print_why(r);
     print_front(r);
-    if (r->output) printf("\n  written to %s: dlsim --topo %s --strategy %s\n", r->output, r->topology, r->output);
+    if (r->output) print_output(r);
 }
 
 /* ---- JSON ---- */
@@ -178,12 +211,21 @@ static json_t *causes_json(const struct dl_candidate *c)
     return causes;
 }
 
+static json_t *interval_json(const struct dl_candidate_interval *i)
+{
+    if (!i->is_known) return json_null();
+    return dl_json_pack("{s:f, s:f, s:f, s:f, s:f, s:b}", "step_s_low", i->step_s_low, "step_s_high", i->step_s_high,
+                        "of_first", i->of_first, "of_first_low", i->of_first_low, "of_first_high", i->of_first_high,
+                        "told_apart", i->told_apart);
+}
+
 static json_t *candidate_json(const struct dl_candidate *c, uint64_t n_devices)
 {
     json_t *const tokens = c->tokens_per_s > 0 ? dl_json_real(c->tokens_per_s / (double)n_devices) : json_null();
-    return dl_json_pack("{s:I, s:s, s:f, s:f, s:f, s:o, s:f, s:o}", "point", (json_int_t)c->point, "configuration",
-                        c->words, "step_s", c->step_s, "screened_s", c->screened_s, "mfu", c->mfu,
-                        "tokens_per_device_s", tokens, "peak_bytes", c->peak_bytes, "exposed_s", causes_json(c));
+    return dl_json_pack("{s:I, s:s, s:s?, s:f, s:o, s:f, s:f, s:o, s:f, s:o}", "point", (json_int_t)c->point,
+                        "configuration", c->words, "placement", c->placement, "step_s", c->step_s, "interval",
+                        interval_json(&c->interval), "screened_s", c->screened_s, "mfu", c->mfu, "tokens_per_device_s",
+                        tokens, "peak_bytes", c->peak_bytes, "exposed_s", causes_json(c));
 }
 
 static json_t *front_json(const struct dl_search_report *r)
@@ -205,9 +247,9 @@ json_t *dl_search_report_json(const struct dl_search_report *r)
     json_t *const best = json_array();
     for (size_t i = 0; i < r->n_simulated; i++)
         json_array_append_new(best, candidate_json(&r->simulated[i], r->n_devices));
-    return dl_json_pack("{s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "objective", r->objective, "global_batch",
-                        (json_int_t)r->global_batch, "combinations", (json_int_t)r->n_space, "refused",
+    return dl_json_pack("{s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "objective", r->objective,
+                        "global_batch", (json_int_t)r->global_batch, "combinations", (json_int_t)r->n_space, "refused",
                         reasons_json(r->refused), "lost", reasons_json(r->lost), "does_not_fit", (json_int_t)r->n_unfit,
-                        "screened", (json_int_t)r->n_screened, "simulated", (json_int_t)r->n_simulated, "best", best,
-                        "pareto", front_json(r));
+                        "screened", (json_int_t)r->n_screened, "simulated", (json_int_t)r->n_simulated, "interval_runs",
+                        (json_int_t)r->n_interval_runs, "best", best, "pareto", front_json(r));
 }

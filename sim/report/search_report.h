@@ -9,15 +9,25 @@
 #include "sim/program/program.h"
 #include "sim/report/refusals.h"
 
+/* How sure a step is, with 95 %, and whether it is longer or shorter than that of the first. */
+struct dl_candidate_interval {
+    bool is_known;
+    double step_s_low, step_s_high;
+    double of_first, of_first_low, of_first_high; /* its step over that of the first */
+    bool told_apart;                              /* the interval of this ratio leaves out 1 */
+};
+
 /* A point that fits into memory. */
 struct dl_candidate {
     uint64_t point;
     const char *words;
-    double screened_s; /* its step by the analytic engine */
-    double step_s;     /* the same, or as simulated with the network */
+    const char *placement; /* NULL: the usual */
+    double screened_s;     /* its step by the analytic engine */
+    double step_s;         /* the same, or as simulated with the network */
     double mfu, tokens_per_s, peak_bytes;
     double exposed_s[DL_N_CAUSES]; /* of step_s */
-    double cost;                   /* by the objective; for dl_candidates_sort */
+    struct dl_candidate_interval interval;
+    double cost; /* by the objective; for dl_candidates_sort */
 };
 
 struct dl_search_report {
@@ -32,7 +42,9 @@ struct dl_search_report {
     size_t n_screened;
     struct dl_candidate *simulated; /* in order */
     size_t n_simulated;
-    double screening_s, simulating_s;
+    size_t n_told;          /* of these: have an interval */
+    size_t n_interval_runs; /* with a changed constant, by the analytic engine */
+    double screening_s, simulating_s, intervals_s;
     size_t n_workers;
     const char *output; /* where the winner was written to; NULL: nowhere */
 };

@@ -37,6 +37,7 @@ struct dl_effect {
 struct dl_sensitivity {
     struct dl_effect *items;  /* those with an effect, the largest first */
     size_t n;                 /* in the list */
+    size_t n_runs;            /* that it took */
     size_t n_unfelt, n_fixed; /* constants without any effect, and those that no run could change */
     double step_s, step_s_low, step_s_high;
     double constants_s_low, constants_s_high; /* by the constants alone */

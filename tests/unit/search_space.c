@@ -15,11 +15,13 @@
 static const struct {
     const char *model, *software;
     uint64_t devices, batch;
-    const char *fixed;
+    const char *fixed, *also;
 } spaces[] = {
-    {MODEL(""), "megatron-core", 4, 4, NULL},
-    {MODEL(""), "deepspeed-2021", 8, 6, "stack.pipeline.schedule=\"1f1b\""},
-    {MODEL(",\"experts\":4,\"top_k\":2"), "megatron-core", 8, 8, "stack.pipeline.schedule=\"interleaved\""},
+    {MODEL(""), "ideal", 4, 4, NULL, NULL},
+    {MODEL(""), "deepspeed-2021", 8, 6, "stack.pipeline.schedule=\"1f1b\"", NULL},
+    {MODEL(",\"experts\":4,\"top_k\":2"), "megatron-core", 8, 8, "stack.pipeline.schedule=\"interleaved\"", NULL},
+    {MODEL(""), "megatron-core", 8, 8, "stack.pipeline.schedule=\"1f1b\"", "order"},
+    {MODEL(""), "ideal", 4, 4, "stack.pipeline.schedule=\"1f1b\"", "offload"},
 };
 
 static struct dl_search search;
@@ -27,21 +29,24 @@ static struct dl_error err;
 
 static void open_space(int i)
 {
-    struct dl_texts fixes = {.items = {"recompute=full"}, .n = 1}; /* no rule is about it */
-    if (spaces[i].fixed) fixes.items[fixes.n++] = spaces[i].fixed;
-    const struct dl_session_request request = {.topo = {.name = "dgx-h100"},
-                                               .workload = {.name = "own.json", .text = spaces[i].model},
-                                               .software = {.name = spaces[i].software},
-                                               .devices = spaces[i].devices};
+    struct dl_search_wanted wanted = {.session = {.topo = {.name = "dgx-h100"},
+                                                  .workload = {.name = "own.json", .text = spaces[i].model},
+                                                  .software = {.name = spaces[i].software},
+                                                  .devices = spaces[i].devices},
+                                      .global_batch = spaces[i].batch,
+                                      .fixes = {.items = {"recompute=full"}, .n = 1}}; /* no rule is about it */
+    if (spaces[i].fixed) wanted.fixes.items[wanted.fixes.n++] = spaces[i].fixed;
+    if (spaces[i].also) wanted.also = (struct dl_texts){.items = {spaces[i].also}, .n = 1};
     err = (struct dl_error){0};
-    ck_assert_msg(!dl_search_open(&search, &request, spaces[i].batch, &fixes, &err), "%s", err.text);
+    ck_assert_msg(!dl_search_open(&search, &wanted, &err), "%s", err.text);
 }
 
 /* What reads strategies and models refuses more than rules can, or as much; these it does not, on purpose. */
 static bool is_beyond_readers(const char *reason)
 {
     static const char *const beyond[] = {"the same as another point", "stages x chunks do not divide the blocks",
-                                         "more pipeline stages than blocks"};
+                                         "more pipeline stages than blocks", "the software has no such ZeRO stage",
+                                         "the software has no sequence parallelism"};
     for (size_t i = 0; i < DL_COUNT(beyond); i++)
         if (strcmp(beyond[i], reason) == 0) return true;
     return false;
