@@ -44,7 +44,7 @@ static void queries_keys_values(struct dl_block *b)
         dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
         const double queries = (double)(o->heads * o->head_size), keys = (double)(o->kv_heads * o->head_size);
         const struct dl_branch branches[] = {{"q", queries}, {"k", keys}, {"v", keys}};
-        dl_block_branches(b, "qkv", branches, DL_COUNT(branches));
+        dl_block_branches(b, "qkv", branches, DL_COUNT(branches), o->qkv_bias);
     }
     if (o->qk_norm) {
         dl_block_head_norm(b, "q_norm", (double)o->heads, (double)o->head_size);

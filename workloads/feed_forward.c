@@ -23,7 +23,7 @@ void dl_block_feed_forward(struct dl_block *b)
     dl_block_save_operand(b, b->elements, DL_CUT_OUTSIDE, false); /* of fc1 */
     if (dl_is_gated(b->o)) {
         const struct dl_branch branches[] = {{"gate", ffn}, {"up", ffn}};
-        dl_block_branches(b, "fc1", branches, DL_COUNT(branches));
+        dl_block_branches(b, "fc1", branches, DL_COUNT(branches), b->o->bias);
     } else {
         dl_block_linear(b, "fc1", ffn, hidden, DL_CUT_N);
     }

@@ -1,4 +1,6 @@
-/* transformer.c - GPT, BERT, Llama and mixtures of experts: an embedding, blocks, and a head that ends in the loss. */
+/* transformer.c - GPT, BERT, Llama, mixtures of experts and ViT: an embedding, blocks, and a head that ends in the
+ * loss.
+ */
 #include "workloads/transformer.h"
 
 #include <stddef.h>
@@ -21,8 +23,10 @@ static const struct dl_field fields[] = {
     {"layers", DL_INT, AT(layers), 1, MAX_LAYERS, false, NULL, "blocks"},
     {"hidden", DL_INT, AT(hidden), 1, MAX_SIZE, false, NULL, "width of the model"},
     {"heads", DL_INT, AT(heads), 1, MAX_SIZE, false, NULL, "attention heads"},
-    {"seq", DL_INT, AT(seq), 1, MAX_SIZE, false, NULL, "tokens of a sample"},
-    {"vocab", DL_INT, AT(vocab), 1, MAX_SIZE, false, NULL, "size of the vocabulary, padded as in the run"},
+    {"seq", DL_INT, AT(seq), 1, MAX_SIZE, false, NULL,
+     "tokens of a sample; of an image, its patches and the class token"},
+    {"vocab", DL_INT, AT(vocab), 1, MAX_SIZE, false, NULL,
+     "size of the vocabulary, padded as in the run; of images, the number of classes"},
     {"ffn", DL_INT, AT(ffn), 1, MAX_SIZE, true, NULL, "width between the linear layers; 4 hidden if absent"},
     {"kv_heads", DL_INT, AT(kv_heads), 1, MAX_SIZE, true, NULL, "heads of keys and values; heads if absent"},
     {"head_size", DL_INT, AT(head_size), 1, MAX_SIZE, true, NULL, "width of a head; hidden / heads if absent"},
@@ -33,6 +37,8 @@ static const struct dl_field fields[] = {
      "matrices of queries, keys and values, and those of a gated layer, as one tensor or several (software may fuse "
      "several); joined if absent"},
     {"bias", DL_BOOL, AT(bias), 0, 0, true, NULL, "linear layers have biases; true if absent"},
+    {"qkv_bias", DL_BOOL, AT(qkv_bias), 0, 0, true, NULL,
+     "those of queries, keys and values have biases; as bias says if absent"},
     {"dropout", DL_BOOL, AT(dropout), 0, 0, true, NULL, "whether there is dropout; true if absent"},
     {"causal", DL_BOOL, AT(causal), 0, 0, true, NULL, "tokens attend only to earlier ones; true if absent"},
     {"tied_embedding", DL_BOOL, AT(tied_embedding), 0, 0, true, NULL,
@@ -44,6 +50,8 @@ static const struct dl_field fields[] = {
      "one more linear layer and norm in the head (BERT); false if absent"},
     {"token_types", DL_INT, AT(token_types), 0, MAX_SIZE, true, NULL,
      "kinds of tokens with an embedding each (BERT); 0 if absent"},
+    {"patch", DL_INT, AT(patch), 1, MAX_SIZE, true, NULL,
+     "of a vision transformer: values of a patch, which a linear layer makes a token of; tokens are words if absent"},
     {"experts", DL_INT, AT(experts), 2, MAX_SIZE, true, NULL, "routed experts of a layer; none if absent"},
     {"top_k", DL_INT, AT(top_k), 1, MAX_SIZE, true, NULL, "experts that a token is routed to; needed with experts"},
     {"expert_groups", DL_INT, AT(expert_groups), 1, MAX_SIZE, true, NULL,
@@ -115,62 +123,39 @@ void dl_block_save_operand(struct dl_block *b, double elements, enum dl_cut cut,
         *(inside ? &saved->operands_inside_bytes : &saved->operands_outside_bytes) += bytes;
 }
 
-void dl_block_linear(struct dl_block *b, const char *name, double outputs, double inputs, enum dl_cut cut)
+static void linear(struct dl_block *b, const char *name, double outputs, double inputs, enum dl_cut cut, bool has_bias)
 {
-    dl_tape_product(&b->tape, &(struct dl_product){name, 1, b->tokens, outputs, inputs, cut, .has_bias = b->o->bias});
+    dl_tape_product(&b->tape, &(struct dl_product){name, 1, b->tokens, outputs, inputs, cut, .has_bias = has_bias});
 }
 
-void dl_block_branches(struct dl_block *b, const char *name, const struct dl_branch *branches, size_t n)
+void dl_block_linear(struct dl_block *b, const char *name, double outputs, double inputs, enum dl_cut cut)
+{
+    linear(b, name, outputs, inputs, cut, b->o->bias);
+}
+
+void dl_block_branches(struct dl_block *b, const char *name, const struct dl_branch *branches, size_t n, bool has_bias)
 {
     const double hidden = (double)b->o->hidden, moved_by_sum = 3;
     double outputs = 0;
     for (size_t i = 0; i < n; i++) outputs += branches[i].outputs;
     if (!b->apart) {
-        dl_block_linear(b, name, outputs, hidden, DL_CUT_N);
+        linear(b, name, outputs, hidden, DL_CUT_N, has_bias);
         return;
     }
     dl_tape_pass(&b->tape, &(struct dl_pass){"branches", DL_CUT_NOTHING, .operation = "residual",
                                              .input_gradient = (double)(n - 1) * moved_by_sum * b->elements});
-    for (size_t i = 0; i < n; i++) dl_block_linear(b, branches[i].name, branches[i].outputs, hidden, DL_CUT_N);
+    for (size_t i = 0; i < n; i++) linear(b, branches[i].name, branches[i].outputs, hidden, DL_CUT_N, has_bias);
 }
 
-static void begin(struct dl_block *b, struct dl_layer *layer, const char *name)
+void dl_block_begin(struct dl_block *b, struct dl_layer *layer, const char *name)
 {
     dl_tape_begin(&b->tape, layer, name);
     layer->output_elements = b->elements;
 }
 
-/* The gradient of a look-up adds each row to that of its token. */
-static void build_embedding(struct dl_block *b, struct dl_layer *layer, struct dl_arena *arena)
-{
-    const struct dl_transformer *const o = b->o;
-    const double hidden = (double)o->hidden, added = (double)(o->positions == DL_LEARNED ? o->seq : 0) * hidden;
-    begin(b, layer, "embedding");
-    dl_tape_pass(&b->tape, &(struct dl_pass){"look-up", DL_CUT_INSIDE, .forward = 2 * b->elements,
-                                             .weight_gradient = 3 * b->elements, .operation = "embedding",
-                                             .table = (double)o->vocab * hidden});
-    dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
-    layer->parameters_inside += (double)o->vocab * hidden;
-    layer->parameters_outside += added + (double)o->token_types * hidden;
-    layer->n_tensors += 1 + (added > 0) + (o->token_types > 0);
-    if (added > 0)
-        dl_tape_pass(&b->tape, &(struct dl_pass){"positions", DL_CUT_OUTSIDE, .forward = 2 * b->elements + added,
-                                                 .weight_gradient = b->elements + added});
-    if (o->token_types)
-        dl_tape_pass(&b->tape, &(struct dl_pass){"token_types", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
-                                                 .weight_gradient = b->elements});
-    if (o->embedding_norm) dl_block_norm(b, "embedding_norm", hidden);
-    if (o->dropout) {
-        const double moved = (2 + DL_MASK_BYTES / DL_ACTIVATION_BYTES) * b->elements;
-        dl_tape_pass(&b->tape, &(struct dl_pass){"dropout", DL_CUT_OUTSIDE, .forward = moved, .input_gradient = moved});
-        layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
-    }
-    dl_tape_end(&b->tape, arena);
-}
-
 static void build_block(struct dl_block *b, bool has_experts, struct dl_layer *layer, struct dl_arena *arena)
 {
-    begin(b, layer, "block");
+    dl_block_begin(b, layer, "block");
     dl_block_attention(b);
     if (has_experts)
         dl_block_experts(b);
@@ -178,34 +163,6 @@ static void build_block(struct dl_block *b, bool has_experts, struct dl_layer *l
         dl_block_feed_forward(b);
     layer->is_block = true;
     layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;
-    dl_tape_end(&b->tape, arena);
-}
-
-/* BERT's: a linear layer, GELU and a norm before the logits. */
-static void transform(struct dl_block *b)
-{
-    dl_block_save_operand(b, b->elements, DL_CUT_OUTSIDE, false);
-    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the function is given */
-    dl_block_linear(b, "transform", (double)b->o->hidden, (double)b->o->hidden, DL_CUT_OUTSIDE);
-    dl_tape_pass(&b->tape, &(struct dl_pass){"activation", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
-                                             .input_gradient = 3 * b->elements, .operation = dl_activations[DL_GELU]});
-    dl_block_norm(b, "transform_norm", (double)b->o->hidden);
-}
-
-static void build_head(struct dl_block *b, struct dl_layer *layer, struct dl_arena *arena)
-{
-    const struct dl_transformer *const o = b->o;
-    begin(b, layer, "head");
-    if (o->final_norm) dl_block_norm(b, "final_norm", (double)o->hidden);
-    if (o->head_transform) transform(b);
-    dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
-    dl_tape_product(&b->tape, &(struct dl_product){"logits", 1, b->tokens, (double)o->vocab, (double)o->hidden,
-                                                   DL_CUT_N, .has_bias = o->head_transform,
-                                                   .shares_weights = o->tied_embedding, .stays_wide = true});
-    layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what that is given */
-    dl_tape_cross_entropy(&b->tape, b->tokens * (double)o->vocab, DL_CUT_INSIDE);
-    layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;
-    layer->output_elements = b->tokens; /* a loss for each */
     dl_tape_end(&b->tape, arena);
 }
 
@@ -239,6 +196,22 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
     if (o->kv_rank && o->qk_norm)
         return dl_refuse(build, "qk_norm", err,
                          "means nothing beside 'kv_rank': latent attention has norms of its own");
+    if (o->kv_rank && json_object_get(build->doc.value, "qkv_bias"))
+        return dl_refuse(build, "qkv_bias", err,
+                         "means nothing beside 'kv_rank': latent attention has biases if all do");
+    return DL_OK;
+}
+
+static enum dl_status check_patches(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
+{
+    if (!o->patch) return DL_OK;
+    if (o->seq < 2)
+        return dl_refuse(build, "seq", err, "must be at least 2 beside 'patch': a patch and the class token");
+    if (o->tied_embedding)
+        return dl_refuse(build, "tied_embedding", err, "must be false beside 'patch': there is no embedding of words");
+    if (o->head_transform || o->token_types)
+        return dl_refuse(build, o->token_types ? "token_types" : "head_transform", err,
+                         "means nothing beside 'patch': it is for words");
     return DL_OK;
 }
 
@@ -260,7 +233,7 @@ static enum dl_status check_groups(const struct dl_transformer *o, const struct 
 
 static enum dl_status check(const struct dl_transformer *o, const struct dl_build *build, struct dl_error *err)
 {
-    if (check_companions(o, build, err)) return err->status;
+    if (check_companions(o, build, err) || check_patches(o, build, err)) return err->status;
     if (!o->head_size && o->hidden % o->heads)
         return dl_refuse(build, "heads", err, "%lld heads do not divide hidden, %lld; or give head_size",
                          (long long)o->heads, (long long)o->hidden);
@@ -297,12 +270,13 @@ static bool block_has_experts(const struct dl_transformer *o, int64_t block)
 
 static void set_flop(const struct dl_transformer *o, struct dl_model *out)
 {
-    const double passes = 3; /* backward has two products for each of forward */
+    const double passes = 3; /* backward has two products for each of forward, but for the first layer */
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++) {
         double forward = 0;
         for (size_t i = 0; i < out->n_layers; i++)
             forward += dl_layer_model_flop(&out->layers[i], dl_expert_padding(o), (enum dl_flop_count)count);
-        out->model_flop_per_sample[count] = passes * forward / out->samples;
+        const double first = dl_layer_model_flop(&out->layers[0], 1, (enum dl_flop_count)count);
+        out->model_flop_per_sample[count] = (passes * forward - first) / out->samples;
     }
 }
 
@@ -311,6 +285,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
 {
     if (check(options, build, err)) return err->status;
     struct dl_transformer o = completed(options);
+    if (!json_object_get(build->doc.value, "qkv_bias")) o.qkv_bias = o.bias;
     if (build->without_dropout && !json_object_get(build->doc.value, "dropout")) o.dropout = false;
     const double tokens = build->samples * (double)o.seq;
     struct dl_block b = {.o = &o, .samples = build->samples, .tokens = tokens, .elements = tokens * (double)o.hidden};
@@ -322,9 +297,9 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
 
     out->n_layers = (size_t)o.layers + 2;
     out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);
-    build_embedding(&b, &out->layers[0], build->arena);
+    dl_block_build_embedding(&b, &out->layers[0], build->arena);
     for (int64_t i = 0; i < o.layers; i++) out->layers[1 + i] = block_has_experts(&o, i) ? sparse : dense;
-    build_head(&b, &out->layers[1 + o.layers], build->arena);
+    dl_block_build_head(&b, &out->layers[1 + o.layers], build->arena);
 
     out->tokens_per_sample = (double)o.seq;
     out->hidden = (double)o.hidden;
@@ -337,7 +312,7 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
 
 const struct dl_workload_kind dl_workload_transformer = {
     .name = "transformer",
-    .doc = "GPT, BERT, Llama and mixtures of experts",
+    .doc = "GPT, BERT, Llama, ViT and mixtures of experts",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct dl_transformer),

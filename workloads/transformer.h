@@ -17,7 +17,9 @@ struct dl_transformer {
     int64_t projections;                 /* enum dl_projections */
     bool bias, dropout, causal, tied_embedding;
     bool embedding_norm, final_norm, head_transform, qk_norm;
+    bool qkv_bias;
     int64_t token_types;
+    int64_t patch; /* 0: tokens are words, not parts of an image */
     /* Mixture of experts */
     int64_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_experts, dense_layers, moe_every;
     double capacity_factor;
@@ -52,13 +54,19 @@ void dl_block_save_operand(struct dl_block *block, double elements, enum dl_cut 
 /* A linear layer, column-parallel (cut N) or row-parallel (cut K), or neither. */
 void dl_block_linear(struct dl_block *block, const char *name, double outputs, double inputs, enum dl_cut cut);
 
-/* Column-parallel linear layers of one input of the model's width: one product called `name`, or one each where the
- * code has them apart, whose input gradients are then summed. */
+/* Column-parallel linear layers of one input of the model's width, with biases or without: one product called `name`,
+ * or one each where the code has them apart, whose input gradients are then summed. */
 struct dl_branch {
     const char *name;
     double outputs;
 };
-void dl_block_branches(struct dl_block *block, const char *name, const struct dl_branch *branches, size_t n);
+void dl_block_branches(struct dl_block *block, const char *name, const struct dl_branch *branches, size_t n,
+                       bool has_bias);
+
+/* Layers of the model, the first and the last; dl_tape_begin for any. */
+void dl_block_begin(struct dl_block *block, struct dl_layer *layer, const char *name);
+void dl_block_build_embedding(struct dl_block *block, struct dl_layer *layer, struct dl_arena *arena);
+void dl_block_build_head(struct dl_block *block, struct dl_layer *layer, struct dl_arena *arena);
 
 /* The halves of a block, from the norm to the residual. */
 void dl_block_attention(struct dl_block *block);

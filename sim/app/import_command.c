@@ -34,20 +34,25 @@ static void tell_what_matters(const struct dl_imported *i)
     }
 }
 
+static bool is_alike(const struct dl_left_out *a, const struct dl_left_out *b)
+{
+    return !a->matters && !b->matters && strcmp(a->why, b->why) == 0;
+}
+
 /* Keys with one reason are on one line, where the first of them is. */
 static void tell_what_does_not(const struct dl_imported *i)
 {
-    for (size_t k = 0; k < i->n_left_out; k++) {
-        const char *const why = i->left_out[k].why;
-        size_t first = 0;
-        while (i->left_out[first].matters || strcmp(i->left_out[first].why, why)) first++;
-        if (i->left_out[k].matters || first < k) continue;
+    const struct dl_left_out *const end = i->left_out + i->n_left_out;
+    for (const struct dl_left_out *left = i->left_out; left < end; left++) {
+        const struct dl_left_out *first = i->left_out;
+        while (first < left && !is_alike(first, left)) first++;
+        if (left->matters || first < left) continue;
         fprintf(stderr, "  left out:");
-        for (size_t other = k; other < i->n_left_out; other++)
-            if (!i->left_out[other].matters && strcmp(i->left_out[other].why, why) == 0)
-                fprintf(stderr, "%s %s%s%s", other == k ? "" : ",", i->left_out[other].key,
-                        *i->left_out[other].value ? " " : "", i->left_out[other].value);
-        fprintf(stderr, ": %s\n", why);
+        for (const struct dl_left_out *other = left; other < end; other++)
+            if (is_alike(other, left))
+                fprintf(stderr, "%s %s%s%s", other == left ? "" : ",", other->key, *other->value ? " " : "",
+                        other->value);
+        fprintf(stderr, ": %s\n", left->why);
     }
 }
 

@@ -66,6 +66,51 @@ START_TEST(tied_head_has_no_parameters_of_its_own)
 }
 END_TEST
 
+/* A linear layer on every patch, the blocks of a GPT on patches and class token, a head on the latter alone. */
+static const char *const vits[] = {"vit-base-16", "vit-large-16"};
+
+START_TEST(vit_has_the_parameters_and_flop_of_the_formula)
+{
+    const double samples = 3, passes = 3;
+    open_shipped(vits[_i], samples, "unfused");
+    const double l = number("layers"), h = number("hidden"), c = number("vocab"), s = number("seq"),
+                 p = number("patch");
+    const double block = 12 * h * h, biases_and_norms = 13 * h, tokens_and_positions = h + s * h, final_norm = 2 * h;
+    ck_assert_close(dl_model_parameters(&model),
+                    (p * h + h) + tokens_and_positions + l * (block + biases_and_norms) + final_norm + (h * c + c));
+    const double patches = 2 * (s - 1) * p * h, blocks = l * (2 * s * block + 4 * s * s * h), head = 2 * h * c;
+    ck_assert_close(forward_flop(), samples * (patches + blocks + head));
+    ck_assert_close(model.model_flop_per_sample[DL_FLOP_FULL],
+                    passes * (patches + blocks + head) - patches); /* pixels need no gradient */
+}
+END_TEST
+
+/* Biases of queries, keys and values by themselves, with grouped queries and without. */
+START_TEST(biases_of_queries_keys_and_values_are_counted)
+{
+    static const char text[] = "{'schema':'dlsim/workload/1','kind':'transformer','layers':3,'hidden':64,'heads':8,"
+                               "'kv_heads':2,'seq':16,'vocab':100,'bias':%s,'qkv_bias':%s}";
+    static const struct {
+        const char *bias, *qkv_bias;
+        double sign;
+    } cases[] = {{"false", "true", 1}, {"true", "false", -1}};
+    const double biases = 3 * (64 + 2 * 2 * 8);
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        double parameters[2], tensors[2];
+        for (int has = 0; has < 2; has++) {
+            char one[sizeof text + 16];
+            snprintf(one, sizeof one, text, cases[i].bias, has ? cases[i].qkv_bias : cases[i].bias);
+            open_text(one);
+            build(1, "flash");
+            parameters[has] = dl_model_parameters(&model);
+            tensors[has] = model.layers[1].n_tensors;
+        }
+        ck_assert_double_eq(parameters[1] - parameters[0], cases[i].sign * biases);
+        ck_assert_double_eq(tensors[1] - tensors[0], cases[i].sign);
+    }
+}
+END_TEST
+
 /* Llama: each norm and each linear layer after it keeps what it is given, 4 x 2sbh whole; of attention q, k, v and what
  * the projection is given, of the gated layers both halves and their product, cut; no dropout, so the softmax alone. */
 static const char *const llamas[] = {"llama2-7b",        "llama2-13b",           "llama2-70b",
@@ -112,6 +157,8 @@ static const struct {
     {"qwen3-235b-a22b", 235093634560, 0},
     {"switch-base", 7.4e9, 0.01},
     {"bert-large", 336.2e6, 0.005}, /* without pooler and next-sentence head */
+    {"vit-base-16", 86567656, 0},   /* torchvision.models.vit_b_16 */
+    {"vit-large-16", 304326632, 0}, /* torchvision.models.vit_l_16 */
     {"lenet-5", 61706, 0},
     {"alexnet-2012", 60965224, 0},
     {"alexnet", 61100840, 0},  /* torchvision.models.alexnet */
@@ -183,6 +230,8 @@ int main(void)
     tcase_add_loop_test(all, gpt_has_the_flop_of_the_formula, 0, DL_COUNT(gpts));
     tcase_add_loop_test(all, gpt_saves_the_bytes_of_the_formulas, 0, DL_COUNT(gpts));
     tcase_add_test(all, tied_head_has_no_parameters_of_its_own);
+    tcase_add_loop_test(all, vit_has_the_parameters_and_flop_of_the_formula, 0, DL_COUNT(vits));
+    tcase_add_test(all, biases_of_queries_keys_and_values_are_counted);
     tcase_add_loop_test(all, llama_saves_what_its_layers_are_given, 0, DL_COUNT(llamas));
     tcase_add_loop_test(all, models_have_the_published_parameters, 0, DL_COUNT(published));
     tcase_add_loop_test(all, convnets_have_the_published_flop, 0, DL_COUNT(convnets));
