@@ -14,7 +14,7 @@ struct options {
     int64_t nodes;
     const char *transport;
     double weight_memory_bytes;
-    struct dl_json node, network;
+    struct dl_json node, network, reliability, storage;
 };
 static const struct options defaults = {.nodes = 1, .transport = "ideal"};
 static const struct dl_field fields[] = {
@@ -24,6 +24,8 @@ static const struct dl_field fields[] = {
      "for weights and optimizer states of all devices that stream them (MemoryX)"},
     {"node", DL_OBJECT, offsetof(struct options, node), 0, 0, false, NULL, "the inside of a node"},
     {"network", DL_OBJECT, offsetof(struct options, network), 0, 0, true, NULL, "what joins the nodes"},
+    {"reliability", DL_OBJECT, offsetof(struct options, reliability), 0, 0, true, NULL, "how often parts fail"},
+    {"storage", DL_OBJECT, offsetof(struct options, storage), 0, 0, true, NULL, "where checkpoints go"},
 };
 
 uint16_t dl_topology_link_kind(struct dl_topology *t, const char *name)
@@ -91,6 +93,8 @@ static enum dl_status read_parts(struct dl_topology *t, struct options *o, struc
     if (dl_read_document(t->doc, "system", fields, DL_COUNT(fields), o, t->arena, err) && !dl_go_on(err))
         return err->status;
     if (o->node.value && dl_node_read(o->node, &t->node, t->arena, err) && !dl_go_on(err)) return err->status;
+    if (dl_reliability_read(o->reliability, &t->reliability, t->arena, err) && !dl_go_on(err)) return err->status;
+    if (dl_storage_read(o->storage, &t->storage, t->arena, err) && !dl_go_on(err)) return err->status;
     if (err->n_told == told) return DL_OK;
     struct dl_network unjoined = {0};
     if (o->network.value && dl_network_read(o->network, &unjoined, t->arena, err)) dl_go_on(err);

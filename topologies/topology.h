@@ -7,6 +7,7 @@
 #include "topologies/condition.h"
 #include "topologies/network.h"
 #include "topologies/node.h"
+#include "topologies/reliability.h"
 
 struct dl_link {
     double bandwidth_bytes_per_s, latency_s;
@@ -24,6 +25,8 @@ struct dl_topology {
     struct dl_json doc;         /* that it was read from; not owned */
     const char *transport;      /* default transport file */
     double weight_memory_bytes; /* of all devices together, outside of them; 0: nothing is said of it */
+    struct dl_reliability reliability;
+    struct dl_storage storage;
     struct dl_link *links;
     size_t n_links, links_capacity;
     const char *link_kinds[DL_MAX_LINK_KINDS];

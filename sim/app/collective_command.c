@@ -362,7 +362,7 @@ static enum dl_status draw(const struct run *r, struct dl_error *err)
 
 static void list_inputs(const struct run *r, struct dl_assumptions *assumptions, struct dl_files_read *files)
 {
-    dl_assumptions_add(assumptions, r->machine.system_doc, r->arena);
+    dl_assumptions_add_of_step(assumptions, r->machine.system_doc, r->arena);
     dl_assumptions_add(assumptions, r->machine.transport_doc, r->arena);
     dl_machine_list_files(&r->machine, r->arena, files);
 }

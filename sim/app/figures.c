@@ -149,8 +149,8 @@ void dl_figures_find(const struct dl_session *s, struct dl_figures *out)
                 {s->machine.transport_doc, "transport"},
                 {s->software_doc, "software"}};
     for (size_t i = 0; i < DL_COUNT(docs); i++)
-        dl_json_facts(docs[i].doc, s->arena, add_number,
-                      &(struct finding){out, s->arena, docs[i].prefix, docs[i].doc.value});
+        dl_json_facts_of_step(docs[i].doc, s->arena, add_number,
+                              &(struct finding){out, s->arena, docs[i].prefix, docs[i].doc.value});
     add_tables(s, out);
 }
 

@@ -15,6 +15,7 @@ struct request {
     struct dl_session_request session;
     const char *json, *trace, *html, *svg, *picture;
     struct dl_amount amount;
+    struct dl_checkpoints checkpoints;
     bool print_program, sensitivity, links, explain, fits_exit_0, gantt;
 };
 
@@ -77,6 +78,10 @@ static const struct dl_option options[] = {
     {"epochs", DL_OPT_NUMBER, offsetof(struct request, amount.epochs), false, 1e-6, 1e9, NULL,
      "the same in epochs: how often each sample of --dataset is seen"},
     {"dataset", DL_OPT_NUMBER, offsetof(struct request, amount.dataset), false, 1, 1e18, NULL, "samples of an epoch"},
+    {"checkpoint-steps", DL_OPT_COUNT, offsetof(struct request, checkpoints.steps), false, 1, 1e12, NULL,
+     "steps of a whole run from checkpoint to checkpoint; as many as are best for its failures if absent"},
+    {"checkpoint-async", DL_OPT_FLAG, offsetof(struct request, checkpoints.asynchronous), false, 0, 0, NULL,
+     "checkpoints stop training only while devices copy them to their hosts"},
     {"fits-exit-0", DL_OPT_FLAG, offsetof(struct request, fits_exit_0), false, 0, 0, NULL,
      "exit status 0 also when the step does not fit into memory, which is 1 if absent"},
     {"set", DL_OPT_TEXTS, OF_SESSION(set), false, 0, 0, NULL,
@@ -135,6 +140,16 @@ static void say_that_it_is_long(void)
           stderr);
 }
 
+static void add_whole_run(struct dl_fingerprint *f, const struct request *q)
+{
+    dl_fingerprint_number(f, "tokens", q->amount.tokens);
+    dl_fingerprint_number(f, "samples", q->amount.samples);
+    dl_fingerprint_number(f, "epochs", q->amount.epochs);
+    dl_fingerprint_number(f, "dataset", q->amount.dataset);
+    dl_fingerprint_number(f, "checkpoint steps", (double)q->checkpoints.steps);
+    dl_fingerprint_number(f, "asynchronous checkpoints", q->checkpoints.asynchronous);
+}
+
 static struct dl_asked what_was_asked(const struct request *q, struct dl_session *s)
 {
     struct dl_asked asked = dl_session_asked(s);
@@ -145,6 +160,7 @@ static struct dl_asked what_was_asked(const struct request *q, struct dl_session
     dl_session_fingerprint(s, &f);
     if (q->sensitivity && !dl_discrepancy_load(s->arena, &doc, &s->err))
         dl_fingerprint_json(&f, "discrepancy", doc.value);
+    if (dl_amount_is_given(&q->amount)) add_whole_run(&f, q);
     dl_fingerprint_end(&f, asked.sha256);
     json_decref(doc.value);
     return asked;
@@ -153,11 +169,12 @@ static struct dl_asked what_was_asked(const struct request *q, struct dl_session
 static enum dl_status tell(const struct request *q, struct dl_session *s)
 {
     const struct dl_asked asked = what_was_asked(q, s);
+    dl_session_campaign(s, &q->amount);
+    if (dl_session_failures(s, &q->checkpoints)) return s->err.status;
     dl_session_list_assumptions(s);
     dl_session_list_files(s);
     dl_session_find_remedies(s);
     s->report.asked = &asked;
-    dl_session_campaign(s, &q->amount);
     if (q->explain && dl_session_explain(s)) return s->err.status;
     if (q->json && dl_write_json(q->json, dl_answer(&asked, dl_run_report_json(&s->report)), &s->err))
         return s->err.status;
@@ -178,7 +195,8 @@ static int answer(struct request *q, struct dl_error *err)
     q->session.progress = dl_progress();
     q->session.is_long = say_that_it_is_long;
     dl_progress_begin();
-    if (!dl_session_open(&s, &q->session)) dl_amount_check(&q->amount, s.model.tokens_per_sample, &s.err);
+    if (!dl_session_open(&s, &q->session) && !dl_amount_check(&q->amount, s.model.tokens_per_sample, &s.err))
+        dl_session_check_checkpoints(&s, &q->checkpoints);
     if (q->print_program || s.scenario.old_key) dl_progress_end();
     dl_tell_old_key(&s.scenario);
     if (!s.err.status && q->print_program)
@@ -208,6 +226,9 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
     if (q->print_program && needs_run)
         return dl_fail(err, DL_IMPOSSIBLE, needs_run, "needs a run, which --print-program does not do");
     if (q->picture && !q->svg) return dl_fail(err, DL_IMPOSSIBLE, "--picture", "needs --svg FILE to draw to");
+    if ((q->checkpoints.steps || q->checkpoints.asynchronous) && !dl_amount_is_given(&q->amount))
+        return dl_fail(err, DL_IMPOSSIBLE, q->checkpoints.steps ? "--checkpoint-steps" : "--checkpoint-async",
+                       "is of a whole run; say how long it is by --tokens, --samples, or --epochs with --dataset");
     if (q->gantt && uses_stdout(q))
         return dl_fail(err, DL_IMPOSSIBLE, "--gantt",
                        "draws on standard output, where another answer goes; write that to a file");

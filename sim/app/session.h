@@ -9,6 +9,7 @@
 
 #include "sim/app/inputs.h"
 #include "sim/campaign/campaign.h"
+#include "sim/campaign/failing_run.h"
 #include "sim/engine/scenario.h"
 #include "sim/report/asked.h"
 #include "sim/report/parts.h"
@@ -63,6 +64,7 @@ struct dl_session {
     struct dl_choice *choices; /* by call; NULL: not asked for */
     struct dl_explanation explanation;
     struct dl_campaign campaign;
+    struct dl_failing_run failing;
     struct dl_timeline *timeline; /* NULL: not asked for */
     struct dl_link_load *loads;   /* with the timeline: of all links that carried something */
     size_t n_loads;
@@ -95,6 +97,10 @@ void dl_session_find_remedies(struct dl_session *s);
 enum dl_status dl_session_explain(struct dl_session *s);
 /* Add to the report the whole run on so much, which was checked; nothing if nothing is given. */
 void dl_session_campaign(struct dl_session *s, const struct dl_amount *amount);
+/* Whether the machine of a session that was opened says all that these need; nothing is asked: it need not. */
+enum dl_status dl_session_check_checkpoints(struct dl_session *s, const struct dl_checkpoints *asked);
+/* Add to the report the failures of the whole run; nothing if there is none. */
+enum dl_status dl_session_failures(struct dl_session *s, const struct dl_checkpoints *asked);
 void dl_session_close(struct dl_session *s);
 
 const struct dl_engine_kind *dl_session_engine(const struct dl_session *s);

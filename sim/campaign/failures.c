@@ -66,9 +66,14 @@ double dl_restarts_best_s(const struct dl_restarts *r)
     return fmax(r->mtbf_s * best_share(r->blocking_s / r->mtbf_s), r->writing_s - r->blocking_s);
 }
 
+double dl_restarts_fewest_steps(const struct dl_restarts *r, double step_s)
+{
+    return fmax(ceil((r->writing_s - r->blocking_s) / step_s), 1);
+}
+
 double dl_restarts_best_steps(const struct dl_restarts *r, double step_s, double most)
 {
-    const double least = fmax(ceil((r->writing_s - r->blocking_s) / step_s), 1);
+    const double least = dl_restarts_fewest_steps(r, step_s);
     const double below = floor(dl_restarts_best_s(r) / step_s);
     if (below >= most) return most;
     if (below < least) return fmin(least, most);

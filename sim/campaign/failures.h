@@ -44,6 +44,8 @@ double dl_restarts_recovering(const struct dl_restarts *r);
 double dl_restarts_best_s(const struct dl_restarts *r);
 double dl_restarts_young_s(const struct dl_restarts *r);
 double dl_restarts_daly_s(const struct dl_restarts *r);
+/* The fewest that let one checkpoint be written before the next begins. */
+double dl_restarts_fewest_steps(const struct dl_restarts *r, double step_s);
 /* The best whole number of steps, at least 1 and at most `most`. */
 double dl_restarts_best_steps(const struct dl_restarts *r, double step_s, double most);
 

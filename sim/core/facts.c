@@ -164,7 +164,15 @@ struct walk {
     struct dl_arena *arena;
     void (*visit)(void *user, const struct dl_fact *fact);
     void *user;
+    const char *const *left_out; /* keys; ends with NULL */
 };
+
+static bool is_left_out(const struct walk *w, const char *key)
+{
+    for (size_t i = 0; w->left_out[i]; i++)
+        if (strcmp(key, w->left_out[i]) == 0) return true;
+    return false;
+}
 
 /* Facts have been checked when the document was read; one that is no fact says nothing. */
 static void take_text(struct dl_fact *fact, const json_t *text)
@@ -223,7 +231,7 @@ static void walk_value(struct dl_json at, const json_t *object, const char *key,
         json_t *value;
         json_object_foreach(at.value, member, value)
         {
-            if (strcmp(member, "facts") == 0) continue;
+            if (is_left_out(w, member)) continue;
             walk_value(dl_json_member(at, member, w->arena), inherits ? object : at.value, inherits ? key : member, w);
         }
     }
@@ -232,6 +240,13 @@ static void walk_value(struct dl_json at, const json_t *object, const char *key,
 void dl_json_facts(struct dl_json doc, struct dl_arena *arena, void (*visit)(void *user, const struct dl_fact *fact),
                    void *user)
 {
-    const struct walk w = {.arena = arena, .visit = visit, .user = user};
-    walk_value(doc, NULL, "", &w);
+    static const char *const left_out[] = {"facts", NULL};
+    walk_value(doc, NULL, "", &(struct walk){.arena = arena, .visit = visit, .user = user, .left_out = left_out});
+}
+
+void dl_json_facts_of_step(struct dl_json doc, struct dl_arena *arena,
+                           void (*visit)(void *user, const struct dl_fact *fact), void *user)
+{
+    static const char *const left_out[] = {"facts", "reliability", "storage", NULL};
+    walk_value(doc, NULL, "", &(struct walk){.arena = arena, .visit = visit, .user = user, .left_out = left_out});
 }

@@ -286,3 +286,8 @@ bool dl_memory_fits_outside(const struct dl_topology *t, const struct dl_setting
 {
     return t->weight_memory_bytes == 0 || dl_memory_outside(s, model) <= t->weight_memory_bytes;
 }
+
+double dl_memory_of_checkpoint(const struct dl_setting *s, const struct dl_model *model)
+{
+    return dl_model_parameters(model) * (dl_precision_bytes(s->precision) + dl_optimizer_state_bytes(s));
+}

@@ -40,5 +40,7 @@ bool dl_memory_fits_host(const struct dl_topology *t, const struct dl_job *job, 
 double dl_memory_outside(const struct dl_setting *setting, const struct dl_model *model);
 bool dl_memory_fits_outside(const struct dl_topology *t, const struct dl_setting *setting,
                             const struct dl_model *model);
+/* Parameters and optimizer states of the whole model, each once. */
+double dl_memory_of_checkpoint(const struct dl_setting *setting, const struct dl_model *model);
 
 #endif

@@ -22,6 +22,11 @@ void dl_assumptions_add(struct dl_assumptions *a, struct dl_json doc, struct dl_
     dl_json_facts(doc, arena, collect, &(struct collecting){.to = a, .arena = arena});
 }
 
+void dl_assumptions_add_of_step(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena)
+{
+    dl_json_facts_of_step(doc, arena, collect, &(struct collecting){.to = a, .arena = arena});
+}
+
 void dl_assumptions_add_stated(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena)
 {
     dl_json_facts(doc, arena, collect, &(struct collecting){.to = a, .arena = arena, .stated = true});

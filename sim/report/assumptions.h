@@ -13,6 +13,8 @@ struct dl_assumptions {
 
 /* Collect them from a document; places and reasons live in the arena. */
 void dl_assumptions_add(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena);
+/* Those that a step or a collective depends on. */
+void dl_assumptions_add_of_step(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena);
 /* From one that says what someone wants, which needs no source: only what it calls assumed itself. */
 void dl_assumptions_add_stated(struct dl_assumptions *a, struct dl_json doc, struct dl_arena *arena);
 void dl_assumptions_release(struct dl_assumptions *a);

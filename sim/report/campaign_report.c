@@ -7,17 +7,6 @@
 
 static const double hour_s = 3600, day_s = 86400;
 
-/* "42.3 days", or in hours or seconds where that is less than one. */
-static const char *format_duration(double seconds, char text[DL_QUANTITY])
-{
-    char number[DL_QUANTITY];
-    if (seconds < hour_s) return dl_format_seconds(seconds, text);
-    const bool in_days = seconds >= 2 * day_s;
-    snprintf(text, DL_QUANTITY, "%.20s %s", dl_format_number(seconds / (in_days ? day_s : hour_s), number),
-             in_days ? "days" : "hours");
-    return text;
-}
-
 void dl_campaign_print(const struct dl_campaign *c)
 {
     char a[DL_QUANTITY], b[DL_QUANTITY], d[DL_QUANTITY], e[DL_QUANTITY];
@@ -26,7 +15,7 @@ void dl_campaign_print(const struct dl_campaign *c)
         printf(" for %s tokens", dl_format_parameters(c->tokens, b));
     else
         printf(" for %s samples", dl_format_count(c->samples, b));
-    printf(": %s, %s device hours\n", format_duration(c->seconds, d), dl_format_number(c->device_s / hour_s, e));
+    printf(": %s, %s device hours\n", dl_format_duration(c->seconds, d), dl_format_number(c->device_s / hour_s, e));
 }
 
 json_t *dl_campaign_json(const struct dl_campaign *c)

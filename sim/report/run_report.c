@@ -6,6 +6,7 @@
 #include "sim/report/campaign_report.h"
 #include "sim/report/choice_report.h"
 #include "sim/report/causes_report.h"
+#include "sim/report/failing_report.h"
 #include "sim/report/host.h"
 #include "sim/report/slice_report.h"
 #include "sim/report/units.h"
@@ -223,6 +224,7 @@ void dl_run_report_text(const struct dl_run_report *r, bool links)
     print_step(r);
     print_throughput(r);
     if (r->campaign) dl_campaign_print(r->campaign);
+    if (r->failing) dl_failing_print(r->failing, r->topology, &r->failing_sources);
     print_shares(r);
     dl_causes_print(&r->result);
     print_barrier(r);
@@ -271,6 +273,14 @@ static void add_shares(const struct dl_run_report *r, json_t *report)
     json_decref(shares);
 }
 
+static json_t *whole_run_json(const struct dl_run_report *r)
+{
+    json_t *const whole = dl_campaign_json(r->campaign);
+    const double n_devices = r->campaign->device_s / r->campaign->seconds;
+    json_object_set_new(whole, "failures", dl_failing_json(r->failing, n_devices, &r->failing_sources));
+    return whole;
+}
+
 json_t *dl_run_report_json(const struct dl_run_report *r)
 {
     const struct dl_host host = dl_host_now();
@@ -297,7 +307,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
     json_object_set_new(report, "gradients", gradients_json(r));
     json_object_set_new(report, "links", dl_links_json(&r->links));
     if (r->sensitivity) dl_sensitivity_add_json(r->sensitivity, report);
-    if (r->campaign) json_object_set_new(report, "whole_run", dl_campaign_json(r->campaign));
+    if (r->campaign) json_object_set_new(report, "whole_run", whole_run_json(r));
     if (r->explanation) json_object_set_new(report, "explain", dl_explanation_json(r->explanation));
     return report;
 }

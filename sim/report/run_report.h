@@ -3,6 +3,7 @@
 #define DL_REPORT_RUN_REPORT_H
 
 #include "sim/campaign/campaign.h"
+#include "sim/campaign/failing_run.h"
 #include "sim/engine/training.h"
 #include "sim/memory/memory_use.h"
 #include "sim/memory/remedies.h"
@@ -12,6 +13,7 @@
 #include "sim/report/files_read.h"
 #include "sim/report/links_report.h"
 #include "sim/report/sensitivity.h"
+#include "sim/report/sources.h"
 
 struct dl_run_report {
     const struct dl_topology *topology;
@@ -35,6 +37,8 @@ struct dl_run_report {
     const struct dl_sensitivity *sensitivity; /* NULL: nobody asked */
     const struct dl_explanation *explanation; /* NULL: nobody asked */
     const struct dl_campaign *campaign;       /* NULL: nobody asked */
+    const struct dl_failing_run *failing;     /* with the campaign */
+    struct dl_sources failing_sources;
 };
 
 uint32_t dl_run_fullest_stage(const struct dl_run_report *r);

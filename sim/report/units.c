@@ -84,3 +84,15 @@ char *dl_format_count(double count, char text[DL_QUANTITY])
     *out = '\0';
     return text;
 }
+
+char *dl_format_duration(double seconds, char text[DL_QUANTITY])
+{
+    static const struct prefix units[] = {{86400, "days"}, {3600, "hours"}, {60, "min"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        const double x = seconds / units[i].factor;
+        if (x < 2) continue;
+        snprintf(text, DL_QUANTITY, "%.*f %s", x < 9.995 ? 2 : 1, x, units[i].unit);
+        return text;
+    }
+    return dl_format_seconds(seconds, text);
+}

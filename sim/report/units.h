@@ -8,6 +8,8 @@ enum { DL_QUANTITY = 32 }; /* room for one */
 
 /* "12.3 us", "96.5 GB/s". Returns text. */
 char *dl_format_seconds(double seconds, char text[DL_QUANTITY]);
+/* "15 min", "3.09 hours", "54.2 days", where that is two or more. */
+char *dl_format_duration(double seconds, char text[DL_QUANTITY]);
 char *dl_format_bytes(double bytes, char text[DL_QUANTITY]);
 /* In millions, billions and trillions, as people tell the size of models: "175 B". */
 char *dl_format_parameters(double parameters, char text[DL_QUANTITY]);
