@@ -155,6 +155,8 @@ enum dl_status dl_training_row_request(const struct dl_training_row *row, int64_
     out->topo = dl_row_input(row, row->topo);
     if (row->strategy) {
         out->strategy = dl_row_input(row, row->strategy);
+        if (row->workload) out->workload = dl_row_input(row, row->workload);
+        if (row->software) out->software = dl_row_input(row, row->software);
         return DL_OK;
     }
     if (check(row, err)) return err->status;

@@ -34,7 +34,7 @@ static void predict(void *user, size_t job, void *result)
         return;
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) {
         out->step_s = s.report.result.step_s;
-        out->bubble_s = s.report.result.exposed_s[DL_CAUSE_BUBBLE];
+        out->result = s.report.result;
         out->samples_per_s = s.job.setting.global_batch / out->step_s;
         out->mfu = dl_run_mfu(&s.report, count);
         out->hfu = dl_run_hfu(&s.report, count);

@@ -24,7 +24,8 @@ struct dl_row_trials {
 };
 
 struct dl_row_prediction {
-    double step_s, bubble_s, samples_per_s;
+    double step_s, samples_per_s;
+    struct dl_training_result result;
     double mfu, hfu; /* counted as the row does */
     bool fits, experts;
     double peak_bytes;          /* of the fullest stage */

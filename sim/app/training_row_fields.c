@@ -70,9 +70,10 @@ const struct dl_field dl_training_row_fields[] = {
 /* What a row must say unless the file of a strategy does, and the sizes unless that of a workload does. */
 static const char *const needed[] = {"devices", "model", "global_batch", "software"};
 static const char *const sizes[] = {"layers", "hidden", "heads", "seq", "vocab"};
-/* All that a row may say beside the file of a strategy; and what it must not beside that of a workload. */
-static const char *const of_study[] = {"id",     "topo", "strategy", "source",         "assumed",
-                                       "step_s", "mfu",  "hfu",      "attention_flop", "note"};
+/* All that a row may say beside the file of a strategy, two of them in place of what it names; and what it must not
+ * beside that of a workload. */
+static const char *const of_study[] = {"id",  "topo", "strategy",       "source", "assumed",  "step_s",
+                                       "mfu", "hfu",  "attention_flop", "note",   "workload", "software"};
 static const char *const of_workload[] = {"layers",  "hidden", "ffn",        "heads", "kv_heads",      "vocab",
                                           "experts", "top_k",  "expert_ffn", "style", "tied_embedding"};
 
@@ -120,6 +121,12 @@ static enum dl_status check_key(struct dl_json row, const char *key, enum dl_qua
     if (quantity != DL_STEP && strcmp(key, "step_s") == 0)
         return dl_fail(err, DL_KEY, place, "has no place in a pair; say what is published of both");
     return DL_OK;
+}
+
+void dl_training_row_use_workload(json_t *row, const char *workload)
+{
+    for (size_t i = 0; i < DL_COUNT(of_workload); i++) json_object_del(row, of_workload[i]);
+    json_object_set_new(row, "workload", json_string(workload));
 }
 
 /* ---- a row ---- */

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "sim/app/commands.h"
+#include "sim/app/log_run.h"
 #include "sim/app/row_intervals.h"
 #include "sim/app/row_trials.h"
 #include "sim/core/output.h"
@@ -16,11 +17,24 @@ struct request {
     bool intervals, leave_family_out;
     struct dl_texts set;
     bool budget, markdown, rows_table;
+    struct dl_log_given given;
 };
+
+#define GIVEN(member) offsetof(struct request, given.member)
 
 static const struct dl_option options[] = {
     {"rows", DL_OPT_TEXT, offsetof(struct request, rows), false, 0, 0, NULL,
-     "a table of validation/published, or a file like rows.csv; all shipped tables if absent"},
+     "a table of validation/published, a file like rows.csv, or the log of a run; all shipped tables if absent"},
+    {"topo", DL_OPT_TEXT, GIVEN(topo), false, 0, 0, NULL, "of a log: the machine"},
+    {"workload", DL_OPT_TEXT, GIVEN(workload), false, 0, 0, NULL, "of a log: the model, in place of what the log says"},
+    {"strategy", DL_OPT_TEXT, GIVEN(strategy), false, 0, 0, NULL,
+     "of a log: how the model is spread, if the log does not say it"},
+    {"devices", DL_OPT_COUNT, GIVEN(devices), false, 1, 2147483647.0, NULL,
+     "of a log: number of devices, if the log does not say it"},
+    {"software", DL_OPT_TEXT, GIVEN(software), false, 0, 0, NULL,
+     "of a log: the framework; the nearest to the program of the log if absent"},
+    {"warmup", DL_OPT_COUNT, GIVEN(warmup), false, 0, 1e9, NULL,
+     "of a log: steps that are left out at its beginning; 10 if absent, and never more than half of them"},
     {"limit", DL_OPT_NUMBER, offsetof(struct request, limit), false, 0, 1e9, NULL,
      "exit code 1 if the mean error is above this fraction"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
@@ -119,12 +133,12 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .ran = (enum dl_row_end)r->ran,
                                 .cell = name_cell(r, arena),
                                 .experts = p->experts,
-                                .added_s[DL_PART_SCHEDULE] = p->bubble_s,
+                                .added_s[DL_PART_SCHEDULE] = p->result.exposed_s[DL_CAUSE_BUBBLE],
                                 .microbatch = r->microbatch || r->strategy ? 0 : trial->microbatch};
 }
 
-static struct dl_compared *predict_all(const struct dl_row_trials *t, struct dl_arena *arena, bool *are_late,
-                                       struct dl_error *lost)
+static struct dl_compared *predict_all(const struct dl_row_trials *t, const struct dl_log_run *log,
+                                       struct dl_arena *arena, bool *are_late, struct dl_error *lost)
 {
     struct dl_row_prediction *const predictions = dl_row_trials_run(t);
     struct dl_compared *const compared = dl_arena_alloc(arena, t->rows->n * sizeof *compared);
@@ -133,6 +147,7 @@ static struct dl_compared *predict_all(const struct dl_row_trials *t, struct dl_
         if (t->items[best].row != row || is_better(&predictions[i], &predictions[best])) best = i;
         *are_late |= predictions[i].err.status == DL_LATE;
         compared[row] = compare(&t->rows->items[row], &t->items[best], &predictions[best], arena);
+        if (log) compared[row].log = dl_log_run_told(log, &predictions[best].result, arena);
     }
     dl_row_trials_check(t, predictions, lost);
     dl_free(predictions);
@@ -192,6 +207,17 @@ static enum dl_status write_page(const struct request *q, const struct dl_asked 
     return dl_page_write(q->html, dl_json_pack("{s:s, s:o}", "view", "validate", "answer", answer), err);
 }
 
+/* A log is of one run. */
+static void tell_text(const struct dl_validation *v)
+{
+    if (!v->rows[0].log) {
+        dl_validation_text(v);
+        return;
+    }
+    dl_logged_text(&v->rows[0], v->engine);
+    if (v->has_budget) dl_budget_text(v);
+}
+
 static void tell(const struct request *q, const struct dl_asked *asked, const struct dl_validation *v,
                  struct dl_error *err)
 {
@@ -202,7 +228,7 @@ static void tell(const struct request *q, const struct dl_asked *asked, const st
     if (q->markdown)
         dl_validation_markdown(v);
     else if (dl_tells_text(q->json) && dl_tells_text(q->html) && dl_tells_text(q->svg))
-        dl_validation_text(v);
+        tell_text(v);
 }
 
 static const char *const *families_of(const struct dl_row_trials *t, const struct dl_compared *compared,
@@ -227,18 +253,18 @@ static bool bound_rows(const struct dl_row_trials *t, const char *const *left_ou
     return n_late > 0;
 }
 
-static int validate(const struct request *q, const struct dl_training_rows *rows, struct dl_arena *arena,
-                    struct dl_error *err)
+static int validate(const struct request *q, const struct dl_training_rows *rows, const struct dl_log_run *log,
+                    struct dl_arena *arena, struct dl_error *err)
 {
     struct dl_row_trials trials = {
         .rows = rows, .engine = q->engine, .jobs = q->jobs, .limit_s = q->row_limit_s, .set = q->set};
     bool are_late = false;
     for (size_t i = 0; i < rows->n; i++) add_trials(&trials, i);
     struct dl_error lost = {0}; /* what came back is told all the same */
-    struct dl_compared *const compared = predict_all(&trials, arena, &are_late, &lost);
+    struct dl_compared *const compared = predict_all(&trials, log, arena, &are_late, &lost);
     dl_find_constants(&trials, compared, arena);
     if (q->budget) dl_find_added(&trials, compared, &lost);
-    if (q->intervals)
+    if (q->intervals || log)
         are_late |=
             bound_rows(&trials, q->leave_family_out ? families_of(&trials, compared, arena) : NULL, compared, err);
     const struct dl_asked asked = what_was_asked(q, compared, rows->n);
@@ -267,16 +293,39 @@ static enum dl_status check_outputs(const struct request *q, struct dl_error *er
     return dl_fail(err, DL_IMPOSSIBLE, other, "cannot go with %s to a file", taken);
 }
 
+/* What only a log lets open. */
+static enum dl_status check_given(const struct dl_log_given *g, struct dl_error *err)
+{
+    const char *const option = g->topo       ? "--topo"
+                               : g->workload ? "--workload"
+                               : g->strategy ? "--strategy"
+                               : g->devices  ? "--devices"
+                               : g->software ? "--software"
+                                             : NULL;
+    return option ? dl_fail(err, DL_IMPOSSIBLE, option, "is for --rows LOG: rows of tables say it themselves") : DL_OK;
+}
+
+static enum dl_status read_rows(struct request *q, struct dl_arena *arena, struct dl_training_rows *rows,
+                                struct dl_log_run *log, struct dl_error *err)
+{
+    if (q->rows && dl_may_be_log(q->rows) &&
+        (dl_log_run_open(log, q->rows, &q->given, &q->set, arena, rows, err) || log->log.format))
+        return err->status;
+    if (check_given(&q->given, err)) return err->status;
+    return q->rows ? dl_training_rows_read(q->rows, arena, rows, err) : dl_training_rows_published(arena, rows, err);
+}
+
 static int run(int argc, char **argv, struct dl_error *err)
 {
-    struct request q = {.engine = dl_engine_names[0], .limit = NAN};
+    struct request q = {.engine = dl_engine_names[0], .limit = NAN, .given.warmup = DL_LOG_WARMUP};
     struct dl_arena *const arena = dl_arena_new();
     struct dl_training_rows rows = {0};
+    struct dl_log_run log = {0};
     int code = 0;
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) && !check_outputs(&q, err) &&
-        !(q.html && dl_page_check(err)) &&
-        !(q.rows ? dl_training_rows_read(q.rows, arena, &rows, err) : dl_training_rows_published(arena, &rows, err)))
-        code = validate(&q, &rows, arena, err);
+        !(q.html && dl_page_check(err)) && !read_rows(&q, arena, &rows, &log, err))
+        code = validate(&q, &rows, log.log.format ? &log : NULL, arena, err);
+    dl_log_run_close(&log);
     dl_free(rows.items);
     dl_arena_free(arena);
     return code;
@@ -285,7 +334,8 @@ static int run(int argc, char **argv, struct dl_error *err)
 const struct dl_command dl_command_validate = {
     .name = "validate",
     .doc = "predicted against measured training steps",
-    .usage = "validate [--rows TABLE|FILE] [--rows-table] [--jobs N] [--row-limit SECONDS] [--budget] [--intervals] "
+    .usage = "validate [--rows TABLE|FILE|LOG] [--topo T] [--workload W] [--strategy S] [--devices N] [--rows-table] "
+             "[--jobs N] [--row-limit SECONDS] [--budget] [--intervals] "
              "[--json FILE|-] [--html FILE|-] [--set PATH=JSON]...",
     .run = run,
     .options = options,

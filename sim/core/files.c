@@ -26,19 +26,29 @@ bool dl_is_regular(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-enum dl_status dl_read_file(const char *path, size_t max_bytes, char **text, size_t *bytes, struct dl_error *err)
+enum dl_status dl_open_input(const char *path, FILE **file, size_t *bytes, struct dl_error *err)
 {
     struct stat info;
     if (dl_refuse_planned(path, err)) return err->status;
     if (strpbrk(path, "\r\n")) return dl_fail(err, DL_NOT_FOUND, path, "is a name of more than one line");
     if (stat(path, &info)) return dl_fail(err, DL_NOT_FOUND, path, "%s", strerror(errno));
     if (!S_ISREG(info.st_mode)) return dl_fail(err, DL_NOT_FOUND, path, "is not a file");
-    if ((size_t)info.st_size > max_bytes)
+    *bytes = (size_t)info.st_size;
+    *file = fopen(path, "rb");
+    return *file ? DL_OK : dl_fail(err, DL_NOT_FOUND, path, "%s", strerror(errno));
+}
+
+enum dl_status dl_read_file(const char *path, size_t max_bytes, char **text, size_t *bytes, struct dl_error *err)
+{
+    FILE *file;
+    size_t size;
+    if (dl_open_input(path, &file, &size, err)) return err->status;
+    if (size > max_bytes) {
+        fclose(file);
         return dl_fail(err, DL_RANGE, path, "is larger than the %zu MiB that an input file may have", max_bytes >> 20);
-    FILE *const file = fopen(path, "rb");
-    if (!file) return dl_fail(err, DL_NOT_FOUND, path, "%s", strerror(errno));
-    char *const buffer = dl_alloc((size_t)info.st_size + 1);
-    const size_t got = fread(buffer, 1, (size_t)info.st_size, file);
+    }
+    char *const buffer = dl_alloc(size + 1);
+    const size_t got = fread(buffer, 1, size, file);
     fclose(file);
     buffer[got] = '\0';
     *text = buffer;

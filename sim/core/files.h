@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "sim/core/error.h"
 #include "sim/core/memory.h"
@@ -14,8 +15,10 @@ const char *dl_base_name(const char *path);
 /* Whether there is a file, which is neither a folder nor a device. */
 bool dl_is_regular(const char *path);
 
-/* Read a whole file of at most max_bytes; *text ends with a NUL and is the caller's to dl_free. Refuses one that is to
- * be written (planned.h). */
+/* Open a file to read it piece by piece, for fclose; *bytes is its size. Refuses what is no file, and one that is to be
+ * written (planned.h). */
+enum dl_status dl_open_input(const char *path, FILE **file, size_t *bytes, struct dl_error *err);
+/* Read a whole file of at most max_bytes; *text ends with a NUL and is the caller's to dl_free. Refuses as above. */
 enum dl_status dl_read_file(const char *path, size_t max_bytes, char **text, size_t *bytes, struct dl_error *err);
 
 /* Write it whole or not at all (output.h); "-" is standard output. */

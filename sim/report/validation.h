@@ -23,6 +23,8 @@ enum dl_quantity {
 /* Whether the run that a row tells of had enough memory. */
 enum dl_row_end { DL_END_NOT_SAID, DL_RAN, DL_RAN_OUT_OF_MEMORY };
 
+struct dl_logged; /* log_report.h */
+
 struct dl_compared {
     const char *id, *source;
     const char *model;         /* rows of the same one are compared with each other */
@@ -48,6 +50,7 @@ struct dl_compared {
     const char *sha256;                   /* of what was asked: see fingerprint.h; "": it was refused */
     const char *software, *system;        /* names of its files; NULL: not known */
     const struct dl_constants *constants; /* of its files; NULL: not known */
+    const struct dl_logged *log;          /* what the log of the run says; NULL: it is of a table */
 };
 
 struct dl_errors {

@@ -5,6 +5,7 @@
 
 #include "sim/report/budget.h"
 #include "sim/report/host.h"
+#include "sim/report/log_report.h"
 #include "sim/report/ranking.h"
 
 /* ---- text ---- */
@@ -220,6 +221,7 @@ static json_t *row_json(const struct dl_compared *row, const char *family)
         json_object_set_new(json, "sha256", json_string(row->sha256));
     if (*row->assumed) json_object_set_new(json, "assumed", json_string(row->assumed));
     if (row->microbatch) json_object_set_new(json, "assumed_microbatch", json_integer(row->microbatch));
+    if (row->log) json_object_set_new(json, "log", dl_logged_json(row));
     return json;
 }
 
