@@ -23,6 +23,7 @@ static const struct dl_hf_key decoder_keys[] = {
     HF_LEFT_OUT("rope_scaling", of_positions),
     HF_LEFT_OUT("rope_parameters", of_positions),
     HF_LEFT_OUT("rope_interleave", of_positions),
+    HF_LEFT_OUT("rope_interleaved", of_positions),
     HF_LEFT_OUT("use_mrope", of_positions),
     HF_LEFT_OUT("pretraining_tp", of_strategy),
     HF_FINISHED("sliding_window"),

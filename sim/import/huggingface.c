@@ -137,7 +137,8 @@ static enum dl_status check_is(const struct dl_hf *hf, const struct dl_hf_key *k
 }
 
 /* A workload has dropout everywhere or nowhere. */
-static enum dl_status take_dropout(struct dl_hf *hf, struct dl_json from, struct dl_error *err)
+static enum dl_status take_dropout(struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json from,
+                                   struct dl_error *err)
 {
     json_t *const before = json_object_get(hf->out->workload, "dropout");
     if (!json_is_number(from.value)) return dl_wrong_type(from, "a number", err);
@@ -146,6 +147,7 @@ static enum dl_status take_dropout(struct dl_hf *hf, struct dl_json from, struct
         return dl_fail(err, DL_IMPOSSIBLE, from.where,
                        "must be %s, as others are: there is dropout everywhere or nowhere", drops ? "0" : "above 0");
     json_object_set_new(hf->out->workload, "dropout", json_boolean(drops));
+    if (drops) dl_hf_leave_out(hf, k->key, false, "there is dropout; how much of it costs the same");
     return DL_OK;
 }
 
@@ -162,7 +164,7 @@ static enum dl_status take(struct dl_hf *hf, const struct dl_hf_key *k, struct d
         break;
     case DL_HF_WORD: return take_word(hf, k, from, err);
     case DL_HF_IS: return check_is(hf, k, from, err);
-    case DL_HF_DROPOUT: return take_dropout(hf, from, err);
+    case DL_HF_DROPOUT: return take_dropout(hf, k, from, err);
     case DL_HF_FINISHED: break;
     case DL_HF_LEFT_OUT: dl_hf_leave_out(hf, k->key, false, k->why); break;
     }

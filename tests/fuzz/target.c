@@ -8,6 +8,7 @@
 
 #include "sim/collective/payload.h"
 #include "sim/collective/timings.h"
+#include "sim/import/import.h"
 #include "topologies/placement.h"
 #include "topologies/transport.h"
 
@@ -169,13 +170,28 @@ static void read_timings(struct input *in)
     dl_timings_release(&t);
 }
 
+/* What is made is a document of dlsim, and each thing that it leaves out is told with its reason. */
+static void read_foreign(struct input *in)
+{
+    const struct dl_foreign file = {.text = in->text, .bytes = in->bytes, .where = "input.json"};
+    const struct dl_import_format *format = NULL;
+    struct dl_imported imported;
+    if (!dl_import(&file, in->arena, &imported, &format, &in->err)) {
+        assert(format && *imported.what && (imported.workload || imported.strategy));
+        assert(!imported.workload || (isfinite(imported.parameters) && imported.parameters > 0));
+        for (size_t i = 0; i < imported.n_left_out; i++)
+            assert(*imported.left_out[i].key && *imported.left_out[i].why && imported.left_out[i].value);
+    }
+    dl_imported_release(&imported);
+}
+
 static const struct reader {
     char letter; /* the first byte, so that a corpus file can be read by people */
     void (*read)(struct input *in);
 } readers[] = {
     {'s', read_system},   {'t', read_transport}, {'a', read_assignment}, {'p', read_payload},  {'l', read_placement},
     {'w', read_workload}, {'d', read_device},    {'f', read_software},   {'g', read_strategy}, {'c', read_scenario},
-    {'r', read_rows},     {'m', read_steps},     {'b', read_timings},
+    {'r', read_rows},     {'m', read_steps},     {'b', read_timings},    {'i', read_foreign},
 };
 
 static const struct reader *choose(uint8_t first)
