@@ -1,0 +1,148 @@
+/* battery_stacks.h - random stacks of the examples of strategies: whatever is put together is refused with the key that
+ * must change, or ends by both engines, and nothing is lost. */
+#ifndef DL_TESTS_BATTERY_STACKS_H
+#define DL_TESTS_BATTERY_STACKS_H
+
+#include "tests/unit/battery.h"
+#include "tests/unit/strategy_examples.h"
+
+/* Machines with a link for each device, and with shared adapters. */
+static const struct stack_machine {
+    const char *system, *device;
+    double rounding; /* where the slowest lane in latency is not the one on the busiest link */
+} stack_machines[] = {{IDEAL_SYSTEM("1e10", "1e-6"), "a100-80", 1e-9},
+                      {"dgx-a100-hdr4", "a100-40", 1e-4},
+                      {"v100-40gbe", "v100-16", 1e-4}};
+
+/* Ways of software that decide who waits for whom. */
+static const char *const stack_sets[] = {NULL,
+                                         "software.sends='blocking'",
+                                         "software.sends='batched'",
+                                         "software.step_barrier=false",
+                                         "software.drains_at_sends=true",
+                                         "software.gathers_modules=true",
+                                         "software.accumulates='whole'",
+                                         "software.overlaps_tensor=true"};
+
+struct drawn_stack {
+    const struct stack_machine *machine;
+    const char *workload, *set, *head, *entries;
+    bool computes_more; /* than the model: again, or the same on several ranks */
+};
+
+static inline uint32_t draw(gsl_rng *rng, uint32_t n) { return (uint32_t)gsl_rng_uniform_int(rng, n); }
+
+/* One of those of a strategy; NULL: it is not in the stack. */
+static inline const struct example *draw_example(gsl_rng *rng, const char *strategy)
+{
+    const struct example *of_it[n_examples];
+    uint32_t n = 0;
+    for (size_t i = 0; i < n_examples; i++)
+        if (strcmp(examples[i].strategy, strategy) == 0) of_it[n++] = &examples[i];
+    const uint32_t which = draw(rng, n);
+    return draw(rng, 3) ? NULL : of_it[which];
+}
+
+static inline struct drawn_stack draw_stack(uint64_t index, struct dl_arena *arena)
+{
+    gsl_rng *const rng = dl_random_new(21, "stacks of examples", index);
+    const uint32_t replicas = 1u << draw(rng, 4), samples = 2u << draw(rng, 3);
+    const char *data = DATA, *others = "";
+    uint32_t ranks = 1;
+    struct drawn_stack d = {.machine = &stack_machines[draw(rng, DL_COUNT(stack_machines))],
+                            .workload = FOUR_BLOCKS,
+                            .set = stack_sets[draw(rng, DL_COUNT(stack_sets))]};
+    for (size_t i = 0; i < dl_strategy_count(); i++) {
+        const struct example *const e = draw_example(rng, dl_strategy_get(i)->name);
+        if (!e) continue;
+        const uint32_t n = e->n[draw(rng, (uint32_t)count_numbers(e))];
+        if (strcmp(e->strategy, "data") == 0)
+            data = entry_with(e, n, arena);
+        else
+            others = dl_arena_format(arena, "%s,%s", others, entry_with(e, n, arena));
+        if (e->counts == RANKS) ranks *= n;
+        if (e->workload) d.workload = e->workload;
+        d.computes_more = d.computes_more || e->again || e->workload;
+    }
+    gsl_rng_free(rng);
+    d.entries = dl_arena_format(arena, "%s%s", data, others);
+    d.head = dl_arena_format(arena, "'precision':'fp16','devices':%u,'global_batch':%u", ranks * replicas,
+                             replicas * samples);
+    return d;
+}
+
+static inline void open_drawn(struct dl_session *t, const struct drawn_stack *d, const char *head, const char *entries)
+{
+    const struct training_inputs in = {.system = d->machine->system,
+                                       .device = d->machine->device,
+                                       .software = FLASH,
+                                       .workload = d->workload,
+                                       .set = d->set};
+    training_open_stack(t, in, head, entries);
+}
+
+static inline void check_played(struct dl_session *t, const struct drawn_stack *d, const char *what)
+{
+    const struct training_outcome once_more = training_simulate(t, "simgrid");
+    const struct dl_training_result all = simulated(t, what), alone = estimated(t, what);
+    check_causes(&all, what);
+    check_causes(&alone, what);
+    ck_assert_msg(once_more.result.step_s == all.step_s, "%s: %.17g s, and again %.17g", what, all.step_s,
+                  once_more.result.step_s);
+    ck_assert_msg(alone.step_s <= all.step_s * (1 + d->machine->rounding), "%s: %.12g s alone, %.12g with others", what,
+                  alone.step_s, all.step_s);
+}
+
+/* False: it is refused. */
+static inline bool check_drawn(const struct drawn_stack *d)
+{
+    char what[1200];
+    struct dl_session t, single;
+    snprintf(what, sizeof what, "%s: %s: %s: %s", d->machine->device, d->set ? d->set : "", d->head, d->entries);
+    open_drawn(&t, d, d->head, d->entries);
+    if (t.err.status) {
+        ck_assert_msg(t.err.status == DL_IMPOSSIBLE && strstr(t.err.text, "test.json:/"), "%s: %s", what, t.err.text);
+        dl_session_close(&t);
+        return false;
+    }
+    open_drawn(&single, d, "'precision':'fp16','devices':1,'global_batch':1", "");
+    check_played(&t, d, what);
+    estimated(&single, "single");
+    check_memory(&t, what);
+    check_states(&t, &single, what);
+    const double flop = spent_per_sample(&t), least = spent_per_sample(&single);
+    ck_assert_msg(flop >= least * (1 - 1e-9) && (d->computes_more || flop <= least * (1 + 1e-9)),
+                  "%s: %.12g flop, the model has %.12g", what, flop, least);
+    dl_session_close(&t);
+    dl_session_close(&single);
+    return true;
+}
+
+static size_t n_possible;
+
+START_TEST(a_stack_of_examples_is_refused_or_loses_nothing)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    const struct drawn_stack d = draw_stack((uint64_t)_i, arena);
+    n_possible += check_drawn(&d);
+    dl_arena_free(arena);
+}
+END_TEST
+
+/* From one number on to another; a third of them must be possible. */
+static inline int run_stacks(const char *name, int from, int to)
+{
+    TCase *const tests = tcase_create(name);
+    tcase_add_loop_test(tests, a_stack_of_examples_is_refused_or_loses_nothing, from, to);
+    Suite *const suite = suite_create(name);
+    suite_add_tcase(suite, tests);
+    SRunner *const runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* so that it counts; steps are in children already */
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    printf("%zu of %d stacks are possible\n", n_possible, to - from);
+    return failed || 3 * n_possible < (size_t)(to - from) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif

@@ -1,0 +1,283 @@
+/* strategy_examples.h - an example of every strategy, alone on a machine where seconds are bytes: what all ranks
+ * together hold, what passes the port of one of them, and what is computed beyond the model, by closed forms.
+ *
+ * The rule to remember: a strategy of the table without a line here fails a test. A `#` in a text is the number n that
+ * grows along the example: ways, bits or layers. */
+#ifndef DL_TESTS_STRATEGY_EXAMPLES_H
+#define DL_TESTS_STRATEGY_EXAMPLES_H
+
+#include "tests/unit/divided_step.h"
+
+struct example {
+    const char *strategy, *entry;              /* its name; the entry of the stack */
+    const char *beside;                        /* other entries that it needs; NULL: none */
+    const char *workload;                      /* NULL: FOUR_BLOCKS */
+    enum { A_NUMBER, RANKS, REPLICAS } counts; /* what n is: ranks of a replica, replicas, or something else */
+    uint32_t n[4];                             /* ends with 0 */
+    uint32_t replicas, samples;                /* replicas, if n are not these, and samples of each; 0: one */
+    /* NULL: each rank holds the model, nothing is sent, nothing is computed again. */
+    double (*held)(const struct dl_model *m, double n);  /* parameters, on all ranks together */
+    double (*sent)(const struct dl_model *m, double n);  /* bytes that pass a port one after the other; NAN: not told */
+    double (*again)(const struct dl_model *m, double n); /* flop of a sample beyond those of the model */
+    bool spares;                                         /* the larger n, the less memory the fullest device needs */
+    bool shares;                                         /* links are shared, which the analytic engine leaves out */
+};
+
+/* ---- counts of the model, which has one sample a micro-batch ---- */
+
+static inline double count_inside(const struct dl_model *m)
+{
+    double sum = 0;
+    for (size_t i = 0; i < m->n_layers; i++) sum += m->layers[i].parameters_inside;
+    return sum;
+}
+
+static inline double count_experts(const struct dl_model *m)
+{
+    double sum = 0;
+    for (size_t i = 0; i < m->n_layers; i++) sum += m->layers[i].expert_parameters;
+    return sum;
+}
+
+static inline double count_outside(const struct dl_model *m)
+{
+    return dl_model_parameters(m) - count_inside(m) - count_experts(m);
+}
+
+static inline double count_model_blocks(const struct dl_model *m)
+{
+    double n = 0;
+    for (size_t i = 0; i < m->n_layers; i++) n += m->layers[i].is_block;
+    return n;
+}
+
+/* Forward, of a sample: twelve squares, and half of the scores with what they weigh. */
+static inline double block_flop(const struct dl_model *m)
+{
+    const double s = m->tokens_per_sample, h = m->hidden;
+    return 2 * s * 12 * h * h + 2 * 2 * s * s * h / 2;
+}
+
+/* The embedding's, which a tied head needs too: a vocabulary of 512. */
+static inline double count_tied(const struct dl_model *m) { return m->hidden * 512; }
+
+/* Of a tensor with a number for each token and column. */
+static inline double tensor_bytes(const struct dl_model *m)
+{
+    return activation_bytes * m->samples * m->tokens_per_sample * m->hidden;
+}
+
+/* What passes a port where n ranks gather or scatter so many bytes, and where they sum them. */
+static inline double once(double n, double bytes) { return (n - 1) / n * bytes; }
+static inline double summed(double n, double bytes) { return 2 * once(n, bytes); }
+
+/* ---- replicas ---- */
+
+static const double parameter_bytes = 2, scale_bytes = 4.0 / 512; /* of a quantised value */
+
+static double not_told(const struct dl_model *m, double n) { return (void)m, (void)n, NAN; }
+static double held_once(const struct dl_model *m, double n) { return (void)n, dl_model_parameters(m); }
+
+static double sent_by_sums(const struct dl_model *m, double n)
+{
+    return summed(n, gradient_bytes * dl_model_parameters(m));
+}
+
+static double sent_to_a_server(const struct dl_model *m, double n)
+{
+    return n > 1 ? 2 * n * gradient_bytes * dl_model_parameters(m) : 0;
+}
+
+/* Rajbhandari et al., SC20, section 7: gradients are scattered, parameters gathered; in stage 3 for both passes. */
+static double sent_by_stage_1(const struct dl_model *m, double n)
+{
+    return once(n, (gradient_bytes + parameter_bytes) * dl_model_parameters(m));
+}
+
+static double sent_by_stage_3(const struct dl_model *m, double n)
+{
+    return once(n, (gradient_bytes + 2 * parameter_bytes) * dl_model_parameters(m));
+}
+
+/* With n bits between four replicas. */
+static double sent_in_bits(const struct dl_model *m, double n)
+{
+    return summed(4, (n / 8 + scale_bytes) * dl_model_parameters(m));
+}
+
+/* ---- ranks that share a layer, a sequence or experts ---- */
+
+static double held_by_tensor(const struct dl_model *m, double n) { return count_inside(m) + n * count_outside(m); }
+
+/* Shoeybi et al. 2019, figure 4: two sums forward and two backward in a block, and one each at its ends. */
+static double sent_by_tensor(const struct dl_model *m, double n)
+{
+    return (4 * count_model_blocks(m) + 2) * summed(n, tensor_bytes(m));
+}
+
+/* A gather and a scatter for each sum, and tokens are gathered once more for the gradients of weights. */
+static double sent_by_sequence(const struct dl_model *m, double n)
+{
+    return sent_by_tensor(m, n) + (2 * count_model_blocks(m) + 1) * once(n, tensor_bytes(m));
+}
+
+/* Keys and values are gathered forward and backward, and their gradients scattered. */
+static double sent_by_gathers(const struct dl_model *m, double n)
+{
+    return 3 * count_model_blocks(m) * once(n, 2 * tensor_bytes(m)) + sent_by_sums(m, n);
+}
+
+/* In a ring these gradients go home in the end. */
+static double sent_by_ring(const struct dl_model *m, double n)
+{
+    return (3 * n - 2) * count_model_blocks(m) * 2 * tensor_bytes(m) / n + sent_by_sums(m, n);
+}
+
+/* Queries, keys, values and results, each way. */
+static double sent_by_alltoalls(const struct dl_model *m, double n)
+{
+    return 2 * count_model_blocks(m) * once(n, 4 * tensor_bytes(m) / n) + sent_by_sums(m, n);
+}
+
+static double held_by_experts(const struct dl_model *m, double n)
+{
+    return count_experts(m) + n * (count_inside(m) + count_outside(m));
+}
+
+/* Tokens go to their experts and return, forward and backward. */
+static double sent_by_experts(const struct dl_model *m, double n)
+{
+    const double common = count_inside(m) + count_outside(m);
+    return 4 * count_model_blocks(m) * once(n, m->routing.top_k * tensor_bytes(m)) + summed(n, gradient_bytes * common);
+}
+
+/* ---- stages, memory, hosts ---- */
+
+static double held_by_stages(const struct dl_model *m, double n)
+{
+    return dl_model_parameters(m) + (n > 1 ? count_tied(m) : 0);
+}
+
+static double held_twice(const struct dl_model *m, double n) { return (void)n, 2 * dl_model_parameters(m); }
+
+/* One micro-batch goes forth and back; then two stages sum the gradients of their table. */
+static double sent_by_stages(const struct dl_model *m, double n)
+{
+    return 2 * (n - 1) * tensor_bytes(m) + (n > 1 ? summed(2, gradient_bytes * count_tied(m)) : 0);
+}
+
+static double again_of_blocks(const struct dl_model *m, double n) { return n * block_flop(m); }
+
+/* n tenths are on the host. */
+static double held_less(const struct dl_model *m, double n) { return (1 - n / 10) * dl_model_parameters(m); }
+
+#define DATA "{'name':'data'}"
+#define ZERO(stage) .strategy = "zero", .entry = "{'name':'zero','stage':" stage "}", .beside = DATA, .counts = REPLICAS
+#define TENSOR(more) .strategy = "tensor", .entry = "{'name':'tensor','ways':#" more "}", .counts = RANKS
+#define CONTEXT(more)                                                                                                  \
+    .strategy = "context", .entry = "{'name':'context','ways':#" more "}", .beside = DATA, .counts = RANKS
+
+static const struct example examples[] = {
+    {.strategy = "data", .entry = DATA, .counts = REPLICAS, .n = {1, 2, 8}, .sent = sent_by_sums},
+    {.strategy = "data",
+     .entry = "{'name':'data','overlap':true,'exchange':'direct_ring'}",
+     .counts = REPLICAS,
+     .n = {1, 4},
+     .sent = sent_by_sums},
+    {.strategy = "data",
+     .entry = "{'name':'data','exchange':'parameter_server'}",
+     .counts = REPLICAS,
+     .n = {1, 2, 4},
+     .sent = sent_to_a_server,
+     .shares = true},
+    {ZERO("1"), .n = {1, 2, 4}, .sent = sent_by_stage_1, .spares = true},
+    {ZERO("2"), .n = {1, 2, 4}, .sent = sent_by_stage_1, .spares = true},
+    {ZERO("3"), .n = {1, 2, 8}, .held = held_once, .sent = sent_by_stage_3, .spares = true},
+    {.strategy = "quantized_allreduce",
+     .entry = "{'name':'quantized_allreduce','bits':#}",
+     .beside = DATA,
+     .n = {1, 4, 8},
+     .replicas = 4,
+     .sent = sent_in_bits},
+    {.strategy = "quantized_allreduce",
+     .entry = "{'name':'quantized_allreduce','method':'top_k'}",
+     .beside = DATA,
+     .n = {1},
+     .replicas = 4,
+     .sent = not_told},
+    {TENSOR(""), .n = {1, 2, 4}, .held = held_by_tensor, .sent = sent_by_tensor, .spares = true},
+    {TENSOR(",'sequence':true"), .n = {1, 2, 4}, .held = held_by_tensor, .sent = sent_by_sequence, .spares = true},
+    {TENSOR(",'grid':'3d','x':#,'y':1"), .n = {2, 4}, .held = held_by_tensor, .sent = not_told, .spares = true},
+    {CONTEXT(",'kind':'allgather'"), .n = {1, 2, 4}, .sent = sent_by_gathers, .spares = true},
+    {CONTEXT(",'zigzag':true"), .n = {2, 8}, .sent = sent_by_ring, .spares = true},
+    {CONTEXT(",'kind':'alltoall'"), .n = {1, 2, 4}, .sent = sent_by_alltoalls, .spares = true},
+    {.strategy = "expert",
+     .entry = "{'name':'expert','ways':#}",
+     .beside = DATA,
+     .workload = TWO_WITH_EXPERTS,
+     .counts = REPLICAS,
+     .n = {1, 2, 8},
+     .held = held_by_experts,
+     .sent = sent_by_experts,
+     .spares = true},
+    {.strategy = "pipeline",
+     .entry = "{'name':'pipeline','ways':#}",
+     .counts = RANKS,
+     .n = {1, 2, 4},
+     .held = held_by_stages,
+     .sent = sent_by_stages,
+     .spares = true},
+    {.strategy = "pipeline",
+     .entry = "{'name':'pipeline','ways':#,'schedule':'dualpipe','chunks':2}",
+     .counts = RANKS,
+     .n = {2, 4},
+     .samples = 8,
+     .held = held_twice,
+     .sent = not_told,
+     .shares = true},
+    {.strategy = "recompute",
+     .entry = "{'name':'recompute','mode':'full','layers':#}",
+     .n = {1, 2, 4},
+     .again = again_of_blocks,
+     .spares = true},
+    {.strategy = "offload",
+     .entry = "{'name':'offload','parameters':0.#}",
+     .n = {1, 5, 9},
+     .held = held_less,
+     .spares = true},
+    {.strategy = "graphs", .entry = "{'name':'graphs','scope':'step'}", .n = {1}},
+    {.strategy = "blocking_launches", .entry = "{'name':'blocking_launches'}", .n = {1}},
+};
+
+enum { n_examples = DL_COUNT(examples) };
+
+static inline const char *workload_of(const struct example *e) { return e->workload ? e->workload : FOUR_BLOCKS; }
+
+static inline size_t count_numbers(const struct example *e)
+{
+    size_t n = 0;
+    while (n < DL_COUNT(e->n) && e->n[n]) n++;
+    return n;
+}
+
+/* The entry with its number; in the arena. */
+static inline const char *entry_with(const struct example *e, uint32_t n, struct dl_arena *arena)
+{
+    const char *text = "";
+    for (const char *c = e->entry; *c; c++)
+        text = *c == '#' ? dl_arena_format(arena, "%s%u", text, n) : dl_arena_format(arena, "%s%c", text, *c);
+    return text;
+}
+
+/* A strategy file of the example: keys, and the stack. */
+static inline void example_texts(const struct example *e, uint32_t n, struct dl_arena *arena, const char **head,
+                                 const char **stack)
+{
+    const uint32_t replicas = e->counts == REPLICAS ? n : e->replicas ? e->replicas : 1;
+    *head = dl_arena_format(arena, "'precision':'fp16','devices':%u,'global_batch':%u",
+                            replicas * (e->counts == RANKS ? n : 1), replicas * (e->samples ? e->samples : 1));
+    *stack =
+        dl_arena_format(arena, "%s%s%s", entry_with(e, n, arena), e->beside ? "," : "", e->beside ? e->beside : "");
+}
+
+#endif
