@@ -51,7 +51,7 @@ static const struct dl_option options[] = {
     {"iterations", DL_OPT_COUNT, OF_SESSION(iterations), false, 1, 10000, NULL,
      "steps to simulate; until two are alike if absent"},
     {"seed", DL_OPT_COUNT, OF_SESSION(seed), false, 0, 9007199254740992.0, NULL,
-     "seed of --placement random and of jitter; 0 if absent"},
+     "seed of --placement random, of jitter and of failures; 0 if absent"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "the answer for programs too; - is standard output, in place of the text"},
     {"trace", DL_OPT_OUTPUT, offsetof(struct request, trace), false, 0, 0, NULL,

@@ -4,7 +4,7 @@
 
 static const double hour_s = 3600;
 
-/* More failures than that in a run are none that anybody would wait for. */
+/* Nobody waits for a run with more, nor for its simulation. */
 static const double most_failures = 1e6;
 
 static void add_kind(struct dl_failing_run *out, const char *what, double n, double mtbf_hours)

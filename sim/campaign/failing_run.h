@@ -28,7 +28,7 @@ struct dl_failing_run_request {
 };
 
 /* DL_FAILS: it was found out; else why not. DL_TOO_OFTEN: checkpoints are asked for while others are being written;
- * steps.between is the fewest that would do. */
+ * steps.between is the fewest that would do. DL_NEVER_ENDS: there are more than a million failures. */
 enum dl_failing_run_status {
     DL_FAILS,
     DL_NO_RELIABILITY,

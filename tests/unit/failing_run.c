@@ -1,7 +1,9 @@
 /* failing_run.c - failures of whole runs on shipped machines: published runs, what limits a checkpoint, what is left
  * out. */
 #include <math.h>
+#include <string.h>
 
+#include "sim/app/figures.h"
 #include "sim/campaign/failing_run.h"
 #include "tests/unit/analytic_run.h"
 #include "tests/unit/shipped_system.h"
@@ -58,6 +60,20 @@ START_TEST(bloom_loses_little)
     const struct dl_failing_run best = dl_failing_run(&q);
     ck_assert_double_gt(best.goodput, f.goodput);
     ck_assert_double_le(best.steps.between, 100);
+}
+END_TEST
+
+/* Kokolis et al. 2024 (arXiv 2410.21680): from 6.50 failures in a thousand node-days of 8 A100 they project a mean time
+ * to failure of 1.8 hours for jobs on 16,384 GPUs, and of 0.23 hours on 131,072. */
+START_TEST(rates_of_nodes_give_the_times_that_meta_projects)
+{
+    const struct {
+        double n_nodes, hours, rounding;
+    } published[] = {{16384 / 8, 1.8, 0.05}, {131072 / 8, 0.23, 0.005}};
+    for (size_t i = 0; i < DL_COUNT(published); i++) {
+        const struct dl_failing nodes = {"node", published[i].n_nodes, 1000 * day_s / 6.5};
+        ck_assert_double_eq_tol(dl_failing_together_s(&nodes, 1) / hour_s, published[i].hours, published[i].rounding);
+    }
 }
 END_TEST
 
@@ -137,9 +153,55 @@ START_TEST(a_checkpoint_has_parameters_and_optimizer_states_once)
 }
 END_TEST
 
+static size_t n_assumed_below(const struct dl_session *s, const char *pointer)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->report.assumptions.n; i++)
+        n += strstr(s->report.assumptions.items[i].where, pointer) != NULL;
+    return n;
+}
+
+START_TEST(only_whole_runs_rest_on_figures_of_failures)
+{
+    const struct analytic_run run = {
+        "meta-h100-roce", "gpt2-125m", NULL, "\"global_batch\":8,\"microbatch\":8,", "", {0}};
+    const struct dl_amount amount = {.samples = _i ? 1e6 : 0};
+    struct dl_session s;
+    ck_assert_msg(analytic_run(&run, arena, &s), "%s", s.err.text);
+    dl_session_campaign(&s, &amount);
+    dl_session_failures(&s, &(struct dl_checkpoints){0});
+    dl_session_list_assumptions(&s);
+    ck_assert_uint_eq(n_assumed_below(&s, ":/reliability/"), _i ? 2 : 0); /* detect_s and restart_s */
+    ck_assert_uint_gt(n_assumed_below(&s, ":/node/"), 0);
+    ck_assert_uint_eq(s.report.failing_sources.n, _i ? 7 : 0);
+    dl_session_close(&s);
+}
+END_TEST
+
+START_TEST(no_figure_of_failures_is_varied_for_a_step)
+{
+    const struct analytic_run run = {
+        "meta-h100-roce", "gpt2-125m", NULL, "\"global_batch\":8,\"microbatch\":8,", "", {0}};
+    struct dl_figures figures = {0};
+    struct dl_session s;
+    ck_assert_msg(analytic_run(&run, arena, &s), "%s", s.err.text);
+    dl_figures_find(&s, &figures);
+    ck_assert_uint_gt(figures.n, 0);
+    for (size_t i = 0; i < figures.n; i++) {
+        ck_assert(!strstr(figures.items[i].effect.path, "reliability"));
+        ck_assert(!strstr(figures.items[i].effect.path, "storage"));
+    }
+    dl_free(figures.items);
+    dl_session_close(&s);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("failing_run");
+    tcase_add_test(tests, rates_of_nodes_give_the_times_that_meta_projects);
+    tcase_add_loop_test(tests, only_whole_runs_rest_on_figures_of_failures, 0, 2);
+    tcase_add_test(tests, no_figure_of_failures_is_varied_for_a_step);
     tcase_add_test(tests, llama3_has_an_effective_training_time_above_90_percent);
     tcase_add_test(tests, bloom_loses_little);
     tcase_add_loop_test(tests, shares_sum_to_one_and_are_those_of_the_simulation, 0, 2);
