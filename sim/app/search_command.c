@@ -6,6 +6,7 @@
 #include "sim/app/own_memory.h"
 #include "sim/app/pool.h"
 #include "sim/app/search_intervals.h"
+#include "sim/app/search_known.h"
 #include "sim/core/clock.h"
 #include "sim/report/progress.h"
 #include "sim/report/search_report.h"
@@ -13,7 +14,7 @@
 
 struct request {
     struct dl_search_wanted wanted;
-    const char *objective, *json, *output;
+    const char *objective, *json, *output, *db;
     uint64_t top, intervals, jobs;
 };
 
@@ -35,6 +36,8 @@ static const struct dl_option options[] = {
      "so many of the best by the analytic engine are simulated; 10 if absent"},
     {"intervals", DL_OPT_COUNT, AT(intervals), false, 0, 10000, NULL,
      "so many of the best get an interval, and whether they can be told apart from the first; 5 if absent, 0: none"},
+    {"db", DL_OPT_TEXT, AT(db), false, 0, 0, NULL,
+     "a database of `dlsim sweep`: points that it has are taken from there, not run again"},
     {"jobs", DL_OPT_COUNT, AT(jobs), false, 1, 4096, NULL, "points at once; as many as processors if absent"},
     {"json", DL_OPT_OUTPUT, AT(json), false, 0, 0, NULL,
      "the answer for programs too; - is standard output, in place of the text"},
@@ -48,6 +51,7 @@ struct run {
     struct dl_search search;
     struct dl_search_report report;
     struct dl_refusals refused, lost;
+    struct dl_known *known;     /* NULL: nothing */
     struct dl_candidate *found; /* of the points that are run now, in whatever order they come */
     size_t n_found, capacity;
     size_t n_now;
@@ -101,13 +105,32 @@ static void *open_point(void *user, uint64_t point)
     return dl_search_open_point(&((struct run *)user)->search, point);
 }
 
-/* Returns the number of a signal that ended it. */
-static int run_points(struct run *r, const uint64_t *points, size_t n, struct dl_error *err)
+/* Those that a sweep has run are taken; the others are left in the list. Returns how many. */
+static size_t take_known(struct run *r, uint64_t *points, size_t n, struct dl_error *err)
 {
+    size_t n_left = 0;
+    for (size_t i = 0; i < n; i++) {
+        json_t *const result = r->known ? dl_known_find(r->known, &r->search, points[i]) : NULL;
+        if (!result) {
+            points[n_left++] = points[i];
+            continue;
+        }
+        json_object_set_new(result, "point", json_integer((json_int_t)points[i]));
+        take(r, result, err);
+    }
+    return n_left;
+}
+
+/* Returns the number of a signal that ended it. */
+static int run_points(struct run *r, const uint64_t *all, size_t n_all, size_t *n_known, struct dl_error *err)
+{
+    uint64_t *const points = dl_alloc((n_all + 1) * sizeof *points);
     r->found = NULL;
     r->n_found = r->capacity = 0;
-    r->n_now = n;
     r->begun_s = dl_clock_s();
+    memcpy(points, all, n_all * sizeof *points);
+    const size_t n = r->n_now = take_known(r, points, n_all, err);
+    *n_known = n_all - n;
     const int signal = dl_workers_run(&(struct dl_workers_request){.points = points,
                                                                    .n_points = n,
                                                                    .n_workers = r->report.n_workers,
@@ -121,6 +144,7 @@ static int run_points(struct run *r, const uint64_t *points, size_t n, struct dl
                                                                    .user = r},
                                       err);
     dl_progress_end();
+    dl_free(points);
     return signal;
 }
 
@@ -138,7 +162,7 @@ static int screen(struct run *r, struct dl_error *err)
     r->search.engine = "analytic";
     r->report.n_space = space->n_combinations;
     r->report.n_looked_at = space->n_points;
-    const int signal = run_points(r, space->points, space->n_points, err);
+    const int signal = run_points(r, space->points, space->n_points, &r->report.n_screened_before, err);
     r->report.screening_s = dl_clock_s() - r->begun_s;
     r->report.screened = r->found;
     r->report.n_screened = r->n_found;
@@ -164,7 +188,7 @@ static int simulate(struct run *r, size_t top, struct dl_error *err)
     for (size_t i = 0; i < n; i++) points[i] = r->report.screened[i].point;
     r->what = "points simulated";
     r->search.engine = dl_engine_names[0];
-    const int signal = run_points(r, points, n, err);
+    const int signal = run_points(r, points, n, &r->report.n_simulated_before, err);
     r->report.simulating_s = dl_clock_s() - r->begun_s;
     r->report.simulated = r->found;
     r->report.n_simulated = r->n_found;
@@ -272,7 +296,7 @@ static enum dl_status begin(struct run *r, struct request *q, struct dl_error *e
                                           .n_devices = q->wanted.session.devices,
                                           .global_batch = q->wanted.global_batch,
                                           .n_workers = n_workers};
-    return DL_OK;
+    return q->db ? dl_known_read(q->db, &r->search, &r->known, err) : DL_OK;
 }
 
 static int search(struct request *q, struct dl_error *err)
@@ -291,6 +315,7 @@ static int search(struct request *q, struct dl_error *err)
     dl_free(r.report.simulated);
     dl_refusals_release(&r.refused);
     dl_refusals_release(&r.lost);
+    dl_known_free(r.known);
     dl_search_close(&r.search);
     return signal ? 128 + signal : !is_answered;
 }

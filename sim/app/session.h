@@ -77,7 +77,9 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
 enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_request *request);
 /* Add all that decides the answer of a session that was read: its documents, and how it is simulated. */
 void dl_session_fingerprint(const struct dl_session *s, struct dl_fingerprint *f);
-/* The hash of that and nothing else. */
+/* The same without its strategy file. */
+void dl_session_fingerprint_setup(const struct dl_session *s, struct dl_fingerprint *f);
+/* The hash of the first and nothing else. */
 void dl_session_sha256(const struct dl_session *s, char sha256[DL_SHA256_HEX]);
 /* What was asked, but for the command and the fingerprint. It points into the session. */
 struct dl_asked dl_session_asked(const struct dl_session *s);

@@ -1,14 +1,14 @@
 /* session_asked.c - what a session was asked, by name and by content. */
 #include "sim/app/session.h"
 
-void dl_session_fingerprint(const struct dl_session *s, struct dl_fingerprint *f)
+static void add(const struct dl_session *s, bool with_strategy, struct dl_fingerprint *f)
 {
     static const char *const names[] = {"workload", "software", NULL};
     const struct dl_session_request *const q = &s->request;
     dl_machine_fingerprint(&s->machine, f);
     dl_fingerprint_json(f, "device", s->device_doc.value);
     dl_fingerprint_json(f, "timed device", s->timed_doc.value);
-    dl_fingerprint_document(f, "strategy", s->strategy_doc.value, names);
+    if (with_strategy) dl_fingerprint_document(f, "strategy", s->strategy_doc.value, names);
     dl_fingerprint_json(f, "workload", s->workload_doc.value);
     dl_fingerprint_text(f, "software", s->software.name); /* errors of the model are known by its name */
     dl_fingerprint_json(f, "software", s->software_doc.value);
@@ -21,6 +21,10 @@ void dl_session_fingerprint(const struct dl_session *s, struct dl_fingerprint *f
     dl_fingerprint_number(f, "iterations", (double)q->iterations);
     dl_fingerprint_number(f, "ideal", q->ideal);
 }
+
+void dl_session_fingerprint(const struct dl_session *s, struct dl_fingerprint *f) { add(s, true, f); }
+
+void dl_session_fingerprint_setup(const struct dl_session *s, struct dl_fingerprint *f) { add(s, false, f); }
 
 void dl_session_sha256(const struct dl_session *s, char sha256[DL_SHA256_HEX])
 {

@@ -90,6 +90,9 @@ static void print_counts(const struct dl_search_report *r)
     printf("  %s looked at in %s, %s points a second and core; simulated in %s\n",
            dl_format_count((double)r->n_looked_at, a), dl_format_seconds(r->screening_s, b), dl_format_number(rate, c),
            dl_format_seconds(r->simulating_s, d));
+    if (r->n_screened_before || r->n_simulated_before)
+        printf("  taken out of the database and not run again: %s of those looked at, %zu of those simulated\n",
+               dl_format_count((double)r->n_screened_before, a), r->n_simulated_before);
     if (r->n_told)
         printf("  intervals of %zu by %zu runs with a changed constant, without contention, in %s\n", r->n_told,
                r->n_interval_runs, dl_format_seconds(r->intervals_s, a));
@@ -247,9 +250,11 @@ json_t *dl_search_report_json(const struct dl_search_report *r)
     json_t *const best = json_array();
     for (size_t i = 0; i < r->n_simulated; i++)
         json_array_append_new(best, candidate_json(&r->simulated[i], r->n_devices));
-    return dl_json_pack("{s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "objective", r->objective,
+    return dl_json_pack("{s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "objective", r->objective,
                         "global_batch", (json_int_t)r->global_batch, "combinations", (json_int_t)r->n_space, "refused",
                         reasons_json(r->refused), "lost", reasons_json(r->lost), "does_not_fit", (json_int_t)r->n_unfit,
-                        "screened", (json_int_t)r->n_screened, "simulated", (json_int_t)r->n_simulated, "interval_runs",
-                        (json_int_t)r->n_interval_runs, "best", best, "pareto", front_json(r));
+                        "screened", (json_int_t)r->n_screened, "simulated", (json_int_t)r->n_simulated,
+                        "screened_before", (json_int_t)r->n_screened_before, "simulated_before",
+                        (json_int_t)r->n_simulated_before, "interval_runs", (json_int_t)r->n_interval_runs, "best",
+                        best, "pareto", front_json(r));
 }

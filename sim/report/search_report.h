@@ -42,8 +42,9 @@ struct dl_search_report {
     size_t n_screened;
     struct dl_candidate *simulated; /* in order */
     size_t n_simulated;
-    size_t n_told;          /* of these: have an interval */
-    size_t n_interval_runs; /* with a changed constant, by the analytic engine */
+    size_t n_screened_before, n_simulated_before; /* of those looked at, and simulated: taken out of a database */
+    size_t n_told;                                /* of these: have an interval */
+    size_t n_interval_runs;                       /* with a changed constant, by the analytic engine */
     double screening_s, simulating_s, intervals_s;
     size_t n_workers;
     const char *output; /* where the winner was written to; NULL: nowhere */
