@@ -103,6 +103,7 @@ struct dl_failing_run dl_failing_run(const struct dl_failing_run_request *q)
     if (!choose_interval(q, &out)) return out;
     out.seconds = dl_restarts_whole_s(&out.restarts, &out.steps);
     out.failures = out.seconds / out.restarts.mtbf_s;
+    out.device_s = out.seconds * q->n_devices;
     out.status = DL_NEVER_ENDS;
     if (!ends(&out)) return out;
     out.status = DL_FAILS;

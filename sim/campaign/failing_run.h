@@ -53,7 +53,7 @@ struct dl_failing_run {
     bool steps_given;
     struct dl_saved_steps steps;
     /* Only DL_FAILS: */
-    double seconds, failures; /* mean of the whole run */
+    double seconds, failures, device_s; /* mean of the whole run */
     /* Shares of it: they sum to 1. */
     double goodput, checkpointing, recovering, lost;
     uint64_t seed, n_trials;

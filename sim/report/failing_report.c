@@ -51,9 +51,10 @@ static void print_checkpoints(const struct dl_failing_run *f)
 
 static void print_goodput(const struct dl_failing_run *f)
 {
-    char a[DL_QUANTITY], b[DL_QUANTITY];
-    printf("  with failures  %s, %s interruptions, goodput %.1f %%\n", dl_format_duration(f->seconds, a),
-           dl_format_number(f->failures, b), 100 * f->goodput);
+    char a[DL_QUANTITY], b[DL_QUANTITY], c[DL_QUANTITY];
+    printf("  with failures  %s, %s device hours, %s interruptions, goodput %.1f %%\n",
+           dl_format_duration(f->seconds, a), dl_format_number(f->device_s / hour_s, b),
+           dl_format_number(f->failures, c), 100 * f->goodput);
     printf("                 the rest: %.1f %% checkpoints, %.1f %% recovery, %.1f %% work done again\n",
            100 * f->checkpointing, 100 * f->recovering, 100 * f->lost);
     printf("                 simulated %ju times: %s in the mean, ", (uintmax_t)f->n_trials,
@@ -115,14 +116,14 @@ static json_t *simulated_json(const struct dl_failing_run *f)
                         "repeated_share", s->lost_s / s->seconds);
 }
 
-json_t *dl_failing_json(const struct dl_failing_run *f, double n_devices, const struct dl_sources *sources)
+json_t *dl_failing_json(const struct dl_failing_run *f, const struct dl_sources *sources)
 {
     if (left_out(f)) return dl_json_pack("{s:s}", "left_out", left_out(f));
     return dl_json_pack("{s:n, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o}",
                         "left_out", "mtbf_hours", f->restarts.mtbf_s / hour_s, "detect_s", f->detect_s, "restart_s",
                         f->restart_s, "load_s", f->load_s, "recovery_s", f->restarts.recovery_s, "days",
-                        f->seconds / day_s, "device_hours", n_devices * f->seconds / hour_s, "interruptions",
-                        f->failures, "goodput", f->goodput, "checkpoint_share", f->checkpointing, "recovery_share",
-                        f->recovering, "repeated_share", f->lost, "parts", kinds_json(f), "checkpoints",
-                        checkpoints_json(f), "simulated", simulated_json(f), "sources", dl_sources_json(sources));
+                        f->seconds / day_s, "device_hours", f->device_s / hour_s, "interruptions", f->failures,
+                        "goodput", f->goodput, "checkpoint_share", f->checkpointing, "recovery_share", f->recovering,
+                        "repeated_share", f->lost, "parts", kinds_json(f), "checkpoints", checkpoints_json(f),
+                        "simulated", simulated_json(f), "sources", dl_sources_json(sources));
 }

@@ -10,6 +10,6 @@
 /* `sources` are those of the figures that it rests on. */
 void dl_failing_print(const struct dl_failing_run *f, const struct dl_topology *topology,
                       const struct dl_sources *sources);
-json_t *dl_failing_json(const struct dl_failing_run *f, double n_devices, const struct dl_sources *sources);
+json_t *dl_failing_json(const struct dl_failing_run *f, const struct dl_sources *sources);
 
 #endif

@@ -276,8 +276,7 @@ static void add_shares(const struct dl_run_report *r, json_t *report)
 static json_t *whole_run_json(const struct dl_run_report *r)
 {
     json_t *const whole = dl_campaign_json(r->campaign);
-    const double n_devices = r->campaign->device_s / r->campaign->seconds;
-    json_object_set_new(whole, "failures", dl_failing_json(r->failing, n_devices, &r->failing_sources));
+    json_object_set_new(whole, "failures", dl_failing_json(r->failing, &r->failing_sources));
     return whole;
 }
 
