@@ -5,14 +5,18 @@
 
 #include "tests/unit/battery.h"
 #include "tests/unit/strategy_examples.h"
+#include "tests/unit/workload_examples.h"
 
 /* Machines with a link for each device, and with shared adapters. */
 static const struct stack_machine {
-    const char *system, *device;
-    double rounding; /* where the slowest lane in latency is not the one on the busiest link */
-} stack_machines[] = {{IDEAL_SYSTEM("1e10", "1e-6"), "a100-80", 1e-9},
-                      {"dgx-a100-hdr4", "a100-40", 1e-4},
-                      {"v100-40gbe", "v100-16", 1e-4}};
+    const char *system, *device, *precision;
+    double rounding; /* more, where the slowest lane in latency is not the one on the busiest link: steps are short */
+} stack_machines[] = {{IDEAL_SYSTEM("1e10", "1e-6"), "a100-80", "fp16", 1e-9},
+                      {IDEAL_SYSTEM("1e10", "1e-6"), "wse-2", "fp16", 1e-9},
+                      {IDEAL_SYSTEM("1e9", "1e-5"), "a64fx", "fp16", 1e-9},
+                      {"dgx-a100-hdr4", "a100-40", "fp16", 5e-3},
+                      {"v100-40gbe", "v100-16", "fp16", 5e-3},
+                      {"tpu-v4", "tpu-v4", "bf16", 5e-3}};
 
 /* Ways of software that decide who waits for whom. */
 static const char *const stack_sets[] = {NULL,
@@ -26,8 +30,8 @@ static const char *const stack_sets[] = {NULL,
 
 struct drawn_stack {
     const struct stack_machine *machine;
-    const char *workload, *set, *head, *entries;
-    bool computes_more; /* than the model: again, or the same on several ranks */
+    const char *workload, *set, *head, *entries, *single; /* single: the head for one device */
+    bool computes_more;                                   /* than the model: again, or the same on several ranks */
 };
 
 static inline uint32_t draw(gsl_rng *rng, uint32_t n) { return (uint32_t)gsl_rng_uniform_int(rng, n); }
@@ -43,6 +47,13 @@ static inline const struct example *draw_example(gsl_rng *rng, const char *strat
     return draw(rng, 3) ? NULL : of_it[which];
 }
 
+static inline const char *head_of(const struct stack_machine *machine, uint32_t devices, uint32_t samples,
+                                  struct dl_arena *arena)
+{
+    return dl_arena_format(arena, "'precision':'%s','devices':%u,'global_batch':%u", machine->precision, devices,
+                           samples);
+}
+
 static inline struct drawn_stack draw_stack(uint64_t index, struct dl_arena *arena)
 {
     gsl_rng *const rng = dl_random_new(21, "stacks of examples", index);
@@ -50,7 +61,7 @@ static inline struct drawn_stack draw_stack(uint64_t index, struct dl_arena *are
     const char *data = DATA, *others = "";
     uint32_t ranks = 1;
     struct drawn_stack d = {.machine = &stack_machines[draw(rng, DL_COUNT(stack_machines))],
-                            .workload = FOUR_BLOCKS,
+                            .workload = kinds[draw(rng, DL_COUNT(kinds))].text,
                             .set = stack_sets[draw(rng, DL_COUNT(stack_sets))]};
     for (size_t i = 0; i < dl_strategy_count(); i++) {
         const struct example *const e = draw_example(rng, dl_strategy_get(i)->name);
@@ -62,12 +73,13 @@ static inline struct drawn_stack draw_stack(uint64_t index, struct dl_arena *are
             others = dl_arena_format(arena, "%s,%s", others, entry_with(e, n, arena));
         if (e->counts == RANKS) ranks *= n;
         if (e->workload) d.workload = e->workload;
-        d.computes_more = d.computes_more || e->again || e->workload;
+        d.computes_more = d.computes_more || e->again;
     }
+    d.computes_more = d.computes_more || strstr(d.workload, "experts"); /* each tensor rank routes all tokens */
     gsl_rng_free(rng);
     d.entries = dl_arena_format(arena, "%s%s", data, others);
-    d.head = dl_arena_format(arena, "'precision':'fp16','devices':%u,'global_batch':%u", ranks * replicas,
-                             replicas * samples);
+    d.head = head_of(d.machine, ranks * replicas, replicas * samples, arena);
+    d.single = head_of(d.machine, 1, 1, arena);
     return d;
 }
 
@@ -105,7 +117,7 @@ static inline bool check_drawn(const struct drawn_stack *d)
         dl_session_close(&t);
         return false;
     }
-    open_drawn(&single, d, "'precision':'fp16','devices':1,'global_batch':1", "");
+    open_drawn(&single, d, d->single, "");
     check_played(&t, d, what);
     estimated(&single, "single");
     check_memory(&t, what);

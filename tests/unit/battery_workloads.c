@@ -2,52 +2,9 @@
  * and in two replicas, by both engines. */
 #define _GNU_SOURCE /* fork, pipe */
 #include "tests/unit/battery.h"
-#include "tests/unit/workload_counts.h"
+#include "tests/unit/workload_examples.h"
 
 static const double exactly = 1e-9;
-
-/* ---- an example of each kind, and what it has ---- */
-
-#define CONVNET                                                                                                        \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'convnet','input':[3,8,8],'layers':["                       \
-    "{'kind':'conv','filters':16,'window':3,'pad':1,'relu':true},{'kind':'conv','filters':16,'window':1,'relu':true}," \
-    "{'kind':'fc','outputs':10},{'kind':'cross_entropy'}]}"
-#define MLP                                                                                                            \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','loss':'cross_entropy','widths':[64,64,64,64,64]}"
-
-struct counts {
-    double parameters, forward_flop, not_needed; /* of a sample; not needed: the gradient of the input, which is data */
-};
-
-static struct counts of_written(const json_t *workload)
-{
-    const struct parameter_counts p = count_parameters(workload);
-    const struct flop_counts f = count_flop(workload, false);
-    const double block = f.divided + f.repeated + f.attention;
-    return (struct counts){p.inside + p.outside + p.experts, count_blocks(workload) * block + f.head, f.not_needed};
-}
-
-/* 64 pixels: from 3 channels to 16 in windows of nine, from 16 to 16, and all of them to 10. */
-static struct counts of_convnet(const json_t *workload)
-{
-    (void)workload;
-    const double first = 3 * 9 * 16, second = 16 * 16, last = 64 * 16 * 10;
-    return (struct counts){first + 16 + second + 16 + last + 10, 2 * (64 * (first + second) + last), 2 * 64 * first};
-}
-
-static const struct kind_example {
-    const char *kind, *text;
-    struct counts (*counts)(const json_t *workload);
-} kinds[] = {{"transformer", FOUR_BLOCKS, of_written},
-             {"transformer", TWO_WITH_EXPERTS, of_written},
-             {"mlp", MLP, of_written},
-             {"convnet", CONVNET, of_convnet}};
-
-static const struct {
-    const char *model, *device, *precision;
-} models[] = {{"cpu", "xeon-core", "fp32"},      {"dataflow", "sn40l", "bf16"},  {"gpu", "h100", "bf16"},
-              {"gpu", "mi250x-gcd", "bf16"},     {"systolic", "tpu-v4", "bf16"}, {"wafer", "wse-2", "fp16"},
-              {"roofline", IDEAL_DEVICE, "fp16"}};
 
 enum { n_kinds = DL_COUNT(kinds), n_models = DL_COUNT(models), n_pairs = n_kinds * n_models };
 
@@ -56,7 +13,7 @@ START_TEST(every_kind_of_workload_has_an_example)
     const char *const name = dl_workload_get((size_t)_i)->name;
     size_t n = 0;
     for (size_t i = 0; i < n_kinds; i++) n += strcmp(kinds[i].kind, name) == 0;
-    ck_assert_msg(n > 0, "workload %s has no example in tests/unit/battery_workloads.c", name);
+    ck_assert_msg(n > 0, "workload %s has no example in tests/unit/workload_examples.h", name);
 }
 END_TEST
 
@@ -65,7 +22,7 @@ START_TEST(every_model_of_devices_has_an_example)
     const char *const name = dl_device_model_get((size_t)_i)->name;
     size_t n = 0;
     for (size_t i = 0; i < n_models; i++) n += strcmp(models[i].model, name) == 0;
-    ck_assert_msg(n > 0, "device model %s has no example in tests/unit/battery_workloads.c", name);
+    ck_assert_msg(n > 0, "device model %s has no example in tests/unit/workload_examples.h", name);
 }
 END_TEST
 
