@@ -21,7 +21,7 @@ static const struct dl_hf_keys shared = DL_HF_KEYS(encoder_keys);
 static const char of_pooler[] = "of the pooler, which is not in the workload";
 static const char *const bert_architectures[] = {"BertForMaskedLM", "BertForPreTraining", NULL};
 static const struct dl_hf_key bert[] = {
-    HF_COUNT("max_position_embeddings", "seq", NULL),
+    HF_LENGTH("max_position_embeddings"),
     HF_COUNT("vocab_size", "vocab", NULL),
     HF_COUNT("type_vocab_size", "token_types", "2"),
     HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),

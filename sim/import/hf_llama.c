@@ -15,7 +15,7 @@ static const struct dl_hf_key decoder_keys[] = {
     HF_COUNT("num_attention_heads", "heads", NULL),
     HF_COUNT("num_key_value_heads", "kv_heads", NULL),
     HF_COUNT("head_dim", "head_size", ""),
-    HF_COUNT("max_position_embeddings", "seq", NULL),
+    HF_LENGTH("max_position_embeddings"),
     HF_COUNT("vocab_size", "vocab", NULL),
     HF_WORD("hidden_act", "activation", "\"silu\"", gates),
     HF_FLAG("tie_word_embeddings", "tied_embedding", "false"),

@@ -8,11 +8,12 @@
 #include "sim/import/import.h"
 
 enum dl_hf_meaning {
-    DL_HF_COUNT,    /* a whole number, the key `to` of the workload */
-    DL_HF_FLAG,     /* true or false, the key `to` */
-    DL_HF_WORD,     /* one of `words`, as the key `to` */
-    DL_HF_IS,       /* must be what `absent` says; anything else is refused with `why` */
-    DL_HF_DROPOUT,  /* a probability, the key `dropout`: all of them above 0, or none */
+    DL_HF_COUNT,   /* a whole number, the key `to` of the workload */
+    DL_HF_LENGTH,  /* a whole number, the longest sequence: the key `seq`, told because training may use shorter ones */
+    DL_HF_FLAG,    /* true or false, the key `to` */
+    DL_HF_WORD,    /* one of `words`, as the key `to` */
+    DL_HF_IS,      /* must be what `absent` says; anything else is refused with `why` */
+    DL_HF_DROPOUT, /* a probability, the key `dropout`: all of them above 0, or none */
     DL_HF_FINISHED, /* what it means, the model's `finish` says */
     DL_HF_LEFT_OUT, /* has no counterpart, and neither time nor memory depends on it: listed with `why` */
 };
@@ -36,6 +37,10 @@ struct dl_hf_key {
 #define HF_COUNT(key_, to_, absent_)                                                                                   \
     {                                                                                                                  \
         .key = (key_), .meaning = DL_HF_COUNT, .to = (to_), .absent = (absent_)                                        \
+    }
+#define HF_LENGTH(key_)                                                                                                \
+    {                                                                                                                  \
+        .key = (key_), .meaning = DL_HF_LENGTH, .to = "seq"                                                            \
     }
 #define HF_FLAG(key_, to_, absent_)                                                                                    \
     {                                                                                                                  \

@@ -153,7 +153,10 @@ static enum dl_status take_dropout(struct dl_hf *hf, const struct dl_hf_key *k, 
 
 static enum dl_status take(struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json from, struct dl_error *err)
 {
+    static const char longest[] = "sequences are taken to be as long as the model allows; those of a training may be "
+                                  "shorter (--set workload.seq=N)";
     switch (k->meaning) {
+    case DL_HF_LENGTH: dl_hf_leave_out(hf, k->key, true, longest); /* fall through */
     case DL_HF_COUNT:
         if (!json_is_integer(from.value)) return dl_wrong_type(from, "a whole number", err);
         json_object_set(hf->out->workload, k->to, from.value);
