@@ -86,7 +86,7 @@ static enum dl_status communicate(const struct attention *a, enum dl_op op, doub
                                         .cause = DL_CAUSE_CONTEXT,
                                         .layer = a->ev->layer,
                                         .op = op,
-                                        .axis = DL_AXIS_CONTEXT,
+                                        .members.digits = DL_ALONG_CONTEXT,
                                         .bytes = bytes};
     return dl_emit(below, &collective, err);
 }
@@ -114,7 +114,7 @@ static enum dl_status ring(const struct attention *a, struct dl_stack *below, st
     for (uint32_t i = 0; i < ways; i++) {
         struct dl_event block = ring_block(a, i);
         block.op = DL_SENDRECV;
-        block.axis = DL_AXIS_CONTEXT;
+        block.members.digits = DL_ALONG_CONTEXT;
         block.beside = DL_CAUSE_CONTEXT;
         block.bytes = (i + 1 < ways ? a->key_bytes : 0) + (backward && i > 0 ? a->key_bytes : 0);
         if (dl_emit(below, &block, err)) return err->status;

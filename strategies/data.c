@@ -119,7 +119,7 @@ static enum dl_status sum(const struct options *o, bool of_experts, double param
                                 .pass = DL_GRADIENT,
                                 .cause = DL_CAUSE_DATA,
                                 .op = DL_ALLREDUCE,
-                                .axis = of_experts ? DL_AXIS_EXPERT_DATA : DL_AXIS_DATA,
+                                .members = dl_holders(of_experts),
                                 .bytes = parameters * dl_gradient_bytes(s),
                                 .algorithm = o->exchange == allreduce ? NULL : exchanges[o->exchange],
                                 .async = o->overlap,

@@ -153,7 +153,7 @@ static enum dl_status travel(const struct options *o, const struct dl_event *ev,
     trip.kind = DL_EV_COLLECTIVE;
     trip.cause = DL_CAUSE_EXPERT;
     trip.op = DL_ALLTOALL;
-    trip.axis = DL_AXIS_EXPERT;
+    trip.members.digits = DL_ALONG_EXPERTS;
     trip.async = o->overlap;
     trip.once = (o->dispatch == as_software ? s->software->dispatch : o->dispatch) == DL_DISPATCH_TO_NODES;
     trip.bytes = imbalance_of(o, ev->layer) * ev->elements * dl_precision_bytes(s->precision) / s->parts.outside;

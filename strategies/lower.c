@@ -7,16 +7,6 @@
 #include "strategies/stages.h"
 #include "strategies/step_clock.h"
 
-uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_AXES])
-{
-    uint32_t rank = 0, stride = 1;
-    for (size_t i = 0; i < DL_N_AXES; i++) {
-        rank += coordinate[s->order[i]] * stride;
-        stride *= s->ways[s->order[i]];
-    }
-    return rank;
-}
-
 /* ---- the top of the stack: the model's work ---- */
 
 struct place {
@@ -102,7 +92,7 @@ static enum dl_status gather_sent(struct dl_sink *s, const struct dl_position *p
                                 .cause = DL_CAUSE_TENSOR,
                                 .gradient = DL_GRADIENT_INPUT,
                                 .op = DL_ALLGATHER,
-                                .axis = DL_AXIS_TENSOR,
+                                .members.digits = DL_ALONG_TENSOR,
                                 .bytes = output_bytes(s) / setting->ways[DL_AXIS_CONTEXT]};
     return dl_emit(s->request->job->stack, &ev, err);
 }

@@ -60,7 +60,4 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
 void dl_lowered_time_all(struct dl_lowered *l);
 void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages);
 
-/* The rank at these coordinates of the axes. */
-uint32_t dl_rank_at(const struct dl_setting *s, const uint32_t coordinate[DL_N_AXES]);
-
 #endif

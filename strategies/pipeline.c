@@ -66,6 +66,12 @@ static double kept_bytes(const struct dl_setting *s, const struct dl_shared *sha
     return dl_held(s, all, dl_keeps_shards(s)) * dl_gradient_bytes(s);
 }
 
+static struct dl_members between(const struct dl_shared *shared)
+{
+    return (struct dl_members){
+        .digits = DL_ALONG_PIPELINE, .is_pair = true, .pair = {shared->stages[0], shared->stages[1]}};
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
@@ -77,8 +83,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                                       .pass = DL_COPIES,
                                       .cause = DL_CAUSE_PIPELINE,
                                       .op = DL_ALLREDUCE,
-                                      .axis = DL_AXIS_PIPELINE,
-                                      .with_stage = ev->shared->with_stage,
+                                      .members = between(ev->shared),
                                       .bytes = kept_bytes(dl_stack_setting(below), ev->shared),
                                       .handle = DL_EVERY_CALL},
                    err);

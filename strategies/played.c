@@ -10,29 +10,31 @@ static void add(struct dl_played *sum, const struct dl_played *more, double time
     sum->bundles += times * more->bundles;
 }
 
-/* Those of a crew: each of its members is in one group of the axis. */
-static void add_template(const struct dl_template *t, const struct dl_setting *s, const bool axes[DL_N_GROUPS],
-                         struct dl_played *sum)
+/* All that are played, or those that meet others on their links. */
+enum which { EVERY, MEETING };
+
+/* Those of a crew: each of its members is in one group of a kind. */
+static void add_template(const struct dl_template *t, struct dl_sink *s, enum which which, struct dl_played *sum)
 {
-    const double n_members = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT];
+    const struct dl_ranks *const ranks = &s->request->job->setting.ranks;
+    const double n_members = dl_ranks_count(ranks, DL_IN_LOCKSTEP);
     for (size_t i = 0; i < t->n_parts; i++) {
         const struct dl_in_step *const what = t->parts[i].in_step;
-        if (t->parts[i].kind != DL_TOGETHER || !axes[what->axis]) continue;
+        if (t->parts[i].kind != DL_TOGETHER || (which == MEETING && !dl_sink_groups(s, what->along)->meets)) continue;
         sum->collectives += n_members;
-        sum->bundles += n_members / dl_in_step_ranks(s, what->axis).n * what->n_bundles;
+        sum->bundles += n_members / dl_ranks_count(ranks, what->along) * what->n_bundles;
     }
 }
 
-static struct dl_played count_of_crew(const struct dl_sink *s, uint32_t stage, const bool axes[DL_N_GROUPS])
+static struct dl_played count_of_crew(struct dl_sink *s, uint32_t stage, enum which which)
 {
     const struct dl_lowered *const l = s->out;
     const struct dl_program *const p = &l->programs[stage];
     struct dl_played sum = {0};
-    add_template(&p->end, &s->request->job->setting, axes, &sum);
+    add_template(&p->end, s, which, &sum);
     for (uint32_t i = 0; i < l->schedule.n_items[stage]; i++) {
         const struct dl_item *const item = &l->schedule.items[stage][i];
-        add_template(&p->items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind], &s->request->job->setting, axes,
-                     &sum);
+        add_template(&p->items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind], s, which, &sum);
     }
     return sum;
 }
@@ -46,13 +48,13 @@ static double count_crossing(const struct dl_sink *s, uint32_t stage)
 }
 
 /* Of all crews that cross links that change, or of the others. */
-static struct dl_played count(const struct dl_sink *s, const bool axes[DL_N_GROUPS], bool crossing)
+static struct dl_played count(struct dl_sink *s, enum which which, bool crossing)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     struct dl_played sum = {0};
     for (uint32_t stage = 0; stage < setting->ways[DL_AXIS_PIPELINE]; stage++) {
         const double n_crossing = count_crossing(s, stage);
-        const struct dl_played of_crew = count_of_crew(s, stage, axes);
+        const struct dl_played of_crew = count_of_crew(s, stage, which);
         add(&sum, &of_crew, crossing ? n_crossing : setting->ways[DL_AXIS_DATA] - n_crossing);
     }
     return sum;
@@ -90,10 +92,8 @@ static bool is_within(const struct dl_played *played, const struct dl_played *mo
 void dl_limit_played(struct dl_sink *s)
 {
     struct dl_lowered *const l = s->out;
-    bool every_axis[DL_N_GROUPS];
-    for (size_t i = 0; i < DL_N_GROUPS; i++) every_axis[i] = true;
-    const struct dl_played crossing = count(s, every_axis, true);
-    l->played = count(s, every_axis, false);
+    const struct dl_played crossing = count(s, EVERY, true);
+    l->played = count(s, EVERY, false);
     add(&l->played, &crossing, 1);
     if (is_within(&l->played, &s->request->most_played)) return;
     if (crossing.collectives == 0) {
@@ -102,7 +102,7 @@ void dl_limit_played(struct dl_sink *s)
     }
     l->played = crossing;
     l->plays_beyond = !is_within(&crossing, &s->request->most_played);
-    l->n_timed_alone = count(s, s->meets, false).collectives; /* of those that meet nobody the time is known */
+    l->n_timed_alone = count(s, MEETING, false).collectives; /* of those that meet nobody the time is known */
     l->plays = s->crossing;
     change_templates(l, dl_template_add_timed);
 }

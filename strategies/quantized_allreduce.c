@@ -73,7 +73,7 @@ static double pack_bytes(const struct options *o, const struct dl_event *packed,
 /* Read the sum as it came, write it as gradients: of all values, or of a rank's part. */
 static double unpack_bytes(const struct dl_event *packed, const struct dl_setting *s)
 {
-    const uint32_t n = dl_span_ranks(s, packed->span, packed->axis == DL_AXIS_EXPERT_DATA);
+    const uint32_t n = dl_members_count(&s->ranks, &packed->members);
     const double dense = packed->bytes / (packed->op == DL_REDUCESCATTER ? n : 1);
     return dl_payload_bytes(&packed->payload, dense, n) + dense / DL_PAYLOAD_VALUE_BYTES * dl_gradient_bytes(s);
 }

@@ -12,16 +12,62 @@ double dl_parameters_in(const struct dl_event *ev, const struct dl_setting *s, b
     return ev->parameters_inside + ev->parameters_outside + (apart ? 0 : ev->parameters_expert);
 }
 
-uint32_t dl_copies(const struct dl_setting *s, bool of_experts)
+/* Strides of the axes by their order; the digits of an axis count from its first on. */
+static void number_axis(struct dl_setting *s, enum dl_axis axis, uint32_t stride)
 {
-    return s->ways[DL_AXIS_DATA] * s->ways[DL_AXIS_CONTEXT] / (of_experts ? s->expert_ways : 1);
+    static const dl_digits along[DL_N_AXES] = {[DL_AXIS_TENSOR] = DL_ALONG_TENSOR,
+                                               [DL_AXIS_CONTEXT] = DL_ALONG_CONTEXT,
+                                               [DL_AXIS_DATA] = DL_ALONG_DATA,
+                                               [DL_AXIS_PIPELINE] = DL_ALONG_PIPELINE};
+    for (uint32_t i = 0; i < DL_N_DIGITS; i++) {
+        if (!(along[axis] >> i & 1)) continue;
+        s->ranks.digits[i].stride = stride;
+        stride *= s->ranks.digits[i].n;
+    }
 }
 
-uint32_t dl_shard_replicas(const struct dl_setting *s) { return s->shard_ways ? s->shard_ways : s->ways[DL_AXIS_DATA]; }
+void dl_setting_number_ranks(struct dl_setting *s)
+{
+    const uint32_t data = s->ways[DL_AXIS_DATA], sharing = s->shard_ways ? s->shard_ways : data;
+    s->ranks = (struct dl_ranks){.n_digits = DL_N_DIGITS,
+                                 .digits = {[DL_DIGIT_X] = {"tensor x", s->grid[0]},
+                                            [DL_DIGIT_Y] = {"tensor y", s->grid[1]},
+                                            [DL_DIGIT_Z] = {"tensor z", s->grid[2]},
+                                            [DL_DIGIT_CONTEXT] = {"context", s->ways[DL_AXIS_CONTEXT]},
+                                            [DL_DIGIT_EXPERT] = {"expert", s->expert_ways},
+                                            [DL_DIGIT_SHARD] = {"shard", sharing / s->expert_ways},
+                                            [DL_DIGIT_COPY] = {"copy", data / sharing},
+                                            [DL_DIGIT_STAGE] = {"stage", s->ways[DL_AXIS_PIPELINE]}}};
+    for (uint32_t i = 0, stride = 1; i < DL_N_AXES; i++) {
+        number_axis(s, s->order[i], stride);
+        stride *= s->ways[s->order[i]];
+    }
+}
+
+uint32_t dl_first_of_crew(const struct dl_setting *s, uint32_t stage, uint32_t replica)
+{
+    return dl_ranks_offset(&s->ranks, DL_ALONG_PIPELINE, stage) + dl_ranks_offset(&s->ranks, DL_ALONG_DATA, replica);
+}
+
+struct dl_members dl_holders(bool of_experts)
+{
+    return (struct dl_members){.digits = DL_ALONG_CONTEXT | DL_ALONG_SHARDS | DL_ALONG_COPIES |
+                                         (of_experts ? 0 : DL_ALONG_EXPERTS)};
+}
+
+struct dl_members dl_sharers(bool of_experts)
+{
+    return (struct dl_members){.digits = DL_ALONG_CONTEXT | DL_ALONG_SHARDS | (of_experts ? 0 : DL_ALONG_EXPERTS)};
+}
+
+uint32_t dl_copies(const struct dl_setting *s, bool of_experts)
+{
+    return dl_ranks_count(&s->ranks, dl_holders(of_experts).digits);
+}
 
 uint32_t dl_shards(const struct dl_setting *s, bool of_experts)
 {
-    return dl_shard_replicas(s) * s->ways[DL_AXIS_CONTEXT] / (of_experts ? s->expert_ways : 1);
+    return dl_ranks_count(&s->ranks, dl_sharers(of_experts).digits);
 }
 
 struct dl_on_rank dl_on_rank(const struct dl_setting *s, double inside, double outside, double expert)
@@ -34,26 +80,6 @@ double dl_held(const struct dl_setting *s, struct dl_on_rank of, bool cut)
 {
     if (!cut) return of.common + of.of_experts;
     return of.common / dl_shards(s, false) + of.of_experts / dl_shards(s, true);
-}
-
-uint32_t dl_span_ranks(const struct dl_setting *s, enum dl_span span, bool of_experts)
-{
-    if (span == DL_SPAN_ACROSS) return s->ways[DL_AXIS_DATA] / dl_shard_replicas(s);
-    return span == DL_SPAN_SHARD ? dl_shards(s, of_experts) : dl_copies(s, of_experts);
-}
-
-uint32_t dl_axis_ranks(const struct dl_setting *s, enum dl_axis axis, enum dl_span span)
-{
-    switch (axis) {
-    case DL_AXIS_PIPELINE: return 2; /* those that hold the same */
-    case DL_AXIS_DATA: return dl_span_ranks(s, span, false);
-    case DL_AXIS_EXPERT_DATA: return dl_span_ranks(s, span, true);
-    case DL_AXIS_EXPERT: return s->expert_ways;
-    case DL_AXIS_GRID_X:
-    case DL_AXIS_GRID_Y:
-    case DL_AXIS_GRID_Z: return s->grid[axis - DL_AXIS_GRID_X];
-    default: return s->ways[axis];
-    }
 }
 
 /* ---- bytes ---- */

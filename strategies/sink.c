@@ -140,7 +140,8 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
 /* What the host does for an event, if it does it in every step. */
 static double host_s(const struct dl_sink *s, const struct dl_event *ev, double seconds)
 {
-    const bool of_experts = ev->kind == DL_EV_COMPUTE ? ev->kernel.among_experts : ev->axis == DL_AXIS_EXPERT;
+    const bool of_experts =
+        ev->kind == DL_EV_COMPUTE ? ev->kernel.among_experts : ev->members.digits == DL_ALONG_EXPERTS;
     const bool of_layer = ev->pass == DL_FORWARD || ev->pass == DL_BACKWARD || ev->pass == DL_RECOMPUTE;
     switch (s->request->job->setting.graphs) {
     case DL_GRAPHS_NONE: break;
@@ -214,7 +215,7 @@ static double launch_s(const struct dl_sink *s, const struct dl_event *ev)
     const struct dl_software *const software = setting->software;
     return host_s(s, ev,
                   software->collective_host_s +
-                      software->collective_rank_host_s * dl_axis_ranks(setting, ev->axis, ev->span) +
+                      software->collective_rank_host_s * dl_members_count(&setting->ranks, &ev->members) +
                       software->gather_part_host_s * ev->n_parts);
 }
 
@@ -236,10 +237,7 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
                                                 .algorithm = ev->algorithm,
                                                 .bytes = ev->bytes,
                                                 .payload = ev->payload,
-                                                .span = ev->span,
-                                                .of_experts = ev->axis == DL_AXIS_EXPERT_DATA,
-                                                .between_stages = ev->axis == DL_AXIS_PIPELINE,
-                                                .with_stage = ev->with_stage,
+                                                .members = ev->members,
                                                 .cause = ev->cause,
                                                 .handle = ev->handle};
     const uint32_t call = (uint32_t)out->n_calls++;
@@ -311,7 +309,7 @@ static void end_layer(struct dl_sink *s, const struct dl_event *ev)
     if (s->beside_layer_s == 0) return;
     struct dl_event rest = *ev;
     rest.op = DL_ALLTOALL;
-    rest.axis = DL_AXIS_EXPERT;
+    rest.members.digits = DL_ALONG_EXPERTS;
     rest.cause = DL_CAUSE_EXPERT;
     rest.gradient = DL_GRADIENT_INPUT;
     add_rest(s, &rest, &(struct rest){.seconds = s->beside_layer_s, .beside_s = layer_s(s)});
@@ -339,9 +337,9 @@ static void count_tokens(struct dl_sink *s, const struct dl_event *ev)
 
 static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
-    const bool in_step = ev->axis != DL_AXIS_DATA && ev->axis != DL_AXIS_EXPERT_DATA && ev->axis != DL_AXIS_PIPELINE;
-    assert(!ev->async || ev->axis != DL_AXIS_PIPELINE);
-    if (ev->axis == DL_AXIS_EXPERT) count_tokens(s, ev);
+    const bool in_step = !(ev->members.digits & ~(DL_IN_LOCKSTEP | DL_ALONG_EXPERTS));
+    assert(!ev->async || !ev->members.is_pair);
+    if (ev->members.digits == DL_ALONG_EXPERTS) count_tokens(s, ev);
     if (in_step && ev->async) return put_beside_layer(s, ev, err);
     if (in_step) return add_in_step(s, ev, 0, err);
     add_exchange(s, ev);

@@ -25,14 +25,21 @@ struct dl_priced_collective {
     bool is_played;
 };
 
+/* The groups of ranks in lockstep along some digits. */
+enum { DL_SINK_GROUPS = 6 };
+struct dl_sink_groups {
+    dl_digits along;
+    const struct dl_group *all; /* in lockstep with the first rank, whose group is the first */
+    double crowding;            /* see below; 0: not known yet */
+    bool meets, is_known;       /* others on their links */
+    bool crosses;               /* links that change on the way */
+};
+
 struct dl_sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
-    const struct dl_group *groups[DL_N_GROUPS];     /* by axis, of ranks in lockstep with the first, whose is first */
-    double crowding[DL_N_GROUPS];                   /* see below; 0: not known yet */
-    bool meets[DL_N_GROUPS], is_known[DL_N_GROUPS]; /* others on the links of groups of that axis */
-    bool crosses[DL_N_GROUPS];                      /* links that change on the way */
-    bool *crossing;                                 /* by crew, stage by stage: of any of its groups */
+    struct dl_sink_groups groups[DL_SINK_GROUPS];
+    bool *crossing; /* by crew, stage by stage: of any of its groups */
     struct dl_priced_collective **prices;
     size_t n_prices, prices_capacity;
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */
@@ -46,12 +53,12 @@ struct dl_sink {
     struct dl_draw *counted;     /* what kernels draw is added here; NULL: it is not counted */
 };
 
-/* The groups of ranks in lockstep. */
 enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err);
+struct dl_sink_groups *dl_sink_groups(struct dl_sink *s, dl_digits along);
 /* Refuse what is only timed, where it crosses links that change. */
-enum dl_status dl_sink_check_changes(const struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
-/* How much all such groups of an axis are in each other's way. Other replicas do not go in step and are not counted. */
-enum dl_status dl_sink_crowding(struct dl_sink *s, enum dl_axis axis, double *out, struct dl_error *err);
+enum dl_status dl_sink_check_changes(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
+/* How much all such groups are in each other's way. Other replicas do not go in step and are not counted. */
+enum dl_status dl_sink_crowding(struct dl_sink *s, dl_digits along, double *out, struct dl_error *err);
 /* A collective of an event over such a group. NULL: it cannot be, and err says why. */
 const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 /* Of any collective, on links that so many times as much goes over; and what was chosen for it. */

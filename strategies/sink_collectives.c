@@ -14,7 +14,7 @@ enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, doubl
 static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, struct dl_priced_collective *out,
                              struct dl_error *err)
 {
-    const struct dl_group *const group = s->groups[ev->axis];
+    const struct dl_group *const group = dl_sink_groups(s, ev->members.digits)->all;
     const bool shifts = ev->op == DL_SENDRECV;
     const struct dl_wish wish = {.op = shifts ? DL_ALLGATHER : ev->op,
                                  .algorithm = shifts ? "ring" : "auto",
@@ -25,7 +25,8 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, struc
     struct dl_choice choice;
     double crowding = 1;
     if (ev->once) return dl_sink_dispatch(s, ev->bytes, &out->seconds, err);
-    if (dl_sink_crowding(s, ev->axis, &crowding, err) || dl_sink_time(s, &wish, crowding, &choice, &out->seconds, err))
+    if (dl_sink_crowding(s, ev->members.digits, &crowding, err) ||
+        dl_sink_time(s, &wish, crowding, &choice, &out->seconds, err))
         return err->status;
     if (shifts) out->seconds /= group->n - 1;
     out->what.n_bundles = dl_count_bundles(&choice.collective, s->request->estimator->fluid);
@@ -37,19 +38,20 @@ static enum dl_status find_out_whether_played(struct dl_sink *s, const struct dl
                                               struct dl_error *err)
 {
     const bool may_be = s->request->most_played.collectives > 0 && ev->op != DL_SENDRECV && !ev->once;
-    if (s->groups[ev->axis]->n == 1) return DL_OK;
+    struct dl_sink_groups *const groups = dl_sink_groups(s, ev->members.digits);
+    if (groups->all->n == 1) return DL_OK;
     if (!may_be) return dl_sink_check_changes(s, ev, err);
-    if (!s->is_known[ev->axis] && dl_in_step_meets(s->request, ev->axis, &s->meets[ev->axis], err)) return err->status;
-    s->is_known[ev->axis] = true;
-    *out = s->meets[ev->axis] || s->crosses[ev->axis];
+    if (!groups->is_known && dl_in_step_meets(s->request, groups->along, &groups->meets, err)) return err->status;
+    groups->is_known = true;
+    *out = groups->meets || groups->crosses;
     return DL_OK;
 }
 
 static bool is_of(const struct dl_priced_collective *known, const struct dl_event *ev)
 {
     const struct dl_in_step *const what = &known->what;
-    return what->op == ev->op && what->axis == ev->axis && what->bytes == ev->bytes && what->cause == ev->cause &&
-           known->once == ev->once;
+    return what->op == ev->op && what->along == ev->members.digits && what->bytes == ev->bytes &&
+           what->cause == ev->cause && known->once == ev->once;
 }
 
 const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
@@ -57,9 +59,12 @@ const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct
     for (size_t i = 0; i < s->n_prices; i++)
         if (is_of(s->prices[i], ev)) return s->prices[i];
     struct dl_priced_collective *const p = dl_arena_alloc(s->arena, sizeof *p);
-    *p = (struct dl_priced_collective){
-        .what = {.op = ev->op, .axis = ev->axis, .bytes = ev->bytes, .payload = ev->payload, .cause = ev->cause},
-        .once = ev->once};
+    *p = (struct dl_priced_collective){.what = {.op = ev->op,
+                                                .along = ev->members.digits,
+                                                .bytes = ev->bytes,
+                                                .payload = ev->payload,
+                                                .cause = ev->cause},
+                                       .once = ev->once};
     if (choose(s, ev, p, err) || find_out_whether_played(s, ev, &p->is_played, err)) return NULL;
     DL_GROW(s->prices, s->n_prices, s->prices_capacity);
     return s->prices[s->n_prices++] = p;

@@ -22,24 +22,20 @@ static uint32_t member(const struct dl_group *g, const struct set *set, uint32_t
     return g->node_ranks[g->node_first[node] + slot % n_slots];
 }
 
-static uint32_t device_of(const struct dl_sink *s, uint32_t tensor, uint32_t context, uint32_t rank)
-{
-    const uint32_t at[DL_N_AXES] = {[DL_AXIS_TENSOR] = tensor, [DL_AXIS_CONTEXT] = context, [DL_AXIS_DATA] = rank};
-    return s->request->device_of_rank[dl_rank_at(&s->request->job->setting, at)];
-}
-
 /* All sets: those beside each other, of all tensor and context ranks. */
-static struct dl_group *open_groups(const struct dl_sink *s, const struct set *set, uint32_t *n)
+static struct dl_group *open_groups(struct dl_sink *s, const struct set *set, uint32_t *n)
 {
-    const uint32_t *const ways = s->request->job->setting.ways;
-    *n = ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * set->n_beside;
+    const struct dl_ranks *const ranks = &s->request->job->setting.ranks;
+    const struct dl_group *const experts = dl_sink_groups(s, DL_ALONG_EXPERTS)->all;
+    *n = dl_ranks_count(ranks, DL_IN_LOCKSTEP) * set->n_beside;
     struct dl_group *const groups = dl_arena_alloc(s->arena, *n * sizeof *groups);
     for (uint32_t i = 0; i < *n; i++) {
-        const uint32_t others = i / set->n_beside;
-        const uint32_t tensor = others % ways[DL_AXIS_TENSOR], context = others / ways[DL_AXIS_TENSOR];
+        const uint32_t in_lockstep = dl_ranks_offset(ranks, DL_IN_LOCKSTEP, i / set->n_beside);
         uint32_t *const device = dl_arena_alloc(s->arena, set->n * sizeof *device);
-        for (uint32_t k = 0; k < set->n; k++)
-            device[k] = device_of(s, tensor, context, member(s->groups[DL_AXIS_EXPERT], set, i % set->n_beside, k));
+        for (uint32_t k = 0; k < set->n; k++) {
+            const uint32_t expert = member(experts, set, i % set->n_beside, k);
+            device[k] = s->request->device_of_rank[in_lockstep + dl_ranks_offset(ranks, DL_ALONG_EXPERTS, expert)];
+        }
         dl_group_init(&groups[i], s->request->estimator->topology, device, set->n, s->arena);
     }
     return groups;
@@ -65,7 +61,7 @@ static enum dl_status time_set(struct dl_sink *s, const struct set *set, double 
 enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds, struct dl_error *err)
 {
     const struct dl_routing *const routing = &s->request->model->routing;
-    const struct dl_group *const g = s->groups[DL_AXIS_EXPERT];
+    const struct dl_group *const g = dl_sink_groups(s, DL_ALONG_EXPERTS)->all;
     const uint32_t in_node = g->node_first[g->largest_node + 1] - g->node_first[g->largest_node];
     const struct set between = {.n = g->n_nodes, .n_beside = in_node, .between = true};
     const struct set inside = {.n = in_node, .n_beside = 1};

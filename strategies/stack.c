@@ -330,8 +330,10 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
     if (o.optimizer != usual) use_optimizer(s, o.optimizer);
     if ((read_stack(o.stack, s, levels, arena, err) && !dl_go_on(err)) ||
         (push_recompute(doc, &o, s, levels, arena, err) && !dl_go_on(err)) || dl_stop_if_told(err, told) ||
-        count_devices(doc, &o, n_devices, out, arena, err) || read_order(o.order, s, arena, err) ||
-        check_replicas(doc, levels, out, arena, err) || count_micros(doc, s, arena, err) || check_schedule(s, err))
+        count_devices(doc, &o, n_devices, out, arena, err) || read_order(o.order, s, arena, err))
+        return err->status;
+    dl_setting_number_ranks(s);
+    if (check_replicas(doc, levels, out, arena, err) || count_micros(doc, s, arena, err) || check_schedule(s, err))
         return err->status;
     out->workload = o.workload;
     out->software = o.software;

@@ -191,14 +191,15 @@ bool dl_stage_shares(const struct dl_model *m, const struct dl_schedule *s, uint
     const uint32_t first = s->stage_of[0], last = s->stage_of[s->n_positions - 1];
     if (s->n_paths > 1) { /* the same positions, as other chunks */
         const uint32_t position = s->position_of[stage * s->chunks], holder = s->stage_of[position];
-        *out = (struct dl_shared){.with_stage = holder == stage ? s->stage_of[s->n_positions + position] : holder,
+        const uint32_t other = holder == stage ? s->stage_of[s->n_positions + position] : holder;
+        *out = (struct dl_shared){.stages = {stage < other ? stage : other, stage < other ? other : stage},
                                   .parameters_inside = all->parameters_inside,
                                   .parameters_outside = all->parameters_outside,
                                   .parameters_expert = all->parameters_expert};
         return true;
     }
     if (!table_is_twice(m, s) || (stage != first && stage != last)) return false;
-    *out = (struct dl_shared){.with_stage = stage == first ? last : first,
+    *out = (struct dl_shared){.stages = {first < last ? first : last, first < last ? last : first},
                               .parameters_inside = m->layers[0].parameters_inside};
     return true;
 }

@@ -11,22 +11,37 @@
 #include "sim/program/program.h"
 #include "strategies/software.h"
 
-enum dl_axis {
-    DL_AXIS_TENSOR,
-    DL_AXIS_CONTEXT,
-    DL_AXIS_DATA,
-    DL_AXIS_PIPELINE,
-    DL_N_AXES,
-    /* Data may be split in two: ranks next to each other share the experts, ranks `expert_ways` apart hold the same. */
-    DL_AXIS_EXPERT = DL_N_AXES,
-    DL_AXIS_EXPERT_DATA,
-    /* Tensor ranks may be a grid, whose digits these are: x are neighbours, y are `x` apart, z `x y`. */
-    DL_AXIS_GRID_X,
-    DL_AXIS_GRID_Y,
-    DL_AXIS_GRID_Z,
-    DL_N_GROUPS,
-};
+enum dl_axis { DL_AXIS_TENSOR, DL_AXIS_CONTEXT, DL_AXIS_DATA, DL_AXIS_PIPELINE, DL_N_AXES };
 enum { DL_GRID_DIMENSIONS = 3 };
+
+/* The digits of a rank. Tensor ranks may be a grid of x, y and z. Replicas that follow each other share the experts;
+ * so many of these sets that follow each other share the shards of ZeRO; the rest are copies of those. */
+enum {
+    DL_DIGIT_X,
+    DL_DIGIT_Y,
+    DL_DIGIT_Z,
+    DL_DIGIT_CONTEXT,
+    DL_DIGIT_EXPERT,
+    DL_DIGIT_SHARD,
+    DL_DIGIT_COPY,
+    DL_DIGIT_STAGE,
+    DL_N_DIGITS,
+};
+
+/* Ranks along an axis, or along a part of one. */
+enum {
+    DL_ALONG_X = 1 << DL_DIGIT_X,
+    DL_ALONG_Y = 1 << DL_DIGIT_Y,
+    DL_ALONG_Z = 1 << DL_DIGIT_Z,
+    DL_ALONG_TENSOR = DL_ALONG_X | DL_ALONG_Y | DL_ALONG_Z,
+    DL_ALONG_CONTEXT = 1 << DL_DIGIT_CONTEXT,
+    DL_ALONG_EXPERTS = 1 << DL_DIGIT_EXPERT,
+    DL_ALONG_SHARDS = 1 << DL_DIGIT_SHARD,
+    DL_ALONG_COPIES = 1 << DL_DIGIT_COPY,
+    DL_ALONG_DATA = DL_ALONG_EXPERTS | DL_ALONG_SHARDS | DL_ALONG_COPIES,
+    DL_ALONG_PIPELINE = 1 << DL_DIGIT_STAGE,
+    DL_IN_LOCKSTEP = DL_ALONG_TENSOR | DL_ALONG_CONTEXT,
+};
 #define DL_AS_SOFTWARE UINT32_MAX
 
 enum dl_recompute { DL_RECOMPUTE_NOTHING, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_BLOCKS };
@@ -54,6 +69,7 @@ enum dl_graphs { DL_GRAPHS_NONE, DL_GRAPHS_OUTSIDE_EXPERTS, DL_GRAPHS_STEP };
 struct dl_setting {
     uint32_t ways[DL_N_AXES];
     enum dl_axis order[DL_N_AXES]; /* innermost first */
+    struct dl_ranks ranks;         /* by dl_setting_number_ranks */
     uint32_t expert_ways;          /* of the data axis; 1: every replica has all experts */
     uint32_t chunks;               /* parts of the model on a stage */
     const char *schedule;
@@ -99,6 +115,11 @@ struct dl_setting {
     const struct dl_software *software;
 };
 
+/* From ways, order, grid, experts and shards. */
+void dl_setting_number_ranks(struct dl_setting *setting);
+/* The first rank of a stage of a replica. */
+uint32_t dl_first_of_crew(const struct dl_setting *setting, uint32_t stage, uint32_t replica);
+
 /* As strategy files have it. */
 const char *dl_recompute_name(enum dl_recompute recompute);
 /* What is done again of a block, by its number among those of its position. */
@@ -128,9 +149,9 @@ bool dl_gathers_modules(const struct dl_setting *setting);
 /* COPIES: gradients of what two stages hold are summed. */
 enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_COPIES, DL_PARAMETERS, DL_OPTIMIZER };
 
-/* Parameters of a stage that another one holds too. */
+/* Parameters that two stages hold. */
 struct dl_shared {
-    uint32_t with_stage;
+    uint32_t stages[2]; /* the earlier one first */
     double parameters_inside, parameters_outside, parameters_expert;
 };
 
@@ -139,8 +160,8 @@ enum dl_event_kind {
     DL_EV_LAYER_DONE,  /* and has ended; backward: its gradients are there */
     DL_EV_COMPUTE,     /* one kernel */
     DL_EV_MARK,        /* whole data becomes cut, or the other way round: see workload.h */
-    DL_EV_COLLECTIVE,  /* over an axis; `async`: it goes on while others compute, over EXPERT while another micro-batch
-                          does as much as the layer. SENDRECV: all send to the next. */
+    DL_EV_COLLECTIVE,  /* `async`: it goes on while others compute, among experts while another micro-batch does as
+                          much as the layer. SENDRECV: all send to the next. */
     DL_EV_WAIT,        /* for the collective with that handle, or for all (DL_EVERY_CALL) */
     DL_EV_GRADIENT,    /* the gradients of the stage are complete: `parameters` of them */
     DL_EV_UPDATE,      /* the optimizer's step over `parameters` */
@@ -159,23 +180,19 @@ struct dl_event {
     uint32_t block,
         n_blocks; /* LAYER, LAYER_DONE, of a block: its number among those of its position; how many those are */
     enum dl_gradient gradient;
-    struct dl_kernel kernel; /* COMPUTE: of the slowest rank, where they differ */
-    double mean_work;        /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
-    enum dl_work_kind mark;  /* MARK */
-    double elements;         /* MARK */
-    bool joined;             /* MARK: the matrix product beside it tells of it too: */
-    double enters, leaves;   /* COMPUTE: elements of the ENTER just before it, of the LEAVE just after; 0: none */
-    enum dl_op op;           /* COLLECTIVE, or COMPUTE with bytes > 0: goes on beside the kernel */
-    /* With op. Over data or a part of it, context takes part too, but for EXPERT. PIPELINE: two stages, all other
-     * coordinates alike; never async. */
-    enum dl_axis axis;
-    bool once;                 /* ALLTOALL over EXPERT: as DL_DISPATCH_TO_NODES; bytes are still those to experts */
-    uint32_t with_stage;       /* COLLECTIVE over PIPELINE */
-    enum dl_span span;         /* COLLECTIVE over data: which of the ranks that hold the same */
+    struct dl_kernel kernel;   /* COMPUTE: of the slowest rank, where they differ */
+    double mean_work;          /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
+    enum dl_work_kind mark;    /* MARK */
+    double elements;           /* MARK */
+    bool joined;               /* MARK: the matrix product beside it tells of it too: */
+    double enters, leaves;     /* COMPUTE: elements of the ENTER just before it, of the LEAVE just after; 0: none */
+    enum dl_op op;             /* COLLECTIVE, or COMPUTE with bytes > 0: goes on beside the kernel */
+    struct dl_members members; /* with op; two stages: never async */
+    bool once;                 /* ALLTOALL among experts: as DL_DISPATCH_TO_NODES; bytes are still those to experts */
     double bytes;              /* with op; COPY, HOST_UPDATE */
     bool to_new_memory;        /* COPY: that the host has just got */
     enum dl_cause beside;      /* COMPUTE with op: what the op is, for the time that it takes longer */
-    const char *algorithm;     /* COLLECTIVE over data; NULL: the fastest */
+    const char *algorithm;     /* COLLECTIVE among replicas; NULL: the fastest */
     struct dl_payload payload; /* COLLECTIVE */
     bool async;                /* COLLECTIVE */
     double n_parts;            /* COLLECTIVE: tensors of replicas that the host copies one by one beside it */
@@ -190,9 +207,10 @@ struct dl_event {
  * are not, all are in the first. Parameters of an event in a set, and the ranks that hold the same of them. */
 double dl_parameters_in(const struct dl_event *ev, const struct dl_setting *setting, bool of_experts);
 uint32_t dl_copies(const struct dl_setting *setting, bool of_experts);
-/* Replicas among which things are cut, and the ranks of them that hold the same where nothing is cut. */
-uint32_t dl_shard_replicas(const struct dl_setting *setting);
-uint32_t dl_shards(const struct dl_setting *setting, bool of_experts);
+/* Those ranks, and those of them among which ZeRO cuts what they hold. */
+struct dl_members dl_holders(bool of_experts);
+struct dl_members dl_sharers(bool of_experts);
+uint32_t dl_shards(const struct dl_setting *setting, bool of_experts); /* how many these are */
 
 /* Parameters on one rank, in the same two sets: of a layer's that are divided, that are not, and of experts. */
 struct dl_on_rank {
@@ -201,9 +219,6 @@ struct dl_on_rank {
 struct dl_on_rank dl_on_rank(const struct dl_setting *setting, double inside, double outside, double expert);
 /* How many of them it holds, whole or cut by ZeRO. */
 double dl_held(const struct dl_setting *setting, struct dl_on_rank of, bool cut);
-/* Ranks that take part in an exchange. */
-uint32_t dl_span_ranks(const struct dl_setting *setting, enum dl_span span, bool of_experts);
-uint32_t dl_axis_ranks(const struct dl_setting *setting, enum dl_axis axis, enum dl_span span);
 
 /* What is below a filter: the next one, or at the end the program being built. */
 struct dl_stack;

@@ -196,7 +196,7 @@ static struct dl_event collective_at(const struct options *o, const struct dl_ev
     const bool is_narrow = enters && operands && operands->gathered && ev->layer->logits == 0; /* these stay wide */
     struct dl_event collective = *ev;
     collective.kind = DL_EV_COLLECTIVE;
-    collective.axis = DL_AXIS_TENSOR;
+    collective.members.digits = DL_ALONG_TENSOR;
     collective.bytes =
         elements * (is_narrow ? dl_precision_operand_bytes(s->precision) : dl_precision_bytes(s->precision));
     collective.op = !o->sequence ? DL_ALLREDUCE : enters ? DL_ALLGATHER : DL_REDUCESCATTER;
@@ -222,7 +222,7 @@ static enum dl_status communicate(const struct options *o, const struct dl_event
 static void go_beside(const struct dl_event *collective, struct dl_event *product)
 {
     product->op = collective->op;
-    product->axis = collective->axis;
+    product->members = collective->members;
     product->bytes = collective->bytes;
     product->beside = collective->cause;
 }

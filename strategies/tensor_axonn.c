@@ -11,7 +11,7 @@
 #include "strategies/tensor_grid.h"
 
 struct block {
-    enum dl_axis rows, columns; /* of B */
+    dl_digits rows, columns; /* of B */
     double n_rows, n_columns, depth;
     double blocks; /* of B, before the cut over z */
 };
@@ -26,27 +26,27 @@ static bool is_swapped(const struct dl_event *ev)
 
 static struct block block_of(const struct dl_setting *s, bool swapped)
 {
-    const enum dl_axis rows = swapped ? DL_AXIS_GRID_X : DL_AXIS_GRID_Y;
-    const enum dl_axis columns = swapped ? DL_AXIS_GRID_Y : DL_AXIS_GRID_X;
+    const dl_digits rows = swapped ? DL_ALONG_X : DL_ALONG_Y;
+    const dl_digits columns = swapped ? DL_ALONG_Y : DL_ALONG_X;
     return (struct block){.rows = rows,
                           .columns = columns,
-                          .n_rows = s->grid[rows - DL_AXIS_GRID_X],
-                          .n_columns = s->grid[columns - DL_AXIS_GRID_X],
+                          .n_rows = dl_ranks_count(&s->ranks, rows),
+                          .n_columns = dl_ranks_count(&s->ranks, columns),
                           .depth = s->grid[2],
                           .blocks = (double)s->grid[0] * s->grid[1]};
 }
 
 static enum dl_status gather(const struct dl_event *ev, double elements, struct dl_stack *below, struct dl_error *err)
 {
-    return dl_grid_send(ev, DL_ALLGATHER, DL_AXIS_GRID_Z, elements, below, err);
+    return dl_grid_send(ev, DL_ALLGATHER, DL_ALONG_Z, elements, below, err);
 }
 
 static enum dl_status scatter(const struct dl_event *ev, double elements, struct dl_stack *below, struct dl_error *err)
 {
-    return dl_grid_send(ev, DL_REDUCESCATTER, DL_AXIS_GRID_Z, elements, below, err);
+    return dl_grid_send(ev, DL_REDUCESCATTER, DL_ALONG_Z, elements, below, err);
 }
 
-static enum dl_status sum(const struct dl_event *piece, enum dl_axis over, struct dl_stack *below, struct dl_error *err)
+static enum dl_status sum(const struct dl_event *piece, dl_digits over, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_kernel *const k = &piece->kernel;
     return dl_grid_send(piece, DL_ALLREDUCE, over, k->batch * k->m * k->n, below, err);

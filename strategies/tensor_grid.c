@@ -6,16 +6,16 @@ enum dl_product_of dl_product_of(const struct dl_event *ev)
     return ev->gradient == DL_GRADIENT_WEIGHT ? DL_PRODUCT_WEIGHT : DL_PRODUCT_INPUT;
 }
 
-enum dl_status dl_grid_send(const struct dl_event *ev, enum dl_op op, enum dl_axis axis, double elements,
+enum dl_status dl_grid_send(const struct dl_event *ev, enum dl_op op, dl_digits along, double elements,
                             struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    if (s->grid[axis - DL_AXIS_GRID_X] == 1) return DL_OK;
+    if (dl_ranks_count(&s->ranks, along) == 1) return DL_OK;
     struct dl_event collective = *ev;
     collective.kind = DL_EV_COLLECTIVE;
     collective.cause = DL_CAUSE_TENSOR;
     collective.op = op;
-    collective.axis = axis;
+    collective.members.digits = along;
     collective.bytes = elements * dl_precision_bytes(s->precision);
     return dl_emit(below, &collective, err);
 }

@@ -23,7 +23,7 @@ enum dl_status dl_axonn_look_up(const struct dl_event *ev, struct dl_stack *belo
 enum dl_status dl_axonn_looked_up(const struct dl_event *mark, struct dl_stack *below, struct dl_error *err);
 
 /* A collective along a dimension of the grid; nothing where that is one rank wide. */
-enum dl_status dl_grid_send(const struct dl_event *ev, enum dl_op op, enum dl_axis axis, double elements,
+enum dl_status dl_grid_send(const struct dl_event *ev, enum dl_op op, dl_digits along, double elements,
                             struct dl_stack *below, struct dl_error *err);
 
 /* Refuse a model whose dimensions the grid does not divide. */

@@ -39,12 +39,12 @@ static struct summa begin(const struct dl_event *ev, struct dl_stack *below)
 
 static enum dl_status along_row(const struct summa *s, enum dl_op op, struct dl_error *err)
 {
-    return dl_grid_send(s->ev, op, DL_AXIS_GRID_X, s->left, s->below, err);
+    return dl_grid_send(s->ev, op, DL_ALONG_X, s->left, s->below, err);
 }
 
 static enum dl_status along_column(const struct summa *s, enum dl_op op, struct dl_error *err)
 {
-    return dl_grid_send(s->ev, op, DL_AXIS_GRID_Y, s->right / s->shares, s->below, err);
+    return dl_grid_send(s->ev, op, DL_ALONG_Y, s->right / s->shares, s->below, err);
 }
 
 static enum dl_status forward(struct summa *s, struct dl_event piece, struct dl_error *err)
@@ -73,8 +73,7 @@ static enum dl_status input_gradient(struct summa *s, struct dl_event piece, str
 
 static enum dl_status sum_over_depth(const struct summa *s, double elements_of_matrix, struct dl_error *err)
 {
-    return dl_grid_send(s->ev, DL_ALLREDUCE, DL_AXIS_GRID_Z, elements_of_matrix / (s->x * s->y * s->shares), s->below,
-                        err);
+    return dl_grid_send(s->ev, DL_ALLREDUCE, DL_ALONG_Z, elements_of_matrix / (s->x * s->y * s->shares), s->below, err);
 }
 
 static enum dl_status weight_gradient(struct summa *s, struct dl_event piece, struct dl_error *err)

@@ -114,8 +114,6 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     return check_shards(o, what, err);
 }
 
-static enum dl_span within(const struct dl_setting *s) { return s->shard_ways ? DL_SPAN_SHARD : DL_SPAN_ALL; }
-
 /* Parameters of one of the two sets that are cut; 0 where there are none, or one rank holds them. */
 static double cut_parameters(const struct dl_event *of, const struct dl_setting *s, bool of_experts)
 {
@@ -127,7 +125,7 @@ static enum dl_status exchange(struct dl_event ev, bool of_experts, double bytes
 {
     ev.kind = DL_EV_COLLECTIVE;
     ev.cause = DL_CAUSE_DATA;
-    ev.axis = of_experts ? DL_AXIS_EXPERT_DATA : DL_AXIS_DATA;
+    ev.members = dl_sharers(of_experts);
     ev.bytes = bytes;
     return dl_emit(below, &ev, err);
 }
@@ -181,7 +179,6 @@ static enum dl_status gather_set(const struct options *o, struct dl_event ev, co
     ev.pass = DL_PARAMETERS;
     ev.op = DL_ALLGATHER;
     ev.n_parts = of->n_tensors * dl_shards(s, of_experts);
-    ev.span = within(s);
     ev.payload = gathered_payload(o);
     if (convert(o, "quantize", parameters / dl_shards(s, of_experts), below, err)) return err->status;
     if (owners) return give_out(ev, owners, of_experts, parameters * bytes_each, below, err);
@@ -274,11 +271,8 @@ static bool host_waits_for_sums(const struct dl_event *ev, const struct dl_setti
 static enum dl_status scatter_part(const struct dl_event *ev, double part, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event scatter = {.pass = DL_GRADIENT,
-                                     .op = DL_REDUCESCATTER,
-                                     .span = within(s),
-                                     .async = !host_waits_for_sums(ev, s),
-                                     .handle = DL_EVERY_CALL};
+    const struct dl_event scatter = {
+        .pass = DL_GRADIENT, .op = DL_REDUCESCATTER, .async = !host_waits_for_sums(ev, s), .handle = DL_EVERY_CALL};
     for (int set = 0; set < 2; set++) {
         const double bytes = part * cut_parameters(ev, s, set) * dl_gradient_bytes(s);
         const double moved = bytes * s->software->scatter_moves;
@@ -311,17 +305,18 @@ static enum dl_status sum(const struct options *o, const struct dl_event *ev, st
                           struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const uint32_t n_shards = dl_shards(s, ev->axis == DL_AXIS_EXPERT_DATA);
+    const bool of_experts = !(ev->members.digits & DL_ALONG_EXPERTS);
+    const uint32_t n_shards = dl_shards(s, of_experts);
     const bool scatters_only = ev->op == DL_REDUCESCATTER, scatters_here = o->stage < 3 && !dl_keeps_shards(s);
     struct dl_event scatter = *ev, across = *ev;
     if (sums_whole(o, s)) return dl_emit(below, ev, err);
     scatter.op = DL_REDUCESCATTER;
-    scatter.span = within(s);
-    across.span = DL_SPAN_ACROSS;
+    scatter.members = dl_sharers(of_experts);
+    across.members.digits = DL_ALONG_COPIES;
     across.bytes /= n_shards;
     if ((scatters_only || scatters_here) && n_shards > 1 && dl_emit(below, &scatter, err)) return err->status;
     if (scatters_only) return DL_OK;
-    if (dl_span_ranks(s, DL_SPAN_ACROSS, false) > 1) return dl_emit(below, &across, err);
+    if (dl_ranks_count(&s->ranks, DL_ALONG_COPIES) > 1) return dl_emit(below, &across, err);
     if (o->stage < 3 || ev->async) return DL_OK;
     return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .pass = DL_GRADIENT, .handle = DL_EVERY_CALL}, err);
 }

@@ -94,7 +94,7 @@ static inline double training_played_in(const struct dl_session *s, const struct
     for (size_t i = 0; i < t->n_parts; i++) {
         if (t->parts[i].kind != DL_TOGETHER) continue;
         const struct dl_in_step *const what = t->parts[i].in_step;
-        const double n = dl_in_step_ranks(&s->job.setting, what->axis).n;
+        const double n = dl_ranks_count(&s->job.setting.ranks, what->along);
         sum += (what->op == DL_ALLREDUCE ? 2 : 1) * what->bytes * (n - 1) / n;
     }
     return sum;

@@ -107,7 +107,7 @@ static enum dl_status write_trace(const struct request *q, struct dl_session *s)
 static void print_programs(const struct dl_session *s)
 {
     for (uint32_t i = 0; i < s->job.setting.ways[DL_AXIS_PIPELINE]; i++)
-        dl_program_print(&s->lowered.programs[i], s->lowered.calls, stdout);
+        dl_program_print(&s->lowered.programs[i], s->lowered.calls, &s->job.setting.ranks, stdout);
 }
 
 static enum dl_status find_sensitivity(struct dl_session *s, struct dl_sensitivity *out)

@@ -11,7 +11,7 @@ static void list_calls(const struct dl_training *t, const struct dl_template *te
 {
     for (size_t i = 0; i < template->n_parts; i++) {
         const struct dl_part *const part = &template->parts[i];
-        if (part->kind != DL_START || !t->request.lowered->calls[part->call].between_stages) continue;
+        if (part->kind != DL_START || !t->request.lowered->calls[part->call].members.is_pair) continue;
         DL_GROW(out->calls, out->n, out->capacity);
         out->calls[out->n++] = part->call;
     }
@@ -22,17 +22,22 @@ static const struct dl_call *next_call(const struct dl_training *t, const struct
     return s->next < s->n ? &t->request.lowered->calls[s->calls[s->next]] : NULL;
 }
 
+static uint32_t with_stage(const struct dl_call *call, uint32_t stage)
+{
+    return call->members.pair[call->members.pair[0] == stage];
+}
+
 /* Whether the stage and the one that it wants to meet do. */
 static bool meets(const struct dl_training *t, struct stage *stages, uint32_t stage, struct dl_error *err)
 {
     const struct dl_call *const call = next_call(t, &stages[stage]);
-    if (!call || call->with_stage >= t->n_stages) return false;
-    struct stage *const other = &stages[call->with_stage];
+    if (!call || with_stage(call, stage) >= t->n_stages) return false;
+    struct stage *const other = &stages[with_stage(call, stage)];
     const struct dl_call *const answer = next_call(t, other);
-    if (!answer || answer->with_stage != stage) return false;
+    if (!answer || !dl_members_equal(&answer->members, &call->members)) return false;
     if (answer->op != call->op || answer->bytes != call->bytes)
         dl_fail(err, DL_STALLED, "run", "stage %u exchanges %.17g bytes with stage %u, which exchanges %.17g", stage,
-                call->bytes, call->with_stage, answer->bytes);
+                call->bytes, with_stage(call, stage), answer->bytes);
     stages[stage].next++;
     other->next++;
     return true;
@@ -47,7 +52,7 @@ static void play_meetings(const struct dl_training *t, struct stage *stages, str
     for (uint32_t i = 0; i < t->n_stages && !err->status; i++)
         if (stages[i].next < stages[i].n)
             dl_fail(err, DL_STALLED, "run", "stage %u comes to exchange %u with stage %u, which does not come to it", i,
-                    stages[i].calls[stages[i].next], next_call(t, &stages[i])->with_stage);
+                    stages[i].calls[stages[i].next], with_stage(next_call(t, &stages[i]), i));
 }
 
 enum dl_status dl_training_check_meetings(const struct dl_training *t, struct dl_error *err)

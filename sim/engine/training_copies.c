@@ -8,8 +8,7 @@
 
 static struct meeting *meeting_of(const struct dl_training *t, const struct crew *c, uint32_t call)
 {
-    const uint32_t other = t->request.lowered->calls[call].with_stage;
-    return &t->meetings[(c->stage < other ? c->stage : other) * t->n_played + c->replica];
+    return &t->meetings[t->request.lowered->calls[call].members.pair[0] * t->n_played + c->replica];
 }
 
 void dl_training_open_meetings(struct dl_training *t) { t->meetings = dl_alloc(t->n_crews * sizeof *t->meetings); }

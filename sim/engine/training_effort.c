@@ -29,7 +29,7 @@ static double choose_all(struct dl_training *t, uint32_t stage, uint32_t *n_star
     count_starts(t, stage, n_starts);
     for (size_t i = 0; i < t->request.lowered->n_calls && !t->err->status; i++) {
         const struct dl_call *const call = &t->request.lowered->calls[i];
-        if (!n_starts[i] || call->between_stages) continue;
+        if (!n_starts[i] || call->members.is_pair) continue;
         struct chosen *const chosen = dl_training_chosen(t, stage, call);
         if (t->err->status) break;
         if (!chosen->n_starts) chosen->effort = effort_of(t, chosen);

@@ -9,62 +9,30 @@
 
 static struct crew *first_of(struct dl_training *t, uint32_t stage) { return &t->crews[stage * t->n_played]; }
 
-/* How the ranks of a stage divide into groups: replicas into windows of neighbours, in each of which every apart-th
- * takes part; members of a replica into lines, one for each tensor rank or one for each member. */
-struct division {
-    uint32_t window, apart, n_lines;
-};
-
-static struct division division_of(const struct dl_training *t, const struct dl_call *call)
-{
-    const struct dl_setting *const s = t->request.setting;
-    if (call->span == DL_SPAN_ACROSS) return (struct division){t->n_replicas, dl_shard_replicas(s), t->n_members};
-    return (struct division){call->span == DL_SPAN_ALL ? t->n_replicas : dl_shard_replicas(s),
-                             call->of_experts ? s->expert_ways : 1, s->ways[DL_AXIS_TENSOR]};
-}
+static dl_digits beside(const struct dl_call *call) { return (DL_IN_LOCKSTEP | DL_ALONG_DATA) & ~call->members.digits; }
 
 uint32_t dl_training_n_groups(const struct dl_training *t, const struct dl_call *call)
 {
-    const struct division d = division_of(t, call);
-    return t->n_replicas / d.window * d.apart * d.n_lines;
-}
-
-static void open_group(struct dl_training *t, uint32_t stage, const struct division *d, uint32_t index,
-                       struct dl_group *out)
-{
-    const uint32_t size = d->window / d->apart * (t->n_members / d->n_lines);
-    const uint32_t begin = index / d->n_lines / d->apart * d->window;
-    const uint32_t n_servers = t->request.setting->servers, n_ranks = t->n_stages * t->n_replicas * t->n_members;
-    uint32_t *const device = dl_arena_alloc(t->request.arena, (size + n_servers) * sizeof *device);
-    uint32_t n = 0;
-    for (uint32_t replica = begin + index / d->n_lines % d->apart; replica < begin + d->window; replica += d->apart)
-        for (uint32_t member = index % d->n_lines; member < t->n_members; member += d->n_lines)
-            device[n++] = device_of(t, &(struct crew){.stage = stage, .replica = replica}, member);
-    for (uint32_t i = 0; i < n_servers; i++) device[n + i] = t->request.device_of_rank[n_ranks + i];
-    dl_group_init(out, t->request.estimator->topology, device, n, t->request.arena);
-}
-
-static struct dl_group *open_groups(struct dl_training *t, uint32_t stage, const struct dl_call *call)
-{
-    const struct division d = division_of(t, call);
-    const uint32_t n = dl_training_n_groups(t, call);
-    struct dl_group *const groups = dl_arena_alloc(t->request.arena, n * sizeof *groups);
-    for (uint32_t i = 0; i < n; i++) open_group(t, stage, &d, i, &groups[i]);
-    return groups;
+    return dl_ranks_count(&t->request.setting->ranks, beside(call));
 }
 
 static const struct dl_group *groups_for(struct dl_training *t, uint32_t stage, const struct dl_call *call)
 {
-    struct dl_group **const groups = &t->queues[stage].groups[call->span][call->of_experts];
-    if (!*groups) *groups = open_groups(t, stage, call);
-    return *groups;
+    const struct dl_training_request *const q = &t->request;
+    const struct dl_seats seats = {q->setting, q->device_of_rank, q->estimator->topology};
+    const struct queue *const queue = &t->queues[stage];
+    for (size_t i = 0; i < queue->n_chosen; i++)
+        if (dl_members_equal(&queue->chosen[i].call.members, &call->members)) return queue->chosen[i].groups;
+    return dl_seats_groups(&seats, call->members.digits, beside(call), dl_first_of_crew(q->setting, stage, 0),
+                           q->arena);
 }
 
 static uint32_t most_groups(const struct dl_training *t)
 {
     uint32_t most = 0;
     for (size_t i = 0; i < t->request.lowered->n_calls; i++) {
-        const uint32_t n = dl_training_n_groups(t, &t->request.lowered->calls[i]);
+        const struct dl_call *const call = &t->request.lowered->calls[i];
+        const uint32_t n = call->members.is_pair ? 0 : dl_training_n_groups(t, call);
         if (n > most) most = n;
     }
     return most;
@@ -119,7 +87,7 @@ static enum dl_status choose(struct dl_training *t, const struct dl_group *group
 static bool alike(const struct dl_call *a, const struct dl_call *b)
 {
     return a->op == b->op && a->algorithm == b->algorithm && a->bytes == b->bytes &&
-           dl_payload_equal(&a->payload, &b->payload) && a->span == b->span && a->of_experts == b->of_experts;
+           dl_payload_equal(&a->payload, &b->payload) && dl_members_equal(&a->members, &b->members);
 }
 
 /* Without a simulation: the lanes of an exchange share links in its estimate, and its groups share theirs. */
@@ -136,11 +104,11 @@ struct chosen *dl_training_chosen(struct dl_training *t, uint32_t stage, const s
     struct queue *const q = &t->queues[stage];
     for (size_t i = 0; i < q->n_chosen; i++)
         if (alike(&q->chosen[i].call, call)) return &q->chosen[i];
+    const struct dl_group *const groups = groups_for(t, stage, call);
     DL_GROW(q->chosen, q->n_chosen, q->chosen_capacity);
     struct chosen *const c = &q->chosen[q->n_chosen++];
-    const struct dl_group *const groups = groups_for(t, stage, call);
     const uint32_t n = dl_training_n_groups(t, call);
-    *c = (struct chosen){.call = *call, .choices = dl_alloc(n * sizeof *c->choices)};
+    *c = (struct chosen){.call = *call, .groups = groups, .choices = dl_alloc(n * sizeof *c->choices)};
     for (uint32_t i = 0; i < n && !t->err->status; i++) choose(t, &groups[i], call, &c->choices[i]);
     if (t->request.one_replica && !t->err->status) dl_training_time(t, c);
     return c;
@@ -151,7 +119,7 @@ bool dl_training_choice(const struct dl_training *t, uint32_t stage, const struc
     const struct queue *const q = &t->queues[stage];
     size_t i = 0;
     while (i < q->n_chosen && !alike(&q->chosen[i].call, call)) i++;
-    if (i == q->n_chosen || call->between_stages) return false;
+    if (i == q->n_chosen || call->members.is_pair) return false;
     *out = q->chosen[i].choices[0];
     return true;
 }
@@ -264,7 +232,7 @@ static void start_next(struct dl_training *t, uint32_t stage)
 void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call)
 {
     struct queue *const q = &t->queues[c->stage];
-    if (t->request.lowered->calls[call].between_stages) {
+    if (t->request.lowered->calls[call].members.is_pair) {
         dl_training_meet(t, c, call);
         return;
     }
@@ -280,7 +248,7 @@ void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call)
 
 bool dl_training_may_pass(struct dl_training *t, struct crew *c, uint32_t call)
 {
-    if (call != DL_EVERY_CALL && t->request.lowered->calls[call].between_stages) return !c->meets;
+    if (call != DL_EVERY_CALL && t->request.lowered->calls[call].members.is_pair) return !c->meets;
     const uint32_t number = call == DL_EVERY_CALL ? c->n_started : c->latest[call]; /* + 1 */
     if (!number) return true;
     const struct exchange *const x = &t->queues[c->stage].exchanges[number - 1];

@@ -113,6 +113,7 @@ struct exchange {
 /* What is chosen for exchanges of this kind and size, for each group. */
 struct chosen {
     struct dl_call call;
+    const struct dl_group *groups;
     struct dl_choice *choices;
     bool is_timed;      /* and not played: where one replica is, or all of them would be too much */
     double estimated_s; /* of all groups at once, if it is timed */
@@ -127,8 +128,6 @@ struct queue {
     size_t n_exchanges, exchanges_capacity;
     uint32_t next; /* the first that is not done */
     bool busy;
-    /* Ranks that exchange, by span, and, [1], of experts; NULL: no call of that kind has come yet. */
-    struct dl_group *groups[DL_N_SPANS][2];
     struct chosen *chosen;
     size_t n_chosen, chosen_capacity;
     struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
@@ -206,11 +205,8 @@ static inline void end_busy(struct dl_training *t, struct busy *b)
 static inline uint32_t device_of(const struct dl_training *t, const struct crew *c, uint32_t member)
 {
     const struct dl_setting *const s = t->request.setting;
-    const uint32_t coordinate[DL_N_AXES] = {[DL_AXIS_TENSOR] = member % s->ways[DL_AXIS_TENSOR],
-                                            [DL_AXIS_CONTEXT] = member / s->ways[DL_AXIS_TENSOR],
-                                            [DL_AXIS_DATA] = c->replica,
-                                            [DL_AXIS_PIPELINE] = c->stage};
-    return t->request.device_of_rank[dl_rank_at(s, coordinate)];
+    return t->request
+        .device_of_rank[dl_first_of_crew(s, c->stage, c->replica) + dl_ranks_offset(&s->ranks, DL_IN_LOCKSTEP, member)];
 }
 
 static inline const struct dl_schedule *schedule_of(const struct dl_training *t)

@@ -9,12 +9,12 @@
 /* Of those that are simulated. */
 static uint32_t n_crews_of(const struct dl_training *t, const struct dl_in_step *what)
 {
-    return t->request.one_replica ? 1 : dl_in_step_replicas(t->request.setting, what->axis);
+    return t->request.one_replica ? 1 : dl_in_step_replicas(t->request.setting, what->along);
 }
 
 static uint32_t n_groups(const struct dl_training *t, const struct dl_in_step *what)
 {
-    return dl_in_step_n_groups(t->request.setting, what->axis);
+    return dl_in_step_n_groups(t->request.setting, what->along);
 }
 
 static uint32_t most_groups(const struct dl_training *t) { return t->n_members; }
@@ -60,7 +60,8 @@ static void choose_all(struct dl_training *t, const struct crew *first, const st
 {
     const struct dl_training_request *const q = &t->request;
     const struct dl_seats seats = {q->setting, q->device_of_rank, q->estimator->topology};
-    const struct dl_group *const groups = dl_in_step_groups(&seats, what->axis, first->stage, first->replica, q->arena);
+    const struct dl_group *const groups =
+        dl_in_step_groups(&seats, what->along, first->stage, first->replica, q->arena);
     for (uint32_t i = 0; i < n_groups(t, what) && !t->err->status; i++) {
         const struct dl_wish wish = {.op = what->op,
                                      .algorithm = "auto",

@@ -156,38 +156,57 @@ void dl_program_release(struct dl_program *p)
     *p = (struct dl_program){0};
 }
 
-static void print_call(const struct dl_instruction *i, const struct dl_call *call, FILE *out)
+/* What it is printed from besides the program itself. */
+struct printed {
+    const struct dl_call *calls;
+    const struct dl_ranks *ranks;
+    FILE *out;
+};
+
+static void print_members(const struct printed *to, const struct dl_members *m)
 {
-    static const char *const spans[DL_N_SPANS] = {"", " within shards", " across shards"};
-    fprintf(out, "    %s %s of %.17g bytes%s%s", i->kind == DL_START ? "start" : "wait for", dl_exchange_name(call->op),
-            call->bytes, call->of_experts ? " of experts" : "", spans[call->span]);
-    if (call->payload.kind == DL_QUANTIZED) fprintf(out, " in %g bits", call->payload.bits);
-    if (call->payload.kind == DL_TOPK) fprintf(out, " top %g", call->payload.ratio);
-    if (call->between_stages) fprintf(out, " with stage %u", call->with_stage);
-    fprintf(out, " (call %u)\n", i->call);
+    const char *between = " over ";
+    for (uint32_t i = 0; i < to->ranks->n_digits; i++) {
+        if (!(m->digits >> i & 1) || to->ranks->digits[i].n == 1) continue;
+        fprintf(to->out, "%s%s", between, to->ranks->digits[i].name);
+        between = ", ";
+    }
+    if (m->is_pair) fprintf(to->out, " %u and %u", m->pair[0], m->pair[1]);
 }
 
-static void print_instruction(const struct dl_instruction *i, const struct dl_call *calls, FILE *out)
+static void print_call(const struct printed *to, const struct dl_instruction *i)
+{
+    const struct dl_call *const call = &to->calls[i->call];
+    fprintf(to->out, "    %s %s of %.17g bytes", i->kind == DL_START ? "start" : "wait for", dl_exchange_name(call->op),
+            call->bytes);
+    print_members(to, &call->members);
+    if (call->payload.kind == DL_QUANTIZED) fprintf(to->out, " in %g bits", call->payload.bits);
+    if (call->payload.kind == DL_TOPK) fprintf(to->out, " top %g", call->payload.ratio);
+    fprintf(to->out, " (call %u)\n", i->call);
+}
+
+static void print_instruction(const struct printed *to, const struct dl_instruction *i)
 {
     if (i->kind == DL_DO)
-        fprintf(out, "    %-24s %-10s device %.6e s  host %.6e s  flop %.6e\n", i->name, dl_cause_name(i->cause),
+        fprintf(to->out, "    %-24s %-10s device %.6e s  host %.6e s  flop %.6e\n", i->name, dl_cause_name(i->cause),
                 i->device_s, i->host_s, i->flop);
     else if (i->kind == DL_DRAIN)
-        fputs("    the host waits for the device\n", out);
+        fputs("    the host waits for the device\n", to->out);
     else if (i->call == DL_EVERY_CALL)
-        fputs("    wait for all exchanges\n", out);
+        fputs("    wait for all exchanges\n", to->out);
     else
-        print_call(i, &calls[i->call], out);
+        print_call(to, i);
 }
 
-static void print_template(const struct dl_template *t, const struct dl_call *calls, FILE *out)
+static void print_template(const struct printed *to, const struct dl_template *t)
 {
-    for (size_t i = 0; i < t->n_instructions; i++) print_instruction(&t->instructions[i], calls, out);
-    fprintf(out, "    = %.6e s of work\n", t->total.seconds);
+    for (size_t i = 0; i < t->n_instructions; i++) print_instruction(to, &t->instructions[i]);
+    fprintf(to->out, "    = %.6e s of work\n", t->total.seconds);
 }
 
-void dl_program_print(const struct dl_program *p, const struct dl_call *calls, FILE *out)
+void dl_program_print(const struct dl_program *p, const struct dl_call *calls, const struct dl_ranks *ranks, FILE *out)
 {
+    const struct printed to = {calls, ranks, out};
     static const char *const kinds[DL_N_TEMPLATES] = {"forward", "backward", "weight gradient", "last gradient"};
     fprintf(out, "stage %u", p->stage);
     if (p->send_bytes > 0) fprintf(out, ": sends %.17g bytes", p->send_bytes);
@@ -195,8 +214,8 @@ void dl_program_print(const struct dl_program *p, const struct dl_call *calls, F
     for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++) {
         if (!p->items[i].n_instructions) continue;
         fprintf(out, "  chunk %u, %s\n", i / DL_N_TEMPLATES, kinds[i % DL_N_TEMPLATES]);
-        print_template(&p->items[i], calls, out);
+        print_template(&to, &p->items[i]);
     }
     fputs("  end of the step\n", out);
-    print_template(&p->end, calls, out);
+    print_template(&to, &p->end);
 }

@@ -13,6 +13,7 @@
 
 #include "sim/core/memory.h"
 #include "sim/program/payload.h"
+#include "sim/program/ranks.h"
 
 /* Why time passes on a rank. On each rank every instant has exactly one cause. */
 enum dl_cause {
@@ -115,17 +116,12 @@ enum dl_exchange_op {
     DL_EXCHANGE_BROADCAST,
 };
 const char *dl_exchange_name(enum dl_exchange_op op);
-/* Which of them: all; those that cut what they hold among each other; or those that have the same cut. */
-enum dl_span { DL_SPAN_ALL, DL_SPAN_SHARD, DL_SPAN_ACROSS, DL_N_SPANS };
 struct dl_call {
     enum dl_exchange_op op;
     const char *algorithm; /* NULL: the one that is estimated to be fastest */
     double bytes;
     struct dl_payload payload;
-    enum dl_span span;
-    bool of_experts;     /* among the ranks that hold the same experts, not all */
-    bool between_stages; /* each rank with that of the other stage, whose program has the same call */
-    uint32_t with_stage;
+    struct dl_members members; /* a pair: of stages, both of whose programs have the call */
     enum dl_cause cause;
     uint32_t handle; /* the strategy's own, to wait for it */
 };
@@ -151,6 +147,6 @@ void dl_template_add_timed(struct dl_template *t);
 void dl_template_release(struct dl_template *t);
 void dl_program_release(struct dl_program *p);
 /* The text form, for people and goldens. */
-void dl_program_print(const struct dl_program *p, const struct dl_call *calls, FILE *out);
+void dl_program_print(const struct dl_program *p, const struct dl_call *calls, const struct dl_ranks *ranks, FILE *out);
 
 #endif

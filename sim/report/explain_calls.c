@@ -34,7 +34,7 @@ void dl_tell_in_step(struct dl_told_step *t, const struct dl_work_line *line)
 {
     const struct dl_in_step *const what = line->what.collective;
     const struct dl_seats seats = {t->setting, t->of->device_of_rank, t->r->topology};
-    const struct dl_group *const group = dl_in_step_groups(&seats, what->axis, 0, 0, t->e->arena);
+    const struct dl_group *const group = dl_in_step_groups(&seats, what->along, 0, 0, t->e->arena);
     const bool shifts = what->op == DL_SENDRECV;
     const struct dl_wish wish = {.op = shifts ? DL_ALLGATHER : what->op,
                                  .algorithm = shifts ? "ring" : "auto",
@@ -66,14 +66,13 @@ void dl_tell_call(struct dl_told_step *t, const struct dl_work_line *line)
 
 void dl_tell_sends(struct dl_told_step *t)
 {
-    const uint32_t first[DL_N_AXES] = {0}, second[DL_N_AXES] = {[DL_AXIS_PIPELINE] = 1};
-    const double n_members = (double)t->setting->ways[DL_AXIS_TENSOR] * t->setting->ways[DL_AXIS_CONTEXT];
+    const double n_members = dl_ranks_count(&t->setting->ranks, DL_IN_LOCKSTEP);
     if (t->n_stages == 1) return;
     uint32_t *const pair = dl_arena_alloc(t->e->arena, 2 * sizeof *pair);
     struct dl_group *const group = dl_arena_alloc(t->e->arena, sizeof *group);
     struct dl_choice choice;
-    pair[0] = t->of->device_of_rank[dl_rank_at(t->setting, first)];
-    pair[1] = t->of->device_of_rank[dl_rank_at(t->setting, second)];
+    for (uint32_t stage = 0; stage < 2; stage++)
+        pair[stage] = t->of->device_of_rank[dl_first_of_crew(t->setting, stage, 0)];
     dl_group_init(group, t->r->topology, pair, 2, t->e->arena);
     const struct dl_wish wish = {.op = DL_SENDRECV,
                                  .algorithm = "auto",

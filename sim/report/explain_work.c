@@ -13,13 +13,13 @@ const char *dl_work_kind_name(int kind)
 static bool are_alike_calls(const struct dl_call *a, const struct dl_call *b)
 {
     return a->op == b->op && a->algorithm == b->algorithm && a->bytes == b->bytes &&
-           dl_payload_equal(&a->payload, &b->payload) && a->span == b->span && a->of_experts == b->of_experts &&
-           a->between_stages == b->between_stages && a->cause == b->cause;
+           dl_payload_equal(&a->payload, &b->payload) && dl_members_equal(&a->members, &b->members) &&
+           a->cause == b->cause;
 }
 
 static bool are_alike_in_step(const struct dl_in_step *a, const struct dl_in_step *b)
 {
-    return a->op == b->op && a->axis == b->axis && a->bytes == b->bytes && dl_payload_equal(&a->payload, &b->payload);
+    return a->op == b->op && a->along == b->along && a->bytes == b->bytes && dl_payload_equal(&a->payload, &b->payload);
 }
 
 /* Collectives are alike if they are of one sort and size; how long they take beside work may differ. */

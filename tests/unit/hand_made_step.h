@@ -138,7 +138,8 @@ static inline void write_programs(struct hand_made *h)
         *p = (struct dl_program){.stage = stage, .n_chunks = s->chunks, .send_bytes = s->send_bytes};
         p->items = dl_alloc((size_t)s->chunks * DL_N_TEMPLATES * sizeof *p->items);
         for (uint32_t chunk = 0; chunk < s->chunks; chunk++) write_items(&p->items[chunk * DL_N_TEMPLATES], s);
-        l->calls[stage] = (struct dl_call){.bytes = s->gradient_bytes, .cause = DL_CAUSE_DATA};
+        l->calls[stage] =
+            (struct dl_call){.bytes = s->gradient_bytes, .members = dl_holders(false), .cause = DL_CAUSE_DATA};
         write_end(&p->end, s, stage);
     }
 }
@@ -152,14 +153,15 @@ static inline void make_by_hand(struct hand_made *h, const struct step *s)
     h->software.drains_at_sends = s->drains_at_sends;
     h->device = (struct dl_device){.taken_by_exchanges_fraction = s->taken_by_exchanges_fraction,
                                    .taken_by_sends_fraction = s->taken_by_sends_fraction};
-    h->setting =
-        (struct dl_setting){.chunks = s->chunks, .micros = s->micros, .expert_ways = 1, .software = &h->software};
+    h->setting = (struct dl_setting){
+        .chunks = s->chunks, .micros = s->micros, .grid = {1, 1, 1}, .expert_ways = 1, .software = &h->software};
     for (int axis = 0; axis < DL_N_AXES; axis++) {
         h->setting.ways[axis] = 1;
         h->setting.order[axis] = (enum dl_axis)axis;
     }
     h->setting.ways[DL_AXIS_DATA] = s->replicas;
     h->setting.ways[DL_AXIS_PIPELINE] = s->stages;
+    dl_setting_number_ranks(&h->setting);
     open_crossbar(h);
     write_programs(h);
     const struct dl_scenario_scope scope = {

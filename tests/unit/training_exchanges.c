@@ -15,7 +15,7 @@ struct lines {
 
 static double exchange_s(const struct dl_call *call)
 {
-    const double n = dl_span_ranks(&training.job.setting, call->span, call->of_experts);
+    const double n = dl_members_count(&training.job.setting.ranks, &call->members);
     const double passes = call->op == DL_EXCHANGE_ALLREDUCE ? 2 : 1;
     const double sent = call->op == DL_EXCHANGE_BROADCAST ? 1 : (n - 1) / n;
     const double bytes = dl_payload_bytes(&call->payload, call->bytes, (uint32_t)n);

@@ -1,44 +1,37 @@
 /* world.c - from the number of a rank to its coordinates, as dlsim counts them, and to its teams. */
 #include "validation/mpi/train.h"
 
-static void find_coordinates(const struct dl_setting *s, uint32_t rank, uint32_t at[DL_N_AXES])
+static void find_coordinates(struct dl_train *t)
 {
-    for (size_t i = 0; i < DL_N_AXES; i++) {
-        at[s->order[i]] = rank % s->ways[s->order[i]];
-        rank /= s->ways[s->order[i]];
-    }
+    static const dl_digits along[DL_N_AXES] = {[DL_AXIS_TENSOR] = DL_ALONG_TENSOR,
+                                               [DL_AXIS_CONTEXT] = DL_ALONG_CONTEXT,
+                                               [DL_AXIS_DATA] = DL_ALONG_DATA,
+                                               [DL_AXIS_PIPELINE] = DL_ALONG_PIPELINE};
+    for (size_t axis = 0; axis < DL_N_AXES; axis++)
+        t->at[axis] = dl_ranks_index(&t->s->ranks, along[axis], (uint32_t)t->rank);
 }
 
-/* Those for which `color` is the same, in the order of their ranks. */
-static struct dl_team gather_team(const struct dl_train *t, uint32_t color)
+/* Those along these digits, in the order of their ranks. */
+static struct dl_team gather_team(const struct dl_train *t, dl_digits along)
 {
+    const uint32_t rank = (uint32_t)t->rank, place = dl_ranks_index(&t->s->ranks, along, rank);
+    const int first = (int)(rank - dl_ranks_offset(&t->s->ranks, along, place));
     struct dl_team team = {
-        .world = t->world, .first_server = (int)t->job.n_devices, .n_servers = (int)t->s->servers, .tag = (int)color};
-    MPI_Comm_split(t->workers, (int)color, t->rank, &team.comm);
+        .world = t->world, .first_server = (int)t->job.n_devices, .n_servers = (int)t->s->servers, .tag = first};
+    MPI_Comm_split(t->workers, first, t->rank, &team.comm);
     MPI_Comm_rank(team.comm, &team.rank);
     MPI_Comm_size(team.comm, &team.n);
     return team;
 }
 
-/* The rank at the same coordinates but for one axis. */
-static uint32_t with(const struct dl_train *t, enum dl_axis axis, uint32_t coordinate)
-{
-    uint32_t at[DL_N_AXES];
-    for (int i = 0; i < DL_N_AXES; i++) at[i] = t->at[i];
-    at[axis] = coordinate;
-    return dl_rank_at(t->s, at);
-}
-
 static void gather_teams(struct dl_train *t)
 {
-    const uint32_t tensor = t->at[DL_AXIS_TENSOR], data = t->at[DL_AXIS_DATA];
-    const uint32_t ways = t->s->expert_ways, columns = t->s->grid[0];
-    t->tensor = gather_team(t, with(t, DL_AXIS_TENSOR, 0));
-    t->row = gather_team(t, with(t, DL_AXIS_TENSOR, tensor - tensor % columns));
-    t->column = gather_team(t, with(t, DL_AXIS_TENSOR, tensor % columns));
-    t->replicas[DL_SET_COMMON] = gather_team(t, with(t, DL_AXIS_DATA, 0));
-    t->replicas[DL_SET_EXPERTS] = gather_team(t, with(t, DL_AXIS_DATA, data % ways));
-    t->experts = gather_team(t, with(t, DL_AXIS_DATA, data - data % ways));
+    t->tensor = gather_team(t, DL_ALONG_TENSOR);
+    t->row = gather_team(t, DL_ALONG_X);
+    t->column = gather_team(t, DL_ALONG_Y | DL_ALONG_Z);
+    t->replicas[DL_SET_COMMON] = gather_team(t, DL_ALONG_DATA);
+    t->replicas[DL_SET_EXPERTS] = gather_team(t, DL_ALONG_SHARDS | DL_ALONG_COPIES);
+    t->experts = gather_team(t, DL_ALONG_EXPERTS);
 }
 
 enum dl_status dl_train_join(struct dl_train *t, struct dl_error *err)
@@ -51,7 +44,7 @@ enum dl_status dl_train_join(struct dl_train *t, struct dl_error *err)
     t->is_server = (uint32_t)t->rank >= t->job.n_devices;
     MPI_Comm_split(t->world, t->is_server, t->rank, &t->workers);
     if (t->is_server) return DL_OK;
-    find_coordinates(t->s, (uint32_t)t->rank, t->at);
+    find_coordinates(t);
     gather_teams(t);
     return DL_OK;
 }

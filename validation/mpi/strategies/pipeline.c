@@ -19,10 +19,9 @@ struct dl_parcel {
 
 static int rank_at(const struct dl_train *t, uint32_t stage)
 {
-    uint32_t at[DL_N_AXES];
-    for (int i = 0; i < DL_N_AXES; i++) at[i] = t->at[i];
-    at[DL_AXIS_PIPELINE] = stage;
-    return (int)dl_rank_at(t->s, at);
+    const struct dl_ranks *const ranks = &t->s->ranks;
+    const uint32_t mine = dl_ranks_offset(ranks, DL_ALONG_PIPELINE, t->at[DL_AXIS_PIPELINE]);
+    return (int)((uint32_t)t->rank - mine + dl_ranks_offset(ranks, DL_ALONG_PIPELINE, stage));
 }
 
 /* On the path of the micro-batch at work. */
