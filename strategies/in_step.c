@@ -15,8 +15,8 @@ uint32_t dl_in_step_n_groups(const struct dl_setting *s, dl_digits along)
 struct dl_group *dl_in_step_groups(const struct dl_seats *seats, dl_digits along, uint32_t stage, uint32_t replica,
                                    struct dl_arena *arena)
 {
-    return dl_seats_groups(seats, along, DL_IN_LOCKSTEP & ~along, dl_first_of_crew(seats->setting, stage, replica),
-                           arena);
+    return dl_seats_groups(seats, &(struct dl_members){.digits = along}, DL_IN_LOCKSTEP & ~along,
+                           dl_first_of_crew(seats->setting, stage, replica), arena);
 }
 
 /* ---- whom they meet ---- */

@@ -10,15 +10,6 @@
 #include "strategies/lower.h"
 #include "strategies/seats.h"
 
-struct dl_in_step {
-    enum dl_op op;
-    dl_digits along; /* of its members */
-    double bytes;
-    struct dl_payload payload;
-    enum dl_cause cause;
-    double n_bundles; /* that one group's is on the network, where it is simulated */
-};
-
 /* Replicas whose crews come to an exchange along these digits together. */
 uint32_t dl_in_step_replicas(const struct dl_setting *s, dl_digits along);
 /* All groups along them in a crew and in those that are in step with it, of which it must be the first; and how many

@@ -28,7 +28,7 @@ struct dl_lowered {
     struct dl_position *positions;
     struct dl_schedule schedule;
     struct dl_program *programs; /* by stage */
-    struct dl_call *calls;       /* of all programs */
+    struct dl_comm *calls;       /* of all programs */
     size_t n_calls, calls_capacity;
     double model_flop[DL_N_FLOP_COUNTS]; /* of a step, without recomputation */
     struct dl_played played;             /* of those that may meet others */

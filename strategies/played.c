@@ -19,10 +19,11 @@ static void add_template(const struct dl_template *t, struct dl_sink *s, enum wh
     const struct dl_ranks *const ranks = &s->request->job->setting.ranks;
     const double n_members = dl_ranks_count(ranks, DL_IN_LOCKSTEP);
     for (size_t i = 0; i < t->n_parts; i++) {
-        const struct dl_in_step *const what = t->parts[i].in_step;
-        if (t->parts[i].kind != DL_TOGETHER || (which == MEETING && !dl_sink_groups(s, what->along)->meets)) continue;
+        const struct dl_comm *const what = t->parts[i].in_step;
+        if (t->parts[i].kind != DL_TOGETHER || (which == MEETING && !dl_sink_groups(s, what->members.digits)->meets))
+            continue;
         sum->collectives += n_members;
-        sum->bundles += n_members / dl_ranks_count(ranks, what->along) * what->n_bundles;
+        sum->bundles += n_members / dl_ranks_count(ranks, what->members.digits) * what->n_bundles;
     }
 }
 

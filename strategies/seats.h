@@ -10,9 +10,9 @@ struct dl_seats {
     const struct dl_topology *topology;
 };
 
-/* The groups along some digits that begin side by side: one for each value of the digits `beside`, which are others,
- * from the group of this rank on. Servers follow the members of each. */
-struct dl_group *dl_seats_groups(const struct dl_seats *seats, dl_digits along, dl_digits beside, uint32_t rank,
-                                 struct dl_arena *arena);
+/* Groups side by side: one for each value of the digits `beside`, which are others than those of the members, from the
+ * group of this rank on, which must be the first in all of them. Servers follow the members of each. */
+struct dl_group *dl_seats_groups(const struct dl_seats *seats, const struct dl_members *members, dl_digits beside,
+                                 uint32_t rank, struct dl_arena *arena);
 
 #endif

@@ -219,27 +219,19 @@ static double launch_s(const struct dl_sink *s, const struct dl_event *ev)
                       software->gather_part_host_s * ev->n_parts);
 }
 
-static enum dl_exchange_op exchange_op(enum dl_op op)
-{
-    switch (op) {
-    case DL_ALLREDUCE: return DL_EXCHANGE_ALLREDUCE;
-    case DL_REDUCESCATTER: return DL_EXCHANGE_REDUCESCATTER;
-    case DL_ALLGATHER: return DL_EXCHANGE_ALLGATHER;
-    default: assert(op == DL_BROADCAST); return DL_EXCHANGE_BROADCAST;
-    }
-}
-
 static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
 {
     struct dl_lowered *const out = s->out;
     DL_GROW(out->calls, out->n_calls, out->calls_capacity);
-    out->calls[out->n_calls] = (struct dl_call){.op = exchange_op(ev->op),
-                                                .algorithm = ev->algorithm,
-                                                .bytes = ev->bytes,
-                                                .payload = ev->payload,
-                                                .members = ev->members,
-                                                .cause = ev->cause,
-                                                .handle = ev->handle};
+    out->calls[out->n_calls] =
+        (struct dl_comm){.op = ev->op,
+                         .channel = ev->members.is_pair ? DL_CHANNEL_STAGES : DL_CHANNEL_REPLICAS,
+                         .algorithm = ev->algorithm,
+                         .bytes = ev->bytes,
+                         .payload = ev->payload,
+                         .members = ev->members,
+                         .cause = ev->cause,
+                         .handle = ev->handle};
     const uint32_t call = (uint32_t)out->n_calls++;
     struct dl_template *const into = place_of(s, ev);
     add_launched(
@@ -260,8 +252,8 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
 /* What took so long beside work of `beside_s`, which has had less of the device meanwhile. */
 struct rest {
     double seconds, beside_s, launch_s;
-    const struct dl_in_step *in_step; /* NULL: it is timed */
-    const struct dl_in_step *what;    /* NULL: several, or of a kind of its own */
+    const struct dl_comm *in_step; /* NULL: it is timed */
+    const struct dl_comm *what;    /* NULL: several, or of a kind of its own */
 };
 
 static void add_rest(struct dl_sink *s, const struct dl_event *ev, const struct rest *r)

@@ -19,7 +19,7 @@ struct dl_priced_kernel {
 };
 
 struct dl_priced_collective {
-    struct dl_in_step what;
+    struct dl_comm what;
     bool once;
     double seconds; /* if it meets nobody, and no link changes */
     bool is_played;

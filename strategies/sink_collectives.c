@@ -49,9 +49,9 @@ static enum dl_status find_out_whether_played(struct dl_sink *s, const struct dl
 
 static bool is_of(const struct dl_priced_collective *known, const struct dl_event *ev)
 {
-    const struct dl_in_step *const what = &known->what;
-    return what->op == ev->op && what->along == ev->members.digits && what->bytes == ev->bytes &&
-           what->cause == ev->cause && known->once == ev->once;
+    const struct dl_comm *const what = &known->what;
+    return what->op == ev->op && dl_members_equal(&what->members, &ev->members) && what->bytes == ev->bytes &&
+           dl_payload_equal(&what->payload, &ev->payload) && what->cause == ev->cause && known->once == ev->once;
 }
 
 const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
@@ -60,7 +60,8 @@ const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct
         if (is_of(s->prices[i], ev)) return s->prices[i];
     struct dl_priced_collective *const p = dl_arena_alloc(s->arena, sizeof *p);
     *p = (struct dl_priced_collective){.what = {.op = ev->op,
-                                                .along = ev->members.digits,
+                                                .channel = DL_CHANNEL_LOCKSTEP,
+                                                .members = ev->members,
                                                 .bytes = ev->bytes,
                                                 .payload = ev->payload,
                                                 .cause = ev->cause},

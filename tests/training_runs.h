@@ -93,8 +93,8 @@ static inline double training_played_in(const struct dl_session *s, const struct
     double sum = 0;
     for (size_t i = 0; i < t->n_parts; i++) {
         if (t->parts[i].kind != DL_TOGETHER) continue;
-        const struct dl_in_step *const what = t->parts[i].in_step;
-        const double n = dl_ranks_count(&s->job.setting.ranks, what->along);
+        const struct dl_comm *const what = t->parts[i].in_step;
+        const double n = dl_ranks_count(&s->job.setting.ranks, what->members.digits);
         sum += (what->op == DL_ALLREDUCE ? 2 : 1) * what->bytes * (n - 1) / n;
     }
     return sum;

@@ -1,23 +1,5 @@
 #include "sim/collective/collective.h"
 
-#include <string.h>
-
-static const char *const op_names[DL_N_OPS] = {
-    [DL_ALLREDUCE] = "allreduce", [DL_ALLGATHER] = "allgather", [DL_REDUCESCATTER] = "reducescatter",
-    [DL_ALLTOALL] = "alltoall",   [DL_BROADCAST] = "broadcast", [DL_REDUCE] = "reduce",
-    [DL_GATHER] = "gather",       [DL_SCATTER] = "scatter",     [DL_BARRIER] = "barrier",
-    [DL_SENDRECV] = "sendrecv",
-};
-
-const char *dl_op_name(enum dl_op op) { return op_names[op]; }
-
-enum dl_op dl_op_named(const char *name)
-{
-    int op = 0;
-    while (op < DL_N_OPS && strcmp(op_names[op], name)) op++;
-    return (enum dl_op)op;
-}
-
 static uint32_t *new_indexes(struct dl_arena *arena, size_t n) { return dl_arena_alloc(arena, n * sizeof(uint32_t)); }
 
 /* From g->node, with nodes numbered in order of their first rank, to all the rest. */

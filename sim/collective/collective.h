@@ -14,23 +14,8 @@
 #define DL_COLLECTIVE_COLLECTIVE_H
 
 #include "sim/collective/payload.h"
+#include "sim/program/comm.h"
 #include "topologies/transport.h"
-
-enum dl_op {
-    DL_ALLREDUCE,
-    DL_ALLGATHER,
-    DL_REDUCESCATTER,
-    DL_ALLTOALL,
-    DL_BROADCAST,
-    DL_REDUCE,
-    DL_GATHER,
-    DL_SCATTER,
-    DL_BARRIER,
-    DL_SENDRECV,
-    DL_N_OPS,
-};
-const char *dl_op_name(enum dl_op op);
-enum dl_op dl_op_named(const char *name); /* DL_N_OPS: there is none */
 
 struct dl_shapes; /* sim/collective/shapes.h */
 

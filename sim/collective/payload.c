@@ -69,9 +69,4 @@ double dl_payload_bytes(const struct dl_payload *payload, double dense_bytes, ui
     return dense_bytes;
 }
 
-bool dl_payload_equal(const struct dl_payload *a, const struct dl_payload *b)
-{
-    return a->kind == b->kind && a->bits == b->bits && a->ratio == b->ratio;
-}
-
 bool dl_payload_is_packed(const struct dl_payload *payload) { return payload->kind != DL_DENSE; }

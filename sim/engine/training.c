@@ -183,17 +183,16 @@ static void template_ends(struct dl_training *t, struct crew *c)
     }
 }
 
-static void join(struct dl_training *t, struct crew *c, const struct dl_part *part)
+/* What the part starts or waits for; NULL: all that was started. */
+static const struct dl_comm *comm_of(const struct dl_training *t, const struct dl_part *part)
 {
-    if (part->kind == DL_START)
-        dl_training_join(t, c, part->call);
-    else
-        dl_training_join_circle(t, c, part->in_step);
+    if (part->in_step) return part->in_step;
+    return part->call == DL_EVERY_CALL ? NULL : &t->request.lowered->calls[part->call];
 }
 
 static void join_late(struct dl_training *t, struct crew *c)
 {
-    join(t, c, &c->running->parts[c->part - 1]);
+    dl_training_join(t, c, comm_of(t, &c->running->parts[c->part - 1]));
     dl_training_go_on(t, c);
 }
 
@@ -207,13 +206,13 @@ static bool passes(struct dl_training *t, struct crew *c, const struct dl_part *
     c->host_s += part->host_s * c->slowdown;
     switch (part->kind) {
     case DL_DO: break;
-    case DL_WAIT: return dl_training_may_pass(t, c, part->call);
-    case DL_TOGETHER_DONE: return dl_training_may_leave_circle(t, c);
+    case DL_WAIT:
+    case DL_TOGETHER_DONE: return dl_training_may_pass(t, c, comm_of(t, part));
     case DL_DRAIN: c->host_s = fmax(c->host_s, now_s(t)); break;
     case DL_START:
     case DL_TOGETHER:
         if (dl_training_awaits_host(t, c, join_late)) return false;
-        join(t, c, part);
+        dl_training_join(t, c, comm_of(t, part));
     }
     return true;
 }
@@ -318,9 +317,7 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     t->n_crews = t->n_stages * t->n_played;
     muster_crews(t);
     dl_training_open_iterations(t);
-    dl_training_open_meetings(t);
-    dl_training_open_circles(t);
-    dl_training_open_queues(t);
+    dl_training_open_communicators(t);
     if (dl_training_open_channels(t) || dl_training_check_items(t, err)) return t;
     find_completing(t);
     if (dl_training_check_exchanges(t, err) || dl_training_check_meetings(t, err)) return t;
@@ -341,12 +338,12 @@ static void describe_wait(const struct crew *c, char *out, size_t bytes)
         snprintf(out, bytes, "the input of its item %u", c->item);
     else if (c->waits_for_sends)
         snprintf(out, bytes, "the delivery of its item %u", c->item - 1);
-    else if (c->meets)
+    else if (c->waits_at->channel == DL_CHANNEL_STAGES)
         snprintf(out, bytes, "the stage that holds the same");
-    else if (c->waits_for_circle)
+    else if (c->waits_at->channel == DL_CHANNEL_LOCKSTEP)
         snprintf(out, bytes, "those that go in step with it");
     else
-        snprintf(out, bytes, "its exchange %u", c->waits_for - 1);
+        snprintf(out, bytes, "its exchange %u", c->waits_for);
 }
 
 /* Who waits for a partner comes first: exchanges that others wait for may be its fault. */
@@ -358,7 +355,7 @@ static void tell_who_waits(const struct dl_training *t, struct dl_error *err)
     for (int for_partner = 1; for_partner >= 0; for_partner--)
         for (uint32_t i = 0; i < t->n_crews; i++) {
             const struct crew *const c = &t->crews[i];
-            if (for_partner ? !waits_for_partner(c) : !c->waits_for && !c->meets && !c->waits_for_circle) continue;
+            if (for_partner ? !waits_for_partner(c) : !c->waits_at) continue;
             if (n < most_told) describe_wait(c, told[n], sizeof told[n]);
             n++;
         }
@@ -406,9 +403,7 @@ void dl_training_free(struct dl_training *t)
         dl_free(t->crews[i].arrived);
         dl_free(t->crews[i].latest);
     }
-    dl_training_close_queues(t);
-    dl_training_close_meetings(t);
-    dl_training_close_circles(t);
+    dl_training_close_communicators(t);
     dl_training_close_iterations(t);
     for (uint32_t i = 0; t->completing && i < schedule_of(t)->stages; i++) dl_free(t->completing[i]);
     dl_free(t->completing);

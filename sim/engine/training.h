@@ -65,7 +65,7 @@ struct dl_stage_causes {
 struct dl_stage_causes dl_training_stage_causes(const struct dl_training *t, uint32_t stage);
 /* What was chosen for a call of a stage, in the first of its groups; false: it was not between replicas, or not made.
  */
-bool dl_training_choice(const struct dl_training *t, uint32_t stage, const struct dl_call *call, struct dl_choice *out);
+bool dl_training_choice(const struct dl_training *t, uint32_t stage, const struct dl_comm *call, struct dl_choice *out);
 void dl_training_free(struct dl_training *t);
 
 #endif

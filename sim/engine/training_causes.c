@@ -75,7 +75,7 @@ static void book_wait(struct dl_training *t, struct crew *c, double from_s, doub
 {
     const double seconds = fmax(to_s - fmax(from_s, t->from_s), 0);
     c->causes_s[cause] += seconds;
-    if (cause == DL_CAUSE_HOST || c->waits_for_circle) book_elapsed(t, c, seconds);
+    if (cause == DL_CAUSE_HOST || waits_in_lockstep(c)) book_elapsed(t, c, seconds);
     if (t->request.recorder)
         record(t, c, (struct dl_slice){.kind = DL_SLICE_WAIT, .from_s = from_s, .to_s = to_s, .cause = cause});
 }
@@ -112,10 +112,9 @@ static void book_wait_for_partner(struct dl_training *t, struct crew *c, const s
 
 static void stop_waiting(struct crew *c)
 {
-    c->waits_for_input = c->waits_for_others = c->waits_for_sends = c->waits_for_circle = false;
+    c->waits_for_input = c->waits_for_others = c->waits_for_sends = false;
     c->waits_for_host = NULL;
-    c->waits_for = 0;
-    c->meets = NULL;
+    c->waits_at = NULL;
 }
 
 void dl_training_end_wait(struct dl_training *t, struct crew *c, const struct start *start, enum dl_cause cause,
@@ -125,7 +124,7 @@ void dl_training_end_wait(struct dl_training *t, struct crew *c, const struct st
     c->owed_s += dl_training_undisturbed_wait_s(c, start);
     if (since_s > c->waits_since_s) book_wait_for_partner(t, c, start);
     book_wait(t, c, since_s, now_s(t), cause);
-    if (c->waits_for_host || c->waits_for_circle) c->item_s += fmin(now_s(t) - since_s, undisturbed_s);
+    if (c->waits_for_host || waits_in_lockstep(c)) c->item_s += fmin(now_s(t) - since_s, undisturbed_s);
     dl_training_take_over(t, c, start, cause, undisturbed_s);
     stop_waiting(c);
 }
@@ -161,35 +160,11 @@ static void end_waits_for_parcels(struct dl_training *t)
     }
 }
 
-/* Of what has not begun: as if the partner that the crew waits for came now. */
-static struct start start_now(const struct dl_training *t, const struct crew *partner)
+static void end_wait_for_collective(struct dl_training *t, struct crew *c)
 {
-    struct start s = {0};
-    dl_start_join(&s, &partner->delays, now_s(t));
-    return s;
-}
-
-static void end_wait_for_exchange(struct dl_training *t, struct crew *c)
-{
-    const struct queue *const q = &t->queues[c->stage];
-    const struct exchange *const x = &q->exchanges[c->waits_for - 1];
-    const struct crew *late = &t->crews[c->stage * t->n_played];
-    while (!q->busy && late->n_started > q->next) late++;
-    const struct start start = q->busy ? q->exchanges[q->next].start : start_now(t, late);
-    dl_training_end_wait(t, c, &start, t->request.lowered->calls[x->call].cause, 0);
-}
-
-static void end_wait_for_circle(struct dl_training *t, struct crew *c)
-{
-    const struct circle *const at = c->is_in;
-    const struct start start = at->n_running ? at->start : start_now(t, c);
-    dl_training_end_wait(t, c, &start, at->what->cause, dl_training_circle_alone_s(t, at));
-}
-
-static void end_wait_for_meeting(struct dl_training *t, struct crew *c)
-{
-    const struct start start = c->meets->n_running ? c->meets->start : start_now(t, c);
-    dl_training_end_wait(t, c, &start, DL_CAUSE_PIPELINE, 0);
+    const struct rendezvous *const x = dl_training_awaited(c);
+    const struct start start = dl_training_awaited_start(t, c);
+    dl_training_end_wait(t, c, &start, x->comm->cause, dl_training_undisturbed_s(t, c->waits_at, x));
 }
 
 static void end_any_wait(struct dl_training *t, struct crew *c)
@@ -199,16 +174,12 @@ static void end_any_wait(struct dl_training *t, struct crew *c)
     } else if (c->waits_for_sends) {
         const struct start own = dl_start_own(c);
         dl_training_end_wait(t, c, &own, DL_CAUSE_PIPELINE, 0);
-    } else if (c->waits_for) {
-        end_wait_for_exchange(t, c);
-    } else if (c->waits_for_circle) {
-        end_wait_for_circle(t, c);
-    } else if (c->meets) {
-        end_wait_for_meeting(t, c);
+    } else if (c->waits_at) {
+        end_wait_for_collective(t, c);
     } else if (c->waits_for_others) {
         dl_training_end_wait(t, c, &t->next, DL_CAUSE_BUBBLE, 0);
     } else if (c->waits_for_input) {
-        const struct start start = start_now(t, dl_training_source(t, c));
+        const struct start start = dl_start_now(t, dl_training_source(t, c));
         dl_training_end_wait(t, c, &start, DL_CAUSE_PIPELINE, 0);
     }
 }

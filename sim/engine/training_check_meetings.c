@@ -11,18 +11,18 @@ static void list_calls(const struct dl_training *t, const struct dl_template *te
 {
     for (size_t i = 0; i < template->n_parts; i++) {
         const struct dl_part *const part = &template->parts[i];
-        if (part->kind != DL_START || !t->request.lowered->calls[part->call].members.is_pair) continue;
+        if (part->kind != DL_START || t->request.lowered->calls[part->call].channel != DL_CHANNEL_STAGES) continue;
         DL_GROW(out->calls, out->n, out->capacity);
         out->calls[out->n++] = part->call;
     }
 }
 
-static const struct dl_call *next_call(const struct dl_training *t, const struct stage *s)
+static const struct dl_comm *next_call(const struct dl_training *t, const struct stage *s)
 {
     return s->next < s->n ? &t->request.lowered->calls[s->calls[s->next]] : NULL;
 }
 
-static uint32_t with_stage(const struct dl_call *call, uint32_t stage)
+static uint32_t with_stage(const struct dl_comm *call, uint32_t stage)
 {
     return call->members.pair[call->members.pair[0] == stage];
 }
@@ -30,10 +30,10 @@ static uint32_t with_stage(const struct dl_call *call, uint32_t stage)
 /* Whether the stage and the one that it wants to meet do. */
 static bool meets(const struct dl_training *t, struct stage *stages, uint32_t stage, struct dl_error *err)
 {
-    const struct dl_call *const call = next_call(t, &stages[stage]);
+    const struct dl_comm *const call = next_call(t, &stages[stage]);
     if (!call || with_stage(call, stage) >= t->n_stages) return false;
     struct stage *const other = &stages[with_stage(call, stage)];
-    const struct dl_call *const answer = next_call(t, other);
+    const struct dl_comm *const answer = next_call(t, other);
     if (!answer || !dl_members_equal(&answer->members, &call->members)) return false;
     if (answer->op != call->op || answer->bytes != call->bytes)
         dl_fail(err, DL_STALLED, "run", "stage %u exchanges %.17g bytes with stage %u, which exchanges %.17g", stage,

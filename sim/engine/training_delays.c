@@ -51,6 +51,13 @@ void dl_start_join(struct start *s, const struct delays *delays, double at_s)
     s->n_joined++;
 }
 
+struct start dl_start_now(const struct dl_training *t, const struct crew *partner)
+{
+    struct start s = {0};
+    dl_start_join(&s, &partner->delays, now_s(t));
+    return s;
+}
+
 struct start dl_start_own(const struct crew *c)
 {
     struct start s = {0};

@@ -20,7 +20,7 @@ static double effort_of(struct dl_training *t, const struct chosen *chosen)
     struct dl_effort effort;
     if ((kind != DL_FOLD_ROUNDS && kind != DL_FOLD_SOURCES) || dl_effort_of(c, &effort, t->err)) return 0;
     if (kind == DL_FOLD_SOURCES) effort.messages = effort.in_flight = c->group->n, effort.links *= c->group->n;
-    return dl_effort_together(&effort, dl_training_n_groups(t, &chosen->call));
+    return dl_effort_together(&effort, chosen->n_groups);
 }
 
 static double choose_all(struct dl_training *t, uint32_t stage, uint32_t *n_starts)
@@ -28,9 +28,9 @@ static double choose_all(struct dl_training *t, uint32_t stage, uint32_t *n_star
     double sum = 0;
     count_starts(t, stage, n_starts);
     for (size_t i = 0; i < t->request.lowered->n_calls && !t->err->status; i++) {
-        const struct dl_call *const call = &t->request.lowered->calls[i];
-        if (!n_starts[i] || call->members.is_pair) continue;
-        struct chosen *const chosen = dl_training_chosen(t, stage, call);
+        const struct dl_comm *const call = &t->request.lowered->calls[i];
+        if (!n_starts[i] || call->channel != DL_CHANNEL_REPLICAS) continue;
+        struct chosen *const chosen = dl_training_chosen(t, dl_training_replicas(t, stage), call);
         if (t->err->status) break;
         if (!chosen->n_starts) chosen->effort = effort_of(t, chosen);
         chosen->n_starts += n_starts[i];
@@ -42,11 +42,11 @@ static double choose_all(struct dl_training *t, uint32_t stage, uint32_t *n_star
 
 static void time_unfolded(struct dl_training *t, uint32_t stage)
 {
-    const struct queue *const q = &t->queues[stage];
-    for (size_t i = 0; i < q->n_chosen && !t->err->status; i++) {
-        if (q->chosen[i].effort == 0) continue;
-        dl_training_time(t, &q->chosen[i]);
-        t->result.n_timed_alone += (double)q->chosen[i].n_starts * t->n_replicas * t->n_members;
+    const struct communicator *const at = dl_training_replicas(t, stage);
+    for (size_t i = 0; i < at->n_chosen && !t->err->status; i++) {
+        if (at->chosen[i].effort == 0) continue;
+        dl_training_time(t, &at->chosen[i]);
+        t->result.n_timed_alone += (double)at->chosen[i].n_starts * t->n_replicas * t->n_members;
     }
 }
 

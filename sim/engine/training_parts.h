@@ -62,22 +62,21 @@ struct crew {
     size_t part;   /* next one of the template */
     double host_s; /* when the host is through with all that comes before */
     struct work work;
-    bool waits_for_input;   /* of the item */
-    bool waits_for_others;  /* it has ended its iteration and does not go on by itself */
-    bool waits_for_sends;   /* of its own */
-    crew_fn waits_for_host; /* what it does then; NULL: it does not wait for it */
-    uint32_t waits_for;     /* number of the exchange that it waits for, + 1; 0: none */
-    struct meeting *meets;  /* that it waits for; NULL: none */
-    struct circle *is_in;   /* the exchange of ranks in step that it takes part in; NULL: none */
-    bool waits_for_circle;
+    bool waits_for_input;          /* of the item */
+    bool waits_for_others;         /* it has ended its iteration and does not go on by itself */
+    bool waits_for_sends;          /* of its own */
+    crew_fn waits_for_host;        /* what it does then; NULL: it does not wait for it */
+    struct communicator *waits_at; /* NULL: it does not wait for a collective */
+    uint32_t waits_for;            /* number of the rendezvous there */
+    struct communicator *is_in; /* the one of ranks in lockstep, or of two stages, that it takes part in; NULL: none */
     double waits_since_s;
     struct delays delays;   /* as of the end of its last work or wait */
     double item_s;          /* of its item so far, in the undisturbed step */
     double owed_s;          /* waiting of this iteration in the undisturbed step that it has not had yet */
     uint32_t n_undelivered; /* of its sends */
     uint32_t n_in_flight;   /* messages from and to its devices */
-    uint32_t n_started;     /* exchanges so far */
-    uint32_t *latest;       /* by call: number of its latest exchange, + 1 */
+    uint32_t n_started;     /* collectives among replicas so far */
+    uint32_t *latest;       /* by call among replicas: number of its latest rendezvous, + 1 */
     uint32_t *arrived;      /* [(kind * chunks + chunk) * micros + micro]: the parcel, + 1, until it is worked on */
     struct channel onward, back;
     uint32_t iteration; /* iterations that it has ended */
@@ -102,17 +101,20 @@ struct line {
     uint32_t first, last; /* the first is on its way */
 };
 
-/* One exchange of a stage, in all of its groups: the k-th that each replica starts. */
-struct exchange {
-    uint32_t call, n_running;
-    struct start start; /* of the first since which there was always one of this queue on the network, up to this one */
+/* A collective that crews come to, in all of its groups: it begins when all have come and the one before is done. */
+struct rendezvous {
+    const struct dl_comm *comm;
+    uint32_t n_running; /* groups */
+    struct start
+        start; /* of the first since which there was always one of this communicator on the network, up to it */
     double begun_s, ended_s;
-    bool done;
+    double alone_s; /* by its estimate */
 };
 
-/* What is chosen for exchanges of this kind and size, for each group. */
+/* What is chosen for collectives of this kind and size, for each group. */
 struct chosen {
-    struct dl_call call;
+    struct dl_comm comm;
+    uint32_t n_groups;
     const struct dl_group *groups;
     struct dl_choice *choices;
     bool is_timed;      /* and not played: where one replica is, or all of them would be too much */
@@ -121,39 +123,19 @@ struct chosen {
     uint32_t n_starts;  /* in a step */
 };
 
-/* The exchanges of a stage, in the order in which its crews start them; they go one after the other, as one
- * communicator's do. */
-struct queue {
-    struct exchange *exchanges;
-    size_t n_exchanges, exchanges_capacity;
-    uint32_t next; /* the first that is not done */
+/* Crews that communicate over one channel, in all groups at once: their collectives, in the order in which they come to
+ * them, go one after the other. See training_communicators.c. */
+struct communicator {
+    enum dl_channel channel;
+    uint32_t first, n, stride; /* crews: the first, and so many more so far apart */
+    struct rendezvous *posted; /* those that were dropped are before them */
+    size_t n_posted, posted_capacity;
+    uint32_t n_dropped, next; /* the first that is not done */
     bool busy;
     struct chosen *chosen;
     size_t n_chosen, chosen_capacity;
     struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
-};
-
-/* Crews of two stages that hold the same, in one replica: see training_copies.c. */
-struct meeting {
-    struct crew *crews[2];
-    uint32_t call, n_running;
-    struct start start;
-    struct dl_choice *choices;    /* by member; NULL: they have not met yet */
-    struct dl_exchange **running; /* by member */
-};
-
-/* Crews that come to an exchange of ranks in step, in all of its groups: see training_together.c. */
-struct circle {
-    const struct dl_in_step *what;
-    uint32_t n_running;
-    struct start start;
-    double alone_s; /* by its estimate */
-    struct chosen_in_step {
-        const struct dl_in_step *what;
-        struct dl_choice *choices; /* by group */
-    } * chosen;
-    size_t n_chosen, chosen_capacity;
-    struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
+    uint32_t n_rooms;                      /* for them */
 };
 
 /* How often something goes on, to know when at least one of it does. */
@@ -168,10 +150,8 @@ struct dl_training {
     uint32_t n_crews, n_stages, n_members;
     uint32_t n_replicas, n_played; /* all, and those that are simulated */
     struct crew *crews;            /* stage by stage */
-    struct queue *queues;          /* by stage */
-    struct meeting *meetings;      /* as crews: of the earlier stage of two */
-    struct circle *circles;        /* as crews: of one; then, as crews again, of a window by its first */
-    bool **completing;             /* [stage][item]: it is the one with DL_TEMPLATE_LAST; NULL: none is */
+    struct communicator *communicators;
+    bool **completing; /* [stage][item]: it is the one with DL_TEMPLATE_LAST; NULL: none is */
     struct parcel *parcels;
     size_t n_parcels, parcels_capacity;
     uint32_t free_parcel;
@@ -279,6 +259,8 @@ void dl_training_close_books(struct dl_training *t);
 
 /* training_delays.c. A crew comes to something that begins when all have come. */
 void dl_start_join(struct start *s, const struct delays *delays, double at_s);
+/* Of what has not begun: as if the partner that a crew waits for came now. */
+struct start dl_start_now(const struct dl_training *t, const struct crew *partner);
 /* Of what concerns the crew alone: it began when the crew began to wait. */
 struct start dl_start_own(const struct crew *c);
 /* A scenario has made the crew's work so much longer. */
@@ -294,36 +276,32 @@ void dl_training_pass(struct dl_training *t, struct crew *c, const struct start 
 /* Waiting of a crew by the schedule alone: if all items were like the mean one of the undisturbed step. */
 double dl_training_schedule_bubble_s(const struct dl_training *t, double item_s[DL_ITEM_W + 1]);
 
-/* training_exchanges.c */
-void dl_training_open_queues(struct dl_training *t);
-void dl_training_close_queues(struct dl_training *t);
-/* The crew comes to the start of a call. */
-void dl_training_join(struct dl_training *t, struct crew *c, uint32_t call);
-/* Whether the crew may go on; if not it will be called when the exchange is done. */
-bool dl_training_may_pass(struct dl_training *t, struct crew *c, uint32_t call);
+/* training_communicators.c */
+void dl_training_open_communicators(struct dl_training *t);
+void dl_training_close_communicators(struct dl_training *t);
+/* Of the replicas of a stage. */
+struct communicator *dl_training_replicas(const struct dl_training *t, uint32_t stage);
+/* The crew comes to the start of a collective. */
+void dl_training_join(struct dl_training *t, struct crew *c, const struct dl_comm *comm);
+/* Whether the crew may go on; if not it will be called when the collective, or if NULL all that it started among
+ * replicas, is done. */
+bool dl_training_may_pass(struct dl_training *t, struct crew *c, const struct dl_comm *comm);
+/* Of a crew that waits for a collective: since when that is the network's fault, or the fault of who comes last. */
+struct start dl_training_awaited_start(const struct dl_training *t, const struct crew *c);
+const struct rendezvous *dl_training_awaited(const struct crew *c);
+/* What it takes in the undisturbed step. */
+double dl_training_undisturbed_s(const struct dl_training *t, const struct communicator *at,
+                                 const struct rendezvous *x);
+static inline bool waits_in_lockstep(const struct crew *c)
+{
+    return c->waits_at && c->waits_at->channel == DL_CHANNEL_LOCKSTEP;
+}
 
-/* What is chosen for a call, in so many groups; and time it instead of playing it. */
-struct chosen *dl_training_chosen(struct dl_training *t, uint32_t stage, const struct dl_call *call);
-uint32_t dl_training_n_groups(const struct dl_training *t, const struct dl_call *call);
+/* training_choices.c: what is chosen for a collective, in all its groups; and time it instead of playing it. */
+struct chosen *dl_training_chosen(struct dl_training *t, struct communicator *at, const struct dl_comm *comm);
 void dl_training_time(struct dl_training *t, struct chosen *chosen);
 
 /* training_effort.c: time exchanges that are simulated message by message where all of these are too much. */
 void dl_training_limit_effort(struct dl_training *t);
-
-/* training_together.c */
-void dl_training_open_circles(struct dl_training *t);
-void dl_training_close_circles(struct dl_training *t);
-/* The crew comes to an exchange of ranks in step, which begins when all crews have that take part. */
-void dl_training_join_circle(struct dl_training *t, struct crew *c, const struct dl_in_step *what);
-/* What is left of its time if nothing else is on its links. */
-double dl_training_circle_alone_s(const struct dl_training *t, const struct circle *at);
-/* Whether it is done; if not the crew will be called. */
-bool dl_training_may_leave_circle(struct dl_training *t, struct crew *c);
-
-/* training_copies.c */
-void dl_training_open_meetings(struct dl_training *t);
-void dl_training_close_meetings(struct dl_training *t);
-/* The crew comes to a call between two stages, and waits until it is done. */
-void dl_training_meet(struct dl_training *t, struct crew *c, uint32_t call);
 
 #endif

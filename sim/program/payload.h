@@ -2,6 +2,8 @@
 #ifndef DL_PROGRAM_PAYLOAD_H
 #define DL_PROGRAM_PAYLOAD_H
 
+#include <stdbool.h>
+
 enum dl_payload_kind { DL_DENSE, DL_QUANTIZED, DL_TOPK };
 
 struct dl_payload {
@@ -9,5 +11,6 @@ struct dl_payload {
     double bits;  /* DL_QUANTIZED: per value */
     double ratio; /* DL_TOPK: values that a rank sends, of all */
 };
+bool dl_payload_equal(const struct dl_payload *a, const struct dl_payload *b);
 
 #endif

@@ -4,20 +4,6 @@
 
 const char *const dl_flop_counts[] = {"causal", "full", NULL};
 
-const char *dl_cause_name(enum dl_cause cause)
-{
-    static const char *const names[DL_N_CAUSES] = {
-        [DL_CAUSE_COMPUTE] = "compute",     [DL_CAUSE_RECOMPUTE] = "recompute",
-        [DL_CAUSE_OPTIMIZER] = "optimizer", [DL_CAUSE_TENSOR] = "tensor",
-        [DL_CAUSE_SEQUENCE] = "sequence",   [DL_CAUSE_CONTEXT] = "context",
-        [DL_CAUSE_EXPERT] = "expert",       [DL_CAUSE_PIPELINE] = "pipeline",
-        [DL_CAUSE_DATA] = "data",           [DL_CAUSE_OFFLOAD] = "offload",
-        [DL_CAUSE_HOST] = "host",           [DL_CAUSE_INTERFERENCE] = "interference",
-        [DL_CAUSE_STRAGGLER] = "straggler", [DL_CAUSE_BUBBLE] = "bubble",
-    };
-    return names[cause];
-}
-
 const char *dl_ground_name(enum dl_ground ground)
 {
     static const char *const names[DL_N_GROUNDS] = {[DL_GROUND_NONE] = "none",
@@ -25,15 +11,6 @@ const char *dl_ground_name(enum dl_ground ground)
                                                     [DL_GROUND_INTERPOLATED] = "interpolated",
                                                     [DL_GROUND_MODELLED] = "modelled"};
     return names[ground];
-}
-
-const char *dl_exchange_name(enum dl_exchange_op op)
-{
-    static const char *const names[] = {[DL_EXCHANGE_ALLREDUCE] = "allreduce",
-                                        [DL_EXCHANGE_REDUCESCATTER] = "reducescatter",
-                                        [DL_EXCHANGE_ALLGATHER] = "allgather",
-                                        [DL_EXCHANGE_BROADCAST] = "broadcast"};
-    return names[op];
 }
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction)
@@ -158,7 +135,7 @@ void dl_program_release(struct dl_program *p)
 
 /* What it is printed from besides the program itself. */
 struct printed {
-    const struct dl_call *calls;
+    const struct dl_comm *calls;
     const struct dl_ranks *ranks;
     FILE *out;
 };
@@ -176,8 +153,8 @@ static void print_members(const struct printed *to, const struct dl_members *m)
 
 static void print_call(const struct printed *to, const struct dl_instruction *i)
 {
-    const struct dl_call *const call = &to->calls[i->call];
-    fprintf(to->out, "    %s %s of %.17g bytes", i->kind == DL_START ? "start" : "wait for", dl_exchange_name(call->op),
+    const struct dl_comm *const call = &to->calls[i->call];
+    fprintf(to->out, "    %s %s of %.17g bytes", i->kind == DL_START ? "start" : "wait for", dl_op_name(call->op),
             call->bytes);
     print_members(to, &call->members);
     if (call->payload.kind == DL_QUANTIZED) fprintf(to->out, " in %g bits", call->payload.bits);
@@ -204,7 +181,7 @@ static void print_template(const struct printed *to, const struct dl_template *t
     fprintf(to->out, "    = %.6e s of work\n", t->total.seconds);
 }
 
-void dl_program_print(const struct dl_program *p, const struct dl_call *calls, const struct dl_ranks *ranks, FILE *out)
+void dl_program_print(const struct dl_program *p, const struct dl_comm *calls, const struct dl_ranks *ranks, FILE *out)
 {
     const struct printed to = {calls, ranks, out};
     static const char *const kinds[DL_N_TEMPLATES] = {"forward", "backward", "weight gradient", "last gradient"};

@@ -12,28 +12,7 @@
 #include <stdio.h>
 
 #include "sim/core/memory.h"
-#include "sim/program/payload.h"
-#include "sim/program/ranks.h"
-
-/* Why time passes on a rank. On each rank every instant has exactly one cause. */
-enum dl_cause {
-    DL_CAUSE_COMPUTE,
-    DL_CAUSE_RECOMPUTE,
-    DL_CAUSE_OPTIMIZER,
-    DL_CAUSE_TENSOR,
-    DL_CAUSE_SEQUENCE,
-    DL_CAUSE_CONTEXT,
-    DL_CAUSE_EXPERT,
-    DL_CAUSE_PIPELINE,
-    DL_CAUSE_DATA,
-    DL_CAUSE_OFFLOAD,      /* copies between device and host, and what the host computes */
-    DL_CAUSE_HOST,         /* the device waits for the host to launch */
-    DL_CAUSE_INTERFERENCE, /* work takes longer beside an exchange or a send */
-    DL_CAUSE_STRAGGLER,    /* waits for a rank that a scenario has slowed */
-    DL_CAUSE_BUBBLE,       /* waits for a rank that has other work to do first */
-    DL_N_CAUSES,
-};
-const char *dl_cause_name(enum dl_cause cause);
+#include "sim/program/comm.h"
 
 /* How a price came about; NONE: it is no kernel's. */
 enum dl_ground { DL_GROUND_NONE, DL_GROUND_MEASURED, DL_GROUND_INTERPOLATED, DL_GROUND_MODELLED, DL_N_GROUNDS };
@@ -57,8 +36,6 @@ enum dl_instruction_kind {
 
 #define DL_EVERY_CALL UINT32_MAX
 
-struct dl_in_step; /* strategies/in_step.h */
-
 struct dl_instruction {
     enum dl_instruction_kind kind;
     const char *name;
@@ -71,8 +48,8 @@ struct dl_instruction {
     enum dl_ground ground; /* of device_s */
     uint32_t call;         /* DL_START, DL_WAIT */
     /* DL_DO: a collective that meets others on its links, and is simulated; NULL: nothing but device_s passes. */
-    const struct dl_in_step *in_step;
-    const struct dl_in_step *collective; /* DL_DO: what it is, simulated or not; NULL: a kernel, or not of one kind */
+    const struct dl_comm *in_step;
+    const struct dl_comm *collective; /* DL_DO: what it is, simulated or not; NULL: a kernel, or not of one kind */
     bool is_beside; /* in_step: it goes on beside the kernel before, and takes device_s longer if it meets nobody */
 };
 
@@ -93,8 +70,8 @@ struct dl_part {
     double behind_host_s;      /* DL_DO: the most over its instructions of launches up to it and device from it on */
     struct dl_segment segment; /* DL_DO: of the device alone */
     uint32_t call;             /* DL_START, DL_WAIT */
-    const struct dl_in_step *in_step; /* DL_TOGETHER, DL_TOGETHER_DONE */
-    size_t first, end;                /* DL_DO: its instructions, from the first to the one before the end */
+    const struct dl_comm *in_step; /* DL_TOGETHER, DL_TOGETHER_DONE */
+    size_t first, end;             /* DL_DO: its instructions, from the first to the one before the end */
 };
 
 struct dl_template {
@@ -105,25 +82,6 @@ struct dl_template {
     struct dl_segment total; /* all of its timed work, if host and device begin together */
     struct dl_template
         *timed; /* OPTIONAL: the same where nothing of ranks in step is simulated; see struct dl_lowered */
-};
-
-/* An exchange between ranks that do not go in step: those that hold the same parameters, in replicas of a stage or on
- * two stages. */
-enum dl_exchange_op {
-    DL_EXCHANGE_ALLREDUCE,
-    DL_EXCHANGE_REDUCESCATTER,
-    DL_EXCHANGE_ALLGATHER,
-    DL_EXCHANGE_BROADCAST,
-};
-const char *dl_exchange_name(enum dl_exchange_op op);
-struct dl_call {
-    enum dl_exchange_op op;
-    const char *algorithm; /* NULL: the one that is estimated to be fastest */
-    double bytes;
-    struct dl_payload payload;
-    struct dl_members members; /* a pair: of stages, both of whose programs have the call */
-    enum dl_cause cause;
-    uint32_t handle; /* the strategy's own, to wait for it */
 };
 
 /* Forward, backward, weight gradient, and whichever of the last two completes a gradient, for the last micro-batch. */
@@ -147,6 +105,6 @@ void dl_template_add_timed(struct dl_template *t);
 void dl_template_release(struct dl_template *t);
 void dl_program_release(struct dl_program *p);
 /* The text form, for people and goldens. */
-void dl_program_print(const struct dl_program *p, const struct dl_call *calls, const struct dl_ranks *ranks, FILE *out);
+void dl_program_print(const struct dl_program *p, const struct dl_comm *calls, const struct dl_ranks *ranks, FILE *out);
 
 #endif

@@ -32,9 +32,9 @@ static const char *subject_of(const struct dl_told_step *t, const char *name, co
 /* As the sink prices them: a message from every rank to the next is a step of a ring's all-gather. */
 void dl_tell_in_step(struct dl_told_step *t, const struct dl_work_line *line)
 {
-    const struct dl_in_step *const what = line->what.collective;
+    const struct dl_comm *const what = line->what.collective;
     const struct dl_seats seats = {t->setting, t->of->device_of_rank, t->r->topology};
-    const struct dl_group *const group = dl_in_step_groups(&seats, what->along, 0, 0, t->e->arena);
+    const struct dl_group *const group = dl_in_step_groups(&seats, what->members.digits, 0, 0, t->e->arena);
     const bool shifts = what->op == DL_SENDRECV;
     const struct dl_wish wish = {.op = shifts ? DL_ALLGATHER : what->op,
                                  .algorithm = shifts ? "ring" : "auto",
@@ -56,10 +56,10 @@ void dl_tell_in_step(struct dl_told_step *t, const struct dl_work_line *line)
 
 void dl_tell_call(struct dl_told_step *t, const struct dl_work_line *line)
 {
-    const struct dl_call *const call = &t->r->lowered->calls[line->what.call];
+    const struct dl_comm *const call = &t->r->lowered->calls[line->what.call];
     const struct dl_choice *const choice = &t->of->choices[line->what.call];
     if (!choice->collective.algorithm || choice->collective.group->n < 2) return;
-    tell_formula(t, call->cause, choice, line->n, subject_of(t, dl_exchange_name(call->op), choice));
+    tell_formula(t, call->cause, choice, line->n, subject_of(t, dl_op_name(call->op), choice));
 }
 
 /* ---- messages between stages ---- */

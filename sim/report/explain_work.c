@@ -10,26 +10,16 @@ const char *dl_work_kind_name(int kind)
     return names[kind];
 }
 
-static bool are_alike_calls(const struct dl_call *a, const struct dl_call *b)
-{
-    return a->op == b->op && a->algorithm == b->algorithm && a->bytes == b->bytes &&
-           dl_payload_equal(&a->payload, &b->payload) && dl_members_equal(&a->members, &b->members) &&
-           a->cause == b->cause;
-}
-
-static bool are_alike_in_step(const struct dl_in_step *a, const struct dl_in_step *b)
-{
-    return a->op == b->op && a->along == b->along && a->bytes == b->bytes && dl_payload_equal(&a->payload, &b->payload);
-}
-
 /* Collectives are alike if they are of one sort and size; how long they take beside work may differ. */
 static bool are_alike(const struct dl_work_lines *lines, const struct dl_work_line *a, const struct dl_instruction *b,
                       int kind)
 {
     const struct dl_instruction *const i = &a->what;
     if (i->kind != b->kind || i->cause != b->cause || !i->collective != !b->collective) return false;
-    if (i->kind == DL_START) return are_alike_calls(&lines->calls[i->call], &lines->calls[b->call]);
-    if (i->collective) return are_alike_in_step(i->collective, b->collective);
+    const struct dl_comm *const calls = lines->calls;
+    if (i->kind == DL_START)
+        return dl_comm_alike(&calls[i->call], &calls[b->call]) && calls[i->call].cause == calls[b->call].cause;
+    if (i->collective) return dl_comm_alike(i->collective, b->collective);
     return a->kind == kind && i->device_s == b->device_s && i->flop == b->flop && i->bytes == b->bytes &&
            strcmp(i->name, b->name) == 0;
 }

@@ -21,7 +21,7 @@ struct dl_work_wait {
 };
 
 struct dl_work_lines {
-    const struct dl_call *calls;
+    const struct dl_comm *calls;
     struct dl_work_line *items;
     size_t n, capacity;
     struct dl_work_wait *waits;

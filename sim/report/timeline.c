@@ -162,7 +162,7 @@ const char *dl_slice_name(const struct dl_timeline *t, const struct dl_slice *s,
         snprintf(name, DL_SLICE_NAME, "%.40s to stage %u", dl_item_name(s->item, item), s->to_stage);
         break;
     case DL_SLICE_EXCHANGE:
-        snprintf(name, DL_SLICE_NAME, "%s", dl_exchange_name(t->request.lowered->calls[s->call].op));
+        snprintf(name, DL_SLICE_NAME, "%s", dl_op_name(t->request.lowered->calls[s->call].op));
         break;
     }
     return name;

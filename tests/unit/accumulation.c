@@ -17,8 +17,8 @@ static double scattered_in(const struct dl_session *t, const struct dl_template 
     double bytes = 0;
     for (size_t i = 0; i < template->n_instructions; i++) {
         if (template->instructions[i].kind != DL_START) continue;
-        const struct dl_call *const call = &t->lowered.calls[template->instructions[i].call];
-        if (call->op == DL_EXCHANGE_REDUCESCATTER) bytes += call->bytes;
+        const struct dl_comm *const call = &t->lowered.calls[template->instructions[i].call];
+        if (call->op == DL_REDUCESCATTER) bytes += call->bytes;
     }
     return bytes;
 }

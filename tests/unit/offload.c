@@ -140,7 +140,7 @@ static uint32_t waited_for(const struct dl_template *of, uint32_t *all)
     *all = 0;
     for (size_t i = 0; i + 1 < of->n_instructions; i++) {
         const struct dl_instruction *const at = &of->instructions[i];
-        if (at->kind != DL_START || t.lowered.calls[at->call].op != DL_EXCHANGE_REDUCESCATTER) continue;
+        if (at->kind != DL_START || t.lowered.calls[at->call].op != DL_REDUCESCATTER) continue;
         n += at[1].kind == DL_WAIT && at[1].call == at->call;
         ++*all;
     }

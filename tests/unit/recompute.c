@@ -103,7 +103,7 @@ static size_t count_gathers(const struct dl_session *t, const struct dl_template
     size_t n = 0;
     for (size_t i = 0; i < template->n_instructions; i++)
         if (template->instructions[i].kind == DL_START &&
-            t->lowered.calls[template->instructions[i].call].op == DL_EXCHANGE_ALLGATHER)
+            t->lowered.calls[template->instructions[i].call].op == DL_ALLGATHER)
             n++;
     return n;
 }

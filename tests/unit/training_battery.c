@@ -251,7 +251,7 @@ static double summed_bytes(const struct dl_session *t, const struct dl_template 
     double sum = 0;
     for (size_t i = 0; i < template->n_instructions; i++) {
         if (template->instructions[i].kind != DL_START) continue;
-        const struct dl_call *const call = &t->lowered.calls[template->instructions[i].call];
+        const struct dl_comm *const call = &t->lowered.calls[template->instructions[i].call];
         if (!call->members.is_pair) sum += call->bytes;
     }
     return sum;

@@ -61,12 +61,14 @@ static void go_with_nothing(struct hand_made *h)
 
 static void meet_nobody(struct hand_made *h)
 {
+    h->lowered.calls[0].channel = DL_CHANNEL_STAGES;
     h->lowered.calls[0].members = (struct dl_members){.digits = DL_ALONG_PIPELINE, .is_pair = true, .pair = {0, 1}};
 }
 
 static void meet_with_less(struct hand_made *h)
 {
     meet_nobody(h);
+    h->lowered.calls[1].channel = DL_CHANNEL_STAGES;
     h->lowered.calls[1].members = h->lowered.calls[0].members;
     h->lowered.calls[1].bytes = 5;
 }

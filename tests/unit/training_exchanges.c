@@ -13,11 +13,11 @@ struct lines {
     double *done_s;                     /* by call: its latest exchange */
 };
 
-static double exchange_s(const struct dl_call *call)
+static double exchange_s(const struct dl_comm *call)
 {
     const double n = dl_members_count(&training.job.setting.ranks, &call->members);
-    const double passes = call->op == DL_EXCHANGE_ALLREDUCE ? 2 : 1;
-    const double sent = call->op == DL_EXCHANGE_BROADCAST ? 1 : (n - 1) / n;
+    const double passes = call->op == DL_ALLREDUCE ? 2 : 1;
+    const double sent = call->op == DL_BROADCAST ? 1 : (n - 1) / n;
     const double bytes = dl_payload_bytes(&call->payload, call->bytes, (uint32_t)n);
     return passes * sent * bytes / EXCHANGE_BYTES_PER_S;
 }
@@ -116,7 +116,7 @@ START_TEST(a_layer_waits_for_its_own_parameters)
         const struct dl_template *const t = &training.lowered.positions[0].items[kind];
         for (size_t i = 0; i < t->n_instructions; i++)
             if (t->instructions[i].kind == DL_WAIT && t->instructions[i].call != DL_EVERY_CALL)
-                ck_assert_int_eq(training.lowered.calls[t->instructions[i].call].op, DL_EXCHANGE_ALLGATHER);
+                ck_assert_int_eq(training.lowered.calls[t->instructions[i].call].op, DL_ALLGATHER);
     }
     dl_session_close(&training);
 }

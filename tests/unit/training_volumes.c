@@ -135,7 +135,7 @@ static double copied_bytes(uint32_t stage)
     const struct dl_template *const end = &training.lowered.programs[stage].end;
     double sum = 0;
     for (size_t i = 0; i < end->n_instructions; i++) {
-        const struct dl_call *const call = &training.lowered.calls[end->instructions[i].call];
+        const struct dl_comm *const call = &training.lowered.calls[end->instructions[i].call];
         if (end->instructions[i].kind == DL_START && call->members.is_pair) sum += call->bytes;
     }
     return sum;

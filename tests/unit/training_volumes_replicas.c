@@ -9,8 +9,8 @@ static double volume_of(const struct dl_template *t)
     double sum = 0;
     for (size_t i = 0; i < t->n_instructions; i++) {
         if (t->instructions[i].kind != DL_START) continue;
-        const struct dl_call *const call = &training.lowered.calls[t->instructions[i].call];
-        sum += (call->op == DL_EXCHANGE_ALLREDUCE ? 2 : 1) * call->bytes;
+        const struct dl_comm *const call = &training.lowered.calls[t->instructions[i].call];
+        sum += (call->op == DL_ALLREDUCE ? 2 : 1) * call->bytes;
     }
     return sum;
 }
@@ -152,7 +152,7 @@ static double n_broadcasts(void)
     double n = 0;
     for (size_t i = 0; i < end->n_instructions; i++)
         if (end->instructions[i].kind == DL_START)
-            n += training.lowered.calls[end->instructions[i].call].op == DL_EXCHANGE_BROADCAST;
+            n += training.lowered.calls[end->instructions[i].call].op == DL_BROADCAST;
     return n;
 }
 

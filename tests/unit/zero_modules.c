@@ -37,8 +37,8 @@ static double gathered_bytes(const struct dl_template *of)
     for (size_t i = 0; i < of->n_instructions; i++) {
         const struct dl_instruction *const at = &of->instructions[i];
         if (at->kind != DL_START) continue;
-        const struct dl_call *const call = &t.lowered.calls[at->call];
-        if (call->op == DL_EXCHANGE_ALLGATHER) sum += call->bytes;
+        const struct dl_comm *const call = &t.lowered.calls[at->call];
+        if (call->op == DL_ALLGATHER) sum += call->bytes;
     }
     return sum;
 }
@@ -117,7 +117,7 @@ static uint32_t count_ahead(const struct dl_template *of, uint32_t *all)
     *all = 0;
     for (size_t i = 0; i + 1 < of->n_instructions; i++) {
         const struct dl_instruction *const at = &of->instructions[i];
-        if (at->kind != DL_START || t.lowered.calls[at->call].op != DL_EXCHANGE_ALLGATHER) continue;
+        if (at->kind != DL_START || t.lowered.calls[at->call].op != DL_ALLGATHER) continue;
         n += !(at[1].kind == DL_WAIT && at[1].call == at->call);
         ++*all;
     }

@@ -154,7 +154,7 @@ static void add_slice(const struct dl_train *t, const struct dl_moment *m, doubl
     if (m->kind == DL_SLICE_EXCHANGE) {
         DL_GROW(lowered->calls, lowered->n_calls, lowered->calls_capacity);
         slice.call = (uint32_t)lowered->n_calls;
-        lowered->calls[lowered->n_calls++] = (struct dl_call){.op = m->op, .bytes = m->bytes, .cause = m->cause};
+        lowered->calls[lowered->n_calls++] = (struct dl_comm){.op = m->op, .bytes = m->bytes, .cause = m->cause};
     }
     to->add(to->user, &slice);
 }

@@ -19,7 +19,7 @@ struct dl_moment {
     uint32_t item;     /* of the stage's schedule, or DL_END_OF_STEP */
     uint32_t to_stage; /* SEND */
     enum dl_cause cause;
-    enum dl_exchange_op op;
+    enum dl_op op;
     double from_s, to_s, bytes;
     double by_cause[DL_N_CAUSES]; /* WORK */
 };

@@ -169,7 +169,7 @@ struct dl_train {
     const struct dl_sum_algorithm *algorithm;    /* of all sums, but for */
     const struct dl_sum_algorithm *of_gradients; /* those over replicas */
     dl_exchange_fn exchange;
-    enum dl_exchange_op exchange_op;
+    enum dl_op exchange_op;
     const struct dl_real_strategy *strategies[16];
     const struct dl_stack *levels[16]; /* their entries in the file */
     size_t n_strategies;
@@ -231,7 +231,7 @@ const struct dl_team *dl_exchange_team(const struct dl_train *t, enum dl_set set
 /* Sum the gradients of a bucket now, and remember when. */
 void dl_exchange_now(struct dl_train *t, struct dl_bucket *bucket);
 /* For the trace: an exchange of this bucket that began then and has ended. */
-void dl_note_exchange(struct dl_train *t, const struct dl_bucket *bucket, enum dl_exchange_op op, double from_s);
+void dl_note_exchange(struct dl_train *t, const struct dl_bucket *bucket, enum dl_op op, double from_s);
 /* strategies/pipeline.c: what flows between positions. */
 void dl_pipeline_send(struct dl_train *t, uint32_t item, uint32_t to_position, struct dl_rows rows);
 struct dl_rows dl_pipeline_receive(struct dl_train *t, uint32_t item, uint32_t from_position);

@@ -44,7 +44,7 @@ static void prepare(struct dl_train *t)
     if (t->overlap) t->queue = dl_queue_new(t);
 }
 
-void dl_note_exchange(struct dl_train *t, const struct dl_bucket *b, enum dl_exchange_op op, double from_s)
+void dl_note_exchange(struct dl_train *t, const struct dl_bucket *b, enum dl_op op, double from_s)
 {
     if (!t->timeline.records) return;
     dl_add_moment(&t->timeline.exchanges, (struct dl_moment){.kind = DL_SLICE_EXCHANGE,

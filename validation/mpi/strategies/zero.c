@@ -30,7 +30,7 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
     if (dl_check_buckets(t, level, err)) return err->status;
     t->by_layer = t->s->zero_stage == 3;
     t->exchange = scatter;
-    t->exchange_op = DL_EXCHANGE_REDUCESCATTER;
+    t->exchange_op = DL_REDUCESCATTER;
     return DL_OK;
 }
 
@@ -65,7 +65,7 @@ static void gather(struct dl_train *t, struct dl_bucket *b)
     b->values = dl_room(b->n);
     memcpy(b->values + b->own.from, b->own_values, b->own.n * sizeof *b->values);
     dl_ring_gather(dl_exchange_team(t, b->set), b->values, b->n);
-    if (t->replicas[b->set].n > 1) dl_note_exchange(t, b, DL_EXCHANGE_ALLGATHER, from_s);
+    if (t->replicas[b->set].n > 1) dl_note_exchange(t, b, DL_ALLGATHER, from_s);
 }
 
 static void give_away(struct dl_train *t, struct dl_bucket *b)

@@ -1,0 +1,73 @@
+/* training_choices.c - which algorithm carries out a collective, in each of its groups. */
+#include "sim/engine/training_parts.h"
+
+/* Groups that go on at once: those of all crews that come together. */
+static dl_digits beside(const struct dl_comm *comm)
+{
+    const dl_digits together = comm->channel == DL_CHANNEL_REPLICAS ? DL_IN_LOCKSTEP | DL_ALONG_DATA : DL_IN_LOCKSTEP;
+    return together & ~comm->members.digits;
+}
+
+/* Two stages are counted from the first of all. */
+static uint32_t first_rank(const struct dl_training *t, const struct communicator *at, const struct dl_comm *comm)
+{
+    const struct crew *const c = &t->crews[at->first];
+    return dl_first_of_crew(t->request.setting, comm->members.is_pair ? 0 : c->stage, c->replica);
+}
+
+static const struct dl_group *groups_for(struct dl_training *t, const struct communicator *at,
+                                         const struct dl_comm *comm)
+{
+    const struct dl_training_request *const q = &t->request;
+    const struct dl_seats seats = {q->setting, q->device_of_rank, q->estimator->topology};
+    for (size_t i = 0; i < at->n_chosen; i++)
+        if (dl_members_equal(&at->chosen[i].comm.members, &comm->members)) return at->chosen[i].groups;
+    return dl_seats_groups(&seats, &comm->members, beside(comm), first_rank(t, at, comm), q->arena);
+}
+
+static enum dl_status choose(struct dl_training *t, const struct chosen *c, uint32_t group)
+{
+    const bool is_among_replicas = c->comm.channel == DL_CHANNEL_REPLICAS;
+    const struct dl_wish wish = {.op = c->comm.op,
+                                 .algorithm = c->comm.algorithm ? c->comm.algorithm : "auto",
+                                 .protocol = "auto",
+                                 .group = &c->groups[group],
+                                 .bytes = c->comm.bytes,
+                                 .servers = is_among_replicas ? t->request.setting->servers : 0,
+                                 .payload = c->comm.payload,
+                                 .n_alike = is_among_replicas ? c->n_groups : 0};
+    return dl_choose(t->request.estimator, &wish, t->request.arena, &c->choices[group], t->err);
+}
+
+/* Without a simulation: the lanes of an exchange share links in its estimate, and its groups share theirs. */
+void dl_training_time(struct dl_training *t, struct chosen *c)
+{
+    dl_choices_together_s(t->request.estimator, c->choices, c->n_groups, &c->estimated_s, t->err);
+    c->is_timed = true;
+}
+
+/* Blocks are equal, so there are few kinds of collectives. */
+struct chosen *dl_training_chosen(struct dl_training *t, struct communicator *at, const struct dl_comm *comm)
+{
+    for (size_t i = 0; i < at->n_chosen; i++)
+        if (dl_comm_alike(&at->chosen[i].comm, comm)) return &at->chosen[i];
+    const struct dl_group *const groups = groups_for(t, at, comm);
+    DL_GROW(at->chosen, at->n_chosen, at->chosen_capacity);
+    struct chosen *const c = &at->chosen[at->n_chosen++];
+    *c = (struct chosen){
+        .comm = *comm, .n_groups = dl_ranks_count(&t->request.setting->ranks, beside(comm)), .groups = groups};
+    c->choices = dl_alloc(c->n_groups * sizeof *c->choices);
+    for (uint32_t i = 0; i < c->n_groups && !t->err->status; i++) choose(t, c, i);
+    if (t->request.one_replica && comm->channel == DL_CHANNEL_REPLICAS && !t->err->status) dl_training_time(t, c);
+    return c;
+}
+
+bool dl_training_choice(const struct dl_training *t, uint32_t stage, const struct dl_comm *call, struct dl_choice *out)
+{
+    const struct communicator *const at = dl_training_replicas(t, stage);
+    size_t i = 0;
+    while (i < at->n_chosen && !dl_comm_alike(&at->chosen[i].comm, call)) i++;
+    if (i == at->n_chosen || call->channel != DL_CHANNEL_REPLICAS) return false;
+    *out = at->chosen[i].choices[0];
+    return true;
+}

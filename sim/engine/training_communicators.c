@@ -1,0 +1,301 @@
+/* training_communicators.c - collectives: who comes to them, when they begin and end, and who waits for them.
+ *
+ * A communicator is the crews that communicate over one channel: all replicas of a stage; a crew alone, or a window of
+ * them that shares experts; or the two crews of a replica whose stages hold the same. A collective begins when all of
+ * them have come to it, also where its groups are smaller: exact where they are in step. */
+#include <math.h>
+
+#include "sim/engine/training_parts.h"
+
+/* ---- which communicator ---- */
+
+/* In one array: by stage those of replicas; then as crews, three times: of one crew, of a window by its first crew, and
+ * of two stages by the earlier one. */
+static size_t n_communicators(const struct dl_training *t) { return t->n_stages + 3 * (size_t)t->n_crews; }
+
+struct communicator *dl_training_replicas(const struct dl_training *t, uint32_t stage)
+{
+    return &t->communicators[stage];
+}
+
+/* Replicas that are simulated and come together. */
+static uint32_t n_in_window(const struct dl_training *t, const struct dl_comm *comm)
+{
+    return t->request.one_replica ? 1 : dl_in_step_replicas(t->request.setting, comm->members.digits);
+}
+
+static struct communicator *in_lockstep(const struct dl_training *t, const struct crew *c, const struct dl_comm *comm)
+{
+    const uint32_t n = n_in_window(t, comm), first = (uint32_t)(c - t->crews) - c->replica % n;
+    struct communicator *const at = &t->communicators[t->n_stages + (n > 1 ? t->n_crews : 0) + first];
+    *at = at->n ? *at : (struct communicator){.channel = comm->channel, .first = first, .n = n, .stride = 1};
+    return at;
+}
+
+static struct communicator *of_two_stages(const struct dl_training *t, const struct crew *c, const struct dl_comm *comm)
+{
+    const uint32_t *const stages = comm->members.pair, first = stages[0] * t->n_played + c->replica;
+    struct communicator *const at = &t->communicators[t->n_stages + 2 * (size_t)t->n_crews + first];
+    *at = at->n
+              ? *at
+              : (struct communicator){
+                    .channel = comm->channel, .first = first, .n = 2, .stride = (stages[1] - stages[0]) * t->n_played};
+    return at;
+}
+
+static struct communicator *communicator_of(const struct dl_training *t, const struct crew *c,
+                                            const struct dl_comm *comm)
+{
+    switch (comm->channel) {
+    case DL_CHANNEL_REPLICAS: break;
+    case DL_CHANNEL_STAGES: return of_two_stages(t, c, comm);
+    case DL_CHANNEL_LOCKSTEP: return in_lockstep(t, c, comm);
+    }
+    return dl_training_replicas(t, c->stage);
+}
+
+static struct crew *crew_of(const struct dl_training *t, const struct communicator *at, uint32_t i)
+{
+    return &t->crews[at->first + i * at->stride];
+}
+
+void dl_training_open_communicators(struct dl_training *t)
+{
+    t->communicators = dl_alloc(n_communicators(t) * sizeof *t->communicators);
+    for (uint32_t stage = 0; stage < t->n_stages; stage++)
+        t->communicators[stage] = (struct communicator){
+            .channel = DL_CHANNEL_REPLICAS, .first = stage * t->n_played, .n = t->n_played, .stride = 1};
+}
+
+static void close_communicator(struct communicator *at)
+{
+    for (uint32_t i = 0; i < at->n_rooms; i++) {
+        dl_exchange_free(at->running[i]);
+        dl_exchange_free(at->ended[i]);
+    }
+    for (size_t i = 0; i < at->n_chosen; i++) dl_free(at->chosen[i].choices);
+    void *const blocks[] = {at->posted, at->chosen, at->running, at->ended};
+    for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
+}
+
+void dl_training_close_communicators(struct dl_training *t)
+{
+    for (size_t i = 0; i < n_communicators(t); i++) close_communicator(&t->communicators[i]);
+    dl_free(t->communicators);
+}
+
+/* ---- what differs between channels ---- */
+
+/* Crews may come to more before they wait for the first. Of others one at a time is there, and none is kept. */
+static bool is_queued(const struct communicator *at) { return at->channel == DL_CHANNEL_REPLICAS; }
+
+/* Work on its crews' devices goes on beside it. */
+static bool slows_work(const struct communicator *at) { return at->channel != DL_CHANNEL_STAGES; }
+
+/* NULL: its time is part of items. */
+static struct busy *busy_of(struct dl_training *t, const struct communicator *at)
+{
+    switch (at->channel) {
+    case DL_CHANNEL_REPLICAS: return &t->exchanging;
+    case DL_CHANNEL_STAGES: return &t->sending;
+    case DL_CHANNEL_LOCKSTEP: break;
+    }
+    return NULL;
+}
+
+static void retime_crews(struct dl_training *t, const struct communicator *at)
+{
+    for (uint32_t i = 0; slows_work(at) && i < at->n; i++) dl_training_retime(t, crew_of(t, at, i));
+}
+
+double dl_training_undisturbed_s(const struct dl_training *t, const struct communicator *at, const struct rendezvous *x)
+{
+    return at->channel == DL_CHANNEL_LOCKSTEP ? fmin(now_s(t) - x->start.begun_s, x->alone_s) : 0;
+}
+
+/* ---- end ---- */
+
+static struct rendezvous *rendezvous(const struct communicator *at, uint32_t number)
+{
+    return &at->posted[number - at->n_dropped];
+}
+
+static void start_next(struct dl_training *t, struct communicator *at);
+
+static void record(struct dl_training *t, const struct communicator *at, const struct rendezvous *x)
+{
+    if (!t->request.recorder || at->channel == DL_CHANNEL_LOCKSTEP) return;
+    for (uint32_t i = 0; i < at->n; i++)
+        t->request.recorder->add(t->request.recorder->user,
+                                 &(struct dl_slice){.kind = DL_SLICE_EXCHANGE,
+                                                    .stage = crew_of(t, at, i)->stage,
+                                                    .replica = crew_of(t, at, i)->replica,
+                                                    .from_s = x->begun_s,
+                                                    .to_s = now_s(t),
+                                                    .cause = x->comm->cause,
+                                                    .call = (uint32_t)(x->comm - t->request.lowered->calls)});
+}
+
+static void leave(struct dl_training *t, struct communicator *at)
+{
+    for (uint32_t i = 0; i < at->n; i++) crew_of(t, at, i)->is_in = NULL;
+    at->n_dropped = at->next;
+    at->n_posted = 0;
+}
+
+/* Who goes on may come to the next one at once. */
+static void wake(struct dl_training *t, struct communicator *at, uint32_t number, const struct rendezvous *x)
+{
+    const double undisturbed_s = dl_training_undisturbed_s(t, at, x);
+    for (uint32_t i = 0; i < at->n; i++) {
+        struct crew *const c = crew_of(t, at, i);
+        if (c->waits_at != at || c->waits_for != number) continue;
+        dl_training_end_wait(t, c, &x->start, x->comm->cause, undisturbed_s);
+        dl_training_go_on(t, c);
+    }
+}
+
+static void ended(void *user, uint32_t index)
+{
+    struct dl_training *const t = user;
+    struct communicator *const at = &t->communicators[index];
+    const uint32_t number = at->next;
+    struct rendezvous *const x = rendezvous(at, number);
+    if (busy_of(t, at)) end_busy(t, busy_of(t, at));
+    if (--x->n_running) return;
+    x->ended_s = now_s(t);
+    at->busy = false;
+    at->next++;
+    record(t, at, x);
+    if (t->over) return;
+    const struct rendezvous done = *x;
+    if (is_queued(at))
+        start_next(t, at);
+    else
+        leave(t, at);
+    retime_crews(t, at);
+    wake(t, at, number, &done);
+}
+
+/* ---- start ---- */
+
+static void make_room(struct communicator *at, uint32_t n)
+{
+    if (n <= at->n_rooms) return;
+    at->running = dl_realloc(at->running, n * sizeof *at->running);
+    at->ended = dl_realloc(at->ended, n * sizeof *at->ended);
+    for (uint32_t i = at->n_rooms; i < n; i++) at->running[i] = at->ended[i] = NULL;
+    at->n_rooms = n;
+}
+
+static void start_groups(struct dl_training *t, struct communicator *at, const struct chosen *chosen)
+{
+    make_room(at, chosen->n_groups);
+    for (uint32_t i = 0; i < chosen->n_groups; i++) {
+        dl_exchange_free(at->ended[i]);
+        at->ended[i] = at->running[i];
+        if (busy_of(t, at)) begin_busy(t, busy_of(t, at));
+        at->running[i] = dl_exchange_start(&(struct dl_exchange_spec){.engine = t->request.engine,
+                                                                      .wire = t->request.wire,
+                                                                      .collective = &chosen->choices[i].collective,
+                                                                      .pace = &chosen->choices[i].estimate.pace,
+                                                                      .fluid = !t->request.by_message,
+                                                                      .is_in_step = at->channel == DL_CHANNEL_LOCKSTEP,
+                                                                      .done = ended,
+                                                                      .user = t,
+                                                                      .tag = (uint32_t)(at - t->communicators)});
+    }
+}
+
+/* Who waits behind others waits for the network. */
+static void follow(const struct communicator *at, struct rendezvous *x)
+{
+    if (!is_queued(at) || !at->next || x[-1].ended_s != x->begun_s) return;
+    x->start.begun_s = x[-1].start.begun_s;
+    x->start.delays = x[-1].start.delays;
+}
+
+static double alone_s(const struct chosen *chosen)
+{
+    double longest_s = 0;
+    for (uint32_t i = 0; i < chosen->n_groups; i++) longest_s = fmax(longest_s, chosen->choices[i].estimate.time_s);
+    return longest_s;
+}
+
+static void start(struct dl_training *t, struct communicator *at, struct rendezvous *x)
+{
+    const struct chosen *const chosen = dl_training_chosen(t, at, x->comm);
+    if (t->err->status) return;
+    at->busy = true;
+    x->begun_s = now_s(t);
+    x->alone_s = at->channel == DL_CHANNEL_LOCKSTEP ? alone_s(chosen) : 0;
+    follow(at, x);
+    if (at->channel != DL_CHANNEL_LOCKSTEP) t->result.n_exchanges += chosen->n_groups;
+    x->n_running = chosen->is_timed ? 1 : chosen->n_groups;
+    if (!chosen->is_timed) {
+        start_groups(t, at, chosen);
+        return;
+    }
+    begin_busy(t, busy_of(t, at));
+    t->request.engine->kind->timer(t->request.engine, x->begun_s + chosen->estimated_s, ended, t,
+                                   (uint32_t)(at - t->communicators));
+}
+
+static void start_next(struct dl_training *t, struct communicator *at)
+{
+    if (at->busy || at->next == at->n_dropped + at->n_posted) return;
+    struct rendezvous *const x = rendezvous(at, at->next);
+    if (x->start.n_joined < at->n) return;
+    start(t, at, x);
+    retime_crews(t, at);
+}
+
+/* ---- crews come, and wait ---- */
+
+void dl_training_join(struct dl_training *t, struct crew *c, const struct dl_comm *comm)
+{
+    struct communicator *const at = communicator_of(t, c, comm);
+    const uint32_t number = is_queued(at) ? c->n_started++ : at->next;
+    if (number == at->n_dropped + at->n_posted) {
+        DL_GROW(at->posted, at->n_posted, at->posted_capacity);
+        at->posted[at->n_posted++] = (struct rendezvous){.comm = comm};
+    }
+    if (is_queued(at))
+        c->latest[comm - t->request.lowered->calls] = number + 1;
+    else
+        c->is_in = at;
+    dl_start_join(&rendezvous(at, number)->start, &c->delays, now_s(t));
+    start_next(t, at);
+}
+
+static bool wait_for(struct dl_training *t, struct crew *c, struct communicator *at, uint32_t number)
+{
+    c->waits_at = at;
+    c->waits_for = number;
+    c->waits_since_s = now_s(t);
+    return false;
+}
+
+bool dl_training_may_pass(struct dl_training *t, struct crew *c, const struct dl_comm *comm)
+{
+    struct communicator *const at = comm ? communicator_of(t, c, comm) : dl_training_replicas(t, c->stage);
+    if (!is_queued(at)) return c->is_in != at || wait_for(t, c, at, at->next);
+    const uint32_t number = comm ? c->latest[comm - t->request.lowered->calls] : c->n_started; /* + 1 */
+    if (!number) return true;
+    if (number > at->next) return wait_for(t, c, at, number - 1);
+    dl_training_pass(t, c, &rendezvous(at, number - 1)->start);
+    return true;
+}
+
+/* ---- waiting that is looked at before it ends ---- */
+
+const struct rendezvous *dl_training_awaited(const struct crew *c) { return rendezvous(c->waits_at, c->waits_for); }
+
+struct start dl_training_awaited_start(const struct dl_training *t, const struct crew *c)
+{
+    const struct communicator *const at = c->waits_at;
+    const struct crew *late = is_queued(at) ? crew_of(t, at, 0) : c;
+    if (at->busy) return rendezvous(at, at->next)->start;
+    while (is_queued(at) && late->n_started > at->next) late++;
+    return dl_start_now(t, late);
+}

@@ -1,0 +1,65 @@
+/* comm.h - collectives as programs have them: what, among which ranks, and why. */
+#ifndef DL_PROGRAM_COMM_H
+#define DL_PROGRAM_COMM_H
+
+#include "sim/program/payload.h"
+#include "sim/program/ranks.h"
+
+/* Why time passes on a rank. On each rank every instant has exactly one cause. */
+enum dl_cause {
+    DL_CAUSE_COMPUTE,
+    DL_CAUSE_RECOMPUTE,
+    DL_CAUSE_OPTIMIZER,
+    DL_CAUSE_TENSOR,
+    DL_CAUSE_SEQUENCE,
+    DL_CAUSE_CONTEXT,
+    DL_CAUSE_EXPERT,
+    DL_CAUSE_PIPELINE,
+    DL_CAUSE_DATA,
+    DL_CAUSE_OFFLOAD,      /* copies between device and host, and what the host computes */
+    DL_CAUSE_HOST,         /* the device waits for the host to launch */
+    DL_CAUSE_INTERFERENCE, /* work takes longer beside an exchange or a send */
+    DL_CAUSE_STRAGGLER,    /* waits for a rank that a scenario has slowed */
+    DL_CAUSE_BUBBLE,       /* waits for a rank that has other work to do first */
+    DL_N_CAUSES,
+};
+const char *dl_cause_name(enum dl_cause cause);
+
+enum dl_op {
+    DL_ALLREDUCE,
+    DL_ALLGATHER,
+    DL_REDUCESCATTER,
+    DL_ALLTOALL,
+    DL_BROADCAST,
+    DL_REDUCE,
+    DL_GATHER,
+    DL_SCATTER,
+    DL_BARRIER,
+    DL_SENDRECV,
+    DL_N_OPS,
+};
+const char *dl_op_name(enum dl_op op);
+enum dl_op dl_op_named(const char *name); /* DL_N_OPS: there is none */
+
+/* Those of one channel on the same ranks go one after the other, as one communicator's do. */
+enum dl_channel {
+    DL_CHANNEL_REPLICAS, /* among ranks that hold the same parameters: started, and waited for later */
+    DL_CHANNEL_STAGES,   /* of two stages that hold the same, whose programs both have it: waited for at once */
+    DL_CHANNEL_LOCKSTEP, /* of ranks in lockstep: work goes on beside it at most until the next one */
+};
+
+struct dl_comm {
+    enum dl_op op;
+    enum dl_channel channel;
+    struct dl_members members;
+    double bytes;
+    struct dl_payload payload;
+    const char *algorithm; /* NULL: the one that is estimated to be fastest */
+    enum dl_cause cause;
+    uint32_t handle;  /* the strategy's own, to wait for it */
+    double n_bundles; /* in lockstep: that one group's is on the network, where it is simulated */
+};
+/* Whether the same is chosen for both. */
+bool dl_comm_alike(const struct dl_comm *a, const struct dl_comm *b);
+
+#endif
