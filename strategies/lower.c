@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "strategies/played.h"
+#include "strategies/sequence.h"
 #include "strategies/stages.h"
 #include "strategies/step_clock.h"
 
@@ -293,7 +294,7 @@ static enum dl_status lower_at(const struct dl_lower_request *request, double cl
     mean_costs(out, &wish);
     s.counted = &draw->end;
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err) &&
-        !assemble(&s, out, err))
+        !assemble(&s, out, err) && !dl_write_sequences(out, setting, err))
         dl_limit_played(&s);
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
         out->model_flop[count] = request->model->model_flop_per_sample[count] * setting->global_batch;

@@ -10,19 +10,7 @@
 #define DL_STRATEGIES_SCHEDULE_H
 
 #include "sim/core/error.h"
-#include "sim/core/memory.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-enum dl_item_kind { DL_ITEM_F, DL_ITEM_B, DL_ITEM_W };
-
-struct dl_item {
-    enum dl_item_kind kind;
-    uint32_t micro, chunk; /* chunk of this stage, from 0 */
-    bool with_next;        /* one step with the item after it: they start when all inputs are there and hand on when all
-                              is done. B with its W: a whole backward; F with B and W: interleaved layer by layer. */
-};
+#include "sim/program/program.h"
 
 struct dl_schedule_request {
     uint32_t stages, micros, chunks;

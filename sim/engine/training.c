@@ -6,83 +6,58 @@
 
 #include "sim/engine/training_parts.h"
 
-enum { none = 0xffffffffu };
-
-static uint32_t place_of(const struct dl_training *t, enum dl_item_kind kind, uint32_t chunk, uint32_t micro)
+static const struct dl_sequenced *item_at(const struct dl_training *t, const struct crew *c)
 {
-    const struct dl_schedule *const s = schedule_of(t);
-    return ((uint32_t)kind * s->chunks + chunk) * s->micros + micro;
+    return &program_of(t, c)->sequence[c->item];
 }
 
 static void begin_item(struct dl_training *t, struct crew *c);
 
 /* ---- items ---- */
 
-static uint32_t position_of(const struct dl_training *t, const struct crew *c, uint32_t chunk)
+static bool has_input(const struct crew *c, const struct dl_sequenced *item)
 {
-    return schedule_of(t)->position_of[c->stage * schedule_of(t)->chunks + chunk];
+    return item->wants == DL_NO_TAG || c->arrived[item->wants];
 }
 
-/* Where its input comes from, or its result goes to: an index into stage_of; none: it was done here before, or is the
- * input or result of the model itself. */
-static uint32_t neighbour(const struct dl_training *t, const struct crew *c, const struct dl_item *item, bool source)
+static bool crosses(const struct crew *c, uint32_t tag, uint32_t stage)
 {
-    const struct dl_schedule *const s = schedule_of(t);
-    const uint32_t position = position_of(t, c, item->chunk);
-    const bool above = (item->kind == DL_ITEM_F) != source; /* activations go up, gradients come down */
-    if (item->kind == DL_ITEM_W || position == (above ? s->n_positions - 1 : 0)) return none;
-    return item->micro % s->n_paths * s->n_positions + (above ? position + 1 : position - 1);
-}
-
-static uint32_t input_place(const struct dl_training *t, const struct crew *c, const struct dl_item *item)
-{
-    return neighbour(t, c, item, true) == none ? none : place_of(t, item->kind, item->chunk, item->micro);
-}
-
-static bool crosses(const struct dl_training *t, const struct crew *c, uint32_t holder)
-{
-    return holder != none && schedule_of(t)->stage_of[holder] != c->stage;
-}
-
-static bool has_input(const struct dl_training *t, const struct crew *c, const struct dl_item *item)
-{
-    const uint32_t place = input_place(t, c, item);
-    return place == none || c->arrived[place];
+    return tag != DL_NO_TAG && stage != c->stage;
 }
 
 /* Those of all items that make one step with the next. */
 static bool has_inputs(const struct dl_training *t, const struct crew *c)
 {
-    const struct dl_item *item = &schedule_of(t)->items[c->stage][c->item];
-    while (item->with_next && has_input(t, c, item)) item++;
-    return has_input(t, c, item);
+    const struct dl_sequenced *item = item_at(t, c);
+    while (item->item.with_next && has_input(c, item)) item++;
+    return has_input(c, item);
 }
 
-bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t place)
+bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t tag)
 {
-    const struct dl_item *item = &schedule_of(t)->items[c->stage][c->item];
-    while (item->with_next && input_place(t, c, item) != place) item++;
-    return input_place(t, c, item) == place;
+    const struct dl_sequenced *item = item_at(t, c);
+    while (item->item.with_next && item->wants != tag) item++;
+    return item->wants == tag;
 }
 
 /* The first that the crew lacks. */
 struct crew *dl_training_source(struct dl_training *t, const struct crew *c)
 {
-    const struct dl_item *item = &schedule_of(t)->items[c->stage][c->item];
-    while (item->with_next && has_input(t, c, item)) item++;
-    return &t->crews[schedule_of(t)->stage_of[neighbour(t, c, item, true)] * t->n_played + c->replica];
+    const struct dl_sequenced *item = item_at(t, c);
+    while (item->item.with_next && has_input(c, item)) item++;
+    return &t->crews[item->from * t->n_played + c->replica];
 }
 
 /* Of the inputs of all items that make one step; `last` is the one that came last, NULL: before they were wanted. */
 static void meet_inputs(struct dl_training *t, struct crew *c, const struct start *last)
 {
     struct start start = last ? *last : (struct start){.undisturbed_s = -INFINITY};
-    const struct dl_item *item = &schedule_of(t)->items[c->stage][c->item];
+    const struct dl_sequenced *item = item_at(t, c);
     for (bool more = true; more; item++) {
-        const uint32_t place = input_place(t, c, item), parcel = place == none ? 0 : c->arrived[place];
+        const uint32_t parcel = item->wants == DL_NO_TAG ? 0 : c->arrived[item->wants];
         if (parcel && parcel != DL_OWN_PARCEL + 1)
             start.undisturbed_s = fmax(start.undisturbed_s, t->parcels[parcel - 1].sent.undisturbed_s);
-        more = item->with_next;
+        more = item->item.with_next;
     }
     if (last)
         dl_training_end_wait(t, c, &start, DL_CAUSE_PIPELINE, 0);
@@ -90,11 +65,11 @@ static void meet_inputs(struct dl_training *t, struct crew *c, const struct star
         dl_training_pass(t, c, &start);
 }
 
-void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t place, uint32_t parcel)
+void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t tag, uint32_t parcel)
 {
     struct crew *const c = &t->crews[crew];
-    assert(!c->arrived[place]); /* nobody is a whole iteration ahead of what it hands on */
-    c->arrived[place] = parcel + 1;
+    assert(!c->arrived[tag]); /* nobody is a whole iteration ahead of what it hands on */
+    c->arrived[tag] = parcel + 1;
     if (!c->waits_for_input || !has_inputs(t, c) || t->over) return;
     meet_inputs(t, c, &t->parcels[parcel].sent);
     begin_item(t, c);
@@ -102,32 +77,28 @@ void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t place, u
 
 /* ---- handing on ---- */
 
-static void pass_on(struct dl_training *t, struct crew *c, const struct dl_item *item)
+static void pass_on(struct dl_training *t, struct crew *c, const struct dl_sequenced *item)
 {
-    const struct dl_schedule *const s = schedule_of(t);
-    const uint32_t holder = neighbour(t, c, item, false);
-    if (holder == none) return;
-    const uint32_t place = place_of(t, item->kind, s->chunk_of[holder], item->micro);
-    if (crosses(t, c, holder))
-        dl_training_send(t, c, item, s->stage_of[holder], place);
+    if (item->gives == DL_NO_TAG) return;
+    if (crosses(c, item->gives, item->to))
+        dl_training_send(t, c, item);
     else
-        dl_training_deliver(t, (uint32_t)(c - t->crews), place, DL_OWN_PARCEL);
+        dl_training_deliver(t, (uint32_t)(c - t->crews), item->gives, DL_OWN_PARCEL);
 }
 
 /* Items that make one step hand on when all of it is done. */
-static const struct dl_item *first_of_step(const struct dl_training *t, const struct crew *c)
+static const struct dl_sequenced *first_of_step(const struct dl_training *t, const struct crew *c)
 {
-    const struct dl_item *const items = schedule_of(t)->items[c->stage], *first = &items[c->item];
-    while (first > items && first[-1].with_next) first--;
+    const struct dl_sequenced *const items = program_of(t, c)->sequence, *first = &items[c->item];
+    while (first > items && first[-1].item.with_next) first--;
     return first;
 }
 
 static uint32_t count_sends(const struct dl_training *t, const struct crew *c)
 {
-    const struct dl_item *const last = &schedule_of(t)->items[c->stage][c->item];
     uint32_t n = 0;
-    for (const struct dl_item *item = first_of_step(t, c); item <= last; item++)
-        n += crosses(t, c, neighbour(t, c, item, false));
+    for (const struct dl_sequenced *item = first_of_step(t, c); item <= item_at(t, c); item++)
+        n += crosses(c, item->gives, item->to);
     return n;
 }
 
@@ -144,9 +115,9 @@ void dl_training_after_sends(struct dl_training *t, struct crew *c)
 
 static void hand_on(struct dl_training *t, struct crew *c)
 {
-    const struct dl_item *const last = &schedule_of(t)->items[c->stage][c->item];
+    const struct dl_sequenced *const last = item_at(t, c);
     const uint32_t n_sends = count_sends(t, c);
-    for (const struct dl_item *item = first_of_step(t, c); item <= last; item++) pass_on(t, c, item);
+    for (const struct dl_sequenced *item = first_of_step(t, c); item <= last; item++) pass_on(t, c, item);
     c->item++;
     if (!n_sends) {
         dl_training_work(t, c);
@@ -162,8 +133,8 @@ static void hand_on(struct dl_training *t, struct crew *c)
 
 static void book_item(struct dl_training *t, struct crew *c)
 {
-    if (c->item == schedule_of(t)->n_items[c->stage]) return;
-    const enum dl_item_kind kind = schedule_of(t)->items[c->stage][c->item].kind;
+    if (is_at_end(t, c)) return;
+    const enum dl_item_kind kind = item_at(t, c)->item.kind;
     t->items_s[kind] += c->item_s;
     t->n_items[kind]++;
 }
@@ -171,9 +142,9 @@ static void book_item(struct dl_training *t, struct crew *c)
 static void template_ends(struct dl_training *t, struct crew *c)
 {
     book_item(t, c);
-    if (c->item == schedule_of(t)->n_items[c->stage]) {
+    if (is_at_end(t, c)) {
         dl_training_crew_ends(t, c);
-    } else if (schedule_of(t)->items[c->stage][c->item].with_next) {
+    } else if (item_at(t, c)->item.with_next) {
         c->item++;
         begin_item(t, c);
     } else {
@@ -224,26 +195,15 @@ void dl_training_go_on(struct dl_training *t, struct crew *c)
     template_ends(t, c);
 }
 
-const struct dl_template *dl_training_template(const struct dl_training *t, uint32_t stage, uint32_t item)
-{
-    const struct dl_schedule *const s = schedule_of(t);
-    const struct dl_program *const program = &t->request.lowered->programs[stage];
-    if (item == s->n_items[stage]) return &program->end;
-    const struct dl_item *const at = &s->items[stage][item];
-    const bool last = t->request.setting->last_backward_differs && t->completing[stage][item];
-    return &program->items[at->chunk * DL_N_TEMPLATES + (last ? DL_TEMPLATE_LAST : (int)at->kind)];
-}
-
-/* The same place will be used again in the next iteration. */
+/* The same tag comes again in the next iteration. */
 static void take_input(struct dl_training *t, struct crew *c)
 {
-    const struct dl_item *const item = &schedule_of(t)->items[c->stage][c->item];
-    const uint32_t place = input_place(t, c, item);
-    if (place != none) {
-        if (c->arrived[place] != DL_OWN_PARCEL + 1) dl_training_free_parcel(t, c->arrived[place] - 1);
-        c->arrived[place] = 0;
+    const struct dl_sequenced *const item = item_at(t, c);
+    if (item->wants != DL_NO_TAG) {
+        if (c->arrived[item->wants] != DL_OWN_PARCEL + 1) dl_training_free_parcel(t, c->arrived[item->wants] - 1);
+        c->arrived[item->wants] = 0;
     }
-    if (!crosses(t, c, neighbour(t, c, item, true))) return;
+    if (!crosses(c, item->wants, item->from)) return;
     c->host_s += software_of(t)->send_host_s * c->slowdown;
     meet_device(t, c);
 }
@@ -255,8 +215,8 @@ static bool plays(const struct dl_training *t, const struct crew *c)
 
 static void begin_item(struct dl_training *t, struct crew *c)
 {
-    if (c->item < schedule_of(t)->n_items[c->stage]) take_input(t, c);
-    c->running = dl_training_template(t, c->stage, c->item);
+    if (!is_at_end(t, c)) take_input(t, c);
+    c->running = is_at_end(t, c) ? &program_of(t, c)->end : item_at(t, c)->block;
     if (c->running->timed && !plays(t, c)) c->running = c->running->timed;
     c->part = 0;
     c->item_s = 0;
@@ -265,9 +225,8 @@ static void begin_item(struct dl_training *t, struct crew *c)
 
 void dl_training_work(struct dl_training *t, struct crew *c)
 {
-    const bool is_end = c->item == schedule_of(t)->n_items[c->stage];
-    if (is_end || has_inputs(t, c)) {
-        if (!is_end) meet_inputs(t, c, NULL);
+    if (is_at_end(t, c) || has_inputs(t, c)) {
+        if (!is_at_end(t, c)) meet_inputs(t, c, NULL);
         begin_item(t, c);
         return;
     }
@@ -277,29 +236,15 @@ void dl_training_work(struct dl_training *t, struct crew *c)
 
 /* ---- from the outside ---- */
 
-static void find_completing(struct dl_training *t)
-{
-    const struct dl_schedule *const s = schedule_of(t);
-    const bool by_runs = dl_accumulated(t->request.setting) == DL_ACCUMULATES_CHUNK;
-    if (!t->request.setting->last_backward_differs) return;
-    t->completing = dl_alloc(s->stages * sizeof *t->completing);
-    for (uint32_t stage = 0; stage < s->stages; stage++) {
-        t->completing[stage] = dl_alloc((s->n_items[stage] + 1) * sizeof **t->completing);
-        dl_schedule_completing(s, stage, by_runs, t->completing[stage]);
-    }
-}
-
 static void muster_crews(struct dl_training *t)
 {
-    const struct dl_schedule *const s = schedule_of(t);
-    const size_t n_kinds_sent = 2; /* forwards and backwards */
     t->crews = dl_alloc(t->n_crews * sizeof *t->crews);
     for (uint32_t i = 0; i < t->n_crews; i++) {
         struct crew *const c = &t->crews[i];
         c->training = t;
         c->stage = i / t->n_played;
         c->replica = i % t->n_played;
-        c->arrived = dl_alloc(n_kinds_sent * s->chunks * s->micros * sizeof *c->arrived);
+        c->arrived = dl_alloc(program_of(t, c)->n_tags * sizeof *c->arrived);
         c->latest = dl_alloc(t->request.lowered->n_calls * sizeof *c->latest);
         c->slowdown = 1;
     }
@@ -318,9 +263,8 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     muster_crews(t);
     dl_training_open_iterations(t);
     dl_training_open_communicators(t);
-    if (dl_training_open_channels(t) || dl_training_check_items(t, err)) return t;
-    find_completing(t);
-    if (dl_training_check_exchanges(t, err) || dl_training_check_meetings(t, err)) return t;
+    if (dl_training_open_channels(t) || dl_training_check_exchanges(t, err) || dl_training_check_meetings(t, err))
+        return t;
     if (request->most_effort > 0) dl_training_limit_effort(t);
     if (err->status) return t;
     for (uint32_t i = 0; i < t->n_crews; i++) dl_training_work(t, &t->crews[i]);
@@ -405,8 +349,6 @@ void dl_training_free(struct dl_training *t)
     }
     dl_training_close_communicators(t);
     dl_training_close_iterations(t);
-    for (uint32_t i = 0; t->completing && i < schedule_of(t)->stages; i++) dl_free(t->completing[i]);
-    dl_free(t->completing);
     dl_training_close_channels(t);
     dl_free(t->crews);
     dl_free(t);

@@ -8,8 +8,7 @@
 
 static const struct dl_item *item_of(const struct dl_training *t, const struct crew *c)
 {
-    const struct dl_schedule *const s = &t->request.lowered->schedule;
-    return c->item < s->n_items[c->stage] ? &s->items[c->stage][c->item] : NULL;
+    return is_at_end(t, c) ? NULL : &program_of(t, c)->sequence[c->item].item;
 }
 
 static void record(const struct dl_training *t, const struct crew *c, struct dl_slice slice)
@@ -155,7 +154,7 @@ static void end_waits_for_parcels(struct dl_training *t)
     for (size_t i = 0; i < t->n_parcels; i++) {
         const struct parcel *const p = &t->parcels[i];
         struct crew *const c = &t->crews[p->crew];
-        if (p->item && c->waits_for_input && dl_training_lacks(t, c, p->place))
+        if (p->item && c->waits_for_input && dl_training_lacks(t, c, p->tag))
             dl_training_end_wait(t, c, &p->sent, DL_CAUSE_PIPELINE, 0);
     }
 }

@@ -17,6 +17,12 @@ static void list_calls(const struct dl_training *t, const struct dl_template *te
     }
 }
 
+static void list_all(const struct dl_training *t, const struct dl_program *p, struct stage *out)
+{
+    for (uint32_t i = 0; i < p->n_sequence; i++) list_calls(t, p->sequence[i].block, out);
+    list_calls(t, &p->end, out);
+}
+
 static const struct dl_comm *next_call(const struct dl_training *t, const struct stage *s)
 {
     return s->next < s->n ? &t->request.lowered->calls[s->calls[s->next]] : NULL;
@@ -58,9 +64,7 @@ static void play_meetings(const struct dl_training *t, struct stage *stages, str
 enum dl_status dl_training_check_meetings(const struct dl_training *t, struct dl_error *err)
 {
     struct stage *const stages = dl_alloc(t->n_stages * sizeof *stages);
-    for (uint32_t i = 0; i < t->n_stages; i++)
-        for (uint32_t item = 0; item <= schedule_of(t)->n_items[i]; item++)
-            list_calls(t, dl_training_template(t, i, item), &stages[i]);
+    for (uint32_t i = 0; i < t->n_stages; i++) list_all(t, &t->request.lowered->programs[i], &stages[i]);
     play_meetings(t, stages, err);
     for (uint32_t i = 0; i < t->n_stages; i++) dl_free(stages[i].calls);
     dl_free(stages);

@@ -3,13 +3,17 @@
 #include "sim/collective/fold.h"
 #include "sim/engine/training_parts.h"
 
+static void count_in(const struct dl_template *template, uint32_t *n_starts)
+{
+    for (size_t i = 0; i < template->n_parts; i++)
+        if (template->parts[i].kind == DL_START) n_starts[template->parts[i].call]++;
+}
+
 static void count_starts(const struct dl_training *t, uint32_t stage, uint32_t *n_starts)
 {
-    for (uint32_t item = 0; item <= schedule_of(t)->n_items[stage]; item++) {
-        const struct dl_template *const template = dl_training_template(t, stage, item);
-        for (size_t i = 0; i < template->n_parts; i++)
-            if (template->parts[i].kind == DL_START) n_starts[template->parts[i].call]++;
-    }
+    const struct dl_program *const p = &t->request.lowered->programs[stage];
+    for (uint32_t i = 0; i < p->n_sequence; i++) count_in(p->sequence[i].block, n_starts);
+    count_in(&p->end, n_starts);
 }
 
 /* Groups are alike. Flows of rings and trees are few. Those by source or round cross all links of their messages. */

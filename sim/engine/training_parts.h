@@ -77,7 +77,7 @@ struct crew {
     uint32_t n_in_flight;   /* messages from and to its devices */
     uint32_t n_started;     /* collectives among replicas so far */
     uint32_t *latest;       /* by call among replicas: number of its latest rendezvous, + 1 */
-    uint32_t *arrived;      /* [(kind * chunks + chunk) * micros + micro]: the parcel, + 1, until it is worked on */
+    uint32_t *arrived;      /* by tag: the parcel, + 1, until it is worked on */
     struct channel onward, back;
     uint32_t iteration; /* iterations that it has ended */
     double slowdown;    /* seconds of its work over those of its program */
@@ -88,9 +88,9 @@ struct crew {
 
 /* Activations or gradients on their way. */
 struct parcel {
-    uint32_t crew, place; /* receiver, index into its `arrived` */
+    uint32_t crew, tag; /* of the receiver */
     uint32_t sender;
-    const struct dl_item *item; /* that made it; NULL: it has arrived, or is free */
+    const struct dl_sequenced *item; /* that made it; NULL: it has arrived, or is free */
     struct channel *channel;
     struct start sent;
     uint32_t next; /* in its line, or of the free ones */
@@ -151,7 +151,6 @@ struct dl_training {
     uint32_t n_replicas, n_played; /* all, and those that are simulated */
     struct crew *crews;            /* stage by stage */
     struct communicator *communicators;
-    bool **completing; /* [stage][item]: it is the one with DL_TEMPLATE_LAST; NULL: none is */
     struct parcel *parcels;
     size_t n_parcels, parcels_capacity;
     uint32_t free_parcel;
@@ -199,6 +198,12 @@ static inline const struct dl_program *program_of(const struct dl_training *t, c
     return &t->request.lowered->programs[c->stage];
 }
 
+/* All items are done, and the end of the step comes. */
+static inline bool is_at_end(const struct dl_training *t, const struct crew *c)
+{
+    return c->item == program_of(t, c)->n_sequence;
+}
+
 static inline const struct dl_software *software_of(const struct dl_training *t)
 {
     return t->request.setting->software;
@@ -207,20 +212,17 @@ static inline const struct dl_software *software_of(const struct dl_training *t)
 /* training.c: go on with the parts of the crew's template; begin with the item, or wait for its input. */
 void dl_training_go_on(struct dl_training *t, struct crew *c);
 void dl_training_work(struct dl_training *t, struct crew *c);
-/* Of the item of the stage, or after all of them the end of the step. */
-const struct dl_template *dl_training_template(const struct dl_training *t, uint32_t stage, uint32_t item);
-/* Whether what the crew waits for arrives at this place. */
-bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t place);
+/* Whether the crew waits for this tag. */
+bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t tag);
 /* Where its input comes from; NULL: it needs none from another crew. */
 struct crew *dl_training_source(struct dl_training *t, const struct crew *c);
 /* What a crew sent has come: a parcel, or DL_OWN_PARCEL, which the crew hands on to itself. */
 #define DL_OWN_PARCEL (UINT32_MAX - 1)
-void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t place, uint32_t parcel);
+void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t tag, uint32_t parcel);
 /* The crew goes on after its sends. */
 void dl_training_after_sends(struct dl_training *t, struct crew *c);
 
-/* training_check.c: every message has its receiver and nobody waits in a circle; every wait has its exchange. */
-enum dl_status dl_training_check_items(const struct dl_training *t, struct dl_error *err);
+/* training_check.c: every wait has its exchange. */
 enum dl_status dl_training_check_exchanges(const struct dl_training *t, struct dl_error *err);
 /* training_check_meetings.c: stages that hold the same come to the same exchanges. */
 enum dl_status dl_training_check_meetings(const struct dl_training *t, struct dl_error *err);
@@ -228,8 +230,7 @@ enum dl_status dl_training_check_meetings(const struct dl_training *t, struct dl
 /* training_sends.c: parcels between stages. */
 enum dl_status dl_training_open_channels(struct dl_training *t);
 void dl_training_close_channels(struct dl_training *t);
-void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_item *item, uint32_t to_stage,
-                      uint32_t place);
+void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_sequenced *item);
 /* A parcel that has arrived is worked on. */
 void dl_training_free_parcel(struct dl_training *t, uint32_t id);
 

@@ -2,6 +2,7 @@
  *
  * A message needs no receiver that is ready: it lies there until it is wanted, so that no order of sends can lock.
  * Those that go the same way go one after the other, as on a connection. */
+#include <assert.h>
 #include <math.h>
 
 #include "sim/engine/training_parts.h"
@@ -146,7 +147,7 @@ static void record_send(const struct dl_training *t, const struct parcel *p)
                                                                            .replica = from->replica,
                                                                            .from_s = p->sent.begun_s,
                                                                            .to_s = now_s(t),
-                                                                           .item = p->item,
+                                                                           .item = &p->item->item,
                                                                            .to_stage = t->crews[p->crew].stage});
 }
 
@@ -189,7 +190,7 @@ static void parcel_arrives(void *user, uint32_t id)
     p->item = NULL;
     change_in_flight(t, p, false);
     free_line(t, p);
-    dl_training_deliver(t, p->crew, p->place, id);
+    dl_training_deliver(t, p->crew, p->tag, id);
     tell_sender(t, &t->crews[sender]);
 }
 
@@ -242,14 +243,14 @@ static bool queue_up(struct dl_training *t, uint32_t id)
     return first;
 }
 
-void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_item *item, uint32_t to_stage,
-                      uint32_t place)
+void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_sequenced *item)
 {
-    struct channel *const channel = t->crews[from->onward.to].stage == to_stage ? &from->onward : &from->back;
+    struct channel *const channel = t->crews[from->onward.to].stage == item->to ? &from->onward : &from->back;
+    assert(t->crews[channel->to].stage == item->to);
     const uint32_t id = new_parcel(t);
     struct parcel *const p = &t->parcels[id];
     p->crew = channel->to;
-    p->place = place;
+    p->tag = item->gives;
     p->sender = (uint32_t)(from - t->crews);
     p->item = item;
     p->channel = channel;

@@ -129,6 +129,7 @@ void dl_template_add_timed(struct dl_template *t)
 void dl_program_release(struct dl_program *p)
 {
     dl_free(p->items);
+    dl_free(p->sequence);
     dl_template_release(&p->end);
     *p = (struct dl_program){0};
 }

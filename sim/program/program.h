@@ -1,9 +1,9 @@
 /* program.h - what the ranks of one pipeline stage execute in a training step.
  *
- * A role is the set of ranks that share a program: all ranks of a stage. The program is a list of items (forward or
- * backward of a micro-batch through a chunk). Each item refers to a template, because the same ops come again for
- * every micro-batch; so the size of a program does not grow with their number. After the items come the collectives
- * over gradients and the optimizer. */
+ * A role is the set of ranks that share a program: all ranks of a stage. The program is a sequence of items (forward or
+ * backward of a micro-batch through a chunk), with the messages that they need and make. Each item refers to a
+ * template, because the same ops come again for every micro-batch. After the items come the collectives over gradients
+ * and the optimizer. */
 #ifndef DL_PROGRAM_PROGRAM_H
 #define DL_PROGRAM_PROGRAM_H
 
@@ -85,13 +85,33 @@ struct dl_template {
 };
 
 /* Forward, backward, weight gradient, and whichever of the last two completes a gradient, for the last micro-batch. */
+enum dl_item_kind { DL_ITEM_F, DL_ITEM_B, DL_ITEM_W };
 enum { DL_TEMPLATE_LAST = 3, DL_N_TEMPLATES = 4 };
+
+struct dl_item {
+    enum dl_item_kind kind;
+    uint32_t micro, chunk; /* chunk of this stage, from 0 */
+    bool with_next;        /* one step with the item after it: they start when all inputs are there and hand on when all
+                              is done. B with its W: a whole backward; F with B and W: interleaved layer by layer. */
+};
+
+/* An item in the sequence of a stage, with the messages that go between items. A tag tells the messages of a receiver
+ * apart; what a stage hands on to itself is one too, which needs no network. */
+struct dl_sequenced {
+    struct dl_item item;
+    const struct dl_template *block;
+    uint32_t wants, from; /* the tag that it needs, from that stage; or DL_NO_TAG */
+    uint32_t gives, to;   /* the tag of its result, at that stage; or DL_NO_TAG */
+};
+#define DL_NO_TAG UINT32_MAX
 
 struct dl_program {
     uint32_t stage, n_chunks;
     struct dl_template *items; /* [chunk * DL_N_TEMPLATES + kind]; they belong to whoever made them */
     struct dl_template end;    /* of the step: gradients, optimizer */
-    double send_bytes;         /* of the activations that leave a chunk for another stage, of all ranks in step */
+    struct dl_sequenced *sequence;
+    uint32_t n_sequence, n_tags;
+    double send_bytes; /* of the activations that leave a chunk for another stage, of all ranks in step */
 };
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction);

@@ -15,6 +15,7 @@
 #include "sim/engine/tap.h"
 #include "sim/engine/training.h"
 #include "sim/report/timeline.h"
+#include "strategies/sequence.h"
 
 #define BYTES_PER_S 1e9
 
@@ -178,6 +179,7 @@ static inline struct dl_training_result play_here(struct hand_made *h)
     if (h->timeline) engine = dl_tap_new(engine, t->n_links);
     struct dl_wire *const wire = dl_wire_new(engine, t, h->machine.bytes_per_s, &h->err);
     dl_scenario_start(&h->scenario, wire);
+    if (!h->err.status) dl_write_sequences(&h->lowered, &h->setting, &h->err);
     struct dl_training *const training = dl_training_start(
         &(struct dl_training_request){.engine = engine,
                                       .wire = wire,
