@@ -12,11 +12,12 @@ uint32_t dl_in_step_n_groups(const struct dl_setting *s, dl_digits along)
     return dl_ranks_count(&s->ranks, DL_IN_LOCKSTEP & ~along);
 }
 
-struct dl_group *dl_in_step_groups(const struct dl_seats *seats, dl_digits along, uint32_t stage, uint32_t replica,
-                                   struct dl_arena *arena)
+struct dl_group *dl_in_step_groups(const struct dl_setting *s, dl_digits along, const struct dl_topology *topology,
+                                   const uint32_t *device_of_rank, struct dl_arena *arena)
 {
-    return dl_seats_groups(seats, &(struct dl_members){.digits = along}, DL_IN_LOCKSTEP & ~along,
-                           dl_first_of_crew(seats->setting, stage, replica), arena);
+    const struct dl_seats seats = {
+        .ranks = &s->ranks, .device_of_rank = device_of_rank, .n_servers = s->servers, .topology = topology};
+    return dl_seats_groups(&seats, &(struct dl_members){.digits = along}, DL_IN_LOCKSTEP & ~along, 0, arena);
 }
 
 /* ---- whom they meet ---- */

@@ -7,16 +7,15 @@
 #ifndef DL_STRATEGIES_IN_STEP_H
 #define DL_STRATEGIES_IN_STEP_H
 
+#include "sim/collective/seats.h"
 #include "strategies/lower.h"
-#include "strategies/seats.h"
 
 /* Replicas whose crews come to an exchange along these digits together. */
 uint32_t dl_in_step_replicas(const struct dl_setting *s, dl_digits along);
-/* All groups along them in a crew and in those that are in step with it, of which it must be the first; and how many
- * these are. */
+/* All groups along them in the first crew and in those that are in step with it; and how many these are. */
 uint32_t dl_in_step_n_groups(const struct dl_setting *s, dl_digits along);
-struct dl_group *dl_in_step_groups(const struct dl_seats *seats, dl_digits along, uint32_t stage, uint32_t replica,
-                                   struct dl_arena *arena);
+struct dl_group *dl_in_step_groups(const struct dl_setting *s, dl_digits along, const struct dl_topology *topology,
+                                   const uint32_t *device_of_rank, struct dl_arena *arena);
 
 /* Whether something else may be on the links of such exchanges while they go on: sends between stages, exchanges of
  * gradients or parameters, exchanges of crews that do not go in step with these. Ranks are taken to send to those 1, 2,

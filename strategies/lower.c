@@ -314,6 +314,25 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     return lower_at(request, clock, arena, out, &draw, err);
 }
 
+struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setting *setting)
+{
+    const struct dl_software *const software = setting->software;
+    return (struct dl_step){.ranks = &setting->ranks,
+                            .in_lockstep = DL_IN_LOCKSTEP,
+                            .replicas = DL_ALONG_DATA,
+                            .stages = DL_ALONG_PIPELINE,
+                            .n_servers = setting->servers,
+                            .programs = l->programs,
+                            .calls = l->calls,
+                            .n_calls = l->n_calls,
+                            .plays = l->plays,
+                            .sends = software->sends,
+                            .send_host_s = software->send_host_s,
+                            .send_messages = software->send_messages,
+                            .drains_at_sends = software->drains_at_sends,
+                            .has_barrier = software->step_barrier};
+}
+
 void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages)
 {
     for (uint32_t i = 0; l->programs && i < n_stages; i++) dl_program_release(&l->programs[i]);

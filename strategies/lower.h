@@ -58,6 +58,8 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
                         struct dl_error *err);
 /* Make timed work of all collectives that would be simulated. */
 void dl_lowered_time_all(struct dl_lowered *l);
+/* As an engine gets it; it is valid as long as both are. */
+struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setting *setting);
 void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages);
 
 #endif

@@ -68,6 +68,10 @@ double dl_schedule_length_s(const struct dl_schedule *s, const struct dl_schedul
  * not wait for each other between steps. This is the time that `bubble` speaks of. */
 double dl_schedule_span_s(const struct dl_schedule *s, const struct dl_schedule_request *request);
 
+/* Waiting of a stage by the schedule alone, if all items took these seconds by kind. Stages that wait for each other
+ * after every step wait for all of it, others as long as the longest of them is busy. */
+double dl_schedule_bubble_s(const struct dl_schedule *s, const double item_s[DL_ITEM_W + 1], bool one_by_one);
+
 /* completing[item]: whether it completes the gradients of its chunk, as its last backward or weight gradient. by_runs:
  * as the last before that of another chunk, as often as there is one. */
 void dl_schedule_completing(const struct dl_schedule *s, uint32_t stage, bool by_runs, bool *completing);

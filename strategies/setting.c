@@ -44,11 +44,6 @@ void dl_setting_number_ranks(struct dl_setting *s)
     }
 }
 
-uint32_t dl_first_of_crew(const struct dl_setting *s, uint32_t stage, uint32_t replica)
-{
-    return dl_ranks_offset(&s->ranks, DL_ALONG_PIPELINE, stage) + dl_ranks_offset(&s->ranks, DL_ALONG_DATA, replica);
-}
-
 struct dl_members dl_holders(bool of_experts)
 {
     return (struct dl_members){.digits = DL_ALONG_CONTEXT | DL_ALONG_SHARDS | DL_ALONG_COPIES |

@@ -8,14 +8,14 @@ enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err)
 {
     static const dl_digits in_step[DL_SINK_GROUPS] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS,
                                                       DL_ALONG_X,      DL_ALONG_Y,       DL_ALONG_Z};
-    const struct dl_seats seats = {&s->request->job->setting, s->request->device_of_rank,
-                                   s->request->estimator->topology};
-    const uint32_t *const ways = seats.setting->ways;
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const uint32_t *const ways = setting->ways;
     s->crossing = dl_arena_alloc(s->arena, ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] * sizeof *s->crossing);
     for (size_t i = 0; i < DL_SINK_GROUPS; i++) {
         struct dl_sink_groups *const g = &s->groups[i];
         g->along = in_step[i];
-        g->all = dl_in_step_groups(&seats, g->along, 0, 0, s->arena);
+        g->all =
+            dl_in_step_groups(setting, g->along, s->request->estimator->topology, s->request->device_of_rank, s->arena);
         if (s->request->n_changing && dl_in_step_crosses(s->request, g->along, s->crossing, &g->crosses, err))
             return err->status;
     }

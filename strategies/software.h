@@ -3,16 +3,10 @@
 #ifndef DL_STRATEGIES_SOFTWARE_H
 #define DL_STRATEGIES_SOFTWARE_H
 
+#include "sim/program/step.h"
 #include "strategies/kernel_rules.h"
 #include "strategies/lacks.h"
 #include "strategies/operand_rules.h"
-
-/* How activations and gradients go from stage to stage. */
-enum dl_sends {
-    DL_SENDS_ASYNCHRONOUS, /* nobody waits but who needs them */
-    DL_SENDS_BATCHED,      /* a stage goes on when what it sends is delivered and what it needs next is here */
-    DL_SENDS_BLOCKING,     /* so too, and between two stages one message goes after the other, whatever its direction */
-};
 
 /* Which models are held in the precision of their products, optimizer and all; others keep parameters in fp32. */
 enum dl_pure { DL_PURE_NONE, DL_PURE_LANGUAGE_MODELS, DL_PURE_ALL };

@@ -117,8 +117,6 @@ struct dl_setting {
 
 /* From ways, order, grid, experts and shards. */
 void dl_setting_number_ranks(struct dl_setting *setting);
-/* The first rank of a stage of a replica. */
-uint32_t dl_first_of_crew(const struct dl_setting *setting, uint32_t stage, uint32_t replica);
 
 /* As strategy files have it. */
 const char *dl_recompute_name(enum dl_recompute recompute);

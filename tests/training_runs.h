@@ -38,6 +38,7 @@ struct training_inputs {
 
 struct training_outcome {
     struct dl_training_result result;
+    double schedule_bubble_s;
     double busiest_s;     /* bytes over bandwidth of the link that was busy longest */
     uint64_t report_hash; /* of the JSON report without `host` */
     struct dl_error err;
@@ -130,6 +131,7 @@ static inline void training_simulate_here(void *user, size_t job, void *result)
     struct training_outcome *const out = result;
     dl_session_run(s);
     *out = (struct training_outcome){.result = s->report.result,
+                                     .schedule_bubble_s = s->report.schedule_bubble_s,
                                      .busiest_s = s->report.links.n ? s->report.links.items[0].busy_s : 0,
                                      .report_hash = s->err.status ? 0 : report_hash(s),
                                      .err = s->err};

@@ -243,8 +243,7 @@ static struct dl_training *start(struct dl_session *s, struct dl_engine *engine,
         &(struct dl_training_request){.engine = engine,
                                       .wire = wire,
                                       .estimator = &s->estimator,
-                                      .setting = &s->job.setting,
-                                      .lowered = &s->lowered,
+                                      .step = dl_lowered_step(&s->lowered, &s->job.setting),
                                       .device_of_rank = s->device_of_rank,
                                       .arena = s->arena,
                                       .iterations = (uint32_t)s->request.iterations,
@@ -282,6 +281,14 @@ static bool names_software(const struct dl_session *s)
     return s->request.software.name || json_object_get(s->strategy_doc.value, "software");
 }
 
+/* As far as ranks have waited at all. */
+static double schedule_bubble_s(const struct dl_session *s, const struct dl_training_result *result)
+{
+    const bool one_by_one = s->request.iterations <= 1 || s->job.setting.software->step_barrier;
+    return fmin(dl_schedule_bubble_s(&s->lowered.schedule, result->item_s, one_by_one),
+                result->exposed_s[DL_CAUSE_BUBBLE]);
+}
+
 static void fill_report(struct dl_session *s, struct dl_engine *engine, struct dl_training *training)
 {
     s->report = (struct dl_run_report){.topology = s->machine.topology,
@@ -298,6 +305,7 @@ static void fill_report(struct dl_session *s, struct dl_engine *engine, struct d
                                        .stages = causes_by_stage(s, training),
                                        .n_events = engine->kind->n_events(engine),
                                        .tuner_note = s->estimator.note};
+    s->report.schedule_bubble_s = schedule_bubble_s(s, &s->report.result);
 }
 
 /* Known only where all that may meet on links was simulated there. */

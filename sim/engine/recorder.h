@@ -6,7 +6,6 @@
 #define DL_ENGINE_RECORDER_H
 
 #include "sim/program/program.h"
-#include "strategies/schedule.h"
 
 enum dl_slice_kind {
     DL_SLICE_WORK,     /* one part of a template */

@@ -104,7 +104,7 @@ static uint32_t count_sends(const struct dl_training *t, const struct crew *c)
 
 static void meet_device(const struct dl_training *t, struct crew *c)
 {
-    if (software_of(t)->drains_at_sends) c->host_s = fmax(c->host_s, now_s(t));
+    if (t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, now_s(t));
 }
 
 void dl_training_after_sends(struct dl_training *t, struct crew *c)
@@ -121,7 +121,7 @@ static void hand_on(struct dl_training *t, struct crew *c)
     c->item++;
     if (!n_sends) {
         dl_training_work(t, c);
-    } else if (software_of(t)->sends == DL_SENDS_ASYNCHRONOUS) {
+    } else if (t->request.step.sends == DL_SENDS_ASYNCHRONOUS) {
         dl_training_after_sends(t, c);
     } else {
         c->waits_for_sends = true;
@@ -149,7 +149,7 @@ static void template_ends(struct dl_training *t, struct crew *c)
         begin_item(t, c);
     } else {
         const uint32_t n_sends = count_sends(t, c);
-        c->host_s += n_sends * software_of(t)->send_host_s * c->slowdown;
+        c->host_s += n_sends * t->request.step.send_host_s * c->slowdown;
         if (!n_sends || !dl_training_awaits_host(t, c, hand_on)) hand_on(t, c);
     }
 }
@@ -158,7 +158,7 @@ static void template_ends(struct dl_training *t, struct crew *c)
 static const struct dl_comm *comm_of(const struct dl_training *t, const struct dl_part *part)
 {
     if (part->in_step) return part->in_step;
-    return part->call == DL_EVERY_CALL ? NULL : &t->request.lowered->calls[part->call];
+    return part->call == DL_EVERY_CALL ? NULL : &t->request.step.calls[part->call];
 }
 
 static void join_late(struct dl_training *t, struct crew *c)
@@ -204,13 +204,13 @@ static void take_input(struct dl_training *t, struct crew *c)
         c->arrived[item->wants] = 0;
     }
     if (!crosses(c, item->wants, item->from)) return;
-    c->host_s += software_of(t)->send_host_s * c->slowdown;
+    c->host_s += t->request.step.send_host_s * c->slowdown;
     meet_device(t, c);
 }
 
 static bool plays(const struct dl_training *t, const struct crew *c)
 {
-    return !t->request.lowered->plays || t->request.lowered->plays[c - t->crews];
+    return !t->request.step.plays || t->request.step.plays[c - t->crews];
 }
 
 static void begin_item(struct dl_training *t, struct crew *c)
@@ -245,7 +245,7 @@ static void muster_crews(struct dl_training *t)
         c->stage = i / t->n_played;
         c->replica = i % t->n_played;
         c->arrived = dl_alloc(program_of(t, c)->n_tags * sizeof *c->arrived);
-        c->latest = dl_alloc(t->request.lowered->n_calls * sizeof *c->latest);
+        c->latest = dl_alloc(t->request.step.n_calls * sizeof *c->latest);
         c->slowdown = 1;
     }
 }
@@ -255,10 +255,10 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     struct dl_training *const t = dl_alloc(sizeof *t);
     t->request = *request;
     t->err = err;
-    t->n_stages = request->setting->ways[DL_AXIS_PIPELINE];
-    t->n_replicas = request->setting->ways[DL_AXIS_DATA];
+    t->n_stages = dl_ranks_count(request->step.ranks, request->step.stages);
+    t->n_replicas = dl_ranks_count(request->step.ranks, request->step.replicas);
     t->n_played = request->one_replica ? 1 : t->n_replicas;
-    t->n_members = request->setting->ways[DL_AXIS_TENSOR] * request->setting->ways[DL_AXIS_CONTEXT];
+    t->n_members = dl_ranks_count(request->step.ranks, request->step.in_lockstep);
     t->n_crews = t->n_stages * t->n_played;
     muster_crews(t);
     dl_training_open_iterations(t);
@@ -324,7 +324,8 @@ struct dl_training_result dl_training_result(const struct dl_training *t, struct
     /* Packing may go on beside exchanges or not; at least the longer of the two. */
     r.busy_s[DL_CAUSE_DATA] = fmax(t->exchanging.total_s, r.exposed_s[DL_CAUSE_DATA]);
     r.busy_s[DL_CAUSE_BUBBLE] = r.busy_s[DL_CAUSE_STRAGGLER] = 0;
-    r.schedule_bubble_s = fmin(dl_training_schedule_bubble_s(t, r.item_s), r.exposed_s[DL_CAUSE_BUBBLE]);
+    for (int kind = 0; kind <= DL_ITEM_W; kind++)
+        r.item_s[kind] = t->n_items[kind] ? t->items_s[kind] / (double)t->n_items[kind] : 0;
     for (uint32_t i = 0; i < t->n_crews; i++)
         for (int phase = 0; phase < DL_N_PHASES; phase++)
             r.elapsed_s[phase] = fmax(r.elapsed_s[phase], t->crews[i].elapsed_s[phase]);

@@ -8,18 +8,17 @@
 #define DL_ENGINE_TRAINING_H
 
 #include "sim/collective/choose.h"
+#include "sim/cost/device.h"
 #include "sim/engine/recorder.h"
 #include "sim/engine/scenario.h"
 #include "sim/engine/wire.h"
-#include "sim/program/program.h"
-#include "strategies/lower.h"
+#include "sim/program/step.h"
 
 struct dl_training_request {
     struct dl_engine *engine;
     struct dl_wire *wire;
     struct dl_estimator *estimator;
-    const struct dl_setting *setting;
-    const struct dl_lowered *lowered;
+    struct dl_step step;
     const uint32_t *device_of_rank; /* and those of servers */
     struct dl_arena *arena;
     uint32_t iterations;                /* 0 is 1; the result is of the last one */
@@ -44,7 +43,6 @@ struct dl_training_result {
     double end_s;  /* of the last iteration */
     double exposed_s[DL_N_CAUSES]; /* mean over crews; they sum to step_s */
     double item_s[DL_ITEM_W + 1];  /* mean forward, backward and weight gradient of a chunk, if nothing disturbs them */
-    double schedule_bubble_s;      /* of the bubble: with equal stages; the rest is what uneven ones add */
     double busy_s[DL_N_CAUSES];    /* seconds with at least one such thing going on somewhere */
     double elapsed_s[DL_N_PHASES]; /* work and waiting for the host, on the crew that takes longest */
     uint64_t n_sends, n_exchanges; /* of all iterations */

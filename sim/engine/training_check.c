@@ -5,14 +5,14 @@
 #include "sim/engine/training_parts.h"
 
 struct calls {
-    const struct dl_lowered *lowered;
+    const struct dl_step *step;
     uint8_t *started; /* by the stage so far */
     struct dl_error *err;
 };
 
 static enum dl_status check_calls(const struct calls *c, const struct dl_template *t, uint32_t stage)
 {
-    const size_t n_calls = c->lowered->n_calls;
+    const size_t n_calls = c->step->n_calls;
     for (size_t i = 0; i < t->n_parts; i++) {
         const struct dl_part *const part = &t->parts[i];
         if (part->kind == DL_START && part->call >= n_calls)
@@ -29,7 +29,7 @@ static enum dl_status check_calls(const struct calls *c, const struct dl_templat
 /* A template that comes again finds at least what was started when it came first. */
 static enum dl_status check_stage(const struct dl_training *t, const struct calls *c, uint32_t stage)
 {
-    const struct dl_program *const program = &t->request.lowered->programs[stage];
+    const struct dl_program *const program = &t->request.step.programs[stage];
     uint8_t *const seen = dl_alloc((size_t)program->n_chunks * DL_N_TEMPLATES);
     for (uint32_t i = 0; i < program->n_sequence && !c->err->status; i++) {
         const struct dl_template *const template = program->sequence[i].block;
@@ -43,10 +43,10 @@ static enum dl_status check_stage(const struct dl_training *t, const struct call
 
 enum dl_status dl_training_check_exchanges(const struct dl_training *t, struct dl_error *err)
 {
-    const struct dl_lowered *const l = t->request.lowered;
-    const struct calls c = {.lowered = l, .started = dl_alloc(l->n_calls), .err = err};
+    const struct dl_step *const s = &t->request.step;
+    const struct calls c = {.step = s, .started = dl_alloc(s->n_calls), .err = err};
     for (uint32_t stage = 0; stage < t->n_stages && !err->status; stage++) {
-        memset(c.started, 0, l->n_calls);
+        memset(c.started, 0, s->n_calls);
         check_stage(t, &c, stage);
     }
     dl_free(c.started);

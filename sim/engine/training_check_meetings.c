@@ -11,7 +11,7 @@ static void list_calls(const struct dl_training *t, const struct dl_template *te
 {
     for (size_t i = 0; i < template->n_parts; i++) {
         const struct dl_part *const part = &template->parts[i];
-        if (part->kind != DL_START || t->request.lowered->calls[part->call].channel != DL_CHANNEL_STAGES) continue;
+        if (part->kind != DL_START || t->request.step.calls[part->call].channel != DL_CHANNEL_STAGES) continue;
         DL_GROW(out->calls, out->n, out->capacity);
         out->calls[out->n++] = part->call;
     }
@@ -25,7 +25,7 @@ static void list_all(const struct dl_training *t, const struct dl_program *p, st
 
 static const struct dl_comm *next_call(const struct dl_training *t, const struct stage *s)
 {
-    return s->next < s->n ? &t->request.lowered->calls[s->calls[s->next]] : NULL;
+    return s->next < s->n ? &t->request.step.calls[s->calls[s->next]] : NULL;
 }
 
 static uint32_t with_stage(const struct dl_comm *call, uint32_t stage)
@@ -64,7 +64,7 @@ static void play_meetings(const struct dl_training *t, struct stage *stages, str
 enum dl_status dl_training_check_meetings(const struct dl_training *t, struct dl_error *err)
 {
     struct stage *const stages = dl_alloc(t->n_stages * sizeof *stages);
-    for (uint32_t i = 0; i < t->n_stages; i++) list_all(t, &t->request.lowered->programs[i], &stages[i]);
+    for (uint32_t i = 0; i < t->n_stages; i++) list_all(t, &t->request.step.programs[i], &stages[i]);
     play_meetings(t, stages, err);
     for (uint32_t i = 0; i < t->n_stages; i++) dl_free(stages[i].calls);
     dl_free(stages);

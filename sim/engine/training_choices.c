@@ -1,10 +1,11 @@
 /* training_choices.c - which algorithm carries out a collective, in each of its groups. */
+#include "sim/collective/seats.h"
 #include "sim/engine/training_parts.h"
 
 /* Groups that go on at once: those of all crews that come together. */
-static dl_digits beside(const struct dl_comm *comm)
+static dl_digits beside(const struct dl_step *s, const struct dl_comm *comm)
 {
-    const dl_digits together = comm->channel == DL_CHANNEL_REPLICAS ? DL_IN_LOCKSTEP | DL_ALONG_DATA : DL_IN_LOCKSTEP;
+    const dl_digits together = s->in_lockstep | (comm->channel == DL_CHANNEL_REPLICAS ? s->replicas : 0);
     return together & ~comm->members.digits;
 }
 
@@ -12,17 +13,20 @@ static dl_digits beside(const struct dl_comm *comm)
 static uint32_t first_rank(const struct dl_training *t, const struct communicator *at, const struct dl_comm *comm)
 {
     const struct crew *const c = &t->crews[at->first];
-    return dl_first_of_crew(t->request.setting, comm->members.is_pair ? 0 : c->stage, c->replica);
+    return dl_step_rank(&t->request.step, comm->members.is_pair ? 0 : c->stage, c->replica);
 }
 
 static const struct dl_group *groups_for(struct dl_training *t, const struct communicator *at,
                                          const struct dl_comm *comm)
 {
     const struct dl_training_request *const q = &t->request;
-    const struct dl_seats seats = {q->setting, q->device_of_rank, q->estimator->topology};
+    const struct dl_seats seats = {.ranks = q->step.ranks,
+                                   .device_of_rank = q->device_of_rank,
+                                   .n_servers = q->step.n_servers,
+                                   .topology = q->estimator->topology};
     for (size_t i = 0; i < at->n_chosen; i++)
         if (dl_members_equal(&at->chosen[i].comm.members, &comm->members)) return at->chosen[i].groups;
-    return dl_seats_groups(&seats, &comm->members, beside(comm), first_rank(t, at, comm), q->arena);
+    return dl_seats_groups(&seats, &comm->members, beside(&q->step, comm), first_rank(t, at, comm), q->arena);
 }
 
 static enum dl_status choose(struct dl_training *t, const struct chosen *c, uint32_t group)
@@ -33,7 +37,7 @@ static enum dl_status choose(struct dl_training *t, const struct chosen *c, uint
                                  .protocol = "auto",
                                  .group = &c->groups[group],
                                  .bytes = c->comm.bytes,
-                                 .servers = is_among_replicas ? t->request.setting->servers : 0,
+                                 .servers = is_among_replicas ? t->request.step.n_servers : 0,
                                  .payload = c->comm.payload,
                                  .n_alike = is_among_replicas ? c->n_groups : 0};
     return dl_choose(t->request.estimator, &wish, t->request.arena, &c->choices[group], t->err);
@@ -54,8 +58,9 @@ struct chosen *dl_training_chosen(struct dl_training *t, struct communicator *at
     const struct dl_group *const groups = groups_for(t, at, comm);
     DL_GROW(at->chosen, at->n_chosen, at->chosen_capacity);
     struct chosen *const c = &at->chosen[at->n_chosen++];
-    *c = (struct chosen){
-        .comm = *comm, .n_groups = dl_ranks_count(&t->request.setting->ranks, beside(comm)), .groups = groups};
+    *c = (struct chosen){.comm = *comm,
+                         .n_groups = dl_ranks_count(t->request.step.ranks, beside(&t->request.step, comm)),
+                         .groups = groups};
     c->choices = dl_alloc(c->n_groups * sizeof *c->choices);
     for (uint32_t i = 0; i < c->n_groups && !t->err->status; i++) choose(t, c, i);
     if (t->request.one_replica && comm->channel == DL_CHANNEL_REPLICAS && !t->err->status) dl_training_time(t, c);

@@ -21,7 +21,8 @@ struct communicator *dl_training_replicas(const struct dl_training *t, uint32_t 
 /* Replicas that are simulated and come together. */
 static uint32_t n_in_window(const struct dl_training *t, const struct dl_comm *comm)
 {
-    return t->request.one_replica ? 1 : dl_in_step_replicas(t->request.setting, comm->members.digits);
+    const struct dl_step *const s = &t->request.step;
+    return t->request.one_replica ? 1 : dl_ranks_count(s->ranks, comm->members.digits & s->replicas);
 }
 
 static struct communicator *in_lockstep(const struct dl_training *t, const struct crew *c, const struct dl_comm *comm)
@@ -133,7 +134,7 @@ static void record(struct dl_training *t, const struct communicator *at, const s
                                                     .from_s = x->begun_s,
                                                     .to_s = now_s(t),
                                                     .cause = x->comm->cause,
-                                                    .call = (uint32_t)(x->comm - t->request.lowered->calls)});
+                                                    .call = (uint32_t)(x->comm - t->request.step.calls)});
 }
 
 static void leave(struct dl_training *t, struct communicator *at)
@@ -261,7 +262,7 @@ void dl_training_join(struct dl_training *t, struct crew *c, const struct dl_com
         at->posted[at->n_posted++] = (struct rendezvous){.comm = comm};
     }
     if (is_queued(at))
-        c->latest[comm - t->request.lowered->calls] = number + 1;
+        c->latest[comm - t->request.step.calls] = number + 1;
     else
         c->is_in = at;
     dl_start_join(&rendezvous(at, number)->start, &c->delays, now_s(t));
@@ -280,7 +281,7 @@ bool dl_training_may_pass(struct dl_training *t, struct crew *c, const struct dl
 {
     struct communicator *const at = comm ? communicator_of(t, c, comm) : dl_training_replicas(t, c->stage);
     if (!is_queued(at)) return c->is_in != at || wait_for(t, c, at, at->next);
-    const uint32_t number = comm ? c->latest[comm - t->request.lowered->calls] : c->n_started; /* + 1 */
+    const uint32_t number = comm ? c->latest[comm - t->request.step.calls] : c->n_started; /* + 1 */
     if (!number) return true;
     if (number > at->next) return wait_for(t, c, at, number - 1);
     dl_training_pass(t, c, &rendezvous(at, number - 1)->start);

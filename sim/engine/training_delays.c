@@ -104,19 +104,3 @@ void dl_training_pass(struct dl_training *t, struct crew *c, const struct start 
     c->owed_s += wait_s;
     c->delays = scaled(t, &c->delays, c->delays.total_s - wait_s);
 }
-
-/* ---- the schedule's own ---- */
-
-/* Stages that wait for each other after every step wait for all of it, others as long as the longest of them is busy.
- */
-double dl_training_schedule_bubble_s(const struct dl_training *t, double item_s[DL_ITEM_W + 1])
-{
-    const struct dl_schedule *const s = schedule_of(t);
-    for (int kind = 0; kind <= DL_ITEM_W; kind++)
-        item_s[kind] = t->n_items[kind] ? t->items_s[kind] / (double)t->n_items[kind] : 0;
-    const struct dl_schedule_request mean = dl_schedule_with_items(s, item_s);
-    const bool one_by_one = t->n_iterations == 1 || software_of(t)->step_barrier;
-    const double whole_s = one_by_one ? dl_schedule_length_s(s, &mean, NULL) : dl_schedule_span_s(s, &mean);
-    const double passes = (double)s->micros * s->n_positions / s->stages;
-    return fmax(whole_s - passes * (mean.forward_s + mean.backward_s + mean.weight_s), 0);
-}

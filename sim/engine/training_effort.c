@@ -11,7 +11,7 @@ static void count_in(const struct dl_template *template, uint32_t *n_starts)
 
 static void count_starts(const struct dl_training *t, uint32_t stage, uint32_t *n_starts)
 {
-    const struct dl_program *const p = &t->request.lowered->programs[stage];
+    const struct dl_program *const p = &t->request.step.programs[stage];
     for (uint32_t i = 0; i < p->n_sequence; i++) count_in(p->sequence[i].block, n_starts);
     count_in(&p->end, n_starts);
 }
@@ -31,8 +31,8 @@ static double choose_all(struct dl_training *t, uint32_t stage, uint32_t *n_star
 {
     double sum = 0;
     count_starts(t, stage, n_starts);
-    for (size_t i = 0; i < t->request.lowered->n_calls && !t->err->status; i++) {
-        const struct dl_comm *const call = &t->request.lowered->calls[i];
+    for (size_t i = 0; i < t->request.step.n_calls && !t->err->status; i++) {
+        const struct dl_comm *const call = &t->request.step.calls[i];
         if (!n_starts[i] || call->channel != DL_CHANNEL_REPLICAS) continue;
         struct chosen *const chosen = dl_training_chosen(t, dl_training_replicas(t, stage), call);
         if (t->err->status) break;
@@ -56,7 +56,7 @@ static void time_unfolded(struct dl_training *t, uint32_t stage)
 
 void dl_training_limit_effort(struct dl_training *t)
 {
-    uint32_t *const n_starts = dl_alloc(t->request.lowered->n_calls * sizeof *n_starts);
+    uint32_t *const n_starts = dl_alloc(t->request.step.n_calls * sizeof *n_starts);
     double sum = 0;
     for (uint32_t stage = 0; stage < t->n_stages && !t->err->status; stage++) sum += choose_all(t, stage, n_starts);
     dl_free(n_starts);

@@ -33,7 +33,7 @@ void dl_training_close_iterations(struct dl_training *t)
 static bool goes_on_by_itself(const struct dl_training *t, const struct crew *c)
 {
     const bool last_is_among_others = t->n_iterations > 1; /* one more than asked for, as far as it comes */
-    return !t->request.setting->software->step_barrier && c->iteration < t->n_iterations + last_is_among_others;
+    return !t->request.step.has_barrier && c->iteration < t->n_iterations + last_is_among_others;
 }
 
 static void begin(struct dl_training *t, struct crew *c)
@@ -71,7 +71,7 @@ void dl_training_crew_ends(struct dl_training *t, struct crew *c)
     if (all && c->iteration + 1 == t->n_iterations) dl_training_open_books(t);
     if (all && c->iteration == t->n_iterations)
         finish(t);
-    else if (all && t->request.setting->software->step_barrier)
+    else if (all && t->request.step.has_barrier)
         pass_barrier(t);
     else if (goes_on)
         begin(t, c);

@@ -6,7 +6,6 @@
 #include "sim/core/random.h"
 #include "sim/engine/exchange.h"
 #include "sim/engine/training.h"
-#include "strategies/in_step.h"
 
 /* ---- why a crew is late: see training_delays.c ---- */
 
@@ -183,30 +182,20 @@ static inline void end_busy(struct dl_training *t, struct busy *b)
 
 static inline uint32_t device_of(const struct dl_training *t, const struct crew *c, uint32_t member)
 {
-    const struct dl_setting *const s = t->request.setting;
+    const struct dl_step *const s = &t->request.step;
     return t->request
-        .device_of_rank[dl_first_of_crew(s, c->stage, c->replica) + dl_ranks_offset(&s->ranks, DL_IN_LOCKSTEP, member)];
-}
-
-static inline const struct dl_schedule *schedule_of(const struct dl_training *t)
-{
-    return &t->request.lowered->schedule;
+        .device_of_rank[dl_step_rank(s, c->stage, c->replica) + dl_ranks_offset(s->ranks, s->in_lockstep, member)];
 }
 
 static inline const struct dl_program *program_of(const struct dl_training *t, const struct crew *c)
 {
-    return &t->request.lowered->programs[c->stage];
+    return &t->request.step.programs[c->stage];
 }
 
 /* All items are done, and the end of the step comes. */
 static inline bool is_at_end(const struct dl_training *t, const struct crew *c)
 {
     return c->item == program_of(t, c)->n_sequence;
-}
-
-static inline const struct dl_software *software_of(const struct dl_training *t)
-{
-    return t->request.setting->software;
 }
 
 /* training.c: go on with the parts of the crew's template; begin with the item, or wait for its input. */
@@ -274,8 +263,6 @@ void dl_training_take_over(struct dl_training *t, struct crew *c, const struct s
                            double undisturbed_s);
 /* What the crew needs had come before it was wanted. */
 void dl_training_pass(struct dl_training *t, struct crew *c, const struct start *s);
-/* Waiting of a crew by the schedule alone: if all items were like the mean one of the undisturbed step. */
-double dl_training_schedule_bubble_s(const struct dl_training *t, double item_s[DL_ITEM_W + 1]);
 
 /* training_communicators.c */
 void dl_training_open_communicators(struct dl_training *t);

@@ -11,7 +11,7 @@ enum { none = 0xffffffffu };
 
 /* ---- the ways ---- */
 
-static bool is_blocking(const struct dl_training *t) { return software_of(t)->sends == DL_SENDS_BLOCKING; }
+static bool is_blocking(const struct dl_training *t) { return t->request.step.sends == DL_SENDS_BLOCKING; }
 
 /* One for each way from stage to stage. Where sends block there is one between two stages, named by the crew from which
  * it goes onward. */
@@ -37,7 +37,7 @@ static enum dl_status find_hops(struct dl_training *t, const struct crew *from, 
         if (dl_topology_route(topology, device_of(t, from, i), device_of(t, to, i), 0, NULL, &route, t->err)) break;
         for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
         const double one_s = t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &route, message_bytes);
-        out->latency_s = fmax(out->latency_s, software_of(t)->send_messages * one_s);
+        out->latency_s = fmax(out->latency_s, t->request.step.send_messages * one_s);
     }
     out->hops = dl_arena_alloc(t->request.arena, tally->n_touched * sizeof *out->hops);
     out->n_hops = tally->n_touched;

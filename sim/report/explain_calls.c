@@ -33,8 +33,8 @@ static const char *subject_of(const struct dl_told_step *t, const char *name, co
 void dl_tell_in_step(struct dl_told_step *t, const struct dl_work_line *line)
 {
     const struct dl_comm *const what = line->what.collective;
-    const struct dl_seats seats = {t->setting, t->of->device_of_rank, t->r->topology};
-    const struct dl_group *const group = dl_in_step_groups(&seats, what->members.digits, 0, 0, t->e->arena);
+    const struct dl_group *const group =
+        dl_in_step_groups(t->setting, what->members.digits, t->r->topology, t->of->device_of_rank, t->e->arena);
     const bool shifts = what->op == DL_SENDRECV;
     const struct dl_wish wish = {.op = shifts ? DL_ALLGATHER : what->op,
                                  .algorithm = shifts ? "ring" : "auto",
@@ -72,7 +72,7 @@ void dl_tell_sends(struct dl_told_step *t)
     struct dl_group *const group = dl_arena_alloc(t->e->arena, sizeof *group);
     struct dl_choice choice;
     for (uint32_t stage = 0; stage < 2; stage++)
-        pair[stage] = t->of->device_of_rank[dl_first_of_crew(t->setting, stage, 0)];
+        pair[stage] = t->of->device_of_rank[dl_ranks_offset(&t->setting->ranks, DL_ALONG_PIPELINE, stage)];
     dl_group_init(group, t->r->topology, pair, 2, t->e->arena);
     const struct dl_wish wish = {.op = DL_SENDRECV,
                                  .algorithm = "auto",

@@ -55,7 +55,7 @@ static const char *share_expression(const struct dl_told_step *t, double share, 
 static void tell_bubble(struct dl_told_step *t)
 {
     const struct dl_schedule *const s = &t->r->lowered->schedule;
-    const double own_s = t->r->result.schedule_bubble_s, *const item_s = t->r->result.item_s, close = 1e-9;
+    const double own_s = t->r->schedule_bubble_s, *const item_s = t->r->result.item_s, close = 1e-9;
     const struct dl_schedule_request mean = dl_schedule_with_items(s, item_s);
     if (t->n_stages == 1 || own_s <= 0) return;
     const double share = schedule_kind(t->setting->schedule)->bubble(&mean);

@@ -226,7 +226,7 @@ void dl_run_report_text(const struct dl_run_report *r, bool links)
     if (r->campaign) dl_campaign_print(r->campaign);
     if (r->failing) dl_failing_print(r->failing, r->topology, &r->failing_sources);
     print_shares(r);
-    dl_causes_print(&r->result);
+    dl_causes_print(r);
     print_barrier(r);
     if (links) dl_links_print(&r->links);
     print_memory(r);
@@ -290,7 +290,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
         "tokens_per_s", tokens_per_s(r) > 0 ? dl_json_real(tokens_per_s(r)) : json_null(), "model_flop_per_device_s",
         flop_per_device_s(r, DL_FLOP_CAUSAL), "mfu", dl_run_mfu(r, DL_FLOP_CAUSAL), "hfu",
         dl_run_hfu(r, DL_FLOP_CAUSAL), "fits", dl_run_fits(r), "memory_bytes", memory_json(r), "causes",
-        dl_causes_json(&r->result), "forward_s", r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s",
+        dl_causes_json(r), "forward_s", r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s",
         r->result.elapsed_s[DL_PHASE_BACKWARD], "optimizer_s", r->result.elapsed_s[DL_PHASE_END], "measured_share",
         measured_share(r), "kernels", grounds_json(r), "assumptions", dl_assumptions_json(&r->assumptions), "engine",
         r->engine, "fidelity", r->fidelity, "events", (json_int_t)r->n_events, "timed_alone", n_timed_alone(r),

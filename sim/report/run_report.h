@@ -23,6 +23,7 @@ struct dl_run_report {
     const struct dl_device *device;
     const struct dl_lowered *lowered;
     struct dl_training_result result;
+    double schedule_bubble_s;             /* of the bubble: with equal stages; the rest is what uneven ones add */
     const struct dl_stage_causes *stages; /* by stage */
     const struct dl_memory_use *memory;   /* by stage */
     const struct dl_remedies *remedies;   /* what would make it fit; NULL: nobody asked */

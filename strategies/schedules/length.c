@@ -136,3 +136,11 @@ double dl_schedule_span_s(const struct dl_schedule *s, const struct dl_schedule_
     dl_free(end_s);
     return longest_s;
 }
+
+double dl_schedule_bubble_s(const struct dl_schedule *s, const double item_s[DL_ITEM_W + 1], bool one_by_one)
+{
+    const struct dl_schedule_request mean = dl_schedule_with_items(s, item_s);
+    const double whole_s = one_by_one ? dl_schedule_length_s(s, &mean, NULL) : dl_schedule_span_s(s, &mean);
+    const double passes = (double)s->micros * s->n_positions / s->stages;
+    return fmax(whole_s - passes * (mean.forward_s + mean.backward_s + mean.weight_s), 0);
+}

@@ -1,12 +1,13 @@
 /* seats.h - on which devices the ranks of a job sit, and the groups of devices that communicate. */
-#ifndef DL_STRATEGIES_SEATS_H
-#define DL_STRATEGIES_SEATS_H
+#ifndef DL_COLLECTIVE_SEATS_H
+#define DL_COLLECTIVE_SEATS_H
 
-#include "strategies/strategy.h"
+#include "sim/collective/collective.h"
 
 struct dl_seats {
-    const struct dl_setting *setting;
+    const struct dl_ranks *ranks;
     const uint32_t *device_of_rank; /* and those of servers */
+    uint32_t n_servers;
     const struct dl_topology *topology;
 };
 
