@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "sim/core/error.h"
 #include "sim/core/memory.h"
@@ -23,7 +24,7 @@ enum dl_log_unit {
 };
 
 struct dl_log_step {
-    int64_t number;
+    double number;
     enum dl_log_unit unit;
     double value;
     double batch; /* samples of this step; 0: the line does not say */
@@ -95,12 +96,13 @@ struct dl_log_format {
 void dl_log_set(struct dl_log_reader *r, const char *name, const char *value);
 /* Its text; NULL: not said, or None. */
 const char *dl_log_get(const struct dl_log_reader *r, const char *name);
-/* As a whole number; 0: not said, or none from 1 on. */
+/* As a whole number of at most 31 bits; 0: not said, or none from 1 on. */
 int64_t dl_log_count(const struct dl_log_reader *r, const char *name);
 bool dl_log_is(const struct dl_log_reader *r, const char *name, const char *value); /* whatever the case of letters */
 bool dl_log_is_true(const struct dl_log_reader *r, const char *name);
 
-void dl_log_say(struct dl_log_reader *r, const char *key, int64_t value); /* 0 says nothing */
+void dl_log_say(struct dl_log_reader *r, const char *key,
+                double value); /* what is no whole number from 1 on says nothing */
 void dl_log_say_text(struct dl_log_reader *r, const char *key, const char *value);
 /* The options that have a key. */
 void dl_log_say_options(struct dl_log_reader *r);
@@ -118,9 +120,10 @@ void dl_log_begin_again(struct dl_log_reader *r);
 size_t dl_log_format_count(void);
 const struct dl_log_format *dl_log_format_at(size_t index);
 
-/* Read a file. Where no format finds a step, log->format is NULL and log->n_lines says how many lines there were.
- * Release it in any case. */
+/* Read a file, or a stream. Where no format finds a step, log->format is NULL and log->n_lines says how many lines
+ * there were. Release it in any case. */
 enum dl_status dl_log_read(const char *path, struct dl_arena *arena, struct dl_log *log, struct dl_error *err);
+void dl_log_read_stream(FILE *stream, struct dl_arena *arena, struct dl_log *log);
 void dl_log_release(struct dl_log *log);
 
 /* What turns a rate into seconds; 0: not known. */

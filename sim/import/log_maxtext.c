@@ -50,7 +50,7 @@ static bool read_step(struct dl_log_reader *r, const char *line)
     double number, seconds;
     if (!at || !dl_log_number_after(line, "completed step:", &number) || !dl_log_number_after(at, "seconds:", &seconds))
         return false;
-    dl_log_add_step(r, (struct dl_log_step){(int64_t)number, DL_LOG_SECONDS, seconds, 0});
+    dl_log_add_step(r, (struct dl_log_step){number, DL_LOG_SECONDS, seconds, 0});
     return true;
 }
 
@@ -101,13 +101,13 @@ static void say_sizes(struct dl_log_reader *r)
 }
 
 /* Inside slices times over them; -1, which is what is left of the devices, is 0 here. */
-static int64_t ways(const struct dl_log_reader *r, const char *axis)
+static double ways(const struct dl_log_reader *r, const char *axis)
 {
     static const char *const networks[] = {"ici", "dcn"};
-    int64_t n = 1;
+    double n = 1;
     for (size_t i = 0; i < DL_COUNT(networks); i++) {
         const char *const name = dl_arena_format(r->arena, "%s_%s_parallelism", networks[i], axis);
-        if (dl_log_get(r, name)) n *= dl_log_count(r, name);
+        if (dl_log_get(r, name)) n *= (double)dl_log_count(r, name);
     }
     return n;
 }
@@ -130,13 +130,13 @@ static void say_batches(struct dl_log_reader *r)
 {
     const char *const text = dl_log_get(r, "per_device_batch_size"), *end;
     const int64_t devices = dl_log_count(r, "num_devices"), parts = dl_log_count(r, "gradient_accumulation_steps");
-    const int64_t cut = ways(r, "tensor") * ways(r, "pipeline") * ways(r, "context");
+    const double cut = ways(r, "tensor") * ways(r, "pipeline") * ways(r, "context");
     double each;
     if (!text || !dl_log_number(text, &each, &end) || !(each > 0)) return;
     const double accumulated = (double)(parts ? parts : 1);
     if (devices && !dl_log_count(r, "global_batch_size_to_train_on"))
-        dl_log_say(r, "global_batch", (int64_t)floor(each * (double)devices * accumulated + 0.5));
-    dl_log_say(r, "microbatch", (int64_t)floor(each * (double)(cut ? cut : 1)));
+        dl_log_say(r, "global_batch", floor(each * (double)devices * accumulated + 0.5));
+    dl_log_say(r, "microbatch", floor(each * (cut > 0 ? cut : 1)));
 }
 
 static void say_remaining(struct dl_log_reader *r)

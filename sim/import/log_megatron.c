@@ -57,7 +57,7 @@ static bool read_iteration(struct dl_log_reader *r, const char *line)
     const bool in_s = dl_log_number_after(at, "elapsed time per iteration (s):", &elapsed);
     if (!in_s && !dl_log_number_after(at, "elapsed time per iteration (ms):", &elapsed)) return false;
     dl_log_number_after(at, "global batch size:", &batch);
-    dl_log_add_step(r, (struct dl_log_step){(int64_t)number, DL_LOG_SECONDS, in_s ? elapsed : ms * elapsed, batch});
+    dl_log_add_step(r, (struct dl_log_step){number, DL_LOG_SECONDS, in_s ? elapsed : ms * elapsed, batch});
     return true;
 }
 

@@ -169,7 +169,7 @@ static void leave_rest(struct dl_log_reader *r)
 void dl_megatron_finish(struct dl_log_reader *r)
 {
     dl_log_say_options(r);
-    dl_log_say(r, "global_batch", (int64_t)dl_log_batch(&r->log)); /* that of a ramp comes from its steps */
+    dl_log_say(r, "global_batch", dl_log_batch(&r->log)); /* that of a ramp comes from its steps */
     say_model(r);
     say_vocab(r);
     say_chunks(r);

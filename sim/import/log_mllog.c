@@ -58,7 +58,7 @@ static void read_stats(struct dl_log_reader *r, const struct event *e)
 {
     for (size_t i = 0; i < DL_COUNT(stats); i++)
         dl_log_add_step(
-            r, (struct dl_log_step){(int64_t)r->log.n_steps, stats[i].unit, number_at(e->value, stats[i].name), 0});
+            r, (struct dl_log_step){(double)r->log.n_steps, stats[i].unit, number_at(e->value, stats[i].name), 0});
 }
 
 static double samples_of(const struct event *e) { return number_at(e->metadata, "samples_count"); }
@@ -80,8 +80,8 @@ static void end_block(struct dl_log_reader *r, const struct event *e)
     struct state *const s = r->state;
     const double samples = samples_of(e) - s->begun_msamples, seconds = 1e-3 * (e->time_ms - s->begun_ms);
     if (s->is_in_block && samples > 0 && seconds > 0)
-        dl_log_add_step(
-            r, (struct dl_log_step){(int64_t)r->log.n_steps, DL_LOG_SAMPLES_PER_BLOCK_S, samples / seconds, 0});
+        dl_log_add_step(r,
+                        (struct dl_log_step){(double)r->log.n_steps, DL_LOG_SAMPLES_PER_BLOCK_S, samples / seconds, 0});
     s->is_in_block = false;
 }
 

@@ -27,7 +27,7 @@ const char *dl_log_get(const struct dl_log_reader *r, const char *name)
 
 int64_t dl_log_count(const struct dl_log_reader *r, const char *name)
 {
-    const double most = 9007199254740992.0; /* 2^53 */
+    const double most = 2147483647;
     const char *const text = dl_log_get(r, name), *end;
     double value;
     if (!text || !dl_log_number(text, &value, &end) || *end) return 0;
@@ -44,9 +44,11 @@ bool dl_log_is_true(const struct dl_log_reader *r, const char *name) { return dl
 
 /* ---- keys of a row ---- */
 
-void dl_log_say(struct dl_log_reader *r, const char *key, int64_t value)
+void dl_log_say(struct dl_log_reader *r, const char *key, double value)
 {
-    if (value) json_object_set_new(r->log.row, key, json_integer(value));
+    const double most = 9007199254740992.0; /* 2^53 */
+    if (value >= 1 && value <= most && value == floor(value))
+        json_object_set_new(r->log.row, key, json_integer((json_int_t)value));
 }
 
 void dl_log_say_text(struct dl_log_reader *r, const char *key, const char *value)
@@ -58,7 +60,7 @@ void dl_log_say_options(struct dl_log_reader *r)
 {
     for (size_t i = 0; i < r->format->n_options; i++) {
         const struct dl_log_option *const o = &r->format->options[i];
-        if (o->key) dl_log_say(r, o->key, dl_log_count(r, o->name));
+        if (o->key) dl_log_say(r, o->key, (double)dl_log_count(r, o->name));
     }
 }
 

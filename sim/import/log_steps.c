@@ -33,7 +33,7 @@ double dl_log_batch(const struct dl_log *log)
 }
 
 struct timed {
-    int64_t number;
+    double number;
     size_t index;
     double seconds;
 };

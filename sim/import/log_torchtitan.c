@@ -141,7 +141,7 @@ static bool read_step(struct dl_log_reader *r, const char *line)
     const char *const at = dl_log_after(line, "step:");
     if (!at || !dl_log_number_after(line, "step:", &number)) return false;
     if (!dl_log_number_after(at, " tps:", &rate) && !dl_log_number_after(at, " wps:", &rate)) return false;
-    dl_log_add_step(r, (struct dl_log_step){(int64_t)number, DL_LOG_TOKENS_PER_DEVICE_S, rate, 0});
+    dl_log_add_step(r, (struct dl_log_step){number, DL_LOG_TOKENS_PER_DEVICE_S, rate, 0});
     if (dl_log_number_after(at, "memory:", &memory)) dl_log_add_peak(r, gib * memory);
     return true;
 }
@@ -162,10 +162,10 @@ static void line(struct dl_log_reader *r, const char *text)
 
 /* ---- together ---- */
 
-static int64_t ways(const struct dl_log_reader *r, const char *name)
+static double ways(const struct dl_log_reader *r, const char *name)
 {
     const int64_t n = dl_log_count(r, name);
-    return n ? n : 1;
+    return n ? (double)n : 1;
 }
 
 /* Two thirds of four times the width, times a factor, rounded up: Llama's rule. */
@@ -176,29 +176,29 @@ static void say_ffn(struct dl_log_reader *r)
     double factor = 1;
     if (!dim || !multiple) return;
     if (text && !dl_log_number(text, &factor, &end)) return;
-    const int64_t inner = (int64_t)floor(factor * (double)(8 * dim / 3));
-    dl_log_say(r, "ffn", (inner + multiple - 1) / multiple * multiple);
+    const double inner = floor(factor * (double)(8 * dim / 3));
+    dl_log_say(r, "ffn", ceil(inner / (double)multiple) * (double)multiple);
 }
 
 /* Without pipelining all samples of a rank go at once; with it, as many as it says. */
-static void say_batches(struct dl_log_reader *r, int64_t dp)
+static void say_batches(struct dl_log_reader *r, double dp)
 {
     const int64_t old = dl_log_count(r, "batch_size"), local = dl_log_count(r, "local_batch_size"),
                   samples = local ? local : old, micro = dl_log_count(r, "pipeline_parallel_microbatch_size");
     if (!samples) return;
     if (ways(r, "pipeline_parallel_degree") == 1)
-        dl_log_say(r, "microbatch", samples);
+        dl_log_say(r, "microbatch", (double)samples);
     else
-        dl_log_say(r, "microbatch", micro);
-    if (dp && !dl_log_count(r, "global_batch_size")) dl_log_say(r, "global_batch", samples * dp);
+        dl_log_say(r, "microbatch", (double)micro);
+    if (dp > 0 && !dl_log_count(r, "global_batch_size")) dl_log_say(r, "global_batch", (double)samples * dp);
 }
 
 static void say_layout(struct dl_log_reader *r)
 {
-    const int64_t shards = dl_log_count(r, "data_parallel_shard_degree"),
-                  copies = ways(r, "data_parallel_replicate_degree"), dp = shards * copies;
+    const double shards = (double)dl_log_count(r, "data_parallel_shard_degree"),
+                 copies = ways(r, "data_parallel_replicate_degree"), dp = shards * copies;
     r->log.says_layout = shards > 0;
-    if (dp) {
+    if (dp > 0) {
         dl_log_say(r, "dp", dp);
         dl_log_say(r, "devices",
                    dp * ways(r, "pipeline_parallel_degree") * ways(r, "context_parallel_degree") *

@@ -33,16 +33,13 @@ static void read_lines(FILE *stream, struct dl_log_reader *readers, size_t *n_li
     dl_free(lines.text);
 }
 
-enum dl_status dl_log_read(const char *path, struct dl_arena *arena, struct dl_log *log, struct dl_error *err)
+void dl_log_read_stream(FILE *stream, struct dl_arena *arena, struct dl_log *log)
 {
     struct dl_log_reader readers[N_FORMATS];
-    FILE *stream;
-    size_t bytes, n_lines = 0;
+    size_t n_lines = 0;
     *log = (struct dl_log){0};
-    if (dl_open_input(path, &stream, &bytes, err)) return err->status;
     for (size_t i = 0; i < N_FORMATS; i++) begin(&readers[i], formats[i], arena);
     read_lines(stream, readers, &n_lines);
-    fclose(stream);
     for (size_t i = 0; i < N_FORMATS; i++) {
         struct dl_log_reader *const r = &readers[i];
         const bool is_it = r->log.n_steps && !log->format;
@@ -52,6 +49,16 @@ enum dl_status dl_log_read(const char *path, struct dl_arena *arena, struct dl_l
         json_decref(r->settings);
     }
     log->n_lines = n_lines;
+}
+
+enum dl_status dl_log_read(const char *path, struct dl_arena *arena, struct dl_log *log, struct dl_error *err)
+{
+    FILE *stream;
+    size_t bytes;
+    *log = (struct dl_log){0};
+    if (dl_open_input(path, &stream, &bytes, err)) return err->status;
+    dl_log_read_stream(stream, arena, log);
+    fclose(stream);
     return DL_OK;
 }
 

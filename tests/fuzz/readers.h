@@ -23,5 +23,6 @@ void read_strategy(struct input *in);
 void read_scenario(struct input *in);
 void read_rows(struct input *in);
 void read_steps(struct input *in);
+void read_log(struct input *in);
 
 #endif

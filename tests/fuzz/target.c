@@ -191,7 +191,7 @@ static const struct reader {
 } readers[] = {
     {'s', read_system},   {'t', read_transport}, {'a', read_assignment}, {'p', read_payload},  {'l', read_placement},
     {'w', read_workload}, {'d', read_device},    {'f', read_software},   {'g', read_strategy}, {'c', read_scenario},
-    {'r', read_rows},     {'m', read_steps},     {'b', read_timings},    {'i', read_foreign},
+    {'r', read_rows},     {'m', read_steps},     {'b', read_timings},    {'i', read_foreign},  {'o', read_log},
 };
 
 static const struct reader *choose(uint8_t first)

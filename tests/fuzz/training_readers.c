@@ -1,11 +1,13 @@
 /* training_readers.c - the readers of the training half. What they accept must have finite sizes and prices, and a
  * strategy that fits a small machine must become programs there. */
+#define _POSIX_C_SOURCE 200809L /* fmemopen */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "sim/app/training_row.h"
 #include "sim/engine/scenario.h"
+#include "sim/import/log.h"
 #include "strategies/lower.h"
 #include "topologies/placement.h"
 
@@ -196,4 +198,24 @@ void read_strategy(struct input *in)
     dl_topology_free(t);
     json_decref(small.value);
     json_decref(doc.value);
+}
+
+/* A log is not refused: what it does not say is asked for later. */
+void read_log(struct input *in)
+{
+    const struct dl_log_sizes sizes = {.devices = 8, .global_batch = 64, .tokens_per_sample = 2048};
+    FILE *const stream = in->bytes ? fmemopen((void *)in->text, in->bytes, "rb") : NULL;
+    struct dl_log log;
+    if (!stream) return;
+    dl_log_read_stream(stream, in->arena, &log);
+    fclose(stream);
+    if (log.format) {
+        const struct dl_log_summary s = dl_log_summarise(&log, &sizes, DL_LOG_WARMUP);
+        assert(s.n_used + s.n_warmup + s.n_other_batch == s.n_steps && s.n_used && log.software);
+        const double rounding = 1e-12 * s.median_s;
+        if (isfinite(rounding) && isfinite(s.high_s))
+            assert(s.low_s <= s.median_s + rounding && s.median_s <= s.high_s + rounding && s.low_s >= 0);
+        for (size_t i = 0; i < log.n_timers; i++) dl_log_timer_s(&log.timers[i], DL_LOG_WARMUP);
+    }
+    dl_log_release(&log);
 }
