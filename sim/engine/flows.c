@@ -5,6 +5,7 @@
 
 #include "sim/core/memory.h"
 #include "sim/engine/events.h"
+#include "sim/engine/paths.h"
 #include "sim/engine/sharing.h"
 
 enum { none = 0xffffffffu };
@@ -19,20 +20,31 @@ struct task {
     uint32_t tag;
     enum state state;
     uint32_t event; /* none: at rate 0 */
-    uint32_t flow;  /* MOVING: in the sharing */
+    uint32_t flow;  /* MOVING: in the sharing; none: it is not there */
+    uint32_t path;  /* MOVING: its way, where it is among those; none: it is not */
     double bytes;   /* left to move at `since_s` */
     double rate, since_s;
     double rate_cap;
     const struct dl_hop *hops; /* LATENCY: needed when it moves, if anybody shares */
     struct dl_hop *copy;       /* of these, if they would not stay */
     size_t n_hops;
+    bool hops_stay;
     uint32_t next_free;
 };
 
 struct dl_flows {
     struct dl_events *events;
     struct dl_sharing *sharing; /* NULL: nobody shares anything */
-    uint32_t *unshared;         /* tasks that will move from this instant on, without a sharing */
+    size_t n_sharing;           /* flows in it */
+    struct dl_paths *paths;     /* flows that are not in the sharing; NULL: none were yet, or none may be */
+    bool has_no_paths;
+    uint32_t *task_of_path;
+    size_t n_task_of_path, task_of_path_capacity;
+    uint32_t *taken_out; /* tasks that go from the paths to the sharing */
+    size_t n_taken_out, taken_out_capacity;
+    const struct dl_engine_link *links;
+    size_t n_links;
+    uint32_t *unshared; /* tasks that will move from this instant on, without a sharing */
     size_t n_unshared, unshared_capacity;
     struct task *tasks;
     size_t n_tasks, tasks_capacity;
@@ -56,6 +68,8 @@ struct dl_flows *dl_flows_new(const struct dl_engine_link *links, size_t n_links
 {
     struct dl_flows *const f = dl_flows_new_alone();
     f->sharing = dl_sharing_new(links, n_links);
+    f->links = links;
+    f->n_links = n_links;
     return f;
 }
 
@@ -66,6 +80,9 @@ void dl_flows_free(struct dl_flows *f)
         if (f->tasks[i].state == LATENCY) dl_free(f->tasks[i].copy);
     dl_events_free(f->events);
     dl_sharing_free(f->sharing);
+    dl_paths_free(f->paths);
+    dl_free(f->task_of_path);
+    dl_free(f->taken_out);
     dl_free(f->unshared);
     dl_free(f->tasks);
     dl_free(f->task_of_flow);
@@ -97,26 +114,99 @@ void dl_flows_timer(struct dl_flows *f, double date_s, dl_event_fn fire, void *u
     f->tasks[id].event = dl_events_add(f->events, fmax(date_s, f->now_s), id);
 }
 
-static void share(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, size_t n_hops)
+static void note_task(uint32_t **tasks, size_t *n, size_t *capacity, uint32_t of, uint32_t id)
+{
+    while (*n <= of) {
+        DL_GROW(*tasks, *n, *capacity);
+        (*tasks)[(*n)++] = none;
+    }
+    (*tasks)[of] = id;
+}
+
+static void join_sharing(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, size_t n_hops)
 {
     struct task *const t = &f->tasks[id];
     t->rate = 0;
     t->since_s = f->now_s;
     t->flow = dl_sharing_join(f->sharing, hops, n_hops, t->rate_cap);
-    while (f->n_task_of_flow <= t->flow) {
-        DL_GROW(f->task_of_flow, f->n_task_of_flow, f->task_of_flow_capacity);
-        f->task_of_flow[f->n_task_of_flow++] = none;
+    f->n_sharing++;
+    note_task(&f->task_of_flow, &f->n_task_of_flow, &f->task_of_flow_capacity, t->flow, id);
+}
+
+static void leave_sharing(struct dl_flows *f, struct task *t)
+{
+    dl_sharing_leave(f->sharing, t->flow);
+    f->n_sharing--;
+    t->flow = none;
+}
+
+/* ---- flows over ways that come again and again ---- */
+
+static bool are_free(const struct dl_flows *f, const struct dl_hop *hops, size_t n_hops)
+{
+    for (size_t i = 0; f->n_sharing && i < n_hops; i++)
+        if (dl_sharing_is_crossed(f->sharing, hops[i].link)) return false;
+    return true;
+}
+
+/* Whether it is among the paths now. */
+static bool join_paths(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, size_t n_hops)
+{
+    struct task *const t = &f->tasks[id];
+    if (!t->hops_stay || f->has_no_paths) return false;
+    if (!f->paths) f->paths = dl_paths_new(f->links, f->n_links);
+    const uint32_t path = dl_paths_find(f->paths, hops, n_hops, t->rate_cap);
+    if (path == DL_NO_PATH || !are_free(f, hops, n_hops)) return false;
+    dl_paths_join(f->paths, path);
+    t->path = path;
+    t->rate = 0;
+    t->since_s = f->now_s;
+    note_task(&f->task_of_path, &f->n_task_of_path, &f->task_of_path_capacity, path, id);
+    return true;
+}
+
+static void set_rate(struct dl_flows *f, struct task *t, double rate);
+
+static void take_out(struct dl_flows *f, uint32_t path)
+{
+    const uint32_t id = f->task_of_path[path];
+    set_rate(f, &f->tasks[id], 0);
+    dl_paths_leave(f->paths, path);
+    f->tasks[id].path = none;
+    DL_GROW(f->taken_out, f->n_taken_out, f->taken_out_capacity);
+    f->taken_out[f->n_taken_out++] = id;
+    size_t n_hops;
+    const struct dl_hop *const hops = dl_paths_hops(f->paths, path, &n_hops);
+    join_sharing(f, id, hops, n_hops);
+}
+
+static void take_out_crossing(struct dl_flows *f, const struct dl_hop *hops, size_t n_hops)
+{
+    for (size_t i = 0; i < n_hops && dl_paths_n_live(f->paths); i++)
+        for (uint32_t path; (path = dl_paths_on(f->paths, hops[i].link)) != DL_NO_PATH;) take_out(f, path);
+}
+
+/* Who shares a link with one that is taken out goes with it. */
+static void share(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, size_t n_hops)
+{
+    join_sharing(f, id, hops, n_hops);
+    if (!f->paths || !dl_paths_n_live(f->paths)) return;
+    f->n_taken_out = 0;
+    take_out_crossing(f, hops, n_hops);
+    for (size_t i = 0; i < f->n_taken_out; i++) {
+        const struct task *const t = &f->tasks[f->taken_out[i]];
+        take_out_crossing(f, t->hops, t->n_hops);
     }
-    f->task_of_flow[t->flow] = id;
 }
 
 static void move(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, size_t n_hops)
 {
     f->tasks[id].state = MOVING;
     f->tasks[id].event = none;
+    f->tasks[id].hops = f->tasks[id].hops_stay ? hops : NULL;
     f->tasks[id].n_hops = n_hops;
     if (f->sharing) {
-        share(f, id, hops, n_hops);
+        if (!join_paths(f, id, hops, n_hops)) share(f, id, hops, n_hops);
         return;
     }
     DL_GROW(f->unshared, f->n_unshared, f->unshared_capacity);
@@ -157,7 +247,9 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
                        .tag = b->tag,
                        .bytes = b->bytes,
                        .rate_cap = f->sharing ? cap : fmin(cap, b->alone_bytes_per_s),
-                       .flow = none};
+                       .flow = none,
+                       .path = none,
+                       .hops_stay = b->hops_stay};
     if (is_instant(b)) {
         t->state = MOVING;
         t->event = dl_events_add(f->events, f->now_s + b->latency_s, id);
@@ -170,7 +262,11 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
     }
 }
 
-double dl_flows_wanted(const struct dl_flows *f, uint32_t link) { return dl_sharing_wanted_of_whole(f->sharing, link); }
+double dl_flows_wanted(const struct dl_flows *f, uint32_t link)
+{
+    const bool has_paths = f->paths && dl_paths_n_live(f->paths);
+    return dl_sharing_wanted_of_whole(f->sharing, link) + (has_paths ? dl_paths_wanted(f->paths, link) : 0);
+}
 
 /* What it has moved at its old rate counts up to now. */
 static void set_rate(struct dl_flows *f, struct task *t, double rate)
@@ -183,10 +279,8 @@ static void set_rate(struct dl_flows *f, struct task *t, double rate)
     t->event = none;
 }
 
-static void change_rate(void *user, uint32_t flow, double rate)
+static void change_rate_of(struct dl_flows *f, uint32_t id, double rate)
 {
-    struct dl_flows *const f = user;
-    const uint32_t id = f->task_of_flow[flow];
     struct task *const t = &f->tasks[id];
     set_rate(f, t, rate);
     if (rate <= 0) return;
@@ -195,6 +289,18 @@ static void change_rate(void *user, uint32_t flow, double rate)
         t->event = dl_events_add(f->events, end_s, id);
     else
         dl_events_move(f->events, t->event, end_s);
+}
+
+static void change_rate(void *user, uint32_t flow, double rate)
+{
+    struct dl_flows *const f = user;
+    change_rate_of(f, f->task_of_flow[flow], rate);
+}
+
+static void change_rate_of_path(void *user, uint32_t path, double rate)
+{
+    struct dl_flows *const f = user;
+    change_rate_of(f, f->task_of_path[path], rate);
 }
 
 /* ---- links that change ---- */
@@ -206,7 +312,7 @@ static void turn_moving(struct dl_flows *f, uint32_t id)
     struct dl_hop *const old = dl_alloc(t->n_hops * sizeof *old);
     t->n_hops = dl_sharing_hops(f->sharing, t->flow, old);
     set_rate(f, t, 0);
-    dl_sharing_leave(f->sharing, t->flow);
+    leave_sharing(f, t);
     struct dl_turn turn = {old, t->n_hops, t->bytes};
     t->reroute(t->user, t->tag, &turn);
     f->tasks[id].n_hops = turn.n_hops;
@@ -238,9 +344,19 @@ static void turn_waiting(struct task *t)
     if (turn.hops != t->hops) copy_hops(t, turn.hops, turn.n_hops);
 }
 
+/* What was solved before holds no longer. */
+static void leave_paths_for_good(struct dl_flows *f)
+{
+    f->has_no_paths = true;
+    f->n_taken_out = 0;
+    for (uint32_t id = 0; f->paths && dl_paths_n_live(f->paths) && id < f->n_tasks; id++)
+        if (f->tasks[id].state == MOVING && f->tasks[id].path != none) take_out(f, f->tasks[id].path);
+}
+
 /* In the order of their ids. None can start or end meanwhile. */
 void dl_flows_set_bandwidth(struct dl_flows *f, uint32_t link, double bytes_per_s)
 {
+    leave_paths_for_good(f);
     dl_sharing_set_bandwidth(f->sharing, link, bytes_per_s);
     for (uint32_t id = 0; id < f->n_tasks; id++) {
         if (!f->tasks[id].reroute || !is_hit(f, &f->tasks[id], link)) continue;
@@ -267,17 +383,19 @@ double dl_flows_next_s(struct dl_flows *f)
         dl_sharing_settle(f->sharing, change_rate, f);
     else
         move_unshared(f);
+    if (f->paths) dl_paths_settle(f->paths, change_rate_of_path, f);
     return dl_events_next_s(f->events);
 }
 
 static void end(struct dl_flows *f, uint32_t id)
 {
-    const struct task *const t = &f->tasks[id];
+    struct task *const t = &f->tasks[id];
     const dl_event_fn done = t->done;
     void *const user = t->user;
     const uint32_t tag = t->tag;
     if (t->state == MOVING) {
-        if (t->flow != none) dl_sharing_leave(f->sharing, t->flow);
+        if (t->flow != none) leave_sharing(f, t);
+        if (t->path != none) dl_paths_leave(f->paths, t->path);
         f->n_live--;
     }
     free_task(f, id);
@@ -295,9 +413,9 @@ void dl_flows_advance(struct dl_flows *f)
             end(f, id);
             continue;
         }
-        const struct task *const t = &f->tasks[id];
-        move(f, id, t->hops, t->n_hops);
-        dl_free(t->copy);
+        struct dl_hop *const copy = f->tasks[id].copy;
+        move(f, id, f->tasks[id].hops, f->tasks[id].n_hops);
+        dl_free(copy);
     }
 }
 

@@ -205,6 +205,8 @@ void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_
     for (uint32_t m = l->first; m != nobody; m = s->members[m].next) want_again(s, &s->flows[s->members[m].flow]);
 }
 
+bool dl_sharing_is_crossed(const struct dl_sharing *s, uint32_t link) { return first_member(s, link) != nobody; }
+
 bool dl_sharing_is_hit(const struct dl_sharing *s, uint32_t flow, uint32_t link)
 {
     const struct flow *const f = &s->flows[flow];

@@ -25,6 +25,8 @@ void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_
 typedef void (*dl_rate_fn)(void *user, uint32_t flow, double rate);
 void dl_sharing_settle(struct dl_sharing *s, dl_rate_fn changed, void *user);
 
+/* Whether any flow crosses this link. */
+bool dl_sharing_is_crossed(const struct dl_sharing *s, uint32_t link);
 /* Whether a flow crosses this link, or one that has no bandwidth. */
 bool dl_sharing_is_hit(const struct dl_sharing *s, uint32_t flow, uint32_t link);
 bool dl_sharing_has_failed(const struct dl_sharing *s, uint32_t link);
