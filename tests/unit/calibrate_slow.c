@@ -1,19 +1,7 @@
-/* Calibration: constants that made a table come back from it, real runs do not spoil what was right, and dlsim says of
- * messages what was measured. */
+/* calibrate_slow.c - calibration: constants that made a table come back from it, and what is not known stays as it was.
+ */
 #define _GNU_SOURCE /* fork, pipe */
-#include "sim/collective/calibrate.h"
-
-#include <check.h>
-#include <gsl/gsl_randist.h>
-
-#include "sim/collective/calibrate_messages.h"
-#include "sim/collective/timings.h"
-#include "sim/core/random.h"
-#include "sim/report/validation.h"
-#include "tests/measured.h"
-#include "tests/unit/suite.h"
-
-/* ---- a table from dlsim's own model ---- */
+#include "tests/unit/calibration_fixture.h"
 
 struct truth {
     const char *system;
@@ -39,14 +27,6 @@ static const struct truth truths[] = {
     {"dgx-a100-hdr4", {16}, {{"efficiency/ib-hdr", 0.8}, {"protocols/LL/network_s/ib-hdr", 2}}, 0},
     {"perlmutter", {64}, {{"efficiency/slingshot", 0.6}}, 0},
 };
-
-static struct dl_tunable *find_constant(const struct dl_tunables *all, const char *name)
-{
-    for (size_t i = 0; i < all->n; i++)
-        if (strcmp(all->items[i].name, name) == 0) return &all->items[i];
-    ck_abort_msg("there is no constant %s", name);
-    return NULL;
-}
 
 static void print_table(struct subject *s, double halved_from_bytes, char *text, size_t bytes)
 {
@@ -248,195 +228,6 @@ START_TEST(what_is_fitted_is_stated_and_the_rest_stays_as_it_was)
 }
 END_TEST
 
-/* ---- published runs ---- */
-
-struct published {
-    struct subject base; /* of any size: for the machine */
-    struct dl_group groups[16];
-    struct dl_timed_run runs[128];
-    size_t n_groups, n_runs;
-    struct dl_calibration c;
-};
-
-/* Runs of one machine, the halves as `dlsim calibrate` makes them. */
-static void take_published(struct published *p, const char *system, const struct measured *m)
-{
-    *p = (struct published){0};
-    subject_open(&p->base, system, 2);
-    for (size_t i = 0; i < m->n_rows; i++) {
-        const struct measured_row *const row = &m->rows[i];
-        struct dl_error err = {0};
-        if (strcmp(row->system, system) || strcmp(row->algorithm, "auto")) continue;
-        if (!p->n_groups || p->groups[p->n_groups - 1].n != row->devices) {
-            const uint32_t n = (uint32_t)row->devices;
-            uint32_t *const device = dl_arena_alloc(p->base.arena, n * sizeof *device);
-            dl_place(p->base.machine.topology, "packed", 0, n, device, &err);
-            dl_group_init(&p->groups[p->n_groups++], p->base.machine.topology, device, n, p->base.arena);
-        }
-        const struct dl_group *const group = &p->groups[p->n_groups - 1];
-        char id[80];
-        snprintf(id, sizeof id, "allreduce %u %u %.0f", group->n, group->n_nodes, row->bytes);
-        p->runs[p->n_runs++] = (struct dl_timed_run){.op = DL_ALLREDUCE,
-                                                     .group = group,
-                                                     .bytes = row->bytes,
-                                                     .time_s = row->time_s,
-                                                     .kept_out = dl_is_kept_out(id)};
-    }
-    p->c = (struct dl_calibration){.topology = p->base.machine.topology,
-                                   .transport = p->base.machine.transport_doc,
-                                   .runs = p->runs,
-                                   .n_runs = p->n_runs};
-}
-
-static const struct {
-    const char *system, *spoilt;
-} machines[] = {{"selene", "protocols/Simple/peer/pump_bytes_per_s/nvlink3"}, {"dgx1-v100", "efficiency/nvlink2"}};
-
-START_TEST(half_of_the_published_runs_does_not_worsen_the_other)
-{
-    struct dl_arena *const arena = dl_arena_new();
-    struct measured m = measured_load(arena);
-    struct dl_error err = {0};
-    static struct published p;
-    take_published(&p, machines[_i].system, &m);
-    dl_calibrate(&p.c, arena, &err);
-    stop_on_error(&err);
-    ck_assert_uint_gt(dl_calibration_count(&p.c, DL_FIT_AGREES), 0);
-    const double shipped = dl_calibration_error(&p.c, true, false);
-    ck_assert_double_le(dl_calibration_error(&p.c, true, true), shipped);
-
-    const struct dl_tunables all = dl_transport_tunables(p.c.transport, p.c.topology, arena);
-    const struct dl_tunable *const spoilt = find_constant(&all, machines[_i].spoilt);
-    dl_tunable_set(spoilt, 0.6 * spoilt->base);
-    dl_calibrate(&p.c, arena, &err);
-    stop_on_error(&err);
-    ck_assert_double_gt(dl_calibration_error(&p.c, true, false), 1.3 * shipped);
-    ck_assert_double_lt(dl_calibration_error(&p.c, true, true), 1.3 * shipped);
-    subject_close(&p.base);
-    measured_release(&m);
-    dl_arena_free(arena);
-}
-END_TEST
-
-/* ---- messages ---- */
-
-enum { n_sizes = 23 };
-static const struct dl_line eager = {.intercept = 1.5e-6, .slope = 1 / 3e9};
-static const struct dl_line rendezvous = {.intercept = 5e-6, .slope = 1 / 9e9};
-
-static void make_messages(double *x, double *y, gsl_rng *rng)
-{
-    const struct dl_message_fit truth = {.small = eager, .large = rendezvous};
-    for (int i = 0; i < n_sizes; i++) {
-        x[i] = ldexp(1, i);
-        y[i] = dl_message_s(&truth, x[i]) * (1 + gsl_ran_gaussian(rng, 0.01));
-    }
-}
-
-static bool holds(const struct dl_line *l, const struct dl_line *truth)
-{
-    return fabs(l->intercept - truth->intercept) <= l->intercept_pm && fabs(l->slope - truth->slope) <= l->slope_pm;
-}
-
-/* Both intervals of a line at once, so somewhat less than 95 of 100; where the ways part is found from the same times.
- */
-START_TEST(intervals_of_noisy_messages_hold_the_truth)
-{
-    const int trials = 300, least = 240;
-    int held[2] = {0};
-    double x[n_sizes], y[n_sizes];
-    gsl_rng *const rng = dl_random_new(1, "messages", 0);
-    for (int trial = 0; trial < trials; trial++) {
-        make_messages(x, y, rng);
-        const struct dl_message_fit fit = dl_fit_messages((struct dl_points){x, y, n_sizes});
-        ck_assert(fit.two_ways);
-        held[0] += holds(&fit.small, &eager);
-        held[1] += holds(&fit.large, &rendezvous);
-    }
-    gsl_rng_free(rng);
-    ck_assert_int_ge(held[0], least);
-    ck_assert_int_ge(held[1], least);
-}
-END_TEST
-
-/* In pieces messages may be slower or faster than as a whole. */
-START_TEST(a_line_of_its_own_is_found_for_what_is_sent_in_pieces)
-{
-    static const struct dl_line pieces[] = {{.intercept = 4e-5, .slope = 1 / 12e9}, {.intercept = 0, .slope = 1 / 7e9}};
-    const double limit_bytes = 1 << 19, close = 1e-9;
-    const struct dl_message_fit truth = {
-        .small = eager, .large = rendezvous, .pieces = pieces[_i], .pieces_above_bytes = limit_bytes};
-    double x[n_sizes], y[n_sizes];
-    for (int i = 0; i < n_sizes; i++) {
-        x[i] = ldexp(1, i);
-        y[i] = dl_message_s(&truth, x[i]);
-    }
-    const struct dl_message_fit fit = dl_fit_messages_and_pieces((struct dl_points){x, y, n_sizes}, limit_bytes);
-    ck_assert(fit.two_ways);
-    for (int i = 0; i < n_sizes; i++) ck_assert_double_eq_tol(dl_message_s(&fit, x[i]), y[i], close * y[i]);
-    ck_assert_double_eq_tol(fit.pieces.slope, pieces[_i].slope, close * pieces[_i].slope);
-    ck_assert_double_eq_tol(dl_message_bytes_per_s(&fit), _i ? 9e9 : 12e9, close * 12e9);
-}
-END_TEST
-
-/* In and between nodes; bandwidths that are assumed and that are known; wires slower than the messages. */
-static const struct {
-    const char *system, *transport;
-    bool in_node;
-} pairs[] = {{"crossbar", "mpi", false}, {"localhost", "mpi", true},      {"localhost", "ideal", true},
-             {"aurora", "mpi", true},    {"dgx-a100-hdr4", "mpi", false}, {"dgx-a100-hdr4", "ideal", true},
-             {"cori", "mpi", false},     {"juwels-booster", "mpi", false}};
-
-static void check_says_as_fitted(struct subject *s, const struct dl_message_fit *fit, const uint32_t *pair)
-{
-    struct dl_error err = {0};
-    struct dl_topology *t = NULL;
-    struct dl_group group;
-    dl_topology_read(s->machine.system_doc, s->arena, &t, &err);
-    stop_on_error(&err);
-    dl_group_init(&group, t, pair, 2, s->arena);
-    struct dl_timed_run runs[n_sizes];
-    for (int i = 0; i < n_sizes; i++)
-        runs[i] = (struct dl_timed_run){.op = DL_SENDRECV, .group = &group, .bytes = ldexp(1, i), .time_s = 1};
-    struct dl_calibration c = {
-        .topology = t, .transport = s->machine.transport_doc, .runs = runs, .n_runs = DL_COUNT(runs)};
-    dl_calibration_estimate(&c, true, &err);
-    stop_on_error(&err);
-    for (int i = 0; i < n_sizes; i++) {
-        const double fitted_s = dl_message_s(fit, runs[i].bytes);
-        ck_assert_double_eq_tol(runs[i].after_s, fitted_s, 1e-9 * fitted_s);
-    }
-    dl_topology_free(t);
-}
-
-START_TEST(dlsim_says_of_messages_what_the_fit_says)
-{
-    const struct dl_texts nothing_set = {0};
-    struct dl_error err = {0};
-    double x[n_sizes], y[n_sizes];
-    gsl_rng *const rng = dl_random_new(2, "messages", 0);
-    struct subject s = {.arena = dl_arena_new()};
-    dl_machine_open((struct dl_input){.name = pairs[_i].system}, &nothing_set, s.arena, &s.machine, &err);
-    stop_on_error(&err);
-    dl_machine_use_transport(&s.machine, pairs[_i].transport, 1, &nothing_set, s.arena, &err);
-    stop_on_error(&err);
-    make_messages(x, y, rng);
-    const uint32_t pair[] = {0, pairs[_i].in_node ? 1 : s.machine.topology->node.n_devices};
-    struct dl_message_calibration c = {.topology = s.machine.topology,
-                                       .system = s.machine.system_doc,
-                                       .transport = s.machine.transport_doc,
-                                       .from = pair[0],
-                                       .to = pair[1],
-                                       .messages = {x, y, n_sizes},
-                                       .source = "a table"};
-    dl_calibrate_messages(&c, s.arena, &err);
-    stop_on_error(&err);
-    check_says_as_fitted(&s, &c.fit, pair);
-    gsl_rng_free(rng);
-    subject_close(&s);
-}
-END_TEST
-
 int main(void)
 {
     Suite *const suite = suite_create("calibrate");
@@ -445,10 +236,6 @@ int main(void)
     tcase_add_loop_test(tests, constants_come_back_from_tables_that_they_made, 0, DL_COUNT(truths));
     tcase_add_loop_test(tests, a_rate_that_limits_nothing_is_not_written, 0, DL_COUNT(unlimited));
     tcase_add_test(tests, what_is_fitted_is_stated_and_the_rest_stays_as_it_was);
-    tcase_add_loop_test(tests, half_of_the_published_runs_does_not_worsen_the_other, 0, DL_COUNT(machines));
-    tcase_add_test(tests, intervals_of_noisy_messages_hold_the_truth);
-    tcase_add_loop_test(tests, a_line_of_its_own_is_found_for_what_is_sent_in_pieces, 0, 2);
-    tcase_add_loop_test(tests, dlsim_says_of_messages_what_the_fit_says, 0, DL_COUNT(pairs));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

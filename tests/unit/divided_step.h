@@ -26,6 +26,10 @@
     "'vocab':512,'experts':8,'top_k':2}"
 
 static const double activation_bytes = 2, gradient_bytes = 4;
+static const double scale_bytes = 4.0 / 512; /* a value, where they are quantised */
+
+/* What passes a rank's port when n ranks gather or scatter so many bytes. */
+static inline double once(double n, double bytes) { return (n - 1) / n * bytes; }
 
 struct step {
     const char *system, *device, *software, *workload, *head, *stack; /* NULL: slow, ideal, with flash attention */

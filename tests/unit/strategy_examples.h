@@ -67,13 +67,12 @@ static inline double tensor_bytes(const struct dl_model *m)
     return activation_bytes * m->samples * m->tokens_per_sample * m->hidden;
 }
 
-/* What passes a port where n ranks gather or scatter so many bytes, and where they sum them. */
-static inline double once(double n, double bytes) { return (n - 1) / n * bytes; }
+/* What passes a port where n ranks sum so many bytes. */
 static inline double summed(double n, double bytes) { return 2 * once(n, bytes); }
 
 /* ---- replicas ---- */
 
-static const double parameter_bytes = 2, scale_bytes = 4.0 / 512; /* of a quantised value */
+static const double parameter_bytes = 2;
 
 static double not_told(const struct dl_model *m, double n) { return (void)m, (void)n, NAN; }
 static double held_once(const struct dl_model *m, double n) { return (void)n, dl_model_parameters(m); }
