@@ -17,9 +17,9 @@ static const struct dl_option options[] = {
     {"format", DL_OPT_CHOICE, offsetof(struct request, format), false, 0, 0, dl_import_format_names,
      "what the file is; found out from its content if absent"},
     {"out", DL_OPT_OUTPUT, offsetof(struct request, out), false, 0, 0, NULL,
-     "where the workload or strategy goes; standard output if absent"},
+     "where the workload or strategy NAME.json goes; standard output if absent"},
     {"workload-out", DL_OPT_OUTPUT, offsetof(struct request, workload_out), false, 0, 0, NULL,
-     "where the workload goes, of a file that has both; the strategy then names it"},
+     "where the workload goes, of a file that has both; beside --out, as NAME-workload.json, if absent"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
      "the answer for programs too; - is standard output, in place of the file that was made"},
 };
@@ -30,7 +30,8 @@ static void tell_what_matters(const struct dl_imported *i)
 {
     for (size_t k = 0; k < i->n_left_out; k++) {
         const struct dl_left_out *const left = &i->left_out[k];
-        if (left->matters) fprintf(stderr, "  differs: %s %s: %s\n", left->key, left->value, left->why);
+        if (left->matters)
+            fprintf(stderr, "  differs: %s%s%s: %s\n", left->key, *left->value ? " " : "", left->value, left->why);
     }
 }
 
@@ -67,7 +68,9 @@ static void tell(const struct request *q, const char *where, const struct dl_imp
     tell_what_matters(i);
     tell_what_does_not(i);
     if (i->workload && i->strategy && !q->workload_out && !q->json)
-        fputs("  not written: the workload; --workload-out FILE writes it\n", stderr);
+        fputs("  not written: the workload; --out FILE or --workload-out FILE writes it\n", stderr);
+    if (i->software && !q->out && !q->json)
+        fputs("  not written: the software that the flags ask for; --out FILE writes it\n", stderr);
 }
 
 /* ---- files ---- */
@@ -96,35 +99,58 @@ static enum dl_status write_answer(const struct request *q, const struct dl_fore
     dl_fingerprint_text(&f, "format", format->name);
     dl_fingerprint_end(&f, asked.sha256);
     json_t *const answer =
-        json_pack("{ss ss so so so so}", "format", format->name, "says", i->what, "parameters",
+        json_pack("{ss ss so so so so so}", "format", format->name, "says", i->what, "parameters",
                   i->workload ? json_real(i->parameters) : json_null(), "workload", or_null(i->workload), "strategy",
-                  or_null(i->strategy), "left_out", left_out_json(i));
+                  or_null(i->strategy), "software", or_null(i->software), "left_out", left_out_json(i));
     return dl_write_json(q->json, dl_answer(&asked, answer), err);
 }
 
-/* Names in a strategy are relative to it. */
-static void name_workload(const struct request *q, const struct dl_imported *i, struct dl_arena *arena)
+/* NAME-workload.json beside NAME.json. */
+static const char *beside(const char *out, const char *what, struct dl_arena *arena)
 {
-    const char *const from = q->out ? q->out : "-";
-    json_object_set_new(i->strategy, "workload", json_string(dl_name_from(from, q->workload_out, arena)));
+    return dl_arena_format(arena, "%s-%s.json", dl_without_json(out, arena), what);
 }
 
-static enum dl_status write_files(const struct request *q, const struct dl_imported *i, struct dl_arena *arena,
+/* What a strategy names goes to a file of its own; names in it are relative to it. */
+static enum dl_status write_named(const struct request *q, const struct dl_imported *i, const char *key,
+                                  json_t *document, const char *path, struct dl_arena *arena, struct dl_error *err)
+{
+    if (dl_write_json(path, json_incref(document), err)) return err->status;
+    json_object_set_new(i->strategy, key, json_string(dl_name_from(q->out ? q->out : "-", path, arena)));
+    return DL_OK;
+}
+
+static enum dl_status write_strategy(struct request *q, const struct dl_imported *i, struct dl_arena *arena,
+                                     struct dl_error *err)
+{
+    const bool to_file = q->out && dl_tells_text(q->out);
+    if (i->workload && !q->workload_out && to_file) q->workload_out = beside(q->out, "workload", arena);
+    if (q->workload_out && write_named(q, i, "workload", i->workload, q->workload_out, arena, err)) return err->status;
+    if (i->software && to_file &&
+        write_named(q, i, "software", i->software, beside(q->out, "software", arena), arena, err))
+        return err->status;
+    if (!q->out && !dl_tells_text(q->json)) return DL_OK;
+    return dl_write_json(q->out ? q->out : "-", json_incref(i->strategy), err);
+}
+
+static enum dl_status write_workload(const struct request *q, const struct dl_imported *i, struct dl_error *err)
+{
+    if (q->workload_out && dl_write_json(q->workload_out, json_incref(i->workload), err)) return err->status;
+    if (!q->out && (q->workload_out || !dl_tells_text(q->json))) return DL_OK;
+    return dl_write_json(q->out ? q->out : "-", json_incref(i->workload), err);
+}
+
+static enum dl_status write_files(struct request *q, const struct dl_imported *i, struct dl_arena *arena,
                                   struct dl_error *err)
 {
-    json_t *const main_one = i->strategy ? i->strategy : i->workload;
     if (q->workload_out && !i->workload)
         return dl_fail(err, DL_IMPOSSIBLE, "--workload-out", "the file does not describe a model");
-    if (q->workload_out && dl_write_json(q->workload_out, json_incref(i->workload), err)) return err->status;
-    if (q->workload_out && i->strategy) name_workload(q, i, arena);
-    if (q->out) return dl_write_json(q->out, json_incref(main_one), err);
-    if (!dl_tells_text(q->json) || (q->workload_out && main_one == i->workload)) return DL_OK;
-    return dl_write_json("-", json_incref(main_one), err);
+    return i->strategy ? write_strategy(q, i, arena, err) : write_workload(q, i, err);
 }
 
 /* ---- the command ---- */
 
-static enum dl_status import(const struct request *q, const struct dl_foreign *file, struct dl_arena *arena,
+static enum dl_status import(struct request *q, const struct dl_foreign *file, struct dl_arena *arena,
                              struct dl_error *err)
 {
     struct dl_imported imported;
@@ -158,7 +184,7 @@ static int run(int argc, char **argv, struct dl_error *err)
 
 const struct dl_command dl_command_import = {
     .name = "import",
-    .doc = "a file of another tool (a config.json of Hugging Face) as a workload or a strategy file",
+    .doc = "a file of another tool (Hugging Face, Megatron-LM) as a workload or a strategy file",
     .usage = "import FILE [--format F] [--out FILE] [--workload-out FILE] [--json FILE|-]",
     .run = run,
     .options = options,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/import/formats.h"
+#include "strategies/stack.h"
 #include "workloads/workload.h"
 
 #define ENTRY(name) &dl_import_##name,
@@ -21,6 +22,7 @@ void dl_imported_release(struct dl_imported *imported)
 {
     json_decref(imported->workload);
     json_decref(imported->strategy);
+    json_decref(imported->software);
     dl_free(imported->left_out);
     *imported = (struct dl_imported){0};
 }
@@ -57,14 +59,36 @@ static enum dl_status find_format(const struct dl_foreign *file, const struct dl
 }
 
 /* What a reader made must be what dlsim reads. */
-static enum dl_status check_workload(const struct dl_foreign *file, struct dl_arena *arena, struct dl_imported *out,
-                                     struct dl_error *err)
+static enum dl_status check_workload(const struct dl_foreign *file, double microbatch, struct dl_arena *arena,
+                                     struct dl_imported *out, struct dl_model *model, struct dl_error *err)
 {
-    struct dl_model model;
     const struct dl_json doc = {out->workload, dl_arena_format(arena, "%s as a workload", file->where), NULL};
-    if (dl_workload_read(doc, 1, (struct dl_model_code){.attention = "flash"}, arena, &model, err)) return err->status;
-    out->parameters = dl_model_parameters(&model);
+    if (dl_workload_read(doc, microbatch, (struct dl_model_code){.attention = "flash"}, arena, model, err))
+        return err->status;
+    out->parameters = dl_model_parameters(model);
     return DL_OK;
+}
+
+/* It may be for any workload. */
+static enum dl_status check_strategy(const struct dl_foreign *file, struct dl_arena *arena,
+                                     const struct dl_imported *out, struct dl_job *job, struct dl_error *err)
+{
+    json_t *const whole = json_copy(out->strategy);
+    if (!json_object_get(whole, "workload")) json_object_set_new(whole, "workload", json_string("any"));
+    const struct dl_json doc = {whole, dl_arena_format(arena, "%s as a strategy", file->where), NULL};
+    dl_job_read(doc, 0, arena, job, err);
+    json_decref(whole);
+    return err->status;
+}
+
+static enum dl_status check_made(const struct dl_foreign *file, struct dl_arena *arena, struct dl_imported *out,
+                                 struct dl_error *err)
+{
+    struct dl_job job = {.setting.microbatch = 1};
+    struct dl_model model;
+    if (out->strategy && check_strategy(file, arena, out, &job, err)) return err->status;
+    if (out->workload && check_workload(file, job.setting.microbatch, arena, out, &model, err)) return err->status;
+    return out->strategy && out->workload ? dl_job_check(&job, &model, arena, err) : DL_OK;
 }
 
 enum dl_status dl_import(const struct dl_foreign *file, struct dl_arena *arena, struct dl_imported *out,
@@ -74,5 +98,5 @@ enum dl_status dl_import(const struct dl_foreign *file, struct dl_arena *arena, 
     if (memchr(file->text, '\0', file->bytes))
         return dl_fail(err, DL_SYNTAX, file->where, "is no text: it has bytes that are zero");
     if (find_format(file, format, err) || (*format)->read(file->text, file->where, arena, out, err)) return err->status;
-    return out->workload ? check_workload(file, arena, out, err) : DL_OK;
+    return check_made(file, arena, out, err);
 }

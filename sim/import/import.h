@@ -23,6 +23,7 @@ struct dl_imported {
     json_t *workload;  /* a document of schema dlsim/workload/1 */
     double parameters; /* of that workload, as dlsim counts them; set by dl_import */
     json_t *strategy;  /* a document of schema dlsim/strategy/1; it need not name a workload */
+    json_t *software;  /* a document of schema dlsim/software/1, for that strategy in place of what it names */
     struct dl_left_out *left_out;
     size_t n_left_out, capacity;
 };
@@ -46,7 +47,7 @@ const struct dl_import_format *dl_import_format_get(size_t index);
 extern const char *const dl_import_format_names[]; /* by index; then NULL */
 
 /* Text as the format of this name, or, if NULL, as the one that recognises it; what it becomes is checked: a workload
- * that is handed out can be built. Release `out` whatever comes back. */
+ * that is handed out can be built, and a strategy fits to it. Release `out` whatever comes back. */
 struct dl_foreign {
     const char *text; /* ends with a NUL */
     size_t bytes;

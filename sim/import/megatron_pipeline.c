@@ -1,0 +1,121 @@
+/* megatron_pipeline.c - how Megatron-LM divides a model into stages, as an entry of a strategy's stack. */
+#include <string.h>
+
+#include "sim/import/megatron.h"
+
+static int64_t stages_of(const struct dl_megatron *m) { return m->pipeline ? m->pipeline : 1; }
+
+/* Layers that are dealt, with those that count as layers. */
+static int64_t dealt_layers(const struct dl_megatron *m) { return m->layers + m->counts_embedding + m->counts_loss; }
+
+static enum dl_status check_divides(const struct dl_megatron_reading *r, const char *flag, int64_t parts, int64_t of,
+                                    struct dl_error *err)
+{
+    if (parts && of % parts == 0) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, flag),
+                   "must divide the layers of a stage evenly: %lld do not "
+                   "divide by %lld",
+                   (long long)of, (long long)parts);
+}
+
+static enum dl_status count_chunks(const struct dl_megatron_reading *r, int64_t *chunks, struct dl_error *err)
+{
+    const struct dl_megatron *const m = r->m;
+    *chunks = m->virtual_stages ? m->virtual_stages : 1;
+    if (!m->virtual_layers) return DL_OK;
+    const int64_t stages = stages_of(m), layers = dealt_layers(m);
+    if (check_divides(r, "pipeline-model-parallel-size", stages, layers, err) ||
+        check_divides(r, "num-layers-per-virtual-pipeline-stage", m->virtual_layers, layers / stages, err))
+        return err->status;
+    *chunks = layers / stages / m->virtual_layers;
+    return DL_OK;
+}
+
+/* By the strategy's key: blocks of each part in the order of the model. */
+static json_t *equal_parts(int64_t parts, int64_t blocks)
+{
+    json_t *const list = json_array();
+    for (int64_t i = 0; i < parts; i++) json_array_append_new(list, json_integer(blocks));
+    return list;
+}
+
+static void add_to(json_t *list, size_t index, int64_t more)
+{
+    const int64_t now = json_integer_value(json_array_get(list, index));
+    json_array_set_new(list, index, json_integer(now + more));
+}
+
+/* Only one of embedding and loss counts as a layer. */
+static enum dl_status count_one_end(const struct dl_megatron_reading *r, int64_t chunks, json_t **list,
+                                    struct dl_error *err)
+{
+    const struct dl_megatron *const m = r->m;
+    const int64_t parts = stages_of(m) * chunks;
+    if (check_divides(r, "pipeline-model-parallel-size", parts, dealt_layers(m), err)) return err->status;
+    *list = equal_parts(parts, dealt_layers(m) / parts);
+    add_to(*list, m->counts_embedding ? 0 : (size_t)parts - 1, -1);
+    return DL_OK;
+}
+
+/* The first and last stage have layers of their own number; with chunks each chunk of a stage has its share. */
+static enum dl_status set_ends(const struct dl_megatron_reading *r, int64_t chunks, json_t **list, struct dl_error *err)
+{
+    const struct dl_megatron *const m = r->m;
+    const int64_t stages = stages_of(m), inner = stages - (m->first_layers > 0) - (m->last_layers > 0);
+    const int64_t rest = m->layers - m->first_layers - m->last_layers;
+    if (rest < 0 || (inner ? rest % (inner * chunks) : rest) || m->first_layers % chunks || m->last_layers % chunks)
+        return dl_fail(err, DL_IMPOSSIBLE,
+                       dl_megatron_place(r, m->first_layers ? "decoder-first-pipeline-num-layers"
+                                                            : "decoder-last-pipeline-num-layers"),
+                       "must leave layers that divide evenly: %lld layers on %lld other stages", (long long)rest,
+                       (long long)inner);
+    *list = equal_parts(stages * chunks, inner ? rest / inner / chunks : 0);
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        const size_t first = (size_t)(chunk * stages), last = (size_t)(chunk * stages + stages - 1);
+        if (m->first_layers) json_array_set_new(*list, first, json_integer(m->first_layers / chunks));
+        if (m->last_layers) json_array_set_new(*list, last, json_integer(m->last_layers / chunks));
+    }
+    return DL_OK;
+}
+
+static enum dl_status set_layout(const struct dl_megatron_reading *r, int64_t *chunks, json_t **list,
+                                 struct dl_error *err)
+{
+    *list = dl_megatron_layout(r->m->layout);
+    const int64_t parts = (int64_t)json_array_size(*list), stages = stages_of(r->m);
+    if (!*list || parts % stages)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "pipeline-model-parallel-layout"),
+                       "must be E, then t and |, then L, in a multiple of %lld parts, got '%.100s'", (long long)stages,
+                       r->m->layout);
+    *chunks = parts / stages;
+    return DL_OK;
+}
+
+static enum dl_status divide(const struct dl_megatron_reading *r, int64_t *chunks, json_t **list, struct dl_error *err)
+{
+    const struct dl_megatron *const m = r->m;
+    if (m->layout) return set_layout(r, chunks, list, err);
+    if (count_chunks(r, chunks, err)) return err->status;
+    if (m->first_layers || m->last_layers) return set_ends(r, *chunks, list, err);
+    if (m->counts_embedding != m->counts_loss) return count_one_end(r, *chunks, list, err);
+    return DL_OK;
+}
+
+enum dl_status dl_megatron_pipeline(struct dl_megatron_reading *r, json_t *entry, struct dl_error *err)
+{
+    const struct dl_megatron *const m = r->m;
+    json_t *list = NULL;
+    int64_t chunks = 1;
+    if (divide(r, &chunks, &list, err)) {
+        json_decref(list);
+        return err->status;
+    }
+    json_object_set_new(entry, "ways", json_integer(stages_of(m)));
+    json_object_set_new(entry, "schedule", json_string(chunks > 1 ? "interleaved" : "1f1b"));
+    if (chunks > 1) json_object_set_new(entry, "chunks", json_integer(chunks));
+    if (list)
+        json_object_set_new(entry, "layers_per_stage", list);
+    else if (m->counts_embedding)
+        json_object_set_new(entry, "split", json_string("count_ends"));
+    return DL_OK;
+}
