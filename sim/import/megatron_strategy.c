@@ -2,20 +2,9 @@
 #include <string.h>
 
 #include "sim/import/megatron.h"
+#include "sim/import/strategy_made.h"
 
 static int64_t or_one(int64_t given) { return given ? given : 1; }
-
-static json_t *entry(json_t *stack, const char *name)
-{
-    json_t *const added = json_pack("{ss}", "name", name);
-    json_array_append_new(stack, added);
-    return added;
-}
-
-static void set_count(json_t *object, const char *key, int64_t value)
-{
-    json_object_set_new(object, key, json_integer(value));
-}
 
 static int64_t ranks_of_replica(const struct dl_megatron *m)
 {
@@ -27,7 +16,7 @@ static int64_t replicas_of(const struct dl_megatron *m) { return m->devices ? m-
 
 /* ---- entries of the stack ---- */
 
-static void add_tensor(const struct dl_megatron_reading *r, json_t *stack)
+static void add_tensor(const struct dl_megatron_reading *r, json_t *strategy)
 {
     const struct dl_megatron *const m = r->m;
     if (or_one(m->tensor) == 1) {
@@ -35,28 +24,28 @@ static void add_tensor(const struct dl_megatron_reading *r, json_t *stack)
             dl_megatron_leave(r, "--sequence-parallel", NULL, false, "Megatron-LM turns it off without tensor ranks");
         return;
     }
-    json_t *const tensor = entry(stack, "tensor");
-    set_count(tensor, "ways", m->tensor);
+    json_t *const tensor = dl_strategy_entry(strategy, "tensor");
+    dl_put_count(tensor, "ways", m->tensor);
     if (m->sequence) json_object_set_new(tensor, "sequence", json_true());
-    if (m->tensor_overlap) set_count(tensor, "overlap_chunks", m->tensor); /* a ring exchange: a part of each rank */
+    if (m->tensor_overlap) dl_put_count(tensor, "overlap_chunks", m->tensor); /* a ring exchange: a part of each rank */
 }
 
 /* By the choice of the flag. */
 static const char *const context_kinds[] = {NULL, "ring", "alltoall", "allgather", "allgather"};
 
 /* Megatron-LM gives every rank a part from the front of a sequence and one from its end. */
-static void add_context(const struct dl_megatron_reading *r, json_t *stack)
+static void add_context(const struct dl_megatron_reading *r, json_t *strategy)
 {
     const struct dl_megatron *const m = r->m;
     if (or_one(m->context) == 1) return;
-    json_t *const context = entry(stack, "context");
-    set_count(context, "ways", m->context);
+    json_t *const context = dl_strategy_entry(strategy, "context");
+    dl_put_count(context, "ways", m->context);
     if (m->context_kind) json_object_set_new(context, "kind", json_string(context_kinds[m->context_kind]));
     if (m->model == DL_MEGATRON_GPT && m->context_kind != DL_CONTEXT_A2A)
         json_object_set_new(context, "zigzag", json_true());
 }
 
-static enum dl_status add_expert(const struct dl_megatron_reading *r, json_t *stack, struct dl_error *err)
+static enum dl_status add_expert(const struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
     const int64_t tensor = or_one(m->tensor);
@@ -65,8 +54,8 @@ static enum dl_status add_expert(const struct dl_megatron_reading *r, json_t *st
                        "must be that of other layers, %lld: dlsim divides experts as it does these; got %lld",
                        (long long)tensor, (long long)m->expert_tensor);
     if (or_one(m->expert) == 1) return DL_OK;
-    json_t *const expert = entry(stack, "expert");
-    set_count(expert, "ways", m->expert);
+    json_t *const expert = dl_strategy_entry(strategy, "expert");
+    dl_put_count(expert, "ways", m->expert);
     if (m->dispatcher == DL_DISPATCH_FLEX) json_object_set_new(expert, "dispatch", json_string("to_nodes"));
     if (m->expert_overlap) json_object_set_new(expert, "overlap", json_true());
     if (m->dispatcher <= DL_DISPATCH_ALLGATHER)
@@ -84,18 +73,18 @@ static int64_t zero_stage(const struct dl_megatron *m)
     return m->sharding ? m->sharding - DL_SHARD_NOTHING : 0;
 }
 
-static void add_data(const struct dl_megatron_reading *r, json_t *stack)
+static void add_data(const struct dl_megatron_reading *r, json_t *strategy)
 {
     const struct dl_megatron *const m = r->m;
     static const int64_t fp32_bytes = 4, bf16_bytes = 2;
     if (m->devices && replicas_of(m) * or_one(m->context) == 1) return;
-    json_t *const data = entry(stack, "data");
+    json_t *const data = dl_strategy_entry(strategy, "data");
     if (m->grad_overlap || m->torch_fsdp) json_object_set_new(data, "overlap", json_true());
     if (m->bucket_parameters)
-        set_count(data, "bucket_bytes", m->bucket_parameters * (m->bf16_gradients ? bf16_bytes : fp32_bytes));
+        dl_put_count(data, "bucket_bytes", m->bucket_parameters * (m->bf16_gradients ? bf16_bytes : fp32_bytes));
 }
 
-static enum dl_status add_zero(const struct dl_megatron_reading *r, json_t *stack, struct dl_error *err)
+static enum dl_status add_zero(const struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
     const int64_t stage = zero_stage(m), copies = or_one(m->optimizer_instances);
@@ -103,23 +92,23 @@ static enum dl_status add_zero(const struct dl_megatron_reading *r, json_t *stac
         dl_megatron_leave(r, "--data-parallel-sharding-strategy", NULL, false,
                           "it is read with --use-megatron-fsdp only");
     if (!stage) return DL_OK;
-    json_t *const zero = entry(stack, "zero");
-    set_count(zero, "stage", stage);
+    json_t *const zero = dl_strategy_entry(strategy, "zero");
+    dl_put_count(zero, "stage", stage);
     if (m->torch_fsdp_keeps) json_object_set_new(zero, "reshard", json_false());
-    if (m->fp8_gather) set_count(zero, "gather_bits", 8);
+    if (m->fp8_gather) dl_put_count(zero, "gather_bits", 8);
     if (copies == 1) return DL_OK;
     if (!m->devices || replicas_of(m) % copies)
         return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "num-distributed-optimizer-instances"),
                        "must divide the replicas, which the launch command must say; got %lld", (long long)copies);
-    set_count(zero, "shard_ways", replicas_of(m) / copies);
+    dl_put_count(zero, "shard_ways", replicas_of(m) / copies);
     return DL_OK;
 }
 
-static void add_offload(const struct dl_megatron_reading *r, json_t *stack)
+static void add_offload(const struct dl_megatron_reading *r, json_t *strategy)
 {
     const struct dl_megatron *const m = r->m;
     if (!m->offload_optimizer && !m->offload_layers) return;
-    json_t *const offload = entry(stack, "offload");
+    json_t *const offload = dl_strategy_entry(strategy, "offload");
     if (m->offload_optimizer)
         json_object_set_new(offload, "optimizer", json_real(m->offload_fraction < 0 ? 1 : m->offload_fraction));
     if (m->offload_layers)
@@ -128,13 +117,14 @@ static void add_offload(const struct dl_megatron_reading *r, json_t *stack)
 
 static const char whole_step[] = "full_iteration"; /* of --cuda-graph-scope */
 
-static void add_graphs(const struct dl_megatron_reading *r, json_t *stack)
+static void add_graphs(const struct dl_megatron_reading *r, json_t *strategy)
 {
     const struct dl_megatron *const m = r->m;
     const bool by_kind = m->graph_kind > DL_GRAPH_NONE;
     if (!m->graphs && !m->external_graphs && !by_kind) return;
     const bool is_step = m->graph_scope && strcmp(m->graph_scope, whole_step) == 0;
-    json_object_set_new(entry(stack, "graphs"), "scope", json_string(is_step ? "step" : "outside_experts"));
+    json_object_set_new(dl_strategy_entry(strategy, "graphs"), "scope",
+                        json_string(is_step ? "step" : "outside_experts"));
 }
 
 /* ---- keys of the strategy ---- */
@@ -146,7 +136,7 @@ static const char *precision_of(const struct dl_megatron *m)
     return m->bf16 ? "bf16" : m->fp16 ? "fp16" : "fp32";
 }
 
-static void set_recompute(const struct dl_megatron *m, json_t *strategy, json_t *stack)
+static void set_recompute(const struct dl_megatron *m, json_t *strategy)
 {
     const bool full = m->recompute == DL_GRANULARITY_FULL || m->checkpoint_activations;
     const bool selective = m->recompute == DL_GRANULARITY_SELECTIVE || m->recompute_activations;
@@ -156,9 +146,9 @@ static void set_recompute(const struct dl_megatron *m, json_t *strategy, json_t 
         json_object_set_new(strategy, "recompute", json_string(full ? "full" : selective ? "selective" : "none"));
         return;
     }
-    json_t *const recompute = entry(stack, "recompute");
+    json_t *const recompute = dl_strategy_entry(strategy, "recompute");
     json_object_set_new(recompute, "mode", json_string("full"));
-    set_count(recompute, by_block ? "layers" : "every", n);
+    dl_put_count(recompute, by_block ? "layers" : "every", n);
 }
 
 static enum dl_status set_batch(const struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
@@ -170,9 +160,9 @@ static enum dl_status set_batch(const struct dl_megatron_reading *r, json_t *str
             err, DL_IMPOSSIBLE, r->where,
             "the launch command starts %lld processes, which tensor x pipeline x context = %lld do not divide",
             (long long)m->devices, (long long)ranks_of_replica(m));
-    if (m->devices) set_count(strategy, "devices", m->devices);
-    set_count(strategy, "global_batch", m->global_batch ? m->global_batch : m->microbatch * replicas_of(m));
-    set_count(strategy, "microbatch", m->microbatch);
+    if (m->devices) dl_put_count(strategy, "devices", m->devices);
+    dl_put_count(strategy, "global_batch", m->global_batch ? m->global_batch : m->microbatch * replicas_of(m));
+    dl_put_count(strategy, "microbatch", m->microbatch);
     return DL_OK;
 }
 
@@ -182,32 +172,29 @@ static void set_optimizer(const struct dl_megatron *m, json_t *strategy)
     json_object_set_new(strategy, "optimizer", json_string(!sgd ? "adam" : m->sgd_momentum == 0 ? "sgd" : "momentum"));
 }
 
-static enum dl_status fill_stack(struct dl_megatron_reading *r, json_t *strategy, json_t *stack, struct dl_error *err)
+static enum dl_status fill_stack(struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
 {
-    if (or_one(r->m->pipeline) > 1 && dl_megatron_pipeline(r, entry(stack, "pipeline"), err)) return err->status;
-    add_tensor(r, stack);
-    add_context(r, stack);
-    if (add_expert(r, stack, err)) return err->status;
-    add_data(r, stack);
-    if (add_zero(r, stack, err)) return err->status;
-    set_recompute(r->m, strategy, stack);
-    add_offload(r, stack);
-    add_graphs(r, stack);
+    if (or_one(r->m->pipeline) > 1 && dl_megatron_pipeline(r, dl_strategy_entry(strategy, "pipeline"), err))
+        return err->status;
+    add_tensor(r, strategy);
+    add_context(r, strategy);
+    if (add_expert(r, strategy, err)) return err->status;
+    add_data(r, strategy);
+    if (add_zero(r, strategy, err)) return err->status;
+    set_recompute(r->m, strategy);
+    add_offload(r, strategy);
+    add_graphs(r, strategy);
     return DL_OK;
 }
 
 enum dl_status dl_megatron_strategy(struct dl_megatron_reading *r, struct dl_error *err)
 {
-    json_t *const stack = json_array();
-    json_t *const strategy = r->out->strategy = json_pack(
-        "{ss ss so s{ss ss}}", "schema", "dlsim/strategy/1", "source",
-        dl_arena_format(r->arena, "%s, %s", r->where, r->out->what), "stack", stack, "facts", "*",
-        "published: the flags, and Megatron-LM's defaults", "software", "assumed: flags do not say the version");
+    json_t *const strategy = r->out->strategy = dl_strategy_made(r->out, r->where, "Megatron-LM's", r->arena);
     json_object_set_new(strategy, "software", json_string("megatron-core"));
     if (set_batch(r, strategy, err)) return err->status;
     json_object_set_new(strategy, "precision", json_string(precision_of(r->m)));
     set_optimizer(r->m, strategy);
     if (r->m->order_pipeline_first)
         json_object_set_new(strategy, "order", json_pack("[ssss]", "tensor", "context", "pipeline", "data"));
-    return fill_stack(r, strategy, stack, err);
+    return fill_stack(r, strategy, err);
 }
