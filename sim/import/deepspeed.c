@@ -23,8 +23,8 @@ static const struct dl_reason reasons[] = {
      "flops_profiler "
      "comms_logger monitor_config data_efficiency.seed"},
     {false, false, "values of the optimizer: time and memory do not depend on them",
-     "optimizer.params scheduler gradient_clipping optimizer.legacy_fusion prescale_gradients "
-     "gradient_predivide_factor fp16 fp16.loss_scale fp16.initial_scale_power fp16.loss_scale_window fp16.hysteresis "
+     "scheduler gradient_clipping optimizer.legacy_fusion prescale_gradients "
+     "gradient_predivide_factor fp16.loss_scale fp16.initial_scale_power fp16.loss_scale_window fp16.hysteresis "
      "fp16.consecutive_hysteresis fp16.min_loss_scale fp16.auto_cast seed optimizer.params.*"},
     {false, false, "checkpoints: no part of a step",
      "checkpoint zero_optimization.stage3_gather_16bit_weights_on_model_save "
@@ -32,7 +32,7 @@ static const struct dl_reason reasons[] = {
      "zero_optimization.elastic_checkpoint"},
     {false, false, "checks and choices at the start",
      "zero_allow_untested_optimizer zero_force_ds_cpu_optimizer zero_optimization.ignore_unused_parameters "
-     "zero_optimization.memory_efficient_linear train_steps bf16 bfloat16 "
+     "zero_optimization.memory_efficient_linear train_steps "
      "zero_optimization.offload_optimizer.pin_memory zero_optimization.offload_param.pin_memory"},
     {false, true, "how collectives and copies are made: dlsim has one way for them",
      "zero_optimization.allgather_partitions zero_optimization.allgather_bucket_size zero_optimization.reduce_scatter "
