@@ -37,7 +37,7 @@ struct dl_megatron {
     const char *tokenizer;
     int64_t vocab, padded_vocab, vocab_multiple, vocab_extra;
     double hidden_dropout, attention_dropout;
-    bool grouped_queries, rotary, no_positions, swiglu, squared_relu, quick_geglu, no_bias, untied, qk_norm;
+    bool grouped_queries, rotary, no_positions, swiglu, squared_relu, quick_geglu, no_bias, qkv_bias, untied, qk_norm;
     bool no_binary_head, latent;
     int64_t q_rank, kv_rank, qk_head, rope_head, value_head;
     int64_t experts, top_k, expert_ffn, shared_ffn, router_groups, router_top_groups;

@@ -39,6 +39,8 @@ static const struct {
     {"positions", "\"learned\"", ""},
     {"bias", "true", ""},
     {"bias", "false", "--disable-bias-linear"},
+    {"qkv_bias", "true", "--add-qkv-bias"},
+    {"qkv_bias", "false", ""},
     {"dropout", "true", ""},
     {"dropout", "false", "--hidden-dropout 0 --attention-dropout 0"},
     {"tied_embedding", "true", ""},
@@ -124,6 +126,13 @@ static void list_projections(struct dl_megatron_export *x)
     x->without.left_out[x->without.n_left_out - 1].matters = false; /* and so does its software file */
 }
 
+/* --add-qkv-bias adds some where there are no others. */
+static void list_biases(struct dl_megatron_export *x)
+{
+    if (dl_megatron_true(x->workload, "bias", true) && !dl_megatron_true(x->workload, "qkv_bias", true))
+        dl_megatron_without(x, x->workload, "qkv_bias", no_flag);
+}
+
 /* A value of a key that has flags for others only. */
 static void list_values(struct dl_megatron_export *x)
 {
@@ -160,6 +169,7 @@ void dl_megatron_export_workload(struct dl_megatron_export *x)
     put_experts(x);
     put_bert(x);
     list_projections(x);
+    list_biases(x);
     list_values(x);
     dl_megatron_without_others(x, x->workload, known, no_flag);
 }

@@ -64,6 +64,7 @@ static const struct dl_megatron_flag flags[] = {
     SWITCH("squared-relu", squared_relu),
     SWITCH("quick-geglu", quick_geglu),
     SWITCH("disable-bias-linear", no_bias),
+    SWITCH("add-qkv-bias", qkv_bias),
     {"hidden-dropout", DL_FLAG_SHARE, AT(hidden_dropout), NULL},
     {"attention-dropout", DL_FLAG_SHARE, AT(attention_dropout), NULL},
     SWITCH("untie-embeddings-and-output-weights", untied),

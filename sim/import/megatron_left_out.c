@@ -72,7 +72,6 @@ static const struct dl_reason reasons[] = {
     {false, true, "steps of a smaller batch come first: those of the full one are simulated",
      "rampup-batch-size step-batch-size-schedule decrease-batch-size-if-needed"},
     {false, true, "sizes may come from a checkpoint: those of the flags are taken", "use-checkpoint-args"},
-    {false, true, "dlsim has biases of all linear layers or of none", "add-qkv-bias"},
     {false, true, "dlsim keeps whole inputs of recomputed blocks on every tensor rank", "distribute-saved-activations"},
     {false, true, "norms come before layers in dlsim, which moves the same bytes",
      "apply-residual-connection-post-layernorm"},

@@ -209,6 +209,7 @@ enum dl_status dl_megatron_workload(struct dl_megatron_reading *r, struct dl_err
     set_positions(r);
     if (m->norm == DL_NORM_RMS) set_word(r, "norm", "rmsnorm");
     if (m->no_bias) set_bool(r, "bias", false);
+    if (m->no_bias && m->qkv_bias) set_bool(r, "qkv_bias", true);
     if (m->untied) set_bool(r, "tied_embedding", false);
     set_dropout(r);
     set_bert(r);
