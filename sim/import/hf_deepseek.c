@@ -24,7 +24,9 @@ static const struct dl_hf_key keys[] = {
     HF_FINISHED("topk_method"),
     HF_FINISHED("n_group"),
     HF_FINISHED("topk_group"),
-    HF_FINISHED("num_nextn_predict_layers"),
+    HF_DIFFERS("num_nextn_predict_layers", "0", "",
+               "the module that predicts a further token is not in the workload, nor in the model that transformers "
+               "builds; trained with it, there is one more block and head"),
     HF_LEFT_OUT("num_key_value_heads", "latent attention has keys and values for each head"),
     HF_LEFT_OUT("head_dim", follows),
     HF_LEFT_OUT("qk_head_dim", follows),
@@ -64,10 +66,8 @@ static enum dl_status finish(struct dl_hf *hf, const char *usual_method, struct 
     } methods[] = {{"greedy", false}, {"group_limited_greedy", true}, {"noaux_tc", true}};
     const struct dl_json method = dl_hf_get(hf, "topk_method");
     if (dl_hf_finish_window(hf, err)) return err->status;
-    const char *const name = json_is_string(method.value) ? json_string_value(method.value) : usual_method;
-    dl_hf_leave_out(hf, "num_nextn_predict_layers", true,
-                    "the module that predicts a further token is not in the workload, nor in the model that "
-                    "transformers builds; trained with it, there is one more block and head");
+    if (method.value && !json_is_string(method.value)) return dl_wrong_type(method, "a string", err);
+    const char *const name = method.value ? json_string_value(method.value) : usual_method;
     for (size_t i = 0; i < DL_COUNT(methods); i++)
         if (strcmp(methods[i].name, name) == 0) return finish_groups(hf, methods[i].uses_groups, err);
     return dl_hf_refuse(hf, "topk_method", err, "must be greedy, group_limited_greedy or noaux_tc, got '%.60s'", name);

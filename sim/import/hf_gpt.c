@@ -1,4 +1,4 @@
-/* hf_gpt.c - GPT-2 and GPT-NeoX: LayerNorm, biases everywhere, a feed-forward half without a gate. */
+/* hf_gpt.c - GPT-2, GPT-NeoX and StarCoder: LayerNorm, biases everywhere, a feed-forward half without a gate. */
 #include "sim/import/hf_models.h"
 
 static const struct dl_hf_word functions[] = {{"gelu", "gelu"},      {"gelu_new", "gelu"},
@@ -9,7 +9,7 @@ static const char of_numbers[] = "a number in a formula, whatever it is";
 static const char of_summary[] = "of a head for classification, which this class does not have";
 
 static const char *const gpt2_architectures[] = {"GPT2LMHeadModel", NULL};
-static const struct dl_hf_key gpt2[] = {
+static const struct dl_hf_key gpt2_keys[] = {
     HF_COUNT("n_layer", "layers", NULL),
     HF_COUNT("n_embd", "hidden", NULL),
     HF_COUNT("n_inner", "ffn", ""),
@@ -33,11 +33,12 @@ static const struct dl_hf_key gpt2[] = {
     HF_LEFT_OUT("n_special", "ids of tokens: none costs more than another"),
     HF_LEFT_OUT("predict_special_tokens", "ids of tokens: none costs more than another"),
 };
+static const struct dl_hf_keys gpt2 = DL_HF_KEYS(gpt2_keys);
 const struct dl_hf_model dl_hf_gpt2 = {
     .model_type = "gpt2",
     .architectures = gpt2_architectures,
     .always = "{\"norm\": \"layernorm\", \"positions\": \"learned\", \"bias\": true}",
-    .keys = DL_HF_KEYS(gpt2),
+    .shared = &gpt2,
 };
 
 static const char *const neox_architectures[] = {"GPTNeoXForCausalLM", NULL};
@@ -53,29 +54,74 @@ static const struct dl_hf_key neox[] = {
     HF_IS("attention_bias", "true", "all linear layers have biases"),
     HF_DROPOUT("hidden_dropout", "0.0"),
     HF_DROPOUT("attention_dropout", "0.0"),
-    HF_FINISHED("use_parallel_residual"),
-    HF_FINISHED("rotary_pct"),
+    HF_DIFFERS(
+        "use_parallel_residual", "false", "true",
+        "the halves of a block follow each other here: with tensor parallelism their sums are not made together"),
+    HF_DIFFERS("rotary_pct", "1", "0.25", "all of a head is rotated here, which moves a little more memory"),
     HF_LEFT_OUT("rotary_emb_base", "rotations by other angles cost the same"),
     HF_LEFT_OUT("rope_scaling", "rotations by other angles cost the same"),
     HF_LEFT_OUT("classifier_dropout", of_summary),
 };
-
-static enum dl_status finish_neox(struct dl_hf *hf, struct dl_error *err)
-{
-    (void)err;
-    const bool is_sequential = json_is_false(dl_hf_get(hf, "use_parallel_residual").value);
-    dl_hf_leave_out(hf, "use_parallel_residual", !is_sequential,
-                    is_sequential ? "the halves of a block follow each other, as here"
-                                  : "the halves of a block follow each other here: with tensor parallelism their sums "
-                                    "are not made together");
-    dl_hf_leave_out(hf, "rotary_pct", true, "all of a head is rotated here, which moves a little more memory");
-    return DL_OK;
-}
 
 const struct dl_hf_model dl_hf_gpt_neox = {
     .model_type = "gpt_neox",
     .architectures = neox_architectures,
     .always = "{\"norm\": \"layernorm\", \"positions\": \"rotary\", \"bias\": true}",
     .keys = DL_HF_KEYS(neox),
-    .finish = finish_neox,
+};
+
+/* All queries share the keys and values of one head, or each has its own. */
+static enum dl_status finish_bigcode(struct dl_hf *hf, struct dl_error *err)
+{
+    const struct dl_json shares = dl_hf_get(hf, "multi_query");
+    if (shares.value && !json_is_boolean(shares.value)) return dl_wrong_type(shares, "true or false", err);
+    if (!json_is_false(shares.value)) json_object_set_new(hf->out->workload, "kv_heads", json_integer(1));
+    return DL_OK;
+}
+
+static const char *const bigcode_architectures[] = {"GPTBigCodeForCausalLM", NULL};
+static const struct dl_hf_key bigcode[] = {
+    HF_WORD("activation_function", "activation", "\"gelu_pytorch_tanh\"", functions),
+    HF_FINISHED("multi_query"),
+    HF_LEFT_OUT("attention_softmax_in_fp32", of_numbers),
+    HF_LEFT_OUT("scale_attention_softmax_in_fp32", of_numbers),
+    HF_LEFT_OUT("inference_runner", "settings of generation, not of training"),
+    HF_LEFT_OUT("max_batch_size", "settings of generation, not of training"),
+    HF_LEFT_OUT("max_sequence_length", "settings of generation, not of training"),
+    HF_LEFT_OUT("pad_key_length", "settings of generation, not of training"),
+    HF_LEFT_OUT("pre_allocate_kv_cache", "settings of generation, not of training"),
+    HF_LEFT_OUT("validate_runner_input", "settings of generation, not of training"),
+};
+const struct dl_hf_model dl_hf_gpt_bigcode = {
+    .model_type = "gpt_bigcode",
+    .architectures = bigcode_architectures,
+    .always = "{\"norm\": \"layernorm\", \"positions\": \"learned\", \"bias\": true}",
+    .keys = DL_HF_KEYS(bigcode),
+    .shared = &gpt2,
+    .finish = finish_bigcode,
+};
+
+static const char *const starcoder2_architectures[] = {"Starcoder2ForCausalLM", NULL};
+static const struct dl_hf_key starcoder2[] = {
+    HF_WORD("hidden_act", "activation", "\"gelu_pytorch_tanh\"", functions),
+    HF_WORD("activation_function", "activation", "", functions), /* an older name */
+    HF_FLAG("tie_word_embeddings", "tied_embedding", "true"),
+    HF_FLAG("use_bias", "bias", "true"),
+    HF_DROPOUT("residual_dropout", "0.0"),
+    HF_DROPOUT("embedding_dropout", "0.0"),
+    HF_DROPOUT("attention_dropout", "0.0"),
+    HF_IS("mlp_type", "\"default\"", "the feed-forward half has no gate"),
+    HF_IS("norm_type", "\"layer_norm\"", "norms are LayerNorm"),
+    HF_LEFT_OUT("norm_epsilon", of_numbers),
+    HF_LEFT_OUT("attention_softmax_in_fp32", of_numbers),
+    HF_LEFT_OUT("scale_attention_softmax_in_fp32", of_numbers),
+    HF_LEFT_OUT("scale_attn_weights", of_numbers),
+};
+const struct dl_hf_model dl_hf_starcoder2 = {
+    .model_type = "starcoder2",
+    .architectures = starcoder2_architectures,
+    .always = "{\"norm\": \"layernorm\", \"positions\": \"rotary\", \"projections\": \"apart\"}",
+    .keys = DL_HF_KEYS(starcoder2),
+    .shared = &dl_hf_decoder_keys,
+    .finish = dl_hf_finish_window,
 };

@@ -19,7 +19,7 @@ static const struct dl_hf_key decoder_keys[] = {
     HF_COUNT("vocab_size", "vocab", NULL),
     HF_WORD("hidden_act", "activation", "\"silu\"", gates),
     HF_FLAG("tie_word_embeddings", "tied_embedding", "false"),
-    HF_IS("attention_dropout", "0", "a workload has dropout everywhere or nowhere"),
+    HF_DIFFERS("attention_dropout", "0", "", "dropout of the scores alone is not in the workload"),
     HF_LEFT_OUT("rope_scaling", of_positions),
     HF_LEFT_OUT("rope_parameters", of_positions),
     HF_LEFT_OUT("rope_interleave", of_positions),

@@ -13,6 +13,7 @@ enum dl_hf_meaning {
     DL_HF_FLAG,    /* true or false, the key `to` */
     DL_HF_WORD,    /* one of `words`, as the key `to` */
     DL_HF_IS,      /* must be what `absent` says; anything else is refused with `why` */
+    DL_HF_DIFFERS, /* as here if it is `same`; otherwise listed with `why`, as what makes a difference */
     DL_HF_DROPOUT, /* a probability, the key `dropout`: all of them above 0, or none */
     DL_HF_FINISHED, /* what it means, the model's `finish` says */
     DL_HF_LEFT_OUT, /* has no counterpart, and neither time nor memory depends on it: listed with `why` */
@@ -29,6 +30,7 @@ struct dl_hf_key {
     const char *to;
     const char *absent; /* the default of the model type, in JSON; "": then the workload has no such key either; NULL:
                            the key must be there. DL_HF_LEFT_OUT and DL_HF_FINISHED need none */
+    const char *same;   /* DL_HF_DIFFERS: in JSON */
     const char *why;
     const struct dl_hf_word *words; /* ends with NULL */
 };
@@ -53,6 +55,10 @@ struct dl_hf_key {
 #define HF_IS(key_, value_, why_)                                                                                      \
     {                                                                                                                  \
         .key = (key_), .meaning = DL_HF_IS, .absent = (value_), .why = (why_)                                          \
+    }
+#define HF_DIFFERS(key_, same_, absent_, why_)                                                                         \
+    {                                                                                                                  \
+        .key = (key_), .meaning = DL_HF_DIFFERS, .same = (same_), .absent = (absent_), .why = (why_)                   \
     }
 #define HF_DROPOUT(key_, absent_)                                                                                      \
     {                                                                                                                  \
@@ -110,9 +116,10 @@ enum dl_status dl_hf_refuse(const struct dl_hf *hf, const char *key, struct dl_e
 
 /* The model types, by the file that they are in. */
 extern const struct dl_hf_model dl_hf_llama, dl_hf_mistral, dl_hf_mixtral;
+extern const struct dl_hf_model dl_hf_gemma, dl_hf_granite, dl_hf_phi3;
 extern const struct dl_hf_model dl_hf_qwen2, dl_hf_qwen3, dl_hf_qwen2_moe, dl_hf_qwen3_moe;
 extern const struct dl_hf_model dl_hf_deepseek_v2, dl_hf_deepseek_v3;
-extern const struct dl_hf_model dl_hf_gpt2, dl_hf_gpt_neox;
+extern const struct dl_hf_model dl_hf_gpt2, dl_hf_gpt_neox, dl_hf_gpt_bigcode, dl_hf_starcoder2;
 extern const struct dl_hf_model dl_hf_bert, dl_hf_vit;
 
 #define DL_HF_DECODER                                                                                                  \

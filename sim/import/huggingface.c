@@ -28,15 +28,19 @@ int64_t dl_hf_count(const struct dl_hf *hf, const char *workload_key)
     return json_integer_value(json_object_get(hf->out->workload, workload_key));
 }
 
-void dl_hf_leave_out(struct dl_hf *hf, const char *key, bool matters, const char *why)
+static void list(struct dl_hf *hf, const char *key, const json_t *value, bool matters, const char *why)
 {
-    const struct dl_json member = dl_hf_get(hf, key);
-    if (!member.value) return;
     const struct dl_left_out left = {.key = dl_arena_format(hf->arena, "/%s", key),
-                                     .value = dl_shown_value(member.value, hf->arena),
+                                     .value = dl_shown_value(value, hf->arena),
                                      .why = why,
                                      .matters = matters};
     dl_leave_out(hf->out, left, hf->arena);
+}
+
+void dl_hf_leave_out(struct dl_hf *hf, const char *key, bool matters, const char *why)
+{
+    const struct dl_json member = dl_hf_get(hf, key);
+    if (member.value) list(hf, key, member.value, matters, why);
 }
 
 enum dl_status dl_hf_refuse(const struct dl_hf *hf, const char *key, struct dl_error *err, const char *format, ...)
@@ -125,13 +129,18 @@ static bool is_equal(const json_t *a, const json_t *b)
     return json_equal(a, b);
 }
 
+static bool is_text(const json_t *value, const char *text)
+{
+    json_t *const wanted = json_loads(text, JSON_DECODE_ANY, NULL);
+    const bool is_so = is_equal(value, wanted);
+    json_decref(wanted);
+    return is_so;
+}
+
 static enum dl_status check_is(const struct dl_hf *hf, const struct dl_hf_key *k, struct dl_json from,
                                struct dl_error *err)
 {
-    json_t *const wanted = json_loads(k->absent, JSON_DECODE_ANY, NULL);
-    const bool is_so = is_equal(from.value, wanted);
-    json_decref(wanted);
-    if (is_so) return DL_OK;
+    if (is_text(from.value, k->absent)) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, from.where, "must be %s, got %s: %s", k->absent,
                    dl_shown_value(from.value, hf->arena), k->why);
 }
@@ -167,6 +176,9 @@ static enum dl_status take(struct dl_hf *hf, const struct dl_hf_key *k, struct d
         break;
     case DL_HF_WORD: return take_word(hf, k, from, err);
     case DL_HF_IS: return check_is(hf, k, from, err);
+    case DL_HF_DIFFERS:
+        if (!is_text(from.value, k->same)) list(hf, k->key, from.value, true, k->why);
+        break;
     case DL_HF_DROPOUT: return take_dropout(hf, k, from, err);
     case DL_HF_FINISHED: break;
     case DL_HF_LEFT_OUT: dl_hf_leave_out(hf, k->key, false, k->why); break;
