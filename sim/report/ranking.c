@@ -93,6 +93,53 @@ struct dl_ranking dl_ranking_of(const struct dl_compared *const *rows, size_t n)
     return r;
 }
 
+/* ---- a choice by memory and time ---- */
+
+static bool ran_out(const struct dl_compared *row)
+{
+    return row->cell && !row->failure && row->quantity == DL_STEP && row->ran == DL_RAN_OUT_OF_MEMORY;
+}
+
+/* What the choice would be, and the fastest that was measured. */
+struct chosen {
+    const struct dl_compared *row, *best;
+    size_t n_out; /* in the cell */
+};
+
+static struct chosen choose(const struct dl_compared *const *rows, size_t n, const char *cell)
+{
+    struct chosen c = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct dl_compared *const row = rows[i];
+        const bool is_out = ran_out(row) && strcmp(row->cell, cell) == 0;
+        if (!is_out && !is_in(row, cell)) continue;
+        c.n_out += is_out;
+        if (row->fits && (!c.row || row->predicted_s < c.row->predicted_s)) c.row = row;
+        if (!is_out && (!c.best || row->measured_s < c.best->measured_s)) c.best = row;
+    }
+    return c;
+}
+
+struct dl_choices dl_choices_of(const struct dl_compared *const *rows, size_t n)
+{
+    double *const regrets = dl_alloc((n + 1) * sizeof *regrets);
+    struct dl_choices all = {0};
+    size_t n_ran = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_first(rows, i)) continue;
+        const struct chosen c = choose(rows, n, rows[i]->cell);
+        if (!c.n_out) continue;
+        all.n_cells++;
+        all.n_none += !c.row;
+        all.n_out += c.row && ran_out(c.row);
+        if (c.row && !ran_out(c.row)) regrets[n_ran++] = c.row->measured_s / c.best->measured_s - 1;
+    }
+    all.mean_regret = mean(regrets, n_ran);
+    all.median_regret = median(regrets, n_ran);
+    dl_free(regrets);
+    return all;
+}
+
 /* ---- memory ---- */
 
 struct dl_memory_verdicts dl_memory_verdicts_of(const struct dl_compared *const *rows, size_t n)
@@ -131,6 +178,20 @@ static void print_ranking(const struct dl_row_family *f)
     putchar('\n');
 }
 
+static void print_choices(const struct dl_row_family *f)
+{
+    const struct dl_choices c = dl_choices_of(f->rows, f->n_rows);
+    if (!c.n_cells) return;
+    printf("  %-16.16s chosen as search does, the fastest that is said to fit: of %zu cells %zu out of memory, %zu "
+           "without "
+           "a choice",
+           f->name, c.n_cells, c.n_out, c.n_none);
+    if (!isnan(c.mean_regret))
+        printf("; regret of the others %.1f %% in the median, %.1f %% in the mean", 100 * c.median_regret,
+               100 * c.mean_regret);
+    putchar('\n');
+}
+
 static void print_memory(const struct dl_row_family *f)
 {
     const struct dl_memory_verdicts m = dl_memory_verdicts_of(f->rows, f->n_rows);
@@ -142,6 +203,7 @@ static void print_memory(const struct dl_row_family *f)
 void dl_promises_text(const struct dl_validation *v)
 {
     for (size_t i = 0; i < v->n_families; i++) print_ranking(&v->families[i]);
+    for (size_t i = 0; i < v->n_families; i++) print_choices(&v->families[i]);
     for (size_t i = 0; i < v->n_families; i++) print_memory(&v->families[i]);
 }
 
@@ -150,6 +212,7 @@ static json_t *number(double x) { return isnan(x) ? json_null() : dl_json_real(x
 void dl_promises_add_json(const struct dl_row_family *f, json_t *family)
 {
     const struct dl_ranking r = dl_ranking_of(f->rows, f->n_rows);
+    const struct dl_choices c = dl_choices_of(f->rows, f->n_rows);
     const struct dl_memory_verdicts m = dl_memory_verdicts_of(f->rows, f->n_rows);
     if (r.n_cells)
         json_object_set_new(family, "ranking",
@@ -158,6 +221,11 @@ void dl_promises_add_json(const struct dl_row_family *f, json_t *family)
                                          number(r.median_correlation), "mean_correlation", number(r.mean_correlation),
                                          "median_regret", number(r.median_regret), "mean_regret",
                                          number(r.mean_regret)));
+    if (c.n_cells)
+        json_object_set_new(family, "choices",
+                            dl_json_pack("{s:I, s:I, s:I, s:o, s:o}", "cells", (json_int_t)c.n_cells, "out_of_memory",
+                                         (json_int_t)c.n_out, "none", (json_int_t)c.n_none, "median_regret",
+                                         number(c.median_regret), "mean_regret", number(c.mean_regret)));
     if (n_said(&m))
         json_object_set_new(family, "memory",
                             dl_json_pack("{s:I, s:I, s:I, s:I, s:f}", "ran_fits", (json_int_t)m.ran_fits,

@@ -16,6 +16,16 @@ struct dl_ranking {
 };
 struct dl_ranking dl_ranking_of(const struct dl_compared *const *rows, size_t n);
 
+/* A choice as `dlsim search` makes it: of all runs of a cell, those that ran out of memory too, the one that is
+ * predicted to be the fastest among those said to fit. */
+struct dl_choices {
+    size_t n_cells;                    /* where some were measured, and others said to have run out of memory */
+    size_t n_out;                      /* the choice had run out of memory */
+    size_t n_none;                     /* all are said not to fit */
+    double mean_regret, median_regret; /* of choices that ran; NAN if there are none */
+};
+struct dl_choices dl_choices_of(const struct dl_compared *const *rows, size_t n);
+
 /* What became of the runs, by whether they were said to fit. Rows that failed are in none. */
 struct dl_memory_verdicts {
     size_t ran_fits, ran_does_not, out_fits, out_does_not;

@@ -55,6 +55,26 @@ START_TEST(what_was_not_measured_is_no_choice)
 }
 END_TEST
 
+/* Cell a: the fastest is said not to fit, and the next had run out of memory. b: the choice takes 25 % longer than the
+ * best. c: all are said not to fit. d: nothing ran out of memory. */
+START_TEST(a_search_chooses_by_memory_and_time)
+{
+    struct dl_compared items[] = {ROW("1", "a", 10, 3), ROW("2", "a", NAN, 2), ROW("3", "a", NAN, 1),
+                                  ROW("4", "b", 5, 1),  ROW("5", "b", 4, 2),   ROW("6", "b", NAN, 3),
+                                  ROW("7", "c", 1, 1),  ROW("8", "c", NAN, 1), ROW("9", "d", 1, 1)};
+    const struct dl_compared *rows[DL_COUNT(items)];
+    for (size_t i = 0; i < DL_COUNT(items); i++) {
+        items[i].ran = isnan(items[i].measured_s) ? DL_RAN_OUT_OF_MEMORY : DL_RAN;
+        rows[i] = &items[i];
+    }
+    items[2].fits = items[6].fits = items[7].fits = false;
+    const struct dl_choices c = dl_choices_of(rows, DL_COUNT(items));
+    ck_assert(c.n_cells == 3 && c.n_out == 1 && c.n_none == 1);
+    ck_assert_double_eq_tol(c.mean_regret, 0.25, 1e-12);
+    ck_assert_double_eq_tol(c.median_regret, 0.25, 1e-12);
+}
+END_TEST
+
 START_TEST(memory_is_a_table_of_four)
 {
     struct dl_compared items[10];
@@ -78,6 +98,7 @@ int main(void)
     tcase_add_test(tests, a_cell_has_the_correlation_of_its_ranks);
     tcase_add_test(tests, regret_is_what_the_choice_takes_longer);
     tcase_add_test(tests, what_was_not_measured_is_no_choice);
+    tcase_add_test(tests, a_search_chooses_by_memory_and_time);
     tcase_add_test(tests, memory_is_a_table_of_four);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
