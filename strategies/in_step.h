@@ -12,7 +12,8 @@
 
 /* Replicas whose crews come to an exchange along these digits together. */
 uint32_t dl_in_step_replicas(const struct dl_setting *s, dl_digits along);
-/* All groups along them in the first crew and in those that are in step with it; and how many these are. */
+/* All groups along them in a crew and in those that are in step with it; and how many these are. Of all crews it is the
+ * one whose groups reach over the most nodes: the others wait for it sooner or later. */
 uint32_t dl_in_step_n_groups(const struct dl_setting *s, dl_digits along);
 struct dl_group *dl_in_step_groups(const struct dl_setting *s, dl_digits along, const struct dl_topology *topology,
                                    const uint32_t *device_of_rank, struct dl_arena *arena);

@@ -27,6 +27,7 @@ static const struct {
     {"v100-40gbe", NULL, "a100-80", "1f1b", 1, 1, 16, 1, 0, true, 0}, /* lanes share the adapter of a node */
     {"v100-40gbe", NULL, "a100-80", "1f1b", 4, 1, 4, 1, 0, true, 0},  /* groups do */
     {"summit", NULL, "a100-80", "1f1b", 2, 1, 6, 1, 1, true, 1e-4},   /* their rings do, along several channels */
+    {"summit", NULL, "a100-80", "1f1b", 4, 1, 3, 1, 0, true, 1e-3},   /* the second group is on two nodes of six */
     {"tpu-v4", NULL, "tpu-v4", "1f1b", 4, 1, 4, 1, 1, true, 0},       /* planes of a mesh */
     {"selene", NULL, "a100-80", "1f1b", 8, 4, 8, 1, 1, false, 0},
     {"frontier", NULL, "mi250x-gcd", "1f1b", 8, 8, 4, 1, 0, false, 0},
@@ -75,6 +76,38 @@ START_TEST(analytic_is_the_simulation_without_sharing)
 }
 END_TEST
 
+/* Seconds that ranks wait for tensor parallelism on nodes of six devices. */
+static double tensor_s(int devices, const char *placement)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_session s;
+    char strategy[200];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','workload':'x','devices':%d,'global_batch':%d,"
+             "'stack':[{'name':'tensor','ways':4},{'name':'data'}]}",
+             devices, 4 * devices);
+    const struct dl_session_request request = {.topo = {.name = "summit"},
+                                               .device = {.name = "a100-80"},
+                                               .strategy = training_input(strategy, arena),
+                                               .workload = training_input(GPT, arena),
+                                               .placement = placement,
+                                               .engine = "analytic"};
+    ck_assert_msg(!dl_session_open(&s, &request) && !dl_session_run(&s), "%s", s.err.text);
+    const double seconds = s.report.result.exposed_s[DL_CAUSE_TENSOR];
+    dl_session_close(&s);
+    dl_arena_free(arena);
+    return seconds;
+}
+
+/* Of three groups of four the second is on two nodes; the others wait for it. */
+START_TEST(the_group_that_reaches_farthest_sets_the_pace)
+{
+    const double in_a_node_s = tensor_s(4, NULL), on_two_nodes_s = tensor_s(4, "list:4,5,6,7");
+    ck_assert_double_gt(on_two_nodes_s, 1.5 * in_a_node_s);
+    ck_assert_double_eq_tol(tensor_s(12, NULL), on_two_nodes_s, 1e-9 * on_two_nodes_s);
+}
+END_TEST
+
 START_TEST(causes_of_the_one_replica_sum_to_the_step)
 {
     struct dl_session t;
@@ -93,6 +126,7 @@ int main(void)
     TCase *const all = tcase_create("analytic");
     tcase_add_loop_test(all, analytic_is_the_simulation_without_sharing, 0, n_played);
     tcase_add_loop_test(all, causes_of_the_one_replica_sum_to_the_step, 0, n_played);
+    tcase_add_test(all, the_group_that_reaches_farthest_sets_the_pace);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
