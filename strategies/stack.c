@@ -266,7 +266,7 @@ static enum dl_status check_replicas(struct dl_json doc, const struct dl_stack *
                                      struct dl_arena *arena, struct dl_error *err)
 {
     const uint32_t replicas = dl_copies(&job->setting, false);
-    bool summed = replicas == 1;
+    bool summed = replicas <= 1; /* 0: more expert ways than replicas, which expert refuses */
     for (size_t i = 0; i < dl_strategy_count(); i++)
         if (levels[i].strategy) summed |= levels[i].strategy->sums_gradients;
     if (summed) return DL_OK;
