@@ -39,12 +39,12 @@ static inline uint32_t draw(gsl_rng *rng, uint32_t n) { return (uint32_t)gsl_rng
 /* One of those of a strategy; NULL: it is not in the stack. */
 static inline const struct example *draw_example(gsl_rng *rng, const char *strategy)
 {
-    const struct example *of_it[n_examples];
+    const struct example *of_it[64];
     uint32_t n = 0;
-    for (size_t i = 0; i < n_examples; i++)
-        if (strcmp(examples[i].strategy, strategy) == 0) of_it[n++] = &examples[i];
-    const uint32_t which = draw(rng, n);
-    return draw(rng, 3) ? NULL : of_it[which];
+    for (size_t i = 0; i < examples.n && n < DL_COUNT(of_it); i++)
+        if (strcmp(examples.items[i].strategy, strategy) == 0) of_it[n++] = &examples.items[i];
+    const uint32_t which = n ? draw(rng, n) : 0;
+    return draw(rng, 3) || !n ? NULL : of_it[which];
 }
 
 static inline const char *head_of(const struct stack_machine *machine, uint32_t devices, uint32_t samples,

@@ -1,166 +1,23 @@
-/* battery_strategies.c - every strategy alone: flop, parameters and bytes are conserved, memory is what it must be, no
- * rank waits for ever, and both engines agree where nobody shares a link. */
+/* battery_strategies.c - every strategy of the table alone, by its examples; battery_stacks.c puts them together. */
 #define _GNU_SOURCE /* fork, pipe */
-#include "tests/unit/battery.h"
+#include "tests/unit/battery_alone.h"
 #include "tests/unit/strategy_examples.h"
-
-static const double exactly = 1e-9;
-
-#define USUAL_SYSTEM IDEAL_SYSTEM("1e10", "1e-6")
-
-static struct dl_arena *arena;
-static void begin(void) { arena = dl_arena_new(); }
-static void end(void) { dl_arena_free(arena); }
-
-static void open_example(struct dl_session *t, const struct example *e, uint32_t n, const char *system)
-{
-    struct step step = {.system = system, .workload = workload_of(e)};
-    example_texts(e, n, arena, &step.head, &step.stack);
-    open_step(t, &step);
-}
-
-/* The same model on one device, with nothing done about it. */
-static void open_single(struct dl_session *t, const struct example *e)
-{
-    open_step(t, &(struct step){.system = USUAL_SYSTEM,
-                                .workload = workload_of(e),
-                                .head = "'precision':'fp16','devices':1,'global_batch':1",
-                                .stack = ""});
-}
 
 START_TEST(every_strategy_has_an_example)
 {
     const char *const name = dl_strategy_get((size_t)_i)->name;
     size_t n = 0;
-    for (size_t i = 0; i < n_examples; i++) n += strcmp(examples[i].strategy, name) == 0;
+    for (size_t i = 0; i < examples.n; i++) n += strcmp(examples.items[i].strategy, name) == 0;
     ck_assert_msg(n > 0, "strategy %s has no line in tests/unit/strategy_examples.h", name);
-}
-END_TEST
-
-/* ---- conservation ---- */
-
-START_TEST(all_ranks_compute_what_the_model_needs)
-{
-    const struct example *const e = &examples[_i];
-    struct dl_session single;
-    open_single(&single, e);
-    estimated(&single, "single");
-    for (size_t i = 0; i < count_numbers(e); i++) {
-        struct dl_session t;
-        open_example(&t, e, e->n[i], USUAL_SYSTEM);
-        estimated(&t, e->entry);
-        const double again = e->again ? e->again(&t.model, e->n[i]) : 0;
-        check_close(e->entry, spent_per_sample(&t), spent_per_sample(&single) + again, exactly);
-        check_close(e->entry, t.lowered.model_flop[DL_FLOP_CAUSAL] / t.job.setting.global_batch,
-                    single.lowered.model_flop[DL_FLOP_CAUSAL], exactly);
-        dl_session_close(&t);
-    }
-    dl_session_close(&single);
-}
-END_TEST
-
-START_TEST(all_ranks_hold_the_model)
-{
-    const struct example *const e = &examples[_i];
-    struct dl_session single;
-    open_single(&single, e);
-    for (size_t i = 0; i < count_numbers(e); i++) {
-        struct dl_session t;
-        open_example(&t, e, e->n[i], USUAL_SYSTEM);
-        const double each = t.job.n_devices * dl_model_parameters(&t.model);
-        check_close(e->entry, held_bytes(&t).parameters / parameter_bytes, e->held ? e->held(&t.model, e->n[i]) : each,
-                    exactly);
-        check_states(&t, &single, e->entry);
-        dl_session_close(&t);
-    }
-    dl_session_close(&single);
-}
-END_TEST
-
-/* On a network so slow that the step is its bytes. */
-START_TEST(ports_pass_the_bytes_of_the_formula)
-{
-    const struct example *const e = &examples[_i];
-    for (size_t i = 0; i < count_numbers(e); i++) {
-        struct dl_session slow, fast;
-        open_example(&slow, e, e->n[i], SLOW_SYSTEM);
-        open_example(&fast, e, e->n[i], FAST_SYSTEM);
-        const double expected = e->sent ? e->sent(&slow.model, e->n[i]) : 0, work_s = simulated(&fast, e->entry).step_s;
-        const double bytes = (simulated(&slow, e->entry).step_s - work_s) * SLOW_BYTES_PER_S;
-        ck_assert_msg(isnan(expected) || fabs(bytes - expected) <= exactly * expected + work_s * SLOW_BYTES_PER_S,
-                      "%s with %u: %.12g bytes, not %.12g", e->entry, e->n[i], bytes, expected);
-        dl_session_close(&slow);
-        dl_session_close(&fast);
-    }
-}
-END_TEST
-
-/* ---- memory ---- */
-
-START_TEST(memory_is_there_and_spared)
-{
-    const struct example *const e = &examples[_i];
-    double last = INFINITY;
-    for (size_t i = 0; i < count_numbers(e); i++) {
-        struct dl_session t;
-        open_example(&t, e, e->n[i], USUAL_SYSTEM);
-        check_memory(&t, e->entry);
-        ck_assert_msg(!e->spares || fullest_bytes(&t) < last, "%s with %u: %g bytes, and with less of it %g", e->entry,
-                      e->n[i], fullest_bytes(&t), last);
-        last = fullest_bytes(&t);
-        dl_session_close(&t);
-    }
-}
-END_TEST
-
-/* ---- both engines ---- */
-
-static const struct machine {
-    const char *system, *device;
-    uint64_t iterations; /* without a barrier between them; 0: until they are alike */
-    bool alike;          /* nobody shares a link here, unless the example says so */
-} machines[] = {
-    {USUAL_SYSTEM, "a100-80", 0, true}, {USUAL_SYSTEM, IDEAL_DEVICE, 3, true}, {"v100-40gbe", "v100-16", 0, false}};
-
-static void check_engines(const struct example *e, uint32_t n, const struct machine *machine)
-{
-    const char *head, *stack;
-    struct dl_session t;
-    const struct training_inputs in = {.system = machine->system,
-                                       .device = machine->device,
-                                       .software = FLASH,
-                                       .workload = workload_of(e),
-                                       .set = machine->iterations ? "software.step_barrier=false" : NULL};
-    example_texts(e, n, arena, &head, &stack);
-    ck_assert_msg(!training_open_stack(&t, in, head, stack), "%s", t.err.text);
-    t.request.iterations = machine->iterations;
-    const struct dl_training_result all = simulated(&t, e->entry), alone = estimated(&t, e->entry);
-    check_causes(&all, e->entry);
-    check_causes(&alone, e->entry);
-    ck_assert_msg(alone.step_s <= all.step_s * (1 + exactly), "%s with %u: %.12g s alone, %.12g s with others",
-                  e->entry, n, alone.step_s, all.step_s);
-    if (machine->alike && !e->shares) check_close(e->entry, alone.step_s, all.step_s, exactly);
-    dl_session_close(&t);
-}
-
-START_TEST(a_step_ends_by_both_engines)
-{
-    const struct example *const e = &examples[(size_t)_i / DL_COUNT(machines)];
-    for (size_t i = 0; i < count_numbers(e); i++) check_engines(e, e->n[i], &machines[(size_t)_i % DL_COUNT(machines)]);
 }
 END_TEST
 
 int main(void)
 {
-    TCase *const tests = tcase_create("alone");
-    tcase_add_checked_fixture(tests, begin, end);
-    tcase_add_loop_test(tests, every_strategy_has_an_example, 0, (int)dl_strategy_count());
-    tcase_add_loop_test(tests, all_ranks_compute_what_the_model_needs, 0, n_examples);
-    tcase_add_loop_test(tests, all_ranks_hold_the_model, 0, n_examples);
-    tcase_add_loop_test(tests, ports_pass_the_bytes_of_the_formula, 0, n_examples);
-    tcase_add_loop_test(tests, memory_is_there_and_spared, 0, n_examples);
-    tcase_add_loop_test(tests, a_step_ends_by_both_engines, 0, n_examples * (int)DL_COUNT(machines));
     Suite *const suite = suite_create("battery_strategies");
-    suite_add_tcase(suite, tests);
+    TCase *const table = tcase_create("table");
+    tcase_add_loop_test(table, every_strategy_has_an_example, 0, (int)dl_strategy_count());
+    suite_add_tcase(suite, table);
+    suite_add_tcase(suite, battery_alone("alone", examples));
     return run_suite(suite);
 }

@@ -1,27 +1,8 @@
-/* strategy_examples.h - an example of every strategy, alone on a machine where seconds are bytes: what all ranks
- * together hold, what passes the port of one of them, and what is computed beyond the model, by closed forms.
- *
- * The rule to remember: a strategy of the table without a line here fails a test. A `#` in a text is the number n that
- * grows along the example: ways, bits or layers. */
+/* strategy_examples.h - an example of every strategy; one without a line here fails a test. */
 #ifndef DL_TESTS_STRATEGY_EXAMPLES_H
 #define DL_TESTS_STRATEGY_EXAMPLES_H
 
-#include "tests/unit/divided_step.h"
-
-struct example {
-    const char *strategy, *entry;              /* its name; the entry of the stack */
-    const char *beside;                        /* other entries that it needs; NULL: none */
-    const char *workload;                      /* NULL: FOUR_BLOCKS */
-    enum { A_NUMBER, RANKS, REPLICAS } counts; /* what n is: ranks of a replica, replicas, or something else */
-    uint32_t n[4];                             /* ends with 0 */
-    uint32_t replicas, samples;                /* replicas, if n are not these, and samples of each; 0: one */
-    /* NULL: each rank holds the model, nothing is sent, nothing is computed again. */
-    double (*held)(const struct dl_model *m, double n);  /* parameters, on all ranks together */
-    double (*sent)(const struct dl_model *m, double n);  /* bytes that pass a port one after the other; NAN: not told */
-    double (*again)(const struct dl_model *m, double n); /* flop of a sample beyond those of the model */
-    bool spares;                                         /* the larger n, the less memory the fullest device needs */
-    bool shares;                                         /* links are shared, which the analytic engine leaves out */
-};
+#include "tests/unit/strategy_example.h"
 
 /* ---- counts of the model, which has one sample a micro-batch ---- */
 
@@ -71,8 +52,6 @@ static inline double tensor_bytes(const struct dl_model *m)
 static inline double summed(double n, double bytes) { return 2 * once(n, bytes); }
 
 /* ---- replicas ---- */
-
-static const double parameter_bytes = 2;
 
 static double not_told(const struct dl_model *m, double n) { return (void)m, (void)n, NAN; }
 static double held_once(const struct dl_model *m, double n) { return (void)n, dl_model_parameters(m); }
@@ -176,7 +155,7 @@ static double held_less(const struct dl_model *m, double n) { return (1 - n / 10
 #define CONTEXT(more)                                                                                                  \
     .strategy = "context", .entry = "{'name':'context','ways':#" more "}", .beside = DATA, .counts = RANKS
 
-static const struct example examples[] = {
+static const struct example every_example[] = {
     {.strategy = "data", .entry = DATA, .counts = REPLICAS, .n = {1, 2, 8}, .sent = sent_by_sums},
     {.strategy = "data",
      .entry = "{'name':'data','overlap':true,'exchange':'direct_ring'}",
@@ -248,35 +227,6 @@ static const struct example examples[] = {
     {.strategy = "blocking_launches", .entry = "{'name':'blocking_launches'}", .n = {1}},
 };
 
-enum { n_examples = DL_COUNT(examples) };
-
-static inline const char *workload_of(const struct example *e) { return e->workload ? e->workload : FOUR_BLOCKS; }
-
-static inline size_t count_numbers(const struct example *e)
-{
-    size_t n = 0;
-    while (n < DL_COUNT(e->n) && e->n[n]) n++;
-    return n;
-}
-
-/* The entry with its number; in the arena. */
-static inline const char *entry_with(const struct example *e, uint32_t n, struct dl_arena *arena)
-{
-    const char *text = "";
-    for (const char *c = e->entry; *c; c++)
-        text = *c == '#' ? dl_arena_format(arena, "%s%u", text, n) : dl_arena_format(arena, "%s%c", text, *c);
-    return text;
-}
-
-/* A strategy file of the example: keys, and the stack. */
-static inline void example_texts(const struct example *e, uint32_t n, struct dl_arena *arena, const char **head,
-                                 const char **stack)
-{
-    const uint32_t replicas = e->counts == REPLICAS ? n : e->replicas ? e->replicas : 1;
-    *head = dl_arena_format(arena, "'precision':'fp16','devices':%u,'global_batch':%u",
-                            replicas * (e->counts == RANKS ? n : 1), replicas * (e->samples ? e->samples : 1));
-    *stack =
-        dl_arena_format(arena, "%s%s%s", entry_with(e, n, arena), e->beside ? "," : "", e->beside ? e->beside : "");
-}
+static const struct examples examples = {every_example, DL_COUNT(every_example)};
 
 #endif
