@@ -10,7 +10,7 @@
 enum { max_bytes = 16 << 20 }; /* as of JSON files */
 
 struct request {
-    const char *format, *out, *workload_out, *json;
+    const char *format, *out, *workload, *workload_out, *json;
 };
 
 static const struct dl_option options[] = {
@@ -18,6 +18,8 @@ static const struct dl_option options[] = {
      "what the file is; found out from its content if absent"},
     {"out", DL_OPT_OUTPUT, offsetof(struct request, out), false, 0, 0, NULL,
      "where the workload or strategy NAME.json goes; standard output if absent"},
+    {"workload", DL_OPT_TEXT, offsetof(struct request, workload), false, 0, 0, NULL,
+     "the model that the strategy trains, of a file that describes none: a name of `dlsim list workloads`, or a file"},
     {"workload-out", DL_OPT_OUTPUT, offsetof(struct request, workload_out), false, 0, 0, NULL,
      "where the workload goes, of a file that has both; beside --out, as NAME-workload.json, if absent"},
     {"json", DL_OPT_OUTPUT, offsetof(struct request, json), false, 0, 0, NULL,
@@ -69,6 +71,8 @@ static void tell(const struct request *q, const char *where, const struct dl_imp
     tell_what_does_not(i);
     if (i->workload && i->strategy && !q->workload_out && !q->json)
         fputs("  not written: the workload; --out FILE or --workload-out FILE writes it\n", stderr);
+    if (i->strategy && !i->workload && !q->workload)
+        fputs("  not in the file: the model; --workload NAME says it, and a strategy must\n", stderr);
     if (i->software && !q->out && !q->json)
         fputs("  not written: the software that the flags ask for; --out FILE writes it\n", stderr);
 }
@@ -140,11 +144,22 @@ static enum dl_status write_workload(const struct request *q, const struct dl_im
     return dl_write_json(q->out ? q->out : "-", json_incref(i->workload), err);
 }
 
+/* As the command line names it, so that it is found from the strategy. */
+static void name_workload(const struct request *q, const struct dl_imported *i, struct dl_arena *arena)
+{
+    const bool is_path = strchr(q->workload, '/') && q->out;
+    json_object_set_new(i->strategy, "workload",
+                        json_string(is_path ? dl_name_from(q->out, q->workload, arena) : q->workload));
+}
+
 static enum dl_status write_files(struct request *q, const struct dl_imported *i, struct dl_arena *arena,
                                   struct dl_error *err)
 {
     if (q->workload_out && !i->workload)
         return dl_fail(err, DL_IMPOSSIBLE, "--workload-out", "the file does not describe a model");
+    if (q->workload && (i->workload || !i->strategy))
+        return dl_fail(err, DL_IMPOSSIBLE, "--workload", "the file describes the model itself");
+    if (q->workload) name_workload(q, i, arena);
     return i->strategy ? write_strategy(q, i, arena, err) : write_workload(q, i, err);
 }
 
@@ -184,8 +199,8 @@ static int run(int argc, char **argv, struct dl_error *err)
 
 const struct dl_command dl_command_import = {
     .name = "import",
-    .doc = "a file of another tool (Hugging Face, Megatron-LM) as a workload or a strategy file",
-    .usage = "import FILE [--format F] [--out FILE] [--workload-out FILE] [--json FILE|-]",
+    .doc = "a file of another tool (Hugging Face, Megatron-LM, DeepSpeed, torchtitan) as a workload or a strategy file",
+    .usage = "import FILE [--format F] [--out FILE] [--workload W] [--workload-out FILE] [--json FILE|-]",
     .run = run,
     .options = options,
     .n_options = DL_COUNT(options),

@@ -137,7 +137,7 @@ static enum dl_status set_batch(const struct reading *r, json_t *strategy)
     else
         dl_leave_out(r->out,
                      (struct dl_left_out){"devices", NULL,
-                                          "not in the file: one replica is assumed; say --devices N, or set devices",
+                                          "not in the file: one replica is assumed; set devices, and global_batch",
                                           true},
                      r->arena);
     dl_put_count(strategy, "global_batch", all ? all : of_replica);

@@ -4,7 +4,7 @@
 
 #include "sim/import/import.h"
 
-#define DL_IMPORT_FORMATS(FORMAT) FORMAT(huggingface) FORMAT(megatron) FORMAT(deepspeed)
+#define DL_IMPORT_FORMATS(FORMAT) FORMAT(huggingface) FORMAT(megatron) FORMAT(deepspeed) FORMAT(torchtitan)
 
 #define DL_DECLARE_FORMAT(name) extern const struct dl_import_format dl_import_##name;
 DL_IMPORT_FORMATS(DL_DECLARE_FORMAT)

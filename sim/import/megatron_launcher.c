@@ -72,7 +72,4 @@ void dl_megatron_read_launcher(struct dl_megatron_reading *r, const struct dl_la
         read_option(&counts, words->items[i].text, i + 1 < words->n ? words->items[i + 1].text : NULL);
     r->m->devices = devices_of(&counts);
     if (launch->program) read_program(r, launch->program);
-    if (!r->m->devices)
-        dl_megatron_leave(r, "devices", NULL, true,
-                          "not in the file: one replica is assumed; say --devices N, or set devices");
 }

@@ -11,8 +11,7 @@ static int64_t ranks_of_replica(const struct dl_megatron *m)
     return or_one(m->tensor) * or_one(m->pipeline) * or_one(m->context);
 }
 
-/* Replicas; 1 where the number of devices is not said. */
-static int64_t replicas_of(const struct dl_megatron *m) { return m->devices ? m->devices / ranks_of_replica(m) : 1; }
+static int64_t replicas_of(const struct dl_megatron *m) { return m->devices / ranks_of_replica(m); }
 
 /* ---- entries of the stack ---- */
 
@@ -77,7 +76,7 @@ static void add_data(const struct dl_megatron_reading *r, json_t *strategy)
 {
     const struct dl_megatron *const m = r->m;
     static const int64_t fp32_bytes = 4, bf16_bytes = 2;
-    if (m->devices && replicas_of(m) * or_one(m->context) == 1) return;
+    if (replicas_of(m) * or_one(m->context) == 1) return;
     json_t *const data = dl_strategy_entry(strategy, "data");
     if (m->grad_overlap || m->torch_fsdp) json_object_set_new(data, "overlap", json_true());
     if (m->bucket_parameters)
@@ -97,9 +96,9 @@ static enum dl_status add_zero(const struct dl_megatron_reading *r, json_t *stra
     if (m->torch_fsdp_keeps) json_object_set_new(zero, "reshard", json_false());
     if (m->fp8_gather) dl_put_count(zero, "gather_bits", 8);
     if (copies == 1) return DL_OK;
-    if (!m->devices || replicas_of(m) % copies)
+    if (replicas_of(m) % copies)
         return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "num-distributed-optimizer-instances"),
-                       "must divide the replicas, which the launch command must say; got %lld", (long long)copies);
+                       "must divide the replicas, %lld; got %lld", (long long)replicas_of(m), (long long)copies);
     dl_put_count(zero, "shard_ways", replicas_of(m) / copies);
     return DL_OK;
 }
@@ -151,17 +150,50 @@ static void set_recompute(const struct dl_megatron *m, json_t *strategy)
     dl_put_count(recompute, by_block ? "layers" : "every", n);
 }
 
+/* The fewest that hold all experts, where the launch command does not say it. */
+static void assume_devices(const struct dl_megatron_reading *r)
+{
+    struct dl_megatron *const m = r->m;
+    if (m->devices) return;
+    m->devices = ranks_of_replica(m) * or_one(m->expert);
+    dl_megatron_leave(r, "devices", dl_arena_format(r->arena, "%lld", (long long)m->devices), true,
+                      "not in the file: the fewest that the flags allow; say --devices N, or set devices");
+}
+
+/* What dlsim would refuse of the strategy is refused by its flag. */
+static enum dl_status check_batch(const struct dl_megatron_reading *r, int64_t batch, struct dl_error *err)
+{
+    const struct dl_megatron *const m = r->m;
+    const int64_t replicas = replicas_of(m), stages = or_one(m->pipeline);
+    const bool interleaves = m->virtual_layers || m->virtual_stages > 1;
+    if (m->experts && replicas % or_one(m->expert))
+        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-model-parallel-size"),
+                       "must divide the replicas, %lld: dlsim has experts over these alone; got %lld",
+                       (long long)replicas, (long long)m->expert);
+    if (batch % (m->microbatch * replicas))
+        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "global-batch-size"),
+                       "must be a multiple of micro-batch x replicas = %lld, got %lld",
+                       (long long)(m->microbatch * replicas), (long long)batch);
+    if (interleaves && batch / (m->microbatch * replicas) % stages)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "global-batch-size"),
+                       "%lld micro-batches of a replica: dlsim interleaves whole groups of as many as stages, %lld",
+                       (long long)(batch / (m->microbatch * replicas)), (long long)stages);
+    return DL_OK;
+}
+
 static enum dl_status set_batch(const struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
     if (!m->microbatch) return dl_fail(err, DL_KEY, dl_megatron_place(r, "micro-batch-size"), "must be given");
-    if (m->devices && m->devices % ranks_of_replica(m))
+    if (m->devices % ranks_of_replica(m))
         return dl_fail(
             err, DL_IMPOSSIBLE, r->where,
             "the launch command starts %lld processes, which tensor x pipeline x context = %lld do not divide",
             (long long)m->devices, (long long)ranks_of_replica(m));
-    if (m->devices) dl_put_count(strategy, "devices", m->devices);
-    dl_put_count(strategy, "global_batch", m->global_batch ? m->global_batch : m->microbatch * replicas_of(m));
+    const int64_t batch = m->global_batch ? m->global_batch : m->microbatch * replicas_of(m);
+    if (check_batch(r, batch, err)) return err->status;
+    dl_put_count(strategy, "devices", m->devices);
+    dl_put_count(strategy, "global_batch", batch);
     dl_put_count(strategy, "microbatch", m->microbatch);
     return DL_OK;
 }
@@ -191,6 +223,7 @@ enum dl_status dl_megatron_strategy(struct dl_megatron_reading *r, struct dl_err
 {
     json_t *const strategy = r->out->strategy = dl_strategy_made(r->out, r->where, "Megatron-LM's", r->arena);
     json_object_set_new(strategy, "software", json_string("megatron-core"));
+    assume_devices(r);
     if (set_batch(r, strategy, err)) return err->status;
     json_object_set_new(strategy, "precision", json_string(precision_of(r->m)));
     set_optimizer(r->m, strategy);
