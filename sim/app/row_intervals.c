@@ -6,6 +6,8 @@
 
 struct bounding {
     const struct dl_row_trials *like;
+    const char *engine;
+    size_t n_workers; /* of a row: rows are in parallel, unless there is one alone */
     const char *const *left_out;
     const struct dl_compared *compared;
     struct dl_json discrepancies;
@@ -13,7 +15,7 @@ struct bounding {
 };
 
 struct bounds {
-    double low_s, high_s, constants_low_s, constants_high_s;
+    double step_s, low_s, high_s, constants_low_s, constants_high_s;
     struct dl_error lost;
 };
 
@@ -24,9 +26,10 @@ static struct bounds bounds_of(const struct bounding *b, const struct dl_session
     struct dl_sensitivity found;
     if (dl_discrepancy_of(b->discrepancies, s, left_out, &model, &err)) return (struct bounds){0};
     const struct dl_sensitivity_request request = {
-        .session = s, .n_workers = 1, .limit_s = b->like->limit_s, .model = &model};
+        .session = s, .n_workers = b->n_workers, .limit_s = b->like->limit_s, .model = &model};
     if (dl_sensitivity_find(&request, &found, &err)) return (struct bounds){.lost = err};
-    return (struct bounds){.low_s = found.step_s_low,
+    return (struct bounds){.step_s = found.step_s,
+                           .low_s = found.step_s_low,
                            .high_s = found.step_s_high,
                            .constants_low_s = found.constants_s_low,
                            .constants_high_s = found.constants_s_high};
@@ -40,7 +43,7 @@ static void bound(void *user, size_t job, void *result)
     const int64_t microbatch = row->microbatch ? row->microbatch : b->compared[job].microbatch;
     struct dl_arena *const arena = dl_arena_new();
     struct dl_session_request request = {
-        .engine = b->like->engine, .set = b->like->set, .memory_bytes = b->memory_bytes};
+        .engine = b->engine ? b->engine : b->like->engine, .set = b->like->set, .memory_bytes = b->memory_bytes};
     struct dl_error err = {0};
     struct dl_session s;
     if (b->compared[job].failure || dl_training_row_request(row, microbatch, arena, &request, &err) ||
@@ -50,6 +53,15 @@ static void bound(void *user, size_t job, void *result)
         *(struct bounds *)result = bounds_of(b, &s, b->left_out ? b->left_out[job] : NULL);
     dl_session_close(&s);
     dl_arena_free(arena);
+}
+
+static void take_bounds(const struct bounding *b, const struct bounds *found, struct dl_compared *row)
+{
+    const double scale = b->engine && found->step_s > 0 ? row->predicted_s / found->step_s : 1;
+    row->low_s = scale * found->low_s;
+    row->high_s = scale * found->high_s;
+    row->constants_low_s = scale * found->constants_low_s;
+    row->constants_high_s = scale * found->constants_high_s;
 }
 
 static enum dl_status bound_all(struct bounding *b, struct dl_compared *compared, size_t *n_late, struct dl_error *err)
@@ -63,6 +75,7 @@ static enum dl_status bound_all(struct bounding *b, struct dl_compared *compared
                                          .run = bound,
                                          .user = b,
                                          .what = "intervals"};
+    b->n_workers = rows->n > 1 ? 1 : b->like->jobs;
     b->memory_bytes = dl_own_memory_share_bytes(dl_pool_workers(&pool));
     dl_pool_run(&pool, bounds, errors);
     for (size_t i = 0; i < rows->n; i++) {
@@ -70,10 +83,7 @@ static enum dl_status bound_all(struct bounding *b, struct dl_compared *compared
             ++*n_late;
         else if (bounds[i].lost.status)
             errors[i] = bounds[i].lost;
-        compared[i].low_s = bounds[i].low_s;
-        compared[i].high_s = bounds[i].high_s;
-        compared[i].constants_low_s = bounds[i].constants_low_s;
-        compared[i].constants_high_s = bounds[i].constants_high_s;
+        take_bounds(b, &bounds[i], &compared[i]);
     }
     dl_pool_check(&pool, errors, "--intervals", err);
     dl_free(bounds);
@@ -93,7 +103,8 @@ static enum dl_status load(struct dl_arena *arena, struct dl_json *doc, struct d
 enum dl_status dl_bound_rows(const struct dl_bounding_request *request, struct dl_compared *compared, size_t *n_late,
                              struct dl_error *err)
 {
-    struct bounding b = {.like = request->like, .left_out = request->left_out, .compared = compared};
+    struct bounding b = {
+        .like = request->like, .engine = request->engine, .left_out = request->left_out, .compared = compared};
     struct dl_arena *const arena = dl_arena_new();
     if (!load(arena, &b.discrepancies, err)) bound_all(&b, compared, n_late, err);
     json_decref(b.discrepancies.value);

@@ -6,6 +6,8 @@
 
 struct dl_bounding_request {
     const struct dl_row_trials *like; /* how to run */
+    const char
+        *engine; /* whose intervals are taken, in proportion to its step; NULL: the one that predicted the rows */
     const char *const *left_out; /* by row: the family whose errors its interval must not know; NULL: it knows all */
 };
 

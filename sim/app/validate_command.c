@@ -8,6 +8,7 @@
 #include "sim/core/output.h"
 #include "sim/draw/page.h"
 #include "sim/draw/validation_picture.h"
+#include "sim/engine/engines.h"
 #include "sim/report/budget.h"
 
 struct request {
@@ -240,12 +241,17 @@ static const char *const *families_of(const struct dl_row_trials *t, const struc
     return family;
 }
 
-/* Whether any were late. */
-static bool bound_rows(const struct dl_row_trials *t, const char *const *left_out, struct dl_compared *compared,
-                       struct dl_error *err)
+/* Whether any were late. The interval of a log comes without being asked for, and so must not take hundreds of
+ * simulations. */
+static bool bound_rows(const struct request *q, const struct dl_row_trials *t, struct dl_compared *compared,
+                       struct dl_arena *arena, struct dl_error *err)
 {
+    const struct dl_bounding_request request = {.like = t,
+                                                .engine = q->intervals ? NULL : dl_engine_alone.name,
+                                                .left_out =
+                                                    q->leave_family_out ? families_of(t, compared, arena) : NULL};
     size_t n_late = 0;
-    dl_bound_rows(&(struct dl_bounding_request){t, left_out}, compared, &n_late, err);
+    dl_bound_rows(&request, compared, &n_late, err);
     if (n_late)
         fprintf(stderr,
                 "dlsim: --row-limit: %zu of %zu rows have no interval, because a run for it took longer than %g s\n",
@@ -264,9 +270,7 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
     struct dl_compared *const compared = predict_all(&trials, log, arena, &are_late, &lost);
     dl_find_constants(&trials, compared, arena);
     if (q->budget) dl_find_added(&trials, compared, &lost);
-    if (q->intervals || log)
-        are_late |=
-            bound_rows(&trials, q->leave_family_out ? families_of(&trials, compared, arena) : NULL, compared, err);
+    if (q->intervals || log) are_late |= bound_rows(q, &trials, compared, arena, err);
     const struct dl_asked asked = what_was_asked(q, compared, rows->n);
     const struct dl_validation told = dl_validation_of(compared, join_pairs(rows, compared), q->engine, arena);
     if (!err->status) tell(q, &asked, &told, err);
