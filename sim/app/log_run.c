@@ -58,14 +58,18 @@ static bool says_model(const struct dl_log *log)
 static enum dl_status check_given(const struct dl_log_run *run, const struct dl_log_given *given, struct dl_error *err)
 {
     const struct dl_log *const log = &run->log;
-    const bool has_layout = given->strategy || (log->says_layout && says(log, "global_batch"));
+    const bool has_layout = given->strategy || log->strategy || (log->says_layout && says(log, "global_batch"));
+    if (log->refusal && !given->strategy)
+        return dl_fail(err, DL_IMPOSSIBLE, run->file, "%s; give --strategy and --workload in place of its arguments",
+                       log->refusal);
     const struct {
         bool is_missing;
         const char *what;
-    } wanted[] = {{!given->topo, "--topo (the machine)"},
-                  {!given->strategy && !given->workload && !says_model(log), "--workload (the model)"},
-                  {!has_layout, "--strategy (how the model is spread, and the global batch)"},
-                  {has_layout && !given->strategy && !given->devices && !says(log, "devices"), "--devices"}};
+    } wanted[] = {
+        {!given->topo, "--topo (the machine)"},
+        {!given->strategy && !log->strategy && !given->workload && !says_model(log), "--workload (the model)"},
+        {!has_layout, "--strategy (how the model is spread, and the global batch)"},
+        {has_layout && !given->strategy && !given->devices && !says(log, "devices"), "--devices"}};
     const char *missing[DL_COUNT(wanted)];
     char list[DL_HINT];
     size_t n = 0;
@@ -83,42 +87,6 @@ static enum dl_status check_devices(const struct dl_log_run *run, const struct d
     if (!said || !given->devices || said == (json_int_t)given->devices) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, "--devices", "is %ju, but %s says %lld", (uintmax_t)given->devices, run->file,
                    (long long)said);
-}
-
-/* ---- the row ---- */
-
-/* Seconds of the step are set when the session knows what turns rates into them; 1 stands for them. */
-static json_t *common_row(const struct dl_log_run *run, const struct dl_log_given *given, struct dl_arena *arena)
-{
-    return json_pack("{s:s, s:s, s:s, s:f}", "id", run->file, "topo", given->topo, "source",
-                     dl_arena_format(arena, "%s (a log of %s)", run->file, run->log.format->name), "step_s", 1.0);
-}
-
-static void set_text(json_t *row, const char *key, const char *value)
-{
-    if (value) json_object_set_new(row, key, json_string(value));
-}
-
-static json_t *row_of_strategy(const struct dl_log_run *run, const struct dl_log_given *given, struct dl_arena *arena)
-{
-    json_t *const row = common_row(run, given, arena);
-    set_text(row, "strategy", given->strategy);
-    set_text(row, "workload", given->workload);
-    set_text(row, "software", given->software);
-    return row;
-}
-
-static json_t *row_of_log(const struct dl_log_run *run, const struct dl_log_given *given, struct dl_arena *arena)
-{
-    json_t *const row = json_copy(run->log.row), *const common = common_row(run, given, arena);
-    json_object_update(row, common);
-    json_decref(common);
-    if (given->devices) json_object_set_new(row, "devices", json_integer((json_int_t)given->devices));
-    set_text(row, "model", given->workload ? given->workload : run->file);
-    set_text(row, "software", given->software ? given->software : run->log.software);
-    if (!given->software) set_text(row, "assumed", "software");
-    if (given->workload) dl_training_row_use_workload(row, given->workload);
-    return row;
 }
 
 /* ---- overrides of a strategy ---- */
@@ -230,12 +198,13 @@ static enum dl_status add_row(struct dl_log_run *run, const struct dl_log_given 
                               struct dl_arena *arena, struct dl_training_rows *rows, struct dl_error *err)
 {
     if (check_given(run, given, err) || check_devices(run, given, err)) return err->status;
-    const struct dl_json object = {.value = given->strategy ? row_of_strategy(run, given, arena)
-                                                            : row_of_log(run, given, arena),
-                                   .where = run->file};
+    const struct dl_json object = {.value = dl_log_row(run, given, arena), .where = run->file};
     if (given->strategy) set_strategy(run, given, set, arena, err);
-    if (!err->status && !dl_training_row_add(object, DL_STEP, arena, rows, err))
-        measure(run, given, set, &rows->items[rows->n - 1], arena, err);
+    if (!err->status && !dl_training_row_add(object, DL_STEP, arena, rows, err)) {
+        struct dl_training_row *const row = &rows->items[rows->n - 1];
+        if (!given->strategy && run->log.strategy) dl_log_row_put_documents(run, given, row, arena);
+        measure(run, given, set, row, arena, err);
+    }
     run->said = tell_row(run->log.row, arena);
     run->software = given->strategy || given->software ? NULL : run->log.software;
     run->left_out = tell_rest(&run->log, arena);

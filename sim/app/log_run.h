@@ -36,6 +36,12 @@ const struct dl_logged *dl_log_run_told(const struct dl_log_run *run, const stru
                                         struct dl_arena *arena);
 void dl_log_run_close(struct dl_log_run *run);
 
+/* Its row, a new reference; names of documents that only the log has are the log's, and these documents are then put in
+ * place of files of that name. */
+json_t *dl_log_row(const struct dl_log_run *run, const struct dl_log_given *given, struct dl_arena *arena);
+void dl_log_row_put_documents(const struct dl_log_run *run, const struct dl_log_given *given,
+                              struct dl_training_row *row, struct dl_arena *arena);
+
 /* The timers of the log that have a counterpart in a prediction. */
 size_t dl_log_phases(const struct dl_log *log, const struct dl_training_result *predicted, size_t warmup,
                      struct dl_logged_phase phases[DL_LOG_TIMERS]);

@@ -9,6 +9,12 @@ struct dl_input dl_row_input(const struct dl_training_row *row, const char *name
     return (struct dl_input){.name = name, .file = row->file};
 }
 
+static struct dl_input text_or_file(const struct dl_training_row *row, const char *name, const char *text)
+{
+    if (!name) return (struct dl_input){0};
+    return (struct dl_input){.name = name, .text = text, .file = row->file};
+}
+
 static struct dl_input made(json_t *value, const struct dl_training_row *row, struct dl_arena *arena)
 {
     char *const text = json_dumps(value, JSON_REAL_PRECISION(17));
@@ -154,9 +160,9 @@ enum dl_status dl_training_row_request(const struct dl_training_row *row, int64_
 {
     out->topo = dl_row_input(row, row->topo);
     if (row->strategy) {
-        out->strategy = dl_row_input(row, row->strategy);
-        if (row->workload) out->workload = dl_row_input(row, row->workload);
-        if (row->software) out->software = dl_row_input(row, row->software);
+        out->strategy = text_or_file(row, row->strategy, row->strategy_text);
+        out->workload = text_or_file(row, row->workload, row->workload_text);
+        out->software = text_or_file(row, row->software, row->software_text);
         return DL_OK;
     }
     if (check(row, err)) return err->status;

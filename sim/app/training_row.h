@@ -32,6 +32,8 @@ struct dl_training_row {
     const char *schedule, *recompute, *precision, *attention;
     int64_t stage_rule;   /* enum dl_stage_rule */
     const char *strategy; /* NULL, or a file that says all of how the step ran */
+    /* Documents that were made in memory, in place of the files of these names; NULL: the files. */
+    const char *strategy_text, *workload_text, *software_text;
     const char *workload; /* NULL, or a file in place of the sizes of a transformer */
     const char *optimizer;
     int64_t style; /* enum dl_row_style: what the sizes leave open of a transformer */

@@ -53,6 +53,9 @@ struct dl_log {
     const char *software; /* that of dlsim which is nearest */
     json_t *row;          /* keys of a measured step (docs/formats.md, row files), as far as the log says them */
     bool says_layout;     /* over how many ranks the model was cut */
+    /* Where what the log says can be imported as it is, whole documents; NULL: not. */
+    json_t *strategy, *workload, *own_software;
+    const char *refusal; /* why it cannot; NULL: it can, or there is nothing to import */
     struct dl_log_step *steps;
     size_t n_steps, capacity;
     struct dl_log_timer timers[DL_LOG_TIMERS];
@@ -86,6 +89,7 @@ struct dl_log_format {
     size_t state_size; /* 0: no state */
     const struct dl_log_option *options;
     size_t n_options;
+    bool keeps_all; /* options that are not in the table, too */
     /* REQUIRED: one line, without colours and end of line. */
     void (*line)(struct dl_log_reader *r, const char *line);
     /* REQUIRED: after the last line: what the options say together. */

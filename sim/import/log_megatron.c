@@ -12,6 +12,23 @@ struct state {
 
 static const double ms = 1e-3, mib = 1048576;
 
+/* What is told of the run, and what a strategy of the command line must agree with. */
+static const struct dl_log_option options[] = {
+    {"world_size", "devices"},
+    {"tensor_model_parallel_size", "tp"},
+    {"pipeline_model_parallel_size", "pp"},
+    {"context_parallel_size", "cp"},
+    {"expert_model_parallel_size", "ep"},
+    {"data_parallel_size", "dp"},
+    {"virtual_pipeline_model_parallel_size", "vpp"},
+    {"global_batch_size", "global_batch"},
+    {"micro_batch_size", "microbatch"},
+    {"seq_length", "seq"},
+    {"num_layers", "layers"},
+    {"hidden_size", "hidden"},
+    {"num_attention_heads", "heads"},
+};
+
 /* ---- arguments ---- */
 
 /* "  NAME ..... VALUE", whatever a launcher puts in front of it. */
@@ -111,13 +128,37 @@ static void line(struct dl_log_reader *r, const char *text)
     if (!r->log.n_steps) read_argument(r, text);
 }
 
+/* ---- together ---- */
+
+/* Versions are told apart by the arguments that they have; what flags change is known of the newest. */
+static void find_software(struct dl_log_reader *r)
+{
+    r->log.software = "megatron-core";
+    if (dl_log_get(r, "transformer_impl") || !dl_log_get(r, "num_layers")) return;
+    r->log.software = dl_log_get(r, "sequence_parallel") ? "megatron-2022" : "megatron-2021";
+    json_decref(r->log.own_software);
+    r->log.own_software = NULL;
+}
+
+static void finish(struct dl_log_reader *r)
+{
+    const double batch = dl_log_batch(&r->log); /* that of a ramp comes from its steps */
+    char text[32];
+    snprintf(text, sizeof text, "%.17g", batch);
+    if (batch > 0) dl_log_set(r, "global_batch_size", text);
+    dl_log_say_options(r);
+    if (dl_log_count(r, "num_layers")) dl_megatron_import(r);
+    find_software(r);
+}
+
 const struct dl_log_format dl_log_megatron = {
     .name = "Megatron-LM",
     .doc = "iteration N/ TOTAL | ... | elapsed time per iteration (ms): T | ... |",
     .peak = "max allocated",
     .state_size = sizeof(struct state),
-    .options = dl_megatron_options,
-    .n_options = DL_MEGATRON_OPTIONS,
+    .options = options,
+    .n_options = DL_COUNT(options),
+    .keeps_all = true,
     .line = line,
-    .finish = dl_megatron_finish,
+    .finish = finish,
 };

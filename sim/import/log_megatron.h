@@ -1,12 +1,10 @@
-/* log_megatron.h - the arguments of Megatron-LM as keys of a measured step. */
+/* log_megatron.h - the arguments that a log of Megatron-LM prints. */
 #ifndef DL_IMPORT_LOG_MEGATRON_H
 #define DL_IMPORT_LOG_MEGATRON_H
 
 #include "sim/import/log.h"
 
-enum { DL_MEGATRON_OPTIONS = 53 };
-extern const struct dl_log_option dl_megatron_options[DL_MEGATRON_OPTIONS];
-/* What they say together. */
-void dl_megatron_finish(struct dl_log_reader *r);
+/* Make the documents of the log of its arguments, or say what is refused. */
+void dl_megatron_import(struct dl_log_reader *r);
 
 #endif

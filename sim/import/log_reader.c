@@ -11,9 +11,10 @@
 
 void dl_log_set(struct dl_log_reader *r, const char *name, const char *value)
 {
-    for (size_t i = 0; i < r->format->n_options; i++)
-        if (strcmp(r->format->options[i].name, name) == 0)
-            json_object_set_new(r->settings, name, json_string(value)); /* what is no UTF-8 is not set */
+    const size_t most = 4096; /* more than any program has */
+    bool is_kept = r->format->keeps_all && json_object_size(r->settings) < most;
+    for (size_t i = 0; i < r->format->n_options; i++) is_kept |= strcmp(r->format->options[i].name, name) == 0;
+    if (is_kept) json_object_set_new(r->settings, name, json_string(value)); /* what is no UTF-8 is not set */
 }
 
 const char *dl_log_get(const struct dl_log_reader *r, const char *name)

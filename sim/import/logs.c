@@ -67,5 +67,8 @@ void dl_log_release(struct dl_log *log)
     for (size_t i = 0; i < log->n_timers; i++) dl_free(log->timers[i].seconds.items);
     dl_free(log->steps);
     json_decref(log->row);
+    json_decref(log->strategy);
+    json_decref(log->workload);
+    json_decref(log->own_software);
     *log = (struct dl_log){0};
 }
