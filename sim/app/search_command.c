@@ -1,16 +1,11 @@
 /* search_command.c - dlsim search: the best way to train a model on so many devices. */
 #include <stdio.h>
-#include <string.h>
 
 #include "sim/app/commands.h"
 #include "sim/app/own_memory.h"
 #include "sim/app/pool.h"
 #include "sim/app/search_intervals.h"
-#include "sim/app/search_known.h"
-#include "sim/core/clock.h"
-#include "sim/report/progress.h"
-#include "sim/report/search_report.h"
-#include "sim/sweep/workers.h"
+#include "sim/app/search_run.h"
 
 struct request {
     struct dl_search_wanted wanted;
@@ -28,6 +23,8 @@ static const struct dl_option options[] = {
      "samples of a step; as many as devices if absent"},
     {"software", DL_OPT_TEXT, AT(wanted.session.software.name), false, 0, 0, NULL, "the framework; ideal if absent"},
     {"objective", DL_OPT_CHOICE, AT(objective), false, 0, 0, dl_objectives, "what the best has most or least of"},
+    {"headroom", DL_OPT_NUMBER, AT(wanted.headroom), false, 0, 0.99, NULL,
+     "the part of a device's memory that must stay free, such as 0.15; 0 if absent"},
     {"fix", DL_OPT_TEXTS, AT(wanted.fixes), false, 0, 0, NULL,
      "a value of the strategy that all points have: stack.tensor.ways=8, precision='\"fp16\"'; may be repeated"},
     {"also", DL_OPT_TEXTS, AT(wanted.also), false, 0, 0, NULL,
@@ -45,162 +42,11 @@ static const struct dl_option options[] = {
 };
 #undef AT
 
-enum { usual_top = 10, usual_intervals = 5, limit_s = 600 }; /* of a point */
-
-struct run {
-    struct dl_search search;
-    struct dl_search_report report;
-    struct dl_refusals refused, lost;
-    struct dl_known *known;     /* NULL: nothing */
-    struct dl_candidate *found; /* of the points that are run now, in whatever order they come */
-    size_t n_found, capacity;
-    size_t n_now;
-    double begun_s;
-    const char *what; /* happens to these points */
-};
-
-/* ---- results ---- */
-
-static double number(const json_t *result, const char *key) { return json_number_value(json_object_get(result, key)); }
-
-static void add_candidate(struct run *r, const json_t *result)
-{
-    const json_t *const causes = json_object_get(result, "exposed_s");
-    struct dl_candidate c = {.point = (uint64_t)json_integer_value(json_object_get(result, "point")),
-                             .step_s = number(result, "step_s"),
-                             .screened_s = number(result, "step_s"),
-                             .mfu = number(result, "mfu"),
-                             .tokens_per_s = number(result, "tokens_per_s"),
-                             .peak_bytes = number(result, "peak_bytes")};
-    for (size_t i = 0; i < DL_N_CAUSES; i++) c.exposed_s[i] = json_number_value(json_array_get(causes, i));
-    DL_GROW(r->found, r->n_found, r->capacity);
-    r->found[r->n_found++] = c;
-}
-
-static enum dl_status take(void *user, const json_t *result, struct dl_error *err)
-{
-    struct run *const r = user;
-    const char *const refusal = json_string_value(json_object_get(result, "refused"));
-    const char *const failure = json_string_value(json_object_get(result, "reason"));
-    if (json_object_get(result, "step_s"))
-        add_candidate(r, result);
-    else if (refusal || failure)
-        dl_refusals_add(refusal ? &r->refused : &r->lost, refusal ? refusal : failure, 1);
-    else
-        r->report.n_unfit++;
-    return err->status;
-}
-
-static enum dl_status tick(void *user, size_t n_done, struct dl_error *err)
-{
-    const struct run *const r = user;
-    dl_progress_rate(n_done, 0, r->n_now, dl_clock_s() - r->begun_s, r->what);
-    return err->status;
-}
-
-/* ---- running points ---- */
-
-static void *open_point(void *user, uint64_t point)
-{
-    return dl_search_open_point(&((struct run *)user)->search, point);
-}
-
-/* Those that a sweep has run are taken; the others are left in the list. Returns how many. */
-static size_t take_known(struct run *r, uint64_t *points, size_t n, struct dl_error *err)
-{
-    size_t n_left = 0;
-    for (size_t i = 0; i < n; i++) {
-        json_t *const result = r->known ? dl_known_find(r->known, &r->search, points[i]) : NULL;
-        if (!result) {
-            points[n_left++] = points[i];
-            continue;
-        }
-        json_object_set_new(result, "point", json_integer((json_int_t)points[i]));
-        take(r, result, err);
-    }
-    return n_left;
-}
-
-/* Returns the number of a signal that ended it. */
-static int run_points(struct run *r, const uint64_t *all, size_t n_all, size_t *n_known, struct dl_error *err)
-{
-    uint64_t *const points = dl_alloc((n_all + 1) * sizeof *points);
-    r->found = NULL;
-    r->n_found = r->capacity = 0;
-    r->begun_s = dl_clock_s();
-    memcpy(points, all, n_all * sizeof *points);
-    const size_t n = r->n_now = take_known(r, points, n_all, err);
-    *n_known = n_all - n;
-    const int signal = dl_workers_run(&(struct dl_workers_request){.points = points,
-                                                                   .n_points = n,
-                                                                   .n_workers = r->report.n_workers,
-                                                                   .limit_s = limit_s,
-                                                                   .open = open_point,
-                                                                   .stands_alone = dl_search_stands_alone,
-                                                                   .run = dl_search_run_point,
-                                                                   .close = dl_search_close_point,
-                                                                   .take = take,
-                                                                   .tick = tick,
-                                                                   .user = r},
-                                      err);
-    dl_progress_end();
-    dl_free(points);
-    return signal;
-}
-
-static void describe(const struct run *r, struct dl_candidate *c)
-{
-    const struct dl_space_point p = dl_space_point(&r->search.space, c->point);
-    c->words = dl_search_words(&p, r->search.arena);
-    c->placement = dl_search_placement(&p);
-}
-
-static int screen(struct run *r, struct dl_error *err)
-{
-    const struct dl_space *const space = &r->search.space;
-    r->what = "points screened";
-    r->search.engine = "analytic";
-    r->report.n_space = space->n_combinations;
-    r->report.n_looked_at = space->n_points;
-    const int signal = run_points(r, space->points, space->n_points, &r->report.n_screened_before, err);
-    r->report.screening_s = dl_clock_s() - r->begun_s;
-    r->report.screened = r->found;
-    r->report.n_screened = r->n_found;
-    dl_candidates_sort(r->found, r->n_found, r->report.objective);
-    for (size_t i = 0; i < r->n_found; i++) describe(r, &r->found[i]);
-    return signal;
-}
-
-/* What screening has found of the same point. */
-static void keep_screened(const struct dl_search_report *report, struct dl_candidate *c)
-{
-    const struct dl_candidate *same = report->screened;
-    while (same->point != c->point) same++;
-    c->screened_s = same->step_s;
-    c->words = same->words;
-    c->placement = same->placement;
-}
-
-static int simulate(struct run *r, size_t top, struct dl_error *err)
-{
-    const size_t n = r->report.n_screened < top ? r->report.n_screened : top;
-    uint64_t *const points = dl_alloc((n + 1) * sizeof *points);
-    for (size_t i = 0; i < n; i++) points[i] = r->report.screened[i].point;
-    r->what = "points simulated";
-    r->search.engine = dl_engine_names[0];
-    const int signal = run_points(r, points, n, &r->report.n_simulated_before, err);
-    r->report.simulating_s = dl_clock_s() - r->begun_s;
-    r->report.simulated = r->found;
-    r->report.n_simulated = r->n_found;
-    dl_candidates_sort(r->found, r->n_found, r->report.objective);
-    for (size_t i = 0; i < r->n_found; i++) keep_screened(&r->report, &r->found[i]);
-    dl_free(points);
-    return signal;
-}
+enum { usual_top = 10, usual_intervals = 5 };
 
 /* ---- the answer ---- */
 
-static struct dl_asked what_was_asked(const struct run *r, const struct request *q)
+static struct dl_asked what_was_asked(const struct dl_search_run *r, const struct request *q)
 {
     struct dl_asked asked = dl_session_asked(&r->search.base);
     struct dl_fingerprint f;
@@ -215,6 +61,7 @@ static struct dl_asked what_was_asked(const struct run *r, const struct request 
     dl_fingerprint_json(&f, "strategies", r->search.document);
     dl_fingerprint_text(&f, "objective", r->report.objective);
     dl_fingerprint_number(&f, "top", (double)q->top);
+    dl_fingerprint_number(&f, "headroom", q->wanted.headroom);
     dl_fingerprint_number(&f, "intervals", (double)q->intervals);
     for (size_t i = 0; i < q->wanted.fixes.n; i++) dl_fingerprint_text(&f, "fixed", q->wanted.fixes.items[i]);
     for (size_t i = 0; i < q->wanted.also.n; i++) dl_fingerprint_text(&f, "also", q->wanted.also.items[i]);
@@ -234,7 +81,7 @@ static enum dl_status name_in_file(const struct request *q, json_t *strategy, co
     return DL_OK;
 }
 
-static enum dl_status write_winner(struct run *r, const struct request *q, struct dl_error *err)
+static enum dl_status write_winner(struct dl_search_run *r, const struct request *q, struct dl_error *err)
 {
     const struct dl_session_request *const s = &q->wanted.session;
     struct dl_arena *const arena = r->search.arena;
@@ -253,7 +100,7 @@ static enum dl_status write_winner(struct run *r, const struct request *q, struc
     return dl_write_json(q->output, strategy, err);
 }
 
-static void add_refused(struct run *r)
+static void add_refused(struct dl_search_run *r)
 {
     const struct dl_refusals *const by_rules = &r->search.space.refused;
     for (size_t i = 0; i < by_rules->n; i++)
@@ -264,7 +111,7 @@ static void add_refused(struct run *r)
     r->report.lost = &r->lost;
 }
 
-static enum dl_status tell(struct run *r, const struct request *q, struct dl_error *err)
+static enum dl_status tell(struct dl_search_run *r, const struct request *q, struct dl_error *err)
 {
     const bool is_nothing_left = !r->report.n_screened && !r->report.n_unfit && !r->lost.n;
     dl_refusals_sort(&r->refused);
@@ -281,7 +128,7 @@ static enum dl_status tell(struct run *r, const struct request *q, struct dl_err
     return DL_OK;
 }
 
-static enum dl_status begin(struct run *r, struct request *q, struct dl_error *err)
+static enum dl_status begin(struct dl_search_run *r, struct request *q, struct dl_error *err)
 {
     const struct dl_session *const base = &r->search.base;
     const uint64_t n_workers = q->jobs ? q->jobs : dl_pool_processors();
@@ -301,11 +148,11 @@ static enum dl_status begin(struct run *r, struct request *q, struct dl_error *e
 
 static int search(struct request *q, struct dl_error *err)
 {
-    struct run r = {0};
+    struct dl_search_run r = {0};
     int signal = 0;
     if (!begin(&r, q, err)) {
-        signal = screen(&r, err);
-        if (!signal && !err->status) signal = simulate(&r, q->top, err);
+        signal = dl_search_screen(&r, err);
+        if (!signal && !err->status) signal = dl_search_simulate(&r, q->top, err);
         if (!signal && !err->status) dl_search_intervals(&r.search, q->intervals, &r.report, err);
         if (!signal && !err->status) tell(&r, q, err);
     }
@@ -320,11 +167,17 @@ static int search(struct request *q, struct dl_error *err)
     return signal ? 128 + signal : !is_answered;
 }
 
+static enum dl_status check_together(const struct request *q, struct dl_error *err)
+{
+    if (!q->db || q->wanted.headroom == 0) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, "--headroom", "is not known of the results of --db; leave one of them out");
+}
+
 static int run(int argc, char **argv, struct dl_error *err)
 {
     struct request q = {.objective = dl_objectives[0], .top = usual_top, .intervals = usual_intervals};
     dl_lengthen_output(argc, argv);
-    if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err)) return 0;
+    if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) || check_together(&q, err)) return 0;
     if (!q.wanted.global_batch) q.wanted.global_batch = q.wanted.session.devices;
     return search(&q, err);
 }

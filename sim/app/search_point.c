@@ -95,6 +95,7 @@ enum dl_status dl_search_open(struct dl_search *s, const struct dl_search_wanted
                             (json_int_t)q->devices, "global_batch", (json_int_t)wanted->global_batch);
     if (q->software.name) json_object_set_new(s->document, "software", json_string(q->software.name));
     if (sort_fixes(s, &wanted->fixes, &of_axes, err) || read_base(s, *q, err)) return err->status;
+    s->device_bytes = s->base.device.memory_bytes * (1 - wanted->headroom);
     return open_space(s, wanted, &of_axes, err);
 }
 
@@ -140,13 +141,15 @@ static void look_at(const struct dl_search *s, const json_t *doc, const struct d
     dl_job_suit_machine(&job, &s->base.device, s->base.machine.topology);
     if (dl_job_check(&job, model, o->arena, &o->err)) return;
     const double floor = dl_memory_floor(&job.setting, model) + s->base.software.outside_bytes;
-    o->is_unfit = floor > s->base.device.memory_bytes;
+    o->is_unfit = floor > s->device_bytes;
 }
 
-static bool fits(const struct dl_session *s)
+static bool fits(const struct dl_session *s, double device_bytes)
 {
+    struct dl_device device = s->device;
+    device.memory_bytes = device_bytes;
     const struct dl_run_report r = {
-        .topology = s->machine.topology, .job = &s->job, .model = &s->model, .device = &s->device, .memory = s->memory};
+        .topology = s->machine.topology, .job = &s->job, .model = &s->model, .device = &device, .memory = s->memory};
     return dl_run_fits(&r);
 }
 
@@ -172,7 +175,7 @@ static void open_session(const struct dl_search *s, uint64_t point, const json_t
     if (dl_session_open(&o->session, &q))
         o->err = o->session.err;
     else
-        o->is_unfit = !fits(&o->session);
+        o->is_unfit = !fits(&o->session, s->device_bytes);
     free(text);
 }
 

@@ -18,12 +18,14 @@ struct dl_search {
     struct dl_texts fixes;        /* beside axes */
     struct dl_arena *arena;       /* of the models */
     const char *engine;           /* NULL: simgrid */
+    double device_bytes;          /* that a point may have of a device's memory */
     double memory_bytes;          /* of this computer, that a point may have */
 };
 
 struct dl_search_wanted {
     struct dl_session_request session; /* topology, workload, software and devices */
     uint64_t global_batch;
+    double headroom; /* the part of a device's memory that stays free */
     struct dl_texts fixes, also;
 };
 
