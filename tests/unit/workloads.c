@@ -185,15 +185,15 @@ END_TEST
 static const struct {
     const char *name;
     double multiply_adds;
-} convnets[] = {
-    {"alexnet-2012", 0.72}, {"vgg19", 19.6},     {"googlenet-2014", 1.58},
-    {"resnet50", 4.09},     {"resnet152", 11.5}, {"densenet121", 2.83},
+} of_images[] = {
+    {"alexnet-2012", 0.72}, {"vgg19", 19.6},        {"googlenet-2014", 1.58}, {"resnet50", 4.09}, {"resnet152", 11.5},
+    {"densenet121", 2.83},  {"vit-base-16", 17.56}, {"vit-large-16", 61.55}, /* GFLOPS of torchvision's models */
 };
 
-START_TEST(convnets_have_the_published_flop)
+START_TEST(models_of_images_have_the_published_flop)
 {
-    open_shipped(convnets[_i].name, 1, "flash");
-    ck_assert_double_eq_tol(forward_flop() / 2e9, convnets[_i].multiply_adds, 0.01 * convnets[_i].multiply_adds);
+    open_shipped(of_images[_i].name, 1, "flash");
+    ck_assert_double_eq_tol(forward_flop() / 2e9, of_images[_i].multiply_adds, 0.01 * of_images[_i].multiply_adds);
 }
 END_TEST
 
@@ -234,7 +234,7 @@ int main(void)
     tcase_add_test(all, biases_of_queries_keys_and_values_are_counted);
     tcase_add_loop_test(all, llama_saves_what_its_layers_are_given, 0, DL_COUNT(llamas));
     tcase_add_loop_test(all, models_have_the_published_parameters, 0, DL_COUNT(published));
-    tcase_add_loop_test(all, convnets_have_the_published_flop, 0, DL_COUNT(convnets));
+    tcase_add_loop_test(all, models_of_images_have_the_published_flop, 0, DL_COUNT(of_images));
     tcase_add_test(all, lenet_layers_are_those_of_the_paper);
     tcase_add_test(all, deconvolutions_undo_convolutions);
     suite_add_tcase(suite, all);
