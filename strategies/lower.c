@@ -271,7 +271,7 @@ static enum dl_status lower_at(const struct dl_lower_request *request, double cl
         if (bottom->state) memset(bottom->state, 0, bottom->strategy->state_size);
     bottom->sink = dl_sink_take;
     bottom->user = &s;
-    *out = (struct dl_lowered){.clock = request->device->power ? clock : 0};
+    *out = (struct dl_lowered){.clock = dl_device_throttles(request->device) ? clock : 0};
     if (dl_job_check(request->job, request->model, arena, err) || dl_sink_init_host(&s, err) ||
         dl_sink_init_groups(&s, err))
         return err->status;
@@ -285,17 +285,19 @@ static enum dl_status lower_at(const struct dl_lower_request *request, double cl
     for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
         out->positions[i].is_sent_input = i > 0 && !same_stage(&out->schedule, i - 1);
         out->positions[i].is_sent_gradient = i + 1 < out->n_positions && !same_stage(&out->schedule, i);
-        s.counted = &draw->micro;
+        s.counted = draw->micro;
         lower_position(&s, &out->positions[i], out->schedule.splits_backward, err);
         for (int kind = 0; kind <= DL_ITEM_W; kind++)
             for (int ground = 0; ground < DL_N_GROUNDS; ground++)
                 out->by_ground[ground] += out->positions[i].items[kind].total.by_ground[ground];
     }
     mean_costs(out, &wish);
-    s.counted = &draw->end;
+    s.counted = draw->end;
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err) &&
         !assemble(&s, out, err) && !dl_write_sequences(out, setting, err))
         dl_limit_played(&s);
+    for (int bound = 0; bound < DL_N_BOUNDS; bound++)
+        out->draw[bound] = dl_step_draw_sum(draw, (enum dl_bound)bound, setting);
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
         out->model_flop[count] = request->model->model_flop_per_sample[count] * setting->global_batch;
     dl_sink_release(&s);
@@ -305,13 +307,13 @@ static enum dl_status lower_at(const struct dl_lower_request *request, double cl
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,
                         struct dl_error *err)
 {
-    struct dl_step_draw draw = {0};
-    if (lower_at(request, 1, arena, out, &draw, err) || !request->device->power) return err->status;
+    struct dl_step_draw draw = {0}, slower = {0};
+    if (lower_at(request, 1, arena, out, &draw, err) || !dl_device_throttles(request->device)) return err->status;
     const struct dl_setting *const setting = &request->job->setting;
     const double clock = dl_step_clock(request->device->power, setting, out, &draw);
     if (clock == 1) return DL_OK;
     dl_lowered_release(out, setting->ways[DL_AXIS_PIPELINE]);
-    return lower_at(request, clock, arena, out, &draw, err);
+    return lower_at(request, clock, arena, out, &slower, err);
 }
 
 struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setting *setting)

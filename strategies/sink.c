@@ -68,7 +68,7 @@ static struct dl_price price_at_clock(const struct dl_sink *s, const struct dl_k
     if (!s->request->device->power) return price;
     const struct dl_draw draw = dl_draw_of(s->request->device, k, precision, &price);
     dl_draw_add(sum, &draw, times);
-    price.seconds = dl_draw_seconds(&draw, s->clock);
+    if (s->request->device->power->throttles) price.seconds = dl_draw_seconds(&draw, s->clock);
     return price;
 }
 
@@ -174,7 +174,7 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     const double s_per_launch = is_group(&ev->kernel) ? software->host_s_per_group_launch : software->host_s_per_launch;
     const double n_launches = priced->launches * n_tensors, n_parts = n_tensors > 1 ? fmax(1, floor(n_launches)) : 1;
     const double flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1);
-    if (s->counted) dl_draw_add(s->counted, &priced->draw, 1);
+    if (s->counted) dl_draw_add(&s->counted[dl_bound_of(&ev->kernel)], &priced->draw, 1);
     struct dl_instruction one = {.name = ev->kernel.name,
                                  .cause = ev->cause,
                                  .device_s = device_s / n_parts,

@@ -50,7 +50,7 @@ struct dl_sink {
     double beside_layer_s;       /* of what goes on beside it, for another micro-batch */
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
     double clock;                /* of the devices, over their highest */
-    struct dl_draw *counted;     /* what kernels draw is added here; NULL: it is not counted */
+    struct dl_draw *counted;     /* [DL_N_BOUNDS]: what kernels draw is added here; NULL: it is not counted */
 };
 
 enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err);

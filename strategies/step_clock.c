@@ -26,10 +26,20 @@ static double elapsed_s(const struct dl_setting *setting, const struct dl_lowere
     return fmax(sum.device_s, sum.host_s);
 }
 
+struct dl_draw dl_step_draw_sum(const struct dl_step_draw *draw, enum dl_bound bound, const struct dl_setting *setting)
+{
+    struct dl_draw all = draw->end[bound];
+    dl_draw_add(&all, &draw->micro[bound], setting->micros);
+    return all;
+}
+
 double dl_step_clock(const struct dl_power *power, const struct dl_setting *setting, const struct dl_lowered *l,
                      const struct dl_step_draw *draw)
 {
-    struct dl_draw all = draw->end;
-    dl_draw_add(&all, &draw->micro, setting->micros);
+    struct dl_draw all = {0};
+    for (int bound = 0; bound < DL_N_BOUNDS; bound++) {
+        const struct dl_draw some = dl_step_draw_sum(draw, (enum dl_bound)bound, setting);
+        dl_draw_add(&all, &some, 1);
+    }
     return dl_power_clock(power, &all, fmax(elapsed_s(setting, l) - all.seconds, 0));
 }

@@ -1,6 +1,7 @@
 #include "topologies/topology.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ struct options {
     int64_t nodes;
     const char *transport;
     double weight_memory_bytes;
-    struct dl_json node, network, reliability, storage;
+    struct dl_json node, network, reliability, storage, node_power, network_power, site;
 };
 static const struct options defaults = {.nodes = 1, .transport = "ideal"};
 static const struct dl_field fields[] = {
@@ -26,6 +27,10 @@ static const struct dl_field fields[] = {
     {"network", DL_OBJECT, offsetof(struct options, network), 0, 0, true, NULL, "what joins the nodes"},
     {"reliability", DL_OBJECT, offsetof(struct options, reliability), 0, 0, true, NULL, "how often parts fail"},
     {"storage", DL_OBJECT, offsetof(struct options, storage), 0, 0, true, NULL, "where checkpoints go"},
+    {"node_power", DL_OBJECT, offsetof(struct options, node_power), 0, 0, true, NULL,
+     "what a node draws besides its devices"},
+    {"network_power", DL_OBJECT, offsetof(struct options, network_power), 0, 0, true, NULL, "what the network draws"},
+    {"site", DL_OBJECT, offsetof(struct options, site), 0, 0, true, NULL, "what power means where the machine stands"},
 };
 
 uint16_t dl_topology_link_kind(struct dl_topology *t, const char *name)
@@ -86,6 +91,16 @@ static void cut(struct dl_topology *t, const struct dl_pod_slice *slice)
     t->n_devices = slice->n_devices;
 }
 
+static enum dl_status read_power(struct dl_topology *t, const struct options *o, struct dl_error *err)
+{
+    if ((o->node_power.value && dl_node_power_read(o->node_power, t->arena, &t->node_power, err) && !dl_go_on(err)) ||
+        (o->network_power.value && dl_network_power_read(o->network_power, t->arena, &t->network_power, err) &&
+         !dl_go_on(err)) ||
+        (o->site.value && dl_facility_read(o->site, t->arena, &t->site, err) && !dl_go_on(err)))
+        return err->status;
+    return DL_OK;
+}
+
 /* The document and its node. The network depends on both, but its keys can be told wrong without them. */
 static enum dl_status read_parts(struct dl_topology *t, struct options *o, struct dl_error *err)
 {
@@ -95,6 +110,7 @@ static enum dl_status read_parts(struct dl_topology *t, struct options *o, struc
     if (o->node.value && dl_node_read(o->node, &t->node, t->arena, err) && !dl_go_on(err)) return err->status;
     if (dl_reliability_read(o->reliability, &t->reliability, t->arena, err) && !dl_go_on(err)) return err->status;
     if (dl_storage_read(o->storage, &t->storage, t->arena, err) && !dl_go_on(err)) return err->status;
+    if (read_power(t, o, err)) return err->status;
     if (err->n_told == told) return DL_OK;
     struct dl_network unjoined = {0};
     if (o->network.value && dl_network_read(o->network, &unjoined, t->arena, err)) dl_go_on(err);
@@ -165,6 +181,28 @@ void dl_topology_free(struct dl_topology *t)
     dl_free(t->condition);
     dl_free(t->links);
     dl_free(t);
+}
+
+/* A link that is as fast as several of an endpoint stands for as many cables: trees keep those that are used alike as
+ * one. */
+static double cables_of(const struct dl_topology *t, uint32_t link)
+{
+    const struct dl_link *const links = t->links + t->network.first_link;
+    return fmax(1, links[link].bandwidth_bytes_per_s / links[0].bandwidth_bytes_per_s);
+}
+
+/* A cable is two links, so that it and each of its ends are met twice. */
+struct dl_cabling dl_topology_cabling(const struct dl_topology *t)
+{
+    const struct dl_network *const net = &t->network;
+    struct dl_cabling all = {0};
+    for (uint32_t link = 0; net->kind && link < net->n_links; link++) {
+        const struct dl_link_ends ends = net->kind->ends(net, link);
+        const double cables = cables_of(t, link) / 2;
+        all.cables += cables;
+        all.switch_ports += cables * ((ends.from >= net->n_endpoints) + (ends.to >= net->n_endpoints));
+    }
+    return all;
 }
 
 /* A device as routing sees it. */

@@ -5,6 +5,7 @@
 #define DL_TOPOLOGIES_TOPOLOGY_H
 
 #include "topologies/condition.h"
+#include "topologies/facility.h"
 #include "topologies/network.h"
 #include "topologies/node.h"
 #include "topologies/reliability.h"
@@ -27,6 +28,9 @@ struct dl_topology {
     double weight_memory_bytes; /* of all devices together, outside of them; 0: nothing is said of it */
     struct dl_reliability reliability;
     struct dl_storage storage;
+    struct dl_node_power node_power;
+    struct dl_network_power network_power;
+    struct dl_facility site;
     struct dl_link *links;
     size_t n_links, links_capacity;
     const char *link_kinds[DL_MAX_LINK_KINDS];
@@ -61,6 +65,12 @@ static inline uint32_t dl_topology_node_of(const struct dl_topology *t, uint32_t
 {
     return device / t->node.n_devices;
 }
+
+/* Of the network: cables, and their ends at switches, which are none where links end at the devices. */
+struct dl_cabling {
+    double cables, switch_ports;
+};
+struct dl_cabling dl_topology_cabling(const struct dl_topology *t);
 
 /* Intern the name of a kind of link. */
 uint16_t dl_topology_link_kind(struct dl_topology *t, const char *name);

@@ -9,6 +9,7 @@ struct finding {
     struct dl_arena *arena;
     const char *prefix; /* of the document, as --set names it */
     const json_t *doc;
+    const struct dl_device *device;
 };
 
 /* ---- units ---- */
@@ -118,7 +119,7 @@ static void add_number(void *user, const struct dl_fact *fact)
     const char *parts[max_depth];
     const size_t n = split(fact->where, parts, f->arena);
     const enum dl_dimension dimension = dimension_of(parts, n);
-    if (!n || !may_change(fact->value, dimension)) return;
+    if (!n || !may_change(fact->value, dimension) || dl_is_only_of_energy(f->device, fact->where)) return;
     struct dl_figure c = {
         .effect = {
             .dimension = dimension, .grade = fact->grade, .value = fact->value, .low = fact->low, .high = fact->high}};
@@ -150,7 +151,7 @@ void dl_figures_find(const struct dl_session *s, struct dl_figures *out)
                 {s->software_doc, "software"}};
     for (size_t i = 0; i < DL_COUNT(docs); i++)
         dl_json_facts_of_step(docs[i].doc, s->arena, add_number,
-                              &(struct finding){out, s->arena, docs[i].prefix, docs[i].doc.value});
+                              &(struct finding){out, s->arena, docs[i].prefix, docs[i].doc.value, &s->device});
     add_tables(s, out);
 }
 

@@ -1,6 +1,7 @@
 /* figures.h - the constants that a session rests on, found in its files: every number of its system, device,
  * transport and software whose unit, at the end of its key or of the nearest key above, is a time or a rate; and
- * factors without a unit that are no whole numbers, such as efficiencies. Tables of measured times are one constant. */
+ * factors without a unit that are no whole numbers, such as efficiencies. Tables of measured times are one constant.
+ * What only power rests on is none: it does not change the step. */
 #ifndef DL_APP_FIGURES_H
 #define DL_APP_FIGURES_H
 

@@ -9,6 +9,7 @@
 #include "sim/cost/power.h"
 #include "sim/engine/engine.h"
 #include "strategies/stack.h"
+#include "topologies/facility.h"
 
 static void print_range(const struct dl_field *f)
 {
@@ -62,6 +63,14 @@ static void print_files(enum dl_file_kind_index kind)
     dl_arena_free(arena);
 }
 
+static void print_keys(const char *what, const struct dl_field *(*get)(size_t *n_fields))
+{
+    size_t n_fields;
+    const struct dl_field *const fields = get(&n_fields);
+    printf("  keys of %s\n", what);
+    print_fields(fields, n_fields);
+}
+
 void dl_list_topologies(void)
 {
     print_files(DL_FILE_TOPOLOGY);
@@ -75,6 +84,9 @@ void dl_list_topologies(void)
         const struct dl_interior *const k = dl_interior_get(i);
         print_kind(k->name, k->doc, k->fields, k->n_fields);
     }
+    print_keys("\"node_power\"", dl_node_power_fields);
+    print_keys("\"network_power\"", dl_network_power_fields);
+    print_keys("\"site\"", dl_facility_fields);
 }
 
 void dl_list_devices(void)
@@ -85,13 +97,8 @@ void dl_list_devices(void)
         const struct dl_device_model *const m = dl_device_model_get(i);
         print_kind(m->name, m->doc, m->fields, m->n_fields);
     }
-    size_t n_fields;
-    const struct dl_field *const fields = dl_power_fields(&n_fields);
-    puts("  keys of \"power\"");
-    print_fields(fields, n_fields);
-    puts("  keys of \"interpolation\"");
-    const struct dl_field *const constants = dl_interpolation_fields(&n_fields);
-    print_fields(constants, n_fields);
+    print_keys("\"power\"", dl_power_fields);
+    print_keys("\"interpolation\"", dl_interpolation_fields);
 }
 
 void dl_list_transports(void) { print_files(DL_FILE_TRANSPORT); }
@@ -108,11 +115,8 @@ void dl_list_workloads(void)
 
 void dl_list_strategies(void)
 {
-    size_t n_fields;
-    const struct dl_field *const fields = dl_job_fields(&n_fields);
     print_files(DL_FILE_STRATEGY);
-    puts("  keys of a strategy file");
-    print_fields(fields, n_fields);
+    print_keys("a strategy file", dl_job_fields);
     puts("  entries of a stack");
     for (size_t i = 0; i < dl_strategy_count(); i++) {
         const struct dl_strategy *const s = dl_strategy_get(i);
@@ -141,12 +145,7 @@ void dl_list_software(void)
                  {"an entry of its kernels", dl_kernel_rule_fields},
                  {"an entry of its operands", dl_operand_rule_fields}};
     print_files(DL_FILE_SOFTWARE);
-    for (size_t i = 0; i < DL_COUNT(parts); i++) {
-        size_t n_fields;
-        const struct dl_field *const fields = parts[i].fields(&n_fields);
-        printf("  keys of %s\n", parts[i].what);
-        print_fields(fields, n_fields);
-    }
+    for (size_t i = 0; i < DL_COUNT(parts); i++) print_keys(parts[i].what, parts[i].fields);
 }
 
 void dl_list_collectives(void)

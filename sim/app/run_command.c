@@ -16,6 +16,7 @@ struct request {
     const char *json, *trace, *html, *svg, *picture;
     struct dl_amount amount;
     struct dl_checkpoints checkpoints;
+    struct dl_facility site; /* 0: as the system says */
     bool print_program, sensitivity, links, explain, fits_exit_0, gantt;
 };
 
@@ -73,7 +74,7 @@ static const struct dl_option options[] = {
     {"explain", DL_OPT_FLAG, offsetof(struct request, explain), false, 0, 0, NULL,
      "cause by cause, the formulas with their numbers put in, their sources, and why the simulation differs"},
     {"tokens", DL_OPT_NUMBER, offsetof(struct request, amount.tokens), false, 1, 1e18, NULL,
-     "tokens that the whole run trains on: its steps, days and device hours"},
+     "tokens that the whole run trains on: its steps, days, device hours, energy, carbon and money"},
     {"samples", DL_OPT_NUMBER, offsetof(struct request, amount.samples), false, 1, 1e18, NULL, "the same in samples"},
     {"epochs", DL_OPT_NUMBER, offsetof(struct request, amount.epochs), false, 1e-6, 1e9, NULL,
      "the same in epochs: how often each sample of --dataset is seen"},
@@ -82,6 +83,14 @@ static const struct dl_option options[] = {
      "steps of a whole run from checkpoint to checkpoint; as many as are best for its failures if absent"},
     {"checkpoint-async", DL_OPT_FLAG, offsetof(struct request, checkpoints.asynchronous), false, 0, 0, NULL,
      "checkpoints stop training only while devices copy them to their hosts"},
+    {"pue", DL_OPT_NUMBER, offsetof(struct request, site.pue), false, 1, 10, NULL,
+     "power of the site over that of its machines, in place of the system's"},
+    {"carbon-g-per-kwh", DL_OPT_NUMBER, offsetof(struct request, site.carbon_g_per_kwh), false, 0.001, 5000, NULL,
+     "grams of CO2e for a kWh, in place of the system's"},
+    {"usd-per-kwh", DL_OPT_NUMBER, offsetof(struct request, site.usd_per_kwh), false, 1e-6, 1000, NULL,
+     "price of energy, in place of the system's"},
+    {"usd-per-device-hour", DL_OPT_NUMBER, offsetof(struct request, site.usd_per_device_hour), false, 1e-6, 1e6, NULL,
+     "price of a device for an hour, in place of the system's"},
     {"fits-exit-0", DL_OPT_FLAG, offsetof(struct request, fits_exit_0), false, 0, 0, NULL,
      "exit status 0 also when the step does not fit into memory, which is 1 if absent"},
     {"set", DL_OPT_TEXTS, OF_SESSION(set), false, 0, 0, NULL,
@@ -169,7 +178,7 @@ static struct dl_asked what_was_asked(const struct request *q, struct dl_session
 static enum dl_status tell(const struct request *q, struct dl_session *s)
 {
     const struct dl_asked asked = what_was_asked(q, s);
-    dl_session_campaign(s, &q->amount);
+    dl_session_campaign(s, &q->amount, &q->site);
     if (dl_session_failures(s, &q->checkpoints)) return s->err.status;
     dl_session_list_assumptions(s);
     dl_session_list_files(s);
@@ -235,11 +244,25 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
     return DL_OK;
 }
 
+/* They are of no use without its length. */
+static enum dl_status check_site(const struct request *q, struct dl_error *err)
+{
+    const struct dl_facility *const site = &q->site;
+    const char *const given = site->pue > 0                   ? "--pue"
+                              : site->carbon_g_per_kwh > 0    ? "--carbon-g-per-kwh"
+                              : site->usd_per_kwh > 0         ? "--usd-per-kwh"
+                              : site->usd_per_device_hour > 0 ? "--usd-per-device-hour"
+                                                              : NULL;
+    if (!given || dl_amount_is_given(&q->amount)) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, given,
+                   "is of a whole run; say its length with --tokens, --samples, or --epochs and --dataset");
+}
+
 static int run(int argc, char **argv, struct dl_error *err)
 {
     struct request q = {0};
     if (dl_read_options(argc, argv, options, DL_COUNT(options), &q, NULL, err) || check_together(&q, err) ||
-        (q.html && dl_page_check(err)))
+        check_site(&q, err) || (q.html && dl_page_check(err)))
         return 0;
     return answer(&q, err);
 }

@@ -366,6 +366,7 @@ void dl_session_list_assumptions(struct dl_session *s)
     const struct dl_json docs[] = {s->machine.system_doc, s->device_doc, s->software_doc, s->machine.transport_doc};
     const struct dl_json wishes[] = {s->workload_doc, s->strategy_doc};
     const size_t n_docs = DL_COUNT(docs) - (s->job.n_devices == 1); /* that one sends nothing */
+    if (!s->report.campaign) s->report.assumptions.device = &s->device;
     for (size_t i = 0; i < n_docs; i++)
         (s->report.campaign ? dl_assumptions_add : dl_assumptions_add_of_step)(&s->report.assumptions, docs[i],
                                                                                s->arena);
@@ -416,6 +417,7 @@ void dl_session_close(struct dl_session *s)
     if (s->estimator.topology) dl_estimator_release(&s->estimator);
     dl_assumptions_release(&s->report.assumptions);
     dl_sources_release(&s->report.failing_sources);
+    dl_sources_release(&s->report.power_sources);
     dl_remedies_release(&s->remedies);
     dl_explanation_release(&s->explanation);
     dl_machine_close(&s->machine);

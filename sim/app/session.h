@@ -97,8 +97,11 @@ void dl_session_list_files(struct dl_session *s);
 void dl_session_find_remedies(struct dl_session *s);
 /* Add to the report where the step comes from; the request must have asked for it. */
 enum dl_status dl_session_explain(struct dl_session *s);
-/* Add to the report the whole run on so much, which was checked; nothing if nothing is given. */
-void dl_session_campaign(struct dl_session *s, const struct dl_amount *amount);
+/* What the step draws, after dl_session_run, at a site as the system file has it. */
+struct dl_energy dl_session_energy(const struct dl_session *s);
+/* Add to the report the whole run on so much, which was checked; nothing if nothing is given. What the site says goes
+ * before what the system file does, where it is not 0. */
+void dl_session_campaign(struct dl_session *s, const struct dl_amount *amount, const struct dl_facility *site);
 /* Whether the machine of a session that was opened says all that these need; nothing is asked: it need not. */
 enum dl_status dl_session_check_checkpoints(struct dl_session *s, const struct dl_checkpoints *asked);
 /* Add to the report the failures of the whole run; nothing if there is none. */

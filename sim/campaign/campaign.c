@@ -31,9 +31,13 @@ static double samples_of(const struct dl_amount *a, double tokens_per_sample)
 struct dl_campaign dl_campaign_of(const struct dl_amount *amount, const struct dl_campaign_step *step)
 {
     const double samples = samples_of(amount, step->tokens_per_sample), n_steps = ceil(samples / step->samples);
-    return (struct dl_campaign){.samples = samples,
-                                .tokens = samples * step->tokens_per_sample,
-                                .n_steps = n_steps,
-                                .seconds = n_steps * step->seconds,
-                                .device_s = n_steps * step->seconds * step->n_devices};
+    return (struct dl_campaign){
+        .samples = samples,
+        .tokens = samples * step->tokens_per_sample,
+        .n_steps = n_steps,
+        .seconds = n_steps * step->seconds,
+        .device_s = n_steps * step->seconds * step->n_devices,
+        .energy = step->energy,
+        .footprint = dl_footprint_of(&step->energy, &step->site, n_steps * step->seconds, step->n_devices),
+        .site = step->site};
 }

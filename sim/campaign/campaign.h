@@ -5,7 +5,7 @@
 #ifndef DL_CAMPAIGN_CAMPAIGN_H
 #define DL_CAMPAIGN_CAMPAIGN_H
 
-#include "sim/core/error.h"
+#include "sim/campaign/energy.h"
 
 /* How much is trained on; 0: not given. One of tokens, samples, and epochs with dataset. */
 struct dl_amount {
@@ -17,6 +17,8 @@ struct dl_amount {
 struct dl_campaign_step {
     double seconds, n_devices;
     double samples, tokens_per_sample; /* tokens_per_sample is 0 where a sample has none */
+    struct dl_energy energy;
+    struct dl_facility site;
 };
 
 struct dl_campaign {
@@ -24,6 +26,9 @@ struct dl_campaign {
     double n_steps;         /* a last one that is not full counts as one */
     double seconds;         /* of all steps, one after the other */
     double device_s;        /* the same on all devices */
+    struct dl_energy energy;
+    struct dl_footprint footprint;
+    struct dl_facility site;
 };
 
 bool dl_amount_is_given(const struct dl_amount *a);

@@ -50,7 +50,7 @@ void dl_json_drop_interval(json_t *object, const char *key);
 /* Call visit for every number of the document, in the order of the file. */
 void dl_json_facts(struct dl_json doc, struct dl_arena *arena, void (*visit)(void *user, const struct dl_fact *fact),
                    void *user);
-/* The same without objects that only a whole run depends on, such as "reliability" and "storage" of a system. */
+/* The same without objects that only a whole run depends on, such as "reliability" and "node_power" of a system. */
 void dl_json_facts_of_step(struct dl_json doc, struct dl_arena *arena,
                            void (*visit)(void *user, const struct dl_fact *fact), void *user);
 

@@ -72,8 +72,7 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
          "constants by which measured kernels predict others; the defaults if absent"},
         {"measured", DL_LIST, offsetof(struct file, measured), 0, 0, true, NULL,
          "tables of measured times; none if absent"},
-        {"power", DL_OBJECT, offsetof(struct file, power), 0, 0, true, NULL,
-         "what kernels draw, and how the clock follows; no limit if absent"},
+        {"power", DL_OBJECT, offsetof(struct file, power), 0, 0, true, NULL, "what it draws; unknown if absent"},
     };
     return dl_read_document(doc, "device", fields, DL_COUNT(fields), out, arena, err);
 }
@@ -96,9 +95,10 @@ static bool computes(const struct dl_device *d)
     return false;
 }
 
-/* What was measured on it, and how to go between. */
+/* What is left to read when the figures are there: what was measured on it, how to go between, and what it draws. */
 struct tables {
     struct dl_json measured, interpolation;
+    struct dl_power *power;
 };
 
 /* All but the tables, whose places are told. */
@@ -108,7 +108,7 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
     struct file file = {.model = no_model, .older_kernels_fraction = 1};
     const size_t told = err->n_told;
     if (read_file(doc, &file, arena, err) && !dl_go_on(err)) return err->status;
-    *tables = (struct tables){file.measured, file.interpolation};
+    *tables = (struct tables){file.measured, file.interpolation, NULL};
     *out = (struct dl_device){.name = dl_document_name(doc, arena),
                               .model = file.model == no_model ? NULL : dl_device_model_get((size_t)file.model),
                               .memory_bytes = file.memory_bytes,
@@ -121,9 +121,10 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
          dl_read(file.peaks, peak_fields, DL_COUNT(peak_fields), out->peak_flop_per_s, arena, err) && !dl_go_on(err)) ||
         (out->model && file.figures.value && read_options(out->model, file.figures, arena, &out->options, err) &&
          !dl_go_on(err)) ||
-        (file.power.value && dl_power_read(file.power, arena, &out->power, err) && !dl_go_on(err)) ||
+        (file.power.value && dl_power_read(file.power, arena, &tables->power, err) && !dl_go_on(err)) ||
         dl_stop_if_told(err, told))
         return err->status;
+    out->power = tables->power;
     if (!computes(out)) return dl_fail(err, DL_KEY, file.peaks.where, "needs the peak of at least one precision");
     return DL_OK;
 }
@@ -131,9 +132,11 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
 static enum dl_status read_tables(const struct tables *tables, struct dl_arena *arena, struct dl_device *out,
                                   struct dl_error *err)
 {
-    if (tables->measured.value) return dl_measured_read(tables->measured, tables->interpolation, arena, out, err);
-    if (tables->interpolation.value)
+    if (!tables->measured.value && tables->interpolation.value)
         return dl_fail(err, DL_KEY, tables->interpolation.where, "is of use only beside 'measured'");
+    if (tables->measured.value && dl_measured_read(tables->measured, tables->interpolation, arena, out, err))
+        return err->status;
+    if (tables->power) dl_power_complete(tables->power, out);
     return DL_OK;
 }
 
@@ -153,6 +156,8 @@ enum dl_status dl_device_read_other(struct dl_json doc, struct dl_json timed, st
     out->timed = first;
     return read_tables(&tables, arena, out, err);
 }
+
+bool dl_device_throttles(const struct dl_device *d) { return d->power && d->power->throttles; }
 
 bool dl_device_supports(const struct dl_device *d, enum dl_precision precision)
 {

@@ -25,7 +25,7 @@ struct dl_device {
     double memory_bytes, memory_bytes_per_s;
     const struct dl_measured *measured; /* NULL: nothing was timed on it */
     const struct dl_device *timed;      /* what was timed instead of it, see dl_device_read_other; NULL: itself */
-    const struct dl_power *power;       /* NULL: what it draws is not known, and its clock does not change */
+    const struct dl_power *power;       /* NULL: what it draws is not known */
     double launch_s;                    /* least time between the starts of two kernels on the device */
     /* Of its compute units and memory bandwidth, while an exchange among replicas or a pipeline send goes on. */
     double taken_by_exchanges_fraction, taken_by_sends_fraction;
@@ -57,6 +57,9 @@ enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct
  * on it is what it takes on the other, times the ratio of their models. */
 enum dl_status dl_device_read_other(struct dl_json doc, struct dl_json timed, struct dl_arena *arena,
                                     struct dl_device *out, struct dl_error *err);
+
+/* Whether its clock follows the power of a step. */
+bool dl_device_throttles(const struct dl_device *d);
 
 bool dl_device_supports(const struct dl_device *d, enum dl_precision precision);
 /* "fp32, fp16": those that it supports. */

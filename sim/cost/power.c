@@ -4,31 +4,39 @@
 
 #include "sim/cost/operations.h"
 
-#define WATTS(name, doc)                                                                                               \
+/* Shares of what is between idle power and the limit, for devices of which no more is known: those of the H200, where
+ * they were measured one by one (topologies/devices/h200.json). A norm or an attention is at the limit. */
+static const double memory_share = 0.85, optimizer_share = 0.72, communication_share = 0.23;
+
+#define WATTS(name, optional, doc)                                                                                     \
     {                                                                                                                  \
-#name, DL_NUMBER, offsetof(struct dl_power, name), 1, 1e6, false, NULL, doc                                    \
+#name, DL_NUMBER, offsetof(struct dl_power, name), 1, 1e6, optional, NULL, doc                                 \
     }
-#define SHARE(name, doc)                                                                                               \
+#define OF_KERNELS(name, min, max, doc)                                                                                \
     {                                                                                                                  \
-#name, DL_NUMBER, offsetof(struct dl_power, name), 0.01, 1, false, NULL, doc                                   \
+#name, DL_NUMBER, offsetof(struct dl_power, name), min, max, true, NULL, doc "; unknown if absent"             \
     }
+#define DRAWN(name, doc) OF_KERNELS(name, 1, 1e6, doc)
+#define SHARE(name, doc) OF_KERNELS(name, 0.01, 1, doc)
 static const struct dl_field fields[] = {
-    WATTS(limit_w, "power that the device may draw"),
-    WATTS(idle_w, "power at the highest clock without work; that of kernels comes on top"),
-    WATTS(memory_w, "power of memory-bound kernels, and of GEMMs for the time of their bytes"),
-    WATTS(function_w, "power of norms, softmax and activations"),
-    WATTS(optimizer_w, "power of the optimizer step"),
-    WATTS(product_w, "power of arithmetic at the peak of its precision, in GEMMs"),
-    WATTS(convolution_w, "the same in convolutions"),
-    WATTS(fallback_w, "power of GEMMs whose rows do not begin at multiples of 16 bytes"),
-    WATTS(attention_w, "power of fused attention"),
-    WATTS(attention_backward_w, "the same in the backward"),
+    WATTS(limit_w, false, "power that the device may draw"),
+    WATTS(idle_w, false, "power at the highest clock without work; that of kernels comes on top"),
+    WATTS(communication_w, true, "power of collectives and sends; 0.23 of limit_w - idle_w if absent"),
+    DRAWN(memory_w, "power of memory-bound kernels, and of GEMMs for the time of their bytes"),
+    DRAWN(function_w, "power of norms, softmax and activations"),
+    DRAWN(optimizer_w, "power of the optimizer step"),
+    DRAWN(product_w, "power of arithmetic at the peak of its precision, in GEMMs"),
+    DRAWN(convolution_w, "the same in convolutions"),
+    DRAWN(fallback_w, "power of GEMMs whose rows do not begin at multiples of 16 bytes"),
+    DRAWN(attention_w, "power of fused attention"),
+    DRAWN(attention_backward_w, "the same in the backward"),
     SHARE(function_clock_share, "share of the time of norms, softmax and activations that scales with the clock"),
     SHARE(product_clock_share, "the same for GEMMs and convolutions"),
     SHARE(fallback_clock_share, "the same for GEMMs whose rows do not begin at multiples of 16 bytes"),
     SHARE(attention_clock_share, "the same for fused attention"),
     SHARE(product_timed_clock_fraction, "clock at which GEMMs were timed, over the highest"),
 };
+enum { first_of_kernels = 3 }; /* of the fields: stated all or none */
 
 const struct dl_field *dl_power_fields(size_t *n_fields)
 {
@@ -36,18 +44,50 @@ const struct dl_field *dl_power_fields(size_t *n_fields)
     return fields;
 }
 
-enum dl_status dl_power_read(struct dl_json object, struct dl_arena *arena, const struct dl_power **out,
-                             struct dl_error *err)
+/* What kernels draw is stated whole, or not at all. */
+static enum dl_status check_kernels(struct dl_json object, bool *stated, struct dl_error *err)
+{
+    size_t n = 0;
+    const char *lacking = NULL;
+    for (size_t i = first_of_kernels; i < DL_COUNT(fields); i++) {
+        if (json_object_get(object.value, fields[i].key))
+            n++;
+        else if (!lacking)
+            lacking = fields[i].key;
+    }
+    *stated = n > 0;
+    if (n == 0 || !lacking) return DL_OK;
+    return dl_fail(err, DL_KEY, object.where,
+                   "the key '%s' is missing; what kernels draw is stated whole, or not at all", lacking);
+}
+
+enum dl_status dl_power_read(struct dl_json object, struct dl_arena *arena, struct dl_power **out, struct dl_error *err)
 {
     struct dl_power *const p = dl_arena_alloc(arena, sizeof *p);
-    if (dl_read(object, fields, DL_COUNT(fields), p, arena, err)) return err->status;
-    const double least_w = p->idle_w + fmax(p->memory_w, p->optimizer_w); /* whatever the clock */
+    if (dl_read(object, fields, DL_COUNT(fields), p, arena, err) || check_kernels(object, &p->throttles, err))
+        return err->status;
+    const double least_w = p->idle_w + fmax(p->communication_w, fmax(p->memory_w, p->optimizer_w)); /* at any clock */
     if (p->limit_w < least_w)
         return dl_fail(err, DL_RANGE, dl_json_member(object, "limit_w", arena).where,
-                       "must be at least idle_w and the larger of memory_w and optimizer_w, %g, got %g", least_w,
-                       p->limit_w);
+                       "must be at least idle_w and the largest of memory_w, optimizer_w and communication_w, %g, got "
+                       "%g",
+                       least_w, p->limit_w);
+    if (p->communication_w == 0) p->communication_w = communication_share * (p->limit_w - p->idle_w);
     *out = p;
     return DL_OK;
+}
+
+/* Large enough that launches, waves and memory do not count. */
+void dl_power_complete(struct dl_power *p, const struct dl_device *d)
+{
+    const double side = 8192;
+    const struct dl_kernel large = {
+        .kind = DL_KERNEL_GEMM, .name = "large", .batch = 1, .m = side, .n = side, .k = side};
+    for (int i = 0; i < DL_N_PRECISIONS && !p->throttles; i++) {
+        if (!dl_device_supports(d, (enum dl_precision)i)) continue;
+        const struct dl_price price = dl_price(d, &large, (enum dl_precision)i);
+        p->best_flop_per_s[i] = price.flop / price.seconds;
+    }
 }
 
 /* Those in fp32 are no work of matrix units; what they draw is not known, and taken to be as little. */
@@ -101,10 +141,35 @@ static struct dl_draw memory_draw(const struct dl_power *p, const struct dl_kern
                             .memory_j = (operation->is_update ? p->optimizer_w : p->memory_w) * seconds};
 }
 
+/* Seconds at the limit that draw as much. */
+static double seconds_at_limit(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                               const struct dl_price *alone)
+{
+    const struct dl_operation *operation;
+    switch (k->kind) {
+    case DL_KERNEL_GEMM:
+    case DL_KERNEL_CONV:
+        return fmin(alone->seconds, alone->flop / d->power->best_flop_per_s[precision] +
+                                        memory_share * moved_bytes(k, precision) / d->memory_bytes_per_s);
+    case DL_KERNEL_ATTENTION: return alone->seconds;
+    case DL_KERNEL_MEMORY: break;
+    }
+    operation = dl_operation_of(k);
+    return alone->seconds * (operation->is_function ? 1 : operation->is_update ? optimizer_share : memory_share);
+}
+
+static struct dl_draw simple_draw(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                                  const struct dl_price *alone)
+{
+    const double free_w = d->power->limit_w - d->power->idle_w;
+    return (struct dl_draw){.seconds = alone->seconds, .memory_j = free_w * seconds_at_limit(d, k, precision, alone)};
+}
+
 struct dl_draw dl_draw_of(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                           const struct dl_price *alone)
 {
     const struct dl_power *const p = d->power;
+    if (!p->throttles) return simple_draw(d, k, precision, alone);
     switch (k->kind) {
     case DL_KERNEL_GEMM:
     case DL_KERNEL_CONV:
@@ -116,6 +181,11 @@ struct dl_draw dl_draw_of(const struct dl_device *d, const struct dl_kernel *k, 
     case DL_KERNEL_MEMORY: break;
     }
     return memory_draw(p, k, alone->seconds);
+}
+
+enum dl_bound dl_bound_of(const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_MEMORY ? DL_BOUND_BY_MEMORY : DL_BOUND_BY_ARITHMETIC;
 }
 
 void dl_draw_add(struct dl_draw *sum, const struct dl_draw *more, double times)
@@ -130,6 +200,8 @@ double dl_draw_seconds(const struct dl_draw *draw, double clock)
 {
     return draw->seconds + draw->clock_s * (1 / clock - 1);
 }
+
+double dl_draw_joules(const struct dl_draw *draw, double clock) { return draw->memory_j + draw->arithmetic_j * clock; }
 
 /* The root of memory_j + arithmetic_j c = (limit_w - idle_w) (idle_s + seconds + clock_s (1 / c - 1)), if below 1. */
 double dl_power_clock(const struct dl_power *p, const struct dl_draw *work, double idle_s)

@@ -7,7 +7,10 @@
  *     seconds + clock_s (1 / c - 1)        and, beyond idle power,    memory_j + arithmetic_j c
  *
  * where clock_s is the part of its time that scales with the clock; that of memory does not. It is assumed that the
- * energy of an operation scales with the clock: it scales with the square of the voltage, which falls more slowly. */
+ * energy of an operation scales with the clock: it scales with the square of the voltage, which falls more slowly.
+ *
+ * Of most devices only the limit and the idle power are known. Then kernels draw shares of what is between the two, and
+ * the clock is left alone: the model of such a device has the limit in its rates. */
 #ifndef DL_COST_POWER_H
 #define DL_COST_POWER_H
 
@@ -16,6 +19,9 @@
 /* Watts are beside idle_w, at the highest clock. */
 struct dl_power {
     double limit_w, idle_w;
+    double communication_w; /* of collectives and sends; waiting for others draws nothing */
+    bool throttles;         /* all below is known, and the clock follows; else it is 0 but for the next */
+    double best_flop_per_s[DL_N_PRECISIONS]; /* of a large product, which is taken to draw the limit */
     double memory_w;   /* of kernels that are bound by memory; of products in proportion to their bytes */
     double function_w; /* of norms, softmax and activations, which compute beside */
     double optimizer_w;
@@ -32,9 +38,16 @@ struct dl_draw {
     double seconds, clock_s, memory_j, arithmetic_j;
 };
 
+/* What kernels are apart for: those of memory move what they compute on. */
+enum dl_bound { DL_BOUND_BY_ARITHMETIC, DL_BOUND_BY_MEMORY, DL_N_BOUNDS };
+enum dl_bound dl_bound_of(const struct dl_kernel *k);
+
 /* The object "power" of a device file. */
-enum dl_status dl_power_read(struct dl_json object, struct dl_arena *arena, const struct dl_power **out,
+enum dl_status dl_power_read(struct dl_json object, struct dl_arena *arena, struct dl_power **out,
                              struct dl_error *err);
+
+/* Once the device can price kernels: what it needs of them. */
+void dl_power_complete(struct dl_power *p, const struct dl_device *d);
 
 /* Its keys, for `dlsim list`. */
 const struct dl_field *dl_power_fields(size_t *n_fields);
@@ -44,6 +57,8 @@ struct dl_draw dl_draw_of(const struct dl_device *d, const struct dl_kernel *k, 
                           const struct dl_price *alone);
 void dl_draw_add(struct dl_draw *sum, const struct dl_draw *more, double times);
 double dl_draw_seconds(const struct dl_draw *draw, double clock);
+/* Beyond idle power. */
+double dl_draw_joules(const struct dl_draw *draw, double clock);
 
 /* The fraction of the highest clock at which the work, and idling for idle_s beside it, draw no more than they may. */
 double dl_power_clock(const struct dl_power *p, const struct dl_draw *work, double idle_s);

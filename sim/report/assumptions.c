@@ -11,6 +11,7 @@ struct collecting {
 static void collect(void *user, const struct dl_fact *fact)
 {
     struct collecting *const c = user;
+    if (c->to->device && dl_is_only_of_energy(c->to->device, fact->where)) return;
     if (fact->grade != DL_ASSUMED || (c->stated && !fact->stated)) return;
     DL_GROW(c->to->items, c->to->n, c->to->capacity);
     c->to->items[c->to->n++] =

@@ -2,6 +2,7 @@
 #ifndef DL_REPORT_ASSUMPTIONS_H
 #define DL_REPORT_ASSUMPTIONS_H
 
+#include "sim/campaign/energy.h"
 #include "sim/core/facts.h"
 
 struct dl_assumptions {
@@ -9,6 +10,7 @@ struct dl_assumptions {
         const char *where, *why;
     } * items;
     size_t n, capacity;
+    const struct dl_device *device; /* leave out what only its energy rests on; NULL: leave out nothing */
 };
 
 /* Collect them from a document; places and reasons live in the arena. */

@@ -2,11 +2,12 @@
 #ifndef DL_REPORT_CAMPAIGN_REPORT_H
 #define DL_REPORT_CAMPAIGN_REPORT_H
 
-#include <jansson.h>
-
 #include "sim/campaign/campaign.h"
+#include "sim/report/sources.h"
 
+/* How long it is; then what it draws and costs. */
 void dl_campaign_print(const struct dl_campaign *c);
-json_t *dl_campaign_json(const struct dl_campaign *c);
+void dl_campaign_print_power(const struct dl_campaign *c);
+json_t *dl_campaign_json(const struct dl_campaign *c, const struct dl_sources *sources);
 
 #endif

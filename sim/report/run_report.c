@@ -225,6 +225,7 @@ void dl_run_report_text(const struct dl_run_report *r, bool links)
     print_throughput(r);
     if (r->campaign) dl_campaign_print(r->campaign);
     if (r->failing) dl_failing_print(r->failing, r->topology, &r->failing_sources);
+    if (r->campaign) dl_campaign_print_power(r->campaign);
     print_shares(r);
     dl_causes_print(r);
     print_barrier(r);
@@ -243,6 +244,10 @@ void dl_run_report_text(const struct dl_run_report *r, bool links)
     dl_files_read_print(&r->files);
     dl_tuner_note_print(&r->tuner_note, r->transport->tuner);
     if (r->sensitivity) dl_sensitivity_print(r->sensitivity);
+    if (r->power_sources.n) {
+        puts("  power rests on");
+        dl_sources_print(&r->power_sources);
+    }
     dl_assumptions_print(&r->assumptions);
     if (r->explanation) dl_explanation_print(r->explanation);
 }
@@ -275,7 +280,7 @@ static void add_shares(const struct dl_run_report *r, json_t *report)
 
 static json_t *whole_run_json(const struct dl_run_report *r)
 {
-    json_t *const whole = dl_campaign_json(r->campaign);
+    json_t *const whole = dl_campaign_json(r->campaign, &r->power_sources);
     json_object_set_new(whole, "failures", dl_failing_json(r->failing, &r->failing_sources));
     return whole;
 }

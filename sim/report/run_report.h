@@ -40,6 +40,7 @@ struct dl_run_report {
     const struct dl_campaign *campaign;       /* NULL: nobody asked */
     const struct dl_failing_run *failing;     /* with the campaign */
     struct dl_sources failing_sources;
+    struct dl_sources power_sources; /* with the campaign */
 };
 
 uint32_t dl_run_fullest_stage(const struct dl_run_report *r);

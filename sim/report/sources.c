@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+const char dl_given[] = "given on the command line";
+
 struct collecting {
     struct dl_sources *to;
     const char *below; /* ":/reliability/" */
@@ -22,6 +24,19 @@ void dl_sources_add(struct dl_sources *s, struct dl_json doc, const char *key, s
     dl_json_facts(doc, arena, collect, &(struct collecting){.to = s, .below = dl_arena_format(arena, ":/%s/", key)});
 }
 
+void dl_sources_give(struct dl_sources *s, const char *place, const char *option, double value)
+{
+    const struct dl_source given = {.where = option, .text = dl_given, .value = value};
+    for (size_t i = 0; i < s->n; i++) {
+        const char *const end = strstr(s->items[i].where, place);
+        if (!end || strcmp(end, place)) continue;
+        s->items[i] = given;
+        return;
+    }
+    DL_GROW(s->items, s->n, s->capacity);
+    s->items[s->n++] = given;
+}
+
 void dl_sources_release(struct dl_sources *s)
 {
     dl_free(s->items);
@@ -38,6 +53,12 @@ void dl_sources_print_grades(const struct dl_sources *s)
         printf("%s%zu %s", before, n_by_grade[g], dl_grade_name((enum dl_grade)g));
         before = ", ";
     }
+}
+
+void dl_sources_print(const struct dl_sources *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        printf("    %s = %g, %s\n", s->items[i].where, s->items[i].value, s->items[i].text);
 }
 
 json_t *dl_sources_json(const struct dl_sources *s)

@@ -64,6 +64,25 @@ char *dl_format_flop_rate(double flop_per_s, char text[DL_QUANTITY])
     return text;
 }
 
+char *dl_format_watts(double watts, char text[DL_QUANTITY])
+{
+    static const struct prefix prefixes[] = {{1, "W"}, {1e3, "kW"}, {1e6, "MW"}};
+    return format(watts, prefixes, sizeof prefixes / sizeof *prefixes, text);
+}
+
+char *dl_format_energy(double joules, char text[DL_QUANTITY])
+{
+    static const struct prefix prefixes[] = {{1, "J"},       {1e3, "kJ"},     {3.6e6, "kWh"},
+                                             {3.6e9, "MWh"}, {3.6e12, "GWh"}, {3.6e15, "TWh"}};
+    return format(joules, prefixes, sizeof prefixes / sizeof *prefixes, text);
+}
+
+char *dl_format_mass(double grams, char text[DL_QUANTITY])
+{
+    static const struct prefix prefixes[] = {{1, "g"}, {1e3, "kg"}, {1e6, "t"}, {1e9, "kt"}};
+    return format(grams, prefixes, sizeof prefixes / sizeof *prefixes, text);
+}
+
 char *dl_format_number(double x, char text[DL_QUANTITY])
 {
     const double four_digits = 999.5;

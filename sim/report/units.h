@@ -17,6 +17,10 @@ char *dl_format_rate(double bytes_per_s, char text[DL_QUANTITY]);
 /* "61.2 TFLOP", "61.2 TFLOP/s" */
 char *dl_format_flop(double flop, char text[DL_QUANTITY]);
 char *dl_format_flop_rate(double flop_per_s, char text[DL_QUANTITY]);
+/* "6.85 kW", "1.29 GWh", "552 t" */
+char *dl_format_watts(double watts, char text[DL_QUANTITY]);
+char *dl_format_energy(double joules, char text[DL_QUANTITY]);
+char *dl_format_mass(double grams, char text[DL_QUANTITY]);
 /* "8,388,608" */
 char *dl_format_count(double count, char text[DL_QUANTITY]);
 /* "0.0123", "36.8", "4,608": what has no unit here that takes a prefix. */

@@ -168,7 +168,7 @@ START_TEST(only_whole_runs_rest_on_figures_of_failures)
     const struct dl_amount amount = {.samples = _i ? 1e6 : 0};
     struct dl_session s;
     ck_assert_msg(analytic_run(&run, arena, &s), "%s", s.err.text);
-    dl_session_campaign(&s, &amount);
+    dl_session_campaign(&s, &amount, &(struct dl_facility){0});
     dl_session_failures(&s, &(struct dl_checkpoints){0});
     dl_session_list_assumptions(&s);
     ck_assert_uint_eq(n_assumed_below(&s, ":/reliability/"), _i ? 2 : 0); /* detect_s and restart_s */
