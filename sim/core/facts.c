@@ -247,6 +247,7 @@ void dl_json_facts(struct dl_json doc, struct dl_arena *arena, void (*visit)(voi
 void dl_json_facts_of_step(struct dl_json doc, struct dl_arena *arena,
                            void (*visit)(void *user, const struct dl_fact *fact), void *user)
 {
-    static const char *const left_out[] = {"facts", "reliability", "storage", "node_power", "network_power", "site", NULL};
+    static const char *const left_out[] = {"facts",         "reliability", "storage", "node_power",
+                                           "network_power", "site",        NULL};
     walk_value(doc, NULL, "", &(struct walk){.arena = arena, .visit = visit, .user = user, .left_out = left_out});
 }
