@@ -144,6 +144,8 @@ def _changed_runs():
         "order": ("--set", 'order=["pipeline","data","tensor","context"]'),
     }.items():
         yield Case(f"run-{name}", (*run, *words, *JSON), files)
+    yield Case("run-text", (*run, "--gantt", "--links"), files)
+    yield Case("run-drawn", (*run, "--svg", "OUT/svg", *JSON), files)
     for system in ("frontier", "perlmutter", "tpu-v4"):
         words = ("run", "--topo", system, "--strategy", "./strategy.json")
         yield Case(f"run-{system}", (*words, *JSON), files)

@@ -19,6 +19,11 @@ def without_indices(key):
     return re.sub(r"\[[^]]*\]", "[]", re.sub(r"line \d+", "line", key))
 
 
+def _short(value, most=100):
+    text = str(value)
+    return text if len(text) <= most else text[:most] + "..."
+
+
 @dataclasses.dataclass(frozen=True)
 class Difference:
     key: str
@@ -27,7 +32,7 @@ class Difference:
     size: float  # relative; infinite where these are not two numbers
 
     def __str__(self):
-        return f"{self.key}: {self.old} -> {self.new} ({percent(self.size)})"
+        return f"{self.key}: {_short(self.old)} -> {_short(self.new)} ({percent(self.size)})"
 
 
 def _is_number(value):
