@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/core/files.h"
-#include "sim/import/import.h"
+#include "sim/import/hf_models.h"
 #include "tests/unit/suite.h"
 
 #define CONFIGS "tests/import/huggingface"
@@ -108,6 +108,46 @@ START_TEST(one_format_recognises_a_file)
 }
 END_TEST
 
+static void check_json(const char *text)
+{
+    json_t *const value = text && *text ? json_loads(text, JSON_DECODE_ANY, NULL) : json_null();
+    ck_assert_msg(value != NULL, "%s", text);
+    json_decref(value);
+}
+
+static void check_keys(const struct dl_hf_keys *keys)
+{
+    for (size_t i = 0; keys && i < keys->n; i++) {
+        check_json(keys->items[i].absent);
+        check_json(keys->items[i].same);
+        for (size_t k = 0; k < i; k++) ck_assert_str_ne(keys->items[i].key, keys->items[k].key);
+    }
+}
+
+/* A configuration of each model type is tried above; in a table no key is twice, and what is JSON is. */
+START_TEST(tables_of_model_types_are_well_formed)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    const char **types;
+    const size_t n_types = dl_hf_model_names(&types, arena);
+    for (size_t i = 0; i < n_types; i++) {
+        const struct dl_hf_model *const model = dl_hf_model_find(types[i]);
+        bool is_tried = false;
+        for (int k = 0; k < n_names; k++) {
+            json_t *const config = load(names[k], arena);
+            is_tried |= strcmp(json_string_value(json_object_get(config, "model_type")), types[i]) == 0;
+            json_decref(config);
+        }
+        ck_assert_msg(is_tried, "%s", types[i]);
+        check_json(model->always);
+        check_keys(&model->keys);
+        check_keys(model->shared);
+    }
+    check_keys(&dl_hf_common);
+    dl_arena_free(arena);
+}
+END_TEST
+
 int main(void)
 {
     struct dl_arena *const arena = dl_arena_new();
@@ -117,6 +157,7 @@ int main(void)
     tcase_add_loop_test(all, no_key_is_dropped_silently, 0, n_names);
     tcase_add_loop_test(all, an_unknown_key_is_refused, 0, n_names);
     tcase_add_loop_test(all, one_format_recognises_a_file, 0, n_names);
+    tcase_add_test(all, tables_of_model_types_are_well_formed);
     suite_add_tcase(suite, all);
     const int code = n_names ? run_suite(suite) : EXIT_FAILURE;
     dl_arena_free(arena);
