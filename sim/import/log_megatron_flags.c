@@ -34,7 +34,9 @@ static const struct {
               {"fp8-param", "fp8"},
               {"optimizer-offload-fraction", "optimizer_cpu_offload"},
               {"sgd-momentum", NULL}, /* its default is printed with Adam, too */
-              {"data-parallel-sharding-strategy", "use_megatron_fsdp"},
+              {"main-", "use_precision_aware_optimizer"},
+              {"exp-avg", "use_precision_aware_optimizer"},
+              {"megatron-fsdp-main", "use_megatron_fsdp"},
               {"cuda-graph-scope", "cuda_graph_impl"},
               {"moe-", "num_experts"},
               {"expert-tensor", "num_experts"},
@@ -50,8 +52,22 @@ static const struct {
 } words[] = {{"float32", "fp32"}, {"bfloat16", "bf16"}};
 
 /* What may be set and that no flag stands for: such a run is another one. */
-static const char *const rest[] = {"mtp_num_layers",  "window_size",         "hybrid_override_pattern", "fp4",
-                                   "moe_latent_size", "overlap_param_gather"};
+static const char *const rest[] = {"mtp_num_layers",
+                                   "hybrid_override_pattern",
+                                   "hybrid_layer_pattern",
+                                   "is_hybrid_model",
+                                   "heterogeneous_layers_config_path",
+                                   "experimental_attention_variant",
+                                   "window_size",
+                                   "export_kd_teacher_load",
+                                   "perform_rl_step",
+                                   "moe_latent_size",
+                                   "moe_use_upcycling",
+                                   "moe_layer_recompute",
+                                   "fine_grained_activation_offloading",
+                                   "hierarchical_context_parallel_sizes",
+                                   "fp4",
+                                   "overlap_param_gather"};
 
 static const char *argument_of(const char *flag, struct dl_arena *arena)
 {
@@ -65,7 +81,7 @@ static const char *argument_of(const char *flag, struct dl_arena *arena)
 
 static bool is_set(const struct dl_log_reader *r, const char *argument)
 {
-    static const char *const unset[] = {"False", "0", "none", "[]"};
+    static const char *const unset[] = {"False", "0", "none", "[]", "no_shard"};
     for (size_t i = 0; i < DL_COUNT(unset); i++)
         if (dl_log_is(r, argument, unset[i])) return false;
     return dl_log_get(r, argument) != NULL;
