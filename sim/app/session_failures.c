@@ -75,6 +75,8 @@ enum dl_status dl_session_failures(struct dl_session *s, const struct dl_checkpo
                                          .copy_bytes_per_s = copy_bytes_per_s(s, n_nodes),
                                          .step_s = s->report.result.step_s,
                                          .n_steps = s->campaign.n_steps,
+                                         .energy = &s->campaign.energy,
+                                         .site = &s->campaign.site,
                                          .seed = s->request.seed});
     s->report.failing = &s->failing;
     dl_sources_add(&s->report.failing_sources, s->machine.system_doc, "reliability", s->arena);

@@ -90,20 +90,28 @@ struct dl_energy dl_energy_of(const struct dl_energy_request *q)
     e.n_nodes = (double)q->n_devices / t->node.n_devices;
     e.node_w = dl_node_watts(t, e.device_w);
     if (q->n_devices > t->node.n_devices) e.network_w = network_watts(t) * q->n_devices / t->n_devices;
+    const double pue = q->pue > 0 ? q->pue : 1;
     e.machine_w = e.n_nodes * e.node_w + e.network_w;
-    e.site_w = e.machine_w * (q->pue > 0 ? q->pue : 1);
+    e.site_w = e.machine_w * pue;
+    e.idle_site_w = (e.n_nodes * dl_node_watts(t, q->device->power->idle_w) + e.network_w) * pue;
     return e;
+}
+
+struct dl_footprint dl_footprint_with_idle(const struct dl_energy *e, const struct dl_facility *site, double busy_s,
+                                           double idle_s, double n_devices)
+{
+    const double joules_per_kwh = 3.6e6, hour_s = 3600, g_per_kg = 1000;
+    const double joules = e->site_w * busy_s + e->idle_site_w * idle_s, kwh = joules / joules_per_kwh;
+    return (struct dl_footprint){.joules = joules,
+                                 .carbon_kg = kwh * site->carbon_g_per_kwh / g_per_kg,
+                                 .usd_of_devices = n_devices * (busy_s + idle_s) / hour_s * site->usd_per_device_hour,
+                                 .usd_of_energy = kwh * site->usd_per_kwh};
 }
 
 struct dl_footprint dl_footprint_of(const struct dl_energy *e, const struct dl_facility *site, double seconds,
                                     double n_devices)
 {
-    const double joules_per_kwh = 3.6e6, hour_s = 3600, g_per_kg = 1000;
-    const double joules = e->site_w * seconds, kwh = joules / joules_per_kwh;
-    return (struct dl_footprint){.joules = joules,
-                                 .carbon_kg = kwh * site->carbon_g_per_kwh / g_per_kg,
-                                 .usd_of_devices = n_devices * seconds / hour_s * site->usd_per_device_hour,
-                                 .usd_of_energy = kwh * site->usd_per_kwh};
+    return dl_footprint_with_idle(e, site, seconds, 0, n_devices);
 }
 
 bool dl_is_only_of_energy(const struct dl_device *d, const char *where)

@@ -35,6 +35,7 @@ struct dl_energy {
     double n_nodes, node_w;          /* of one node, from the wall; without "node_power": of its devices */
     double network_w;                /* of the job's share of it */
     double machine_w, site_w;        /* of all; with what cools it */
+    double idle_site_w;              /* the same while all devices idle */
 };
 
 struct dl_energy dl_energy_of(const struct dl_energy_request *q);
@@ -50,6 +51,9 @@ struct dl_footprint {
 };
 struct dl_footprint dl_footprint_of(const struct dl_energy *e, const struct dl_facility *site, double seconds,
                                     double n_devices);
+/* The same of one whose devices also idle for some time, as in recovery from failures. */
+struct dl_footprint dl_footprint_with_idle(const struct dl_energy *e, const struct dl_facility *site, double busy_s,
+                                           double idle_s, double n_devices);
 
 /* Whether a figure at this place ("h100.json:/power/idle_w") is of the device's power, and does not change the step. */
 bool dl_is_only_of_energy(const struct dl_device *d, const char *where);

@@ -76,6 +76,12 @@ static void divide(struct dl_failing_run *out)
     out->lost = fmax(1 - out->goodput - out->checkpointing - out->recovering, 0);
 }
 
+static void add_footprint(const struct dl_failing_run_request *q, struct dl_failing_run *out)
+{
+    const double idle_s = out->seconds * (out->checkpointing + out->recovering);
+    out->footprint = dl_footprint_with_idle(q->energy, q->site, out->seconds - idle_s, idle_s, q->n_devices);
+}
+
 static void simulate(const struct dl_failing_run_request *q, struct dl_failing_run *out)
 {
     static const double most_trials = 1000, least_trials = 10;
@@ -108,6 +114,7 @@ struct dl_failing_run dl_failing_run(const struct dl_failing_run_request *q)
     if (!ends(&out)) return out;
     out.status = DL_FAILS;
     divide(&out);
+    add_footprint(q, &out);
     simulate(q, &out);
     return out;
 }

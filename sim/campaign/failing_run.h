@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "sim/campaign/energy.h"
 #include "sim/campaign/failures.h"
 #include "topologies/topology.h"
 
@@ -24,6 +25,8 @@ struct dl_failing_run_request {
     double checkpoint_bytes;
     double copied_bytes, copy_bytes_per_s; /* of a device to its host; 0 B/s: the system file tells of no way */
     double step_s, n_steps;
+    const struct dl_energy *energy; /* of a step */
+    const struct dl_facility *site;
     uint64_t seed;
 };
 
@@ -56,6 +59,7 @@ struct dl_failing_run {
     double seconds, failures, device_s; /* mean of the whole run */
     /* Shares of it: they sum to 1. */
     double goodput, checkpointing, recovering, lost;
+    struct dl_footprint footprint; /* devices idle in checkpoints and recovery */
     uint64_t seed, n_trials;
     struct dl_failures_simulated simulated;
 };

@@ -71,6 +71,20 @@ void dl_campaign_print_power(const struct dl_campaign *c)
     print_money(c);
 }
 
+void dl_footprint_print(const char *label, const struct dl_footprint *f)
+{
+    const double g_per_kg = 1000;
+    const char *before = "";
+    char a[DL_QUANTITY];
+    if (f->joules + f->usd_of_devices == 0) return;
+    printf("  %-14s ", label);
+    if (f->joules > 0) printf("%s", dl_format_energy(f->joules, a)), before = ", ";
+    if (f->carbon_kg > 0) printf(", %s of CO2e", dl_format_mass(f->carbon_kg * g_per_kg, a));
+    if (f->usd_of_devices > 0) printf("%s$ %s for devices", before, dl_format_number(f->usd_of_devices, a));
+    if (f->usd_of_energy > 0) printf(", $ %s for energy", dl_format_number(f->usd_of_energy, a));
+    putchar('\n');
+}
+
 static json_t *known_or_null(double x) { return x > 0 ? dl_json_real(x) : json_null(); }
 
 static json_t *activities_json(const struct dl_energy *e)
@@ -90,14 +104,23 @@ static json_t *power_json(const struct dl_energy *e)
                         "activities", activities_json(e));
 }
 
-json_t *dl_campaign_json(const struct dl_campaign *c, const struct dl_sources *sources)
+void dl_footprint_add_json(const struct dl_footprint *f, json_t *object)
 {
     const double joules_per_kwh = 3.6e6;
-    const struct dl_footprint *const f = &c->footprint;
-    return dl_json_pack("{s:f, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "samples", c->samples, "tokens",
-                        known_or_null(c->tokens), "steps", c->n_steps, "seconds", c->seconds, "days",
-                        c->seconds / day_s, "device_hours", c->device_s / hour_s, "power", power_json(&c->energy),
-                        "energy_kwh", known_or_null(f->joules / joules_per_kwh), "carbon_kg",
-                        known_or_null(f->carbon_kg), "usd_of_devices", known_or_null(f->usd_of_devices),
-                        "usd_of_energy", known_or_null(f->usd_of_energy), "power_sources", dl_sources_json(sources));
+    json_t *const more =
+        dl_json_pack("{s:o, s:o, s:o, s:o}", "energy_kwh", known_or_null(f->joules / joules_per_kwh), "carbon_kg",
+                     known_or_null(f->carbon_kg), "usd_of_devices", known_or_null(f->usd_of_devices), "usd_of_energy",
+                     known_or_null(f->usd_of_energy));
+    json_object_update(object, more);
+    json_decref(more);
+}
+
+json_t *dl_campaign_json(const struct dl_campaign *c, const struct dl_sources *sources)
+{
+    json_t *const whole = dl_json_pack("{s:f, s:o, s:f, s:f, s:f, s:f, s:o, s:o}", "samples", c->samples, "tokens",
+                                       known_or_null(c->tokens), "steps", c->n_steps, "seconds", c->seconds, "days",
+                                       c->seconds / day_s, "device_hours", c->device_s / hour_s, "power",
+                                       power_json(&c->energy), "power_sources", dl_sources_json(sources));
+    dl_footprint_add_json(&c->footprint, whole);
+    return whole;
 }

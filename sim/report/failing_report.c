@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "sim/core/json.h"
+#include "sim/report/campaign_report.h"
 #include "sim/report/units.h"
 
 static const double hour_s = 3600, day_s = 86400;
@@ -83,6 +84,11 @@ void dl_failing_print(const struct dl_failing_run *f, const struct dl_topology *
     print_sources(topology, sources);
 }
 
+void dl_failing_print_footprint(const struct dl_failing_run *f)
+{
+    if (!left_out(f)) dl_footprint_print("with failures", &f->footprint);
+}
+
 /* ---- JSON ---- */
 
 static json_t *kinds_json(const struct dl_failing_run *f)
@@ -119,11 +125,13 @@ static json_t *simulated_json(const struct dl_failing_run *f)
 json_t *dl_failing_json(const struct dl_failing_run *f, const struct dl_sources *sources)
 {
     if (left_out(f)) return dl_json_pack("{s:s}", "left_out", left_out(f));
-    return dl_json_pack("{s:n, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o}",
-                        "left_out", "mtbf_hours", f->restarts.mtbf_s / hour_s, "detect_s", f->detect_s, "restart_s",
-                        f->restart_s, "load_s", f->load_s, "recovery_s", f->restarts.recovery_s, "days",
-                        f->seconds / day_s, "device_hours", f->device_s / hour_s, "interruptions", f->failures,
-                        "goodput", f->goodput, "checkpoint_share", f->checkpointing, "recovery_share", f->recovering,
-                        "repeated_share", f->lost, "parts", kinds_json(f), "checkpoints", checkpoints_json(f),
-                        "simulated", simulated_json(f), "sources", dl_sources_json(sources));
+    json_t *const failures = dl_json_pack(
+        "{s:n, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o}", "left_out",
+        "mtbf_hours", f->restarts.mtbf_s / hour_s, "detect_s", f->detect_s, "restart_s", f->restart_s, "load_s",
+        f->load_s, "recovery_s", f->restarts.recovery_s, "days", f->seconds / day_s, "device_hours",
+        f->device_s / hour_s, "interruptions", f->failures, "goodput", f->goodput, "checkpoint_share", f->checkpointing,
+        "recovery_share", f->recovering, "repeated_share", f->lost, "parts", kinds_json(f), "checkpoints",
+        checkpoints_json(f), "simulated", simulated_json(f), "sources", dl_sources_json(sources));
+    dl_footprint_add_json(&f->footprint, failures);
+    return failures;
 }

@@ -10,6 +10,8 @@
 /* `sources` are those of the figures that it rests on. */
 void dl_failing_print(const struct dl_failing_run *f, const struct dl_topology *topology,
                       const struct dl_sources *sources);
+/* Energy, carbon and money with failures; nothing if none is known. */
+void dl_failing_print_footprint(const struct dl_failing_run *f);
 json_t *dl_failing_json(const struct dl_failing_run *f, const struct dl_sources *sources);
 
 #endif

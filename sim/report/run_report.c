@@ -226,6 +226,7 @@ void dl_run_report_text(const struct dl_run_report *r, bool links)
     if (r->campaign) dl_campaign_print(r->campaign);
     if (r->failing) dl_failing_print(r->failing, r->topology, &r->failing_sources);
     if (r->campaign) dl_campaign_print_power(r->campaign);
+    if (r->failing) dl_failing_print_footprint(r->failing);
     print_shares(r);
     dl_causes_print(r);
     print_barrier(r);

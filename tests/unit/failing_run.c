@@ -10,6 +10,10 @@
 
 static const double hour_s = 3600, day_s = 86400;
 
+/* A machine that draws twice as much at work as idle. */
+static const struct dl_energy energy = {.known = true, .site_w = 2e7, .idle_site_w = 1e7};
+static const struct dl_facility site = {.carbon_g_per_kwh = 500, .usd_per_kwh = 0.1, .usd_per_device_hour = 2};
+
 static struct dl_failing_run_request request_of(const char *system, uint32_t n_devices)
 {
     const struct dl_topology *const t = open_system(system);
@@ -20,7 +24,9 @@ static struct dl_failing_run_request request_of(const char *system, uint32_t n_d
                                            .copied_bytes = 5e9,
                                            .copy_bytes_per_s = 25e9,
                                            .step_s = 6,
-                                           .n_steps = 700000};
+                                           .n_steps = 700000,
+                                           .energy = &energy,
+                                           .site = &site};
 }
 
 /* The Llama 3 Herd of Models: 419 unexpected interruptions in 54 days on 16,384 H100, effective training time above
@@ -87,6 +93,18 @@ START_TEST(shares_sum_to_one_and_are_those_of_the_simulation)
     ck_assert_double_eq_tol(f.lost, f.simulated.lost_s / f.simulated.seconds, 0.002);
     ck_assert_double_eq(f.restarts.blocking_s, _i ? 0.2 : f.write_s);
     ck_assert_double_eq(f.restarts.writing_s, _i ? f.write_s : 0);
+}
+END_TEST
+
+START_TEST(devices_idle_in_checkpoints_and_recovery)
+{
+    const struct dl_failing_run_request q = request_of("meta-h100-roce", 16384);
+    const struct dl_failing_run f = dl_failing_run(&q);
+    const double busy_s = f.seconds * (f.goodput + f.lost), kwh = (2e7 * busy_s + 1e7 * (f.seconds - busy_s)) / 3.6e6;
+    ck_assert_double_eq_tol(f.footprint.joules, kwh * 3.6e6, 1e-9 * f.footprint.joules);
+    ck_assert_double_eq_tol(f.footprint.carbon_kg, kwh / 2, 1e-9 * kwh);
+    ck_assert_double_eq_tol(f.footprint.usd_of_energy, kwh / 10, 1e-9 * kwh);
+    ck_assert_double_eq_tol(f.footprint.usd_of_devices, 2 * 16384 * f.seconds / hour_s, 1);
 }
 END_TEST
 
@@ -205,6 +223,7 @@ int main(void)
     tcase_add_test(tests, llama3_has_an_effective_training_time_above_90_percent);
     tcase_add_test(tests, bloom_loses_little);
     tcase_add_loop_test(tests, shares_sum_to_one_and_are_those_of_the_simulation, 0, 2);
+    tcase_add_test(tests, devices_idle_in_checkpoints_and_recovery);
     tcase_add_test(tests, few_nodes_write_no_faster_than_their_ports);
     tcase_add_test(tests, what_is_not_known_is_left_out);
     tcase_add_test(tests, a_run_that_never_ends_is_not_waited_for);
