@@ -30,9 +30,9 @@ void dl_setting_number_ranks(struct dl_setting *s)
 {
     const uint32_t data = s->ways[DL_AXIS_DATA], sharing = s->shard_ways ? s->shard_ways : data;
     s->ranks = (struct dl_ranks){.n_digits = DL_N_DIGITS,
-                                 .digits = {[DL_DIGIT_X] = {"tensor x", s->grid[0]},
-                                            [DL_DIGIT_Y] = {"tensor y", s->grid[1]},
-                                            [DL_DIGIT_Z] = {"tensor z", s->grid[2]},
+                                 .digits = {[DL_DIGIT_X] = {"tensor_x", s->grid[0]},
+                                            [DL_DIGIT_Y] = {"tensor_y", s->grid[1]},
+                                            [DL_DIGIT_Z] = {"tensor_z", s->grid[2]},
                                             [DL_DIGIT_CONTEXT] = {"context", s->ways[DL_AXIS_CONTEXT]},
                                             [DL_DIGIT_EXPERT] = {"expert", s->expert_ways},
                                             [DL_DIGIT_SHARD] = {"shard", sharing / s->expert_ways},

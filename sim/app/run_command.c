@@ -67,6 +67,8 @@ static const struct dl_option options[] = {
      "which picture --svg draws; all on one sheet if absent"},
     {"print-program", DL_OPT_FLAG, offsetof(struct request, print_program), false, 0, 0, NULL,
      "print what the ranks of each stage execute, simulate nothing"},
+    {"program", DL_OPT_TEXT, OF_SESSION(program), false, 0, 0, NULL,
+     "play this program, as --print-program prints it, in place of the strategy's"},
     {"sensitivity", DL_OPT_FLAG, offsetof(struct request, sensitivity), false, 0, 0, NULL,
      "how much the step changes per 1 % of each constant, and an interval of the step"},
     {"links", DL_OPT_FLAG, offsetof(struct request, links), false, 0, 0, NULL,
@@ -115,8 +117,8 @@ static enum dl_status write_trace(const struct request *q, struct dl_session *s)
 
 static void print_programs(const struct dl_session *s)
 {
-    for (uint32_t i = 0; i < s->job.setting.ways[DL_AXIS_PIPELINE]; i++)
-        dl_program_print(&s->lowered.programs[i], s->lowered.calls, &s->job.setting.ranks, stdout);
+    const struct dl_step step = dl_session_step(s);
+    dl_step_print(&step, stdout);
 }
 
 static enum dl_status find_sensitivity(struct dl_session *s, struct dl_sensitivity *out)
@@ -217,6 +219,20 @@ static int answer(struct request *q, struct dl_error *err)
     return code;
 }
 
+/* Timelines, formulas and sensitivities are told by the programs that the strategy makes. */
+static enum dl_status check_program(const struct request *q, struct dl_error *err)
+{
+    const char *const needs_strategy = q->sensitivity ? "--sensitivity"
+                                       : q->explain   ? "--explain"
+                                       : q->trace     ? "--trace"
+                                       : q->html      ? "--html"
+                                       : q->svg       ? "--svg"
+                                       : q->gantt     ? "--gantt"
+                                                      : NULL;
+    if (!q->session.program || !needs_strategy) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, needs_strategy, "tells what the strategy does; leave it or --program out");
+}
+
 /* Nothing that is asked for in vain. */
 static enum dl_status check_together(const struct request *q, struct dl_error *err)
 {
@@ -234,6 +250,7 @@ static enum dl_status check_together(const struct request *q, struct dl_error *e
                                                                    : NULL;
     if (q->print_program && needs_run)
         return dl_fail(err, DL_IMPOSSIBLE, needs_run, "needs a run, which --print-program does not do");
+    if (check_program(q, err)) return err->status;
     if (q->picture && !q->svg) return dl_fail(err, DL_IMPOSSIBLE, "--picture", "needs --svg FILE to draw to");
     if ((q->checkpoints.steps || q->checkpoints.asynchronous) && !dl_amount_is_given(&q->amount))
         return dl_fail(err, DL_IMPOSSIBLE, q->checkpoints.steps ? "--checkpoint-steps" : "--checkpoint-async",

@@ -11,6 +11,7 @@
 #include "sim/campaign/campaign.h"
 #include "sim/campaign/failing_run.h"
 #include "sim/engine/scenario.h"
+#include "sim/program/program_text.h"
 #include "sim/report/asked.h"
 #include "sim/report/parts.h"
 #include "sim/report/run_report.h"
@@ -28,6 +29,7 @@ struct dl_session_request {
     struct dl_input device;                     /* nothing: as the system says */
     const char *transport;                      /* NULL: as the system says */
     const char *placement, *engine, *scenario;  /* NULL: even, simgrid, none */
+    const char *program;                        /* NULL: as the strategy makes it */
     const char *fidelity;                       /* "step", "fluid"; NULL: fluid, unless messages hold ports */
     uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, until steps are alike */
     struct dl_texts set;                        /* as --set */
@@ -57,6 +59,8 @@ struct dl_session {
     uint32_t *device_of_rank;
     struct dl_estimator estimator;
     struct dl_lowered lowered;
+    struct dl_read_step program;  /* of a file, in place of the strategy's */
+    const char *program_text;     /* NULL: there is no such file */
     struct dl_memory_use *memory; /* by stage */
     /* After dl_session_run: */
     struct dl_run_report report; /* without assumptions */
@@ -87,6 +91,8 @@ struct dl_asked dl_session_asked(const struct dl_session *s);
 bool dl_session_has_experts(const struct dl_session *s);
 /* Play the step and fill in the report. */
 enum dl_status dl_session_run(struct dl_session *s);
+/* What is played. */
+struct dl_step dl_session_step(const struct dl_session *s);
 /* The answer as JSON: what was asked, and the report as it is now. */
 json_t *dl_session_answer(struct dl_session *s);
 /* Add to the report what the inputs assume. */

@@ -13,6 +13,7 @@ static void add(const struct dl_session *s, bool with_strategy, struct dl_finger
     dl_fingerprint_text(f, "software", s->software.name); /* errors of the model are known by its name */
     dl_fingerprint_json(f, "software", s->software_doc.value);
     dl_fingerprint_json(f, "scenario", s->scenario_doc.value);
+    dl_fingerprint_text(f, "program", s->program_text);
     dl_fingerprint_text(f, "placement", q->placement);
     dl_fingerprint_text(f, "engine", q->engine);
     dl_fingerprint_text(f, "fidelity", q->fidelity);
@@ -45,6 +46,7 @@ struct dl_asked dl_session_asked(const struct dl_session *s)
         .strategy = dl_document_name(s->strategy_doc, s->arena),
         .software = s->software.name,
         .scenario = s->scenario_doc.value ? dl_document_name(s->scenario_doc, s->arena) : NULL,
+        .program = q->program ? dl_base_name(q->program) : NULL,
         .device_memory_bytes = s->device.memory_bytes,
         .n_devices = s->job.n_devices,
         .setting = &s->job.setting,

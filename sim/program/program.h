@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "sim/core/memory.h"
 #include "sim/program/comm.h"
@@ -124,7 +123,5 @@ void dl_template_time_all(struct dl_template *t);
 void dl_template_add_timed(struct dl_template *t);
 void dl_template_release(struct dl_template *t);
 void dl_program_release(struct dl_program *p);
-/* The text form, for people and goldens. */
-void dl_program_print(const struct dl_program *p, const struct dl_comm *calls, const struct dl_ranks *ranks, FILE *out);
 
 #endif

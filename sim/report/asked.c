@@ -38,11 +38,12 @@ static json_t *overrides_json(const struct dl_asked *a)
 
 static json_t *inputs_json(const struct dl_asked *a)
 {
-    json_t *const inputs = dl_json_pack(
-        "{s:s, s:s, s:s, s:s?, s:s?, s:o, s:s?, s:s?, s:s?, s:s?, s:s?, s:o}", "command", a->command, "version",
-        dl_version(), "sha256", a->sha256, "topology", a->topology, "device", a->device, "device_memory_bytes",
-        bytes_or_null(a->device_memory_bytes), "transport", a->transport, "workload", a->workload, "strategy",
-        a->strategy, "software", a->software, "scenario", a->scenario, "devices", count_or_null(a->n_devices));
+    json_t *const inputs =
+        dl_json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o}", "command", a->command,
+                     "version", dl_version(), "sha256", a->sha256, "topology", a->topology, "device", a->device,
+                     "device_memory_bytes", bytes_or_null(a->device_memory_bytes), "transport", a->transport,
+                     "workload", a->workload, "strategy", a->strategy, "software", a->software, "scenario", a->scenario,
+                     "program", a->program, "devices", count_or_null(a->n_devices));
     add_setting(a, inputs);
     json_object_set_new(inputs, "placement", a->placement ? json_string(a->placement) : json_null());
     json_object_set_new(inputs, "seed", a->placement ? json_integer((json_int_t)a->seed) : json_null());

@@ -10,7 +10,7 @@
 /* NULL or 0: means nothing here. */
 struct dl_asked {
     const char *command; /* "run" */
-    const char *topology, *device, *transport, *workload, *strategy, *software, *scenario;
+    const char *topology, *device, *transport, *workload, *strategy, *software, *scenario, *program;
     double device_memory_bytes;
     uint32_t n_devices;
     const struct dl_setting *setting; /* of a training step */

@@ -1,0 +1,48 @@
+/* program_text.h - the programs of a step as text, for people and to be read again: what is read gives the same step as
+ * what was printed, bit for bit.
+ *
+ * A line is a word that says what it is, then words that name a figure and its value, in any order; a name is the rest
+ * of its line. Lines that begin with # say something to people alone.
+ *
+ *     dlsim program 1
+ *     digit stage values 2 stride 1 stages
+ *     sends asynchronous
+ *     stage 0 sends_bytes 1e6 tags 1
+ *     block 0
+ *     work cause compute device_s 1e-3 name gemm
+ *     item forward micro 0 chunk 0 block 0 gives 0 to 1
+ *     stage 1 tags 1
+ *     block 0
+ *     work cause compute device_s 2e-3 name gemm
+ *     item forward micro 0 chunk 0 block 0 wants 0 from 0
+ */
+#ifndef DL_PROGRAM_PROGRAM_TEXT_H
+#define DL_PROGRAM_PROGRAM_TEXT_H
+
+#include <stdio.h>
+
+#include "sim/core/error.h"
+#include "sim/program/step.h"
+
+void dl_step_print(const struct dl_step *step, FILE *out);
+
+/* A step that was read, with all that it points to. */
+struct dl_read_step {
+    struct dl_step step;
+    struct dl_ranks ranks;
+    struct dl_program *programs;
+    uint32_t n_programs;
+    struct dl_comm *calls;
+    size_t n_calls, calls_capacity;
+    struct dl_comm **in_lockstep; /* arena memory, as names are */
+    size_t n_in_lockstep, in_lockstep_capacity;
+};
+/* `text` is the content of `file`; it is changed. */
+enum dl_status dl_step_read(char *text, const char *file, struct dl_arena *arena, struct dl_read_step *out,
+                            struct dl_error *err);
+void dl_read_step_release(struct dl_read_step *s);
+
+/* The words of the text, in the order of their enums; each ends with NULL. */
+extern const char *const dl_sends_names[], *const dl_channel_names[], *const dl_item_names[];
+
+#endif

@@ -1,0 +1,190 @@
+/* programs.c - the engine by hand-written programs: every kind of operation against its closed form; and lines that no
+ * program can have. The network is a crossbar of 1e9 bytes/s without latency. */
+#define _GNU_SOURCE /* fork, mmap, strdup */
+#include <math.h>
+
+#include "sim/program/program_text.h"
+#include "tests/unit/hand_made_step.h"
+
+#define ONE_RANK "dlsim program 1\ndigit stage values 1 stride 1 stages\nsends asynchronous\n"
+#define TWO_REPLICAS                                                                                                   \
+    "dlsim program 1\ndigit data values 2 stride 1 replicas\ndigit stage values 1 stride 2 stages\n"                   \
+    "sends asynchronous\n"
+#define TWO_IN_LOCKSTEP                                                                                                \
+    "dlsim program 1\ndigit tensor values 2 stride 1 lockstep\ndigit stage values 1 stride 2 stages\n"                 \
+    "sends asynchronous\n"
+#define TWO_STAGES "dlsim program 1\ndigit stage values 2 stride 1 stages\n"
+#define FORWARD "item forward micro 0 chunk 0 block 0"
+
+/* Of so many ranks; the step in seconds, or below 0: refused, with err. */
+static double play_text(const char *program, uint32_t n_ranks, struct dl_error *err)
+{
+    const struct step size = {.stages = n_ranks, .replicas = 1};
+    struct hand_made h = {.step = &size, .arena = dl_arena_new()};
+    char *const text = strdup(program);
+    struct dl_read_step read;
+    double step_s = -1;
+    open_crossbar(&h);
+    if (!dl_step_read(text, "test.txt", h.arena, &read, err)) {
+        struct dl_engine_link *const links = dl_machine_links(&h.machine);
+        struct dl_engine *const engine = dl_engine_get(0)->create(links, h.machine.topology->n_links);
+        struct dl_wire *const wire = dl_wire_new(engine, h.machine.topology, h.machine.bytes_per_s, err);
+        struct dl_training *const training =
+            dl_training_start(&(struct dl_training_request){.engine = engine,
+                                                            .wire = wire,
+                                                            .estimator = &h.estimator,
+                                                            .step = read.step,
+                                                            .device_of_rank = h.device_of_rank,
+                                                            .arena = h.arena},
+                              err);
+        if (!err->status) engine->kind->run(engine);
+        const struct dl_training_result result = dl_training_result(training, err);
+        if (result.complete) step_s = result.step_s;
+        dl_training_free(training);
+        dl_wire_free(wire);
+        engine->kind->destroy(engine);
+        dl_free(links);
+    }
+    dl_read_step_release(&read);
+    free(text);
+    dl_estimator_release(&h.estimator);
+    dl_machine_close(&h.machine);
+    dl_free(h.device_of_rank);
+    dl_arena_free(h.arena);
+    return step_s;
+}
+
+struct played_text {
+    double step_s;
+    struct dl_error err;
+};
+
+/* In a child: a process simulates once. */
+static struct played_text play_program(const char *program, uint32_t n_ranks)
+{
+    struct played_text *const shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status;
+    ck_assert(shared != MAP_FAILED);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        shared->step_s = play_text(program, n_ranks, &shared->err);
+        _exit(0);
+    }
+    ck_assert(waitpid(child, &status, 0) == child && status == 0);
+    const struct played_text out = *shared;
+    munmap(shared, sizeof *shared);
+    return out;
+}
+
+static const struct {
+    const char *what, *program;
+    uint32_t n_ranks;
+    double step_s;
+} steps[] = {
+    {"kernels follow each other",
+     ONE_RANK "stage 0 tags 0\nblock 0\n"
+              "work cause compute device_s 1 name a\nwork cause compute device_s 2 name b\n" FORWARD "\n",
+     1, 3},
+    {"a device waits for its host",
+     ONE_RANK "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 host_s 4 name a\n"
+              "work cause compute device_s 1 host_s 4 name b\n" FORWARD "\n",
+     1, 9},
+    {"a host runs ahead until it is drained",
+     ONE_RANK "stage 0 tags 0\nblock 0\nwork cause compute device_s 5 host_s 1 name a\ndrain\n"
+              "work cause compute device_s 1 host_s 2 name b\n" FORWARD "\n",
+     1, 9},
+    {"the end of the step comes after the items",
+     ONE_RANK "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 name a\nend\n"
+              "work cause optimizer device_s 3 name update\n" FORWARD "\n",
+     1, 4},
+    {"a sum goes on beside work, and is waited for", /* 2 (n - 1) / n x bytes */
+     TWO_REPLICAS "collective 0 allreduce channel replicas over data bytes 3e9 cause data\n"
+                  "stage 0 tags 0\nblock 0\nstart 0\nwork cause compute device_s 2 name a\nwait 0\n" FORWARD "\n",
+     2, 3},
+    {"two sums of replicas go one after the other",
+     TWO_REPLICAS "collective 0 allreduce channel replicas over data bytes 1e9 cause data\n"
+                  "stage 0 tags 0\nblock 0\nstart 0\nstart 0\nwait all\n" FORWARD "\n",
+     2, 2},
+    {"a gather in lockstep is half of its bytes",
+     TWO_IN_LOCKSTEP "collective 0 allgather channel lockstep over tensor bytes 2e9 cause tensor\n"
+                     "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 name a\n"
+                     "work cause tensor device_s 7 collective 0 played 0 name gather\n" FORWARD "\n",
+     2, 2},
+    {"one that is not played takes what it is said to take",
+     TWO_IN_LOCKSTEP "collective 0 allgather channel lockstep over tensor bytes 2e9 cause tensor\n"
+                     "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 name a\n"
+                     "work cause tensor device_s 7 collective 0 name gather\n" FORWARD "\n",
+     2, 8},
+    {"a message between stages",
+     TWO_STAGES "sends asynchronous\n"
+                "stage 0 tags 0 sends_bytes 2e9\nblock 0\nwork cause compute device_s 1 name a\n" FORWARD
+                " gives 0 to 1\nstage 1 tags 1\nblock 0\nwork cause compute device_s 3 name b\n" FORWARD
+                " wants 0 from 0\n",
+     2, 6},
+    {"a stage that hands on to itself needs no network",
+     ONE_RANK "stage 0 chunks 2 tags 1\nblock 0\nwork cause compute device_s 1 name a\nblock 4\n"
+              "work cause compute device_s 2 name b\n" FORWARD " gives 0 to 0\n"
+              "item forward micro 0 chunk 1 block 4 wants 0 from 0\n",
+     1, 3},
+    {"who sends waits for the delivery where sends are batched",
+     TWO_STAGES "sends batched\n"
+                "stage 0 tags 0 sends_bytes 2e9\nblock 0\nwork cause compute device_s 1 name a\n" FORWARD
+                " gives 0 to 1\nitem forward micro 1 chunk 0 block 0\n"
+                "stage 1 tags 1\nblock 0\nwork cause compute device_s 0.5 name b\n" FORWARD " wants 0 from 0\n",
+     2, 4},
+    {"two stages that hold the same",
+     TWO_STAGES
+     "sends asynchronous\ncollective 0 allreduce channel stages over stage first 0 second 1 bytes 1e9 "
+     "cause pipeline\nstage 0 tags 0\nblock 0\nwork cause compute device_s 1 name a\nend\nstart 0\nwait 0\n" FORWARD
+     "\nstage 1 tags 0\nblock 0\nwork cause compute device_s 2 name b\nend\nstart 0\nwait 0\n" FORWARD "\n",
+     2, 3},
+};
+
+START_TEST(an_operation_takes_what_its_closed_form_says)
+{
+    const struct played_text played = play_program(steps[_i].program, steps[_i].n_ranks);
+    ck_assert_msg(!played.err.status, "%s: %s", steps[_i].what, played.err.text);
+    ck_assert_msg(fabs(played.step_s - steps[_i].step_s) <= 1e-9 * steps[_i].step_s, "%s: %.17g s, not %g",
+                  steps[_i].what, played.step_s, steps[_i].step_s);
+}
+END_TEST
+
+static const struct {
+    const char *program, *message;
+} refused[] = {
+    {"dlsim program 2\n", "test.txt:1: a program begins with the line \"dlsim program 1\""},
+    {"dlsim program 1\nwork cause compute device_s 1 name a\n", "test.txt:2: 'work' must be in a stage"},
+    {ONE_RANK "stage 0 tags 0\nwork cause compute name a\n", "test.txt:5: 'work' must be in a block"},
+    {ONE_RANK "stage 0 tags 0\nblock 0\nwork cause computing name a\n",
+     "test.txt:6: must be one of compute, recompute, optimizer"},
+    {ONE_RANK "stage 0 tags 0\nblock 0\nwork cause compute device_s -1 name a\n",
+     "test.txt:6: '-1' is not a number that can stand here"},
+    {ONE_RANK "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 speed 2 name a\n",
+     "test.txt:6: 'speed' means nothing here"},
+    {ONE_RANK "stage 0 tags 0\nblock 4\n", "test.txt:5: '4' is not a number that can stand here"},
+    {ONE_RANK "stage 1 tags 0\n", "test.txt:4: '1' is not the next stage"},
+    {ONE_RANK "collective 0 allreduce channel replicas over data bytes 1 cause data\n",
+     "test.txt:4: there is no digit 'data'"},
+    {ONE_RANK "stage 0 tags 1\n" FORWARD " wants 0 from 0\n",
+     "item: a tag is wanted and not given, or given and not wanted"},
+    {TWO_STAGES "stage 0 tags 0\n", "must have as many stages as its digits say"},
+    {ONE_RANK "stage 0 tags 0\n" FORWARD " with_next\n", "the last item of a stage goes with one after it"},
+};
+
+START_TEST(what_no_program_can_have_is_refused_by_its_line)
+{
+    const struct played_text played = play_program(refused[_i].program, 2);
+    ck_assert_msg(played.err.status && strstr(played.err.text, refused[_i].message), "'%s', not '%s'", played.err.text,
+                  refused[_i].message);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("programs");
+    tcase_add_loop_test(tests, an_operation_takes_what_its_closed_form_says, 0, DL_COUNT(steps));
+    tcase_add_loop_test(tests, what_no_program_can_have_is_refused_by_its_line, 0, DL_COUNT(refused));
+    return run_steps(tests, "programs");
+}
