@@ -19,6 +19,7 @@ struct dl_slice {
     uint32_t stage, replica;
     double from_s, to_s;
     const struct dl_item *item;        /* WORK, WAIT: of that item, NULL: at the end of the step; SEND: what made it */
+    uint32_t number;                   /* WORK, WAIT: of the item in its stage; at the end the number of all items */
     const struct dl_template *running; /* WORK */
     size_t part;                       /* WORK: of `running` */
     double pace;                       /* WORK: its seconds are so many times those of the template */

@@ -17,6 +17,7 @@ static void record(const struct dl_training *t, const struct crew *c, struct dl_
     slice.stage = c->stage;
     slice.replica = c->replica;
     slice.item = item_of(t, c);
+    slice.number = c->item;
     t->request.recorder->add(t->request.recorder->user, &slice);
 }
 

@@ -26,13 +26,6 @@ static size_t index_of(const struct drawing *d, uint32_t stage, const struct dl_
     return item ? (size_t)(item - schedule_of(d)->items[stage]) : schedule_of(d)->n_items[stage];
 }
 
-/* The same of a slice, whose item is one of the program's sequence, which has those of the schedule in its order. */
-static size_t index_in_sequence(const struct drawing *d, const struct dl_slice *s)
-{
-    const struct dl_sequenced *const sequence = d->timeline->request.lowered->programs[s->stage].sequence;
-    return s->item ? (size_t)((const struct dl_sequenced *)s->item - sequence) : schedule_of(d)->n_items[s->stage];
-}
-
 /* Slices of a stage come in the order of time; one of another item before it begins a new run of an item. */
 static void find_times(struct drawing *d)
 {
@@ -46,8 +39,8 @@ static void find_times(struct drawing *d)
     for (size_t i = 0; i < t->n_slices; i++) {
         const struct dl_slice *const s = &t->slices[i];
         if (s->replica != 0 || s->kind != DL_SLICE_WORK) continue;
-        struct run_time *const at = &d->items[s->stage][index_in_sequence(d, s)];
-        if (!last || last->stage != s->stage || last->item != s->item) at->from_s = s->from_s;
+        struct run_time *const at = &d->items[s->stage][s->number];
+        if (!last || last->stage != s->stage || last->number != s->number) at->from_s = s->from_s;
         at->to_s = s->to_s;
         last = s;
     }

@@ -135,12 +135,14 @@ static struct dl_moments collect(const struct dl_train *t)
 static void add_slice(const struct dl_train *t, const struct dl_moment *m, double zero_s, struct dl_lowered *lowered,
                       const struct dl_recorder *to)
 {
+    const bool is_end = m->item == DL_END_OF_STEP;
     struct dl_slice slice = {.kind = m->kind,
                              .stage = m->stage,
                              .replica = m->replica,
                              .from_s = m->from_s - zero_s,
                              .to_s = m->to_s - zero_s,
-                             .item = m->item == DL_END_OF_STEP ? NULL : &t->schedule.items[m->stage][m->item],
+                             .item = is_end ? NULL : &t->schedule.items[m->stage][m->item],
+                             .number = is_end ? t->schedule.n_items[m->stage] : m->item,
                              .pace = 1,
                              .cause = m->cause,
                              .to_stage = m->to_stage};
