@@ -105,7 +105,7 @@ static void read_configuration(struct dl_log_reader *r, const char *line)
     if (!strpbrk(line, "'\"")) return;
     for (size_t i = 0; i < DL_COUNT(options); i++) {
         const char *at = find_entry(line, options[i].name);
-        if (!at || *at == '{') continue;
+        if (!at || *at == '{' || *at == '-') continue; /* -1 is what is left, which the mesh tells */
         if (*at == '"' || *at == '\'') at++;
         dl_log_set(r, options[i].name, dl_log_until(at, *at == '[' ? "}\"'" : ",}\"'", r->arena));
     }

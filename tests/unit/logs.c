@@ -292,6 +292,7 @@ START_TEST(meshes_of_torchtitan_are_read)
     static const char step[] = "step:  1  loss: 1.0  memory: 2.00GiB(2%)  tps: 8,192  tflops: 1\n";
     static const char *const meshes[] = {
         "Building 3-D device mesh with ['pp', 'dp_shard', 'tp'], [2, 4, 8]\n",
+        "Building 3-D device mesh with ['pp', 'dp_shard', 'tp'], [2, 4, 8]\n\"data_parallel_shard_degree\": -1\n",
         "Building device mesh with parallelism: pp=2, dp_replicate=1, dp_shard=4, cp=1, tp=8, ep=1, etp=1\n",
         "Running with args: {'parallelism': {'pipeline_parallel_degree': 2, 'data_parallel_shard_degree': 4, "
         "'tensor_parallel_degree': 8}}\n",
