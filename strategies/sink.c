@@ -107,6 +107,13 @@ static void pad(const struct dl_device *device, enum dl_precision precision, dou
     if (dl_price(device, &wider, precision).seconds < dl_price(device, k, precision).seconds) *k = wider;
 }
 
+/* What is slower than it could be draws less for longer. */
+static void draw_as_done(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                         struct dl_priced_kernel *out)
+{
+    if (d->power && !d->power->throttles) out->draw = dl_draw_of(d, k, precision, &out->price);
+}
+
 /* As the framework does it: more launches, more moved, something beside it. */
 static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct dl_kernel *k)
 {
@@ -130,6 +137,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     if (rule) {
         const struct dl_kernel beside = dl_kernel_beside(rule, k);
         out.price.seconds /= rule->rate * (rule->is_older ? s->request->device->older_kernels_fraction : 1);
+        if (out.price.seconds > 0) draw_as_done(s->request->device, &kernel, done_in, &out);
         if (beside.elements > 0) out.price.seconds += price_at_clock(s, &beside, precision, 1, &out.draw).seconds;
     }
     out.price.seconds = fmax(out.price.seconds, out.launches * s->request->device->launch_s);

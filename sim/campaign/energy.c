@@ -47,18 +47,28 @@ static void add_seconds(const struct dl_energy_request *q, struct dl_energy *e)
     e->seconds[DL_COMPUTING] -= e->seconds[DL_MEMORY_BOUND];
 }
 
-/* Each at most at the limit: a kernel whose launches count beside it takes longer than it draws. */
+/* While exchanges and sends hold kernels up, both draw: the kernels as in the rest of their time. */
+static double held_up_j(const struct dl_energy_request *q, double kernels_j, double kernels_s)
+{
+    const struct dl_power *const p = q->device->power;
+    const double held_up_s = q->result->exposed_s[DL_CAUSE_INTERFERENCE], alone_s = kernels_s - held_up_s;
+    const double kernels_w = alone_s > 0 ? kernels_j / alone_s : 0;
+    return held_up_s * fmin(p->limit_w - p->idle_w, kernels_w + p->communication_w);
+}
+
+/* Kernels are at most at the limit: one whose launches take longer than it does draws for its own time. */
 static void add_joules(const struct dl_energy_request *q, struct dl_energy *e)
 {
     const struct dl_power *const p = q->device->power;
     const double clock = clock_of(q->lowered), free_w = p->limit_w - p->idle_w;
-    const double beyond_j[DL_N_ACTIVITIES] = {
+    double beyond_j[DL_N_ACTIVITIES] = {
         [DL_COMPUTING] = dl_draw_joules(&q->lowered->draw[DL_BOUND_BY_ARITHMETIC], clock) / q->n_stages,
         [DL_MEMORY_BOUND] = dl_draw_joules(&q->lowered->draw[DL_BOUND_BY_MEMORY], clock) / q->n_stages,
         [DL_COMMUNICATING] = p->communication_w * e->seconds[DL_COMMUNICATING]};
+    const double kernels_s = e->seconds[DL_COMPUTING] + e->seconds[DL_MEMORY_BOUND];
+    beyond_j[DL_COMPUTING] += held_up_j(q, beyond_j[DL_COMPUTING] + beyond_j[DL_MEMORY_BOUND], kernels_s);
     for (int i = 0; i < DL_N_ACTIVITIES; i++) e->joules[i] = p->idle_w * e->seconds[i] + beyond_j[i];
-    const double kernels_s = e->seconds[DL_COMPUTING] + e->seconds[DL_MEMORY_BOUND],
-                 kernels_j = beyond_j[DL_COMPUTING] + beyond_j[DL_MEMORY_BOUND];
+    const double kernels_j = beyond_j[DL_COMPUTING] + beyond_j[DL_MEMORY_BOUND];
     const double most = kernels_j > 0 ? fmin(1, free_w * kernels_s / kernels_j) : 1;
     for (int i = DL_COMPUTING; i <= DL_MEMORY_BOUND; i++) e->joules[i] -= (1 - most) * beyond_j[i];
 }

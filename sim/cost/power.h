@@ -21,7 +21,7 @@ struct dl_power {
     double limit_w, idle_w;
     double communication_w; /* of collectives and sends; waiting for others draws nothing */
     bool throttles;         /* all below is known, and the clock follows; else it is 0 but for the next */
-    double best_flop_per_s[DL_N_PRECISIONS]; /* of a large product, which is taken to draw the limit */
+    double best_flop_per_s[DL_N_PRECISIONS]; /* of a large product, which draws the limit */
     double memory_w;   /* of kernels that are bound by memory; of products in proportion to their bytes */
     double function_w; /* of norms, softmax and activations, which compute beside */
     double optimizer_w;
