@@ -25,6 +25,12 @@ static const struct dl_option options[] = {
     {"objective", DL_OPT_CHOICE, AT(objective), false, 0, 0, dl_objectives, "what the best has most or least of"},
     {"headroom", DL_OPT_NUMBER, AT(wanted.headroom), false, 0, 0.99, NULL,
      "the part of a device's memory that must stay free, such as 0.15; 0 if absent"},
+    {"pue", DL_OPT_NUMBER, AT(wanted.site.pue), false, 1, 10, NULL,
+     "energy of the site over that of the machine; as the system file says if absent"},
+    {"usd-per-kwh", DL_OPT_NUMBER, AT(wanted.site.usd_per_kwh), false, 1e-6, 1000, NULL,
+     "price of energy; as the system file says if absent"},
+    {"usd-per-device-hour", DL_OPT_NUMBER, AT(wanted.site.usd_per_device_hour), false, 1e-6, 1e6, NULL,
+     "price of a device; as the system file says if absent"},
     {"fix", DL_OPT_TEXTS, AT(wanted.fixes), false, 0, 0, NULL,
      "a value of the strategy that all points have: stack.tensor.ways=8, precision='\"fp16\"'; may be repeated"},
     {"also", DL_OPT_TEXTS, AT(wanted.also), false, 0, 0, NULL,
@@ -62,6 +68,9 @@ static struct dl_asked what_was_asked(const struct dl_search_run *r, const struc
     dl_fingerprint_text(&f, "objective", r->report.objective);
     dl_fingerprint_number(&f, "top", (double)q->top);
     dl_fingerprint_number(&f, "headroom", q->wanted.headroom);
+    dl_fingerprint_number(&f, "pue", r->search.site.pue);
+    dl_fingerprint_number(&f, "usd per kWh", r->search.site.usd_per_kwh);
+    dl_fingerprint_number(&f, "usd per device hour", r->search.site.usd_per_device_hour);
     dl_fingerprint_number(&f, "intervals", (double)q->intervals);
     for (size_t i = 0; i < q->wanted.fixes.n; i++) dl_fingerprint_text(&f, "fixed", q->wanted.fixes.items[i]);
     for (size_t i = 0; i < q->wanted.also.n; i++) dl_fingerprint_text(&f, "also", q->wanted.also.items[i]);
@@ -128,13 +137,32 @@ static enum dl_status tell(struct dl_search_run *r, const struct request *q, str
     return DL_OK;
 }
 
+/* Whether there is what the objective goes by. */
+static enum dl_status check_objective(const struct dl_search_run *r, const struct request *q, struct dl_error *err)
+{
+    const struct dl_session *const base = &r->search.base;
+    const struct dl_facility *const site = &r->search.site;
+    switch (dl_objective_needs(q->objective)) {
+    case DL_NEEDS_NOTHING: return DL_OK;
+    case DL_NEEDS_TOKENS:
+        if (base->model.tokens_per_sample > 0) return DL_OK;
+        return dl_fail(err, DL_IMPOSSIBLE, "--objective", "%s has no tokens; time would do", base->model.name);
+    case DL_NEEDS_POWER:
+        if (base->device.power) return DL_OK;
+        return dl_fail(err, DL_IMPOSSIBLE, "--objective", "what %s draws is not known; time would do",
+                       base->device.name);
+    case DL_NEEDS_PRICES: break;
+    }
+    if (site->usd_per_device_hour > 0 || (site->usd_per_kwh > 0 && base->device.power)) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, "--objective", "needs a price: --usd-per-device-hour or --usd-per-kwh");
+}
+
 static enum dl_status begin(struct dl_search_run *r, struct request *q, struct dl_error *err)
 {
     const struct dl_session *const base = &r->search.base;
     const uint64_t n_workers = q->jobs ? q->jobs : dl_pool_processors();
     if (dl_search_open(&r->search, &q->wanted, err)) return err->status;
-    if (base->model.tokens_per_sample == 0 && dl_objective_needs_tokens(q->objective))
-        return dl_fail(err, DL_IMPOSSIBLE, "--objective", "%s has no tokens; time would do", base->model.name);
+    if (check_objective(r, q, err)) return err->status;
     r->search.memory_bytes = dl_own_memory_share_bytes(n_workers);
     r->report = (struct dl_search_report){.workload = base->model.name,
                                           .topology = base->machine.topology->name,
@@ -169,7 +197,10 @@ static int search(struct request *q, struct dl_error *err)
 
 static enum dl_status check_together(const struct request *q, struct dl_error *err)
 {
-    if (!q->db || q->wanted.headroom == 0) return DL_OK;
+    if (!q->db) return DL_OK;
+    if (dl_objective_needs(q->objective) >= DL_NEEDS_POWER)
+        return dl_fail(err, DL_IMPOSSIBLE, "--objective", "%s is not known of the results of --db", q->objective);
+    if (q->wanted.headroom == 0) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, "--headroom", "is not known of the results of --db; leave one of them out");
 }
 

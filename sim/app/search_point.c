@@ -86,6 +86,16 @@ static enum dl_status open_space(struct dl_search *s, const struct dl_search_wan
     return build_models(s, err) ? err->status : dl_space_list(&s->space, err);
 }
 
+static double given_or(double given, double otherwise) { return given > 0 ? given : otherwise; }
+
+static struct dl_facility site_of(const struct dl_facility *of_system, const struct dl_facility *given)
+{
+    return (struct dl_facility){.pue = given_or(given->pue, of_system->pue),
+                                .usd_per_kwh = given_or(given->usd_per_kwh, of_system->usd_per_kwh),
+                                .usd_per_device_hour =
+                                    given_or(given->usd_per_device_hour, of_system->usd_per_device_hour)};
+}
+
 enum dl_status dl_search_open(struct dl_search *s, const struct dl_search_wanted *wanted, struct dl_error *err)
 {
     const struct dl_session_request *const q = &wanted->session;
@@ -95,6 +105,7 @@ enum dl_status dl_search_open(struct dl_search *s, const struct dl_search_wanted
                             (json_int_t)q->devices, "global_batch", (json_int_t)wanted->global_batch);
     if (q->software.name) json_object_set_new(s->document, "software", json_string(q->software.name));
     if (sort_fixes(s, &wanted->fixes, &of_axes, err) || read_base(s, *q, err)) return err->status;
+    s->site = site_of(&s->base.machine.topology->site, &wanted->site);
     s->device_bytes = s->base.device.memory_bytes * (1 - wanted->headroom);
     return open_space(s, wanted, &of_axes, err);
 }
@@ -121,6 +132,7 @@ struct opened {
     struct dl_error err; /* a refusal */
     bool is_unfit;
     bool has_session;
+    const struct dl_facility *site;
     struct dl_session session;
 };
 
@@ -184,6 +196,7 @@ void *dl_search_open_point(const struct dl_search *s, uint64_t point)
     const struct dl_space_point p = dl_space_point(&s->space, point);
     struct opened *const o = dl_alloc(sizeof *o);
     o->arena = dl_arena_new();
+    o->site = &s->site;
     json_t *const doc = dl_search_strategy(s->document, &p, &s->fixes, o->arena, &o->err);
     if (!o->err.status) look_at(s, doc, model_of(s, &p), o);
     if (!o->err.status && !o->is_unfit) open_session(s, point, doc, o);
@@ -197,16 +210,26 @@ bool dl_search_stands_alone(const void *opened)
     return !o->err.status && !o->is_unfit && !dl_session_engine(&o->session)->alone;
 }
 
-static json_t *step_json(const struct dl_session *s)
+/* Without a PUE it is the machine that counts, not what cools it. */
+static struct dl_footprint footprint_of(const struct dl_session *s, const struct dl_facility *site)
+{
+    struct dl_energy energy = dl_session_energy(s);
+    energy.site_w = energy.machine_w * given_or(site->pue, 1);
+    return dl_footprint_of(&energy, site, s->report.result.step_s, s->job.n_devices);
+}
+
+static json_t *step_json(const struct dl_session *s, const struct dl_facility *site)
 {
     const struct dl_run_report *const r = &s->report;
+    const struct dl_footprint footprint = footprint_of(s, site);
     const double samples_per_s = s->job.setting.global_batch / r->result.step_s;
     json_t *const causes = json_array();
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
         json_array_append_new(causes, json_real(r->result.exposed_s[cause]));
-    return json_pack("{sf sf sf sf so}", "step_s", r->result.step_s, "mfu", dl_run_mfu(r, DL_FLOP_CAUSAL),
+    return json_pack("{sf sf sf sf sf sf so}", "step_s", r->result.step_s, "mfu", dl_run_mfu(r, DL_FLOP_CAUSAL),
                      "tokens_per_s", samples_per_s * s->model.tokens_per_sample, "peak_bytes",
-                     s->memory[dl_run_fullest_stage(r)].peak, "exposed_s", causes);
+                     s->memory[dl_run_fullest_stage(r)].peak, "energy_j", footprint.joules, "cost_usd",
+                     footprint.usd_of_devices + footprint.usd_of_energy, "exposed_s", causes);
 }
 
 json_t *dl_search_run_point(void *opened)
@@ -214,7 +237,7 @@ json_t *dl_search_run_point(void *opened)
     struct opened *const o = opened;
     if (!o->err.status && o->is_unfit) return json_object();
     if (!o->err.status && dl_session_run(&o->session)) o->err = o->session.err;
-    if (!o->err.status) return step_json(&o->session);
+    if (!o->err.status) return step_json(&o->session, o->site);
     return json_pack("{ss}", o->err.status == DL_STALLED ? "reason" : "refused", o->err.text);
 }
 

@@ -18,6 +18,7 @@ struct dl_search {
     struct dl_texts fixes;        /* beside axes */
     struct dl_arena *arena;       /* of the models */
     const char *engine;           /* NULL: simgrid */
+    struct dl_facility site;      /* what energy costs, and what a device does */
     double device_bytes;          /* that a point may have of a device's memory */
     double memory_bytes;          /* of this computer, that a point may have */
 };
@@ -25,7 +26,8 @@ struct dl_search {
 struct dl_search_wanted {
     struct dl_session_request session; /* topology, workload, software and devices */
     uint64_t global_batch;
-    double headroom; /* the part of a device's memory that stays free */
+    struct dl_facility site; /* 0: as the system says */
+    double headroom;         /* the part of a device's memory that stays free */
     struct dl_texts fixes, also;
 };
 
@@ -40,8 +42,8 @@ json_t *dl_search_document(const struct dl_search *s, uint64_t point, struct dl_
  * request. */
 struct dl_session_request dl_search_request(const struct dl_search *s, uint64_t point, const char *strategy);
 
-/* As workers.h wants them. The result: {"step_s", "mfu", "tokens_per_s", "peak_bytes", "exposed_s": [by cause]},
- * {"refused": why}, {"reason": why it failed}, or {} for what does not fit. */
+/* As workers.h wants them. The result: {"step_s", "mfu", "tokens_per_s", "peak_bytes", "energy_j", "cost_usd",
+ * "exposed_s": [by cause]}, {"refused": why}, {"reason": why it failed}, or {} for what does not fit. */
 void *dl_search_open_point(const struct dl_search *s, uint64_t point);
 bool dl_search_stands_alone(const void *opened);
 json_t *dl_search_run_point(void *opened);

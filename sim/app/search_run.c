@@ -20,7 +20,9 @@ static void add_candidate(struct dl_search_run *r, const json_t *result)
                              .screened_s = number(result, "step_s"),
                              .mfu = number(result, "mfu"),
                              .tokens_per_s = number(result, "tokens_per_s"),
-                             .peak_bytes = number(result, "peak_bytes")};
+                             .peak_bytes = number(result, "peak_bytes"),
+                             .energy_j = number(result, "energy_j"),
+                             .cost_usd = number(result, "cost_usd")};
     for (size_t i = 0; i < DL_N_CAUSES; i++) c.exposed_s[i] = json_number_value(json_array_get(causes, i));
     DL_GROW(r->found, r->n_found, r->capacity);
     r->found[r->n_found++] = c;

@@ -12,12 +12,18 @@
 static double by_step(const struct dl_candidate *c) { return c->step_s; }
 static double by_tokens(const struct dl_candidate *c) { return -c->tokens_per_s; }
 static double by_memory(const struct dl_candidate *c) { return c->peak_bytes; }
+static double by_energy(const struct dl_candidate *c) { return c->energy_j; }
+static double by_cost(const struct dl_candidate *c) { return c->cost_usd; }
 
-const char *const dl_objectives[] = {"time", "tokens_per_s_per_device", "memory", NULL};
+const char *const dl_objectives[] = {"time", "tokens_per_s_per_device", "memory", "energy", "cost", NULL};
 static const struct {
     double (*cost)(const struct dl_candidate *);
-    bool needs_tokens;
-} objectives[] = {{by_step, false}, {by_tokens, true}, {by_memory, false}}; /* in the order of their names */
+    enum dl_objective_need need;
+} objectives[] = {{by_step, DL_NEEDS_NOTHING},
+                  {by_tokens, DL_NEEDS_TOKENS},
+                  {by_memory, DL_NEEDS_NOTHING},
+                  {by_energy, DL_NEEDS_POWER},
+                  {by_cost, DL_NEEDS_PRICES}}; /* in the order of their names */
 
 static size_t find(const char *objective)
 {
@@ -26,7 +32,7 @@ static size_t find(const char *objective)
     return which;
 }
 
-bool dl_objective_needs_tokens(const char *objective) { return objectives[find(objective)].needs_tokens; }
+enum dl_objective_need dl_objective_needs(const char *objective) { return objectives[find(objective)].need; }
 
 static int compare(double a, double b) { return (a > b) - (a < b); }
 
@@ -114,21 +120,30 @@ static void print_interval(const struct dl_candidate *c, bool is_first)
     printf("  %-9s  %-16s", of_step, of_first);
 }
 
-static void print_candidate(const struct dl_candidate *c, bool is_first)
+static const double joules_per_kwh = 3.6e6;
+
+static void print_candidate(const struct dl_search_report *r, size_t i)
 {
+    const struct dl_candidate *const c = &r->simulated[i];
+    const bool has_energy = r->simulated[0].energy_j > 0, has_cost = r->simulated[0].cost_usd > 0;
     char a[DL_QUANTITY], b[DL_QUANTITY], d[DL_QUANTITY];
     printf("  %9s", dl_format_seconds(c->step_s, a));
-    print_interval(c, is_first);
-    printf("  %6.1f %%  %9s  %9s  %s\n", 100 * c->mfu, dl_format_bytes(c->peak_bytes, b),
-           dl_format_seconds(c->screened_s, d), c->words);
+    print_interval(c, i == 0);
+    printf("  %6.1f %%  %9s  %9s", 100 * c->mfu, dl_format_bytes(c->peak_bytes, b),
+           dl_format_seconds(c->screened_s, d));
+    if (has_energy) printf("  %8.3g", c->energy_j / joules_per_kwh);
+    if (has_cost) printf("  %9.4g", c->cost_usd);
+    printf("  %s\n", c->words);
 }
 
 static void print_winners(const struct dl_search_report *r)
 {
     size_t n_alike = 0;
-    printf("\n  best by %s\n  %9s  %-9s  %-16s  %8s  %9s  %9s  configuration\n", r->objective, "step", "95 %",
-           "over the first", "MFU", "memory", "screened");
-    for (size_t i = 0; i < r->n_simulated; i++) print_candidate(&r->simulated[i], i == 0);
+    printf("\n  best by %s\n  %9s  %-9s  %-16s  %8s  %9s  %9s%s%s  configuration\n", r->objective, "step", "95 %",
+           "over the first", "MFU", "memory", "screened",
+           r->n_simulated && r->simulated[0].energy_j > 0 ? "  kWh/step" : "",
+           r->n_simulated && r->simulated[0].cost_usd > 0 ? "     $/step" : "");
+    for (size_t i = 0; i < r->n_simulated; i++) print_candidate(r, i);
     for (size_t i = 1; i < r->n_told; i++) n_alike += !r->simulated[i].interval.told_apart;
     if (r->n_told > 1)
         printf("  = the step cannot be told apart from that of the first: %zu of %zu\n", n_alike, r->n_told - 1);
@@ -222,13 +237,16 @@ static json_t *interval_json(const struct dl_candidate_interval *i)
                         "told_apart", i->told_apart);
 }
 
+static json_t *known_json(double x) { return x > 0 ? dl_json_real(x) : json_null(); }
+
 static json_t *candidate_json(const struct dl_candidate *c, uint64_t n_devices)
 {
     json_t *const tokens = c->tokens_per_s > 0 ? dl_json_real(c->tokens_per_s / (double)n_devices) : json_null();
-    return dl_json_pack("{s:I, s:s, s:s?, s:f, s:o, s:f, s:f, s:o, s:f, s:o}", "point", (json_int_t)c->point,
+    return dl_json_pack("{s:I, s:s, s:s?, s:f, s:o, s:f, s:f, s:o, s:f, s:o, s:o, s:o}", "point", (json_int_t)c->point,
                         "configuration", c->words, "placement", c->placement, "step_s", c->step_s, "interval",
                         interval_json(&c->interval), "screened_s", c->screened_s, "mfu", c->mfu, "tokens_per_device_s",
-                        tokens, "peak_bytes", c->peak_bytes, "exposed_s", causes_json(c));
+                        tokens, "peak_bytes", c->peak_bytes, "energy_j", known_json(c->energy_j), "cost_usd",
+                        known_json(c->cost_usd), "exposed_s", causes_json(c));
 }
 
 static json_t *front_json(const struct dl_search_report *r)

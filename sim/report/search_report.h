@@ -25,6 +25,7 @@ struct dl_candidate {
     double screened_s;     /* its step by the analytic engine */
     double step_s;         /* the same, or as simulated with the network */
     double mfu, tokens_per_s, peak_bytes;
+    double energy_j, cost_usd;     /* of a step; 0: not known */
     double exposed_s[DL_N_CAUSES]; /* of step_s */
     struct dl_candidate_interval interval;
     double cost; /* by the objective; for dl_candidates_sort */
@@ -52,7 +53,9 @@ struct dl_search_report {
 
 /* The names of objectives, which end with NULL. */
 extern const char *const dl_objectives[];
-bool dl_objective_needs_tokens(const char *objective);
+/* What an objective cannot do without. */
+enum dl_objective_need { DL_NEEDS_NOTHING, DL_NEEDS_TOKENS, DL_NEEDS_POWER, DL_NEEDS_PRICES };
+enum dl_objective_need dl_objective_needs(const char *objective);
 void dl_candidates_sort(struct dl_candidate *candidates, size_t n, const char *objective);
 
 /* Those of `screened` that none other is both faster and smaller than, the fastest first; for dl_free. */
