@@ -163,6 +163,7 @@ static enum dl_status begin(struct dl_search_run *r, struct request *q, struct d
     const uint64_t n_workers = q->jobs ? q->jobs : dl_pool_processors();
     if (dl_search_open(&r->search, &q->wanted, err)) return err->status;
     if (check_objective(r, q, err)) return err->status;
+    r->search.counts_energy = dl_objective_needs(q->objective) >= DL_NEEDS_POWER;
     r->search.memory_bytes = dl_own_memory_share_bytes(n_workers);
     r->report = (struct dl_search_report){.workload = base->model.name,
                                           .topology = base->machine.topology->name,

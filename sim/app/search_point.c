@@ -132,7 +132,7 @@ struct opened {
     struct dl_error err; /* a refusal */
     bool is_unfit;
     bool has_session;
-    const struct dl_facility *site;
+    const struct dl_search *search;
     struct dl_session session;
 };
 
@@ -196,7 +196,7 @@ void *dl_search_open_point(const struct dl_search *s, uint64_t point)
     const struct dl_space_point p = dl_space_point(&s->space, point);
     struct opened *const o = dl_alloc(sizeof *o);
     o->arena = dl_arena_new();
-    o->site = &s->site;
+    o->search = s;
     json_t *const doc = dl_search_strategy(s->document, &p, &s->fixes, o->arena, &o->err);
     if (!o->err.status) look_at(s, doc, model_of(s, &p), o);
     if (!o->err.status && !o->is_unfit) open_session(s, point, doc, o);
@@ -211,17 +211,19 @@ bool dl_search_stands_alone(const void *opened)
 }
 
 /* Without a PUE it is the machine that counts, not what cools it. */
-static struct dl_footprint footprint_of(const struct dl_session *s, const struct dl_facility *site)
+static struct dl_footprint footprint_of(const struct dl_session *s, const struct dl_search *search)
 {
+    const struct dl_facility *const site = &search->site;
+    if (!search->counts_energy) return (struct dl_footprint){0};
     struct dl_energy energy = dl_session_energy(s);
     energy.site_w = energy.machine_w * given_or(site->pue, 1);
     return dl_footprint_of(&energy, site, s->report.result.step_s, s->job.n_devices);
 }
 
-static json_t *step_json(const struct dl_session *s, const struct dl_facility *site)
+static json_t *step_json(const struct dl_session *s, const struct dl_search *search)
 {
     const struct dl_run_report *const r = &s->report;
-    const struct dl_footprint footprint = footprint_of(s, site);
+    const struct dl_footprint footprint = footprint_of(s, search);
     const double samples_per_s = s->job.setting.global_batch / r->result.step_s;
     json_t *const causes = json_array();
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
@@ -237,7 +239,7 @@ json_t *dl_search_run_point(void *opened)
     struct opened *const o = opened;
     if (!o->err.status && o->is_unfit) return json_object();
     if (!o->err.status && dl_session_run(&o->session)) o->err = o->session.err;
-    if (!o->err.status) return step_json(&o->session, o->site);
+    if (!o->err.status) return step_json(&o->session, o->search);
     return json_pack("{ss}", o->err.status == DL_STALLED ? "reason" : "refused", o->err.text);
 }
 

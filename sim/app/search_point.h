@@ -18,6 +18,7 @@ struct dl_search {
     struct dl_texts fixes;        /* beside axes */
     struct dl_arena *arena;       /* of the models */
     const char *engine;           /* NULL: simgrid */
+    bool counts_energy;           /* else it stays 0, as does its cost */
     struct dl_facility site;      /* what energy costs, and what a device does */
     double device_bytes;          /* that a point may have of a device's memory */
     double memory_bytes;          /* of this computer, that a point may have */
