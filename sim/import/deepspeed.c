@@ -84,8 +84,13 @@ static double number_at(const struct reading *r, const char *name, double absent
 {
     const struct dl_json at = dl_key_at(r->config, name, r->arena);
     if (!at.value || json_is_null(at.value) || is_auto(at.value)) return absent;
-    if (!json_is_number(at.value)) dl_wrong_type(at, "a number", r->err);
-    return json_number_value(at.value);
+    static const double most = 1e15;
+    const double value = json_number_value(at.value);
+    if (!json_is_number(at.value))
+        dl_wrong_type(at, "a number", r->err);
+    else if (!(value >= 0 && value <= most))
+        dl_fail(r->err, DL_RANGE, at.where, "must be from 0 to %g", most);
+    return r->err->status ? absent : value;
 }
 
 static bool truth_at(const struct reading *r, const char *name)
@@ -102,12 +107,13 @@ static bool truth_at(const struct reading *r, const char *name)
 static int64_t count_at(const struct reading *r, const char *name)
 {
     const struct dl_json at = dl_key_at(r->config, name, r->arena);
+    static const double most = 1e9;
     const double value = at.value ? json_number_value(at.value) : 1;
     if (at.value && is_auto(at.value))
         dl_fail(r->err, DL_TYPE, at.where,
                 "must be a number: 'auto' leaves it to the program that trains; write what that fills in");
     else if (at.value &&
-             (!json_is_number(at.value) || !(value >= 1 && value <= 1e12) || value != (double)(int64_t)value))
+             (!json_is_number(at.value) || !(value >= 1 && value <= most) || value != (double)(int64_t)value))
         dl_fail(r->err, DL_RANGE, at.where, "must be a whole number from 1 on, got %s",
                 dl_shown_value(at.value, r->arena));
     return at.value && !r->err->status ? (int64_t)value : 0;
@@ -122,17 +128,22 @@ static enum dl_status set_batch(const struct reading *r, json_t *strategy)
     const int64_t steps = count_at(r, "gradient_accumulation_steps"),
                   tensor = count_at(r, "tensor_parallel.autotp_size");
     const int64_t stages = count_at(r, "pipeline.stages"), parts = count_at(r, "sequence_parallel_size");
-    const int64_t others = (tensor ? tensor : 1) * (stages ? stages : 1) * (parts ? parts : 1);
+
+    static const int64_t most_ways = 1 << 14;
     if (r->err->status) return r->err->status;
+    if (tensor > most_ways || stages > most_ways || parts > most_ways)
+        return dl_fail(r->err, DL_RANGE, r->config.where, "must not divide a model over more than %lld ranks each way",
+                       (long long)most_ways);
     if (!micro)
         return dl_fail(r->err, DL_KEY, dl_key_at(r->config, "train_micro_batch_size_per_gpu", r->arena).where,
                        "must be given: samples of a micro-batch");
+    const int64_t others = (tensor ? tensor : 1) * (stages ? stages : 1) * (parts ? parts : 1);
     const int64_t of_replica = micro * (steps ? steps : 1);
     if (all && steps && all % of_replica)
         return dl_fail(r->err, DL_IMPOSSIBLE, dl_key_at(r->config, "train_batch_size", r->arena).where,
                        "must be a multiple of micro-batch x accumulation = %lld, got %lld", (long long)of_replica,
                        (long long)all);
-    if (all && steps)
+    if (all && steps && all / of_replica <= INT32_MAX / others)
         dl_put_count(strategy, "devices", all / of_replica * others);
     else
         dl_leave_out(r->out,

@@ -21,6 +21,10 @@ static enum dl_status check_divides(const struct dl_megatron_reading *r, const c
 static enum dl_status count_chunks(const struct dl_megatron_reading *r, int64_t *chunks, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
+    static const int64_t most = 64; /* as of a strategy file */
+    if (m->virtual_stages > most)
+        return dl_fail(err, DL_RANGE, dl_megatron_place(r, "num-virtual-stages-per-pipeline-rank"),
+                       "must be at most %lld, got %lld", (long long)most, (long long)m->virtual_stages);
     *chunks = m->virtual_stages ? m->virtual_stages : 1;
     if (!m->virtual_layers) return DL_OK;
     const int64_t stages = stages_of(m), layers = dealt_layers(m);
@@ -28,7 +32,9 @@ static enum dl_status count_chunks(const struct dl_megatron_reading *r, int64_t 
         check_divides(r, "num-layers-per-virtual-pipeline-stage", m->virtual_layers, layers / stages, err))
         return err->status;
     *chunks = layers / stages / m->virtual_layers;
-    return DL_OK;
+    if (*chunks <= most) return DL_OK;
+    return dl_fail(err, DL_RANGE, dl_megatron_place(r, "num-layers-per-virtual-pipeline-stage"),
+                   "must leave at most %lld parts of a stage, got %lld", (long long)most, (long long)*chunks);
 }
 
 /* By the strategy's key: blocks of each part in the order of the model. */

@@ -45,7 +45,7 @@ static enum dl_status wrong(const struct dl_megatron_reading *r, const struct gi
 static enum dl_status take_count(const struct dl_megatron_reading *r, const struct given *g, int64_t *to,
                                  struct dl_error *err)
 {
-    static const double most = 1e12;
+    static const double most = 1e9;
     char *end = NULL;
     errno = 0;
     const long long value = g->value ? strtoll(g->value, &end, 10) : 0;
@@ -132,7 +132,8 @@ static enum dl_status read_flag(const struct dl_megatron_reading *r, const struc
     const struct dl_reason *const reason = dl_megatron_reason_of(g->name);
     if (!reason) return refuse_unknown(r, g, err);
     if (reason->refuses) return dl_fail(err, DL_IMPOSSIBLE, place_of(r, g), "%s", reason->why);
-    dl_megatron_leave(r, dl_arena_format(r->arena, "--%s", g->name), g->value, reason->matters, reason->why);
+    const char *const shown = g->value ? dl_arena_format(r->arena, "%.60s", g->value) : NULL;
+    dl_megatron_leave(r, dl_arena_format(r->arena, "--%s", g->name), shown, reason->matters, reason->why);
     return DL_OK;
 }
 
@@ -149,6 +150,8 @@ static enum dl_status read_stray(const struct dl_megatron_reading *r, const stru
         word->text);
 }
 
+enum { LONGEST_VALUE = 400 }; /* of several words; no flag that is taken has more */
+
 /* The flag at `*at` and its values, which end where the next flag, or a list of flags that is not known, begins. */
 static struct given next_flag(const struct dl_megatron_reading *r, const struct dl_words *words, size_t *at)
 {
@@ -163,7 +166,10 @@ static struct given next_flag(const struct dl_megatron_reading *r, const struct 
     for (; *at < words->n && !is_flag(words->items[*at].text); (*at)++) {
         const char *const next = words->items[*at].text;
         if (g.n_values && is_left_unset(next) && (*at + 1 == words->n || is_flag(words->items[*at + 1].text))) break;
-        g.value = g.value ? dl_arena_format(r->arena, "%s %s", g.value, next) : next;
+        if (!g.value)
+            g.value = next;
+        else if (strlen(g.value) < LONGEST_VALUE)
+            g.value = dl_arena_format(r->arena, "%.*s %.*s", LONGEST_VALUE, g.value, LONGEST_VALUE, next);
         g.n_values++;
     }
     return g;

@@ -150,6 +150,25 @@ static void set_recompute(const struct dl_megatron *m, json_t *strategy)
     dl_put_count(recompute, by_block ? "layers" : "every", n);
 }
 
+/* As many as a product of four of them may be. */
+static enum dl_status check_ways(const struct dl_megatron_reading *r, struct dl_error *err)
+{
+    const struct dl_megatron *const m = r->m;
+    static const int64_t most = 1 << 14;
+    const struct {
+        const char *flag;
+        int64_t ways;
+    } all[] = {{"tensor-model-parallel-size", m->tensor},
+               {"pipeline-model-parallel-size", m->pipeline},
+               {"context-parallel-size", m->context},
+               {"expert-model-parallel-size", m->expert}};
+    for (size_t i = 0; i < DL_COUNT(all); i++)
+        if (all[i].ways > most)
+            return dl_fail(err, DL_RANGE, dl_megatron_place(r, all[i].flag), "must be at most %lld, got %lld",
+                           (long long)most, (long long)all[i].ways);
+    return DL_OK;
+}
+
 /* The fewest that hold all experts, where the launch command does not say it. */
 static void assume_devices(const struct dl_megatron_reading *r)
 {
@@ -185,7 +204,7 @@ static enum dl_status set_batch(const struct dl_megatron_reading *r, json_t *str
 {
     const struct dl_megatron *const m = r->m;
     if (!m->microbatch) return dl_fail(err, DL_KEY, dl_megatron_place(r, "micro-batch-size"), "must be given");
-    if (m->devices % ranks_of_replica(m))
+    if (m->devices > INT32_MAX || m->devices % ranks_of_replica(m))
         return dl_fail(
             err, DL_IMPOSSIBLE, r->where,
             "the launch command starts %lld processes, which tensor x pipeline x context = %lld do not divide",
@@ -223,6 +242,7 @@ enum dl_status dl_megatron_strategy(struct dl_megatron_reading *r, struct dl_err
 {
     json_t *const strategy = r->out->strategy = dl_strategy_made(r->out, r->where, "Megatron-LM's", r->arena);
     json_object_set_new(strategy, "software", json_string("megatron-core"));
+    if (check_ways(r, err)) return err->status;
     assume_devices(r);
     if (set_batch(r, strategy, err)) return err->status;
     json_object_set_new(strategy, "precision", json_string(precision_of(r->m)));

@@ -34,7 +34,7 @@ static struct dl_shell_name *name_of(struct reading *r, const char *raw, size_t 
 }
 
 /* The words between the brackets; lines in them separate words, too. */
-static enum dl_status expand_array(const struct reading *r, const struct dl_word *raw, const char *inner,
+static enum dl_status expand_array(struct reading *r, const struct dl_word *raw, const char *inner,
                                    struct dl_words *out)
 {
     struct dl_shell_commands parts = {0};
@@ -47,20 +47,6 @@ static enum dl_status expand_array(const struct reading *r, const struct dl_word
                 dl_shell_expand(&r->shell, &word, out, r->err);
             }
     dl_shell_free(&parts);
-    return r->err->status;
-}
-
-/* A value keeps its blanks, as if it were quoted. */
-static enum dl_status expand_value(const struct reading *r, const struct dl_word *raw, const char *value,
-                                   struct dl_words *out)
-{
-    struct dl_words parts = {0};
-    const char *text = "";
-    dl_shell_expand(&r->shell, &(struct dl_word){value, raw->line}, &parts, r->err);
-    for (size_t i = 0; i < parts.n; i++)
-        text = dl_arena_format(r->shell.arena, "%s%s%s", text, i ? " " : "", parts.items[i].text);
-    dl_free(parts.items);
-    dl_words_add(out, text, raw->line);
     return r->err->status;
 }
 
@@ -81,7 +67,8 @@ static enum dl_status assign(struct reading *r, const struct dl_word *raw, bool 
     const char *const value = raw->text + n + (appends ? 2 : 1);
     const bool is_array = *value == '(';
     struct dl_words values = {0};
-    if (is_array ? expand_array(r, raw, value + 1, &values) : expand_value(r, raw, value, &values)) {
+    if (is_array ? expand_array(r, raw, value + 1, &values)
+                 : dl_shell_expand_value(&r->shell, &(struct dl_word){value, raw->line}, &values, r->err)) {
         dl_free(values.items);
         return r->err->status;
     }

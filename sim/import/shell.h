@@ -52,11 +52,15 @@ struct dl_shell {
     struct dl_arena *arena;
     struct dl_shell_name *names;
     size_t n_names, capacity;
+    size_t expanded; /* characters so far: a script that doubles a name line by line has an end */
 };
 const struct dl_shell_name *dl_shell_find(const struct dl_shell *shell, const char *name, size_t bytes);
 /* Add to `out` the words that a word as it is written becomes. */
-enum dl_status dl_shell_expand(const struct dl_shell *shell, const struct dl_word *raw, struct dl_words *out,
+enum dl_status dl_shell_expand(struct dl_shell *shell, const struct dl_word *raw, struct dl_words *out,
                                struct dl_error *err);
+/* The same for a value that is assigned: always one word, with its blanks. */
+enum dl_status dl_shell_expand_value(struct dl_shell *shell, const struct dl_word *raw, struct dl_words *out,
+                                     struct dl_error *err);
 /* The value of an expression of whole numbers and names; false: it cannot be known. */
 bool dl_shell_calculate(const struct dl_shell *shell, const char *text, size_t bytes, int64_t *value);
 /* The bytes of a name at the start of the text; 0: there is none. */

@@ -5,7 +5,7 @@
 
 #include "sim/import/shell.h"
 
-enum { LONGEST_WORD = 1 << 20, DEEPEST = 50 };
+enum { MOST_CHARACTERS = 16 << 20, DEEPEST = 50 };
 
 size_t dl_shell_name_bytes(const char *text)
 {
@@ -131,12 +131,13 @@ bool dl_shell_calculate(const struct dl_shell *shell, const char *text, size_t b
 /* ---- words ---- */
 
 struct expansion {
-    const struct dl_shell *shell;
+    struct dl_shell *shell;
     struct dl_words *out;
     struct dl_error *err;
     char *word;
     size_t n, capacity;
-    bool in_word; /* so that "" is a word */
+    bool in_word;      /* so that "" is a word */
+    bool keeps_blanks; /* of names, too: the value of another one */
     uint32_t line;
     unsigned depth;
 };
@@ -144,9 +145,9 @@ struct expansion {
 static void put(struct expansion *x, char c)
 {
     x->in_word = true;
-    if (x->n >= LONGEST_WORD) {
+    if (x->shell->expanded++ >= MOST_CHARACTERS) {
         dl_fail(x->err, DL_RANGE, dl_arena_format(x->shell->arena, "%s:%u", x->shell->where, x->line),
-                "a word of more than %d characters", LONGEST_WORD);
+                "the names of the script stand for more than %d characters", MOST_CHARACTERS);
         return;
     }
     DL_GROW(x->word, x->n, x->capacity);
@@ -169,7 +170,7 @@ static void end_word(struct expansion *x)
 static void put_value(struct expansion *x, const char *text, bool is_quoted)
 {
     for (; *text && !x->err->status; text++)
-        if (!is_quoted && isspace((unsigned char)*text))
+        if (!is_quoted && !x->keeps_blanks && isspace((unsigned char)*text))
             end_word(x);
         else
             put(x, *text);
@@ -179,7 +180,10 @@ static void put_value(struct expansion *x, const char *text, bool is_quoted)
 static void put_array(struct expansion *x, const struct dl_words *values)
 {
     for (size_t i = 0; i < values->n && !x->err->status; i++) {
-        if (i) end_word(x);
+        if (i && x->keeps_blanks)
+            put(x, ' ');
+        else if (i)
+            end_word(x);
         put_value(x, values->items[i].text, true);
     }
 }
@@ -272,13 +276,27 @@ static const char *expand_part(struct expansion *x, const char *at, const char *
     return at + 1;
 }
 
-enum dl_status dl_shell_expand(const struct dl_shell *shell, const struct dl_word *raw, struct dl_words *out,
+static void expand(struct expansion *x, const char *text)
+{
+    const char *const end = text + strlen(text);
+    for (const char *at = text; at < end && !x->err->status;) at = expand_part(x, at, end, false);
+    if (!x->err->status) end_word(x);
+    dl_free(x->word);
+}
+
+enum dl_status dl_shell_expand(struct dl_shell *shell, const struct dl_word *raw, struct dl_words *out,
                                struct dl_error *err)
 {
     struct expansion x = {.shell = shell, .out = out, .err = err, .line = raw->line};
-    const char *const end = raw->text + strlen(raw->text);
-    for (const char *at = raw->text; at < end && !err->status;) at = expand_part(&x, at, end, false);
-    if (!err->status) end_word(&x);
-    dl_free(x.word);
+    expand(&x, raw->text);
+    return err->status;
+}
+
+enum dl_status dl_shell_expand_value(struct dl_shell *shell, const struct dl_word *raw, struct dl_words *out,
+                                     struct dl_error *err)
+{
+    struct expansion x = {
+        .shell = shell, .out = out, .err = err, .line = raw->line, .keeps_blanks = true, .in_word = true};
+    expand(&x, raw->text);
     return err->status;
 }

@@ -122,8 +122,9 @@ static json_t *read_path(struct toml *t, json_t *table, const char **last)
 {
     *last = read_key(t);
     skip_blanks(t);
-    while (*t->at == '.' && !t->err->status) {
+    for (unsigned depth = 0; *t->at == '.' && !t->err->status; depth++) {
         t->at++;
+        if (depth > DEEPEST) wrong(t, "tables in tables in tables, too deep");
         json_t *inner = json_object_get(table, *last);
         if (!inner) {
             inner = json_object();

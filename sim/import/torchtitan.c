@@ -64,10 +64,12 @@ int64_t dl_titan_count(const struct dl_torchtitan *r, const char *name, int64_t 
 {
     const struct dl_json at = dl_key_at(r->config, name, r->arena);
     if (!at.value) return absent;
-    if (!json_is_integer(at.value) || (json_integer_value(at.value) < 1 && json_integer_value(at.value) != absent))
+    static const json_int_t most = 1000000000;
+    const json_int_t value = json_integer_value(at.value);
+    if (!json_is_integer(at.value) || (value < 1 && value != absent) || value > most)
         dl_fail(r->err, DL_RANGE, at.where, "must be a whole number from 1 on, got %s",
                 dl_shown_value(at.value, r->arena));
-    return json_integer_value(at.value);
+    return value;
 }
 
 bool dl_titan_truth(const struct dl_torchtitan *r, const char *name)

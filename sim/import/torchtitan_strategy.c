@@ -161,8 +161,9 @@ static void set_batch(const struct dl_torchtitan *r, json_t *strategy)
     const int64_t micro =
         r->pipeline > 1 ? dl_titan_count(r, "parallelism.pipeline_parallel_microbatch_size", 1) : local;
     const int64_t replicas = r->shard > 0 ? r->shard * r->replicate : r->replicate;
-    if (r->shard > 0)
-        dl_put_count(strategy, "devices", replicas * r->tensor * r->pipeline * r->context);
+    const int64_t others = r->tensor * r->pipeline * r->context;
+    if (r->shard > 0 && others <= INT32_MAX && replicas <= INT32_MAX / others)
+        dl_put_count(strategy, "devices", replicas * others);
     else
         dl_titan_differs(r, "devices", NULL,
                          "data_parallel_shard_degree -1 takes all that are left: set devices, and global_batch");
@@ -186,7 +187,11 @@ enum dl_status dl_titan_strategy(struct dl_torchtitan *r)
     r->context = dl_titan_count(r, "parallelism.context_parallel_degree", 1);
     r->shard = dl_titan_count(r, "parallelism.data_parallel_shard_degree", -1);
     r->replicate = dl_titan_count(r, "parallelism.data_parallel_replicate_degree", 1);
+    static const int64_t most = 1 << 14; /* of each: their product must be a number of devices */
     if (r->err->status) return r->err->status;
+    if (r->tensor > most || r->pipeline > most || r->context > most || r->shard > most || r->replicate > most)
+        return dl_fail(r->err, DL_RANGE, dl_key_at(r->config, "parallelism", r->arena).where,
+                       "degrees must be at most %lld", (long long)most);
     json_t *const strategy = r->out->strategy = dl_strategy_made(r->out, r->config.where, "torchtitan's", r->arena);
     set_software(r, strategy);
     set_batch(r, strategy);
