@@ -159,6 +159,10 @@ static void add_whole_run(struct dl_fingerprint *f, const struct request *q)
     dl_fingerprint_number(f, "dataset", q->amount.dataset);
     dl_fingerprint_number(f, "checkpoint steps", (double)q->checkpoints.steps);
     dl_fingerprint_number(f, "asynchronous checkpoints", q->checkpoints.asynchronous);
+    dl_fingerprint_number(f, "pue", q->site.pue);
+    dl_fingerprint_number(f, "carbon", q->site.carbon_g_per_kwh);
+    dl_fingerprint_number(f, "price of energy", q->site.usd_per_kwh);
+    dl_fingerprint_number(f, "price of devices", q->site.usd_per_device_hour);
 }
 
 static struct dl_asked what_was_asked(const struct request *q, struct dl_session *s)
