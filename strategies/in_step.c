@@ -62,8 +62,8 @@ struct dl_group *dl_in_step_groups(const struct dl_setting *s, dl_digits along, 
 struct survey {
     const struct dl_lower_request *request;
     const bool *changes; /* by link, where these are looked for; NULL: others are */
-    bool *crossing;      /* by crew, where links that change are looked for */
-    uint32_t *owner;     /* by link: a crew whose exchanges cross it, + 1; 0: nobody's do */
+    bool *crossing;      /* by lockstep group, where links that change are looked for */
+    uint32_t *owner;     /* by link: a lockstep group whose exchanges cross it, + 1; 0: nobody's do */
     uint32_t replicas;   /* that go in step in what is looked at; 0: none do */
     bool takes;          /* what is looked at is the exchange itself */
     bool meets;
@@ -73,30 +73,30 @@ struct survey {
 
 static const struct dl_setting *setting_of(const struct survey *v) { return &v->request->job->setting; }
 
-static uint32_t crew_of(const struct survey *v, uint32_t rank)
+static uint32_t lockstep_group_of(const struct survey *v, uint32_t rank)
 {
     const struct dl_ranks *const ranks = &setting_of(v)->ranks;
     return dl_ranks_index(ranks, DL_ALONG_DATA | DL_ALONG_PIPELINE, rank);
 }
 
-/* The first crew of those that go in step with it. */
-static uint32_t first_with(const struct survey *v, uint32_t crew)
+/* The first lockstep group of those that go in step with it. */
+static uint32_t first_with(const struct survey *v, uint32_t lockstep_group)
 {
-    return crew - crew % setting_of(v)->ways[DL_AXIS_DATA] % v->replicas;
+    return lockstep_group - lockstep_group % setting_of(v)->ways[DL_AXIS_DATA] % v->replicas;
 }
 
-static void look_at_owners(struct survey *v, uint32_t crew)
+static void look_at_owners(struct survey *v, uint32_t lockstep_group)
 {
     for (size_t i = 0; i < v->route.n_hops; i++) {
         uint32_t *const owner = &v->owner[v->route.hops[i].link];
-        v->meets |= *owner && (!v->replicas || first_with(v, *owner - 1) != first_with(v, crew));
-        if (v->takes) *owner = crew + 1;
+        v->meets |= *owner && (!v->replicas || first_with(v, *owner - 1) != first_with(v, lockstep_group));
+        if (v->takes) *owner = lockstep_group + 1;
     }
 }
 
-static void look_at_changes(struct survey *v, uint32_t crew)
+static void look_at_changes(struct survey *v, uint32_t lockstep_group)
 {
-    const uint32_t first = first_with(v, crew);
+    const uint32_t first = first_with(v, lockstep_group);
     bool changes = false;
     for (size_t i = 0; i < v->route.n_hops; i++) changes |= v->changes[v->route.hops[i].link];
     for (uint32_t i = 0; i < v->replicas && changes; i++) v->crossing[first + i] = true;
@@ -109,9 +109,9 @@ static void follow(struct survey *v, dl_digits along, uint32_t rank, uint32_t pl
     const uint32_t to = dl_ranks_further(&setting_of(v)->ranks, along, rank, places), *at = v->request->device_of_rank;
     if (dl_topology_route(t, at[rank], at[to], 0, NULL, &v->route, v->err)) return;
     if (v->changes)
-        look_at_changes(v, crew_of(v, rank));
+        look_at_changes(v, lockstep_group_of(v, rank));
     else
-        look_at_owners(v, crew_of(v, rank));
+        look_at_owners(v, lockstep_group_of(v, rank));
 }
 
 static bool goes_on(const struct survey *v) { return (!v->meets || v->crossing) && !v->err->status; }
@@ -140,7 +140,7 @@ static void look_at(struct survey *v, dl_digits along)
     }
 }
 
-/* Those that are not of the crew, or, beside exchanges of a window, of none of its crews. */
+/* Those that are not of the lockstep group, or, beside exchanges of a window, of none of its lockstep groups. */
 static void look_at_others_in_step(struct survey *v, dl_digits along)
 {
     static const dl_digits others[] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS};
@@ -190,13 +190,13 @@ static void mark_changing(const struct dl_lower_request *r, bool *changes)
     for (size_t link = first_of_any; all_change && link < t->n_links; link++) changes[link] = true;
 }
 
-enum dl_status dl_in_step_crosses(const struct dl_lower_request *request, dl_digits along, bool *crews, bool *out,
-                                  struct dl_error *err)
+enum dl_status dl_in_step_crosses(const struct dl_lower_request *request, dl_digits along, bool *lockstep_groups,
+                                  bool *out, struct dl_error *err)
 {
     bool *const changes = dl_alloc(request->estimator->topology->n_links * sizeof *changes);
     struct survey v = {.request = request,
                        .changes = changes,
-                       .crossing = crews,
+                       .crossing = lockstep_groups,
                        .replicas = request->job->setting.expert_ways,
                        .err = err};
     mark_changing(request, changes);

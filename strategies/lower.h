@@ -35,7 +35,7 @@ struct dl_lowered {
     struct dl_played played;             /* of those that may meet others */
     double n_timed_alone;                /* collectives of the rest of them, on every rank */
     bool plays_beyond;                   /* more than most_played, for links that change */
-    const bool *plays;                /* by crew, stage by stage: others go by the `timed` of templates; NULL: all do */
+    const bool *plays; /* by lockstep group, stage by stage: others go by the `timed` of templates; NULL: all do */
     double by_ground[DL_N_GROUNDS];   /* seconds of kernels of one micro-batch through all positions */
     struct dl_draw draw[DL_N_BOUNDS]; /* by a step's kernels on one rank of each stage; 0: not known */
     double clock;                     /* of the devices, over their highest; 0: they do not tell what they draw */

@@ -13,7 +13,7 @@ static void add(struct dl_played *sum, const struct dl_played *more, double time
 /* All that are played, or those that meet others on their links. */
 enum which { EVERY, MEETING };
 
-/* Those of a crew: each of its members is in one group of a kind. */
+/* Those of a lockstep group: each of its members is in one group of a kind. */
 static void add_template(const struct dl_template *t, struct dl_sink *s, enum which which, struct dl_played *sum)
 {
     const struct dl_ranks *const ranks = &s->request->job->setting.ranks;
@@ -27,7 +27,7 @@ static void add_template(const struct dl_template *t, struct dl_sink *s, enum wh
     }
 }
 
-static struct dl_played count_of_crew(struct dl_sink *s, uint32_t stage, enum which which)
+static struct dl_played count_of_group(struct dl_sink *s, uint32_t stage, enum which which)
 {
     const struct dl_lowered *const l = s->out;
     const struct dl_program *const p = &l->programs[stage];
@@ -48,15 +48,15 @@ static double count_crossing(const struct dl_sink *s, uint32_t stage)
     return n;
 }
 
-/* Of all crews that cross links that change, or of the others. */
+/* Of all lockstep groups that cross links that change, or of the others. */
 static struct dl_played count(struct dl_sink *s, enum which which, bool crossing)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     struct dl_played sum = {0};
     for (uint32_t stage = 0; stage < setting->ways[DL_AXIS_PIPELINE]; stage++) {
         const double n_crossing = count_crossing(s, stage);
-        const struct dl_played of_crew = count_of_crew(s, stage, which);
-        add(&sum, &of_crew, crossing ? n_crossing : setting->ways[DL_AXIS_DATA] - n_crossing);
+        const struct dl_played of_group = count_of_group(s, stage, which);
+        add(&sum, &of_group, crossing ? n_crossing : setting->ways[DL_AXIS_DATA] - n_crossing);
     }
     return sum;
 }

@@ -5,7 +5,7 @@
 #include "strategies/sink.h"
 
 /* Where those that may meet others, or cross links that change, are more than the request's most_played: play those
- * of the crews that cross such links, and time the others. */
+ * of the lockstep groups that cross such links, and time the others. */
 void dl_limit_played(struct dl_sink *s);
 
 #endif

@@ -39,7 +39,7 @@ struct dl_sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
     struct dl_sink_groups groups[DL_SINK_GROUPS];
-    bool *crossing; /* by crew, stage by stage: of any of its groups */
+    bool *crossing; /* by lockstep group, stage by stage: of any of its groups */
     struct dl_priced_collective **prices;
     size_t n_prices, prices_capacity;
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */

@@ -12,7 +12,7 @@
 /* Peak resident memory, measured on selene and frontier from 1 to 75,264 devices and up to 3 M items: the sum is 0.84
  * to 2.2 times what was seen. tests/checks/own-memory holds it. */
 static const double program_bytes = 33e6; /* with SimGrid's library */
-static const double device_bytes = 3500;  /* a device that is simulated: its crew, routes and flows */
+static const double device_bytes = 3500;  /* a device that is simulated: its lockstep group, routes and flows */
 static const double placed_bytes = 16;    /* a device that is not */
 static const double item_bytes = 64;      /* of a schedule, with the orders that are tried */
 static const double arrived_bytes = 4;    /* of an item, for each replica that is simulated */

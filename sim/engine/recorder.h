@@ -1,6 +1,6 @@
 /* recorder.h - an observer that is told everything that happens in a training step, slice by slice, as it ends.
  *
- * The slices of work and of waiting of a lockstep group (struct dl_crew) follow each other without gap or overlap:
+ * The slices of work and of waiting of a lockstep group follow each other without gap or overlap:
  * together they are its time. */
 #ifndef DL_ENGINE_RECORDER_H
 #define DL_ENGINE_RECORDER_H

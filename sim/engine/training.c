@@ -6,57 +6,57 @@
 
 #include "sim/engine/training_parts.h"
 
-static const struct dl_sequenced *item_at(const struct dl_training *t, const struct crew *c)
+static const struct dl_sequenced *item_at(const struct dl_training *t, const struct lockstep_group *c)
 {
     return &program_of(t, c)->sequence[c->item];
 }
 
-static void begin_item(struct dl_training *t, struct crew *c);
+static void begin_item(struct dl_training *t, struct lockstep_group *c);
 
 /* ---- items ---- */
 
-static bool has_input(const struct crew *c, const struct dl_sequenced *item)
+static bool has_input(const struct lockstep_group *c, const struct dl_sequenced *item)
 {
     return item->wants == DL_NO_TAG || c->arrived[item->wants];
 }
 
-static bool crosses(const struct crew *c, uint32_t tag, uint32_t stage)
+static bool crosses(const struct lockstep_group *c, uint32_t tag, uint32_t stage)
 {
     return tag != DL_NO_TAG && stage != c->stage;
 }
 
 /* Those of all items that make one step with the next. */
-static bool has_inputs(const struct dl_training *t, const struct crew *c)
+static bool has_inputs(const struct dl_training *t, const struct lockstep_group *c)
 {
     const struct dl_sequenced *item = item_at(t, c);
     while (item->item.with_next && has_input(c, item)) item++;
     return has_input(c, item);
 }
 
-bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t tag)
+bool dl_training_lacks(const struct dl_training *t, const struct lockstep_group *c, uint32_t tag)
 {
     const struct dl_sequenced *item = item_at(t, c);
     while (item->item.with_next && item->wants != tag) item++;
     return item->wants == tag;
 }
 
-/* The first that the crew lacks. */
-struct crew *dl_training_source(struct dl_training *t, const struct crew *c)
+/* The first that the lockstep group lacks. */
+struct lockstep_group *dl_training_source(struct dl_training *t, const struct lockstep_group *c)
 {
     const struct dl_sequenced *item = item_at(t, c);
     while (item->item.with_next && has_input(c, item)) item++;
-    return &t->crews[item->from * t->n_played + c->replica];
+    return &t->lockstep_groups[item->from * t->n_played + c->replica];
 }
 
 /* Of the inputs of all items that make one step; `last` is the one that came last, NULL: before they were wanted. */
-static void meet_inputs(struct dl_training *t, struct crew *c, const struct start *last)
+static void meet_inputs(struct dl_training *t, struct lockstep_group *c, const struct start *last)
 {
     struct start start = last ? *last : (struct start){.undisturbed_s = -INFINITY};
     const struct dl_sequenced *item = item_at(t, c);
     for (bool more = true; more; item++) {
-        const uint32_t parcel = item->wants == DL_NO_TAG ? 0 : c->arrived[item->wants];
-        if (parcel && parcel != DL_OWN_PARCEL + 1)
-            start.undisturbed_s = fmax(start.undisturbed_s, t->parcels[parcel - 1].sent.undisturbed_s);
+        const uint32_t message = item->wants == DL_NO_TAG ? 0 : c->arrived[item->wants];
+        if (message && message != DL_OWN_MESSAGE + 1)
+            start.undisturbed_s = fmax(start.undisturbed_s, t->messages[message - 1].sent.undisturbed_s);
         more = item->item.with_next;
     }
     if (last)
@@ -65,36 +65,36 @@ static void meet_inputs(struct dl_training *t, struct crew *c, const struct star
         dl_training_pass(t, c, &start);
 }
 
-void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t tag, uint32_t parcel)
+void dl_training_deliver(struct dl_training *t, uint32_t lockstep_group, uint32_t tag, uint32_t message)
 {
-    struct crew *const c = &t->crews[crew];
+    struct lockstep_group *const c = &t->lockstep_groups[lockstep_group];
     assert(!c->arrived[tag]); /* nobody is a whole iteration ahead of what it hands on */
-    c->arrived[tag] = parcel + 1;
+    c->arrived[tag] = message + 1;
     if (!c->waits_for_input || !has_inputs(t, c) || t->over) return;
-    meet_inputs(t, c, &t->parcels[parcel].sent);
+    meet_inputs(t, c, &t->messages[message].sent);
     begin_item(t, c);
 }
 
 /* ---- handing on ---- */
 
-static void pass_on(struct dl_training *t, struct crew *c, const struct dl_sequenced *item)
+static void pass_on(struct dl_training *t, struct lockstep_group *c, const struct dl_sequenced *item)
 {
     if (item->gives == DL_NO_TAG) return;
     if (crosses(c, item->gives, item->to))
         dl_training_send(t, c, item);
     else
-        dl_training_deliver(t, (uint32_t)(c - t->crews), item->gives, DL_OWN_PARCEL);
+        dl_training_deliver(t, (uint32_t)(c - t->lockstep_groups), item->gives, DL_OWN_MESSAGE);
 }
 
 /* Items that make one step hand on when all of it is done. */
-static const struct dl_sequenced *first_of_step(const struct dl_training *t, const struct crew *c)
+static const struct dl_sequenced *first_of_step(const struct dl_training *t, const struct lockstep_group *c)
 {
     const struct dl_sequenced *const items = program_of(t, c)->sequence, *first = &items[c->item];
     while (first > items && first[-1].item.with_next) first--;
     return first;
 }
 
-static uint32_t count_sends(const struct dl_training *t, const struct crew *c)
+static uint32_t count_sends(const struct dl_training *t, const struct lockstep_group *c)
 {
     uint32_t n = 0;
     for (const struct dl_sequenced *item = first_of_step(t, c); item <= item_at(t, c); item++)
@@ -102,18 +102,18 @@ static uint32_t count_sends(const struct dl_training *t, const struct crew *c)
     return n;
 }
 
-static void meet_device(const struct dl_training *t, struct crew *c)
+static void meet_device(const struct dl_training *t, struct lockstep_group *c)
 {
     if (t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, now_s(t));
 }
 
-void dl_training_after_sends(struct dl_training *t, struct crew *c)
+void dl_training_after_sends(struct dl_training *t, struct lockstep_group *c)
 {
     meet_device(t, c);
     dl_training_work(t, c);
 }
 
-static void hand_on(struct dl_training *t, struct crew *c)
+static void hand_on(struct dl_training *t, struct lockstep_group *c)
 {
     const struct dl_sequenced *const last = item_at(t, c);
     const uint32_t n_sends = count_sends(t, c);
@@ -131,7 +131,7 @@ static void hand_on(struct dl_training *t, struct crew *c)
 
 /* ---- programs ---- */
 
-static void book_item(struct dl_training *t, struct crew *c)
+static void book_item(struct dl_training *t, struct lockstep_group *c)
 {
     if (is_at_end(t, c)) return;
     const enum dl_item_kind kind = item_at(t, c)->item.kind;
@@ -139,11 +139,11 @@ static void book_item(struct dl_training *t, struct crew *c)
     t->n_items[kind]++;
 }
 
-static void template_ends(struct dl_training *t, struct crew *c)
+static void template_ends(struct dl_training *t, struct lockstep_group *c)
 {
     book_item(t, c);
     if (is_at_end(t, c)) {
-        dl_training_crew_ends(t, c);
+        dl_training_end_iteration(t, c);
     } else if (item_at(t, c)->item.with_next) {
         c->item++;
         begin_item(t, c);
@@ -161,14 +161,14 @@ static const struct dl_comm *comm_of(const struct dl_training *t, const struct d
     return part->call == DL_EVERY_CALL ? NULL : &t->request.step.calls[part->call];
 }
 
-static void join_late(struct dl_training *t, struct crew *c)
+static void join_late(struct dl_training *t, struct lockstep_group *c)
 {
     dl_training_join(t, c, comm_of(t, &c->running->parts[c->part - 1]));
     dl_training_go_on(t, c);
 }
 
-/* Whether the crew goes on at once; if not it will be called. */
-static bool passes(struct dl_training *t, struct crew *c, const struct dl_part *part)
+/* Whether the lockstep group goes on at once; if not it will be called. */
+static bool passes(struct dl_training *t, struct lockstep_group *c, const struct dl_part *part)
 {
     if (part->kind == DL_DO) {
         dl_training_begin_work(t, c, part);
@@ -188,7 +188,7 @@ static bool passes(struct dl_training *t, struct crew *c, const struct dl_part *
     return true;
 }
 
-void dl_training_go_on(struct dl_training *t, struct crew *c)
+void dl_training_go_on(struct dl_training *t, struct lockstep_group *c)
 {
     while (c->part < c->running->n_parts)
         if (!passes(t, c, &c->running->parts[c->part++])) return;
@@ -196,11 +196,11 @@ void dl_training_go_on(struct dl_training *t, struct crew *c)
 }
 
 /* The same tag comes again in the next iteration. */
-static void take_input(struct dl_training *t, struct crew *c)
+static void take_input(struct dl_training *t, struct lockstep_group *c)
 {
     const struct dl_sequenced *const item = item_at(t, c);
     if (item->wants != DL_NO_TAG) {
-        if (c->arrived[item->wants] != DL_OWN_PARCEL + 1) dl_training_free_parcel(t, c->arrived[item->wants] - 1);
+        if (c->arrived[item->wants] != DL_OWN_MESSAGE + 1) dl_training_free_message(t, c->arrived[item->wants] - 1);
         c->arrived[item->wants] = 0;
     }
     if (!crosses(c, item->wants, item->from)) return;
@@ -208,12 +208,12 @@ static void take_input(struct dl_training *t, struct crew *c)
     meet_device(t, c);
 }
 
-static bool plays(const struct dl_training *t, const struct crew *c)
+static bool plays(const struct dl_training *t, const struct lockstep_group *c)
 {
-    return !t->request.step.plays || t->request.step.plays[c - t->crews];
+    return !t->request.step.plays || t->request.step.plays[c - t->lockstep_groups];
 }
 
-static void begin_item(struct dl_training *t, struct crew *c)
+static void begin_item(struct dl_training *t, struct lockstep_group *c)
 {
     if (!is_at_end(t, c)) take_input(t, c);
     c->running = is_at_end(t, c) ? &program_of(t, c)->end : item_at(t, c)->block;
@@ -223,7 +223,7 @@ static void begin_item(struct dl_training *t, struct crew *c)
     dl_training_go_on(t, c);
 }
 
-void dl_training_work(struct dl_training *t, struct crew *c)
+void dl_training_work(struct dl_training *t, struct lockstep_group *c)
 {
     if (is_at_end(t, c) || has_inputs(t, c)) {
         if (!is_at_end(t, c)) meet_inputs(t, c, NULL);
@@ -236,11 +236,11 @@ void dl_training_work(struct dl_training *t, struct crew *c)
 
 /* ---- from the outside ---- */
 
-static void muster_crews(struct dl_training *t)
+static void open_lockstep_groups(struct dl_training *t)
 {
-    t->crews = dl_alloc(t->n_crews * sizeof *t->crews);
-    for (uint32_t i = 0; i < t->n_crews; i++) {
-        struct crew *const c = &t->crews[i];
+    t->lockstep_groups = dl_alloc(t->n_lockstep_groups * sizeof *t->lockstep_groups);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+        struct lockstep_group *const c = &t->lockstep_groups[i];
         c->training = t;
         c->stage = i / t->n_played;
         c->replica = i % t->n_played;
@@ -259,21 +259,21 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     t->n_replicas = dl_ranks_count(request->step.ranks, request->step.replicas);
     t->n_played = request->one_replica ? 1 : t->n_replicas;
     t->n_members = dl_ranks_count(request->step.ranks, request->step.in_lockstep);
-    t->n_crews = t->n_stages * t->n_played;
-    muster_crews(t);
+    t->n_lockstep_groups = t->n_stages * t->n_played;
+    open_lockstep_groups(t);
     dl_training_open_iterations(t);
     dl_training_open_communicators(t);
-    if (dl_training_open_channels(t) || dl_training_check_exchanges(t, err) || dl_training_check_meetings(t, err))
+    if (dl_training_open_channels(t) || dl_training_check_exchanges(t, err) || dl_training_check_stages(t, err))
         return t;
     if (request->most_effort > 0) dl_training_limit_effort(t);
     if (err->status) return t;
-    for (uint32_t i = 0; i < t->n_crews; i++) dl_training_work(t, &t->crews[i]);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_training_work(t, &t->lockstep_groups[i]);
     return t;
 }
 
-static bool waits_for_partner(const struct crew *c) { return c->waits_for_input || c->waits_for_sends; }
+static bool waits_for_partner(const struct lockstep_group *c) { return c->waits_for_input || c->waits_for_sends; }
 
-static void describe_wait(const struct crew *c, char *out, size_t bytes)
+static void describe_wait(const struct lockstep_group *c, char *out, size_t bytes)
 {
     const int n = snprintf(out, bytes, "stage %u of replica %u for ", c->stage, c->replica);
     out += n;
@@ -297,16 +297,16 @@ static void tell_who_waits(const struct dl_training *t, struct dl_error *err)
     char told[most_told][100] = {""};
     uint32_t n = 0;
     for (int for_partner = 1; for_partner >= 0; for_partner--)
-        for (uint32_t i = 0; i < t->n_crews; i++) {
-            const struct crew *const c = &t->crews[i];
+        for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+            const struct lockstep_group *const c = &t->lockstep_groups[i];
             if (for_partner ? !waits_for_partner(c) : !c->waits_at) continue;
             if (n < most_told) describe_wait(c, told[n], sizeof told[n]);
             n++;
         }
     if (n)
-        dl_fail(err, DL_STALLED, "run", "%u of %u crews wait for ever: %s%s%s%s%s%s%s%s", n, t->n_crews, told[0],
-                n > 1 ? ", " : "", told[1], n > 2 ? ", " : "", told[2], n > 3 ? ", " : "", told[3],
-                n > most_told ? ", ..." : "");
+        dl_fail(err, DL_STALLED, "run", "%u of %u lockstep groups wait for ever: %s%s%s%s%s%s%s%s", n,
+                t->n_lockstep_groups, told[0], n > 1 ? ", " : "", told[1], n > 2 ? ", " : "", told[2],
+                n > 3 ? ", " : "", told[3], n > most_told ? ", ..." : "");
 }
 
 struct dl_training_result dl_training_result(const struct dl_training *t, struct dl_error *err)
@@ -316,9 +316,9 @@ struct dl_training_result dl_training_result(const struct dl_training *t, struct
         tell_who_waits(t, err);
         return r;
     }
-    for (uint32_t i = 0; i < t->n_crews; i++)
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++)
         for (int cause = 0; cause < DL_N_CAUSES; cause++)
-            r.exposed_s[cause] += t->crews[i].causes_s[cause] / t->n_crews;
+            r.exposed_s[cause] += t->lockstep_groups[i].causes_s[cause] / t->n_lockstep_groups;
     for (int cause = 0; cause < DL_N_CAUSES; cause++) r.busy_s[cause] = r.exposed_s[cause];
     r.busy_s[DL_CAUSE_PIPELINE] = t->sending.total_s;
     /* Packing may go on beside exchanges or not; at least the longer of the two. */
@@ -326,9 +326,9 @@ struct dl_training_result dl_training_result(const struct dl_training *t, struct
     r.busy_s[DL_CAUSE_BUBBLE] = r.busy_s[DL_CAUSE_STRAGGLER] = 0;
     for (int kind = 0; kind <= DL_ITEM_W; kind++)
         r.item_s[kind] = t->n_items[kind] ? t->items_s[kind] / (double)t->n_items[kind] : 0;
-    for (uint32_t i = 0; i < t->n_crews; i++)
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++)
         for (int phase = 0; phase < DL_N_PHASES; phase++)
-            r.elapsed_s[phase] = fmax(r.elapsed_s[phase], t->crews[i].elapsed_s[phase]);
+            r.elapsed_s[phase] = fmax(r.elapsed_s[phase], t->lockstep_groups[i].elapsed_s[phase]);
     return r;
 }
 
@@ -337,20 +337,20 @@ struct dl_stage_causes dl_training_stage_causes(const struct dl_training *t, uin
     struct dl_stage_causes mean = {0};
     for (uint32_t i = 0; i < t->n_played; i++)
         for (int cause = 0; cause < DL_N_CAUSES; cause++)
-            mean.exposed_s[cause] += t->crews[stage * t->n_played + i].causes_s[cause] / t->n_played;
+            mean.exposed_s[cause] += t->lockstep_groups[stage * t->n_played + i].causes_s[cause] / t->n_played;
     return mean;
 }
 
 void dl_training_free(struct dl_training *t)
 {
     if (!t) return;
-    for (uint32_t i = 0; i < t->n_crews; i++) {
-        dl_free(t->crews[i].arrived);
-        dl_free(t->crews[i].latest);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+        dl_free(t->lockstep_groups[i].arrived);
+        dl_free(t->lockstep_groups[i].latest);
     }
     dl_training_close_communicators(t);
     dl_training_close_iterations(t);
     dl_training_close_channels(t);
-    dl_free(t->crews);
+    dl_free(t->lockstep_groups);
     dl_free(t);
 }

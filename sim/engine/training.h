@@ -1,9 +1,9 @@
 /* training.h - a training step simulated: every pipeline stage of every replica executes its program.
  *
- * Ranks in lockstep (the tensor and context ranks of a stage and replica) share one interpreter, a lockstep group,
- * called crew in the code. That never merges traffic: each member's messages keep their own links. Collectives inside
- * a lockstep group are priced without contention where nothing else can be on their links. Those that can share links
- * with others, sends between stages and collectives over replicas are bundles on the network. */
+ * Ranks in lockstep (the tensor and context ranks of a stage and replica) share one interpreter: a lockstep group. That
+ * never merges traffic: each member's messages keep their own links. Collectives inside a lockstep group are priced
+ * without contention where nothing else can be on their links. Those that can share links with others, sends between
+ * stages and collectives over replicas are bundles on the network. */
 #ifndef DL_ENGINE_TRAINING_H
 #define DL_ENGINE_TRAINING_H
 
@@ -22,7 +22,7 @@ struct dl_training_request {
     const uint32_t *device_of_rank; /* and those of servers */
     struct dl_arena *arena;
     uint32_t iterations;                /* 0 is 1; the result is of the last one */
-    const struct dl_scenario *scenario; /* OPTIONAL: slow crews and jitter */
+    const struct dl_scenario *scenario; /* OPTIONAL: slow lockstep groups and jitter */
     uint64_t seed;                      /* of the jitter */
     const struct dl_recorder *recorder; /* OPTIONAL */
     const struct dl_device *device;     /* OPTIONAL: what exchanges and sends take from its work; NULL: nothing */
@@ -39,12 +39,12 @@ enum dl_step_phase { DL_PHASE_FORWARD, DL_PHASE_BACKWARD, DL_PHASE_END, DL_N_PHA
 
 struct dl_training_result {
     bool complete;
-    double step_s; /* from the end of the iteration before the last to the end of the last, on all crews */
+    double step_s; /* from the end of the iteration before the last to the end of the last, on all lockstep groups */
     double end_s;  /* of the last iteration */
-    double exposed_s[DL_N_CAUSES]; /* mean over crews; they sum to step_s */
+    double exposed_s[DL_N_CAUSES]; /* mean over lockstep groups; they sum to step_s */
     double item_s[DL_ITEM_W + 1];  /* mean forward, backward and weight gradient of a chunk, if nothing disturbs them */
     double busy_s[DL_N_CAUSES];    /* seconds with at least one such thing going on somewhere */
-    double elapsed_s[DL_N_PHASES]; /* work and waiting for the host, on the crew that takes longest */
+    double elapsed_s[DL_N_PHASES]; /* work and waiting for the host, on the lockstep group that takes longest */
     uint64_t n_sends, n_exchanges; /* of all iterations */
     double n_timed_alone; /* of a step, on every rank: exchanges over replicas that are not played for their effort */
     bool plays_beyond;    /* more than most_effort is simulated */

@@ -1,4 +1,4 @@
-/* training_causes.c - where the time of a crew goes: every instant has one cause.
+/* training_causes.c - where the time of a lockstep group goes: every instant has one cause.
  *
  * Only what happens from t->from_s on is booked, so that the causes of the last iteration sum to its time. */
 #include <math.h>
@@ -6,12 +6,12 @@
 
 #include "sim/engine/training_parts.h"
 
-static const struct dl_item *item_of(const struct dl_training *t, const struct crew *c)
+static const struct dl_item *item_of(const struct dl_training *t, const struct lockstep_group *c)
 {
     return is_at_end(t, c) ? NULL : &program_of(t, c)->sequence[c->item].item;
 }
 
-static void record(const struct dl_training *t, const struct crew *c, struct dl_slice slice)
+static void record(const struct dl_training *t, const struct lockstep_group *c, struct dl_slice slice)
 {
     if (slice.to_s <= slice.from_s) return;
     slice.stage = c->stage;
@@ -23,7 +23,7 @@ static void record(const struct dl_training *t, const struct crew *c, struct dl_
 
 /* ---- work ---- */
 
-static void book_elapsed(struct dl_training *t, struct crew *c, double seconds)
+static void book_elapsed(struct dl_training *t, struct lockstep_group *c, double seconds)
 {
     const struct dl_item *const item = item_of(t, c);
     c->elapsed_s[!item ? DL_PHASE_END : item->kind == DL_ITEM_F ? DL_PHASE_FORWARD : DL_PHASE_BACKWARD] += seconds;
@@ -36,12 +36,12 @@ static double booked_s(const struct dl_training *t, const struct work *w)
 }
 
 /* What packs or unpacks gradients after the last item is not the optimizer's. */
-static double packing_s(const struct dl_training *t, const struct crew *c)
+static double packing_s(const struct dl_training *t, const struct lockstep_group *c)
 {
     return item_of(t, c) ? 0 : c->work.part->segment.by_cause[DL_CAUSE_DATA] * c->work.pace;
 }
 
-void dl_training_end_work(struct dl_training *t, struct crew *c)
+void dl_training_end_work(struct dl_training *t, struct lockstep_group *c)
 {
     const struct work *const w = &c->work;
     const struct dl_segment *const segment = &w->part->segment;
@@ -71,7 +71,7 @@ void dl_training_end_work(struct dl_training *t, struct crew *c)
 
 /* ---- waiting ---- */
 
-static void book_wait(struct dl_training *t, struct crew *c, double from_s, double to_s, enum dl_cause cause)
+static void book_wait(struct dl_training *t, struct lockstep_group *c, double from_s, double to_s, enum dl_cause cause)
 {
     const double seconds = fmax(to_s - fmax(from_s, t->from_s), 0);
     c->causes_s[cause] += seconds;
@@ -80,9 +80,9 @@ static void book_wait(struct dl_training *t, struct crew *c, double from_s, doub
         record(t, c, (struct dl_slice){.kind = DL_SLICE_WAIT, .from_s = from_s, .to_s = to_s, .cause = cause});
 }
 
-/* Waiting that is not in the undisturbed step is divided like the delays that the crew does not have itself; but for
- * rounding there is one. */
-static void book_delays(struct dl_training *t, struct crew *c, const struct start *start, double from_s)
+/* Waiting that is not in the undisturbed step is divided like the delays that the lockstep group does not have itself;
+ * but for rounding there is one. */
+static void book_delays(struct dl_training *t, struct lockstep_group *c, const struct start *start, double from_s)
 {
     const struct delays late = dl_training_delays_at_start(t, c, start);
     double more_s[N_DELAYS], sum_s = 0;
@@ -100,8 +100,8 @@ static void book_delays(struct dl_training *t, struct crew *c, const struct star
     }
 }
 
-/* As far as the crew would by now have waited in the undisturbed step too, it is a bubble. */
-static void book_wait_for_partner(struct dl_training *t, struct crew *c, const struct start *start)
+/* As far as the lockstep group would by now have waited in the undisturbed step too, it is a bubble. */
+static void book_wait_for_partner(struct dl_training *t, struct lockstep_group *c, const struct start *start)
 {
     const double bubble_s = fmin(c->owed_s, start->begun_s - c->waits_since_s);
     const double end_s = fmin(c->waits_since_s + bubble_s, start->begun_s);
@@ -110,15 +110,15 @@ static void book_wait_for_partner(struct dl_training *t, struct crew *c, const s
     c->owed_s -= bubble_s;
 }
 
-static void stop_waiting(struct crew *c)
+static void stop_waiting(struct lockstep_group *c)
 {
     c->waits_for_input = c->waits_for_others = c->waits_for_sends = false;
     c->waits_for_host = NULL;
     c->waits_at = NULL;
 }
 
-void dl_training_end_wait(struct dl_training *t, struct crew *c, const struct start *start, enum dl_cause cause,
-                          double undisturbed_s)
+void dl_training_end_wait(struct dl_training *t, struct lockstep_group *c, const struct start *start,
+                          enum dl_cause cause, double undisturbed_s)
 {
     const double since_s = fmax(start->begun_s, c->waits_since_s);
     c->owed_s += dl_training_undisturbed_wait_s(c, start);
@@ -130,7 +130,7 @@ void dl_training_end_wait(struct dl_training *t, struct crew *c, const struct st
 }
 
 /* Launches that a scenario has slowed would have come earlier. */
-void dl_training_end_wait_for_host(struct dl_training *t, struct crew *c)
+void dl_training_end_wait_for_host(struct dl_training *t, struct lockstep_group *c)
 {
     const struct start own = dl_start_own(c);
     dl_training_end_wait(t, c, &own, DL_CAUSE_HOST, (now_s(t) - c->waits_since_s) / c->slowdown);
@@ -141,33 +141,33 @@ void dl_training_end_wait_for_host(struct dl_training *t, struct crew *c)
 void dl_training_open_books(struct dl_training *t)
 {
     t->from_s = now_s(t);
-    for (uint32_t i = 0; i < t->n_crews; i++) {
-        memset(t->crews[i].causes_s, 0, sizeof t->crews[i].causes_s);
-        memset(t->crews[i].elapsed_s, 0, sizeof t->crews[i].elapsed_s);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+        memset(t->lockstep_groups[i].causes_s, 0, sizeof t->lockstep_groups[i].causes_s);
+        memset(t->lockstep_groups[i].elapsed_s, 0, sizeof t->lockstep_groups[i].elapsed_s);
     }
     struct busy *const all[] = {&t->sending, &t->exchanging};
     for (size_t i = 0; i < DL_COUNT(all); i++) *all[i] = (struct busy){.n = all[i]->n, .since_s = t->from_s};
 }
 
 /* Inputs on their way: waiting for them is the network's fault since they were sent. */
-static void end_waits_for_parcels(struct dl_training *t)
+static void end_waits_for_messages(struct dl_training *t)
 {
-    for (size_t i = 0; i < t->n_parcels; i++) {
-        const struct parcel *const p = &t->parcels[i];
-        struct crew *const c = &t->crews[p->crew];
+    for (size_t i = 0; i < t->n_messages; i++) {
+        const struct message *const p = &t->messages[i];
+        struct lockstep_group *const c = &t->lockstep_groups[p->receiver];
         if (p->item && c->waits_for_input && dl_training_lacks(t, c, p->tag))
             dl_training_end_wait(t, c, &p->sent, DL_CAUSE_PIPELINE, 0);
     }
 }
 
-static void end_wait_for_collective(struct dl_training *t, struct crew *c)
+static void end_wait_for_collective(struct dl_training *t, struct lockstep_group *c)
 {
     const struct rendezvous *const x = dl_training_awaited(c);
     const struct start start = dl_training_awaited_start(t, c);
     dl_training_end_wait(t, c, &start, x->comm->cause, dl_training_undisturbed_s(t, c->waits_at, x));
 }
 
-static void end_any_wait(struct dl_training *t, struct crew *c)
+static void end_any_wait(struct dl_training *t, struct lockstep_group *c)
 {
     if (c->waits_for_host) {
         dl_training_end_wait_for_host(t, c);
@@ -186,9 +186,9 @@ static void end_any_wait(struct dl_training *t, struct crew *c)
 
 void dl_training_close_books(struct dl_training *t)
 {
-    end_waits_for_parcels(t);
-    for (uint32_t i = 0; i < t->n_crews; i++) {
-        struct crew *const c = &t->crews[i];
+    end_waits_for_messages(t);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+        struct lockstep_group *const c = &t->lockstep_groups[i];
         if (c->work.part)
             dl_training_end_work(t, c);
         else

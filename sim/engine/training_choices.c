@@ -2,7 +2,7 @@
 #include "sim/collective/seats.h"
 #include "sim/engine/training_parts.h"
 
-/* Groups that go on at once: those of all crews that come together. */
+/* Groups that go on at once: those of all lockstep groups that come together. */
 static dl_digits beside(const struct dl_step *s, const struct dl_comm *comm)
 {
     const dl_digits together = s->in_lockstep | (comm->channel == DL_CHANNEL_REPLICAS ? s->replicas : 0);
@@ -12,7 +12,7 @@ static dl_digits beside(const struct dl_step *s, const struct dl_comm *comm)
 /* Two stages are counted from the first of all. */
 static uint32_t first_rank(const struct dl_training *t, const struct communicator *at, const struct dl_comm *comm)
 {
-    const struct crew *const c = &t->crews[at->first];
+    const struct lockstep_group *const c = &t->lockstep_groups[at->first];
     return dl_step_rank(&t->request.step, comm->members.is_pair ? 0 : c->stage, c->replica);
 }
 

@@ -1,17 +1,18 @@
 /* training_communicators.c - collectives: who comes to them, when they begin and end, and who waits for them.
  *
- * A communicator is the crews that communicate over one channel: all replicas of a stage; a crew alone, or a window of
- * them that shares experts; or the two crews of a replica whose stages hold the same. A collective begins when all of
- * them have come to it, also where its groups are smaller: exact where they are in step. */
+ * A communicator is the lockstep groups that communicate over one channel: all replicas of a stage; a lockstep group
+ * alone, or a window of them that shares experts; or the two lockstep groups of a replica whose stages hold the same. A
+ * collective begins when all of them have come to it, also where its groups are smaller: exact where they are in step.
+ */
 #include <math.h>
 
 #include "sim/engine/training_parts.h"
 
 /* ---- which communicator ---- */
 
-/* In one array: by stage those of replicas; then as crews, three times: of one crew, of a window by its first crew, and
- * of two stages by the earlier one. */
-static size_t n_communicators(const struct dl_training *t) { return t->n_stages + 3 * (size_t)t->n_crews; }
+/* In one array: by stage those of replicas; then as lockstep groups, three times: of one lockstep group, of a window by
+ * its first lockstep group, and of two stages by the earlier one. */
+static size_t n_communicators(const struct dl_training *t) { return t->n_stages + 3 * (size_t)t->n_lockstep_groups; }
 
 struct communicator *dl_training_replicas(const struct dl_training *t, uint32_t stage)
 {
@@ -25,18 +26,20 @@ static uint32_t n_in_window(const struct dl_training *t, const struct dl_comm *c
     return t->request.one_replica ? 1 : dl_ranks_count(s->ranks, comm->members.digits & s->replicas);
 }
 
-static struct communicator *in_lockstep(const struct dl_training *t, const struct crew *c, const struct dl_comm *comm)
+static struct communicator *in_lockstep(const struct dl_training *t, const struct lockstep_group *c,
+                                        const struct dl_comm *comm)
 {
-    const uint32_t n = n_in_window(t, comm), first = (uint32_t)(c - t->crews) - c->replica % n;
-    struct communicator *const at = &t->communicators[t->n_stages + (n > 1 ? t->n_crews : 0) + first];
+    const uint32_t n = n_in_window(t, comm), first = (uint32_t)(c - t->lockstep_groups) - c->replica % n;
+    struct communicator *const at = &t->communicators[t->n_stages + (n > 1 ? t->n_lockstep_groups : 0) + first];
     *at = at->n ? *at : (struct communicator){.channel = comm->channel, .first = first, .n = n, .stride = 1};
     return at;
 }
 
-static struct communicator *of_two_stages(const struct dl_training *t, const struct crew *c, const struct dl_comm *comm)
+static struct communicator *of_two_stages(const struct dl_training *t, const struct lockstep_group *c,
+                                          const struct dl_comm *comm)
 {
     const uint32_t *const stages = comm->members.pair, first = stages[0] * t->n_played + c->replica;
-    struct communicator *const at = &t->communicators[t->n_stages + 2 * (size_t)t->n_crews + first];
+    struct communicator *const at = &t->communicators[t->n_stages + 2 * (size_t)t->n_lockstep_groups + first];
     *at = at->n
               ? *at
               : (struct communicator){
@@ -44,7 +47,7 @@ static struct communicator *of_two_stages(const struct dl_training *t, const str
     return at;
 }
 
-static struct communicator *communicator_of(const struct dl_training *t, const struct crew *c,
+static struct communicator *communicator_of(const struct dl_training *t, const struct lockstep_group *c,
                                             const struct dl_comm *comm)
 {
     switch (comm->channel) {
@@ -55,9 +58,9 @@ static struct communicator *communicator_of(const struct dl_training *t, const s
     return dl_training_replicas(t, c->stage);
 }
 
-static struct crew *crew_of(const struct dl_training *t, const struct communicator *at, uint32_t i)
+static struct lockstep_group *lockstep_group_of(const struct dl_training *t, const struct communicator *at, uint32_t i)
 {
-    return &t->crews[at->first + i * at->stride];
+    return &t->lockstep_groups[at->first + i * at->stride];
 }
 
 void dl_training_open_communicators(struct dl_training *t)
@@ -87,10 +90,11 @@ void dl_training_close_communicators(struct dl_training *t)
 
 /* ---- what differs between channels ---- */
 
-/* Crews may come to more before they wait for the first. Of others one at a time is there, and none is kept. */
+/* Lockstep groups may come to more before they wait for the first. Of others one at a time is there, and none is kept.
+ */
 static bool is_queued(const struct communicator *at) { return at->channel == DL_CHANNEL_REPLICAS; }
 
-/* Work on its crews' devices goes on beside it. */
+/* Work on its lockstep groups' devices goes on beside it. */
 static bool slows_work(const struct communicator *at) { return at->channel != DL_CHANNEL_STAGES; }
 
 /* NULL: its time is part of items. */
@@ -104,9 +108,9 @@ static struct busy *busy_of(struct dl_training *t, const struct communicator *at
     return NULL;
 }
 
-static void retime_crews(struct dl_training *t, const struct communicator *at)
+static void retime_all(struct dl_training *t, const struct communicator *at)
 {
-    for (uint32_t i = 0; slows_work(at) && i < at->n; i++) dl_training_retime(t, crew_of(t, at, i));
+    for (uint32_t i = 0; slows_work(at) && i < at->n; i++) dl_training_retime(t, lockstep_group_of(t, at, i));
 }
 
 double dl_training_undisturbed_s(const struct dl_training *t, const struct communicator *at, const struct rendezvous *x)
@@ -129,8 +133,8 @@ static void record(struct dl_training *t, const struct communicator *at, const s
     for (uint32_t i = 0; i < at->n; i++)
         t->request.recorder->add(t->request.recorder->user,
                                  &(struct dl_slice){.kind = DL_SLICE_EXCHANGE,
-                                                    .stage = crew_of(t, at, i)->stage,
-                                                    .replica = crew_of(t, at, i)->replica,
+                                                    .stage = lockstep_group_of(t, at, i)->stage,
+                                                    .replica = lockstep_group_of(t, at, i)->replica,
                                                     .from_s = x->begun_s,
                                                     .to_s = now_s(t),
                                                     .cause = x->comm->cause,
@@ -139,7 +143,7 @@ static void record(struct dl_training *t, const struct communicator *at, const s
 
 static void leave(struct dl_training *t, struct communicator *at)
 {
-    for (uint32_t i = 0; i < at->n; i++) crew_of(t, at, i)->is_in = NULL;
+    for (uint32_t i = 0; i < at->n; i++) lockstep_group_of(t, at, i)->is_in = NULL;
     at->n_dropped = at->next;
     at->n_posted = 0;
 }
@@ -149,7 +153,7 @@ static void wake(struct dl_training *t, struct communicator *at, uint32_t number
 {
     const double undisturbed_s = dl_training_undisturbed_s(t, at, x);
     for (uint32_t i = 0; i < at->n; i++) {
-        struct crew *const c = crew_of(t, at, i);
+        struct lockstep_group *const c = lockstep_group_of(t, at, i);
         if (c->waits_at != at || c->waits_for != number) continue;
         dl_training_end_wait(t, c, &x->start, x->comm->cause, undisturbed_s);
         dl_training_go_on(t, c);
@@ -174,7 +178,7 @@ static void ended(void *user, uint32_t index)
         start_next(t, at);
     else
         leave(t, at);
-    retime_crews(t, at);
+    retime_all(t, at);
     wake(t, at, number, &done);
 }
 
@@ -248,12 +252,12 @@ static void start_next(struct dl_training *t, struct communicator *at)
     struct rendezvous *const x = rendezvous(at, at->next);
     if (x->start.n_joined < at->n) return;
     start(t, at, x);
-    retime_crews(t, at);
+    retime_all(t, at);
 }
 
-/* ---- crews come, and wait ---- */
+/* ---- lockstep groups come, and wait ---- */
 
-void dl_training_join(struct dl_training *t, struct crew *c, const struct dl_comm *comm)
+void dl_training_join(struct dl_training *t, struct lockstep_group *c, const struct dl_comm *comm)
 {
     struct communicator *const at = communicator_of(t, c, comm);
     const uint32_t number = is_queued(at) ? c->n_started++ : at->next;
@@ -269,7 +273,7 @@ void dl_training_join(struct dl_training *t, struct crew *c, const struct dl_com
     start_next(t, at);
 }
 
-static bool wait_for(struct dl_training *t, struct crew *c, struct communicator *at, uint32_t number)
+static bool wait_for(struct dl_training *t, struct lockstep_group *c, struct communicator *at, uint32_t number)
 {
     c->waits_at = at;
     c->waits_for = number;
@@ -277,7 +281,7 @@ static bool wait_for(struct dl_training *t, struct crew *c, struct communicator 
     return false;
 }
 
-bool dl_training_may_pass(struct dl_training *t, struct crew *c, const struct dl_comm *comm)
+bool dl_training_may_pass(struct dl_training *t, struct lockstep_group *c, const struct dl_comm *comm)
 {
     struct communicator *const at = comm ? communicator_of(t, c, comm) : dl_training_replicas(t, c->stage);
     if (!is_queued(at)) return c->is_in != at || wait_for(t, c, at, at->next);
@@ -290,12 +294,15 @@ bool dl_training_may_pass(struct dl_training *t, struct crew *c, const struct dl
 
 /* ---- waiting that is looked at before it ends ---- */
 
-const struct rendezvous *dl_training_awaited(const struct crew *c) { return rendezvous(c->waits_at, c->waits_for); }
+const struct rendezvous *dl_training_awaited(const struct lockstep_group *c)
+{
+    return rendezvous(c->waits_at, c->waits_for);
+}
 
-struct start dl_training_awaited_start(const struct dl_training *t, const struct crew *c)
+struct start dl_training_awaited_start(const struct dl_training *t, const struct lockstep_group *c)
 {
     const struct communicator *const at = c->waits_at;
-    const struct crew *late = is_queued(at) ? crew_of(t, at, 0) : c;
+    const struct lockstep_group *late = is_queued(at) ? lockstep_group_of(t, at, 0) : c;
     if (at->busy) return rendezvous(at, at->next)->start;
     while (is_queued(at) && late->n_started > at->next) late++;
     return dl_start_now(t, late);

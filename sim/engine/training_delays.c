@@ -1,7 +1,8 @@
-/* training_delays.c - how late a crew is, and why.
+/* training_delays.c - how late a lockstep group is, and why.
  *
  * Beside the step, the undisturbed step is followed: the same work in the same order, but nothing is slowed by a
- * scenario and the network takes no time. Each crew keeps how far it is behind that step, by cause. The rules:
+ * scenario and the network takes no time. Each lockstep group keeps how far it is behind that step, by cause. The
+ * rules:
  *
  *     work     adds what slowdown and jitter have added to it, as straggler
  *     network  adds the seconds that a collective or a message takes, under its own cause. One of ranks in lockstep is
@@ -51,42 +52,43 @@ void dl_start_join(struct start *s, const struct delays *delays, double at_s)
     s->n_joined++;
 }
 
-struct start dl_start_now(const struct dl_training *t, const struct crew *partner)
+struct start dl_start_now(const struct dl_training *t, const struct lockstep_group *partner)
 {
     struct start s = {0};
     dl_start_join(&s, &partner->delays, now_s(t));
     return s;
 }
 
-struct start dl_start_own(const struct crew *c)
+struct start dl_start_own(const struct lockstep_group *c)
 {
     struct start s = {0};
     dl_start_join(&s, &c->delays, c->waits_since_s);
     return s;
 }
 
-void dl_training_delay_work(struct dl_training *t, struct crew *c, double seconds)
+void dl_training_delay_work(struct dl_training *t, struct lockstep_group *c, double seconds)
 {
     if (t->slows_work) add_delay(&c->delays, DELAY_STRAGGLER, seconds);
 }
 
 /* ---- waiting ---- */
 
-static double own_undisturbed_s(const struct crew *c) { return c->waits_since_s - c->delays.total_s; }
+static double own_undisturbed_s(const struct lockstep_group *c) { return c->waits_since_s - c->delays.total_s; }
 
-double dl_training_undisturbed_wait_s(const struct crew *c, const struct start *s)
+double dl_training_undisturbed_wait_s(const struct lockstep_group *c, const struct start *s)
 {
     return fmax(s->undisturbed_s - own_undisturbed_s(c), 0);
 }
 
-struct delays dl_training_delays_at_start(const struct dl_training *t, const struct crew *c, const struct start *s)
+struct delays dl_training_delays_at_start(const struct dl_training *t, const struct lockstep_group *c,
+                                          const struct start *s)
 {
     const double undisturbed_s = fmax(own_undisturbed_s(c), s->undisturbed_s);
     return scaled(t, &s->delays, s->begun_s - undisturbed_s);
 }
 
-/* What came last is what the crew has waited for at least. */
-void dl_training_take_over(struct dl_training *t, struct crew *c, const struct start *s, enum dl_cause cause,
+/* What came last is what the lockstep group has waited for at least. */
+void dl_training_take_over(struct dl_training *t, struct lockstep_group *c, const struct start *s, enum dl_cause cause,
                            double undisturbed_s)
 {
     const double end_s = fmax(own_undisturbed_s(c), s->undisturbed_s + undisturbed_s), now = now_s(t);
@@ -96,7 +98,7 @@ void dl_training_take_over(struct dl_training *t, struct crew *c, const struct s
     add_delay(&c->delays, delay_of(cause), kept_s);
 }
 
-void dl_training_pass(struct dl_training *t, struct crew *c, const struct start *s)
+void dl_training_pass(struct dl_training *t, struct lockstep_group *c, const struct start *s)
 {
     c->waits_since_s = now_s(t);
     const double wait_s = dl_training_undisturbed_wait_s(c, s);

@@ -1,16 +1,16 @@
 /* training_iterations.c - one iteration after the other.
  *
- * Without a barrier between steps a crew goes on by itself, and the last iteration is looked at from the end of the one
- * before to its own end, on all crews: some have begun with it earlier, and go on with the next one meanwhile. So it is
- * a step among others, in which nothing runs empty. A single iteration stands alone. */
+ * Without a barrier between steps a lockstep group goes on by itself, and the last iteration is looked at from the end
+ * of the one before to its own end, on all lockstep groups: some have begun with it earlier, and go on with the next
+ * one meanwhile. So it is a step among others, in which nothing runs empty. A single iteration stands alone. */
 #include "sim/engine/training_parts.h"
 
-static void slow_crews(struct dl_training *t)
+static void slow_down(struct dl_training *t)
 {
     const struct dl_scenario *const s = t->request.scenario;
     t->slows_work = s->n_slow > 0 || s->jitter_fraction > 0;
-    for (uint32_t i = 0; i < t->n_crews; i++) {
-        struct crew *const c = &t->crews[i];
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+        struct lockstep_group *const c = &t->lockstep_groups[i];
         c->slowdown = dl_scenario_slowdown(s, c->stage, c->replica);
         if (s->jitter_fraction > 0) c->jitter = dl_random_new(t->request.seed, "jitter", i);
     }
@@ -20,23 +20,23 @@ void dl_training_open_iterations(struct dl_training *t)
 {
     t->n_iterations = t->request.iterations ? t->request.iterations : 1;
     t->n_ended = dl_alloc(t->n_iterations * sizeof *t->n_ended);
-    if (t->request.scenario) slow_crews(t);
+    if (t->request.scenario) slow_down(t);
 }
 
 void dl_training_close_iterations(struct dl_training *t)
 {
-    for (uint32_t i = 0; i < t->n_crews; i++)
-        if (t->crews[i].jitter) gsl_rng_free(t->crews[i].jitter);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++)
+        if (t->lockstep_groups[i].jitter) gsl_rng_free(t->lockstep_groups[i].jitter);
     dl_free(t->n_ended);
 }
 
-static bool goes_on_by_itself(const struct dl_training *t, const struct crew *c)
+static bool goes_on_by_itself(const struct dl_training *t, const struct lockstep_group *c)
 {
     const bool last_is_among_others = t->n_iterations > 1; /* one more than asked for, as far as it comes */
     return !t->request.step.has_barrier && c->iteration < t->n_iterations + last_is_among_others;
 }
 
-static void begin(struct dl_training *t, struct crew *c)
+static void begin(struct dl_training *t, struct lockstep_group *c)
 {
     c->item = 0;
     c->owed_s = 0;
@@ -45,10 +45,11 @@ static void begin(struct dl_training *t, struct crew *c)
 
 static void pass_barrier(struct dl_training *t)
 {
-    for (uint32_t i = 0; i < t->n_crews; i++)
-        if (t->crews[i].waits_for_others) dl_training_end_wait(t, &t->crews[i], &t->next, DL_CAUSE_BUBBLE, 0);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++)
+        if (t->lockstep_groups[i].waits_for_others)
+            dl_training_end_wait(t, &t->lockstep_groups[i], &t->next, DL_CAUSE_BUBBLE, 0);
     t->next.n_joined = 0;
-    for (uint32_t i = 0; i < t->n_crews; i++) begin(t, &t->crews[i]);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) begin(t, &t->lockstep_groups[i]);
 }
 
 static void finish(struct dl_training *t)
@@ -60,10 +61,10 @@ static void finish(struct dl_training *t)
     t->over = true;
 }
 
-void dl_training_crew_ends(struct dl_training *t, struct crew *c)
+void dl_training_end_iteration(struct dl_training *t, struct lockstep_group *c)
 {
     const uint32_t iteration = c->iteration++;
-    const bool all = iteration < t->n_iterations && ++t->n_ended[iteration] == t->n_crews;
+    const bool all = iteration < t->n_iterations && ++t->n_ended[iteration] == t->n_lockstep_groups;
     const bool goes_on = goes_on_by_itself(t, c);
     c->waits_for_others = !goes_on;
     c->waits_since_s = now_s(t);

@@ -7,9 +7,9 @@
 #include "sim/engine/exchange.h"
 #include "sim/engine/training.h"
 
-/* ---- why a crew is late: see training_delays.c ---- */
+/* ---- why a lockstep group is late: see training_delays.c ---- */
 
-/* The causes that can make a crew late: collectives and messages, and work that a scenario has slowed. */
+/* The causes that can make a lockstep group late: collectives and messages, and work that a scenario has slowed. */
 enum { DELAY_STRAGGLER = DL_CAUSE_DATA - DL_CAUSE_TENSOR + 1, N_DELAYS };
 
 /* How late something is, against the undisturbed step: nothing is slowed, and the network takes no time. */
@@ -18,7 +18,7 @@ struct delays {
     double total_s; /* their sum; below 0 where jitter makes work shorter */
 };
 
-/* The start of something that crews wait for: a message, a collective, the next iteration. */
+/* The start of something that lockstep groups wait for: a message, a collective, the next iteration. */
 struct start {
     double begun_s;       /* the last partner came */
     double undisturbed_s; /* and when it would have come in the undisturbed step */
@@ -26,7 +26,7 @@ struct start {
     uint32_t n_joined;
 };
 
-/* The way from one crew to another: all members' routes in one bundle. */
+/* The way from one lockstep group to another: all members' routes in one bundle. */
 struct channel {
     struct dl_hop *hops;
     size_t n_hops;
@@ -34,12 +34,12 @@ struct channel {
     uint64_t version; /* of the condition of the links when its hops were found */
     uint64_t n_sent;  /* not yet booked on its links */
     uint32_t to;
-    uint32_t line; /* both directions between two crews are one */
+    uint32_t line; /* both directions between two lockstep groups are one */
 };
 
-/* A part being worked on. What else goes on on the crew's devices changes its rate. */
+/* A part being worked on. What else goes on on the lockstep group's devices changes its rate. */
 struct work {
-    const struct dl_part *part; /* NULL: the crew waits */
+    const struct dl_part *part; /* NULL: the lockstep group waits */
     double pace;                /* seconds over those of the program */
     double host_from_s;         /* when the host began to launch it */
     double since_s, until_s;
@@ -50,10 +50,10 @@ struct work {
     uint32_t alarm;         /* timers with other tags are outdated */
 };
 
-struct crew;
-typedef void (*crew_fn)(struct dl_training *t, struct crew *c);
+struct lockstep_group;
+typedef void (*lockstep_fn)(struct dl_training *t, struct lockstep_group *c);
 
-struct crew {
+struct lockstep_group {
     struct dl_training *training;
     uint32_t stage, replica;
     uint32_t item; /* next one, or being worked on */
@@ -64,7 +64,7 @@ struct crew {
     bool waits_for_input;          /* of the item */
     bool waits_for_others;         /* it has ended its iteration and does not go on by itself */
     bool waits_for_sends;          /* of its own */
-    crew_fn waits_for_host;        /* what it does then; NULL: it does not wait for it */
+    lockstep_fn waits_for_host;    /* what it does then; NULL: it does not wait for it */
     struct communicator *waits_at; /* NULL: it does not wait for a collective */
     uint32_t waits_for;            /* number of the rendezvous there */
     struct communicator *is_in; /* the one of ranks in lockstep, or of two stages, that it takes part in; NULL: none */
@@ -76,7 +76,7 @@ struct crew {
     uint32_t n_in_flight;   /* messages from and to its devices */
     uint32_t n_started;     /* collectives among replicas so far */
     uint32_t *latest;       /* by call among replicas: number of its latest rendezvous, + 1 */
-    uint32_t *arrived;      /* by tag: the parcel, + 1, until it is worked on */
+    uint32_t *arrived;      /* by tag: the message, + 1, until it is worked on */
     struct channel onward, back;
     uint32_t iteration; /* iterations that it has ended */
     double slowdown;    /* seconds of its work over those of its program */
@@ -86,8 +86,8 @@ struct crew {
 };
 
 /* Activations or gradients on their way. */
-struct parcel {
-    uint32_t crew, tag; /* of the receiver */
+struct message {
+    uint32_t receiver, tag; /* of the receiver */
     uint32_t sender;
     const struct dl_sequenced *item; /* that made it; NULL: it has arrived, or is free */
     struct channel *channel;
@@ -100,7 +100,8 @@ struct line {
     uint32_t first, last; /* the first is on its way */
 };
 
-/* A collective that crews come to, in all of its groups: it begins when all have come and the one before is done. */
+/* A collective that lockstep groups come to, in all of its groups: it begins when all have come and the one before is
+ * done. */
 struct rendezvous {
     const struct dl_comm *comm;
     uint32_t n_running; /* groups */
@@ -122,11 +123,11 @@ struct chosen {
     uint32_t n_starts;  /* in a step */
 };
 
-/* Crews that communicate over one channel, in all groups at once: their collectives, in the order in which they come to
- * them, go one after the other. See training_communicators.c. */
+/* Lockstep groups that communicate over one channel, in all groups at once: their collectives, in the order in which
+ * they come to them, go one after the other. See training_communicators.c. */
 struct communicator {
     enum dl_channel channel;
-    uint32_t first, n, stride; /* crews: the first, and so many more so far apart */
+    uint32_t first, n, stride; /* lockstep groups: the first, and so many more so far apart */
     struct rendezvous *posted; /* those that were dropped are before them */
     size_t n_posted, posted_capacity;
     uint32_t n_dropped, next; /* the first that is not done */
@@ -146,25 +147,25 @@ struct busy {
 struct dl_training {
     struct dl_training_request request;
     struct dl_error *err;
-    uint32_t n_crews, n_stages, n_members;
-    uint32_t n_replicas, n_played; /* all, and those that are simulated */
-    struct crew *crews;            /* stage by stage */
+    uint32_t n_lockstep_groups, n_stages, n_members;
+    uint32_t n_replicas, n_played;          /* all, and those that are simulated */
+    struct lockstep_group *lockstep_groups; /* stage by stage */
     struct communicator *communicators;
-    struct parcel *parcels;
-    size_t n_parcels, parcels_capacity;
-    uint32_t free_parcel;
+    struct message *messages;
+    size_t n_messages, messages_capacity;
+    uint32_t free_message;
     struct line *lines;
     struct dl_pace send_pace;
     struct busy sending, exchanging;
     uint32_t n_iterations;
-    uint32_t *n_ended; /* by iteration: crews that are through with it */
-    struct start next; /* iteration, of crews that do not go on by themselves */
-    bool slows_work;   /* the scenario has slow crews or jitter */
+    uint32_t *n_ended; /* by iteration: lockstep groups that are through with it */
+    struct start next; /* iteration, of lockstep groups that do not go on by themselves */
+    bool slows_work;   /* the scenario has slow lockstep groups or jitter */
     /* By kind of item, of all iterations: their seconds in the undisturbed step, and how many there were. */
     double items_s[DL_ITEM_W + 1];
     uint64_t n_items[DL_ITEM_W + 1];
     double from_s; /* what was before is not booked: the last iteration begins */
-    bool over;     /* the last iteration has ended on all crews */
+    bool over;     /* the last iteration has ended on all lockstep groups */
     struct dl_training_result result;
 };
 
@@ -180,107 +181,110 @@ static inline void end_busy(struct dl_training *t, struct busy *b)
     if (--b->n == 0) b->total_s += now_s(t) - b->since_s;
 }
 
-static inline uint32_t device_of(const struct dl_training *t, const struct crew *c, uint32_t member)
+static inline uint32_t device_of(const struct dl_training *t, const struct lockstep_group *c, uint32_t member)
 {
     const struct dl_step *const s = &t->request.step;
     return t->request
         .device_of_rank[dl_step_rank(s, c->stage, c->replica) + dl_ranks_offset(s->ranks, s->in_lockstep, member)];
 }
 
-static inline const struct dl_program *program_of(const struct dl_training *t, const struct crew *c)
+static inline const struct dl_program *program_of(const struct dl_training *t, const struct lockstep_group *c)
 {
     return &t->request.step.programs[c->stage];
 }
 
 /* All items are done, and the end of the step comes. */
-static inline bool is_at_end(const struct dl_training *t, const struct crew *c)
+static inline bool is_at_end(const struct dl_training *t, const struct lockstep_group *c)
 {
     return c->item == program_of(t, c)->n_sequence;
 }
 
-/* training.c: go on with the parts of the crew's template; begin with the item, or wait for its input. */
-void dl_training_go_on(struct dl_training *t, struct crew *c);
-void dl_training_work(struct dl_training *t, struct crew *c);
-/* Whether the crew waits for this tag. */
-bool dl_training_lacks(const struct dl_training *t, const struct crew *c, uint32_t tag);
-/* Where its input comes from; NULL: it needs none from another crew. */
-struct crew *dl_training_source(struct dl_training *t, const struct crew *c);
-/* What a crew sent has come: a parcel, or DL_OWN_PARCEL, which the crew hands on to itself. */
-#define DL_OWN_PARCEL (UINT32_MAX - 1)
-void dl_training_deliver(struct dl_training *t, uint32_t crew, uint32_t tag, uint32_t parcel);
-/* The crew goes on after its sends. */
-void dl_training_after_sends(struct dl_training *t, struct crew *c);
+/* training.c: go on with the parts of the lockstep group's template; begin with the item, or wait for its input. */
+void dl_training_go_on(struct dl_training *t, struct lockstep_group *c);
+void dl_training_work(struct dl_training *t, struct lockstep_group *c);
+/* Whether the lockstep group waits for this tag. */
+bool dl_training_lacks(const struct dl_training *t, const struct lockstep_group *c, uint32_t tag);
+/* Where its input comes from; NULL: it needs none from another lockstep group. */
+struct lockstep_group *dl_training_source(struct dl_training *t, const struct lockstep_group *c);
+/* What a lockstep group sent has come: a message, or DL_OWN_MESSAGE, which the lockstep group hands on to itself. */
+#define DL_OWN_MESSAGE (UINT32_MAX - 1)
+void dl_training_deliver(struct dl_training *t, uint32_t lockstep_group, uint32_t tag, uint32_t message);
+/* The lockstep group goes on after its sends. */
+void dl_training_after_sends(struct dl_training *t, struct lockstep_group *c);
 
 /* training_check.c: every wait has its exchange. */
 enum dl_status dl_training_check_exchanges(const struct dl_training *t, struct dl_error *err);
-/* training_check_meetings.c: stages that hold the same come to the same exchanges. */
-enum dl_status dl_training_check_meetings(const struct dl_training *t, struct dl_error *err);
+/* training_check_stages.c: stages that hold the same come to the same exchanges. */
+enum dl_status dl_training_check_stages(const struct dl_training *t, struct dl_error *err);
 
-/* training_sends.c: parcels between stages. */
+/* training_sends.c: messages between stages. */
 enum dl_status dl_training_open_channels(struct dl_training *t);
 void dl_training_close_channels(struct dl_training *t);
-void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_sequenced *item);
-/* A parcel that has arrived is worked on. */
-void dl_training_free_parcel(struct dl_training *t, uint32_t id);
+void dl_training_send(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item);
+/* A message that has arrived is worked on. */
+void dl_training_free_message(struct dl_training *t, uint32_t id);
 
 /* training_iterations.c */
 void dl_training_open_iterations(struct dl_training *t);
 void dl_training_close_iterations(struct dl_training *t);
-/* The crew is through with its iteration. */
-void dl_training_crew_ends(struct dl_training *t, struct crew *c);
+/* The lockstep group is through with its iteration. */
+void dl_training_end_iteration(struct dl_training *t, struct lockstep_group *c);
 
-/* training_work.c: parts as stretches of time. When one is done the crew goes on. */
-void dl_training_begin_work(struct dl_training *t, struct crew *c, const struct dl_part *part);
-/* An exchange or a message on the crew's devices begins or ends. */
-void dl_training_retime(struct dl_training *t, struct crew *c);
+/* training_work.c: parts as stretches of time. When one is done the lockstep group goes on. */
+void dl_training_begin_work(struct dl_training *t, struct lockstep_group *c, const struct dl_part *part);
+/* An exchange or a message on the lockstep group's devices begins or ends. */
+void dl_training_retime(struct dl_training *t, struct lockstep_group *c);
 /* Whether the host is not yet through with what comes before; `then` is called when it is. */
-bool dl_training_awaits_host(struct dl_training *t, struct crew *c, crew_fn then);
+bool dl_training_awaits_host(struct dl_training *t, struct lockstep_group *c, lockstep_fn then);
 
-/* training_causes.c: where a crew's time goes. It either works or waits. */
-void dl_training_end_work(struct dl_training *t, struct crew *c);
+/* training_causes.c: where a lockstep group's time goes. It either works or waits. */
+void dl_training_end_work(struct dl_training *t, struct lockstep_group *c);
 /* Waiting before the start was for a partner, waiting since then for `cause`, which in the undisturbed step takes
  * undisturbed_s. */
-void dl_training_end_wait(struct dl_training *t, struct crew *c, const struct start *start, enum dl_cause cause,
-                          double undisturbed_s);
-void dl_training_end_wait_for_host(struct dl_training *t, struct crew *c);
-/* Begin to book anew, and stop: crews are in the middle of something. */
+void dl_training_end_wait(struct dl_training *t, struct lockstep_group *c, const struct start *start,
+                          enum dl_cause cause, double undisturbed_s);
+void dl_training_end_wait_for_host(struct dl_training *t, struct lockstep_group *c);
+/* Begin to book anew, and stop: lockstep groups are in the middle of something. */
 void dl_training_open_books(struct dl_training *t);
 void dl_training_close_books(struct dl_training *t);
 
-/* training_delays.c. A crew comes to something that begins when all have come. */
+/* training_delays.c. A lockstep group comes to something that begins when all have come. */
 void dl_start_join(struct start *s, const struct delays *delays, double at_s);
-/* Of what has not begun: as if the partner that a crew waits for came now. */
-struct start dl_start_now(const struct dl_training *t, const struct crew *partner);
-/* Of what concerns the crew alone: it began when the crew began to wait. */
-struct start dl_start_own(const struct crew *c);
-/* A scenario has made the crew's work so much longer. */
-void dl_training_delay_work(struct dl_training *t, struct crew *c, double seconds);
-/* Of a crew that waits: how long it waits for the start in the undisturbed step, and how late the start is by that. */
-double dl_training_undisturbed_wait_s(const struct crew *c, const struct start *s);
-struct delays dl_training_delays_at_start(const struct dl_training *t, const struct crew *c, const struct start *s);
-/* The crew has waited for what began then; that takes undisturbed_s in the undisturbed step. */
-void dl_training_take_over(struct dl_training *t, struct crew *c, const struct start *s, enum dl_cause cause,
+/* Of what has not begun: as if the partner that a lockstep group waits for came now. */
+struct start dl_start_now(const struct dl_training *t, const struct lockstep_group *partner);
+/* Of what concerns the lockstep group alone: it began when the lockstep group began to wait. */
+struct start dl_start_own(const struct lockstep_group *c);
+/* A scenario has made the lockstep group's work so much longer. */
+void dl_training_delay_work(struct dl_training *t, struct lockstep_group *c, double seconds);
+/* Of a lockstep group that waits: how long it waits for the start in the undisturbed step, and how late the start is by
+ * that. */
+double dl_training_undisturbed_wait_s(const struct lockstep_group *c, const struct start *s);
+struct delays dl_training_delays_at_start(const struct dl_training *t, const struct lockstep_group *c,
+                                          const struct start *s);
+/* The lockstep group has waited for what began then; that takes undisturbed_s in the undisturbed step. */
+void dl_training_take_over(struct dl_training *t, struct lockstep_group *c, const struct start *s, enum dl_cause cause,
                            double undisturbed_s);
-/* What the crew needs had come before it was wanted. */
-void dl_training_pass(struct dl_training *t, struct crew *c, const struct start *s);
+/* What the lockstep group needs had come before it was wanted. */
+void dl_training_pass(struct dl_training *t, struct lockstep_group *c, const struct start *s);
 
 /* training_communicators.c */
 void dl_training_open_communicators(struct dl_training *t);
 void dl_training_close_communicators(struct dl_training *t);
 /* Of the replicas of a stage. */
 struct communicator *dl_training_replicas(const struct dl_training *t, uint32_t stage);
-/* The crew comes to the start of a collective. */
-void dl_training_join(struct dl_training *t, struct crew *c, const struct dl_comm *comm);
-/* Whether the crew may go on; if not it will be called when the collective, or if NULL all that it started among
- * replicas, is done. */
-bool dl_training_may_pass(struct dl_training *t, struct crew *c, const struct dl_comm *comm);
-/* Of a crew that waits for a collective: since when that is the network's fault, or the fault of who comes last. */
-struct start dl_training_awaited_start(const struct dl_training *t, const struct crew *c);
-const struct rendezvous *dl_training_awaited(const struct crew *c);
+/* The lockstep group comes to the start of a collective. */
+void dl_training_join(struct dl_training *t, struct lockstep_group *c, const struct dl_comm *comm);
+/* Whether the lockstep group may go on; if not it will be called when the collective, or if NULL all that it started
+ * among replicas, is done. */
+bool dl_training_may_pass(struct dl_training *t, struct lockstep_group *c, const struct dl_comm *comm);
+/* Of a lockstep group that waits for a collective: since when that is the network's fault, or the fault of who comes
+ * last. */
+struct start dl_training_awaited_start(const struct dl_training *t, const struct lockstep_group *c);
+const struct rendezvous *dl_training_awaited(const struct lockstep_group *c);
 /* What it takes in the undisturbed step. */
 double dl_training_undisturbed_s(const struct dl_training *t, const struct communicator *at,
                                  const struct rendezvous *x);
-static inline bool waits_in_lockstep(const struct crew *c)
+static inline bool waits_in_lockstep(const struct lockstep_group *c)
 {
     return c->waits_at && c->waits_at->channel == DL_CHANNEL_LOCKSTEP;
 }

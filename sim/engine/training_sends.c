@@ -13,18 +13,19 @@ enum { none = 0xffffffffu };
 
 static bool is_blocking(const struct dl_training *t) { return t->request.step.sends == DL_SENDS_BLOCKING; }
 
-/* One for each way from stage to stage. Where sends block there is one between two stages, named by the crew from which
- * it goes onward. */
-static uint32_t line_between(const struct dl_training *t, const struct crew *from, const struct crew *to)
+/* One for each way from stage to stage. Where sends block there is one between two stages, named by the lockstep group
+ * from which it goes onward. */
+static uint32_t line_between(const struct dl_training *t, const struct lockstep_group *from,
+                             const struct lockstep_group *to)
 {
     const bool onward = (from->stage + 1) % t->n_stages == to->stage;
-    if (!is_blocking(t)) return 2 * (uint32_t)(from - t->crews) + onward;
-    return t->n_stages == 2 ? from->replica : (uint32_t)((onward ? from : to) - t->crews);
+    if (!is_blocking(t)) return 2 * (uint32_t)(from - t->lockstep_groups) + onward;
+    return t->n_stages == 2 ? from->replica : (uint32_t)((onward ? from : to) - t->lockstep_groups);
 }
 
 /* The links of all members' routes, as these are now. */
-static enum dl_status find_hops(struct dl_training *t, const struct crew *from, const struct crew *to,
-                                struct channel *out)
+static enum dl_status find_hops(struct dl_training *t, const struct lockstep_group *from,
+                                const struct lockstep_group *to, struct channel *out)
 {
     const struct dl_topology *const topology = t->request.estimator->topology;
     struct dl_tally *const tally = dl_wire_scratch(t->request.wire, DL_SCRATCH_BUNDLE);
@@ -48,11 +49,11 @@ static enum dl_status find_hops(struct dl_training *t, const struct crew *from, 
     return t->err->status ? t->err->status : dl_wire_check(t->request.wire, out->hops, out->n_hops);
 }
 
-static enum dl_status open_channel(struct dl_training *t, const struct crew *from, const struct crew *to,
-                                   struct channel *out)
+static enum dl_status open_channel(struct dl_training *t, const struct lockstep_group *from,
+                                   const struct lockstep_group *to, struct channel *out)
 {
     const double message_bytes = program_of(t, from)->send_bytes / t->n_members;
-    out->to = (uint32_t)(to - t->crews);
+    out->to = (uint32_t)(to - t->lockstep_groups);
     out->line = line_between(t, from, to);
     out->bytes = message_bytes / dl_pace_fraction(&t->send_pace, message_bytes);
     return find_hops(t, from, to, out);
@@ -70,13 +71,13 @@ static void refresh_channel(struct dl_training *t, uint32_t from, struct channel
 {
     if (c->version == t->request.estimator->topology->condition->version) return;
     book_channel(t, c);
-    find_hops(t, &t->crews[from], &t->crews[c->to], c);
+    find_hops(t, &t->lockstep_groups[from], &t->lockstep_groups[c->to], c);
 }
 
 /* The software of a plain message, chosen once: all stages send alike. */
 static enum dl_status choose_send_pace(struct dl_training *t)
 {
-    uint32_t pair[2] = {device_of(t, &t->crews[0], 0), device_of(t, &t->crews[t->n_played], 0)};
+    uint32_t pair[2] = {device_of(t, &t->lockstep_groups[0], 0), device_of(t, &t->lockstep_groups[t->n_played], 0)};
     struct dl_group group;
     struct dl_choice choice;
     dl_group_init(&group, t->request.estimator->topology, pair, 2, t->request.arena);
@@ -84,7 +85,7 @@ static enum dl_status choose_send_pace(struct dl_training *t)
                                  .algorithm = "auto",
                                  .protocol = "auto",
                                  .group = &group,
-                                 .bytes = program_of(t, &t->crews[0])->send_bytes / t->n_members};
+                                 .bytes = program_of(t, &t->lockstep_groups[0])->send_bytes / t->n_members};
     if (dl_choose(t->request.estimator, &wish, t->request.arena, &choice, t->err)) return t->err->status;
     t->send_pace = choice.estimate.pace;
     return DL_OK;
@@ -92,69 +93,70 @@ static enum dl_status choose_send_pace(struct dl_training *t)
 
 static void open_lines(struct dl_training *t)
 {
-    t->lines = dl_alloc(2 * (size_t)t->n_crews * sizeof *t->lines);
-    for (size_t i = 0; i < 2 * (size_t)t->n_crews; i++) t->lines[i] = (struct line){none, none};
+    t->lines = dl_alloc(2 * (size_t)t->n_lockstep_groups * sizeof *t->lines);
+    for (size_t i = 0; i < 2 * (size_t)t->n_lockstep_groups; i++) t->lines[i] = (struct line){none, none};
 }
 
 enum dl_status dl_training_open_channels(struct dl_training *t)
 {
-    t->free_parcel = none;
+    t->free_message = none;
     if (t->n_stages == 1 || choose_send_pace(t)) return t->err->status;
     open_lines(t);
-    for (uint32_t i = 0; i < t->n_crews && !t->err->status; i++) {
-        struct crew *const c = &t->crews[i];
+    for (uint32_t i = 0; i < t->n_lockstep_groups && !t->err->status; i++) {
+        struct lockstep_group *const c = &t->lockstep_groups[i];
         const uint32_t next = (c->stage + 1) % t->n_stages, before = (c->stage + t->n_stages - 1) % t->n_stages;
-        open_channel(t, c, &t->crews[next * t->n_played + c->replica], &c->onward);
-        open_channel(t, c, &t->crews[before * t->n_played + c->replica], &c->back);
+        open_channel(t, c, &t->lockstep_groups[next * t->n_played + c->replica], &c->onward);
+        open_channel(t, c, &t->lockstep_groups[before * t->n_played + c->replica], &c->back);
     }
     return t->err->status;
 }
 
 void dl_training_close_channels(struct dl_training *t)
 {
-    for (uint32_t i = 0; i < t->n_crews; i++) {
-        book_channel(t, &t->crews[i].onward);
-        book_channel(t, &t->crews[i].back);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+        book_channel(t, &t->lockstep_groups[i].onward);
+        book_channel(t, &t->lockstep_groups[i].back);
     }
     dl_free(t->lines);
-    dl_free(t->parcels);
+    dl_free(t->messages);
 }
 
-/* ---- parcels ---- */
+/* ---- messages ---- */
 
-static uint32_t new_parcel(struct dl_training *t)
+static uint32_t new_message(struct dl_training *t)
 {
-    const uint32_t id = t->free_parcel;
+    const uint32_t id = t->free_message;
     if (id != none) {
-        t->free_parcel = t->parcels[id].next;
+        t->free_message = t->messages[id].next;
         return id;
     }
-    DL_GROW(t->parcels, t->n_parcels, t->parcels_capacity);
-    return (uint32_t)t->n_parcels++;
+    DL_GROW(t->messages, t->n_messages, t->messages_capacity);
+    return (uint32_t)t->n_messages++;
 }
 
-void dl_training_free_parcel(struct dl_training *t, uint32_t id)
+void dl_training_free_message(struct dl_training *t, uint32_t id)
 {
-    t->parcels[id].next = t->free_parcel;
-    t->free_parcel = id;
+    t->messages[id].next = t->free_message;
+    t->free_message = id;
 }
 
-static void record_send(const struct dl_training *t, const struct parcel *p)
+static void record_send(const struct dl_training *t, const struct message *p)
 {
-    const struct crew *const from = &t->crews[p->sender];
-    t->request.recorder->add(t->request.recorder->user, &(struct dl_slice){.kind = DL_SLICE_SEND,
-                                                                           .stage = from->stage,
-                                                                           .replica = from->replica,
-                                                                           .from_s = p->sent.begun_s,
-                                                                           .to_s = now_s(t),
-                                                                           .item = &p->item->item,
-                                                                           .to_stage = t->crews[p->crew].stage});
+    const struct lockstep_group *const from = &t->lockstep_groups[p->sender];
+    t->request.recorder->add(t->request.recorder->user,
+                             &(struct dl_slice){.kind = DL_SLICE_SEND,
+                                                .stage = from->stage,
+                                                .replica = from->replica,
+                                                .from_s = p->sent.begun_s,
+                                                .to_s = now_s(t),
+                                                .item = &p->item->item,
+                                                .to_stage = t->lockstep_groups[p->receiver].stage});
 }
 
 /* It goes, or comes: both ends have one more, or less, in flight. */
-static void change_in_flight(struct dl_training *t, const struct parcel *p, bool goes)
+static void change_in_flight(struct dl_training *t, const struct message *p, bool goes)
 {
-    struct crew *const ends[] = {&t->crews[p->sender], &t->crews[p->crew]};
+    struct lockstep_group *const ends[] = {&t->lockstep_groups[p->sender], &t->lockstep_groups[p->receiver]};
     for (size_t i = 0; i < DL_COUNT(ends); i++) {
         if (goes)
             ends[i]->n_in_flight++;
@@ -166,13 +168,13 @@ static void change_in_flight(struct dl_training *t, const struct parcel *p, bool
 
 static void depart(struct dl_training *t, uint32_t id);
 
-static void free_line(struct dl_training *t, const struct parcel *p)
+static void free_line(struct dl_training *t, const struct message *p)
 {
     t->lines[p->channel->line].first = p->next;
     if (p->next != none) depart(t, p->next);
 }
 
-static void tell_sender(struct dl_training *t, struct crew *from)
+static void tell_sender(struct dl_training *t, struct lockstep_group *from)
 {
     if (--from->n_undelivered || !from->waits_for_sends || t->over) return;
     const struct start own = dl_start_own(from);
@@ -180,23 +182,23 @@ static void tell_sender(struct dl_training *t, struct crew *from)
     dl_training_after_sends(t, from);
 }
 
-static void parcel_arrives(void *user, uint32_t id)
+static void message_arrives(void *user, uint32_t id)
 {
     struct dl_training *const t = user;
-    struct parcel *const p = &t->parcels[id]; /* until something is delivered: there may be more of them then */
+    struct message *const p = &t->messages[id]; /* until something is delivered: there may be more of them then */
     const uint32_t sender = p->sender;
     end_busy(t, &t->sending);
     if (t->request.recorder) record_send(t, p);
     p->item = NULL;
     change_in_flight(t, p, false);
     free_line(t, p);
-    dl_training_deliver(t, p->crew, p->tag, id);
-    tell_sender(t, &t->crews[sender]);
+    dl_training_deliver(t, p->receiver, p->tag, id);
+    tell_sender(t, &t->lockstep_groups[sender]);
 }
 
-/* A port is busy with the bytes of a parcel, not with its latency: that goes on while the parcel stands in line, unless
- * sends block. */
-static double latency_left_s(const struct dl_training *t, const struct parcel *p)
+/* A port is busy with the bytes of a message, not with its latency: that goes on while the message stands in line,
+ * unless sends block. */
+static double latency_left_s(const struct dl_training *t, const struct message *p)
 {
     return is_blocking(t) ? p->channel->latency_s : fmax(p->sent.begun_s + p->channel->latency_s - now_s(t), 0);
 }
@@ -204,27 +206,27 @@ static double latency_left_s(const struct dl_training *t, const struct parcel *p
 static void reroute(void *user, uint32_t id, struct dl_turn *turn)
 {
     struct dl_training *const t = user;
-    const struct parcel *const p = &t->parcels[id];
+    const struct message *const p = &t->messages[id];
     refresh_channel(t, p->sender, p->channel);
     if (!t->err->status) dl_wire_turn(t->request.wire, turn, p->channel->hops, p->channel->n_hops);
 }
 
 static void depart(struct dl_training *t, uint32_t id)
 {
-    struct channel *const channel = t->parcels[id].channel;
-    refresh_channel(t, t->parcels[id].sender, channel);
-    change_in_flight(t, &t->parcels[id], true);
+    struct channel *const channel = t->messages[id].channel;
+    refresh_channel(t, t->messages[id].sender, channel);
+    change_in_flight(t, &t->messages[id], true);
     channel->n_sent++;
     if (dl_wire_expects_changes(t->request.wire)) book_channel(t, channel);
     t->request.engine->kind->start(t->request.engine,
                                    &(struct dl_bundle){.hops = channel->hops,
                                                        .n_hops = channel->n_hops,
                                                        .hops_stay = true,
-                                                       .latency_s = latency_left_s(t, &t->parcels[id]),
+                                                       .latency_s = latency_left_s(t, &t->messages[id]),
                                                        .bytes = channel->bytes,
                                                        .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
                                                        .alone_bytes_per_s = channel->alone_bytes_per_s,
-                                                       .done = parcel_arrives,
+                                                       .done = message_arrives,
                                                        .reroute = reroute,
                                                        .user = t,
                                                        .tag = id});
@@ -233,25 +235,25 @@ static void depart(struct dl_training *t, uint32_t id)
 /* Whether it is the first. */
 static bool queue_up(struct dl_training *t, uint32_t id)
 {
-    struct line *const line = &t->lines[t->parcels[id].channel->line];
+    struct line *const line = &t->lines[t->messages[id].channel->line];
     const bool first = line->first == none;
     if (first)
         line->first = id;
     else
-        t->parcels[line->last].next = id;
+        t->messages[line->last].next = id;
     line->last = id;
     return first;
 }
 
-void dl_training_send(struct dl_training *t, struct crew *from, const struct dl_sequenced *item)
+void dl_training_send(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item)
 {
-    struct channel *const channel = t->crews[from->onward.to].stage == item->to ? &from->onward : &from->back;
-    assert(t->crews[channel->to].stage == item->to);
-    const uint32_t id = new_parcel(t);
-    struct parcel *const p = &t->parcels[id];
-    p->crew = channel->to;
+    struct channel *const channel = t->lockstep_groups[from->onward.to].stage == item->to ? &from->onward : &from->back;
+    assert(t->lockstep_groups[channel->to].stage == item->to);
+    const uint32_t id = new_message(t);
+    struct message *const p = &t->messages[id];
+    p->receiver = channel->to;
     p->tag = item->gives;
-    p->sender = (uint32_t)(from - t->crews);
+    p->sender = (uint32_t)(from - t->lockstep_groups);
     p->item = item;
     p->channel = channel;
     p->next = none;

@@ -1,15 +1,16 @@
-/* training_work.c - a crew's work as stretches of time: host and device side by side, and what goes on beside them.
+/* training_work.c - a lockstep group's work as stretches of time: host and device side by side, and what goes on beside
+ * them.
  *
- * Exchanges and messages of a crew's devices take a share of what its kernels compute with. A part that is worked on
- * when they begin or end goes on at another rate; where its device waits for the host now and then, the share of its
- * time that kernels compute is taken as the same all through the part. */
+ * Exchanges and messages of a lockstep group's devices take a share of what its kernels compute with. A part that is
+ * worked on when they begin or end goes on at another rate; where its device waits for the host now and then, the share
+ * of its time that kernels compute is taken as the same all through the part. */
 #include <gsl/gsl_randist.h>
 #include <math.h>
 
 #include "sim/engine/training_parts.h"
 
 /* A factor of mean 1; its standard deviation is the scenario's fraction. */
-static double draw_jitter(const struct dl_training *t, const struct crew *c)
+static double draw_jitter(const struct dl_training *t, const struct lockstep_group *c)
 {
     const double fraction = t->request.scenario->jitter_fraction, variance = log1p(fraction * fraction);
     return gsl_ran_lognormal(c->jitter, -variance / 2, sqrt(variance));
@@ -17,14 +18,14 @@ static double draw_jitter(const struct dl_training *t, const struct crew *c)
 
 static void part_ends(void *user, uint32_t alarm)
 {
-    struct crew *const c = user;
+    struct lockstep_group *const c = user;
     struct dl_training *const t = c->training;
     if (t->over || alarm != c->work.alarm) return;
     dl_training_end_work(t, c);
     dl_training_go_on(t, c);
 }
 
-static void set_alarm(struct dl_training *t, struct crew *c)
+static void set_alarm(struct dl_training *t, struct lockstep_group *c)
 {
     c->work.slowed |= c->work.rate < 1;
     c->work.until_s = c->work.timed_s + c->work.left_s / c->work.rate;
@@ -39,7 +40,7 @@ static double computing_s(const struct work *w)
     return w->pace * (by_cause[DL_CAUSE_COMPUTE] + by_cause[DL_CAUSE_RECOMPUTE] + by_cause[DL_CAUSE_OPTIMIZER]);
 }
 
-static double rate_of(const struct dl_training *t, const struct crew *c)
+static double rate_of(const struct dl_training *t, const struct lockstep_group *c)
 {
     const struct dl_device *const d = t->request.device;
     if (!d || c->work.planned_s <= 0) return 1;
@@ -49,7 +50,7 @@ static double rate_of(const struct dl_training *t, const struct crew *c)
     return 1 / (1 + (1 / left - 1) * computing_s(&c->work) / c->work.planned_s);
 }
 
-void dl_training_retime(struct dl_training *t, struct crew *c)
+void dl_training_retime(struct dl_training *t, struct lockstep_group *c)
 {
     struct work *const w = &c->work;
     if (!w->part) return;
@@ -63,7 +64,7 @@ void dl_training_retime(struct dl_training *t, struct crew *c)
 
 /* ---- host and device ---- */
 
-void dl_training_begin_work(struct dl_training *t, struct crew *c, const struct dl_part *part)
+void dl_training_begin_work(struct dl_training *t, struct lockstep_group *c, const struct dl_part *part)
 {
     const double pace = c->jitter ? c->slowdown * draw_jitter(t, c) : c->slowdown, since_s = now_s(t);
     const double planned_s = fmax(part->segment.seconds * pace, c->host_s + part->behind_host_s * pace - since_s);
@@ -83,14 +84,14 @@ void dl_training_begin_work(struct dl_training *t, struct crew *c, const struct 
 static void host_comes(void *user, uint32_t tag)
 {
     (void)tag;
-    struct crew *const c = user;
-    const crew_fn then = c->waits_for_host;
+    struct lockstep_group *const c = user;
+    const lockstep_fn then = c->waits_for_host;
     if (c->training->over) return;
     dl_training_end_wait_for_host(c->training, c);
     then(c->training, c);
 }
 
-bool dl_training_awaits_host(struct dl_training *t, struct crew *c, crew_fn then)
+bool dl_training_awaits_host(struct dl_training *t, struct lockstep_group *c, lockstep_fn then)
 {
     if (c->host_s <= now_s(t)) return false;
     c->waits_for_host = then;

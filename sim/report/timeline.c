@@ -22,7 +22,8 @@ struct dl_timeline *dl_timeline_new(const struct dl_timeline_request *request)
     t->request = *request;
     if (!t->request.most_slices) t->request.most_slices = DL_TIMELINE_SLICES;
     t->recorder = (struct dl_recorder){.user = t, .add = add};
-    t->n_replicas = (uint64_t)ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] <= DL_TIMELINE_CREWS ? ways[DL_AXIS_DATA] : 1;
+    t->n_replicas =
+        (uint64_t)ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] <= DL_TIMELINE_GROUPS ? ways[DL_AXIS_DATA] : 1;
     t->left_out.replicas = ways[DL_AXIS_DATA] - t->n_replicas;
     return t;
 }
@@ -96,7 +97,7 @@ double dl_slice_whole_s(const struct dl_slice *s)
     return s->running->parts[s->part].segment.seconds * s->pace + s->host_s + s->interference_s;
 }
 
-static int by_crew_and_time(const void *a, const void *b)
+static int by_group_and_time(const void *a, const void *b)
 {
     const struct dl_slice *const x = a, *const y = b;
     if (x->stage != y->stage) return x->stage < y->stage ? -1 : 1;
@@ -135,7 +136,7 @@ static void lay_out(struct dl_timeline *t)
 
 void dl_timeline_end(struct dl_timeline *t, const struct dl_engine *tap)
 {
-    if (t->n_slices) qsort(t->slices, t->n_slices, sizeof *t->slices, by_crew_and_time);
+    if (t->n_slices) qsort(t->slices, t->n_slices, sizeof *t->slices, by_group_and_time);
     lay_out(t);
     if (tap) count_links(t, tap);
 }

@@ -14,7 +14,7 @@
 
 enum {
     DL_TIMELINE_SLICES = 1 << 20, /* that it may hold */
-    DL_TIMELINE_CREWS = 64,       /* stages x replicas, to show all replicas */
+    DL_TIMELINE_GROUPS = 64,      /* stages x replicas, to show all replicas */
     DL_TIMELINE_LINKS = 16,       /* with a counter */
     DL_TIMELINE_TRACKS = 1 << 16, /* of a group at most */
 };

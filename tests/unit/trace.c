@@ -74,7 +74,7 @@ static bool is_slice(const json_t *event, const char *category)
     return !strcmp(text_of(event, "ph"), "X") && !strcmp(text_of(event, "cat"), category);
 }
 
-static bool is_time_of_crew(const json_t *event, uint32_t process)
+static bool is_time_of_group(const json_t *event, uint32_t process)
 {
     return (is_slice(event, "work") || is_slice(event, "wait")) && number_of(event, "pid") == process;
 }
@@ -88,14 +88,14 @@ static size_t count(const struct traced *t, const char *category)
 }
 
 /* Without gap or overlap, from 0 to the end. */
-static void check_time_of_crew(const struct traced *t, uint32_t process, double end_us)
+static void check_time_of_group(const struct traced *t, uint32_t process, double end_us)
 {
     double at_us = 0;
     size_t i;
     const json_t *event;
     json_array_foreach(t->events, i, event)
     {
-        if (!is_time_of_crew(event, process)) continue;
+        if (!is_time_of_group(event, process)) continue;
         ck_assert_double_eq_tol(number_of(event, "ts"), at_us, ns_in_us / 2);
         at_us = number_of(event, "ts") + number_of(event, "dur");
     }
@@ -115,18 +115,19 @@ static double sum_of(const struct traced *t, enum dl_cause cause)
 }
 
 /* With a slow host, or with work that is slowed by what goes on beside it. */
-START_TEST(slices_of_a_crew_are_its_time_and_sum_to_the_causes)
+START_TEST(slices_of_a_lockstep_group_are_its_time_and_sum_to_the_causes)
 {
     struct step s = pipeline;
     s.launch_host_s = _i == 1 ? 0.7 : 0;
     s.send_host_s = s.launch_host_s / 2;
     s.taken_by_sends_fraction = _i == 2 ? 0.3 : 0;
     const struct traced t = trace(s, 0);
-    const uint32_t n_crews = t.step.stages * t.step.replicas;
+    const uint32_t n_lockstep_groups = t.step.stages * t.step.replicas;
     const double rounding = 1e-8;
-    for (uint32_t process = 1; process <= n_crews; process++) check_time_of_crew(&t, process, t.result.step_s * 1e6);
+    for (uint32_t process = 1; process <= n_lockstep_groups; process++)
+        check_time_of_group(&t, process, t.result.step_s * 1e6);
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
-        ck_assert_double_eq_tol(sum_of(&t, (enum dl_cause)cause) / n_crews, t.result.exposed_s[cause],
+        ck_assert_double_eq_tol(sum_of(&t, (enum dl_cause)cause) / n_lockstep_groups, t.result.exposed_s[cause],
                                 rounding * t.result.step_s);
     ck_assert_double_gt(t.result.exposed_s[DL_CAUSE_BUBBLE], 0);
     ck_assert((t.result.exposed_s[DL_CAUSE_HOST] > 0) == (_i == 1));
@@ -135,7 +136,7 @@ START_TEST(slices_of_a_crew_are_its_time_and_sum_to_the_causes)
 }
 END_TEST
 
-/* Crews are somewhere else in the step when the last one is over. */
+/* Lockstep groups are somewhere else in the step when the last one is over. */
 START_TEST(slices_go_on_over_iterations)
 {
     struct step s = pipeline;
@@ -145,10 +146,10 @@ START_TEST(slices_go_on_over_iterations)
     double end_us = 0;
     size_t i;
     const json_t *event;
-    json_array_foreach(t.events, i, event) if (is_time_of_crew(event, 1)) end_us =
+    json_array_foreach(t.events, i, event) if (is_time_of_group(event, 1)) end_us =
         number_of(event, "ts") + number_of(event, "dur");
     ck_assert_double_gt(end_us, 2e6 * t.result.step_s);
-    for (uint32_t process = 1; process <= s.stages * s.replicas; process++) check_time_of_crew(&t, process, end_us);
+    for (uint32_t process = 1; process <= s.stages * s.replicas; process++) check_time_of_group(&t, process, end_us);
     json_decref(t.events);
 }
 END_TEST
@@ -157,10 +158,10 @@ START_TEST(everything_that_happens_has_a_slice)
 {
     const struct traced t = trace(pipeline, 0);
     const struct step *const s = &t.step;
-    const size_t n_crews = s->stages * s->replicas, n_items = 2 * s->micros * n_crews;
-    ck_assert_uint_eq(count(&t, "work"), n_items + n_crews);
+    const size_t n_lockstep_groups = s->stages * s->replicas, n_items = 2 * s->micros * n_lockstep_groups;
+    ck_assert_uint_eq(count(&t, "work"), n_items + n_lockstep_groups);
     ck_assert_uint_eq(count(&t, "send"), t.result.n_sends);
-    ck_assert_uint_eq(count(&t, "exchange"), n_crews);
+    ck_assert_uint_eq(count(&t, "exchange"), n_lockstep_groups);
     ck_assert_uint_eq(count(&t, "compute") + count(&t, "tensor"), instructions_of_an_item * n_items);
     ck_assert_uint_eq(t.left_out.slices + t.left_out.instructions, 0);
     json_decref(t.events);
@@ -225,9 +226,9 @@ START_TEST(few_replicas_are_all_shown)
 {
     struct step s = pipeline;
     s.stages = 2;
-    s.replicas = DL_TIMELINE_CREWS / s.stages;
+    s.replicas = DL_TIMELINE_GROUPS / s.stages;
     const struct traced t = trace(s, 0);
-    ck_assert_uint_eq(count(&t, "exchange"), DL_TIMELINE_CREWS);
+    ck_assert_uint_eq(count(&t, "exchange"), DL_TIMELINE_GROUPS);
     ck_assert_uint_eq(t.left_out.replicas, 0);
     json_decref(t.events);
 }
@@ -237,10 +238,10 @@ START_TEST(many_replicas_are_shown_by_the_first)
 {
     struct step s = pipeline;
     s.stages = 1;
-    s.replicas = DL_TIMELINE_CREWS + 1;
+    s.replicas = DL_TIMELINE_GROUPS + 1;
     const struct traced t = trace(s, 0);
     ck_assert_uint_eq(count(&t, "exchange"), 1);
-    ck_assert_uint_eq(t.left_out.replicas, DL_TIMELINE_CREWS);
+    ck_assert_uint_eq(t.left_out.replicas, DL_TIMELINE_GROUPS);
     json_decref(t.events);
 }
 END_TEST
@@ -283,7 +284,7 @@ int main(void)
 {
     Suite *const suite = suite_create("trace");
     TCase *const tests = tcase_create("trace");
-    tcase_add_loop_test(tests, slices_of_a_crew_are_its_time_and_sum_to_the_causes, 0, 3);
+    tcase_add_loop_test(tests, slices_of_a_lockstep_group_are_its_time_and_sum_to_the_causes, 0, 3);
     tcase_add_test(tests, slices_go_on_over_iterations);
     tcase_add_test(tests, everything_that_happens_has_a_slice);
     tcase_add_test(tests, instructions_lie_inside_of_their_part);

@@ -102,7 +102,7 @@ static double expected_flop(const struct asked *a, const struct dl_session *t, b
     return sample * key_of(a->strategy, "global_batch", 0);
 }
 
-/* By items, as the crews go through them. */
+/* By items, as the lockstep groups go through them. */
 static double played_flop(const struct dl_session *t)
 {
     const struct dl_schedule *const s = &t->lowered.schedule;

@@ -1,10 +1,11 @@
-/* training_causes.c - why a crew waits: for one that a scenario has slowed, for the network, or for the schedule. */
+/* training_causes.c - why a lockstep group waits: for one that a scenario has slowed, for the network, or for the
+ * schedule. */
 #define _GNU_SOURCE /* fork, MAP_ANONYMOUS */
 #include <math.h>
 
 #include "tests/unit/hand_made_step.h"
 
-#define STRAGGLER(crew) "{'schema':'dlsim/scenario/1','source':'a test','replicas':[{" crew "}]}"
+#define STRAGGLER(lockstep_group) "{'schema':'dlsim/scenario/1','source':'a test','replicas':[{" lockstep_group "}]}"
 
 static const double tolerance = 1e-9;
 

@@ -141,7 +141,7 @@ END_TEST
 #define WITH_DATA(devices, stack) STRATEGY(devices, stack ",{'name':'data'}")
 static const struct {
     const char *system, *workload, *strategy, *link;
-    uint32_t n_playing; /* crews */
+    uint32_t n_playing; /* lockstep groups */
     bool may_meet;      /* others; but they do not */
 } divided[] = {
     {SYSTEM, GPT, WITH_DATA("8", "{'name':'tensor','ways':2}"), FIRST_LINK, 1, false},
@@ -164,7 +164,7 @@ static uint32_t count_playing(const struct dl_session *s)
     return n;
 }
 
-/* Nothing else is on their links, so that those of other crews take their own time. */
+/* Nothing else is on their links, so that those of other lockstep groups take their own time. */
 START_TEST(those_that_do_not_cross_a_change_need_not_be_played)
 {
     static const double fractions[] = {1, 0.5, 0.01};

@@ -116,9 +116,10 @@ START_TEST(who_waits_for_ever_is_told)
     make_by_hand(&h, &s);
     ck_assert(!play_here(&h).complete);
     ck_assert_int_eq(h.err.status, DL_STALLED);
-    ck_assert_str_eq(h.err.text, "run: 4 of 4 crews wait for ever: stage 0 of replica 0 for the input of its item 2, "
-                                 "stage 1 of replica 0 for the input of its item 4, stage 0 of replica 1 for its "
-                                 "exchange 0, stage 1 of replica 1 for its exchange 0");
+    ck_assert_str_eq(h.err.text,
+                     "run: 4 of 4 lockstep groups wait for ever: stage 0 of replica 0 for the input of its item 2, "
+                     "stage 1 of replica 0 for the input of its item 4, stage 0 of replica 1 for its "
+                     "exchange 0, stage 1 of replica 1 for its exchange 0");
     release_by_hand(&h);
 }
 END_TEST

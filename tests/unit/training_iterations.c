@@ -63,7 +63,7 @@ START_TEST(step_with_barrier_is_the_length_of_the_schedule)
 }
 END_TEST
 
-/* Whether crews run ahead or not, a step has one step's work in it. */
+/* Whether lockstep groups run ahead or not, a step has one step's work in it. */
 START_TEST(steady_step_holds_the_work_of_one_step)
 {
     struct step s = equal_stages(dl_schedule_get((size_t)_i));

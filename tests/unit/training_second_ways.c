@@ -1,5 +1,5 @@
 /* training_second_ways.c - a step told in other ways: op by op instead of fused segments, with the collectives of a
- * crew simulated by themselves, and by SimGrid's own network model. */
+ * lockstep group simulated by themselves, and by SimGrid's own network model. */
 #define _GNU_SOURCE /* fork, pipe */
 #include "tests/unit/second_way.h"
 
@@ -183,7 +183,7 @@ START_TEST(fused_is_as_op_by_op)
 }
 END_TEST
 
-/* ---- a crew, and its collectives by themselves ---- */
+/* ---- a lockstep group, and its collectives by themselves ---- */
 
 /* Seconds of all but the collectives, which are counted. */
 static double without_collectives_s(const struct dl_template *t, double *n_collectives)
@@ -199,7 +199,7 @@ static double without_collectives_s(const struct dl_template *t, double *n_colle
 }
 
 /* Software takes no time here, so ops follow each other. */
-START_TEST(a_crew_takes_the_time_of_its_simulated_collectives)
+START_TEST(a_lockstep_group_takes_the_time_of_its_simulated_collectives)
 {
     const uint32_t ways = 1u << (1 + _i);
     const double micros = 4, seq = 256, hidden = 1024, activation_bytes = 2;
@@ -280,7 +280,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("training_second_ways");
     tcase_add_loop_test(tests, fused_is_as_op_by_op, 0, n_fused_cases);
-    tcase_add_loop_test(tests, a_crew_takes_the_time_of_its_simulated_collectives, 0, 3);
+    tcase_add_loop_test(tests, a_lockstep_group_takes_the_time_of_its_simulated_collectives, 0, 3);
     tcase_add_loop_test(tests, simgrids_own_model_gives_the_same_step, 0, (int)DL_COUNT(engine_cases));
     Suite *const suite = suite_create("training_second_ways");
     suite_add_tcase(suite, tests);

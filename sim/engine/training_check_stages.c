@@ -1,4 +1,4 @@
-/* training_check_meetings.c - two stages that hold the same must come to the same exchanges with each other, in an
+/* training_check_stages.c - two stages that hold the same must come to the same exchanges with each other, in an
  * order in which nobody waits for ever: a stage is in one of them at a time. */
 #include "sim/engine/training_parts.h"
 
@@ -49,7 +49,7 @@ static bool meets(const struct dl_training *t, struct stage *stages, uint32_t st
     return true;
 }
 
-static void play_meetings(const struct dl_training *t, struct stage *stages, struct dl_error *err)
+static void play_pairs(const struct dl_training *t, struct stage *stages, struct dl_error *err)
 {
     for (bool moved = true; moved && !err->status;) {
         moved = false;
@@ -61,11 +61,11 @@ static void play_meetings(const struct dl_training *t, struct stage *stages, str
                     stages[i].calls[stages[i].next], with_stage(next_call(t, &stages[i]), i));
 }
 
-enum dl_status dl_training_check_meetings(const struct dl_training *t, struct dl_error *err)
+enum dl_status dl_training_check_stages(const struct dl_training *t, struct dl_error *err)
 {
     struct stage *const stages = dl_alloc(t->n_stages * sizeof *stages);
     for (uint32_t i = 0; i < t->n_stages; i++) list_all(t, &t->request.step.programs[i], &stages[i]);
-    play_meetings(t, stages, err);
+    play_pairs(t, stages, err);
     for (uint32_t i = 0; i < t->n_stages; i++) dl_free(stages[i].calls);
     dl_free(stages);
     return err->status;
