@@ -193,15 +193,16 @@ static void tell_stall(const struct run *r, size_t n_stuck, struct dl_error *err
             n_stuck, n_stuck == 1 ? " waits" : "s wait", name);
 }
 
-/* A message takes some microseconds, or, where many are under way together on links that routing by load spreads them
- * over, about one for each of those: all of them get another rate when it ends. */
+/* A message takes some microseconds. Where many are under way together on links that routing by load spreads them over,
+ * all of them get another rate when one ends, or, if all are, when many have. */
 static double effort_s(const struct run *r, double n_messages)
 {
     const struct dl_collective *const c = &r->choice.collective;
     const bool is_posted = c->algorithm->queue == DL_QUEUE_POSTED && !dl_folds(c, r->report.fluid);
-    const double one_s = 3e-6, beside_each_s = 1e-6, beside = (double)c->group->n * dl_most_posted(c->group->n);
-    return n_messages *
-           (is_posted && dl_network_reads_load(&r->machine.topology->network) ? beside_each_s * beside : one_s);
+    const double one_s = 3e-6, at_once_s = 1e-4, beside_each_s = 1e-6, n = c->group->n,
+                 posted = dl_most_posted(c->group->n);
+    if (!is_posted || !dl_network_reads_load(&r->machine.topology->network)) return n_messages * one_s;
+    return n_messages * (posted >= n ? at_once_s : beside_each_s * n * posted);
 }
 
 /* Some take minutes or days, such as a ring over all of a large machine. */

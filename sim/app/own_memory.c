@@ -19,7 +19,8 @@ static const double arrived_bytes = 4;    /* of an item, for each replica that i
 static const double slice_bytes = 320;    /* of a timeline, with its text */
 /* Of a collective, on crossbars, selene and frontier with 256 to 37,632 devices: */
 static const double lane_bytes = 1500;  /* of a rank: its place in the algorithm, a route, a flow */
-static const double posted_bytes = 250; /* a message that waits for its turn: all that are posted at once */
+static const double posted_bytes = 250; /* a message that waits for its turn */
+static const double moving_bytes = 600; /* one that is under way, with its flow and links */
 static const double folded_bytes = 70;  /* a message in the bundle of its source */
 
 struct need {
@@ -67,11 +68,13 @@ static struct need estimate_collective(const struct dl_own_collective *own)
     const struct dl_collective *const c = own->collective;
     const bool folds = dl_folds(c, own->fluid), is_simulated = !own->engine->alone;
     const double ranks = dl_collective_ranks(c), messages = is_simulated ? dl_count_messages(c) : 0;
+    const double posted = ranks * dl_most_posted(c->group->n), moving = fmin(posted, messages);
     const double by_pair = folds ? dl_fold_kind(c) == DL_FOLD_SOURCES : c->algorithm->queue == DL_QUEUE_POSTED ? 1 : 0;
-    return (struct need){.links = (double)c->group->topology->n_links * own->engine->link_bytes,
-                         .devices = ranks * placed_bytes +
-                                    (is_simulated && !folds ? ranks * dl_collective_lanes(c) * lane_bytes : 0),
-                         .items = by_pair * messages * (folds ? folded_bytes : posted_bytes)};
+    return (struct need){
+        .links = (double)c->group->topology->n_links * own->engine->link_bytes,
+        .devices = ranks * placed_bytes + (is_simulated && !folds ? ranks * dl_collective_lanes(c) * lane_bytes : 0),
+        .items = by_pair *
+                 (folds ? messages * folded_bytes : messages * posted_bytes + moving * (moving_bytes - posted_bytes))};
 }
 
 /* ---- what there is ---- */

@@ -82,6 +82,7 @@ double dl_bus_bytes_per_s(enum dl_op op, uint32_t n, double bytes, double time_s
 
 uint32_t dl_most_posted(uint32_t n_ranks)
 {
-    const uint32_t most_in_all = 1024, most = 32, least = 2, each = most_in_all / n_ranks;
-    return each > most ? most : each < least ? least : each;
+    const uint32_t most_at_once = 1 << 18, most_of_many = 1024, least = 2, each = most_of_many / n_ranks;
+    if ((double)n_ranks * n_ranks <= most_at_once) return n_ranks;
+    return each < least ? least : each;
 }

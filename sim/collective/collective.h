@@ -103,9 +103,8 @@ enum dl_queue {
     DL_QUEUE_POSTED, /* all posted at once, as libraries do: dl_most_posted are under way, the others follow */
     DL_QUEUE_PEER,   /* a stream to each peer, as the edges of a pipelined tree are: one after the other in each */
 };
-/* Of a rank in a group of so many. 32 is MPICH's MPIR_CVAR_ALLTOALL_THROTTLE, and NCCL has up to 32 channels for
- * messages between pairs. Above 1,024 in all, which would take hours to share their links, larger groups have fewer
- * each: two are enough that a message that waits at a busy receiver holds up no other. */
+/* Of a rank in a group of so many: all of them, up to 512 ranks. Larger groups have few each, for all of theirs would
+ * take hours to share their links: two are enough that a message that waits at a busy receiver holds up no other. */
 uint32_t dl_most_posted(uint32_t n_ranks);
 
 struct dl_phase; /* sim/collective/phase.h */

@@ -2,7 +2,7 @@
  *
  * As MPI libraries that post all sends and receives, and as NCCL does with sends and receives of one group: messages do
  * not wait for each other but share the links, so that the time is that of the most loaded link, and one latency. A
- * rank has dl_most_posted under way; in larger groups the rest follow. */
+ * rank has dl_most_posted under way: all, or in large groups some, and the rest follow. */
 #include "sim/collective/algorithms.h"
 #include "sim/collective/phase.h"
 

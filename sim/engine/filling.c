@@ -22,12 +22,24 @@ static void heap_drop(struct dl_sharing *s)
     if (s->n_heap) heap_down(s, 0);
 }
 
-static void prepare_link(struct dl_sharing *s, uint32_t link)
+static void begin_link(struct link *l)
 {
-    struct link *const l = &s->links[link];
     l->remaining = l->capacity;
     l->weight_left = 0;
     l->n_open = 0;
+}
+
+static void put_on_heap(struct dl_sharing *s, uint32_t link)
+{
+    const struct link *const l = &s->links[link];
+    if (l->weight_left <= 0) return;
+    s->heap[s->n_heap++] = (struct rung){.level = l->remaining / l->weight_left, .link = link};
+}
+
+static void prepare_link(struct dl_sharing *s, uint32_t link)
+{
+    struct link *const l = &s->links[link];
+    begin_link(l);
     for (uint32_t m = l->first; m != nobody; m = s->members[m].next) {
         const struct flow *const f = &s->flows[s->members[m].flow];
         if (in_set(s, f)) {
@@ -38,8 +50,22 @@ static void prepare_link(struct dl_sharing *s, uint32_t link)
         }
     }
     l->remaining = fmax(l->remaining, 0);
-    if (l->weight_left <= 0) return;
-    s->heap[s->n_heap++] = (struct rung){.level = l->remaining / l->weight_left, .link = link};
+    put_on_heap(s, link);
+}
+
+/* The same where nobody is outside of the set. Hops of a flow lie together, flows of a link do not. */
+static void prepare_all_links(struct dl_sharing *s)
+{
+    for (size_t i = 0; i < s->n_part; i++) begin_link(&s->links[s->part[i]]);
+    for (size_t i = 0; i < s->n_set; i++) {
+        const struct flow *const f = &s->flows[s->set[i]];
+        for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+            struct link *const l = &s->links[s->members[m].link];
+            l->weight_left += s->members[m].weight;
+            l->n_open++;
+        }
+    }
+    for (size_t i = 0; i < s->n_part; i++) put_on_heap(s, s->part[i]);
 }
 
 static int by_limit(const void *a, const void *b)
@@ -54,7 +80,8 @@ static void prepare_filling(struct dl_sharing *s)
     s->n_open = s->n_set;
     while (s->heap_capacity < s->n_part)
         s->heap = dl_grow(s->heap, s->heap_capacity, &s->heap_capacity, sizeof *s->heap);
-    for (size_t i = 0; i < s->n_part; i++) prepare_link(s, s->part[i]);
+    if (s->has_all) prepare_all_links(s);
+    for (size_t i = 0; !s->has_all && i < s->n_part; i++) prepare_link(s, s->part[i]);
     for (size_t i = s->n_heap / 2; i-- > 0;) heap_down(s, i);
     for (size_t i = 0; i < s->n_set; i++) {
         s->flows[s->set[i]].solved_rate = -1; /* not yet known */

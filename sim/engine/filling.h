@@ -52,6 +52,11 @@ struct rung {
     uint32_t link;
 };
 
+/* Of many that come and go: `rest` is what adding them rounded off. */
+struct sum {
+    double all, rest;
+};
+
 enum { n_classes = 32 };
 
 struct dl_sharing {
@@ -67,7 +72,10 @@ struct dl_sharing {
     uint32_t *fresh, *dirty, *set, *part; /* flows, links, flows, links */
     struct rung *heap;
     struct capped *capped;
-    size_t n_open; /* flows of the set whose rate is not yet known */
+    struct sum *wanted_of_whole; /* by link; NULL: nobody has asked yet */
+    size_t n_live;               /* flows that have joined and not left */
+    bool has_all;                /* the set is all of them */
+    size_t n_open;               /* flows of the set whose rate is not yet known */
     size_t n_fresh, n_dirty, n_set, n_part, n_heap, n_capped;
     size_t fresh_capacity, dirty_capacity, set_capacity, part_capacity, heap_capacity, capped_capacity;
 };

@@ -28,7 +28,7 @@ struct task {
     const struct dl_hop *hops; /* LATENCY: needed when it moves, if anybody shares */
     struct dl_hop *copy;       /* of these, if they would not stay */
     size_t n_hops;
-    bool hops_stay;
+    bool hops_stay, is_posted;
     uint32_t next_free;
 };
 
@@ -36,6 +36,9 @@ struct dl_flows {
     struct dl_events *events;
     struct dl_sharing *sharing; /* NULL: nobody shares anything */
     size_t n_sharing;           /* flows in it */
+    size_t n_posted;            /* of these, those that were posted */
+    double joined_s, left_s;    /* when the last one joined; the first that has left since rates were settled */
+    bool must_settle;           /* something else has changed since */
     struct dl_paths *paths;     /* flows that are not in the sharing; NULL: none were yet, or none may be */
     bool has_no_paths;
     uint32_t *task_of_path;
@@ -70,6 +73,7 @@ struct dl_flows *dl_flows_new(const struct dl_engine_link *links, size_t n_links
     f->sharing = dl_sharing_new(links, n_links);
     f->links = links;
     f->n_links = n_links;
+    f->left_s = INFINITY;
     return f;
 }
 
@@ -130,6 +134,9 @@ static void join_sharing(struct dl_flows *f, uint32_t id, const struct dl_hop *h
     t->since_s = f->now_s;
     t->flow = dl_sharing_join(f->sharing, hops, n_hops, t->rate_cap);
     f->n_sharing++;
+    f->n_posted += t->is_posted;
+    f->joined_s = f->now_s;
+    f->must_settle = true;
     note_task(&f->task_of_flow, &f->n_task_of_flow, &f->task_of_flow_capacity, t->flow, id);
 }
 
@@ -137,6 +144,9 @@ static void leave_sharing(struct dl_flows *f, struct task *t)
 {
     dl_sharing_leave(f->sharing, t->flow);
     f->n_sharing--;
+    f->n_posted -= t->is_posted;
+    f->left_s = fmin(f->left_s, f->now_s);
+    f->must_settle |= !t->is_posted;
     t->flow = none;
 }
 
@@ -249,7 +259,8 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
                        .rate_cap = f->sharing ? cap : fmin(cap, b->alone_bytes_per_s),
                        .flow = none,
                        .path = none,
-                       .hops_stay = b->hops_stay};
+                       .hops_stay = b->hops_stay,
+                       .is_posted = b->is_posted};
     if (is_instant(b)) {
         t->state = MOVING;
         t->event = dl_events_add(f->events, f->now_s + b->latency_s, id);
@@ -357,6 +368,7 @@ static void leave_paths_for_good(struct dl_flows *f)
 void dl_flows_set_bandwidth(struct dl_flows *f, uint32_t link, double bytes_per_s)
 {
     leave_paths_for_good(f);
+    f->must_settle = true;
     dl_sharing_set_bandwidth(f->sharing, link, bytes_per_s);
     for (uint32_t id = 0; id < f->n_tasks; id++) {
         if (!f->tasks[id].reroute || !is_hit(f, &f->tasks[id], link)) continue;
@@ -377,10 +389,29 @@ static void move_unshared(struct dl_flows *f)
     f->n_unshared = 0;
 }
 
+/* Of thousands that were posted at once each one that ends would change the rates of all others a little. They are told
+ * together of all that end within a part of the time that they have had: none ends later by much more than that part.
+ */
+static bool may_wait(const struct dl_flows *f)
+{
+    const size_t crowd = 1024;
+    const double part = 1. / 128;
+    return f->n_posted > crowd && !f->must_settle &&
+           dl_events_next_s(f->events) <= f->left_s + part * (f->left_s - f->joined_s);
+}
+
+static void settle(struct dl_flows *f)
+{
+    if (may_wait(f)) return;
+    dl_sharing_settle(f->sharing, change_rate, f);
+    f->left_s = INFINITY;
+    f->must_settle = false;
+}
+
 double dl_flows_next_s(struct dl_flows *f)
 {
     if (f->sharing)
-        dl_sharing_settle(f->sharing, change_rate, f);
+        settle(f);
     else
         move_unshared(f);
     if (f->paths) dl_paths_settle(f->paths, change_rate_of_path, f);

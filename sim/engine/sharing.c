@@ -24,7 +24,8 @@ struct dl_sharing *dl_sharing_new(const struct dl_engine_link *links, size_t n_l
 void dl_sharing_free(struct dl_sharing *s)
 {
     if (!s) return;
-    void *const blocks[] = {s->links, s->flows, s->members, s->fresh, s->dirty, s->set, s->part, s->heap, s->capped};
+    void *const blocks[] = {s->links, s->flows, s->members, s->fresh,  s->dirty,
+                            s->set,   s->part,  s->heap,    s->capped, s->wanted_of_whole};
     for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
     dl_free(s);
 }
@@ -119,6 +120,43 @@ static void take_off_link(struct dl_sharing *s, uint32_t m)
     if (at->next != nobody) s->members[at->next].previous = at->previous;
 }
 
+/* ---- what is wanted of whole links ---- */
+
+/* What the sum rounds off is kept beside it, so that nothing is left of what was added when it is taken off again. */
+static void add_exactly(struct sum *sum, double x)
+{
+    const double all = sum->all + x, part = all - sum->all;
+    sum->rest += (sum->all - (all - part)) + (x - part);
+    sum->all = all;
+}
+
+/* The flow joins, sign 1, or has left, sign -1. */
+static void want_whole(struct dl_sharing *s, const struct flow *f, double sign)
+{
+    for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+        const struct member *const at = &s->members[m];
+        struct sum *const sum = &s->wanted_of_whole[at->link];
+        if (s->links[at->link].first == nobody)
+            *sum = (struct sum){0};
+        else
+            add_exactly(sum, sign * f->whole * at->weight);
+    }
+}
+
+/* Routing that adapts asks again and again; the others never do. */
+static void begin_to_sum(struct dl_sharing *s)
+{
+    s->wanted_of_whole = dl_alloc(s->n_links * sizeof *s->wanted_of_whole);
+    for (size_t i = 0; i < s->n_flows; i++)
+        if (s->flows[i].live) want_whole(s, &s->flows[i], 1);
+}
+
+double dl_sharing_wanted_of_whole(struct dl_sharing *s, uint32_t link)
+{
+    if (!s->wanted_of_whole) begin_to_sum(s);
+    return s->wanted_of_whole[link].all + s->wanted_of_whole[link].rest;
+}
+
 uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t n_hops, double rate_cap)
 {
     const uint32_t id = new_flow(s, n_hops);
@@ -137,6 +175,8 @@ uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t
     find_limits(s, f);
     for (uint32_t m = f->first_member; m < f->first_member + n_hops; m++)
         s->links[s->members[m].link].wanted += f->alone * s->members[m].weight;
+    if (s->wanted_of_whole) want_whole(s, f, 1);
+    s->n_live++;
     DL_GROW(s->fresh, s->n_fresh, s->fresh_capacity);
     s->fresh[s->n_fresh++] = id;
     return id;
@@ -155,6 +195,8 @@ void dl_sharing_leave(struct dl_sharing *s, uint32_t flow)
         else if (l->limit < INFINITY) /* only where it was full does its leaving matter to others */
             mark_dirty(s, s->members[m].link);
     }
+    if (s->wanted_of_whole) want_whole(s, f, -1);
+    s->n_live--;
     f->live = f->fresh = false;
     f->next_free = s->free_flow[f->size_class];
     s->free_flow[f->size_class] = flow;
@@ -273,6 +315,30 @@ static void measure_limit(struct dl_sharing *s, uint32_t link)
     l->limit = l->first != nobody && used >= l->capacity * (1 - tolerance) ? fastest : INFINITY;
 }
 
+static void measure_limits(struct dl_sharing *s)
+{
+    for (size_t i = 0; i < s->n_part; i++) measure_limit(s, s->part[i]);
+}
+
+/* The same where all flows are in the set, flow by flow as in filling.c: what is used in the place of what remains, the
+ * fastest in the place of the weight. */
+static void measure_all_limits(struct dl_sharing *s)
+{
+    for (size_t i = 0; i < s->n_part; i++) s->links[s->part[i]].remaining = s->links[s->part[i]].weight_left = 0;
+    for (size_t i = 0; i < s->n_set; i++) {
+        const struct flow *const f = &s->flows[s->set[i]];
+        for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
+            struct link *const l = &s->links[s->members[m].link];
+            l->remaining += f->solved_rate * s->members[m].weight;
+            l->weight_left = fmax(l->weight_left, f->solved_rate);
+        }
+    }
+    for (size_t i = 0; i < s->n_part; i++) {
+        struct link *const l = &s->links[s->part[i]];
+        l->limit = l->first != nobody && l->remaining >= l->capacity * (1 - tolerance) ? l->weight_left : INFINITY;
+    }
+}
+
 /* Mostly it is the one that was found last. */
 static bool has_bottleneck(const struct dl_sharing *s, struct flow *f)
 {
@@ -302,7 +368,7 @@ static void add_faster(struct dl_sharing *s, const struct flow *f)
 static bool grow_set(struct dl_sharing *s)
 {
     const size_t n_set = s->n_set, n_part = s->n_part;
-    for (size_t i = 0; i < n_part; i++) measure_limit(s, s->part[i]);
+    measure_limits(s);
     for (size_t i = 0; i < n_part; i++)
         for (uint32_t m = s->links[s->part[i]].first; m != nobody; m = s->members[m].next) {
             struct flow *const f = &s->flows[s->members[m].flow];
@@ -344,16 +410,32 @@ static void start_set(struct dl_sharing *s, dl_rate_fn changed, void *user)
     s->n_dirty = s->n_fresh = 0;
 }
 
+/* Where many are found to have lost their bottleneck, to look who else did takes longer than solving all of them. */
+static bool take_all(struct dl_sharing *s)
+{
+    const size_t many = 1024, part = 16;
+    if (s->n_live <= many || part * s->n_set < s->n_live) return false;
+    for (uint32_t flow = 0; flow < s->n_flows; flow++)
+        if (s->flows[flow].live) add_to_set(s, flow);
+    return true;
+}
+
 void dl_sharing_settle(struct dl_sharing *s, dl_rate_fn changed, void *user)
 {
     if (!s->n_dirty && !s->n_fresh) return;
     start_set(s, changed, user);
     if (!s->n_set) {
-        for (size_t i = 0; i < s->n_part; i++) measure_limit(s, s->part[i]);
+        measure_limits(s);
         return;
     }
-    do dl_fill(s);
-    while (grow_set(s));
+    s->has_all = take_all(s);
+    if (s->has_all) {
+        dl_fill(s);
+        measure_all_limits(s);
+    } else {
+        do dl_fill(s);
+        while (grow_set(s));
+    }
     for (size_t i = 0; i < s->n_set; i++) {
         struct flow *const f = &s->flows[s->set[i]];
         if (fabs(f->solved_rate - f->rate) <= tolerance * f->rate) continue;
@@ -375,13 +457,5 @@ double dl_sharing_wanted(const struct dl_sharing *s, uint32_t link)
     double wanted = 0;
     for (uint32_t m = first_member(s, link); m != nobody; m = s->members[m].next)
         wanted += s->members[m].weight * s->flows[s->members[m].flow].alone;
-    return wanted;
-}
-
-double dl_sharing_wanted_of_whole(const struct dl_sharing *s, uint32_t link)
-{
-    double wanted = 0;
-    for (uint32_t m = first_member(s, link); m != nobody; m = s->members[m].next)
-        wanted += s->members[m].weight * s->flows[s->members[m].flow].whole;
     return wanted;
 }

@@ -38,6 +38,6 @@ double dl_sharing_used(const struct dl_sharing *s, uint32_t link);
 /* What they would take if each were alone. */
 double dl_sharing_wanted(const struct dl_sharing *s, uint32_t link);
 /* The same if all links were as in the beginning: that a link is slow does not make less wanted of it. */
-double dl_sharing_wanted_of_whole(const struct dl_sharing *s, uint32_t link);
+double dl_sharing_wanted_of_whole(struct dl_sharing *s, uint32_t link);
 
 #endif

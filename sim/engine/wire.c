@@ -205,6 +205,7 @@ static void start(struct dl_wire *w, uint32_t id)
     if (w->expects_changes) book(w, l->way);
     const struct dl_bundle bundle = {.hops = l->way->route.hops,
                                      .n_hops = l->way->route.n_hops,
+                                     .is_posted = l->queue == DL_QUEUE_POSTED,
                                      .bytes = wire_bytes,
                                      .rate_cap_bytes_per_s = l->rate_cap_bytes_per_s,
                                      .alone_bytes_per_s = l->way->alone_bytes_per_s,

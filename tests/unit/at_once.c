@@ -53,6 +53,21 @@ START_TEST(direct_algorithms_take_what_the_busiest_link_takes)
 }
 END_TEST
 
+/* Thousands of messages on adaptive routes, whose rates are told to them a little later. */
+START_TEST(messages_of_a_crowd_are_as_fast_as_their_fold)
+{
+    const struct place place = {"frontier", 160};
+    struct job all_to_all = {.op = DL_ALLTOALL, .algorithm = "direct", .bytes = 1 << 26, .chunks = 1};
+    const struct outcome step = run_alone(&place, all_to_all);
+    all_to_all.fluid = true;
+    const struct outcome fluid = run_alone(&place, all_to_all);
+    ck_assert(!step.result.folded && fluid.result.folded);
+    ck_assert_double_ge(step.result.time_s, step.busiest_link_s * (1 - rounding));
+    ck_assert_msg(fabs(step.result.time_s / fluid.result.time_s - 1) < 0.1, "step %.6g s, fluid %.6g s",
+                  step.result.time_s, fluid.result.time_s);
+}
+END_TEST
+
 /* An inner rank of one tree is a leaf of the other: its port carries four halves of the bytes, up and down. With many
  * pieces both streams are full but for filling the pipeline, at most one piece on each of its levels up and down. */
 START_TEST(double_binary_tree_fills_its_ports)
@@ -101,6 +116,7 @@ int main(void)
     Suite *const s = suite_create("at_once");
     TCase *const tests = tcase_create("at_once");
     tcase_add_loop_test(tests, direct_algorithms_take_what_the_busiest_link_takes, 0, DL_COUNT(places));
+    tcase_add_test(tests, messages_of_a_crowd_are_as_fast_as_their_fold);
     tcase_add_test(tests, double_binary_tree_fills_its_ports);
     tcase_add_loop_test(tests, pipelined_trees_and_chains_are_the_same_piece_by_piece, 0, 3);
     suite_add_tcase(s, tests);
