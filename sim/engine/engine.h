@@ -28,7 +28,8 @@ struct dl_bundle {
     const struct dl_hop *hops;
     size_t n_hops;
     bool hops_stay; /* as they are, as long as the engine: other bundles will take the same way; else they are copied */
-    bool is_posted; /* perhaps with thousands of others: what it leaves of its links they may have a little later */
+    uint32_t n_posted; /* by its source at once, itself included, perhaps with thousands by others: what it leaves of
+                          its links they may have a little later; 0: it is not posted */
     double latency_s;
     double bytes;                /* 0 is allowed: done after the latency */
     double rate_cap_bytes_per_s; /* INFINITY: none */

@@ -160,6 +160,7 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
     const double payload = dl_payload_bytes(&c->payload, dense, action->merged);
     const bool packed = dl_payload_is_packed(&c->payload);
     const uint32_t most_posted = pace->holds_ports ? 1 : dl_most_posted(c->group->n);
+    const uint32_t n_posted = action->posted < most_posted ? action->posted : most_posted;
     const struct dl_letter letter = {
         .from = c->group->device[at->rank],
         .to = c->group->device[action->peer],
@@ -169,7 +170,8 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
         .lane = 2 * at->lane + x->spec.is_in_step,
         .queue = c->algorithm->queue,
         .most_posted = most_posted,
-        .rate_cap_bytes_per_s = x->cap_bytes_per_s[at->lane] / fmin(fmax(action->posted, 1), most_posted),
+        .n_posted = n_posted ? n_posted : 1,
+        .rate_cap_bytes_per_s = x->cap_bytes_per_s[at->lane] / (n_posted ? n_posted : 1),
         .causes = at->causes,
         .sender = at->rank,
         .receiver = action->peer * x->n_lanes + (index_of(x, at) - at->rank * x->n_lanes),

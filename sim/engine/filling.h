@@ -31,7 +31,8 @@ struct flow {
     double limit; /* its own: rate cap and fatpipes */
     double cap;
     double alone; /* its rate if nobody else were there */
-    double whole; /* the same if its links were as in the beginning */
+    double whole; /* the same if its links were as in the beginning; its part of that */
+    double part;  /* of what its source sends at a time */
     uint32_t first_member, n_members;
     uint32_t size_class; /* its run of members holds 2^size_class */
     uint32_t next_free;

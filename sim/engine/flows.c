@@ -28,7 +28,8 @@ struct task {
     const struct dl_hop *hops; /* LATENCY: needed when it moves, if anybody shares */
     struct dl_hop *copy;       /* of these, if they would not stay */
     size_t n_hops;
-    bool hops_stay, is_posted;
+    bool hops_stay;
+    uint32_t n_posted; /* by its source at once; 0: it is not */
     uint32_t next_free;
 };
 
@@ -133,8 +134,9 @@ static void join_sharing(struct dl_flows *f, uint32_t id, const struct dl_hop *h
     t->rate = 0;
     t->since_s = f->now_s;
     t->flow = dl_sharing_join(f->sharing, hops, n_hops, t->rate_cap);
+    if (t->n_posted > 1) dl_sharing_set_part(f->sharing, t->flow, 1.0 / t->n_posted);
     f->n_sharing++;
-    f->n_posted += t->is_posted;
+    f->n_posted += t->n_posted > 0;
     f->joined_s = f->now_s;
     f->must_settle = true;
     note_task(&f->task_of_flow, &f->n_task_of_flow, &f->task_of_flow_capacity, t->flow, id);
@@ -144,9 +146,9 @@ static void leave_sharing(struct dl_flows *f, struct task *t)
 {
     dl_sharing_leave(f->sharing, t->flow);
     f->n_sharing--;
-    f->n_posted -= t->is_posted;
+    f->n_posted -= t->n_posted > 0;
     f->left_s = fmin(f->left_s, f->now_s);
-    f->must_settle |= !t->is_posted;
+    f->must_settle |= !t->n_posted;
     t->flow = none;
 }
 
@@ -260,7 +262,7 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
                        .flow = none,
                        .path = none,
                        .hops_stay = b->hops_stay,
-                       .is_posted = b->is_posted};
+                       .n_posted = b->n_posted};
     if (is_instant(b)) {
         t->state = MOVING;
         t->event = dl_events_add(f->events, f->now_s + b->latency_s, id);

@@ -27,6 +27,7 @@ struct crossing {
 /* A link that ways cross. */
 struct crossed {
     uint32_t link, first; /* crossing */
+    uint32_t n_paths;     /* ways that cross it */
     double wanted;        /* by all of its ways together, if each were alone */
     uint32_t number;      /* in the sharing; nothing: it has none */
     bool is_narrow;       /* it is left */
@@ -261,7 +262,7 @@ static void cover(struct dl_paths *p, const struct crossed *by, double *part)
     const struct path *const first = &p->paths[p->crossings[by->first].path];
     for (size_t i = 0; i < first->n_hops; i++) {
         struct crossed *const at = crossed_at(p, first->hops[i].link);
-        if (at == by || !at->is_narrow || !is_covered(p, at, by, part)) continue;
+        if (at == by || !at->is_narrow || at->n_paths > by->n_paths || !is_covered(p, at, by, part)) continue;
         at->is_narrow = false;
         at->covered_by = by->link + 1;
     }
@@ -294,10 +295,15 @@ static void narrow(struct dl_paths *p, struct path *path)
     }
 }
 
-/* Seldom, since all are looked at: where some are new, when as many were asked for as there are. */
+/* All are looked at, so seldom: the more of them are new, the sooner. */
+static bool is_due(const struct dl_paths *p)
+{
+    const double n_new = (double)(p->n_paths - p->n_narrowed), n_paths = (double)p->n_paths;
+    return 4 * n_new * (double)p->n_asked >= n_paths * n_paths && n_new > 0;
+}
+
 static void narrow_all(struct dl_paths *p)
 {
-    if (p->n_narrowed == p->n_paths || p->n_asked < p->n_paths) return;
     find_narrow_links(p);
     dl_sharing_free(p->sharing);
     p->sharing = dl_sharing_new(p->narrow_links, p->n_links);
@@ -340,6 +346,7 @@ static void cross_links(struct dl_paths *p, uint32_t id)
         p->crossings[p->n_crossings] = (struct crossing){id, at->first};
         at->first = (uint32_t)p->n_crossings++;
         at->wanted += path->alone * path->hops[i].weight;
+        at->n_paths++;
     }
 }
 
@@ -375,7 +382,7 @@ static void add_path(struct dl_paths *p, const struct dl_hop *hops, size_t n_hop
 uint32_t dl_paths_find(struct dl_paths *p, const struct dl_hop *hops, size_t n_hops, double rate_cap)
 {
     p->n_asked++;
-    narrow_all(p);
+    if (is_due(p)) narrow_all(p);
     const struct address *at = place_of(p, hops, rate_cap);
     if (!at->hops) {
         add_path(p, hops, n_hops, rate_cap);

@@ -77,7 +77,7 @@ static uint32_t new_flow(struct dl_sharing *s, size_t n_hops)
 
 static void find_limits(const struct dl_sharing *s, struct flow *f)
 {
-    double limit = f->cap, alone = INFINITY, whole = f->cap;
+    double limit = f->cap, alone = INFINITY, whole = INFINITY;
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         const struct link *const l = &s->links[s->members[m].link];
         const double most = l->capacity / s->members[m].weight;
@@ -85,7 +85,7 @@ static void find_limits(const struct dl_sharing *s, struct flow *f)
         alone = fmin(alone, most);
         whole = fmin(whole, l->whole_capacity / s->members[m].weight);
     }
-    f->whole = whole;
+    f->whole = fmin(whole * f->part, f->cap);
     f->limit = limit;
     f->alone = fmin(limit, alone);
 }
@@ -163,6 +163,7 @@ uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t
     struct flow *const f = &s->flows[id];
     f->rate = 0;
     f->cap = rate_cap;
+    f->part = 1;
     f->n_members = (uint32_t)n_hops;
     f->bottleneck = n_hops ? hops[0].link : nobody;
     f->fresh = f->live = true;
@@ -180,6 +181,15 @@ uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t
     DL_GROW(s->fresh, s->n_fresh, s->fresh_capacity);
     s->fresh[s->n_fresh++] = id;
     return id;
+}
+
+void dl_sharing_set_part(struct dl_sharing *s, uint32_t flow, double part)
+{
+    struct flow *const f = &s->flows[flow];
+    if (s->wanted_of_whole) want_whole(s, f, -1);
+    f->part = part;
+    find_limits(s, f);
+    if (s->wanted_of_whole) want_whole(s, f, 1);
 }
 
 void dl_sharing_leave(struct dl_sharing *s, uint32_t flow)

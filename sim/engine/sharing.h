@@ -18,6 +18,8 @@ void dl_sharing_free(struct dl_sharing *s);
 
 /* A flow joins; its rate is 0 until the next settle. The id may be used again after the flow has left. */
 uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t n_hops, double rate_cap);
+/* It is this part of all that its source sends at a time: for what is wanted of whole links. At first it is all. */
+void dl_sharing_set_part(struct dl_sharing *s, uint32_t flow, double part);
 void dl_sharing_leave(struct dl_sharing *s, uint32_t flow);
 void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_per_s);
 

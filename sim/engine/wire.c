@@ -138,20 +138,28 @@ static bool is_current(const struct dl_wire *w, const struct dl_way *way, uint32
            !dl_network_reads_load(&w->topology->network);
 }
 
-static bool find_route(struct dl_wire *w, uint32_t from, uint32_t to, struct dl_route *out)
+/* 0: it is not posted. */
+static uint32_t posted_with(const struct dl_letter *l) { return l->queue == DL_QUEUE_POSTED ? l->n_posted : 0; }
+
+static bool find_route(struct dl_wire *w, const struct dl_letter *l, struct dl_route *out)
 {
     const uint64_t no_key = 0; /* routes that hash tell pairs apart, not messages */
-    return !dl_topology_route(w->topology, from, to, no_key, &w->load, out, w->err) &&
+    const uint32_t n_posted = posted_with(l);
+    struct dl_load load = w->load;
+    load.own_share = n_posted ? 1.0 / n_posted : 1;
+    return !dl_topology_route(w->topology, l->from, l->to, no_key, &load, out, w->err) &&
            !dl_wire_check(w, out->hops, out->n_hops);
 }
 
-/* Fill the way from device to device; false: there is none, and the wire's error says so. */
-static bool find(struct dl_wire *w, struct dl_way *way, uint32_t from, uint32_t to)
+/* Fill the letter's way; false: there is none, and the wire's error says so. */
+static bool find(struct dl_wire *w, const struct dl_letter *l)
 {
+    struct dl_way *const way = l->way;
+    const uint32_t from = l->from, to = l->to;
     if (is_current(w, way, from, to)) return true;
     book(w, way);
     way->known = false;
-    if (!find_route(w, from, to, &way->route)) return false;
+    if (!find_route(w, l, &way->route)) return false;
     way->version = w->topology->condition->version;
     way->from = from;
     way->to = to;
@@ -189,14 +197,14 @@ static void take_other_way(void *user, uint32_t id, struct dl_turn *turn)
 {
     struct dl_wire *const w = user;
     const struct dl_letter *const l = &w->letters[id].letter;
-    if (find_route(w, l->from, l->to, &w->other_way)) dl_wire_turn(w, turn, w->other_way.hops, w->other_way.n_hops);
+    if (find_route(w, l, &w->other_way)) dl_wire_turn(w, turn, w->other_way.hops, w->other_way.n_hops);
 }
 
 static void start(struct dl_wire *w, uint32_t id)
 {
     struct posted *const p = &w->letters[id];
     struct dl_letter *const l = &p->letter;
-    if (!find(w, l->way, l->from, l->to)) return;
+    if (!find(w, l)) return;
     p->moving_s = w->engine->kind->now_s(w->engine);
     const double wire_bytes = dl_pace_wire_bytes(l->pace, &l->way->route, l->bytes, l->bytes);
     p->alone_s = wire_bytes / fmin(l->way->alone_bytes_per_s, l->rate_cap_bytes_per_s);
@@ -205,7 +213,7 @@ static void start(struct dl_wire *w, uint32_t id)
     if (w->expects_changes) book(w, l->way);
     const struct dl_bundle bundle = {.hops = l->way->route.hops,
                                      .n_hops = l->way->route.n_hops,
-                                     .is_posted = l->queue == DL_QUEUE_POSTED,
+                                     .n_posted = posted_with(l),
                                      .bytes = wire_bytes,
                                      .rate_cap_bytes_per_s = l->rate_cap_bytes_per_s,
                                      .alone_bytes_per_s = l->way->alone_bytes_per_s,
@@ -308,7 +316,7 @@ static uint32_t port_of_device(struct dl_wire *w, uint32_t device, bool receives
 
 void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_fn on_arrival, void *user)
 {
-    if (!find(w, letter->way, letter->from, letter->to)) return;
+    if (!find(w, letter)) return;
     const bool holds = letter->pace->holds_ports;
     const uint32_t id = new_letter(w);
     w->letters[id] = (struct posted){.letter = *letter,

@@ -39,6 +39,7 @@ struct dl_letter {
     uint32_t lane;               /* lanes share a port's link and have queues of their own */
     enum dl_queue queue;         /* the same for all of a lane, as is the next */
     uint32_t most_posted;        /* DL_QUEUE_POSTED: that may be under way at once */
+    uint32_t n_posted;           /* DL_QUEUE_POSTED: of the sender, under way with it, itself included */
     double rate_cap_bytes_per_s; /* on the wire; INFINITY: none */
     uint32_t sender, receiver;   /* the caller's own */
     double work_s;               /* the caller's own: what the receiver has to do with it */

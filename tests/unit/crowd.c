@@ -45,7 +45,7 @@ static double run(struct crowd *c, bool posted)
     for (uint32_t i = 0; i < n_bundles; i++)
         dl_flows_start(c->flows, &(struct dl_bundle){.hops = c->hops[i],
                                                      .n_hops = n_hops,
-                                                     .is_posted = posted,
+                                                     .n_posted = posted,
                                                      .bytes = c->bytes[i],
                                                      .rate_cap_bytes_per_s = INFINITY,
                                                      .done = ended,
