@@ -161,6 +161,7 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
     const bool packed = dl_payload_is_packed(&c->payload);
     const uint32_t most_posted = pace->holds_ports ? 1 : dl_most_posted(c->group->n);
     const uint32_t n_posted = action->posted < most_posted ? action->posted : most_posted;
+    const bool is_crowd = (double)c->group->n * n_posted > 1024; /* of a few each is routed as if it were alone */
     const struct dl_letter letter = {
         .from = c->group->device[at->rank],
         .to = c->group->device[action->peer],
@@ -170,7 +171,7 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
         .lane = 2 * at->lane + x->spec.is_in_step,
         .queue = c->algorithm->queue,
         .most_posted = most_posted,
-        .n_posted = n_posted ? n_posted : 1,
+        .n_posted = is_crowd ? n_posted : 1,
         .rate_cap_bytes_per_s = x->cap_bytes_per_s[at->lane] / (n_posted ? n_posted : 1),
         .causes = at->causes,
         .sender = at->rank,
