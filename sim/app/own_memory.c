@@ -14,9 +14,9 @@
 static const double program_bytes = 33e6; /* with SimGrid's library */
 static const double device_bytes = 3500;  /* a device that is simulated: its lockstep group, routes and flows */
 static const double placed_bytes = 16;    /* a device that is not */
-static const double item_bytes = 64;      /* of a schedule, with the orders that are tried */
-static const double arrived_bytes = 4;    /* of an item, for each replica that is simulated */
-static const double slice_bytes = 320;    /* of a timeline, with its text */
+static const double item_bytes = 64 + sizeof(struct dl_sequenced); /* of a schedule, with the orders that are tried */
+static const double arrived_bytes = 4;                             /* of an item, for each replica that is simulated */
+static const double slice_bytes = 320;                             /* of a timeline, with its text */
 /* Of a collective, on crossbars, selene and frontier with 256 to 37,632 devices: */
 static const double lane_bytes = 1500;  /* of a rank: its place in the algorithm, a route, a flow */
 static const double posted_bytes = 250; /* a message that waits for its turn */
