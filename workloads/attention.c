@@ -53,7 +53,8 @@ static void queries_keys_values(struct dl_block *b)
     const double rotated = (double)(is_latent(o) ? o->rope_size : o->head_size);
     const double moved = 2 * b->tokens * ((double)o->heads + key_heads(o)) * rotated;
     if (o->positions == DL_ROTARY)
-        dl_tape_pass(&b->tape, &(struct dl_pass){"rotary", DL_CUT_INSIDE, .forward = moved, .input_gradient = moved});
+        dl_tape_pass(&b->tape,
+                     &(struct dl_tape_pass){"rotary", DL_CUT_INSIDE, .forward = moved, .input_gradient = moved});
 }
 
 /* Scores in memory, one kernel a product. Dropout keeps a mask and what is left beside the softmax: 5 a s^2 b bytes;
@@ -66,13 +67,13 @@ static void unfused_scores(struct dl_block *b)
     double *const saved = &b->tape.layer->saved.scores_bytes;
     dl_tape_product(&b->tape, &(struct dl_product){"scores", heads, seq, seq, key_size(o), DL_CUT_BATCH,
                                                    .of_activations = true, .masked = o->causal});
-    dl_tape_pass(&b->tape, &(struct dl_pass){"softmax", DL_CUT_INSIDE, .forward = 2 * scores,
-                                             .input_gradient = 3 * scores, .width = seq, .matrices = heads});
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"softmax", DL_CUT_INSIDE, .forward = 2 * scores,
+                                                  .input_gradient = 3 * scores, .width = seq, .matrices = heads});
     *saved += DL_ACTIVATION_BYTES * scores;
     if (o->dropout) {
         const double moved = (2 + mask) * scores;
-        dl_tape_pass(&b->tape, &(struct dl_pass){"scores_dropout", DL_CUT_INSIDE, .forward = moved,
-                                                 .input_gradient = moved, .operation = "dropout"});
+        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"scores_dropout", DL_CUT_INSIDE, .forward = moved,
+                                                      .input_gradient = moved, .operation = "dropout"});
         *saved += (DL_ACTIVATION_BYTES + DL_MASK_BYTES) * scores;
     }
     dl_tape_product(&b->tape, &(struct dl_product){"context", heads, seq, value_size(o), seq, DL_CUT_BATCH,

@@ -7,10 +7,10 @@
 void dl_tape_cross_entropy(struct dl_tape *tape, double logits, enum dl_cut cut)
 {
     const double fp32 = 2; /* counts twice */
-    const struct dl_pass convert = {"logits_to_fp32", cut, .forward = (1 + fp32) * logits,
-                                    .input_gradient = (fp32 + 1) * logits};
-    const struct dl_pass loss = {"cross_entropy", cut, .forward = 2 * fp32 * logits,
-                                 .input_gradient = 2 * fp32 * logits};
+    const struct dl_tape_pass convert = {"logits_to_fp32", cut, .forward = (1 + fp32) * logits,
+                                         .input_gradient = (fp32 + 1) * logits};
+    const struct dl_tape_pass loss = {"cross_entropy", cut, .forward = 2 * fp32 * logits,
+                                      .input_gradient = 2 * fp32 * logits};
     dl_tape_pass(tape, &convert);
     dl_tape_pass(tape, &loss);
     struct dl_layer *const layer = tape->layer;

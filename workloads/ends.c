@@ -9,8 +9,8 @@ static void embed_words(struct dl_block *b)
 {
     const double table = (double)b->o->vocab * (double)b->o->hidden;
     dl_tape_pass(&b->tape,
-                 &(struct dl_pass){"look-up", DL_CUT_INSIDE, .forward = 2 * b->elements,
-                                   .weight_gradient = 3 * b->elements, .operation = "embedding", .table = table});
+                 &(struct dl_tape_pass){"look-up", DL_CUT_INSIDE, .forward = 2 * b->elements,
+                                        .weight_gradient = 3 * b->elements, .operation = "embedding", .table = table});
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
     b->tape.layer->parameters_inside += table;
     b->tape.layer->n_tensors += 1;
@@ -39,15 +39,16 @@ void dl_block_build_embedding(struct dl_block *b, struct dl_layer *layer, struct
     layer->parameters_outside += added + (double)o->token_types * hidden;
     layer->n_tensors += (added > 0) + (o->token_types > 0);
     if (added > 0)
-        dl_tape_pass(&b->tape, &(struct dl_pass){"positions", DL_CUT_OUTSIDE, .forward = 2 * b->elements + added,
-                                                 .weight_gradient = b->elements + added});
+        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"positions", DL_CUT_OUTSIDE, .forward = 2 * b->elements + added,
+                                                      .weight_gradient = b->elements + added});
     if (o->token_types)
-        dl_tape_pass(&b->tape, &(struct dl_pass){"token_types", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
-                                                 .weight_gradient = b->elements});
+        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"token_types", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
+                                                      .weight_gradient = b->elements});
     if (o->embedding_norm) dl_block_norm(b, "embedding_norm", hidden);
     if (o->dropout) {
         const double moved = (2 + DL_MASK_BYTES / DL_ACTIVATION_BYTES) * b->elements;
-        dl_tape_pass(&b->tape, &(struct dl_pass){"dropout", DL_CUT_OUTSIDE, .forward = moved, .input_gradient = moved});
+        dl_tape_pass(&b->tape,
+                     &(struct dl_tape_pass){"dropout", DL_CUT_OUTSIDE, .forward = moved, .input_gradient = moved});
         layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
     }
     dl_tape_end(&b->tape, arena);
@@ -61,8 +62,9 @@ static void transform(struct dl_block *b)
     dl_block_save_operand(b, b->elements, DL_CUT_OUTSIDE, false);
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the function is given */
     dl_block_linear(b, "transform", (double)b->o->hidden, (double)b->o->hidden, DL_CUT_OUTSIDE);
-    dl_tape_pass(&b->tape, &(struct dl_pass){"activation", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
-                                             .input_gradient = 3 * b->elements, .operation = dl_activations[DL_GELU]});
+    dl_tape_pass(&b->tape,
+                 &(struct dl_tape_pass){"activation", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
+                                        .input_gradient = 3 * b->elements, .operation = dl_activations[DL_GELU]});
     dl_block_norm(b, "transform_norm", (double)b->o->hidden);
 }
 

@@ -8,9 +8,9 @@ bool dl_is_gated(const struct dl_transformer *o) { return o->activation == DL_SW
 void dl_block_activation(struct dl_block *b, double elements)
 {
     const double inputs = dl_is_gated(b->o) ? 2 * elements : elements;
-    dl_tape_pass(&b->tape, &(struct dl_pass){"activation", DL_CUT_INSIDE, .forward = inputs + elements,
-                                             .input_gradient = inputs + elements + inputs,
-                                             .operation = dl_activations[b->o->activation]});
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"activation", DL_CUT_INSIDE, .forward = inputs + elements,
+                                                  .input_gradient = inputs + elements + inputs,
+                                                  .operation = dl_activations[b->o->activation]});
     b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * inputs;
     dl_block_save_operand(b, elements, DL_CUT_INSIDE, false);
 }

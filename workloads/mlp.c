@@ -40,7 +40,8 @@ static void add_fc(struct net *net, size_t i, enum dl_cut cut)
 static void add_relu(struct net *net, size_t i, enum dl_cut cut)
 {
     const double elements = net->samples * (double)net->o->widths.items[i + 1];
-    dl_tape_pass(&net->tape, &(struct dl_pass){"relu", cut, .forward = 2 * elements, .input_gradient = 3 * elements});
+    dl_tape_pass(&net->tape,
+                 &(struct dl_tape_pass){"relu", cut, .forward = 2 * elements, .input_gradient = 3 * elements});
 }
 
 /* Layers i and i + 1, or only i if it is the last; the result of the first is what the second is given. */

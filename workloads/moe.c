@@ -14,7 +14,7 @@ static void route(struct dl_block *b)
     dl_tape_product(&b->tape, &(struct dl_product){"router", 1, b->tokens, n, (double)b->o->hidden, DL_CUT_OUTSIDE,
                                                    .stays_wide = true});
     dl_tape_pass(&b->tape,
-                 &(struct dl_pass){"top_k", DL_CUT_OUTSIDE, .forward = 2 * scores, .input_gradient = 3 * scores});
+                 &(struct dl_tape_pass){"top_k", DL_CUT_OUTSIDE, .forward = 2 * scores, .input_gradient = 3 * scores});
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * scores;
 }
 
@@ -52,10 +52,10 @@ static void experts(struct dl_block *b)
 void dl_block_experts(struct dl_block *b)
 {
     const double copied = (double)b->o->top_k * dl_expert_padding(b->o) * b->elements;
-    const struct dl_pass permute = {"permute", DL_CUT_OUTSIDE, .forward = b->elements + copied,
-                                    .input_gradient = b->elements + copied};
-    const struct dl_pass unpermute = {"unpermute", DL_CUT_OUTSIDE, .forward = copied + b->elements,
-                                      .input_gradient = 2 * copied + b->elements};
+    const struct dl_tape_pass permute = {"permute", DL_CUT_OUTSIDE, .forward = b->elements + copied,
+                                         .input_gradient = b->elements + copied};
+    const struct dl_tape_pass unpermute = {"unpermute", DL_CUT_OUTSIDE, .forward = copied + b->elements,
+                                           .input_gradient = 2 * copied + b->elements};
     dl_block_norm(b, "norm2", (double)b->o->hidden);
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the router is given */
     route(b);

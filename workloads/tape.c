@@ -6,7 +6,7 @@
 enum { max_gradients = 2 };
 
 /* One operation: what it does forward and what that becomes backward. */
-struct dl_step {
+struct dl_tape_step {
     struct dl_work forward;
     struct dl_work input[max_gradients], weight[max_gradients];
     size_t n_forward, n_input, n_weight;
@@ -18,11 +18,11 @@ void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *nam
     *tape = (struct dl_tape){.layer = layer};
 }
 
-static struct dl_step *add_step(struct dl_tape *tape)
+static struct dl_tape_step *add_step(struct dl_tape *tape)
 {
     DL_GROW(tape->steps, tape->n_steps, tape->capacity);
-    struct dl_step *const step = &tape->steps[tape->n_steps++];
-    *step = (struct dl_step){0};
+    struct dl_tape_step *const step = &tape->steps[tape->n_steps++];
+    *step = (struct dl_tape_step){0};
     return step;
 }
 
@@ -31,13 +31,13 @@ static struct dl_work kernel_work(const struct dl_kernel *kernel, enum dl_gradie
     return (struct dl_work){.kind = DL_WORK_KERNEL, .kernel = *kernel, .gradient = gradient};
 }
 
-static void add_forward(struct dl_step *step, const struct dl_kernel *kernel)
+static void add_forward(struct dl_tape_step *step, const struct dl_kernel *kernel)
 {
     step->forward = kernel_work(kernel, DL_GRADIENT_INPUT);
     step->n_forward = 1;
 }
 
-static void add_gradient(struct dl_step *step, const struct dl_kernel *kernel, enum dl_gradient gradient)
+static void add_gradient(struct dl_tape_step *step, const struct dl_kernel *kernel, enum dl_gradient gradient)
 {
     const bool is_input = gradient == DL_GRADIENT_INPUT;
     size_t *const n = is_input ? &step->n_input : &step->n_weight;
@@ -76,7 +76,7 @@ static void add_parameters(struct dl_tape *tape, const struct dl_product *p)
                           : &layer->parameters_outside) += bias;
 }
 
-static void add_bias_gradient(struct dl_step *step, const struct dl_product *p, bool among_experts)
+static void add_bias_gradient(struct dl_tape_step *step, const struct dl_product *p, bool among_experts)
 {
     const struct dl_kernel sum = {.kind = DL_KERNEL_MEMORY,
                                   .name = "bias",
@@ -89,15 +89,15 @@ static void add_bias_gradient(struct dl_step *step, const struct dl_product *p, 
 }
 
 /* No gradient goes back to the input of the model, so none is summed there. */
-static void forget_backward_before(struct dl_tape *tape, const struct dl_step *first)
+static void forget_backward_before(struct dl_tape *tape, const struct dl_tape_step *first)
 {
-    for (struct dl_step *step = tape->steps; step < first; step++) step->n_input = 0;
+    for (struct dl_tape_step *step = tape->steps; step < first; step++) step->n_input = 0;
 }
 
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
 {
     assert(p->batch > 0 && p->m > 0 && p->n > 0 && p->k > 0);
-    struct dl_step *const step = add_step(tape);
+    struct dl_tape_step *const step = add_step(tape);
     const struct dl_kernel forward = {.kind = p->is_convolution ? DL_KERNEL_CONV : DL_KERNEL_GEMM,
                                       .name = p->name,
                                       .batch = p->batch,
@@ -127,7 +127,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
 
 void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
 {
-    struct dl_step *const step = add_step(tape);
+    struct dl_tape_step *const step = add_step(tape);
     struct dl_kernel kernel = *attention;
     kernel.kind = DL_KERNEL_ATTENTION;
     kernel.name = "attention";
@@ -139,9 +139,9 @@ void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
     add_gradient(step, &kernel, DL_GRADIENT_INPUT);
 }
 
-void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass)
+void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
 {
-    struct dl_step *const step = add_step(tape);
+    struct dl_tape_step *const step = add_step(tape);
     struct dl_kernel kernel = {.kind = DL_KERNEL_MEMORY,
                                .name = pass->name,
                                .operation = pass->operation,
@@ -176,7 +176,7 @@ static enum dl_work_kind backward_of_mark(enum dl_work_kind mark)
 
 void dl_tape_mark(struct dl_tape *tape, enum dl_work_kind mark, double elements)
 {
-    struct dl_step *const step = add_step(tape);
+    struct dl_tape_step *const step = add_step(tape);
     if (mark == DL_WORK_DISPATCH) tape->among_experts = true;
     if (mark == DL_WORK_COMBINE) tape->among_experts = false;
     step->forward = (struct dl_work){.kind = mark, .elements = elements};
@@ -194,9 +194,9 @@ static void append(struct dl_work *list, size_t *n, const struct dl_work *work, 
 static void write_backward(const struct dl_tape *tape)
 {
     struct dl_layer *const layer = tape->layer;
-    const struct dl_step *waiting = NULL;
+    const struct dl_tape_step *waiting = NULL;
     for (size_t i = tape->n_steps; i-- > 0;) {
-        const struct dl_step *const step = &tape->steps[i];
+        const struct dl_tape_step *const step = &tape->steps[i];
         const bool is_mark = step->n_forward && step->forward.kind != DL_WORK_KERNEL;
         if (waiting && !is_mark) append(layer->backward, &layer->n_backward, waiting->weight, waiting->n_weight);
         append(layer->backward, &layer->n_backward, step->input, step->n_input);

@@ -9,7 +9,7 @@
 
 struct dl_tape {
     struct dl_layer *layer;
-    struct dl_step *steps;
+    struct dl_tape_step *steps;
     size_t n_steps, capacity;
     bool among_experts;  /* between DISPATCH and COMBINE */
     bool attention_core; /* set while kernels of the core of attention are written down */
@@ -42,7 +42,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *product);
 void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention);
 
 /* What is bound by memory, with the elements it moves. 0: there is no such kernel. */
-struct dl_pass {
+struct dl_tape_pass {
     const char *name;
     enum dl_cut cut;
     double forward, input_gradient, weight_gradient;
@@ -52,7 +52,7 @@ struct dl_pass {
     double matrices;       /* of such rows that it goes through; 0: no matter */
     bool drops;            /* its forward, as in struct dl_kernel */
 };
-void dl_tape_pass(struct dl_tape *tape, const struct dl_pass *pass);
+void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass);
 
 /* Cross entropy of so many logits, with the softmax before it; cut: INSIDE if each rank has a part of them. */
 void dl_tape_cross_entropy(struct dl_tape *tape, double logits, enum dl_cut cut);

@@ -78,9 +78,9 @@ static const struct dl_field fields[] = {
 static void add_norm(struct dl_block *b, const char *name, enum dl_cut cut, double elements, double width)
 {
     const double vectors = b->o->norm == DL_LAYERNORM ? 2 : 1; /* gain and, in LayerNorm, bias */
-    dl_tape_pass(&b->tape,
-                 &(struct dl_pass){name, cut, .forward = 2 * elements, .input_gradient = 3 * elements,
-                                   .weight_gradient = 2 * elements, .operation = norms[b->o->norm], .width = width});
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){name, cut, .forward = 2 * elements, .input_gradient = 3 * elements,
+                                                  .weight_gradient = 2 * elements, .operation = norms[b->o->norm],
+                                                  .width = width});
     b->tape.layer->parameters_outside += vectors * width;
     b->tape.layer->n_tensors += vectors;
 }
@@ -104,10 +104,11 @@ void dl_block_norm(struct dl_block *b, const char *name, double width)
 void dl_block_residual(struct dl_block *b)
 {
     const double mask = b->o->dropout ? DL_MASK_BYTES / DL_ACTIVATION_BYTES : 0;
-    dl_tape_pass(&b->tape, &(struct dl_pass){"residual", DL_CUT_OUTSIDE, .forward = (3 + mask) * b->elements,
-                                             .input_gradient = 3 * b->elements, .drops = b->o->dropout});
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"residual", DL_CUT_OUTSIDE, .forward = (3 + mask) * b->elements,
+                                                  .input_gradient = 3 * b->elements, .drops = b->o->dropout});
     if (!b->o->dropout) return;
-    dl_tape_pass(&b->tape, &(struct dl_pass){"dropout", DL_CUT_OUTSIDE, .input_gradient = (2 + mask) * b->elements});
+    dl_tape_pass(&b->tape,
+                 &(struct dl_tape_pass){"dropout", DL_CUT_OUTSIDE, .input_gradient = (2 + mask) * b->elements});
     b->tape.layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
 }
 
@@ -142,8 +143,8 @@ void dl_block_branches(struct dl_block *b, const char *name, const struct dl_bra
         linear(b, name, outputs, hidden, DL_CUT_N, has_bias);
         return;
     }
-    dl_tape_pass(&b->tape, &(struct dl_pass){"branches", DL_CUT_NOTHING, .operation = "residual",
-                                             .input_gradient = (double)(n - 1) * moved_by_sum * b->elements});
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"branches", DL_CUT_NOTHING, .operation = "residual",
+                                                  .input_gradient = (double)(n - 1) * moved_by_sum * b->elements});
     for (size_t i = 0; i < n; i++) linear(b, branches[i].name, branches[i].outputs, hidden, DL_CUT_N, has_bias);
 }
 

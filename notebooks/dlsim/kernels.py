@@ -11,8 +11,16 @@ import pandas as pd
 from .program import call_in
 
 STAGE = re.compile(r"stage (\d+)")
-PASS = re.compile(r"  chunk (\d+), (.*)")
-KERNEL = re.compile(r"    (\S.*?)  +(\S+) +device (\S+) s  host (\S+) s  flop (\S+)")
+PASS = re.compile(r"# chunk (\d+), (.+)")
+END = "# end of the step"
+FIGURES = ("device_s", "host_s", "flop")
+
+
+def _figures(line: str) -> dict[str, str]:
+    """Of a line `work cause compute device_s 1e-3 ... name gemm`: keys and values; a name is the rest of the line."""
+    words, name = line.split(" name ", 1)
+    pairs = words.removeprefix("work ").split()
+    return {"name": name} | dict(zip(pairs[::2], pairs[1::2]))
 
 
 def kernels(*, set: dict[str, Any] | None = None, **options: Any) -> pd.DataFrame:
@@ -29,7 +37,10 @@ def kernels(*, set: dict[str, Any] | None = None, **options: Any) -> pd.DataFram
             stage = int(found[1])
         elif found := PASS.match(line):
             part = found.groups()
-        elif found := KERNEL.match(line):
-            name, cause, *figures = found.groups()
-            lines.append((stage, int(part[0]), part[1], name, cause, *map(float, figures)))
+        elif line == END:
+            part = ("0", "end of the step")
+        elif line.startswith("work "):
+            of = _figures(line)
+            figures = (float(of.get(key, 0)) for key in FIGURES)
+            lines.append((stage, int(part[0]), part[1], of["name"], of["cause"], *figures))
     return pd.DataFrame(lines, columns=["stage", "chunk", "pass", "kernel", "cause", "device_s", "host_s", "flop"])

@@ -14,7 +14,8 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* All rows of one sort, from all files. */
-static enum dl_status gather(struct dl_calibrating *r, enum dl_timed timed, struct dl_points *out, struct dl_error *err)
+static enum dl_status gather(struct dl_calibrating *r, enum dl_timed_what timed, struct dl_points *out,
+                             struct dl_error *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->n_tables; i++)

@@ -12,7 +12,7 @@ struct dl_clock {
     double at_s, latency_s, work_s;
 };
 
-struct dl_pass {
+struct dl_clock_pass {
     uint32_t link;
     double own_s; /* that the message keeps it busy */
 };
@@ -63,7 +63,7 @@ struct dl_sendings {
     uint64_t number; /* of the round: greater than those of the rounds before by at least how often they came */
     const struct dl_sending *messages;
     size_t n;
-    const struct dl_pass *passes;
+    const struct dl_clock_pass *passes;
     struct dl_link_clock *links; /* NULL: only messages of the same round share links */
 };
 void dl_clocks_add(struct dl_clocks *c, const struct dl_sendings *s);

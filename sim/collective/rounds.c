@@ -33,7 +33,7 @@ struct rounds {
     struct lane *lanes;
     struct dl_sending *messages; /* of this round, where ranks are followed */
     size_t n_messages, messages_capacity;
-    struct dl_pass *passes; /* of their routes */
+    struct dl_clock_pass *passes; /* of their routes */
     size_t n_passes, passes_capacity;
     struct dl_held_ports *held; /* by rank; NULL: ports are not held by messages */
     uint32_t *n_incoming;       /* by rank: messages for it in this round, where they are */
@@ -117,7 +117,8 @@ static void keep_message(struct rounds *sum, const struct dl_estimator *e, const
     for (size_t i = 0; i < route->n_hops; i++) {
         const uint32_t link = route->hops[i].link;
         DL_GROW(sum->passes, sum->n_passes, sum->passes_capacity);
-        sum->passes[sum->n_passes++] = (struct dl_pass){link, bytes * route->hops[i].weight / e->bytes_per_s[link]};
+        sum->passes[sum->n_passes++] =
+            (struct dl_clock_pass){link, bytes * route->hops[i].weight / e->bytes_per_s[link]};
     }
 }
 

@@ -30,7 +30,7 @@ static char *without_tag(char *line)
     return colon && is_digits(line, (size_t)(colon - line)) ? colon + 2 : line;
 }
 
-bool dl_lines_next(struct dl_lines *lines, struct dl_arena *arena, struct dl_words *out)
+bool dl_lines_next(struct dl_lines *lines, struct dl_arena *arena, struct dl_timing_words *out)
 {
     out->n = 0;
     if (!*lines->rest) return false;
@@ -46,7 +46,7 @@ bool dl_lines_next(struct dl_lines *lines, struct dl_arena *arena, struct dl_wor
     return true;
 }
 
-bool dl_words_have(const struct dl_words *words, const char *word)
+bool dl_words_have(const struct dl_timing_words *words, const char *word)
 {
     for (size_t i = 0; i < words->n; i++)
         if (strcmp(words->items[i], word) == 0) return true;

@@ -8,7 +8,7 @@
 
 #include "sim/collective/collective.h"
 
-enum dl_timed {
+enum dl_timed_what {
     DL_TIMED_COLLECTIVE,
     DL_TIMED_MESSAGE, /* one way of a ping-pong */
     DL_TIMED_STREAM,  /* a message of many that are on their way at once */
@@ -21,7 +21,7 @@ struct dl_timing {
 struct dl_timings {
     const char *name;   /* of the file */
     const char *format; /* "nccl-tests" */
-    enum dl_timed timed;
+    enum dl_timed_what timed;
     enum dl_op op;          /* DL_N_OPS: the file does not say */
     uint32_t n_ranks;       /* 0: the file does not say */
     uint32_t *host, *slot;  /* by rank: hosts in the order of their first ranks, and the number of the device there */

@@ -14,7 +14,7 @@ struct dl_timings_format {
 extern const struct dl_timings_format dl_timings_nccl, dl_timings_osu, dl_timings_imb, dl_timings_measure;
 
 /* Words of a line; more than fit are left off. */
-struct dl_words {
+struct dl_timing_words {
     const char *items[32];
     size_t n;
 };
@@ -26,9 +26,9 @@ struct dl_lines {
 };
 /* False after the last. Blanks separate words; what mpirun and srun put in front ("[1,0]<stdout>:", "0: ") is taken
  * away. The words live in the arena. */
-bool dl_lines_next(struct dl_lines *lines, struct dl_arena *arena, struct dl_words *out);
+bool dl_lines_next(struct dl_lines *lines, struct dl_arena *arena, struct dl_timing_words *out);
 
-bool dl_words_have(const struct dl_words *words, const char *word);
+bool dl_words_have(const struct dl_timing_words *words, const char *word);
 /* A finite number and nothing else. */
 bool dl_is_number(const char *word, double *out);
 

@@ -17,7 +17,7 @@ struct columns {
 static enum dl_status read_rows(struct dl_lines *lines, struct columns columns, struct dl_arena *arena,
                                 struct dl_timings *t, struct dl_error *err)
 {
-    struct dl_words w;
+    struct dl_timing_words w;
     double bytes, value;
     while (!err->status && dl_lines_next(lines, arena, &w)) {
         if (w.n <= columns.value || !dl_is_number(w.items[0], &bytes) || !dl_is_number(w.items[columns.value], &value))

@@ -33,7 +33,7 @@ struct reading {
     uint32_t *host, *slot; /* by rank, as long as they grow */
 };
 
-static bool is_header(const struct dl_words *w)
+static bool is_header(const struct dl_timing_words *w)
 {
     return w->n && w->items[0][0] == '#' && dl_words_have(w, "size") && dl_words_have(w, "count") &&
            dl_words_have(w, "time") && dl_words_have(w, "busbw");
@@ -43,14 +43,14 @@ static bool is_nccl(const char *text)
 {
     struct dl_arena *const arena = dl_arena_new();
     struct dl_lines lines = {.rest = text};
-    struct dl_words words;
+    struct dl_timing_words words;
     bool found = false;
     while (!found && dl_lines_next(&lines, arena, &words)) found = is_header(&words);
     dl_arena_free(arena);
     return found;
 }
 
-static void read_header(struct reading *r, const struct dl_words *w)
+static void read_header(struct reading *r, const struct dl_timing_words *w)
 {
     size_t n = 0;
     memset(r->from_right, 0, sizeof r->from_right);
@@ -59,7 +59,7 @@ static void read_header(struct reading *r, const struct dl_words *w)
 }
 
 /* The name stands in the head, or in a command line that was kept; a path may be before it, "_mpi" behind. */
-static enum dl_status read_program(struct reading *r, const struct dl_words *w, struct dl_error *err)
+static enum dl_status read_program(struct reading *r, const struct dl_timing_words *w, struct dl_error *err)
 {
     for (size_t i = 0; i < w->n; i++) {
         const char *const slash = strrchr(w->items[i], '/'), *const name = slash ? slash + 1 : w->items[i];
@@ -83,7 +83,7 @@ static uint32_t host_of(struct reading *r, const char *name)
     return (uint32_t)r->n_hosts - 1;
 }
 
-static const char *word_after(const struct dl_words *w, const char *word)
+static const char *word_after(const struct dl_timing_words *w, const char *word)
 {
     for (size_t i = 0; i + 1 < w->n; i++)
         if (strcmp(w->items[i], word) == 0) return w->items[i + 1];
@@ -91,7 +91,7 @@ static const char *word_after(const struct dl_words *w, const char *word)
 }
 
 /* "# Rank 0 Group 0 Pid 1946 on node-a device 0 [...] NVIDIA ...". Ranks come in order. */
-static enum dl_status read_rank(struct reading *r, const struct dl_words *w, struct dl_error *err)
+static enum dl_status read_rank(struct reading *r, const struct dl_timing_words *w, struct dl_error *err)
 {
     const char *const host = word_after(w, "on");
     double rank, device;
@@ -110,12 +110,12 @@ static enum dl_status read_rank(struct reading *r, const struct dl_words *w, str
 }
 
 /* Rows begin with a whole number; what the libraries print between them does not. */
-static bool is_row(const struct reading *r, const struct dl_words *w)
+static bool is_row(const struct reading *r, const struct dl_timing_words *w)
 {
     return r->from_right[0] && w->n && strspn(w->items[0], "0123456789") == strlen(w->items[0]);
 }
 
-static enum dl_status read_row(struct reading *r, const struct dl_words *w, struct dl_error *err)
+static enum dl_status read_row(struct reading *r, const struct dl_timing_words *w, struct dl_error *err)
 {
     const double s_per_us = 1e-6;
     const char *const where = dl_lines_place(&r->lines, r->t, r->arena);
@@ -133,7 +133,7 @@ static enum dl_status read_row(struct reading *r, const struct dl_words *w, stru
     return DL_OK;
 }
 
-static enum dl_status read_line(struct reading *r, const struct dl_words *w, struct dl_error *err)
+static enum dl_status read_line(struct reading *r, const struct dl_timing_words *w, struct dl_error *err)
 {
     if (is_header(w)) {
         read_header(r, w);
@@ -154,7 +154,7 @@ static void keep_ranks(struct reading *r)
 static enum dl_status read_nccl(const char *text, struct dl_arena *arena, struct dl_timings *t, struct dl_error *err)
 {
     struct reading r = {.t = t, .arena = arena, .lines = {.rest = text}};
-    struct dl_words words;
+    struct dl_timing_words words;
     while (!err->status && dl_lines_next(&r.lines, arena, &words)) read_line(&r, &words, err);
     keep_ranks(&r);
     dl_free(r.host);

@@ -43,7 +43,7 @@ static double overlap(const struct dl_kernel *k)
     return k->window > 0 && k->stride > 0 ? k->window * k->window / (k->stride * k->stride) : 1;
 }
 
-struct dl_point dl_point_at(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision)
+struct dl_point dl_point_at(const struct dl_measured_points *of, const struct dl_kernel *k, enum dl_precision precision)
 {
     const bool is_product = k->kind != DL_KERNEL_MEMORY, reads_across = k->pass == DL_PASS_WEIGHT_GRADIENT;
     const double bytes = dl_precision_operand_bytes(precision), largest = of->by->grain_bytes;
@@ -63,7 +63,7 @@ struct dl_point dl_point_at(const struct dl_points *of, const struct dl_kernel *
 const char *dl_device_libraries(const struct dl_device *d) { return d->measured ? d->measured->libraries : ""; }
 
 /* At a point's place and of its kind. */
-static bool was_timed(const struct dl_points *of, size_t i, const struct dl_kernel *k)
+static bool was_timed(const struct dl_measured_points *of, size_t i, const struct dl_kernel *k)
 {
     const struct dl_timed *const t = &of->timed[i];
     for (int c = 0; c < DL_N_COLUMNS; c++)
@@ -95,7 +95,7 @@ static double grains_apart2(const struct dl_point *a, const struct dl_point *b)
     return squared(a->grain[0] - b->grain[0]) + squared(a->grain[1] - b->grain[1]) + squared(a->grain[2] - b->grain[2]);
 }
 
-double dl_points_apart2(const struct dl_points *of, const struct dl_point *a, const struct dl_point *b)
+double dl_points_apart2(const struct dl_measured_points *of, const struct dl_point *a, const struct dl_point *b)
 {
     return sizes_apart2(of->by, a, b) + squared(of->by->grain_distance) * grains_apart2(a, b);
 }
@@ -113,7 +113,8 @@ static void add_neighbour(struct dl_neighbours *near, size_t most, size_t which,
     near->which[at] = which;
 }
 
-struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision)
+struct dl_advice dl_points_ask(const struct dl_measured_points *of, const struct dl_kernel *k,
+                               enum dl_precision precision)
 {
     const size_t n_asked = (size_t)of->by->neighbours;
     struct dl_point place = dl_point_at(of, k, precision);
@@ -141,10 +142,10 @@ static bool alike(const struct dl_device *d, enum dl_precision a, enum dl_precis
 }
 
 /* In the precision itself if anything was timed in it, else in one that is alike; NULL: none. */
-static const struct dl_points *timed_points(const struct dl_device *d, enum dl_kernel_kind kind,
-                                            enum dl_precision precision)
+static const struct dl_measured_points *timed_points(const struct dl_device *d, enum dl_kernel_kind kind,
+                                                     enum dl_precision precision)
 {
-    const struct dl_points *const points = d->measured->points[kind];
+    const struct dl_measured_points *const points = d->measured->points[kind];
     if (points[precision].n) return &points[precision];
     for (int p = 0; p < DL_N_PRECISIONS; p++)
         if (points[p].n && alike(dl_measured_on(d), precision, (enum dl_precision)p)) return &points[p];
@@ -155,7 +156,7 @@ static const struct dl_points *timed_points(const struct dl_device *d, enum dl_k
 static struct dl_price product_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                                      const struct dl_price *modelled)
 {
-    const struct dl_points *const points = timed_points(d, k->kind, precision);
+    const struct dl_measured_points *const points = timed_points(d, k->kind, precision);
     if (!points) return *modelled;
     const struct dl_advice advice = dl_points_ask(points, k, precision);
     if (advice.timed_s > 0) return (struct dl_price){advice.timed_s, modelled->flop, DL_GROUND_MEASURED};

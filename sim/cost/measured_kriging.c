@@ -14,14 +14,14 @@
 
 static const double least_variance = 1e-6; /* a thousandth of the time: all points say the same */
 
-static double covariance(const struct dl_points *of, double d2) { return exp(-sqrt(d2) / of->by->reach); }
+static double covariance(const struct dl_measured_points *of, double d2) { return exp(-sqrt(d2) / of->by->reach); }
 
-static double mean_of(const struct dl_points *of, const struct dl_point *p)
+static double mean_of(const struct dl_measured_points *of, const struct dl_point *p)
 {
     return of->mean_log_ratio[p->kind.alignment][p->kind.pass];
 }
 
-static double weighted_mean(const struct dl_points *of, unsigned alignment, unsigned pass)
+static double weighted_mean(const struct dl_measured_points *of, unsigned alignment, unsigned pass)
 {
     double sum = 0, weights = 0;
     for (size_t i = 0; i < of->n; i++) {
@@ -34,7 +34,7 @@ static double weighted_mean(const struct dl_points *of, unsigned alignment, unsi
     return of->n ? sum / weights : 0;
 }
 
-void dl_points_finish(struct dl_points *of)
+void dl_points_finish(struct dl_measured_points *of)
 {
     const double least_noise = of->by->least_noise, spread_left = of->by->spread_left;
     double variance = 0;
@@ -49,7 +49,8 @@ void dl_points_finish(struct dl_points *of)
             least_noise + spread_left * spread_left * of->points[i].noise / fmax(variance, least_variance);
 }
 
-static void fill(const struct dl_points *of, const struct dl_neighbours *near, gsl_matrix *c, gsl_vector *log_ratios)
+static void fill(const struct dl_measured_points *of, const struct dl_neighbours *near, gsl_matrix *c,
+                 gsl_vector *log_ratios)
 {
     for (size_t i = 0; i < near->n; i++) {
         const struct dl_point *const p = &of->points[near->which[i]];
@@ -60,7 +61,8 @@ static void fill(const struct dl_points *of, const struct dl_neighbours *near, g
     }
 }
 
-double dl_points_log_ratio(const struct dl_points *of, const struct dl_point *place, const struct dl_neighbours *near)
+double dl_points_log_ratio(const struct dl_measured_points *of, const struct dl_point *place,
+                           const struct dl_neighbours *near)
 {
     double matrix[dl_most_neighbours * dl_most_neighbours], log_ratios[dl_most_neighbours], to[dl_most_neighbours];
     gsl_matrix_view c = gsl_matrix_view_array(matrix, near->n, near->n);

@@ -60,7 +60,7 @@ enum dl_status dl_interpolation_read(struct dl_json from, struct dl_arena *arena
 double dl_known_distance(const struct dl_interpolation *by);
 
 /* All that was timed of one kind of kernel in one precision. */
-struct dl_points {
+struct dl_measured_points {
     const struct dl_interpolation *by;
     struct dl_point *points;
     struct dl_timed *timed; /* the same in full */
@@ -78,7 +78,7 @@ struct dl_curve {
     double *log_bytes, *log_seconds;
     double *log_ratio; /* of the time to the model's */
     size_t n;
-    struct dl_points rows; /* by bytes and the width of rows, n; none if the table does not tell it */
+    struct dl_measured_points rows; /* by bytes and the width of rows, n; none if the table does not tell it */
 };
 
 enum { dl_n_products = DL_KERNEL_MEMORY }; /* kinds before it */
@@ -86,7 +86,7 @@ enum { dl_n_products = DL_KERNEL_MEMORY }; /* kinds before it */
 struct dl_measured {
     const char *libraries; /* each once */
     const struct dl_interpolation *by;
-    struct dl_points points[dl_n_products][DL_N_PRECISIONS];
+    struct dl_measured_points points[dl_n_products][DL_N_PRECISIONS];
     struct dl_curve *curves;
     size_t n_curves;
 };
@@ -95,13 +95,14 @@ struct dl_measured {
 enum { DL_TABLE_FORWARD, DL_TABLE_INPUT_GRADIENT, DL_TABLE_WEIGHT_GRADIENT, DL_TABLE_BACKWARD, DL_TABLE_ANY };
 
 /* Where a product is among those of its kind, and what kind of kernel computes it; no time yet. */
-struct dl_point dl_point_at(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision);
+struct dl_point dl_point_at(const struct dl_measured_points *of, const struct dl_kernel *k,
+                            enum dl_precision precision);
 
 /* Square of the distance between two places. */
-double dl_points_apart2(const struct dl_points *of, const struct dl_point *a, const struct dl_point *b);
+double dl_points_apart2(const struct dl_measured_points *of, const struct dl_point *a, const struct dl_point *b);
 
 /* Once all points are there, with the squares of their times' relative spreads as noise. */
-void dl_points_finish(struct dl_points *of);
+void dl_points_finish(struct dl_measured_points *of);
 
 /* What points near by say of a place; d2: their squared distances from it, the nearest first. */
 enum { dl_most_neighbours = 64 };
@@ -109,7 +110,8 @@ struct dl_neighbours {
     size_t n, which[dl_most_neighbours];
     double d2[dl_most_neighbours];
 };
-double dl_points_log_ratio(const struct dl_points *of, const struct dl_point *place, const struct dl_neighbours *near);
+double dl_points_log_ratio(const struct dl_measured_points *of, const struct dl_point *place,
+                           const struct dl_neighbours *near);
 
 /* What the points say of a kernel. */
 struct dl_advice {
@@ -117,7 +119,8 @@ struct dl_advice {
     double log_ratio;
     double nearest2; /* squared distance to the nearest point in sizes, however its rows begin */
 };
-struct dl_advice dl_points_ask(const struct dl_points *of, const struct dl_kernel *k, enum dl_precision precision);
+struct dl_advice dl_points_ask(const struct dl_measured_points *of, const struct dl_kernel *k,
+                               enum dl_precision precision);
 
 /* The price of a kernel that is bound by memory. */
 struct dl_price dl_curve_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,

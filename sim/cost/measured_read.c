@@ -150,7 +150,7 @@ static enum dl_status check_rate(struct dl_json row, const struct table *t, cons
                    values[seconds_column], dl_precision_name((enum dl_precision)t->precision), least_s);
 }
 
-static void add_point(struct dl_points *to, const struct dl_device *d, const struct table *t, unsigned known,
+static void add_point(struct dl_measured_points *to, const struct dl_device *d, const struct table *t, unsigned known,
                       const double *values)
 {
     const struct dl_kernel k = kernel_of(t, values);

@@ -13,11 +13,11 @@ static const struct dl_block_look looks[DL_N_BLOCKS] = {
     [DL_BLOCK_COLLECTIVE] = {"collective", 'x', 'x', DL_VERMILION, 166, 1},
 };
 
-const struct dl_block_look *dl_block_look(enum dl_block block) { return &looks[block]; }
+const struct dl_block_look *dl_block_look(enum dl_block_kind block) { return &looks[block]; }
 
-enum dl_block dl_block_of(const struct dl_slice *s)
+enum dl_block_kind dl_block_of(const struct dl_slice *s)
 {
-    static const enum dl_block of_item[] = {
+    static const enum dl_block_kind of_item[] = {
         [DL_ITEM_F] = DL_BLOCK_FORWARD, [DL_ITEM_B] = DL_BLOCK_BACKWARD, [DL_ITEM_W] = DL_BLOCK_WEIGHT};
     switch (s->kind) {
     case DL_SLICE_WORK: return s->item ? of_item[s->item->kind] : DL_BLOCK_UPDATE;

@@ -4,7 +4,7 @@
 
 #include "sim/report/timeline.h"
 
-enum dl_block {
+enum dl_block_kind {
     DL_BLOCK_FORWARD,
     DL_BLOCK_BACKWARD,
     DL_BLOCK_WEIGHT,
@@ -22,9 +22,9 @@ struct dl_block_look {
     const char *colour;      /* of an SVG */
     int terminal, terminal8; /* background in a terminal of 256 colours, and of 8 */
 };
-const struct dl_block_look *dl_block_look(enum dl_block block);
+const struct dl_block_look *dl_block_look(enum dl_block_kind block);
 
-enum dl_block dl_block_of(const struct dl_slice *s);
+enum dl_block_kind dl_block_of(const struct dl_slice *s);
 /* Whether two slices of a track are drawn as one: parts of one item, or waiting for one cause. */
 bool dl_same_block(const struct dl_slice *a, const struct dl_slice *b);
 

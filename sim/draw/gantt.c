@@ -53,7 +53,7 @@ static bool cover_row(struct canvas *c, struct dl_row row)
 
 /* ---- text ---- */
 
-static void put_colour(const struct canvas *c, enum dl_block block)
+static void put_colour(const struct canvas *c, enum dl_block_kind block)
 {
     const struct dl_block_look *const look = dl_block_look(block);
     if (block == DL_BLOCK_BUBBLE || c->gantt->terminal.colours == DL_NO_COLOURS) return;
@@ -72,7 +72,7 @@ static void end_colour(const struct canvas *c)
 static size_t put_label(const struct canvas *c, const struct dl_slice *s, size_t room)
 {
     char label[DL_SLICE_NAME];
-    const enum dl_block block = dl_block_of(s);
+    const enum dl_block_kind block = dl_block_of(s);
     const char letter = dl_block_look(block)->letter;
     snprintf(label, sizeof label, "%c", letter);
     if (s->kind == DL_SLICE_WORK && s->item) snprintf(label, sizeof label, "%c%u", letter, s->item->micro);
@@ -82,7 +82,7 @@ static size_t put_label(const struct canvas *c, const struct dl_slice *s, size_t
     return strlen(label);
 }
 
-static void put_filling(const struct canvas *c, enum dl_block block, size_t n)
+static void put_filling(const struct canvas *c, enum dl_block_kind block, size_t n)
 {
     const bool is_coloured = c->gantt->terminal.colours != DL_NO_COLOURS && block != DL_BLOCK_BUBBLE;
     while (n-- > 0) {
@@ -95,7 +95,7 @@ static void put_filling(const struct canvas *c, enum dl_block block, size_t n)
 
 static void put_block(struct canvas *c, const struct dl_slice *s, size_t room)
 {
-    const enum dl_block block = dl_block_of(s);
+    const enum dl_block_kind block = dl_block_of(s);
     c->seen[block] = true;
     put_colour(c, block);
     const bool is_waiting = block == DL_BLOCK_BUBBLE || block == DL_BLOCK_WAIT;
@@ -151,7 +151,7 @@ static void put_legend(const struct canvas *c)
     size_t used = 0;
     fprintf(c->to, "%*s", margin, "");
     for (int i = 0; i < DL_N_BLOCKS; i++) {
-        const enum dl_block block = (enum dl_block)i;
+        const enum dl_block_kind block = (enum dl_block_kind)i;
         const char *const name = dl_block_look(block)->name, *const gap = "   ";
         if (!c->seen[i]) continue;
         if (used && used + strlen(name) + 5 > c->columns) {

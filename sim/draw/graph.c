@@ -103,13 +103,13 @@ static void draw_edge(struct dl_svg *svg, const struct dl_graph *g, const struct
     if (g->is_known) snprintf(busy, sizeof busy, ", %sbusy %.1f %%", n > 2 ? "the busiest " : "", 100 * e->share);
     snprintf(title, sizeof title, "%s and %s%s", a->name, b->name, busy);
     const bool is_used = g->is_known && e->share > 0;
-    const struct dl_line line = {a->x,
-                                 a->y,
-                                 b->x,
-                                 b->y,
-                                 .width = is_used ? thickest * (0.25 + 0.75 * part) : 0.7,
-                                 .colour = is_used ? dl_load_colour(part, colour) : unused_colour,
-                                 .title = title};
+    const struct dl_drawn_line line = {a->x,
+                                       a->y,
+                                       b->x,
+                                       b->y,
+                                       .width = is_used ? thickest * (0.25 + 0.75 * part) : 0.7,
+                                       .colour = is_used ? dl_load_colour(part, colour) : unused_colour,
+                                       .title = title};
     if (is_blocked(g, a, b))
         dl_svg_curve(svg, &line, fmin(0.18, 2 * DL_GRAPH_ARC / hypot(b->x - a->x, b->y - a->y)));
     else

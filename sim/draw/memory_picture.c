@@ -94,8 +94,8 @@ static void draw_stage(const struct plot *p, uint32_t stage, const struct dl_mem
                 dl_format_bytes(peak_bytes, text));
     if (p->capacity_bytes <= p->most_bytes) {
         const double line_y = y_of(p, y, p->capacity_bytes);
-        dl_svg_line(p->svg, &(struct dl_line){p->axis.left, line_y, p->axis.left + p->axis.width, line_y, 1.2,
-                                              .colour = DL_VERMILION, .title = "memory of a device"});
+        dl_svg_line(p->svg, &(struct dl_drawn_line){p->axis.left, line_y, p->axis.left + p->axis.width, line_y, 1.2,
+                                                    .colour = DL_VERMILION, .title = "memory of a device"});
     }
     dl_free(spans);
 }

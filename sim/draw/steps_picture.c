@@ -52,8 +52,8 @@ static void draw_arrow(struct plot *p, struct spot middle, uint32_t from, uint32
     char title[60];
     snprintf(title, sizeof title, "rank %u to rank %u", from, to);
     dl_svg_arrow(p->svg,
-                 &(struct dl_line){a.x + room * ux, a.y + room * uy, b.x - end * ux, b.y - end * uy, .width = 1.2,
-                                   .colour = colour, .title = title},
+                 &(struct dl_drawn_line){a.x + room * ux, a.y + room * uy, b.x - end * ux, b.y - end * uy, .width = 1.2,
+                                         .colour = colour, .title = title},
                  stays ? 0.12 : 0);
     p->n_arrows++;
 }

@@ -126,7 +126,7 @@ void dl_svg_circle(struct dl_svg *s, double x, double y, double radius, struct d
     finish(s->to, "circle", look.title);
 }
 
-void dl_svg_line(struct dl_svg *s, const struct dl_line *l)
+void dl_svg_line(struct dl_svg *s, const struct dl_drawn_line *l)
 {
     fprintf(s->to, "<path d=\"M%.6g %.6gL%.6g %.6g\" stroke=\"%s\" stroke-width=\"%.3g\"", l->x1, l->y1, l->x2, l->y2,
             l->colour, l->width);
@@ -134,7 +134,7 @@ void dl_svg_line(struct dl_svg *s, const struct dl_line *l)
 }
 
 /* The head is a triangle along the tangent of the end of the curve. */
-static void put_head(struct dl_svg *s, const struct dl_line *l, double from_x, double from_y)
+static void put_head(struct dl_svg *s, const struct dl_drawn_line *l, double from_x, double from_y)
 {
     const double length = hypot(l->x2 - from_x, l->y2 - from_y), size = 3 + 2 * l->width;
     const double ux = length > 0 ? (l->x2 - from_x) / length : 0, uy = length > 0 ? (l->y2 - from_y) / length : 0;
@@ -147,12 +147,12 @@ struct point {
     double x, y;
 };
 
-static struct point bent(const struct dl_line *l, double bend)
+static struct point bent(const struct dl_drawn_line *l, double bend)
 {
     return (struct point){(l->x1 + l->x2) / 2 + bend * (l->y2 - l->y1), (l->y1 + l->y2) / 2 - bend * (l->x2 - l->x1)};
 }
 
-void dl_svg_curve(struct dl_svg *s, const struct dl_line *l, double bend)
+void dl_svg_curve(struct dl_svg *s, const struct dl_drawn_line *l, double bend)
 {
     const struct point middle = bent(l, bend);
     fprintf(s->to, "<path d=\"M%.6g %.6gQ%.6g %.6g %.6g %.6g\" fill=\"none\" stroke=\"%s\" stroke-width=\"%.3g\"",
@@ -160,7 +160,7 @@ void dl_svg_curve(struct dl_svg *s, const struct dl_line *l, double bend)
     finish(s->to, "path", l->title);
 }
 
-void dl_svg_arrow(struct dl_svg *s, const struct dl_line *l, double bend)
+void dl_svg_arrow(struct dl_svg *s, const struct dl_drawn_line *l, double bend)
 {
     const struct point middle = bent(l, bend);
     dl_svg_curve(s, l, bend);

@@ -51,14 +51,14 @@ dl_svg_format(struct dl_svg *s, double x, double y, const char *style, const cha
 double dl_svg_text_width(const char *text);
 
 /* From a to b, coloured and as wide as told; title may be NULL. */
-struct dl_line {
+struct dl_drawn_line {
     double x1, y1, x2, y2, width;
     const char *colour, *title;
 };
-void dl_svg_line(struct dl_svg *s, const struct dl_line *line);
+void dl_svg_line(struct dl_svg *s, const struct dl_drawn_line *line);
 /* The same, bent aside by this part of its length; and with a head at its end. */
-void dl_svg_curve(struct dl_svg *s, const struct dl_line *line, double bend);
-void dl_svg_arrow(struct dl_svg *s, const struct dl_line *line, double bend);
+void dl_svg_curve(struct dl_svg *s, const struct dl_drawn_line *line, double bend);
+void dl_svg_arrow(struct dl_svg *s, const struct dl_drawn_line *line, double bend);
 
 /* An area, point by point. */
 void dl_svg_area_begin(struct dl_svg *s, struct dl_look look);

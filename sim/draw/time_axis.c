@@ -23,7 +23,7 @@ void dl_draw_time_axis(struct dl_svg *svg, const struct dl_time_axis *a, double 
     char text[DL_QUANTITY];
     for (double at_s = 0; at_s <= length_s * (1 + rounding); at_s += step_s) {
         const double x = dl_time_x(a, a->from_s + at_s);
-        dl_svg_line(svg, &(struct dl_line){x, y, x, y + height + 4, .width = 0.5, .colour = "#ccc"});
+        dl_svg_line(svg, &(struct dl_drawn_line){x, y, x, y + height + 4, .width = 0.5, .colour = "#ccc"});
         dl_svg_text(svg, x, y + height + 16, "middle small faint", at_s > 0 ? dl_format_seconds(at_s, text) : "0");
     }
 }

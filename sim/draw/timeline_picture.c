@@ -69,7 +69,8 @@ static void put_crumbs(struct plot *p, struct crumbs *c, struct band band)
     for (int i = 0; i < DL_N_BLOCKS && c->n > 0; i++) {
         const double height = band.height * c->by_block[i] / (c->to_s - c->from_s);
         if (!(height > 0)) continue;
-        dl_svg_area_begin(p->svg, (struct dl_look){.fill = dl_block_look((enum dl_block)i)->colour, .style = "crisp"});
+        dl_svg_area_begin(p->svg,
+                          (struct dl_look){.fill = dl_block_look((enum dl_block_kind)i)->colour, .style = "crisp"});
         dl_svg_area_box(p->svg, (struct dl_box){x, y, width, height});
         dl_svg_area_end(p->svg);
         y += height;
@@ -166,8 +167,8 @@ static void draw_legend(const struct plot *p, double y)
     double x = p->axis.left + p->axis.width;
     for (int i = DL_N_BLOCKS; i-- > 0;)
         if (p->seen[i])
-            x = dl_draw_key(p->svg, x, y, dl_block_look((enum dl_block)i)->colour,
-                            dl_block_look((enum dl_block)i)->name);
+            x = dl_draw_key(p->svg, x, y, dl_block_look((enum dl_block_kind)i)->colour,
+                            dl_block_look((enum dl_block_kind)i)->name);
 }
 
 static double tell_limits(const struct plot *p, double y, uint32_t stride)

@@ -48,7 +48,7 @@ static double at_y(const struct plot *p, double predicted_s) { return top + side
 
 static void draw_line(struct plot *p, double x1, double y1, double x2, double y2, const char *colour)
 {
-    dl_svg_line(&p->svg, &(struct dl_line){x1, y1, x2, y2, 1, colour, NULL});
+    dl_svg_line(&p->svg, &(struct dl_drawn_line){x1, y1, x2, y2, 1, colour, NULL});
 }
 
 static void draw_axes(struct plot *p)

@@ -106,7 +106,7 @@ struct dl_megatron_reading {
 const char *dl_megatron_place(const struct dl_megatron_reading *r, const char *flag);
 void dl_megatron_leave(const struct dl_megatron_reading *r, const char *key, const char *value, bool matters,
                        const char *why);
-enum dl_status dl_megatron_read_flags(struct dl_megatron_reading *r, const struct dl_words *arguments,
+enum dl_status dl_megatron_read_flags(struct dl_megatron_reading *r, const struct dl_shell_words *arguments,
                                       struct dl_error *err);
 void dl_megatron_read_launcher(struct dl_megatron_reading *r, const struct dl_launch *launch);
 

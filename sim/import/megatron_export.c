@@ -88,5 +88,5 @@ void dl_megatron_export_release(struct dl_megatron_export *x)
 {
     dl_free(x->flags.items);
     dl_imported_release(&x->without);
-    x->flags = (struct dl_words){0};
+    x->flags = (struct dl_shell_words){0};
 }

@@ -12,8 +12,8 @@ struct dl_megatron_export {
     struct dl_json strategy, workload; /* whole: nothing is inherited any more */
     int64_t devices;                   /* those of the strategy, or more than it says; 0: the product of the ways */
     struct dl_arena *arena;
-    struct dl_words flags;      /* "--flag value" each; for dl_free */
-    struct dl_imported without; /* a list of what has no counterpart, for dl_imported_release */
+    struct dl_shell_words flags; /* "--flag value" each; for dl_free */
+    struct dl_imported without;  /* a list of what has no counterpart, for dl_imported_release */
     bool is_bert;
 };
 /* Fails only where a document is not what its schema says. */

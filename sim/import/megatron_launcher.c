@@ -67,7 +67,7 @@ static void read_program(struct dl_megatron_reading *r, const char *program)
 void dl_megatron_read_launcher(struct dl_megatron_reading *r, const struct dl_launch *launch)
 {
     struct counts counts = {0};
-    const struct dl_words *const words = &launch->launcher;
+    const struct dl_shell_words *const words = &launch->launcher;
     for (size_t i = 0; i < words->n; i++)
         read_option(&counts, words->items[i].text, i + 1 < words->n ? words->items[i + 1].text : NULL);
     r->m->devices = devices_of(&counts);

@@ -153,7 +153,7 @@ static enum dl_status read_stray(const struct dl_megatron_reading *r, const stru
 enum { LONGEST_VALUE = 400 }; /* of several words; no flag that is taken has more */
 
 /* The flag at `*at` and its values, which end where the next flag, or a list of flags that is not known, begins. */
-static struct given next_flag(const struct dl_megatron_reading *r, const struct dl_words *words, size_t *at)
+static struct given next_flag(const struct dl_megatron_reading *r, const struct dl_shell_words *words, size_t *at)
 {
     const struct dl_word *const word = &words->items[(*at)++];
     const char *const equals = strchr(word->text, '=');
@@ -175,7 +175,7 @@ static struct given next_flag(const struct dl_megatron_reading *r, const struct 
     return g;
 }
 
-enum dl_status dl_megatron_read_flags(struct dl_megatron_reading *r, const struct dl_words *arguments,
+enum dl_status dl_megatron_read_flags(struct dl_megatron_reading *r, const struct dl_shell_words *arguments,
                                       struct dl_error *err)
 {
     const size_t told = err->n_told;

@@ -35,7 +35,7 @@ static struct dl_shell_name *name_of(struct reading *r, const char *raw, size_t 
 
 /* The words between the brackets; lines in them separate words, too. */
 static enum dl_status expand_array(struct reading *r, const struct dl_word *raw, const char *inner,
-                                   struct dl_words *out)
+                                   struct dl_shell_words *out)
 {
     struct dl_shell_commands parts = {0};
     const size_t n = strlen(inner);
@@ -50,7 +50,7 @@ static enum dl_status expand_array(struct reading *r, const struct dl_word *raw,
     return r->err->status;
 }
 
-static void append_values(const struct reading *r, struct dl_shell_name *name, struct dl_words *more)
+static void append_values(const struct reading *r, struct dl_shell_name *name, struct dl_shell_words *more)
 {
     if (name->is_array || !name->values.n || !more->n) {
         for (size_t i = 0; i < more->n; i++) dl_words_add(&name->values, more->items[i].text, more->items[i].line);
@@ -66,7 +66,7 @@ static enum dl_status assign(struct reading *r, const struct dl_word *raw, bool 
     const size_t n = assigned_bytes(raw->text, &appends);
     const char *const value = raw->text + n + (appends ? 2 : 1);
     const bool is_array = *value == '(';
-    struct dl_words values = {0};
+    struct dl_shell_words values = {0};
     if (is_array ? expand_array(r, raw, value + 1, &values)
                  : dl_shell_expand_value(&r->shell, &(struct dl_word){value, raw->line}, &values, r->err)) {
         dl_free(values.items);
@@ -120,7 +120,7 @@ static bool is_mark(const struct reading *r, const char *word)
 }
 
 /* sh -c "python train.py ..." holds the command in one word. */
-static void cut_inner(const struct reading *r, const struct dl_word *word, struct dl_words *out)
+static void cut_inner(const struct reading *r, const struct dl_word *word, struct dl_shell_words *out)
 {
     const char *at = word->text;
     while (*at) {
@@ -143,8 +143,8 @@ static bool ends_in_py(const char *word)
     return n > 3 && strcmp(word + n - 3, ".py") == 0;
 }
 
-static enum dl_status found(struct reading *r, const struct dl_shell_command *command, const struct dl_words *words,
-                            size_t first_mark)
+static enum dl_status found(struct reading *r, const struct dl_shell_command *command,
+                            const struct dl_shell_words *words, size_t first_mark)
 {
     if (r->line)
         return dl_fail(r->err, DL_IMPOSSIBLE, dl_arena_format(r->shell.arena, "%s:%u", r->shell.where, command->line),
@@ -165,7 +165,7 @@ static enum dl_status found(struct reading *r, const struct dl_shell_command *co
 
 static enum dl_status read_other(struct reading *r, const struct dl_shell_command *command, size_t from)
 {
-    struct dl_words words = {0}, whole = {0};
+    struct dl_shell_words words = {0}, whole = {0};
     for (size_t i = from; i < command->words.n && !r->err->status; i++)
         dl_shell_expand(&r->shell, &command->words.items[i], &whole, r->err);
     for (size_t i = 0; i < whole.n; i++)

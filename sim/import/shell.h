@@ -18,15 +18,15 @@ struct dl_word {
     uint32_t line;
 };
 
-struct dl_words {
+struct dl_shell_words {
     struct dl_word *items; /* for dl_free */
     size_t n, capacity;
 };
-void dl_words_add(struct dl_words *words, const char *text, uint32_t line);
+void dl_words_add(struct dl_shell_words *words, const char *text, uint32_t line);
 
 /* One command as it is written, with its quotes. An array is one word: NAME=( ... ). */
 struct dl_shell_command {
-    struct dl_words words;
+    struct dl_shell_words words;
     uint32_t line;
     char joined; /* to the command before: '&' by &&, '|' by ||; 0: by neither */
 };
@@ -42,7 +42,7 @@ void dl_shell_free(struct dl_shell_commands *commands);
 /* What names stand for. */
 struct dl_shell_name {
     const char *name;
-    struct dl_words values; /* of an array several */
+    struct dl_shell_words values; /* of an array several */
     uint32_t line;
     bool is_array;
     bool in_condition; /* set inside if, for, a function, ...: whether it is, is not known */
@@ -56,10 +56,10 @@ struct dl_shell {
 };
 const struct dl_shell_name *dl_shell_find(const struct dl_shell *shell, const char *name, size_t bytes);
 /* Add to `out` the words that a word as it is written becomes. */
-enum dl_status dl_shell_expand(struct dl_shell *shell, const struct dl_word *raw, struct dl_words *out,
+enum dl_status dl_shell_expand(struct dl_shell *shell, const struct dl_word *raw, struct dl_shell_words *out,
                                struct dl_error *err);
 /* The same for a value that is assigned: always one word, with its blanks. */
-enum dl_status dl_shell_expand_value(struct dl_shell *shell, const struct dl_word *raw, struct dl_words *out,
+enum dl_status dl_shell_expand_value(struct dl_shell *shell, const struct dl_word *raw, struct dl_shell_words *out,
                                      struct dl_error *err);
 /* The value of an expression of whole numbers and names; false: it cannot be known. */
 bool dl_shell_calculate(const struct dl_shell *shell, const char *text, size_t bytes, int64_t *value);
@@ -68,9 +68,9 @@ size_t dl_shell_name_bytes(const char *text);
 
 /* The training command of a script. */
 struct dl_launch {
-    struct dl_words launcher;  /* what stands before the program, and #SBATCH lines */
-    const char *program;       /* NULL: the text is a list of flags alone */
-    struct dl_words arguments; /* of the program */
+    struct dl_shell_words launcher;  /* what stands before the program, and #SBATCH lines */
+    const char *program;             /* NULL: the text is a list of flags alone */
+    struct dl_shell_words arguments; /* of the program */
 };
 /* It is the command that has one of the flags `marks` (ends with NULL). */
 enum dl_status dl_launch_read(const char *text, size_t bytes, const char *where, const char *const *marks,

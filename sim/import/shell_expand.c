@@ -132,7 +132,7 @@ bool dl_shell_calculate(const struct dl_shell *shell, const char *text, size_t b
 
 struct expansion {
     struct dl_shell *shell;
-    struct dl_words *out;
+    struct dl_shell_words *out;
     struct dl_error *err;
     char *word;
     size_t n, capacity;
@@ -177,7 +177,7 @@ static void put_value(struct expansion *x, const char *text, bool is_quoted)
     if (is_quoted) x->in_word = true;
 }
 
-static void put_array(struct expansion *x, const struct dl_words *values)
+static void put_array(struct expansion *x, const struct dl_shell_words *values)
 {
     for (size_t i = 0; i < values->n && !x->err->status; i++) {
         if (i && x->keeps_blanks)
@@ -284,7 +284,7 @@ static void expand(struct expansion *x, const char *text)
     dl_free(x->word);
 }
 
-enum dl_status dl_shell_expand(struct dl_shell *shell, const struct dl_word *raw, struct dl_words *out,
+enum dl_status dl_shell_expand(struct dl_shell *shell, const struct dl_word *raw, struct dl_shell_words *out,
                                struct dl_error *err)
 {
     struct expansion x = {.shell = shell, .out = out, .err = err, .line = raw->line};
@@ -292,7 +292,7 @@ enum dl_status dl_shell_expand(struct dl_shell *shell, const struct dl_word *raw
     return err->status;
 }
 
-enum dl_status dl_shell_expand_value(struct dl_shell *shell, const struct dl_word *raw, struct dl_words *out,
+enum dl_status dl_shell_expand_value(struct dl_shell *shell, const struct dl_word *raw, struct dl_shell_words *out,
                                      struct dl_error *err)
 {
     struct expansion x = {

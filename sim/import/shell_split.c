@@ -20,7 +20,7 @@ struct split {
     const char *here_word; /* a here document begins at the next line end; NULL: none */
 };
 
-void dl_words_add(struct dl_words *words, const char *text, uint32_t line)
+void dl_words_add(struct dl_shell_words *words, const char *text, uint32_t line)
 {
     DL_GROW(words->items, words->n, words->capacity);
     words->items[words->n++] = (struct dl_word){text, line};

@@ -5,7 +5,7 @@
 #include "sim/program/words.h"
 
 struct reader {
-    struct dl_words w;
+    struct dl_line_words w;
     struct dl_arena *arena;
     struct dl_read_step *out;
     struct dl_program *program; /* that is being read; NULL: none yet */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool dl_refuse_words(struct dl_words *r, const char *format, const char *word)
+bool dl_refuse_words(struct dl_line_words *r, const char *format, const char *word)
 {
     char where[200];
     snprintf(where, sizeof where, "%.180s:%u", r->file, r->line);
@@ -13,7 +13,7 @@ bool dl_refuse_words(struct dl_words *r, const char *format, const char *word)
     return false;
 }
 
-void dl_split_words(struct dl_words *r, char *line)
+void dl_split_words(struct dl_line_words *r, char *line)
 {
     r->n_words = 0;
     for (char *at = line; r->n_words < DL_MOST_WORDS;) {
@@ -29,7 +29,7 @@ void dl_split_words(struct dl_words *r, char *line)
 }
 
 /* The word after that one; NULL: it is not there. */
-const char *dl_word_after(struct dl_words *r, const char *key)
+const char *dl_word_after(struct dl_line_words *r, const char *key)
 {
     for (size_t i = 1; i + 1 < r->n_words; i++) {
         if (r->used[i] || strcmp(r->words[i], key) != 0) continue;
@@ -39,7 +39,7 @@ const char *dl_word_after(struct dl_words *r, const char *key)
     return NULL;
 }
 
-bool dl_has_word(struct dl_words *r, const char *word)
+bool dl_has_word(struct dl_line_words *r, const char *word)
 {
     for (size_t i = 1; i < r->n_words; i++) {
         if (r->used[i] || strcmp(r->words[i], word) != 0) continue;
@@ -49,7 +49,7 @@ bool dl_has_word(struct dl_words *r, const char *word)
     return false;
 }
 
-static double parse(struct dl_words *r, const char *word, double most)
+static double parse(struct dl_line_words *r, const char *word, double most)
 {
     char *end;
     const double value = strtod(word, &end);
@@ -58,13 +58,13 @@ static double parse(struct dl_words *r, const char *word, double most)
     return r->err->status ? 0 : value;
 }
 
-double dl_number_after(struct dl_words *r, const char *key)
+double dl_number_after(struct dl_line_words *r, const char *key)
 {
     const char *const word = dl_word_after(r, key);
     return word ? parse(r, word, 1e300) : 0;
 }
 
-uint32_t dl_whole_word(struct dl_words *r, const char *word, uint32_t limit)
+uint32_t dl_whole_word(struct dl_line_words *r, const char *word, uint32_t limit)
 {
     const double value = parse(r, word, limit - 1.0);
     if (value != floor(value)) dl_refuse_words(r, "'%.60s' must be a whole number", word);
@@ -72,7 +72,7 @@ uint32_t dl_whole_word(struct dl_words *r, const char *word, uint32_t limit)
 }
 
 /* Required, and below the limit. */
-uint32_t dl_whole_after(struct dl_words *r, const char *key, uint32_t limit)
+uint32_t dl_whole_after(struct dl_line_words *r, const char *key, uint32_t limit)
 {
     const char *const word = dl_word_after(r, key);
     if (!word || !limit) dl_refuse_words(r, word ? "there is nothing yet that '%s' could mean" : "needs '%s'", key);
@@ -80,14 +80,14 @@ uint32_t dl_whole_after(struct dl_words *r, const char *key, uint32_t limit)
 }
 
 /* The word after the first, which has no key. */
-const char *dl_second_word(struct dl_words *r)
+const char *dl_second_word(struct dl_line_words *r)
 {
     if (r->n_words < 2) return dl_refuse_words(r, "'%s' needs a word after it", r->words[0]), "";
     r->used[1] = true;
     return r->words[1];
 }
 
-int dl_word_choice(struct dl_words *r, const char *word, const char *const *names)
+int dl_word_choice(struct dl_line_words *r, const char *word, const char *const *names)
 {
     char hint[DL_HINT];
     size_t n = 0, at;
@@ -97,7 +97,7 @@ int dl_word_choice(struct dl_words *r, const char *word, const char *const *name
     return at == n ? 0 : (int)at;
 }
 
-const char *dl_required_word(struct dl_words *r, const char *key)
+const char *dl_required_word(struct dl_line_words *r, const char *key)
 {
     const char *const word = dl_word_after(r, key);
     if (!word) dl_refuse_words(r, "needs '%s'", key);
