@@ -1,6 +1,5 @@
 #include "sim/app/search_run.h"
 
-#include <string.h>
 
 #include "sim/core/clock.h"
 #include "sim/report/progress.h"
@@ -79,7 +78,7 @@ static int run_points(struct dl_search_run *r, const uint64_t *all, size_t n_all
     r->found = NULL;
     r->n_found = r->capacity = 0;
     r->begun_s = dl_clock_s();
-    memcpy(points, all, n_all * sizeof *points);
+    for (size_t i = 0; i < n_all; i++) points[i] = all[i];
     const size_t n = r->n_now = take_known(r, points, n_all, err);
     *n_known = n_all - n;
     const int signal = dl_workers_run(&(struct dl_workers_request){.points = points,
