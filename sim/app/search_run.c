@@ -1,6 +1,5 @@
 #include "sim/app/search_run.h"
 
-
 #include "sim/core/clock.h"
 #include "sim/report/progress.h"
 #include "sim/sweep/workers.h"
