@@ -260,11 +260,53 @@ static bool same_stage(const struct dl_schedule *s, uint32_t position)
     return s->stage_of[position] == s->stage_of[position + 1];
 }
 
-/* With devices at that clock; what their kernels draw is added up. */
+static void lower_positions(struct dl_sink *s, struct dl_step_draw *draw, struct dl_error *err)
+{
+    struct dl_lowered *const out = s->out;
+    for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
+        out->positions[i].is_sent_input = i > 0 && !same_stage(&out->schedule, i - 1);
+        out->positions[i].is_sent_gradient = i + 1 < out->n_positions && !same_stage(&out->schedule, i);
+        s->counted = draw->micro;
+        lower_position(s, &out->positions[i], out->schedule.splits_backward, err);
+        for (int kind = 0; kind <= DL_ITEM_W; kind++)
+            for (int ground = 0; ground < DL_N_GROUNDS; ground++)
+                out->by_ground[ground] += out->positions[i].items[kind].total.by_ground[ground];
+    }
+}
+
+/* What the kernels draw is added up. */
+static enum dl_status lower_all(struct dl_sink *s, struct dl_step_draw *draw, struct dl_error *err)
+{
+    const struct dl_lower_request *const request = s->request;
+    const struct dl_setting *const setting = &request->job->setting;
+    struct dl_lowered *const out = s->out;
+    if (dl_job_check(request->job, request->model, s->arena, err) || dl_sink_init_host(s, err) ||
+        dl_sink_init_groups(s, err))
+        return err->status;
+    struct dl_schedule_request wish = dl_setting_schedule(setting);
+    /* First only for its positions; once these are priced the order may depend on what they cost. */
+    if (dl_schedule_make(setting->schedule, &wish, s->arena, &out->schedule, err)) return err->status;
+    out->n_positions = out->schedule.n_positions;
+    out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
+    out->layers = dl_dealt_layers(request->model, &out->schedule, s->arena);
+    if (!deal(s, err)) check_recompute(s, err);
+    lower_positions(s, draw, err);
+    mean_costs(out, &wish);
+    s->counted = draw->end;
+    if (!err->status && !dl_schedule_make(setting->schedule, &wish, s->arena, &out->schedule, err) &&
+        !assemble(s, out, err) && !dl_write_sequences(out, setting, err))
+        dl_limit_played(s);
+    for (int bound = 0; bound < DL_N_BOUNDS; bound++)
+        out->draw[bound] = dl_step_draw_sum(draw, (enum dl_bound)bound, setting);
+    for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
+        out->model_flop[count] = request->model->model_flop_per_sample[count] * setting->global_batch;
+    return err->status;
+}
+
+/* With devices at that clock. */
 static enum dl_status lower_at(const struct dl_lower_request *request, double clock, struct dl_arena *arena,
                                struct dl_lowered *out, struct dl_step_draw *draw, struct dl_error *err)
 {
-    const struct dl_setting *const setting = &request->job->setting;
     struct dl_stack *bottom = request->job->stack;
     struct dl_sink s = {.request = request, .arena = arena, .out = out, .clock = clock};
     for (; bottom->strategy; bottom++)
@@ -272,34 +314,9 @@ static enum dl_status lower_at(const struct dl_lower_request *request, double cl
     bottom->sink = dl_sink_take;
     bottom->user = &s;
     *out = (struct dl_lowered){.clock = dl_device_throttles(request->device) ? clock : 0};
-    if (dl_job_check(request->job, request->model, arena, err) || dl_sink_init_host(&s, err) ||
-        dl_sink_init_groups(&s, err))
-        return err->status;
-    struct dl_schedule_request wish = dl_setting_schedule(setting);
-    /* First only for its positions; once these are priced the order may depend on what they cost. */
-    if (dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err)) return err->status;
-    out->n_positions = out->schedule.n_positions;
-    out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
-    out->layers = dl_dealt_layers(request->model, &out->schedule, arena);
-    if (!deal(&s, err)) check_recompute(&s, err);
-    for (uint32_t i = 0; i < out->n_positions && !err->status; i++) {
-        out->positions[i].is_sent_input = i > 0 && !same_stage(&out->schedule, i - 1);
-        out->positions[i].is_sent_gradient = i + 1 < out->n_positions && !same_stage(&out->schedule, i);
-        s.counted = draw->micro;
-        lower_position(&s, &out->positions[i], out->schedule.splits_backward, err);
-        for (int kind = 0; kind <= DL_ITEM_W; kind++)
-            for (int ground = 0; ground < DL_N_GROUNDS; ground++)
-                out->by_ground[ground] += out->positions[i].items[kind].total.by_ground[ground];
-    }
-    mean_costs(out, &wish);
-    s.counted = draw->end;
-    if (!err->status && !dl_schedule_make(setting->schedule, &wish, arena, &out->schedule, err) &&
-        !assemble(&s, out, err) && !dl_write_sequences(out, setting, err))
-        dl_limit_played(&s);
-    for (int bound = 0; bound < DL_N_BOUNDS; bound++)
-        out->draw[bound] = dl_step_draw_sum(draw, (enum dl_bound)bound, setting);
-    for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
-        out->model_flop[count] = request->model->model_flop_per_sample[count] * setting->global_batch;
+    lower_all(&s, draw, err);
+    bottom->sink = NULL; /* what it is called with ends here */
+    bottom->user = NULL;
     dl_sink_release(&s);
     return err->status;
 }
