@@ -35,9 +35,10 @@ static uint32_t farthest(const struct dl_seats *seats, dl_digits along)
 {
     const struct dl_ranks *const ranks = seats->ranks;
     const uint32_t n_ranks = dl_ranks_count(ranks, dl_ranks_all(ranks)), per_node = seats->topology->node.n_devices;
-    bool *const seen = dl_alloc(per_node * sizeof *seen);
     uint32_t found = 0, most = 0;
-    for (uint32_t rank = 0; rank < n_ranks && dl_ranks_count(ranks, along) > 1; rank++) {
+    if (dl_ranks_count(ranks, along) == 1) return found;
+    bool *const seen = dl_alloc(per_node * sizeof *seen);
+    for (uint32_t rank = 0; rank < n_ranks; rank++) {
         const uint32_t slot = seats->device_of_rank[rank] % per_node;
         if (seen[slot] || dl_ranks_index(ranks, along | DL_IN_LOCKSTEP, rank)) continue;
         seen[slot] = true;

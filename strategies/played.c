@@ -29,14 +29,10 @@ static void add_template(const struct dl_template *t, struct dl_sink *s, enum wh
 
 static struct dl_played count_of_group(struct dl_sink *s, uint32_t stage, enum which which)
 {
-    const struct dl_lowered *const l = s->out;
-    const struct dl_program *const p = &l->programs[stage];
+    const struct dl_program *const p = &s->out->programs[stage];
     struct dl_played sum = {0};
     add_template(&p->end, s, which, &sum);
-    for (uint32_t i = 0; i < l->schedule.n_items[stage]; i++) {
-        const struct dl_item *const item = &l->schedule.items[stage][i];
-        add_template(&p->items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind], s, which, &sum);
-    }
+    for (uint32_t i = 0; i < p->n_sequence; i++) add_template(p->sequence[i].block, s, which, &sum);
     return sum;
 }
 

@@ -371,55 +371,6 @@ static void add_update(struct dl_sink *s, const struct dl_event *ev)
     add_kernel(s, &kernel);
 }
 
-/* ---- the host's memory ---- */
-
-enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err)
-{
-    const struct dl_setting *const setting = &s->request->job->setting;
-    const struct dl_estimator *const e = s->request->estimator;
-    if (!setting->offload_where) return DL_OK;
-    const uint32_t per_node = e->topology->node.n_devices, n = s->request->job->n_devices;
-    if (!dl_host_link(e->topology, n < per_node ? n : per_node, e->bytes_per_s, &s->host))
-        return dl_fail(err, DL_IMPOSSIBLE, setting->offload_where,
-                       "%s says nothing of its host; its node needs \"host\" with \"link_bandwidth_bytes_per_s\"",
-                       e->topology->name);
-    if (setting->offload_optimizer > 0 && s->host.memory_bytes_per_s == 0)
-        return dl_fail(err, DL_IMPOSSIBLE, setting->offload_where,
-                       "%s does not say how fast its host is; its node needs \"host\" with \"memory_bytes_per_s\"",
-                       e->topology->name);
-    return DL_OK;
-}
-
-static double copy_s(const struct dl_sink *s, double bytes)
-{
-    return bytes > 0 ? s->host.latency_s + bytes / s->host.bytes_per_s : 0;
-}
-
-/* What it takes longer than the layer that it goes beside. */
-static void add_copy(struct dl_sink *s, const struct dl_event *ev)
-{
-    const double beside_s = ev->async ? layer_s(s) : 0;
-    const double fills_at = s->request->job->setting.software->new_memory_bytes_per_s;
-    const double fills_s = ev->to_new_memory && fills_at > 0 ? ev->bytes / fills_at : 0;
-    dl_template_add(s->into,
-                    &(struct dl_instruction){.name = "host copy",
-                                             .cause = ev->cause,
-                                             .device_s = fmax(fmax(copy_s(s, ev->bytes), fills_s) - beside_s, 0)});
-}
-
-/* Gradients on their way there, the update, and parameters on their way back go on at once: the longest counts. The
- * host reads and writes what a device would. */
-static void add_host_update(struct dl_sink *s, const struct dl_event *ev)
-{
-    const struct dl_setting *const setting = &s->request->job->setting;
-    const double parameters = ev->parameters_inside + ev->parameters_outside + ev->parameters_expert;
-    const double update_s = parameters * dl_optimizer_moved_bytes(setting) / s->host.memory_bytes_per_s;
-    const double there_s = copy_s(s, parameters * dl_gradient_bytes(setting)), back_s = copy_s(s, ev->bytes);
-    dl_template_add(s->into, &(struct dl_instruction){.name = "host update",
-                                                      .cause = ev->cause,
-                                                      .device_s = fmax(update_s, fmax(there_s, back_s))});
-}
-
 /* Its graph is one launch. */
 static void begin_layer(struct dl_sink *s, const struct dl_event *ev)
 {
@@ -439,8 +390,8 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_COLLECTIVE: return add_collective(s, ev, err);
     case DL_EV_UPDATE: add_update(s, ev); break;
     case DL_EV_WAIT: add_wait(s, ev); break;
-    case DL_EV_COPY: add_copy(s, ev); break;
-    case DL_EV_HOST_UPDATE: add_host_update(s, ev); break;
+    case DL_EV_COPY: dl_sink_copy(s, ev, ev->async ? layer_s(s) : 0); break;
+    case DL_EV_HOST_UPDATE: dl_sink_host_update(s, ev); break;
     case DL_EV_LAYER: begin_layer(s, ev); break;
     case DL_EV_MARK: count_tokens(s, ev); break;
     case DL_EV_LAYER_DONE: end_layer(s, ev); break;

@@ -25,17 +25,13 @@ static uint32_t member(const struct dl_group *g, const struct set *set, uint32_t
 /* All sets: those beside each other, of all tensor and context ranks. */
 static struct dl_group *open_groups(struct dl_sink *s, const struct set *set, uint32_t *n)
 {
-    const struct dl_ranks *const ranks = &s->request->job->setting.ranks;
     const struct dl_group *const experts = dl_sink_groups(s, DL_ALONG_EXPERTS)->all;
-    *n = dl_ranks_count(ranks, DL_IN_LOCKSTEP) * set->n_beside;
+    *n = dl_in_step_n_groups(&s->request->job->setting, DL_ALONG_EXPERTS) * set->n_beside;
     struct dl_group *const groups = dl_arena_alloc(s->arena, *n * sizeof *groups);
     for (uint32_t i = 0; i < *n; i++) {
-        const uint32_t in_lockstep = dl_ranks_offset(ranks, DL_IN_LOCKSTEP, i / set->n_beside);
         uint32_t *const device = dl_arena_alloc(s->arena, set->n * sizeof *device);
-        for (uint32_t k = 0; k < set->n; k++) {
-            const uint32_t expert = member(experts, set, i % set->n_beside, k);
-            device[k] = s->request->device_of_rank[in_lockstep + dl_ranks_offset(ranks, DL_ALONG_EXPERTS, expert)];
-        }
+        for (uint32_t k = 0; k < set->n; k++)
+            device[k] = experts[i / set->n_beside].device[member(experts, set, i % set->n_beside, k)];
         dl_group_init(&groups[i], s->request->estimator->topology, device, set->n, s->arena);
     }
     return groups;

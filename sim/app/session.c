@@ -178,39 +178,6 @@ static enum dl_status lower(struct dl_session *s)
     return DL_OK;
 }
 
-/* The report tells it by the stages and replicas of the strategy. */
-static enum dl_status check_program(struct dl_session *s)
-{
-    const struct dl_step mine = dl_session_step(s), strategy_s = dl_lowered_step(&s->lowered, &s->job.setting);
-    const bool is_alike =
-        dl_ranks_count(mine.ranks, mine.stages) == dl_ranks_count(strategy_s.ranks, strategy_s.stages) &&
-        dl_ranks_count(mine.ranks, mine.replicas) == dl_ranks_count(strategy_s.ranks, strategy_s.replicas) &&
-        dl_ranks_count(mine.ranks, dl_ranks_all(mine.ranks)) == s->job.n_devices &&
-        mine.n_servers == strategy_s.n_servers;
-    if (is_alike) return DL_OK;
-    return dl_fail(&s->err, DL_IMPOSSIBLE, s->request.program,
-                   "must have the ranks, stages, replicas and servers of the strategy, which has %u ranks",
-                   s->job.n_devices);
-}
-
-static enum dl_status read_program(struct dl_session *s)
-{
-    const size_t most_bytes = (size_t)1 << 30;
-    char *text;
-    size_t bytes;
-    if (!s->request.program || dl_read_file(s->request.program, most_bytes, &text, &bytes, &s->err))
-        return s->err.status;
-    s->program_text = dl_arena_string(s->arena, text);
-    const enum dl_status status = dl_step_read(text, s->request.program, s->arena, &s->program, &s->err);
-    dl_free(text);
-    return status ? status : check_program(s);
-}
-
-struct dl_step dl_session_step(const struct dl_session *s)
-{
-    return s->program_text ? s->program.step : dl_lowered_step(&s->lowered, &s->job.setting);
-}
-
 /* Flows have no ports that messages could hold. */
 static enum dl_status choose_fidelity(struct dl_session *s)
 {
@@ -247,7 +214,7 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
         return s->err.status;
     dl_session_idealize(s);
     kept_links(s); /* so that children that run it find them */
-    return lower(s) ? s->err.status : read_program(s);
+    return lower(s) ? s->err.status : dl_session_read_program(s);
 }
 
 bool dl_session_has_experts(const struct dl_session *s)

@@ -91,8 +91,9 @@ struct dl_asked dl_session_asked(const struct dl_session *s);
 bool dl_session_has_experts(const struct dl_session *s);
 /* Play the step and fill in the report. */
 enum dl_status dl_session_run(struct dl_session *s);
-/* What is played. */
+/* What is played; and read it from the file that was asked for, if there is one. */
 struct dl_step dl_session_step(const struct dl_session *s);
+enum dl_status dl_session_read_program(struct dl_session *s);
 /* The answer as JSON: what was asked, and the report as it is now. */
 json_t *dl_session_answer(struct dl_session *s);
 /* Add to the report what the inputs assume. */

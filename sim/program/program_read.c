@@ -28,15 +28,14 @@ static void read_digit(struct reader *r)
     struct dl_ranks *const ranks = &r->out->ranks;
     struct dl_step *const step = &r->out->step;
     if (ranks->n_digits == DL_MOST_DIGITS) {
-        dl_refuse_words(&r->w, "there are more digits than can be%s", "");
+        dl_refuse_words(&r->w, "there are more digits than can be");
         return;
     }
     const uint32_t i = ranks->n_digits++;
     ranks->digits[i] = (struct dl_digit){.name = dl_arena_string(r->arena, dl_second_word(&r->w)),
                                          .n = dl_whole_after(&r->w, "values", UINT32_MAX),
                                          .stride = dl_whole_after(&r->w, "stride", UINT32_MAX)};
-    if (!ranks->digits[i].n || !ranks->digits[i].stride)
-        dl_refuse_words(&r->w, "values and stride must be 1 at least%s", "");
+    if (!ranks->digits[i].n || !ranks->digits[i].stride) dl_refuse_words(&r->w, "values and stride must be 1 at least");
     if (dl_has_word(&r->w, "lockstep")) step->in_lockstep |= 1u << i;
     if (dl_has_word(&r->w, "replicas")) step->replicas |= 1u << i;
     if (dl_has_word(&r->w, "stages")) step->stages |= 1u << i;
@@ -65,7 +64,7 @@ static void read_plays(struct reader *r)
     for (size_t i = 0; word[i]; i++) plays[i] = word[i] == '1';
     const struct dl_ranks *const ranks = &r->out->ranks;
     if (strlen(word) != dl_ranks_count(ranks, r->out->step.stages | r->out->step.replicas))
-        dl_refuse_words(&r->w, "needs a 0 or 1 for each stage of each replica%s", "");
+        dl_refuse_words(&r->w, "needs a 0 or 1 for each stage of each replica");
     r->out->step.plays = plays;
 }
 
@@ -94,11 +93,11 @@ static struct dl_members members_of(struct reader *r, enum dl_channel channel)
                            .is_pair = channel == DL_CHANNEL_STAGES};
     const uint32_t n_stages = dl_ranks_count(&r->out->ranks, step->stages);
     if (m.is_pair ? m.digits != step->stages : (m.digits & ~(step->in_lockstep | step->replicas)) != 0)
-        dl_refuse_words(&r->w, "its digits do not belong to its channel%s", "");
+        dl_refuse_words(&r->w, "its digits do not belong to its channel");
     if (!m.is_pair || r->w.err->status) return m;
     m.pair[0] = dl_whole_after(&r->w, "first", n_stages);
     m.pair[1] = dl_whole_after(&r->w, "second", n_stages);
-    if (m.pair[0] >= m.pair[1]) dl_refuse_words(&r->w, "the first stage must be before the second%s", "");
+    if (m.pair[0] >= m.pair[1]) dl_refuse_words(&r->w, "the first stage must be before the second");
     return m;
 }
 
@@ -115,7 +114,7 @@ static void read_collective(struct reader *r)
     struct dl_read_step *const out = r->out;
     const uint32_t number = dl_whole_word(&r->w, dl_second_word(&r->w), UINT32_MAX);
     if (r->w.n_words < 3) {
-        dl_refuse_words(&r->w, "needs its number and operation%s", "");
+        dl_refuse_words(&r->w, "needs its number and operation");
         return;
     }
     r->w.used[2] = true;
@@ -318,15 +317,15 @@ static void check_tags(struct reader *r, const struct dl_program *p)
             if (s->gives == DL_NO_TAG || s->to != p->stage) continue;
             const uint32_t n = out->n_programs, apart = (p->stage + n - stage) % n;
             if (s->gives >= p->n_tags || given[s->gives]++ || (apart > 1 && apart < n - 1))
-                dl_refuse_words(&r->w, "%s: a tag is given twice, is too large or goes to a stage that is no neighbour",
-                                "item");
+                dl_refuse_words(&r->w,
+                                "item: a tag is given twice, is too large or goes to a stage that is no neighbour");
         }
     for (uint32_t i = 0; i < p->n_sequence; i++)
         if (p->sequence[i].wants != DL_NO_TAG && wanted[p->sequence[i].wants]++)
-            dl_refuse_words(&r->w, "%s: a tag is wanted twice", "item");
+            dl_refuse_words(&r->w, "item: a tag is wanted twice");
     for (uint32_t i = 0; i < p->n_tags; i++)
         if (given[i] != wanted[i])
-            dl_refuse_words(&r->w, "%s: a tag is wanted and not given, or given and not wanted", "item");
+            dl_refuse_words(&r->w, "item: a tag is wanted and not given, or given and not wanted");
     dl_free(given);
     dl_free(wanted);
 }
@@ -336,11 +335,11 @@ static void finish(struct reader *r)
     struct dl_read_step *const out = r->out;
     const uint32_t n_stages = dl_ranks_count(&out->ranks, out->step.stages);
     if (!r->w.err->status && out->n_programs != n_stages)
-        dl_refuse_words(&r->w, "must have as many stages as its digits say%s", "");
+        dl_refuse_words(&r->w, "must have as many stages as its digits say");
     for (uint32_t i = 0; i < out->n_programs && !r->w.err->status; i++) {
         struct dl_program *const p = &out->programs[i];
         if (p->n_sequence && p->sequence[p->n_sequence - 1].item.with_next)
-            dl_refuse_words(&r->w, "the last item of a stage goes with one after it%s", "");
+            dl_refuse_words(&r->w, "the last item of a stage goes with one after it");
         check_tags(r, p);
         for (uint32_t k = 0; k < p->n_chunks * DL_N_TEMPLATES; k++) {
             dl_template_fuse(&p->items[k]);

@@ -1,15 +1,20 @@
 #include "sim/program/words.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool dl_refuse_words(struct dl_line_words *r, const char *format, const char *word)
+bool dl_refuse_words(struct dl_line_words *r, const char *format, ...)
 {
-    char where[200];
+    char where[200], text[DL_HINT + 100];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     snprintf(where, sizeof where, "%.180s:%u", r->file, r->line);
-    dl_fail(r->err, DL_SYNTAX, where, format, word);
+    dl_fail(r->err, DL_SYNTAX, where, "%s", text);
     return false;
 }
 

@@ -22,8 +22,8 @@ struct dl_line_words {
 
 /* The line is changed. What follows the word `name` is one word up to the end of the line. */
 void dl_split_words(struct dl_line_words *r, char *line);
-/* The format has one %s, for the word. Returns false. */
-bool dl_refuse_words(struct dl_line_words *r, const char *format, const char *word);
+/* Returns false. */
+bool dl_refuse_words(struct dl_line_words *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The word after that one; NULL: it is not there. The other one refuses that. */
 const char *dl_word_after(struct dl_line_words *r, const char *key);

@@ -70,21 +70,6 @@ static void add_template(struct dl_work_lines *lines, const struct dl_template *
     add_wait(lines, t, kind, n);
 }
 
-/* How often a stage runs each template of its chunks. */
-static void count_items(const struct dl_run_report *r, uint32_t stage, double *n)
-{
-    const struct dl_schedule *const s = &r->lowered->schedule;
-    const struct dl_setting *const setting = &r->job->setting;
-    bool *const completing = dl_alloc((s->n_items[stage] + 1) * sizeof *completing);
-    if (setting->last_backward_differs)
-        dl_schedule_completing(s, stage, dl_accumulated(setting) == DL_ACCUMULATES_CHUNK, completing);
-    for (uint32_t i = 0; i < s->n_items[stage]; i++) {
-        const struct dl_item *const item = &s->items[stage][i];
-        n[item->chunk * DL_N_TEMPLATES + (completing[i] ? DL_TEMPLATE_LAST : (int)item->kind)]++;
-    }
-    dl_free(completing);
-}
-
 void dl_work_lines_collect(const struct dl_run_report *r, struct dl_work_lines *out)
 {
     const size_t n_templates = (size_t)r->job->setting.chunks * DL_N_TEMPLATES;
@@ -92,7 +77,7 @@ void dl_work_lines_collect(const struct dl_run_report *r, struct dl_work_lines *
     for (uint32_t stage = 0; stage < r->lowered->schedule.stages; stage++) {
         const struct dl_program *const program = &r->lowered->programs[stage];
         double *const n = dl_alloc(n_templates * sizeof *n);
-        count_items(r, stage, n);
+        for (uint32_t i = 0; i < program->n_sequence; i++) n[program->sequence[i].block - program->items]++;
         for (size_t i = 0; i < n_templates; i++) add_template(out, &program->items[i], (int)(i % DL_N_TEMPLATES), n[i]);
         add_template(out, &program->end, DL_WORK_END, 1);
         dl_free(n);
