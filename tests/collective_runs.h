@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/app/inputs.h"
+#include "sim/session/inputs.h"
 #include "sim/collective/choose.h"
 #include "sim/collective/effort.h"
 #include "sim/collective/shapes.h"

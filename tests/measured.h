@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/app/inputs.h"
+#include "sim/session/inputs.h"
 #include "sim/collective/choose.h"
 #include "sim/core/files.h"
 #include "sim/engine/exchange.h"

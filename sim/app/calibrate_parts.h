@@ -2,8 +2,8 @@
 #ifndef DL_APP_CALIBRATE_PARTS_H
 #define DL_APP_CALIBRATE_PARTS_H
 
-#include "sim/app/inputs.h"
-#include "sim/collective/timings.h"
+#include "sim/session/inputs.h"
+#include "sim/calibrate/timings.h"
 #include "sim/report/asked.h"
 #include "sim/report/calibration_report.h"
 

@@ -5,8 +5,8 @@
 
 #include "sim/app/collective_sizes.h"
 #include "sim/app/commands.h"
-#include "sim/app/inputs.h"
-#include "sim/app/own_memory.h"
+#include "sim/session/inputs.h"
+#include "sim/session/own_memory.h"
 #include "sim/collective/effort.h"
 #include "sim/collective/shapes.h"
 #include "sim/core/files.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/app/pool.h"
+#include "sim/session/pool.h"
 #include "sim/report/progress.h"
 
 /* ---- what is compared ---- */

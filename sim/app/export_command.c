@@ -4,7 +4,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/export_megatron.h"
-#include "sim/app/inputs.h"
+#include "sim/session/inputs.h"
 #include "sim/report/platform.h"
 
 struct request {

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "sim/app/inputs.h"
+#include "sim/session/inputs.h"
 #include "sim/import/megatron_export.h"
 #include "strategies/stack.h"
 #include "workloads/workload.h"

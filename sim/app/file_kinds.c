@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sim/app/inputs.h"
+#include "sim/session/inputs.h"
 #include "sim/core/files.h"
 #include "sim/core/inherit.h"
 #include "sim/report/units.h"

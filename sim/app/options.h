@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "sim/core/error.h"
+#include "sim/core/texts.h"
 
 enum dl_option_type {
     DL_OPT_TEXT,   /* const char * */
@@ -16,7 +17,7 @@ enum dl_option_type {
     DL_OPT_NUMBER, /* double */
     DL_OPT_BYTES,  /* double: a number with an optional k, M, G, T (1000) or Ki, Mi, Gi, Ti (1024) */
     DL_OPT_SIZES,  /* struct dl_sizes_range: FROM:TO or FROM:TO:N, both as DL_OPT_BYTES */
-    DL_OPT_TEXTS,  /* struct dl_texts: may be given several times */
+    DL_OPT_TEXTS,  /* struct dl_texts: may be given several times (sim/core/texts.h) */
     DL_OPT_CHOICE, /* const char *: one of choices */
     DL_OPT_FLAG,   /* bool: takes no value */
 };
@@ -24,12 +25,6 @@ enum dl_option_type {
 struct dl_sizes_range {
     double from, to; /* 0: not given */
     uint64_t n;      /* 0: as usual */
-};
-
-enum { DL_MAX_TEXTS = 256 };
-struct dl_texts {
-    const char *items[DL_MAX_TEXTS + 1]; /* one more than may be given, for the program to add */
-    size_t n;
 };
 
 struct dl_option {

@@ -3,8 +3,8 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/deprecated.h"
-#include "sim/app/sensitivity_runs.h"
-#include "sim/app/session_pictures.h"
+#include "sim/study/sensitivity_runs.h"
+#include "sim/session/session_pictures.h"
 #include "sim/core/output.h"
 #include "sim/draw/page.h"
 #include "sim/draw/pictures.h"

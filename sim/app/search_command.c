@@ -2,10 +2,10 @@
 #include <stdio.h>
 
 #include "sim/app/commands.h"
-#include "sim/app/own_memory.h"
-#include "sim/app/pool.h"
-#include "sim/app/search_intervals.h"
-#include "sim/app/search_run.h"
+#include "sim/session/own_memory.h"
+#include "sim/session/pool.h"
+#include "sim/study/search_intervals.h"
+#include "sim/study/search_run.h"
 
 struct request {
     struct dl_search_wanted wanted;

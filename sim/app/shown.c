@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/app/deprecated.h"
-#include "sim/app/whole_job.h"
+#include "sim/session/whole_job.h"
 #include "sim/collective/collective.h"
 
 static void add(struct dl_shown *s, const char *key, double value)

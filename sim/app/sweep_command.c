@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "sim/app/commands.h"
-#include "sim/app/own_memory.h"
-#include "sim/app/pool.h"
-#include "sim/app/sweep_point.h"
+#include "sim/session/own_memory.h"
+#include "sim/session/pool.h"
+#include "sim/study/sweep_point.h"
 #include "sim/app/sweep_results.h"
 #include "sim/app/sweep_slurm.h"
 #include "sim/core/clock.h"

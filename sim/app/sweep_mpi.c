@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "sim/app/commands.h"
-#include "sim/app/own_memory.h"
-#include "sim/app/sweep_point.h"
+#include "sim/session/own_memory.h"
+#include "sim/study/sweep_point.h"
 #include "sim/core/memory.h"
 #include "sim/core/visible.h"
 #include "sim/report/host.h"

@@ -2,9 +2,9 @@
 #include <math.h>
 
 #include "sim/app/commands.h"
-#include "sim/app/log_run.h"
-#include "sim/app/row_intervals.h"
-#include "sim/app/row_trials.h"
+#include "sim/study/log_run.h"
+#include "sim/study/row_intervals.h"
+#include "sim/study/row_trials.h"
 #include "sim/core/output.h"
 #include "sim/draw/page.h"
 #include "sim/draw/validation_picture.h"

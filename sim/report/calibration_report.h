@@ -2,8 +2,8 @@
 #ifndef DL_REPORT_CALIBRATION_REPORT_H
 #define DL_REPORT_CALIBRATION_REPORT_H
 
-#include "sim/collective/calibrate.h"
-#include "sim/collective/calibrate_messages.h"
+#include "sim/calibrate/calibrate.h"
+#include "sim/calibrate/calibrate_messages.h"
 
 void dl_calibration_text(const struct dl_calibration *c);
 json_t *dl_calibration_json(const struct dl_calibration *c);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sim/collective/payload.h"
-#include "sim/collective/timings.h"
+#include "sim/calibrate/timings.h"
 #include "sim/import/import.h"
 #include "topologies/placement.h"
 #include "topologies/transport.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/app/training_row.h"
+#include "sim/study/training_row.h"
 #include "sim/engine/scenario.h"
 #include "sim/import/log.h"
 #include "strategies/lower.h"

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_ANALYTIC_RUN_H
 #define TESTS_UNIT_ANALYTIC_RUN_H
 
-#include "sim/app/session.h"
+#include "sim/session/session.h"
 #include "tests/unit/suite.h"
 
 struct analytic_run {

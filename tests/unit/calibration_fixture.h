@@ -2,13 +2,13 @@
 #ifndef DL_TESTS_CALIBRATION_FIXTURE_H
 #define DL_TESTS_CALIBRATION_FIXTURE_H
 
-#include "sim/collective/calibrate.h"
+#include "sim/calibrate/calibrate.h"
 
 #include <check.h>
 #include <gsl/gsl_randist.h>
 
-#include "sim/collective/calibrate_messages.h"
-#include "sim/collective/timings.h"
+#include "sim/calibrate/calibrate_messages.h"
+#include "sim/calibrate/timings.h"
 #include "sim/core/random.h"
 #include "sim/report/validation.h"
 #include "tests/measured.h"

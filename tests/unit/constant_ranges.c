@@ -1,7 +1,7 @@
 /* constant_ranges.c - the intervals of constants hold nothing that their files could not say. */
 #include <string.h>
 
-#include "sim/app/figures.h"
+#include "sim/study/figures.h"
 #include "sim/core/files.h"
 #include "tests/unit/suite.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/app/figures.h"
+#include "sim/study/figures.h"
 #include "sim/campaign/failing_run.h"
 #include "tests/unit/analytic_run.h"
 #include "tests/unit/shipped_system.h"

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "sim/app/figures.h"
+#include "sim/study/figures.h"
 #include "tests/training_runs.h"
 #include "tests/unit/suite.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/app/row_trials.h"
+#include "sim/study/row_trials.h"
 #include "sim/core/files.h"
 #include "tests/unit/analytic_run.h"
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/app/inputs.h"
+#include "sim/session/inputs.h"
 #include "sim/engine/tap.h"
 #include "sim/engine/training.h"
 #include "sim/report/timeline.h"

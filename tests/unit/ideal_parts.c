@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/app/session.h"
+#include "sim/session/session.h"
 #include "tests/unit/suite.h"
 
 static struct dl_session s;

@@ -1,5 +1,5 @@
 /* machines.c - machines that are kept: who shares one, which go, and that nobody finds what another left. */
-#include "sim/app/inputs.h"
+#include "sim/session/inputs.h"
 #include "tests/unit/suite.h"
 
 struct fixture {

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "sim/app/session.h"
+#include "sim/session/session.h"
 #include "tests/unit/suite.h"
 
 static json_t *presets;

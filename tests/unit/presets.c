@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/app/sensitivity_runs.h"
+#include "sim/study/sensitivity_runs.h"
 #include "sim/core/files.h"
 #include "tests/training_runs.h"
 #include "tests/unit/suite.h"

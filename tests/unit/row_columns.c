@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/app/training_row.h"
+#include "sim/study/training_row.h"
 #include "sim/collective/choose.h"
 #include "tests/unit/suite.h"
 #include "topologies/placement.h"

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "sim/app/search_point.h"
+#include "sim/study/search_point.h"
 #include "sim/memory/memory_floor.h"
 #include "tests/unit/suite.h"
 

@@ -2,7 +2,7 @@
  * hand.
  */
 #define _GNU_SOURCE /* fork, pipe */
-#include "sim/app/sensitivity_runs.h"
+#include "sim/study/sensitivity_runs.h"
 
 #include <math.h>
 #include <stdio.h>

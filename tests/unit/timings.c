@@ -1,5 +1,5 @@
 /* Tables of benchmarks as they are printed: what is read from them, and what is refused. */
-#include "sim/collective/timings.h"
+#include "sim/calibrate/timings.h"
 
 #include <check.h>
 #include <string.h>

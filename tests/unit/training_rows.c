@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/app/training_row.h"
+#include "sim/study/training_row.h"
 #include "sim/report/validation.h"
 #include "tests/unit/suite.h"
 

@@ -1,7 +1,7 @@
 /* inputs.c - the strategy, software and workload files, read by dlsim's own readers. */
 #include <string.h>
 
-#include "sim/app/inputs.h"
+#include "sim/session/inputs.h"
 #include "strategies/stages.h"
 #include "validation/mpi/train.h"
 

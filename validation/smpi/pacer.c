@@ -8,7 +8,7 @@
 #include <simgrid/engine.h>
 #include <stdio.h>
 
-#include "sim/app/session.h"
+#include "sim/session/session.h"
 #include "validation/mpi/train.h"
 
 struct dl_pacer {

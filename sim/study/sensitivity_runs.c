@@ -1,0 +1,223 @@
+#include "sim/study/sensitivity_runs.h"
+
+#include <math.h>
+
+#include "sim/session/own_memory.h"
+#include "sim/session/pool.h"
+#include "sim/core/files.h"
+
+/* Large enough that rounding of times does not tell, small enough that curvature does not. */
+static const double change = 1.01;
+
+enum side { UNCHANGED, SMALLER, LARGER, WORSE };
+
+/* Most constants are not felt: neighbours are made worse together first, and apart where that is felt. */
+enum { most_together = 16 };
+
+struct job {
+    size_t constant, n; /* the first, and how many in a row are changed */
+    enum side side;     /* SMALLER or LARGER: of one constant; WORSE: of each its own */
+};
+
+struct playing {
+    const struct dl_sensitivity_request *request;
+    struct dl_figures figures;
+    struct job *jobs;
+    size_t n_jobs, capacity, n_played;
+    double step_s, *changed_s[2]; /* by constant: smaller, larger; 0: it could not be changed so */
+    struct dl_error *err;
+};
+
+static void add_job(struct playing *p, struct job job)
+{
+    DL_GROW(p->jobs, p->n_jobs, p->capacity);
+    p->jobs[p->n_jobs++] = job;
+}
+
+/* Times get longer and rates lower: what is not felt then is not felt the other way either. */
+static enum side worse(const struct dl_figure *c) { return c->effect.dimension == DL_TIME ? LARGER : SMALLER; }
+
+static enum side better(const struct dl_figure *c) { return c->effect.dimension == DL_TIME ? SMALLER : LARGER; }
+
+/* Of constants that are changed together each by another factor: else a time that is longer and a count of it that is
+ * smaller would cancel, and neither would be felt. */
+static double factor_of(const struct job *j, size_t constant)
+{
+    return pow(change, 1 + (double)(constant - j->constant) / (double)j->n);
+}
+
+static void change_constants(const struct playing *p, const struct job *j, struct dl_texts *set, struct dl_arena *arena)
+{
+    for (size_t i = j->constant; i < j->constant + j->n; i++) {
+        const struct dl_figure *const c = &p->figures.items[i];
+        const enum side side = j->side == WORSE ? worse(c) : j->side;
+        const double factor = factor_of(j, i);
+        set->items[set->n++] = dl_figure_changed(c, side == LARGER ? factor : 1 / factor, arena);
+    }
+}
+
+/* In a child. */
+static void play(void *user, size_t job, void *result)
+{
+    const struct playing *const p = user;
+    const struct job *const j = &p->jobs[job];
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_session_request request = p->request->session->request;
+    struct dl_session s;
+    request.timeline = false;
+    request.progress = NULL;
+    request.is_long = NULL;
+    const size_t n_asked = request.set.n;
+    change_constants(p, j, &request.set, arena);
+    request.n_doubts = request.set.n - n_asked;
+    if (!dl_session_open(&s, &request) && !dl_session_run(&s)) *(double *)result = s.report.result.step_s;
+    dl_session_close(&s);
+    dl_arena_free(arena);
+}
+
+static size_t count_workers(const struct dl_sensitivity_request *q)
+{
+    const struct dl_session *const s = q->session;
+    if (q->n_workers) return q->n_workers;
+    const size_t fit =
+        dl_own_memory_runs(&(struct dl_own_run){s->machine.topology, &s->job, dl_session_engine(s), false});
+    return fit < dl_pool_processors() ? fit : dl_pool_processors();
+}
+
+/* For dl_free, by job. */
+static double *play_all(const struct playing *p)
+{
+    double *const steps_s = dl_alloc(p->n_jobs * sizeof *steps_s);
+    struct dl_error *const errors = dl_alloc(p->n_jobs * sizeof *errors);
+    const struct dl_pool_request pool = {.n_jobs = p->n_jobs,
+                                         .n_workers = count_workers(p->request),
+                                         .result_bytes = sizeof *steps_s,
+                                         .run = play,
+                                         .user = (void *)p,
+                                         .limit_s = p->request->limit_s,
+                                         .all_in_time = true,
+                                         .what = p->request->what};
+    dl_pool_run(&pool, steps_s, errors);
+    for (size_t i = 0; i < p->n_jobs; i++)
+        if (errors[i].status == DL_LATE) dl_fail(p->err, DL_LATE, "--sensitivity", "a run %s", errors[i].text);
+    dl_pool_check(&pool, errors, "--sensitivity", p->err);
+    dl_free(errors);
+    return steps_s;
+}
+
+static void keep(struct playing *p, size_t constant, enum side side, double step_s)
+{
+    p->changed_s[side == LARGER][constant] = step_s;
+}
+
+/* Play the jobs; what many together change is left to be simulated by halves. */
+static void play_round(struct playing *p)
+{
+    const size_t n = p->n_jobs;
+    double *const steps_s = play_all(p);
+    p->n_played += n;
+    struct job *const played = p->jobs;
+    p->jobs = NULL;
+    p->n_jobs = p->capacity = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct job *const j = &played[i];
+        const size_t half = j->n / 2;
+        if (j->side == UNCHANGED) p->step_s = steps_s[i];
+        if (j->side == SMALLER || j->side == LARGER) keep(p, j->constant, j->side, steps_s[i]);
+        if (j->side != WORSE) continue;
+        if (j->n > 1 && steps_s[i] != p->step_s) {
+            add_job(p, (struct job){j->constant, half, WORSE});
+            add_job(p, (struct job){j->constant + half, j->n - half, WORSE});
+        } else {
+            for (size_t c = j->constant; c < j->constant + j->n; c++)
+                keep(p, c, worse(&p->figures.items[c]), steps_s[i]);
+        }
+    }
+    dl_free(played);
+    dl_free(steps_s);
+}
+
+static void play_both_sides(struct playing *p)
+{
+    const size_t room = DL_COUNT(p->request->session->request.set.items) - p->request->session->request.set.n;
+    const size_t together = room < most_together ? room : most_together;
+    add_job(p, (struct job){0, 0, UNCHANGED});
+    for (size_t i = 0; i < p->figures.n; i += together) {
+        const size_t left = p->figures.n - i;
+        add_job(p, (struct job){i, left < together ? left : together, WORSE});
+    }
+    while (p->n_jobs && !p->err->status) play_round(p);
+    if (p->err->status) return;
+    for (size_t i = 0; i < p->figures.n; i++) {
+        const struct dl_figure *const c = &p->figures.items[i];
+        if (p->changed_s[worse(c) == LARGER][i] != p->step_s) add_job(p, (struct job){i, 1, better(c)});
+    }
+    play_round(p);
+}
+
+/* Logarithms make it exact for every power of the constant. */
+static double slope(double from_s, double to_s, double factor) { return log(to_s / from_s) / log(factor); }
+
+/* Runs were refused on both sides: a limit, or a key that --set cannot write. */
+static bool is_fixed(const struct playing *p, size_t i) { return !(p->changed_s[0][i] > 0 || p->changed_s[1][i] > 0); }
+
+/* False: the constant has no effect, or is fixed. */
+static bool fill_effect(const struct playing *p, size_t i, struct dl_effect *e)
+{
+    const double smaller_s = p->changed_s[0][i], larger_s = p->changed_s[1][i];
+    if (smaller_s > 0) e->below = slope(smaller_s, p->step_s, change);
+    if (larger_s > 0) e->above = slope(p->step_s, larger_s, change);
+    if (!(smaller_s > 0)) e->below = e->above;
+    if (!(larger_s > 0)) e->above = e->below;
+    e->elasticity = (e->below + e->above) / 2;
+    return e->below != 0 || e->above != 0;
+}
+
+static struct dl_sensitivity collect(const struct playing *p, struct dl_arena *arena)
+{
+    struct dl_effect *const effects = dl_arena_alloc(arena, p->figures.n * sizeof *effects);
+    size_t n = 0, n_fixed = 0;
+    for (size_t i = 0; i < p->figures.n && p->step_s > 0; i++) {
+        effects[n] = p->figures.items[i].effect;
+        n += fill_effect(p, i, &effects[n]);
+        n_fixed += is_fixed(p, i);
+    }
+    struct dl_sensitivity found = dl_sensitivity_of(p->step_s, effects, n);
+    found.n_runs = p->n_played;
+    found.n_unfelt = p->figures.n - n - n_fixed;
+    found.n_fixed = n_fixed;
+    if (p->request->model) {
+        found.model = *p->request->model;
+        dl_sensitivity_widen(&found, dl_discrepancy_half_width(&found.model));
+    }
+    return found;
+}
+
+enum dl_status dl_discrepancy_load(struct dl_arena *arena, struct dl_json *doc, struct dl_error *err)
+{
+    return dl_json_load(dl_shipped("validation/discrepancy.json", arena), arena, doc, err);
+}
+
+enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s, const char *left_out,
+                                 struct dl_discrepancy *out, struct dl_error *err)
+{
+    const struct dl_setup setup = {.software = s->software.name,
+                                   .system = s->machine.topology->name,
+                                   .experts = dl_session_has_experts(s),
+                                   .family = left_out};
+    return dl_discrepancy_read(doc, &setup, s->arena, out, err);
+}
+
+enum dl_status dl_sensitivity_find(const struct dl_sensitivity_request *request, struct dl_sensitivity *out,
+                                   struct dl_error *err)
+{
+    struct playing p = {.request = request, .err = err};
+    dl_figures_find(request->session, &p.figures);
+    for (int side = 0; side < 2; side++) p.changed_s[side] = dl_alloc(p.figures.n * sizeof *p.changed_s[side]);
+    play_both_sides(&p);
+    if (!err->status) *out = collect(&p, request->session->arena);
+    for (int side = 0; side < 2; side++) dl_free(p.changed_s[side]);
+    dl_free(p.jobs);
+    dl_free(p.figures.items);
+    return err->status;
+}
