@@ -13,11 +13,12 @@ const char *const dl_session_fidelities[] = {"step", "fluid", NULL};
 
 /* ---- reading ---- */
 
-/* A host that does not wait for the device at the end of a step begins the next one early: then the second is like all
- * that follow. */
+/* Ranks that do not wait for all others at the end of a step, or a host that does not wait for its device, begin the
+ * next one early: then the second is like all that follow. */
 static void set_iterations(struct dl_session *s)
 {
-    const bool runs_ahead = s->software.host_s_per_launch > 0 && !s->software.drains_at_end;
+    const bool runs_ahead =
+        !s->software.step_barrier || (s->software.host_s_per_launch > 0 && !s->software.drains_at_end);
     if (!s->request.iterations) s->request.iterations = runs_ahead ? 2 : 1;
 }
 
