@@ -33,8 +33,9 @@ uint32_t dl_node_find(const struct dl_node *node, const char *name)
 static enum dl_status check_size(const struct dl_node *node, struct dl_json where, struct dl_error *err)
 {
     if (node->n_vertices > DL_MAX_NODE_VERTICES)
-        return dl_fail(err, DL_RANGE, where.where, "brings the node to %zu devices, hubs and NICs; it may have %d",
-                       node->n_vertices, DL_MAX_NODE_VERTICES);
+        return dl_fail(err, DL_RANGE, where.where,
+                       "brings the node to %zu devices, hubs, NICs and host; it may have %d", node->n_vertices,
+                       DL_MAX_NODE_VERTICES);
     if (node->n_edges > max_edges)
         return dl_fail(err, DL_RANGE, where.where, "brings the node to %zu links; it may have %d", node->n_edges,
                        max_edges);
@@ -141,6 +142,8 @@ static enum dl_status finish(const struct nics *nics, struct dl_json object, str
                              struct dl_arena *arena, struct dl_error *err)
 {
     dl_node_find_paths(node);
+    node->device_host = dl_arena_alloc(arena, node->n_devices * sizeof *node->device_host);
+    dl_node_assign_hosts(node);
     if (!node->n_nics) return DL_OK;
     if (nics->affinity.items) return read_affinity(nics, dl_json_member(object, "affinity", arena), node, err);
     dl_node_assign_nics(node);
@@ -155,6 +158,23 @@ static const struct dl_field host_fields[] = {
     {"memory_bytes_per_s", DL_NUMBER, offsetof(struct dl_node_host, memory_bytes_per_s), 1, 1e18, true, NULL,
      "that the host's memory sustains"},
 };
+
+/* A path of its own for each device. Without a bandwidth there is none, and sockets of a PCIe part are the host. */
+static enum dl_status add_host(struct dl_json object, struct dl_node *node, struct dl_error *err)
+{
+    if (node->host.link_bandwidth_bytes_per_s == 0) return DL_OK;
+    const uint32_t host =
+        dl_node_add_vertex(node, (struct dl_vertex){.kind = DL_HOST, .name = "host", .is_host = true});
+    for (uint32_t device = 0; device < node->n_devices; device++)
+        dl_node_add_edge(node, (struct dl_edge){.a = device,
+                                                .b = host,
+                                                .lanes = 1,
+                                                .bandwidth_bytes_per_s = node->host.link_bandwidth_bytes_per_s,
+                                                .latency_s = node->host.link_latency_s,
+                                                .link_kind = "host copies",
+                                                .reach = DL_REACH_PCIE});
+    return check_size(node, object, err);
+}
 
 struct options {
     const char *device;
@@ -184,7 +204,8 @@ enum dl_status dl_node_read(struct dl_json object, struct dl_node *node, struct 
         (o.host.value && dl_read(o.host, host_fields, DL_COUNT(host_fields), &node->host, arena, err) &&
          !dl_go_on(err)) ||
         (o.nics.value && dl_read(o.nics, nic_fields, DL_COUNT(nic_fields), &nics, arena, err) && !dl_go_on(err)) ||
-        dl_stop_if_told(err, told) || (o.nics.value && add_nics(&nics, o.nics, node, arena, err)))
+        dl_stop_if_told(err, told) || (o.nics.value && add_nics(&nics, o.nics, node, arena, err)) ||
+        add_host(o.host, node, err))
         return err->status;
     return finish(&nics, o.nics, node, arena, err);
 }

@@ -1,22 +1,22 @@
-/* node.h - the inside of a node as a small graph: devices, hubs (NVSwitch, PCIe switch, socket) and NICs.
+/* node.h - the inside of a node as a small graph: devices, hubs (NVSwitch, PCIe switch, socket), NICs and the host.
  *
  * All nodes of a system are alike, so one graph serves them all. A system file lists the parts of the node; each part
  * (one file, one line in the table of interiors.c) adds vertices and edges. Paths are the cheapest ones by
- * latency + 1 MB / bandwidth; hubs forward, devices only where a part says so, NICs never. */
+ * latency + 1 MB / bandwidth; hubs forward, devices only where a part says so, NICs and the host never. */
 #ifndef DL_TOPOLOGIES_NODE_H
 #define DL_TOPOLOGIES_NODE_H
 
 #include "sim/core/json.h"
 #include "topologies/route.h"
 
-enum dl_vertex_kind { DL_DEVICE, DL_HUB, DL_NIC };
+enum dl_vertex_kind { DL_DEVICE, DL_HUB, DL_NIC, DL_HOST };
 
 struct dl_vertex {
     enum dl_vertex_kind kind;
-    const char *name; /* device0, nvswitch0, pcie2, socket1, nic3 */
+    const char *name; /* device0, nvswitch0, pcie2, socket1, nic3, host */
     bool forwards;
     bool reduces; /* a hub that can add what passes through it (NVLS) */
-    bool is_host; /* a socket: the memory of the host is behind it */
+    bool is_host; /* the host, or a socket of it: its memory is behind it */
 };
 
 /* Full duplex: two directed links, each with this bandwidth and latency. */
@@ -46,6 +46,7 @@ struct dl_node {
     struct dl_int_list torus;       /* devices along each dimension of one; n = 0: they are no torus */
     uint32_t *nic_vertex;           /* per NIC */
     uint32_t *device_nic;           /* which NIC serves a device; UINT32_MAX: it reaches none */
+    uint32_t *device_host;          /* the vertex of its host; UINT32_MAX: the file tells of none */
     uint16_t *first_edge;           /* [from * n_vertices + to]: directed link to take first; DL_NO_LINK if none */
 };
 

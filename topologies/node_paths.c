@@ -124,6 +124,35 @@ void dl_node_assign_nics(struct dl_node *node)
     dl_free(uses);
 }
 
+static uint32_t count_links(const struct dl_node *node, uint32_t from, uint32_t to)
+{
+    uint32_t n = 0;
+    for (; from != to; n++) {
+        const uint16_t link = node->first_edge[from * node->n_vertices + to];
+        if (link == DL_NO_LINK) return UINT32_MAX;
+        from = link_target(node, link);
+    }
+    return n;
+}
+
+static uint32_t nearest_host(const struct dl_node *node, uint32_t device)
+{
+    uint32_t best = UINT32_MAX, fewest = UINT32_MAX;
+    for (uint32_t v = 0; v < node->n_vertices; v++) {
+        if (node->vertices[v].kind == DL_HOST) return v;
+        if (!node->vertices[v].is_host || count_links(node, device, v) >= fewest) continue;
+        best = v;
+        fewest = count_links(node, device, v);
+    }
+    return best;
+}
+
+void dl_node_assign_hosts(struct dl_node *node)
+{
+    for (uint32_t device = 0; device < node->n_devices; device++)
+        node->device_host[device] = nearest_host(node, device);
+}
+
 void dl_node_take_link(const struct dl_node *node, uint32_t link, uint32_t id, struct dl_route *out)
 {
     const struct dl_edge *const edge = &node->edges[link / 2];

@@ -68,6 +68,7 @@ static enum dl_status check_size(const struct dl_topology *t, const struct optio
 static void add_node_links(struct dl_topology *t)
 {
     const size_t per_node = links_per_node(t);
+    t->host_link_kind = DL_MAX_LINK_KINDS;
     t->n_links = t->links_capacity = t->n_nodes * per_node;
     if (!t->n_links) return;
     t->links = dl_alloc(t->n_links * sizeof *t->links);
@@ -76,6 +77,7 @@ static void add_node_links(struct dl_topology *t)
         t->links[i] = (struct dl_link){.bandwidth_bytes_per_s = edge->bandwidth_bytes_per_s,
                                        .latency_s = edge->latency_s,
                                        .kind = dl_topology_link_kind(t, edge->link_kind)};
+        if (t->node.vertices[edge->b].kind == DL_HOST) t->host_link_kind = t->links[i].kind;
     }
     for (size_t node = 1; node < t->n_nodes; node++)
         memcpy(t->links + node * per_node, t->links, per_node * sizeof *t->links);

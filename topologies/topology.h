@@ -35,6 +35,7 @@ struct dl_topology {
     size_t n_links, links_capacity;
     const char *link_kinds[DL_MAX_LINK_KINDS];
     uint16_t n_link_kinds;
+    uint16_t host_link_kind; /* of links to a host by itself, which are no transport's; DL_MAX_LINK_KINDS: none */
     struct dl_condition *condition; /* changes while a simulation runs; owned */
     struct dl_arena *arena;         /* the run's; not owned */
 };

@@ -148,7 +148,8 @@ const char *dl_transport_device_link(const struct dl_topology *t)
 {
     for (size_t e = 0; e < t->node.n_edges; e++)
         if (t->node.edges[e].reach == DL_REACH_DIRECT) return t->node.edges[e].link_kind;
-    return t->node.n_edges ? t->node.edges[0].link_kind : dl_transport_network_link(t);
+    const bool has_parts = t->node.n_edges && t->node.vertices[t->node.edges[0].b].kind != DL_HOST;
+    return has_parts ? t->node.edges[0].link_kind : dl_transport_network_link(t);
 }
 
 static double port_bytes_per_s(const struct dl_topology *t)
@@ -279,9 +280,11 @@ static enum dl_status read_efficiency(struct dl_json table, const struct context
 {
     const double at_least = 1e-6;
     if (check_table(table, at_least, 1, x->arena, err)) return err->status;
-    for (uint16_t k = 0; k < x->topology->n_link_kinds; k++)
+    for (uint16_t k = 0; k < x->topology->n_link_kinds; k++) {
         if (number_for(table, x->topology->link_kinds[k], at_least, 1, 1, &out->efficiency[k], x->arena, err))
             return err->status;
+        if (k == x->topology->host_link_kind) out->efficiency[k] = 1; /* the system file says what copies get */
+    }
     return DL_OK;
 }
 

@@ -297,7 +297,7 @@ static const struct {
           "'socket_latency_s':0"),
      "test.json:/parts/0: 1 switches do not fall in equal parts to 2 sockets"},
     {"{'device':'d','devices':1024,'parts':[" NVSWITCH "]}",
-     "test.json:/parts/0: brings the node to 1025 devices, hubs and NICs; it may have 1024"},
+     "test.json:/parts/0: brings the node to 1025 devices, hubs, NICs and host; it may have 1024"},
     {NODE_WITH_NICS(PCIE_TREE, NICS("1", "['pci0']")),
      "test.json:/nics/attach/0: the node has no 'pci0', did you mean 'pcie0'?"},
     {NODE_WITH_NICS(PCIE_TREE, NICS("2", "['pcie0','nic0']")),

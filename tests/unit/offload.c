@@ -246,6 +246,77 @@ START_TEST(devices_below_a_switch_share_its_link_to_the_host)
 }
 END_TEST
 
+static void check_path(const struct dl_topology *of, uint32_t device, bool back, const char *first, const char *last)
+{
+    struct dl_route route = {0};
+    char name[256];
+    ck_assert(dl_host_route(of, device, back, &route));
+    dl_topology_link_name(of, route.hops[0].link, name, sizeof name);
+    ck_assert_str_eq(name, first);
+    dl_topology_link_name(of, route.hops[route.n_hops - 1].link, name, sizeof name);
+    ck_assert_str_eq(name, last);
+    dl_route_release(&route);
+}
+
+/* Whatever software makes of other links. */
+START_TEST(copies_get_all_of_a_path_of_their_own)
+{
+    struct dl_host_link link;
+    struct dl_transport transport;
+    set_up();
+    const struct dl_topology *const frontier = open_system("frontier");
+    const char *const text =
+        training_text("{'schema':'dlsim/transport/1','source':'a test','efficiency':{'*':0.5},'protocols':[{'name':"
+                      "'a','peer':{'direct_s':0,'pcie_s':0,'network_s':0}}]}",
+                      arena);
+    struct dl_json of_test = {0};
+    ck_assert_msg(!dl_json_parse(text, strlen(text), "test.json", arena, &of_test, &err) &&
+                      !dl_transport_read(of_test, frontier, 2, arena, &transport, &err),
+                  "%s", err.text);
+    double *const rates = dl_transport_rates(&transport, frontier);
+    ck_assert(dl_host_link(frontier, 8, rates, &link));
+    ck_assert_double_eq(link.bytes_per_s, frontier->node.host.link_bandwidth_bytes_per_s);
+    ck_assert_double_eq(link.latency_s, frontier->node.host.link_latency_s);
+    dl_free(rates);
+    json_decref(of_test.value);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_device_reaches_the_host_of_its_own_node)
+{
+    set_up();
+    const struct dl_topology *const frontier = open_system("frontier");
+    check_path(frontier, 11, false, "node1: device3 -> host", "node1: device3 -> host");
+    check_path(frontier, 11, true, "node1: host -> device3", "node1: host -> device3");
+    tear_down();
+    set_up();
+    const struct dl_topology *const dgx = open_system("selene");
+    check_path(dgx, 15, false, "node1: device7 -> pcie3", "node1: pcie3 -> socket1");
+    check_path(dgx, 15, true, "node1: socket1 -> pcie3", "node1: pcie3 -> device7");
+    tear_down();
+}
+END_TEST
+
+/* Two devices that nothing else joins: a host passes nothing on. */
+START_TEST(nothing_goes_through_the_host_of_a_node)
+{
+    set_up();
+    struct dl_route route = {0};
+    const char *const text = training_text("{'schema':'dlsim/system/1','source':'a test','nodes':1,'node':{'device':"
+                                           "'a100','devices':2,'host':{'link_bandwidth_bytes_per_s':1e9}}}",
+                                           arena);
+    ck_assert_msg(!dl_json_parse(text, strlen(text), "test.json", arena, &doc, &err) &&
+                      !dl_topology_read(doc, arena, &topology, &err),
+                  "%s", err.text);
+    check_path(topology, 1, false, "node0: device1 -> host", "node0: device1 -> host");
+    ck_assert_int_eq(dl_topology_route(topology, 0, 1, 0, NULL, &route, &err), DL_IMPOSSIBLE);
+    ck_assert_ptr_null(dl_transport_device_link(topology));
+    dl_route_release(&route);
+    tear_down();
+}
+END_TEST
+
 /* What a part is called does not make a host of it. */
 START_TEST(a_switch_called_socket_is_no_host)
 {
@@ -282,6 +353,9 @@ int main(void)
     tcase_add_test(tests, the_host_holds_what_the_device_does_not);
     tcase_add_test(tests, a_host_that_nobody_describes_is_refused);
     tcase_add_test(tests, devices_below_a_switch_share_its_link_to_the_host);
+    tcase_add_test(tests, copies_get_all_of_a_path_of_their_own);
+    tcase_add_test(tests, a_device_reaches_the_host_of_its_own_node);
+    tcase_add_test(tests, nothing_goes_through_the_host_of_a_node);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
