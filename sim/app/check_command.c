@@ -147,7 +147,7 @@ static enum dl_status check_steps(struct dl_json doc, struct dl_arena *arena, co
     struct dl_training_rows rows = {0};
     dl_training_rows_add(doc, arena, &rows, err);
     check_rows(&rows, arena, said, err);
-    dl_free(rows.items);
+    dl_training_rows_release(&rows);
     return err->status;
 }
 
@@ -156,7 +156,7 @@ static enum dl_status check_csv(const char *path, struct dl_arena *arena, const 
     struct dl_training_rows rows = {0};
     dl_training_rows_read(path, arena, &rows, err);
     check_rows(&rows, arena, said, err);
-    dl_free(rows.items);
+    dl_training_rows_release(&rows);
     return err->status;
 }
 

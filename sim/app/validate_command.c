@@ -272,7 +272,8 @@ static int validate(const struct request *q, const struct dl_training_rows *rows
     if (q->budget) dl_find_added(&trials, compared, &lost);
     if (q->intervals || log) are_late |= bound_rows(q, &trials, compared, arena, err);
     const struct dl_asked asked = what_was_asked(q, compared, rows->n);
-    const struct dl_validation told = dl_validation_of(compared, join_pairs(rows, compared), q->engine, arena);
+    struct dl_validation told = dl_validation_of(compared, join_pairs(rows, compared), q->engine, arena);
+    told.left_out = rows->left_out;
     if (!err->status) tell(q, &asked, &told, err);
     if (!err->status) *err = lost;
     dl_free(trials.items);
@@ -330,7 +331,7 @@ static int run(int argc, char **argv, struct dl_error *err)
         !(q.html && dl_page_check(err)) && !read_rows(&q, arena, &rows, &log, err))
         code = validate(&q, &rows, log.log.format ? &log : NULL, arena, err);
     dl_log_run_close(&log);
-    dl_free(rows.items);
+    dl_training_rows_release(&rows);
     dl_arena_free(arena);
     return code;
 }

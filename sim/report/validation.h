@@ -79,6 +79,15 @@ struct dl_row_family {
     struct dl_constants constants; /* of the files of its rows */
 };
 
+/* Lines of tables that are no rows, counted by the reason. */
+struct dl_no_rows {
+    struct dl_no_row {
+        const char *why;
+        size_t n;
+    } * items;
+    size_t n, capacity;
+};
+
 struct dl_validation {
     const char *engine;
     const struct dl_compared *rows;
@@ -88,6 +97,7 @@ struct dl_validation {
     size_t *family_of; /* by row */
     struct dl_constants constants;
     bool has_budget; /* the parts of some row are known */
+    struct dl_no_rows left_out;
 };
 
 /* Group the rows, which must outlive it; everything else lives in the arena. */

@@ -122,6 +122,8 @@ void dl_validation_text(const struct dl_validation *v)
     print_failures(v);
     for (size_t i = 0; i < v->n_families; i++) print_worst_group(&v->families[i]);
     for (size_t i = 0; i < v->n_families; i++) print_assumed(&v->families[i]);
+    for (size_t i = 0; i < v->left_out.n; i++)
+        printf("  %zu rows left out: %s\n", v->left_out.items[i].n, v->left_out.items[i].why);
     print_chosen(v);
     if (v->constants.n_chosen)
         printf("  %zu of the %zu constants %s chosen with both halves in sight\n", v->constants.n_chosen,
@@ -225,6 +227,15 @@ static json_t *row_json(const struct dl_compared *row, const char *family)
     return json;
 }
 
+static json_t *left_out_json(const struct dl_no_rows *left_out)
+{
+    json_t *const list = json_array();
+    for (size_t i = 0; i < left_out->n; i++)
+        json_array_append_new(
+            list, dl_json_pack("{s:I, s:s}", "rows", (json_int_t)left_out->items[i].n, "why", left_out->items[i].why));
+    return list;
+}
+
 json_t *dl_validation_json(const struct dl_validation *v)
 {
     const struct dl_host host = dl_host_now();
@@ -234,6 +245,7 @@ json_t *dl_validation_json(const struct dl_validation *v)
         json_array_append_new(rows, row_json(&v->rows[i], v->families[v->family_of[i]].name));
     for (size_t i = 0; i < v->n_families; i++)
         json_object_set_new(families, v->families[i].name, family_json(&v->families[i]));
-    return dl_json_pack("{s:s, s:o, s:o, s:o, s:o}", "engine", v->engine, "rows", rows, "families", families, "summary",
-                        errors_json(&all), "host", dl_host_json(&host));
+    return dl_json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "engine", v->engine, "rows", rows, "families", families,
+                        "left_out", left_out_json(&v->left_out), "summary", errors_json(&all), "host",
+                        dl_host_json(&host));
 }

@@ -47,16 +47,18 @@ static enum dl_status check_columns(const struct dl_row_columns *c, struct dl_ar
 
 struct one_case {
     struct dl_json condition, row;
+    const char *leave_out;
 };
 static const struct dl_field case_fields[] = {
     {"if", DL_OBJECT, offsetof(struct one_case, condition), 0, 0, false, NULL, NULL},
-    {"row", DL_OBJECT, offsetof(struct one_case, row), 0, 0, false, NULL, NULL},
+    {"row", DL_OBJECT, offsetof(struct one_case, row), 0, 0, true, NULL, NULL},
+    {"leave_out", DL_TEXT, offsetof(struct one_case, leave_out), 0, 0, true, NULL, NULL},
 };
 
 static enum dl_status check_case(const struct dl_row_columns *c, struct dl_json element, struct dl_arena *arena,
                                  struct dl_error *err)
 {
-    struct one_case one = {{0}, {0}};
+    struct one_case one = {0};
     const char *column;
     json_t *text;
     if (dl_read(element, case_fields, DL_COUNT(case_fields), &one, arena, err)) return err->status;
@@ -66,6 +68,8 @@ static enum dl_status check_case(const struct dl_row_columns *c, struct dl_json 
         return dl_fail(err, DL_KEY, dl_json_member(one.condition, column, arena).where,
                        "must be a text, as it stands in one of the columns");
     }
+    if (!one.row.value == !one.leave_out)
+        return dl_fail(err, DL_KEY, element.where, "needs either \"row\" or \"leave_out\"");
     return DL_OK;
 }
 
@@ -140,6 +144,16 @@ static bool holds(const json_t *condition, const struct dl_csv *table, size_t li
                         text) if (!json_is_string(text) ||
                                   strcmp(cell_of(table, line, column), json_string_value(text))) return false;
     return true;
+}
+
+const char *dl_row_columns_left_out(const struct dl_row_columns *c, const struct dl_csv *table, size_t line)
+{
+    for (size_t i = 0; i < json_array_size(c->cases.value); i++) {
+        const json_t *const one = json_array_get(c->cases.value, i);
+        const char *const why = json_string_value(json_object_get(one, "leave_out"));
+        if (why && holds(json_object_get(one, "if"), table, line)) return why;
+    }
+    return NULL;
 }
 
 json_t *dl_row_columns_object(const struct dl_row_columns *c, const struct dl_csv *table, size_t line)

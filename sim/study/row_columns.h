@@ -13,8 +13,9 @@ struct dl_row_columns {
     struct dl_json columns; /* column -> key of a row, "" if it says nothing that a row could say */
     struct dl_json factors; /* column -> what its numbers are multiplied by; NULL: none */
     struct dl_json all;     /* keys that all rows have in common */
-    struct dl_json cases;   /* [{"if": {column: text, ...}, "row": {key: value, ...}}, ...]; NULL: none */
-    json_t *doc;            /* for json_decref; NULL: the table has the columns of rows themselves */
+    struct dl_json
+        cases;   /* [{"if": {column: text, ...}, "row": {key: value, ...}}, ...], or "leave_out": why; NULL: none */
+    json_t *doc; /* for json_decref; NULL: the table has the columns of rows themselves */
 };
 
 enum dl_status dl_row_columns_read(struct dl_json doc, struct dl_arena *arena, struct dl_row_columns *out,
@@ -22,7 +23,9 @@ enum dl_status dl_row_columns_read(struct dl_json doc, struct dl_arena *arena, s
 /* The shipped description of the table's columns, if there is one. */
 enum dl_status dl_row_columns_find(const struct dl_csv *table, struct dl_arena *arena, struct dl_row_columns *out,
                                    struct dl_error *err);
-/* The row that a line of such a table is, as an object; a new reference. */
+/* Why a line of such a table is no row; NULL: it is one. */
+const char *dl_row_columns_left_out(const struct dl_row_columns *c, const struct dl_csv *table, size_t line);
+/* The row that it is, as an object; a new reference. */
 json_t *dl_row_columns_object(const struct dl_row_columns *c, const struct dl_csv *table, size_t line);
 
 #endif

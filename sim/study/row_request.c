@@ -155,6 +155,12 @@ static enum dl_status set(struct dl_session_request *out, const char *assignment
     return DL_OK;
 }
 
+static void override_size(struct dl_session_request *out, const char *key, int64_t size, struct dl_arena *arena,
+                          struct dl_error *err)
+{
+    if (size && !err->status) set(out, dl_arena_format(arena, "workload.%s=%lld", key, (long long)size), err);
+}
+
 enum dl_status dl_training_row_request(const struct dl_training_row *row, int64_t microbatch, struct dl_arena *arena,
                                        struct dl_session_request *out, struct dl_error *err)
 {
@@ -169,7 +175,7 @@ enum dl_status dl_training_row_request(const struct dl_training_row *row, int64_
     out->strategy = make_strategy(row, microbatch, arena);
     out->workload = row->workload ? dl_row_input(row, row->workload) : make_workload(row, arena);
     if (row->attention) set(out, dl_arena_format(arena, "software.attention=\"%s\"", row->attention), err);
-    if (row->workload && row->seq && !err->status)
-        set(out, dl_arena_format(arena, "workload.seq=%lld", (long long)row->seq), err);
+    if (row->workload) override_size(out, "seq", row->seq, arena, err);
+    if (row->workload) override_size(out, "layers", row->layers, arena, err);
     return err->status;
 }

@@ -57,13 +57,16 @@ struct dl_training_row {
 struct dl_training_rows {
     struct dl_training_row *items;
     size_t n, capacity;
+    struct dl_no_rows left_out; /* lines of tables that are no rows */
 };
 
-/* Add the rows of a text of CSV, or of a document; `path` is that of the file. Release with dl_free(rows->items). */
+/* Add the rows of a text of CSV, or of a document; `path` is that of the file. Release with dl_training_rows_release.
+ */
 enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char *path, struct dl_arena *arena,
                                       struct dl_training_rows *rows, struct dl_error *err);
 enum dl_status dl_training_rows_add(struct dl_json doc, struct dl_arena *arena, struct dl_training_rows *rows,
                                     struct dl_error *err);
+void dl_training_rows_release(struct dl_training_rows *rows);
 /* Add the rows of a shipped table (a name without a dot or a slash), or of a file: JSON if its name ends so, else CSV.
  */
 enum dl_status dl_training_rows_read(const char *name, struct dl_arena *arena, struct dl_training_rows *rows,

@@ -71,11 +71,11 @@ const struct dl_field dl_training_row_fields[] = {
 static const char *const needed[] = {"devices", "model", "global_batch", "software"};
 static const char *const sizes[] = {"layers", "hidden", "heads", "seq", "vocab"};
 /* All that a row may say beside the file of a strategy, two of them in place of what it names; and what it must not
- * beside that of a workload. */
+ * beside that of a workload: only how many layers, if it was not the whole model, and how long samples are. */
 static const char *const of_study[] = {"id",  "topo", "strategy",       "source", "assumed",  "step_s",
                                        "mfu", "hfu",  "attention_flop", "note",   "workload", "software"};
-static const char *const of_workload[] = {"layers",  "hidden", "ffn",        "heads", "kv_heads",      "vocab",
-                                          "experts", "top_k",  "expert_ffn", "style", "tied_embedding"};
+static const char *const of_workload[] = {"hidden",  "ffn",   "heads",      "kv_heads", "vocab",
+                                          "experts", "top_k", "expert_ffn", "style",    "tied_embedding"};
 
 static bool is_among(const char *key, const char *const *keys, size_t n)
 {
@@ -126,6 +126,7 @@ static enum dl_status check_key(struct dl_json row, const char *key, enum dl_qua
 void dl_training_row_use_workload(json_t *row, const char *workload)
 {
     for (size_t i = 0; i < DL_COUNT(of_workload); i++) json_object_del(row, of_workload[i]);
+    json_object_del(row, "layers");
     json_object_set_new(row, "workload", json_string(workload));
 }
 

@@ -149,3 +149,9 @@ enum dl_status dl_training_rows_published(struct dl_arena *arena, struct dl_trai
     }
     return err->status;
 }
+
+void dl_training_rows_release(struct dl_training_rows *rows)
+{
+    dl_free(rows->items);
+    dl_free(rows->left_out.items);
+}

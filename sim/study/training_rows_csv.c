@@ -77,6 +77,17 @@ static enum dl_status add_line(const struct dl_csv *table, const char *path, siz
     return dl_go_on(err) ? dl_stop_if_told(err, told) : err->status;
 }
 
+static void leave_out(struct dl_no_rows *left_out, const char *why, struct dl_arena *arena)
+{
+    size_t i = 0;
+    while (i < left_out->n && strcmp(left_out->items[i].why, why)) i++;
+    if (i == left_out->n) {
+        DL_GROW(left_out->items, left_out->n, left_out->capacity);
+        left_out->items[left_out->n++] = (struct dl_no_row){.why = dl_arena_string(arena, why)};
+    }
+    left_out->items[i].n++;
+}
+
 /* Lines of a table whose columns a description names. */
 static enum dl_status add_described(const struct dl_row_columns *columns, const struct dl_csv *table, const char *path,
                                     struct dl_arena *arena, struct dl_training_rows *rows, struct dl_error *err)
@@ -84,6 +95,11 @@ static enum dl_status add_described(const struct dl_row_columns *columns, const 
     if (!table->n_rows)
         return dl_fail(err, DL_RANGE, dl_base_name(path), "has no rows, only the line that names the columns");
     for (size_t i = 0; i < table->n_rows; i++) {
+        const char *const why = dl_row_columns_left_out(columns, table, i);
+        if (why) {
+            leave_out(&rows->left_out, why, arena);
+            continue;
+        }
         const struct dl_json object = {.value = dl_row_columns_object(columns, table, i),
                                        .where = dl_csv_place(table, dl_base_name(path), i, arena),
                                        .file = path};

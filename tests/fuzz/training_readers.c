@@ -135,7 +135,7 @@ static void use_rows(struct input *in, struct dl_training_rows *rows)
         json_decref(own(in, made.strategy.text).value);
         json_decref(own(in, made.workload.text).value);
     }
-    dl_free(rows->items);
+    dl_training_rows_release(rows);
 }
 
 void read_rows(struct input *in)

@@ -173,7 +173,7 @@ START_TEST(a_row_is_compared_in_the_convention_of_its_paper)
     ck_assert_double_lt(got[2].hfu, got[1].hfu);
     dl_free(got);
     dl_free(trials.items);
-    dl_free(rows.items);
+    dl_training_rows_release(&rows);
     json_decref(doc.value);
 }
 END_TEST

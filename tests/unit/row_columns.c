@@ -20,7 +20,7 @@ static void begin(void)
 
 static void end(void)
 {
-    dl_free(rows.items);
+    dl_training_rows_release(&rows);
     dl_arena_free(arena);
 }
 
@@ -63,6 +63,35 @@ START_TEST(columns_are_renamed_scaled_and_told_by_cases)
     ck_assert_ptr_nonnull(strstr(of_a.strategy.text, "by_weights"));
     ck_assert_ptr_nonnull(strstr(of_a.strategy.text, "\"overlap\": true"));
     ck_assert_ptr_nonnull(strstr(of_b.strategy.text, "\"overlap\": false"));
+}
+END_TEST
+
+#define RECIPES                                                                                                        \
+    "id,release,model,method,precision,device,n_devices,seq,global_batch,microbatch,tp,pp,cp,ep,etp,vp,dp,fsdp,"       \
+    "layers,"                                                                                                          \
+    "ga,step_s,tokens_s,spread_min,spread_max,n_releases,checks,source\n"
+
+START_TEST(lines_that_are_no_rows_are_counted_by_their_reason)
+{
+    read_text(RECIPES "a,1,llama3-70b,lora,bf16,H100,8,4096,32,1,2,4,1,1,1,20,1,,80,32,9,,,,,,x\n"
+                      "b,1,llama3.1-405b,pretrain,bf16,H100,32,8192,64,1,8,1,2,1,1,1,2,,8,32,5.4,,,,,,x\n"
+                      "c,1,llama3-70b,lora,bf16,H100,32,4096,128,1,2,4,1,1,1,20,4,,80,32,9,,,,,,x\n");
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, 1);
+    ck_assert_uint_eq(rows.left_out.n, 1);
+    ck_assert_uint_eq(rows.left_out.items[0].n, 2);
+    ck_assert_str_eq(rows.left_out.items[0].why, "LoRA trains few of the parameters");
+}
+END_TEST
+
+START_TEST(a_part_of_the_model_of_a_file)
+{
+    read_text(RECIPES "b,1,llama3.1-405b,pretrain,bf16,H100,32,8192,64,1,8,1,2,1,1,1,2,,8,32,5.4,,,,,,x\n");
+    ck_assert_msg(!err.status, "%s", err.text);
+    const struct dl_session_request request = request_of(&rows.items[0]);
+    ck_assert_str_eq(request.workload.name, "llama3-405b");
+    ck_assert_str_eq(request.set.items[0], "workload.seq=8192");
+    ck_assert_str_eq(request.set.items[1], "workload.layers=8");
 }
 END_TEST
 
@@ -145,6 +174,8 @@ int main(void)
     TCase *const tests = tcase_create("row columns");
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, columns_are_renamed_scaled_and_told_by_cases);
+    tcase_add_test(tests, lines_that_are_no_rows_are_counted_by_their_reason);
+    tcase_add_test(tests, a_part_of_the_model_of_a_file);
     tcase_add_test(tests, a_description_is_of_all_columns);
     tcase_add_test(tests, a_step_that_ran_needs_its_time);
     tcase_add_test(tests, a_slow_network_has_slow_hops);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sim/core/files.h"
+#include "sim/core/inherit.h"
 #include "topologies/topology.h"
 
 static struct dl_arena *arena;
@@ -41,6 +42,7 @@ static const struct dl_topology *open_system(const char *name)
     const char *path;
     ck_assert_msg(dl_find_file("topologies/systems", "topology", name, arena, &path, &err) == DL_OK, "%s", err.text);
     ck_assert_msg(dl_json_load(path, arena, &doc, &err) == DL_OK, "%s", err.text);
+    ck_assert_msg(dl_json_inherit(doc, "topologies/systems", "topology", arena, &err) == DL_OK, "%s", err.text);
     ck_assert_msg(dl_topology_read(doc, arena, &topology, &err) == DL_OK, "%s", err.text);
     return topology;
 }

@@ -24,7 +24,7 @@ static void begin(void)
 
 static void end(void)
 {
-    dl_free(rows.items);
+    dl_training_rows_release(&rows);
     dl_arena_free(arena);
 }
 
