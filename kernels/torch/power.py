@@ -1,6 +1,6 @@
 """Clock and power of kernels on one GPU, each alone: facts for the "power" of a device file.
 
-    python3 kernels/torch/power.py OUT.json [products] [attentions] [convolutions] [others] [communication]
+    python3 kernels/torch/power.py OUT.json [products] [narrow] [attentions] [convolutions] [others] [communication]
 
 A kernel runs for a few milliseconds on a chip that has been idle, at the highest clock, and then until its power has
 settled. Printed are its seconds in both, the clock and the watts at the end, the part of its time that goes with the
@@ -22,7 +22,7 @@ from torch.nn import functional as F
 FIRST_S, BURST_S = 8e-3, 50e-3
 SETTLE_S, WATCH_S = 1.2, 1.0  # the driver's watts are means of one second
 IDLE_S = 0.4
-PRODUCTS = [(8192, 8192, 8192), (16384, 4096, 1024), (16384, 1024, 4096), (16384, 3072, 1024), (16384, 5120, 1280),
+PRODUCTS = [(8192, 8192, 8192), (4096, 12288, 12288), (16384, 4096, 1024), (16384, 1024, 4096), (16384, 3072, 1024), (16384, 5120, 1280),
             (8192, 6400, 1600), (8192, 10240, 2560), (8192, 2560, 10240), (16384, 50257, 1024), (4096, 768, 3072), (2048, 2048, 2048)]
 GRADIENTS = [(1024, 4096, 16384), (1600, 6400, 8192), (2560, 10240, 8192)]
 ATTENTIONS = [(16, 16, 1024, 64), (8, 25, 1024, 64), (4, 32, 2048, 80)]
@@ -41,6 +41,17 @@ def products():
     for m, n, k in GRADIENTS:
         a, b = random(k, m), [random(k, n) for _ in "ab"]
         yield f"gemm weight_gradient {m} {n} {k}", lambda i, a=a, b=b: a.t() @ b[i & 1]
+
+
+def narrow():
+    """Of fp8, as Transformer Engine calls them: forward with sums that are kept in the tensor cores, backward not."""
+    for (m, n, k), fast in ((shape, fast) for shape in PRODUCTS for fast in (True, False)):
+        if n % 16:
+            continue
+        a, b = ([random(size, k).to(torch.float8_e4m3fn) for _ in "ab"] for size in (m, n))
+        one = torch.ones((), device="cuda")
+        yield f"fp8 gemm{'' if fast else ' exact'} {m} {n} {k}", lambda i, a=a, b=b, one=one, fast=fast: torch._scaled_mm(
+            a[i & 1], b[0].t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=fast)
 
 
 def attentions():
@@ -145,8 +156,8 @@ def main():
     highest, idle = watch.means(time.time() - WATCH_S, time.time())
     print(f"idle: {idle:.0f} W at {highest:.0f} MHz", flush=True)
     rows = []
-    parts = {"products": products, "attentions": attentions, "convolutions": convolutions, "others": bound_by_memory,
-             "communication": communication}
+    parts = {"products": products, "narrow": narrow, "attentions": attentions, "convolutions": convolutions,
+             "others": bound_by_memory, "communication": communication}
     for part in sys.argv[2:] or parts:
         for name, call in parts[part]():
             row = measured(name, call, watch)
