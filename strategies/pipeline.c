@@ -14,7 +14,7 @@ struct options {
     const char *schedule;
     struct dl_int_list layers_per_stage;
 };
-static const struct options defaults = {.ways = 1, .chunks = 1, .schedule = "1f1b"};
+static const struct options defaults = {.ways = 1, .chunks = 1};
 static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "pipeline stages"},
     {"schedule", DL_TEXT, offsetof(struct options, schedule), 0, 0, true, NULL,
@@ -49,7 +49,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     const struct options *const o = options;
     setting->ways[DL_AXIS_PIPELINE] = (uint32_t)o->ways;
     setting->chunks = (uint32_t)o->chunks;
-    setting->schedule = o->schedule;
+    if (o->schedule) setting->schedule = o->schedule;
     setting->split = (enum dl_split)o->split;
     setting->embedding_alone = o->embedding;
     setting->head_alone = o->head;

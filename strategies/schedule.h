@@ -51,6 +51,8 @@ struct dl_schedule_kind {
 };
 size_t dl_schedule_count(void);
 const struct dl_schedule_kind *dl_schedule_get(size_t index);
+/* Of strategies that name none. */
+const struct dl_schedule_kind *dl_schedule_usual(void);
 
 /* Whether there is such a schedule for these counts; nothing is made. */
 enum dl_status dl_schedule_check(const char *name, const struct dl_schedule_request *request, struct dl_error *err);

@@ -318,7 +318,7 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
                                        .expert_ways = 1,
                                        .chunks = 1,
                                        .sums_when = DL_WHEN_AS_SOFTWARE,
-                                       .schedule = "1f1b",
+                                       .schedule = dl_schedule_usual()->name,
                                        .recompute_every = 1}};
     struct dl_setting *const s = &out->setting;
     const size_t told = err->n_told;

@@ -12,12 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/session/inputs.h"
 #include "sim/collective/choose.h"
 #include "sim/collective/effort.h"
 #include "sim/collective/shapes.h"
 #include "sim/engine/exchange.h"
 #include "sim/engine/scenario.h"
+#include "sim/session/inputs.h"
 
 struct setting {
     const char *system, *transport; /* transport NULL: the system's own */

@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/session/inputs.h"
 #include "sim/collective/choose.h"
 #include "sim/core/files.h"
 #include "sim/engine/exchange.h"
+#include "sim/session/inputs.h"
 #include "topologies/placement.h"
 
 #define MEASURED_FOLDER "validation/published"

@@ -5,9 +5,9 @@
 #ifndef DL_TESTS_TRAINING_RUNS_H
 #define DL_TESTS_TRAINING_RUNS_H
 
+#include "sim/core/random.h"
 #include "sim/session/pool.h"
 #include "sim/session/session.h"
-#include "sim/core/random.h"
 #include "strategies/in_step.h"
 #include "tests/collective_runs.h"
 

@@ -8,38 +8,50 @@
 
 static const char option[] = "--placement";
 
-static enum dl_status place_packed(const struct dl_topology *t, uint32_t n_ranks, uint32_t *device)
+/* What a placement gets. */
+struct asked {
+    const struct dl_topology *t;
+    const char *argument; /* what follows its name */
+    uint64_t seed;
+    uint32_t n_ranks;
+};
+
+static enum dl_status place_packed(const struct asked *a, uint32_t *device, struct dl_error *err)
 {
-    (void)t;
-    for (uint32_t rank = 0; rank < n_ranks; rank++) device[rank] = rank;
+    (void)err;
+    for (uint32_t rank = 0; rank < a->n_ranks; rank++) device[rank] = rank;
     return DL_OK;
 }
 
-static enum dl_status place_even(const struct dl_topology *t, uint32_t n_ranks, uint32_t *device)
+static enum dl_status place_even(const struct asked *a, uint32_t *device, struct dl_error *err)
 {
-    const uint32_t per_node = t->node.n_devices, n_nodes = (n_ranks + per_node - 1) / per_node;
+    (void)err;
+    const uint32_t n_ranks = a->n_ranks, per_node = a->t->node.n_devices, n_nodes = (n_ranks + per_node - 1) / per_node;
     const uint32_t each = n_ranks % n_nodes ? per_node : n_ranks / n_nodes;
     for (uint32_t rank = 0; rank < n_ranks; rank++) device[rank] = rank / each * per_node + rank % each;
     return DL_OK;
 }
 
-static enum dl_status place_spread(const struct dl_topology *t, uint32_t n_ranks, uint32_t *device)
+static enum dl_status place_spread(const struct asked *a, uint32_t *device, struct dl_error *err)
 {
-    for (uint32_t rank = 0; rank < n_ranks; rank++) {
-        const uint32_t node = rank % t->n_nodes, slot = rank / t->n_nodes;
-        device[rank] = node * t->node.n_devices + slot;
+    (void)err;
+    for (uint32_t rank = 0; rank < a->n_ranks; rank++) {
+        const uint32_t node = rank % a->t->n_nodes, slot = rank / a->t->n_nodes;
+        device[rank] = node * a->t->node.n_devices + slot;
     }
     return DL_OK;
 }
 
-static enum dl_status place_random(const struct dl_topology *t, uint64_t seed, uint32_t n_ranks, uint32_t *device)
+static enum dl_status place_random(const struct asked *a, uint32_t *device, struct dl_error *err)
 {
-    uint32_t *const all = dl_alloc(t->n_devices * sizeof *all);
-    for (uint32_t i = 0; i < t->n_devices; i++) all[i] = i;
-    gsl_rng *const rng = dl_random_new(seed, "placement", 0);
-    gsl_ran_shuffle(rng, all, t->n_devices, sizeof *all);
+    (void)err;
+    const uint32_t n = a->t->n_devices;
+    uint32_t *const all = dl_alloc(n * sizeof *all);
+    for (uint32_t i = 0; i < n; i++) all[i] = i;
+    gsl_rng *const rng = dl_random_new(a->seed, "placement", 0);
+    gsl_ran_shuffle(rng, all, n, sizeof *all);
     gsl_rng_free(rng);
-    memcpy(device, all, n_ranks * sizeof *device);
+    memcpy(device, all, a->n_ranks * sizeof *device);
     dl_free(all);
     return DL_OK;
 }
@@ -71,14 +83,13 @@ static enum dl_status take_device(const char **text, const struct dl_topology *t
     return DL_OK;
 }
 
-static enum dl_status place_list(const struct dl_topology *t, const char *list, uint32_t n_ranks, uint32_t *device,
-                                 struct dl_error *err)
+static enum dl_status place_list(const struct asked *a, uint32_t *device, struct dl_error *err)
 {
-    bool *const taken = dl_alloc(t->n_devices);
+    bool *const taken = dl_alloc(a->t->n_devices);
     uint32_t n = 0, next = 0;
-    for (const char *text = list;; text++) {
-        if (take_device(&text, t, taken, &next, err)) break;
-        if (n < n_ranks) device[n] = next;
+    for (const char *text = a->argument;; text++) {
+        if (take_device(&text, a->t, taken, &next, err)) break;
+        if (n < a->n_ranks) device[n] = next;
         n++;
         if (!*text) break;
         if (*text != ',') {
@@ -88,14 +99,38 @@ static enum dl_status place_list(const struct dl_topology *t, const char *list, 
     }
     dl_free(taken);
     if (err->status) return err->status;
-    if (n != n_ranks)
-        return dl_fail(err, DL_RANGE, option, "lists %u devices for %u ranks; list one for each", n, n_ranks);
+    if (n != a->n_ranks)
+        return dl_fail(err, DL_RANGE, option, "lists %u devices for %u ranks; list one for each", n, a->n_ranks);
     return DL_OK;
 }
 
-static const char list[] = "list:";
+static const struct placement {
+    const char *name;
+    enum dl_status (*place)(const struct asked *a, uint32_t *device, struct dl_error *err);
+    bool names_devices;     /* an argument follows its name */
+    bool depends_on_number; /* where a rank goes depends on how many there are */
+} placements[] = {{"packed", place_packed, false, false},
+                  {"even", place_even, false, true},
+                  {"spread", place_spread, false, false},
+                  {"random", place_random, false, false},
+                  {"list:", place_list, true, false}};
 
-bool dl_placement_is_list(const char *how) { return strncmp(how, list, sizeof list - 1) == 0; }
+/* NULL: there is none. */
+static const struct placement *find(const char *how)
+{
+    for (size_t i = 0; i < DL_COUNT(placements); i++) {
+        const struct placement *const p = &placements[i];
+        const size_t length = strlen(p->name);
+        if (strncmp(how, p->name, length) == 0 && (p->names_devices || !how[length])) return p;
+    }
+    return NULL;
+}
+
+bool dl_placement_is_list(const char *how)
+{
+    const struct placement *const p = find(how);
+    return p && p->names_devices;
+}
 
 enum dl_status dl_place(const struct dl_topology *t, const char *how, uint64_t seed, uint32_t n_ranks, uint32_t *device,
                         struct dl_error *err)
@@ -103,12 +138,11 @@ enum dl_status dl_place(const struct dl_topology *t, const char *how, uint64_t s
     if (n_ranks > t->n_devices)
         return dl_fail(err, DL_IMPOSSIBLE, "--devices", "%u ranks need a device each, but %s has %u devices", n_ranks,
                        t->name, t->n_devices);
-    if (strcmp(how, "packed") == 0) return place_packed(t, n_ranks, device);
-    if (strcmp(how, "even") == 0) return place_even(t, n_ranks, device);
-    if (strcmp(how, "spread") == 0) return place_spread(t, n_ranks, device);
-    if (strcmp(how, "random") == 0) return place_random(t, seed, n_ranks, device);
-    if (dl_placement_is_list(how)) return place_list(t, how + sizeof list - 1, n_ranks, device, err);
-    return dl_fail(err, DL_SYNTAX, option, "must be packed, even, spread, random or list:DEVICE,..., got '%.40s'", how);
+    const struct placement *const p = find(how);
+    if (!p)
+        return dl_fail(err, DL_SYNTAX, option, "must be packed, even, spread, random or list:DEVICE,..., got '%.40s'",
+                       how);
+    return p->place(&(struct asked){t, how + strlen(p->name), seed, n_ranks}, device, err);
 }
 
 /* The first free devices after that of the last rank. */
@@ -129,8 +163,8 @@ enum dl_status dl_place_with_servers(const struct dl_topology *t, const char *ho
                                      uint32_t *device, struct dl_error *err)
 {
     const uint32_t all = n.ranks + n.servers;
-    const bool depends_on_number = strcmp(how, "even") == 0;
-    if (!depends_on_number || all > t->n_devices) return dl_place(t, how, seed, all, device, err);
+    const struct placement *const p = find(how);
+    if (!p || !p->depends_on_number || all > t->n_devices) return dl_place(t, how, seed, all, device, err);
     if (dl_place(t, how, seed, n.ranks, device, err)) return err->status;
     take_free(t, n, device);
     return DL_OK;

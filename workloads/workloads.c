@@ -40,18 +40,32 @@ static enum dl_status read_options(struct dl_json doc, const struct dl_workload_
     return err->status;
 }
 
+static const struct attention {
+    const char *name;
+    bool flash;
+} attentions[] = {{"unfused", false}, {"flash", true}};
+
+/* NULL: there is none. */
+static const struct attention *find_attention(const char *name)
+{
+    for (size_t i = 0; i < DL_COUNT(attentions); i++)
+        if (strcmp(attentions[i].name, name) == 0) return &attentions[i];
+    return NULL;
+}
+
 enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_model_code code, struct dl_arena *arena,
                                 struct dl_model *out, struct dl_error *err)
 {
     assert(samples > 0);
+    const struct attention *const attention = find_attention(code.attention);
+    if (!attention)
+        return dl_fail(err, DL_RANGE, "attention", "must be one of unfused, flash, got '%.60s'", code.attention);
     const struct dl_build build = {.doc = doc,
                                    .samples = samples,
-                                   .flash = strcmp(code.attention, "flash") == 0,
+                                   .flash = attention->flash,
                                    .projections_apart = code.projections_apart,
                                    .without_dropout = code.without_dropout,
                                    .arena = arena};
-    if (!build.flash && strcmp(code.attention, "unfused"))
-        return dl_fail(err, DL_RANGE, "attention", "must be one of unfused, flash, got '%.60s'", code.attention);
     const struct dl_workload_kind *kind;
     if (dl_check_schema(doc, "workload", arena, err) || find_kind(doc, &kind, arena, err)) return err->status;
     void *const options = dl_arena_alloc(arena, kind->options_size);

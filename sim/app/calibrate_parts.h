@@ -2,10 +2,10 @@
 #ifndef DL_APP_CALIBRATE_PARTS_H
 #define DL_APP_CALIBRATE_PARTS_H
 
-#include "sim/session/inputs.h"
 #include "sim/calibrate/timings.h"
 #include "sim/report/asked.h"
 #include "sim/report/calibration_report.h"
+#include "sim/session/inputs.h"
 
 struct dl_calibrate_request {
     const char *topo, *transport, *op, *pair, *write_system, *write_transport, *json;

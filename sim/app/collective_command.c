@@ -5,8 +5,6 @@
 
 #include "sim/app/collective_sizes.h"
 #include "sim/app/commands.h"
-#include "sim/session/inputs.h"
-#include "sim/session/own_memory.h"
 #include "sim/collective/effort.h"
 #include "sim/collective/shapes.h"
 #include "sim/core/files.h"
@@ -18,6 +16,9 @@
 #include "sim/report/explain_collective.h"
 #include "sim/report/progress.h"
 #include "sim/report/units.h"
+#include "sim/session/fidelities.h"
+#include "sim/session/inputs.h"
+#include "sim/session/own_memory.h"
 #include "topologies/placement.h"
 
 struct request {
@@ -32,7 +33,6 @@ struct request {
 
 static const char *const ops[] = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce",
                                   "gather",    "scatter",   "barrier",       "sendrecv", NULL};
-static const char *const fidelities[] = {"step", "fluid", NULL};
 
 static const struct dl_option options[] = {
     {"topo", DL_OPT_TEXT, offsetof(struct request, topo), true, 0, 0, NULL,
@@ -62,7 +62,7 @@ static const struct dl_option options[] = {
      "seed of --placement random; 0 if absent"},
     {"engine", DL_OPT_CHOICE, offsetof(struct request, engine), false, 0, 0, dl_engine_names,
      "how time is simulated; simgrid if absent, analytic with --sizes"},
-    {"fidelity", DL_OPT_CHOICE, offsetof(struct request, fidelity), false, 0, 0, fidelities,
+    {"fidelity", DL_OPT_CHOICE, offsetof(struct request, fidelity), false, 0, 0, dl_fidelities,
      "messages one by one, or as flows; step if absent, except for pipelined trees and sums made by switches"},
     {"scenario", DL_OPT_TEXT, offsetof(struct request, scenario), false, 0, 0, NULL,
      "a file of links that slow down, fail and come back"},
@@ -158,7 +158,7 @@ static enum dl_status make_wish(struct run *r, struct dl_wish *out, struct dl_er
                             .servers = r->n_extra};
     if (dl_payload_parse(q->payload, &out->payload, err)) return err->status;
     dl_estimator_init(&r->estimator, r->machine.topology, &r->machine.transport, r->machine.bytes_per_s);
-    r->estimator.fluid = q->fidelity && strcmp(q->fidelity, "fluid") == 0;
+    r->estimator.fluid = q->fidelity && dl_fidelity_is_fluid(q->fidelity);
     r->estimator.by_message = q->fidelity && !r->estimator.fluid;
     return DL_OK;
 }
@@ -317,7 +317,7 @@ static struct dl_asked what_was_asked(const struct run *r)
                              .placement = q->placement,
                              .seed = q->seed,
                              .engine = q->engine,
-                             .fidelity = r->report.fluid ? "fluid" : "step",
+                             .fidelity = dl_fidelity_name(r->report.fluid),
                              .overrides = q->set.items,
                              .n_overrides = q->set.n};
     find_fingerprint(r, asked.sha256);

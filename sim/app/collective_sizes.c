@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/session/pool.h"
 #include "sim/report/progress.h"
+#include "sim/session/pool.h"
 
 /* ---- what is compared ---- */
 
@@ -199,9 +199,9 @@ enum dl_status dl_sizes_find(const struct dl_sizes_request *request, struct dl_a
                              struct dl_error *err)
 {
     struct grid g = {.request = request, .arena = arena, .out = out};
-    const bool is_auto = strcmp(request->wish.algorithm, "auto") == 0;
     set_sizes(&request->range, arena, out);
     out->algorithms = dl_arena_alloc(arena, dl_algorithm_count() * sizeof *out->algorithms);
+    const bool is_auto = dl_is_auto(request->wish.algorithm);
     if (is_auto ? set_possible(request, arena, out, err) : set_named(request, arena, out, err)) return err->status;
     const size_t n_cells = out->n_bytes * out->n_algorithms;
     out->cells = dl_arena_alloc(arena, n_cells * sizeof *out->cells);

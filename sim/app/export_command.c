@@ -4,8 +4,8 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/export_megatron.h"
-#include "sim/session/inputs.h"
 #include "sim/report/platform.h"
+#include "sim/session/inputs.h"
 
 struct request {
     const char *topo, *transport, *format, *strategy, *workload;

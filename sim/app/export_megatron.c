@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "sim/session/inputs.h"
 #include "sim/import/megatron_export.h"
+#include "sim/session/inputs.h"
 #include "strategies/stack.h"
 #include "workloads/workload.h"
 

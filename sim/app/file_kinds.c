@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "sim/session/inputs.h"
 #include "sim/core/files.h"
 #include "sim/core/inherit.h"
 #include "sim/report/units.h"
+#include "sim/session/inputs.h"
 #include "workloads/workload.h"
 
 static const char *about_system(struct dl_json doc, struct dl_arena *arena)

@@ -3,13 +3,13 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/deprecated.h"
-#include "sim/study/sensitivity_runs.h"
-#include "sim/session/session_pictures.h"
 #include "sim/core/output.h"
 #include "sim/draw/page.h"
 #include "sim/draw/pictures.h"
 #include "sim/report/progress.h"
 #include "sim/report/trace.h"
+#include "sim/session/session_pictures.h"
+#include "sim/study/sensitivity_runs.h"
 
 struct request {
     struct dl_session_request session;
@@ -45,7 +45,7 @@ static const struct dl_option options[] = {
      "the communication library, in place of the machine's"},
     {"engine", DL_OPT_CHOICE, OF_SESSION(engine), false, 0, 0, dl_engine_names,
      "how time is simulated; simgrid if absent"},
-    {"fidelity", DL_OPT_CHOICE, OF_SESSION(fidelity), false, 0, 0, dl_session_fidelities,
+    {"fidelity", DL_OPT_CHOICE, OF_SESSION(fidelity), false, 0, 0, dl_fidelities,
      "collectives message by message, or as flows; fluid if absent, unless messages hold ports"},
     {"scenario", DL_OPT_TEXT, OF_SESSION(scenario), false, 0, 0, NULL,
      "a file of faults: slow or failed links, stragglers, jitter"},

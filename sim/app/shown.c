@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "sim/app/deprecated.h"
-#include "sim/session/whole_job.h"
 #include "sim/collective/collective.h"
+#include "sim/session/whole_job.h"
 
 static void add(struct dl_shown *s, const char *key, double value)
 {

@@ -3,15 +3,15 @@
 #include <string.h>
 
 #include "sim/app/commands.h"
-#include "sim/session/own_memory.h"
-#include "sim/session/pool.h"
-#include "sim/study/sweep_point.h"
 #include "sim/app/sweep_results.h"
 #include "sim/app/sweep_slurm.h"
 #include "sim/core/clock.h"
 #include "sim/draw/page.h"
 #include "sim/report/progress.h"
 #include "sim/report/units.h"
+#include "sim/session/own_memory.h"
+#include "sim/session/pool.h"
+#include "sim/study/sweep_point.h"
 #include "sim/sweep/store.h"
 #include "sim/sweep/workers.h"
 

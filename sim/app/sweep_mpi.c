@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "sim/app/commands.h"
-#include "sim/session/own_memory.h"
-#include "sim/study/sweep_point.h"
 #include "sim/core/memory.h"
 #include "sim/core/visible.h"
 #include "sim/report/host.h"
 #include "sim/report/progress.h"
+#include "sim/session/own_memory.h"
+#include "sim/study/sweep_point.h"
 #include "sim/sweep/workers.h"
 
 enum tag { tag_batch, tag_ready, tag_result };

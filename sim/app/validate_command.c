@@ -2,14 +2,14 @@
 #include <math.h>
 
 #include "sim/app/commands.h"
-#include "sim/study/log_run.h"
-#include "sim/study/row_intervals.h"
-#include "sim/study/row_trials.h"
 #include "sim/core/output.h"
 #include "sim/draw/page.h"
 #include "sim/draw/validation_picture.h"
 #include "sim/engine/engines.h"
 #include "sim/report/budget.h"
+#include "sim/study/log_run.h"
+#include "sim/study/row_intervals.h"
+#include "sim/study/row_trials.h"
 
 struct request {
     const char *rows, *json, *html, *svg, *engine;
@@ -182,7 +182,7 @@ static struct dl_asked what_was_asked(const struct request *q, const struct dl_c
 {
     struct dl_asked asked = {.command = "validate",
                              .engine = q->engine,
-                             .fidelity = "fluid",
+                             .fidelity = dl_fidelity_name(true),
                              .overrides = q->set.items,
                              .n_overrides = q->set.n};
     struct dl_fingerprint f;

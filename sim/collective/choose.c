@@ -6,7 +6,7 @@
 
 #include "sim/collective/effort.h"
 
-static bool is_auto(const char *name) { return strcmp(name, "auto") == 0; }
+bool dl_is_auto(const char *name) { return strcmp(name, "auto") == 0; }
 
 static struct dl_collective collective_of(const struct dl_wish *wish, const struct dl_algorithm *algorithm)
 {
@@ -63,7 +63,7 @@ static enum dl_status try_protocols(struct dl_estimator *e, const struct dl_wish
         const struct dl_protocol *const p = &e->transport->protocols[i];
         struct dl_estimate estimate;
         if (!p->has_family[c->algorithm->family]) continue;
-        if (!is_auto(wish->protocol) && strcmp(wish->protocol, p->name)) continue;
+        if (!dl_is_auto(wish->protocol) && strcmp(wish->protocol, p->name)) continue;
         if (dl_estimate_up_to(e, c, p, best->estimate.presumed_s, &estimate, err)) return err->status;
         if (estimate.time_s < best->faster.time_s)
             best->faster = (struct dl_faster){c->algorithm->name, p->name, estimate.time_s};
@@ -107,7 +107,7 @@ static bool has_protocol(const struct dl_estimator *e, const struct dl_wish *wis
 {
     for (size_t i = 0; i < e->transport->n_protocols; i++) {
         const struct dl_protocol *const p = &e->transport->protocols[i];
-        if (p->has_family[family] && (is_auto(wish->protocol) || strcmp(wish->protocol, p->name) == 0)) return true;
+        if (p->has_family[family] && (dl_is_auto(wish->protocol) || strcmp(wish->protocol, p->name) == 0)) return true;
     }
     return false;
 }
@@ -135,12 +135,12 @@ static enum dl_status no_protocol(const struct dl_estimator *e, const struct dl_
         const size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", e->transport->protocols[i].name);
     }
-    if (is_auto(wish->protocol) && e->by_message)
+    if (dl_is_auto(wish->protocol) && e->by_message)
         return dl_fail(
             err, DL_IMPOSSIBLE, "--fidelity",
             "transport %s has nothing for %s by '%s' that goes message by message here; use --fidelity fluid",
             e->transport->name, dl_op_name(wish->op), wish->algorithm);
-    if (is_auto(wish->protocol))
+    if (dl_is_auto(wish->protocol))
         return dl_fail(err, DL_IMPOSSIBLE, "--algo", "transport %s cannot do %s by '%s' here", e->transport->name,
                        dl_op_name(wish->op), wish->algorithm);
     return dl_fail(err, DL_NOT_FOUND, "--protocol", "transport %s has no protocol '%.60s' for this; it has %s",
@@ -174,7 +174,7 @@ enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, str
         return dl_fail(err, DL_IMPOSSIBLE, "--fidelity",
                        "transport %s holds ports message by message (port_busy); use --fidelity step",
                        e->transport->name);
-    if (is_auto(wish->algorithm)) {
+    if (dl_is_auto(wish->algorithm)) {
         out->by = e->transport->tuner ? DL_BY_TUNER : DL_BY_LEAST_ESTIMATE;
         choose_freely(e, wish, arena, out, err);
     } else {

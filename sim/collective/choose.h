@@ -28,6 +28,9 @@ struct dl_choice {
     struct dl_faster faster;
 };
 
+/* Whether a name leaves the choice to dl_choose. */
+bool dl_is_auto(const char *name);
+
 enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
                          struct dl_choice *out, struct dl_error *err);
 

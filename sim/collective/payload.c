@@ -38,19 +38,20 @@ static enum dl_status parse_ratio(const char *text, struct dl_payload *out, stru
     return DL_OK;
 }
 
-static const char *after(const char *text, const char *prefix)
-{
-    const size_t length = strlen(prefix);
-    return strncmp(text, prefix, length) ? NULL : text + length;
-}
+static const struct {
+    const char *name;
+    enum dl_status (*parse)(const char *argument, struct dl_payload *out, struct dl_error *err); /* NULL: it has none */
+} kinds[] = {{"dense", NULL}, {"quantized:", parse_bits}, {"topk:", parse_ratio}};
 
 enum dl_status dl_payload_parse(const char *text, struct dl_payload *out, struct dl_error *err)
 {
     *out = (struct dl_payload){.kind = DL_DENSE};
-    if (strcmp(text, "dense") == 0) return DL_OK;
-    const char *argument;
-    if ((argument = after(text, "quantized:"))) return parse_bits(argument, out, err);
-    if ((argument = after(text, "topk:"))) return parse_ratio(argument, out, err);
+    for (size_t i = 0; i < DL_COUNT(kinds); i++) {
+        const size_t length = strlen(kinds[i].name);
+        if (strncmp(text, kinds[i].name, length)) continue;
+        if (kinds[i].parse) return kinds[i].parse(text + length, out, err);
+        if (!text[length]) return DL_OK;
+    }
     return dl_fail(err, DL_SYNTAX, option, "must be dense, quantized:BITS or topk:RATIO, got '%.40s'", text);
 }
 

@@ -52,17 +52,7 @@ static enum dl_status read_table(struct dl_json at, struct dl_arena *arena, stru
     return dl_operation_check(out->kernel, dl_json_member(at, "kernel", arena).where, err);
 }
 
-static bool is_grouped(const char *kernel) { return strcmp(kernel, "grouped_gemm") == 0; }
-
-static enum dl_kernel_kind kind_of(const char *kernel)
-{
-    if (is_grouped(kernel)) return DL_KERNEL_GEMM;
-    static const char *const names[] = {
-        [DL_KERNEL_GEMM] = "gemm", [DL_KERNEL_ATTENTION] = "attention", [DL_KERNEL_CONV] = "conv"};
-    for (size_t i = 0; i < DL_COUNT(names); i++)
-        if (strcmp(names[i], kernel) == 0) return (enum dl_kernel_kind)i;
-    return DL_KERNEL_MEMORY;
-}
+static enum dl_kernel_kind kind_of(const struct table *t) { return dl_operation_named(t->kernel)->kind; }
 
 /* Columns without which a row is no shape. */
 static unsigned needed(enum dl_kernel_kind kind)
@@ -116,7 +106,7 @@ static enum dl_status read_row(struct dl_json row, const int *which, size_t n, s
 
 static struct dl_kernel kernel_of(const struct table *t, const double *values)
 {
-    const enum dl_kernel_kind kind = kind_of(t->kernel);
+    const enum dl_kernel_kind kind = kind_of(t);
     const bool is_forward = t->pass == DL_TABLE_FORWARD || t->pass == DL_TABLE_ANY;
     return (struct dl_kernel){.kind = kind,
                               .pass = is_forward                            ? DL_PASS_FORWARD
@@ -133,7 +123,7 @@ static struct dl_kernel kernel_of(const struct table *t, const double *values)
                               .causal = values[DL_CAUSAL] > 0,
                               .kv_share = values[DL_KV_SHARE],
                               .drops = values[DL_DROPS] > 0,
-                              .among_experts = is_grouped(t->kernel),
+                              .among_experts = dl_operation_named(t->kernel)->among_experts,
                               .accumulates = values[DL_ACCUMULATES] > 0,
                               .backward = kind == DL_KERNEL_ATTENTION && !is_forward};
 }
@@ -224,7 +214,7 @@ static struct dl_curve make_curve(const struct table *t, const struct dl_device 
 static enum dl_status add_table(const struct table *t, const struct dl_device *d, struct dl_arena *arena,
                                 struct dl_measured *out, struct dl_error *err)
 {
-    const enum dl_kernel_kind kind = kind_of(t->kernel);
+    const enum dl_kernel_kind kind = kind_of(t);
     const size_t n_columns = json_array_size(t->columns.value), n_rows = json_array_size(t->rows.value);
     double(*const values)[n_names] = dl_arena_alloc(arena, (n_rows + 1) * sizeof *values);
     int which[n_names];
@@ -254,7 +244,7 @@ static void make_room(const struct table *tables, size_t n, struct dl_arena *are
 {
     size_t rows[dl_n_products + 1][DL_N_PRECISIONS] = {{0}};
     for (size_t i = 0; i < n; i++)
-        rows[kind_of(tables[i].kernel)][tables[i].precision] += json_array_size(tables[i].rows.value);
+        rows[kind_of(&tables[i])][tables[i].precision] += json_array_size(tables[i].rows.value);
     m->curves = dl_arena_alloc(arena, (n + 1) * sizeof *m->curves);
     for (int kind = 0; kind < dl_n_products; kind++)
         for (int p = 0; p < DL_N_PRECISIONS; p++) {

@@ -5,23 +5,25 @@
 /* What dl_kernel_operation says of kernels of layers, strategies and software; and what dlsim-profile times besides. No
  * step has these yet, but they tell how far the model is from kernels that are bound by memory. */
 /* clang-format off */
-#define PLAIN(word)    {.name = word}
-#define FUNCTION(word) {.name = word, .is_function = true}
-#define APART(word)    {.name = word, .stands_apart = true}
-#define UPDATE(word)   {.name = word, .is_update = true, .stands_apart = true}
+#define MEMORY         .kind = DL_KERNEL_MEMORY
+#define PLAIN(word)    {.name = word, MEMORY}
+#define FUNCTION(word) {.name = word, MEMORY, .is_function = true}
+#define APART(word)    {.name = word, MEMORY, .stands_apart = true}
+#define UPDATE(word)   {.name = word, MEMORY, .is_update = true, .stands_apart = true}
 static const struct dl_operation operations[] = {
-    PLAIN("gemm"), PLAIN("grouped_gemm"), PLAIN("attention"), PLAIN("conv"),
+    {.name = "gemm", .kind = DL_KERNEL_GEMM}, {.name = "grouped_gemm", .kind = DL_KERNEL_GEMM, .among_experts = true},
+    {.name = "attention", .kind = DL_KERNEL_ATTENTION}, {.name = "conv", .kind = DL_KERNEL_CONV},
     FUNCTION("layernorm"), FUNCTION("rmsnorm"), PLAIN("batchnorm"), PLAIN("lrn"), FUNCTION("softmax"),
-    {.name = "cross_entropy", .is_function = true, .stands_apart = true}, APART("logits_to_fp32"),
+    {.name = "cross_entropy", MEMORY, .is_function = true, .stands_apart = true}, APART("logits_to_fp32"),
     APART("embedding"), PLAIN("positions"), PLAIN("token_types"), PLAIN("rotary"),
     FUNCTION("gelu"), FUNCTION("geglu"), PLAIN("relu"), FUNCTION("swiglu"),
-    PLAIN("dropout"), PLAIN("residual"), {.name = "add", .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
+    PLAIN("dropout"), PLAIN("residual"), {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
     PLAIN("top_k"), PLAIN("permute"), PLAIN("unpermute"), PLAIN("count_tokens"),
     PLAIN("rotary_parts"), PLAIN("swiglu_parts"), PLAIN("rmsnorm_parts"), PLAIN("repeat"),
     PLAIN("cast"), PLAIN("widen"), PLAIN("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),
     UPDATE("sgd"), UPDATE("momentum"), UPDATE("adam"), UPDATE("lamb"),
-    {.name = "fused_adam", .is_update = true, .stands_apart = true, .like = "adam"},
+    {.name = "fused_adam", MEMORY, .is_update = true, .stands_apart = true, .like = "adam"},
     PLAIN("quantize"), PLAIN("dequantize"), PLAIN("one_bit"), PLAIN("one_bit_decode"), PLAIN("topk"), PLAIN("unpack"),
     PLAIN("copy"), PLAIN("copy_to_device"), PLAIN("copy_to_host"), PLAIN("gradient_norm"), PLAIN("reduce"),
 };
@@ -31,8 +33,7 @@ size_t dl_operation_count(void) { return DL_COUNT(operations); }
 
 const struct dl_operation *dl_operation_get(size_t index) { return &operations[index]; }
 
-/* NULL: there is none. */
-static const struct dl_operation *find(const char *name)
+const struct dl_operation *dl_operation_named(const char *name)
 {
     for (size_t i = 0; i < DL_COUNT(operations); i++)
         if (strcmp(operations[i].name, name) == 0) return &operations[i];
@@ -41,15 +42,15 @@ static const struct dl_operation *find(const char *name)
 
 const struct dl_operation *dl_operation_of(const struct dl_kernel *k)
 {
-    static const struct dl_operation other = {.name = "other"};
+    static const struct dl_operation other = {.name = "other", MEMORY};
     const char *const name = dl_kernel_operation(k);
-    const struct dl_operation *const found = name ? find(name) : NULL;
+    const struct dl_operation *const found = name ? dl_operation_named(name) : NULL;
     return found ? found : &other;
 }
 
 enum dl_status dl_operation_check(const char *name, const char *where, struct dl_error *err)
 {
-    if (find(name)) return DL_OK;
+    if (dl_operation_named(name)) return DL_OK;
     const char *names[DL_COUNT(operations)];
     for (size_t i = 0; i < DL_COUNT(operations); i++) names[i] = operations[i].name;
     char nearest[DL_HINT];

@@ -7,17 +7,22 @@
 #include "workloads/workload.h"
 
 struct dl_operation {
-    const char *name;  /* as dl_kernel_operation has it, and tables of measured times */
-    bool is_function;  /* goes through memory once and computes with what it reads: norms, softmax, activations */
-    bool is_update;    /* an optimizer's step */
-    bool stands_apart; /* compilers join it to no kernel before or after it */
-    const char *like;  /* OPTIONAL: whose times serve where it has none of its own */
+    const char *name; /* as dl_kernel_operation has it, and tables of measured times */
+    enum dl_kernel_kind kind;
+    bool among_experts; /* a GEMM with rows for each expert */
+    bool is_function;   /* goes through memory once and computes with what it reads: norms, softmax, activations */
+    bool is_update;     /* an optimizer's step */
+    bool stands_apart;  /* compilers join it to no kernel before or after it */
+    const char *like;   /* OPTIONAL: whose times serve where it has none of its own */
 };
 size_t dl_operation_count(void);
 const struct dl_operation *dl_operation_get(size_t index);
 
 /* That of a kernel; one without properties if the table has none. */
 const struct dl_operation *dl_operation_of(const struct dl_kernel *k);
+
+/* By its name; NULL: there is none. */
+const struct dl_operation *dl_operation_named(const char *name);
 
 /* Refuses the name of an operation that there is not; `where` is the place of the name. */
 enum dl_status dl_operation_check(const char *name, const char *where, struct dl_error *err);

@@ -3,13 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/session/ideal.h"
-#include "sim/session/own_memory.h"
 #include "sim/engine/engines.h"
 #include "sim/engine/tap.h"
+#include "sim/session/ideal.h"
+#include "sim/session/own_memory.h"
 #include "topologies/placement.h"
-
-const char *const dl_session_fidelities[] = {"step", "fluid", NULL};
 
 /* ---- reading ---- */
 
@@ -129,7 +127,7 @@ static enum dl_status read_scenario(struct dl_session *s)
     return dl_scenario_read(s->scenario_doc, &scope, s->arena, &s->scenario, &s->err);
 }
 
-static bool is_fluid(const struct dl_session *s) { return strcmp(s->request.fidelity, "fluid") == 0; }
+static bool is_fluid(const struct dl_session *s) { return dl_fidelity_is_fluid(s->request.fidelity); }
 
 static double asked_or(double asked, double usual) { return asked > 0 ? asked : usual; }
 
@@ -182,7 +180,7 @@ static enum dl_status lower(struct dl_session *s)
 /* Flows have no ports that messages could hold. */
 static enum dl_status choose_fidelity(struct dl_session *s)
 {
-    if (!s->request.fidelity) s->request.fidelity = s->machine.transport.holds_ports ? "step" : "fluid";
+    if (!s->request.fidelity) s->request.fidelity = dl_fidelity_name(!s->machine.transport.holds_ports);
     if (!s->machine.transport.holds_ports || s->job.setting.ways[DL_AXIS_PIPELINE] == 1) return DL_OK;
     return dl_fail(&s->err, DL_IMPOSSIBLE, "--transport",
                    "%s has ports that messages hold (port_busy), but those between pipeline stages have lines of their "

@@ -7,7 +7,6 @@
 #ifndef DL_SESSION_SESSION_H
 #define DL_SESSION_SESSION_H
 
-#include "sim/session/inputs.h"
 #include "sim/campaign/campaign.h"
 #include "sim/campaign/failing_run.h"
 #include "sim/engine/scenario.h"
@@ -16,6 +15,8 @@
 #include "sim/report/parts.h"
 #include "sim/report/run_report.h"
 #include "sim/report/timeline.h"
+#include "sim/session/fidelities.h"
+#include "sim/session/inputs.h"
 
 /* Above so much, what may meet others in fluid fidelity is timed as if it were alone. 0: the usual. */
 struct dl_most {
@@ -30,7 +31,7 @@ struct dl_session_request {
     const char *transport;                      /* NULL: as the system says */
     const char *placement, *engine, *scenario;  /* NULL: even, simgrid, none */
     const char *program;                        /* NULL: as the strategy makes it */
-    const char *fidelity;                       /* "step", "fluid"; NULL: fluid, unless messages hold ports */
+    const char *fidelity;                       /* of dl_fidelities; NULL: fluid, unless messages hold ports */
     uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, until steps are alike */
     struct dl_texts set;                        /* as --set */
     size_t n_doubts;                            /* the last of set: the same machine, if its figures were wrong */
@@ -116,8 +117,5 @@ enum dl_status dl_session_failures(struct dl_session *s, const struct dl_checkpo
 void dl_session_close(struct dl_session *s);
 
 const struct dl_engine_kind *dl_session_engine(const struct dl_session *s);
-
-/* The names that the fidelity of a request may have; they end with NULL. For its engine: dl_engine_names. */
-extern const char *const dl_session_fidelities[];
 
 #endif

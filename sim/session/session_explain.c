@@ -1,6 +1,6 @@
 /* session_explain.c - where the step of a session comes from. */
-#include "sim/session/session.h"
 #include "sim/report/explain_run.h"
+#include "sim/session/session.h"
 
 enum dl_status dl_session_explain(struct dl_session *s)
 {

@@ -5,8 +5,8 @@
 #ifndef DL_STUDY_FIGURES_H
 #define DL_STUDY_FIGURES_H
 
-#include "sim/session/session.h"
 #include "sim/report/sensitivity.h"
+#include "sim/session/session.h"
 
 struct dl_figure {
     struct dl_effect effect; /* but for elasticities */

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/study/training_row_fields.h"
 #include "sim/core/files.h"
 #include "sim/import/log_text.h"
+#include "sim/study/training_row_fields.h"
 
 /* ---- is it one ---- */
 

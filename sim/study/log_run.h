@@ -5,9 +5,9 @@
 #ifndef DL_STUDY_LOG_RUN_H
 #define DL_STUDY_LOG_RUN_H
 
-#include "sim/study/row_trials.h"
 #include "sim/import/log.h"
 #include "sim/report/log_report.h"
+#include "sim/study/row_trials.h"
 
 /* What is given beside the log. */
 struct dl_log_given {

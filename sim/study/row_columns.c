@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/study/training_row_fields.h"
 #include "sim/core/files.h"
+#include "sim/study/training_row_fields.h"
 
 static const char folder[] = "validation/columns";
 

@@ -7,8 +7,8 @@
  * the one before. The time between two collectives is then that of the hosts, n times what each rank adds. */
 #include <math.h>
 
-#include "sim/study/training_row.h"
 #include "sim/collective/choose.h"
+#include "sim/study/training_row.h"
 #include "topologies/placement.h"
 
 /* NCCL's slowest protocol takes 72 us over EFA. Chosen by looking at the jobs of the Ultra-Scale benchmark, of which

@@ -2,8 +2,8 @@
 #ifndef DL_STUDY_ROW_TRIALS_H
 #define DL_STUDY_ROW_TRIALS_H
 
-#include "sim/study/training_row.h"
 #include "sim/report/validation.h"
+#include "sim/study/training_row.h"
 
 /* A row with one micro-batch, and with parts at their best as dl_session_request says. */
 struct dl_row_trial {

@@ -147,16 +147,15 @@ static const char *refuse_microbatch(const struct dl_space *s, const struct dl_s
                : "data ways x micro-batch do not divide the batch";
 }
 
-static const char usual_schedule[] = "1f1b"; /* as strategy files that name none */
-
-static const char *schedule_of(const struct dl_space_point *p)
+static const struct dl_schedule_kind *schedule_of(const struct dl_space_point *p)
 {
-    return dl_schedule_get((size_t)p->of[DL_SPACE_SCHEDULE])->name;
+    return dl_schedule_get((size_t)p->of[DL_SPACE_SCHEDULE]);
 }
 
+/* Without a pipeline one schedule stands for all. */
 static const char *refuse_schedule(const struct dl_space *s, const struct dl_space_point *p)
 {
-    if (ways(p, DL_SPACE_PIPELINE) == 1) return strcmp(schedule_of(p), usual_schedule) == 0 ? NULL : same;
+    if (ways(p, DL_SPACE_PIPELINE) == 1) return schedule_of(p) == dl_schedule_usual() ? NULL : same;
     return dl_has_schedule(&s->request.software->lacks, ways(p, DL_SPACE_SCHEDULE))
                ? NULL
                : "the software has no such schedule";
@@ -173,8 +172,9 @@ static const char *refuse_chunks(const struct dl_space *s, const struct dl_space
     struct dl_error err = {0};
     if (stages == 1) return chunks == 1 ? NULL : same;
     if (chunks > 1 && !divides(stages * chunks, s->blocks)) return "stages x chunks do not divide the blocks";
-    return dl_schedule_check(schedule_of(p), &request, &err) ? "not a number of chunks or micro-batches of its schedule"
-                                                             : NULL;
+    return dl_schedule_check(schedule_of(p)->name, &request, &err)
+               ? "not a number of chunks or micro-batches of its schedule"
+               : NULL;
 }
 
 static const char *refuse_sequence(const struct dl_space *s, const struct dl_space_point *p)

@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "sim/study/sensitivity_runs.h"
 #include "sim/core/clock.h"
 #include "sim/report/comparison.h"
+#include "sim/study/sensitivity_runs.h"
 
 struct telling {
     struct dl_search search; /* by the analytic engine */

@@ -6,8 +6,8 @@
 #ifndef DL_STUDY_SEARCH_INTERVALS_H
 #define DL_STUDY_SEARCH_INTERVALS_H
 
-#include "sim/study/search_point.h"
 #include "sim/report/search_report.h"
+#include "sim/study/search_point.h"
 
 /* Of the first `most` that were simulated; which they are and how many runs it took is noted in the report. */
 enum dl_status dl_search_intervals(const struct dl_search *s, size_t most, struct dl_search_report *report,

@@ -5,8 +5,8 @@
 #ifndef DL_STUDY_SEARCH_POINT_H
 #define DL_STUDY_SEARCH_POINT_H
 
-#include "sim/study/search_strategy.h"
 #include "sim/session/session.h"
+#include "sim/study/search_strategy.h"
 
 /* What all points share. Workers are forked from who has it. */
 struct dl_search {

@@ -4,8 +4,8 @@
 #ifndef DL_STUDY_SEARCH_RUN_H
 #define DL_STUDY_SEARCH_RUN_H
 
-#include "sim/study/search_known.h"
 #include "sim/report/search_report.h"
+#include "sim/study/search_known.h"
 
 struct dl_search_run {
     struct dl_search search;

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
+#include "sim/core/files.h"
 #include "sim/session/own_memory.h"
 #include "sim/session/pool.h"
-#include "sim/core/files.h"
 
 /* Large enough that rounding of times does not tell, small enough that curvature does not. */
 static const double change = 1.01;

@@ -58,7 +58,7 @@ static enum dl_status check_value(const struct dl_sweep_column *column, const st
     static const struct {
         const char *name;
         const char *const *choices;
-    } closed[] = {{"engine", dl_engine_names}, {"fidelity", dl_session_fidelities}};
+    } closed[] = {{"engine", dl_engine_names}, {"fidelity", dl_fidelities}};
     if (option->kind == OPTION_COUNT) {
         if (json_is_integer(value) && json_integer_value(value) >= 0) return DL_OK;
         return dl_fail(err, DL_TYPE, column->where, "'%s' takes whole numbers", column->path);

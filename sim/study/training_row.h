@@ -7,8 +7,8 @@
 #ifndef DL_STUDY_TRAINING_ROW_H
 #define DL_STUDY_TRAINING_ROW_H
 
-#include "sim/session/session.h"
 #include "sim/report/validation.h"
+#include "sim/session/session.h"
 
 /* What a row does not say of a transformer beside its sizes. As GPT: the defaults of a workload file. As Llama: gated,
  * RMSNorm, rotary positions, no biases, no dropout, embedding not tied. By sizes, which a row then assumes: Llama's if

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/study/row_columns.h"
-#include "sim/study/training_row_fields.h"
 #include "sim/core/csv.h"
 #include "sim/core/files.h"
+#include "sim/study/row_columns.h"
+#include "sim/study/training_row_fields.h"
 
 static const struct dl_field *find_field(const char *column)
 {

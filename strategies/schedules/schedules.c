@@ -15,6 +15,8 @@ size_t dl_schedule_count(void) { return DL_COUNT(kinds); }
 
 const struct dl_schedule_kind *dl_schedule_get(size_t index) { return kinds[index]; }
 
+const struct dl_schedule_kind *dl_schedule_usual(void) { return &dl_schedule_1f1b; }
+
 static const char *where(const struct dl_schedule_request *request, const char *key, char *text, size_t size)
 {
     const char *const batch = request->batch_where, *const pipeline = request->pipeline_where;

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/collective/payload.h"
 #include "sim/calibrate/timings.h"
+#include "sim/collective/payload.h"
 #include "sim/import/import.h"
 #include "topologies/placement.h"
 #include "topologies/transport.h"

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/study/training_row.h"
 #include "sim/engine/scenario.h"
 #include "sim/import/log.h"
+#include "sim/study/training_row.h"
 #include "strategies/lower.h"
 #include "topologies/placement.h"
 

@@ -1,8 +1,8 @@
 /* constant_ranges.c - the intervals of constants hold nothing that their files could not say. */
 #include <string.h>
 
-#include "sim/study/figures.h"
 #include "sim/core/files.h"
+#include "sim/study/figures.h"
 #include "tests/unit/suite.h"
 
 static struct dl_arena *arena;

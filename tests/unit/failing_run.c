@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/study/figures.h"
 #include "sim/campaign/failing_run.h"
+#include "sim/study/figures.h"
 #include "tests/unit/analytic_run.h"
 #include "tests/unit/shipped_system.h"
 

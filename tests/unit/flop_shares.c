@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/study/row_trials.h"
 #include "sim/core/files.h"
+#include "sim/study/row_trials.h"
 #include "tests/unit/analytic_run.h"
 
 static struct dl_arena *arena;

@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/session/inputs.h"
 #include "sim/engine/tap.h"
 #include "sim/engine/training.h"
 #include "sim/report/timeline.h"
+#include "sim/session/inputs.h"
 #include "strategies/sequence.h"
 
 #define BYTES_PER_S 1e9

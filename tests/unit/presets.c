@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/study/sensitivity_runs.h"
 #include "sim/core/files.h"
+#include "sim/study/sensitivity_runs.h"
 #include "tests/training_runs.h"
 #include "tests/unit/suite.h"
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/study/training_row.h"
 #include "sim/collective/choose.h"
+#include "sim/study/training_row.h"
 #include "tests/unit/suite.h"
 #include "topologies/placement.h"
 

@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "sim/study/search_point.h"
 #include "sim/memory/memory_floor.h"
+#include "sim/study/search_point.h"
 #include "tests/unit/suite.h"
 
 #define MODEL(more)                                                                                                    \

@@ -1,8 +1,8 @@
 /* slices.c - the parts of a torus that jobs get: their shape, their wires, and what collectives make of them. */
 #include <math.h>
 
-#include "sim/session/inputs.h"
 #include "sim/collective/choose.h"
+#include "sim/session/inputs.h"
 #include "tests/unit/suite.h"
 #include "topologies/placement.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/study/training_row.h"
 #include "sim/report/validation.h"
+#include "sim/study/training_row.h"
 #include "tests/unit/suite.h"
 
 static struct dl_arena *arena;
