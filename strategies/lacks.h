@@ -1,4 +1,4 @@
-/* lacks.h - what a framework does not have, as its software file says: `dlsim search` does not propose it.
+/* lacks.h - features that a framework lacks, as its software file says: `dlsim search` does not propose them.
  *
  * The rule to remember: a run may still ask for it, since "what if it had" is a question too. */
 #ifndef DL_STRATEGIES_LACKS_H

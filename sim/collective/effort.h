@@ -1,4 +1,4 @@
-/* effort.h - how long it takes to simulate collectives.
+/* effort.h - how long this computer takes to simulate collectives, counted before the run.
  *
  * Each bundle takes a few microseconds. Where many messages share links, each one that ends changes the rates of
  * those still in flight, and the solver visits all of their links again. */

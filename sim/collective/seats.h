@@ -1,4 +1,4 @@
-/* seats.h - on which devices the ranks of a job sit, and the groups of devices that communicate. */
+/* seats.h - on which device each rank of a job runs, and so the devices of each group that communicates. */
 #ifndef DL_COLLECTIVE_SEATS_H
 #define DL_COLLECTIVE_SEATS_H
 

@@ -12,19 +12,19 @@ enum { none = 0xffffffffu };
 /* One rank's run through one lane's program (lanes times chunks of them a rank). */
 struct lane {
     uint32_t rank, lane;
-    uint32_t step;     /* next action */
-    uint32_t pending;  /* receives that have not come, or are not yet reduced */
-    uint32_t early;    /* letters that came before their receive */
-    uint32_t expected; /* the sender, where one receive waits and the matching knows nothing of this lane */
-    uint32_t meeting;  /* the rank with which it waits to do something synchronous */
-    uint32_t partner;  /* index of the lane that goes on when the receive here is done */
+    uint32_t step;         /* next action */
+    uint32_t pending;      /* receives that have not come, or are not yet reduced */
+    uint32_t early;        /* messages that came before their receive */
+    uint32_t expected;     /* the sender, where one receive waits and the matching knows nothing of this lane */
+    uint32_t awaited_rank; /* the rank with which it waits to do something synchronous */
+    uint32_t partner;      /* index of the lane that goes on when the receive here is done */
     struct dl_causes causes, latest;
     struct dl_way way;
 };
 
-/* A letter that is being packed before it can go. */
+/* A message that is being packed before it can go. */
 struct outgoing {
-    struct dl_letter letter;
+    struct dl_wire_message message;
     uint32_t next_free;
 };
 
@@ -74,7 +74,7 @@ static void received(void *user, uint32_t index)
     go_on(x, &x->lanes[partner]);
 }
 
-/* The letter is here and its receive is posted; `causes` is the history of whichever came last. */
+/* The message is here and its receive is posted; `causes` is the history of whichever came last. */
 static void absorb(struct dl_exchange *x, struct lane *at, const struct dl_causes *causes, double work_s)
 {
     at->latest = *causes;
@@ -87,41 +87,41 @@ static void absorb(struct dl_exchange *x, struct lane *at, const struct dl_cause
     x->spec.engine->kind->timer(x->spec.engine, end_s, received, x, index_of(x, at));
 }
 
-static void on_arrival(void *user, const struct dl_letter *letter)
+static void on_arrival(void *user, const struct dl_wire_message *message)
 {
     struct dl_exchange *const x = user;
-    struct lane *const at = &x->lanes[letter->receiver];
-    if (at->expected == letter->sender)
+    struct lane *const at = &x->lanes[message->receiver];
+    if (at->expected == message->sender)
         at->expected = DL_NOBODY;
-    else if (!dl_matching_deliver(x->matching, letter->receiver, letter)) {
+    else if (!dl_matching_deliver(x->matching, message->receiver, message)) {
         at->early++;
         return;
     }
-    absorb(x, at, &letter->causes, letter->work_s);
+    absorb(x, at, &message->causes, message->work_s);
 }
 
-static void receive_early(struct dl_exchange *x, struct lane *at, const struct dl_letter *letter)
+static void receive_early(struct dl_exchange *x, struct lane *at, const struct dl_wire_message *message)
 {
     at->early--;
-    if (letter->work_s <= 0) return;
+    if (message->work_s <= 0) return;
     at->pending++;
-    absorb(x, at, &at->causes, letter->work_s);
+    absorb(x, at, &at->causes, message->work_s);
 }
 
 static void post_receive(struct dl_exchange *x, struct lane *at, uint32_t sender)
 {
-    struct dl_letter letter;
+    struct dl_wire_message message;
     if (!at->pending && !at->early) {
         at->expected = sender;
         at->pending = 1;
         return;
     }
     if (at->expected != DL_NOBODY) { /* now there are several: they wait in the matching */
-        dl_matching_receive(x->matching, index_of(x, at), at->expected, &letter);
+        dl_matching_receive(x->matching, index_of(x, at), at->expected, &message);
         at->expected = DL_NOBODY;
     }
-    if (dl_matching_receive(x->matching, index_of(x, at), sender, &letter))
-        receive_early(x, at, &letter);
+    if (dl_matching_receive(x->matching, index_of(x, at), sender, &message))
+        receive_early(x, at, &message);
     else
         at->pending++;
 }
@@ -131,13 +131,13 @@ static void post_receive(struct dl_exchange *x, struct lane *at, uint32_t sender
 static void pack_done(void *user, uint32_t id)
 {
     struct dl_exchange *const x = user;
-    const struct dl_letter letter = x->outgoing[id].letter;
+    const struct dl_wire_message message = x->outgoing[id].message;
     x->outgoing[id].next_free = x->free_outgoing;
     x->free_outgoing = id;
-    dl_wire_send(x->spec.wire, &letter, on_arrival, x);
+    dl_wire_send(x->spec.wire, &message, on_arrival, x);
 }
 
-static void pack_then_send(struct dl_exchange *x, const struct dl_letter *letter, uint32_t rank, double pack_s)
+static void pack_then_send(struct dl_exchange *x, const struct dl_wire_message *message, uint32_t rank, double pack_s)
 {
     uint32_t id = x->free_outgoing;
     if (id == none) {
@@ -146,9 +146,9 @@ static void pack_then_send(struct dl_exchange *x, const struct dl_letter *letter
     } else {
         x->free_outgoing = x->outgoing[id].next_free;
     }
-    x->outgoing[id].letter = *letter;
+    x->outgoing[id].message = *message;
     const double end_s = occupy_unit(x, rank, pack_s);
-    x->outgoing[id].letter.causes.reduction_s += end_s - now_s(x);
+    x->outgoing[id].message.causes.reduction_s += end_s - now_s(x);
     x->spec.engine->kind->timer(x->spec.engine, end_s, pack_done, x, id);
 }
 
@@ -162,7 +162,7 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
     const uint32_t most_posted = pace->holds_ports ? 1 : dl_most_posted(c->group->n);
     const uint32_t n_posted = action->posted < most_posted ? action->posted : most_posted;
     const bool is_crowd = (double)c->group->n * n_posted > 1024; /* of a few each is routed as if it were alone */
-    const struct dl_letter letter = {
+    const struct dl_wire_message message = {
         .from = c->group->device[at->rank],
         .to = c->group->device[action->peer],
         .way = &at->way,
@@ -183,9 +183,9 @@ static void send(struct dl_exchange *x, struct lane *at, const struct dl_action 
     x->result.bundles++;
     const double pack_s = packed ? dense * pace->pack_s_per_byte : 0;
     if (pack_s > 0)
-        pack_then_send(x, &letter, at->rank, pack_s);
+        pack_then_send(x, &message, at->rank, pack_s);
     else
-        dl_wire_send(x->spec.wire, &letter, on_arrival, x);
+        dl_wire_send(x->spec.wire, &message, on_arrival, x);
 }
 
 /* ---- programs ---- */
@@ -209,7 +209,7 @@ static void exchange_synchronously(struct dl_exchange *x, struct lane *sender, s
 {
     struct dl_action action;
     x->spec.collective->algorithm->next(x->spec.collective, sender->lane, sender->rank, sender->step, &action);
-    sender->meeting = receiver->meeting = DL_NOBODY;
+    sender->awaited_rank = receiver->awaited_rank = DL_NOBODY;
     sender->step++;
     receiver->step++;
     sender->pending = 1;
@@ -221,8 +221,8 @@ static void exchange_synchronously(struct dl_exchange *x, struct lane *sender, s
 static void meet(struct dl_exchange *x, struct lane *at, const struct dl_action *action)
 {
     struct lane *const other = other_lane(x, at, action->peer);
-    at->meeting = action->peer;
-    if (other->meeting != at->rank) return;
+    at->awaited_rank = action->peer;
+    if (other->awaited_rank != at->rank) return;
     other->causes = at->causes; /* it waited for us */
     if (action->kind == DL_SEND)
         exchange_synchronously(x, at, other);
@@ -285,7 +285,7 @@ static void make_lanes(struct dl_exchange *x)
         x->lanes[i] = (struct lane){.rank = i / x->n_lanes,
                                     .lane = i % lanes,
                                     .expected = DL_NOBODY,
-                                    .meeting = DL_NOBODY,
+                                    .awaited_rank = DL_NOBODY,
                                     .partner = none,
                                     .causes = {.start_s = x->spec.pace->start_s}};
 }

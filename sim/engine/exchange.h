@@ -1,5 +1,4 @@
-/* exchange.h - one collective being simulated: ranks run the programs of its algorithm and send each other messages
- * (called letters here).
+/* exchange.h - one collective being simulated: ranks run the programs of its algorithm and send each other messages.
  *
  * Step fidelity sends every message. Fluid fidelity folds a ring, and the whole of a pipelined tree, into one bundle
  * that moves all of its links at the pace of the slowest; the sends of a direct algorithm into one bundle per source;
@@ -17,7 +16,7 @@ struct dl_exchange_spec {
     const struct dl_collective *collective; /* prepared; must outlive the exchange, as must all the rest */
     const struct dl_pace *pace;
     bool fluid;
-    bool is_in_step;  /* its letters share ports with those of other exchanges and do not stand in line with them */
+    bool is_in_step;  /* its messages share ports with those of other exchanges and do not stand in line with them */
     dl_event_fn done; /* OPTIONAL: when the last rank is through */
     void *user;
     uint32_t tag;

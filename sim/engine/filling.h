@@ -1,4 +1,4 @@
-/* filling.h - the parts of a sharing, and the solving of a set of its flows by progressive filling. */
+/* filling.h - max-min fair rates of a set of flows by progressive filling, on the data of sharing.h. */
 #ifndef DL_ENGINE_FILLING_H
 #define DL_ENGINE_FILLING_H
 

@@ -1,4 +1,4 @@
-/* folded.h - a collective run as the few bundles that it folds into (see sim/collective/fold.h). */
+/* folded.h - a collective simulated as the few bundles that it folds into (see sim/collective/fold.h). */
 #ifndef DL_ENGINE_FOLDED_H
 #define DL_ENGINE_FOLDED_H
 

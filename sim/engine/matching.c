@@ -9,12 +9,12 @@ enum { none = 0xffffffffu };
 struct entry {
     uint64_t key;
     uint32_t waiting;     /* receives */
-    uint32_t first, last; /* early letters */
+    uint32_t first, last; /* early messages */
     bool used;
 };
 
 struct early {
-    struct dl_letter letter;
+    struct dl_wire_message message;
     uint32_t next;
 };
 
@@ -73,7 +73,7 @@ static struct entry *find(struct dl_matching *m, uint32_t lane, uint32_t sender)
     return e;
 }
 
-bool dl_matching_receive(struct dl_matching *m, uint32_t lane, uint32_t sender, struct dl_letter *letter)
+bool dl_matching_receive(struct dl_matching *m, uint32_t lane, uint32_t sender, struct dl_wire_message *message)
 {
     struct entry *const e = find(m, lane, sender);
     if (e->first == none) {
@@ -81,7 +81,7 @@ bool dl_matching_receive(struct dl_matching *m, uint32_t lane, uint32_t sender, 
         return false;
     }
     const uint32_t id = e->first;
-    *letter = m->early[id].letter;
+    *message = m->early[id].message;
     e->first = m->early[id].next;
     if (e->first == none) e->last = none;
     m->early[id].next = m->free_early;
@@ -89,7 +89,7 @@ bool dl_matching_receive(struct dl_matching *m, uint32_t lane, uint32_t sender, 
     return true;
 }
 
-static uint32_t keep(struct dl_matching *m, const struct dl_letter *letter)
+static uint32_t keep(struct dl_matching *m, const struct dl_wire_message *message)
 {
     uint32_t id = m->free_early;
     if (id == none) {
@@ -98,18 +98,18 @@ static uint32_t keep(struct dl_matching *m, const struct dl_letter *letter)
     } else {
         m->free_early = m->early[id].next;
     }
-    m->early[id] = (struct early){.letter = *letter, .next = none};
+    m->early[id] = (struct early){.message = *message, .next = none};
     return id;
 }
 
-bool dl_matching_deliver(struct dl_matching *m, uint32_t lane, const struct dl_letter *letter)
+bool dl_matching_deliver(struct dl_matching *m, uint32_t lane, const struct dl_wire_message *message)
 {
-    struct entry *const e = find(m, lane, letter->sender);
+    struct entry *const e = find(m, lane, message->sender);
     if (e->waiting) {
         e->waiting--;
         return true;
     }
-    const uint32_t id = keep(m, letter);
+    const uint32_t id = keep(m, message);
     if (e->last == none)
         e->first = id;
     else

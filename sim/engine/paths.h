@@ -1,4 +1,4 @@
-/* paths.h - flows over ways that are taken again and again, by nothing else at the time.
+/* paths.h - messages over routes that are used again and again, while nothing else shares their links.
  *
  * Stages of a pipeline send over the same links step after step. Of the dozens of links of such a way only few can ever
  * hold anything up, while nothing but these ways uses them: not those that all of their ways together cannot fill, nor

@@ -16,7 +16,7 @@ struct dl_port_key {
 
 struct dl_port {
     uint32_t n_moving;
-    uint32_t first_waiting, last_waiting; /* the caller's letters; UINT32_MAX: nobody waits */
+    uint32_t first_waiting, last_waiting; /* the caller's messages; UINT32_MAX: nobody waits */
 };
 
 struct dl_ports;

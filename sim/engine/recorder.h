@@ -1,4 +1,4 @@
-/* recorder.h - an observer that is told everything that happens in a training step, slice by slice, as it ends.
+/* recorder.h - an observer of a simulated step: it gets each slice of work, waiting and communication as it ends.
  *
  * The slices of work and of waiting of a lockstep group follow each other without gap or overlap:
  * together they are its time. */

@@ -1,5 +1,5 @@
-/* scenario.h - what goes wrong and when: links that slow down, fail and come back, replicas or stages of them that are
- * slow, and jitter (schema dlsim/scenario/1).
+/* scenario.h - faults that a file injects into a run: slow or failed links, slow replicas and stages, jitter (schema
+ * dlsim/scenario/1).
  *
  *     {"schema": "dlsim/scenario/1", "source": "...",
  *      "links": [{"link": "leaf0 -> spine1", "at_s": 0.01, "bandwidth_fraction": 0}],

@@ -1,4 +1,5 @@
-/* training_parts.h - what the files that simulate a training step share. */
+/* training_parts.h - the state of a simulated training step, shared by the files training*.c: lockstep groups, messages
+ * between them, communicators. */
 #ifndef DL_ENGINE_TRAINING_PARTS_H
 #define DL_ENGINE_TRAINING_PARTS_H
 
@@ -95,7 +96,7 @@ struct message {
     uint32_t next; /* in its line, or of the free ones */
 };
 
-/* Parcels that go one after the other. */
+/* Messages of a pair that go one after the other. */
 struct line {
     uint32_t first, last; /* the first is on its way */
 };

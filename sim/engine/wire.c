@@ -10,7 +10,7 @@
 enum { none = 0xffffffffu, links_of_block = 256 };
 
 struct posted {
-    struct dl_letter letter;
+    struct dl_wire_message message;
     dl_arrival_fn arrive;
     void *user;
     double sent_s, moving_s;   /* when it was sent, when its bytes began to move */
@@ -30,7 +30,7 @@ struct dl_wire {
     double *link_bytes;  /* by link */
     bool *block_is_used; /* by links_of_block links: whether any of them has bytes */
     struct dl_tally scratch[DL_N_SCRATCHES];
-    struct dl_route other_way; /* scratch: of a letter that is routed anew */
+    struct dl_route other_way; /* scratch: of a message that is routed anew */
     bool expects_changes;
     struct changed {
         uint32_t link;
@@ -40,9 +40,9 @@ struct dl_wire {
     size_t n_changed, changed_capacity;
     uint32_t changing;       /* the link that changes at this instant; none: no one */
     double left_on_changing; /* bytes that are still to cross it */
-    struct posted *letters;
-    size_t n_letters, letters_capacity;
-    uint32_t free_letter;
+    struct posted *messages;
+    size_t n_messages, messages_capacity;
+    uint32_t free_message;
 };
 
 static double wanted_bytes_per_s(void *user, uint32_t link)
@@ -64,7 +64,7 @@ struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *
     w->block_is_used = dl_alloc((t->n_links / links_of_block + 1) * sizeof *w->block_is_used);
     for (size_t i = 0; i < DL_N_SCRATCHES; i++) dl_tally_init(&w->scratch[i], t->n_links);
     w->ports = dl_ports_new();
-    w->free_letter = w->changing = none;
+    w->free_message = w->changing = none;
     return w;
 }
 
@@ -77,7 +77,7 @@ void dl_wire_free(struct dl_wire *w)
     dl_free(w->changed);
     dl_free(w->link_bytes);
     dl_free(w->block_is_used);
-    dl_free(w->letters);
+    dl_free(w->messages);
     dl_free(w);
 }
 
@@ -139,27 +139,27 @@ static bool is_current(const struct dl_wire *w, const struct dl_way *way, uint32
 }
 
 /* 0: it is not posted. */
-static uint32_t posted_with(const struct dl_letter *l) { return l->queue == DL_QUEUE_POSTED ? l->n_posted : 0; }
+static uint32_t posted_with(const struct dl_wire_message *m) { return m->queue == DL_QUEUE_POSTED ? m->n_posted : 0; }
 
-static bool find_route(struct dl_wire *w, const struct dl_letter *l, struct dl_route *out)
+static bool find_route(struct dl_wire *w, const struct dl_wire_message *m, struct dl_route *out)
 {
     const uint64_t no_key = 0; /* routes that hash tell pairs apart, not messages */
-    const uint32_t n_posted = posted_with(l);
+    const uint32_t n_posted = posted_with(m);
     struct dl_load load = w->load;
     load.own_share = n_posted ? 1.0 / n_posted : 1;
-    return !dl_topology_route(w->topology, l->from, l->to, no_key, &load, out, w->err) &&
+    return !dl_topology_route(w->topology, m->from, m->to, no_key, &load, out, w->err) &&
            !dl_wire_check(w, out->hops, out->n_hops);
 }
 
-/* Fill the letter's way; false: there is none, and the wire's error says so. */
-static bool find(struct dl_wire *w, const struct dl_letter *l)
+/* Fill the message's way; false: there is none, and the wire's error says so. */
+static bool find(struct dl_wire *w, const struct dl_wire_message *m)
 {
-    struct dl_way *const way = l->way;
-    const uint32_t from = l->from, to = l->to;
+    struct dl_way *const way = m->way;
+    const uint32_t from = m->from, to = m->to;
     if (is_current(w, way, from, to)) return true;
     book(w, way);
     way->known = false;
-    if (!find_route(w, l, &way->route)) return false;
+    if (!find_route(w, m, &way->route)) return false;
     way->version = w->topology->condition->version;
     way->from = from;
     way->to = to;
@@ -168,15 +168,15 @@ static bool find(struct dl_wire *w, const struct dl_letter *l)
     return true;
 }
 
-static uint32_t new_letter(struct dl_wire *w)
+static uint32_t new_message(struct dl_wire *w)
 {
-    const uint32_t id = w->free_letter;
+    const uint32_t id = w->free_message;
     if (id != none) {
-        w->free_letter = w->letters[id].next;
+        w->free_message = w->messages[id].next;
         return id;
     }
-    DL_GROW(w->letters, w->n_letters, w->letters_capacity);
-    return (uint32_t)w->n_letters++;
+    DL_GROW(w->messages, w->n_messages, w->messages_capacity);
+    return (uint32_t)w->n_messages++;
 }
 
 static void leave_ports(struct dl_wire *w, uint32_t id);
@@ -184,11 +184,11 @@ static void leave_ports(struct dl_wire *w, uint32_t id);
 static void arrive(void *user, uint32_t id)
 {
     struct dl_wire *const w = user;
-    if (w->letters[id].letter.pace->holds_ports) leave_ports(w, id);
-    const struct posted p = w->letters[id]; /* a copy: arrival may send more letters */
-    w->letters[id].next = w->free_letter;
-    w->free_letter = id;
-    p.arrive(p.user, &p.letter);
+    if (w->messages[id].message.pace->holds_ports) leave_ports(w, id);
+    const struct posted p = w->messages[id]; /* a copy: arrival may send more messages */
+    w->messages[id].next = w->free_message;
+    w->free_message = id;
+    p.arrive(p.user, &p.message);
 }
 
 static void moved(void *user, uint32_t id);
@@ -196,27 +196,27 @@ static void moved(void *user, uint32_t id);
 static void take_other_way(void *user, uint32_t id, struct dl_turn *turn)
 {
     struct dl_wire *const w = user;
-    const struct dl_letter *const l = &w->letters[id].letter;
-    if (find_route(w, l, &w->other_way)) dl_wire_turn(w, turn, w->other_way.hops, w->other_way.n_hops);
+    const struct dl_wire_message *const m = &w->messages[id].message;
+    if (find_route(w, m, &w->other_way)) dl_wire_turn(w, turn, w->other_way.hops, w->other_way.n_hops);
 }
 
 static void start(struct dl_wire *w, uint32_t id)
 {
-    struct posted *const p = &w->letters[id];
-    struct dl_letter *const l = &p->letter;
-    if (!find(w, l)) return;
+    struct posted *const p = &w->messages[id];
+    struct dl_wire_message *const m = &p->message;
+    if (!find(w, m)) return;
     p->moving_s = w->engine->kind->now_s(w->engine);
-    const double wire_bytes = dl_pace_wire_bytes(l->pace, &l->way->route, l->bytes, l->bytes);
-    p->alone_s = wire_bytes / fmin(l->way->alone_bytes_per_s, l->rate_cap_bytes_per_s);
-    p->latency_s = dl_pace_latency_s(l->pace, &l->way->route, l->bytes);
-    l->way->bytes += wire_bytes;
-    if (w->expects_changes) book(w, l->way);
-    const struct dl_bundle bundle = {.hops = l->way->route.hops,
-                                     .n_hops = l->way->route.n_hops,
-                                     .n_posted = posted_with(l),
+    const double wire_bytes = dl_pace_wire_bytes(m->pace, &m->way->route, m->bytes, m->bytes);
+    p->alone_s = wire_bytes / fmin(m->way->alone_bytes_per_s, m->rate_cap_bytes_per_s);
+    p->latency_s = dl_pace_latency_s(m->pace, &m->way->route, m->bytes);
+    m->way->bytes += wire_bytes;
+    if (w->expects_changes) book(w, m->way);
+    const struct dl_bundle bundle = {.hops = m->way->route.hops,
+                                     .n_hops = m->way->route.n_hops,
+                                     .n_posted = posted_with(m),
                                      .bytes = wire_bytes,
-                                     .rate_cap_bytes_per_s = l->rate_cap_bytes_per_s,
-                                     .alone_bytes_per_s = l->way->alone_bytes_per_s,
+                                     .rate_cap_bytes_per_s = m->rate_cap_bytes_per_s,
+                                     .alone_bytes_per_s = m->way->alone_bytes_per_s,
                                      .done = moved,
                                      .reroute = take_other_way,
                                      .user = w,
@@ -226,11 +226,11 @@ static void start(struct dl_wire *w, uint32_t id)
 
 static void wait_at(struct dl_wire *w, struct dl_port *port, uint32_t id)
 {
-    w->letters[id].next = none;
+    w->messages[id].next = none;
     if (port->first_waiting == none)
         port->first_waiting = id;
     else
-        w->letters[port->last_waiting].next = id;
+        w->messages[port->last_waiting].next = id;
     port->last_waiting = id;
 }
 
@@ -256,17 +256,17 @@ static uint32_t leave(struct dl_wire *w, uint32_t number, const struct posted *p
         port->n_moving--;
         return none;
     }
-    struct posted *const next = &w->letters[id];
+    struct posted *const next = &w->messages[id];
     port->first_waiting = next->next;
-    if (next->sent_s < w->engine->kind->now_s(w->engine)) next->letter.causes = p->letter.causes;
+    if (next->sent_s < w->engine->kind->now_s(w->engine)) next->message.causes = p->message.causes;
     return id;
 }
 
 /* It has the port of its sender. */
 static void go(struct dl_wire *w, uint32_t id)
 {
-    const struct posted *const p = &w->letters[id];
-    if (!p->letter.pace->holds_ports || enter(w, p->receiving_port, 1, id)) start(w, id);
+    const struct posted *const p = &w->messages[id];
+    if (!p->message.pace->holds_ports || enter(w, p->receiving_port, 1, id)) start(w, id);
 }
 
 static void leave_port(struct dl_wire *w, const struct posted *p)
@@ -277,7 +277,7 @@ static void leave_port(struct dl_wire *w, const struct posted *p)
 
 static void leave_ports(struct dl_wire *w, uint32_t id)
 {
-    const struct posted p = w->letters[id];
+    const struct posted p = w->messages[id];
     const uint32_t next = leave(w, p.receiving_port, &p);
     if (next != none) start(w, next);
     leave_port(w, &p);
@@ -286,26 +286,26 @@ static void leave_ports(struct dl_wire *w, uint32_t id)
 static void moved(void *user, uint32_t id)
 {
     struct dl_wire *const w = user;
-    struct posted *const p = &w->letters[id];
-    struct dl_causes *const causes = &p->letter.causes;
+    struct posted *const p = &w->messages[id];
+    struct dl_causes *const causes = &p->message.causes;
     const double now_s = w->engine->kind->now_s(w->engine);
     const double took_s = now_s - p->moving_s;
     causes->bandwidth_s += fmin(p->alone_s, took_s);
     causes->sharing_s += fmax(took_s - p->alone_s, 0);
     const double wait_s = p->latency_s;
-    if (!p->letter.pace->holds_ports) leave_port(w, p);
-    w->letters[id].letter.causes.latency_s += wait_s;
+    if (!p->message.pace->holds_ports) leave_port(w, p);
+    w->messages[id].message.causes.latency_s += wait_s;
     if (wait_s > 0)
         w->engine->kind->timer(w->engine, now_s + wait_s, arrive, w, id);
     else
         arrive(w, id);
 }
 
-static uint32_t port_of(struct dl_wire *w, const struct dl_letter *letter)
+static uint32_t port_of(struct dl_wire *w, const struct dl_wire_message *message)
 {
-    const struct dl_port_key key = {.lane = letter->lane,
-                                    .link = letter->way->route.hops[0].link,
-                                    .to = letter->queue == DL_QUEUE_PEER ? letter->to : DL_ANYBODY};
+    const struct dl_port_key key = {.lane = message->lane,
+                                    .link = message->way->route.hops[0].link,
+                                    .to = message->queue == DL_QUEUE_PEER ? message->to : DL_ANYBODY};
     return dl_port_find(w->ports, &key);
 }
 
@@ -314,20 +314,20 @@ static uint32_t port_of_device(struct dl_wire *w, uint32_t device, bool receives
     return dl_port_find(w->ports, &(struct dl_port_key){.lane = DL_EVERY_LANE, .link = device, .to = receives});
 }
 
-void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_fn on_arrival, void *user)
+void dl_wire_send(struct dl_wire *w, const struct dl_wire_message *message, dl_arrival_fn on_arrival, void *user)
 {
-    if (!find(w, letter)) return;
-    const bool holds = letter->pace->holds_ports;
-    const uint32_t id = new_letter(w);
-    w->letters[id] = (struct posted){.letter = *letter,
-                                     .arrive = on_arrival,
-                                     .user = user,
-                                     .sent_s = w->engine->kind->now_s(w->engine),
-                                     .port = holds ? port_of_device(w, letter->from, false) : port_of(w, letter),
-                                     .receiving_port = holds ? port_of_device(w, letter->to, true) : none,
-                                     .next = none};
-    const uint32_t most = letter->queue == DL_QUEUE_POSTED && !holds ? letter->most_posted : 1;
-    if (enter(w, w->letters[id].port, most, id)) go(w, id);
+    if (!find(w, message)) return;
+    const bool holds = message->pace->holds_ports;
+    const uint32_t id = new_message(w);
+    w->messages[id] = (struct posted){.message = *message,
+                                      .arrive = on_arrival,
+                                      .user = user,
+                                      .sent_s = w->engine->kind->now_s(w->engine),
+                                      .port = holds ? port_of_device(w, message->from, false) : port_of(w, message),
+                                      .receiving_port = holds ? port_of_device(w, message->to, true) : none,
+                                      .next = none};
+    const uint32_t most = message->queue == DL_QUEUE_POSTED && !holds ? message->most_posted : 1;
+    if (enter(w, w->messages[id].port, most, id)) go(w, id);
 }
 
 /* ---- links that change, and which is busiest ---- */

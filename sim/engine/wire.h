@@ -1,4 +1,4 @@
-/* wire.h - messages (letters) from device to device: routed, queued at the sender's port, carried by a bundle.
+/* wire.h - messages from device to device: routed, queued at the sender's port, carried by a bundle.
  *
  * A port is the first link of a route. It is busy while the bytes of a message move (bytes / rate), not for the
  * latency, which passes between the last byte and the arrival. Messages of a lane enter a port in the order in which
@@ -20,7 +20,7 @@ struct dl_causes {
     double start_s, latency_s, bandwidth_s, sharing_s, reduction_s;
 };
 
-/* A route that its owner keeps from letter to letter. Starts as {0}. */
+/* A route that its owner keeps from message to message. Starts as {0}. */
 struct dl_way {
     struct dl_route route;
     uint32_t from, to;
@@ -30,7 +30,7 @@ struct dl_way {
     double bytes;             /* sent over it so far, not yet booked on its links */
 };
 
-struct dl_letter {
+struct dl_wire_message {
     uint32_t from, to; /* devices */
     struct dl_way *way;
     double bytes; /* of payload; the pace tells what that is on the wire */
@@ -47,7 +47,7 @@ struct dl_letter {
 
 struct dl_wire;
 struct dl_tally; /* sim/collective/fold.h */
-typedef void (*dl_arrival_fn)(void *user, const struct dl_letter *letter);
+typedef void (*dl_arrival_fn)(void *user, const struct dl_wire_message *message);
 
 /* bytes_per_s: of the links, as the engine was made with; it outlives the wire. Errors while running (no way between
  * two devices) are put into err. */
@@ -55,7 +55,7 @@ struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *
                             struct dl_error *err);
 void dl_wire_free(struct dl_wire *w);
 
-void dl_wire_send(struct dl_wire *w, const struct dl_letter *letter, dl_arrival_fn arrive, void *user);
+void dl_wire_send(struct dl_wire *w, const struct dl_wire_message *message, dl_arrival_fn arrive, void *user);
 
 /* Book the way's bytes on its links and free its memory. */
 void dl_wire_release_way(struct dl_wire *w, struct dl_way *way);

@@ -127,7 +127,7 @@ void dl_train_release(struct dl_train *t)
                             t->targets,
                             t->buckets,
                             t->stage_layers,
-                            t->parcels,
+                            t->sent,
                             t->timeline.moments.list,
                             t->timeline.exchanges.list};
     const struct dl_json docs[] = {t->strategy_doc, t->software_doc, t->workload_doc};

@@ -183,13 +183,13 @@ struct dl_train {
     double bucket_bytes; /* 0: with overlap each layer, else all */
     /* A step. */
     uint64_t step;
-    uint32_t micro;            /* at work */
-    bool again;                /* forward is recomputed: no loss */
-    double n_visitors;         /* tokens that came to the experts here */
-    double loss;               /* this rank's share of the mean over samples */
-    struct dl_memo ***memos;   /* [chunk * micros + micro][layer of the position][unit]; one more for recomputation */
-    struct dl_parcel *parcels; /* on their way to other positions */
-    size_t n_parcels, parcels_capacity;
+    uint32_t micro;          /* at work */
+    bool again;              /* forward is recomputed: no loss */
+    double n_visitors;       /* tokens that came to the experts here */
+    double loss;             /* this rank's share of the mean over samples */
+    struct dl_memo ***memos; /* [chunk * micros + micro][layer of the position][unit]; one more for recomputation */
+    struct dl_sent *sent;    /* on their way to other positions */
+    size_t n_sent, sent_capacity;
     struct dl_rank_timeline timeline;
 };
 

@@ -21,12 +21,12 @@
 
     /* Where tracks stand: those of one stage and replica together, several of one stream share its lane. */
     const layOut = (s) => {
-        const crews = d3.groups(s.tracks, (t) => t.stage + " " + t.replica),
-              high = Math.max(7, Math.min(24, room / crews.length - 14));
-        const lanes = {tracks: [], crews: []};
+        const groups = d3.groups(s.tracks, (t) => t.stage + " " + t.replica),
+              high = Math.max(7, Math.min(24, room / groups.length - 14));
+        const lanes = {tracks: [], groups: []};
         let y = top;
-        for (const [, tracks] of crews) {
-            const crew = {stage: tracks[0].stage, replica: tracks[0].replica, y};
+        for (const [, tracks] of groups) {
+            const group = {stage: tracks[0].stage, replica: tracks[0].replica, y};
             for (const stream of ["compute", "sends", "collectives"]) {
                 const some = tracks.filter((t) => t.stream === stream),
                       height = stream === "compute" ? high : Math.max(4, Math.min(7, high / 3));
@@ -35,8 +35,8 @@
                         {...t, y: y + (i * height) / some.length, height: Math.max(1, height / some.length)}));
                 if (some.length) y += height + 2;
             }
-            crew.height = y - crew.y;
-            lanes.crews.push(crew);
+            group.height = y - group.y;
+            lanes.groups.push(group);
             y += high < 10 ? 2 : 6;
         }
         return {...lanes, bottom: y};
@@ -99,11 +99,11 @@
             for (const [text, at] of labels) write(text, at, 14, "#5a5f66");
             context.textBaseline = "middle";
             let free = 0;
-            for (const crew of lanes.crews) {
-                const y = crew.y + crew.height / 2;
+            for (const group of lanes.groups) {
+                const y = group.y + group.height / 2;
                 if (y - 7 < free) continue;
                 write(
-                    (left < 60 ? "" : "stage ") + crew.stage + (s.replicas > 1 ? "." + crew.replica : ""), 0, y,
+                    (left < 60 ? "" : "stage ") + group.stage + (s.replicas > 1 ? "." + group.replica : ""), 0, y,
                     "#1c1c1c");
                 free = y + 8;
             }

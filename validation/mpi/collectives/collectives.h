@@ -41,11 +41,11 @@ void dl_ring_gather(const struct dl_team *team, dl_real *values, size_t n);
 void dl_ring_gather_bytes(const struct dl_team *team, void *data, const size_t *bytes, const size_t *offset);
 
 /* Pairwise: from[i] of n_from[i] bytes goes to member i, into[i] of n_into[i] bytes comes from it. */
-struct dl_parcels {
+struct dl_pairwise {
     void **from, **into;
     size_t *n_from, *n_into;
 };
-void dl_pairwise_alltoall(const struct dl_team *team, const struct dl_parcels *parcels);
+void dl_pairwise_alltoall(const struct dl_team *team, const struct dl_pairwise *messages);
 
 /* One panel from `root` to all. */
 void dl_tree_broadcast(const struct dl_team *team, dl_real *values, size_t n, int root);

@@ -4,7 +4,7 @@
 #include "validation/mpi/collectives/collectives.h"
 #include "validation/mpi/collectives/swap.h"
 
-void dl_pairwise_alltoall(const struct dl_team *team, const struct dl_parcels *p)
+void dl_pairwise_alltoall(const struct dl_team *team, const struct dl_pairwise *p)
 {
     const int me = team->rank;
     if (p->n_from[me]) memcpy(p->into[me], p->from[me], p->n_from[me]);

@@ -34,7 +34,7 @@ void dl_dismiss_servers(const struct dl_team *team)
 
 /* ---- the server ---- */
 
-struct parcel {
+struct message {
     int source;
     dl_real *values;
 };
@@ -43,7 +43,7 @@ struct parcel {
 struct shelf {
     int tag, n;
     size_t n_values;
-    struct parcel *parcels; /* room for all members */
+    struct message *messages; /* room for all members */
 };
 
 static struct shelf *find_shelf(struct shelf *shelves, size_t *n_shelves, int tag, int members)
@@ -51,23 +51,24 @@ static struct shelf *find_shelf(struct shelf *shelves, size_t *n_shelves, int ta
     for (size_t i = 0; i < *n_shelves; i++)
         if (shelves[i].tag == tag) return &shelves[i];
     struct shelf *const new = &shelves[(*n_shelves)++];
-    *new = (struct shelf){.tag = tag, .parcels = dl_alloc((size_t)members * sizeof *new->parcels)};
+    *new = (struct shelf){.tag = tag, .messages = dl_alloc((size_t)members * sizeof *new->messages)};
     return new;
 }
 
 static int by_source(const void *a, const void *b)
 {
-    return ((const struct parcel *)a)->source - ((const struct parcel *)b)->source;
+    return ((const struct message *)a)->source - ((const struct message *)b)->source;
 }
 
 static void send_back(struct shelf *s, MPI_Comm world)
 {
-    qsort(s->parcels, (size_t)s->n, sizeof *s->parcels, by_source);
-    dl_real *const sum_of = s->parcels[0].values;
+    qsort(s->messages, (size_t)s->n, sizeof *s->messages, by_source);
+    dl_real *const sum_of = s->messages[0].values;
     for (int i = 1; i < s->n; i++)
-        for (size_t j = 0; j < s->n_values; j++) sum_of[j] += s->parcels[i].values[j];
-    for (int i = 0; i < s->n; i++) MPI_Send(sum_of, (int)s->n_values, DL_MPI_REAL, s->parcels[i].source, s->tag, world);
-    for (int i = 0; i < s->n; i++) dl_free(s->parcels[i].values);
+        for (size_t j = 0; j < s->n_values; j++) sum_of[j] += s->messages[i].values[j];
+    for (int i = 0; i < s->n; i++)
+        MPI_Send(sum_of, (int)s->n_values, DL_MPI_REAL, s->messages[i].source, s->tag, world);
+    for (int i = 0; i < s->n; i++) dl_free(s->messages[i].values);
     s->n = 0;
 }
 
@@ -85,7 +86,7 @@ static bool take(struct shelf *shelves, size_t *n_shelves, const struct dl_servi
     }
     struct shelf *const on = find_shelf(shelves, n_shelves, status.MPI_TAG, s->members);
     on->n_values = (size_t)n;
-    on->parcels[on->n++] = (struct parcel){status.MPI_SOURCE, values};
+    on->messages[on->n++] = (struct message){status.MPI_SOURCE, values};
     if (on->n == s->members) send_back(on, s->world);
     return true;
 }
@@ -95,6 +96,6 @@ void dl_serve_parameters(const struct dl_service *s)
     struct shelf *const shelves = dl_alloc((size_t)s->n_workers * sizeof *shelves);
     size_t n_shelves = 0;
     for (int left = s->n_workers; left;) left -= !take(shelves, &n_shelves, s);
-    for (size_t i = 0; i < n_shelves; i++) dl_free(shelves[i].parcels);
+    for (size_t i = 0; i < n_shelves; i++) dl_free(shelves[i].messages);
     dl_free(shelves);
 }

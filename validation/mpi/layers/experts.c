@@ -134,10 +134,10 @@ static void route(const struct trip *p, const dl_real *share)
 
 /* ---- travel ---- */
 
-static void exchange(struct dl_train *t, const struct dl_parcels *parcels)
+static void exchange(struct dl_train *t, const struct dl_pairwise *messages)
 {
     const enum dl_cause before = dl_switch_cause(&t->timeline, DL_CAUSE_EXPERT);
-    dl_pairwise_alltoall(&t->experts, parcels);
+    dl_pairwise_alltoall(&t->experts, messages);
     dl_switch_cause(&t->timeline, before);
 }
 
@@ -151,7 +151,7 @@ static void tell_counts(struct dl_train *t, struct trip *p)
         at[ranks + i] = p->coming + i * p->n_here;
         bytes[i] = p->n_here * sizeof *p->coming;
     }
-    exchange(t, &(struct dl_parcels){at, at + ranks, bytes, bytes});
+    exchange(t, &(struct dl_pairwise){at, at + ranks, bytes, bytes});
     for (size_t i = 0; i < ranks * p->n_here; i++) p->n_visitors += p->coming[i];
     t->n_visitors += (double)p->n_visitors;
     dl_free(at);
@@ -195,8 +195,8 @@ static void travel(struct dl_train *t, const struct trip *p, dl_real *slots, dl_
         bytes[i] = sum_of(p->leaving + i * p->n_here, p->n_here) * row;
         bytes[ranks + i] = sum_of(p->coming + i * p->n_here, p->n_here) * row;
     }
-    const struct dl_parcels there = {at, at + ranks, bytes, bytes + ranks},
-                            home = {at + ranks, at, bytes + ranks, bytes};
+    const struct dl_pairwise there = {at, at + ranks, bytes, bytes + ranks},
+                             home = {at + ranks, at, bytes + ranks, bytes};
     exchange(t, back ? &home : &there);
     if (!back) sort_visitors(p, ranks, arrived, visitors, false);
     dl_free(arrived);

@@ -12,7 +12,7 @@ struct head {
     uint32_t item, stage;
 };
 
-struct dl_parcel {
+struct dl_sent {
     MPI_Request request;
     char *bytes;
 };
@@ -42,8 +42,8 @@ void dl_pipeline_send(struct dl_train *t, uint32_t item, uint32_t to_position, s
     const bool backward = t->schedule.items[t->at[DL_AXIS_PIPELINE]][item].kind != DL_ITEM_F;
     const struct head head = {dl_now_s(&t->timeline), item, t->at[DL_AXIS_PIPELINE]};
     const size_t bytes = rows.n * rows.width * sizeof *rows.at;
-    DL_GROW(t->parcels, t->n_parcels, t->parcels_capacity);
-    struct dl_parcel *const p = &t->parcels[t->n_parcels++];
+    DL_GROW(t->sent, t->n_sent, t->sent_capacity);
+    struct dl_sent *const p = &t->sent[t->n_sent++];
     p->bytes = dl_alloc(sizeof head + bytes);
     memcpy(p->bytes, &head, sizeof head);
     memcpy(p->bytes + sizeof head, rows.at, bytes);
@@ -115,11 +115,11 @@ struct dl_rows dl_pipeline_receive(struct dl_train *t, uint32_t item, uint32_t f
 
 void dl_pipeline_finish(struct dl_train *t)
 {
-    for (size_t i = 0; i < t->n_parcels; i++) {
-        MPI_Wait(&t->parcels[i].request, MPI_STATUS_IGNORE);
-        dl_free(t->parcels[i].bytes);
+    for (size_t i = 0; i < t->n_sent; i++) {
+        MPI_Wait(&t->sent[i].request, MPI_STATUS_IGNORE);
+        dl_free(t->sent[i].bytes);
     }
-    t->n_parcels = 0;
+    t->n_sent = 0;
 }
 
 /* Where the model is held twice, two stages hold the same layers, so the same buckets, and each has the gradients of

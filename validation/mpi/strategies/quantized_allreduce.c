@@ -81,7 +81,7 @@ static void sum_packed(struct dl_train *t, struct dl_bucket *b, const struct dl_
         const struct dl_range part = dl_part_of(b->n, i, members);
         pack(t, b->gradients + part.from, b->error ? b->error + part.from : NULL, part.n, p.at[i]);
     }
-    dl_pairwise_alltoall(team, &(struct dl_parcels){p.at, p.at + members, p.bytes, p.bytes + members});
+    dl_pairwise_alltoall(team, &(struct dl_pairwise){p.at, p.at + members, p.bytes, p.bytes + members});
     dl_real *const sum = dl_alloc((own.n + 1) * sizeof *sum);
     for (size_t i = 0; i < members; i++) dl_unpack_add(p.at[members + i], own.n, t->lossy_bits, sum);
     pack(t, sum, b->error ? b->error + b->n : NULL, own.n, p.at[me]);
