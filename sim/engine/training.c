@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "sim/engine/training_parts.h"
+#include "sim/engine/training_steady.h"
 
 static const struct dl_sequenced *item_at(const struct dl_training *t, const struct lockstep_group *c)
 {
@@ -70,6 +70,7 @@ void dl_training_deliver(struct dl_training *t, uint32_t lockstep_group, uint32_
     struct lockstep_group *const c = &t->lockstep_groups[lockstep_group];
     assert(!c->arrived[tag]); /* nobody is a whole iteration ahead of what it hands on */
     c->arrived[tag] = message + 1;
+    if (t->steady && message != DL_OWN_MESSAGE) dl_steady_note_input(t, c, tag);
     if (!c->waits_for_input || !has_inputs(t, c) || t->over) return;
     meet_inputs(t, c, &t->messages[message].sent);
     begin_item(t, c);
@@ -137,6 +138,7 @@ static void book_item(struct dl_training *t, struct lockstep_group *c)
     const enum dl_item_kind kind = item_at(t, c)->item.kind;
     t->items_s[kind] += c->item_s;
     t->n_items[kind]++;
+    if (t->steady) dl_steady_note_item(t, c);
 }
 
 static void template_ends(struct dl_training *t, struct lockstep_group *c)
@@ -267,6 +269,7 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
         return t;
     if (request->most_effort > 0) dl_training_limit_effort(t);
     if (err->status) return t;
+    dl_steady_open(t);
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_training_work(t, &t->lockstep_groups[i]);
     return t;
 }
@@ -348,6 +351,7 @@ void dl_training_free(struct dl_training *t)
         dl_free(t->lockstep_groups[i].arrived);
         dl_free(t->lockstep_groups[i].latest);
     }
+    dl_steady_close(t);
     dl_training_close_communicators(t);
     dl_training_close_iterations(t);
     dl_training_close_channels(t);

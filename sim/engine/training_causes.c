@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/engine/training_parts.h"
+#include "sim/engine/training_steady.h"
 
 static const struct dl_item *item_of(const struct dl_training *t, const struct lockstep_group *c)
 {
@@ -141,6 +141,7 @@ void dl_training_end_wait_for_host(struct dl_training *t, struct lockstep_group 
 void dl_training_open_books(struct dl_training *t)
 {
     t->from_s = now_s(t);
+    if (t->steady) dl_steady_open_books(t);
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
         memset(t->lockstep_groups[i].causes_s, 0, sizeof t->lockstep_groups[i].causes_s);
         memset(t->lockstep_groups[i].elapsed_s, 0, sizeof t->lockstep_groups[i].elapsed_s);

@@ -3,7 +3,7 @@
  * Without a barrier between steps a lockstep group goes on by itself, and the last iteration is looked at from the end
  * of the one before to its own end, on all lockstep groups: some have begun with it earlier, and go on with the next
  * one meanwhile. So it is a step among others, in which nothing runs empty. A single iteration stands alone. */
-#include "sim/engine/training_parts.h"
+#include "sim/engine/training_steady.h"
 
 static void slow_down(struct dl_training *t)
 {
@@ -54,9 +54,10 @@ static void pass_barrier(struct dl_training *t)
 
 static void finish(struct dl_training *t)
 {
+    const struct dl_skipped skipped = dl_steady_skipped(t);
     t->result.complete = true;
-    t->result.end_s = now_s(t);
-    t->result.step_s = t->result.end_s - t->from_s;
+    t->result.end_s = now_s(t) + skipped.all_s;
+    t->result.step_s = now_s(t) - t->from_s + skipped.last_s;
     dl_training_close_books(t);
     t->over = true;
 }

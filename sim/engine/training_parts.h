@@ -165,8 +165,9 @@ struct dl_training {
     /* By kind of item, of all iterations: their seconds in the undisturbed step, and how many there were. */
     double items_s[DL_ITEM_W + 1];
     uint64_t n_items[DL_ITEM_W + 1];
-    double from_s; /* what was before is not booked: the last iteration begins */
-    bool over;     /* the last iteration has ended on all lockstep groups */
+    double from_s;         /* what was before is not booked: the last iteration begins */
+    bool over;             /* the last iteration has ended on all lockstep groups */
+    struct steady *steady; /* NULL: all is played; see training_steady.h */
     struct dl_training_result result;
 };
 

@@ -252,6 +252,7 @@ static struct dl_training *start(struct dl_session *s, struct dl_engine *engine,
                                       .device = &s->device,
                                       .by_message = !is_fluid(s),
                                       .most_effort = most_effort(s),
+                                      .extrapolates = true,
                                       .one_replica = is_analytic(s)},
         &s->err);
 }

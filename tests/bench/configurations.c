@@ -35,6 +35,7 @@ static void lower_and_play(struct dl_session *t)
                                                         .device_of_rank = t->device_of_rank,
                                                         .arena = arena,
                                                         .device = &t->device,
+                                                        .extrapolates = true,
                                                         .one_replica = true},
                           &t->err);
     engine->kind->run(engine);

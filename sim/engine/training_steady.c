@@ -1,0 +1,134 @@
+#include "sim/engine/training_steady.h"
+
+#include <string.h>
+
+#include "sim/engine/training_steady_parts.h"
+
+/* ---- where it is possible ---- */
+
+/* Only the lockstep group itself knows when it goes on. */
+static bool is_quiet(const struct dl_template *block)
+{
+    for (size_t i = 0; i < block->n_parts; i++)
+        if (block->parts[i].kind != DL_DO && block->parts[i].kind != DL_DRAIN) return false;
+    return true;
+}
+
+static bool is_quiet_period(const struct dl_program *p, const struct dl_repeats *r)
+{
+    for (uint32_t i = r->first; i < r->first + r->period; i++)
+        if (!is_quiet(p->sequence[i].block)) return false;
+    return true;
+}
+
+/* All stages shift by the same micro-batches. */
+static bool repeats(const struct dl_training *t, uint32_t stage, uint32_t micros, struct dl_repeats *out)
+{
+    const struct dl_program *const p = &t->request.step.programs[stage];
+    return (stage ? dl_repeats_find_shifted(p, micros, out) : dl_repeats_find(p, out)) && is_quiet_period(p, out);
+}
+
+static bool is_possible(const struct dl_training *t)
+{
+    const struct dl_scenario *const s = t->request.scenario;
+    return t->request.extrapolates && t->request.engine->kind->alone && t->n_played == 1 && !t->request.recorder &&
+           !(s && (s->jitter_fraction > 0 || s->n_changes));
+}
+
+void dl_steady_open(struct dl_training *t)
+{
+    if (!is_possible(t)) return;
+    struct steady *const steady = t->steady = dl_alloc(sizeof *steady);
+    steady->courses = dl_alloc(t->n_lockstep_groups * sizeof *steady->courses);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+        struct course *const course = &steady->courses[i];
+        if (!repeats(t, i, steady->courses[0].repeats.micros, &course->repeats)) {
+            dl_steady_close(t);
+            return;
+        }
+        course->records = dl_alloc((size_t)(n_kept + 1) * course->repeats.period * sizeof *course->records);
+        course->input_s = dl_alloc(t->request.step.programs[i].n_tags * sizeof *course->input_s);
+    }
+}
+
+void dl_steady_close(struct dl_training *t)
+{
+    if (!t->steady) return;
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+        dl_free(t->steady->courses[i].records);
+        dl_free(t->steady->courses[i].input_s);
+    }
+    dl_free(t->steady->courses);
+    dl_free(t->steady);
+    t->steady = NULL;
+}
+
+/* ---- what is noted ---- */
+
+/* When nobody is in the middle of an event. */
+static void try(void *user, uint32_t iteration)
+{
+    struct dl_training *const t = user;
+    struct one_period one;
+    if (t->over || t->steady->n_iterations > iteration || !dl_steady_has_come(t, &one)) return;
+    dl_steady_skip(t, &one);
+    t->steady->n_iterations = iteration + 1;
+}
+
+static double busy_until(const struct busy *b, double now) { return b->total_s + (b->n ? now - b->since_s : 0); }
+
+static void end_period(struct dl_training *t, uint32_t iteration)
+{
+    struct steady *const steady = t->steady;
+    const uint32_t i = steady->n_periods++ % n_kept;
+    steady->sending_s[i] = busy_until(&t->sending, now_s(t));
+    steady->exchanging_s[i] = busy_until(&t->exchanging, now_s(t));
+    t->request.engine->kind->timer(t->request.engine, now_s(t), try, t, iteration);
+}
+
+static struct sums sums_of(const struct lockstep_group *c)
+{
+    struct sums s = {.owed_s = c->owed_s};
+    memcpy(s.causes_s, c->causes_s, sizeof s.causes_s);
+    memcpy(s.elapsed_s, c->elapsed_s, sizeof s.elapsed_s);
+    memcpy(s.delays_s, c->delays.by, sizeof s.delays_s);
+    return s;
+}
+
+void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c, uint32_t tag)
+{
+    t->steady->courses[c - t->lockstep_groups].input_s[tag] = now_s(t);
+}
+
+void dl_steady_note_item(struct dl_training *t, struct lockstep_group *c)
+{
+    struct course *const course = &t->steady->courses[c - t->lockstep_groups];
+    const struct dl_repeats *const r = &course->repeats;
+    if (c->iteration < t->steady->n_iterations || c->item < r->first || c->item >= r->end) return;
+    if (c->item == r->first) {
+        course->iteration = c->iteration;
+        course->n_items = 0;
+        if (c == t->lockstep_groups) t->steady->n_periods = 0;
+    }
+    const uint32_t n = course->n_items++;
+    const struct dl_sequenced *const item = &program_of(t, c)->sequence[c->item];
+    const bool is_from_others = item->wants != DL_NO_TAG && item->from != c->stage;
+    *record_at(course, n) = (struct record){.end_s = now_s(t),
+                                            .host_s = c->host_s,
+                                            .item_s = c->item_s,
+                                            .input_s = is_from_others ? course->input_s[item->wants] : 0,
+                                            .delay_s = c->delays.total_s};
+    if (n % r->period) return;
+    course->sums[n / r->period % n_kept] = sums_of(c);
+    if (c == t->lockstep_groups) end_period(t, c->iteration);
+}
+
+/* ---- what it comes to ---- */
+
+void dl_steady_open_books(struct dl_training *t) { t->steady->before_last_s = t->steady->left_out_s; }
+
+struct dl_skipped dl_steady_skipped(const struct dl_training *t)
+{
+    if (!t->steady) return (struct dl_skipped){0};
+    return (struct dl_skipped){t->steady->left_out_s, t->steady->left_out_s - t->steady->before_last_s};
+}

@@ -1,0 +1,27 @@
+/* training_steady.h - the steady part of a step: a few periods are played, the others are extrapolated.
+ *
+ * The rule to remember: no clock is changed. Once everything has repeated itself for two periods, lockstep groups skip
+ * as many periods of their sequences as all of them still have before something else comes; messages under way are
+ * those of the micro-batches skipped to. What the periods left out would have added is added at once. */
+#ifndef DL_ENGINE_TRAINING_STEADY_H
+#define DL_ENGINE_TRAINING_STEADY_H
+
+#include "sim/engine/training_parts.h"
+
+/* t->steady, if periods can be left out at all: else it stays NULL, and nobody calls the others. */
+void dl_steady_open(struct dl_training *t);
+void dl_steady_close(struct dl_training *t);
+
+/* The lockstep group has ended its item; an input has come from another one. */
+void dl_steady_note_item(struct dl_training *t, struct lockstep_group *c);
+void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c, uint32_t tag);
+
+/* Seconds of the periods left out: of all iterations, and of the last. */
+struct dl_skipped {
+    double all_s, last_s;
+};
+struct dl_skipped dl_steady_skipped(const struct dl_training *t);
+/* The last iteration begins. */
+void dl_steady_open_books(struct dl_training *t);
+
+#endif

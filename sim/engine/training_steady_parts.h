@@ -1,0 +1,61 @@
+/* training_steady_parts.h - what the files share that find the steady part of a step and leave periods of it out. */
+#ifndef DL_ENGINE_TRAINING_STEADY_PARTS_H
+#define DL_ENGINE_TRAINING_STEADY_PARTS_H
+
+#include "sim/engine/training_steady.h"
+#include "sim/program/repeats.h"
+
+enum { n_kept = 3 }; /* differences of two consecutive periods */
+
+/* When an item ended, and what its lockstep group carries on to the next one. */
+struct record {
+    double end_s, host_s, item_s;
+    double input_s; /* its input came; 0: it needs none from others */
+    double delay_s;
+};
+
+/* Sums that grow from period to period, once in each of them. */
+struct sums {
+    double causes_s[DL_N_CAUSES], elapsed_s[DL_N_PHASES], delays_s[N_DELAYS], owed_s;
+};
+enum { n_sums = sizeof(struct sums) / sizeof(double) };
+
+/* Of one lockstep group. */
+struct course {
+    struct dl_repeats repeats;
+    uint32_t iteration, n_items; /* that have ended since it began to repeat itself, in that iteration */
+    struct record *records;      /* the last ones, round about */
+    struct sums sums[n_kept];    /* likewise */
+    double *input_s;             /* by tag: it came then */
+};
+
+struct steady {
+    struct course *courses; /* by lockstep group */
+    double sending_s[n_kept], exchanging_s[n_kept];
+    uint32_t n_periods;               /* of the first lockstep group, in this iteration */
+    uint32_t n_iterations;            /* that have had periods left out, or cannot have */
+    double left_out_s, before_last_s; /* of all iterations, and of those before the last */
+};
+
+/* What one period adds. */
+struct one_period {
+    double seconds;
+    struct delays delays;
+};
+
+static inline struct record *record_at(const struct course *course, uint32_t item)
+{
+    return &course->records[item % ((n_kept + 1) * course->repeats.period)];
+}
+
+/* What the last period has added to the i-th of its sums. */
+double dl_steady_last_sum_s(const struct course *course, size_t i);
+/* By how much the host has come on in the period before this item. */
+double dl_steady_host_shift_s(const struct course *course, uint32_t item);
+
+/* training_steady_check.c: whether two consecutive periods were alike on all lockstep groups. */
+bool dl_steady_has_come(const struct dl_training *t, struct one_period *out);
+/* training_steady_skip.c: leave out all periods that can be. */
+void dl_steady_skip(struct dl_training *t, const struct one_period *one);
+
+#endif
