@@ -239,6 +239,8 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
                          .payload = ev->payload,
                          .members = ev->members,
                          .cause = ev->cause,
+                         .every = ev->every,
+                         .turn = ev->turn,
                          .handle = ev->handle};
     const uint32_t call = (uint32_t)out->n_calls++;
     struct dl_template *const into = place_of(s, ev);

@@ -194,6 +194,7 @@ struct dl_event {
     struct dl_payload payload; /* COLLECTIVE */
     bool async;                /* COLLECTIVE */
     double n_parts;            /* COLLECTIVE: tensors of replicas that the host copies one by one beside it */
+    uint32_t every, turn;      /* COLLECTIVE among replicas: in which steps, see comm.h */
     uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
     /* GRADIENT, UPDATE, LAYER_DONE: those that tensor parallelism divides, and not; those of experts it divides too. */
     double parameters_inside, parameters_outside, parameters_expert;

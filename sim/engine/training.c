@@ -169,6 +169,13 @@ static void join_late(struct dl_training *t, struct lockstep_group *c)
     dl_training_go_on(t, c);
 }
 
+/* Of a collective that others do in other iterations: it is neither started nor waited for. */
+static bool is_left_out(const struct dl_training *t, const struct lockstep_group *c, const struct dl_part *part)
+{
+    const bool of_call = (part->kind == DL_START || part->kind == DL_WAIT) && part->call != DL_EVERY_CALL;
+    return of_call && !dl_comm_has_turn(&t->request.step.calls[part->call], c->iteration);
+}
+
 /* Whether the lockstep group goes on at once; if not it will be called. */
 static bool passes(struct dl_training *t, struct lockstep_group *c, const struct dl_part *part)
 {
@@ -176,6 +183,7 @@ static bool passes(struct dl_training *t, struct lockstep_group *c, const struct
         dl_training_begin_work(t, c, part);
         return false;
     }
+    if (is_left_out(t, c, part)) return true;
     c->host_s += part->host_s * c->slowdown;
     switch (part->kind) {
     case DL_DO: break;

@@ -56,9 +56,15 @@ struct dl_comm {
     struct dl_payload payload;
     const char *algorithm; /* NULL: the one that is estimated to be fastest */
     enum dl_cause cause;
-    uint32_t handle;  /* the strategy's own, to wait for it */
-    double n_bundles; /* in lockstep: that one group's is on the network, where it is simulated */
+    uint32_t handle;      /* the strategy's own, to wait for it */
+    uint32_t every, turn; /* it takes place in iterations that leave turn when divided by every; 0: in all */
+    double n_bundles;     /* in lockstep: that one group's is on the network, where it is simulated */
 };
+/* Whether it takes place in the iteration, from 0 on. */
+static inline bool dl_comm_has_turn(const struct dl_comm *c, uint32_t iteration)
+{
+    return !c->every || iteration % c->every == c->turn;
+}
 /* Whether the same is chosen for both. */
 bool dl_comm_alike(const struct dl_comm *a, const struct dl_comm *b);
 

@@ -59,6 +59,7 @@ static void print_comm(const struct printed *p, size_t number, const struct dl_c
     if (c->algorithm) fprintf(p->out, " algorithm %s", c->algorithm);
     fprintf(p->out, " cause %s", dl_cause_name(c->cause));
     print_number(p, "bundles", c->n_bundles);
+    if (c->every) fprintf(p->out, " every %u turn %u", c->every, c->turn);
     fputc('\n', p->out);
 }
 

@@ -109,6 +109,17 @@ static struct dl_payload payload_of(struct reader *r)
     return (struct dl_payload){.kind = DL_DENSE};
 }
 
+/* In which iterations it takes place. */
+static void read_turns(struct reader *r, struct dl_comm *comm)
+{
+    const char *const every = dl_word_after(&r->w, "every");
+    if (!every) return;
+    comm->every = dl_whole_word(&r->w, every, UINT32_MAX);
+    if (!comm->every) dl_refuse_words(&r->w, "'every' must be at least 1");
+    comm->turn = dl_whole_after(&r->w, "turn", comm->every);
+    if (comm->channel != DL_CHANNEL_REPLICAS) dl_refuse_words(&r->w, "only collectives of replicas take turns");
+}
+
 static void read_collective(struct reader *r)
 {
     struct dl_read_step *const out = r->out;
@@ -123,15 +134,16 @@ static void read_collective(struct reader *r)
     const enum dl_channel channel =
         (enum dl_channel)dl_word_choice(&r->w, dl_required_word(&r->w, "channel"), dl_channel_names);
     const char *const algorithm = dl_word_after(&r->w, "algorithm");
-    const struct dl_comm comm = {.op = op,
-                                 .channel = channel,
-                                 .members = members_of(r, channel),
-                                 .bytes = dl_number_after(&r->w, "bytes"),
-                                 .payload = payload_of(r),
-                                 .algorithm = algorithm ? dl_arena_string(r->arena, algorithm) : NULL,
-                                 .cause = cause_of(r),
-                                 .n_bundles = dl_number_after(&r->w, "bundles")};
+    struct dl_comm comm = {.op = op,
+                           .channel = channel,
+                           .members = members_of(r, channel),
+                           .bytes = dl_number_after(&r->w, "bytes"),
+                           .payload = payload_of(r),
+                           .algorithm = algorithm ? dl_arena_string(r->arena, algorithm) : NULL,
+                           .cause = cause_of(r),
+                           .n_bundles = dl_number_after(&r->w, "bundles")};
     const bool in_lockstep = channel == DL_CHANNEL_LOCKSTEP;
+    read_turns(r, &comm);
     if (number != (in_lockstep ? out->n_in_lockstep : out->n_calls))
         dl_refuse_words(&r->w, "'%.60s' is not the next number of its channel", r->w.words[1]);
     if (r->w.err->status) return;

@@ -15,7 +15,8 @@
  *     block 0
  *     work cause compute device_s 2e-3 name gemm
  *     item forward micro 0 chunk 0 block 0 wants 0 from 0
- */
+ *
+ * A collective of replicas that ends with "every 3 turn 1" takes place in the second of three steps, and so on. */
 #ifndef DL_PROGRAM_PROGRAM_TEXT_H
 #define DL_PROGRAM_PROGRAM_TEXT_H
 

@@ -16,8 +16,8 @@
 #define TWO_STAGES "dlsim program 1\ndigit stage values 2 stride 1 stages\n"
 #define FORWARD "item forward micro 0 chunk 0 block 0"
 
-/* Of so many ranks; the step in seconds, or below 0: refused, with err. */
-static double play_text(const char *program, uint32_t n_ranks, struct dl_error *err)
+/* Of so many ranks; the last step in seconds, or below 0: refused, with err. */
+static double play_text(const char *program, uint32_t n_ranks, uint32_t n_steps, struct dl_error *err)
 {
     const struct step size = {.stages = n_ranks, .replicas = 1};
     struct hand_made h = {.step = &size, .arena = dl_arena_new()};
@@ -35,7 +35,8 @@ static double play_text(const char *program, uint32_t n_ranks, struct dl_error *
                                                             .estimator = &h.estimator,
                                                             .step = read.step,
                                                             .device_of_rank = h.device_of_rank,
-                                                            .arena = h.arena},
+                                                            .arena = h.arena,
+                                                            .iterations = n_steps},
                               err);
         if (!err->status) engine->kind->run(engine);
         const struct dl_training_result result = dl_training_result(training, err);
@@ -60,7 +61,7 @@ struct played_text {
 };
 
 /* In a child: a process simulates once. */
-static struct played_text play_program(const char *program, uint32_t n_ranks)
+static struct played_text play_program(const char *program, uint32_t n_ranks, uint32_t n_steps)
 {
     struct played_text *const shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -69,7 +70,7 @@ static struct played_text play_program(const char *program, uint32_t n_ranks)
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        shared->step_s = play_text(program, n_ranks, &shared->err);
+        shared->step_s = play_text(program, n_ranks, n_steps, &shared->err);
         _exit(0);
     }
     ck_assert(waitpid(child, &status, 0) == child && status == 0);
@@ -144,10 +145,22 @@ static const struct {
 
 START_TEST(an_operation_takes_what_its_closed_form_says)
 {
-    const struct played_text played = play_program(steps[_i].program, steps[_i].n_ranks);
+    const struct played_text played = play_program(steps[_i].program, steps[_i].n_ranks, 1);
     ck_assert_msg(!played.err.status, "%s: %s", steps[_i].what, played.err.text);
     ck_assert_msg(fabs(played.step_s - steps[_i].step_s) <= 1e-9 * steps[_i].step_s, "%s: %.17g s, not %g",
                   steps[_i].what, played.step_s, steps[_i].step_s);
+}
+END_TEST
+
+/* A sum of 3 s beside work of 1 s, in every third step. */
+START_TEST(collectives_take_turns)
+{
+    const struct played_text played = play_program(
+        TWO_REPLICAS "collective 0 allreduce channel replicas over data bytes 3e9 cause data every 3 turn 1\n"
+                     "stage 0 tags 0\nblock 0\nstart 0\nwork cause compute device_s 1 name a\nwait 0\n" FORWARD "\n",
+        2, (uint32_t)_i + 1);
+    ck_assert_msg(!played.err.status, "%s", played.err.text);
+    ck_assert_double_eq_tol(played.step_s, _i % 3 == 1 ? 3 : 1, 1e-9);
 }
 END_TEST
 
@@ -167,6 +180,14 @@ static const struct {
     {ONE_RANK "stage 1 tags 0\n", "test.txt:4: '1' is not the next stage"},
     {ONE_RANK "collective 0 allreduce channel replicas over data bytes 1 cause data\n",
      "test.txt:4: there is no digit 'data'"},
+    {TWO_REPLICAS "collective 0 allreduce channel replicas over data bytes 1 cause data every 0 turn 0\n",
+     "test.txt:5: 'every' must be at least 1"},
+    {TWO_REPLICAS "collective 0 allreduce channel replicas over data bytes 1 cause data every 2 turn 2\n",
+     "test.txt:5: '2' is not a number that can stand here"},
+    {TWO_REPLICAS "collective 0 allreduce channel replicas over data bytes 1 cause data turn 1\n",
+     "test.txt:5: 'turn' means nothing here"},
+    {TWO_IN_LOCKSTEP "collective 0 allgather channel lockstep over tensor bytes 1 cause tensor every 2 turn 0\n",
+     "test.txt:5: only collectives of replicas take turns"},
     {ONE_RANK "stage 0 tags 1\n" FORWARD " wants 0 from 0\n",
      "item: a tag is wanted and not given, or given and not wanted"},
     {TWO_STAGES "stage 0 tags 0\n", "must have as many stages as its digits say"},
@@ -175,7 +196,7 @@ static const struct {
 
 START_TEST(what_no_program_can_have_is_refused_by_its_line)
 {
-    const struct played_text played = play_program(refused[_i].program, 2);
+    const struct played_text played = play_program(refused[_i].program, 2, 1);
     ck_assert_msg(played.err.status && strstr(played.err.text, refused[_i].message), "'%s', not '%s'", played.err.text,
                   refused[_i].message);
 }
@@ -185,6 +206,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("programs");
     tcase_add_loop_test(tests, an_operation_takes_what_its_closed_form_says, 0, DL_COUNT(steps));
+    tcase_add_loop_test(tests, collectives_take_turns, 0, 5);
     tcase_add_loop_test(tests, what_no_program_can_have_is_refused_by_its_line, 0, DL_COUNT(refused));
     return run_steps(tests, "programs");
 }
