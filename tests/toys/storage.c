@@ -1,0 +1,43 @@
+/* storage.c - samples are read from where they are stored before the forward of each micro-batch. */
+#include "tests/toys/toys.h"
+
+struct options {
+    double bytes_per_sample;
+};
+static const struct options defaults = {0};
+static const struct dl_field fields[] = {
+    {"bytes_per_sample", DL_NUMBER, offsetof(struct options, bytes_per_sample), 0, 1e12, false, NULL,
+     "read for each sample"},
+};
+
+/* The host, through which samples come, is looked up for those who name a place. */
+static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
+{
+    (void)options, (void)err;
+    setting->offload_where = entry.where;
+    return DL_OK;
+}
+
+static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    const struct options *const o = options;
+    const struct dl_event read = {.kind = DL_EV_COPY,
+                                  .pass = DL_FORWARD,
+                                  .cause = DL_CAUSE_OFFLOAD,
+                                  .bytes = o->bytes_per_sample * dl_stack_setting(below)->microbatch};
+    if (dl_emit(below, ev, err)) return err->status;
+    const bool begins = ev->kind == DL_EV_LAYER && ev->pass == DL_FORWARD && ev->layer->index == 0;
+    return begins ? dl_emit(below, &read, err) : DL_OK;
+}
+
+const struct dl_strategy dl_toy_storage = {
+    .name = "storage",
+    .doc = "samples are read before their forward",
+    .fields = fields,
+    .n_fields = DL_COUNT(fields),
+    .options_size = sizeof(struct options),
+    .defaults = &defaults,
+    .claim = claim,
+    .rewrite = rewrite,
+};

@@ -1,0 +1,74 @@
+/* toys.c - the strategies of tests/toys in the battery that those of strategies/ pass. */
+#define _GNU_SOURCE /* fork, pipe */
+#include "tests/unit/battery_alone.h"
+
+/* Rows of 32 x 32 images that windows of 3 reach beyond those of a rank: one, to and from both neighbours. The gradient
+ * of the first convolution's input is not needed. */
+#define TWO_CONVOLUTIONS                                                                                               \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'convnet','input':[3,32,32],'layers':["                     \
+    "{'kind':'conv','filters':8,'window':3,'pad':1},{'kind':'conv','filters':4,'window':3,'pad':1}]}"
+
+static double summed(double n, double bytes) { return 2 * once(n, bytes); }
+
+static double sent_by_rows(const struct dl_model *m, double n)
+{
+    const double row = 32 * activation_bytes, forward = 3 + 8, backward = 4;
+    return n > 1 ? 2 * row * (forward + backward) + summed(n, gradient_bytes * dl_model_parameters(m)) : 0;
+}
+
+/* In a step, with one other. */
+static double sent_to_one(const struct dl_model *m, double n)
+{
+    return n > 1 ? summed(2, gradient_bytes * dl_model_parameters(m)) : 0;
+}
+
+static const struct example toys[] = {
+    {.strategy = "gossip", .entry = "{'name':'gossip'}", .counts = REPLICAS, .n = {2, 4}, .sent = sent_to_one},
+    {.strategy = "spatial",
+     .entry = "{'name':'spatial','ways':#}",
+     .beside = "{'name':'data'}",
+     .workload = TWO_CONVOLUTIONS,
+     .counts = RANKS,
+     .n = {1, 2, 8},
+     .sent = sent_by_rows,
+     .spares = true},
+    {.strategy = "storage", .entry = "{'name':'storage','bytes_per_sample':#000}", .n = {1, 8}},
+};
+
+/* The partners of a replica change from step to step, also where the program is read back. */
+START_TEST(gossip_takes_turns_in_its_program)
+{
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = USUAL_SYSTEM,
+                                 .workload = FOUR_BLOCKS,
+                                 .head = "'precision':'fp16','devices':4,'global_batch':4",
+                                 .stack = "{'name':'gossip'}"});
+    char *text[2] = {NULL};
+    size_t bytes;
+    struct dl_read_step again = {.step = dl_session_step(&t)};
+    for (int i = 0; i < 2; i++) {
+        FILE *const to = open_memstream(&text[i], &bytes);
+        dl_step_print(&again.step, to);
+        fclose(to);
+        ck_assert(strstr(text[i], "over shard ") && strstr(text[i], " every 2 turn 0\n"));
+        ck_assert(strstr(text[i], "over copy ") && strstr(text[i], " every 2 turn 1\n"));
+        if (i) break;
+        char *const read = dl_arena_string(arena, text[0]);
+        ck_assert_msg(!dl_step_read(read, "test.txt", arena, &again, &t.err), "%s", t.err.text);
+    }
+    ck_assert_str_eq(text[0], text[1]);
+    free(text[0]);
+    free(text[1]);
+    dl_read_step_release(&again);
+    dl_session_close(&t);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("toys");
+    TCase *const tests = battery_alone("toys", (struct examples){toys, DL_COUNT(toys)});
+    tcase_add_test(tests, gossip_takes_turns_in_its_program);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
