@@ -181,6 +181,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     mine.elements /= (double)o->ways;
     mine.enters /= (double)o->ways;
     mine.leaves /= (double)o->ways;
+    mine.inside_bytes /= (double)o->ways;
+    mine.outside_bytes /= (double)o->ways;
     return dl_emit(below, &mine, err);
 }
 

@@ -171,6 +171,17 @@ static enum dl_status end_step(const struct options *o, const struct dl_event *e
     return DL_OK;
 }
 
+/* Buckets that are no views of the gradients themselves. */
+static enum dl_status copy_gradients(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    struct dl_event copies = *ev;
+    copies.tensor = DL_TENSOR_BUCKETS;
+    copies.parameter_bytes = s->software->bucket_copy_bytes;
+    const bool is_held = ev->pass == DL_HOLD && ev->tensor == DL_TENSOR_PARAMETERS && !s->zero_stage;
+    return is_held && copies.parameter_bytes > 0 ? dl_emit(below, &copies, err) : DL_OK;
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
@@ -179,6 +190,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const struct due due = due_of(o, ev, s);
     const bool alone = dl_copies(s, false) == 1;
     if (dl_emit(below, ev, err) || alone || s->sums_on_the_way) return err->status;
+    if (ev->kind == DL_EV_ALLOC) return copy_gradients(ev, below, err);
     if (ev->kind == DL_EV_GRADIENT) return end_step(o, ev, below, err);
     if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD || !(due.scatter || due.sum)) return DL_OK;
     if (add_layer(o, ev, false, below, err)) return err->status;

@@ -3,8 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "strategies/layer_memory.h"
 #include "strategies/played.h"
 #include "strategies/sequence.h"
+#include "strategies/stage_memory.h"
 #include "strategies/stages.h"
 #include "strategies/step_clock.h"
 
@@ -14,8 +16,17 @@ struct place {
     const struct dl_layer *layer;
     size_t n_after; /* in this pass on this position */
     bool first, last_micro;
+    bool splits;              /* weight gradients come apart */
     uint32_t block, n_blocks; /* as in struct dl_event */
 };
+
+static enum dl_status emit_work(struct dl_stack *top, const struct dl_event *at, const struct dl_work *work,
+                                struct dl_error *err)
+{
+    if (dl_emit_working(top, at, work, false, err) || dl_emit_work(top, work, at->pass, at->layer, err))
+        return err->status;
+    return dl_emit_working(top, at, work, true, err);
+}
 
 static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const struct place *at, struct dl_error *err)
 {
@@ -30,15 +41,18 @@ static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const 
                           .first = at->first,
                           .block = at->block,
                           .n_blocks = at->n_blocks};
-    if (dl_emit(top, &ev, err)) return err->status;
+    const struct dl_event begins = ev;
+    if (dl_emit(top, &ev, err) || dl_emit_entered(top, &begins, err)) return err->status;
     for (size_t i = 0; i < n; i++)
-        if (dl_emit_work(top, &work[i], pass, layer, err)) return err->status;
+        if (emit_work(top, &begins, &work[i], err)) return err->status;
+    if (dl_emit_left(top, &begins, err)) return err->status;
     ev.kind = DL_EV_LAYER_DONE;
     ev.last_micro = at->last_micro;
     ev.parameters_inside = layer->parameters_inside;
     ev.parameters_outside = layer->parameters_outside;
     ev.parameters_expert = layer->expert_parameters;
-    return dl_emit(top, &ev, err);
+    if (dl_emit(top, &ev, err)) return err->status;
+    return at->splits && !forward ? dl_emit_operands(top, &begins, err) : DL_OK;
 }
 
 static enum dl_status emit_forward(struct dl_sink *s, const struct dl_position *p, struct dl_error *err)
@@ -64,10 +78,12 @@ static enum dl_status emit_backward(struct dl_sink *s, const struct dl_position 
                                  .n_after = i - p->first_layer,
                                  .first = i + 1 == p->end_layer,
                                  .last_micro = last_micro,
+                                 .splits = s->weights != NULL,
                                  .block = (uint32_t)(i - p->first_block), /* of use in blocks only */
                                  .n_blocks = p->n_blocks};
         if (emit_layer(s->request->job->stack, DL_BACKWARD, &at, err)) return err->status;
     }
+    dl_sink_end_buckets(s);
     return DL_OK;
 }
 
@@ -161,7 +177,9 @@ static enum dl_status lower_end_of_step(struct dl_sink *s, struct dl_program *pr
     if (dl_emit(top, &ev, err)) return err->status;
     ev.kind = DL_EV_UPDATE;
     ev.pass = DL_OPTIMIZER;
-    if (dl_emit(top, &ev, err)) return err->status;
+    if (dl_emit_updating(top, &ev, false, err) || dl_emit(top, &ev, err) || dl_emit_updating(top, &ev, true, err) ||
+        dl_stage_free_gradients(s, program->stage, err))
+        return err->status;
     if (s->request->job->setting.software->drains_at_end) dl_sink_drain(s);
     dl_template_fuse(&program->end);
     return DL_OK;
@@ -249,7 +267,7 @@ static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct
             memcpy(&p->items[chunk * DL_N_TEMPLATES], at->items, sizeof at->items);
             add_parameters(out->layers, at, &parameters);
         }
-        if (lower_end_of_step(s, p, &parameters, err)) return err->status;
+        if (dl_stage_hold(s, p, err) || lower_end_of_step(s, p, &parameters, err)) return err->status;
     }
     return DL_OK;
 }

@@ -5,6 +5,7 @@
  * each use of a layer (ZeRO-Infinity, arXiv 2104.07857). activations: that part of what blocks save goes to the host
  * after their forward and comes back for their backward. Copies for layers go beside the work of a layer, on a stream
  * of their own, and cost what they take longer, unless the software copies activations between its kernels. */
+#include "strategies/layer_memory.h"
 #include "strategies/saved.h"
 #include "strategies/strategies.h"
 
@@ -91,12 +92,109 @@ static enum dl_status update(const struct options *o, const struct dl_event *ev,
     return copy(-returning * bytes, false, DL_OPTIMIZER, below, err);
 }
 
+/* ---- memory ---- */
+
+/* The part of a tensor that the host has in place of the device. */
+static double part_away(const struct options *o, const struct dl_event *ev)
+{
+    switch (ev->tensor) {
+    case DL_TENSOR_PARAMETERS: return o->parameters;
+    case DL_TENSOR_OPTIMIZER:
+    case DL_TENSOR_UPDATING: return o->optimizer;
+    case DL_TENSOR_SAVED:
+    case DL_TENSOR_SCORES: return ev->layer->is_block ? o->activations : 0;
+    default: return 0;
+    }
+}
+
+static struct dl_event scaled(const struct dl_event *ev, double factor)
+{
+    struct dl_event part = *ev;
+    part.bytes *= factor;
+    part.inside_bytes *= factor;
+    part.outside_bytes *= factor;
+    part.parameter_bytes *= factor;
+    return part;
+}
+
+static enum dl_status alloc_here_and_there(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                                           struct dl_error *err)
+{
+    const double away = part_away(o, ev);
+    const struct dl_event here = scaled(ev, 1 - away);
+    struct dl_event there = scaled(ev, away);
+    if (dl_emit(below, &here, err)) return err->status;
+    if (ev->pass != DL_HOLD || away == 0) return DL_OK;
+    there.tensor = ev->tensor == DL_TENSOR_PARAMETERS ? DL_TENSOR_HOST_PARAMETERS : DL_TENSOR_HOST_OPTIMIZER;
+    return dl_emit(below, &there, err);
+}
+
+/* A layer so many further in the pass, as an event has its own. */
+static struct dl_event further(const struct dl_event *ev, int places)
+{
+    struct dl_event at = *ev;
+    const int away = ev->pass == DL_BACKWARD ? -places : places;
+    at.layer += away;
+    at.block += (uint32_t)away;
+    return at;
+}
+
+/* Parameters come when those of other ranks would. */
+static enum dl_status fetch(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                            struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const uint32_t ahead = dl_gathers_ahead(s);
+    for (uint32_t i = ev->first ? 0 : ahead; o->parameters > 0 && i <= ahead && i <= ev->n_after; i++) {
+        const struct dl_event at = further(ev, (int)i);
+        const double parameters = dl_layer_held(s, at.layer, s->zero_stage >= 3);
+        const double bytes = parameters * o->parameters * dl_precision_bytes(s->precision);
+        if (dl_emit_alloc(below, DL_TENSOR_FETCHED, &at, bytes, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+static enum dl_status stage(const struct dl_event *at, enum dl_tensor_kind tensor, struct dl_stack *below,
+                            struct dl_error *err)
+{
+    return dl_emit_alloc(below, tensor, at, dl_copied_bytes(dl_stack_setting(below), at->layer, at->block), err);
+}
+
+/* What a layer saves goes while the next one works, and comes while the one before it does. */
+static enum dl_status enter(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                            struct dl_error *err)
+{
+    if (fetch(o, ev, below, err) || o->activations == 0) return err->status;
+    if (ev->pass == DL_FORWARD) {
+        if (stage(ev, DL_TENSOR_STAGED, below, err)) return err->status;
+        return stage(ev, DL_TENSOR_HOST_SAVED, below, err);
+    }
+    if (ev->first && stage(ev, DL_TENSOR_STAGED, below, err)) return err->status;
+    const struct dl_event next = further(ev, 1);
+    return ev->n_after ? stage(&next, DL_TENSOR_STAGED, below, err) : DL_OK;
+}
+
+static enum dl_status leave(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                            struct dl_error *err)
+{
+    const bool forward = ev->pass == DL_FORWARD;
+    const struct dl_event before = further(ev, -1);
+    if (o->parameters > 0 && dl_emit_free(below, DL_TENSOR_FETCHED, ev, err)) return err->status;
+    if (o->activations == 0) return DL_OK;
+    if (forward && !ev->first && dl_emit_free(below, DL_TENSOR_STAGED, &before, err)) return err->status;
+    if ((!forward || !ev->n_after) && dl_emit_free(below, DL_TENSOR_STAGED, ev, err)) return err->status;
+    return forward ? DL_OK : dl_emit_free(below, DL_TENSOR_HOST_SAVED, ev, err);
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
     const struct options *const o = options;
     if (ev->kind == DL_EV_UPDATE) return update(o, ev, below, err);
-    if (dl_emit(below, ev, err) || ev->kind != DL_EV_LAYER_DONE) return err->status;
+    if (ev->kind == DL_EV_ALLOC) return alloc_here_and_there(o, ev, below, err);
+    if (dl_emit(below, ev, err)) return err->status;
+    if (ev->kind == DL_EV_LAYER && ev->pass != DL_RECOMPUTE) return enter(o, ev, below, err);
+    if (ev->kind != DL_EV_LAYER_DONE || leave(o, ev, below, err)) return err->status;
     return copy_for_layer(o, ev, below, err);
 }
 

@@ -7,6 +7,7 @@
  * What the bytes of a message are is the payload's affair (sim/collective/payload.h), and packing again on the way the
  * transport's. The device packs what it sends and unpacks the sum, each in one pass over the values; of an exchange
  * that goes on beside the backward the unpacking is booked where it starts. */
+#include "strategies/layer_memory.h"
 #include "strategies/strategies.h"
 
 enum { qsgd, one_bit, top_k };
@@ -34,13 +35,6 @@ static const double default_bits = 8, default_ratio = 0.01;
 static const double error_bytes = 4;
 
 static bool keeps_error(const struct options *o) { return o->method != qsgd; }
-
-static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
-{
-    (void)entry, (void)err;
-    setting->error_bytes_per_parameter = keeps_error(options) ? error_bytes : 0;
-    return DL_OK;
-}
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
@@ -78,9 +72,19 @@ static double unpack_bytes(const struct dl_event *packed, const struct dl_settin
     return dl_payload_bytes(&packed->payload, dense, n) + dense / DL_PAYLOAD_VALUE_BYTES * dl_gradient_bytes(s);
 }
 
+/* Of whole gradients, however they are held. */
+static enum dl_status hold_errors(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const double parameters = dl_layer_held(dl_stack_setting(below), ev->layer, false);
+    return dl_emit_alloc(below, DL_TENSOR_ERRORS, ev, parameters * error_bytes, err);
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
+    const bool is_held = ev->kind == DL_EV_ALLOC && ev->pass == DL_HOLD && ev->tensor == DL_TENSOR_PARAMETERS;
+    if (is_held && keeps_error(options) && dl_copies(dl_stack_setting(below), false) > 1 && hold_errors(ev, below, err))
+        return err->status;
     if (ev->kind != DL_EV_COLLECTIVE || ev->pass != DL_GRADIENT) return dl_emit(below, ev, err);
     const struct options *const o = options;
     const struct dl_setting *const s = dl_stack_setting(below);
@@ -100,7 +104,6 @@ const struct dl_strategy dl_strategy_quantized_allreduce = {
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
     .defaults = &defaults,
-    .claim = claim,
     .check = check,
     .rewrite = rewrite,
 };

@@ -3,6 +3,8 @@
  * full: each block keeps its input and repeats its forward, or a group of blocks one input (Megatron's "uniform"), or
  * only some blocks do so (its "block"). selective: only the attention between the projections is repeated, which is
  * where most of the memory is and little of the work (Korthikanti et al., MLSys 2023). */
+#include "strategies/layer_memory.h"
+#include "strategies/saved.h"
 #include "strategies/strategies.h"
 
 static const char *const modes[] = {"none", "selective", "full", NULL}; /* in the order of enum dl_recompute */
@@ -83,17 +85,72 @@ static bool ends_group(const struct dl_setting *s, const struct dl_event *ev)
     return next == ev->n_blocks || next == s->recompute_layers || dl_recompute_keeps_input(s, next);
 }
 
+/* ---- memory ---- */
+
+/* What the forward saves all the same. */
+static struct dl_event kept(const struct dl_setting *s, const struct dl_event *saved)
+{
+    struct dl_event input = *saved;
+    const bool keeps = saved->tensor == DL_TENSOR_SAVED && dl_recompute_keeps_input(s, saved->block);
+    input.outside_bytes = keeps ? dl_saves_of(s, saved->layer).input_bytes : 0;
+    input.inside_bytes = input.bytes = 0;
+    return input;
+}
+
+static enum dl_status save(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const enum dl_recompute again = ev->layer->is_block ? dl_recompute_of(s, ev->block) : DL_RECOMPUTE_NOTHING;
+    if (again == DL_RECOMPUTE_SELECTIVE && ev->tensor == DL_TENSOR_SCORES) return DL_OK;
+    if (again != DL_RECOMPUTE_BLOCKS) return dl_emit(below, ev, err);
+    const struct dl_event input = kept(s, ev);
+    return input.outside_bytes > 0 ? dl_emit(below, &input, err) : DL_OK;
+}
+
+static enum dl_status alloc_again(const struct dl_event *at, bool whole, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_saves all = dl_saves_of(s, at->layer);
+    struct dl_event ev = *at;
+    ev.kind = DL_EV_ALLOC;
+    ev.tensor = DL_TENSOR_RECOMPUTED;
+    ev.inside_bytes = all.scores_bytes + (whole ? all.inside_bytes : 0);
+    ev.outside_bytes = whole ? all.outside_bytes : 0;
+    if (whole && dl_recompute_keeps_input(s, at->block)) ev.outside_bytes -= all.input_bytes;
+    ev.bytes = whole ? all.whole_bytes : 0;
+    return dl_emit(below, &ev, err);
+}
+
+/* Those of a group are all there before the last of its blocks goes backward. */
+static enum dl_status alloc_group(const struct dl_event *last, bool whole, struct dl_stack *below, struct dl_error *err)
+{
+    const uint32_t n_before = whole ? last->block % dl_stack_setting(below)->recompute_every : 0;
+    for (uint32_t i = 0; i <= n_before; i++) {
+        struct dl_event at = *last;
+        at.layer -= i;
+        at.block -= i;
+        if (alloc_again(&at, whole, below, err)) return err->status;
+    }
+    return DL_OK;
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     (void)options;
+    if (ev->kind == DL_EV_ALLOC && (ev->tensor == DL_TENSOR_SAVED || ev->tensor == DL_TENSOR_SCORES))
+        return save(ev, below, err);
+    if (ev->kind == DL_EV_LAYER_DONE && ev->pass == DL_BACKWARD && ev->layer->is_block &&
+        dl_recompute_of(s, ev->block) != DL_RECOMPUTE_NOTHING && dl_emit_free(below, DL_TENSOR_RECOMPUTED, ev, err))
+        return err->status;
     if (ev->kind != DL_EV_LAYER || ev->pass != DL_BACKWARD || !ev->layer->is_block) return dl_emit(below, ev, err);
     const enum dl_recompute again = dl_recompute_of(s, ev->block);
     const bool whole = again == DL_RECOMPUTE_BLOCKS;
     if (again == DL_RECOMPUTE_NOTHING || (whole && !ends_group(s, ev))) return dl_emit(below, ev, err);
-    if (whole && repeat_group(ev, below, err)) return err->status;
-    return dl_emit(below, ev, err) || repeat(ev->layer, whole, below, err) ? err->status : DL_OK;
+    if (alloc_group(ev, whole, below, err) || (whole && repeat_group(ev, below, err)) || dl_emit(below, ev, err))
+        return err->status;
+    return repeat(ev->layer, whole, below, err);
 }
 
 static const char *repeat_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)

@@ -30,31 +30,40 @@ static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_l
 }
 
 /* What the framework's kernels keep beyond what the model's layers count. */
-static double by_rules(const struct dl_setting *s, const struct dl_layer *layer)
+static void add_by_rules(const struct dl_setting *s, const struct dl_layer *layer, struct dl_saves *out)
 {
     const struct dl_kernel_rules *const rules = &s->software->kernels;
-    double bytes = 0;
     for (size_t i = 0; i < layer->n_forward && rules->any_saves; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
         if (layer->forward[i].kind != DL_WORK_KERNEL) continue;
         const struct dl_kernel_rule *const rule = dl_kernel_rule_for(rules, k, dl_numbers_of(s));
         const bool is_cut = k->cut == DL_CUT_INSIDE || k->cut == DL_CUT_BATCH || k->cut == DL_CUT_K;
-        if (rule) bytes += dl_kernel_saves(rule, k) / (is_cut ? s->parts.inside : s->parts.outside);
+        if (rule) *(is_cut ? &out->inside_bytes : &out->outside_bytes) += dl_kernel_saves(rule, k);
     }
-    return bytes / s->ways[DL_AXIS_CONTEXT];
+}
+
+struct dl_saves dl_saves_of(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    const struct dl_saved narrow = by_operands(s, layer), *const all = &layer->saved;
+    struct dl_saves out = {
+        .inside_bytes = width(s) * all->inside_bytes + narrow.inside_bytes,
+        .outside_bytes = width(s) * all->outside_bytes + residual_extra(s, layer) + narrow.outside_bytes,
+        .scores_bytes = width(s) * all->scores_bytes,
+        .input_bytes = width(s) * all->input_bytes,
+        .whole_bytes = all->pooled_elements * s->software->pool_index_bytes,
+    };
+    add_by_rules(s, layer, &out);
+    return out;
 }
 
 /* Without recomputation: sbh (10 + 24/t + 5as/ht), or all of it divided by t with sequence parallelism (Korthikanti et
  * al., MLSys 2023, equations 2 and 4); s is the part of the sequence that a rank has. */
 double dl_saved_whole_bytes(const struct dl_setting *s, const struct dl_layer *layer, bool scores)
 {
-    const struct dl_saved narrow = by_operands(s, layer);
-    const double wide = layer->saved.inside_bytes + (scores ? layer->saved.scores_bytes : 0);
-    const double inside = width(s) * wide + narrow.inside_bytes;
-    const double outside = width(s) * layer->saved.outside_bytes + residual_extra(s, layer) + narrow.outside_bytes;
-    const double places = layer->saved.pooled_elements * s->software->pool_index_bytes;
-    return (outside / s->parts.outside + inside / s->parts.inside) / s->ways[DL_AXIS_CONTEXT] + places +
-           by_rules(s, layer);
+    const struct dl_saves all = dl_saves_of(s, layer);
+    const double inside = all.inside_bytes + (scores ? all.scores_bytes : 0);
+    return (all.outside_bytes / s->parts.outside + inside / s->parts.inside) / s->ways[DL_AXIS_CONTEXT] +
+           all.whole_bytes;
 }
 
 double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
@@ -70,9 +79,8 @@ double dl_copied_bytes(const struct dl_setting *s, const struct dl_layer *layer,
     return layer->is_block ? dl_saved_bytes(s, layer, block) * s->offload_activations : 0;
 }
 
-double dl_given_bytes(const struct dl_setting *s, const struct dl_layer *layer)
+double dl_input_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
     if (layer->index > 0 || !dl_is_mixed(s)) return 0;
-    const double elements = layer->saved.input_bytes / counted_bytes;
-    return elements * dl_precision_bytes(DL_FP32) / s->parts.outside / s->ways[DL_AXIS_CONTEXT];
+    return layer->saved.input_bytes / counted_bytes * dl_precision_bytes(DL_FP32);
 }

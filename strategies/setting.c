@@ -77,6 +77,12 @@ double dl_held(const struct dl_setting *s, struct dl_on_rank of, bool cut)
     return of.common / dl_shards(s, false) + of.of_experts / dl_shards(s, true);
 }
 
+double dl_layer_held(const struct dl_setting *s, const struct dl_layer *layer, bool cut)
+{
+    return dl_held(s, dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters),
+                   cut);
+}
+
 /* ---- bytes ---- */
 
 bool dl_is_mixed(const struct dl_setting *s) { return dl_precision_is_mixed(s->precision) && !s->is_pure; }

@@ -49,6 +49,8 @@ static struct dl_template *place_of(const struct dl_sink *s, const struct dl_eve
     return of_weights && s->weights ? s->weights : s->into;
 }
 
+struct dl_template *dl_sink_place(const struct dl_sink *s, const struct dl_event *ev) { return place_of(s, ev); }
+
 /* Gradients in fp32 are summed by the product itself, unless they are cast after it. */
 static bool accumulates(const struct dl_setting *setting, const struct dl_kernel_rule *rule, const struct dl_kernel *k)
 {
@@ -397,9 +399,16 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_LAYER: begin_layer(s, ev); break;
     case DL_EV_MARK: count_tokens(s, ev); break;
     case DL_EV_LAYER_DONE: end_layer(s, ev); break;
+    case DL_EV_ALLOC:
+    case DL_EV_FREE: dl_sink_memory(s, ev); break;
     case DL_EV_GRADIENT: break; /* nobody had anything to do here */
     }
     return DL_OK;
 }
 
-void dl_sink_release(struct dl_sink *s) { dl_free(s->prices); }
+void dl_sink_release(struct dl_sink *s)
+{
+    dl_free(s->prices);
+    dl_free(s->buckets.filling.items);
+    dl_free(s->buckets.sent.items);
+}

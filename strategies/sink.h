@@ -35,6 +35,12 @@ struct dl_sink_groups {
     bool crosses;               /* links that change on the way */
 };
 
+/* Whole gradients, in ops that free them: of the bucket that layers fill, and of the one before it on its way. */
+struct dl_sink_buckets {
+    struct dl_memory_ops filling, sent;
+    double bytes; /* of those that fill it */
+};
+
 struct dl_sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
@@ -49,10 +55,14 @@ struct dl_sink {
     size_t layer_begins;         /* first instruction of the layer at work, in `into` */
     double beside_layer_s;       /* of what goes on beside it, for another micro-batch */
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
-    double clock;                /* of the devices, over their highest */
-    struct dl_draw *counted;     /* [DL_N_BOUNDS]: what kernels draw is added here; NULL: it is not counted */
+    struct dl_memory_ops *begin; /* what is there before the first step, of the stage being built */
+    struct dl_sink_buckets buckets;
+    double clock;            /* of the devices, over their highest */
+    struct dl_draw *counted; /* [DL_N_BOUNDS]: what kernels draw is added here; NULL: it is not counted */
 };
 
+/* The template that an event belongs to. */
+struct dl_template *dl_sink_place(const struct dl_sink *s, const struct dl_event *ev);
 enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err);
 struct dl_sink_groups *dl_sink_groups(struct dl_sink *s, dl_digits along);
 /* Refuse what is only timed, where it crosses links that change. */
@@ -73,6 +83,10 @@ void dl_sink_copy(struct dl_sink *s, const struct dl_event *ev, double beside_s)
 void dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev);
 /* For the sink of the stack; user is the struct dl_sink. */
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err);
+/* An ALLOC or FREE; how many bytes an ALLOC asks for; and at the end of a backward, all that is still on its way. */
+void dl_sink_memory(struct dl_sink *s, const struct dl_event *ev);
+double dl_allocated_bytes(const struct dl_event *ev);
+void dl_sink_end_buckets(struct dl_sink *s);
 /* The host waits for the device here. */
 void dl_sink_drain(struct dl_sink *s);
 /* It waits, and then gets the next micro-batch, as the software says. */

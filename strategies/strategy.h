@@ -1,4 +1,5 @@
-/* strategy.h - ways to spread training over devices, as filters over the events of a step.
+/* strategy.h - ways to spread training over devices, as filters over the events of a step: of work, of communication
+ * and of memory.
  *
  * The model is a stream of events, layer by layer; each strategy rewrites those that it knows and passes the others on.
  * Filters run in the order of the one table in strategies.c, whatever the order in the strategy file. To add one: one
@@ -84,7 +85,6 @@ struct dl_setting {
     bool is_pure;                      /* parameters are as narrow as products; else they stay in fp32 */
     uint32_t grid[DL_GRID_DIMENSIONS]; /* of the tensor ranks: x, y, z */
     struct dl_tensor_parts parts;
-    bool gathers_weights; /* ranks along z hold a part of each other's weights */
     enum dl_recompute recompute;
     uint32_t recompute_layers; /* DL_RECOMPUTE_BLOCKS: the first so many of each position; UINT32_MAX: all */
     uint32_t recompute_every;  /* in groups of so many, which keep one input together */
@@ -98,11 +98,10 @@ struct dl_setting {
     /* Stage 3, where matrices are gathered one by one: none ahead if so many parameters are there; one stays if it is
      * used again before so many others. Gradients are scattered by so many. */
     double live_parameters, reuse_parameters, bucket_parameters;
-    bool stays_gathered;              /* stage 3: from the forward to the backward */
-    double gather_bits;               /* per parameter; 0: as they are */
-    bool last_backward_differs;       /* that of a step: gradients go layer by layer, or are waited for, in it alone */
-    bool exchanges_beside_work;       /* of gradients or parameters: some go on while ranks work */
-    double error_bytes_per_parameter; /* what lossy exchanges of gradients keep for the next time */
+    bool stays_gathered;        /* stage 3: from the forward to the backward */
+    double gather_bits;         /* per parameter; 0: as they are */
+    bool last_backward_differs; /* that of a step: gradients go layer by layer, or are waited for, in it alone */
+    bool exchanges_beside_work; /* of gradients or parameters: some go on while ranks work */
     enum dl_graphs graphs;
     bool blocks_at_launches;                             /* the host waits at each until the device has done it */
     const char *optimizer;                               /* its name; NULL: what is usual for the model */
@@ -144,8 +143,8 @@ uint32_t dl_gathers_ahead(const struct dl_setting *setting);
 /* Matrices are gathered one by one instead. */
 bool dl_gathers_modules(const struct dl_setting *setting);
 
-/* COPIES: gradients of what two stages hold are summed. */
-enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_COPIES, DL_PARAMETERS, DL_OPTIMIZER };
+/* COPIES: gradients of what two stages hold are summed. HOLD: before the first step. */
+enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_COPIES, DL_PARAMETERS, DL_OPTIMIZER, DL_HOLD };
 
 /* Parameters that two stages hold. */
 struct dl_shared {
@@ -165,6 +164,8 @@ enum dl_event_kind {
     DL_EV_UPDATE,      /* the optimizer's step over `parameters` */
     DL_EV_COPY,        /* `bytes` between the device and its host; `async`: beside the work of the layer */
     DL_EV_HOST_UPDATE, /* the optimizer's step on the host: gradients go there, `bytes` of parameters come back */
+    DL_EV_ALLOC,       /* of memory for a tensor of the layer, or where there is none, of the stage: see tensors.h */
+    DL_EV_FREE,
 };
 
 struct dl_event {
@@ -173,10 +174,10 @@ struct dl_event {
     enum dl_cause cause;
     const struct dl_layer *layer;
     uint32_t n_after; /* LAYER, LAYER_DONE: so many follow in this pass on this stage; backward, at lower addresses */
-    bool first;       /* LAYER: of this pass on this stage */
+    bool first;       /* LAYER, LAYER_DONE: of this pass on this stage */
     bool last_micro; /* LAYER_DONE: of the last micro-batch of the step, or of a run of them (dl_schedule_completing) */
     uint32_t block,
-        n_blocks; /* LAYER, LAYER_DONE, of a block: its number among those of its position; how many those are */
+        n_blocks; /* LAYER, LAYER_DONE, ALLOC of a block: its number among those of its position; how many those are */
     enum dl_gradient gradient;
     struct dl_kernel kernel;   /* COMPUTE: of the slowest rank, where they differ */
     double mean_work;          /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
@@ -198,7 +199,11 @@ struct dl_event {
     uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
     /* GRADIENT, UPDATE, LAYER_DONE: those that tensor parallelism divides, and not; those of experts it divides too. */
     double parameters_inside, parameters_outside, parameters_expert;
-    double n_tensors;               /* UPDATE: that these are */
+    double n_tensors;           /* UPDATE: that these are */
+    enum dl_tensor_kind tensor; /* ALLOC, FREE */
+    /* ALLOC: activations of the micro-batch that tensor parallelism divides, and not; bytes for each of the parameters
+     * above. All of it and `bytes` are allocated. */
+    double inside_bytes, outside_bytes, parameter_bytes;
     const struct dl_shared *shared; /* GRADIENT: of these; NULL: none */
 };
 
@@ -218,6 +223,7 @@ struct dl_on_rank {
 struct dl_on_rank dl_on_rank(const struct dl_setting *setting, double inside, double outside, double expert);
 /* How many of them it holds, whole or cut by ZeRO. */
 double dl_held(const struct dl_setting *setting, struct dl_on_rank of, bool cut);
+double dl_layer_held(const struct dl_setting *setting, const struct dl_layer *layer, bool cut);
 
 /* What is below a filter: the next one, or at the end the program being built. */
 struct dl_stack;

@@ -83,7 +83,6 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     else
         shape_grid(o, setting->grid);
     setting->parts = divide(o, setting->grid);
-    setting->gathers_weights = o->grid == AXONN;
     return DL_OK;
 }
 
@@ -307,21 +306,42 @@ static enum dl_status pass_mark_on_grid(const struct options *o, const struct dl
     return looked_up && o->grid == AXONN ? dl_axonn_looked_up(ev, below, err) : DL_OK;
 }
 
+/* ---- parameters and memory ---- */
+
+static struct dl_event divided(const struct dl_event *ev, const struct dl_tensor_parts *parts)
+{
+    struct dl_event mine = *ev;
+    mine.parameters_inside /= parts->weights;
+    mine.parameters_outside /= parts->others;
+    mine.parameters_expert /= parts->weights;
+    mine.inside_bytes /= parts->inside;
+    mine.outside_bytes /= parts->outside;
+    return mine;
+}
+
+static enum dl_status divide_memory(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                                    struct dl_error *err)
+{
+    const struct dl_event mine = divided(ev, &dl_stack_setting(below)->parts);
+    if (dl_emit(below, &mine, err) || o->grid != AXONN) return err->status;
+    return dl_axonn_memory(ev, below, err);
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
     const struct options *const o = options;
     const struct dl_tensor_parts *const parts = &dl_stack_setting(below)->parts;
     if (o->ways == 1) return dl_emit(below, ev, err);
+    if (ev->kind == DL_EV_ALLOC || ev->kind == DL_EV_FREE) return divide_memory(o, ev, below, err);
     if (ev->kind != DL_EV_COMPUTE && let_go(&(struct dl_event){.kind = ev->kind}, below, err)) return err->status;
     if (ev->kind == DL_EV_MARK && (ev->mark == DL_WORK_ENTER || ev->mark == DL_WORK_LEAVE))
         return o->grid == LINE ? communicate(o, ev, below, err) : pass_mark_on_grid(o, ev, below, err);
     if (ev->kind == DL_EV_COMPUTE)
         return o->grid == LINE ? compute(o, ev, below, err) : compute_on_grid(o, ev, below, err);
-    struct dl_event mine = *ev;
-    mine.parameters_inside /= parts->weights;
-    mine.parameters_outside /= parts->others;
-    mine.parameters_expert /= parts->weights;
+    if (o->grid == AXONN && (ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE) && dl_axonn_layer(ev, below, err))
+        return err->status;
+    const struct dl_event mine = divided(ev, parts);
     return dl_emit(below, &mine, err);
 }
 

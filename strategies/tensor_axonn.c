@@ -8,6 +8,7 @@
  * In every second product x and y change places, so that its A is the C of the one before; these are the layers that
  * Megatron cuts by rows. What is inside a pair is the same along y, what is outside along x. Gathered matrices are kept
  * for the backward (but recomputation gathers again). The sums of vectors are left out. */
+#include "strategies/layer_memory.h"
 #include "strategies/tensor_grid.h"
 
 struct block {
@@ -86,4 +87,33 @@ enum dl_status dl_axonn_looked_up(const struct dl_event *mark, struct dl_stack *
 {
     const struct block b = block_of(dl_stack_setting(below), true);
     return dl_grid_send(mark, DL_ALLREDUCE, b.rows, mark->elements / (b.depth * b.n_columns), below, err);
+}
+
+/* ---- memory ---- */
+
+static enum dl_status alloc_depth(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const double bytes = (s->grid[2] - 1) * ev->layer->parameters_inside / s->parts.weights;
+    return dl_emit_alloc(below, DL_TENSOR_DEPTH, ev, bytes * dl_precision_bytes(s->precision), err);
+}
+
+static bool is_recomputed(const struct dl_event *ev, const struct dl_setting *s)
+{
+    return ev->layer->is_block && dl_recompute_of(s, ev->block) == DL_RECOMPUTE_BLOCKS;
+}
+
+enum dl_status dl_axonn_memory(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    if (ev->tensor == DL_TENSOR_PARAMETERS && ev->pass == DL_HOLD && !is_recomputed(ev, s))
+        return alloc_depth(ev, below, err);
+    if (ev->tensor != DL_TENSOR_RECOMPUTED || !is_recomputed(ev, s)) return DL_OK;
+    return ev->kind == DL_EV_ALLOC ? alloc_depth(ev, below, err) : dl_emit_free(below, DL_TENSOR_DEPTH, ev, err);
+}
+
+enum dl_status dl_axonn_layer(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    if (ev->pass != DL_FORWARD || !is_recomputed(ev, dl_stack_setting(below))) return DL_OK;
+    return ev->kind == DL_EV_LAYER ? alloc_depth(ev, below, err) : dl_emit_free(below, DL_TENSOR_DEPTH, ev, err);
 }

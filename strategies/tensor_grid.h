@@ -21,6 +21,9 @@ enum dl_status dl_axonn_product(const struct dl_event *ev, struct dl_stack *belo
 enum dl_status dl_axonn_look_up(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err);
 /* Where the parts that rows of the table gave are added. */
 enum dl_status dl_axonn_looked_up(const struct dl_event *mark, struct dl_stack *below, struct dl_error *err);
+/* Weights of the rest of the depth: with an ALLOC or FREE, and at the begin and end of layers. */
+enum dl_status dl_axonn_memory(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err);
+enum dl_status dl_axonn_layer(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err);
 
 /* A collective along a dimension of the grid; nothing where that is one rank wide. */
 enum dl_status dl_grid_send(const struct dl_event *ev, enum dl_op op, dl_digits along, double elements,

@@ -16,6 +16,7 @@
 #include <math.h>
 
 #include "strategies/strategies.h"
+#include "strategies/zero_memory.h"
 #include "strategies/zero_modules.h"
 
 struct options {
@@ -45,6 +46,11 @@ static const struct dl_field fields[] = {
      "neighbouring replicas that shard among themselves; all if absent"},
     {"gather_bits", DL_INT, offsetof(struct options, gather_bits), 1, 16, true, NULL,
      "bits of a gathered parameter (ZeRO++); those of the precision if absent"},
+};
+
+struct state {
+    struct dl_module_walk walk;
+    double chunk_bytes; /* see dl_zero_alloc */
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
@@ -243,7 +249,7 @@ static enum dl_status begin_use(const struct options *o, struct dl_module_walk *
 static enum dl_status gather_matrices(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                                       struct dl_error *err)
 {
-    struct dl_module_walk *const walk = dl_stack_state(below);
+    struct dl_module_walk *const walk = &((struct state *)dl_stack_state(below))->walk;
     if (ev->kind == DL_EV_LAYER) dl_modules_begin(walk, dl_stack_setting(below), ev);
     while (dl_modules_is_use(walk, ev) || (ev->kind == DL_EV_LAYER_DONE && dl_modules_left(walk)))
         if (begin_use(o, walk, below, err)) return err->status;
@@ -348,10 +354,9 @@ static struct options suited(const struct options *o, const struct dl_setting *s
     return out;
 }
 
-static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
-                              struct dl_error *err)
+static enum dl_status rewrite_work(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                                   struct dl_error *err)
 {
-    const struct options as_done = suited(options, dl_stack_setting(below)), *const o = &as_done;
     if (ev->kind == DL_EV_UPDATE) return update(o, ev, below, err);
     if (ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT) return sum(o, ev, below, err);
     if (ev->kind == DL_EV_COMPUTE && prepare(o, ev, below, err)) return err->status;
@@ -361,6 +366,16 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD) return DL_OK;
     const bool is_due = ev->last_micro || dl_accumulated(dl_stack_setting(below)) == DL_ACCUMULATES_SHARDS;
     return is_due ? scatter_gradients(ev, below, err) : DL_OK;
+}
+
+static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    const struct options as_done = suited(options, dl_stack_setting(below));
+    struct state *const state = dl_stack_state(below);
+    if (ev->kind == DL_EV_ALLOC) return dl_zero_alloc(ev, &state->chunk_bytes, below, err);
+    if (rewrite_work(&as_done, ev, below, err)) return err->status;
+    return ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE ? dl_zero_layer(ev, below, err) : DL_OK;
 }
 
 static const char *cut_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)
@@ -379,7 +394,7 @@ const struct dl_strategy dl_strategy_zero = {
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
-    .state_size = sizeof(struct dl_module_walk),
+    .state_size = sizeof(struct state),
     .defaults = &defaults,
     .claim = claim,
     .check = check,

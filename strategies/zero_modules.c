@@ -51,10 +51,7 @@ static uint32_t module_at(const struct dl_visit *v, uint32_t use)
 
 static double parameters(const struct dl_setting *s, const struct dl_visit *v, uint32_t module)
 {
-    const struct dl_layer *const layer = v->layer;
-    const struct dl_on_rank all =
-        dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters);
-    return dl_held(s, all, false) * v->parts[module];
+    return dl_layer_held(s, v->layer, false) * v->parts[module];
 }
 
 /* Between the repeated forward of a matrix and its backward each one after it is used twice. */

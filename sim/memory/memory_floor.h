@@ -5,9 +5,9 @@
 #ifndef DL_MEMORY_MEMORY_FLOOR_H
 #define DL_MEMORY_MEMORY_FLOOR_H
 
-#include "sim/memory/layer_needs.h"
+#include "strategies/stack.h"
 
-/* The model must be built for the micro-batch of the setting, and the setting suit its software. */
-double dl_memory_floor(const struct dl_setting *setting, const struct dl_model *model);
+/* The model must be built for the micro-batch of the job, and the job suit its software. */
+double dl_memory_floor(const struct dl_job *job, const struct dl_model *model);
 
 #endif

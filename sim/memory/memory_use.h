@@ -1,13 +1,10 @@
-/* memory_use.h - bytes on a device of each pipeline stage at its fullest moment, by a walk of its schedule.
+/* memory_use.h - bytes on a device of each pipeline stage at its fullest moment, by a walk of its program.
  *
- * A forward leaves what its backward needs, layer by layer. The backward frees it and, where weight gradients are
- * separate, leaves what these need. On top come parameters that are gathered and gradients that are scattered while a
- * layer runs, what is recomputed, and gradients of activations. The parts are those of the fullest moment and sum to
- * the peak, PyTorch's max allocated; fragmentation is what its allocator holds beyond. */
+ * What the program allocates and frees is all that counts. The parts are those of the fullest moment and sum to the
+ * peak, PyTorch's max allocated; fragmentation is what its allocator holds beyond. */
 #ifndef DL_MEMORY_MEMORY_USE_H
 #define DL_MEMORY_MEMORY_USE_H
 
-#include "sim/memory/layer_needs.h"
 #include "strategies/lower.h"
 
 struct dl_memory_use {
@@ -18,19 +15,19 @@ struct dl_memory_use {
     double on_host;       /* what is offloaded, at most */
 };
 
-/* use[0..stages). */
-void dl_memory_of_stages(const struct dl_setting *setting, const struct dl_lowered *lowered, struct dl_memory_use *use);
+/* use[0..n_stages). */
+void dl_memory_of_programs(const struct dl_program *programs, uint32_t n_stages, const struct dl_software *software,
+                           struct dl_memory_use *use);
 
 /* The same, and a look at every moment of the walk: the fullest while an item of a stage goes on, and what is left
- * after it. The last of a stage has no item: it is the update of the parameters, which leaves what the step began with.
- */
+ * after it. The last of a stage has no item: it is the end of the step, which leaves what the step began with. */
 struct dl_memory_watch {
     void *user;
-    void (*see)(void *user, uint32_t stage, const struct dl_item *item, const struct dl_memory_use *fullest,
+    void (*see)(void *user, uint32_t stage, const struct dl_sequenced *item, const struct dl_memory_use *fullest,
                 const struct dl_memory_use *left);
 };
-void dl_memory_watch_stages(const struct dl_setting *setting, const struct dl_lowered *lowered,
-                            struct dl_memory_use *use, const struct dl_memory_watch *watch);
+void dl_memory_watch_programs(const struct dl_program *programs, uint32_t n_stages, const struct dl_software *software,
+                              struct dl_memory_use *use, const struct dl_memory_watch *watch);
 
 /* What the devices of one node keep on their host, as if all were of the stage that keeps most there; whether that fits
  * into it, as far as the system file says how much it has. */

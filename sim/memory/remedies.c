@@ -38,7 +38,7 @@ static double fullest_peak(const struct dl_topology *t, const struct dl_job *job
     const uint32_t n_stages = job->setting.ways[DL_AXIS_PIPELINE];
     struct dl_memory_use *const use = dl_alloc(n_stages * sizeof *use);
     double peak = 0;
-    dl_memory_of_stages(&job->setting, lowered, use);
+    dl_memory_of_programs(lowered->programs, n_stages, job->setting.software, use);
     for (uint32_t i = 0; i < n_stages; i++) peak = fmax(peak, use[i].peak + use[i].beside);
     if (!dl_memory_fits_host(t, job, use)) peak = -1;
     dl_free(use);

@@ -24,6 +24,7 @@ void dl_template_release(struct dl_template *t)
     if (t->timed) dl_template_release(t->timed);
     dl_free(t->timed);
     dl_free(t->instructions);
+    dl_free(t->memory.items);
     dl_free(t->parts);
     *t = (struct dl_template){0};
 }
@@ -130,6 +131,7 @@ void dl_program_release(struct dl_program *p)
 {
     dl_free(p->items);
     dl_free(p->sequence);
+    dl_free(p->begin.items);
     dl_template_release(&p->end);
     *p = (struct dl_program){0};
 }

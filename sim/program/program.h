@@ -12,6 +12,7 @@
 
 #include "sim/core/memory.h"
 #include "sim/program/comm.h"
+#include "sim/program/tensors.h"
 
 /* How a price came about; NONE: it is no kernel's. */
 enum dl_ground { DL_GROUND_NONE, DL_GROUND_MEASURED, DL_GROUND_INTERPOLATED, DL_GROUND_MODELLED, DL_N_GROUNDS };
@@ -76,7 +77,8 @@ struct dl_part {
 struct dl_template {
     struct dl_instruction *instructions;
     size_t n_instructions, capacity;
-    struct dl_part *parts; /* by dl_template_fuse */
+    struct dl_memory_ops memory; /* in the order of the instructions that they come before */
+    struct dl_part *parts;       /* by dl_template_fuse */
     size_t n_parts, parts_capacity;
     struct dl_segment total; /* all of its timed work, if host and device begin together */
     struct dl_template
@@ -106,8 +108,9 @@ struct dl_sequenced {
 
 struct dl_program {
     uint32_t stage, n_chunks;
-    struct dl_template *items; /* [chunk * DL_N_TEMPLATES + kind]; they belong to whoever made them */
-    struct dl_template end;    /* of the step: gradients, optimizer */
+    struct dl_template *items;  /* [chunk * DL_N_TEMPLATES + kind]; they belong to whoever made them */
+    struct dl_memory_ops begin; /* what is there before the first step, and stays */
+    struct dl_template end;     /* of the step: gradients, optimizer */
     struct dl_sequenced *sequence;
     uint32_t n_sequence, n_tags;
     double send_bytes; /* of the activations that leave a chunk for another stage, of all ranks in step */

@@ -128,17 +128,30 @@ static void print_instruction(struct printed *p, const struct dl_instruction *i)
     fputc('\n', p->out);
 }
 
+static void print_memory_op(const struct printed *p, const struct dl_memory_op *op)
+{
+    fprintf(p->out, "%s %s layer %u", op->frees ? "free" : "alloc", dl_tensor_names[op->tensor], op->layer);
+    print_number(p, "bytes", op->frees ? 0 : op->bytes);
+    fputc('\n', p->out);
+}
+
 static void print_template(struct printed *p, const struct dl_template *t)
 {
-    for (size_t i = 0; i < t->n_instructions; i++) print_instruction(p, &t->instructions[i]);
+    size_t op = 0;
+    for (size_t i = 0; i <= t->n_instructions; i++) {
+        for (; op < t->memory.n && t->memory.items[op].at == i; op++) print_memory_op(p, &t->memory.items[op]);
+        if (i < t->n_instructions) print_instruction(p, &t->instructions[i]);
+    }
     fprintf(p->out, "# = %.6e s of work\n", t->total.seconds);
 }
 
 static void print_blocks(struct printed *p, const struct dl_program *program)
 {
     static const char *const kinds[DL_N_TEMPLATES] = {"forward", "backward", "weight gradient", "last gradient"};
+    fputs("# before the first step\nbegin\n", p->out);
+    for (size_t i = 0; i < program->begin.n; i++) print_memory_op(p, &program->begin.items[i]);
     for (uint32_t i = 0; i < program->n_chunks * DL_N_TEMPLATES; i++) {
-        if (!program->items[i].n_instructions) continue;
+        if (!program->items[i].n_instructions && !program->items[i].memory.n) continue;
         fprintf(p->out, "# chunk %u, %s\nblock %u\n", i / DL_N_TEMPLATES, kinds[i % DL_N_TEMPLATES], i);
         print_template(p, &program->items[i]);
     }

@@ -8,9 +8,10 @@ struct reader {
     struct dl_line_words w;
     struct dl_arena *arena;
     struct dl_read_step *out;
-    struct dl_program *program; /* that is being read; NULL: none yet */
-    struct dl_template *into;   /* the block, or the end; NULL: none yet */
-    size_t capacity;            /* of programs */
+    struct dl_program *program;   /* that is being read; NULL: none yet */
+    struct dl_template *into;     /* the block, or the end; NULL: none yet */
+    struct dl_memory_ops *memory; /* of it, or of the begin; NULL: none yet */
+    size_t capacity;              /* of programs */
     size_t sequence_capacity;
 };
 
@@ -177,16 +178,49 @@ static void read_stage(struct reader *r)
     *r->program = program;
     r->program->items = dl_alloc((size_t)program.n_chunks * DL_N_TEMPLATES * sizeof *program.items);
     r->into = NULL;
+    r->memory = NULL;
     r->sequence_capacity = 0;
 }
 
 static void read_block(struct reader *r)
 {
     const uint32_t block = dl_whole_word(&r->w, dl_second_word(&r->w), r->program->n_chunks * DL_N_TEMPLATES);
-    if (!r->w.err->status) r->into = &r->program->items[block];
+    if (r->w.err->status) return;
+    r->into = &r->program->items[block];
+    r->memory = &r->into->memory;
 }
 
-static void read_end(struct reader *r) { r->into = &r->program->end; }
+static void read_end(struct reader *r)
+{
+    r->into = &r->program->end;
+    r->memory = &r->into->memory;
+}
+
+static void read_begin(struct reader *r)
+{
+    r->into = NULL;
+    r->memory = &r->program->begin;
+}
+
+static void read_memory_op(struct reader *r, bool frees)
+{
+    const uint32_t most_layers = 1 << 17;
+    const struct dl_memory_op op = {
+        .frees = frees,
+        .tensor = (enum dl_tensor_kind)dl_word_choice(&r->w, dl_second_word(&r->w), dl_tensor_names),
+        .layer = dl_whole_after(&r->w, "layer", most_layers),
+        .bytes = frees ? 0 : dl_number_after(&r->w, "bytes"),
+        .at = r->into ? r->into->n_instructions : 0};
+    if (!r->memory)
+        dl_refuse_words(&r->w, "'%s' must be in a block", r->w.words[0]);
+    else if (!r->into && frees)
+        dl_refuse_words(&r->w, "nothing is there to free before the first step");
+    else if (!r->w.err->status)
+        dl_memory_ops_add(r->memory, op);
+}
+
+static void read_alloc(struct reader *r) { read_memory_op(r, false); }
+static void read_free(struct reader *r) { read_memory_op(r, true); }
 
 static const struct dl_comm *in_lockstep(struct reader *r, const char *key)
 {
@@ -278,9 +312,11 @@ static const struct {
              {"servers", read_servers, false, false}, {"barrier", read_barrier, false, false},
              {"plays", read_plays, false, false},     {"collective", read_collective, false, false},
              {"stage", read_stage, false, false},     {"block", read_block, true, false},
-             {"end", read_end, true, false},          {"work", read_work, true, true},
-             {"start", read_start, true, true},       {"wait", read_wait, true, true},
-             {"drain", read_drain, true, true},       {"item", read_item, true, false}};
+             {"begin", read_begin, true, false},      {"alloc", read_alloc, true, false},
+             {"free", read_free, true, false},        {"end", read_end, true, false},
+             {"work", read_work, true, true},         {"start", read_start, true, true},
+             {"wait", read_wait, true, true},         {"drain", read_drain, true, true},
+             {"item", read_item, true, false}};
 
 static void read_line(struct reader *r, char *line)
 {

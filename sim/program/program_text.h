@@ -8,7 +8,10 @@
  *     digit stage values 2 stride 1 stages
  *     sends asynchronous
  *     stage 0 sends_bytes 1e6 tags 1
+ *     begin
+ *     alloc parameters layer 0 bytes 2e6
  *     block 0
+ *     alloc saved layer 0 bytes 4e6
  *     work cause compute device_s 1e-3 name gemm
  *     item forward micro 0 chunk 0 block 0 gives 0 to 1
  *     stage 1 tags 1

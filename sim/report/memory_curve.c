@@ -15,15 +15,15 @@ struct drawing {
 
 static uint32_t n_stages(const struct drawing *d) { return d->timeline->request.setting->ways[DL_AXIS_PIPELINE]; }
 
-static const struct dl_schedule *schedule_of(const struct drawing *d)
+static const struct dl_program *program_of(const struct drawing *d, uint32_t stage)
 {
-    return &d->timeline->request.lowered->schedule;
+    return &d->timeline->request.programs[stage];
 }
 
-/* Of the schedule; NULL: the update, behind all items. */
-static size_t index_of(const struct drawing *d, uint32_t stage, const struct dl_item *item)
+/* Of the sequence; NULL: the update, behind all items. */
+static size_t index_of(const struct drawing *d, uint32_t stage, const struct dl_sequenced *item)
 {
-    return item ? (size_t)(item - schedule_of(d)->items[stage]) : schedule_of(d)->n_items[stage];
+    return item ? (size_t)(item - program_of(d, stage)->sequence) : program_of(d, stage)->n_sequence;
 }
 
 /* Slices of a stage come in the order of time; one of another item before it begins a new run of an item. */
@@ -32,7 +32,7 @@ static void find_times(struct drawing *d)
     const struct dl_timeline *const t = d->timeline;
     const struct dl_slice *last = NULL;
     for (uint32_t stage = 0; stage < n_stages(d); stage++) {
-        const uint32_t n = schedule_of(d)->n_items[stage] + 1;
+        const uint32_t n = program_of(d, stage)->n_sequence + 1;
         d->items[stage] = dl_alloc(n * sizeof **d->items);
         for (uint32_t i = 0; i < n; i++) d->items[stage][i] = (struct run_time){NAN, NAN};
     }
@@ -56,7 +56,7 @@ static void add(struct drawing *d, uint32_t stage, double to_s, const struct dl_
 
 /* The span of what was left before is stretched up to where an item begins. What there is at first, the update leaves.
  */
-static void see(void *user, uint32_t stage, const struct dl_item *item, const struct dl_memory_use *fullest,
+static void see(void *user, uint32_t stage, const struct dl_sequenced *item, const struct dl_memory_use *fullest,
                 const struct dl_memory_use *left)
 {
     struct drawing *const d = user;
@@ -77,7 +77,8 @@ struct dl_memory_curve *dl_memory_curves(const struct dl_timeline *t, double fro
     d.curves = dl_alloc(n_stages(&d) * sizeof *d.curves);
     d.items = dl_alloc(n_stages(&d) * sizeof *d.items);
     find_times(&d);
-    dl_memory_watch_stages(t->request.setting, t->request.lowered, use, &(struct dl_memory_watch){&d, see});
+    dl_memory_watch_programs(t->request.programs, n_stages(&d), t->request.setting->software, use,
+                             &(struct dl_memory_watch){&d, see});
     for (uint32_t stage = 0; stage < n_stages(&d); stage++) dl_free(d.items[stage]);
     dl_free(d.items);
     dl_free(use);

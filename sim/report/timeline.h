@@ -22,6 +22,7 @@ enum {
 struct dl_timeline_request {
     const struct dl_setting *setting;
     const struct dl_lowered *lowered;
+    const struct dl_program *programs; /* that are played, for curves of memory; NULL: there are none */
     const struct dl_topology *topology;
     size_t most_slices; /* 0: DL_TIMELINE_SLICES */
 };

@@ -162,19 +162,22 @@ static enum dl_status lower(struct dl_session *s)
     dl_estimator_init(&s->estimator, s->machine.topology, &s->machine.transport, s->machine.bytes_per_s);
     s->estimator.fluid = is_fluid(s);
     s->estimator.by_message = !is_fluid(s);
-    if (dl_lower(&(struct dl_lower_request){.job = &s->job,
-                                            .model = &s->model,
-                                            .device = &s->device,
-                                            .estimator = &s->estimator,
-                                            .device_of_rank = s->device_of_rank,
-                                            .most_played = most_played(s),
-                                            .changing = changing_links(s),
-                                            .n_changing = s->scenario.n_changes},
-                 s->arena, &s->lowered, &s->err))
-        return s->err.status;
-    s->memory = dl_alloc(s->job.setting.ways[DL_AXIS_PIPELINE] * sizeof *s->memory);
-    dl_memory_of_stages(&s->job.setting, &s->lowered, s->memory);
-    return DL_OK;
+    return dl_lower(&(struct dl_lower_request){.job = &s->job,
+                                               .model = &s->model,
+                                               .device = &s->device,
+                                               .estimator = &s->estimator,
+                                               .device_of_rank = s->device_of_rank,
+                                               .most_played = most_played(s),
+                                               .changing = changing_links(s),
+                                               .n_changing = s->scenario.n_changes},
+                    s->arena, &s->lowered, &s->err);
+}
+
+static void count_memory(struct dl_session *s)
+{
+    const uint32_t n_stages = s->job.setting.ways[DL_AXIS_PIPELINE];
+    s->memory = dl_alloc(n_stages * sizeof *s->memory);
+    dl_memory_of_programs(dl_session_step(s).programs, n_stages, s->job.setting.software, s->memory);
 }
 
 /* Flows have no ports that messages could hold. */
@@ -213,7 +216,9 @@ enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_req
         return s->err.status;
     dl_session_idealize(s);
     kept_links(s); /* so that children that run it find them */
-    return lower(s) ? s->err.status : dl_session_read_program(s);
+    if (lower(s) || dl_session_read_program(s)) return s->err.status;
+    count_memory(s);
+    return DL_OK;
 }
 
 bool dl_session_has_experts(const struct dl_session *s)
@@ -231,8 +236,8 @@ static struct dl_engine *make_engine(struct dl_session *s, const struct dl_engin
     struct dl_engine *const engine = dl_session_engine(s)->create(links, links ? t->n_links : 0);
     engine->progress = s->request.progress;
     if (!s->request.timeline) return engine;
-    s->timeline = dl_timeline_new(
-        &(struct dl_timeline_request){.setting = &s->job.setting, .lowered = &s->lowered, .topology = t});
+    s->timeline = dl_timeline_new(&(struct dl_timeline_request){
+        .setting = &s->job.setting, .lowered = &s->lowered, .programs = dl_session_step(s).programs, .topology = t});
     return dl_tap_new(engine, t->n_links);
 }
 

@@ -152,7 +152,7 @@ static void look_at(const struct dl_search *s, const json_t *doc, const struct d
     dl_job_suit(&job, &s->base.software, model);
     dl_job_suit_machine(&job, &s->base.device, s->base.machine.topology);
     if (dl_job_check(&job, model, o->arena, &o->err)) return;
-    const double floor = dl_memory_floor(&job.setting, model) + s->base.software.outside_bytes;
+    const double floor = dl_memory_floor(&job, model) + s->base.software.outside_bytes;
     o->is_unfit = floor > s->device_bytes;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/core/files.h"
-#include "sim/memory/layer_needs.h"
+#include "tests/unit/allocated.h"
 #include "tests/unit/divided_step.h"
 
 enum { REPLICAS = 4, LAST_STAGE = 1 }; /* of a pipeline of two */
@@ -39,8 +39,7 @@ static double kept(const struct dl_session *t, uint32_t stage)
 {
     const struct dl_position *const p = &t->lowered.positions[t->lowered.schedule.position_of[stage]];
     double bytes = 0;
-    for (size_t i = p->first_layer; i < p->end_layer; i++)
-        bytes += dl_layer_needs(&t->job.setting, &t->lowered.layers[i], (uint32_t)(i - p->first_block)).gradients;
+    for (size_t i = p->first_layer; i < p->end_layer; i++) bytes += allocated(t, DL_TENSOR_GRADIENTS, i);
     return bytes;
 }
 

@@ -94,7 +94,7 @@ static inline void check_memory(const struct dl_session *t, const char *what)
         }
         check_close(what, m->peak, sum, 1e-9);
     }
-    ck_assert_msg(fullest_bytes(t) >= dl_memory_floor(&t->job.setting, &t->model) * (1 - 1e-9),
+    ck_assert_msg(fullest_bytes(t) >= dl_memory_floor(&t->job, &t->model) * (1 - 1e-9),
                   "%s: %g bytes are below the floor", what, fullest_bytes(t));
 }
 

@@ -1,5 +1,6 @@
 /* offload.c - what waits on the host: the bytes that travel, the time that shows, the memory that is spared. */
 #define _GNU_SOURCE /* fork, pipe */
+#include "strategies/saved.h"
 #include "tests/unit/divided_step.h"
 #include "tests/unit/shipped_system.h"
 #include "topologies/host_link.h"

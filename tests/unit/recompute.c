@@ -2,6 +2,8 @@
 #define _GNU_SOURCE /* fork, pipe */
 #include <math.h>
 
+#include "strategies/saved.h"
+#include "tests/unit/allocated.h"
 #include "tests/unit/divided_step.h"
 
 #define GPT                                                                                                            \
@@ -73,8 +75,7 @@ static double left_by_forward(const struct dl_session *t, uint32_t stage)
 static double most_at_work(const struct dl_session *t)
 {
     double most = 0;
-    for (size_t i = 0; i < t->model.n_layers; i++)
-        most = fmax(most, dl_layer_needs(&t->job.setting, &t->lowered.layers[i], 0).at_work);
+    for (size_t i = 0; i < t->model.n_layers; i++) most = fmax(most, at_work_bytes_of(t, i));
     return most;
 }
 

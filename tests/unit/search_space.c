@@ -106,7 +106,7 @@ START_TEST(floor_of_memory_is_below_its_peak)
         double peak = 0;
         for (uint32_t k = 0; k < s.job.setting.ways[DL_AXIS_PIPELINE]; k++)
             if (s.memory[k].peak > peak) peak = s.memory[k].peak;
-        const double floor = dl_memory_floor(&s.job.setting, &s.model);
+        const double floor = dl_memory_floor(&s.job, &s.model);
         ck_assert_msg(floor > 0 && floor <= peak * (1 + 1e-12), "%s: %g > %g", text, floor, peak);
         dl_session_close(&s);
         free(text);

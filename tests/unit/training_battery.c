@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "tests/unit/drawn_stacks.h"
+#include "tests/unit/memory_recount.h"
 #include "tests/unit/workload_counts.h"
 
 enum { n_stacks = 200 };
@@ -191,6 +192,7 @@ static void check_memory(const struct drawn *d, const struct asked *a, const str
     double parameters = 0;
     for (uint32_t i = 0; i < t->lowered.schedule.stages; i++) {
         check_parts(d, &t->memory[i]);
+        check_memory_of_stage(d->strategy, &t->lowered.programs[i], &t->memory[i]);
         parameters += t->memory[i].parameters / (is_half ? 2 : 4);
     }
     const double away = option(a, "offload", "parameters", 0);

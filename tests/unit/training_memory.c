@@ -61,8 +61,9 @@ END_TEST
 START_TEST(weight_gradients_need_what_the_table_says)
 {
     const double sbh = small.s * small.b * small.h;
-    open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':2,'microbatch':2", "");
-    check_equal("M_W", dl_layer_needs(&training.job.setting, &training.lowered.layers[1], 0).for_weights, 32 * sbh);
+    open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':4,'microbatch':2",
+                  "{'name':'pipeline','ways':2,'schedule':'zb-h1'}");
+    check_equal("M_W", allocated(&training, DL_TENSOR_OPERANDS, 1), 32 * sbh);
     dl_session_close(&training);
 }
 END_TEST
@@ -114,9 +115,9 @@ START_TEST(whole_logits_are_kept_by_each_tensor_rank)
                       "'loss':'cross_entropy'}",
                       "{'schema':'dlsim/software/1','source':'a test','logit_workspace_bytes':6}",
                       "'global_batch':8,'microbatch':8,'precision':'bf16'", cases[i].stack);
-        const struct dl_layer_needs n = dl_layer_needs(&training.job.setting, &training.lowered.layers[1], 0);
-        check_equal("saved", n.saved, saved_each * logits / cases[i].parts);
-        check_equal("at work", n.at_work, (workspace_each * logits + loss_each * samples) / cases[i].parts);
+        check_equal("saved", saved_bytes(&training, 1), saved_each * logits / cases[i].parts);
+        check_equal("at work", at_work_bytes_of(&training, 1),
+                    (workspace_each * logits + loss_each * samples) / cases[i].parts);
         dl_session_close(&training);
     }
 }

@@ -14,9 +14,8 @@ static double held_of(const struct dl_schedule *schedule, uint32_t stage, uint32
         if (item->micro == of->micro && item->chunk == of->chunk) done[item->kind] = true;
     }
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
-        const struct dl_layer_needs n = dl_layer_needs(&training.job.setting, &training.lowered.layers[i], 0);
-        saved += n.saved;
-        for_weights += n.for_weights;
+        saved += saved_bytes(&training, i);
+        for_weights += allocated(&training, DL_TENSOR_OPERANDS, i);
     }
     const bool splits = schedule->splits_backward;
     return !done[DL_ITEM_F] ? 0 : !done[DL_ITEM_B] ? saved : splits && !done[DL_ITEM_W] ? for_weights : 0;
@@ -48,10 +47,8 @@ START_TEST(every_schedule_holds_what_a_recount_says)
              kind->min_chunks);
     open_strategy(SMALL_GPT, PLAIN_SOFTWARE, head, stack);
     double most_work = 0;
-    for (size_t i = 0; i < training.model.n_layers; i++) {
-        const struct dl_layer_needs n = dl_layer_needs(&training.job.setting, &training.lowered.layers[i], 0);
-        most_work = fmax(most_work, n.recomputed + n.at_work);
-    }
+    for (size_t i = 0; i < training.model.n_layers; i++)
+        most_work = fmax(most_work, allocated(&training, DL_TENSOR_RECOMPUTED, i) + at_work_bytes_of(&training, i));
     for (uint32_t stage = 0; stage < 4; stage++) {
         const struct dl_memory_use *const u = &training.memory[stage];
         const double most = most_between_items(stage), moving = u->activations + u->workspace;
@@ -63,23 +60,23 @@ START_TEST(every_schedule_holds_what_a_recount_says)
 }
 END_TEST
 
+#define PASSING_GRADIENTS "{'schema':'dlsim/software/1','source':'a test','gradient_bytes':2,'gradients_persist':false}"
+
 /* Of one micro-batch: from layer to layer there are more gradients and fewer activations. */
 START_TEST(gradients_that_come_and_go_spare_memory)
 {
     open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':2,'microbatch':2", "");
     const struct dl_memory_use persist = training.memory[0];
-    training.software.gradients_persist = false;
-    dl_memory_of_stages(&training.job.setting, &training.lowered, training.memory);
-    double kept = 0, gradients = 0, most = 0;
-    for (size_t i = 0; i < training.model.n_layers; i++)
-        kept += dl_layer_needs(&training.job.setting, &training.lowered.layers[i], 0).saved;
-    for (size_t i = training.model.n_layers; i-- > 0;) {
-        const struct dl_layer_needs n = dl_layer_needs(&training.job.setting, &training.lowered.layers[i], 0);
-        gradients += n.gradients;
-        most = fmax(most, kept + gradients + n.at_work);
-        kept -= n.saved;
-    }
     check_equal("gradients", persist.gradients, 2 * dl_model_parameters(&training.model));
+    dl_session_close(&training);
+    open_strategy(SMALL_GPT, PASSING_GRADIENTS, "'global_batch':2,'microbatch':2", "");
+    double kept = 0, gradients = 0, most = 0;
+    for (size_t i = 0; i < training.model.n_layers; i++) kept += saved_bytes(&training, i);
+    for (size_t i = training.model.n_layers; i-- > 0;) {
+        gradients += allocated(&training, DL_TENSOR_GRADIENTS, i);
+        most = fmax(most, kept + gradients + at_work_bytes_of(&training, i));
+        kept -= saved_bytes(&training, i);
+    }
     check_equal("peak", training.memory[0].peak, persist.parameters + persist.optimizer + most);
     dl_session_close(&training);
 }

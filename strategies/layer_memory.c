@@ -1,0 +1,215 @@
+#include "strategies/layer_memory.h"
+
+#include <math.h>
+
+#include "strategies/saved.h"
+
+static struct dl_event event_of(enum dl_tensor_kind tensor, const struct dl_event *at)
+{
+    return (struct dl_event){.kind = DL_EV_ALLOC,
+                             .tensor = tensor,
+                             .pass = at->pass,
+                             .layer = at->layer,
+                             .gradient = at->gradient,
+                             .first = at->first,
+                             .n_after = at->n_after,
+                             .block = at->block,
+                             .n_blocks = at->n_blocks};
+}
+
+enum dl_status dl_emit_alloc(struct dl_stack *below, enum dl_tensor_kind tensor, const struct dl_event *at,
+                             double bytes, struct dl_error *err)
+{
+    struct dl_event ev = event_of(tensor, at);
+    ev.bytes = bytes;
+    return bytes > 0 ? dl_emit(below, &ev, err) : DL_OK;
+}
+
+enum dl_status dl_emit_free(struct dl_stack *below, enum dl_tensor_kind tensor, const struct dl_event *at,
+                            struct dl_error *err)
+{
+    struct dl_event ev = event_of(tensor, at);
+    ev.kind = DL_EV_FREE;
+    return dl_emit(below, &ev, err);
+}
+
+/* ---- states ---- */
+
+static enum dl_status alloc_by_parameters(struct dl_stack *top, enum dl_tensor_kind tensor, const struct dl_event *at,
+                                          double bytes_each, struct dl_error *err)
+{
+    struct dl_event ev = event_of(tensor, at);
+    ev.parameters_inside = at->layer->parameters_inside;
+    ev.parameters_outside = at->layer->parameters_outside;
+    ev.parameters_expert = at->layer->expert_parameters;
+    ev.parameter_bytes = bytes_each;
+    return bytes_each > 0 ? dl_emit(top, &ev, err) : DL_OK;
+}
+
+enum dl_status dl_emit_gradients(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    return alloc_by_parameters(top, DL_TENSOR_GRADIENTS, at, dl_gradient_bytes(dl_stack_setting(top)), err);
+}
+
+/* What the model is given, if it is no tokens: in fp32, beside the cast of it, until the step ends. */
+static enum dl_status hold_input(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    struct dl_event ev = event_of(DL_TENSOR_INPUT, at);
+    ev.outside_bytes = dl_input_bytes(dl_stack_setting(top), at->layer);
+    return ev.outside_bytes > 0 ? dl_emit(top, &ev, err) : DL_OK;
+}
+
+enum dl_status dl_emit_held(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(top);
+    const struct dl_software *const software = s->software;
+    if (hold_input(top, at, err) || s->streams_weights) return err->status;
+    if (alloc_by_parameters(top, DL_TENSOR_PARAMETERS, at, dl_precision_bytes(s->precision), err) ||
+        alloc_by_parameters(top, DL_TENSOR_OPTIMIZER, at, dl_optimizer_state_bytes(s), err) ||
+        (software->gradients_persist && dl_emit_gradients(top, at, err)))
+        return err->status;
+    return alloc_by_parameters(top, DL_TENSOR_GRADIENT_COPIES, at, software->backward_gradient_bytes, err);
+}
+
+/* Of a parameter. The roots of a whole list of tensors are made before anything is divided by them; copies that casts
+ * made of parameters are gone by then. */
+static double updating_bytes(const struct dl_setting *s)
+{
+    const bool has_copies = !s->software->copies_persist && dl_is_mixed(s);
+    const bool has_roots = s->optimizer_takes_roots && !s->software->fused_optimizer;
+    const double bytes = dl_precision_bytes(s->precision), root_bytes = s->software->root_bytes;
+    return (!has_roots ? 0 : s->is_pure ? fmin(root_bytes, bytes) : root_bytes) - (has_copies ? bytes : 0);
+}
+
+enum dl_status dl_emit_updating(struct dl_stack *top, const struct dl_event *at, bool is_done, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(top);
+    struct dl_event ev = *at;
+    ev.kind = DL_EV_ALLOC;
+    ev.tensor = DL_TENSOR_UPDATING;
+    ev.parameter_bytes = updating_bytes(s);
+    if (ev.parameter_bytes <= 0 || s->streams_weights) return DL_OK;
+    return is_done ? dl_emit_free(top, DL_TENSOR_UPDATING, at, err) : dl_emit(top, &ev, err);
+}
+
+/* ---- activations ---- */
+
+static enum dl_status save(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    const struct dl_saves saves = dl_saves_of(dl_stack_setting(top), at->layer);
+    struct dl_event all = event_of(DL_TENSOR_SAVED, at), scores = event_of(DL_TENSOR_SCORES, at);
+    all.inside_bytes = saves.inside_bytes;
+    all.outside_bytes = saves.outside_bytes;
+    all.bytes = saves.whole_bytes;
+    scores.inside_bytes = saves.scores_bytes;
+    if (dl_emit(top, &all, err)) return err->status;
+    return saves.scores_bytes > 0 ? dl_emit(top, &scores, err) : DL_OK;
+}
+
+/* The gradient that passes a layer by on the residual way, and what its loss needs. */
+static enum dl_status alloc_passing(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(top);
+    const struct dl_layer *const layer = at->layer;
+    const double each = s->is_pure ? s->software->pure_logit_workspace_bytes : s->software->logit_workspace_bytes;
+    struct dl_event ev = event_of(DL_TENSOR_PASSING, at);
+    ev.outside_bytes = layer->output_elements * dl_precision_bytes(s->precision) + layer->whole_logits * each;
+    ev.inside_bytes = layer->logits * each;
+    return dl_emit(top, &ev, err);
+}
+
+/* A tensor of a product is divided as activations inside are, if it has the dimension that is cut. */
+static double *part_of(struct dl_event *ev, const struct dl_kernel *k, enum dl_cut dimension)
+{
+    const bool is_cut = k->cut == DL_CUT_BATCH || k->cut == DL_CUT_INSIDE || k->cut == dimension;
+    return is_cut ? &ev->inside_bytes : &ev->outside_bytes;
+}
+
+/* m x k and m x n. A convolution's n counts what it makes once for every window, and is taken as large as what it is
+ * given. */
+static void add_product_gradients(struct dl_event *ev, const struct dl_kernel *k, double bytes)
+{
+    if (k->kind == DL_KERNEL_ATTENTION) { /* of queries and output; of keys and values */
+        *part_of(ev, k, DL_CUT_BATCH) += 2 * k->batch * k->k * (k->m + k->n * k->kv_share) * bytes;
+        return;
+    }
+    const double made = k->kind == DL_KERNEL_CONV ? fmin(k->k, k->n) : k->n;
+    *part_of(ev, k, DL_CUT_K) += k->batch * k->m * k->k * bytes;
+    *part_of(ev, k, DL_CUT_N) += k->batch * k->m * made * bytes;
+}
+
+enum dl_status dl_emit_working(struct dl_stack *top, const struct dl_event *at, const struct dl_work *w, bool is_done,
+                               struct dl_error *err)
+{
+    struct dl_event ev = event_of(DL_TENSOR_WORKING, at);
+    if (at->pass != DL_BACKWARD || w->kind != DL_WORK_KERNEL || w->kernel.kind == DL_KERNEL_MEMORY ||
+        w->gradient != DL_GRADIENT_INPUT)
+        return DL_OK;
+    if (is_done) return dl_emit_free(top, DL_TENSOR_WORKING, at, err);
+    add_product_gradients(&ev, &w->kernel, dl_precision_bytes(dl_stack_setting(top)->precision));
+    return dl_emit(top, &ev, err);
+}
+
+/* Inputs of linear layers and gradients of their outputs: 32 sbh in a block of GPT (Qi et al., Zero Bubble Pipeline
+ * Parallelism, ICLR 2024, table 1). */
+static struct dl_event operands_of(const struct dl_setting *s, const struct dl_event *at)
+{
+    const struct dl_operand_rule *const rule = dl_operand_rule_for(&s->software->operands, s->precision);
+    const double wide = dl_precision_bytes(s->precision);
+    const double narrow = rule && rule->saved ? dl_precision_operand_bytes(s->precision) : wide;
+    struct dl_event ev = event_of(DL_TENSOR_OPERANDS, at);
+    bool convolves = false;
+    for (size_t i = 0; i < at->layer->n_backward; i++) {
+        const struct dl_work *const w = &at->layer->backward[i];
+        const struct dl_kernel *const k = &w->kernel;
+        if (w->kind != DL_WORK_KERNEL || w->gradient != DL_GRADIENT_WEIGHT || k->kind == DL_KERNEL_MEMORY) continue;
+        const double bytes = k->stays_wide ? wide : narrow;
+        *part_of(&ev, k, DL_CUT_N) += k->batch * k->n * k->k * bytes;
+        if (k->kind == DL_KERNEL_GEMM) *part_of(&ev, k, DL_CUT_M) += k->batch * k->m * k->k * bytes;
+        convolves |= k->kind == DL_KERNEL_CONV;
+    }
+    if (!convolves) return ev;
+    const struct dl_saves saves = dl_saves_of(s, at->layer); /* m counts every window */
+    ev.inside_bytes += saves.inside_bytes;
+    ev.outside_bytes += saves.outside_bytes;
+    ev.bytes += saves.whole_bytes;
+    return ev;
+}
+
+enum dl_status dl_emit_operands(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    const struct dl_event ev = operands_of(dl_stack_setting(top), at);
+    struct dl_event later = *at;
+    later.gradient = DL_GRADIENT_WEIGHT;
+    return dl_emit(top, &ev, err) ? err->status : dl_emit_free(top, DL_TENSOR_OPERANDS, &later, err);
+}
+
+/* ---- from layer to layer ---- */
+
+enum dl_status dl_emit_entered(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(top);
+    const bool is_backward = at->pass == DL_BACKWARD;
+    struct dl_event of_weights = *at;
+    of_weights.gradient = DL_GRADIENT_WEIGHT;
+    if (s->streams_weights && alloc_by_parameters(top, DL_TENSOR_STREAMED, at, dl_precision_bytes(s->precision), err))
+        return err->status;
+    if (!is_backward) return save(top, at, err);
+    if (alloc_passing(top, at, err)) return err->status;
+    if (s->streams_weights)
+        return alloc_by_parameters(top, DL_TENSOR_UNREDUCED, &of_weights, dl_precision_bytes(s->precision), err);
+    return s->software->gradients_persist ? DL_OK : dl_emit_gradients(top, &of_weights, err);
+}
+
+enum dl_status dl_emit_left(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    const bool streams = dl_stack_setting(top)->streams_weights;
+    struct dl_event of_weights = *at;
+    of_weights.gradient = DL_GRADIENT_WEIGHT;
+    if (streams && dl_emit_free(top, DL_TENSOR_STREAMED, at, err)) return err->status;
+    if (at->pass != DL_BACKWARD) return DL_OK;
+    if (dl_emit_free(top, DL_TENSOR_PASSING, at, err) || dl_emit_free(top, DL_TENSOR_SAVED, at, err) ||
+        (at->layer->saved.scores_bytes > 0 && dl_emit_free(top, DL_TENSOR_SCORES, at, err)))
+        return err->status;
+    return streams ? dl_emit_free(top, DL_TENSOR_UNREDUCED, &of_weights, err) : DL_OK;
+}

@@ -1,0 +1,51 @@
+#include "strategies/stage_memory.h"
+
+#include "strategies/layer_memory.h"
+
+typedef enum dl_status (*visit_fn)(struct dl_stack *top, const struct dl_event *at, struct dl_error *err);
+
+static enum dl_status visit_layers(struct dl_sink *s, uint32_t stage, enum dl_pass pass, visit_fn visit,
+                                   struct dl_error *err)
+{
+    const uint32_t n_chunks = s->request->job->setting.chunks;
+    for (uint32_t chunk = 0; chunk < n_chunks; chunk++) {
+        const struct dl_position *const p = &s->out->positions[s->out->schedule.position_of[stage * n_chunks + chunk]];
+        for (size_t i = p->first_layer; i < p->end_layer; i++) {
+            const struct dl_event at = {.pass = pass,
+                                        .layer = &s->out->layers[i],
+                                        .first = i == p->first_layer,
+                                        .n_after = (uint32_t)(p->end_layer - 1 - i),
+                                        .block = (uint32_t)(i - p->first_block),
+                                        .n_blocks = p->n_blocks};
+            if (visit(s->request->job->stack, &at, err)) return err->status;
+        }
+    }
+    return DL_OK;
+}
+
+/* One input that has come early and one output that is not gone yet. */
+static void hold_messages(const struct dl_setting *s, struct dl_program *p)
+{
+    const double in_lockstep = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT];
+    const double bytes = 2 * p->send_bytes / in_lockstep;
+    if (bytes > 0) dl_memory_ops_add(&p->begin, (struct dl_memory_op){.tensor = DL_TENSOR_MESSAGES, .bytes = bytes});
+}
+
+enum dl_status dl_stage_hold(struct dl_sink *s, struct dl_program *program, struct dl_error *err)
+{
+    s->begin = &program->begin;
+    hold_messages(&s->request->job->setting, program);
+    return visit_layers(s, program->stage, DL_HOLD, dl_emit_held, err);
+}
+
+static enum dl_status free_gradients(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    return dl_emit_free(top, DL_TENSOR_GRADIENTS, at, err);
+}
+
+enum dl_status dl_stage_free_gradients(struct dl_sink *s, uint32_t stage, struct dl_error *err)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    if (setting->software->gradients_persist || setting->streams_weights) return DL_OK;
+    return visit_layers(s, stage, DL_OPTIMIZER, free_gradients, err);
+}

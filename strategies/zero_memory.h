@@ -1,0 +1,15 @@
+/* zero_memory.h - what ZeRO cuts, gathers and frees of what ranks allocate. */
+#ifndef DL_STRATEGIES_ZERO_MEMORY_H
+#define DL_STRATEGIES_ZERO_MEMORY_H
+
+#include "strategies/strategy.h"
+
+/* An ALLOC, cut as the stage says. `chunk_bytes` adds up whole gradients of a chunk that waits for its last
+ * micro-batch. */
+enum dl_status dl_zero_alloc(const struct dl_event *ev, double *chunk_bytes, struct dl_stack *below,
+                             struct dl_error *err);
+/* A LAYER or LAYER_DONE: parameters of others as long as the layer needs them, whole gradients until they are
+ * scattered. */
+enum dl_status dl_zero_layer(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err);
+
+#endif
