@@ -81,6 +81,14 @@ struct dl_sharing {
     size_t fresh_capacity, dirty_capacity, set_capacity, part_capacity, heap_capacity, capped_capacity;
 };
 
+/* It cannot become anybody's bottleneck, whoever of its flows runs how fast: the solver need not look at it. The slack
+ * is far above what rounding makes of a sum that flows join and leave. */
+static inline bool is_slack(const struct link *l)
+{
+    const double slack = 1e-6;
+    return l->fatpipe || l->wanted < l->capacity * (1 - slack);
+}
+
 static inline bool in_set(const struct dl_sharing *s, const struct flow *f) { return f->solved == s->epoch; }
 
 /* Give every flow of the set its max-min rate, into solved_rate, while all others keep theirs. */
