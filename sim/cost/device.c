@@ -195,6 +195,15 @@ static double product_bytes(const struct dl_kernel *k, enum dl_precision precisi
     return k->batch * ((k->m + k->n) * k->k * dl_precision_operand_bytes(precision) + k->m * k->n * result_bytes);
 }
 
+/* A pixel is in several windows of a convolution, but their columns (im2col) are made on chip: it is moved once. */
+static double repeated_bytes(const struct dl_kernel *k, enum dl_precision precision)
+{
+    if (!(k->window > k->stride && k->stride > 0)) return 0;
+    const double windows = k->window * k->window / (k->stride * k->stride);
+    const double in_windows = k->batch * k->m * (k->pass == DL_PASS_INPUT_GRADIENT ? k->n : k->k);
+    return in_windows * (1 - 1 / windows) * dl_precision_operand_bytes(precision);
+}
+
 /* Queries, keys, values and output; backward reads these and the output's gradient and writes three gradients. */
 static double attention_bytes(const struct dl_kernel *k, enum dl_precision precision)
 {
@@ -207,8 +216,7 @@ double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision)
 {
     switch (k->kind) {
     case DL_KERNEL_GEMM: return product_bytes(k, precision);
-    case DL_KERNEL_CONV:
-        return k->elements > 0 ? k->elements * dl_precision_bytes(precision) : product_bytes(k, precision);
+    case DL_KERNEL_CONV: return product_bytes(k, precision) - repeated_bytes(k, precision);
     case DL_KERNEL_ATTENTION: return attention_bytes(k, precision);
     case DL_KERNEL_MEMORY: break;
     }

@@ -76,8 +76,8 @@ enum dl_precision dl_kernel_precision(const struct dl_device *d, const struct dl
 /* The precision must be one that the device supports. */
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision);
 
-/* Bytes that must come from or go to memory at least: every operand and every result once. A convolution whose
- * `elements` are given moves these, since its im2col is never written out. */
+/* Bytes that must come from or go to memory at least: every operand and every result once; of a convolution every
+ * pixel, however many windows it is in. */
 double dl_kernel_bytes(const struct dl_kernel *k, enum dl_precision precision);
 
 /* How the rows of a product's operands and results begin: libraries have their fastest kernels only for rows that can

@@ -98,17 +98,6 @@ static bool is_fast_product(const struct dl_kernel *k, enum dl_precision precisi
     return k->kind == DL_KERNEL_CONV || (precision != DL_FP32 && dl_kernel_alignment(k, precision) == DL_ALIGNED);
 }
 
-/* A pixel is in several windows of a convolution, and moved once. */
-static double moved_bytes(const struct dl_kernel *k, enum dl_precision precision)
-{
-    const double windows =
-        k->window > 0 && k->stride > 0 ? fmax(k->window * k->window / (k->stride * k->stride), 1) : 1;
-    const double in_windows = k->batch * k->m * (k->pass == DL_PASS_INPUT_GRADIENT ? k->n : k->k);
-    const double bytes = dl_kernel_bytes(k, precision);
-    if (k->kind != DL_KERNEL_CONV || k->elements > 0) return bytes;
-    return bytes - in_windows * (1 - 1 / windows) * dl_precision_operand_bytes(precision);
-}
-
 /* Arithmetic and bytes go on at the same time, and each no faster than it can. */
 static struct dl_draw product_draw(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                                    const struct dl_price *alone)
@@ -118,7 +107,7 @@ static struct dl_draw product_draw(const struct dl_device *d, const struct dl_ke
     const double timed_clock = is_gemm ? p->product_timed_clock_fraction : 1;
     const double seconds = alone->seconds / (1 + p->product_clock_share * (1 / timed_clock - 1));
     const double arithmetic_s = alone->flop / d->peak_flop_per_s[precision];
-    const double memory_s = moved_bytes(k, precision) / d->memory_bytes_per_s;
+    const double memory_s = dl_kernel_bytes(k, precision) / d->memory_bytes_per_s;
     return (struct dl_draw){.seconds = seconds,
                             .clock_s = p->product_clock_share * seconds,
                             .memory_j = p->memory_w * fmin(memory_s, seconds),
@@ -152,7 +141,7 @@ static double seconds_at_limit(const struct dl_device *d, const struct dl_kernel
     case DL_KERNEL_GEMM:
     case DL_KERNEL_CONV:
         return fmin(alone->seconds, product_share * alone->flop / d->power->best_flop_per_s[precision] +
-                                        memory_share * moved_bytes(k, precision) / d->memory_bytes_per_s);
+                                        memory_share * dl_kernel_bytes(k, precision) / d->memory_bytes_per_s);
     case DL_KERNEL_ATTENTION: return alone->seconds;
     case DL_KERNEL_MEMORY: break;
     }
