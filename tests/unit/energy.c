@@ -3,6 +3,7 @@
 
 #include "sim/campaign/campaign.h"
 #include "sim/core/files.h"
+#include "sim/core/inherit.h"
 #include "tests/unit/analytic_run.h"
 #include "tests/unit/divided_step.h"
 
@@ -190,7 +191,8 @@ static struct dl_json shipped(const char *folder, const char *name, struct dl_ar
     const char *path;
     struct dl_json doc = {0};
     struct dl_error err = {0};
-    ck_assert_msg(!dl_find_file(folder, "file", name, arena, &path, &err) && !dl_json_load(path, arena, &doc, &err),
+    ck_assert_msg(!dl_find_file(folder, "file", name, arena, &path, &err) && !dl_json_load(path, arena, &doc, &err) &&
+                      !dl_json_inherit(doc, folder, "file", arena, &err),
                   "%s", err.text);
     return doc;
 }
