@@ -98,7 +98,7 @@ void dl_job_suit(struct dl_job *job, const struct dl_software *software, const s
     s->software = software;
     if (software->gathers_stage_2 && s->zero_stage == 2 && s->ways[DL_AXIS_PIPELINE] == 1) {
         s->zero_stage = 3;
-        s->stays_gathered = s->exchanges_beside_work = true;
+        s->exchanges_beside_work = true;
     }
     s->last_backward_differs |= /* it alone scatters gradients */
         dl_accumulated(s) == DL_ACCUMULATES_CHUNK || (s->zero_stage == 3 && !dl_keeps_shards(s));

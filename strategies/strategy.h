@@ -92,14 +92,9 @@ struct dl_setting {
     uint32_t zero_stage;       /* that is run: some software runs stage 2 as it does stage 3 */
     uint32_t zero_asked;       /* as the strategy file has it; 0: no ZeRO */
     enum dl_when sums_when;
-    double bucket_bytes;    /* of gradients that are summed together; 0: those of one layer */
-    uint32_t shard_ways;    /* neighbouring replicas that cut what they hold; 0: all */
-    uint32_t gathers_ahead; /* stage 3: layers, before the one at work is done; or DL_AS_SOFTWARE */
-    /* Stage 3, where matrices are gathered one by one: none ahead if so many parameters are there; one stays if it is
-     * used again before so many others. Gradients are scattered by so many. */
-    double live_parameters, reuse_parameters, bucket_parameters;
-    bool stays_gathered;        /* stage 3: from the forward to the backward */
-    double gather_bits;         /* per parameter; 0: as they are */
+    double bucket_bytes;        /* of gradients that are summed together; 0: those of one layer */
+    uint32_t shard_ways;        /* neighbouring replicas that cut what they hold; 0: all */
+    uint32_t gathers_ahead;     /* stage 3: layers, before the one at work is done; or DL_AS_SOFTWARE */
     bool last_backward_differs; /* that of a step: gradients go layer by layer, or are waited for, in it alone */
     bool exchanges_beside_work; /* of gradients or parameters: some go on while ranks work */
     enum dl_graphs graphs;

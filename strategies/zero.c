@@ -61,11 +61,6 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     setting->exchanges_beside_work |= o->stage == 3;
     setting->shard_ways = (uint32_t)o->shard_ways;
     setting->gathers_ahead = o->prefetch < 0 ? DL_AS_SOFTWARE : (uint32_t)o->prefetch;
-    setting->live_parameters = o->live_parameters > 0 ? o->live_parameters : default_parameters;
-    setting->reuse_parameters = o->reuse_parameters > 0 ? o->reuse_parameters : default_parameters;
-    setting->bucket_parameters = o->bucket_parameters > 0 ? o->bucket_parameters : default_bucket;
-    setting->stays_gathered = !o->reshard;
-    setting->gather_bits = (double)o->gather_bits;
     return DL_OK;
 }
 
@@ -236,10 +231,20 @@ static enum dl_status begin_layer(const struct options *o, const struct dl_event
     return wait(o, &(struct dl_module){.layer = ev->layer, .part = 1}, below, err);
 }
 
+static struct dl_module_rules rules_of(const struct options *o, const struct dl_setting *s)
+{
+    return (struct dl_module_rules){
+        .setting = s,
+        .live_parameters = o->live_parameters > 0 ? o->live_parameters : default_parameters,
+        .reuse_parameters = o->reuse_parameters > 0 ? o->reuse_parameters : default_parameters,
+        .bucket_parameters = o->bucket_parameters > 0 ? o->bucket_parameters : default_bucket};
+}
+
 static enum dl_status begin_use(const struct options *o, struct dl_module_walk *walk, struct dl_stack *below,
                                 struct dl_error *err)
 {
-    const struct dl_module_turn turn = dl_modules_use(walk, dl_stack_setting(below));
+    const struct dl_module_rules rules = rules_of(o, dl_stack_setting(below));
+    const struct dl_module_turn turn = dl_modules_use(walk, &rules);
     if (turn.now.layer && gather(o, &turn.now, below, err)) return err->status;
     if (turn.wait.layer && wait(o, &turn.wait, below, err)) return err->status;
     return turn.ahead.layer ? gather(o, &turn.ahead, below, err) : DL_OK;
@@ -250,7 +255,8 @@ static enum dl_status gather_matrices(const struct options *o, const struct dl_e
                                       struct dl_error *err)
 {
     struct dl_module_walk *const walk = &((struct state *)dl_stack_state(below))->walk;
-    if (ev->kind == DL_EV_LAYER) dl_modules_begin(walk, dl_stack_setting(below), ev);
+    const struct dl_module_rules rules = rules_of(o, dl_stack_setting(below));
+    if (ev->kind == DL_EV_LAYER) dl_modules_begin(walk, &rules, ev);
     while (dl_modules_is_use(walk, ev) || (ev->kind == DL_EV_LAYER_DONE && dl_modules_left(walk)))
         if (begin_use(o, walk, below, err)) return err->status;
     return DL_OK;
@@ -289,11 +295,13 @@ static enum dl_status scatter_part(const struct dl_event *ev, double part, struc
 }
 
 /* Those of a layer, or where matrices are gathered one by one, as many of them as fill a bucket. */
-static enum dl_status scatter_gradients(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status scatter_gradients(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                                        struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_module_rules rules = rules_of(o, s);
     double parts[DL_MOST_MODULES] = {1};
-    const uint32_t n = dl_gathers_modules(s) ? dl_modules_buckets(s, ev->layer, parts) : 1;
+    const uint32_t n = dl_gathers_modules(s) ? dl_modules_buckets(&rules, ev->layer, parts) : 1;
     for (uint32_t i = 0; i < n; i++)
         if (scatter_part(ev, parts[i], below, err)) return err->status;
     return DL_OK;
@@ -345,12 +353,12 @@ static enum dl_status update(const struct options *o, const struct dl_event *ev,
     return DL_OK;
 }
 
-/* As the software does it: some makes stage 3 of stage 2, see dl_job_suit. */
+/* As the software does it: some makes stage 3 of stage 2 (see dl_job_suit), whose parameters stay for the backward. */
 static struct options suited(const struct options *o, const struct dl_setting *s)
 {
     struct options out = *o;
     out.stage = s->zero_stage;
-    out.reshard = !s->stays_gathered;
+    out.reshard = o->reshard && out.stage == o->stage;
     return out;
 }
 
@@ -365,7 +373,7 @@ static enum dl_status rewrite_work(const struct options *o, const struct dl_even
         if (prepare(o, ev, below, err)) return err->status;
     if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD) return DL_OK;
     const bool is_due = ev->last_micro || dl_accumulated(dl_stack_setting(below)) == DL_ACCUMULATES_SHARDS;
-    return is_due ? scatter_gradients(ev, below, err) : DL_OK;
+    return is_due ? scatter_gradients(o, ev, below, err) : DL_OK;
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
@@ -373,9 +381,12 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 {
     const struct options as_done = suited(options, dl_stack_setting(below));
     struct state *const state = dl_stack_state(below);
-    if (ev->kind == DL_EV_ALLOC) return dl_zero_alloc(ev, &state->chunk_bytes, below, err);
+    const struct dl_zero_gathers gathers = {.modules = rules_of(&as_done, dl_stack_setting(below)),
+                                            .stays = !as_done.reshard,
+                                            .bits = (double)as_done.gather_bits};
+    if (ev->kind == DL_EV_ALLOC) return dl_zero_alloc(&gathers, ev, &state->chunk_bytes, below, err);
     if (rewrite_work(&as_done, ev, below, err)) return err->status;
-    return ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE ? dl_zero_layer(ev, below, err) : DL_OK;
+    return ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE ? dl_zero_layer(&gathers, ev, below, err) : DL_OK;
 }
 
 static const char *cut_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)

@@ -1,7 +1,6 @@
 #include "strategies/zero_memory.h"
 
 #include "strategies/layer_memory.h"
-#include "strategies/zero_modules.h"
 
 /* ---- what is held ---- */
 
@@ -45,16 +44,17 @@ static enum dl_status hold_chunk(const struct dl_event *ev, double *chunk_bytes,
     return dl_emit_alloc(below, DL_TENSOR_UNREDUCED, &of_stage, (s->exchanges_beside_work ? 2 : 1) * *chunk_bytes, err);
 }
 
-static enum dl_status hold_whole(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status hold_whole(const struct dl_zero_gathers *gathers, const struct dl_event *ev,
+                                 struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const bool stays = s->zero_stage >= 3 && s->stays_gathered && holds_part(s, ev->layer);
+    const bool stays = s->zero_stage >= 3 && gathers->stays && holds_part(s, ev->layer);
     const double bytes = stays ? whole_parameters(s, ev->layer) * dl_precision_bytes(s->precision) : 0;
     return dl_emit_alloc(below, DL_TENSOR_GATHERED, ev, bytes, err);
 }
 
-enum dl_status dl_zero_alloc(const struct dl_event *ev, double *chunk_bytes, struct dl_stack *below,
-                             struct dl_error *err)
+enum dl_status dl_zero_alloc(const struct dl_zero_gathers *gathers, const struct dl_event *ev, double *chunk_bytes,
+                             struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     struct dl_event part = *ev;
@@ -64,13 +64,14 @@ enum dl_status dl_zero_alloc(const struct dl_event *ev, double *chunk_bytes, str
         part.parameters_expert /= dl_shards(s, true);
     }
     if (dl_emit(below, &part, err) || ev->pass != DL_HOLD || ev->tensor != DL_TENSOR_PARAMETERS) return err->status;
-    return hold_whole(ev, below, err) ? err->status : hold_chunk(ev, chunk_bytes, below, err);
+    return hold_whole(gathers, ev, below, err) ? err->status : hold_chunk(ev, chunk_bytes, below, err);
 }
 
 /* ---- what comes and goes ---- */
 
 /* Beside the part that is held, and once more as they travel, if that is another form. */
-static enum dl_status gather(const struct dl_event *ev, int away, struct dl_stack *below, struct dl_error *err)
+static enum dl_status gather(const struct dl_zero_gathers *gathers, const struct dl_event *ev, int away,
+                             struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const double bits_per_byte = 8;
@@ -78,40 +79,43 @@ static enum dl_status gather(const struct dl_event *ev, int away, struct dl_stac
     at.layer += away;
     at.block += (uint32_t)away;
     if (!holds_part(s, at.layer)) return DL_OK;
-    const double at_once =
-        dl_gathers_modules(s) ? dl_modules_most_live(s, at.layer, at.block) : whole_parameters(s, at.layer);
-    if (!s->stays_gathered &&
+    const double at_once = dl_gathers_modules(s) ? dl_modules_most_live(&gathers->modules, at.layer, at.block)
+                                                 : whole_parameters(s, at.layer);
+    if (!gathers->stays &&
         dl_emit_alloc(below, DL_TENSOR_GATHERED, &at, at_once * dl_precision_bytes(s->precision), err))
         return err->status;
-    return dl_emit_alloc(below, DL_TENSOR_PACKED, &at, at_once * s->gather_bits / bits_per_byte, err);
+    return dl_emit_alloc(below, DL_TENSOR_PACKED, &at, at_once * gathers->bits / bits_per_byte, err);
 }
 
-static enum dl_status enter(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status enter(const struct dl_zero_gathers *gathers, const struct dl_event *ev, struct dl_stack *below,
+                            struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const uint32_t ahead = dl_gathers_ahead(s);
     struct dl_event of_weights = *ev;
     of_weights.gradient = DL_GRADIENT_WEIGHT;
     for (uint32_t i = ev->first ? 0 : ahead; s->zero_stage >= 3 && i <= ahead && i <= ev->n_after; i++)
-        if (gather(ev, ev->pass == DL_BACKWARD ? -(int)i : (int)i, below, err)) return err->status;
+        if (gather(gathers, ev, ev->pass == DL_BACKWARD ? -(int)i : (int)i, below, err)) return err->status;
     if (ev->pass != DL_BACKWARD || dl_accumulated(s) != DL_ACCUMULATES_SHARDS) return DL_OK;
     return dl_emit_alloc(below, DL_TENSOR_UNREDUCED, &of_weights, unreduced_bytes(s, ev->layer), err);
 }
 
-static enum dl_status leave(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status leave(const struct dl_zero_gathers *how, const struct dl_event *ev, struct dl_stack *below,
+                            struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const bool gathers = s->zero_stage >= 3 && holds_part(s, ev->layer);
     struct dl_event of_weights = *ev;
     of_weights.gradient = DL_GRADIENT_WEIGHT;
-    if (gathers && !s->stays_gathered && dl_emit_free(below, DL_TENSOR_GATHERED, ev, err)) return err->status;
-    if (gathers && s->gather_bits > 0 && dl_emit_free(below, DL_TENSOR_PACKED, ev, err)) return err->status;
+    if (gathers && !how->stays && dl_emit_free(below, DL_TENSOR_GATHERED, ev, err)) return err->status;
+    if (gathers && how->bits > 0 && dl_emit_free(below, DL_TENSOR_PACKED, ev, err)) return err->status;
     if (ev->pass != DL_BACKWARD || dl_accumulated(s) != DL_ACCUMULATES_SHARDS) return DL_OK;
     return dl_emit_free(below, DL_TENSOR_UNREDUCED, &of_weights, err);
 }
 
-enum dl_status dl_zero_layer(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+enum dl_status dl_zero_layer(const struct dl_zero_gathers *gathers, const struct dl_event *ev, struct dl_stack *below,
+                             struct dl_error *err)
 {
     if (ev->pass != DL_FORWARD && ev->pass != DL_BACKWARD) return DL_OK;
-    return ev->kind == DL_EV_LAYER ? enter(ev, below, err) : leave(ev, below, err);
+    return ev->kind == DL_EV_LAYER ? enter(gathers, ev, below, err) : leave(gathers, ev, below, err);
 }

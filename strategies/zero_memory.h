@@ -2,14 +2,22 @@
 #ifndef DL_STRATEGIES_ZERO_MEMORY_H
 #define DL_STRATEGIES_ZERO_MEMORY_H
 
-#include "strategies/strategy.h"
+#include "strategies/zero_modules.h"
+
+/* How stage 3 gathers parameters. */
+struct dl_zero_gathers {
+    struct dl_module_rules modules;
+    bool stays;  /* from the forward to the backward */
+    double bits; /* per parameter as it travels; 0: as it is */
+};
 
 /* An ALLOC, cut as the stage says. `chunk_bytes` adds up whole gradients of a chunk that waits for its last
  * micro-batch. */
-enum dl_status dl_zero_alloc(const struct dl_event *ev, double *chunk_bytes, struct dl_stack *below,
-                             struct dl_error *err);
+enum dl_status dl_zero_alloc(const struct dl_zero_gathers *gathers, const struct dl_event *ev, double *chunk_bytes,
+                             struct dl_stack *below, struct dl_error *err);
 /* A LAYER or LAYER_DONE: parameters of others as long as the layer needs them, whole gradients until they are
  * scattered. */
-enum dl_status dl_zero_layer(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err);
+enum dl_status dl_zero_layer(const struct dl_zero_gathers *gathers, const struct dl_event *ev, struct dl_stack *below,
+                             struct dl_error *err);
 
 #endif

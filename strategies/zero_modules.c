@@ -55,16 +55,16 @@ static double parameters(const struct dl_setting *s, const struct dl_visit *v, u
 }
 
 /* Between the repeated forward of a matrix and its backward each one after it is used twice. */
-static bool is_kept(const struct dl_setting *s, const struct dl_visit *v, uint32_t module)
+static bool is_kept(const struct dl_module_rules *r, const struct dl_visit *v, uint32_t module)
 {
     double between = 0;
-    for (uint32_t i = module + 1; i < v->n_modules; i++) between += 2 * parameters(s, v, i);
-    return v->repeats && between < s->reuse_parameters;
+    for (uint32_t i = module + 1; i < v->n_modules; i++) between += 2 * parameters(r->setting, v, i);
+    return v->repeats && between < r->reuse_parameters;
 }
 
-static bool needs_gather(const struct dl_setting *s, const struct dl_visit *v, uint32_t use)
+static bool needs_gather(const struct dl_module_rules *r, const struct dl_visit *v, uint32_t use)
 {
-    return !(v->repeats && use >= v->n_modules && is_kept(s, v, module_at(v, use)));
+    return !(v->repeats && use >= v->n_modules && is_kept(r, v, module_at(v, use)));
 }
 
 static struct dl_module module_of(const struct dl_visit *v, uint32_t use)
@@ -82,13 +82,13 @@ static struct dl_visit next_visit(const struct dl_setting *s, const struct dl_ev
     return visit_of(s, ev->layer + step, ev->pass, ev->block + (uint32_t)step);
 }
 
-void dl_modules_begin(struct dl_module_walk *w, const struct dl_setting *s, const struct dl_event *ev)
+void dl_modules_begin(struct dl_module_walk *w, const struct dl_module_rules *r, const struct dl_event *ev)
 {
     const bool goes_on = !ev->first && w->next.layer == ev->layer && w->next.pass == ev->pass;
     const uint32_t beyond = goes_on && w->fetched > w->now.n_uses ? w->fetched - w->now.n_uses : 0;
     if (!goes_on) *w = (struct dl_module_walk){0};
-    w->now = visit_of(s, ev->layer, ev->pass, ev->block);
-    w->next = next_visit(s, ev);
+    w->now = visit_of(r->setting, ev->layer, ev->pass, ev->block);
+    w->next = next_visit(r->setting, ev);
     w->begun = 0;
     w->fetched = beyond;
 }
@@ -107,47 +107,48 @@ bool dl_modules_is_use(const struct dl_module_walk *w, const struct dl_event *ev
 }
 
 /* The next use that lacks its parameters, if there is room for more. */
-static struct dl_module gather_ahead(struct dl_module_walk *w, const struct dl_setting *s)
+static struct dl_module gather_ahead(struct dl_module_walk *w, const struct dl_module_rules *r)
 {
     const uint32_t n = w->now.n_uses, all = n + (w->next.layer ? w->next.n_uses : 0);
-    while (w->live < s->live_parameters && w->fetched < all) {
+    while (w->live < r->live_parameters && w->fetched < all) {
         const uint32_t use = w->fetched++;
         const struct dl_visit *const v = use < n ? &w->now : &w->next;
         const uint32_t of_visit = use < n ? use : use - n;
-        if (!needs_gather(s, v, of_visit)) continue;
-        w->live += parameters(s, v, module_at(v, of_visit));
+        if (!needs_gather(r, v, of_visit)) continue;
+        w->live += parameters(r->setting, v, module_at(v, of_visit));
         return module_of(v, of_visit);
     }
     return (struct dl_module){0};
 }
 
-struct dl_module_turn dl_modules_use(struct dl_module_walk *w, const struct dl_setting *s)
+struct dl_module_turn dl_modules_use(struct dl_module_walk *w, const struct dl_module_rules *r)
 {
     const struct dl_visit *const v = &w->now;
     const uint32_t use = w->begun++, module = module_at(v, use);
-    const bool comes_again = v->repeats && use < v->n_modules && is_kept(s, v, module);
+    const bool comes_again = v->repeats && use < v->n_modules && is_kept(r, v, module);
     struct dl_module_turn turn = {0};
     w->live -= w->leaving;
-    w->leaving = comes_again ? 0 : parameters(s, v, module);
-    if (needs_gather(s, v, use)) turn.wait = module_of(v, use);
+    w->leaving = comes_again ? 0 : parameters(r->setting, v, module);
+    if (needs_gather(r, v, use)) turn.wait = module_of(v, use);
     if (use >= w->fetched) {
         turn.now = turn.wait;
-        w->live += turn.now.layer ? parameters(s, v, module) : 0;
+        w->live += turn.now.layer ? parameters(r->setting, v, module) : 0;
         w->fetched = use + 1;
     }
-    turn.ahead = gather_ahead(w, s);
+    turn.ahead = gather_ahead(w, r);
     return turn;
 }
 
 /* A matrix that no longer fits in the bucket begins the next. */
-uint32_t dl_modules_buckets(const struct dl_setting *s, const struct dl_layer *layer, double parts[DL_MOST_MODULES])
+uint32_t dl_modules_buckets(const struct dl_module_rules *r, const struct dl_layer *layer,
+                            double parts[DL_MOST_MODULES])
 {
-    const struct dl_visit v = visit_of(s, layer, DL_BACKWARD, 0);
+    const struct dl_visit v = visit_of(r->setting, layer, DL_BACKWARD, 0);
     uint32_t n = 0;
     double filled = 0;
     for (uint32_t i = v.n_modules; i-- > 0;) {
-        const double more = parameters(s, &v, i);
-        const bool fits = n > 0 && filled + more <= s->bucket_parameters;
+        const double more = parameters(r->setting, &v, i);
+        const bool fits = n > 0 && filled + more <= r->bucket_parameters;
         filled = fits ? filled + more : more;
         if (fits)
             parts[n - 1] += v.parts[i];
@@ -157,15 +158,15 @@ uint32_t dl_modules_buckets(const struct dl_setting *s, const struct dl_layer *l
     return n;
 }
 
-double dl_modules_most_live(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
+double dl_modules_most_live(const struct dl_module_rules *r, const struct dl_layer *layer, uint32_t block)
 {
     const struct dl_event backward = {
         .kind = DL_EV_LAYER, .pass = DL_BACKWARD, .layer = layer, .first = true, .block = block};
     struct dl_module_walk w = {0};
     double most = 0;
-    dl_modules_begin(&w, s, &backward);
+    dl_modules_begin(&w, r, &backward);
     while (dl_modules_left(&w)) {
-        dl_modules_use(&w, s);
+        dl_modules_use(&w, r);
         most = fmax(most, w.live);
     }
     return most;

@@ -11,6 +11,13 @@
 
 enum { DL_MOST_MODULES = 16 };
 
+/* None is gathered ahead if so many parameters are there; one stays if it is used again before so many others.
+ * Gradients are scattered by so many. */
+struct dl_module_rules {
+    const struct dl_setting *setting;
+    double live_parameters, reuse_parameters, bucket_parameters;
+};
+
 /* A layer in one pass: its matrices, in the order in which the forward uses them. */
 struct dl_visit {
     const struct dl_layer *layer; /* NULL: none */
@@ -41,17 +48,17 @@ struct dl_module_turn {
 };
 
 /* Of a LAYER event. */
-void dl_modules_begin(struct dl_module_walk *walk, const struct dl_setting *setting, const struct dl_event *ev);
+void dl_modules_begin(struct dl_module_walk *walk, const struct dl_module_rules *rules, const struct dl_event *ev);
 /* Whether the next use of the layer begins with that kernel. */
 bool dl_modules_is_use(const struct dl_module_walk *walk, const struct dl_event *ev);
 bool dl_modules_left(const struct dl_module_walk *walk);
-struct dl_module_turn dl_modules_use(struct dl_module_walk *walk, const struct dl_setting *setting);
+struct dl_module_turn dl_modules_use(struct dl_module_walk *walk, const struct dl_module_rules *rules);
 
 /* The parts of the layer's gradients that are scattered one after the other; how many these are. */
-uint32_t dl_modules_buckets(const struct dl_setting *setting, const struct dl_layer *layer,
+uint32_t dl_modules_buckets(const struct dl_module_rules *rules, const struct dl_layer *layer,
                             double parts[DL_MOST_MODULES]);
 
 /* Parameters of the layer that are gathered at once, at most. */
-double dl_modules_most_live(const struct dl_setting *setting, const struct dl_layer *layer, uint32_t block);
+double dl_modules_most_live(const struct dl_module_rules *rules, const struct dl_layer *layer, uint32_t block);
 
 #endif

@@ -2,6 +2,7 @@
  */
 #define _GNU_SOURCE /* fork, pipe */
 #include "strategies/zero_modules.h"
+#include "tests/unit/allocated.h"
 #include "tests/unit/divided_step.h"
 
 #define HEAD "'devices':8,'global_batch':8"
@@ -96,13 +97,12 @@ START_TEST(gradients_are_scattered_by_buckets)
                  {5.1 / 12, 3, {4, 5, 3}},
                  {8.1 / 12, 2, {8, 4}},
                  {2, 1, {12}}};
-    struct dl_setting s;
     double parts[DL_MOST_MODULES];
     open_zero(FOUR_BLOCKS, "", "");
     const struct dl_layer *const block = &t.model.layers[1];
-    s = t.job.setting;
-    s.bucket_parameters = cases[_i].bucket * dl_layer_parameters(block);
-    ck_assert_uint_eq(dl_modules_buckets(&s, block, parts), cases[_i].n);
+    const struct dl_module_rules rules = {.setting = &t.job.setting,
+                                          .bucket_parameters = cases[_i].bucket * dl_layer_parameters(block)};
+    ck_assert_uint_eq(dl_modules_buckets(&rules, block, parts), cases[_i].n);
     for (uint32_t i = 0; i < cases[_i].n; i++) check_close("part", parts[i], cases[_i].parts[i] / 12, exactly);
     dl_session_close(&t);
 }
@@ -169,8 +169,8 @@ START_TEST(memory_is_that_of_the_matrices_that_live)
     } cases[] = {{100, 100, 1}, {100, 1e-3, 9.0 / 12}, {1e-3, 1e-3, 4.0 / 12}};
     open_limits(AGAIN, cases[_i].live, cases[_i].reuse);
     const struct dl_layer *const block = &t.model.layers[1];
-    check_close("live", dl_modules_most_live(&t.job.setting, block, 0), cases[_i].at_once * dl_layer_parameters(block),
-                exactly);
+    check_close("live", allocated(&t, DL_TENSOR_GATHERED, 1),
+                activation_bytes * cases[_i].at_once * dl_layer_parameters(block), exactly);
     ck_assert_double_lt(t.memory[0].parameters, activation_bytes * dl_model_parameters(&t.model) / replicas * 1.01);
     dl_session_close(&t);
 }
