@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/program/segments.h"
 #include "strategies/layer_memory.h"
 #include "strategies/played.h"
 #include "strategies/sequence.h"
@@ -131,7 +132,7 @@ static void end_item(struct dl_sink *s, struct dl_template *item)
 {
     s->into = item;
     if (s->request->job->setting.blocks_at_launches && item->n_instructions > 0) dl_sink_drain(s);
-    dl_template_fuse(item);
+    dl_template_sum(item, s->out->calls);
 }
 
 static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
@@ -181,7 +182,7 @@ static enum dl_status lower_end_of_step(struct dl_sink *s, struct dl_program *pr
         dl_stage_free_gradients(s, program->stage, err))
         return err->status;
     if (s->request->job->setting.software->drains_at_end) dl_sink_drain(s);
-    dl_template_fuse(&program->end);
+    dl_template_sum(&program->end, s->out->calls);
     return DL_OK;
 }
 
@@ -199,7 +200,7 @@ static const double *price_layers(struct dl_sink *s, bool splits, struct dl_erro
         for (int kind = 0; kind <= DL_ITEM_W; kind++) seconds[i] += alone.items[kind].total.seconds;
         release_position(&alone);
     }
-    s->out->n_calls = 0;
+    dl_sink_forget_calls(s);
     return seconds;
 }
 
@@ -313,7 +314,7 @@ static enum dl_status lower_all(struct dl_sink *s, struct dl_step_draw *draw, st
     s->counted = draw->end;
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, s->arena, &out->schedule, err) &&
         !assemble(s, out, err) && !dl_write_sequences(out, setting, err))
-        dl_limit_played(s);
+        dl_plan_lowered(s, err);
     for (int bound = 0; bound < DL_N_BOUNDS; bound++)
         out->draw[bound] = dl_step_draw_sum(draw, (enum dl_bound)bound, setting);
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
@@ -362,7 +363,7 @@ struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setti
                             .programs = l->programs,
                             .calls = l->calls,
                             .n_calls = l->n_calls,
-                            .plays = l->plays,
+                            .plan = l->plan,
                             .sends = software->sends,
                             .send_host_s = software->send_host_s,
                             .send_messages = software->send_messages,

@@ -35,7 +35,7 @@ struct dl_lowered {
     struct dl_played played;             /* of those that may meet others */
     double n_timed_alone;                /* collectives of the rest of them, on every rank */
     bool plays_beyond;                   /* more than most_played, for links that change */
-    const bool *plays; /* by lockstep group, stage by stage: others go by the `timed` of templates; NULL: all do */
+    struct dl_plan plan;
     double by_ground[DL_N_GROUNDS];   /* seconds of kernels of one micro-batch through all positions */
     struct dl_draw draw[DL_N_BOUNDS]; /* by a step's kernels on one rank of each stage; 0: not known */
     double clock;                     /* of the devices, over their highest; 0: they do not tell what they draw */
@@ -58,7 +58,7 @@ struct dl_lower_request {
 
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,
                         struct dl_error *err);
-/* Make timed work of all collectives that would be simulated. */
+/* Price all collectives of ranks in lockstep. */
 void dl_lowered_time_all(struct dl_lowered *l);
 /* As an engine gets it; it is valid as long as both are. */
 struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setting *setting);

@@ -4,8 +4,8 @@
 
 #include "strategies/sink.h"
 
-/* Where those that may meet others, or cross links that change, are more than the request's most_played: play those
- * of the lockstep groups that cross such links, and time the others. */
-void dl_limit_played(struct dl_sink *s);
+/* Those that may meet others, or cross links that change. Where they are more than the request's most_played: only
+ * those of the lockstep groups that cross such links, and the others are priced. Then templates get their parts. */
+enum dl_status dl_plan_lowered(struct dl_sink *s, struct dl_error *err);
 
 #endif

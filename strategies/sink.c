@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/core/random.h"
+#include "sim/program/segments.h"
 
 /* Names are those of the workload, so the same text may stand in two places: then it is priced twice. */
 static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
@@ -162,13 +163,17 @@ static double host_s(const struct dl_sink *s, const struct dl_event *ev, double 
 }
 
 /* Where launches block, the device waits for each: the host's time is then a stretch of the device's. */
+static bool add_blocking_launch(const struct dl_sink *s, struct dl_template *into, struct dl_instruction *what)
+{
+    if (!s->request->job->setting.blocks_at_launches || what->host_s == 0) return false;
+    dl_template_add(into, &(struct dl_instruction){.name = "launch", .cause = DL_CAUSE_HOST, .device_s = what->host_s});
+    what->host_s = 0;
+    return true;
+}
+
 static void add_launched(const struct dl_sink *s, struct dl_template *into, struct dl_instruction what)
 {
-    if (s->request->job->setting.blocks_at_launches && what.host_s > 0) {
-        const struct dl_instruction launch = {.name = "launch", .cause = DL_CAUSE_HOST, .device_s = what.host_s};
-        dl_template_add(into, &launch);
-        what.host_s = 0;
-    }
+    add_blocking_launch(s, into, &what);
     dl_template_add(into, &what);
 }
 
@@ -256,47 +261,37 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
 static void add_wait(struct dl_sink *s, const struct dl_event *ev)
 {
     uint32_t call = DL_EVERY_CALL;
-    for (size_t i = s->out->n_calls; ev->handle != DL_EVERY_CALL && i-- > 0 && call == DL_EVERY_CALL;)
-        if (s->out->calls[i].handle == ev->handle) call = (uint32_t)i;
+    for (size_t i = s->out->n_calls; ev->handle != DL_EVERY_CALL && i-- > 0 && call == DL_EVERY_CALL;) {
+        const struct dl_comm *const comm = &s->out->calls[i];
+        if (comm->channel != DL_CHANNEL_LOCKSTEP && comm->handle == ev->handle) call = (uint32_t)i;
+    }
     add_wait_for(s, place_of(s, ev), call);
 }
 
-/* What took so long beside work of `beside_s`, which has had less of the device meanwhile. */
-struct rest {
-    double seconds, beside_s, launch_s;
-    const struct dl_comm *in_step; /* NULL: it is timed */
-    const struct dl_comm *what;    /* NULL: several, or of a kind of its own */
-};
+/* ---- collectives of ranks in lockstep ---- */
 
-static void add_rest(struct dl_sink *s, const struct dl_event *ev, const struct rest *r)
+/* All that are alike are one call. */
+static uint32_t call_of(struct dl_sink *s, struct dl_priced_collective *p)
 {
-    const double longer_s = fmax(r->seconds - r->beside_s, 0);
-    const double taken_s = r->beside_s > 0 ? s->request->device->taken_by_exchanges_fraction * r->seconds : 0;
-    add_launched(s, place_of(s, ev),
-                 (struct dl_instruction){.name = dl_op_name(ev->op),
-                                         .cause = ev->cause,
-                                         .device_s = longer_s,
-                                         .host_s = r->launch_s,
-                                         .in_step = r->in_step,
-                                         .collective = r->what,
-                                         .is_beside = r->beside_s > 0});
-    if (taken_s > longer_s)
-        dl_template_add(place_of(s, ev), &(struct dl_instruction){.name = dl_op_name(ev->op),
-                                                                  .cause = DL_CAUSE_INTERFERENCE,
-                                                                  .device_s = taken_s - longer_s,
-                                                                  .in_step = r->in_step});
+    struct dl_lowered *const out = s->out;
+    if (p->call != DL_EVERY_CALL) return p->call;
+    DL_GROW(out->calls, out->n_calls, out->calls_capacity);
+    out->calls[out->n_calls] = p->what;
+    return p->call = (uint32_t)out->n_calls++;
 }
 
-static enum dl_status add_in_step(struct dl_sink *s, const struct dl_event *ev, double beside_s, struct dl_error *err)
+/* Started at an instruction that is there already, before the kernel that it goes on beside, or at the end. */
+#define AT_END SIZE_MAX
+static enum dl_status add_in_lockstep(struct dl_sink *s, const struct dl_event *ev, size_t from, struct dl_error *err)
 {
-    const struct dl_priced_collective *const p = dl_sink_price(s, ev, err);
+    struct dl_priced_collective *const p = dl_sink_price(s, ev, err);
     if (!p) return err->status;
-    add_rest(s, ev,
-             &(struct rest){.seconds = p->seconds,
-                            .beside_s = beside_s,
-                            .launch_s = launch_s(s, ev),
-                            .in_step = p->is_played ? &p->what : NULL,
-                            .what = p->once ? NULL : &p->what});
+    struct dl_template *const into = place_of(s, ev);
+    struct dl_instruction start = {
+        .kind = DL_START, .name = dl_op_name(ev->op), .host_s = launch_s(s, ev), .call = call_of(s, p)};
+    add_blocking_launch(s, into, &start);
+    dl_template_insert(into, from == AT_END ? into->n_instructions : from, &start);
+    dl_template_add(into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = start.call});
     return DL_OK;
 }
 
@@ -304,19 +299,25 @@ static enum dl_status add_in_step(struct dl_sink *s, const struct dl_event *ev, 
 static double layer_s(const struct dl_sink *s)
 {
     double sum = 0;
-    for (size_t i = s->layer_begins; i < s->into->n_instructions; i++) sum += s->into->instructions[i].device_s;
+    struct dl_priced_work work;
+    for (size_t i = s->layer_begins; i < s->into->n_instructions; i++) {
+        dl_priced_work(s->into, i, s->out->calls, &work);
+        for (size_t k = 0; k < work.n; k++) sum += work.items[k].device_s;
+    }
     return sum;
 }
 
-static void end_layer(struct dl_sink *s, const struct dl_event *ev)
+/* What is longer than the layer, which has had less of the device meanwhile. */
+static void end_layer(struct dl_sink *s)
 {
     if (s->beside_layer_s == 0) return;
-    struct dl_event rest = *ev;
-    rest.op = DL_ALLTOALL;
-    rest.members.digits = DL_ALONG_EXPERTS;
-    rest.cause = DL_CAUSE_EXPERT;
-    rest.gradient = DL_GRADIENT_INPUT;
-    add_rest(s, &rest, &(struct rest){.seconds = s->beside_layer_s, .beside_s = layer_s(s)});
+    const double beside_s = layer_s(s), longer_s = fmax(s->beside_layer_s - beside_s, 0);
+    const double taken_s = beside_s > 0 ? s->request->device->taken_by_exchanges_fraction * s->beside_layer_s : 0;
+    const char *const name = dl_op_name(DL_ALLTOALL);
+    dl_template_add(s->into, &(struct dl_instruction){.name = name, .cause = DL_CAUSE_EXPERT, .device_s = longer_s});
+    if (taken_s > longer_s)
+        dl_template_add(s->into, &(struct dl_instruction){
+                                     .name = name, .cause = DL_CAUSE_INTERFERENCE, .device_s = taken_s - longer_s});
     s->beside_layer_s = 0;
 }
 
@@ -324,8 +325,8 @@ static void end_layer(struct dl_sink *s, const struct dl_event *ev)
 static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     const struct dl_priced_collective *const priced = dl_sink_price(s, ev, err);
-    if (!priced || dl_sink_check_changes(s, ev, err)) return err->status;
-    s->beside_layer_s += priced->seconds;
+    if (!priced || dl_sink_check_changes(s, &priced->what, err)) return err->status;
+    s->beside_layer_s += priced->what.alone_s;
     dl_template_add(place_of(s, ev), &(struct dl_instruction){
                                          .name = dl_op_name(ev->op), .cause = ev->cause, .host_s = launch_s(s, ev)});
     return DL_OK;
@@ -341,11 +342,11 @@ static void count_tokens(struct dl_sink *s, const struct dl_event *ev)
 
 static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
-    const bool in_step = !(ev->members.digits & ~(DL_IN_LOCKSTEP | DL_ALONG_EXPERTS));
+    const bool in_lockstep = !(ev->members.digits & ~(DL_IN_LOCKSTEP | DL_ALONG_EXPERTS));
     assert(!ev->async || !ev->members.is_pair);
     if (ev->members.digits == DL_ALONG_EXPERTS) count_tokens(s, ev);
-    if (in_step && ev->async) return put_beside_layer(s, ev, err);
-    if (in_step) return add_in_step(s, ev, 0, err);
+    if (in_lockstep && ev->async) return put_beside_layer(s, ev, err);
+    if (in_lockstep) return add_in_lockstep(s, ev, AT_END, err);
     add_exchange(s, ev);
     return DL_OK;
 }
@@ -353,12 +354,13 @@ static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *e
 static enum dl_status add_compute(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     const bool is_apart = place_of(s, ev) != s->into; /* where weight gradients come later nothing goes beside them */
+    const size_t kernel = s->into->n_instructions;
     const double seconds = add_kernel(s, ev);
     if (ev->bytes <= 0) return DL_OK;
     struct dl_event beside = *ev;
     beside.cause = ev->beside;
     beside.gradient = DL_GRADIENT_INPUT;
-    return add_in_step(s, &beside, is_apart ? 0 : seconds, err);
+    return add_in_lockstep(s, &beside, is_apart || seconds == 0 ? AT_END : kernel, err);
 }
 
 static void add_update(struct dl_sink *s, const struct dl_event *ev)
@@ -398,12 +400,18 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_HOST_UPDATE: dl_sink_host_update(s, ev); break;
     case DL_EV_LAYER: begin_layer(s, ev); break;
     case DL_EV_MARK: count_tokens(s, ev); break;
-    case DL_EV_LAYER_DONE: end_layer(s, ev); break;
+    case DL_EV_LAYER_DONE: end_layer(s); break;
     case DL_EV_ALLOC:
     case DL_EV_FREE: dl_sink_memory(s, ev); break;
     case DL_EV_GRADIENT: break; /* nobody had anything to do here */
     }
     return DL_OK;
+}
+
+void dl_sink_forget_calls(struct dl_sink *s)
+{
+    s->out->n_calls = 0;
+    for (size_t i = 0; i < s->n_prices; i++) s->prices[i]->call = DL_EVERY_CALL;
 }
 
 void dl_sink_release(struct dl_sink *s)

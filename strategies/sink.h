@@ -20,9 +20,7 @@ struct dl_priced_kernel {
 
 struct dl_priced_collective {
     struct dl_comm what;
-    bool once;
-    double seconds; /* if it meets nobody, and no link changes */
-    bool is_played;
+    uint32_t call; /* DL_EVERY_CALL: in no program yet */
 };
 
 /* The groups of ranks in lockstep along some digits. */
@@ -65,12 +63,12 @@ struct dl_sink {
 struct dl_template *dl_sink_place(const struct dl_sink *s, const struct dl_event *ev);
 enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err);
 struct dl_sink_groups *dl_sink_groups(struct dl_sink *s, dl_digits along);
-/* Refuse what is only timed, where it crosses links that change. */
-enum dl_status dl_sink_check_changes(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
+/* Refuse what is only priced, where it crosses links that change. */
+enum dl_status dl_sink_check_changes(struct dl_sink *s, const struct dl_comm *comm, struct dl_error *err);
 /* How much all such groups are in each other's way. Other replicas do not go in step and are not counted. */
 enum dl_status dl_sink_crowding(struct dl_sink *s, dl_digits along, double *out, struct dl_error *err);
 /* A collective of an event over such a group. NULL: it cannot be, and err says why. */
-const struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
+struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 /* Of any collective, on links that so many times as much goes over; and what was chosen for it. */
 enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, struct dl_choice *choice,
                             double *seconds, struct dl_error *err);
@@ -91,6 +89,8 @@ void dl_sink_end_buckets(struct dl_sink *s);
 void dl_sink_drain(struct dl_sink *s);
 /* It waits, and then gets the next micro-batch, as the software says. */
 void dl_sink_get_batch(struct dl_sink *s);
+/* The programs so far were for their prices alone. */
+void dl_sink_forget_calls(struct dl_sink *s);
 void dl_sink_release(struct dl_sink *s);
 
 #endif

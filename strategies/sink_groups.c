@@ -30,12 +30,12 @@ struct dl_sink_groups *dl_sink_groups(struct dl_sink *s, dl_digits along)
     return &s->groups[i];
 }
 
-enum dl_status dl_sink_check_changes(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
+enum dl_status dl_sink_check_changes(struct dl_sink *s, const struct dl_comm *comm, struct dl_error *err)
 {
-    if (!dl_sink_groups(s, ev->members.digits)->crosses) return DL_OK;
+    if (!dl_sink_groups(s, comm->members.digits)->crosses) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, "--scenario",
                    "changes links on the way of an exchange (%s, %s) that is timed beforehand and not played",
-                   dl_cause_name(ev->cause), dl_op_name(ev->op));
+                   dl_cause_name(comm->cause), dl_op_name(comm->op));
 }
 
 enum dl_status dl_sink_crowding(struct dl_sink *s, dl_digits along, double *out, struct dl_error *err)

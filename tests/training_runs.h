@@ -8,6 +8,7 @@
 #include "sim/core/random.h"
 #include "sim/session/pool.h"
 #include "sim/session/session.h"
+#include "sim/program/segments.h"
 #include "strategies/in_step.h"
 #include "tests/collective_runs.h"
 
@@ -88,13 +89,30 @@ static inline enum dl_status training_open_stack(struct dl_session *s, struct tr
     return training_open(s, &in);
 }
 
+/* What of a template is neither a start nor a wait in lockstep, and the work that those are if they are priced. */
+static inline const struct dl_template *training_priced(const struct dl_session *s, const struct dl_template *t)
+{
+    const struct dl_comm *const calls = s->lowered.calls;
+    struct dl_template *const out = dl_arena_alloc(s->arena, sizeof *out);
+    out->instructions = dl_arena_alloc(s->arena, (2 * t->n_instructions + 1) * sizeof *out->instructions);
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        struct dl_priced_work work;
+        dl_priced_work(t, i, calls, &work);
+        for (size_t k = 0; k < work.n; k++) out->instructions[out->n_instructions++] = work.items[k];
+        const bool is_as_written = t->instructions[i].kind != DL_DO && !dl_is_in_lockstep(&t->instructions[i], calls);
+        if (is_as_written) out->instructions[out->n_instructions++] = t->instructions[i];
+    }
+    return out;
+}
+
 /* Bytes that a rank of the stage sends in collectives in step that are played; without overlapped gradients. */
 static inline double training_played_in(const struct dl_session *s, const struct dl_template *t)
 {
     double sum = 0;
-    for (size_t i = 0; i < t->n_parts; i++) {
-        if (t->parts[i].kind != DL_TOGETHER) continue;
-        const struct dl_comm *const what = t->parts[i].in_step;
+    for (size_t i = 0; i < t->planned.n; i++) {
+        if (t->planned.items[i].kind != DL_START) continue;
+        const struct dl_comm *const what = &s->lowered.calls[t->planned.items[i].call];
+        if (what->channel != DL_CHANNEL_LOCKSTEP) continue;
         const double n = dl_ranks_count(&s->job.setting.ranks, what->members.digits);
         sum += (what->op == DL_ALLREDUCE ? 2 : 1) * what->bytes * (n - 1) / n;
     }

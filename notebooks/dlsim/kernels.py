@@ -14,6 +14,7 @@ STAGE = re.compile(r"stage (\d+)")
 PASS = re.compile(r"# chunk (\d+), (.+)")
 END = "# end of the step"
 FIGURES = ("device_s", "host_s", "flop")
+LOCKSTEP_FIGURES = ("cause", "alone_s", "taken_s")
 
 
 def _figures(line: str) -> dict[str, str]:
@@ -21,6 +22,37 @@ def _figures(line: str) -> dict[str, str]:
     words, name = line.split(" name ", 1)
     pairs = words.removeprefix("work ").split()
     return {"name": name} | dict(zip(pairs[::2], pairs[1::2]))
+
+
+class _Lockstep:
+    """Collectives of ranks in lockstep, `collective 0 allreduce channel lockstep ...`, from their start to their wait."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, tuple[str, dict[str, str]]] = {}
+        self.started: dict[str, list[float]] = {}  # seconds of kernels since the start, and the host's to launch
+
+    def read(self, line: str) -> None:
+        _, number, name, *words = line.split()
+        if "lockstep" in words:
+            self.known[number] = name, {key: words[words.index(key) + 1] for key in LOCKSTEP_FIGURES if key in words}
+
+    def start(self, words: list[str]) -> None:
+        self.started[words[1]] = [0.0, float(words[3]) if len(words) > 3 else 0.0]
+
+    def work(self, seconds: float) -> None:
+        for begun in self.started.values():
+            begun[0] += seconds
+
+    def wait(self, words: list[str]) -> list[tuple[str, str, float, float, float]]:
+        """What is longer than the kernels beside it, and what it takes from these: name, cause and figures."""
+        if words[1] not in self.known:
+            return []
+        name, of = self.known[words[1]]
+        beside_s, host_s = self.started.pop(words[1], [0.0, 0.0])
+        longer_s = max(float(of.get("alone_s", 0)) - beside_s, 0.0)
+        taken_s = float(of.get("taken_s", 0)) - longer_s if beside_s else 0.0
+        lines = [(name, of["cause"], longer_s, host_s, 0.0)]
+        return lines + [(name, "interference", taken_s, 0.0, 0.0)] * (taken_s > 0)
 
 
 def kernels(*, set: dict[str, Any] | None = None, **options: Any) -> pd.DataFrame:
@@ -31,7 +63,7 @@ def kernels(*, set: dict[str, Any] | None = None, **options: Any) -> pd.DataFram
     """
     with tempfile.TemporaryDirectory(prefix="dlsim-") as folder:
         answer = call_in(folder, "run", {**options, "print_program": True}, set)
-    lines, stage, part = [], 0, ("0", "")
+    lines, stage, part, lockstep = [], 0, ("0", ""), _Lockstep()
     for line in answer.text.splitlines():
         if found := STAGE.match(line):
             stage = int(found[1])
@@ -39,8 +71,16 @@ def kernels(*, set: dict[str, Any] | None = None, **options: Any) -> pd.DataFram
             part = found.groups()
         elif line == END:
             part = ("0", "end of the step")
+        elif line.startswith("collective "):
+            lockstep.read(line)
+        elif line.startswith("start "):
+            lockstep.start(line.split())
+        elif line.startswith("wait "):
+            lines += [(stage, int(part[0]), part[1], *priced) for priced in lockstep.wait(line.split())]
         elif line.startswith("work "):
             of = _figures(line)
-            figures = (float(of.get(key, 0)) for key in FIGURES)
+            figures = [float(of.get(key, 0)) for key in FIGURES]
             lines.append((stage, int(part[0]), part[1], of["name"], of["cause"], *figures))
+            if of["cause"] != "host":
+                lockstep.work(figures[0])
     return pd.DataFrame(lines, columns=["stage", "chunk", "pass", "kernel", "cause", "device_s", "host_s", "flop"])

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "sim/draw/run_page.h"
+#include "sim/program/segments.h"
 
 /* Texts that come again and again, each with its number. */
 struct names {
@@ -46,10 +47,14 @@ struct columns {
 static json_t *kernels_json(struct columns *c, const struct dl_template *running, const struct dl_part *part)
 {
     json_t *const list = json_array();
+    struct dl_priced_work work;
     for (size_t i = part->first; i < part->end; i++) {
-        const struct dl_instruction *const now = &running->instructions[i];
-        json_array_append_new(list, dl_json_pack("[I, I, f, f]", number_of(&c->kernels, now->name),
-                                                 (json_int_t)now->cause, 1e9 * now->host_s, 1e9 * now->device_s));
+        dl_priced_work(running, i, running->calls, &work);
+        for (size_t k = 0; k < work.n; k++) {
+            const struct dl_instruction *const now = &work.items[k];
+            json_array_append_new(list, dl_json_pack("[I, I, f, f]", number_of(&c->kernels, now->name),
+                                                     (json_int_t)now->cause, 1e9 * now->host_s, 1e9 * now->device_s));
+        }
     }
     return list;
 }
@@ -57,8 +62,8 @@ static json_t *kernels_json(struct columns *c, const struct dl_template *running
 /* -1: it has no kernels, or only one, which would say the same again. The latest parts are those of this stage. */
 static int64_t part_of(struct columns *c, const struct dl_slice *s)
 {
-    if (s->kind != DL_SLICE_WORK || s->running->n_instructions < 2) return -1;
-    const struct dl_part *const part = &s->running->parts[s->part];
+    if (s->kind != DL_SLICE_WORK || dl_template_is_single(s->running)) return -1;
+    const struct dl_part *const part = s->part;
     for (size_t i = c->n_parts; i-- > 0;)
         if (c->parts[i] == part) return (int64_t)i;
     DL_GROW(c->parts, c->n_parts, c->parts_capacity);

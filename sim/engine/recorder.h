@@ -21,7 +21,7 @@ struct dl_slice {
     const struct dl_item *item;        /* WORK, WAIT: of that item, NULL: at the end of the step; SEND: what made it */
     uint32_t number;                   /* WORK, WAIT: of the item in its stage; at the end the number of all items */
     const struct dl_template *running; /* WORK */
-    size_t part;                       /* WORK: of `running` */
+    const struct dl_part *part;        /* WORK: of `running` */
     double pace;                       /* WORK: its seconds are so many times those of the template */
     double host_from_s;                /* WORK: when the host began to launch it */
     double host_s, interference_s;     /* WORK: of the whole part, beside the seconds of the device */

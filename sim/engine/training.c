@@ -159,13 +159,12 @@ static void template_ends(struct dl_training *t, struct lockstep_group *c)
 /* What the part starts or waits for; NULL: all that was started. */
 static const struct dl_comm *comm_of(const struct dl_training *t, const struct dl_part *part)
 {
-    if (part->in_step) return part->in_step;
     return part->call == DL_EVERY_CALL ? NULL : &t->request.step.calls[part->call];
 }
 
 static void join_late(struct dl_training *t, struct lockstep_group *c)
 {
-    dl_training_join(t, c, comm_of(t, &c->running->parts[c->part - 1]));
+    dl_training_join(t, c, comm_of(t, &c->parts->items[c->part - 1]));
     dl_training_go_on(t, c);
 }
 
@@ -187,11 +186,9 @@ static bool passes(struct dl_training *t, struct lockstep_group *c, const struct
     c->host_s += part->host_s * c->slowdown;
     switch (part->kind) {
     case DL_DO: break;
-    case DL_WAIT:
-    case DL_TOGETHER_DONE: return dl_training_may_pass(t, c, comm_of(t, part));
+    case DL_WAIT: return dl_training_may_pass(t, c, comm_of(t, part));
     case DL_DRAIN: c->host_s = fmax(c->host_s, now_s(t)); break;
     case DL_START:
-    case DL_TOGETHER:
         if (dl_training_awaits_host(t, c, join_late)) return false;
         dl_training_join(t, c, comm_of(t, part));
     }
@@ -200,8 +197,8 @@ static bool passes(struct dl_training *t, struct lockstep_group *c, const struct
 
 void dl_training_go_on(struct dl_training *t, struct lockstep_group *c)
 {
-    while (c->part < c->running->n_parts)
-        if (!passes(t, c, &c->running->parts[c->part++])) return;
+    while (c->part < c->parts->n)
+        if (!passes(t, c, &c->parts->items[c->part++])) return;
     template_ends(t, c);
 }
 
@@ -218,16 +215,18 @@ static void take_input(struct dl_training *t, struct lockstep_group *c)
     meet_device(t, c);
 }
 
-static bool plays(const struct dl_training *t, const struct lockstep_group *c)
+static const struct dl_parts *parts_for(const struct dl_training *t, const struct lockstep_group *c)
 {
-    return !t->request.step.plays || t->request.step.plays[c - t->lockstep_groups];
+    const bool *const planned = t->request.step.plan.lockstep_groups;
+    const bool is_planned = !planned || planned[c - t->lockstep_groups] || !c->running->priced.n;
+    return is_planned ? &c->running->planned : &c->running->priced;
 }
 
 static void begin_item(struct dl_training *t, struct lockstep_group *c)
 {
     if (!is_at_end(t, c)) take_input(t, c);
     c->running = is_at_end(t, c) ? &program_of(t, c)->end : item_at(t, c)->block;
-    if (c->running->timed && !plays(t, c)) c->running = c->running->timed;
+    c->parts = parts_for(t, c);
     c->part = 0;
     c->item_s = 0;
     dl_training_go_on(t, c);

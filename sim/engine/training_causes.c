@@ -61,7 +61,7 @@ void dl_training_end_work(struct dl_training *t, struct lockstep_group *c)
                                  .from_s = w->since_s,
                                  .to_s = now_s(t),
                                  .running = c->running,
-                                 .part = c->part - 1,
+                                 .part = w->part,
                                  .pace = w->pace,
                                  .host_from_s = w->host_from_s,
                                  .host_s = host_s,

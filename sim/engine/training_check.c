@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/engine/training_parts.h"
+#include "sim/program/segments.h"
 
 struct calls {
     const struct dl_step *step;
@@ -10,11 +11,30 @@ struct calls {
     struct dl_error *err;
 };
 
+/* One at a time, and none beyond its template: who comes to it goes on with it. */
+static enum dl_status check_lockstep(const struct calls *c, const struct dl_template *t, uint32_t stage)
+{
+    const struct dl_instruction *open = NULL;
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        const struct dl_instruction *const at = &t->instructions[i];
+        if (!dl_is_in_lockstep(at, c->step->calls)) continue;
+        const bool is_start = at->kind == DL_START;
+        if (is_start ? open != NULL : !open || open->call != at->call)
+            return dl_fail(c->err, DL_STALLED, "run", "stage %u %s exchange %u in lockstep %s", stage,
+                           is_start ? "starts" : "waits for", at->call,
+                           is_start ? "before it has waited for the one before" : "but has not just started it");
+        open = is_start ? at : NULL;
+    }
+    if (!open) return DL_OK;
+    return dl_fail(c->err, DL_STALLED, "run", "stage %u starts exchange %u in lockstep and does not wait for it", stage,
+                   open->call);
+}
+
 static enum dl_status check_calls(const struct calls *c, const struct dl_template *t, uint32_t stage)
 {
     const size_t n_calls = c->step->n_calls;
-    for (size_t i = 0; i < t->n_parts; i++) {
-        const struct dl_part *const part = &t->parts[i];
+    for (size_t i = 0; i < t->planned.n; i++) {
+        const struct dl_part *const part = &t->planned.items[i];
         if (part->kind == DL_START && part->call >= n_calls)
             return dl_fail(c->err, DL_STALLED, "run", "stage %u starts exchange %u, but there are only %zu", stage,
                            part->call, n_calls);
@@ -34,11 +54,12 @@ static enum dl_status check_stage(const struct dl_training *t, const struct call
     for (uint32_t i = 0; i < program->n_sequence && !c->err->status; i++) {
         const struct dl_template *const template = program->sequence[i].block;
         uint8_t *const known = &seen[template - program->items];
-        if (!*known) check_calls(c, template, stage);
+        if (!*known && !check_calls(c, template, stage)) check_lockstep(c, template, stage);
         *known = true;
     }
     dl_free(seen);
-    return check_calls(c, &program->end, stage);
+    return c->err->status || check_calls(c, &program->end, stage) ? c->err->status
+                                                                  : check_lockstep(c, &program->end, stage);
 }
 
 enum dl_status dl_training_check_exchanges(const struct dl_training *t, struct dl_error *err)

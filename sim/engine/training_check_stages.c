@@ -9,8 +9,8 @@ struct stage {
 
 static void list_calls(const struct dl_training *t, const struct dl_template *template, struct stage *out)
 {
-    for (size_t i = 0; i < template->n_parts; i++) {
-        const struct dl_part *const part = &template->parts[i];
+    for (size_t i = 0; i < template->planned.n; i++) {
+        const struct dl_part *const part = &template->planned.items[i];
         if (part->kind != DL_START || t->request.step.calls[part->call].channel != DL_CHANNEL_STAGES) continue;
         DL_GROW(out->calls, out->n, out->capacity);
         out->calls[out->n++] = part->call;

@@ -5,8 +5,8 @@
 
 static void count_in(const struct dl_template *template, uint32_t *n_starts)
 {
-    for (size_t i = 0; i < template->n_parts; i++)
-        if (template->parts[i].kind == DL_START) n_starts[template->parts[i].call]++;
+    for (size_t i = 0; i < template->planned.n; i++)
+        if (template->planned.items[i].kind == DL_START) n_starts[template->planned.items[i].call]++;
 }
 
 static void count_starts(const struct dl_training *t, uint32_t stage, uint32_t *n_starts)

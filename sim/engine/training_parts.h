@@ -59,8 +59,9 @@ struct lockstep_group {
     uint32_t stage, replica;
     uint32_t item; /* next one, or being worked on */
     const struct dl_template *running;
-    size_t part;   /* next one of the template */
-    double host_s; /* when the host is through with all that comes before */
+    const struct dl_parts *parts; /* of it */
+    size_t part;                  /* next one of them */
+    double host_s;                /* when the host is through with all that comes before */
     struct work work;
     bool waits_for_input;          /* of the item */
     bool waits_for_others;         /* it has ended its iteration and does not go on by itself */

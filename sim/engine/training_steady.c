@@ -9,8 +9,8 @@
 /* Only the lockstep group itself knows when it goes on. */
 static bool is_quiet(const struct dl_template *block)
 {
-    for (size_t i = 0; i < block->n_parts; i++)
-        if (block->parts[i].kind != DL_DO && block->parts[i].kind != DL_DRAIN) return false;
+    for (size_t i = 0; i < block->planned.n; i++)
+        if (block->planned.items[i].kind != DL_DO && block->planned.items[i].kind != DL_DRAIN) return false;
     return true;
 }
 

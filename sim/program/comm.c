@@ -39,6 +39,6 @@ bool dl_payload_equal(const struct dl_payload *a, const struct dl_payload *b)
 
 bool dl_comm_alike(const struct dl_comm *a, const struct dl_comm *b)
 {
-    return a->op == b->op && a->algorithm == b->algorithm && a->bytes == b->bytes &&
+    return a->op == b->op && a->algorithm == b->algorithm && a->bytes == b->bytes && a->once == b->once &&
            dl_payload_equal(&a->payload, &b->payload) && dl_members_equal(&a->members, &b->members);
 }

@@ -45,7 +45,7 @@ enum dl_op dl_op_named(const char *name); /* DL_N_OPS: there is none */
 enum dl_channel {
     DL_CHANNEL_REPLICAS, /* among ranks that hold the same parameters: started, and waited for later */
     DL_CHANNEL_STAGES,   /* of two stages that hold the same, whose programs both have it: waited for at once */
-    DL_CHANNEL_LOCKSTEP, /* of ranks in lockstep: work goes on beside it at most until the next one */
+    DL_CHANNEL_LOCKSTEP, /* of ranks in lockstep: simulated, or priced; each is waited for before the next */
 };
 
 struct dl_comm {
@@ -58,7 +58,11 @@ struct dl_comm {
     enum dl_cause cause;
     uint32_t handle;      /* the strategy's own, to wait for it */
     uint32_t every, turn; /* it takes place in iterations that leave turn when divided by every; 0: in all */
-    double n_bundles;     /* in lockstep: that one group's is on the network, where it is simulated */
+    /* Of ranks in lockstep. */
+    bool once;        /* DL_ALLTOALL: tokens go once to each node, as DL_DISPATCH_TO_NODES; it is always priced */
+    double alone_s;   /* if it meets nobody */
+    double taken_s;   /* that it takes from the kernels beside it */
+    double n_bundles; /* that one group's is on the network, where it is simulated */
 };
 /* Whether it takes place in the iteration, from 0 on. */
 static inline bool dl_comm_has_turn(const struct dl_comm *c, uint32_t iteration)

@@ -25,13 +25,10 @@ enum dl_flop_count { DL_FLOP_CAUSAL, DL_FLOP_FULL, DL_N_FLOP_COUNTS };
 extern const char *const dl_flop_counts[]; /* their names; then NULL */
 
 enum dl_instruction_kind {
-    DL_DO,    /* one kernel, or one collective among ranks in lockstep, which is timed */
-    DL_START, /* a call begins as soon as all its ranks have come here; nobody waits */
-    DL_WAIT,  /* until the call is done, or, for DL_EVERY_CALL, all calls that were started; the host does not wait */
+    DL_DO,    /* one kernel, or other work whose time is known */
+    DL_START, /* a collective begins as soon as all its ranks have come here; nobody waits */
+    DL_WAIT, /* until it is done, or, for DL_EVERY_CALL, all that were started among replicas; the host does not wait */
     DL_DRAIN, /* the host goes on when the device has come here */
-    /* Of parts: a collective among ranks in lockstep is simulated, and waited for. */
-    DL_TOGETHER,
-    DL_TOGETHER_DONE,
 };
 
 #define DL_EVERY_CALL UINT32_MAX
@@ -46,11 +43,7 @@ struct dl_instruction {
     double bytes;    /* that it must move at least */
     double counted_flop[DL_N_FLOP_COUNTS];
     enum dl_ground ground; /* of device_s */
-    uint32_t call;         /* DL_START, DL_WAIT */
-    /* DL_DO: a collective that meets others on its links, and is simulated; NULL: nothing but device_s passes. */
-    const struct dl_comm *in_step;
-    const struct dl_comm *collective; /* DL_DO: what it is, simulated or not; NULL: a kernel, or not of one kind */
-    bool is_beside; /* in_step: it goes on beside the kernel before, and takes device_s longer if it meets nobody */
+    uint32_t call;         /* DL_START, DL_WAIT: which collective of the step */
 };
 
 /* A stretch of timed work with its causes; they sum to `seconds`. */
@@ -70,19 +63,31 @@ struct dl_part {
     double behind_host_s;      /* DL_DO: the most over its instructions of launches up to it and device from it on */
     struct dl_segment segment; /* DL_DO: of the device alone */
     uint32_t call;             /* DL_START, DL_WAIT */
-    const struct dl_comm *in_step; /* DL_TOGETHER, DL_TOGETHER_DONE */
-    size_t first, end;             /* DL_DO: its instructions, from the first to the one before the end */
+    size_t first, end;         /* DL_DO: its instructions, from the first to the one before the end */
+};
+
+/* A template as the engine goes through it. */
+struct dl_parts {
+    struct dl_part *items;
+    size_t n, capacity;
+};
+
+/* Which collectives of ranks in lockstep are simulated on the links, where they may meet others; those that are not
+ * take their alone_s, as work. */
+struct dl_plan {
+    const bool *calls;           /* by call; NULL: none are */
+    const bool *lockstep_groups; /* stage by stage: on those, and on others none; NULL: on all */
 };
 
 struct dl_template {
     struct dl_instruction *instructions;
     size_t n_instructions, capacity;
     struct dl_memory_ops memory; /* in the order of the instructions that they come before */
-    struct dl_part *parts;       /* by dl_template_fuse */
-    size_t n_parts, parts_capacity;
-    struct dl_segment total; /* all of its timed work, if host and device begin together */
-    struct dl_template
-        *timed; /* OPTIONAL: the same where nothing of ranks in step is simulated; see struct dl_lowered */
+    struct dl_segment total;     /* all of its work, priced, if host and device begin together */
+    /* By dl_template_fuse. */
+    const struct dl_comm *calls; /* of the step */
+    struct dl_parts planned;     /* with the plan's calls simulated */
+    struct dl_parts priced;      /* without; empty: as planned */
 };
 
 /* Forward, backward, weight gradient, and whichever of the last two completes a gradient, for the last micro-batch. */
@@ -117,13 +122,7 @@ struct dl_program {
 };
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction);
-/* Fuse the ops between two that are visible to other ranks. An op starts when the one before it has ended and it is
- * launched. */
-void dl_template_fuse(struct dl_template *t);
-/* Price all collectives of ranks in lockstep without contention. */
-void dl_template_time_all(struct dl_template *t);
-/* Make `timed`, if some collective is simulated. */
-void dl_template_add_timed(struct dl_template *t);
+void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instruction *instruction);
 void dl_template_release(struct dl_template *t);
 void dl_program_release(struct dl_program *p);
 

@@ -5,12 +5,9 @@ const char *const dl_sends_names[] = {"asynchronous", "batched", "blocking", NUL
 const char *const dl_channel_names[] = {"replicas", "stages", "lockstep", NULL};
 const char *const dl_item_names[] = {"forward", "backward", "weights", NULL};
 
-/* What is printed, and the collectives of ranks in lockstep so far, by their numbers. */
 struct printed {
     const struct dl_step *step;
     FILE *out;
-    const struct dl_comm **in_lockstep;
-    size_t n_in_lockstep, capacity;
 };
 
 static void print_number(const struct printed *p, const char *key, double value)
@@ -58,44 +55,27 @@ static void print_comm(const struct printed *p, size_t number, const struct dl_c
     if (c->payload.kind == DL_TOPK) print_number(p, "ratio", c->payload.ratio);
     if (c->algorithm) fprintf(p->out, " algorithm %s", c->algorithm);
     fprintf(p->out, " cause %s", dl_cause_name(c->cause));
+    print_flag(p, "once", c->once);
+    print_number(p, "alone_s", c->alone_s);
+    print_number(p, "taken_s", c->taken_s);
     print_number(p, "bundles", c->n_bundles);
     if (c->every) fprintf(p->out, " every %u turn %u", c->every, c->turn);
+    print_flag(p, "simulated", p->step->plan.calls && p->step->plan.calls[number]);
     fputc('\n', p->out);
 }
 
-/* Its number; it is printed before it is used. */
-static size_t number_of(struct printed *p, const struct dl_comm *c)
+static void print_planned(const struct printed *p, uint32_t n_lockstep_groups)
 {
-    size_t i = 0;
-    while (i < p->n_in_lockstep && p->in_lockstep[i] != c) i++;
-    if (i < p->n_in_lockstep) return i;
-    DL_GROW(p->in_lockstep, p->n_in_lockstep, p->capacity);
-    p->in_lockstep[p->n_in_lockstep++] = c;
-    return i;
-}
-
-static void number_comms(struct printed *p, const struct dl_template *t)
-{
-    for (size_t i = 0; i < t->n_instructions; i++) {
-        if (t->instructions[i].collective) number_of(p, t->instructions[i].collective);
-        if (t->instructions[i].in_step) number_of(p, t->instructions[i].in_step);
-    }
-}
-
-static void print_comms(struct printed *p, uint32_t n_stages)
-{
-    for (size_t i = 0; i < p->step->n_calls; i++) print_comm(p, i, &p->step->calls[i]);
-    for (uint32_t stage = 0; stage < n_stages; stage++) {
-        const struct dl_program *const program = &p->step->programs[stage];
-        for (uint32_t i = 0; i < program->n_chunks * DL_N_TEMPLATES; i++) number_comms(p, &program->items[i]);
-        number_comms(p, &program->end);
-    }
-    for (size_t i = 0; i < p->n_in_lockstep; i++) print_comm(p, i, p->in_lockstep[i]);
+    const bool *const planned = p->step->plan.lockstep_groups;
+    if (!planned) return;
+    fputs("simulates ", p->out);
+    for (uint32_t i = 0; i < n_lockstep_groups; i++) fputc(planned[i] ? '1' : '0', p->out);
+    fputc('\n', p->out);
 }
 
 /* ---- blocks ---- */
 
-static void print_work(struct printed *p, const struct dl_instruction *i)
+static void print_work(const struct printed *p, const struct dl_instruction *i)
 {
     fprintf(p->out, "work cause %s", dl_cause_name(i->cause));
     print_number(p, "device_s", i->device_s);
@@ -105,13 +85,10 @@ static void print_work(struct printed *p, const struct dl_instruction *i)
     print_number(p, "full_flop", i->counted_flop[DL_FLOP_FULL]);
     print_number(p, "bytes", i->bytes);
     if (i->ground != DL_GROUND_NONE) fprintf(p->out, " ground %s", dl_ground_name(i->ground));
-    if (i->collective) fprintf(p->out, " collective %zu", number_of(p, i->collective));
-    if (i->in_step) fprintf(p->out, " played %zu", number_of(p, i->in_step));
-    print_flag(p, "beside", i->is_beside);
     fprintf(p->out, " name %s\n", i->name);
 }
 
-static void print_instruction(struct printed *p, const struct dl_instruction *i)
+static void print_instruction(const struct printed *p, const struct dl_instruction *i)
 {
     if (i->kind == DL_DO) {
         print_work(p, i);
@@ -135,7 +112,7 @@ static void print_memory_op(const struct printed *p, const struct dl_memory_op *
     fputc('\n', p->out);
 }
 
-static void print_template(struct printed *p, const struct dl_template *t)
+static void print_template(const struct printed *p, const struct dl_template *t)
 {
     size_t op = 0;
     for (size_t i = 0; i <= t->n_instructions; i++) {
@@ -145,7 +122,7 @@ static void print_template(struct printed *p, const struct dl_template *t)
     fprintf(p->out, "# = %.6e s of work\n", t->total.seconds);
 }
 
-static void print_blocks(struct printed *p, const struct dl_program *program)
+static void print_blocks(const struct printed *p, const struct dl_program *program)
 {
     static const char *const kinds[DL_N_TEMPLATES] = {"forward", "backward", "weight gradient", "last gradient"};
     fputs("# before the first step\nbegin\n", p->out);
@@ -169,7 +146,7 @@ static void print_item(const struct printed *p, const struct dl_program *program
     fputc('\n', p->out);
 }
 
-static void print_stage(struct printed *p, const struct dl_program *program)
+static void print_stage(const struct printed *p, const struct dl_program *program)
 {
     fprintf(p->out, "stage %u chunks %u tags %u", program->stage, program->n_chunks, program->n_tags);
     print_number(p, "sends_bytes", program->send_bytes);
@@ -191,11 +168,7 @@ void dl_step_print(const struct dl_step *s, FILE *out)
     fputc('\n', out);
     if (s->n_servers) fprintf(out, "servers %u\n", s->n_servers);
     if (s->has_barrier) fputs("barrier\n", out);
-    if (s->plays) fputs("plays ", out);
-    for (uint32_t i = 0; s->plays && i < n_stages * dl_ranks_count(s->ranks, s->replicas); i++)
-        fputc(s->plays[i] ? '1' : '0', out);
-    if (s->plays) fputc('\n', out);
-    print_comms(&p, n_stages);
+    print_planned(&p, n_stages * dl_ranks_count(s->ranks, s->replicas));
+    for (size_t i = 0; i < s->n_calls; i++) print_comm(&p, i, &s->calls[i]);
     for (uint32_t i = 0; i < n_stages; i++) print_stage(&p, &s->programs[i]);
-    dl_free(p.in_lockstep);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/program/program_text.h"
+#include "sim/program/segments.h"
 #include "sim/program/words.h"
 
 struct reader {
@@ -13,6 +14,7 @@ struct reader {
     struct dl_memory_ops *memory; /* of it, or of the begin; NULL: none yet */
     size_t capacity;              /* of programs */
     size_t sequence_capacity;
+    size_t calls_capacity; /* of is_simulated */
 };
 
 static enum dl_cause cause_of(struct reader *r)
@@ -58,15 +60,15 @@ static void read_servers(struct reader *r)
 
 static void read_barrier(struct reader *r) { r->out->step.has_barrier = true; }
 
-static void read_plays(struct reader *r)
+static void read_simulates(struct reader *r)
 {
     const char *const word = dl_second_word(&r->w);
-    bool *const plays = dl_arena_alloc(r->arena, strlen(word) + 1);
-    for (size_t i = 0; word[i]; i++) plays[i] = word[i] == '1';
+    bool *const planned = dl_arena_alloc(r->arena, strlen(word) + 1);
+    for (size_t i = 0; word[i]; i++) planned[i] = word[i] == '1';
     const struct dl_ranks *const ranks = &r->out->ranks;
     if (strlen(word) != dl_ranks_count(ranks, r->out->step.stages | r->out->step.replicas))
         dl_refuse_words(&r->w, "needs a 0 or 1 for each stage of each replica");
-    r->out->step.plays = plays;
+    r->out->step.plan.lockstep_groups = planned;
 }
 
 /* ---- collectives ---- */
@@ -121,6 +123,16 @@ static void read_turns(struct reader *r, struct dl_comm *comm)
     if (comm->channel != DL_CHANNEL_REPLICAS) dl_refuse_words(&r->w, "only collectives of replicas take turns");
 }
 
+/* What only those of ranks in lockstep have; returns whether it is simulated. */
+static bool read_lockstep(struct reader *r, struct dl_comm *comm)
+{
+    comm->once = dl_has_word(&r->w, "once");
+    comm->alone_s = dl_number_after(&r->w, "alone_s");
+    comm->taken_s = dl_number_after(&r->w, "taken_s");
+    comm->n_bundles = dl_number_after(&r->w, "bundles");
+    return !comm->once && dl_has_word(&r->w, "simulated");
+}
+
 static void read_collective(struct reader *r)
 {
     struct dl_read_step *const out = r->out;
@@ -141,21 +153,19 @@ static void read_collective(struct reader *r)
                            .bytes = dl_number_after(&r->w, "bytes"),
                            .payload = payload_of(r),
                            .algorithm = algorithm ? dl_arena_string(r->arena, algorithm) : NULL,
-                           .cause = cause_of(r),
-                           .n_bundles = dl_number_after(&r->w, "bundles")};
-    const bool in_lockstep = channel == DL_CHANNEL_LOCKSTEP;
+                           .cause = cause_of(r)};
+    bool is_simulated = false;
+    if (channel == DL_CHANNEL_LOCKSTEP) is_simulated = read_lockstep(r, &comm);
     read_turns(r, &comm);
-    if (number != (in_lockstep ? out->n_in_lockstep : out->n_calls))
-        dl_refuse_words(&r->w, "'%.60s' is not the next number of its channel", r->w.words[1]);
+    if (number != out->n_calls) dl_refuse_words(&r->w, "'%.60s' is not the next number", r->w.words[1]);
     if (r->w.err->status) return;
-    if (in_lockstep) {
-        DL_GROW(out->in_lockstep, out->n_in_lockstep, out->in_lockstep_capacity);
-        out->in_lockstep[out->n_in_lockstep] = dl_arena_alloc(r->arena, sizeof comm);
-        *out->in_lockstep[out->n_in_lockstep++] = comm;
-    } else {
-        DL_GROW(out->calls, out->n_calls, out->calls_capacity);
-        out->calls[out->n_calls++] = comm;
-    }
+    size_t n = out->n_calls;
+    out->is_simulated = n < r->calls_capacity
+                            ? out->is_simulated
+                            : dl_grow(out->is_simulated, n, &r->calls_capacity, sizeof *out->is_simulated);
+    out->is_simulated[n] = is_simulated;
+    DL_GROW(out->calls, out->n_calls, out->calls_capacity);
+    out->calls[out->n_calls++] = comm;
 }
 
 /* ---- programs ---- */
@@ -222,16 +232,6 @@ static void read_memory_op(struct reader *r, bool frees)
 static void read_alloc(struct reader *r) { read_memory_op(r, false); }
 static void read_free(struct reader *r) { read_memory_op(r, true); }
 
-static const struct dl_comm *in_lockstep(struct reader *r, const char *key)
-{
-    const char *const word = dl_word_after(&r->w, key);
-    const uint32_t n = (uint32_t)r->out->n_in_lockstep;
-    if (!word || !n)
-        return word ? dl_refuse_words(&r->w, "there is no such collective in lockstep: '%.60s'", word), NULL : NULL;
-    const uint32_t number = dl_whole_word(&r->w, word, n);
-    return r->w.err->status ? NULL : r->out->in_lockstep[number];
-}
-
 static void read_work(struct reader *r)
 {
     const char *const ground = dl_word_after(&r->w, "ground");
@@ -246,17 +246,20 @@ static void read_work(struct reader *r)
                                                          [DL_FLOP_FULL] = dl_number_after(&r->w, "full_flop")},
                                         .ground = ground ? (enum dl_ground)dl_word_choice(&r->w, ground, grounds)
                                                          : DL_GROUND_NONE,
-                                        .collective = in_lockstep(r, "collective"),
-                                        .in_step = in_lockstep(r, "played"),
-                                        .is_beside = dl_has_word(&r->w, "beside"),
                                         .name = dl_arena_string(r->arena, dl_required_word(&r->w, "name"))};
     dl_template_add(r->into, &work);
 }
 
+static uint32_t call_of(struct reader *r, const char *word)
+{
+    const uint32_t n = (uint32_t)r->out->n_calls;
+    if (!n) dl_refuse_words(&r->w, "there is no collective to %s", r->w.words[0]);
+    return n ? dl_whole_word(&r->w, word, n) : 0;
+}
+
 static void read_start(struct reader *r)
 {
-    const uint32_t n = (uint32_t)r->out->n_calls, call = n ? dl_whole_word(&r->w, dl_second_word(&r->w), n) : 0;
-    if (!n) dl_refuse_words(&r->w, "there is no collective to %s", r->w.words[0]);
+    const uint32_t call = call_of(r, dl_second_word(&r->w));
     if (r->w.err->status) return;
     dl_template_add(r->into, &(struct dl_instruction){.kind = DL_START,
                                                       .name = dl_op_name(r->out->calls[call].op),
@@ -267,9 +270,7 @@ static void read_start(struct reader *r)
 static void read_wait(struct reader *r)
 {
     const char *const which = dl_second_word(&r->w);
-    const uint32_t call = strcmp(which, "all") == 0
-                              ? DL_EVERY_CALL
-                              : dl_whole_word(&r->w, which, (uint32_t)r->out->n_calls + !r->out->n_calls);
+    const uint32_t call = strcmp(which, "all") == 0 ? DL_EVERY_CALL : call_of(r, which);
     dl_template_add(r->into,
                     &(struct dl_instruction){
                         .kind = DL_WAIT, .name = "wait", .host_s = dl_number_after(&r->w, "host_s"), .call = call});
@@ -308,14 +309,22 @@ static const struct {
     const char *word;
     void (*read)(struct reader *r);
     bool in_stage, in_block;
-} lines[] = {{"digit", read_digit, false, false},     {"sends", read_sends, false, false},
-             {"servers", read_servers, false, false}, {"barrier", read_barrier, false, false},
-             {"plays", read_plays, false, false},     {"collective", read_collective, false, false},
-             {"stage", read_stage, false, false},     {"block", read_block, true, false},
-             {"begin", read_begin, true, false},      {"alloc", read_alloc, true, false},
-             {"free", read_free, true, false},        {"end", read_end, true, false},
-             {"work", read_work, true, true},         {"start", read_start, true, true},
-             {"wait", read_wait, true, true},         {"drain", read_drain, true, true},
+} lines[] = {{"digit", read_digit, false, false},
+             {"sends", read_sends, false, false},
+             {"servers", read_servers, false, false},
+             {"barrier", read_barrier, false, false},
+             {"simulates", read_simulates, false, false},
+             {"collective", read_collective, false, false},
+             {"stage", read_stage, false, false},
+             {"block", read_block, true, false},
+             {"begin", read_begin, true, false},
+             {"alloc", read_alloc, true, false},
+             {"free", read_free, true, false},
+             {"end", read_end, true, false},
+             {"work", read_work, true, true},
+             {"start", read_start, true, true},
+             {"wait", read_wait, true, true},
+             {"drain", read_drain, true, true},
              {"item", read_item, true, false}};
 
 static void read_line(struct reader *r, char *line)
@@ -378,9 +387,16 @@ static void check_tags(struct reader *r, const struct dl_program *p)
     dl_free(wanted);
 }
 
+static void fuse(const struct dl_read_step *s, struct dl_template *t)
+{
+    dl_template_sum(t, s->calls);
+    dl_template_fuse(t, s->calls, &s->step.plan);
+}
+
 static void finish(struct reader *r)
 {
     struct dl_read_step *const out = r->out;
+    out->step.plan.calls = out->is_simulated;
     const uint32_t n_stages = dl_ranks_count(&out->ranks, out->step.stages);
     if (!r->w.err->status && out->n_programs != n_stages)
         dl_refuse_words(&r->w, "must have as many stages as its digits say");
@@ -389,12 +405,8 @@ static void finish(struct reader *r)
         if (p->n_sequence && p->sequence[p->n_sequence - 1].item.with_next)
             dl_refuse_words(&r->w, "the last item of a stage goes with one after it");
         check_tags(r, p);
-        for (uint32_t k = 0; k < p->n_chunks * DL_N_TEMPLATES; k++) {
-            dl_template_fuse(&p->items[k]);
-            if (out->step.plays) dl_template_add_timed(&p->items[k]);
-        }
-        dl_template_fuse(&p->end);
-        if (out->step.plays) dl_template_add_timed(&p->end);
+        for (uint32_t k = 0; k < p->n_chunks * DL_N_TEMPLATES; k++) fuse(out, &p->items[k]);
+        fuse(out, &p->end);
     }
     out->step.ranks = &out->ranks;
     out->step.programs = out->programs;
@@ -421,6 +433,6 @@ void dl_read_step_release(struct dl_read_step *s)
     }
     dl_free(s->programs);
     dl_free(s->calls);
-    dl_free(s->in_lockstep);
+    dl_free(s->is_simulated);
     *s = (struct dl_read_step){0};
 }

@@ -5,21 +5,29 @@
  * of its line. Lines that begin with # say something to people alone.
  *
  *     dlsim program 1
- *     digit stage values 2 stride 1 stages
+ *     digit tensor values 2 stride 1 lockstep
+ *     digit stage values 2 stride 2 stages
  *     sends asynchronous
+ *     collective 0 allreduce channel lockstep over tensor bytes 1e6 cause tensor alone_s 2e-3 simulated
  *     stage 0 sends_bytes 1e6 tags 1
  *     begin
  *     alloc parameters layer 0 bytes 2e6
  *     block 0
  *     alloc saved layer 0 bytes 4e6
+ *     start 0
  *     work cause compute device_s 1e-3 name gemm
+ *     wait 0
  *     item forward micro 0 chunk 0 block 0 gives 0 to 1
  *     stage 1 tags 1
  *     block 0
  *     work cause compute device_s 2e-3 name gemm
  *     item forward micro 0 chunk 0 block 0 wants 0 from 0
  *
- * A collective of replicas that ends with "every 3 turn 1" takes place in the second of three steps, and so on. */
+ * A collective of replicas that ends with "every 3 turn 1" takes place in the second of three steps, and so on.
+ *
+ * A collective of ranks in lockstep that is not `simulated` on the links takes its alone_s, less the work between its
+ * start and its wait, and at least the taken_s that it takes from that work.
+ */
 #ifndef DL_PROGRAM_PROGRAM_TEXT_H
 #define DL_PROGRAM_PROGRAM_TEXT_H
 
@@ -38,8 +46,7 @@ struct dl_read_step {
     uint32_t n_programs;
     struct dl_comm *calls;
     size_t n_calls, calls_capacity;
-    struct dl_comm **in_lockstep; /* arena memory, as names are */
-    size_t n_in_lockstep, in_lockstep_capacity;
+    bool *is_simulated; /* by call */
 };
 /* `text` is the content of `file`; it is changed. */
 enum dl_status dl_step_read(char *text, const char *file, struct dl_arena *arena, struct dl_read_step *out,

@@ -20,7 +20,7 @@ struct dl_step {
     const struct dl_program *programs; /* by stage */
     const struct dl_comm *calls;       /* of all programs */
     size_t n_calls;
-    const bool *plays; /* by lockstep group, stage by stage: others go by the `timed` of templates; NULL: all do */
+    struct dl_plan plan;
     enum dl_sends sends;
     double send_host_s;   /* of the host, for one send or receive */
     double send_messages; /* that it is, of which all but the last are small */

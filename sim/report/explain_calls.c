@@ -32,7 +32,7 @@ static const char *subject_of(const struct dl_told_step *t, const char *name, co
 /* As the sink prices them: a message from every rank to the next is a step of a ring's all-gather. */
 void dl_tell_in_step(struct dl_told_step *t, const struct dl_work_line *line)
 {
-    const struct dl_comm *const what = line->what.collective;
+    const struct dl_comm *const what = line->collective;
     const struct dl_group *const group =
         dl_in_step_groups(t->setting, what->members.digits, t->r->topology, t->of->device_of_rank, t->e->arena);
     const bool shifts = what->op == DL_SENDRECV;

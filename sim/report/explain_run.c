@@ -121,7 +121,7 @@ static void tell_line(struct dl_told_step *t, const struct dl_work_line *line)
 {
     if (line->what.kind == DL_START)
         dl_tell_call(t, line);
-    else if (line->what.collective)
+    else if (line->collective)
         dl_tell_in_step(t, line);
     else
         dl_tell_kernel(t, line);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "strategies/in_step.h"
+#include "sim/program/segments.h"
 
 const char *dl_work_kind_name(int kind)
 {
@@ -11,31 +11,48 @@ const char *dl_work_kind_name(int kind)
 }
 
 /* Collectives are alike if they are of one sort and size; how long they take beside work may differ. */
-static bool are_alike(const struct dl_work_lines *lines, const struct dl_work_line *a, const struct dl_instruction *b,
-                      int kind)
+static bool are_alike(const struct dl_work_lines *lines, const struct dl_work_line *a, const struct dl_work_line *b)
 {
-    const struct dl_instruction *const i = &a->what;
-    if (i->kind != b->kind || i->cause != b->cause || !i->collective != !b->collective) return false;
+    const struct dl_instruction *const i = &a->what, *const k = &b->what;
+    if (i->kind != k->kind || i->cause != k->cause || !a->collective != !b->collective) return false;
     const struct dl_comm *const calls = lines->calls;
     if (i->kind == DL_START)
-        return dl_comm_alike(&calls[i->call], &calls[b->call]) && calls[i->call].cause == calls[b->call].cause;
-    if (i->collective) return dl_comm_alike(i->collective, b->collective);
-    return a->kind == kind && i->device_s == b->device_s && i->flop == b->flop && i->bytes == b->bytes &&
-           strcmp(i->name, b->name) == 0;
+        return dl_comm_alike(&calls[i->call], &calls[k->call]) && calls[i->call].cause == calls[k->call].cause;
+    if (a->collective) return dl_comm_alike(a->collective, b->collective);
+    return a->kind == b->kind && i->device_s == k->device_s && i->flop == k->flop && i->bytes == k->bytes &&
+           strcmp(i->name, k->name) == 0;
 }
 
-static void add_instruction(struct dl_work_lines *lines, const struct dl_instruction *i, int kind, double n)
+static void add_line(struct dl_work_lines *lines, const struct dl_work_line *line)
 {
-    if (i->kind != DL_START && (i->kind != DL_DO || (i->device_s <= 0 && !i->collective))) return;
+    if (line->what.kind != DL_START && line->what.device_s <= 0 && !line->collective) return;
     for (size_t k = 0; k < lines->n; k++) {
-        if (!are_alike(lines, &lines->items[k], i, kind)) continue;
-        lines->items[k].n += n;
-        lines->items[k].seconds += n * i->device_s;
-        lines->items[k].is_beside |= i->is_beside;
+        if (!are_alike(lines, &lines->items[k], line)) continue;
+        lines->items[k].n += line->n;
+        lines->items[k].seconds += line->seconds;
+        lines->items[k].is_beside |= line->is_beside;
         return;
     }
     DL_GROW(lines->items, lines->n, lines->capacity);
-    lines->items[lines->n++] = (struct dl_work_line){*i, kind, n, n * i->device_s, i->is_beside};
+    lines->items[lines->n++] = *line;
+}
+
+/* What is taken from kernels beside a collective is no collective, nor is what goes to nodes first. */
+static void add_instruction(struct dl_work_lines *lines, const struct dl_template *t, size_t at, int kind, double n)
+{
+    const struct dl_instruction *const i = &t->instructions[at];
+    const bool in_lockstep = dl_is_in_lockstep(i, lines->calls);
+    const struct dl_comm *const comm = in_lockstep && !lines->calls[i->call].once ? &lines->calls[i->call] : NULL;
+    struct dl_priced_work work;
+    if (i->kind == DL_START && !in_lockstep) add_line(lines, &(struct dl_work_line){.what = *i, .kind = kind, .n = n});
+    dl_priced_work(t, at, lines->calls, &work);
+    for (size_t k = 0; k < work.n; k++)
+        add_line(lines, &(struct dl_work_line){.what = work.items[k],
+                                               .collective = k ? NULL : comm,
+                                               .kind = kind,
+                                               .n = n,
+                                               .seconds = n * work.items[k].device_s,
+                                               .is_beside = !k && work.is_beside});
 }
 
 /* What launches that block take is an instruction. */
@@ -66,7 +83,7 @@ static void add_wait(struct dl_work_lines *lines, const struct dl_template *t, i
 static void add_template(struct dl_work_lines *lines, const struct dl_template *t, int kind, double n)
 {
     if (n <= 0) return;
-    for (size_t i = 0; i < t->n_instructions; i++) add_instruction(lines, &t->instructions[i], kind, n);
+    for (size_t i = 0; i < t->n_instructions; i++) add_instruction(lines, t, i, kind, n);
     add_wait(lines, t, kind, n);
 }
 

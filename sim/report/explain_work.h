@@ -8,10 +8,11 @@
 enum { DL_WORK_END = DL_N_TEMPLATES };
 
 struct dl_work_line {
-    struct dl_instruction what; /* one of them */
-    int kind;                   /* of template */
-    double n, seconds;          /* in a step, of all stages: how many; their time on devices */
-    bool is_beside;             /* some of them go on beside kernels */
+    struct dl_instruction what;       /* one of them: work, or the start of a collective */
+    const struct dl_comm *collective; /* of ranks in lockstep, which is work; NULL: it is none, or not of one kind */
+    int kind;                         /* of template */
+    double n, seconds;                /* in a step, of all stages: how many; their time on devices */
+    bool is_beside;                   /* some of them go on beside kernels */
 };
 
 /* Waiting for the host, if host and device begin a template together. */

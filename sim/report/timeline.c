@@ -94,7 +94,7 @@ enum dl_track_group dl_slice_group(const struct dl_slice *s)
 
 double dl_slice_whole_s(const struct dl_slice *s)
 {
-    return s->running->parts[s->part].segment.seconds * s->pace + s->host_s + s->interference_s;
+    return s->part->segment.seconds * s->pace + s->host_s + s->interference_s;
 }
 
 static int by_group_and_time(const void *a, const void *b)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sim/core/files.h"
+#include "sim/program/segments.h"
 #include "sim/report/trace.h"
 
 struct text {
@@ -91,7 +92,7 @@ static void add_dates(struct text *out, double from_s, double to_s)
 /* The seconds of each cause, as they are booked. */
 static void add_causes(struct text *out, const struct dl_slice *s)
 {
-    const double *const by_cause = s->running->parts[s->part].segment.by_cause;
+    const double *const by_cause = s->part->segment.by_cause;
     const double share = dl_slice_whole_s(s) > 0 ? (s->to_s - s->from_s) / dl_slice_whole_s(s) : 0;
     const char *comma = "";
     for (int cause = 0; cause < DL_N_CAUSES; cause++) {
@@ -133,7 +134,18 @@ static void tell_slice(struct text *out, const struct dl_timeline *t, const stru
 
 static bool has_instructions(const struct dl_slice *s)
 {
-    return s->kind == DL_SLICE_WORK && s->running->n_instructions > 1; /* a single one would say the same again */
+    return s->kind == DL_SLICE_WORK && !dl_template_is_single(s->running); /* a single one would say the same again */
+}
+
+static uint64_t count_of(const struct dl_slice *s)
+{
+    uint64_t n = 0;
+    struct dl_priced_work work;
+    for (size_t i = s->part->first; i < s->part->end; i++) {
+        dl_priced_work(s->running, i, s->running->calls, &work);
+        n += work.n;
+    }
+    return n;
 }
 
 static uint64_t count_instructions(const struct dl_timeline *t)
@@ -141,8 +153,7 @@ static uint64_t count_instructions(const struct dl_timeline *t)
     uint64_t n = 0;
     for (size_t i = 0; i < t->n_slices; i++) {
         if (!has_instructions(&t->slices[i])) continue;
-        const struct dl_part *const part = &t->slices[i].running->parts[t->slices[i].part];
-        n += part->end - part->first;
+        n += count_of(&t->slices[i]);
     }
     return n;
 }
@@ -150,21 +161,24 @@ static uint64_t count_instructions(const struct dl_timeline *t)
 /* Host and device side by side, as dl_template_fuse has it; interference is spread over all of the part. */
 static void tell_instructions(struct text *out, const struct dl_timeline *t, const struct dl_slice *s, uint32_t track)
 {
-    const struct dl_part *const part = &s->running->parts[s->part];
     const double planned_s = dl_slice_whole_s(s) - s->interference_s,
                  stretch = planned_s > 0 ? dl_slice_whole_s(s) / planned_s : 1;
     double launched_s = s->host_from_s - s->from_s, at_s = 0;
-    for (size_t i = part->first; i < part->end; i++) {
-        const struct dl_instruction *const now = &s->running->instructions[i];
-        launched_s += now->host_s * s->pace;
-        const double from_s = fmax(at_s, launched_s);
-        at_s = from_s + now->device_s * s->pace;
-        begin_event(out, "X", process_of(t, s), track);
-        add(out, ",\"name\":");
-        add_quoted(out, now->name);
-        add(out, ",\"cat\":\"%s\"", dl_cause_name(now->cause));
-        add_dates(out, fmin(s->from_s + from_s * stretch, s->to_s), fmin(s->from_s + at_s * stretch, s->to_s));
-        add(out, "}");
+    struct dl_priced_work work;
+    for (size_t i = s->part->first; i < s->part->end; i++) {
+        dl_priced_work(s->running, i, s->running->calls, &work);
+        for (size_t k = 0; k < work.n; k++) {
+            const struct dl_instruction *const now = &work.items[k];
+            launched_s += now->host_s * s->pace;
+            const double from_s = fmax(at_s, launched_s);
+            at_s = from_s + now->device_s * s->pace;
+            begin_event(out, "X", process_of(t, s), track);
+            add(out, ",\"name\":");
+            add_quoted(out, now->name);
+            add(out, ",\"cat\":\"%s\"", dl_cause_name(now->cause));
+            add_dates(out, fmin(s->from_s + from_s * stretch, s->to_s), fmin(s->from_s + at_s * stretch, s->to_s));
+            add(out, "}");
+        }
     }
 }
 

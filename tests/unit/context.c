@@ -155,7 +155,7 @@ START_TEST(other_kernels_are_divided_exactly)
     open_step(&part,
               &(struct step){.workload = GROUPED, .head = BATCH, .stack = stack_of(ways, ",'kind':'allgather'")});
     for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
-        const struct dl_template *const a = item(&whole, kind), *const b = item(&part, kind);
+        const struct dl_template *const a = item(&whole, kind), *const b = training_priced(&part, item(&part, kind));
         size_t j = 0;
         for (size_t i = 0; i < a->n_instructions; i++, j++) {
             while (b->instructions[j].cause == DL_CAUSE_CONTEXT) j++;

@@ -83,18 +83,19 @@ static inline double cause_s(const struct dl_session *t, enum dl_item_kind kind,
 
 static inline uint32_t count_cause(const struct dl_session *t, enum dl_item_kind kind, enum dl_cause cause)
 {
+    const struct dl_template *const work = training_priced(t, item(t, kind));
     uint32_t n = 0;
-    for (size_t i = 0; i < item(t, kind)->n_instructions; i++) n += item(t, kind)->instructions[i].cause == cause;
+    for (size_t i = 0; i < work->n_instructions; i++) n += work->instructions[i].cause == cause;
     return n;
 }
 
 /* Of the kernels whose names begin like that. */
 static inline double kernels_s(const struct dl_session *t, enum dl_item_kind kind, const char *name)
 {
+    const struct dl_template *const work = training_priced(t, item(t, kind));
     double sum = 0;
-    for (size_t i = 0; i < item(t, kind)->n_instructions; i++)
-        if (strncmp(item(t, kind)->instructions[i].name, name, strlen(name)) == 0)
-            sum += item(t, kind)->instructions[i].device_s;
+    for (size_t i = 0; i < work->n_instructions; i++)
+        if (strncmp(work->instructions[i].name, name, strlen(name)) == 0) sum += work->instructions[i].device_s;
     return sum;
 }
 

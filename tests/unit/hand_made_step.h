@@ -13,6 +13,7 @@
 
 #include "sim/engine/tap.h"
 #include "sim/engine/training.h"
+#include "sim/program/segments.h"
 #include "sim/report/timeline.h"
 #include "sim/session/inputs.h"
 #include "strategies/sequence.h"
@@ -97,13 +98,18 @@ static inline void add_work(struct dl_template *t, const char *name, enum dl_cau
 }
 
 /* Half of every item is computing, half is something else. */
-static inline void write_items(struct dl_template *items, const struct step *s)
+static inline void fuse_by_hand(struct dl_template *t, const struct dl_comm *calls)
+{
+    dl_template_fuse(t, calls, &(struct dl_plan){0});
+}
+
+static inline void write_items(struct dl_template *items, const struct dl_comm *calls, const struct step *s)
 {
     const double seconds[] = {s->forward_s, s->backward_s, s->weight_s};
     for (int kind = 0; kind <= DL_ITEM_W; kind++) {
         add_work(&items[kind], "half \"one\"", DL_CAUSE_COMPUTE, seconds[kind] / 2, s->launch_host_s);
         add_work(&items[kind], "half two", DL_CAUSE_TENSOR, seconds[kind] / 2, s->launch_host_s);
-        dl_template_fuse(&items[kind]);
+        fuse_by_hand(&items[kind], calls);
     }
 }
 
@@ -112,7 +118,7 @@ static inline void add_update(struct dl_template *end, const struct step *s)
     if (s->update_s > 0) add_work(end, "update", DL_CAUSE_OPTIMIZER, s->update_s, s->launch_host_s);
 }
 
-static inline void write_end(struct dl_template *end, const struct step *s, uint32_t call)
+static inline void write_end(struct dl_template *end, const struct dl_comm *calls, const struct step *s, uint32_t call)
 {
     for (uint32_t i = 0; s->gradient_bytes > 0 && i <= s->more_exchanges; i++)
         dl_template_add(end, &(struct dl_instruction){.kind = DL_START, .name = "exchange", .call = call});
@@ -121,7 +127,7 @@ static inline void write_end(struct dl_template *end, const struct step *s, uint
         dl_template_add(end, &(struct dl_instruction){.kind = DL_WAIT, .name = "exchange", .call = DL_EVERY_CALL});
     if (!s->overlap) add_update(end, s);
     if (s->drains_at_end) dl_template_add(end, &(struct dl_instruction){.kind = DL_DRAIN, .name = "drain"});
-    dl_template_fuse(end);
+    fuse_by_hand(end, calls);
 }
 
 static inline void write_programs(struct hand_made *h)
@@ -138,10 +144,11 @@ static inline void write_programs(struct hand_made *h)
         struct dl_program *const p = &l->programs[stage];
         *p = (struct dl_program){.stage = stage, .n_chunks = s->chunks, .send_bytes = s->send_bytes};
         p->items = dl_alloc((size_t)s->chunks * DL_N_TEMPLATES * sizeof *p->items);
-        for (uint32_t chunk = 0; chunk < s->chunks; chunk++) write_items(&p->items[chunk * DL_N_TEMPLATES], s);
+        for (uint32_t chunk = 0; chunk < s->chunks; chunk++)
+            write_items(&p->items[chunk * DL_N_TEMPLATES], l->calls, s);
         l->calls[stage] =
             (struct dl_comm){.bytes = s->gradient_bytes, .members = dl_holders(false), .cause = DL_CAUSE_DATA};
-        write_end(&p->end, s, stage);
+        write_end(&p->end, l->calls, s, stage);
     }
 }
 

@@ -14,6 +14,7 @@
     "dlsim program 1\ndigit tensor values 2 stride 1 lockstep\ndigit stage values 1 stride 2 stages\n"                 \
     "sends asynchronous\n"
 #define TWO_STAGES "dlsim program 1\ndigit stage values 2 stride 1 stages\n"
+#define GATHER(more) "collective 0 allgather channel lockstep over tensor bytes 2e9 cause tensor alone_s 7" more "\n"
 #define FORWARD "item forward micro 0 chunk 0 block 0"
 
 /* Of so many ranks; the last step in seconds, or below 0: refused, with err. */
@@ -109,15 +110,39 @@ static const struct {
                   "stage 0 tags 0\nblock 0\nstart 0\nstart 0\nwait all\n" FORWARD "\n",
      2, 2},
     {"a gather in lockstep is half of its bytes",
-     TWO_IN_LOCKSTEP "collective 0 allgather channel lockstep over tensor bytes 2e9 cause tensor\n"
-                     "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 name a\n"
-                     "work cause tensor device_s 7 collective 0 played 0 name gather\n" FORWARD "\n",
+     TWO_IN_LOCKSTEP GATHER(" simulated") "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 name a\n"
+                                          "start 0\nwait 0\n" FORWARD "\n",
      2, 2},
-    {"one that is not played takes what it is said to take",
-     TWO_IN_LOCKSTEP "collective 0 allgather channel lockstep over tensor bytes 2e9 cause tensor\n"
-                     "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 name a\n"
-                     "work cause tensor device_s 7 collective 0 name gather\n" FORWARD "\n",
+    {"one that is not simulated takes what it is said to take",
+     TWO_IN_LOCKSTEP GATHER("") "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 name a\n"
+                                "start 0\nwait 0\n" FORWARD "\n",
      2, 8},
+    {"a gather in lockstep goes on beside a kernel",
+     TWO_IN_LOCKSTEP GATHER(" simulated") "stage 0 tags 0\nblock 0\nstart 0\n"
+                                          "work cause compute device_s 0.75 name a\nwait 0\n"
+                                          "work cause compute device_s 1 name b\n" FORWARD "\n",
+     2, 2},
+    {"and one that is not simulated takes what it is longer",
+     TWO_IN_LOCKSTEP GATHER("") "stage 0 tags 0\nblock 0\nstart 0\n"
+                                "work cause compute device_s 5 name a\nwait 0\n"
+                                "work cause compute device_s 1 name b\n" FORWARD "\n",
+     2, 8},
+    {"what it takes from the kernel is lost, but not twice",
+     TWO_IN_LOCKSTEP GATHER(" taken_s 3") "stage 0 tags 0\nblock 0\nstart 0\n"
+                                          "work cause compute device_s 5 name a\nwait 0\n" FORWARD "\n",
+     2, 8},
+    {"two kinds of collectives are planned by themselves",
+     TWO_IN_LOCKSTEP GATHER(" simulated") "collective 1 allgather channel lockstep over tensor bytes 2e9 "
+                                          "cause sequence alone_s 3\n"
+                                          "stage 0 tags 0\nblock 0\nstart 0\nwait 0\nstart 1\nwait 1\n" FORWARD "\n",
+     2, 4},
+    {"lockstep groups are planned by themselves", /* the second prices: 7 s */
+     "dlsim program 1\ndigit tensor values 2 stride 1 lockstep\ndigit stage values 2 stride 2 stages\n"
+     "sends asynchronous\nsimulates 10\n" GATHER(" simulated") "stage 0 tags 0\nblock 0\nstart 0\nwait 0\n" FORWARD
+                                                               "\nstage 1 tags 0\nblock 0\n"
+                                                               "work cause compute device_s 1 name a\n"
+                                                               "start 0\nwait 0\n" FORWARD "\n",
+     4, 8},
     {"a message between stages",
      TWO_STAGES "sends asynchronous\n"
                 "stage 0 tags 0 sends_bytes 2e9\nblock 0\nwork cause compute device_s 1 name a\n" FORWARD
@@ -190,6 +215,17 @@ static const struct {
      "test.txt:5: only collectives of replicas take turns"},
     {ONE_RANK "stage 0 tags 1\n" FORWARD " wants 0 from 0\n",
      "item: a tag is wanted and not given, or given and not wanted"},
+    {TWO_REPLICAS "collective 0 allreduce channel replicas over data bytes 1 cause data simulated\n",
+     "test.txt:5: 'simulated' means nothing here"},
+    {TWO_IN_LOCKSTEP "collective 0 alltoall channel lockstep over tensor bytes 1 cause expert once simulated\n",
+     "test.txt:5: 'simulated' means nothing here"},
+    {ONE_RANK "stage 0 tags 0\nblock 0\nwait 0\n", "test.txt:6: there is no collective to wait"},
+    {TWO_IN_LOCKSTEP GATHER("") "stage 0 tags 0\nblock 0\nstart 0\nstart 0\nwait 0\n" FORWARD "\n",
+     "stage 0 starts exchange 0 in lockstep before it has waited for the one before"},
+    {TWO_IN_LOCKSTEP GATHER("") "stage 0 tags 0\nblock 0\nstart 0\nwait 0\nwait 0\n" FORWARD "\n",
+     "stage 0 waits for exchange 0 in lockstep but has not just started it"},
+    {TWO_IN_LOCKSTEP GATHER("") "stage 0 tags 0\nblock 0\nstart 0\n" FORWARD "\n",
+     "stage 0 starts exchange 0 in lockstep and does not wait for it"},
     {TWO_STAGES "stage 0 tags 0\n", "must have as many stages as its digits say"},
     {ONE_RANK "stage 0 tags 0\n" FORWARD " with_next\n", "the last item of a stage goes with one after it"},
 };

@@ -53,7 +53,7 @@ START_TEST(chunks_hide_behind_the_pieces_of_a_product)
     step.stack = stack_of(4, options[1]);
     open_step(&cut, &step);
     for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
-        const double hidden = hidden_s(item(&plain, kind), chunks);
+        const double hidden = hidden_s(training_priced(&plain, item(&plain, kind)), chunks);
         ck_assert_double_gt(hidden, 0);
         check_close("seconds", item(&cut, kind)->total.seconds, item(&plain, kind)->total.seconds - hidden, 1e-9);
         check_close("compute", cause_s(&cut, kind, DL_CAUSE_COMPUTE), cause_s(&plain, kind, DL_CAUSE_COMPUTE), 1e-9);
@@ -116,7 +116,7 @@ START_TEST(sums_go_beside_the_gradient_of_weights)
     open_step(&apart, &step);
     step.software = SOFTWARE(",'overlaps_tensor':true");
     open_step(&beside, &step);
-    const double hidden = beside_s(item(&apart, DL_ITEM_B));
+    const double hidden = beside_s(training_priced(&apart, item(&apart, DL_ITEM_B)));
     ck_assert_double_gt(hidden, 0);
     check_close("forward", item(&beside, DL_ITEM_F)->total.seconds, item(&apart, DL_ITEM_F)->total.seconds, 1e-12);
     check_close("backward", item(&beside, DL_ITEM_B)->total.seconds, item(&apart, DL_ITEM_B)->total.seconds - hidden,
@@ -141,7 +141,7 @@ START_TEST(a_product_beside_a_sum_has_less_of_the_device)
     ck_assert_msg(!training_open(&taken, &inputs), "%s", taken.err.text);
     const double fraction = taken.device.taken_by_exchanges_fraction;
     double most_s = 0;
-    const struct dl_template *const forward = item(&taken, DL_ITEM_F);
+    const struct dl_template *const forward = training_priced(&taken, item(&taken, DL_ITEM_F));
     for (size_t i = 0; i < forward->n_instructions; i++)
         if (is_collective(&forward->instructions[i])) most_s = fmax(most_s, forward->instructions[i].device_s);
     const double interference_s = cause_s(&taken, DL_ITEM_B, DL_CAUSE_INTERFERENCE);

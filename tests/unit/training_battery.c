@@ -212,7 +212,8 @@ static double activation_bytes(const struct asked *a)
 }
 
 /* Sums over the tensor ranks in a template, each of a micro-batch's activations. */
-static double count_sums(const struct drawn *d, const struct asked *a, const struct dl_template *t)
+static double count_sums(const struct drawn *d, const struct asked *a, const struct dl_template *t,
+                         const struct dl_comm *calls)
 {
     const bool cuts_tokens = json_is_true(json_object_get(entry_of(a, "tensor"), "sequence"));
     const char *const name = cuts_tokens ? "reducescatter" : "allreduce";
@@ -221,10 +222,11 @@ static double count_sums(const struct drawn *d, const struct asked *a, const str
     double n = 0;
     for (size_t i = 0; i < t->n_instructions; i++) {
         const struct dl_instruction *const one = &t->instructions[i];
-        if (one->kind != DL_DO || strcmp(one->name, name)) continue;
+        if (one->kind != DL_START || strcmp(one->name, name)) continue;
+        const struct dl_comm *const comm = &calls[one->call];
+        if (comm->channel != DL_CHANNEL_LOCKSTEP) continue;
         n++;
-        ck_assert_msg(!one->in_step || one->in_step->bytes == bytes, "%s: a sum of %g bytes, not %g", d->strategy,
-                      one->in_step->bytes, bytes);
+        ck_assert_msg(comm->bytes == bytes, "%s: a sum of %g bytes, not %g", d->strategy, comm->bytes, bytes);
     }
     return n;
 }
@@ -243,7 +245,8 @@ static void check_sums(const struct drawn *d, const struct asked *a, const struc
         2 * blocks * of_block + (d->is_mlp ? -1 : 2) + (is_mode(a, "full") ? of_block * count_again(a, t) : 0);
     double n = 0;
     for (uint32_t i = 0; i < t->lowered.n_positions; i++)
-        for (int kind = 0; kind < DL_TEMPLATE_LAST; kind++) n += count_sums(d, a, &t->lowered.positions[i].items[kind]);
+        for (int kind = 0; kind < DL_TEMPLATE_LAST; kind++)
+            n += count_sums(d, a, &t->lowered.positions[i].items[kind], t->lowered.calls);
     n_with_sums++;
     ck_assert_msg(n == expected, "%s: %g sums of tensor ranks, not %g", d->strategy, n, expected);
 }
@@ -254,7 +257,7 @@ static double summed_bytes(const struct dl_session *t, const struct dl_template 
     for (size_t i = 0; i < template->n_instructions; i++) {
         if (template->instructions[i].kind != DL_START) continue;
         const struct dl_comm *const call = &t->lowered.calls[template->instructions[i].call];
-        if (!call->members.is_pair) sum += call->bytes;
+        if (call->channel == DL_CHANNEL_REPLICAS) sum += call->bytes;
     }
     return sum;
 }

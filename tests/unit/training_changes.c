@@ -160,7 +160,7 @@ static uint32_t count_playing(const struct dl_session *s)
 {
     const uint32_t *const ways = s->job.setting.ways;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA]; i++) n += s->lowered.plays[i];
+    for (uint32_t i = 0; i < ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA]; i++) n += s->lowered.plan.lockstep_groups[i];
     return n;
 }
 
@@ -181,7 +181,7 @@ START_TEST(those_that_do_not_cross_a_change_need_not_be_played)
         const double all_s = training_simulate(&s, engine).result.step_s;
         dl_session_close(&s);
         open_limited(&s, &step, (struct change){divided[_i].link, fraction, 0}, 1);
-        ck_assert_msg(!s.err.status && s.lowered.plays, "%s", s.err.text);
+        ck_assert_msg(!s.err.status && s.lowered.plan.lockstep_groups, "%s", s.err.text);
         ck_assert(s.lowered.plays_beyond);
         ck_assert_uint_eq(count_playing(&s), divided[_i].n_playing);
         ck_assert(s.lowered.played.collectives > 0 && s.lowered.played.collectives < all.collectives);

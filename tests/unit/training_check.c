@@ -24,15 +24,10 @@ static void wait_for_nothing(struct hand_made *h)
     struct dl_template *const end = &h->lowered.programs[1].end;
     end->instructions[0].kind = DL_WAIT;
     end->instructions[0].call = 1;
-    dl_template_fuse(end);
+    fuse_by_hand(end, h->lowered.calls);
 }
 
-static void start_what_is_not_there(struct hand_made *h)
-{
-    struct dl_template *const end = &h->lowered.programs[0].end;
-    end->instructions[0].call = 7;
-    dl_template_fuse(end);
-}
+static void start_what_is_not_there(struct hand_made *h) { h->lowered.programs[0].end.planned.items[0].call = 7; }
 
 /* The first backward of stage 0 before its last forward that is needed for it: 1f1b of two stages is F F B F B B. */
 static void wait_in_a_circle(struct hand_made *h)

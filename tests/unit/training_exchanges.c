@@ -22,8 +22,9 @@ static double exchange_s(const struct dl_comm *call)
     return passes * sent * bytes / EXCHANGE_BYTES_PER_S;
 }
 
-static void follow(struct lines *l, const struct dl_template *t)
+static void follow(struct lines *l, const struct dl_template *as_written)
 {
+    const struct dl_template *const t = training_priced(&training, as_written);
     for (size_t i = 0; i < t->n_instructions; i++) {
         const struct dl_instruction *const op = &t->instructions[i];
         l->host_s += op->host_s;

@@ -16,8 +16,9 @@ struct clock {
 };
 
 /* The host issues in order and runs ahead; an op starts when it is issued and the one before it has ended. */
-static void walk(struct clock *c, const struct dl_template *t)
+static void walk(struct clock *c, const struct dl_template *as_written)
 {
+    const struct dl_template *const t = training_priced(&training, as_written);
     for (size_t i = 0; i < t->n_instructions; i++) {
         const struct dl_instruction *const op = &t->instructions[i];
         c->host_s += op->host_s;
@@ -186,8 +187,9 @@ END_TEST
 /* ---- a lockstep group, and its collectives by themselves ---- */
 
 /* Seconds of all but the collectives, which are counted. */
-static double without_collectives_s(const struct dl_template *t, double *n_collectives)
+static double without_collectives_s(const struct dl_template *as_written, double *n_collectives)
 {
+    const struct dl_template *const t = training_priced(&training, as_written);
     double sum = 0;
     for (size_t i = 0; i < t->n_instructions; i++) {
         if (t->instructions[i].cause == DL_CAUSE_TENSOR)

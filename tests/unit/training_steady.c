@@ -24,10 +24,10 @@ struct disturbance {
 
 static void scale(struct dl_template *t, double by)
 {
-    for (size_t i = 0; i < t->n_parts; i++) {
-        t->parts[i].segment.seconds *= by;
-        t->parts[i].behind_host_s *= by;
-        for (int cause = 0; cause < DL_N_CAUSES; cause++) t->parts[i].segment.by_cause[cause] *= by;
+    for (size_t i = 0; i < t->planned.n; i++) {
+        t->planned.items[i].segment.seconds *= by;
+        t->planned.items[i].behind_host_s *= by;
+        for (int cause = 0; cause < DL_N_CAUSES; cause++) t->planned.items[i].segment.by_cause[cause] *= by;
     }
 }
 
@@ -40,7 +40,7 @@ static void disturb(struct hand_made *h, const struct disturbance *d)
             struct dl_template *const t = &h->lowered.programs[stage].items[i];
             const bool is_last = i % DL_N_TEMPLATES == DL_TEMPLATE_LAST;
             if (is_last) add_work(t, "last", DL_CAUSE_COMPUTE, 1.5 * h->step->backward_s, h->step->launch_host_s);
-            if (is_last) dl_template_fuse(t);
+            if (is_last) fuse_by_hand(t, h->lowered.calls);
             scale(t, by);
         }
     }

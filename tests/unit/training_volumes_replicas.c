@@ -10,7 +10,7 @@ static double volume_of(const struct dl_template *t)
     for (size_t i = 0; i < t->n_instructions; i++) {
         if (t->instructions[i].kind != DL_START) continue;
         const struct dl_comm *const call = &training.lowered.calls[t->instructions[i].call];
-        sum += (call->op == DL_ALLREDUCE ? 2 : 1) * call->bytes;
+        if (call->channel == DL_CHANNEL_REPLICAS) sum += (call->op == DL_ALLREDUCE ? 2 : 1) * call->bytes;
     }
     return sum;
 }

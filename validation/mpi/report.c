@@ -147,11 +147,12 @@ static void add_slice(const struct dl_train *t, const struct dl_moment *m, doubl
                              .cause = m->cause,
                              .to_stage = m->to_stage};
     if (m->kind == DL_SLICE_WORK) {
-        struct dl_template *const done = dl_arena_alloc(t->arena, sizeof *done);
-        *done = (struct dl_template){.parts = dl_arena_alloc(t->arena, sizeof *done->parts), .n_parts = 1};
-        *done->parts = (struct dl_part){.kind = DL_DO, .segment = {.seconds = m->to_s - m->from_s}};
-        memcpy(done->parts->segment.by_cause, m->by_cause, sizeof m->by_cause);
-        slice.running = done;
+        static const struct dl_template nothing_known;
+        struct dl_part *const done = dl_arena_alloc(t->arena, sizeof *done);
+        *done = (struct dl_part){.kind = DL_DO, .segment = {.seconds = m->to_s - m->from_s}};
+        memcpy(done->segment.by_cause, m->by_cause, sizeof m->by_cause);
+        slice.running = &nothing_known;
+        slice.part = done;
     }
     if (m->kind == DL_SLICE_EXCHANGE) {
         DL_GROW(lowered->calls, lowered->n_calls, lowered->calls_capacity);

@@ -8,6 +8,7 @@
 #include <simgrid/engine.h>
 #include <stdio.h>
 
+#include "sim/program/segments.h"
 #include "sim/session/session.h"
 #include "validation/mpi/train.h"
 
@@ -77,8 +78,12 @@ static bool goes_in_step(enum dl_cause cause)
     return cause == DL_CAUSE_TENSOR || cause == DL_CAUSE_SEQUENCE || cause == DL_CAUSE_EXPERT;
 }
 
-static bool is_sought(const struct dl_instruction *i, enum dl_instruction_kind kind, enum dl_cause cause)
+/* An exchange of ranks in lockstep is where it is waited for. */
+static bool is_sought(const struct dl_pacer *p, const struct dl_instruction *i, enum dl_instruction_kind kind,
+                      enum dl_cause cause)
 {
+    const struct dl_comm *const calls = p->session.lowered.calls;
+    if (dl_is_in_lockstep(i, calls)) return kind == DL_DO && i->kind == DL_WAIT && calls[i->call].cause == cause;
     return !is_kernel(i) && i->kind == kind && (kind != DL_DO || i->cause == cause);
 }
 
@@ -90,7 +95,7 @@ static void spend_until(struct dl_pacer *p, size_t end)
         const struct dl_instruction *const i = &p->at->instructions[p->next];
         if (is_kernel(i))
             seconds += i->device_s;
-        else if (i->kind != DL_WAIT)
+        else if ((i->kind == DL_WAIT) == dl_is_in_lockstep(i, p->session.lowered.calls))
             p->left_out++;
     }
     if (seconds > 0) sg_actor_sleep_for(seconds);
@@ -100,7 +105,7 @@ void dl_pacer_reach(struct dl_pacer *p, enum dl_instruction_kind kind, enum dl_c
 {
     if (!p || !p->at || (kind == DL_DO && !goes_in_step(cause))) return;
     size_t i = p->next;
-    while (i < p->at->n_instructions && !is_sought(&p->at->instructions[i], kind, cause)) i++;
+    while (i < p->at->n_instructions && !is_sought(p, &p->at->instructions[i], kind, cause)) i++;
     if (i == p->at->n_instructions) {
         p->unknown += kind != DL_WAIT;
         return;

@@ -1,0 +1,134 @@
+#include "sim/program/segments.h"
+
+#include <math.h>
+
+/* ---- what is priced ---- */
+
+bool dl_is_in_lockstep(const struct dl_instruction *i, const struct dl_comm *calls)
+{
+    const bool has_call = i->kind == DL_WAIT || i->kind == DL_START;
+    return has_call && i->call != DL_EVERY_CALL && calls[i->call].channel == DL_CHANNEL_LOCKSTEP;
+}
+
+/* The start that a wait is for, if it is in this template, and the kernels since. */
+static const struct dl_instruction *start_of(const struct dl_template *t, size_t wait, double *beside_s)
+{
+    *beside_s = 0;
+    for (size_t i = wait; i-- > 0;) {
+        const struct dl_instruction *const before = &t->instructions[i];
+        if (before->kind == DL_START && before->call == t->instructions[wait].call) return before;
+        if (before->kind == DL_DO && before->cause != DL_CAUSE_HOST) *beside_s += before->device_s;
+    }
+    return NULL;
+}
+
+static void price_wait(const struct dl_template *t, size_t at, const struct dl_comm *comm, struct dl_priced_work *out)
+{
+    double beside_s;
+    const struct dl_instruction *const start = start_of(t, at, &beside_s);
+    const double longer_s = fmax(comm->alone_s - beside_s, 0);
+    out->is_beside = beside_s > 0;
+    out->items[out->n++] = (struct dl_instruction){
+        .name = dl_op_name(comm->op), .cause = comm->cause, .device_s = longer_s, .host_s = start ? start->host_s : 0};
+    if (out->is_beside && comm->taken_s > longer_s)
+        out->items[out->n++] = (struct dl_instruction){
+            .name = dl_op_name(comm->op), .cause = DL_CAUSE_INTERFERENCE, .device_s = comm->taken_s - longer_s};
+}
+
+void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *out)
+{
+    const struct dl_instruction *const i = &t->instructions[at];
+    out->n = 0;
+    out->is_beside = false;
+    if (i->kind == DL_DO)
+        out->items[out->n++] = *i;
+    else if (i->kind == DL_WAIT && dl_is_in_lockstep(i, calls))
+        price_wait(t, at, &calls[i->call], out);
+}
+
+bool dl_template_is_single(const struct dl_template *t)
+{
+    return t->n_instructions < 2 || (t->n_instructions == 2 && dl_is_in_lockstep(&t->instructions[1], t->calls));
+}
+
+/* ---- sums ---- */
+
+static void add_to_segment(struct dl_segment *s, const struct dl_instruction *i)
+{
+    s->by_cause[i->cause] += i->device_s;
+    s->seconds += i->device_s;
+    s->flop += i->flop;
+    for (int count = 0; count < DL_N_FLOP_COUNTS; count++) s->counted_flop[count] += i->counted_flop[count];
+    s->by_ground[i->ground] += i->device_s;
+}
+
+/* Host and device have begun together, and the host has launched for so long. */
+static void add_to_total(struct dl_segment *total, const struct dl_instruction *i, double launched_s)
+{
+    const double wait_s = fmax(launched_s - total->seconds, 0);
+    total->by_cause[DL_CAUSE_HOST] += wait_s;
+    total->seconds += wait_s;
+    add_to_segment(total, i);
+}
+
+void dl_template_sum(struct dl_template *t, const struct dl_comm *calls)
+{
+    double launched_s = 0;
+    struct dl_priced_work work;
+    t->total = (struct dl_segment){0};
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        const struct dl_instruction *const at = &t->instructions[i];
+        if (at->kind != DL_DO && !dl_is_in_lockstep(at, calls)) launched_s += at->host_s;
+        dl_priced_work(t, i, calls, &work);
+        for (size_t k = 0; k < work.n; k++) {
+            launched_s += work.items[k].host_s;
+            add_to_total(&t->total, &work.items[k], launched_s);
+        }
+    }
+}
+
+/* ---- parts ---- */
+
+static void add_part(struct dl_parts *p, struct dl_part part)
+{
+    DL_GROW(p->items, p->n, p->capacity);
+    p->items[p->n++] = part;
+}
+
+static void add_work(struct dl_parts *p, const struct dl_instruction *work, size_t at)
+{
+    if (!p->n || p->items[p->n - 1].kind != DL_DO) add_part(p, (struct dl_part){.kind = DL_DO, .first = at});
+    struct dl_part *const part = &p->items[p->n - 1];
+    part->host_s += work->host_s;
+    part->behind_host_s = fmax(part->behind_host_s, part->host_s) + work->device_s;
+    part->end = at + 1;
+    add_to_segment(&part->segment, work);
+}
+
+/* With those of these calls simulated; returns whether there are any. */
+static bool fuse(const struct dl_template *t, const bool *simulated, struct dl_parts *out)
+{
+    bool any = false;
+    struct dl_priced_work work;
+    out->n = 0;
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        const struct dl_instruction *const at = &t->instructions[i];
+        const bool in_lockstep = dl_is_in_lockstep(at, t->calls),
+                   is_simulated = in_lockstep && simulated && simulated[at->call];
+        any |= is_simulated;
+        if (at->kind != DL_DO && (!in_lockstep || is_simulated)) {
+            add_part(out, (struct dl_part){.kind = at->kind, .call = at->call, .host_s = at->host_s});
+            continue;
+        }
+        dl_priced_work(t, i, t->calls, &work);
+        for (size_t k = 0; k < work.n; k++) add_work(out, &work.items[k], i);
+    }
+    return any;
+}
+
+void dl_template_fuse(struct dl_template *t, const struct dl_comm *calls, const struct dl_plan *plan)
+{
+    t->calls = calls;
+    t->priced.n = 0;
+    if (fuse(t, plan->calls, &t->planned) && plan->lockstep_groups) fuse(t, NULL, &t->priced);
+}

@@ -1,0 +1,30 @@
+/* segments.h - instructions become parts: those that other ranks can see, and segments of work between them.
+ *
+ * A collective of ranks in lockstep that is not simulated is work at its wait: as much of it as is longer than the
+ * kernels since its start. */
+#ifndef DL_PROGRAM_SEGMENTS_H
+#define DL_PROGRAM_SEGMENTS_H
+
+#include "sim/program/program.h"
+
+/* What an instruction is to host and device by themselves, with all collectives of ranks in lockstep priced. */
+struct dl_priced_work {
+    struct dl_instruction
+        items[2]; /* DL_DO: a kernel; or what is left of a collective, and what it took from kernels */
+    size_t n;
+    bool is_beside; /* of a collective: kernels went on beside it */
+};
+void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *out);
+
+/* Whether it starts or waits for a collective of ranks in lockstep. */
+bool dl_is_in_lockstep(const struct dl_instruction *i, const struct dl_comm *calls);
+
+/* Whether it is one kernel or collective, and nothing else; it must have its parts. */
+bool dl_template_is_single(const struct dl_template *t);
+
+/* Add up its work, with all collectives of ranks in lockstep priced. */
+void dl_template_sum(struct dl_template *t, const struct dl_comm *calls);
+/* Make its parts by the plan. An instruction starts when the one before it has ended and it is launched. */
+void dl_template_fuse(struct dl_template *t, const struct dl_comm *calls, const struct dl_plan *plan);
+
+#endif
