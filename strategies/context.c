@@ -7,6 +7,7 @@
  * alltoall: from tokens to heads and back (DeepSpeed-Ulysses, arXiv 2309.14509). */
 #include <math.h>
 
+#include "strategies/resolver.h"
 #include "strategies/strategies.h"
 
 enum kind { RING, ALLGATHER, ALLTOALL };
@@ -138,6 +139,20 @@ static enum dl_status allgather(const struct attention *a, struct dl_stack *belo
     return communicate(a, DL_REDUCESCATTER, a->ways * a->key_bytes, below, err);
 }
 
+static const struct dl_layout by_tokens = {.cut[DL_TOKEN] = DL_ALONG_CONTEXT};
+static const struct dl_layout by_heads = {.cut[DL_INNER] = DL_ALONG_CONTEXT};
+
+/* Of tensors with so many bytes on each rank. */
+static enum dl_status hand_over(const struct attention *a, const struct dl_layout *has, const struct dl_layout *needs,
+                                double bytes, struct dl_stack *below, struct dl_error *err)
+{
+    struct dl_move moves[DL_MOST_MOVES];
+    const size_t n = dl_resolve(&dl_stack_setting(below)->ranks, has, needs, a->ways * bytes, moves);
+    for (size_t i = 0; i < n; i++)
+        if (communicate(a, moves[i].op, moves[i].elements, below, err)) return err->status;
+    return DL_OK;
+}
+
 /* Queries, keys and values go, what attention makes of them comes back; backward the other way round. Selective
  * recomputation has kept what came. */
 static enum dl_status alltoall(const struct attention *a, const struct dl_setting *s, struct dl_stack *below,
@@ -148,9 +163,9 @@ static enum dl_status alltoall(const struct attention *a, const struct dl_settin
     struct dl_event part = *a->ev;
     part.kernel.batch /= a->ways;
     if (a->ev->pass == DL_RECOMPUTE && s->recompute == DL_RECOMPUTE_SELECTIVE) return dl_emit(below, &part, err);
-    if (communicate(a, DL_ALLTOALL, backward ? one : three, below, err) || dl_emit(below, &part, err))
+    if (hand_over(a, &by_tokens, &by_heads, backward ? one : three, below, err) || dl_emit(below, &part, err))
         return err->status;
-    return communicate(a, DL_ALLTOALL, backward ? three : one, below, err);
+    return hand_over(a, &by_heads, &by_tokens, backward ? three : one, below, err);
 }
 
 static enum dl_status attend(const struct options *o, const struct dl_event *ev, struct dl_stack *below,

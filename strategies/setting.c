@@ -26,6 +26,17 @@ static void number_axis(struct dl_setting *s, enum dl_axis axis, uint32_t stride
     }
 }
 
+static struct dl_tensor_parts parts_of(const struct dl_tensor_layouts *l, const struct dl_ranks *ranks)
+{
+    const dl_dimensions all = ~(dl_dimensions)0;
+    return (struct dl_tensor_parts){.weights = dl_layout_parts(&l->weights, all, ranks),
+                                    .others = dl_layout_parts(&l->others, all, ranks),
+                                    .inside = dl_layout_parts(&l->inside, all, ranks),
+                                    .outside = dl_layout_parts(&l->outside, all, ranks),
+                                    .heads = dl_layout_parts(&l->inside, DL_BY_INNER, ranks),
+                                    .columns_outside = dl_layout_parts(&l->outside, DL_BY_WIDTH, ranks)};
+}
+
 void dl_setting_number_ranks(struct dl_setting *s)
 {
     const uint32_t data = s->ways[DL_AXIS_DATA], sharing = s->shard_ways ? s->shard_ways : data;
@@ -42,6 +53,7 @@ void dl_setting_number_ranks(struct dl_setting *s)
         number_axis(s, s->order[i], stride);
         stride *= s->ways[s->order[i]];
     }
+    s->parts = parts_of(&s->layouts, &s->ranks);
 }
 
 struct dl_members dl_holders(bool of_experts)

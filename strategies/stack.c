@@ -314,7 +314,6 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
     memset(levels, 0, (dl_strategy_count() + 1) * sizeof *levels);
     *out = (struct dl_job){.setting = {.ways = {1, 1, 1, 1},
                                        .grid = {1, 1, 1},
-                                       .parts = {1, 1, 1, 1, 1, 1},
                                        .expert_ways = 1,
                                        .chunks = 1,
                                        .sums_when = DL_WHEN_AS_SOFTWARE,

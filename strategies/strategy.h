@@ -10,6 +10,7 @@
 #include "sim/collective/collective.h"
 #include "sim/cost/device.h"
 #include "sim/program/program.h"
+#include "strategies/layout.h"
 #include "strategies/software.h"
 
 enum dl_axis { DL_AXIS_TENSOR, DL_AXIS_CONTEXT, DL_AXIS_DATA, DL_AXIS_PIPELINE, DL_N_AXES };
@@ -47,7 +48,14 @@ enum {
 
 enum dl_recompute { DL_RECOMPUTE_NOTHING, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_BLOCKS };
 
-/* Into how many parts the tensor ranks divide what there is; ranks beyond as many hold or do the same. */
+/* How the tensor ranks divide what there is. */
+struct dl_tensor_layouts {
+    struct dl_layout weights, others;       /* parameters of layers cut by columns or rows, and of experts; others */
+    struct dl_layout inside, outside;       /* activations there, and the work on them */
+    struct dl_layout used, made, looked_up; /* what a pair of products takes and makes, and what a look-up makes */
+};
+
+/* Into how many parts; ranks beyond as many hold or do the same. From the layouts, by dl_setting_number_ranks. */
 struct dl_tensor_parts {
     uint32_t weights;         /* of layers cut by columns or rows, and of experts */
     uint32_t others;          /* parameters outside */
@@ -84,6 +92,7 @@ struct dl_setting {
     enum dl_precision precision;
     bool is_pure;                      /* parameters are as narrow as products; else they stay in fp32 */
     uint32_t grid[DL_GRID_DIMENSIONS]; /* of the tensor ranks: x, y, z */
+    struct dl_tensor_layouts layouts;
     struct dl_tensor_parts parts;
     enum dl_recompute recompute;
     uint32_t recompute_layers; /* DL_RECOMPUTE_BLOCKS: the first so many of each position; UINT32_MAX: all */
@@ -109,7 +118,7 @@ struct dl_setting {
     const struct dl_software *software;
 };
 
-/* From ways, order, grid, experts and shards. */
+/* From ways, order, grid, experts and shards; and into how many parts the layouts divide. */
 void dl_setting_number_ranks(struct dl_setting *setting);
 
 /* As strategy files have it. */

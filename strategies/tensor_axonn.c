@@ -53,7 +53,7 @@ static enum dl_status sum(const struct dl_event *piece, dl_digits over, struct d
     return dl_grid_send(piece, DL_ALLREDUCE, over, k->batch * k->m * k->n, below, err);
 }
 
-enum dl_status dl_axonn_product(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status product(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct block b = block_of(dl_stack_setting(below), is_swapped(ev));
     struct dl_event piece = *ev;
@@ -73,7 +73,7 @@ enum dl_status dl_axonn_product(const struct dl_event *ev, struct dl_stack *belo
 }
 
 /* The table is B, its rows over x; each rank finds those that it has. */
-enum dl_status dl_axonn_look_up(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status look_up(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct block b = block_of(dl_stack_setting(below), true);
     const double elements = ev->kernel.table / b.blocks;
@@ -83,10 +83,12 @@ enum dl_status dl_axonn_look_up(const struct dl_event *ev, struct dl_stack *belo
     return dl_emit(below, &part, err) ? err->status : scatter(ev, elements, below, err);
 }
 
-enum dl_status dl_axonn_looked_up(const struct dl_event *mark, struct dl_stack *below, struct dl_error *err)
+static enum dl_status kernel(const struct dl_operator_options *o, const struct dl_event *ev, struct dl_stack *below,
+                             struct dl_error *err)
 {
-    const struct block b = block_of(dl_stack_setting(below), true);
-    return dl_grid_send(mark, DL_ALLREDUCE, b.rows, mark->elements / (b.depth * b.n_columns), below, err);
+    static const struct dl_grid_kernels kernels = {.look_up = look_up, .product = product};
+    (void)o;
+    return dl_grid_kernel(&kernels, ev, below, err);
 }
 
 /* ---- memory ---- */
@@ -103,7 +105,7 @@ static bool is_recomputed(const struct dl_event *ev, const struct dl_setting *s)
     return ev->layer->is_block && dl_recompute_of(s, ev->block) == DL_RECOMPUTE_BLOCKS;
 }
 
-enum dl_status dl_axonn_memory(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status memory(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     if (ev->tensor == DL_TENSOR_PARAMETERS && ev->pass == DL_HOLD && !is_recomputed(ev, s))
@@ -112,8 +114,52 @@ enum dl_status dl_axonn_memory(const struct dl_event *ev, struct dl_stack *below
     return ev->kind == DL_EV_ALLOC ? alloc_depth(ev, below, err) : dl_emit_free(below, DL_TENSOR_DEPTH, ev, err);
 }
 
-enum dl_status dl_axonn_layer(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status layer(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     if (ev->pass != DL_FORWARD || !is_recomputed(ev, dl_stack_setting(below))) return DL_OK;
     return ev->kind == DL_EV_LAYER ? alloc_depth(ev, below, err) : dl_emit_free(below, DL_TENSOR_DEPTH, ev, err);
 }
+
+/* ---- what it takes and leaves ---- */
+
+/* Of a table, whose rows are over x, each rank has found those that it has. */
+static struct dl_tensor_layouts layouts(const struct dl_operator_options *o)
+{
+    const struct dl_layout outside = {.cut = {[DL_SAMPLE] = DL_ALONG_Z, [DL_WIDTH] = DL_ALONG_Y}};
+    struct dl_layout looking_up = outside;
+    looking_up.cut[DL_INNER] = DL_ALONG_X;
+    (void)o;
+    return (struct dl_tensor_layouts){.weights.cut = {[DL_WIDTH] = DL_ALONG_Y | DL_ALONG_Z, [DL_INNER] = DL_ALONG_X},
+                                      .others.cut[DL_WIDTH] = DL_ALONG_Y,
+                                      .inside.cut = {[DL_SAMPLE] = DL_ALONG_Z, [DL_INNER] = DL_ALONG_X},
+                                      .outside = outside,
+                                      .used = outside,
+                                      .made = outside,
+                                      .looked_up = dl_layout_result(&looking_up, DL_ACTIVATION)};
+}
+
+static enum dl_status check_kernel(const struct dl_check *what, const struct dl_kernel *k, struct dl_error *err)
+{
+    const uint32_t x = what->setting->grid[0], y = what->setting->grid[1];
+    const bool swapped = k->cut == DL_CUT_K;
+    if (k->cut != DL_CUT_N && k->cut != DL_CUT_K) return dl_grid_not_cut(what, k, err);
+    if (dl_check_parts(what, "x", x, swapped ? k->k : k->n, "a side of a matrix", err)) return err->status;
+    return dl_check_parts(what, "y", y, swapped ? k->n : k->k, "a side of a matrix", err);
+}
+
+static enum dl_status check(const struct dl_operator_options *o, const struct dl_check *what, struct dl_error *err)
+{
+    (void)o;
+    if (dl_check_parts(what, "z", what->setting->grid[2], what->model->samples, "the samples of a micro-batch", err))
+        return err->status;
+    return dl_grid_check(what, check_kernel, err);
+}
+
+const struct dl_operator dl_operator_axonn = {
+    .name = "axonn",
+    .layouts = layouts,
+    .check = check,
+    .kernel = kernel,
+    .memory = memory,
+    .layer = layer,
+};

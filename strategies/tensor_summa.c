@@ -89,7 +89,7 @@ static enum dl_status weight_gradient(struct summa *s, struct dl_event piece, st
     return sum_over_depth(s, whole->batch * whole->m * whole->n, err);
 }
 
-enum dl_status dl_summa_product(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status product(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     struct summa s = begin(ev, below);
     switch (dl_product_of(ev)) {
@@ -101,7 +101,7 @@ enum dl_status dl_summa_product(const struct dl_event *ev, struct dl_stack *belo
 }
 
 /* The table is B. */
-enum dl_status dl_summa_look_up(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+static enum dl_status look_up(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     struct summa s = begin(ev, below);
     struct dl_event part = *ev;
@@ -113,3 +113,50 @@ enum dl_status dl_summa_look_up(const struct dl_event *ev, struct dl_stack *belo
         if (along_column(&s, is_gradient ? DL_REDUCE : DL_BROADCAST, err)) return err->status;
     return is_gradient ? sum_over_depth(&s, ev->kernel.table, err) : dl_emit(below, &part, err);
 }
+
+static enum dl_status kernel(const struct dl_operator_options *o, const struct dl_event *ev, struct dl_stack *below,
+                             struct dl_error *err)
+{
+    static const struct dl_grid_kernels kernels = {.look_up = look_up, .product = product};
+    (void)o;
+    return dl_grid_kernel(&kernels, ev, below, err);
+}
+
+/* ---- what it takes and leaves ---- */
+
+static struct dl_tensor_layouts layouts(const struct dl_operator_options *o)
+{
+    const dl_digits rows = DL_ALONG_Y | DL_ALONG_Z;
+    const struct dl_layout outside = {.cut = {[DL_SAMPLE] = rows, [DL_WIDTH] = DL_ALONG_X}};
+    (void)o;
+    return (struct dl_tensor_layouts){.weights.cut = {[DL_WIDTH] = DL_ALONG_Y, [DL_INNER] = DL_ALONG_X},
+                                      .others.cut[DL_WIDTH] = DL_ALONG_X | DL_ALONG_Y,
+                                      .inside.cut = {[DL_SAMPLE] = rows, [DL_INNER] = DL_ALONG_X},
+                                      .outside = outside,
+                                      .used = outside,
+                                      .made = outside,
+                                      .looked_up = outside};
+}
+
+/* Columns of A and of B are along x, rows of B along y; the rows of A are too, by samples, and so they are along z. */
+static enum dl_status check_kernel(const struct dl_check *what, const struct dl_kernel *k, struct dl_error *err)
+{
+    const uint32_t x = what->setting->grid[0], y = what->setting->grid[1];
+    if (k->cut == DL_CUT_NOTHING) return dl_grid_not_cut(what, k, err);
+    if (dl_check_parts(what, "x", x, k->n, "the columns of a matrix", err) ||
+        dl_check_parts(what, "x", x, k->k, "the columns of a matrix", err))
+        return err->status;
+    return dl_check_parts(what, "y", y, k->k, "the rows of a matrix", err);
+}
+
+static enum dl_status check(const struct dl_operator_options *o, const struct dl_check *what, struct dl_error *err)
+{
+    (void)o;
+    const uint32_t y = what->setting->grid[1], z = what->setting->grid[2];
+    if (dl_check_parts(what, "y", y, what->model->samples, "the samples of a micro-batch", err) ||
+        dl_check_parts(what, "z", z, what->model->samples / y, "the samples of a row", err))
+        return err->status;
+    return dl_grid_check(what, check_kernel, err);
+}
+
+const struct dl_operator dl_operator_summa = {.name = "summa", .layouts = layouts, .check = check, .kernel = kernel};

@@ -1,0 +1,25 @@
+/* dimensions.h - the dimensions of tensors by name, so that a strategy can say which of them it divides. */
+#ifndef DL_WORKLOADS_DIMENSIONS_H
+#define DL_WORKLOADS_DIMENSIONS_H
+
+#include <stdint.h>
+
+enum dl_tensor_dimension {
+    DL_SAMPLE,
+    DL_TOKEN, /* of a sample; rows of what has no sequence */
+    DL_WIDTH, /* of what goes from layer to layer: columns that every token has */
+    DL_INNER, /* of what is between two products: heads x their size, hidden units, words of the vocabulary */
+    DL_N_DIMENSIONS,
+};
+
+/* A set of them: the bit 1 << d for dimension d. */
+typedef uint32_t dl_dimensions;
+enum {
+    DL_BY_SAMPLE = 1 << DL_SAMPLE,
+    DL_BY_TOKEN = 1 << DL_TOKEN,
+    DL_BY_WIDTH = 1 << DL_WIDTH,
+    DL_BY_INNER = 1 << DL_INNER,
+    DL_ACTIVATION = DL_BY_SAMPLE | DL_BY_TOKEN | DL_BY_WIDTH, /* what goes from layer to layer */
+};
+
+#endif
