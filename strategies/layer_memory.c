@@ -118,11 +118,10 @@ static enum dl_status alloc_passing(struct dl_stack *top, const struct dl_event 
     return dl_emit(top, &ev, err);
 }
 
-/* A tensor of a product is divided as activations inside are, if it has the dimension that is cut. */
-static double *part_of(struct dl_event *ev, const struct dl_kernel *k, enum dl_cut dimension)
+/* Of a tensor with these dimensions. */
+static double *part_of(struct dl_event *ev, dl_dimensions of)
 {
-    const bool is_cut = k->cut == DL_CUT_BATCH || k->cut == DL_CUT_INSIDE || k->cut == dimension;
-    return is_cut ? &ev->inside_bytes : &ev->outside_bytes;
+    return of & DL_BY_INNER ? &ev->inside_bytes : &ev->outside_bytes;
 }
 
 /* m x k and m x n. A convolution's n counts what it makes once for every window, and is taken as large as what it is
@@ -130,12 +129,12 @@ static double *part_of(struct dl_event *ev, const struct dl_kernel *k, enum dl_c
 static void add_product_gradients(struct dl_event *ev, const struct dl_kernel *k, double bytes)
 {
     if (k->kind == DL_KERNEL_ATTENTION) { /* of queries and output; of keys and values */
-        *part_of(ev, k, DL_CUT_BATCH) += 2 * k->batch * k->k * (k->m + k->n * k->kv_share) * bytes;
+        *part_of(ev, k->by.batch) += 2 * k->batch * k->k * (k->m + k->n * k->kv_share) * bytes;
         return;
     }
     const double made = k->kind == DL_KERNEL_CONV ? fmin(k->k, k->n) : k->n;
-    *part_of(ev, k, DL_CUT_K) += k->batch * k->m * k->k * bytes;
-    *part_of(ev, k, DL_CUT_N) += k->batch * k->m * made * bytes;
+    *part_of(ev, k->by.batch | k->by.k) += k->batch * k->m * k->k * bytes;
+    *part_of(ev, k->by.batch | k->by.n) += k->batch * k->m * made * bytes;
 }
 
 enum dl_status dl_emit_working(struct dl_stack *top, const struct dl_event *at, const struct dl_work *w, bool is_done,
@@ -164,8 +163,8 @@ static struct dl_event operands_of(const struct dl_setting *s, const struct dl_e
         const struct dl_kernel *const k = &w->kernel;
         if (w->kind != DL_WORK_KERNEL || w->gradient != DL_GRADIENT_WEIGHT || k->kind == DL_KERNEL_MEMORY) continue;
         const double bytes = k->stays_wide ? wide : narrow;
-        *part_of(&ev, k, DL_CUT_N) += k->batch * k->n * k->k * bytes;
-        if (k->kind == DL_KERNEL_GEMM) *part_of(&ev, k, DL_CUT_M) += k->batch * k->m * k->k * bytes;
+        *part_of(&ev, k->by.n) += k->batch * k->n * k->k * bytes;
+        if (k->kind == DL_KERNEL_GEMM) *part_of(&ev, k->by.m) += k->batch * k->m * k->k * bytes;
         convolves |= k->kind == DL_KERNEL_CONV;
     }
     if (!convolves) return ev;

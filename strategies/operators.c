@@ -18,36 +18,16 @@ const struct dl_operator *dl_operator_on(enum dl_grid grid) { return operators[g
 
 /* ---- kernels ---- */
 
-/* Tokens are m, and what is summed over in the gradient of weights. */
-static void cut_outside(struct dl_kernel *k, const struct dl_tensor_parts *parts, enum dl_gradient gradient)
+/* What has the inner dimension is between two products, all else outside of them. */
+void dl_operator_cut(struct dl_kernel *k, const struct dl_setting *s)
 {
-    if (k->kind == DL_KERNEL_MEMORY) {
-        k->elements /= parts->outside;
-        k->n /= parts->columns_outside;
-    } else {
-        *(gradient == DL_GRADIENT_WEIGHT ? &k->k : &k->m) /= parts->outside;
-    }
-}
-
-/* Rows of a head, or of its scores, are as wide as ever: a rank has fewer of them. */
-static void cut_inside(struct dl_kernel *k, const struct dl_tensor_parts *parts)
-{
-    k->elements /= parts->inside;
-    k->batch /= parts->inside;
-    if (k->across_heads) k->n /= parts->heads;
-}
-
-void dl_operator_cut(struct dl_kernel *k, const struct dl_tensor_parts *parts, enum dl_gradient gradient)
-{
-    switch (k->cut) {
-    case DL_CUT_NOTHING: break;
-    case DL_CUT_M: k->m /= parts->weights; break;
-    case DL_CUT_N: k->n /= parts->weights; break;
-    case DL_CUT_K: k->k /= parts->weights; break;
-    case DL_CUT_BATCH: k->batch /= parts->inside; break;
-    case DL_CUT_INSIDE: cut_inside(k, parts); break;
-    case DL_CUT_OUTSIDE: cut_outside(k, parts, gradient); break;
-    }
+    const struct dl_layout *const in =
+        dl_kernel_all_dimensions(k) & DL_BY_INNER ? &s->layouts.inside : &s->layouts.outside;
+    k->batch /= dl_layout_parts(in, k->by.batch, &s->ranks);
+    k->m /= dl_layout_parts(in, k->by.m, &s->ranks);
+    k->n /= dl_layout_parts(in, k->by.n, &s->ranks);
+    k->k /= dl_layout_parts(in, k->by.k, &s->ranks);
+    k->elements /= dl_layout_parts(in, k->by.elements, &s->ranks);
 }
 
 /* ---- between operators ---- */

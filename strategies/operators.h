@@ -47,7 +47,7 @@ struct dl_operator_state {
 };
 
 /* Divide a kernel whose operands need not be exchanged. */
-void dl_operator_cut(struct dl_kernel *k, const struct dl_tensor_parts *parts, enum dl_gradient gradient);
+void dl_operator_cut(struct dl_kernel *k, const struct dl_setting *s);
 
 /* The moves that hand over a tensor of so many elements: into a pair of products (`enters`), or out of one. */
 size_t dl_operator_moves(const struct dl_setting *s, bool enters, bool from_table, double elements,

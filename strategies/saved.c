@@ -37,7 +37,7 @@ static void add_by_rules(const struct dl_setting *s, const struct dl_layer *laye
         const struct dl_kernel *const k = &layer->forward[i].kernel;
         if (layer->forward[i].kind != DL_WORK_KERNEL) continue;
         const struct dl_kernel_rule *const rule = dl_kernel_rule_for(rules, k, dl_numbers_of(s));
-        const bool is_cut = k->cut == DL_CUT_INSIDE || k->cut == DL_CUT_BATCH || k->cut == DL_CUT_K;
+        const bool is_cut = (k->by.batch | k->by.k | k->by.elements) & DL_BY_INNER;
         if (rule) *(is_cut ? &out->inside_bytes : &out->outside_bytes) += dl_kernel_saves(rule, k);
     }
 }

@@ -33,8 +33,7 @@ static struct dl_tensor_parts parts_of(const struct dl_tensor_layouts *l, const 
                                     .others = dl_layout_parts(&l->others, all, ranks),
                                     .inside = dl_layout_parts(&l->inside, all, ranks),
                                     .outside = dl_layout_parts(&l->outside, all, ranks),
-                                    .heads = dl_layout_parts(&l->inside, DL_BY_INNER, ranks),
-                                    .columns_outside = dl_layout_parts(&l->outside, DL_BY_WIDTH, ranks)};
+                                    .heads = dl_layout_parts(&l->inside, DL_BY_INNER, ranks)};
 }
 
 void dl_setting_number_ranks(struct dl_setting *s)

@@ -374,7 +374,7 @@ enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uin
 {
     for (size_t i = 0; i < layer->n_forward; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
-        if (k->attention_core && k->cut == DL_CUT_BATCH &&
+        if (k->attention_core && k->by.batch & DL_BY_INNER &&
             dl_check_parts(check, key, parts, k->batch / check->model->samples, "the heads", err))
             return err->status;
     }

@@ -61,7 +61,6 @@ struct dl_tensor_parts {
     uint32_t others;          /* parameters outside */
     uint32_t inside, outside; /* activations there, and the work on them */
     uint32_t heads;           /* the part of `inside` that is by heads or columns; the rest is by samples */
-    uint32_t columns_outside; /* the same of `outside`; the rest is by samples or tokens */
 };
 
 /* How layers are dealt to positions: blocks alone are counted, embedding and head count as a block each, by time, or

@@ -94,7 +94,7 @@ static enum dl_status check_grid(const struct options *o, const struct dl_check 
 
 static bool is_cut(const struct dl_kernel *k)
 {
-    return k->kind != DL_KERNEL_MEMORY && k->cut != DL_CUT_NOTHING && k->cut != DL_CUT_OUTSIDE;
+    return k->kind != DL_KERNEL_MEMORY && dl_kernel_all_dimensions(k) & DL_BY_INNER;
 }
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)

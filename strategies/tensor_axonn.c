@@ -17,12 +17,13 @@ struct block {
     double blocks; /* of B, before the cut over z */
 };
 
-/* The dimensions of a gradient tell which of those of B are cut first: see tape.c. */
+/* The rows of B are the inner dimension. */
 static bool is_swapped(const struct dl_event *ev)
 {
-    static const enum dl_cut cut_by_rows[] = {
-        [DL_PRODUCT_FORWARD] = DL_CUT_K, [DL_PRODUCT_INPUT] = DL_CUT_N, [DL_PRODUCT_WEIGHT] = DL_CUT_M};
-    return ev->kernel.cut == cut_by_rows[dl_product_of(ev)];
+    const struct dl_kernel_dimensions *const by = &ev->kernel.by;
+    const dl_dimensions rows[] = {
+        [DL_PRODUCT_FORWARD] = by->k, [DL_PRODUCT_INPUT] = by->n, [DL_PRODUCT_WEIGHT] = by->m};
+    return rows[dl_product_of(ev)] & DL_BY_INNER;
 }
 
 static struct block block_of(const struct dl_setting *s, bool swapped)
@@ -141,8 +142,8 @@ static struct dl_tensor_layouts layouts(const struct dl_operator_options *o)
 static enum dl_status check_kernel(const struct dl_check *what, const struct dl_kernel *k, struct dl_error *err)
 {
     const uint32_t x = what->setting->grid[0], y = what->setting->grid[1];
-    const bool swapped = k->cut == DL_CUT_K;
-    if (k->cut != DL_CUT_N && k->cut != DL_CUT_K) return dl_grid_not_cut(what, k, err);
+    const bool swapped = k->by.k & DL_BY_INNER;
+    if (!((k->by.n | k->by.k) & DL_BY_INNER)) return dl_grid_not_cut(what, k, err);
     if (dl_check_parts(what, "x", x, swapped ? k->k : k->n, "a side of a matrix", err)) return err->status;
     return dl_check_parts(what, "y", y, swapped ? k->n : k->k, "a side of a matrix", err);
 }

@@ -24,9 +24,10 @@ enum dl_status dl_grid_kernel(const struct dl_grid_kernels *kernels, const struc
                               struct dl_error *err)
 {
     if (ev->kernel.table > 0) return kernels->look_up(ev, below, err);
-    if (ev->kernel.kind == DL_KERNEL_GEMM && ev->kernel.cut != DL_CUT_BATCH) return kernels->product(ev, below, err);
+    if (ev->kernel.kind == DL_KERNEL_GEMM && !(ev->kernel.by.batch & DL_BY_INNER))
+        return kernels->product(ev, below, err);
     struct dl_event mine = *ev;
-    dl_operator_cut(&mine.kernel, &dl_stack_setting(below)->parts, ev->gradient);
+    dl_operator_cut(&mine.kernel, dl_stack_setting(below));
     return dl_emit(below, &mine, err);
 }
 
@@ -40,7 +41,7 @@ enum dl_status dl_grid_check(const struct dl_check *what, dl_grid_check_fn check
         for (size_t i = 0; i < layer->n_forward; i++) {
             const struct dl_work *const work = &layer->forward[i];
             const bool is_product = work->kind == DL_WORK_KERNEL && work->kernel.kind != DL_KERNEL_MEMORY &&
-                                    work->kernel.cut != DL_CUT_BATCH; /* those are of heads */
+                                    !(work->kernel.by.batch & DL_BY_INNER); /* those are of heads */
             if (is_product && check(what, &work->kernel, err)) return err->status;
         }
     }

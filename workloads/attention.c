@@ -21,23 +21,23 @@ static void latent_queries_keys_values(struct dl_block *b)
     const struct dl_transformer *const o = b->o;
     const double q = (double)o->q_rank, kv = (double)o->kv_rank, rope = (double)o->rope_size;
     if (q > 0) {
-        dl_block_linear(b, "q_down", q, (double)o->hidden, DL_CUT_OUTSIDE);
+        dl_block_linear(b, "q_down", q, (double)o->hidden, dl_of_no_pair);
         dl_block_norm(b, "q_norm", q);
-        dl_block_save_operand(b, b->tokens * q, DL_CUT_OUTSIDE, false); /* of q_up */
+        dl_block_save_operand(b, b->tokens * q, DL_ACTIVATION, false); /* of q_up */
     }
-    dl_block_linear(b, "kv_down", kv + rope, (double)o->hidden, DL_CUT_OUTSIDE);
+    dl_block_linear(b, "kv_down", kv + rope, (double)o->hidden, dl_of_no_pair);
     dl_block_norm(b, "kv_norm", kv);
-    dl_block_save_operand(b, b->tokens * kv, DL_CUT_OUTSIDE, false);
+    dl_block_save_operand(b, b->tokens * kv, DL_ACTIVATION, false);
     const double queries_from = q > 0 ? q : (double)o->hidden;
     dl_tape_mark(&b->tape, DL_WORK_ENTER, b->tokens * (queries_from + kv + rope));
-    dl_block_linear(b, "q_up", (double)o->heads * key_size(o), queries_from, DL_CUT_N);
-    dl_block_linear(b, "kv_up", (double)o->heads * ((double)o->head_size + value_size(o)), kv, DL_CUT_N);
+    dl_block_linear(b, "q_up", (double)o->heads * key_size(o), queries_from, dl_first_of_pair);
+    dl_block_linear(b, "kv_up", (double)o->heads * ((double)o->head_size + value_size(o)), kv, dl_first_of_pair);
 }
 
 static void queries_keys_values(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
-    dl_block_save_operand(b, b->elements, DL_CUT_OUTSIDE, false);
+    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false);
     if (is_latent(o)) {
         latent_queries_keys_values(b);
     } else {
@@ -53,8 +53,7 @@ static void queries_keys_values(struct dl_block *b)
     const double rotated = (double)(is_latent(o) ? o->rope_size : o->head_size);
     const double moved = 2 * b->tokens * ((double)o->heads + key_heads(o)) * rotated;
     if (o->positions == DL_ROTARY)
-        dl_tape_pass(&b->tape,
-                     &(struct dl_tape_pass){"rotary", DL_CUT_INSIDE, .forward = moved, .input_gradient = moved});
+        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"rotary", DL_INSIDE, .forward = moved, .input_gradient = moved});
 }
 
 /* Scores in memory, one kernel a product. Dropout keeps a mask and what is left beside the softmax: 5 a s^2 b bytes;
@@ -64,19 +63,22 @@ static void unfused_scores(struct dl_block *b)
     const struct dl_transformer *const o = b->o;
     const double heads = b->samples * (double)o->heads, seq = (double)o->seq, scores = heads * seq * seq;
     const double mask = DL_MASK_BYTES / DL_ACTIVATION_BYTES;
+    const dl_dimensions each = DL_BY_SAMPLE | DL_BY_INNER;
+    const struct dl_kernel_dimensions scores_by = {.batch = each, .m = DL_BY_TOKEN, .n = DL_BY_TOKEN};
+    const struct dl_kernel_dimensions context_by = {.batch = each, .m = DL_BY_TOKEN, .k = DL_BY_TOKEN};
     double *const saved = &b->tape.layer->saved.scores_bytes;
-    dl_tape_product(&b->tape, &(struct dl_product){"scores", heads, seq, seq, key_size(o), DL_CUT_BATCH,
+    dl_tape_product(&b->tape, &(struct dl_product){"scores", heads, seq, seq, key_size(o), scores_by,
                                                    .of_activations = true, .masked = o->causal});
-    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"softmax", DL_CUT_INSIDE, .forward = 2 * scores,
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"softmax", DL_INSIDE, .forward = 2 * scores,
                                                   .input_gradient = 3 * scores, .width = seq, .matrices = heads});
     *saved += DL_ACTIVATION_BYTES * scores;
     if (o->dropout) {
         const double moved = (2 + mask) * scores;
-        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"scores_dropout", DL_CUT_INSIDE, .forward = moved,
+        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"scores_dropout", DL_INSIDE, .forward = moved,
                                                       .input_gradient = moved, .operation = "dropout"});
         *saved += (DL_ACTIVATION_BYTES + DL_MASK_BYTES) * scores;
     }
-    dl_tape_product(&b->tape, &(struct dl_product){"context", heads, seq, value_size(o), seq, DL_CUT_BATCH,
+    dl_tape_product(&b->tape, &(struct dl_product){"context", heads, seq, value_size(o), seq, context_by,
                                                    .of_activations = true, .masked = o->causal});
 }
 
@@ -90,7 +92,7 @@ void dl_block_attention(struct dl_block *b)
     dl_block_norm(b, "norm1", (double)o->hidden);
     queries_keys_values(b);
     b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values);
-    dl_block_save_operand(b, b->tokens * context, DL_CUT_INSIDE, b->flash); /* its own backward needs it, too */
+    dl_block_save_operand(b, b->tokens * context, DL_INSIDE, b->flash); /* its own backward needs it, too */
     b->tape.attention_core = true;
     if (b->flash)
         dl_tape_attention(&b->tape, &(struct dl_kernel){.batch = b->samples * heads,
@@ -103,7 +105,7 @@ void dl_block_attention(struct dl_block *b)
     else
         unfused_scores(b);
     b->tape.attention_core = false;
-    dl_block_linear(b, "projection", (double)o->hidden, context, DL_CUT_K);
+    dl_block_linear(b, "projection", (double)o->hidden, context, dl_second_of_pair);
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
     dl_block_residual(b);
 }

@@ -9,8 +9,8 @@
 static void pass(struct dl_net *net, const char *name, const char *operation, double forward, double backward)
 {
     dl_tape_pass(&net->tape,
-                 &(struct dl_tape_pass){name, DL_CUT_NOTHING, .forward = forward,
-                                        .input_gradient = net->has_weights ? backward : 0, .operation = operation});
+                 &(struct dl_tape_pass){name, .forward = forward, .input_gradient = net->has_weights ? backward : 0,
+                                        .operation = operation});
 }
 
 /* Its backward needs the sign of its result, which is saved where that goes. */
@@ -73,9 +73,8 @@ static void add_product(struct dl_net *net, struct dl_product *p)
 /* Libraries of convolutions leave it to a kernel of its own; its gradient comes with the product's. */
 static void add_bias(struct dl_net *net)
 {
-    dl_tape_pass(&net->tape,
-                 &(struct dl_tape_pass){"bias", DL_CUT_NOTHING, .forward = 2 * dl_net_elements(net, &net->at),
-                                        .width = net->at.channels});
+    dl_tape_pass(&net->tape, &(struct dl_tape_pass){"bias", .forward = 2 * dl_net_elements(net, &net->at),
+                                                    .width = net->at.channels});
 }
 
 static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
@@ -91,7 +90,6 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
                            .m = net->build->samples * out.height * out.width,
                            .n = filters / groups,
                            .k = net->at.channels / groups * window,
-                           .cut = DL_CUT_NOTHING,
                            .is_convolution = true,
                            .side = out.height == out.width ? out.height : 0,
                            .window = (double)e->window,
@@ -117,14 +115,12 @@ static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e,
                            .m = net->build->samples * net->at.height * net->at.width,
                            .n = filters * window,
                            .k = net->at.channels,
-                           .cut = DL_CUT_NOTHING,
                            .is_convolution = true};
     add_product(net, &p);
     net->at = out;
     if (e->bias) {
         dl_tape_pass(&net->tape,
-                     &(struct dl_tape_pass){"bias", DL_CUT_NOTHING, .weight_gradient = dl_net_elements(net, &out),
-                                            .width = filters});
+                     &(struct dl_tape_pass){"bias", .weight_gradient = dl_net_elements(net, &out), .width = filters});
         net->tape.layer->parameters_outside += filters;
         net->tape.layer->n_tensors++;
     }
@@ -140,7 +136,6 @@ static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, str
                            .m = net->build->samples,
                            .n = (double)e->outputs,
                            .k = net->at.channels * net->at.height * net->at.width,
-                           .cut = DL_CUT_NOTHING,
                            .has_bias = e->bias};
     add_product(net, &p);
     net->at = dl_tensor_of((double)e->outputs, 1, 1);
@@ -152,7 +147,7 @@ static void shrink(struct dl_net *net, const struct dl_element *e, double window
 {
     const double in = dl_net_elements(net, &net->at), left = dl_net_elements(net, &out);
     dl_net_save(net);
-    dl_tape_pass(&net->tape, &(struct dl_tape_pass){name_of(e), DL_CUT_NOTHING, .forward = in + left,
+    dl_tape_pass(&net->tape, &(struct dl_tape_pass){name_of(e), .forward = in + left,
                                                     .input_gradient = net->has_weights ? 2 * in + left : 0,
                                                     .operation = e->mean ? "mean_pool" : "pool", .width = windows});
     net->at = out;
@@ -223,8 +218,7 @@ static enum dl_status add_dropout(struct dl_net *net, const struct dl_element *e
  * whose pixels are apart from each other. */
 static enum dl_status add_parting(struct dl_net *net, const struct dl_element *e, size_t n_ways, struct dl_error *err)
 {
-    const struct dl_tape_pass sum = {"add", DL_CUT_NOTHING,
-                                     .input_gradient = 3 * dl_net_elements(net, &net->at) / net->at.parts,
+    const struct dl_tape_pass sum = {"add", .input_gradient = 3 * dl_net_elements(net, &net->at) / net->at.parts,
                                      .operation = net->at.parts > 1 ? "add_slices" : NULL};
     const size_t n_sums = net->has_weights ? (n_ways - 1) * (size_t)net->at.parts : 0;
     if (dl_net_count(net, n_sums, e->where, err)) return err->status;
@@ -280,7 +274,7 @@ static enum dl_status join_branches(struct dl_net *net, const struct dl_element 
     if (!e->keeps_parts) out.parts = 1;
     net->at = out;
     const double elements = dl_net_elements(net, &out);
-    dl_tape_pass(&net->tape, &(struct dl_tape_pass){name_of(e), DL_CUT_NOTHING, .operation = adds ? "add" : "concat",
+    dl_tape_pass(&net->tape, &(struct dl_tape_pass){name_of(e), .operation = adds ? "add" : "concat",
                                                     .forward = (adds ? (double)n + 1 : 2) * elements,
                                                     .input_gradient = adds || !net->has_weights ? 0 : 2 * elements});
     add_what_follows(net, e);
@@ -319,7 +313,7 @@ static enum dl_status add_cross_entropy(struct dl_net *net, const struct dl_elem
 {
     (void)e, (void)err;
     save_for_relu(net);
-    dl_tape_cross_entropy(&net->tape, dl_net_elements(net, &net->at), DL_CUT_NOTHING);
+    dl_tape_cross_entropy(&net->tape, dl_net_elements(net, &net->at), 0);
     net->at = dl_tensor_of(1, net->at.height, net->at.width);
     net->at.is_loss = true;
     return DL_OK;

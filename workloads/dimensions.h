@@ -1,4 +1,4 @@
-/* dimensions.h - the dimensions of tensors by name, so that a strategy can say which of them it divides. */
+/* dimensions.h - the dimensions of tensors by name: kernels say which theirs are, and layouts which of them are cut. */
 #ifndef DL_WORKLOADS_DIMENSIONS_H
 #define DL_WORKLOADS_DIMENSIONS_H
 
@@ -19,7 +19,14 @@ enum {
     DL_BY_TOKEN = 1 << DL_TOKEN,
     DL_BY_WIDTH = 1 << DL_WIDTH,
     DL_BY_INNER = 1 << DL_INNER,
-    DL_ACTIVATION = DL_BY_SAMPLE | DL_BY_TOKEN | DL_BY_WIDTH, /* what goes from layer to layer */
+    DL_ROWS = DL_BY_SAMPLE | DL_BY_TOKEN,
+    DL_ACTIVATION = DL_ROWS | DL_BY_WIDTH, /* goes from layer to layer: outside */
+    DL_INSIDE = DL_ROWS | DL_BY_INNER,     /* is between two products */
+};
+
+/* Those of a kernel, one set for each number that says how large it is. */
+struct dl_kernel_dimensions {
+    dl_dimensions batch, m, n, k, elements;
 };
 
 #endif

@@ -9,7 +9,7 @@ static void embed_words(struct dl_block *b)
 {
     const double table = (double)b->o->vocab * (double)b->o->hidden;
     dl_tape_pass(&b->tape,
-                 &(struct dl_tape_pass){"look-up", DL_CUT_INSIDE, .forward = 2 * b->elements,
+                 &(struct dl_tape_pass){"look-up", DL_INSIDE, .forward = 2 * b->elements,
                                         .weight_gradient = 3 * b->elements, .operation = "embedding", .table = table});
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
     b->tape.layer->parameters_inside += table;
@@ -20,9 +20,9 @@ static void embed_words(struct dl_block *b)
 static void embed_patches(struct dl_block *b)
 {
     const double hidden = (double)b->o->hidden, patch = (double)b->o->patch, n = b->samples * (double)(b->o->seq - 1);
-    dl_tape_product(&b->tape, &(struct dl_product){"patches", 1, n, hidden, patch, DL_CUT_OUTSIDE, .has_bias = true,
+    dl_tape_product(&b->tape, &(struct dl_product){"patches", 1, n, hidden, patch, dl_of_no_pair, .has_bias = true,
                                                    .is_first = true});
-    dl_block_save_operand(b, n * patch, DL_CUT_OUTSIDE, false);
+    dl_block_save_operand(b, n * patch, DL_ACTIVATION, false);
     b->tape.layer->parameters_outside += hidden;
     b->tape.layer->n_tensors += 1;
 }
@@ -39,16 +39,16 @@ void dl_block_build_embedding(struct dl_block *b, struct dl_layer *layer, struct
     layer->parameters_outside += added + (double)o->token_types * hidden;
     layer->n_tensors += (added > 0) + (o->token_types > 0);
     if (added > 0)
-        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"positions", DL_CUT_OUTSIDE, .forward = 2 * b->elements + added,
+        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"positions", DL_ACTIVATION, .forward = 2 * b->elements + added,
                                                       .weight_gradient = b->elements + added});
     if (o->token_types)
-        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"token_types", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
+        dl_tape_pass(&b->tape, &(struct dl_tape_pass){"token_types", DL_ACTIVATION, .forward = 2 * b->elements,
                                                       .weight_gradient = b->elements});
     if (o->embedding_norm) dl_block_norm(b, "embedding_norm", hidden);
     if (o->dropout) {
         const double moved = (2 + DL_MASK_BYTES / DL_ACTIVATION_BYTES) * b->elements;
         dl_tape_pass(&b->tape,
-                     &(struct dl_tape_pass){"dropout", DL_CUT_OUTSIDE, .forward = moved, .input_gradient = moved});
+                     &(struct dl_tape_pass){"dropout", DL_ACTIVATION, .forward = moved, .input_gradient = moved});
         layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
     }
     dl_tape_end(&b->tape, arena);
@@ -59,11 +59,11 @@ void dl_block_build_embedding(struct dl_block *b, struct dl_layer *layer, struct
 /* BERT's: a linear layer, GELU and a norm before the logits. */
 static void transform(struct dl_block *b)
 {
-    dl_block_save_operand(b, b->elements, DL_CUT_OUTSIDE, false);
+    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false);
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the function is given */
-    dl_block_linear(b, "transform", (double)b->o->hidden, (double)b->o->hidden, DL_CUT_OUTSIDE);
+    dl_block_linear(b, "transform", (double)b->o->hidden, (double)b->o->hidden, dl_of_no_pair);
     dl_tape_pass(&b->tape,
-                 &(struct dl_tape_pass){"activation", DL_CUT_OUTSIDE, .forward = 2 * b->elements,
+                 &(struct dl_tape_pass){"activation", DL_ACTIVATION, .forward = 2 * b->elements,
                                         .input_gradient = 3 * b->elements, .operation = dl_activations[DL_GELU]});
     dl_block_norm(b, "transform_norm", (double)b->o->hidden);
 }
@@ -77,11 +77,11 @@ void dl_block_build_head(struct dl_block *b, struct dl_layer *layer, struct dl_a
     if (o->final_norm) dl_block_norm(b, "final_norm", (double)o->hidden);
     if (o->head_transform) transform(b);
     dl_tape_mark(&b->tape, DL_WORK_ENTER, elements);
-    dl_tape_product(&b->tape, &(struct dl_product){"logits", 1, tokens, (double)o->vocab, (double)o->hidden, DL_CUT_N,
-                                                   .has_bias = o->head_transform || o->patch,
+    dl_tape_product(&b->tape, &(struct dl_product){"logits", 1, tokens, (double)o->vocab, (double)o->hidden,
+                                                   dl_first_of_pair, .has_bias = o->head_transform || o->patch,
                                                    .shares_weights = o->tied_embedding, .stays_wide = true});
     layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what that is given */
-    dl_tape_cross_entropy(&b->tape, tokens * (double)o->vocab, DL_CUT_INSIDE);
+    dl_tape_cross_entropy(&b->tape, tokens * (double)o->vocab, DL_INSIDE);
     layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;
     layer->output_elements = tokens; /* a loss for each */
     dl_tape_end(&b->tape, arena);

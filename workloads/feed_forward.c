@@ -8,11 +8,11 @@ bool dl_is_gated(const struct dl_transformer *o) { return o->activation == DL_SW
 void dl_block_activation(struct dl_block *b, double elements)
 {
     const double inputs = dl_is_gated(b->o) ? 2 * elements : elements;
-    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"activation", DL_CUT_INSIDE, .forward = inputs + elements,
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"activation", DL_INSIDE, .forward = inputs + elements,
                                                   .input_gradient = inputs + elements + inputs,
                                                   .operation = dl_activations[b->o->activation]});
     b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * inputs;
-    dl_block_save_operand(b, elements, DL_CUT_INSIDE, false);
+    dl_block_save_operand(b, elements, DL_INSIDE, false);
 }
 
 void dl_block_feed_forward(struct dl_block *b)
@@ -20,15 +20,15 @@ void dl_block_feed_forward(struct dl_block *b)
     const double hidden = (double)b->o->hidden, ffn = (double)b->o->ffn;
     dl_block_norm(b, "norm2", hidden);
     dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
-    dl_block_save_operand(b, b->elements, DL_CUT_OUTSIDE, false); /* of fc1 */
+    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false); /* of fc1 */
     if (dl_is_gated(b->o)) {
         const struct dl_branch branches[] = {{"gate", ffn}, {"up", ffn}};
         dl_block_branches(b, "fc1", branches, DL_COUNT(branches), b->o->bias);
     } else {
-        dl_block_linear(b, "fc1", ffn, hidden, DL_CUT_N);
+        dl_block_linear(b, "fc1", ffn, hidden, dl_first_of_pair);
     }
     dl_block_activation(b, b->tokens * ffn);
-    dl_block_linear(b, "fc2", hidden, ffn, DL_CUT_K);
+    dl_block_linear(b, "fc2", hidden, ffn, dl_second_of_pair);
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
     dl_block_residual(b);
 }

@@ -30,18 +30,18 @@ struct net {
     double samples;
 };
 
-static void add_fc(struct net *net, size_t i, enum dl_cut cut)
+static void add_fc(struct net *net, size_t i, struct dl_kernel_dimensions by)
 {
     const double inputs = (double)net->o->widths.items[i], outputs = (double)net->o->widths.items[i + 1];
-    dl_tape_product(&net->tape, &(struct dl_product){"fc", 1, net->samples, outputs, inputs, cut,
+    dl_tape_product(&net->tape, &(struct dl_product){"fc", 1, net->samples, outputs, inputs, by,
                                                      .has_bias = net->o->bias, .is_first = i == 0});
 }
 
-static void add_relu(struct net *net, size_t i, enum dl_cut cut)
+static void add_relu(struct net *net, size_t i, dl_dimensions by)
 {
     const double elements = net->samples * (double)net->o->widths.items[i + 1];
     dl_tape_pass(&net->tape,
-                 &(struct dl_tape_pass){"relu", cut, .forward = 2 * elements, .input_gradient = 3 * elements});
+                 &(struct dl_tape_pass){"relu", by, .forward = 2 * elements, .input_gradient = 3 * elements});
 }
 
 /* Layers i and i + 1, or only i if it is the last; the result of the first is what the second is given. */
@@ -56,16 +56,16 @@ static void build_pair(struct net *net, size_t i, struct dl_layer *layer, struct
     layer->saved.outside_bytes = layer->saved.input_bytes;
     if (is_pair) {
         dl_tape_mark(&net->tape, DL_WORK_ENTER, net->samples * (double)widths[i]);
-        add_fc(net, i, DL_CUT_N);
-        add_relu(net, i, DL_CUT_INSIDE);
+        add_fc(net, i, dl_first_of_pair);
+        add_relu(net, i, DL_INSIDE);
         layer->saved.inside_bytes = DL_ACTIVATION_BYTES * net->samples * (double)widths[i + 1];
-        add_fc(net, i + 1, DL_CUT_K);
+        add_fc(net, i + 1, dl_second_of_pair);
         dl_tape_mark(&net->tape, DL_WORK_LEAVE, net->samples * (double)widths[i + 2]);
     } else {
-        add_fc(net, i, DL_CUT_NOTHING);
+        add_fc(net, i, (struct dl_kernel_dimensions){0});
     }
     const size_t last = is_pair ? i + 1 : i;
-    if (last + 1 < n) add_relu(net, last, DL_CUT_OUTSIDE);
+    if (last + 1 < n) add_relu(net, last, DL_ACTIVATION);
     layer->output_elements = net->samples * (double)widths[last + 1];
     dl_tape_end(&net->tape, arena);
 }
@@ -75,7 +75,7 @@ static void build_loss(struct net *net, struct dl_layer *layer, struct dl_arena 
     const double logits = net->samples * (double)net->o->widths.items[net->o->widths.n - 1];
     dl_tape_begin(&net->tape, layer, losses[net->o->loss]);
     layer->saved.input_bytes = DL_ACTIVATION_BYTES * logits;
-    dl_tape_cross_entropy(&net->tape, logits, DL_CUT_OUTSIDE);
+    dl_tape_cross_entropy(&net->tape, logits, DL_ACTIVATION);
     layer->output_elements = net->samples; /* a loss for each */
     dl_tape_end(&net->tape, arena);
 }

@@ -11,10 +11,10 @@ double dl_expert_padding(const struct dl_transformer *o) { return o->capacity_fa
 static void route(struct dl_block *b)
 {
     const double n = (double)b->o->experts, fp32 = 2, scores = fp32 * b->tokens * n;
-    dl_tape_product(&b->tape, &(struct dl_product){"router", 1, b->tokens, n, (double)b->o->hidden, DL_CUT_OUTSIDE,
+    dl_tape_product(&b->tape, &(struct dl_product){"router", 1, b->tokens, n, (double)b->o->hidden, dl_of_no_pair,
                                                    .stays_wide = true});
     dl_tape_pass(&b->tape,
-                 &(struct dl_tape_pass){"top_k", DL_CUT_OUTSIDE, .forward = 2 * scores, .input_gradient = 3 * scores});
+                 &(struct dl_tape_pass){"top_k", DL_ACTIVATION, .forward = 2 * scores, .input_gradient = 3 * scores});
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * scores;
 }
 
@@ -24,9 +24,9 @@ static void shared_experts(struct dl_block *b)
     const double hidden = (double)b->o->hidden, ffn = (double)(b->o->shared_experts * b->o->expert_ffn);
     b->tape.layer->saved.copied_outside_bytes += DL_ACTIVATION_BYTES * b->elements;
     dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
-    dl_block_linear(b, "shared_fc1", dl_is_gated(b->o) ? 2 * ffn : ffn, hidden, DL_CUT_N);
+    dl_block_linear(b, "shared_fc1", dl_is_gated(b->o) ? 2 * ffn : ffn, hidden, dl_first_of_pair);
     dl_block_activation(b, b->tokens * ffn);
-    dl_block_linear(b, "shared_fc2", hidden, ffn, DL_CUT_K);
+    dl_block_linear(b, "shared_fc2", hidden, ffn, dl_second_of_pair);
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
 }
 
@@ -38,13 +38,13 @@ static void experts(struct dl_block *b)
     dl_tape_mark(&b->tape, DL_WORK_DISPATCH, tokens * hidden);
     dl_tape_mark(&b->tape, DL_WORK_ENTER, tokens * hidden);
     dl_tape_product(&b->tape, &(struct dl_product){"expert_fc1", n, tokens / n, dl_is_gated(o) ? 2 * ffn : ffn, hidden,
-                                                   DL_CUT_N, .has_bias = o->bias});
+                                                   dl_first_of_pair, .has_bias = o->bias});
     dl_block_activation(b, tokens * ffn);
-    dl_tape_product(&b->tape,
-                    &(struct dl_product){"expert_fc2", n, tokens / n, hidden, ffn, DL_CUT_K, .has_bias = o->bias});
+    dl_tape_product(&b->tape, &(struct dl_product){"expert_fc2", n, tokens / n, hidden, ffn, dl_second_of_pair,
+                                                   .has_bias = o->bias});
     dl_tape_mark(&b->tape, DL_WORK_LEAVE, tokens * hidden);
     dl_tape_mark(&b->tape, DL_WORK_COMBINE, tokens * hidden);
-    dl_block_save_operand(b, tokens * hidden, DL_CUT_OUTSIDE, false); /* of fc1 */
+    dl_block_save_operand(b, tokens * hidden, DL_ACTIVATION, false); /* of fc1 */
     /* What fc2 gave: the gradient of the router's weights needs it. */
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
 }
@@ -52,9 +52,9 @@ static void experts(struct dl_block *b)
 void dl_block_experts(struct dl_block *b)
 {
     const double copied = (double)b->o->top_k * dl_expert_padding(b->o) * b->elements;
-    const struct dl_tape_pass permute = {"permute", DL_CUT_OUTSIDE, .forward = b->elements + copied,
+    const struct dl_tape_pass permute = {"permute", DL_ACTIVATION, .forward = b->elements + copied,
                                          .input_gradient = b->elements + copied};
-    const struct dl_tape_pass unpermute = {"unpermute", DL_CUT_OUTSIDE, .forward = copied + b->elements,
+    const struct dl_tape_pass unpermute = {"unpermute", DL_ACTIVATION, .forward = copied + b->elements,
                                            .input_gradient = 2 * copied + b->elements};
     dl_block_norm(b, "norm2", (double)b->o->hidden);
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the router is given */

@@ -47,44 +47,36 @@ static void add_gradient(struct dl_tape_step *step, const struct dl_kernel *kern
     work->kernel.pass = is_input ? DL_PASS_INPUT_GRADIENT : DL_PASS_WEIGHT_GRADIENT;
 }
 
-/* Y = X W, so dX = dY W^T: its columns are the rows of W, its inner dimension their columns. */
-static enum dl_cut cut_of_input_gradient(enum dl_cut cut)
-{
-    return cut == DL_CUT_N ? DL_CUT_K : cut == DL_CUT_K ? DL_CUT_N : cut;
-}
-
-/* dW = X^T dY: its rows are the inner dimension of the product, its inner dimension the rows of X. */
-static enum dl_cut cut_of_weight_gradient(enum dl_cut cut)
-{
-    return cut == DL_CUT_K ? DL_CUT_M : cut == DL_CUT_M ? DL_CUT_K : cut;
-}
+const struct dl_kernel_dimensions dl_first_of_pair = {.m = DL_ROWS, .n = DL_BY_INNER, .k = DL_BY_WIDTH};
+const struct dl_kernel_dimensions dl_second_of_pair = {.m = DL_ROWS, .n = DL_BY_WIDTH, .k = DL_BY_INNER};
+const struct dl_kernel_dimensions dl_of_no_pair = {.m = DL_ROWS, .n = DL_BY_WIDTH, .k = DL_BY_WIDTH};
 
 static void add_parameters(struct dl_tape *tape, const struct dl_product *p)
 {
     if (p->of_activations) return;
     struct dl_layer *const layer = tape->layer;
     const double weights = p->shares_weights ? 0 : p->batch * p->n * p->k, bias = p->has_bias ? p->batch * p->n : 0;
-    const bool is_cut = p->cut == DL_CUT_N || p->cut == DL_CUT_K;
+    const bool is_inside = (p->by.n | p->by.k) & DL_BY_INNER;
     layer->n_tensors += (weights > 0) + p->has_bias;
     /* Partial sums are added before the bias, so a layer cut by its inner dimension keeps it whole. */
-    const bool bias_is_cut = p->cut == DL_CUT_N;
+    const bool bias_is_inside = p->by.n & DL_BY_INNER;
     *(tape->among_experts ? &layer->expert_parameters
-      : is_cut            ? &layer->parameters_inside
+      : is_inside         ? &layer->parameters_inside
                           : &layer->parameters_outside) += weights;
     *(tape->among_experts ? &layer->expert_parameters
-      : bias_is_cut       ? &layer->parameters_inside
+      : bias_is_inside    ? &layer->parameters_inside
                           : &layer->parameters_outside) += bias;
 }
 
 static void add_bias_gradient(struct dl_tape_step *step, const struct dl_product *p, bool among_experts)
 {
+    const dl_dimensions made = p->by.n & DL_BY_INNER ? DL_BY_INNER : DL_BY_WIDTH;
     const struct dl_kernel sum = {.kind = DL_KERNEL_MEMORY,
                                   .name = "bias",
                                   .n = p->n,
-                                  .across_heads = true,
                                   .elements = p->batch * p->m * p->n,
                                   .among_experts = among_experts,
-                                  .cut = p->cut == DL_CUT_N ? DL_CUT_INSIDE : DL_CUT_OUTSIDE};
+                                  .by = {.n = made, .elements = DL_ROWS | made}};
     add_gradient(step, &sum, DL_GRADIENT_WEIGHT);
 }
 
@@ -111,10 +103,10 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                       .masked = p->masked,
                                       .attention_core = tape->attention_core,
                                       .among_experts = tape->among_experts,
-                                      .cut = p->cut};
-    struct dl_kernel input = forward, weight = forward;
-    input.n = p->k, input.k = p->n, input.cut = cut_of_input_gradient(p->cut);
-    weight.m = p->k, weight.k = p->m, weight.cut = cut_of_weight_gradient(p->cut);
+                                      .by = p->by};
+    struct dl_kernel input = forward, weight = forward; /* Y = X W: dX = dY W^T and dW = X^T dY */
+    input.n = p->k, input.k = p->n, input.by.n = p->by.k, input.by.k = p->by.n;
+    weight.m = p->k, weight.k = p->m, weight.by.m = p->by.k, weight.by.k = p->by.m;
     add_forward(step, &forward);
     if (p->is_first)
         forget_backward_before(tape, step);
@@ -133,7 +125,7 @@ void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
     kernel.name = "attention";
     kernel.masked = kernel.causal;
     kernel.attention_core = tape->attention_core;
-    kernel.cut = DL_CUT_BATCH;
+    kernel.by = (struct dl_kernel_dimensions){.batch = DL_BY_SAMPLE | DL_BY_INNER, .m = DL_BY_TOKEN, .n = DL_BY_TOKEN};
     add_forward(step, &kernel);
     kernel.backward = true;
     add_gradient(step, &kernel, DL_GRADIENT_INPUT);
@@ -142,6 +134,8 @@ void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
 void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
 {
     struct dl_tape_step *const step = add_step(tape);
+    /* Inside, rows are those of a head, which a rank has whole, and matrices are those of heads. */
+    const dl_dimensions heads = pass->by & DL_BY_INNER ? DL_BY_SAMPLE | DL_BY_INNER : 0;
     struct dl_kernel kernel = {.kind = DL_KERNEL_MEMORY,
                                .name = pass->name,
                                .operation = pass->operation,
@@ -152,7 +146,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
                                .among_experts = tape->among_experts,
                                .table = pass->table,
                                .drops = pass->drops,
-                               .cut = pass->cut};
+                               .by = {.batch = heads, .n = pass->by & DL_BY_WIDTH, .elements = pass->by}};
     if (pass->forward > 0) add_forward(step, &kernel);
     kernel.drops = false;
     kernel.elements = pass->input_gradient;

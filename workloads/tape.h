@@ -25,7 +25,7 @@ void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena);
 struct dl_product {
     const char *name;
     double batch, m, n, k;
-    enum dl_cut cut;
+    struct dl_kernel_dimensions by;
     bool is_convolution;
     double side;           /* as in struct dl_kernel */
     double window, stride; /* of a convolution */
@@ -38,13 +38,16 @@ struct dl_product {
 };
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *product);
 
+/* Dimensions of products with weights: the first and the second of a pair, and those outside of pairs. */
+extern const struct dl_kernel_dimensions dl_first_of_pair, dl_second_of_pair, dl_of_no_pair;
+
 /* Fused attention, written down in its `batch`, `m`, `n`, `k`, `causal`, `kv_share` and `drops`. */
 void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention);
 
 /* What is bound by memory, with the elements it moves. 0: there is no such kernel. */
 struct dl_tape_pass {
     const char *name;
-    enum dl_cut cut;
+    dl_dimensions by; /* of its elements */
     double forward, input_gradient, weight_gradient;
     const char *operation; /* NULL: as the name says */
     double table;          /* look-up: its elements */
@@ -54,8 +57,8 @@ struct dl_tape_pass {
 };
 void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass);
 
-/* Cross entropy of so many logits, with the softmax before it; cut: INSIDE if each rank has a part of them. */
-void dl_tape_cross_entropy(struct dl_tape *tape, double logits, enum dl_cut cut);
+/* Cross entropy of so many logits, with the softmax before it. */
+void dl_tape_cross_entropy(struct dl_tape *tape, double logits, dl_dimensions by);
 
 /* A mark, at a tensor of so many elements. */
 void dl_tape_mark(struct dl_tape *tape, enum dl_work_kind mark, double elements);

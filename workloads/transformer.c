@@ -75,10 +75,10 @@ static const struct dl_field fields[] = {
     {"value_size", DL_INT, AT(value_size), 1, MAX_SIZE, true, NULL, "width of a head's values; head_size if absent"},
 };
 
-static void add_norm(struct dl_block *b, const char *name, enum dl_cut cut, double elements, double width)
+static void add_norm(struct dl_block *b, const char *name, dl_dimensions by, double elements, double width)
 {
     const double vectors = b->o->norm == DL_LAYERNORM ? 2 : 1; /* gain and, in LayerNorm, bias */
-    dl_tape_pass(&b->tape, &(struct dl_tape_pass){name, cut, .forward = 2 * elements, .input_gradient = 3 * elements,
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){name, by, .forward = 2 * elements, .input_gradient = 3 * elements,
                                                   .weight_gradient = 2 * elements, .operation = norms[b->o->norm],
                                                   .width = width});
     b->tape.layer->parameters_outside += vectors * width;
@@ -88,14 +88,14 @@ static void add_norm(struct dl_block *b, const char *name, enum dl_cut cut, doub
 void dl_block_head_norm(struct dl_block *b, const char *name, double heads, double width)
 {
     const double elements = b->tokens * heads * width;
-    add_norm(b, name, DL_CUT_INSIDE, elements, width);
+    add_norm(b, name, DL_INSIDE, elements, width);
     b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
 }
 
 void dl_block_norm(struct dl_block *b, const char *name, double width)
 {
     const double elements = b->tokens * width;
-    add_norm(b, name, DL_CUT_OUTSIDE, elements, width);
+    add_norm(b, name, DL_ACTIVATION, elements, width);
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
     b->tape.layer->saved.norm_bytes += DL_ACTIVATION_BYTES * elements;
 }
@@ -104,19 +104,19 @@ void dl_block_norm(struct dl_block *b, const char *name, double width)
 void dl_block_residual(struct dl_block *b)
 {
     const double mask = b->o->dropout ? DL_MASK_BYTES / DL_ACTIVATION_BYTES : 0;
-    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"residual", DL_CUT_OUTSIDE, .forward = (3 + mask) * b->elements,
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"residual", DL_ACTIVATION, .forward = (3 + mask) * b->elements,
                                                   .input_gradient = 3 * b->elements, .drops = b->o->dropout});
     if (!b->o->dropout) return;
     dl_tape_pass(&b->tape,
-                 &(struct dl_tape_pass){"dropout", DL_CUT_OUTSIDE, .input_gradient = (2 + mask) * b->elements});
+                 &(struct dl_tape_pass){"dropout", DL_ACTIVATION, .input_gradient = (2 + mask) * b->elements});
     b->tape.layer->saved.outside_bytes += DL_MASK_BYTES * b->elements;
 }
 
-void dl_block_save_operand(struct dl_block *b, double elements, enum dl_cut cut, bool is_needed_wide)
+void dl_block_save_operand(struct dl_block *b, double elements, dl_dimensions by, bool is_needed_wide)
 {
     struct dl_saved *const saved = &b->tape.layer->saved;
     const double bytes = DL_ACTIVATION_BYTES * elements;
-    const bool inside = cut == DL_CUT_INSIDE;
+    const bool inside = by & DL_BY_INNER;
     *(inside ? &saved->inside_bytes : &saved->outside_bytes) += bytes;
     if (is_needed_wide)
         *(inside ? &saved->copied_inside_bytes : &saved->copied_outside_bytes) += bytes;
@@ -124,14 +124,16 @@ void dl_block_save_operand(struct dl_block *b, double elements, enum dl_cut cut,
         *(inside ? &saved->operands_inside_bytes : &saved->operands_outside_bytes) += bytes;
 }
 
-static void linear(struct dl_block *b, const char *name, double outputs, double inputs, enum dl_cut cut, bool has_bias)
+static void linear(struct dl_block *b, const char *name, double outputs, double inputs, struct dl_kernel_dimensions by,
+                   bool has_bias)
 {
-    dl_tape_product(&b->tape, &(struct dl_product){name, 1, b->tokens, outputs, inputs, cut, .has_bias = has_bias});
+    dl_tape_product(&b->tape, &(struct dl_product){name, 1, b->tokens, outputs, inputs, by, .has_bias = has_bias});
 }
 
-void dl_block_linear(struct dl_block *b, const char *name, double outputs, double inputs, enum dl_cut cut)
+void dl_block_linear(struct dl_block *b, const char *name, double outputs, double inputs,
+                     struct dl_kernel_dimensions by)
 {
-    linear(b, name, outputs, inputs, cut, b->o->bias);
+    linear(b, name, outputs, inputs, by, b->o->bias);
 }
 
 void dl_block_branches(struct dl_block *b, const char *name, const struct dl_branch *branches, size_t n, bool has_bias)
@@ -140,12 +142,12 @@ void dl_block_branches(struct dl_block *b, const char *name, const struct dl_bra
     double outputs = 0;
     for (size_t i = 0; i < n; i++) outputs += branches[i].outputs;
     if (!b->apart) {
-        linear(b, name, outputs, hidden, DL_CUT_N, has_bias);
+        linear(b, name, outputs, hidden, dl_first_of_pair, has_bias);
         return;
     }
-    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"branches", DL_CUT_NOTHING, .operation = "residual",
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"branches", .operation = "residual",
                                                   .input_gradient = (double)(n - 1) * moved_by_sum * b->elements});
-    for (size_t i = 0; i < n; i++) linear(b, branches[i].name, branches[i].outputs, hidden, DL_CUT_N, has_bias);
+    for (size_t i = 0; i < n; i++) linear(b, branches[i].name, branches[i].outputs, hidden, dl_first_of_pair, has_bias);
 }
 
 void dl_block_begin(struct dl_block *b, struct dl_layer *layer, const char *name)

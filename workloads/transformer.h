@@ -47,12 +47,13 @@ void dl_block_head_norm(struct dl_block *block, const char *name, double heads, 
 /* Bias, dropout and the addition to what went around. */
 void dl_block_residual(struct dl_block *block);
 
-/* What a linear layer is given, inside or outside of what is cut, is saved for its backward; is_needed_wide: and for
+/* What a linear layer is given, inside or outside of pairs, is saved for its backward; is_needed_wide: and for
  * something else, which has no use for a narrow copy. */
-void dl_block_save_operand(struct dl_block *block, double elements, enum dl_cut cut, bool is_needed_wide);
+void dl_block_save_operand(struct dl_block *block, double elements, dl_dimensions by, bool is_needed_wide);
 
-/* A linear layer, column-parallel (cut N) or row-parallel (cut K), or neither. */
-void dl_block_linear(struct dl_block *block, const char *name, double outputs, double inputs, enum dl_cut cut);
+/* A linear layer: the first of a pair, the second, or of none. */
+void dl_block_linear(struct dl_block *block, const char *name, double outputs, double inputs,
+                     struct dl_kernel_dimensions by);
 
 /* Column-parallel linear layers of one input of the model's width, with biases or without: one product called `name`,
  * or one each where the code has them apart, whose input gradients are then summed. */

@@ -1,8 +1,8 @@
 /* workload.h - a model as a list of layers, each with what it computes forward and backward for one micro-batch.
  *
- * Shapes are those of the whole layer; strategies cut them. A kernel says which of its dimensions tensor parallelism
- * divides; marks in the list of work say where data is whole (outside) and where it is cut by heads or columns
- * (inside), so that a strategy knows where to communicate. To add a builder: one file, one line in the table of
+ * Shapes are those of the whole layer; strategies cut them. A kernel names its dimensions; marks in the list of work
+ * say where data enters a pair of products, between which it has an inner dimension, and leaves it, so that a strategy
+ * knows where to communicate. To add a builder: one file, one line in the table of
  * workloads.c.
  *
  * The rule to remember: a mark means the same forward and backward, in the direction in which the data goes. The
@@ -15,6 +15,7 @@
 
 #include "sim/core/json.h"
 #include "sim/program/program.h"
+#include "workloads/dimensions.h"
 
 enum dl_kernel_kind {
     DL_KERNEL_GEMM,      /* batch x (m x k times k x n) */
@@ -22,13 +23,6 @@ enum dl_kernel_kind {
     DL_KERNEL_CONV,      /* implicit im2col: m = samples x output pixels, n = filters, k = channels x window */
     DL_KERNEL_MEMORY,    /* norms, softmax, dropout, residuals, look-ups: bound by the elements they move */
 };
-
-/* Which dimension tensor parallelism divides. */
-enum dl_cut { DL_CUT_NOTHING, DL_CUT_M, DL_CUT_N, DL_CUT_K, DL_CUT_BATCH, DL_CUT_INSIDE, DL_CUT_OUTSIDE };
-/* INSIDE: the elements, in the part between two marks; OUTSIDE: whole, unless sequence parallelism divides them: the
- * elements, or the dimension of the tokens, which is m and in the gradient of weights k. Between DISPATCH and COMBINE a
- * GEMM's batch is the experts, which expert parallelism divides, and m the tokens that each gets if all get as many;
- * there is one at least. Elements are those of all experts together. */
 
 /* For what a kernel is there; the two gradients of a product of activations are both INPUT_GRADIENT. */
 enum dl_kernel_pass { DL_PASS_FORWARD, DL_PASS_INPUT_GRADIENT, DL_PASS_WEIGHT_GRADIENT };
@@ -40,9 +34,12 @@ struct dl_kernel {
     const char *operation; /* DL_KERNEL_MEMORY: what it does, if its name does not say so: "layernorm", "gelu" */
     /* DL_KERNEL_MEMORY: only n, the width of the rows that norms, softmax and biases go through. */
     double batch, m, n, k;
-    bool across_heads; /* inside: n is of all columns, of which a rank has some; else of a head, which it has whole */
-    double elements;   /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
-    double side;       /* convolution: height and width of its result; 0: not known, or not alike */
+    double elements; /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
+    /* Numbers that have none are the same on every rank. Between DISPATCH and COMBINE a GEMM's batch is the experts,
+     * which expert parallelism divides, and m the tokens that each gets if all get as many; there is one at least.
+     * Elements are those of all experts together. */
+    struct dl_kernel_dimensions by;
+    double side;           /* convolution: height and width of its result; 0: not known, or not alike */
     double window, stride; /* convolution: sides of its windows and of their steps; 0: not known, nothing overlaps */
     bool causal;           /* attention: half of the scores are never needed, and left out */
     bool masked;           /* fused or not: a causal mask hides half of the scores, of all ranks together */
@@ -54,7 +51,6 @@ struct dl_kernel {
     bool among_experts;    /* between DISPATCH and COMBINE */
     double table;          /* look-up: elements of its table, which are parameters */
     bool accumulates;      /* its result is added to sums in fp32, as gradients of weights are; the software decides */
-    enum dl_cut cut;
 };
 
 enum dl_work_kind {
@@ -161,6 +157,8 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_mo
 
 /* Multiplications and additions of GEMMs, convolutions and attention; 0 for what is bound by memory. */
 double dl_kernel_flop(const struct dl_kernel *k);
+/* All dimensions that its numbers have. */
+dl_dimensions dl_kernel_all_dimensions(const struct dl_kernel *k);
 /* The same as counted, of a kernel that does so many. */
 double dl_counted_flop(const struct dl_kernel *k, double flop, enum dl_flop_count count);
 /* "gemm", "grouped_gemm" among experts, "attention", "conv", or what a kernel that is bound by memory does: as tables

@@ -112,6 +112,11 @@ const char *dl_kernel_operation(const struct dl_kernel *k)
     return k->operation ? k->operation : k->name;
 }
 
+dl_dimensions dl_kernel_all_dimensions(const struct dl_kernel *k)
+{
+    return k->by.batch | k->by.m | k->by.n | k->by.k | k->by.elements;
+}
+
 double dl_layer_parameters(const struct dl_layer *layer)
 {
     return layer->parameters_inside + layer->parameters_outside + layer->expert_parameters;

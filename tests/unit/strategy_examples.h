@@ -99,6 +99,12 @@ static double sent_by_sequence(const struct dl_model *m, double n)
     return sent_by_tensor(m, n) + (2 * count_model_blocks(m) + 1) * once(n, tensor_bytes(m));
 }
 
+/* Optimus, table 1, in one row: what goes along it, 7 b s h for a block and b s h for the head; backward twice. */
+static double sent_by_panels(const struct dl_model *m, double n)
+{
+    return n > 1 ? 3 * (7 * count_model_blocks(m) + 1) * tensor_bytes(m) : 0;
+}
+
 /* Keys and values are gathered forward and backward, and their gradients scattered. */
 static double sent_by_gathers(const struct dl_model *m, double n)
 {
@@ -185,6 +191,9 @@ static const struct example every_example[] = {
      .sent = not_told},
     {TENSOR(""), .n = {1, 2, 4}, .held = held_by_tensor, .sent = sent_by_tensor, .spares = true},
     {TENSOR(",'sequence':true"), .n = {1, 2, 4}, .held = held_by_tensor, .sent = sent_by_sequence, .spares = true},
+    {TENSOR(",'grid':'2d','x':#,'y':1"), .n = {2, 4}, .held = held_once, .sent = sent_by_panels, .spares = true},
+    {TENSOR(",'grid':'2.5d','x':#,'y':1,'z':1"), .n = {2, 4}, .held = held_once, .sent = sent_by_panels,
+     .spares = true},
     {TENSOR(",'grid':'3d','x':#,'y':1"), .n = {2, 4}, .held = held_by_tensor, .sent = not_told, .spares = true},
     {CONTEXT(",'kind':'allgather'"), .n = {1, 2, 4}, .sent = sent_by_gathers, .spares = true},
     {CONTEXT(",'zigzag':true"), .n = {2, 8}, .sent = sent_by_ring, .spares = true},

@@ -22,8 +22,7 @@ static void check_shapes(const struct dl_work *work, size_t n)
             ck_assert(isfinite(k->elements) && k->elements > 0);
         else
             ck_assert(isfinite(dl_kernel_flop(k)) && k->batch > 0 && k->m > 0 && k->n > 0 && k->k > 0);
-        const bool cuts_elements = k->cut == DL_CUT_INSIDE;
-        ck_assert(!cuts_elements || k->kind == DL_KERNEL_MEMORY);
+        ck_assert(!k->by.elements || k->kind == DL_KERNEL_MEMORY);
     }
 }
 
@@ -54,7 +53,7 @@ static bool check_marks(const struct dl_work *work, size_t n, bool inside)
                 has_product |= among_experts;
             }
             if (work[i].gradient == DL_GRADIENT_INPUT && work[i].kernel.kind == DL_KERNEL_MEMORY)
-                ck_assert_int_eq(work[i].kernel.cut == DL_CUT_INSIDE, inside);
+                ck_assert_int_eq((work[i].kernel.by.elements & DL_BY_INNER) != 0, inside);
             break;
         }
     }
@@ -195,16 +194,16 @@ static const struct dl_work *find(const struct dl_work *work, size_t n, const ch
     return NULL;
 }
 
-/* Of Y = X W, with W cut by columns or by rows; dX = dY W^T and dW = X^T dY are cut where W is. */
-START_TEST(gradients_are_cut_where_the_weights_are)
+/* Of Y = X W; dX = dY W^T and dW = X^T dY have the dimensions of these. */
+START_TEST(gradients_have_the_dimensions_of_what_they_are_of)
 {
     static const struct {
         const char *name;
-        enum dl_cut forward, input, weight;
-    } cuts[] = {{"qkv", DL_CUT_N, DL_CUT_K, DL_CUT_N},
-                {"projection", DL_CUT_K, DL_CUT_N, DL_CUT_M},
-                {"fc1", DL_CUT_N, DL_CUT_K, DL_CUT_N},
-                {"fc2", DL_CUT_K, DL_CUT_N, DL_CUT_M}};
+        dl_dimensions inputs, outputs;
+    } cuts[] = {{"qkv", DL_BY_WIDTH, DL_BY_INNER},
+                {"projection", DL_BY_INNER, DL_BY_WIDTH},
+                {"fc1", DL_BY_WIDTH, DL_BY_INNER},
+                {"fc2", DL_BY_INNER, DL_BY_WIDTH}};
     open_shipped("gpt-22b", 1, "flash");
     const struct dl_layer *const block = &model.layers[1];
     for (size_t i = 0; i < DL_COUNT(cuts); i++) {
@@ -212,9 +211,9 @@ START_TEST(gradients_are_cut_where_the_weights_are)
             *const y = &find(block->forward, block->n_forward, cuts[i].name, DL_GRADIENT_INPUT)->kernel,
                    *const dx = &find(block->backward, block->n_backward, cuts[i].name, DL_GRADIENT_INPUT)->kernel,
                    *const dw = &find(block->backward, block->n_backward, cuts[i].name, DL_GRADIENT_WEIGHT)->kernel;
-        ck_assert_int_eq(y->cut, cuts[i].forward);
-        ck_assert_int_eq(dx->cut, cuts[i].input);
-        ck_assert_int_eq(dw->cut, cuts[i].weight);
+        ck_assert(y->by.m == DL_ROWS && y->by.n == cuts[i].outputs && y->by.k == cuts[i].inputs);
+        ck_assert(dx->by.m == DL_ROWS && dx->by.n == cuts[i].inputs && dx->by.k == cuts[i].outputs);
+        ck_assert(dw->by.m == cuts[i].inputs && dw->by.n == cuts[i].outputs && dw->by.k == DL_ROWS);
         ck_assert(dx->m == y->m && dx->n == y->k && dx->k == y->n);
         ck_assert(dw->m == y->k && dw->n == y->n && dw->k == y->m);
     }
@@ -417,7 +416,7 @@ int main(void)
     tcase_add_loop_test(all, every_figure_says_where_it_comes_from, 0, n_shipped);
     tcase_add_test(all, attention_counts_what_flash_computes);
     tcase_add_test(all, projections_apart_do_the_same_work);
-    tcase_add_test(all, gradients_are_cut_where_the_weights_are);
+    tcase_add_test(all, gradients_have_the_dimensions_of_what_they_are_of);
     tcase_add_test(all, weight_gradients_come_after_the_mark);
     tcase_add_test(all, core_of_attention_is_between_its_projections);
     tcase_add_loop_test(all, attention_and_residuals_tell_of_their_dropout, 0, 2);

@@ -55,21 +55,21 @@ struct dl_unit *dl_add_parameters(struct dl_real_layer *layer, const struct dl_u
 }
 
 struct dl_unit *dl_add_linear(struct dl_train *t, struct dl_real_layer *layer, size_t inputs, size_t outputs,
-                              enum dl_cut cut)
+                              enum dl_unit_cut cut)
 {
     const size_t me = (size_t)t->tensor.rank, ways = (size_t)t->tensor.n;
     struct dl_range rows = {0, inputs}, cols = {0, outputs};
     if (t->summa) {
         rows = dl_part_of(inputs, (size_t)t->column.rank, (size_t)t->column.n);
         cols = dl_part_of(outputs, (size_t)t->row.rank, (size_t)t->row.n);
-    } else if (cut == DL_CUT_N) {
+    } else if (cut == DL_UNIT_BY_COLUMNS) {
         cols = dl_part_of(outputs, me, ways);
-    } else if (cut == DL_CUT_K) {
+    } else if (cut == DL_UNIT_BY_ROWS) {
         rows = dl_part_of(inputs, me, ways);
     }
     struct dl_unit *const u = dl_add_parameters(layer, &dl_unit_linear, inputs, outputs, rows, cols);
     u->scale = sqrt(2 / (double)inputs); /* He et al., ICCV 2015, for a relu after it */
-    if (!t->summa && t->sequence && cut == DL_CUT_NOTHING) u->partial = DL_SUM_OVER_TENSOR;
+    if (!t->summa && t->sequence && cut == DL_UNIT_WHOLE) u->partial = DL_SUM_OVER_TENSOR;
     return u;
 }
 

@@ -39,9 +39,10 @@ struct dl_rows dl_keep_gradient(struct dl_train *t, const struct dl_unit *u, str
 /* Adds a unit with a block of parameters: rows x cols of inputs x outputs. */
 struct dl_unit *dl_add_parameters(struct dl_real_layer *layer, const struct dl_unit_kind *kind, size_t inputs,
                                   size_t outputs, struct dl_range rows, struct dl_range cols);
-/* A linear unit cut as dlsim's kernel is (by columns N, by rows K, not at all), on a grid by both. */
+/* A linear unit, its matrix cut by one of its sides or not at all; on a grid by both. */
+enum dl_unit_cut { DL_UNIT_WHOLE, DL_UNIT_BY_COLUMNS, DL_UNIT_BY_ROWS };
 struct dl_unit *dl_add_linear(struct dl_train *t, struct dl_real_layer *layer, size_t inputs, size_t outputs,
-                              enum dl_cut cut);
+                              enum dl_unit_cut cut);
 /* A vector of `width` parameters outside of what tensor ranks cut, or (inside) of their own columns. */
 struct dl_unit *dl_add_vector(struct dl_train *t, struct dl_real_layer *layer, const struct dl_unit_kind *kind,
                               size_t vectors, size_t width, bool inside);

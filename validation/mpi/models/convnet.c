@@ -60,7 +60,7 @@ static void add_conv(struct building *b, struct dl_real_layer *layer, const json
 static void add_fc(struct building *b, struct dl_real_layer *layer, const json_t *element)
 {
     const size_t inputs = b->at.channels * b->at.height * b->at.width, outputs = number(element, "outputs", 1);
-    dl_add_linear(b->t, layer, inputs, outputs, DL_CUT_NOTHING)->is_first = !b->has_parameters;
+    dl_add_linear(b->t, layer, inputs, outputs, DL_UNIT_WHOLE)->is_first = !b->has_parameters;
     if (flag(element, "bias", true)) dl_add_vector(b->t, layer, &dl_unit_bias, 1, outputs, false);
     b->at = (struct dl_image){outputs, 1, 1};
 }

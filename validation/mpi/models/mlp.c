@@ -2,12 +2,13 @@
  * with cross entropy, whether that is a layer of its own or not. */
 #include "validation/mpi/models/models.h"
 
-static void add_fc(struct dl_train *t, struct dl_real_layer *layer, const size_t *widths, bool bias, enum dl_cut cut)
+static void add_fc(struct dl_train *t, struct dl_real_layer *layer, const size_t *widths, bool bias,
+                   enum dl_unit_cut cut)
 {
     struct dl_unit *const u = dl_add_linear(t, layer, widths[0], widths[1], cut);
-    u->is_first = layer->is->index == 0 && cut != DL_CUT_K;
-    if (cut == DL_CUT_K) dl_add_mark(t, layer, &dl_unit_leave);
-    if (bias) dl_add_vector(t, layer, &dl_unit_bias, 1, widths[1], cut == DL_CUT_N);
+    u->is_first = layer->is->index == 0 && cut != DL_UNIT_BY_ROWS;
+    if (cut == DL_UNIT_BY_ROWS) dl_add_mark(t, layer, &dl_unit_leave);
+    if (bias) dl_add_vector(t, layer, &dl_unit_bias, 1, widths[1], cut == DL_UNIT_BY_COLUMNS);
 }
 
 static enum dl_status build(struct dl_train *t, struct dl_error *err)
@@ -25,11 +26,11 @@ static enum dl_status build(struct dl_train *t, struct dl_error *err)
         if (!dl_is_here(t, i / 2)) continue;
         if (is_pair) {
             dl_add_mark(t, layer, &dl_unit_enter);
-            add_fc(t, layer, widths + i, bias, DL_CUT_N);
+            add_fc(t, layer, widths + i, bias, DL_UNIT_BY_COLUMNS);
             dl_add_unit(layer, &dl_unit_relu);
-            add_fc(t, layer, widths + i + 1, bias, DL_CUT_K);
+            add_fc(t, layer, widths + i + 1, bias, DL_UNIT_BY_ROWS);
         } else {
-            add_fc(t, layer, widths + i, bias, DL_CUT_NOTHING);
+            add_fc(t, layer, widths + i, bias, DL_UNIT_WHOLE);
         }
         if (i + 2 < n) dl_add_unit(layer, &dl_unit_relu);
     }

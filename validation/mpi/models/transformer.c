@@ -14,11 +14,11 @@ static void add_norm(const struct building *b)
     dl_add_vector(b->t, b->layer, &dl_unit_layernorm, vectors, b->o->hidden, false);
 }
 
-static void add_linear(const struct building *b, size_t inputs, size_t outputs, enum dl_cut cut)
+static void add_linear(const struct building *b, size_t inputs, size_t outputs, enum dl_unit_cut cut)
 {
     dl_add_linear(b->t, b->layer, inputs, outputs, cut);
-    if (cut == DL_CUT_K) dl_add_mark(b->t, b->layer, &dl_unit_leave);
-    if (b->o->bias) dl_add_vector(b->t, b->layer, &dl_unit_bias, 1, outputs, cut == DL_CUT_N);
+    if (cut == DL_UNIT_BY_ROWS) dl_add_mark(b->t, b->layer, &dl_unit_leave);
+    if (b->o->bias) dl_add_vector(b->t, b->layer, &dl_unit_bias, 1, outputs, cut == DL_UNIT_BY_COLUMNS);
 }
 
 static void add_attention(const struct building *b)
@@ -29,9 +29,9 @@ static void add_attention(const struct building *b)
     *shape = (struct dl_attention_shape){
         .heads = b->o->heads / (size_t)ways, .head_size = b->o->head_size, .seq = b->o->seq, .causal = b->o->causal};
     dl_add_mark(b->t, b->layer, &dl_unit_enter);
-    add_linear(b, hidden, 3 * width, DL_CUT_N);
+    add_linear(b, hidden, 3 * width, DL_UNIT_BY_COLUMNS);
     dl_add_unit(b->layer, &dl_unit_attention)->more = shape;
-    add_linear(b, width, hidden, DL_CUT_K);
+    add_linear(b, width, hidden, DL_UNIT_BY_ROWS);
 }
 
 static const struct dl_unit_kind *activation(const struct dl_transformer_options *o)
@@ -43,9 +43,9 @@ static void add_feed_forward(const struct building *b)
 {
     const size_t hidden = b->o->hidden, ffn = b->o->ffn;
     dl_add_mark(b->t, b->layer, &dl_unit_enter);
-    add_linear(b, hidden, ffn, DL_CUT_N);
+    add_linear(b, hidden, ffn, DL_UNIT_BY_COLUMNS);
     dl_add_unit(b->layer, activation(b->o));
-    add_linear(b, ffn, hidden, DL_CUT_K);
+    add_linear(b, ffn, hidden, DL_UNIT_BY_ROWS);
 }
 
 static bool has_experts(const struct dl_transformer_options *o, size_t block)
@@ -91,7 +91,7 @@ static void add_head(const struct building *b)
 {
     if (b->o->final_norm) add_norm(b);
     dl_add_mark(b->t, b->layer, &dl_unit_enter);
-    dl_add_linear(b->t, b->layer, b->o->hidden, b->o->vocab, DL_CUT_N);
+    dl_add_linear(b->t, b->layer, b->o->hidden, b->o->vocab, DL_UNIT_BY_COLUMNS);
     dl_add_unit(b->layer, &dl_unit_parallel_loss);
 }
 
