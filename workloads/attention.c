@@ -29,7 +29,7 @@ static void latent_queries_keys_values(struct dl_block *b)
     dl_block_norm(b, "kv_norm", kv);
     dl_block_save_operand(b, b->tokens * kv, DL_ACTIVATION, false);
     const double queries_from = q > 0 ? q : (double)o->hidden;
-    dl_tape_mark(&b->tape, DL_WORK_ENTER, b->tokens * (queries_from + kv + rope));
+    dl_tape_enter(&b->tape, b->tokens * (queries_from + kv + rope));
     dl_block_linear(b, "q_up", (double)o->heads * key_size(o), queries_from, dl_first_of_pair);
     dl_block_linear(b, "kv_up", (double)o->heads * ((double)o->head_size + value_size(o)), kv, dl_first_of_pair);
 }
@@ -41,7 +41,6 @@ static void queries_keys_values(struct dl_block *b)
     if (is_latent(o)) {
         latent_queries_keys_values(b);
     } else {
-        dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
         const double queries = (double)(o->heads * o->head_size), keys = (double)(o->kv_heads * o->head_size);
         const struct dl_branch branches[] = {{"q", queries}, {"k", keys}, {"v", keys}};
         dl_block_branches(b, "qkv", branches, DL_COUNT(branches), o->qkv_bias);
@@ -106,6 +105,5 @@ void dl_block_attention(struct dl_block *b)
         unfused_scores(b);
     b->tape.attention_core = false;
     dl_block_linear(b, "projection", (double)o->hidden, context, dl_second_of_pair);
-    dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
     dl_block_residual(b);
 }

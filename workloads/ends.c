@@ -8,10 +8,9 @@
 static void embed_words(struct dl_block *b)
 {
     const double table = (double)b->o->vocab * (double)b->o->hidden;
-    dl_tape_pass(&b->tape,
-                 &(struct dl_tape_pass){"look-up", DL_INSIDE, .forward = 2 * b->elements,
-                                        .weight_gradient = 3 * b->elements, .operation = "embedding", .table = table});
-    dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"look-up", DL_INSIDE, .forward = 2 * b->elements,
+                                                  .weight_gradient = 3 * b->elements, .operation = "embedding",
+                                                  .table = table, .found = b->elements});
     b->tape.layer->parameters_inside += table;
     b->tape.layer->n_tensors += 1;
 }
@@ -76,7 +75,6 @@ void dl_block_build_head(struct dl_block *b, struct dl_layer *layer, struct dl_a
     dl_block_begin(b, layer, "head");
     if (o->final_norm) dl_block_norm(b, "final_norm", (double)o->hidden);
     if (o->head_transform) transform(b);
-    dl_tape_mark(&b->tape, DL_WORK_ENTER, elements);
     dl_tape_product(&b->tape, &(struct dl_product){"logits", 1, tokens, (double)o->vocab, (double)o->hidden,
                                                    dl_first_of_pair, .has_bias = o->head_transform || o->patch,
                                                    .shares_weights = o->tied_embedding, .stays_wide = true});

@@ -19,7 +19,6 @@ void dl_block_feed_forward(struct dl_block *b)
 {
     const double hidden = (double)b->o->hidden, ffn = (double)b->o->ffn;
     dl_block_norm(b, "norm2", hidden);
-    dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
     dl_block_save_operand(b, b->elements, DL_ACTIVATION, false); /* of fc1 */
     if (dl_is_gated(b->o)) {
         const struct dl_branch branches[] = {{"gate", ffn}, {"up", ffn}};
@@ -29,6 +28,5 @@ void dl_block_feed_forward(struct dl_block *b)
     }
     dl_block_activation(b, b->tokens * ffn);
     dl_block_linear(b, "fc2", hidden, ffn, dl_second_of_pair);
-    dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
     dl_block_residual(b);
 }

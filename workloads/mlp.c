@@ -55,12 +55,10 @@ static void build_pair(struct net *net, size_t i, struct dl_layer *layer, struct
     layer->saved.input_bytes = DL_ACTIVATION_BYTES * net->samples * (double)widths[i];
     layer->saved.outside_bytes = layer->saved.input_bytes;
     if (is_pair) {
-        dl_tape_mark(&net->tape, DL_WORK_ENTER, net->samples * (double)widths[i]);
         add_fc(net, i, dl_first_of_pair);
         add_relu(net, i, DL_INSIDE);
         layer->saved.inside_bytes = DL_ACTIVATION_BYTES * net->samples * (double)widths[i + 1];
         add_fc(net, i + 1, dl_second_of_pair);
-        dl_tape_mark(&net->tape, DL_WORK_LEAVE, net->samples * (double)widths[i + 2]);
     } else {
         add_fc(net, i, (struct dl_kernel_dimensions){0});
     }

@@ -23,11 +23,9 @@ static void shared_experts(struct dl_block *b)
 {
     const double hidden = (double)b->o->hidden, ffn = (double)(b->o->shared_experts * b->o->expert_ffn);
     b->tape.layer->saved.copied_outside_bytes += DL_ACTIVATION_BYTES * b->elements;
-    dl_tape_mark(&b->tape, DL_WORK_ENTER, b->elements);
     dl_block_linear(b, "shared_fc1", dl_is_gated(b->o) ? 2 * ffn : ffn, hidden, dl_first_of_pair);
     dl_block_activation(b, b->tokens * ffn);
     dl_block_linear(b, "shared_fc2", hidden, ffn, dl_second_of_pair);
-    dl_tape_mark(&b->tape, DL_WORK_LEAVE, b->elements);
 }
 
 static void experts(struct dl_block *b)
@@ -35,15 +33,13 @@ static void experts(struct dl_block *b)
     const struct dl_transformer *const o = b->o;
     const double n = (double)o->experts, hidden = (double)o->hidden, ffn = (double)o->expert_ffn;
     const double tokens = (double)o->top_k * dl_expert_padding(o) * b->tokens;
-    dl_tape_mark(&b->tape, DL_WORK_DISPATCH, tokens * hidden);
-    dl_tape_mark(&b->tape, DL_WORK_ENTER, tokens * hidden);
+    dl_tape_dispatch(&b->tape, tokens * hidden);
     dl_tape_product(&b->tape, &(struct dl_product){"expert_fc1", n, tokens / n, dl_is_gated(o) ? 2 * ffn : ffn, hidden,
                                                    dl_first_of_pair, .has_bias = o->bias});
     dl_block_activation(b, tokens * ffn);
     dl_tape_product(&b->tape, &(struct dl_product){"expert_fc2", n, tokens / n, hidden, ffn, dl_second_of_pair,
                                                    .has_bias = o->bias});
-    dl_tape_mark(&b->tape, DL_WORK_LEAVE, tokens * hidden);
-    dl_tape_mark(&b->tape, DL_WORK_COMBINE, tokens * hidden);
+    dl_tape_combine(&b->tape, tokens * hidden);
     dl_block_save_operand(b, tokens * hidden, DL_ACTIVATION, false); /* of fc1 */
     /* What fc2 gave: the gradient of the router's weights needs it. */
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * tokens * hidden;

@@ -26,6 +26,53 @@ static struct dl_tape_step *add_step(struct dl_tape *tape)
     return step;
 }
 
+static enum dl_work_kind backward_of_mark(enum dl_work_kind mark)
+{
+    switch (mark) {
+    case DL_WORK_ENTER: return DL_WORK_LEAVE;
+    case DL_WORK_LEAVE: return DL_WORK_ENTER;
+    case DL_WORK_DISPATCH: return DL_WORK_COMBINE;
+    case DL_WORK_COMBINE: return DL_WORK_DISPATCH;
+    case DL_WORK_KERNEL: break;
+    }
+    assert(!"a kernel is no mark");
+    return DL_WORK_KERNEL;
+}
+
+/* At a tensor of so many elements. */
+static void add_mark(struct dl_tape *tape, enum dl_work_kind mark, double elements)
+{
+    struct dl_tape_step *const step = add_step(tape);
+    step->forward = (struct dl_work){.kind = mark, .elements = elements};
+    step->n_forward = 1;
+    step->input[step->n_input++] = (struct dl_work){.kind = backward_of_mark(mark), .elements = elements};
+}
+
+void dl_tape_enter(struct dl_tape *tape, double elements)
+{
+    add_mark(tape, DL_WORK_ENTER, elements);
+    tape->inside = true;
+}
+
+/* What was summed over the inner dimension leaves. */
+static void leave(struct dl_tape *tape, double elements)
+{
+    add_mark(tape, DL_WORK_LEAVE, elements);
+    tape->inside = false;
+}
+
+void dl_tape_dispatch(struct dl_tape *tape, double elements)
+{
+    add_mark(tape, DL_WORK_DISPATCH, elements);
+    tape->among_experts = true;
+}
+
+void dl_tape_combine(struct dl_tape *tape, double elements)
+{
+    add_mark(tape, DL_WORK_COMBINE, elements);
+    tape->among_experts = false;
+}
+
 static struct dl_work kernel_work(const struct dl_kernel *kernel, enum dl_gradient gradient)
 {
     return (struct dl_work){.kind = DL_WORK_KERNEL, .kernel = *kernel, .gradient = gradient};
@@ -89,6 +136,8 @@ static void forget_backward_before(struct dl_tape *tape, const struct dl_tape_st
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
 {
     assert(p->batch > 0 && p->m > 0 && p->n > 0 && p->k > 0);
+    const bool makes_inner = p->by.n & DL_BY_INNER, sums_inner = p->by.k & DL_BY_INNER;
+    if (makes_inner && !tape->inside) dl_tape_enter(tape, p->batch * p->m * p->k);
     struct dl_tape_step *const step = add_step(tape);
     const struct dl_kernel forward = {.kind = p->is_convolution ? DL_KERNEL_CONV : DL_KERNEL_GEMM,
                                       .name = p->name,
@@ -115,6 +164,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
     add_gradient(step, &weight, p->of_activations ? DL_GRADIENT_INPUT : DL_GRADIENT_WEIGHT);
     if (p->has_bias) add_bias_gradient(step, p, tape->among_experts);
     add_parameters(tape, p);
+    if (sums_inner) leave(tape, p->batch * p->m * p->n);
 }
 
 void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
@@ -153,29 +203,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
     if (pass->input_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_INPUT);
     kernel.elements = pass->weight_gradient;
     if (pass->weight_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_WEIGHT);
-}
-
-static enum dl_work_kind backward_of_mark(enum dl_work_kind mark)
-{
-    switch (mark) {
-    case DL_WORK_ENTER: return DL_WORK_LEAVE;
-    case DL_WORK_LEAVE: return DL_WORK_ENTER;
-    case DL_WORK_DISPATCH: return DL_WORK_COMBINE;
-    case DL_WORK_COMBINE: return DL_WORK_DISPATCH;
-    case DL_WORK_KERNEL: break;
-    }
-    assert(!"a kernel is no mark");
-    return DL_WORK_KERNEL;
-}
-
-void dl_tape_mark(struct dl_tape *tape, enum dl_work_kind mark, double elements)
-{
-    struct dl_tape_step *const step = add_step(tape);
-    if (mark == DL_WORK_DISPATCH) tape->among_experts = true;
-    if (mark == DL_WORK_COMBINE) tape->among_experts = false;
-    step->forward = (struct dl_work){.kind = mark, .elements = elements};
-    step->n_forward = 1;
-    step->input[step->n_input++] = (struct dl_work){.kind = backward_of_mark(mark), .elements = elements};
+    if (pass->found > 0) leave(tape, pass->found);
 }
 
 static void append(struct dl_work *list, size_t *n, const struct dl_work *work, size_t n_work)

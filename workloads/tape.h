@@ -1,7 +1,8 @@
 /* tape.h - the work of a layer, written down once in forward order; its backward and its parameters follow from it.
  *
- * dl_tape_begin, one call for each operation of the forward, dl_tape_end. Backward is the reverse: a GEMM becomes one
- * for the gradient of its input and one for that of its weights, an ENTER a LEAVE, a DISPATCH a COMBINE. */
+ * dl_tape_begin, one call for each operation of the forward, dl_tape_end. Where tensors enter and leave pairs of
+ * products follows from the dimensions of these. Backward is the reverse: a GEMM becomes one for the gradient of its
+ * input and one for that of its weights, an ENTER a LEAVE, a DISPATCH a COMBINE. */
 #ifndef DL_WORKLOADS_TAPE_H
 #define DL_WORKLOADS_TAPE_H
 
@@ -11,6 +12,7 @@ struct dl_tape {
     struct dl_layer *layer;
     struct dl_tape_step *steps;
     size_t n_steps, capacity;
+    bool inside;         /* between the products of a pair */
     bool among_experts;  /* between DISPATCH and COMBINE */
     bool attention_core; /* set while kernels of the core of attention are written down */
 };
@@ -50,7 +52,7 @@ struct dl_tape_pass {
     dl_dimensions by; /* of its elements */
     double forward, input_gradient, weight_gradient;
     const char *operation; /* NULL: as the name says */
-    double table;          /* look-up: its elements */
+    double table, found;   /* look-up: elements of its table, and of what is found there, which then leaves */
     double width;          /* of the rows that it goes through, of a pool the windows on each input; 0: no matter */
     double matrices;       /* of such rows that it goes through; 0: no matter */
     bool drops;            /* its forward, as in struct dl_kernel */
@@ -60,7 +62,12 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass);
 /* Cross entropy of so many logits, with the softmax before it. */
 void dl_tape_cross_entropy(struct dl_tape *tape, double logits, dl_dimensions by);
 
-/* A mark, at a tensor of so many elements. */
-void dl_tape_mark(struct dl_tape *tape, enum dl_work_kind mark, double elements);
+/* Several products take what enters here, of so many elements in all. Without this call the input of the first product
+ * that makes an inner dimension enters; the result of the one that sums over it leaves. */
+void dl_tape_enter(struct dl_tape *tape, double elements);
+
+/* Tokens of so many elements travel to their experts, and back. */
+void dl_tape_dispatch(struct dl_tape *tape, double elements);
+void dl_tape_combine(struct dl_tape *tape, double elements);
 
 #endif
