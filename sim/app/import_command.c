@@ -177,6 +177,13 @@ static enum dl_status import(struct request *q, const struct dl_foreign *file, s
     return err->status;
 }
 
+/* All that is refused is told, each on a line. */
+static void note(void *user, const char *text)
+{
+    (void)user;
+    fprintf(stderr, "dlsim: %s\n", text);
+}
+
 static int run(int argc, char **argv, struct dl_error *err)
 {
     struct request q = {0};
@@ -184,17 +191,19 @@ static int run(int argc, char **argv, struct dl_error *err)
     struct dl_arena *const arena = dl_arena_new();
     char *text = NULL;
     struct dl_foreign file = {0};
+    struct dl_error found = {.tell = note};
     if (!dl_read_options(argc, argv, options, DL_COUNT(options), &q, &names, err) && names.n != 1)
         dl_fail(err, DL_SYNTAX, "import", "needs one file, got %zu", names.n);
     if (!err->status && !dl_read_file(names.items[0], max_bytes, &text, &file.bytes, err)) {
         file.text = text;
         file.format = q.format;
         file.where = dl_base_name(names.items[0]);
-        import(&q, &file, arena, err);
+        import(&q, &file, arena, &found);
+        dl_go_on(&found); /* which tells the last */
     }
     dl_free(text);
     dl_arena_free(arena);
-    return 0;
+    return found.n_told ? 2 : 0;
 }
 
 const struct dl_command dl_command_import = {

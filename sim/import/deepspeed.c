@@ -90,7 +90,10 @@ static double number_at(const struct reading *r, const char *name, double absent
         dl_wrong_type(at, "a number", r->err);
     else if (!(value >= 0 && value <= most))
         dl_fail(r->err, DL_RANGE, at.where, "must be from 0 to %g", most);
-    return r->err->status ? absent : value;
+    else
+        return value;
+    dl_go_on(r->err);
+    return absent;
 }
 
 static bool truth_at(const struct reading *r, const char *name)
@@ -100,6 +103,7 @@ static bool truth_at(const struct reading *r, const char *name)
         dl_fail(r->err, DL_TYPE, at.where, "must be true or false: 'auto' leaves it to the program that trains");
     else if (at.value && !json_is_boolean(at.value))
         dl_wrong_type(at, "true or false", r->err);
+    dl_go_on(r->err);
     return json_is_true(at.value);
 }
 
@@ -116,7 +120,10 @@ static int64_t count_at(const struct reading *r, const char *name)
              (!json_is_number(at.value) || !(value >= 1 && value <= most) || value != (double)(int64_t)value))
         dl_fail(r->err, DL_RANGE, at.where, "must be a whole number from 1 on, got %s",
                 dl_shown_value(at.value, r->arena));
-    return at.value && !r->err->status ? (int64_t)value : 0;
+    else if (at.value)
+        return (int64_t)value;
+    dl_go_on(r->err);
+    return 0;
 }
 
 /* ---- batch ---- */
@@ -124,13 +131,14 @@ static int64_t count_at(const struct reading *r, const char *name)
 /* train_batch_size = micro-batch x accumulation x replicas; two of them say the third, all three the replicas. */
 static enum dl_status set_batch(const struct reading *r, json_t *strategy)
 {
+    const size_t told = r->err->n_told;
     const int64_t all = count_at(r, "train_batch_size"), micro = count_at(r, "train_micro_batch_size_per_gpu");
     const int64_t steps = count_at(r, "gradient_accumulation_steps"),
                   tensor = count_at(r, "tensor_parallel.autotp_size");
     const int64_t stages = count_at(r, "pipeline.stages"), parts = count_at(r, "sequence_parallel_size");
 
     static const int64_t most_ways = 1 << 14;
-    if (r->err->status) return r->err->status;
+    if (dl_stop_if_told(r->err, told)) return r->err->status;
     if (tensor > most_ways || stages > most_ways || parts > most_ways)
         return dl_fail(r->err, DL_RANGE, r->config.where, "must not divide a model over more than %lld ranks each way",
                        (long long)most_ways);
@@ -254,6 +262,7 @@ static bool is_on_host(const struct reading *r, const char *name)
     for (size_t i = 0; i < DL_COUNT(devices); i++)
         if (device && strcmp(devices[i].device, device) == 0) return devices[i].is_host;
     dl_fail(r->err, DL_RANGE, at.where, "must be none or cpu: dlsim has no disks beside devices");
+    dl_go_on(r->err);
     return false;
 }
 
@@ -280,12 +289,15 @@ static enum dl_status read_config(struct reading *r, const char *where)
     if (dl_check_keys(r->config, &known, r->arena, r->out, r->err)) return r->err->status;
     json_t *const strategy = r->out->strategy = dl_strategy_made(r->out, where, "DeepSpeed's", r->arena);
     dl_put_word(strategy, "software", "megatron-deepspeed");
-    if (set_batch(r, strategy)) return r->err->status;
+    const size_t told = r->err->n_told;
+    const bool is_spread = !set_batch(r, strategy); /* it looks at the ways too */
+    if (!is_spread && !dl_go_on(r->err)) return r->err->status;
     set_precision(r, strategy);
-    add_ways(r, strategy);
-    if (add_zero(r, strategy) || set_optimizer(r, strategy)) return r->err->status;
+    if (is_spread) add_ways(r, strategy);
+    if (add_zero(r, strategy) && !dl_go_on(r->err)) return r->err->status;
+    if (set_optimizer(r, strategy) && !dl_go_on(r->err)) return r->err->status;
     add_offload(r, strategy);
-    return r->err->status;
+    return dl_stop_if_told(r->err, told);
 }
 
 static enum dl_status read(const char *text, const char *where, struct dl_arena *arena, struct dl_imported *out,

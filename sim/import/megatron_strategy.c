@@ -162,11 +162,14 @@ static enum dl_status check_ways(const struct dl_megatron_reading *r, struct dl_
                {"pipeline-model-parallel-size", m->pipeline},
                {"context-parallel-size", m->context},
                {"expert-model-parallel-size", m->expert}};
-    for (size_t i = 0; i < DL_COUNT(all); i++)
-        if (all[i].ways > most)
-            return dl_fail(err, DL_RANGE, dl_megatron_place(r, all[i].flag), "must be at most %lld, got %lld",
-                           (long long)most, (long long)all[i].ways);
-    return DL_OK;
+    const size_t told = err->n_told;
+    for (size_t i = 0; i < DL_COUNT(all); i++) {
+        if (all[i].ways <= most) continue;
+        dl_fail(err, DL_RANGE, dl_megatron_place(r, all[i].flag), "must be at most %lld, got %lld", (long long)most,
+                (long long)all[i].ways);
+        if (!dl_go_on(err)) return err->status;
+    }
+    return dl_stop_if_told(err, told);
 }
 
 /* The fewest that hold all experts, where the launch command does not say it. */
@@ -225,17 +228,19 @@ static void set_optimizer(const struct dl_megatron *m, json_t *strategy)
 
 static enum dl_status fill_stack(struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
 {
-    if (or_one(r->m->pipeline) > 1 && dl_megatron_pipeline(r, dl_strategy_entry(strategy, "pipeline"), err))
+    const size_t told = err->n_told;
+    if (or_one(r->m->pipeline) > 1 && dl_megatron_pipeline(r, dl_strategy_entry(strategy, "pipeline"), err) &&
+        !dl_go_on(err))
         return err->status;
     add_tensor(r, strategy);
     add_context(r, strategy);
-    if (add_expert(r, strategy, err)) return err->status;
+    if (add_expert(r, strategy, err) && !dl_go_on(err)) return err->status;
     add_data(r, strategy);
-    if (add_zero(r, strategy, err)) return err->status;
+    if (add_zero(r, strategy, err) && !dl_go_on(err)) return err->status;
     set_recompute(r->m, strategy);
     add_offload(r, strategy);
     add_graphs(r, strategy);
-    return DL_OK;
+    return dl_stop_if_told(err, told);
 }
 
 enum dl_status dl_megatron_strategy(struct dl_megatron_reading *r, struct dl_error *err)
@@ -244,10 +249,12 @@ enum dl_status dl_megatron_strategy(struct dl_megatron_reading *r, struct dl_err
     json_object_set_new(strategy, "software", json_string("megatron-core"));
     if (check_ways(r, err)) return err->status;
     assume_devices(r);
-    if (set_batch(r, strategy, err)) return err->status;
+    const size_t told = err->n_told;
+    if (set_batch(r, strategy, err) && !dl_go_on(err)) return err->status;
     json_object_set_new(strategy, "precision", json_string(precision_of(r->m)));
     set_optimizer(r->m, strategy);
     if (r->m->order_pipeline_first)
         json_object_set_new(strategy, "order", json_pack("[ssss]", "tensor", "context", "pipeline", "data"));
-    return fill_stack(r, strategy, err);
+    if (fill_stack(r, strategy, err) && !dl_go_on(err)) return err->status;
+    return dl_stop_if_told(err, told);
 }

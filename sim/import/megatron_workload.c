@@ -171,7 +171,10 @@ static enum dl_status set_experts(const struct dl_megatron_reading *r, struct dl
         set_count(r, "top_groups", m->router_top_groups);
     }
     if (m->capacity > 0) json_object_set_new(r->out->workload, "capacity_factor", json_real(m->capacity));
-    return set_shared_experts(r, err) || set_expert_layers(r, err) ? err->status : DL_OK;
+    const size_t told = err->n_told;
+    if (set_shared_experts(r, err) && !dl_go_on(err)) return err->status;
+    if (set_expert_layers(r, err) && !dl_go_on(err)) return err->status;
+    return dl_stop_if_told(err, told);
 }
 
 /* ---- the whole ---- */
@@ -185,10 +188,13 @@ static enum dl_status check_needed(const struct dl_megatron_reading *r, struct d
                   {"hidden-size", r->m->hidden},
                   {"num-attention-heads", r->m->heads},
                   {"seq-length", r->m->seq}};
-    for (size_t i = 0; i < DL_COUNT(needed); i++)
-        if (!needed[i].value)
-            return dl_fail(err, DL_KEY, dl_megatron_place(r, needed[i].flag), "must be given: the model needs it");
-    return DL_OK;
+    const size_t told = err->n_told;
+    for (size_t i = 0; i < DL_COUNT(needed); i++) {
+        if (needed[i].value) continue;
+        dl_fail(err, DL_KEY, dl_megatron_place(r, needed[i].flag), "must be given: the model needs it");
+        if (!dl_go_on(err)) return err->status;
+    }
+    return dl_stop_if_told(err, told);
 }
 
 enum dl_status dl_megatron_workload(struct dl_megatron_reading *r, struct dl_error *err)
@@ -203,7 +209,8 @@ enum dl_status dl_megatron_workload(struct dl_megatron_reading *r, struct dl_err
     set_count(r, "hidden", m->hidden);
     set_count(r, "heads", m->heads);
     set_count(r, "seq", m->seq);
-    if (set_vocab(r, facts, err)) return err->status;
+    const size_t told = err->n_told;
+    if (set_vocab(r, facts, err) && !dl_go_on(err)) return err->status;
     set_attention(r);
     set_feed_forward(r);
     set_positions(r);
@@ -213,5 +220,6 @@ enum dl_status dl_megatron_workload(struct dl_megatron_reading *r, struct dl_err
     if (m->untied) set_bool(r, "tied_embedding", false);
     set_dropout(r);
     set_bert(r);
-    return set_experts(r, err);
+    if (set_experts(r, err) && !dl_go_on(err)) return err->status;
+    return dl_stop_if_told(err, told);
 }

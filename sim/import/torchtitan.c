@@ -69,13 +69,17 @@ int64_t dl_titan_count(const struct dl_torchtitan *r, const char *name, int64_t 
     if (!json_is_integer(at.value) || (value < 1 && value != absent) || value > most)
         dl_fail(r->err, DL_RANGE, at.where, "must be a whole number from 1 on, got %s",
                 dl_shown_value(at.value, r->arena));
-    return value;
+    else
+        return value;
+    dl_go_on(r->err);
+    return absent;
 }
 
 bool dl_titan_truth(const struct dl_torchtitan *r, const char *name)
 {
     const struct dl_json at = dl_key_at(r->config, name, r->arena);
     if (at.value && !json_is_boolean(at.value)) dl_wrong_type(at, "true or false", r->err);
+    dl_go_on(r->err);
     return json_is_true(at.value);
 }
 
@@ -92,6 +96,7 @@ const char *dl_titan_word(const struct dl_torchtitan *r, const char *name, const
     }
     dl_fail(r->err, DL_RANGE, at.where, "must be one of %s, got %s", dl_joined(all, n, hint),
             dl_shown_value(at.value, r->arena));
+    dl_go_on(r->err);
     return words[0].here;
 }
 
@@ -112,6 +117,7 @@ const char *dl_titan_text(const struct dl_torchtitan *r, const char *name, const
 {
     const struct dl_json at = dl_key_at(r->config, name, r->arena);
     if (at.value && !json_is_string(at.value)) dl_wrong_type(at, "a string", r->err);
+    dl_go_on(r->err);
     return json_is_string(at.value) ? json_string_value(at.value) : absent;
 }
 
@@ -140,8 +146,11 @@ static enum dl_status make_workload(const struct dl_torchtitan *r, const char *w
 static enum dl_status read_config(struct dl_torchtitan *r, const char *where)
 {
     static const struct dl_known_keys known = {"torchtitan", taken, reasons, DL_COUNT(reasons)};
-    if (dl_check_keys(r->config, &known, r->arena, r->out, r->err) || make_workload(r, where)) return r->err->status;
-    return dl_titan_strategy(r);
+    const size_t told = r->err->n_told;
+    if (dl_check_keys(r->config, &known, r->arena, r->out, r->err)) return r->err->status;
+    if (make_workload(r, where) && !dl_go_on(r->err)) return r->err->status;
+    if (dl_titan_strategy(r) && !dl_go_on(r->err)) return r->err->status;
+    return dl_stop_if_told(r->err, told);
 }
 
 static enum dl_status read(const char *text, const char *where, struct dl_arena *arena, struct dl_imported *out,

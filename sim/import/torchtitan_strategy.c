@@ -197,10 +197,10 @@ enum dl_status dl_titan_strategy(struct dl_torchtitan *r)
     set_batch(r, strategy);
     set_precision(r, strategy);
     dl_put_word(strategy, "optimizer", dl_titan_word(r, "optimizer.name", optimizers, DL_COUNT(optimizers)));
-    if (add_pipeline(r, strategy)) return r->err->status;
+    if (add_pipeline(r, strategy) && !dl_go_on(r->err)) return r->err->status;
     add_tensor(r, strategy);
     add_context(r, strategy);
-    if (add_expert(r, strategy)) return r->err->status;
+    if (add_expert(r, strategy) && !dl_go_on(r->err)) return r->err->status;
     add_data(r, strategy);
     set_recompute(r, strategy);
     return r->err->status;
