@@ -5,6 +5,7 @@
 
 #include "sim/memory/memory_floor.h"
 #include "tests/unit/divided_step.h"
+#include "tests/unit/memory_recount.h"
 
 /* Ends the test unless the step does end. */
 static inline struct dl_training_result simulated(struct dl_session *t, const char *what)
@@ -81,7 +82,7 @@ static inline double fullest_bytes(const struct dl_session *t)
     return most;
 }
 
-/* Parts are there or not, sum to the peak, and are no less than the least that there must be. */
+/* Parts are there or not, sum to the peak, are what a recount says, and no less than the least that there must be. */
 static inline void check_memory(const struct dl_session *t, const char *what)
 {
     for (uint32_t i = 0; i < count_stages(t); i++) {
@@ -93,6 +94,7 @@ static inline void check_memory(const struct dl_session *t, const char *what)
             sum += parts[k];
         }
         check_close(what, m->peak, sum, 1e-9);
+        check_memory_of_stage(what, &t->lowered.programs[i], m);
     }
     ck_assert_msg(fullest_bytes(t) >= dl_memory_floor(&t->job, &t->model) * (1 - 1e-9),
                   "%s: %g bytes are below the floor", what, fullest_bytes(t));

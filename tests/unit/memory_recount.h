@@ -20,7 +20,7 @@ struct recount {
     double peak, most_on_host;
 };
 
-static double sum_of_list(const struct recount *r, bool on_host)
+static inline double sum_of_list(const struct recount *r, bool on_host)
 {
     double sum = 0;
     for (size_t i = 0; i < r->n; i++)
@@ -28,7 +28,7 @@ static double sum_of_list(const struct recount *r, bool on_host)
     return sum;
 }
 
-static void recount_ops(struct recount *r, const struct dl_memory_ops *ops, struct dl_item item)
+static inline void recount_ops(struct recount *r, const struct dl_memory_ops *ops, struct dl_item item)
 {
     for (size_t i = 0; i < ops->n; i++) {
         const struct dl_memory_op *const op = &ops->items[i];
@@ -49,7 +49,7 @@ static void recount_ops(struct recount *r, const struct dl_memory_ops *ops, stru
 }
 
 /* The peak; and a step leaves what it began with. */
-static void check_memory_of_stage(const char *what, const struct dl_program *p, const struct dl_memory_use *use)
+static inline void check_memory_of_stage(const char *what, const struct dl_program *p, const struct dl_memory_use *use)
 {
     static struct recount r;
     r = (struct recount){0};
