@@ -162,6 +162,13 @@ static double host_s(const struct dl_sink *s, const struct dl_event *ev, double 
     return seconds;
 }
 
+/* Of a linear layer as a module, whose backward makes both gradients in one call; router and logits are none. */
+static double call_s(const struct dl_software *software, const struct dl_kernel *k)
+{
+    const bool is_linear = k->kind == DL_KERNEL_GEMM && !k->attention_core && !k->stays_wide;
+    return is_linear && k->pass != DL_PASS_WEIGHT_GRADIENT ? software->linear_host_s : 0;
+}
+
 /* Where launches block, the device waits for each: the host's time is then a stretch of the device's. */
 static bool add_blocking_launch(const struct dl_sink *s, struct dl_template *into, struct dl_instruction *what)
 {
@@ -193,7 +200,8 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     struct dl_instruction one = {.name = ev->kernel.name,
                                  .cause = ev->cause,
                                  .device_s = device_s / n_parts,
-                                 .host_s = host_s(s, ev, s_per_launch * n_launches) / n_parts,
+                                 .host_s =
+                                     host_s(s, ev, call_s(software, &ev->kernel) + s_per_launch * n_launches) / n_parts,
                                  .flop = flop / n_parts,
                                  .bytes = priced->bytes / n_parts,
                                  .ground = priced->price.ground};
@@ -332,22 +340,24 @@ static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event 
     return DL_OK;
 }
 
-/* Tokens are counted when they are about to travel, or stay; backward that is known. */
-static void count_tokens(struct dl_sink *s, const struct dl_event *ev)
+/* Tokens are counted when they are about to travel, or stay, and perhaps when they have come; backward that is known.
+ */
+static void count_tokens(struct dl_sink *s, const struct dl_event *ev, bool drains)
 {
-    const struct dl_setting *const setting = &s->request->job->setting;
     const bool is_new = ev->mark == DL_WORK_DISPATCH && (ev->pass == DL_FORWARD || ev->pass == DL_RECOMPUTE);
-    if (is_new && setting->software->drains_at_dispatch && setting->graphs != DL_GRAPHS_STEP) add_drain(s->into);
+    if (is_new && drains && s->request->job->setting.graphs != DL_GRAPHS_STEP) add_drain(s->into);
 }
 
 static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     const bool in_lockstep = !(ev->members.digits & ~(DL_IN_LOCKSTEP | DL_ALONG_EXPERTS));
     assert(!ev->async || !ev->members.is_pair);
-    if (ev->members.digits == DL_ALONG_EXPERTS) count_tokens(s, ev);
+    const struct dl_software *const software = s->request->job->setting.software;
+    if (ev->members.digits == DL_ALONG_EXPERTS) count_tokens(s, ev, software->drains_at_dispatch);
     if (in_lockstep && ev->async) return put_beside_layer(s, ev, err);
-    if (in_lockstep) return add_in_lockstep(s, ev, AT_END, err);
-    add_exchange(s, ev);
+    if (!in_lockstep) add_exchange(s, ev);
+    if (in_lockstep && add_in_lockstep(s, ev, AT_END, err)) return err->status;
+    if (ev->once) count_tokens(s, ev, software->drains_after_dispatch);
     return DL_OK;
 }
 
@@ -399,7 +409,7 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_COPY: dl_sink_copy(s, ev, ev->async ? layer_s(s) : 0); break;
     case DL_EV_HOST_UPDATE: dl_sink_host_update(s, ev); break;
     case DL_EV_LAYER: begin_layer(s, ev); break;
-    case DL_EV_MARK: count_tokens(s, ev); break;
+    case DL_EV_MARK: count_tokens(s, ev, s->request->job->setting.software->drains_at_dispatch); break;
     case DL_EV_LAYER_DONE: end_layer(s); break;
     case DL_EV_ALLOC:
     case DL_EV_FREE: dl_sink_memory(s, ev); break;

@@ -14,13 +14,13 @@ const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum
 struct options {
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes,
         bf16_gradient_bytes; /* the last 0: absent */
-    double host_s_per_group_launch, collective_host_s, batch_host_s, send_host_s, gather_part_host_s,
-        collective_rank_host_s, send_messages; /* the first -1: absent */
+    double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
+        gather_part_host_s, collective_rank_host_s, send_messages; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
-        drains_at_batches, drains_at_end, dropout, gathers_stage_2, gradients_persist, copies_persist, gradients_whole,
-        deals_tensors, offload_blocks, keeps_fragments, gathers_modules, casts_gathered, projections_apart,
-        fused_optimizer;
+        drains_after_dispatch, drains_at_batches, drains_at_end, dropout, gathers_stage_2, gradients_persist,
+        copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments, gathers_modules,
+        casts_gathered, projections_apart, fused_optimizer;
     double scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes,
         pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction, backward_gradient_bytes,
         bucket_copy_bytes, outside_bytes;
@@ -44,6 +44,10 @@ static const struct dl_field fields[] = {
      "host time of one kernel launch; 0 if absent"},
     {"host_s_per_group_launch", DL_NUMBER, offsetof(struct options, host_s_per_group_launch), 0, 1, true, NULL,
      "host time of a launch within a group: the GEMM of one expert; host_s_per_launch if absent"},
+    {"linear_host_s", DL_NUMBER, offsetof(struct options, linear_host_s), 0, 1, true, NULL,
+     "host time of a linear layer beside its launches, once in the forward and once in the backward, for the experts "
+     "of "
+     "a rank together; 0 if absent"},
     {"launches_per_kernel", DL_NUMBER, offsetof(struct options, launches_per_kernel), 0, 100, true, NULL,
      "launches for what the workload counts as one kernel; 1 if absent"},
     {"kernels", DL_LIST, offsetof(struct options, kernels), 0, 0, true, NULL,
@@ -116,6 +120,10 @@ static const struct dl_field fields[] = {
     {"dispatch", DL_CHOICE, offsetof(struct options, dispatch), 0, 0, true, dl_dispatches,
      "tokens are sent once to each expert, or once to each node and rank, unless the strategy says it; to_experts if "
      "absent"},
+    {"dispatch_s", DL_NUMBER, offsetof(struct options, dispatch_s), 0, 1, true, NULL,
+     "where tokens are sent to nodes: device time of each trip beside what travels (flags, synchronisation of ranks); "
+     "0 "
+     "if absent"},
     {"overlaps_tensor", DL_BOOL, offsetof(struct options, overlaps_tensor), 0, 0, true, NULL,
      "collectives of tensor parallelism in the backward overlap with the weight gradient; false if absent"},
     {"scatters_sends", DL_BOOL, offsetof(struct options, scatters_sends), 0, 0, true, NULL,
@@ -138,6 +146,8 @@ static const struct dl_field fields[] = {
      "in stage 3 of ZeRO: layers gathered ahead, unless the strategy says it; 1 if absent"},
     {"drains_at_dispatch", DL_BOOL, offsetof(struct options, drains_at_dispatch), 0, 0, true, NULL,
      "in the forward the host waits to know how many tokens each expert gets; false if absent"},
+    {"drains_after_dispatch", DL_BOOL, offsetof(struct options, drains_after_dispatch), 0, 0, true, NULL,
+     "and waits once more until they have come, where they are sent to nodes; false if absent"},
     {"drains_at_end", DL_BOOL, offsetof(struct options, drains_at_end), 0, 0, true, NULL,
      "the host waits for the device at the end of a step; true if absent"},
     {"step_barrier", DL_BOOL, offsetof(struct options, step_barrier), 0, 0, true, NULL,
@@ -205,6 +215,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .lacks = out->lacks,
                                 .host_s_per_launch = o.host_s_per_launch,
                                 .host_s_per_group_launch = o.host_s_per_group_launch,
+                                .linear_host_s = o.linear_host_s,
                                 .launches_per_kernel = o.launches_per_kernel,
                                 .pure = (enum dl_pure)o.pure,
                                 .gradient_bytes = o.gradient_bytes,
@@ -226,6 +237,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gather_part_host_s = o.gather_part_host_s,
                                 .batch_host_s = o.batch_host_s,
                                 .dispatch = (enum dl_dispatch)o.dispatch,
+                                .dispatch_s = o.dispatch_s,
                                 .gathers_modules = o.gathers_modules,
                                 .gathers_ahead = (uint32_t)o.gathers_ahead,
                                 .overlaps_tensor = o.overlaps_tensor,
@@ -252,6 +264,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_at_sends = o.drains_at_sends,
                                 .drains_at_waits = o.drains_at_waits,
                                 .drains_at_dispatch = o.drains_at_dispatch,
+                                .drains_after_dispatch = o.drains_after_dispatch,
                                 .drains_at_batches = o.drains_at_batches,
                                 .drains_at_end = o.drains_at_end};
     return DL_OK;

@@ -30,6 +30,8 @@ struct dl_software {
     const char *name;
     double host_s_per_launch;         /* of the host, for one kernel */
     double host_s_per_group_launch;   /* of the host, for one of a group: an expert's product, cast of its operand */
+    double linear_host_s;             /* of the host, for the call of a linear layer or of all in a group, forward and
+                                         backward, beside its launches */
     double launches_per_kernel;       /* what the workload lists as one kernel is so many launches here */
     struct dl_kernel_rules kernels;   /* those that are more, or less, than that */
     struct dl_operand_rules operands; /* of products in narrow precisions */
@@ -58,6 +60,7 @@ struct dl_software {
     double pads_products_to;      /* sides of products become multiples of this if that is faster; 0: they stay */
     bool fused_optimizer;         /* one kernel updates many tensors: rules that say so hold */
     enum dl_dispatch dispatch;    /* unless the strategy says it */
+    double dispatch_s;            /* of the device, for a trip to nodes, beside what travels */
     bool gathers_modules;         /* in stage 3 of ZeRO: matrices one by one, not layers */
     uint32_t gathers_ahead;       /* in stage 3 of ZeRO: layers, before the one at work is done */
     bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */
@@ -81,6 +84,7 @@ struct dl_software {
     bool drains_at_sends;              /* the host waits for the device at every pipeline send and receive */
     bool drains_at_waits;              /* and where the device waits for an exchange among replicas */
     bool drains_at_dispatch;           /* and where it must know how many tokens its experts get */
+    bool drains_after_dispatch;        /* and again when those that went to nodes have come */
     bool drains_at_end;                /* and at the end of a step, to read the loss or the gradient norm */
 };
 

@@ -84,6 +84,50 @@ START_TEST(tokens_of_experts_are_counted_by_the_host)
 }
 END_TEST
 
+#define TO_NODES "{'name':'expert','ways':2,'dispatch':'to_nodes'},{'name':'data'}"
+
+/* Where tokens go to nodes the host waits for them too, and each trip takes its fixed time; elsewhere nothing of it. */
+START_TEST(a_trip_to_nodes_has_a_wait_and_a_time_of_its_own)
+{
+    static const char plain[] = SOFTWARE(",'drains_at_dispatch':true");
+    static const char more[] = SOFTWARE(",'drains_at_dispatch':true,'drains_after_dispatch':true,'dispatch_s':0.5");
+    static const struct {
+        const char *stack;
+        uint32_t waits, trips;
+    } cases[] = {{TO_NODES, 2, 2}, {STACK(""), 1, 0}, {"{'name':'data'}", 1, 0}};
+    struct dl_session before, after;
+    open_graphs(&before, plain, cases[_i].stack);
+    open_graphs(&after, more, cases[_i].stack);
+    ck_assert_uint_eq(count_drains(&after, DL_ITEM_F), LAYERS * cases[_i].waits + 1);
+    ck_assert_uint_eq(count_drains(&after, DL_ITEM_B), 0);
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+        check_close("trips", cause_s(&after, kind, DL_CAUSE_EXPERT) - cause_s(&before, kind, DL_CAUSE_EXPERT),
+                    0.5 * LAYERS * cases[_i].trips, exactly);
+    dl_session_close(&before);
+    dl_session_close(&after);
+}
+END_TEST
+
+/* Once forward and once backward for each linear layer, and for all experts of a rank together. */
+START_TEST(linear_layers_take_the_host_beside_their_launches)
+{
+    static const struct {
+        const char *name;
+        double calls; /* of a pass */
+    } cases[] = {{"qkv", LAYERS}, {"expert_fc1", LAYERS}, {"router", 0}, {"attention", 0}, {"logits", 0}};
+    const double call_s = 7e-3;
+    struct dl_session before, after;
+    open_graphs(&before, SOFTWARE(""), STACK(""));
+    open_graphs(&after, SOFTWARE(",'linear_host_s':7e-3"), STACK(""));
+    for (size_t i = 0; i < DL_COUNT(cases); i++)
+        for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+            check_close(cases[i].name, host_s_of(&after, kind, cases[i].name),
+                        host_s_of(&before, kind, cases[i].name) + cases[i].calls * call_s, exactly);
+    dl_session_close(&before);
+    dl_session_close(&after);
+}
+END_TEST
+
 START_TEST(a_scope_is_needed)
 {
     const struct step step = {.workload = MODEL, .head = BATCH, .stack = STACK(",{'name':'graphs'}")};
@@ -97,6 +141,8 @@ int main(void)
     tcase_add_test(tests, what_depends_on_counts_is_not_replayed);
     tcase_add_test(tests, a_step_that_is_one_graph_needs_no_host);
     tcase_add_loop_test(tests, tokens_of_experts_are_counted_by_the_host, 0, 3);
+    tcase_add_loop_test(tests, a_trip_to_nodes_has_a_wait_and_a_time_of_its_own, 0, 3);
+    tcase_add_test(tests, linear_layers_take_the_host_beside_their_launches);
     tcase_add_test(tests, a_scope_is_needed);
     Suite *const suite = suite_create("graphs");
     suite_add_tcase(suite, tests);
