@@ -3,8 +3,9 @@
  * optimizer: the host updates that part of the parameters; gradients go there and parameters come back in tiles, while
  * others are at work (ZeRO-Offload, Ren et al., ATC 2021, section 4). parameters: that part comes from the host for
  * each use of a layer (ZeRO-Infinity, arXiv 2104.07857). activations: that part of what blocks save goes to the host
- * after their forward and comes back for their backward. Copies for layers go beside the work of a layer, on a stream
- * of their own, and cost what they take longer, unless the software copies activations between its kernels. */
+ * after their forward and comes back for their backward. Copies for layers go beside the work of a layer, on streams
+ * of their own there and back, and cost what they take longer, unless the software copies activations between its
+ * kernels. */
 #include "strategies/layer_memory.h"
 #include "strategies/saved.h"
 #include "strategies/strategies.h"
@@ -42,15 +43,18 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
                    "must be 0 on devices that stream weights: these are outside already");
 }
 
-/* What goes between the kernels of a forward is kept wherever the host has room. */
-static enum dl_status copy(double bytes, bool async, enum dl_pass pass, struct dl_stack *below, struct dl_error *err)
+/* Activations go in the forward and come back in the backward. What goes between kernels is kept wherever the host has
+ * room. */
+static enum dl_status copy(double bytes, bool to_host, bool async, enum dl_pass pass, struct dl_stack *below,
+                           struct dl_error *err)
 {
     const struct dl_event ev = {.kind = DL_EV_COPY,
                                 .pass = pass,
                                 .cause = DL_CAUSE_OFFLOAD,
                                 .bytes = bytes,
                                 .async = async,
-                                .to_new_memory = !async && pass == DL_FORWARD};
+                                .to_host = to_host,
+                                .to_new_memory = to_host && !async && pass == DL_FORWARD};
     return bytes > 0 ? dl_emit(below, &ev, err) : DL_OK;
 }
 
@@ -67,9 +71,10 @@ static enum dl_status copy_for_layer(const struct options *o, const struct dl_ev
     const struct dl_setting *const s = dl_stack_setting(below);
     const double parameters = own_parameters(ev, s) * o->parameters * dl_precision_bytes(s->precision);
     const double activations = dl_copied_bytes(s, ev->layer, ev->block);
-    if (!s->software->offload_blocks) return copy(parameters + activations, true, ev->pass, below, err);
-    if (copy(parameters, true, ev->pass, below, err)) return err->status;
-    return copy(activations, false, ev->pass, below, err);
+    const bool is_forward = ev->pass == DL_FORWARD, beside_layer = !s->software->offload_blocks;
+    const double both_come = is_forward || !beside_layer ? 0 : activations;
+    if (copy(parameters + both_come, false, true, ev->pass, below, err)) return err->status;
+    return copy(activations - both_come, is_forward, beside_layer, ev->pass, below, err);
 }
 
 /* What the host has updated and keeps need not come back; what the device has updated and the host keeps must go. */
@@ -89,7 +94,7 @@ static enum dl_status update(const struct options *o, const struct dl_event *ev,
     for (size_t i = 0; i < DL_COUNT(away); i++) *away[i] *= o->optimizer;
     if ((o->optimizer < 1 && dl_emit(below, &here, err)) || (o->optimizer > 0 && dl_emit(below, &there, err)))
         return err->status;
-    return copy(-returning * bytes, false, DL_OPTIMIZER, below, err);
+    return copy(-returning * bytes, true, false, DL_OPTIMIZER, below, err);
 }
 
 /* ---- memory ---- */

@@ -271,7 +271,7 @@ static void add_wait(struct dl_sink *s, const struct dl_event *ev)
     uint32_t call = DL_EVERY_CALL;
     for (size_t i = s->out->n_calls; ev->handle != DL_EVERY_CALL && i-- > 0 && call == DL_EVERY_CALL;) {
         const struct dl_comm *const comm = &s->out->calls[i];
-        if (comm->channel != DL_CHANNEL_LOCKSTEP && comm->handle == ev->handle) call = (uint32_t)i;
+        if (!dl_comm_may_be_priced(comm) && comm->handle == ev->handle) call = (uint32_t)i;
     }
     add_wait_for(s, place_of(s, ev), call);
 }
@@ -406,7 +406,7 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_COLLECTIVE: return add_collective(s, ev, err);
     case DL_EV_UPDATE: add_update(s, ev); break;
     case DL_EV_WAIT: add_wait(s, ev); break;
-    case DL_EV_COPY: dl_sink_copy(s, ev, ev->async ? layer_s(s) : 0); break;
+    case DL_EV_COPY: dl_sink_copy(s, ev); break;
     case DL_EV_HOST_UPDATE: dl_sink_host_update(s, ev); break;
     case DL_EV_LAYER: begin_layer(s, ev); break;
     case DL_EV_MARK: count_tokens(s, ev, s->request->job->setting.software->drains_at_dispatch); break;

@@ -76,8 +76,8 @@ enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, doubl
 enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds, struct dl_error *err);
 /* Find the way to the host, if the stack offloads. */
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
-/* A copy there or back: what it takes longer than the work that it goes beside; and the update on the host. */
-void dl_sink_copy(struct dl_sink *s, const struct dl_event *ev, double beside_s);
+/* A copy there or back, beside the layer if it is async; and the update on the host. */
+void dl_sink_copy(struct dl_sink *s, const struct dl_event *ev);
 void dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev);
 /* For the sink of the stack; user is the struct dl_sink. */
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err);

@@ -192,6 +192,7 @@ struct dl_event {
     struct dl_members members; /* with op; two stages: never async */
     bool once;                 /* ALLTOALL among experts: as DL_DISPATCH_TO_NODES; bytes are still those to experts */
     double bytes;              /* with op; COPY, HOST_UPDATE */
+    bool to_host;              /* COPY; else it comes from there */
     bool to_new_memory;        /* COPY: that the host has just got */
     enum dl_cause beside;      /* COMPUTE with op: what the op is, for the time that it takes longer */
     const char *algorithm;     /* COLLECTIVE among replicas; NULL: the fastest */

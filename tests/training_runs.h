@@ -99,7 +99,7 @@ static inline const struct dl_template *training_priced(const struct dl_session 
         struct dl_priced_work work;
         dl_priced_work(t, i, calls, &work);
         for (size_t k = 0; k < work.n; k++) out->instructions[out->n_instructions++] = work.items[k];
-        const bool is_as_written = t->instructions[i].kind != DL_DO && !dl_is_in_lockstep(&t->instructions[i], calls);
+        const bool is_as_written = t->instructions[i].kind != DL_DO && !dl_may_be_priced(&t->instructions[i], calls);
         if (is_as_written) out->instructions[out->n_instructions++] = t->instructions[i];
     }
     return out;

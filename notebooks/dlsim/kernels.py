@@ -25,29 +25,39 @@ def _figures(line: str) -> dict[str, str]:
 
 
 class _Lockstep:
-    """Collectives of ranks in lockstep, `collective 0 allreduce channel lockstep ...`, from their start to their wait."""
+    """Collectives of ranks in lockstep, `collective 0 allreduce channel lockstep ...`, and copies, `copy 1 out ...`, from
+    their start to their wait."""
 
     def __init__(self) -> None:
         self.known: dict[str, tuple[str, dict[str, str]]] = {}
         self.started: dict[str, list[float]] = {}  # seconds of kernels since the start, and the host's to launch
+        self.copies: dict[str, float] = {}  # seconds of all work since the start
 
     def read(self, line: str) -> None:
-        _, number, name, *words = line.split()
-        if "lockstep" in words:
-            self.known[number] = name, {key: words[words.index(key) + 1] for key in LOCKSTEP_FIGURES if key in words}
+        kind, number, name, *words = line.split()
+        if kind == "copy" or "lockstep" in words:
+            self.known[number] = "host copy" if kind == "copy" else name, {key: words[words.index(key) + 1] for key in LOCKSTEP_FIGURES if key in words}
 
     def start(self, words: list[str]) -> None:
-        self.started[words[1]] = [0.0, float(words[3]) if len(words) > 3 else 0.0]
+        if self.known.get(words[1], ("",))[0] == "host copy":
+            self.copies[words[1]] = 0.0
+        else:
+            self.started[words[1]] = [0.0, float(words[3]) if len(words) > 3 else 0.0]
 
-    def work(self, seconds: float) -> None:
+    def work(self, seconds: float, cause: str) -> None:
+        """What passes beside all that is under way; collectives of ranks in lockstep go beside kernels alone."""
         for begun in self.started.values():
-            begun[0] += seconds
+            begun[0] += seconds if cause != "host" else 0.0
+        for number in self.copies:
+            self.copies[number] += seconds
 
     def wait(self, words: list[str]) -> list[tuple[str, str, float, float, float]]:
         """What is longer than the kernels beside it, and what it takes from these: name, cause and figures."""
         if words[1] not in self.known:
             return []
         name, of = self.known[words[1]]
+        if words[1] in self.copies:
+            return [(name, of["cause"], max(float(of.get("alone_s", 0)) - self.copies.pop(words[1]), 0.0), 0.0, 0.0)]
         beside_s, host_s = self.started.pop(words[1], [0.0, 0.0])
         longer_s = max(float(of.get("alone_s", 0)) - beside_s, 0.0)
         taken_s = float(of.get("taken_s", 0)) - longer_s if beside_s else 0.0
@@ -71,16 +81,17 @@ def kernels(*, set: dict[str, Any] | None = None, **options: Any) -> pd.DataFram
             part = found.groups()
         elif line == END:
             part = ("0", "end of the step")
-        elif line.startswith("collective "):
+        elif line.startswith(("collective ", "copy ")):
             lockstep.read(line)
         elif line.startswith("start "):
             lockstep.start(line.split())
         elif line.startswith("wait "):
-            lines += [(stage, int(part[0]), part[1], *priced) for priced in lockstep.wait(line.split())]
+            for priced in lockstep.wait(line.split()):
+                lines.append((stage, int(part[0]), part[1], *priced))
+                lockstep.work(priced[2], "host")
         elif line.startswith("work "):
             of = _figures(line)
             figures = [float(of.get(key, 0)) for key in FIGURES]
             lines.append((stage, int(part[0]), part[1], of["name"], of["cause"], *figures))
-            if of["cause"] != "host":
-                lockstep.work(figures[0])
+            lockstep.work(figures[0], of["cause"])
     return pd.DataFrame(lines, columns=["stage", "chunk", "pass", "kernel", "cause", "device_s", "host_s", "flop"])

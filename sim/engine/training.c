@@ -272,7 +272,8 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     open_lockstep_groups(t);
     dl_training_open_iterations(t);
     dl_training_open_communicators(t);
-    if (dl_training_open_channels(t) || dl_training_check_exchanges(t, err) || dl_training_check_stages(t, err))
+    if (dl_training_open_channels(t) || dl_training_check_exchanges(t, err) || dl_training_check_stages(t, err) ||
+        dl_training_check_copies(t, err))
         return t;
     if (request->most_effort > 0) dl_training_limit_effort(t);
     if (err->status) return t;
@@ -296,6 +297,8 @@ static void describe_wait(const struct lockstep_group *c, char *out, size_t byte
         snprintf(out, bytes, "the stage that holds the same");
     else if (c->waits_at->channel == DL_CHANNEL_LOCKSTEP)
         snprintf(out, bytes, "those that go in step with it");
+    else if (is_for_copies(c->waits_at))
+        snprintf(out, bytes, "its copy to or from the host");
     else
         snprintf(out, bytes, "its exchange %u", c->waits_for);
 }

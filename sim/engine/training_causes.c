@@ -75,7 +75,7 @@ static void book_wait(struct dl_training *t, struct lockstep_group *c, double fr
 {
     const double seconds = fmax(to_s - fmax(from_s, t->from_s), 0);
     c->causes_s[cause] += seconds;
-    if (cause == DL_CAUSE_HOST || waits_in_lockstep(c)) book_elapsed(t, c, seconds);
+    if (cause == DL_CAUSE_HOST || (c->waits_at && is_within_items(c->waits_at))) book_elapsed(t, c, seconds);
     if (t->request.recorder)
         record(t, c, (struct dl_slice){.kind = DL_SLICE_WAIT, .from_s = from_s, .to_s = to_s, .cause = cause});
 }
@@ -124,7 +124,8 @@ void dl_training_end_wait(struct dl_training *t, struct lockstep_group *c, const
     c->owed_s += dl_training_undisturbed_wait_s(c, start);
     if (since_s > c->waits_since_s) book_wait_for_partner(t, c, start);
     book_wait(t, c, since_s, now_s(t), cause);
-    if (c->waits_for_host || waits_in_lockstep(c)) c->item_s += fmin(now_s(t) - since_s, undisturbed_s);
+    if (c->waits_for_host || (c->waits_at && is_within_items(c->waits_at)))
+        c->item_s += fmin(now_s(t) - since_s, undisturbed_s);
     dl_training_take_over(t, c, start, cause, undisturbed_s);
     stop_waiting(c);
 }

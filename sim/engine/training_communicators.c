@@ -1,101 +1,20 @@
-/* training_communicators.c - collectives: who comes to them, when they begin and end, and who waits for them.
- *
- * A communicator is the lockstep groups that communicate over one channel: all replicas of a stage; a lockstep group
- * alone, or a window of them that shares experts; or the two lockstep groups of a replica whose stages hold the same. A
- * collective begins when all of them have come to it, also where its groups are smaller: exact where they are in step.
- */
+/* training_communicators.c - collectives: when they begin and end, and who waits for them. One begins when all lockstep
+ * groups of its communicator have come to it, also where its groups are smaller: exact where they are in step. */
 #include <math.h>
 
 #include "sim/engine/training_parts.h"
-
-/* ---- which communicator ---- */
-
-/* In one array: by stage those of replicas; then as lockstep groups, three times: of one lockstep group, of a window by
- * its first lockstep group, and of two stages by the earlier one. */
-static size_t n_communicators(const struct dl_training *t) { return t->n_stages + 3 * (size_t)t->n_lockstep_groups; }
-
-struct communicator *dl_training_replicas(const struct dl_training *t, uint32_t stage)
-{
-    return &t->communicators[stage];
-}
-
-/* Replicas that are simulated and come together. */
-static uint32_t n_in_window(const struct dl_training *t, const struct dl_comm *comm)
-{
-    const struct dl_step *const s = &t->request.step;
-    return t->request.one_replica ? 1 : dl_ranks_count(s->ranks, comm->members.digits & s->replicas);
-}
-
-static struct communicator *in_lockstep(const struct dl_training *t, const struct lockstep_group *c,
-                                        const struct dl_comm *comm)
-{
-    const uint32_t n = n_in_window(t, comm), first = (uint32_t)(c - t->lockstep_groups) - c->replica % n;
-    struct communicator *const at = &t->communicators[t->n_stages + (n > 1 ? t->n_lockstep_groups : 0) + first];
-    *at = at->n ? *at : (struct communicator){.channel = comm->channel, .first = first, .n = n, .stride = 1};
-    return at;
-}
-
-static struct communicator *of_two_stages(const struct dl_training *t, const struct lockstep_group *c,
-                                          const struct dl_comm *comm)
-{
-    const uint32_t *const stages = comm->members.pair, first = stages[0] * t->n_played + c->replica;
-    struct communicator *const at = &t->communicators[t->n_stages + 2 * (size_t)t->n_lockstep_groups + first];
-    *at = at->n
-              ? *at
-              : (struct communicator){
-                    .channel = comm->channel, .first = first, .n = 2, .stride = (stages[1] - stages[0]) * t->n_played};
-    return at;
-}
-
-static struct communicator *communicator_of(const struct dl_training *t, const struct lockstep_group *c,
-                                            const struct dl_comm *comm)
-{
-    switch (comm->channel) {
-    case DL_CHANNEL_REPLICAS: break;
-    case DL_CHANNEL_STAGES: return of_two_stages(t, c, comm);
-    case DL_CHANNEL_LOCKSTEP: return in_lockstep(t, c, comm);
-    }
-    return dl_training_replicas(t, c->stage);
-}
-
-static struct lockstep_group *lockstep_group_of(const struct dl_training *t, const struct communicator *at, uint32_t i)
-{
-    return &t->lockstep_groups[at->first + i * at->stride];
-}
-
-void dl_training_open_communicators(struct dl_training *t)
-{
-    t->communicators = dl_alloc(n_communicators(t) * sizeof *t->communicators);
-    for (uint32_t stage = 0; stage < t->n_stages; stage++)
-        t->communicators[stage] = (struct communicator){
-            .channel = DL_CHANNEL_REPLICAS, .first = stage * t->n_played, .n = t->n_played, .stride = 1};
-}
-
-static void close_communicator(struct communicator *at)
-{
-    for (uint32_t i = 0; i < at->n_rooms; i++) {
-        dl_exchange_free(at->running[i]);
-        dl_exchange_free(at->ended[i]);
-    }
-    for (size_t i = 0; i < at->n_chosen; i++) dl_free(at->chosen[i].choices);
-    void *const blocks[] = {at->posted, at->chosen, at->running, at->ended};
-    for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
-}
-
-void dl_training_close_communicators(struct dl_training *t)
-{
-    for (size_t i = 0; i < n_communicators(t); i++) close_communicator(&t->communicators[i]);
-    dl_free(t->communicators);
-}
 
 /* ---- what differs between channels ---- */
 
 /* Lockstep groups may come to more before they wait for the first. Of others one at a time is there, and none is kept.
  */
-static bool is_queued(const struct communicator *at) { return at->channel == DL_CHANNEL_REPLICAS; }
+static bool is_queued(const struct communicator *at) { return at->channel == DL_CHANNEL_REPLICAS || is_for_copies(at); }
 
-/* Work on its lockstep groups' devices goes on beside it. */
-static bool slows_work(const struct communicator *at) { return at->channel != DL_CHANNEL_STAGES; }
+/* Work on its lockstep groups' devices goes on beside it, and has less of them. */
+static bool slows_work(const struct communicator *at)
+{
+    return at->channel == DL_CHANNEL_REPLICAS || at->channel == DL_CHANNEL_LOCKSTEP;
+}
 
 /* NULL: its time is part of items. */
 static struct busy *busy_of(struct dl_training *t, const struct communicator *at)
@@ -103,19 +22,21 @@ static struct busy *busy_of(struct dl_training *t, const struct communicator *at
     switch (at->channel) {
     case DL_CHANNEL_REPLICAS: return &t->exchanging;
     case DL_CHANNEL_STAGES: return &t->sending;
-    case DL_CHANNEL_LOCKSTEP: break;
+    case DL_CHANNEL_LOCKSTEP:
+    case DL_CHANNEL_COPIES_OUT:
+    case DL_CHANNEL_COPIES_IN: break;
     }
     return NULL;
 }
 
 static void retime_all(struct dl_training *t, const struct communicator *at)
 {
-    for (uint32_t i = 0; slows_work(at) && i < at->n; i++) dl_training_retime(t, lockstep_group_of(t, at, i));
+    for (uint32_t i = 0; slows_work(at) && i < at->n; i++) dl_training_retime(t, dl_training_member(t, at, i));
 }
 
 double dl_training_undisturbed_s(const struct dl_training *t, const struct communicator *at, const struct rendezvous *x)
 {
-    return at->channel == DL_CHANNEL_LOCKSTEP ? fmin(now_s(t) - x->start.begun_s, x->alone_s) : 0;
+    return is_within_items(at) ? fmin(now_s(t) - x->start.begun_s, x->alone_s) : 0;
 }
 
 /* ---- end ---- */
@@ -129,23 +50,28 @@ static void start_next(struct dl_training *t, struct communicator *at);
 
 static void record(struct dl_training *t, const struct communicator *at, const struct rendezvous *x)
 {
-    if (!t->request.recorder || at->channel == DL_CHANNEL_LOCKSTEP) return;
+    if (!t->request.recorder || is_within_items(at)) return;
     for (uint32_t i = 0; i < at->n; i++)
         t->request.recorder->add(t->request.recorder->user,
                                  &(struct dl_slice){.kind = DL_SLICE_EXCHANGE,
-                                                    .stage = lockstep_group_of(t, at, i)->stage,
-                                                    .replica = lockstep_group_of(t, at, i)->replica,
+                                                    .stage = dl_training_member(t, at, i)->stage,
+                                                    .replica = dl_training_member(t, at, i)->replica,
                                                     .from_s = x->begun_s,
                                                     .to_s = now_s(t),
                                                     .cause = x->comm->cause,
                                                     .call = (uint32_t)(x->comm - t->request.step.calls)});
 }
 
-static void leave(struct dl_training *t, struct communicator *at)
+static void drop(struct communicator *at)
 {
-    for (uint32_t i = 0; i < at->n; i++) lockstep_group_of(t, at, i)->is_in = NULL;
     at->n_dropped = at->next;
     at->n_posted = 0;
+}
+
+static void leave(struct dl_training *t, struct communicator *at)
+{
+    for (uint32_t i = 0; i < at->n; i++) dl_training_member(t, at, i)->is_in = NULL;
+    drop(at);
 }
 
 /* Who goes on may come to the next one at once. */
@@ -153,7 +79,7 @@ static void wake(struct dl_training *t, struct communicator *at, uint32_t number
 {
     const double undisturbed_s = dl_training_undisturbed_s(t, at, x);
     for (uint32_t i = 0; i < at->n; i++) {
-        struct lockstep_group *const c = lockstep_group_of(t, at, i);
+        struct lockstep_group *const c = dl_training_member(t, at, i);
         if (c->waits_at != at || c->waits_for != number) continue;
         dl_training_end_wait(t, c, &x->start, x->comm->cause, undisturbed_s);
         dl_training_go_on(t, c);
@@ -178,6 +104,7 @@ static void ended(void *user, uint32_t index)
         start_next(t, at);
     else
         leave(t, at);
+    if (is_for_copies(at) && !at->busy) drop(at);
     retime_all(t, at);
     wake(t, at, number, &done);
 }
@@ -215,7 +142,7 @@ static void start_groups(struct dl_training *t, struct communicator *at, const s
 /* Who waits behind others waits for the network. */
 static void follow(const struct communicator *at, struct rendezvous *x)
 {
-    if (!is_queued(at) || !at->next || x[-1].ended_s != x->begun_s) return;
+    if (!is_queued(at) || x == at->posted || x[-1].ended_s != x->begun_s) return;
     x->start.begun_s = x[-1].start.begun_s;
     x->start.delays = x[-1].start.delays;
 }
@@ -227,8 +154,22 @@ static double alone_s(const struct chosen *chosen)
     return longest_s;
 }
 
+static void start_copy(struct dl_training *t, struct communicator *at, struct rendezvous *x)
+{
+    at->busy = true;
+    x->begun_s = now_s(t);
+    x->alone_s = x->comm->alone_s;
+    x->n_running = 1;
+    follow(at, x);
+    dl_training_start_copy(t, at, x->comm, ended);
+}
+
 static void start(struct dl_training *t, struct communicator *at, struct rendezvous *x)
 {
+    if (is_for_copies(at)) {
+        start_copy(t, at, x);
+        return;
+    }
     const struct chosen *const chosen = dl_training_chosen(t, at, x->comm);
     if (t->err->status) return;
     at->busy = true;
@@ -257,10 +198,17 @@ static void start_next(struct dl_training *t, struct communicator *at)
 
 /* ---- lockstep groups come, and wait ---- */
 
+/* Of the rendezvous that the lockstep group comes to. */
+static uint32_t number_of(struct lockstep_group *c, const struct communicator *at)
+{
+    if (is_for_copies(at)) return at->n_dropped + (uint32_t)at->n_posted;
+    return is_queued(at) ? c->n_started++ : at->next;
+}
+
 void dl_training_join(struct dl_training *t, struct lockstep_group *c, const struct dl_comm *comm)
 {
-    struct communicator *const at = communicator_of(t, c, comm);
-    const uint32_t number = is_queued(at) ? c->n_started++ : at->next;
+    struct communicator *const at = dl_training_communicator(t, c, comm);
+    const uint32_t number = number_of(c, at);
     if (number == at->n_dropped + at->n_posted) {
         DL_GROW(at->posted, at->n_posted, at->posted_capacity);
         at->posted[at->n_posted++] = (struct rendezvous){.comm = comm};
@@ -283,12 +231,12 @@ static bool wait_for(struct dl_training *t, struct lockstep_group *c, struct com
 
 bool dl_training_may_pass(struct dl_training *t, struct lockstep_group *c, const struct dl_comm *comm)
 {
-    struct communicator *const at = comm ? communicator_of(t, c, comm) : dl_training_replicas(t, c->stage);
+    struct communicator *const at = comm ? dl_training_communicator(t, c, comm) : dl_training_replicas(t, c->stage);
     if (!is_queued(at)) return c->is_in != at || wait_for(t, c, at, at->next);
     const uint32_t number = comm ? c->latest[comm - t->request.step.calls] : c->n_started; /* + 1 */
     if (!number) return true;
     if (number > at->next) return wait_for(t, c, at, number - 1);
-    dl_training_pass(t, c, &rendezvous(at, number - 1)->start);
+    if (number > at->n_dropped) dl_training_pass(t, c, &rendezvous(at, number - 1)->start);
     return true;
 }
 
@@ -302,7 +250,7 @@ const struct rendezvous *dl_training_awaited(const struct lockstep_group *c)
 struct start dl_training_awaited_start(const struct dl_training *t, const struct lockstep_group *c)
 {
     const struct communicator *const at = c->waits_at;
-    const struct lockstep_group *late = is_queued(at) ? lockstep_group_of(t, at, 0) : c;
+    const struct lockstep_group *late = is_queued(at) ? dl_training_member(t, at, 0) : c;
     if (at->busy) return rendezvous(at, at->next)->start;
     while (is_queued(at) && late->n_started > at->next) late++;
     return dl_start_now(t, late);

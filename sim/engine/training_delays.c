@@ -5,8 +5,8 @@
  * rules:
  *
  *     work     adds what slowdown and jitter have added to it, as straggler
- *     network  adds the seconds that a collective or a message takes, under its own cause. One of ranks in lockstep is
- *              part of an item: it adds only what it takes longer than it would alone
+ *     network  adds the seconds that a collective or a message takes, under its own cause. One of ranks in lockstep, or
+ *              a copy, is part of an item: it adds only what it takes longer than it would alone
  *     waiting  whoever waits takes over the delays of the partner that comes last. In the undisturbed step it waits for
  *              the latest one there, who may be another; what that leaves of the delays is divided in proportion
  *
@@ -15,7 +15,7 @@
 
 #include "sim/engine/training_parts.h"
 
-static bool is_on_network(enum dl_cause cause) { return cause >= DL_CAUSE_TENSOR && cause <= DL_CAUSE_DATA; }
+static bool is_on_network(enum dl_cause cause) { return cause >= DL_CAUSE_TENSOR && cause <= DL_CAUSE_OFFLOAD; }
 
 static int delay_of(enum dl_cause cause)
 {

@@ -10,8 +10,9 @@
 
 /* ---- why a lockstep group is late: see training_delays.c ---- */
 
-/* The causes that can make a lockstep group late: collectives and messages, and work that a scenario has slowed. */
-enum { DELAY_STRAGGLER = DL_CAUSE_DATA - DL_CAUSE_TENSOR + 1, N_DELAYS };
+/* The causes that can make a lockstep group late: collectives, messages and copies, and work that a scenario has
+ * slowed. */
+enum { DELAY_STRAGGLER = DL_CAUSE_OFFLOAD - DL_CAUSE_TENSOR + 1, N_DELAYS };
 
 /* How late something is, against the undisturbed step: nothing is slowed, and the network takes no time. */
 struct delays {
@@ -126,7 +127,7 @@ struct chosen {
 };
 
 /* Lockstep groups that communicate over one channel, in all groups at once: their collectives, in the order in which
- * they come to them, go one after the other. See training_communicators.c. */
+ * they come to them, go one after the other. See training_members.c. */
 struct communicator {
     enum dl_channel channel;
     uint32_t first, n, stride; /* lockstep groups: the first, and so many more so far apart */
@@ -138,6 +139,7 @@ struct communicator {
     size_t n_chosen, chosen_capacity;
     struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
     uint32_t n_rooms;                      /* for them */
+    struct channel *copies;                /* on a channel for them: the paths of its lockstep group's devices */
 };
 
 /* How often something goes on, to know when at least one of it does. */
@@ -270,11 +272,21 @@ void dl_training_take_over(struct dl_training *t, struct lockstep_group *c, cons
 /* What the lockstep group needs had come before it was wanted. */
 void dl_training_pass(struct dl_training *t, struct lockstep_group *c, const struct start *s);
 
-/* training_communicators.c */
+/* training_members.c */
 void dl_training_open_communicators(struct dl_training *t);
 void dl_training_close_communicators(struct dl_training *t);
 /* Of the replicas of a stage. */
 struct communicator *dl_training_replicas(const struct dl_training *t, uint32_t stage);
+/* Where the lockstep group has this collective or copy. */
+struct communicator *dl_training_communicator(const struct dl_training *t, const struct lockstep_group *c,
+                                              const struct dl_comm *comm);
+static inline struct lockstep_group *dl_training_member(const struct dl_training *t, const struct communicator *at,
+                                                        uint32_t i)
+{
+    return &t->lockstep_groups[at->first + i * at->stride];
+}
+
+/* training_communicators.c */
 /* The lockstep group comes to the start of a collective. */
 void dl_training_join(struct dl_training *t, struct lockstep_group *c, const struct dl_comm *comm);
 /* Whether the lockstep group may go on; if not it will be called when the collective, or if NULL all that it started
@@ -287,10 +299,23 @@ const struct rendezvous *dl_training_awaited(const struct lockstep_group *c);
 /* What it takes in the undisturbed step. */
 double dl_training_undisturbed_s(const struct dl_training *t, const struct communicator *at,
                                  const struct rendezvous *x);
-static inline bool waits_in_lockstep(const struct lockstep_group *c)
+static inline bool is_for_copies(const struct communicator *at)
 {
-    return c->waits_at && c->waits_at->channel == DL_CHANNEL_LOCKSTEP;
+    return at->channel == DL_CHANNEL_COPIES_OUT || at->channel == DL_CHANNEL_COPIES_IN;
 }
+/* What it takes is time of the item, as if it had been priced. */
+static inline bool is_within_items(const struct communicator *at)
+{
+    return at->channel == DL_CHANNEL_LOCKSTEP || is_for_copies(at);
+}
+
+/* training_copies.c: refuse copies where devices have no hosts. */
+enum dl_status dl_training_check_copies(const struct dl_training *t, struct dl_error *err);
+/* Whether some are simulated. */
+bool dl_training_simulates_copies(const struct dl_training *t);
+/* Begin one on all devices of the lockstep group; `done` when all of them have ended. */
+void dl_training_start_copy(struct dl_training *t, struct communicator *at, const struct dl_comm *comm,
+                            dl_event_fn done);
 
 /* training_choices.c: what is chosen for a collective, in all its groups; and time it instead of playing it. */
 struct chosen *dl_training_chosen(struct dl_training *t, struct communicator *at, const struct dl_comm *comm);

@@ -23,7 +23,7 @@ static const char *const op_names[DL_N_OPS] = {
     [DL_SENDRECV] = "sendrecv",
 };
 
-const char *dl_op_name(enum dl_op op) { return op_names[op]; }
+const char *dl_op_name(enum dl_op op) { return op == DL_COPY ? "copy" : op_names[op]; }
 
 enum dl_op dl_op_named(const char *name)
 {

@@ -37,15 +37,18 @@ enum dl_op {
     DL_BARRIER,
     DL_SENDRECV,
     DL_N_OPS,
+    DL_COPY, /* no collective: between each device and its host */
 };
 const char *dl_op_name(enum dl_op op);
 enum dl_op dl_op_named(const char *name); /* DL_N_OPS: there is none */
 
 /* Those of one channel on the same ranks go one after the other, as one communicator's do. */
 enum dl_channel {
-    DL_CHANNEL_REPLICAS, /* among ranks that hold the same parameters: started, and waited for later */
-    DL_CHANNEL_STAGES,   /* of two stages that hold the same, whose programs both have it: waited for at once */
-    DL_CHANNEL_LOCKSTEP, /* of ranks in lockstep: simulated, or priced; each is waited for before the next */
+    DL_CHANNEL_REPLICAS,   /* among ranks that hold the same parameters: started, and waited for later */
+    DL_CHANNEL_STAGES,     /* of two stages that hold the same, whose programs both have it: waited for at once */
+    DL_CHANNEL_LOCKSTEP,   /* of ranks in lockstep: simulated, or priced; each is waited for before the next */
+    DL_CHANNEL_COPIES_OUT, /* from each device to its host: simulated, or priced */
+    DL_CHANNEL_COPIES_IN,  /* and back, beside these */
 };
 
 struct dl_comm {
@@ -56,9 +59,10 @@ struct dl_comm {
     struct dl_payload payload;
     const char *algorithm; /* NULL: the one that is estimated to be fastest */
     enum dl_cause cause;
-    uint32_t handle;      /* the strategy's own, to wait for it */
-    uint32_t every, turn; /* it takes place in iterations that leave turn when divided by every; 0: in all */
-    /* Of ranks in lockstep. */
+    uint32_t handle;         /* the strategy's own, to wait for it */
+    uint32_t every, turn;    /* it takes place in iterations that leave turn when divided by every; 0: in all */
+    double most_bytes_per_s; /* DL_COPY: that the host can take it at; 0: whatever links give */
+    /* Of ranks in lockstep, and copies. */
     bool once;        /* DL_ALLTOALL: tokens go once to each node, as DL_DISPATCH_TO_NODES; it is always priced */
     double alone_s;   /* if it meets nobody */
     double taken_s;   /* that it takes from the kernels beside it */
@@ -69,6 +73,8 @@ static inline bool dl_comm_has_turn(const struct dl_comm *c, uint32_t iteration)
 {
     return !c->every || iteration % c->every == c->turn;
 }
+/* It is work of alone_s unless it is simulated. */
+static inline bool dl_comm_may_be_priced(const struct dl_comm *c) { return c->channel >= DL_CHANNEL_LOCKSTEP; }
 /* Whether the same is chosen for both. */
 bool dl_comm_alike(const struct dl_comm *a, const struct dl_comm *b);
 

@@ -3,6 +3,7 @@
 
 const char *const dl_sends_names[] = {"asynchronous", "batched", "blocking", NULL};
 const char *const dl_channel_names[] = {"replicas", "stages", "lockstep", NULL};
+const char *const dl_copy_names[] = {"out", "in", NULL};
 const char *const dl_item_names[] = {"forward", "backward", "weights", NULL};
 
 struct printed {
@@ -60,6 +61,17 @@ static void print_comm(const struct printed *p, size_t number, const struct dl_c
     print_number(p, "taken_s", c->taken_s);
     print_number(p, "bundles", c->n_bundles);
     if (c->every) fprintf(p->out, " every %u turn %u", c->every, c->turn);
+    print_flag(p, "simulated", p->step->plan.calls && p->step->plan.calls[number]);
+    fputc('\n', p->out);
+}
+
+static void print_copy(const struct printed *p, size_t number, const struct dl_comm *c)
+{
+    fprintf(p->out, "copy %zu %s", number, dl_copy_names[c->channel - DL_CHANNEL_COPIES_OUT]);
+    print_number(p, "bytes", c->bytes);
+    fprintf(p->out, " cause %s", dl_cause_name(c->cause));
+    print_number(p, "most_bytes_per_s", c->most_bytes_per_s);
+    print_number(p, "alone_s", c->alone_s);
     print_flag(p, "simulated", p->step->plan.calls && p->step->plan.calls[number]);
     fputc('\n', p->out);
 }
@@ -169,6 +181,6 @@ void dl_step_print(const struct dl_step *s, FILE *out)
     if (s->n_servers) fprintf(out, "servers %u\n", s->n_servers);
     if (s->has_barrier) fputs("barrier\n", out);
     print_planned(&p, n_stages * dl_ranks_count(s->ranks, s->replicas));
-    for (size_t i = 0; i < s->n_calls; i++) print_comm(&p, i, &s->calls[i]);
+    for (size_t i = 0; i < s->n_calls; i++) (s->calls[i].op == DL_COPY ? print_copy : print_comm)(&p, i, &s->calls[i]);
     for (uint32_t i = 0; i < n_stages; i++) print_stage(&p, &s->programs[i]);
 }

@@ -133,17 +133,35 @@ static bool read_lockstep(struct reader *r, struct dl_comm *comm)
     return !comm->once && dl_has_word(&r->w, "simulated");
 }
 
-static void read_collective(struct reader *r)
+static void add_call(struct reader *r, const struct dl_comm *comm, bool is_simulated)
 {
     struct dl_read_step *const out = r->out;
-    const uint32_t number = dl_whole_word(&r->w, dl_second_word(&r->w), UINT32_MAX);
-    if (r->w.n_words < 3) {
-        dl_refuse_words(&r->w, "needs its number and operation");
-        return;
-    }
+    size_t n = out->n_calls;
+    if (dl_whole_word(&r->w, dl_second_word(&r->w), UINT32_MAX) != n)
+        dl_refuse_words(&r->w, "'%.60s' is not the next number", r->w.words[1]);
+    if (r->w.err->status) return;
+    out->is_simulated = n < r->calls_capacity
+                            ? out->is_simulated
+                            : dl_grow(out->is_simulated, n, &r->calls_capacity, sizeof *out->is_simulated);
+    out->is_simulated[n] = is_simulated;
+    DL_GROW(out->calls, out->n_calls, out->calls_capacity);
+    out->calls[out->n_calls++] = *comm;
+}
+
+/* The word after the number; "": it is not there. */
+static const char *third_word(struct reader *r, const char *missing)
+{
+    if (r->w.n_words < 3) return dl_refuse_words(&r->w, "needs its number and %s", missing), "";
     r->w.used[2] = true;
-    const enum dl_op op = dl_op_named(r->w.words[2]);
-    if (op == DL_N_OPS) dl_refuse_words(&r->w, "there is no operation '%.60s'", r->w.words[2]);
+    return r->w.words[2];
+}
+
+static void read_collective(struct reader *r)
+{
+    const char *const operation = third_word(r, "operation");
+    if (r->w.err->status) return;
+    const enum dl_op op = dl_op_named(operation);
+    if (op == DL_N_OPS) dl_refuse_words(&r->w, "there is no operation '%.60s'", operation);
     const enum dl_channel channel =
         (enum dl_channel)dl_word_choice(&r->w, dl_required_word(&r->w, "channel"), dl_channel_names);
     const char *const algorithm = dl_word_after(&r->w, "algorithm");
@@ -157,15 +175,21 @@ static void read_collective(struct reader *r)
     bool is_simulated = false;
     if (channel == DL_CHANNEL_LOCKSTEP) is_simulated = read_lockstep(r, &comm);
     read_turns(r, &comm);
-    if (number != out->n_calls) dl_refuse_words(&r->w, "'%.60s' is not the next number", r->w.words[1]);
+    add_call(r, &comm, is_simulated);
+}
+
+static void read_copy(struct reader *r)
+{
+    const char *const way = third_word(r, "whether it goes out or in");
     if (r->w.err->status) return;
-    size_t n = out->n_calls;
-    out->is_simulated = n < r->calls_capacity
-                            ? out->is_simulated
-                            : dl_grow(out->is_simulated, n, &r->calls_capacity, sizeof *out->is_simulated);
-    out->is_simulated[n] = is_simulated;
-    DL_GROW(out->calls, out->n_calls, out->calls_capacity);
-    out->calls[out->n_calls++] = comm;
+    const struct dl_comm comm = {.op = DL_COPY,
+                                 .channel =
+                                     DL_CHANNEL_COPIES_OUT + (enum dl_channel)dl_word_choice(&r->w, way, dl_copy_names),
+                                 .bytes = dl_number_after(&r->w, "bytes"),
+                                 .cause = cause_of(r),
+                                 .most_bytes_per_s = dl_number_after(&r->w, "most_bytes_per_s"),
+                                 .alone_s = dl_number_after(&r->w, "alone_s")};
+    add_call(r, &comm, dl_has_word(&r->w, "simulated"));
 }
 
 /* ---- programs ---- */
@@ -315,6 +339,7 @@ static const struct {
              {"barrier", read_barrier, false, false},
              {"simulates", read_simulates, false, false},
              {"collective", read_collective, false, false},
+             {"copy", read_copy, false, false},
              {"stage", read_stage, false, false},
              {"block", read_block, true, false},
              {"begin", read_begin, true, false},

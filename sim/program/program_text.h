@@ -26,7 +26,11 @@
  * A collective of replicas that ends with "every 3 turn 1" takes place in the second of three steps, and so on.
  *
  * A collective of ranks in lockstep that is not `simulated` on the links takes its alone_s, less the work between its
- * start and its wait, and at least the taken_s that it takes from that work.
+ * start and its wait, and at least the taken_s that it takes from that work. A copy between each device and its host,
+ *
+ *     copy 1 out bytes 1e8 cause offload alone_s 4e-3 simulated
+ *
+ * is started and waited for by its number too. It goes on beside all work; `out` and `in` go on at once.
  */
 #ifndef DL_PROGRAM_PROGRAM_TEXT_H
 #define DL_PROGRAM_PROGRAM_TEXT_H
@@ -54,6 +58,6 @@ enum dl_status dl_step_read(char *text, const char *file, struct dl_arena *arena
 void dl_read_step_release(struct dl_read_step *s);
 
 /* The words of the text, in the order of their enums; each ends with NULL. */
-extern const char *const dl_sends_names[], *const dl_channel_names[], *const dl_item_names[];
+extern const char *const dl_sends_names[], *const dl_channel_names[], *const dl_copy_names[], *const dl_item_names[];
 
 #endif

@@ -4,10 +4,10 @@
 
 /* ---- what is priced ---- */
 
-bool dl_is_in_lockstep(const struct dl_instruction *i, const struct dl_comm *calls)
+bool dl_may_be_priced(const struct dl_instruction *i, const struct dl_comm *calls)
 {
     const bool has_call = i->kind == DL_WAIT || i->kind == DL_START;
-    return has_call && i->call != DL_EVERY_CALL && calls[i->call].channel == DL_CHANNEL_LOCKSTEP;
+    return has_call && i->call != DL_EVERY_CALL && dl_comm_may_be_priced(&calls[i->call]);
 }
 
 /* The start that a wait is for, if it is in this template, and the kernels since. */
@@ -35,6 +35,44 @@ static void price_wait(const struct dl_template *t, size_t at, const struct dl_c
             .name = dl_op_name(comm->op), .cause = DL_CAUSE_INTERFERENCE, .device_s = comm->taken_s - longer_s};
 }
 
+/* The first of the copies one way that are under way at the start of the one that is waited for. */
+static size_t first_in_line(const struct dl_template *t, size_t wait, const struct dl_comm *calls)
+{
+    const uint32_t call = t->instructions[wait].call;
+    size_t first = wait;
+    bool found = false;
+    for (size_t i = wait; i-- > 0;) {
+        const struct dl_instruction *const at = &t->instructions[i];
+        if (!dl_may_be_priced(at, calls) || calls[at->call].channel != calls[call].channel) continue;
+        if (found && at->kind == DL_WAIT) break;
+        if (at->kind != DL_START || (!found && at->call != call)) continue;
+        found = true;
+        first = i;
+    }
+    return first;
+}
+
+/* Copies one way go one after the other, beside all work. */
+static void price_copy(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *out)
+{
+    const struct dl_comm *const comm = &calls[t->instructions[at].call];
+    double passed_s = 0, free_s = 0, end_s = 0;
+    for (size_t i = first_in_line(t, at, calls); i < at; i++) {
+        const struct dl_instruction *const before = &t->instructions[i];
+        dl_priced_work(t, i, calls, out);
+        for (size_t k = 0; k < out->n; k++) passed_s += out->items[k].device_s;
+        if (before->kind != DL_START || !dl_may_be_priced(before, calls) ||
+            calls[before->call].channel != comm->channel)
+            continue;
+        free_s = fmax(free_s, passed_s) + calls[before->call].alone_s;
+        if (&calls[before->call] == comm) end_s = free_s;
+    }
+    out->is_beside = passed_s > 0;
+    out->n = 1;
+    out->items[0] =
+        (struct dl_instruction){.name = "host copy", .cause = comm->cause, .device_s = fmax(end_s - passed_s, 0)};
+}
+
 void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *out)
 {
     const struct dl_instruction *const i = &t->instructions[at];
@@ -42,13 +80,15 @@ void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm
     out->is_beside = false;
     if (i->kind == DL_DO)
         out->items[out->n++] = *i;
-    else if (i->kind == DL_WAIT && dl_is_in_lockstep(i, calls))
+    else if (i->kind == DL_WAIT && dl_may_be_priced(i, calls) && calls[i->call].op == DL_COPY)
+        price_copy(t, at, calls, out);
+    else if (i->kind == DL_WAIT && dl_may_be_priced(i, calls))
         price_wait(t, at, &calls[i->call], out);
 }
 
 bool dl_template_is_single(const struct dl_template *t)
 {
-    return t->n_instructions < 2 || (t->n_instructions == 2 && dl_is_in_lockstep(&t->instructions[1], t->calls));
+    return t->n_instructions < 2 || (t->n_instructions == 2 && dl_may_be_priced(&t->instructions[1], t->calls));
 }
 
 /* ---- sums ---- */
@@ -78,7 +118,7 @@ void dl_template_sum(struct dl_template *t, const struct dl_comm *calls)
     t->total = (struct dl_segment){0};
     for (size_t i = 0; i < t->n_instructions; i++) {
         const struct dl_instruction *const at = &t->instructions[i];
-        if (at->kind != DL_DO && !dl_is_in_lockstep(at, calls)) launched_s += at->host_s;
+        if (at->kind != DL_DO && !dl_may_be_priced(at, calls)) launched_s += at->host_s;
         dl_priced_work(t, i, calls, &work);
         for (size_t k = 0; k < work.n; k++) {
             launched_s += work.items[k].host_s;
@@ -113,10 +153,10 @@ static bool fuse(const struct dl_template *t, const bool *simulated, struct dl_p
     out->n = 0;
     for (size_t i = 0; i < t->n_instructions; i++) {
         const struct dl_instruction *const at = &t->instructions[i];
-        const bool in_lockstep = dl_is_in_lockstep(at, t->calls),
-                   is_simulated = in_lockstep && simulated && simulated[at->call];
+        const bool may_be_priced = dl_may_be_priced(at, t->calls),
+                   is_simulated = may_be_priced && simulated && simulated[at->call];
         any |= is_simulated;
-        if (at->kind != DL_DO && (!in_lockstep || is_simulated)) {
+        if (at->kind != DL_DO && (!may_be_priced || is_simulated)) {
             add_part(out, (struct dl_part){.kind = at->kind, .call = at->call, .host_s = at->host_s});
             continue;
         }

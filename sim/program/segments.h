@@ -1,7 +1,7 @@
 /* segments.h - instructions become parts: those that other ranks can see, and segments of work between them.
  *
- * A collective of ranks in lockstep that is not simulated is work at its wait: as much of it as is longer than the
- * kernels since its start. */
+ * A collective of ranks in lockstep or a copy that is not simulated is work at its wait: as much of it as is longer
+ * than the kernels since its start, for a copy than all work since. */
 #ifndef DL_PROGRAM_SEGMENTS_H
 #define DL_PROGRAM_SEGMENTS_H
 
@@ -16,8 +16,8 @@ struct dl_priced_work {
 };
 void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *out);
 
-/* Whether it starts or waits for a collective of ranks in lockstep. */
-bool dl_is_in_lockstep(const struct dl_instruction *i, const struct dl_comm *calls);
+/* Whether it starts or waits for a collective of ranks in lockstep or a copy, which may be priced. */
+bool dl_may_be_priced(const struct dl_instruction *i, const struct dl_comm *calls);
 
 /* Whether it is one kernel or collective, and nothing else; it must have its parts. */
 bool dl_template_is_single(const struct dl_template *t);

@@ -41,10 +41,12 @@ static void add_line(struct dl_work_lines *lines, const struct dl_work_line *lin
 static void add_instruction(struct dl_work_lines *lines, const struct dl_template *t, size_t at, int kind, double n)
 {
     const struct dl_instruction *const i = &t->instructions[at];
-    const bool in_lockstep = dl_is_in_lockstep(i, lines->calls);
-    const struct dl_comm *const comm = in_lockstep && !lines->calls[i->call].once ? &lines->calls[i->call] : NULL;
+    const bool may_be_priced = dl_may_be_priced(i, lines->calls);
+    const struct dl_comm *const call = may_be_priced ? &lines->calls[i->call] : NULL;
+    const struct dl_comm *const comm = call && !call->once && call->op != DL_COPY ? call : NULL;
     struct dl_priced_work work;
-    if (i->kind == DL_START && !in_lockstep) add_line(lines, &(struct dl_work_line){.what = *i, .kind = kind, .n = n});
+    if (i->kind == DL_START && !may_be_priced)
+        add_line(lines, &(struct dl_work_line){.what = *i, .kind = kind, .n = n});
     dl_priced_work(t, at, lines->calls, &work);
     for (size_t k = 0; k < work.n; k++)
         add_line(lines, &(struct dl_work_line){.what = work.items[k],

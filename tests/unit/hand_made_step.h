@@ -21,6 +21,7 @@
 #define BYTES_PER_S 1e9
 
 struct step {
+    const char *system; /* NULL: the crossbar */
     const char *schedule;
     uint32_t stages, replicas, micros, chunks;
     double forward_s, backward_s, weight_s, update_s;
@@ -67,12 +68,13 @@ static inline struct dl_json parse(struct hand_made *h, const char *quoted, stru
 
 static inline void open_crossbar(struct hand_made *h)
 {
-    static const char text[] =
+    static const char crossbar[] =
         "{'schema':'dlsim/system/1','source':'a test','nodes':128,'transport':'ideal','node':{'device':'none',"
         "'devices':1,'parts':[]},'network':{'kind':'crossbar','link':'ideal','bandwidth_bytes_per_s':1e9,"
         "'latency_s':0}}";
     const struct dl_texts nothing_set = {0};
     const uint32_t n = h->step->stages * h->step->replicas;
+    const char *const text = h->step->system ? h->step->system : crossbar;
     dl_topology_read(parse(h, text, &h->machine.system_doc), h->arena, &h->machine.topology, &h->err);
     dl_machine_use_transport(&h->machine, NULL, n, &nothing_set, h->arena, &h->err);
     check_ok(&h->err);

@@ -100,6 +100,57 @@ START_TEST(activations_show_only_what_no_block_hides)
 }
 END_TEST
 
+/* In the forward parameters come while activations go: the longer of the two shows. In the backward both come. */
+START_TEST(copies_there_and_back_go_on_at_once)
+{
+    double alone_s[2][2], both_s[2];
+    static const char *const keys[] = {"'parameters':1", "'activations':1", "'parameters':1,'activations':1"};
+    for (int i = 0; i < 3; i++) {
+        char offload[100];
+        snprintf(offload, sizeof offload, "{'name':'offload',%s}", keys[i]);
+        open_pair(SLOW_LINK, "", offload);
+        for (enum dl_item_kind kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+            const double shown_s = item(&t, kind)->total.seconds;
+            *(i < 2 ? &alone_s[kind][i] : &both_s[kind]) = shown_s;
+        }
+        close_pair();
+    }
+    ck_assert_double_lt(both_s[DL_ITEM_F], 0.9 * (alone_s[DL_ITEM_F][0] + alone_s[DL_ITEM_F][1]));
+    ck_assert_double_ge(both_s[DL_ITEM_F], fmax(alone_s[DL_ITEM_F][0], alone_s[DL_ITEM_F][1]));
+    check_close("backward", both_s[DL_ITEM_B], alone_s[DL_ITEM_B][0] + alone_s[DL_ITEM_B][1], 1e-3);
+}
+END_TEST
+
+static double simulated_s(const char *system, const char *software, const char *head, const char *stack,
+                          const char *engine)
+{
+    open_step(&t, &(struct step){.system = system,
+                                 .device = "a100-80",
+                                 .software = software,
+                                 .workload = MODEL,
+                                 .head = head,
+                                 .stack = stack});
+    const struct training_outcome out = training_simulate(&t, engine);
+    ck_assert_msg(!out.err.status, "%s", out.err.text);
+    dl_session_close(&t);
+    return out.result.step_s;
+}
+
+/* Replicas that go alike share the links of their PCIe switches as the closed form divides these. */
+START_TEST(alone_copies_are_simulated_as_they_are_priced)
+{
+    static const char *const offloads[] = {"'optimizer':1", "'parameters':0.5", "'activations':1",
+                                           "'optimizer':0.5,'parameters':1,'activations':1"};
+    static const char *const systems[] = {"selene", "perlmutter", "frontier"};
+    const int n_offloads = (int)DL_COUNT(offloads);
+    char stack[200];
+    snprintf(stack, sizeof stack, "{'name':'data'},{'name':'offload',%s}", offloads[_i % n_offloads]);
+    const char *const system = systems[_i / n_offloads], head[] = "'devices':4,'global_batch':8,'microbatch':2";
+    const double priced_s = simulated_s(system, "ideal", head, stack, "analytic");
+    check_close(system, simulated_s(system, "ideal", head, stack, "simgrid"), priced_s, 1e-9);
+}
+END_TEST
+
 START_TEST(activations_may_be_copied_between_kernels)
 {
     open_step(&t, &(struct step){.system = SLOW_LINK,
@@ -346,6 +397,8 @@ int main(void)
     tcase_add_test(tests, a_switch_called_socket_is_no_host);
     tcase_add_test(tests, a_slow_host_counts_instead_of_the_link);
     tcase_add_test(tests, activations_show_only_what_no_block_hides);
+    tcase_add_test(tests, copies_there_and_back_go_on_at_once);
+    tcase_add_loop_test(tests, alone_copies_are_simulated_as_they_are_priced, 0, 12);
     tcase_add_test(tests, activations_may_be_copied_between_kernels);
     tcase_add_loop_test(tests, memory_that_the_host_has_just_got_is_filled_first, 0, 2);
     tcase_add_loop_test(tests, sums_for_an_update_by_the_host_may_be_waited_for, 0, 4);

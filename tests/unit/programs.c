@@ -1,5 +1,5 @@
 /* programs.c - the engine by hand-written programs: every kind of operation against its closed form; and lines that no
- * program can have. The network is a crossbar of 1e9 bytes/s without latency. */
+ * program can have. The network is a crossbar of 1e9 bytes/s without latency, as are all links. */
 #define _GNU_SOURCE /* fork, mmap, strdup */
 #include <math.h>
 
@@ -17,10 +17,23 @@
 #define GATHER(more) "collective 0 allgather channel lockstep over tensor bytes 2e9 cause tensor alone_s 7" more "\n"
 #define FORWARD "item forward micro 0 chunk 0 block 0"
 
+/* Devices below a PCIe switch, with a NIC. */
+#define BELOW_SWITCH(devices)                                                                                          \
+    "{'schema':'dlsim/system/1','source':'a "                                                                          \
+    "test','nodes':64,'transport':'ideal','node':{'device':'none','devices':" devices                                  \
+    ",'parts':[{'kind':'pcie','switches':1,'link':'ideal','bandwidth_bytes_per_s':1e9,'latency_s':0,"                  \
+    "'switch_bandwidth_bytes_per_s':1e9}],'nics':{'count':1,'attach':['pcie0'],'link':'ideal',"                        \
+    "'bandwidth_bytes_per_s':1e9,'latency_s':0}},'network':{'kind':'crossbar','link':'ideal',"                         \
+    "'bandwidth_bytes_per_s':1e9,'latency_s':0}}"
+#define COPY(number, way, bytes, more) "copy " number " " way " bytes " bytes " cause offload" more "\n"
+#define SIMULATED(number, way, bytes) COPY(number, way, bytes, " simulated")
+
+static const char *machine; /* NULL: the crossbar, without hosts */
+
 /* Of so many ranks; the last step in seconds, or below 0: refused, with err. */
 static double play_text(const char *program, uint32_t n_ranks, uint32_t n_steps, struct dl_error *err)
 {
-    const struct step size = {.stages = n_ranks, .replicas = 1};
+    const struct step size = {.system = machine, .stages = n_ranks, .replicas = 1};
     struct hand_made h = {.step = &size, .arena = dl_arena_new()};
     char *const text = strdup(program);
     struct dl_read_step read;
@@ -168,12 +181,73 @@ static const struct {
      2, 3},
 };
 
+static void check_closed_form(const char *what, struct played_text played, double step_s)
+{
+    ck_assert_msg(!played.err.status, "%s: %s", what, played.err.text);
+    ck_assert_msg(fabs(played.step_s - step_s) <= 1e-9 * step_s, "%s: %.17g s, not %g", what, played.step_s, step_s);
+}
+
 START_TEST(an_operation_takes_what_its_closed_form_says)
 {
-    const struct played_text played = play_program(steps[_i].program, steps[_i].n_ranks, 1);
-    ck_assert_msg(!played.err.status, "%s: %s", steps[_i].what, played.err.text);
-    ck_assert_msg(fabs(played.step_s - steps[_i].step_s) <= 1e-9 * steps[_i].step_s, "%s: %.17g s, not %g",
-                  steps[_i].what, played.step_s, steps[_i].step_s);
+    check_closed_form(steps[_i].what, play_program(steps[_i].program, steps[_i].n_ranks, 1), steps[_i].step_s);
+}
+END_TEST
+
+static const struct {
+    const char *what, *program;
+    uint32_t n_ranks;
+    double step_s;
+    const char *system;
+} copies[] = {
+    {"a copy goes on beside work",
+     ONE_RANK SIMULATED("0", "out", "2e9") "stage 0 tags 0\nblock 0\nstart 0\n"
+                                           "work cause compute device_s 1.5 name a\nwait 0\n" FORWARD "\n",
+     1, 2, BELOW_SWITCH("1")},
+    {"one that is not simulated takes what it is longer than all work since",
+     ONE_RANK COPY("0", "out", "2e9", " alone_s 5") "stage 0 tags 0\nblock 0\nstart 0\n"
+                                                    "work cause compute device_s 1.5 name a\n"
+                                                    "work cause compute device_s 1 name b\nwait 0\n" FORWARD "\n",
+     1, 5, BELOW_SWITCH("1")},
+    {"a copy goes on while the device waits for its host",
+     ONE_RANK SIMULATED("0", "in", "4e9") "stage 0 tags 0\nblock 0\nstart 0\n"
+                                          "work cause compute device_s 1 host_s 3 name a\nwait 0\n" FORWARD "\n",
+     1, 4, BELOW_SWITCH("1")},
+    {"copies there and back go on at once",
+     ONE_RANK SIMULATED("0", "out", "2e9")
+         SIMULATED("1", "in", "2e9") "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nwait 0\nwait 1\n" FORWARD "\n",
+     1, 2, BELOW_SWITCH("1")},
+    {"copies one way go one after the other",
+     ONE_RANK SIMULATED("0", "out", "2e9")
+         SIMULATED("1", "out", "1e9") "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nstart 0\nwait 1\n"
+                                      "work cause compute device_s 1 name a\nwait 0\n" FORWARD "\n",
+     1, 5, BELOW_SWITCH("1")},
+    {"so do those that are not simulated",
+     ONE_RANK COPY("0", "out", "1", " alone_s 2") COPY("1", "out", "1", " alone_s 1")
+         COPY("2", "in", "1", " alone_s 4.5") "stage 0 tags 0\nblock 0\nstart 0\nstart 2\nstart 1\nstart 0\nwait 1\n"
+                                              "work cause compute device_s 1 name a\nwait 2\nwait 0\n" FORWARD "\n",
+     1, 5, BELOW_SWITCH("1")},
+    {"a copy is no faster than the host",
+     ONE_RANK COPY("0", "in", "1e9", " most_bytes_per_s 5e8 simulated") "stage 0 tags 0\nblock 0\n"
+                                                                        "start 0\nwait 0\n" FORWARD "\n",
+     1, 2, BELOW_SWITCH("1")},
+    {"replicas below a switch share its link to the host",
+     TWO_REPLICAS SIMULATED("0", "out", "1e9") "stage 0 tags 0\nblock 0\nstart 0\nwait 0\n" FORWARD "\n", 2, 2,
+     BELOW_SWITCH("2")},
+    {"so do ranks in lockstep",
+     TWO_IN_LOCKSTEP SIMULATED("0", "in", "1e9") "stage 0 tags 0\nblock 0\nstart 0\nwait 0\n" FORWARD "\n", 2, 2,
+     BELOW_SWITCH("2")},
+    {"what replicas send through their NICs takes half of the device's link from copies",
+     TWO_REPLICAS SIMULATED("0", "out",
+                            "1e9") "collective 1 allreduce channel replicas over data bytes 1e9 cause data\n"
+                                   "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nwait 0\nwait 1\n" FORWARD "\n",
+     2, 2, BELOW_SWITCH("1")},
+};
+
+START_TEST(a_copy_takes_what_its_closed_form_says)
+{
+    machine = copies[_i].system;
+    check_closed_form(copies[_i].what, play_program(copies[_i].program, copies[_i].n_ranks, 1), copies[_i].step_s);
+    machine = NULL;
 }
 END_TEST
 
@@ -226,6 +300,12 @@ static const struct {
      "stage 0 waits for exchange 0 in lockstep but has not just started it"},
     {TWO_IN_LOCKSTEP GATHER("") "stage 0 tags 0\nblock 0\nstart 0\n" FORWARD "\n",
      "stage 0 starts exchange 0 in lockstep and does not wait for it"},
+    {ONE_RANK SIMULATED("0", "out", "1e9") "stage 0 tags 0\nblock 0\nstart 0\nwait 0\n" FORWARD "\n",
+     "run: copies need a host, and the machine has none"},
+    {ONE_RANK COPY("0", "in", "1", "") "stage 0 tags 0\nblock 0\nwait 0\n" FORWARD "\n",
+     "stage 0 waits for copy 0, which it has not started in the same block"},
+    {ONE_RANK "copy 0 up bytes 1 cause offload\n", "test.txt:4: must be one of out, in"},
+    {ONE_RANK "copy 0 out bytes 1 cause offload taken_s 2\n", "test.txt:4: 'taken_s' means nothing here"},
     {TWO_STAGES "stage 0 tags 0\n", "must have as many stages as its digits say"},
     {ONE_RANK "stage 0 tags 0\n" FORWARD " with_next\n", "the last item of a stage goes with one after it"},
 };
@@ -243,6 +323,7 @@ int main(void)
     TCase *const tests = tcase_create("programs");
     tcase_add_loop_test(tests, an_operation_takes_what_its_closed_form_says, 0, DL_COUNT(steps));
     tcase_add_loop_test(tests, collectives_take_turns, 0, 5);
+    tcase_add_loop_test(tests, a_copy_takes_what_its_closed_form_says, 0, DL_COUNT(copies));
     tcase_add_loop_test(tests, what_no_program_can_have_is_refused_by_its_line, 0, DL_COUNT(refused));
     return run_steps(tests, "programs");
 }

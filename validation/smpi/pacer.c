@@ -83,7 +83,7 @@ static bool is_sought(const struct dl_pacer *p, const struct dl_instruction *i, 
                       enum dl_cause cause)
 {
     const struct dl_comm *const calls = p->session.lowered.calls;
-    if (dl_is_in_lockstep(i, calls)) return kind == DL_DO && i->kind == DL_WAIT && calls[i->call].cause == cause;
+    if (dl_may_be_priced(i, calls)) return kind == DL_DO && i->kind == DL_WAIT && calls[i->call].cause == cause;
     return !is_kernel(i) && i->kind == kind && (kind != DL_DO || i->cause == cause);
 }
 
@@ -95,7 +95,7 @@ static void spend_until(struct dl_pacer *p, size_t end)
         const struct dl_instruction *const i = &p->at->instructions[p->next];
         if (is_kernel(i))
             seconds += i->device_s;
-        else if ((i->kind == DL_WAIT) == dl_is_in_lockstep(i, p->session.lowered.calls))
+        else if ((i->kind == DL_WAIT) == dl_may_be_priced(i, p->session.lowered.calls))
             p->left_out++;
     }
     if (seconds > 0) sg_actor_sleep_for(seconds);
