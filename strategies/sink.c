@@ -11,10 +11,11 @@
 static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
 {
     return a->kind == b->kind && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
-           a->elements == b->elements && a->side == b->side && a->window == b->window && a->stride == b->stride &&
-           a->causal == b->causal && a->drops == b->drops && a->backward == b->backward && a->kv_share == b->kv_share &&
-           a->stays_wide == b->stays_wide && a->among_experts == b->among_experts && a->pass == b->pass &&
-           a->name == b->name && a->operation == b->operation;
+           a->elements == b->elements && a->made.height == b->made.height && a->made.width == b->made.width &&
+           a->window == b->window && a->stride == b->stride && a->causal == b->causal && a->drops == b->drops &&
+           a->backward == b->backward && a->kv_share == b->kv_share && a->stays_wide == b->stays_wide &&
+           a->among_experts == b->among_experts && a->pass == b->pass && a->name == b->name &&
+           a->operation == b->operation;
 }
 
 static size_t hash_of(const struct dl_kernel *k)

@@ -91,9 +91,11 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
                            .n = filters / groups,
                            .k = net->at.channels / groups * window,
                            .is_convolution = true,
-                           .side = out.height == out.width ? out.height : 0,
+                           .given = {net->at.height, net->at.width},
+                           .made = {out.height, out.width},
                            .window = (double)e->window,
                            .stride = (double)e->stride,
+                           .pad = (double)e->pad,
                            .has_bias = e->bias};
     add_product(net, &p);
     net->at = out;

@@ -29,8 +29,8 @@ struct dl_product {
     double batch, m, n, k;
     struct dl_kernel_dimensions by;
     bool is_convolution;
-    double side;           /* as in struct dl_kernel */
-    double window, stride; /* of a convolution */
+    struct dl_pixels given, made; /* as in struct dl_kernel, of a convolution */
+    double window, stride, pad;
     bool has_bias;
     bool of_activations; /* the second operand is data: both gradients are needed at once */
     bool shares_weights; /* they are the parameters of another layer */

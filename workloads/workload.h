@@ -39,18 +39,22 @@ struct dl_kernel {
      * which expert parallelism divides, and m the tokens that each gets if all get as many; there is one at least.
      * Elements are those of all experts together. */
     struct dl_kernel_dimensions by;
-    double side;           /* convolution: height and width of its result; 0: not known, or not alike */
-    double window, stride; /* convolution: sides of its windows and of their steps; 0: not known, nothing overlaps */
-    bool causal;           /* attention: half of the scores are never needed, and left out */
-    bool masked;           /* fused or not: a causal mask hides half of the scores, of all ranks together */
-    bool backward;         /* attention: 2.5 times the forward's work */
-    double kv_share;       /* attention: heads of keys and values over those of queries */
-    bool drops;            /* dropout is part of it: of attention's scores, or of what a residual adds */
-    bool stays_wide;       /* product: never with quantised operands, beside those of attention's core */
-    bool attention_core;   /* between the projections of attention: what selective recomputation does again */
-    bool among_experts;    /* between DISPATCH and COMBINE */
-    double table;          /* look-up: elements of its table, which are parameters */
-    bool accumulates;      /* its result is added to sums in fp32, as gradients of weights are; the software decides */
+    /* Convolution: of what it is given and of its result, forward; 0: not known. */
+    struct dl_pixels {
+        double height, width;
+    } given, made;
+    double window, stride, pad; /* convolution: sides of its windows and of their steps, zeros on each side; 0: not
+                                   known, nothing overlaps */
+    bool causal;                /* attention: half of the scores are never needed, and left out */
+    bool masked;                /* fused or not: a causal mask hides half of the scores, of all ranks together */
+    bool backward;              /* attention: 2.5 times the forward's work */
+    double kv_share;            /* attention: heads of keys and values over those of queries */
+    bool drops;                 /* dropout is part of it: of attention's scores, or of what a residual adds */
+    bool stays_wide;            /* product: never with quantised operands, beside those of attention's core */
+    bool attention_core;        /* between the projections of attention: what selective recomputation does again */
+    bool among_experts;         /* between DISPATCH and COMBINE */
+    double table;               /* look-up: elements of its table, which are parameters */
+    bool accumulates; /* its result is added to sums in fp32, as gradients of weights are; the software decides */
 };
 
 enum dl_work_kind {

@@ -11,16 +11,17 @@
 
 static const double window = 3, halo = 2, tile_sides[] = {2, 4};
 
-/* Windows of one group that move by a pixel. */
+/* Windows of one group that move by a pixel, on squares. */
 static bool has_minimal_filters(const struct dl_kernel *k, enum dl_precision precision)
 {
-    return precision == DL_FP32 && k->window == window && k->stride == 1 && k->batch == 1 && k->side > 0;
+    const bool is_square = k->made.height > 0 && k->made.height == k->made.width;
+    return precision == DL_FP32 && k->window == window && k->stride == 1 && k->batch == 1 && is_square;
 }
 
 /* Of the (t + 2)^2 products; the weights' own transform is small. */
 static struct dl_kernel product_of(const struct dl_kernel *k, double t)
 {
-    const double across = ceil(k->side / t), tiles_per_pixel = across * across / (k->side * k->side);
+    const double side = k->made.height, across = ceil(side / t), tiles_per_pixel = across * across / (side * side);
     struct dl_kernel p = *k;
     p.kind = DL_KERNEL_GEMM;
     p.batch = (t + halo) * (t + halo);

@@ -1,5 +1,7 @@
 /* spatial.c - convolutions cut in space: each rank has some rows of every image, and gets from its neighbours the rows
  * beyond its own that windows reach. */
+#include <math.h>
+
 #include "tests/toys/toys.h"
 
 struct options {
@@ -20,51 +22,79 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 static bool is_product(const struct dl_kernel *k) { return k->kind != DL_KERNEL_MEMORY && k->kind != DL_KERNEL_CONV; }
 static bool is_convolution(const struct dl_kernel *k) { return k->kind == DL_KERNEL_CONV; }
 
+/* Each rank must begin and end with whole windows' steps. */
+static enum dl_status check_convolution(const struct dl_check *what, const struct dl_kernel *k, uint32_t ways,
+                                        struct dl_error *err)
+{
+    if (k->given.height != k->stride * k->made.height)
+        return dl_fail(err, DL_IMPOSSIBLE, what->where, "%s makes %g rows of %g", k->name, k->made.height,
+                       k->given.height);
+    return dl_check_ways(what, ways, k->made.height, "the rows of an image", err);
+}
+
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const uint32_t ways = (uint32_t)((const struct options *)options)->ways;
-    const struct dl_kernel *const conv = dl_check_find(what, is_convolution);
-    if (!conv || dl_check_find(what, is_product))
+    if (!dl_check_find(what, is_convolution) || dl_check_find(what, is_product))
         return dl_fail(err, DL_IMPOSSIBLE, what->where, "cuts networks of convolutions alone");
-    return dl_check_ways(what, ways, conv->side, "the rows of an image", err);
+    for (size_t l = 0; l < what->model->n_layers; l++) {
+        const struct dl_layer *const layer = &what->model->layers[l];
+        for (size_t i = 0; i < layer->n_forward; i++)
+            if (is_convolution(&layer->forward[i].kernel) &&
+                check_convolution(what, &layer->forward[i].kernel, ways, err))
+                return err->status;
+    }
+    return DL_OK;
 }
 
-/* Rows from both neighbours: of the input forward, of the gradient of the result backward. */
-static enum dl_status exchange_rows(const struct dl_event *ev, double channels, struct dl_stack *below,
-                                    struct dl_error *err)
+/* To one neighbour, all of a ring. */
+static enum dl_status send_rows(const struct dl_event *ev, double values, struct dl_stack *below, struct dl_error *err)
 {
-    const struct dl_kernel *const k = &ev->kernel;
-    const double samples = k->m / (k->side * k->side), rows = (k->window - 1) / 2;
-    const double value_bytes = dl_precision_bytes(dl_stack_setting(below)->precision);
-    const struct dl_event halo = {.kind = DL_EV_COLLECTIVE,
+    const struct dl_event rows = {.kind = DL_EV_COLLECTIVE,
                                   .pass = ev->pass,
                                   .cause = DL_CAUSE_CONTEXT,
                                   .layer = ev->layer,
                                   .op = DL_SENDRECV,
                                   .members.digits = DL_ALONG_CONTEXT,
-                                  .bytes = samples * rows * k->side * channels * value_bytes};
-    return halo.bytes > 0 && (dl_emit(below, &halo, err) || dl_emit(below, &halo, err)) ? err->status : DL_OK;
+                                  .bytes = values * dl_precision_bytes(dl_stack_setting(below)->precision)};
+    return values > 0 ? dl_emit(below, &rows, err) : DL_OK;
+}
+
+/* Windows begin `pad` rows above what a rank has and end as many below as remain beyond a step: rows of the input
+ * forward, of the gradient of the result backward, where windows are mirrored and pixels are steps apart. */
+static enum dl_status exchange_rows(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_kernel *const k = &ev->kernel;
+    const bool backward = ev->pass == DL_BACKWARD;
+    const double samples = k->m / (k->made.height * k->made.width), reach = fmax(k->window - k->stride - k->pad, 0);
+    const double above = backward ? ceil(reach / k->stride) : k->pad,
+                 under = backward ? ceil(k->pad / k->stride) : reach;
+    const double channels = backward ? k->k : k->k / (k->window * k->window);
+    const double row = samples * channels * (backward ? k->made.width : k->given.width);
+    return send_rows(ev, above * row, below, err) || send_rows(ev, under * row, below, err) ? err->status : DL_OK;
 }
 
 static enum dl_status compute(const struct dl_event *ev, double ways, struct dl_stack *below, struct dl_error *err)
 {
     struct dl_event mine = *ev;
     struct dl_kernel *const k = &mine.kernel;
-    const bool is_conv = k->kind == DL_KERNEL_CONV, of_weights = k->pass == DL_PASS_WEIGHT_GRADIENT;
-    const double channels = ev->pass == DL_BACKWARD ? k->k : k->k / (k->window * k->window);
-    if (is_conv && !of_weights && exchange_rows(ev, channels, below, err)) return err->status;
+    const bool is_conv = is_convolution(k), of_weights = k->pass == DL_PASS_WEIGHT_GRADIENT;
+    if (is_conv && !of_weights && exchange_rows(ev, below, err)) return err->status;
     *(!is_conv ? &k->elements : of_weights ? &k->k : &k->m) /= ways;
-    k->side = 0; /* its height and width are no longer alike */
+    k->given.height /= ways;
+    k->made.height /= ways;
     return dl_emit(below, &mine, err);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
-    const struct options *const o = options;
-    if (ev->kind == DL_EV_COMPUTE && ev->pass != DL_OPTIMIZER && o->ways > 1)
-        return compute(ev, (double)o->ways, below, err);
-    return dl_emit(below, ev, err);
+    const double ways = (double)((const struct options *)options)->ways;
+    if (ev->kind == DL_EV_COMPUTE && ev->pass != DL_OPTIMIZER && ways > 1) return compute(ev, ways, below, err);
+    struct dl_event mine = *ev;
+    mine.inside_bytes /= ways;
+    mine.outside_bytes /= ways;
+    return dl_emit(below, &mine, err);
 }
 
 const struct dl_strategy dl_toy_spatial = {

@@ -276,7 +276,8 @@ END_TEST
 static struct dl_kernel convolution(enum dl_kernel_pass pass, double side, double channels, double filters)
 {
     const double pixels = 64 * side * side, window = 9;
-    struct dl_kernel k = {.kind = DL_KERNEL_CONV, .pass = pass, .batch = 1, .side = side, .window = 3, .stride = 1};
+    struct dl_kernel k = {
+        .kind = DL_KERNEL_CONV, .pass = pass, .batch = 1, .made = {side, side}, .window = 3, .stride = 1};
     k.m = pass == DL_PASS_WEIGHT_GRADIENT ? window * channels : pixels;
     k.n = pass == DL_PASS_INPUT_GRADIENT ? window * channels : filters;
     k.k = pass == DL_PASS_FORWARD ? window * channels : pass == DL_PASS_INPUT_GRADIENT ? filters : pixels;
@@ -302,7 +303,7 @@ END_TEST
 
 static double plain_s(struct dl_kernel k, enum dl_precision precision)
 {
-    k.side = 0;
+    k.made.height = 2 * k.made.width;
     return dl_price(&device, &k, precision).seconds;
 }
 

@@ -8,12 +8,25 @@
     "{'schema':'dlsim/workload/1','source':'a test','kind':'convnet','input':[3,32,32],'layers':["                     \
     "{'kind':'conv','filters':8,'window':3,'pad':1},{'kind':'conv','filters':4,'window':3,'pad':1}]}"
 
+/* With steps of 2 windows of 7 reach three rows above and two below; rows of the input are in windows that begin one
+ * row of the result above, or two below. */
+#define WITH_STEPS                                                                                                     \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'convnet','input':[3,32,48],'layers':["                     \
+    "{'kind':'conv','filters':8,'window':3,'pad':1},{'kind':'conv','filters':4,'window':7,'pad':3,'stride':2}]}"
+
 static double summed(double n, double bytes) { return 2 * once(n, bytes); }
 
 static double sent_by_rows(const struct dl_model *m, double n)
 {
     const double row = 32 * activation_bytes, forward = 3 + 8, backward = 4;
     return n > 1 ? 2 * row * (forward + backward) + summed(n, gradient_bytes * dl_model_parameters(m)) : 0;
+}
+
+static double sent_with_steps(const struct dl_model *m, double n)
+{
+    const double first = (1 + 1) * 48 * 3, second = (3 + 2) * 48 * 8, backward = (1 + 2) * 24 * 4;
+    const double bytes = (first + second + backward) * activation_bytes;
+    return n > 1 ? bytes + summed(n, gradient_bytes * dl_model_parameters(m)) : 0;
 }
 
 /* In a step, with one other. */
@@ -31,6 +44,14 @@ static const struct example toys[] = {
      .counts = RANKS,
      .n = {1, 2, 8},
      .sent = sent_by_rows,
+     .spares = true},
+    {.strategy = "spatial",
+     .entry = "{'name':'spatial','ways':#}",
+     .beside = "{'name':'data'}",
+     .workload = WITH_STEPS,
+     .counts = RANKS,
+     .n = {1, 2, 8},
+     .sent = sent_with_steps,
      .spares = true},
     {.strategy = "storage", .entry = "{'name':'storage','bytes_per_sample':#000}", .n = {1, 8}},
 };
