@@ -33,7 +33,7 @@ struct dl_lowered {
     size_t n_calls, calls_capacity;
     double model_flop[DL_N_FLOP_COUNTS]; /* of a step, without recomputation */
     struct dl_played played;             /* of those that may meet others */
-    double n_timed_alone;                /* collectives of the rest of them, on every rank */
+    double n_timed_alone;                /* collectives of the rest of them and copies, on every rank */
     bool plays_beyond;                   /* more than most_played, for links that change */
     struct dl_plan plan;
     double by_ground[DL_N_GROUNDS];   /* seconds of kernels of one micro-batch through all positions */

@@ -138,6 +138,7 @@ enum dl_status dl_plan_lowered(struct dl_sink *s, struct dl_error *err)
             return err->status;
     l->plan.calls = calls;
     limit(s);
+    dl_plan_copies(s, calls);
     fuse_all(l);
     return DL_OK;
 }

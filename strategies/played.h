@@ -8,4 +8,7 @@
  * those of the lockstep groups that cross such links, and the others are priced. Then templates get their parts. */
 enum dl_status dl_plan_lowered(struct dl_sink *s, struct dl_error *err);
 
+/* Copies to and from the hosts, where their paths are shared or change. */
+void dl_plan_copies(struct dl_sink *s, bool *simulated);
+
 #endif

@@ -151,6 +151,16 @@ START_TEST(alone_copies_are_simulated_as_they_are_priced)
 }
 END_TEST
 
+/* Of two stages below one switch the first has the link to the host for itself while the second waits for it. */
+START_TEST(stages_that_copy_in_turn_do_not_share)
+{
+    static const char stack[] = "{'name':'pipeline','ways':2},{'name':'offload','activations':1}";
+    static const char head[] = "'devices':2,'global_batch':2,'microbatch':2";
+    const double priced_s = simulated_s("selene", "ideal", head, stack, "analytic");
+    ck_assert_double_lt(simulated_s("selene", "ideal", head, stack, "simgrid"), 0.9 * priced_s);
+}
+END_TEST
+
 START_TEST(activations_may_be_copied_between_kernels)
 {
     open_step(&t, &(struct step){.system = SLOW_LINK,
@@ -399,6 +409,7 @@ int main(void)
     tcase_add_test(tests, activations_show_only_what_no_block_hides);
     tcase_add_test(tests, copies_there_and_back_go_on_at_once);
     tcase_add_loop_test(tests, alone_copies_are_simulated_as_they_are_priced, 0, 12);
+    tcase_add_test(tests, stages_that_copy_in_turn_do_not_share);
     tcase_add_test(tests, activations_may_be_copied_between_kernels);
     tcase_add_loop_test(tests, memory_that_the_host_has_just_got_is_filled_first, 0, 2);
     tcase_add_loop_test(tests, sums_for_an_update_by_the_host_may_be_waited_for, 0, 4);
