@@ -33,6 +33,12 @@ enum dl_status dl_emit_free(struct dl_stack *below, enum dl_tensor_kind tensor, 
     return dl_emit(below, &ev, err);
 }
 
+double dl_allocated_bytes(const struct dl_event *ev)
+{
+    const double parameters = ev->parameters_inside + ev->parameters_outside + ev->parameters_expert;
+    return ev->bytes + ev->inside_bytes + ev->outside_bytes + parameters * ev->parameter_bytes;
+}
+
 /* ---- states ---- */
 
 static enum dl_status alloc_by_parameters(struct dl_stack *top, enum dl_tensor_kind tensor, const struct dl_event *at,

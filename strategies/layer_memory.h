@@ -19,6 +19,8 @@ enum dl_status dl_emit_working(struct dl_stack *top, const struct dl_event *at, 
 /* Before and after the optimizer updates the parameters of `at`, all of a stage. */
 enum dl_status dl_emit_updating(struct dl_stack *top, const struct dl_event *at, bool is_done, struct dl_error *err);
 
+/* What an ALLOC asks for. */
+double dl_allocated_bytes(const struct dl_event *ev);
 /* Shared by strategies: a tensor of the layer of an event, in its pass. */
 enum dl_status dl_emit_alloc(struct dl_stack *below, enum dl_tensor_kind tensor, const struct dl_event *at,
                              double bytes, struct dl_error *err);

@@ -326,16 +326,12 @@ static enum dl_status lower_all(struct dl_sink *s, struct dl_step_draw *draw, st
 static enum dl_status lower_at(const struct dl_lower_request *request, double clock, struct dl_arena *arena,
                                struct dl_lowered *out, struct dl_step_draw *draw, struct dl_error *err)
 {
-    struct dl_stack *bottom = request->job->stack;
+    struct dl_stack *const stack = request->job->stack;
     struct dl_sink s = {.request = request, .arena = arena, .out = out, .clock = clock};
-    for (; bottom->strategy; bottom++)
-        if (bottom->state) memset(bottom->state, 0, bottom->strategy->state_size);
-    bottom->sink = dl_sink_take;
-    bottom->user = &s;
+    dl_stack_begin(stack, &(struct dl_stack_use){request->model->n_layers, arena, dl_sink_take, &s});
     *out = (struct dl_lowered){.clock = dl_device_throttles(request->device) ? clock : 0};
     lower_all(&s, draw, err);
-    bottom->sink = NULL; /* what it is called with ends here */
-    bottom->user = NULL;
+    dl_stack_end(stack); /* what its sink is called with ends here */
     dl_sink_release(&s);
     return err->status;
 }

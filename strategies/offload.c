@@ -7,7 +7,6 @@
  * of their own there and back, and cost what they take longer, unless the software copies activations between its
  * kernels. */
 #include "strategies/layer_memory.h"
-#include "strategies/saved.h"
 #include "strategies/strategies.h"
 
 struct options {
@@ -70,7 +69,7 @@ static enum dl_status copy_for_layer(const struct options *o, const struct dl_ev
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const double parameters = own_parameters(ev, s) * o->parameters * dl_precision_bytes(s->precision);
-    const double activations = dl_copied_bytes(s, ev->layer, ev->block);
+    const double activations = *dl_stack_note(below, ev->layer);
     const bool is_forward = ev->pass == DL_FORWARD, beside_layer = !s->software->offload_blocks;
     const double both_come = is_forward || !beside_layer ? 0 : activations;
     if (copy(parameters + both_come, false, true, ev->pass, below, err)) return err->status;
@@ -122,14 +121,28 @@ static struct dl_event scaled(const struct dl_event *ev, double factor)
     return part;
 }
 
+/* Notes of layers are their activations on the host, or on the way. */
+static enum dl_status stage(const struct dl_event *at, enum dl_tensor_kind tensor, struct dl_stack *below,
+                            struct dl_error *err)
+{
+    return dl_emit_alloc(below, tensor, at, *dl_stack_note(below, at->layer), err);
+}
+
+static enum dl_status stage_more(const struct dl_event *saved, struct dl_stack *below, struct dl_error *err)
+{
+    *dl_stack_note(below, saved->layer) += dl_allocated_bytes(saved);
+    return stage(saved, DL_TENSOR_STAGED, below, err);
+}
+
 static enum dl_status alloc_here_and_there(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                                            struct dl_error *err)
 {
     const double away = part_away(o, ev);
     const struct dl_event here = scaled(ev, 1 - away);
     struct dl_event there = scaled(ev, away);
-    if (dl_emit(below, &here, err)) return err->status;
-    if (ev->pass != DL_HOLD || away == 0) return DL_OK;
+    if (dl_emit(below, &here, err) || away == 0) return err->status;
+    if (ev->pass == DL_FORWARD) return stage_more(&there, below, err);
+    if (ev->pass != DL_HOLD) return DL_OK;
     there.tensor = ev->tensor == DL_TENSOR_PARAMETERS ? DL_TENSOR_HOST_PARAMETERS : DL_TENSOR_HOST_OPTIMIZER;
     return dl_emit(below, &there, err);
 }
@@ -159,20 +172,14 @@ static enum dl_status fetch(const struct options *o, const struct dl_event *ev, 
     return DL_OK;
 }
 
-static enum dl_status stage(const struct dl_event *at, enum dl_tensor_kind tensor, struct dl_stack *below,
-                            struct dl_error *err)
-{
-    return dl_emit_alloc(below, tensor, at, dl_copied_bytes(dl_stack_setting(below), at->layer, at->block), err);
-}
-
 /* What a layer saves goes while the next one works, and comes while the one before it does. */
 static enum dl_status enter(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                             struct dl_error *err)
 {
     if (fetch(o, ev, below, err) || o->activations == 0) return err->status;
     if (ev->pass == DL_FORWARD) {
-        if (stage(ev, DL_TENSOR_STAGED, below, err)) return err->status;
-        return stage(ev, DL_TENSOR_HOST_SAVED, below, err);
+        *dl_stack_note(below, ev->layer) = 0;
+        return DL_OK;
     }
     if (ev->first && stage(ev, DL_TENSOR_STAGED, below, err)) return err->status;
     const struct dl_event next = further(ev, 1);
@@ -186,6 +193,7 @@ static enum dl_status leave(const struct options *o, const struct dl_event *ev, 
     const struct dl_event before = further(ev, -1);
     if (o->parameters > 0 && dl_emit_free(below, DL_TENSOR_FETCHED, ev, err)) return err->status;
     if (o->activations == 0) return DL_OK;
+    if (forward && stage(ev, DL_TENSOR_HOST_SAVED, below, err)) return err->status;
     if (forward && !ev->first && dl_emit_free(below, DL_TENSOR_STAGED, &before, err)) return err->status;
     if ((!forward || !ev->n_after) && dl_emit_free(below, DL_TENSOR_STAGED, ev, err)) return err->status;
     return forward ? DL_OK : dl_emit_free(below, DL_TENSOR_HOST_SAVED, ev, err);
@@ -220,6 +228,7 @@ const struct dl_strategy dl_strategy_offload = {
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
+    .notes_layers = true,
     .defaults = &defaults,
     .claim = claim,
     .check = check,

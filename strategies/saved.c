@@ -42,6 +42,8 @@ static void add_by_rules(const struct dl_setting *s, const struct dl_layer *laye
     }
 }
 
+/* Of a block of GPT: sbh (10 + 24/t + 5as/ht) on each of t ranks, or all of it divided by t with sequence parallelism
+ * (Korthikanti et al., MLSys 2023, equations 2 and 4); s is the part of the sequence that a rank has. */
 struct dl_saves dl_saves_of(const struct dl_setting *s, const struct dl_layer *layer)
 {
     const struct dl_saved narrow = by_operands(s, layer), *const all = &layer->saved;
@@ -54,29 +56,6 @@ struct dl_saves dl_saves_of(const struct dl_setting *s, const struct dl_layer *l
     };
     add_by_rules(s, layer, &out);
     return out;
-}
-
-/* Without recomputation: sbh (10 + 24/t + 5as/ht), or all of it divided by t with sequence parallelism (Korthikanti et
- * al., MLSys 2023, equations 2 and 4); s is the part of the sequence that a rank has. */
-double dl_saved_whole_bytes(const struct dl_setting *s, const struct dl_layer *layer, bool scores)
-{
-    const struct dl_saves all = dl_saves_of(s, layer);
-    const double inside = all.inside_bytes + (scores ? all.scores_bytes : 0);
-    return (all.outside_bytes / s->parts.outside + inside / s->parts.inside) / s->ways[DL_AXIS_CONTEXT] +
-           all.whole_bytes;
-}
-
-double dl_saved_bytes(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
-{
-    const enum dl_recompute again = layer->is_block ? dl_recompute_of(s, block) : DL_RECOMPUTE_NOTHING;
-    if (again != DL_RECOMPUTE_BLOCKS) return dl_saved_whole_bytes(s, layer, again == DL_RECOMPUTE_NOTHING);
-    if (!dl_recompute_keeps_input(s, block)) return 0;
-    return width(s) * layer->saved.input_bytes / s->parts.outside / s->ways[DL_AXIS_CONTEXT];
-}
-
-double dl_copied_bytes(const struct dl_setting *s, const struct dl_layer *layer, uint32_t block)
-{
-    return layer->is_block ? dl_saved_bytes(s, layer, block) * s->offload_activations : 0;
 }
 
 double dl_input_bytes(const struct dl_setting *s, const struct dl_layer *layer)

@@ -81,9 +81,8 @@ void dl_sink_copy(struct dl_sink *s, const struct dl_event *ev);
 void dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev);
 /* For the sink of the stack; user is the struct dl_sink. */
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err);
-/* An ALLOC or FREE; how many bytes an ALLOC asks for; and at the end of a backward, all that is still on its way. */
+/* An ALLOC or FREE; and at the end of a backward, all that is still on its way. */
 void dl_sink_memory(struct dl_sink *s, const struct dl_event *ev);
-double dl_allocated_bytes(const struct dl_event *ev);
 void dl_sink_end_buckets(struct dl_sink *s);
 /* The host waits for the device here. */
 void dl_sink_drain(struct dl_sink *s);

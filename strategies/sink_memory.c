@@ -1,5 +1,6 @@
 /* sink_memory.c - what events allocate and free becomes ops of the program being built. Whole gradients go bucket by
  * bucket: they are freed when theirs is full, or where it is exchanged beside the next one's work, when that is. */
+#include "strategies/layer_memory.h"
 #include "strategies/sink.h"
 
 static struct dl_memory_ops *ops_of(const struct dl_sink *s, const struct dl_event *ev)
@@ -14,12 +15,6 @@ static struct dl_memory_op op_of(const struct dl_sink *s, const struct dl_event 
                                  .layer = ev->layer ? ev->layer->index : 0,
                                  .bytes = dl_allocated_bytes(ev),
                                  .at = ev->pass == DL_HOLD ? 0 : dl_sink_place(s, ev)->n_instructions};
-}
-
-double dl_allocated_bytes(const struct dl_event *ev)
-{
-    const double parameters = ev->parameters_inside + ev->parameters_outside + ev->parameters_expert;
-    return ev->bytes + ev->inside_bytes + ev->outside_bytes + parameters * ev->parameter_bytes;
 }
 
 static void free_all(struct dl_memory_ops *list, struct dl_template *into)

@@ -15,6 +15,30 @@ const struct dl_setting *dl_stack_setting(const struct dl_stack *below) { return
 
 void *dl_stack_state(struct dl_stack *below) { return below[-1].state; }
 
+double *dl_stack_note(struct dl_stack *below, const struct dl_layer *layer) { return &below[-1].notes[layer->index]; }
+
+void dl_stack_begin(struct dl_stack *top, const struct dl_stack_use *use)
+{
+    const size_t notes_bytes = use->n_layers * sizeof *top->notes;
+    struct dl_stack *level = top;
+    for (; level->strategy; level++) {
+        if (level->state) memset(level->state, 0, level->strategy->state_size);
+        if (!level->strategy->notes_layers) continue;
+        level->notes = dl_arena_alloc(use->arena, notes_bytes);
+        memset(level->notes, 0, notes_bytes);
+    }
+    level->sink = use->sink;
+    level->user = use->user;
+}
+
+void dl_stack_end(struct dl_stack *top)
+{
+    struct dl_stack *level = top;
+    for (; level->strategy; level++) level->notes = NULL;
+    level->sink = NULL;
+    level->user = NULL;
+}
+
 enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                             const struct dl_layer *layer, struct dl_error *err)
 {

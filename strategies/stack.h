@@ -12,11 +12,23 @@ struct dl_stack {
     const struct dl_strategy *strategy; /* NULL: the sink */
     const void *options;
     void *state;
+    double *notes;     /* by layer of the model; NULL: the strategy makes none */
     const char *where; /* its entry in the file */
     const struct dl_setting *setting;
     dl_sink_fn sink;
     void *user;
 };
+
+/* Before the first event, and after the last: what strategies remember is cleared, and the sink gets what comes out.
+ * Notes live in the arena. */
+struct dl_stack_use {
+    size_t n_layers; /* of the model */
+    struct dl_arena *arena;
+    dl_sink_fn sink;
+    void *user;
+};
+void dl_stack_begin(struct dl_stack *top, const struct dl_stack_use *use);
+void dl_stack_end(struct dl_stack *top);
 
 struct dl_job {
     const char *workload; /* name of the workload file */

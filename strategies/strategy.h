@@ -233,8 +233,9 @@ double dl_layer_held(const struct dl_setting *setting, const struct dl_layer *la
 struct dl_stack;
 enum dl_status dl_emit(struct dl_stack *below, const struct dl_event *ev, struct dl_error *err);
 const struct dl_setting *dl_stack_setting(const struct dl_stack *below);
-/* The private memory of the strategy above, zeroed when the stack is read. */
+/* The private memory of the strategy above, zeroed before the first event; and what it notes of a layer. */
 void *dl_stack_state(struct dl_stack *below);
+double *dl_stack_note(struct dl_stack *below, const struct dl_layer *layer);
 /* A piece of a layer's work as the event that it is. */
 enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                             const struct dl_layer *layer, struct dl_error *err);
@@ -287,6 +288,7 @@ struct dl_strategy {
     const struct dl_field *fields; /* OPTIONAL: keys of its entry in "stack" besides "name" */
     size_t n_fields, options_size;
     size_t state_size;    /* of what it remembers from event to event; 0: nothing */
+    bool notes_layers;    /* it keeps a figure of each layer, as from its forward to its backward */
     const void *defaults; /* REQUIRED where options_size > 0 */
     /* OPTIONAL: tell the others what this entry means for them (its ways, for example). */
     enum dl_status (*claim)(const void *options, struct dl_json entry, struct dl_setting *setting,

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "strategies/layer_memory.h"
-#include "strategies/sink.h"
 
 /* What the stack of strategies makes of the memory of layers: at the bottom it is only added up. */
 struct sums {
@@ -57,18 +56,16 @@ static double least_saved(struct dl_stack *top, const struct dl_layer *layer, st
 double dl_memory_floor(const struct dl_job *job, const struct dl_model *model)
 {
     const struct dl_setting *const s = &job->setting;
-    struct dl_stack *bottom = job->stack;
+    struct dl_arena *const arena = dl_arena_new();
     struct dl_error err = {0}; /* memory is never refused */
     struct sums sums = {0};
     double saved = 0;
-    while (bottom->strategy) bottom++;
-    bottom->sink = add;
-    bottom->user = &sums;
+    dl_stack_begin(job->stack, &(struct dl_stack_use){model->n_layers, arena, add, &sums});
     for (size_t i = 0; i < model->n_layers; i++) {
         add_states(job->stack, &model->layers[i], &err);
         saved += least_saved(job->stack, &model->layers[i], &sums, &err);
     }
-    bottom->sink = NULL;
-    bottom->user = NULL;
+    dl_stack_end(job->stack);
+    dl_arena_free(arena);
     return (sums.held + fmax(sums.updating, saved / s->chunks)) / s->ways[DL_AXIS_PIPELINE];
 }

@@ -28,9 +28,11 @@ static inline double allocated(const struct dl_session *t, enum dl_tensor_kind t
     return bytes;
 }
 
+/* On the device and on its host. */
 static inline double saved_bytes(const struct dl_session *t, size_t layer)
 {
-    return allocated(t, DL_TENSOR_SAVED, layer) + allocated(t, DL_TENSOR_SCORES, layer);
+    return allocated(t, DL_TENSOR_SAVED, layer) + allocated(t, DL_TENSOR_SCORES, layer) +
+           allocated(t, DL_TENSOR_HOST_SAVED, layer);
 }
 
 /* Gradients of activations while the backward goes on: beside the largest product. */

@@ -1,6 +1,6 @@
 /* narrow_products.c - products whose operands are quantised: which they are, what casts cost, and what is gathered. */
 #define _GNU_SOURCE /* fork, pipe */
-#include "strategies/saved.h"
+#include "tests/unit/allocated.h"
 #include "tests/unit/divided_step.h"
 
 #define TOKENS 64 /* 2 samples of 32 */
@@ -182,10 +182,8 @@ START_TEST(what_linear_layers_are_given_may_be_kept_narrow)
         open_narrow(&t, cases[i].software, cases[i].precision, cases[i].more);
         const struct dl_layer *const block = &t.model.layers[1];
         ck_assert(block->is_block);
-        check_close(cases[i].more,
-                    dl_saved_whole_bytes(&wide.job.setting, block, true) -
-                        dl_saved_whole_bytes(&t.job.setting, block, true),
-                    cases[i].less * TOKENS * HIDDEN, exactly);
+        check_close(cases[i].more, saved_bytes(&wide, 1) - saved_bytes(&t, 1), cases[i].less * TOKENS * HIDDEN,
+                    exactly);
         const double blocks = 2;
         check_close("memory", wide.memory[0].activations - t.memory[0].activations,
                     blocks * cases[i].less * TOKENS * HIDDEN, exactly);

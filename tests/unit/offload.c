@@ -1,6 +1,6 @@
 /* offload.c - what waits on the host: the bytes that travel, the time that shows, the memory that is spared. */
 #define _GNU_SOURCE /* fork, pipe */
-#include "strategies/saved.h"
+#include "tests/unit/allocated.h"
 #include "tests/unit/divided_step.h"
 #include "tests/unit/shipped_system.h"
 #include "topologies/host_link.h"
@@ -85,7 +85,7 @@ START_TEST(activations_show_only_what_no_block_hides)
 {
     const double part = 0.5;
     open_pair(SLOW_LINK, "", "{'name':'offload','activations':0.5}");
-    const double saved = dl_saved_bytes(&t.job.setting, &t.model.layers[1], 0);
+    const double saved = saved_bytes(&t, 1);
     for (enum dl_item_kind kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
         const double all = LAYERS * part * saved / 1e3, shown = cause_s(&t, kind, DL_CAUSE_OFFLOAD);
         ck_assert_double_lt(shown, all);
@@ -168,7 +168,7 @@ START_TEST(activations_may_be_copied_between_kernels)
                                  .workload = MODEL,
                                  .head = HEAD,
                                  .stack = "{'name':'offload','activations':0.5}"});
-    const double bytes = LAYERS * 0.5 * dl_saved_bytes(&t.job.setting, &t.model.layers[1], 0);
+    const double bytes = LAYERS * 0.5 * saved_bytes(&t, 1);
     for (enum dl_item_kind kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
         check_close("seconds", cause_s(&t, kind, DL_CAUSE_OFFLOAD), bytes / 1e3, exactly);
     dl_session_close(&t);
@@ -188,7 +188,7 @@ START_TEST(memory_that_the_host_has_just_got_is_filled_first)
                                  .workload = MODEL,
                                  .head = HEAD,
                                  .stack = "{'name':'offload','activations':1}"});
-    const double bytes = LAYERS * dl_saved_bytes(&t.job.setting, &t.model.layers[1], 0);
+    const double bytes = LAYERS * saved_bytes(&t, 1);
     check_close("out", cause_s(&t, DL_ITEM_F, DL_CAUSE_OFFLOAD), bytes * out_s_per_byte[_i], exactly);
     check_close("in", cause_s(&t, DL_ITEM_B, DL_CAUSE_OFFLOAD), bytes / 1e3, exactly);
     dl_session_close(&t);
@@ -238,7 +238,7 @@ END_TEST
 START_TEST(activations_on_the_host_are_not_on_the_device)
 {
     open_pair(FAST_LINK, "", "{'name':'offload','activations':0.25}");
-    const double away = 0.25 * dl_saved_bytes(&t.job.setting, &t.model.layers[1], 0);
+    const double away = 0.25 * saved_bytes(&t, 1);
     const double spared = plain.memory[0].peak - t.memory[0].peak;
     ck_assert_double_ge(spared, (LAYERS - 2) * away * (1 - exactly));
     ck_assert_double_le(spared, LAYERS * away * (1 + exactly));
@@ -267,7 +267,7 @@ END_TEST
 START_TEST(the_host_holds_what_the_device_does_not)
 {
     open_pair(FAST_LINK, "", "{'name':'offload','parameters':1,'optimizer':1,'activations':0.5}");
-    const double saved = dl_saved_bytes(&t.job.setting, &t.model.layers[1], 0);
+    const double saved = saved_bytes(&t, 1);
     const double bytes = dl_memory_of_host(t.machine.topology, &t.job, t.memory);
     check_close("bytes", bytes, 14 * dl_model_parameters(&t.model) + 0.5 * LAYERS * saved, exactly);
     t.machine.topology->node.host.memory_bytes = bytes;

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE /* fork, pipe */
 #include <math.h>
 
-#include "strategies/saved.h"
 #include "tests/unit/allocated.h"
 #include "tests/unit/divided_step.h"
 
@@ -67,8 +66,7 @@ static double left_by_forward(const struct dl_session *t, uint32_t stage)
 {
     const struct dl_position *const p = &t->lowered.positions[t->lowered.schedule.position_of[stage]];
     double sum = 0;
-    for (size_t i = p->first_layer; i < p->end_layer; i++)
-        sum += dl_saved_bytes(&t->job.setting, &t->lowered.layers[i], (uint32_t)(i - p->first_block));
+    for (size_t i = p->first_layer; i < p->end_layer; i++) sum += saved_bytes(t, i);
     return sum;
 }
 
@@ -88,7 +86,7 @@ START_TEST(memory_is_inputs_of_groups_and_all_of_the_rest)
     open_full(&t, c);
     open_case(&plain, "", c->ways);
     const uint32_t last = (uint32_t)c->ways - 1;
-    const double all = dl_saved_bytes(&plain.job.setting, &plain.model.layers[1], 0);
+    const double all = saved_bytes(&plain, 1);
     const double input = plain.model.layers[1].saved.input_bytes, left = left_by_forward(&t, last);
     check_close(c->options, left_by_forward(&plain, last) - left, c->blocks * all - c->inputs * input, exactly);
     const double moving = t.memory[last].activations + t.memory[last].workspace;

@@ -29,7 +29,7 @@ START_TEST(a_block_keeps_what_the_equations_say)
 {
     const struct block_case *const c = &block_cases[_i];
     open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'global_batch':2,'microbatch':2", c->stack);
-    check_equal(c->stack, dl_saved_bytes(&training.job.setting, &training.model.layers[1], 0), block_bytes(c));
+    check_equal(c->stack, saved_bytes(&training, 1), block_bytes(c));
     dl_session_close(&training);
 }
 END_TEST
@@ -126,8 +126,7 @@ END_TEST
 START_TEST(fp32_doubles_what_is_kept)
 {
     open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'precision':'fp32','global_batch':2,'microbatch':2", "");
-    check_equal("fp32", dl_saved_bytes(&training.job.setting, &training.model.layers[1], 0),
-                2 * block_bytes(&block_cases[0]));
+    check_equal("fp32", saved_bytes(&training, 1), 2 * block_bytes(&block_cases[0]));
     dl_session_close(&training);
 }
 END_TEST

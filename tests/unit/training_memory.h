@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "sim/core/files.h"
-#include "strategies/saved.h"
 #include "tests/training_runs.h"
 #include "tests/unit/allocated.h"
 #include "tests/unit/suite.h"

@@ -1,5 +1,6 @@
 /* training_memory_rows.c - memory of a stage against published and measured figures. */
 #define _GNU_SOURCE /* fork, pipe */
+#include "strategies/saved.h"
 #include "tests/unit/training_memory.h"
 
 /* ---- published figures ---- */
@@ -21,13 +22,12 @@ static const struct dl_field row_fields[] = {
     {"strategy", DL_OBJECT, offsetof(struct row, strategy), 0, 0, false, NULL, NULL},
 };
 
+/* What tensor parallelism alone would keep of it: none of these rows divides anything else. */
 static double share_of_block(void)
 {
-    struct dl_setting plain = training.job.setting;
-    plain.parts.outside = 1;
-    plain.recompute = DL_RECOMPUTE_NOTHING;
-    const struct dl_layer *const block = &training.model.layers[1];
-    return dl_saved_bytes(&training.job.setting, block, 0) / dl_saved_bytes(&plain, block, 0);
+    const struct dl_setting *const s = &training.job.setting;
+    const struct dl_saves all = dl_saves_of(s, &training.model.layers[1]);
+    return saved_bytes(&training, 1) / (all.outside_bytes + (all.inside_bytes + all.scores_bytes) / s->parts.inside);
 }
 
 /* Relative error of what dlsim says. */
