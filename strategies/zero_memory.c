@@ -1,5 +1,7 @@
 #include "strategies/zero_memory.h"
 
+#include <math.h>
+
 #include "strategies/layer_memory.h"
 
 /* ---- what is held ---- */
@@ -15,20 +17,17 @@ static bool is_cut(const struct dl_setting *s, enum dl_tensor_kind tensor)
     }
 }
 
-/* What a rank works with, and whether it holds only a part of that. */
-static double whole_parameters(const struct dl_setting *s, const struct dl_layer *layer)
+/* What a rank works with of what it holds only a part of. Experts that one rank alone holds are none of it. */
+static double cut_parameters(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    return dl_layer_held(s, layer, false);
-}
-
-static bool holds_part(const struct dl_setting *s, const struct dl_layer *layer)
-{
-    return dl_layer_held(s, layer, true) < whole_parameters(s, layer);
+    const struct dl_on_rank all =
+        dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters);
+    return (dl_shards(s, false) > 1 ? all.common : 0) + (dl_shards(s, true) > 1 ? all.of_experts : 0);
 }
 
 static double unreduced_bytes(const struct dl_setting *s, const struct dl_layer *layer)
 {
-    return holds_part(s, layer) && dl_keeps_shards(s) ? whole_parameters(s, layer) * dl_gradient_bytes(s) : 0;
+    return dl_keeps_shards(s) ? cut_parameters(s, layer) * dl_gradient_bytes(s) : 0;
 }
 
 /* Where chunks accumulate whole gradients, the largest has room for them, and for those that are under way. */
@@ -48,8 +47,8 @@ static enum dl_status hold_whole(const struct dl_zero_gathers *gathers, const st
                                  struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const bool stays = s->zero_stage >= 3 && gathers->stays && holds_part(s, ev->layer);
-    const double bytes = stays ? whole_parameters(s, ev->layer) * dl_precision_bytes(s->precision) : 0;
+    const bool stays = s->zero_stage >= 3 && gathers->stays;
+    const double bytes = stays ? cut_parameters(s, ev->layer) * dl_precision_bytes(s->precision) : 0;
     return dl_emit_alloc(below, DL_TENSOR_GATHERED, ev, bytes, err);
 }
 
@@ -69,6 +68,12 @@ enum dl_status dl_zero_alloc(const struct dl_zero_gathers *gathers, const struct
 
 /* ---- what comes and goes ---- */
 
+/* What stays from the forward need not come again. */
+static bool gathers_for(const struct dl_zero_gathers *gathers, const struct dl_event *ev, const struct dl_setting *s)
+{
+    return s->zero_stage >= 3 && !(gathers->stays && ev->pass == DL_BACKWARD);
+}
+
 /* Beside the part that is held, and once more as they travel, if that is another form. */
 static enum dl_status gather(const struct dl_zero_gathers *gathers, const struct dl_event *ev, int away,
                              struct dl_stack *below, struct dl_error *err)
@@ -78,9 +83,9 @@ static enum dl_status gather(const struct dl_zero_gathers *gathers, const struct
     struct dl_event at = *ev;
     at.layer += away;
     at.block += (uint32_t)away;
-    if (!holds_part(s, at.layer)) return DL_OK;
-    const double at_once = dl_gathers_modules(s) ? dl_modules_most_live(&gathers->modules, at.layer, at.block)
-                                                 : whole_parameters(s, at.layer);
+    const double all = cut_parameters(s, at.layer);
+    const double at_once =
+        dl_gathers_modules(s) ? fmin(all, dl_modules_most_live(&gathers->modules, at.layer, at.block)) : all;
     if (!gathers->stays &&
         dl_emit_alloc(below, DL_TENSOR_GATHERED, &at, at_once * dl_precision_bytes(s->precision), err))
         return err->status;
@@ -94,7 +99,7 @@ static enum dl_status enter(const struct dl_zero_gathers *gathers, const struct 
     const uint32_t ahead = dl_gathers_ahead(s);
     struct dl_event of_weights = *ev;
     of_weights.gradient = DL_GRADIENT_WEIGHT;
-    for (uint32_t i = ev->first ? 0 : ahead; s->zero_stage >= 3 && i <= ahead && i <= ev->n_after; i++)
+    for (uint32_t i = ev->first ? 0 : ahead; gathers_for(gathers, ev, s) && i <= ahead && i <= ev->n_after; i++)
         if (gather(gathers, ev, ev->pass == DL_BACKWARD ? -(int)i : (int)i, below, err)) return err->status;
     if (ev->pass != DL_BACKWARD || dl_accumulated(s) != DL_ACCUMULATES_SHARDS) return DL_OK;
     return dl_emit_alloc(below, DL_TENSOR_UNREDUCED, &of_weights, unreduced_bytes(s, ev->layer), err);
@@ -104,7 +109,7 @@ static enum dl_status leave(const struct dl_zero_gathers *how, const struct dl_e
                             struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const bool gathers = s->zero_stage >= 3 && holds_part(s, ev->layer);
+    const bool gathers = gathers_for(how, ev, s) && cut_parameters(s, ev->layer) > 0;
     struct dl_event of_weights = *ev;
     of_weights.gradient = DL_GRADIENT_WEIGHT;
     if (gathers && !how->stays && dl_emit_free(below, DL_TENSOR_GATHERED, ev, err)) return err->status;

@@ -1,0 +1,94 @@
+/* zero_memory.c - memory of what ZeRO gathers and scatters, against the bytes of its collectives: what is there for a
+ * while is what has come, and whole gradients are what goes. */
+#define _GNU_SOURCE /* fork, pipe */
+#include "tests/unit/divided_step.h"
+
+#define HEAD "'devices':8,'global_batch':16"
+
+static const double exactly = 1e-9;
+
+static double sum_of_calls(const struct dl_session *t, enum dl_item_kind kind, enum dl_op op)
+{
+    const struct dl_template *const of = item(t, kind);
+    double sum = 0;
+    for (size_t i = 0; i < of->n_instructions; i++) {
+        const struct dl_instruction *const at = &of->instructions[i];
+        if (at->kind == DL_START && t->lowered.calls[at->call].op == op) sum += t->lowered.calls[at->call].bytes;
+    }
+    return sum;
+}
+
+static double sum_of_allocs(const struct dl_memory_ops *ops, enum dl_tensor_kind tensor)
+{
+    double sum = 0;
+    for (size_t i = 0; i < ops->n; i++)
+        if (ops->items[i].tensor == tensor && !ops->items[i].frees) sum += ops->items[i].bytes;
+    return sum;
+}
+
+static const struct {
+    const char *workload, *above, *zero;
+} cases[] = {
+    {FOUR_BLOCKS, "", "'stage':3"},
+    {FOUR_BLOCKS, "{'name':'tensor','ways':2},", "'stage':3,'prefetch':2"},
+    {FOUR_BLOCKS, "", "'stage':3,'shard_ways':4"},
+    {FOUR_BLOCKS, "", "'stage':2"},
+    {TWO_WITH_EXPERTS, "{'name':'expert','ways':1},", "'stage':3"},
+    {TWO_WITH_EXPERTS, "{'name':'expert','ways':2},", "'stage':3"},
+    {TWO_WITH_EXPERTS, "{'name':'expert','ways':8},", "'stage':3"}, /* each expert is at one rank, which keeps it */
+    {TWO_WITH_EXPERTS, "{'name':'expert','ways':8},", "'stage':2"},
+    {TWO_WITH_EXPERTS, "{'name':'expert','ways':8},", "'stage':3,'reshard':false"},
+};
+
+static void open_case(struct dl_session *t, const char *workload, const char *above, const char *zero)
+{
+    char stack[300];
+    snprintf(stack, sizeof stack, "%s{'name':'data'},{'name':'zero',%s}", above, zero);
+    open_step(t, &(struct step){.workload = workload, .head = HEAD, .stack = stack});
+}
+
+/* Both are in bytes of the parameters or gradients themselves. */
+START_TEST(what_is_there_for_a_while_is_what_travels)
+{
+    struct dl_session t;
+    open_case(&t, cases[_i].workload, cases[_i].above, cases[_i].zero);
+    const double kept = sum_of_allocs(&t.lowered.programs[0].begin, DL_TENSOR_GATHERED);
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        const struct dl_memory_ops *const ops = &item(&t, (enum dl_item_kind)kind)->memory;
+        const double come = sum_of_calls(&t, (enum dl_item_kind)kind, DL_ALLGATHER);
+        check_close(cases[_i].zero, kept > 0 && come > 0 ? kept : sum_of_allocs(ops, DL_TENSOR_GATHERED), come,
+                    exactly);
+        check_close(cases[_i].zero, sum_of_allocs(ops, DL_TENSOR_UNREDUCED),
+                    sum_of_calls(&t, (enum dl_item_kind)kind, DL_REDUCESCATTER), exactly);
+    }
+    dl_session_close(&t);
+}
+END_TEST
+
+/* In another form they are there once more, where they are gathered: not in a backward that has them still. */
+START_TEST(what_travels_packed_is_there_where_it_comes)
+{
+    static const struct {
+        const char *zero;
+        bool in_backward;
+    } packed[] = {{"'stage':3,'gather_bits':8", true}, {"'stage':3,'gather_bits':8,'reshard':false", false}};
+    const double bytes_each = 1;
+    struct dl_session t;
+    open_case(&t, FOUR_BLOCKS, "", packed[_i].zero);
+    const double all = dl_model_parameters(&t.model) * bytes_each;
+    check_close("forward", sum_of_allocs(&item(&t, DL_ITEM_F)->memory, DL_TENSOR_PACKED), all, exactly);
+    check_close("backward", sum_of_allocs(&item(&t, DL_ITEM_B)->memory, DL_TENSOR_PACKED),
+                packed[_i].in_backward ? all : 0, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("zero_memory");
+    tcase_add_loop_test(tests, what_is_there_for_a_while_is_what_travels, 0, DL_COUNT(cases));
+    tcase_add_loop_test(tests, what_travels_packed_is_there_where_it_comes, 0, 2);
+    Suite *const suite = suite_create("zero_memory");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
