@@ -225,6 +225,25 @@ START_TEST(what_is_never_played_is_refused)
 }
 END_TEST
 
+/* Gradients go to the host while parameters come. A path of its own is priced, unless it changes. */
+START_TEST(copies_to_the_host_cross_links_that_change)
+{
+    const double exactly = 1e-9, until_s = 5;
+    const struct step step = {SYSTEM, GPT, STRATEGY("1", "{'name':'offload','optimizer':1}"), DL_CAUSE_OFFLOAD};
+    const char link[] = "node0: device0 -> host";
+    const double whole_s = play(&step, NULL, 1).result.exposed_s[step.cause];
+    const double same_s = play(&step, link, 1).result.exposed_s[step.cause];
+    const double half_s = play(&step, link, 0.5).result.exposed_s[step.cause];
+    ck_assert(whole_s > 0 && fabs(same_s / whole_s - 1) < exactly && fabs(half_s / whole_s - 2) < exactly);
+    struct dl_session s;
+    open_limited(&s, &step, (struct change){link, 0, until_s}, 0);
+    ck_assert_msg(!s.err.status, "%s", s.err.text);
+    const double late_s = training_simulate(&s, "simgrid").result.step_s;
+    ck_assert_msg(fabs(late_s / (until_s + whole_s) - 1) < exactly, "%.12g s", late_s);
+    dl_session_close(&s);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("changes");
@@ -235,6 +254,7 @@ int main(void)
     tcase_add_loop_test(tests, those_that_do_not_cross_a_change_need_not_be_played, 0, DL_COUNT(divided));
     tcase_add_test(tests, with_a_change_no_exchange_is_timed);
     tcase_add_test(tests, what_is_never_played_is_refused);
+    tcase_add_test(tests, copies_to_the_host_cross_links_that_change);
     Suite *const suite = suite_create("training_changes");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
