@@ -19,9 +19,10 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
 {
     if (t->s->shard_ways && t->s->shard_ways != t->s->ways[DL_AXIS_DATA])
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'shard_ways' is not trained; leave it out");
-    if (t->s->gather_bits > 0)
+    if (dl_option_number(level, "gather_bits") > 0)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'gather_bits' is not trained; leave it out");
-    if (t->s->stays_gathered) return dl_fail(err, DL_IMPOSSIBLE, level->where, "'reshard' must be true to be trained");
+    if (t->s->zero_stage == 3 && !dl_option_number(level, "reshard"))
+        return dl_fail(err, DL_IMPOSSIBLE, level->where, "'reshard' must be true to be trained");
     if (t->s->zero_stage == 2 && dl_keeps_shards(t->s))
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "stage 2 is trained with data's 'when' end only");
     if (t->s->zero_stage == 3 && dl_accumulated(t->s) != DL_ACCUMULATES_SHARDS)
