@@ -6,6 +6,8 @@
  * after their forward and comes back for their backward. Copies for layers go beside the work of a layer, on streams
  * of their own there and back, and cost what they take longer, unless the software copies activations between its
  * kernels. */
+#include <stdio.h>
+
 #include "strategies/layer_memory.h"
 #include "strategies/strategies.h"
 
@@ -27,8 +29,6 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     const struct options *const o = options;
     (void)err;
     setting->offload_optimizer = o->optimizer;
-    setting->offload_parameters = o->parameters;
-    setting->offload_activations = o->activations;
     setting->offload_where = entry.where;
     setting->last_backward_differs |= o->optimizer > 0; /* it completes what the host needs */
     return DL_OK;
@@ -211,11 +211,25 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     return copy_for_layer(o, ev, below, err);
 }
 
+static void tell(const void *options, void (*say)(void *user, const char *words), void *user)
+{
+    const struct options *const o = options;
+    const struct {
+        const char *what;
+        double part;
+    } parts[] = {{"optimizer", o->optimizer}, {"parameters", o->parameters}, {"activations", o->activations}};
+    for (size_t i = 0; i < DL_COUNT(parts); i++) {
+        char words[80];
+        snprintf(words, sizeof words, "%.3g %% of %s offloaded", 100 * parts[i].part, parts[i].what);
+        if (parts[i].part > 0) say(user, words);
+    }
+}
+
 static const char *move_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)
 {
     static const char *const keys[] = {"optimizer", "activations"};
-    const double now[] = {s->offload_optimizer, s->offload_activations};
-    if (now[step] == 1) return NULL;
+    (void)s;
+    if (json_number_value(json_object_get(entry, keys[step])) == 1) return NULL;
     json_object_set_new(entry, keys[step], json_integer(1));
     return dl_arena_format(arena, "offload of %s", keys[step]);
 }
@@ -233,5 +247,6 @@ const struct dl_strategy dl_strategy_offload = {
     .claim = claim,
     .check = check,
     .rewrite = rewrite,
+    .tell = tell,
     .relief = &relief,
 };

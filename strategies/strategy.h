@@ -110,8 +110,8 @@ struct dl_setting {
     const char *optimizer;                               /* its name; NULL: what is usual for the model */
     double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */
     bool optimizer_takes_roots;                          /* of all second moments, before it divides by them */
-    double offload_optimizer, offload_parameters, offload_activations; /* the part of them that is on the host */
-    const char *offload_where;                                         /* in the strategy file; NULL: not there */
+    double offload_optimizer;                            /* the part of its states that the host keeps and updates */
+    const char *offload_where;                           /* in the strategy file; NULL: not there */
     bool streams_weights; /* parameters, their gradients and the optimizer's states are outside of the devices */
     bool sums_on_the_way; /* and the network sums the gradients of replicas as they go there */
     const struct dl_software *software;
@@ -298,6 +298,8 @@ struct dl_strategy {
     /* OPTIONAL: NULL passes everything on. */
     enum dl_status (*rewrite)(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err);
+    /* OPTIONAL: say what tells its entry from others, in the head of a report; nothing that is usual. */
+    void (*tell)(const void *options, void (*say)(void *user, const char *words), void *user);
     const struct dl_relief *relief; /* OPTIONAL: NULL: it has none */
 };
 size_t dl_strategy_count(void);

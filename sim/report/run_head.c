@@ -69,20 +69,11 @@ static void print_recompute(const struct dl_setting *s, struct line *line)
     if (s->recompute_every > 1) printf(" in groups of %u", s->recompute_every);
 }
 
-static void print_offload(const struct dl_setting *s, struct line *line)
-{
-    const struct {
-        const char *what;
-        double part;
-    } parts[] = {{"optimizer", s->offload_optimizer},
-                 {"parameters", s->offload_parameters},
-                 {"activations", s->offload_activations}};
-    for (size_t i = 0; i < DL_COUNT(parts); i++)
-        if (parts[i].part > 0) printf("%s%.3g %% of %s offloaded", before(line), 100 * parts[i].part, parts[i].what);
-}
+static void say(void *user, const char *words) { printf("%s%s", before(user), words); }
 
-static void print_setting(const struct dl_setting *s)
+static void print_setting(const struct dl_job *job)
 {
+    const struct dl_setting *const s = &job->setting;
     struct line line = {.label = "setting"};
     printf("%s%s", before(&line), dl_precision_name(s->precision));
     if (s->ways[DL_AXIS_PIPELINE] > 1) printf("%sschedule %s", before(&line), s->schedule);
@@ -90,7 +81,8 @@ static void print_setting(const struct dl_setting *s)
     if (s->zero_asked) printf("%sZeRO stage %u", before(&line), s->zero_asked);
     if (s->zero_asked && s->shard_ways) printf(" over %u", s->shard_ways);
     print_recompute(s, &line);
-    print_offload(s, &line);
+    for (const struct dl_stack *level = job->stack; level->strategy; level++)
+        if (level->strategy->tell) level->strategy->tell(level->options, say, &line);
     if (s->servers) printf("%s%u parameter server%s", before(&line), s->servers, s->servers == 1 ? "" : "s");
     end(&line);
 }
@@ -132,7 +124,7 @@ static void print_asked(const struct dl_run_report *r)
 void dl_run_head_print(const struct dl_run_report *r)
 {
     print_first(r);
-    print_setting(&r->job->setting);
+    print_setting(r->job);
     print_batch(r);
     print_asked(r);
 }
