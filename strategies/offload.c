@@ -27,9 +27,8 @@ static const struct dl_field fields[] = {
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct options *const o = options;
-    (void)err;
+    (void)entry, (void)err;
     setting->offload_optimizer = o->optimizer;
-    setting->offload_where = entry.where;
     setting->last_backward_differs |= o->optimizer > 0; /* it completes what the host needs */
     return DL_OK;
 }
@@ -238,6 +237,7 @@ static const struct dl_relief relief = {.rank = 6, .n_steps = 2, .change = move_
 
 const struct dl_strategy dl_strategy_offload = {
     .name = "offload",
+    .needs_host = true,
     .doc = "optimizer states, parameters and activations kept in the memory of the host",
     .fields = fields,
     .n_fields = DL_COUNT(fields),

@@ -53,7 +53,7 @@ static double count_bundles(const struct dl_sink *s)
 void dl_plan_copies(struct dl_sink *s, bool *simulated)
 {
     struct dl_lowered *const l = s->out;
-    if (!s->request->job->setting.offload_where || s->request->most_played.collectives == 0) return;
+    if (!dl_stack_on_host(s->request->job->stack) || s->request->most_played.collectives == 0) return;
     const double n = count_bundles(s);
     const bool is_beyond = n > s->request->most_played.bundles, must_be = cross_changes(s);
     if (!must_be && !share_paths(s)) return;

@@ -7,14 +7,15 @@ enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_estimator *const e = s->request->estimator;
-    if (!setting->offload_where) return DL_OK;
+    const char *const where = dl_stack_on_host(s->request->job->stack);
+    if (!where) return DL_OK;
     const uint32_t per_node = e->topology->node.n_devices, n = s->request->job->n_devices;
     if (!dl_host_link(e->topology, n < per_node ? n : per_node, e->bytes_per_s, &s->host))
-        return dl_fail(err, DL_IMPOSSIBLE, setting->offload_where,
+        return dl_fail(err, DL_IMPOSSIBLE, where,
                        "%s says nothing of its host; its node needs \"host\" with \"link_bandwidth_bytes_per_s\"",
                        e->topology->name);
     if (setting->offload_optimizer > 0 && s->host.memory_bytes_per_s == 0)
-        return dl_fail(err, DL_IMPOSSIBLE, setting->offload_where,
+        return dl_fail(err, DL_IMPOSSIBLE, where,
                        "%s does not say how fast its host is; its node needs \"host\" with \"memory_bytes_per_s\"",
                        e->topology->name);
     return DL_OK;

@@ -67,6 +67,12 @@ enum dl_status dl_emit_pass(struct dl_stack *below, const char *name, double byt
     return dl_emit(below, &ev, err);
 }
 
+const char *dl_stack_on_host(const struct dl_stack *top)
+{
+    while (top->strategy && !top->strategy->needs_host) top++;
+    return top->strategy ? top->where : NULL;
+}
+
 /* ---- the strategy file ---- */
 
 struct options {

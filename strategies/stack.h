@@ -30,6 +30,9 @@ struct dl_stack_use {
 void dl_stack_begin(struct dl_stack *top, const struct dl_stack_use *use);
 void dl_stack_end(struct dl_stack *top);
 
+/* The entry of a strategy that needs a host; NULL: none does. */
+const char *dl_stack_on_host(const struct dl_stack *top);
+
 struct dl_job {
     const char *workload; /* name of the workload file */
     struct dl_setting setting;

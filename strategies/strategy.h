@@ -111,7 +111,6 @@ struct dl_setting {
     double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */
     bool optimizer_takes_roots;                          /* of all second moments, before it divides by them */
     double offload_optimizer;                            /* the part of its states that the host keeps and updates */
-    const char *offload_where;                           /* in the strategy file; NULL: not there */
     bool streams_weights; /* parameters, their gradients and the optimizer's states are outside of the devices */
     bool sums_on_the_way; /* and the network sums the gradients of replicas as they go there */
     const struct dl_software *software;
@@ -285,6 +284,7 @@ struct dl_relief {
 struct dl_strategy {
     const char *name, *doc;
     bool sums_gradients;           /* over the replicas: without such a one there must be a single replica */
+    bool needs_host;               /* of the devices, with a link to them */
     const struct dl_field *fields; /* OPTIONAL: keys of its entry in "stack" besides "name" */
     size_t n_fields, options_size;
     size_t state_size;    /* of what it remembers from event to event; 0: nothing */

@@ -10,14 +10,6 @@ static const struct dl_field fields[] = {
      "read for each sample"},
 };
 
-/* The host, through which samples come, is looked up for those who name a place. */
-static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
-{
-    (void)options, (void)err;
-    setting->offload_where = entry.where;
-    return DL_OK;
-}
-
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
@@ -33,11 +25,11 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 
 const struct dl_strategy dl_toy_storage = {
     .name = "storage",
+    .needs_host = true, /* through which samples come */
     .doc = "samples are read before their forward",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
     .defaults = &defaults,
-    .claim = claim,
     .rewrite = rewrite,
 };
