@@ -18,11 +18,16 @@ const struct dl_operator *dl_operator_on(enum dl_grid grid) { return operators[g
 
 /* ---- kernels ---- */
 
-/* What has the inner dimension is between two products, all else outside of them. */
+/* What has the inner dimension is between two products; all else is outside of them, or what they are given. */
+static const struct dl_layout *layout_of(const struct dl_kernel *k, const struct dl_tensor_layouts *l)
+{
+    if (dl_kernel_all_dimensions(k) & DL_BY_INNER) return &l->inside;
+    return k->on_operands ? &l->used : &l->outside;
+}
+
 void dl_operator_cut(struct dl_kernel *k, const struct dl_setting *s)
 {
-    const struct dl_layout *const in =
-        dl_kernel_all_dimensions(k) & DL_BY_INNER ? &s->layouts.inside : &s->layouts.outside;
+    const struct dl_layout *const in = layout_of(k, &s->layouts);
     k->batch /= dl_layout_parts(in, k->by.batch, &s->ranks);
     k->m /= dl_layout_parts(in, k->by.m, &s->ranks);
     k->n /= dl_layout_parts(in, k->by.n, &s->ranks);

@@ -198,6 +198,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
                                .among_experts = tape->among_experts,
                                .table = pass->table,
                                .drops = pass->drops,
+                               .on_operands = tape->inside && !heads,
                                .by = {.batch = heads, .n = pass->by & DL_BY_WIDTH, .elements = pass->by}};
     if (pass->forward > 0) add_forward(step, &kernel);
     kernel.drops = false;

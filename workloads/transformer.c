@@ -146,7 +146,7 @@ void dl_block_branches(struct dl_block *b, const char *name, const struct dl_bra
         return;
     }
     dl_tape_enter(&b->tape, b->elements);
-    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"branches", .operation = "residual",
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"branches", DL_ACTIVATION, .operation = "residual",
                                                   .input_gradient = (double)(n - 1) * moved_by_sum * b->elements});
     for (size_t i = 0; i < n; i++) linear(b, branches[i].name, branches[i].outputs, hidden, dl_first_of_pair, has_bias);
 }

@@ -39,6 +39,7 @@ struct dl_kernel {
      * which expert parallelism divides, and m the tokens that each gets if all get as many; there is one at least.
      * Elements are those of all experts together. */
     struct dl_kernel_dimensions by;
+    bool on_operands; /* DL_KERNEL_MEMORY: it works on what has entered a pair of products, in the layout of these */
     /* Convolution: of what it is given and of its result, forward; 0: not known. */
     struct dl_pixels {
         double height, width;

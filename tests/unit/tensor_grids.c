@@ -12,6 +12,9 @@
 #define MODEL(more)                                                                                                    \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':32,"  \
     "'vocab':512" more "}"
+#define FLASH_APART                                                                                                    \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':0,'collective_host_s':0,'gradient_bytes':4,"   \
+    "'attention':'flash','projections_apart':true}"
 #define BATCH "'global_batch':8,'microbatch':8"
 
 static const double exactly = 1e-6; /* of bytes over bandwidth */
@@ -28,6 +31,18 @@ static const char *stack_of(uint32_t ways, const char *options)
 static double sent(const struct dl_session *t, enum dl_item_kind kind)
 {
     return cause_s(t, kind, DL_CAUSE_TENSOR) * SLOW_BYTES_PER_S / activation_bytes;
+}
+
+/* Seconds of the backward's kernels of that name. */
+static double device_s_of(const struct dl_session *t, const char *name)
+{
+    const struct dl_template *const backward = item(t, DL_ITEM_B);
+    double sum = 0;
+    for (size_t i = 0; i < backward->n_instructions; i++)
+        if (backward->instructions[i].kind == DL_DO && strcmp(backward->instructions[i].name, name) == 0)
+            sum += backward->instructions[i].device_s;
+    ck_assert_double_gt(sum, 0);
+    return sum;
 }
 
 struct grid {
@@ -107,6 +122,25 @@ START_TEST(panels_divide_work_activations_and_parameters)
                 cause_s(&whole, DL_ITEM_B, DL_CAUSE_COMPUTE), 1e-9);
     check_close("activations", ways * part.memory[0].activations, whole.memory[0].activations, 1e-9);
     check_close("parameters", ways / g->z * part.memory[0].parameters, whole.memory[0].parameters, 1e-9);
+    dl_session_close(&whole);
+    dl_session_close(&part);
+}
+END_TEST
+
+/* Gradients of the input of products apart are summed where these leave them: over all panels, and in three dimensions
+ * over y and z, as what is outside is the same along x. */
+START_TEST(sums_of_branches_are_divided)
+{
+    static const struct grid grids[] = {{",'grid':'2d'", 2, 2, 1}, {",'grid':'3d','x':2,'y':2,'z':2", 2, 2, 2}};
+    const struct grid *const g = &grids[_i];
+    const double parts = _i ? g->y * g->z : g->x * g->y;
+    struct dl_session whole, part;
+    struct step step = {.software = FLASH_APART, .workload = MODEL(",'projections':'apart'"), .head = BATCH};
+    step.stack = "";
+    open_step(&whole, &step);
+    step.stack = stack_of(ways_of(g), g->options);
+    open_step(&part, &step);
+    check_close("branches", parts * device_s_of(&part, "branches"), device_s_of(&whole, "branches"), 1e-9);
     dl_session_close(&whole);
     dl_session_close(&part);
 }
@@ -391,6 +425,7 @@ int main(void)
     TCase *const tests = tcase_create("tensor_grids");
     tcase_add_loop_test(tests, panels_move_the_volumes_of_optimus, 0, (int)DL_COUNT(summa_grids));
     tcase_add_loop_test(tests, a_product_is_done_by_panels, 0, (int)DL_COUNT(summa_grids));
+    tcase_add_loop_test(tests, sums_of_branches_are_divided, 0, 2);
     tcase_add_loop_test(tests, panels_divide_work_activations_and_parameters, 0, (int)DL_COUNT(summa_grids));
     tcase_add_test(tests, panels_of_experts_are_those_of_a_rank);
     tcase_add_loop_test(tests, three_dimensions_move_the_volumes_of_axonn, 0, (int)DL_COUNT(axonn_grids));
