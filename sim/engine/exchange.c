@@ -30,8 +30,8 @@ struct outgoing {
 
 struct dl_exchange {
     struct dl_exchange_spec spec;
-    struct dl_folded *folded; /* NULL: message by message */
-    struct dl_matching *matching;
+    struct dl_folded *folded;     /* NULL: message by message */
+    struct dl_matching *matching; /* message by message */
     struct lane *lanes;
     uint32_t n_lanes; /* of one rank */
     uint32_t n_ranks, n_running;
@@ -270,6 +270,7 @@ static void make_lanes(struct dl_exchange *x)
 {
     const struct dl_collective *const c = x->spec.collective;
     const uint32_t lanes = dl_collective_lanes(c);
+    x->matching = dl_matching_new();
     x->n_ranks = dl_collective_ranks(c);
     x->n_lanes = lanes * c->chunks;
     x->n_running = x->n_ranks * x->n_lanes;
@@ -307,7 +308,6 @@ struct dl_exchange *dl_exchange_start(const struct dl_exchange_spec *spec)
 {
     struct dl_exchange *const x = dl_alloc(sizeof *x);
     x->spec = *spec;
-    x->matching = dl_matching_new();
     x->free_outgoing = none;
     x->start_s = now_s(x);
     spec->engine->kind->timer(spec->engine, x->start_s + spec->pace->start_s, begin, x, 0);

@@ -16,10 +16,10 @@ struct link {
     uint32_t first;   /* member */
     uint32_t touched; /* epoch in which it belongs to the solved part */
     bool fatpipe, dirty;
-    bool is_known; /* filled in; the rest is zero until then */
 };
 
-/* A flow on a link: element of the link's list and of the flow's run of hops. */
+/* A flow on a link, which is told by its number among those that were crossed: element of the link's list and of the
+ * flow's run of hops. */
 struct member {
     uint32_t flow, link;
     uint32_t previous, next; /* on the link */
@@ -62,8 +62,11 @@ enum { n_classes = 32 };
 
 struct dl_sharing {
     const struct dl_engine_link *given; /* what the links are at first */
-    struct link *links;
-    size_t n_links;
+    size_t n_given;
+    uint32_t *number_of; /* by given link: its place among those that were crossed or changed, + 1; 0: it was not */
+    uint32_t *given_of;  /* the reverse */
+    struct link *links;  /* those that were: few of a large machine's */
+    size_t n_links, links_capacity, given_of_capacity;
     struct flow *flows;
     size_t n_flows, flows_capacity;
     struct member *members;

@@ -26,12 +26,12 @@ struct crossing {
 
 /* A link that ways cross. */
 struct crossed {
+    double wanted;        /* by all of its ways together, if each were alone */
     uint32_t link, first; /* crossing */
     uint32_t n_paths;     /* ways that cross it */
-    double wanted;        /* by all of its ways together, if each were alone */
     uint32_t number;      /* in the sharing; nothing: it has none */
-    bool is_narrow;       /* it is left */
     uint32_t covered_by;  /* link + 1, that holds up all of its ways at least as much; 0: none was found */
+    bool is_narrow;       /* it is left */
 };
 
 struct address {

@@ -10,8 +10,8 @@ struct dl_sharing *dl_sharing_new(const struct dl_engine_link *links, size_t n_l
 {
     struct dl_sharing *const s = dl_alloc(sizeof *s);
     s->given = links;
-    s->links = dl_alloc(n_links * sizeof *s->links);
-    s->n_links = n_links;
+    s->n_given = n_links;
+    s->number_of = dl_alloc(n_links * sizeof *s->number_of);
     for (size_t c = 0; c < n_classes; c++) s->free_flow[c] = nobody;
     return s;
 }
@@ -19,29 +19,32 @@ struct dl_sharing *dl_sharing_new(const struct dl_engine_link *links, size_t n_l
 void dl_sharing_free(struct dl_sharing *s)
 {
     if (!s) return;
-    void *const blocks[] = {s->links, s->flows, s->members, s->fresh,  s->dirty,
-                            s->set,   s->part,  s->heap,    s->capped, s->wanted_of_whole};
+    void *const blocks[] = {s->number_of, s->given_of, s->links, s->flows, s->members, s->fresh,
+                            s->dirty,     s->set,      s->part,  s->heap,  s->capped,  s->wanted_of_whole};
     for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
     dl_free(s);
 }
 
-/* Most links of a large machine are never crossed: each is filled in when it first is, or changes. */
-static struct link *know(struct dl_sharing *s, uint32_t link)
+/* The number of a given link, which it gets when it is first crossed, or changes. */
+static uint32_t know(struct dl_sharing *s, uint32_t given)
 {
-    struct link *const l = &s->links[link];
-    if (!l->is_known)
-        *l = (struct link){.capacity = s->given[link].bandwidth_bytes_per_s,
-                           .whole_capacity = s->given[link].bandwidth_bytes_per_s,
-                           .limit = INFINITY,
-                           .first = nobody,
-                           .fatpipe = s->given[link].fatpipe,
-                           .is_known = true};
-    return l;
+    assert(given < s->n_given);
+    if (s->number_of[given]) return s->number_of[given] - 1;
+    DL_GROW(s->links, s->n_links, s->links_capacity);
+    DL_GROW(s->given_of, s->n_links, s->given_of_capacity);
+    s->links[s->n_links] = (struct link){.capacity = s->given[given].bandwidth_bytes_per_s,
+                                         .whole_capacity = s->given[given].bandwidth_bytes_per_s,
+                                         .limit = INFINITY,
+                                         .first = nobody,
+                                         .fatpipe = s->given[given].fatpipe};
+    s->given_of[s->n_links] = given;
+    s->number_of[given] = (uint32_t)++s->n_links;
+    return s->number_of[given] - 1;
 }
 
-static uint32_t first_member(const struct dl_sharing *s, uint32_t link)
+static uint32_t first_member(const struct dl_sharing *s, uint32_t given)
 {
-    return s->links[link].is_known ? s->links[link].first : nobody;
+    return s->number_of[given] ? s->links[s->number_of[given] - 1].first : nobody;
 }
 
 /* ---- joining and leaving ---- */
@@ -95,7 +98,7 @@ static void mark_dirty(struct dl_sharing *s, uint32_t link)
 
 static void put_on_link(struct dl_sharing *s, uint32_t m)
 {
-    struct link *const l = know(s, s->members[m].link);
+    struct link *const l = &s->links[s->members[m].link];
     s->members[m].previous = nobody;
     s->members[m].next = l->first;
     if (l->first != nobody) s->members[l->first].previous = m;
@@ -127,7 +130,7 @@ static void want_whole(struct dl_sharing *s, const struct flow *f, double sign)
 {
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         const struct member *const at = &s->members[m];
-        struct sum *const sum = &s->wanted_of_whole[at->link];
+        struct sum *const sum = &s->wanted_of_whole[s->given_of[at->link]];
         if (s->links[at->link].first == nobody)
             *sum = (struct sum){0};
         else
@@ -138,7 +141,7 @@ static void want_whole(struct dl_sharing *s, const struct flow *f, double sign)
 /* Routing that adapts asks again and again; the others never do. */
 static void begin_to_sum(struct dl_sharing *s)
 {
-    s->wanted_of_whole = dl_alloc(s->n_links * sizeof *s->wanted_of_whole);
+    s->wanted_of_whole = dl_alloc(s->n_given * sizeof *s->wanted_of_whole);
     for (size_t i = 0; i < s->n_flows; i++)
         if (s->flows[i].live) want_whole(s, &s->flows[i], 1);
 }
@@ -157,12 +160,12 @@ uint32_t dl_sharing_join(struct dl_sharing *s, const struct dl_hop *hops, size_t
     f->cap = rate_cap;
     f->part = 1;
     f->n_members = (uint32_t)n_hops;
-    f->bottleneck = n_hops ? hops[0].link : nobody;
+    f->bottleneck = n_hops ? know(s, hops[0].link) : nobody;
     f->fresh = f->live = true;
     for (size_t i = 0; i < n_hops; i++) {
         const uint32_t m = f->first_member + (uint32_t)i;
-        assert(hops[i].link < s->n_links && hops[i].weight > 0);
-        s->members[m] = (struct member){.flow = id, .link = hops[i].link, .weight = hops[i].weight};
+        assert(hops[i].weight > 0);
+        s->members[m] = (struct member){.flow = id, .link = know(s, hops[i].link), .weight = hops[i].weight};
         put_on_link(s, m);
     }
     find_limits(s, f);
@@ -206,23 +209,33 @@ void dl_sharing_leave(struct dl_sharing *s, uint32_t flow)
 
 /* ---- links that change ---- */
 
+/* By the members of a link from this one on. */
+static double wanted_at(const struct dl_sharing *s, uint32_t first)
+{
+    double wanted = 0;
+    for (uint32_t m = first; m != nobody; m = s->members[m].next)
+        wanted += s->members[m].weight * s->flows[s->members[m].flow].alone;
+    return wanted;
+}
+
 /* What it wants of its links is summed anew: the old sums were rounded to other capacities. */
 static void want_again(struct dl_sharing *s, struct flow *f)
 {
     find_limits(s, f);
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++) {
         struct link *const l = &s->links[s->members[m].link];
-        l->wanted = dl_sharing_wanted(s, s->members[m].link);
+        l->wanted = wanted_at(s, l->first);
         if (is_slack(l) && l->limit < INFINITY) mark_dirty(s, s->members[m].link); /* was full, cannot be any more */
     }
 }
 
 void dl_sharing_set_bandwidth(struct dl_sharing *s, uint32_t link, double bytes_per_s)
 {
-    struct link *const l = know(s, link);
+    const uint32_t number = know(s, link);
+    struct link *const l = &s->links[number];
     l->capacity = bytes_per_s;
     if (!l->fatpipe) l->limit = 0; /* every flow there is looked at again */
-    mark_dirty(s, link);
+    mark_dirty(s, number);
     for (uint32_t m = l->first; m != nobody; m = s->members[m].next) want_again(s, &s->flows[s->members[m].flow]);
 }
 
@@ -232,13 +245,14 @@ bool dl_sharing_is_hit(const struct dl_sharing *s, uint32_t flow, uint32_t link)
 {
     const struct flow *const f = &s->flows[flow];
     for (uint32_t m = f->first_member; m < f->first_member + f->n_members; m++)
-        if (s->members[m].link == link || dl_sharing_has_failed(s, s->members[m].link)) return true;
+        if (s->given_of[s->members[m].link] == link || s->links[s->members[m].link].capacity == 0) return true;
     return false;
 }
 
 bool dl_sharing_has_failed(const struct dl_sharing *s, uint32_t link)
 {
-    return s->links[link].is_known ? s->links[link].capacity == 0 : s->given[link].bandwidth_bytes_per_s == 0;
+    const uint32_t number = s->number_of[link];
+    return (number ? s->links[number - 1].capacity : s->given[link].bandwidth_bytes_per_s) == 0;
 }
 
 size_t dl_sharing_hops(const struct dl_sharing *s, uint32_t flow, struct dl_hop *hops)
@@ -246,7 +260,7 @@ size_t dl_sharing_hops(const struct dl_sharing *s, uint32_t flow, struct dl_hop 
     const struct flow *const f = &s->flows[flow];
     for (uint32_t i = 0; i < f->n_members; i++) {
         const struct member *const m = &s->members[f->first_member + i];
-        hops[i] = (struct dl_hop){m->link, m->weight};
+        hops[i] = (struct dl_hop){s->given_of[m->link], m->weight};
     }
     return f->n_members;
 }
@@ -259,10 +273,4 @@ double dl_sharing_used(const struct dl_sharing *s, uint32_t link)
     return used;
 }
 
-double dl_sharing_wanted(const struct dl_sharing *s, uint32_t link)
-{
-    double wanted = 0;
-    for (uint32_t m = first_member(s, link); m != nobody; m = s->members[m].next)
-        wanted += s->members[m].weight * s->flows[s->members[m].flow].alone;
-    return wanted;
-}
+double dl_sharing_wanted(const struct dl_sharing *s, uint32_t link) { return wanted_at(s, first_member(s, link)); }

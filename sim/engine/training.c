@@ -254,7 +254,6 @@ static void open_lockstep_groups(struct dl_training *t)
         c->stage = i / t->n_played;
         c->replica = i % t->n_played;
         c->arrived = dl_alloc(program_of(t, c)->n_tags * sizeof *c->arrived);
-        c->latest = dl_alloc(t->request.step.n_calls * sizeof *c->latest);
         c->slowdown = 1;
     }
 }
@@ -357,10 +356,7 @@ struct dl_stage_causes dl_training_stage_causes(const struct dl_training *t, uin
 void dl_training_free(struct dl_training *t)
 {
     if (!t) return;
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
-        dl_free(t->lockstep_groups[i].arrived);
-        dl_free(t->lockstep_groups[i].latest);
-    }
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_free(t->lockstep_groups[i].arrived);
     dl_steady_close(t);
     dl_training_close_communicators(t);
     dl_training_close_iterations(t);

@@ -198,6 +198,13 @@ static void start_next(struct dl_training *t, struct communicator *at)
 
 /* ---- lockstep groups come, and wait ---- */
 
+/* Call by call, since a lockstep group has few of them: what it has not takes no memory. */
+static uint32_t *latest(const struct dl_training *t, const struct lockstep_group *c, const struct dl_comm *comm)
+{
+    const size_t call = (size_t)(comm - t->request.step.calls);
+    return &t->latest[call * t->n_lockstep_groups + (size_t)(c - t->lockstep_groups)];
+}
+
 /* Of the rendezvous that the lockstep group comes to. */
 static uint32_t number_of(struct lockstep_group *c, const struct communicator *at)
 {
@@ -214,7 +221,7 @@ void dl_training_join(struct dl_training *t, struct lockstep_group *c, const str
         at->posted[at->n_posted++] = (struct rendezvous){.comm = comm};
     }
     if (is_queued(at))
-        c->latest[comm - t->request.step.calls] = number + 1;
+        *latest(t, c, comm) = number + 1;
     else
         c->is_in = at;
     dl_start_join(&rendezvous(at, number)->start, &c->delays, now_s(t));
@@ -233,7 +240,7 @@ bool dl_training_may_pass(struct dl_training *t, struct lockstep_group *c, const
 {
     struct communicator *const at = comm ? dl_training_communicator(t, c, comm) : dl_training_replicas(t, c->stage);
     if (!is_queued(at)) return c->is_in != at || wait_for(t, c, at, at->next);
-    const uint32_t number = comm ? c->latest[comm - t->request.step.calls] : c->n_started; /* + 1 */
+    const uint32_t number = comm ? *latest(t, c, comm) : c->n_started; /* + 1 */
     if (!number) return true;
     if (number > at->next) return wait_for(t, c, at, number - 1);
     if (number > at->n_dropped) dl_training_pass(t, c, &rendezvous(at, number - 1)->start);

@@ -79,6 +79,7 @@ struct communicator *dl_training_communicator(const struct dl_training *t, const
 void dl_training_open_communicators(struct dl_training *t)
 {
     t->communicators = dl_alloc(n_communicators(t) * sizeof *t->communicators);
+    t->latest = dl_alloc(t->request.step.n_calls * t->n_lockstep_groups * sizeof *t->latest);
     for (uint32_t stage = 0; stage < t->n_stages; stage++)
         t->communicators[stage] = (struct communicator){
             .channel = DL_CHANNEL_REPLICAS, .first = stage * t->n_played, .n = t->n_played, .stride = 1};
@@ -99,4 +100,5 @@ void dl_training_close_communicators(struct dl_training *t)
 {
     for (size_t i = 0; i < n_communicators(t); i++) close_communicator(&t->communicators[i]);
     dl_free(t->communicators);
+    dl_free(t->latest);
 }

@@ -78,7 +78,6 @@ struct lockstep_group {
     uint32_t n_undelivered; /* of its sends */
     uint32_t n_in_flight;   /* messages from and to its devices */
     uint32_t n_started;     /* collectives among replicas so far */
-    uint32_t *latest;       /* by call among replicas: number of its latest rendezvous, + 1 */
     uint32_t *arrived;      /* by tag: the message, + 1, until it is worked on */
     struct channel onward, back;
     uint32_t iteration; /* iterations that it has ended */
@@ -155,6 +154,7 @@ struct dl_training {
     uint32_t n_replicas, n_played;          /* all, and those that are simulated */
     struct lockstep_group *lockstep_groups; /* stage by stage */
     struct communicator *communicators;
+    uint32_t *latest; /* by call among replicas and lockstep group: number of its latest rendezvous there, + 1 */
     struct message *messages;
     size_t n_messages, messages_capacity;
     uint32_t free_message;
