@@ -89,8 +89,8 @@ static bool is_too_large(const struct dl_collective *c, const struct dl_wish *wi
     return dl_count_links(c, &links, err) || messages * links * fmax(wish->n_alike, 1) > most;
 }
 
-static enum dl_status choose_freely(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
-                                    struct dl_choice *out, struct dl_error *err)
+static enum dl_status try_all(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
+                              struct dl_choice *out, struct dl_error *err)
 {
     for (size_t i = 0; i < dl_algorithm_count(); i++) {
         const struct dl_algorithm *const a = dl_algorithm_get(i);
@@ -101,6 +101,20 @@ static enum dl_status choose_freely(struct dl_estimator *e, const struct dl_wish
         if (try_protocols(e, wish, &c, out, err)) return err->status;
     }
     return DL_OK;
+}
+
+/* Plans of large groups are large: of all that are tried only the best one's is kept. */
+static enum dl_status choose_freely(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
+                                    struct dl_choice *out, struct dl_error *err)
+{
+    const uint32_t large = 64;
+    if (wish->group->n < large) return try_all(e, wish, arena, out, err);
+    struct dl_arena *const tried = dl_arena_new();
+    try_all(e, wish, tried, out, err);
+    dl_arena_free(tried);
+    if (err->status || !out->collective.algorithm) return err->status;
+    out->collective = collective_of(wish, out->collective.algorithm);
+    return prepare(&out->collective, e, wish, arena, err);
 }
 
 static bool has_protocol(const struct dl_estimator *e, const struct dl_wish *wish, enum dl_family family)

@@ -120,9 +120,10 @@ static double weight_of(double sum, double bytes)
 static void take_hops(struct context *x, struct dl_fold *out)
 {
     for (size_t i = 0; i < x->tally->n_touched; i++) {
-        const uint32_t link = x->tally->touched[i];
+        const uint32_t link = x->tally->touched[i].link;
         DL_GROW(out->hops, out->n_hops, out->capacity);
-        out->hops[out->n_hops++] = (struct dl_hop){.link = link, .weight = weight_of(x->tally->sum[link], out->bytes)};
+        out->hops[out->n_hops++] =
+            (struct dl_hop){.link = link, .weight = weight_of(x->tally->touched[i].weight, out->bytes)};
     }
     dl_tally_clear(x->tally);
 }

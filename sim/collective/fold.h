@@ -10,13 +10,16 @@
 #include "sim/collective/collective.h"
 #include "sim/collective/pace.h"
 
-/* Bytes by link, for as many links as were touched. */
+/* Bytes by link. Few links of a large machine are touched at a time. */
 struct dl_tally {
-    double *sum; /* by link */
-    uint32_t *touched;
-    size_t n_touched;
-    size_t n_links;
+    uint32_t *place_of;     /* by link: among those that were touched, + 1; 0: it was not */
+    struct dl_hop *touched; /* in that order; weights are bytes */
+    size_t n_touched, capacity, n_links;
 };
+static inline double dl_tally_at(const struct dl_tally *tally, uint32_t link)
+{
+    return tally->place_of[link] ? tally->touched[tally->place_of[link] - 1].weight : 0;
+}
 void dl_tally_init(struct dl_tally *tally, size_t n_links);
 void dl_tally_release(struct dl_tally *tally);
 void dl_tally_clear(struct dl_tally *tally);

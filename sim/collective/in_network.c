@@ -53,7 +53,7 @@ static void book_merged(struct bundle *b, uint32_t from, uint32_t to, double pay
     const double wire = payload / b->pace->bandwidth_fraction;
     if (!find_route(b, from, to)) return;
     for (size_t i = 0; i < b->route.n_hops; i++) {
-        const double missing = wire * b->route.hops[i].weight - b->tally->sum[b->route.hops[i].link];
+        const double missing = wire * b->route.hops[i].weight - dl_tally_at(b->tally, b->route.hops[i].link);
         dl_tally_add(b->tally, b->route.hops[i].link, missing);
     }
     b->slowest_s = fmax(b->slowest_s, dl_pace_latency_s(b->pace, &b->route, payload));
@@ -102,7 +102,7 @@ static void book_network_sums(struct bundle *b)
             book_merged(b, rank_at(b->c, 0, slot), rank_at(b->c, node, slot), part);
         }
     for (size_t i = 0; i < network.n_touched; i++)
-        dl_tally_add(nodes_part, network.touched[i], network.sum[network.touched[i]]);
+        dl_tally_add(nodes_part, network.touched[i].link, network.touched[i].weight);
     b->tally = nodes_part;
     dl_tally_release(&network);
 }

@@ -70,7 +70,7 @@ void dl_round_time_moves(const struct dl_estimator *e, const struct dl_tally *ta
         struct dl_sending *const m = &sum->messages[i];
         double move_s = 0;
         for (size_t k = m->first_pass; k < m->first_pass + m->n_passes; k++)
-            move_s = fmax(move_s, tally->sum[sum->passes[k].link] / e->bytes_per_s[sum->passes[k].link]);
+            move_s = fmax(move_s, dl_tally_at(tally, sum->passes[k].link) / e->bytes_per_s[sum->passes[k].link]);
         m->move_s = move_s / lane->round.repeat;
     }
     if (sum->held) share_among_incoming(lane, sum);

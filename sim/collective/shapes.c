@@ -71,8 +71,7 @@ static void take_hops(struct dl_shape *shape, struct dl_tally *tally)
 {
     shape->n_hops = tally->n_touched;
     shape->hops = dl_alloc(shape->n_hops * sizeof *shape->hops);
-    for (size_t i = 0; i < tally->n_touched; i++)
-        shape->hops[i] = (struct dl_hop){.link = tally->touched[i], .weight = tally->sum[tally->touched[i]]};
+    for (size_t i = 0; i < tally->n_touched; i++) shape->hops[i] = tally->touched[i];
     dl_tally_clear(tally);
 }
 

@@ -4,36 +4,40 @@
 
 void dl_tally_init(struct dl_tally *tally, size_t n_links)
 {
-    *tally = (struct dl_tally){.n_links = n_links};
-    tally->sum = dl_alloc(n_links * sizeof *tally->sum);
-    tally->touched = dl_alloc(n_links * sizeof *tally->touched);
+    *tally = (struct dl_tally){.place_of = dl_alloc(n_links * sizeof *tally->place_of), .n_links = n_links};
 }
 
 void dl_tally_release(struct dl_tally *tally)
 {
-    dl_free(tally->sum);
+    dl_free(tally->place_of);
     dl_free(tally->touched);
     *tally = (struct dl_tally){0};
 }
 
 void dl_tally_clear(struct dl_tally *tally)
 {
-    for (size_t i = 0; i < tally->n_touched; i++) tally->sum[tally->touched[i]] = 0;
+    for (size_t i = 0; i < tally->n_touched; i++) tally->place_of[tally->touched[i].link] = 0;
     tally->n_touched = 0;
 }
 
 void dl_tally_add(struct dl_tally *tally, uint32_t link, double bytes)
 {
     if (bytes <= 0) return;
-    if (tally->sum[link] == 0) tally->touched[tally->n_touched++] = link;
-    tally->sum[link] += bytes;
+    const uint32_t place = tally->place_of[link];
+    if (place) {
+        tally->touched[place - 1].weight += bytes;
+        return;
+    }
+    DL_GROW(tally->touched, tally->n_touched, tally->capacity);
+    tally->touched[tally->n_touched++] = (struct dl_hop){.link = link, .weight = bytes};
+    tally->place_of[link] = (uint32_t)tally->n_touched;
 }
 
 double dl_tally_seconds(const struct dl_tally *tally, const double *bytes_per_s)
 {
     double most = 0;
     for (size_t i = 0; i < tally->n_touched; i++)
-        most = fmax(most, tally->sum[tally->touched[i]] / bytes_per_s[tally->touched[i]]);
+        most = fmax(most, tally->touched[i].weight / bytes_per_s[tally->touched[i].link]);
     return most;
 }
 
@@ -42,6 +46,6 @@ double dl_booked_bytes_per_s(void *booked, uint32_t link)
     const struct dl_booked *const b = booked;
     const struct dl_network *const network = &b->topology->network;
     const double endpoint_bytes_per_s = b->topology->links[network->first_link].bandwidth_bytes_per_s;
-    const double bytes = b->tally->sum[link] + (b->others ? b->others->sum[link] : 0);
+    const double bytes = dl_tally_at(b->tally, link) + (b->others ? dl_tally_at(b->others, link) : 0);
     return b->message_bytes > 0 ? bytes / b->message_bytes * endpoint_bytes_per_s : 0;
 }

@@ -40,8 +40,7 @@ static struct channel *find_paths(struct dl_training *t, const struct communicat
     }
     out->n_hops = tally->n_touched;
     out->hops = dl_arena_alloc(t->request.arena, out->n_hops * sizeof *out->hops);
-    for (size_t i = 0; i < out->n_hops; i++)
-        out->hops[i] = (struct dl_hop){.link = tally->touched[i], .weight = tally->sum[tally->touched[i]]};
+    for (size_t i = 0; i < out->n_hops; i++) out->hops[i] = tally->touched[i];
     out->alone_bytes_per_s = dl_wire_alone(t->request.wire, out->hops, out->n_hops);
     dl_route_release(&route);
     return out;

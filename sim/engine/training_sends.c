@@ -42,8 +42,7 @@ static enum dl_status find_hops(struct dl_training *t, const struct lockstep_gro
     }
     out->hops = dl_arena_alloc(t->request.arena, tally->n_touched * sizeof *out->hops);
     out->n_hops = tally->n_touched;
-    for (size_t i = 0; i < tally->n_touched; i++)
-        out->hops[i] = (struct dl_hop){.link = tally->touched[i], .weight = tally->sum[tally->touched[i]]};
+    for (size_t i = 0; i < tally->n_touched; i++) out->hops[i] = tally->touched[i];
     out->alone_bytes_per_s = dl_wire_alone(t->request.wire, out->hops, out->n_hops);
     dl_route_release(&route);
     return t->err->status ? t->err->status : dl_wire_check(t->request.wire, out->hops, out->n_hops);

@@ -42,7 +42,7 @@ struct dl_loaded dl_most_loaded(const struct dl_counted *x, const struct dl_tall
 {
     struct dl_loaded most = {.n = n};
     for (size_t i = 0; i < tally->n_touched; i++) {
-        const struct dl_loaded one = {tally->touched[i], tally->sum[tally->touched[i]] / n, n};
+        const struct dl_loaded one = {tally->touched[i].link, tally->touched[i].weight / n, n};
         if (most.bytes <= 0 || load_s(x, &one) > load_s(x, &most)) most = one;
     }
     return most;
