@@ -223,16 +223,10 @@ static int answer(struct request *q, struct dl_error *err)
     return code;
 }
 
-/* Timelines, formulas and sensitivities are told by the programs that the strategy makes. */
+/* Formulas are those of the strategy, and a program stays as it is where constants of files change. */
 static enum dl_status check_program(const struct request *q, struct dl_error *err)
 {
-    const char *const needs_strategy = q->sensitivity ? "--sensitivity"
-                                       : q->explain   ? "--explain"
-                                       : q->trace     ? "--trace"
-                                       : q->html      ? "--html"
-                                       : q->svg       ? "--svg"
-                                       : q->gantt     ? "--gantt"
-                                                      : NULL;
+    const char *const needs_strategy = q->sensitivity ? "--sensitivity" : q->explain ? "--explain" : NULL;
     if (!q->session.program || !needs_strategy) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, needs_strategy, "tells what the strategy does; leave it or --program out");
 }

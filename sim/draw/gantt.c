@@ -20,7 +20,7 @@ struct canvas {
     bool seen[DL_N_BLOCKS];
 };
 
-static uint32_t n_stages(const struct canvas *c) { return c->gantt->timeline->request.setting->ways[DL_AXIS_PIPELINE]; }
+static uint32_t n_stages(const struct canvas *c) { return dl_timeline_stages(c->gantt->timeline); }
 
 static double column_s(const struct canvas *c) { return (c->gantt->to_s - c->gantt->from_s) / c->columns; }
 
@@ -179,7 +179,7 @@ void dl_gantt_write(const struct dl_gantt *g, FILE *to)
     c.at = dl_alloc(c.columns * sizeof *c.at);
     c.most_s = dl_alloc(c.columns * sizeof *c.most_s);
     fprintf(to, "%-*sa step of %s", margin, "schedule", dl_format_seconds(g->to_s - g->from_s, time));
-    if (g->timeline->request.setting->ways[DL_AXIS_DATA] > 1) fputs(", the first replica", to);
+    if (dl_timeline_replicas(g->timeline) > 1) fputs(", the first replica", to);
     if (stride > 1) fprintf(to, ", one of %u stages", stride);
     if (g->timeline->left_out.slices) fputs(", as far as there was room for it", to);
     fputc('\n', to);

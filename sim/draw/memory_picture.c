@@ -103,10 +103,14 @@ static void draw_stage(const struct plot *p, uint32_t stage, const struct dl_mem
 double dl_draw_memory(struct dl_svg *svg, double y, const struct dl_run_picture *picture)
 {
     const struct dl_run_report *const r = picture->report;
+    const double peak_bytes = r->memory[dl_run_fullest_stage(r)].peak, too_far = 1.7;
+    if (peak_bytes == 0)
+        return dl_draw_caption(svg, dl_draw_heading(svg, y, "Memory of a device over the step"),
+                               "Not known: the program allocates nothing.") +
+               12;
     const uint32_t n = r->job->setting.ways[DL_AXIS_PIPELINE], stride = dl_stage_stride(n, most_stages);
     struct plot p = {.svg = svg, .axis = dl_time_axis_of(&r->result), .capacity_bytes = r->device->memory_bytes};
     struct dl_memory_curve *const curves = dl_memory_curves(picture->timeline, p.axis.from_s, p.axis.to_s);
-    const double peak_bytes = r->memory[dl_run_fullest_stage(r)].peak, too_far = 1.7;
     char a[DL_QUANTITY], b[DL_QUANTITY], text[300];
     p.most_bytes = 1.04 * (p.capacity_bytes < too_far * peak_bytes ? fmax(peak_bytes, p.capacity_bytes) : peak_bytes);
     double x = p.axis.left + p.axis.width;

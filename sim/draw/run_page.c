@@ -21,7 +21,7 @@ static json_t *curve_json(uint32_t stage, const struct dl_memory_curve *c, doubl
 
 static json_t *memory_json(const struct dl_timeline *t, const struct dl_time_axis *step)
 {
-    const uint32_t n_stages = t->request.setting->ways[DL_AXIS_PIPELINE];
+    const uint32_t n_stages = dl_timeline_stages(t);
     struct dl_memory_curve *const curves = dl_memory_curves(t, step->from_s, step->to_s);
     json_t *const list = json_array();
     for (uint32_t i = 0; i < n_stages; i++) json_array_append_new(list, curve_json(i, &curves[i], step->from_s));

@@ -218,14 +218,14 @@ static double draw_plot(struct dl_svg *svg, double y, const struct dl_run_pictur
 /* Of a stage in the middle, on average: the first and the last may hold little. */
 static double item_width(const struct dl_timeline *t, const struct dl_time_axis *axis)
 {
-    const uint32_t stage = t->request.setting->ways[DL_AXIS_PIPELINE] / 2;
+    const uint32_t stage = dl_timeline_stages(t) / 2;
     const struct dl_row row = dl_row_of(t, stage, DL_TRACK_WORK);
     double work_s = 0;
     for (size_t i = 0; i < row.n; i++) {
         const struct dl_slice *const s = &row.slices[i];
         if (s->kind == DL_SLICE_WORK && s->item && s->from_s >= axis->from_s) work_s += s->to_s - s->from_s;
     }
-    return axis->width * work_s / (axis->to_s - axis->from_s) / t->request.lowered->schedule.n_items[stage];
+    return axis->width * work_s / (axis->to_s - axis->from_s) / t->request.step.programs[stage].n_sequence;
 }
 
 /* Items that are too narrow for their number are drawn again, the first of them, as wide as it needs. */

@@ -13,11 +13,11 @@ struct drawing {
     struct run_time **items; /* by stage and item; behind its items, that of the update */
 };
 
-static uint32_t n_stages(const struct drawing *d) { return d->timeline->request.setting->ways[DL_AXIS_PIPELINE]; }
+static uint32_t n_stages(const struct drawing *d) { return dl_timeline_stages(d->timeline); }
 
 static const struct dl_program *program_of(const struct drawing *d, uint32_t stage)
 {
-    return &d->timeline->request.programs[stage];
+    return &d->timeline->request.step.programs[stage];
 }
 
 /* Of the sequence; NULL: the update, behind all items. */
@@ -77,7 +77,7 @@ struct dl_memory_curve *dl_memory_curves(const struct dl_timeline *t, double fro
     d.curves = dl_alloc(n_stages(&d) * sizeof *d.curves);
     d.items = dl_alloc(n_stages(&d) * sizeof *d.items);
     find_times(&d);
-    dl_memory_watch_programs(t->request.programs, n_stages(&d), t->request.setting->software, use,
+    dl_memory_watch_programs(t->request.step.programs, n_stages(&d), t->request.software, use,
                              &(struct dl_memory_watch){&d, see});
     for (uint32_t stage = 0; stage < n_stages(&d); stage++) dl_free(d.items[stage]);
     dl_free(d.items);

@@ -111,6 +111,10 @@ static void print_memory(const struct dl_run_report *r)
     } parts[] = {{"parameters", m->parameters},   {"gradients", m->gradients}, {"optimizer", m->optimizer},
                  {"activations", m->activations}, {"buffers", m->buffers},     {"workspace", m->workspace}};
     char a[DL_QUANTITY], b[DL_QUANTITY];
+    if (m->peak == 0) {
+        puts("  memory: not known, the program allocates nothing");
+        return;
+    }
     printf("  memory of the fullest stage (%u): %s of %s\n", stage, dl_format_bytes(m->peak, a),
            dl_format_bytes(r->device->memory_bytes, b));
     for (size_t i = 0; i < DL_COUNT(parts); i++)

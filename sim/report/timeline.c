@@ -15,16 +15,25 @@ static void add(void *user, const struct dl_slice *slice)
     t->slices[t->n_slices++] = *slice;
 }
 
+uint32_t dl_timeline_stages(const struct dl_timeline *t)
+{
+    return dl_ranks_count(t->request.step.ranks, t->request.step.stages);
+}
+
+uint32_t dl_timeline_replicas(const struct dl_timeline *t)
+{
+    return dl_ranks_count(t->request.step.ranks, t->request.step.replicas);
+}
+
 struct dl_timeline *dl_timeline_new(const struct dl_timeline_request *request)
 {
-    const uint32_t *const ways = request->setting->ways;
     struct dl_timeline *const t = dl_alloc(sizeof *t);
     t->request = *request;
     if (!t->request.most_slices) t->request.most_slices = DL_TIMELINE_SLICES;
     t->recorder = (struct dl_recorder){.user = t, .add = add};
-    t->n_replicas =
-        (uint64_t)ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] <= DL_TIMELINE_GROUPS ? ways[DL_AXIS_DATA] : 1;
-    t->left_out.replicas = ways[DL_AXIS_DATA] - t->n_replicas;
+    const uint32_t replicas = dl_timeline_replicas(t);
+    t->n_replicas = (uint64_t)dl_timeline_stages(t) * replicas <= DL_TIMELINE_GROUPS ? replicas : 1;
+    t->left_out.replicas = replicas - t->n_replicas;
     return t;
 }
 
@@ -162,9 +171,7 @@ const char *dl_slice_name(const struct dl_timeline *t, const struct dl_slice *s,
     case DL_SLICE_SEND:
         snprintf(name, DL_SLICE_NAME, "%.40s to stage %u", dl_item_name(s->item, item), s->to_stage);
         break;
-    case DL_SLICE_EXCHANGE:
-        snprintf(name, DL_SLICE_NAME, "%s", dl_op_name(t->request.lowered->calls[s->call].op));
-        break;
+    case DL_SLICE_EXCHANGE: snprintf(name, DL_SLICE_NAME, "%s", dl_op_name(t->request.step.calls[s->call].op)); break;
     }
     return name;
 }

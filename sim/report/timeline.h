@@ -9,7 +9,7 @@
 
 #include "sim/engine/recorder.h"
 #include "sim/engine/tap.h"
-#include "strategies/lower.h"
+#include "strategies/software.h"
 #include "topologies/topology.h"
 
 enum {
@@ -20,9 +20,8 @@ enum {
 };
 
 struct dl_timeline_request {
-    const struct dl_setting *setting;
-    const struct dl_lowered *lowered;
-    const struct dl_program *programs; /* that are played, for curves of memory; NULL: there are none */
+    struct dl_step step;                /* that is simulated; its programs may be NULL without curves of memory */
+    const struct dl_software *software; /* for these */
     const struct dl_topology *topology;
     size_t most_slices; /* 0: DL_TIMELINE_SLICES */
 };
@@ -52,6 +51,9 @@ struct dl_timeline {
         uint64_t slices;   /* that came when there was no more room */
     } left_out;
 };
+
+uint32_t dl_timeline_stages(const struct dl_timeline *t);
+uint32_t dl_timeline_replicas(const struct dl_timeline *t); /* of the step */
 
 struct dl_timeline *dl_timeline_new(const struct dl_timeline_request *request);
 void dl_timeline_free(struct dl_timeline *t);

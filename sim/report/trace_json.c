@@ -77,10 +77,7 @@ static uint32_t process_of(const struct dl_timeline *t, const struct dl_slice *s
     return s->stage * t->n_replicas + s->replica + 1;
 }
 
-static uint32_t process_of_network(const struct dl_timeline *t)
-{
-    return t->request.setting->ways[DL_AXIS_PIPELINE] * t->n_replicas + 1;
-}
+static uint32_t process_of_network(const struct dl_timeline *t) { return dl_timeline_stages(t) * t->n_replicas + 1; }
 
 static void add_dates(struct text *out, double from_s, double to_s)
 {
@@ -116,7 +113,7 @@ static void add_arguments(struct text *out, const struct dl_timeline *t, const s
             s->to_s - s->from_s);
     }
     if (s->kind == DL_SLICE_EXCHANGE)
-        add(out, "\"cause\":\"%s\",\"bytes\":%.9g", dl_cause_name(s->cause), t->request.lowered->calls[s->call].bytes);
+        add(out, "\"cause\":\"%s\",\"bytes\":%.9g", dl_cause_name(s->cause), t->request.step.calls[s->call].bytes);
     add(out, "}}");
 }
 

@@ -236,8 +236,8 @@ static struct dl_engine *make_engine(struct dl_session *s, const struct dl_engin
     struct dl_engine *const engine = dl_session_engine(s)->create(links, links ? t->n_links : 0);
     engine->progress = s->request.progress;
     if (!s->request.timeline) return engine;
-    s->timeline = dl_timeline_new(&(struct dl_timeline_request){
-        .setting = &s->job.setting, .lowered = &s->lowered, .programs = dl_session_step(s).programs, .topology = t});
+    s->timeline = dl_timeline_new(
+        &(struct dl_timeline_request){.step = dl_session_step(s), .software = &s->software, .topology = t});
     return dl_tap_new(engine, t->n_links);
 }
 

@@ -22,7 +22,7 @@ static void draw_both(struct step s, const struct dl_terminal *terminals, size_t
     struct hand_made h;
     make_by_hand(&h, &s);
     h.timeline = dl_timeline_new(
-        &(struct dl_timeline_request){.setting = &h.setting, .lowered = &h.lowered, .topology = h.machine.topology});
+        &(struct dl_timeline_request){.step = dl_lowered_step(&h.lowered, &h.setting), .topology = h.machine.topology});
     const struct dl_training_result result = play_here(&h);
     for (size_t i = 0; i < n; i++) {
         size_t bytes = 0;

@@ -43,7 +43,7 @@ static struct traced trace(struct step s, size_t most_slices)
     close(file);
     make_by_hand(&h, &t.step);
     h.timeline = dl_timeline_new(&(struct dl_timeline_request){
-        .setting = &h.setting, .lowered = &h.lowered, .topology = h.machine.topology, .most_slices = most_slices});
+        .step = dl_lowered_step(&h.lowered, &h.setting), .topology = h.machine.topology, .most_slices = most_slices});
     t.result = play_here(&h);
     dl_trace_write(h.timeline, path, &t.left_out.instructions, &h.err);
     t.left_out.slices = h.timeline->left_out.slices;

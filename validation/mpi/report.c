@@ -132,8 +132,9 @@ static struct dl_moments collect(const struct dl_train *t)
     return all;
 }
 
-static void add_slice(const struct dl_train *t, const struct dl_moment *m, double zero_s, struct dl_lowered *lowered,
-                      const struct dl_recorder *to)
+/* calls: has room for one more. */
+static void add_slice(const struct dl_train *t, const struct dl_moment *m, double zero_s, struct dl_comm *calls,
+                      size_t *n_calls, const struct dl_recorder *to)
 {
     const bool is_end = m->item == DL_END_OF_STEP;
     struct dl_slice slice = {.kind = m->kind,
@@ -155,9 +156,8 @@ static void add_slice(const struct dl_train *t, const struct dl_moment *m, doubl
         slice.part = done;
     }
     if (m->kind == DL_SLICE_EXCHANGE) {
-        DL_GROW(lowered->calls, lowered->n_calls, lowered->calls_capacity);
-        slice.call = (uint32_t)lowered->n_calls;
-        lowered->calls[lowered->n_calls++] = (struct dl_comm){.op = m->op, .bytes = m->bytes, .cause = m->cause};
+        slice.call = (uint32_t)*n_calls;
+        calls[(*n_calls)++] = (struct dl_comm){.op = m->op, .bytes = m->bytes, .cause = m->cause};
     }
     to->add(to->user, &slice);
 }
@@ -165,19 +165,21 @@ static void add_slice(const struct dl_train *t, const struct dl_moment *m, doubl
 enum dl_status dl_report_trace(struct dl_train *t, struct dl_error *err)
 {
     struct dl_moments all = collect(t);
-    struct dl_lowered lowered = {.schedule = t->schedule};
+    struct dl_comm *const calls = dl_alloc((all.n + 1) * sizeof *calls);
+    size_t n_calls = 0;
     uint64_t left_out;
     double zero_s = DBL_MAX;
     for (size_t i = 0; i < all.n; i++) zero_s = fmin(zero_s, all.list[i].from_s);
     if (t->rank == 0) {
-        struct dl_timeline *const step =
-            dl_timeline_new(&(struct dl_timeline_request){.setting = t->s, .lowered = &lowered});
-        for (size_t i = 0; i < all.n; i++) add_slice(t, &all.list[i], zero_s, &lowered, dl_timeline_recorder(step));
+        struct dl_timeline *const step = dl_timeline_new(&(struct dl_timeline_request){
+            .step = {.ranks = &t->s->ranks, .replicas = DL_ALONG_DATA, .stages = DL_ALONG_PIPELINE, .calls = calls}});
+        for (size_t i = 0; i < all.n; i++)
+            add_slice(t, &all.list[i], zero_s, calls, &n_calls, dl_timeline_recorder(step));
         dl_timeline_end(step, NULL);
         dl_trace_write(step, t->options->trace, &left_out, err);
         dl_timeline_free(step);
     }
-    dl_free(lowered.calls);
+    dl_free(calls);
     dl_free(all.list);
     return err->status;
 }
