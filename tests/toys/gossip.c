@@ -12,6 +12,16 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
+/* Groups are those of digits of a rank, and replicas have two of them. */
+static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
+{
+    (void)options;
+    const uint32_t replicas = what->setting->ways[DL_AXIS_DATA];
+    if (replicas == partners || replicas == partners * partners) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, what->where, "pairs %d or %d replicas, got %u", partners, partners * partners,
+                   replicas);
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
@@ -39,5 +49,6 @@ const struct dl_strategy dl_toy_gossip = {
     .doc = "each replica sums its gradients with one other, which changes from step to step",
     .sums_gradients = true,
     .claim = claim,
+    .check = check,
     .rewrite = rewrite,
 };

@@ -85,10 +85,24 @@ START_TEST(gossip_takes_turns_in_its_program)
 }
 END_TEST
 
+START_TEST(toys_refuse_what_they_cannot_do)
+{
+    check_refusal(&(struct step){.workload = FOUR_BLOCKS,
+                                 .head = "'precision':'fp16','devices':8,'global_batch':8",
+                                 .stack = "{'name':'gossip'}"},
+                  "test.json:/stack/0: pairs 2 or 4 replicas, got 8");
+    check_refusal(&(struct step){.workload = FOUR_BLOCKS,
+                                 .head = "'precision':'fp16','devices':2,'global_batch':1",
+                                 .stack = "{'name':'spatial','ways':2},{'name':'data'}"},
+                  "test.json:/stack/0: cuts networks of convolutions alone");
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("toys");
     TCase *const tests = battery_alone("toys", (struct examples){toys, DL_COUNT(toys)});
+    tcase_add_test(tests, toys_refuse_what_they_cannot_do);
     tcase_add_test(tests, gossip_takes_turns_in_its_program);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
