@@ -25,7 +25,8 @@ START_TEST(every_operator_has_an_example)
         if (strcmp(examples.items[i].strategy, "tensor") == 0)
             n += is_said ? strstr(entry, grid) != NULL : _i == DL_GRID_LINE;
     }
-    ck_assert_msg(n > 0, "tensor ranks as %s have no line in tests/unit/strategy_examples.h", dl_grids[_i]);
+    ck_assert_msg(n > 0, "operator %s, tensor ranks as %s, has no line in tests/unit/strategy_examples.h",
+                  dl_operator_on((enum dl_grid)_i)->name, dl_grids[_i]);
 }
 END_TEST
 
