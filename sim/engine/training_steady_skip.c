@@ -75,7 +75,7 @@ static void skip_items(struct dl_training *t, struct lockstep_group *c, const st
 
 static void add_sums(struct lockstep_group *c, const struct course *course, double n)
 {
-    struct sums more;
+    struct sums more = {.owed_s = 0};
     for (size_t i = 0; i < n_sums; i++) ((double *)&more)[i] = n * dl_steady_last_sum_s(course, i);
     for (int i = 0; i < DL_N_CAUSES; i++) c->causes_s[i] += more.causes_s[i];
     for (int i = 0; i < DL_N_PHASES; i++) c->elapsed_s[i] += more.elapsed_s[i];
