@@ -2,7 +2,7 @@
  * return (GShard, arXiv 2006.16668; Switch Transformers, arXiv 2101.03961).
  *
  * A rank has experts / ways of them and works on the tokens of all ranks of its group. Replicas of a group go in step:
- * where nothing else can be on their links the all-to-alls are timed as work (see in_step.h). */
+ * where nothing else can be on their links the all-to-alls are timed as work (see sim/plan). */
 #include <assert.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>

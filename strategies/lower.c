@@ -5,7 +5,6 @@
 
 #include "sim/program/segments.h"
 #include "strategies/layer_memory.h"
-#include "strategies/played.h"
 #include "strategies/sequence.h"
 #include "strategies/stage_memory.h"
 #include "strategies/stages.h"
@@ -299,9 +298,8 @@ static enum dl_status lower_all(struct dl_sink *s, struct dl_step_draw *draw, st
     const struct dl_lower_request *const request = s->request;
     const struct dl_setting *const setting = &request->job->setting;
     struct dl_lowered *const out = s->out;
-    if (dl_job_check(request->job, request->model, s->arena, err) || dl_sink_init_host(s, err) ||
-        dl_sink_init_groups(s, err))
-        return err->status;
+    if (dl_job_check(request->job, request->model, s->arena, err) || dl_sink_init_host(s, err)) return err->status;
+    dl_sink_init_groups(s);
     struct dl_schedule_request wish = dl_setting_schedule(setting);
     /* First only for its positions; once these are priced the order may depend on what they cost. */
     if (dl_schedule_make(setting->schedule, &wish, s->arena, &out->schedule, err)) return err->status;
@@ -313,8 +311,8 @@ static enum dl_status lower_all(struct dl_sink *s, struct dl_step_draw *draw, st
     mean_costs(out, &wish);
     s->counted = draw->end;
     if (!err->status && !dl_schedule_make(setting->schedule, &wish, s->arena, &out->schedule, err) &&
-        !assemble(s, out, err) && !dl_write_sequences(out, setting, err))
-        dl_plan_lowered(s, err);
+        !assemble(s, out, err))
+        dl_write_sequences(out, setting, err);
     for (int bound = 0; bound < DL_N_BOUNDS; bound++)
         out->draw[bound] = dl_step_draw_sum(draw, (enum dl_bound)bound, setting);
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++)

@@ -32,10 +32,12 @@ struct dl_lowered {
     struct dl_comm *calls;       /* of all programs */
     size_t n_calls, calls_capacity;
     double model_flop[DL_N_FLOP_COUNTS]; /* of a step, without recomputation */
-    struct dl_played played;             /* of those that may meet others */
-    double n_timed_alone;                /* collectives of the rest of them and copies, on every rank */
-    bool plays_beyond;                   /* more than most_played, for links that change */
+    const struct dl_comm *beside_layers; /* goes on beside a whole layer, and is priced; NULL: nothing does */
+    /* By sim/plan. */
     struct dl_plan plan;
+    struct dl_played played;          /* of those that may meet others */
+    double n_timed_alone;             /* collectives of the rest of them and copies, on every rank */
+    bool plays_beyond;                /* more than most_played, for links that change */
     double by_ground[DL_N_GROUNDS];   /* seconds of kernels of one micro-batch through all positions */
     struct dl_draw draw[DL_N_BOUNDS]; /* by a step's kernels on one rank of each stage; 0: not known */
     double clock;                     /* of the devices, over their highest; 0: they do not tell what they draw */
@@ -47,19 +49,10 @@ struct dl_lower_request {
     const struct dl_device *device;
     struct dl_estimator *estimator; /* prices collectives of ranks in lockstep */
     const uint32_t *device_of_rank;
-    /* Collectives of ranks in lockstep are simulated where they may meet others on their links (see in_step.h), but
-     * only if all of a step are at most so many, by both counts. 0: none are. */
-    struct dl_played most_played;
-    /* Links whose bandwidth changes on the way: what may cross them is simulated, however many these are, or refused
-     * where that cannot be. */
-    const uint32_t *changing;
-    size_t n_changing;
 };
 
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,
                         struct dl_error *err);
-/* Price all collectives of ranks in lockstep. */
-void dl_lowered_time_all(struct dl_lowered *l);
 /* As an engine gets it; it is valid as long as both are. */
 struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setting *setting);
 void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages);

@@ -334,7 +334,8 @@ static void end_layer(struct dl_sink *s)
 static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     const struct dl_priced_collective *const priced = dl_sink_price(s, ev, err);
-    if (!priced || dl_sink_check_changes(s, &priced->what, err)) return err->status;
+    if (!priced) return err->status;
+    s->out->beside_layers = &priced->what;
     s->beside_layer_s += priced->what.alone_s;
     dl_template_add(place_of(s, ev), &(struct dl_instruction){
                                          .name = dl_op_name(ev->op), .cause = ev->cause, .host_s = launch_s(s, ev)});

@@ -29,8 +29,6 @@ struct dl_sink_groups {
     dl_digits along;
     const struct dl_group *all; /* in lockstep with the first rank, whose group is the first */
     double crowding;            /* see below; 0: not known yet */
-    bool meets, is_known;       /* others on their links */
-    bool crosses;               /* links that change on the way */
 };
 
 /* Whole gradients, in ops that free them: of the bucket that layers fill, and of the one before it on its way. */
@@ -43,7 +41,6 @@ struct dl_sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
     struct dl_sink_groups groups[DL_SINK_GROUPS];
-    bool *crossing; /* by lockstep group, stage by stage: of any of its groups */
     struct dl_priced_collective **prices;
     size_t n_prices, prices_capacity;
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */
@@ -61,10 +58,8 @@ struct dl_sink {
 
 /* The template that an event belongs to. */
 struct dl_template *dl_sink_place(const struct dl_sink *s, const struct dl_event *ev);
-enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err);
+void dl_sink_init_groups(struct dl_sink *s);
 struct dl_sink_groups *dl_sink_groups(struct dl_sink *s, dl_digits along);
-/* Refuse what is only priced, where it crosses links that change. */
-enum dl_status dl_sink_check_changes(struct dl_sink *s, const struct dl_comm *comm, struct dl_error *err);
 /* How much all such groups are in each other's way. Other replicas do not go in step and are not counted. */
 enum dl_status dl_sink_crowding(struct dl_sink *s, dl_digits along, double *out, struct dl_error *err);
 /* A collective of an event over such a group. NULL: it cannot be, and err says why. */

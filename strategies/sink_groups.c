@@ -4,22 +4,17 @@
 #include "strategies/in_step.h"
 #include "strategies/sink.h"
 
-enum dl_status dl_sink_init_groups(struct dl_sink *s, struct dl_error *err)
+void dl_sink_init_groups(struct dl_sink *s)
 {
     static const dl_digits in_step[DL_SINK_GROUPS] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS,
                                                       DL_ALONG_X,      DL_ALONG_Y,       DL_ALONG_Z};
     const struct dl_setting *const setting = &s->request->job->setting;
-    const uint32_t *const ways = setting->ways;
-    s->crossing = dl_arena_alloc(s->arena, ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] * sizeof *s->crossing);
     for (size_t i = 0; i < DL_SINK_GROUPS; i++) {
         struct dl_sink_groups *const g = &s->groups[i];
         g->along = in_step[i];
         g->all =
             dl_in_step_groups(setting, g->along, s->request->estimator->topology, s->request->device_of_rank, s->arena);
-        if (s->request->n_changing && dl_in_step_crosses(s->request, g->along, s->crossing, &g->crosses, err))
-            return err->status;
     }
-    return DL_OK;
 }
 
 struct dl_sink_groups *dl_sink_groups(struct dl_sink *s, dl_digits along)
@@ -28,14 +23,6 @@ struct dl_sink_groups *dl_sink_groups(struct dl_sink *s, dl_digits along)
     while (i < DL_SINK_GROUPS && s->groups[i].along != along) i++;
     assert(i < DL_SINK_GROUPS);
     return &s->groups[i];
-}
-
-enum dl_status dl_sink_check_changes(struct dl_sink *s, const struct dl_comm *comm, struct dl_error *err)
-{
-    if (!dl_sink_groups(s, comm->members.digits)->crosses) return DL_OK;
-    return dl_fail(err, DL_IMPOSSIBLE, "--scenario",
-                   "changes links on the way of an exchange (%s, %s) that is timed beforehand and not played",
-                   dl_cause_name(comm->cause), dl_op_name(comm->op));
 }
 
 enum dl_status dl_sink_crowding(struct dl_sink *s, dl_digits along, double *out, struct dl_error *err)

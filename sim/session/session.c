@@ -5,6 +5,7 @@
 
 #include "sim/engine/engines.h"
 #include "sim/engine/tap.h"
+#include "sim/plan/plan.h"
 #include "sim/session/ideal.h"
 #include "sim/session/own_memory.h"
 #include "topologies/placement.h"
@@ -162,15 +163,19 @@ static enum dl_status lower(struct dl_session *s)
     dl_estimator_init(&s->estimator, s->machine.topology, &s->machine.transport, s->machine.bytes_per_s);
     s->estimator.fluid = is_fluid(s);
     s->estimator.by_message = !is_fluid(s);
-    return dl_lower(&(struct dl_lower_request){.job = &s->job,
-                                               .model = &s->model,
-                                               .device = &s->device,
-                                               .estimator = &s->estimator,
-                                               .device_of_rank = s->device_of_rank,
-                                               .most_played = most_played(s),
-                                               .changing = changing_links(s),
-                                               .n_changing = s->scenario.n_changes},
-                    s->arena, &s->lowered, &s->err);
+    const struct dl_lower_request what = {.job = &s->job,
+                                          .model = &s->model,
+                                          .device = &s->device,
+                                          .estimator = &s->estimator,
+                                          .device_of_rank = s->device_of_rank};
+    const struct dl_plan_request how = {.job = &s->job,
+                                        .topology = s->machine.topology,
+                                        .device_of_rank = s->device_of_rank,
+                                        .most_played = most_played(s),
+                                        .changing = changing_links(s),
+                                        .n_changing = s->scenario.n_changes};
+    return dl_lower(&what, s->arena, &s->lowered, &s->err) ? s->err.status
+                                                           : dl_plan_lowered(&how, s->arena, &s->lowered, &s->err);
 }
 
 static void count_memory(struct dl_session *s)

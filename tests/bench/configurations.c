@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "sim/plan/plan.h"
 #include "sim/engine/engines.h"
 #include "tests/training_runs.h"
 
@@ -25,6 +26,7 @@ static void lower_and_play(struct dl_session *t)
                                         .estimator = &t->estimator,
                                         .device_of_rank = t->device_of_rank},
              arena, &lowered, &t->err);
+    dl_plan_nothing(&lowered);
     struct dl_engine *const engine = dl_engine_alone.create(NULL, 0);
     struct dl_wire *const wire = dl_wire_new(engine, topology, t->machine.bytes_per_s, &t->err);
     struct dl_training *const training =

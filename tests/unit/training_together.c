@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* fork, pipe */
 #include <math.h>
 
+#include "sim/plan/plan.h"
 #include "tests/unit/divided_step.h"
 
 #define GPT                                                                                                            \
@@ -134,7 +135,7 @@ START_TEST(exchanges_that_meet_nobody_take_their_own_time)
                                   .stack = lonely[_i].stack};
         open_step(&t, &step);
         ck_assert_double_gt(t.lowered.played.collectives, 0);
-        if (timed) dl_lowered_time_all(&t.lowered);
+        if (timed) dl_plan_nothing(&t.lowered);
         step_s[timed] = simulate(&t);
         dl_session_close(&t);
     }

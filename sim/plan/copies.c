@@ -1,0 +1,69 @@
+/* copies.c - which copies between devices and their hosts are simulated: those on paths where they may meet
+ * others. A path that a device has for itself gives what it gives, unless a scenario changes it. */
+#include "sim/plan/copies.h"
+
+#include "topologies/host_link.h"
+
+static bool changes(const struct dl_plan_request *request, const struct dl_route *route)
+{
+    for (size_t i = 0; i < route->n_hops; i++)
+        for (size_t k = 0; k < request->n_changing; k++)
+            if (route->hops[i].link == request->changing[k]) return true;
+    return false;
+}
+
+static bool cross_changes(const struct dl_plan_request *request)
+{
+    struct dl_route route = {0};
+    bool found = false;
+    for (uint32_t rank = 0; request->n_changing && rank < request->job->n_devices && !found; rank++)
+        for (int back = 0; back < 2 && !found; back++)
+            found = dl_host_route(request->topology, request->device_of_rank[rank], back, &route) &&
+                    changes(request, &route);
+    dl_route_release(&route);
+    return found;
+}
+
+/* Below a PCIe switch are other devices, and NICs. */
+static bool share_paths(const struct dl_plan_request *request)
+{
+    const struct dl_node *const node = &request->topology->node;
+    return node->vertices[node->device_host[0]].kind != DL_HOST;
+}
+
+static double count_in(const struct dl_lowered *l, const struct dl_template *t)
+{
+    double n = 0;
+    for (size_t i = 0; i < t->n_instructions; i++)
+        n += t->instructions[i].kind == DL_START && l->calls[t->instructions[i].call].op == DL_COPY;
+    return n;
+}
+
+static double count_bundles(const struct dl_plan_request *request, const struct dl_lowered *l)
+{
+    const struct dl_setting *const setting = &request->job->setting;
+    double n = 0;
+    for (uint32_t stage = 0; stage < setting->ways[DL_AXIS_PIPELINE]; stage++) {
+        const struct dl_program *const p = &l->programs[stage];
+        n += setting->ways[DL_AXIS_DATA] * count_in(l, &p->end);
+        for (uint32_t i = 0; i < p->n_sequence; i++)
+            n += setting->ways[DL_AXIS_DATA] * count_in(l, p->sequence[i].block);
+    }
+    return n;
+}
+
+void dl_plan_copies(const struct dl_plan_request *request, struct dl_lowered *l, bool *simulated)
+{
+    if (!dl_stack_on_host(request->job->stack) || request->most_played.collectives == 0) return;
+    const double n = count_bundles(request, l);
+    const bool is_beyond = n > request->most_played.bundles, must_be = cross_changes(request);
+    if (!must_be && !share_paths(request)) return;
+    if (!must_be && is_beyond) {
+        l->n_timed_alone += n * dl_ranks_count(&request->job->setting.ranks, DL_IN_LOCKSTEP);
+        return;
+    }
+    l->plays_beyond |= is_beyond;
+    for (size_t i = 0; i < l->n_calls; i++)
+        simulated[i] = l->calls[i].op == DL_COPY || (l->plan.calls && simulated[i]); /* or all others are priced */
+    l->plan.calls = simulated;
+}

@@ -1,0 +1,204 @@
+#include "sim/plan/plan.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "sim/plan/copies.h"
+#include "sim/plan/survey.h"
+#include "sim/program/segments.h"
+
+/* Groups along the same digits cross the same links. */
+struct surveyed {
+    dl_digits along;
+    bool meets, is_known; /* others on their links */
+    bool crosses;         /* links that change on the way */
+};
+
+enum { N_SURVEYED = 6 };
+struct planner {
+    const struct dl_plan_request *request;
+    struct dl_lowered *out;
+    struct surveyed groups[N_SURVEYED];
+    bool *crossing; /* by lockstep group, stage by stage: of any of its groups */
+};
+
+static struct surveyed *groups_of(struct planner *p, const struct dl_comm *comm)
+{
+    size_t i = 0;
+    while (i < N_SURVEYED && p->groups[i].along != comm->members.digits) i++;
+    assert(i < N_SURVEYED);
+    return &p->groups[i];
+}
+
+static enum dl_status look_for_changes(struct planner *p, struct dl_arena *arena, struct dl_error *err)
+{
+    static const dl_digits in_lockstep[N_SURVEYED] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS,
+                                                      DL_ALONG_X,      DL_ALONG_Y,       DL_ALONG_Z};
+    const uint32_t *const ways = p->request->job->setting.ways;
+    p->crossing = dl_arena_alloc(arena, ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] * sizeof *p->crossing);
+    for (size_t i = 0; i < N_SURVEYED && !err->status; i++) {
+        p->groups[i].along = in_lockstep[i];
+        if (p->request->n_changing)
+            dl_survey_crosses(p->request, in_lockstep[i], p->crossing, &p->groups[i].crosses, err);
+    }
+    return err->status;
+}
+
+/* ---- which of them may meet others ---- */
+
+static enum dl_status check_changes(struct planner *p, const struct dl_comm *comm, struct dl_error *err)
+{
+    if (!groups_of(p, comm)->crosses) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, "--scenario",
+                   "changes links on the way of an exchange (%s, %s) that is timed beforehand and not played",
+                   dl_cause_name(comm->cause), dl_op_name(comm->op));
+}
+
+/* Shifts and tokens that go to nodes first are priced in any case, as is what goes on beside a whole layer. */
+static enum dl_status decide(struct planner *p, const struct dl_comm *comm, bool *out, struct dl_error *err)
+{
+    const bool may_be = p->request->most_played.collectives > 0 && comm->op != DL_SENDRECV && !comm->once;
+    struct surveyed *const groups = groups_of(p, comm);
+    if (dl_members_count(&p->request->job->setting.ranks, &comm->members) == 1) return DL_OK;
+    if (!may_be) return check_changes(p, comm, err);
+    if (!groups->is_known && dl_survey_meets(p->request, groups->along, &groups->meets, err)) return err->status;
+    groups->is_known = true;
+    *out = groups->meets || groups->crosses;
+    return DL_OK;
+}
+
+/* ---- how many ---- */
+
+static void add(struct dl_played *sum, const struct dl_played *more, double times)
+{
+    sum->collectives += times * more->collectives;
+    sum->bundles += times * more->bundles;
+}
+
+/* All that are simulated, or those that meet others on their links. */
+enum which { EVERY, MEETING };
+
+/* Those of a lockstep group: each of its members is in one group of a kind. */
+static void add_template(const struct dl_template *t, struct planner *p, enum which which, struct dl_played *sum)
+{
+    const struct dl_ranks *const ranks = &p->request->job->setting.ranks;
+    const double n_members = dl_ranks_count(ranks, DL_IN_LOCKSTEP);
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        const uint32_t call = t->instructions[i].call;
+        if (t->instructions[i].kind != DL_START || !p->out->plan.calls[call]) continue;
+        const struct dl_comm *const comm = &p->out->calls[call];
+        if (which == MEETING && !groups_of(p, comm)->meets) continue;
+        sum->collectives += n_members;
+        sum->bundles += n_members / dl_ranks_count(ranks, comm->members.digits) * comm->n_bundles;
+    }
+}
+
+static struct dl_played count_of_group(struct planner *p, uint32_t stage, enum which which)
+{
+    const struct dl_program *const program = &p->out->programs[stage];
+    const uint32_t n_blocks = program->n_chunks * DL_N_TEMPLATES;
+    struct dl_played sum = {0};
+    double *const times = dl_alloc(n_blocks * sizeof *times);
+    for (uint32_t i = 0; i < program->n_sequence; i++) times[program->sequence[i].block - program->items]++;
+    add_template(&program->end, p, which, &sum);
+    for (uint32_t i = 0; i < n_blocks; i++) {
+        struct dl_played of_block = {0};
+        if (times[i] > 0) add_template(&program->items[i], p, which, &of_block);
+        add(&sum, &of_block, times[i]);
+    }
+    dl_free(times);
+    return sum;
+}
+
+static double count_crossing(const struct planner *p, uint32_t stage)
+{
+    const uint32_t n_replicas = p->request->job->setting.ways[DL_AXIS_DATA];
+    double n = 0;
+    for (uint32_t i = 0; i < n_replicas; i++) n += p->crossing[stage * n_replicas + i];
+    return n;
+}
+
+/* Of all lockstep groups that cross links that change, or of the others. */
+static struct dl_played count(struct planner *p, enum which which, bool crossing)
+{
+    const struct dl_setting *const setting = &p->request->job->setting;
+    struct dl_played sum = {0};
+    for (uint32_t stage = 0; stage < setting->ways[DL_AXIS_PIPELINE]; stage++) {
+        const double n_crossing = count_crossing(p, stage);
+        const struct dl_played of_group = count_of_group(p, stage, which);
+        add(&sum, &of_group, crossing ? n_crossing : setting->ways[DL_AXIS_DATA] - n_crossing);
+    }
+    return sum;
+}
+
+/* ---- which of them ---- */
+
+/* Templates are in positions and, by copies, in programs. */
+static void fuse_all(struct dl_lowered *l)
+{
+    for (uint32_t i = 0; i < l->n_positions; i++)
+        for (int kind = 0; kind < DL_N_TEMPLATES; kind++)
+            dl_template_fuse(&l->positions[i].items[kind], l->calls, &l->plan);
+    for (uint32_t stage = 0; stage < l->schedule.stages; stage++) {
+        struct dl_program *const p = &l->programs[stage];
+        for (uint32_t chunk = 0; chunk < p->n_chunks; chunk++)
+            memcpy(&p->items[chunk * DL_N_TEMPLATES],
+                   l->positions[l->schedule.position_of[stage * p->n_chunks + chunk]].items,
+                   DL_N_TEMPLATES * sizeof *p->items);
+        dl_template_fuse(&p->end, l->calls, &l->plan);
+    }
+}
+
+static void price_all(struct dl_lowered *l)
+{
+    l->plan = (struct dl_plan){0};
+    l->n_timed_alone += l->played.collectives;
+    l->played = (struct dl_played){0};
+}
+
+void dl_plan_nothing(struct dl_lowered *l)
+{
+    price_all(l);
+    fuse_all(l);
+}
+
+static bool is_within(const struct dl_played *played, const struct dl_played *most)
+{
+    return played->collectives <= most->collectives && played->bundles <= most->bundles;
+}
+
+static void limit(struct planner *p)
+{
+    struct dl_lowered *const l = p->out;
+    const struct dl_played crossing = count(p, EVERY, true);
+    l->played = count(p, EVERY, false);
+    add(&l->played, &crossing, 1);
+    if (is_within(&l->played, &p->request->most_played)) return;
+    if (crossing.collectives == 0) {
+        price_all(l);
+        return;
+    }
+    l->played = crossing;
+    l->plays_beyond = !is_within(&crossing, &p->request->most_played);
+    l->n_timed_alone = count(p, MEETING, false).collectives; /* of those that meet nobody the time is known */
+    l->plan.lockstep_groups = p->crossing;
+}
+
+enum dl_status dl_plan_lowered(const struct dl_plan_request *request, struct dl_arena *arena, struct dl_lowered *l,
+                               struct dl_error *err)
+{
+    struct planner p = {.request = request, .out = l};
+    bool *const calls = dl_arena_alloc(arena, (l->n_calls + 1) * sizeof *calls);
+    if (look_for_changes(&p, arena, err) || (l->beside_layers && check_changes(&p, l->beside_layers, err)))
+        return err->status;
+    bool any = false;
+    for (size_t i = 0; i < l->n_calls; i++) {
+        if (l->calls[i].channel == DL_CHANNEL_LOCKSTEP && decide(&p, &l->calls[i], &calls[i], err)) return err->status;
+        any |= calls[i];
+    }
+    l->plan.calls = calls;
+    if (any) limit(&p);
+    dl_plan_copies(request, l, calls);
+    fuse_all(l);
+    return DL_OK;
+}

@@ -1,0 +1,148 @@
+#include "sim/plan/survey.h"
+
+struct survey {
+    const struct dl_plan_request *request;
+    const bool *changes; /* by link, where these are looked for; NULL: others are */
+    bool *crossing;      /* by lockstep group, where links that change are looked for */
+    uint32_t *owner;     /* by link: a lockstep group whose exchanges cross it, + 1; 0: nobody's do */
+    uint32_t replicas;   /* that go in step in what is looked at; 0: none do */
+    bool takes;          /* what is looked at is the exchange itself */
+    bool meets;
+    struct dl_route route;
+    struct dl_error *err;
+};
+
+static const struct dl_setting *setting_of(const struct survey *v) { return &v->request->job->setting; }
+
+static uint32_t lockstep_group_of(const struct survey *v, uint32_t rank)
+{
+    const struct dl_ranks *const ranks = &setting_of(v)->ranks;
+    return dl_ranks_index(ranks, DL_ALONG_DATA | DL_ALONG_PIPELINE, rank);
+}
+
+/* The first lockstep group of those that go in step with it. */
+static uint32_t first_with(const struct survey *v, uint32_t lockstep_group)
+{
+    return lockstep_group - lockstep_group % setting_of(v)->ways[DL_AXIS_DATA] % v->replicas;
+}
+
+static void look_at_owners(struct survey *v, uint32_t lockstep_group)
+{
+    for (size_t i = 0; i < v->route.n_hops; i++) {
+        uint32_t *const owner = &v->owner[v->route.hops[i].link];
+        v->meets |= *owner && (!v->replicas || first_with(v, *owner - 1) != first_with(v, lockstep_group));
+        if (v->takes) *owner = lockstep_group + 1;
+    }
+}
+
+static void look_at_changes(struct survey *v, uint32_t lockstep_group)
+{
+    const uint32_t first = first_with(v, lockstep_group);
+    bool changes = false;
+    for (size_t i = 0; i < v->route.n_hops; i++) changes |= v->changes[v->route.hops[i].link];
+    for (uint32_t i = 0; i < v->replicas && changes; i++) v->crossing[first + i] = true;
+    v->meets |= changes;
+}
+
+static void follow(struct survey *v, dl_digits along, uint32_t rank, uint32_t places)
+{
+    const struct dl_topology *const t = v->request->topology;
+    const uint32_t to = dl_ranks_further(&setting_of(v)->ranks, along, rank, places), *at = v->request->device_of_rank;
+    if (dl_topology_route(t, at[rank], at[to], 0, NULL, &v->route, v->err)) return;
+    if (v->changes)
+        look_at_changes(v, lockstep_group_of(v, rank));
+    else
+        look_at_owners(v, lockstep_group_of(v, rank));
+}
+
+static bool goes_on(const struct survey *v) { return (!v->meets || v->crossing) && !v->err->status; }
+
+/* Stages send to the next and to the one before only. */
+static void look_at_stages(struct survey *v, uint32_t rank)
+{
+    const uint32_t n = setting_of(v)->ways[DL_AXIS_PIPELINE];
+    if (n == 1) return;
+    if (goes_on(v)) follow(v, DL_ALONG_PIPELINE, rank, 1);
+    if (goes_on(v)) follow(v, DL_ALONG_PIPELINE, rank, n - 1);
+}
+
+static void look_at(struct survey *v, dl_digits along)
+{
+    const struct dl_ranks *const ranks = &setting_of(v)->ranks;
+    const dl_digits all = dl_ranks_all(ranks);
+    const uint32_t n = dl_ranks_count(ranks, along), n_ranks = dl_ranks_count(ranks, all);
+    for (uint32_t i = 0; i < n_ranks && goes_on(v); i++) {
+        const uint32_t rank = dl_ranks_offset(ranks, all, i);
+        if (along == DL_ALONG_PIPELINE)
+            look_at_stages(v, rank);
+        else
+            for (uint32_t places = 1; places < n && goes_on(v); places += v->changes ? 1 : places)
+                follow(v, along, rank, places);
+    }
+}
+
+/* Those that are not of the lockstep group, or, beside exchanges of a window, of none of its lockstep groups. */
+static void look_at_others_in_step(struct survey *v, dl_digits along)
+{
+    static const dl_digits others[] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS};
+    for (size_t i = 0; i < DL_COUNT(others); i++)
+        if (others[i] != along && goes_on(v)) look_at(v, others[i]);
+}
+
+static void look_at_all(struct survey *v, dl_digits along)
+{
+    const struct dl_setting *const s = setting_of(v);
+    v->takes = true;
+    v->replicas = dl_ranks_count(&s->ranks, along & DL_ALONG_DATA);
+    look_at(v, along);
+    v->takes = false;
+    v->replicas = s->expert_ways;
+    look_at_others_in_step(v, along);
+    v->replicas = 0;
+    look_at(v, DL_ALONG_PIPELINE);
+    if (!s->exchanges_beside_work && s->ways[DL_AXIS_PIPELINE] == 1) return;
+    look_at(v, DL_ALONG_DATA);
+    look_at(v, DL_ALONG_CONTEXT);
+}
+
+enum dl_status dl_survey_meets(const struct dl_plan_request *request, dl_digits along, bool *out, struct dl_error *err)
+{
+    struct survey v = {.request = request, .err = err};
+    v.owner = dl_alloc(request->topology->n_links * sizeof *v.owner);
+    look_at_all(&v, along);
+    *out = v.meets;
+    dl_route_release(&v.route);
+    dl_free(v.owner);
+    return err->status;
+}
+
+/* Where routes depend on load a way through the network that is looked at is one of many. */
+static void mark_changing(const struct dl_plan_request *r, bool *changes)
+{
+    const struct dl_topology *const t = r->topology;
+    const bool any_way = dl_network_reads_load(&t->network);
+    const size_t first_of_any = any_way ? t->network.first_link : t->n_links;
+    bool all_change = false;
+    for (size_t i = 0; i < r->n_changing; i++) {
+        changes[r->changing[i]] = true;
+        all_change |= r->changing[i] >= first_of_any;
+    }
+    for (size_t link = first_of_any; all_change && link < t->n_links; link++) changes[link] = true;
+}
+
+enum dl_status dl_survey_crosses(const struct dl_plan_request *request, dl_digits along, bool *lockstep_groups,
+                                 bool *out, struct dl_error *err)
+{
+    bool *const changes = dl_alloc(request->topology->n_links * sizeof *changes);
+    struct survey v = {.request = request,
+                       .changes = changes,
+                       .crossing = lockstep_groups,
+                       .replicas = request->job->setting.expert_ways,
+                       .err = err};
+    mark_changing(request, changes);
+    look_at(&v, along);
+    *out = v.meets;
+    dl_route_release(&v.route);
+    dl_free(changes);
+    return err->status;
+}
