@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Of all that are kept, with 32 to 48 bytes each: two of the largest machine that is shipped. */
-enum { most_links = 1 << 20 };
+enum { most_links = 5 << 18 };
 
 struct kept {
     struct dl_arena *arena;
