@@ -146,11 +146,11 @@ static void add_product_gradients(struct dl_event *ev, const struct dl_kernel *k
 enum dl_status dl_emit_working(struct dl_stack *top, const struct dl_event *at, const struct dl_work *w, bool is_done,
                                struct dl_error *err)
 {
-    struct dl_event ev = event_of(DL_TENSOR_WORKING, at);
     if (at->pass != DL_BACKWARD || w->kind != DL_WORK_KERNEL || w->kernel.kind == DL_KERNEL_MEMORY ||
         w->gradient != DL_GRADIENT_INPUT)
         return DL_OK;
     if (is_done) return dl_emit_free(top, DL_TENSOR_WORKING, at, err);
+    struct dl_event ev = event_of(DL_TENSOR_WORKING, at);
     add_product_gradients(&ev, &w->kernel, dl_precision_bytes(dl_stack_setting(top)->precision));
     return dl_emit(top, &ev, err);
 }
