@@ -3,17 +3,19 @@
 #include "sim/collective/fold.h"
 #include "sim/engine/training_parts.h"
 
-static void count_in(const struct dl_template *template, uint32_t *n_starts)
+static void count_in(const struct dl_template *template, uint32_t times, uint32_t *n_starts)
 {
-    for (size_t i = 0; i < template->planned.n; i++)
-        if (template->planned.items[i].kind == DL_START) n_starts[template->planned.items[i].call]++;
+    for (size_t i = 0; i < template->planned.n && times; i++)
+        if (template->planned.items[i].kind == DL_START) n_starts[template->planned.items[i].call] += times;
 }
 
 static void count_starts(const struct dl_training *t, uint32_t stage, uint32_t *n_starts)
 {
     const struct dl_program *const p = &t->request.step.programs[stage];
-    for (uint32_t i = 0; i < p->n_sequence; i++) count_in(p->sequence[i].block, n_starts);
-    count_in(&p->end, n_starts);
+    uint32_t *const uses = dl_program_uses(p);
+    for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++) count_in(&p->items[i], uses[i], n_starts);
+    count_in(&p->end, 1, n_starts);
+    dl_free(uses);
 }
 
 /* Groups are alike. Flows of rings and trees are few. Those by source or round cross all links of their messages. */

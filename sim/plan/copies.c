@@ -45,19 +45,22 @@ static double count_bundles(const struct dl_plan_request *request, const struct 
     double n = 0;
     for (uint32_t stage = 0; stage < setting->ways[DL_AXIS_PIPELINE]; stage++) {
         const struct dl_program *const p = &l->programs[stage];
-        n += setting->ways[DL_AXIS_DATA] * count_in(l, &p->end);
-        for (uint32_t i = 0; i < p->n_sequence; i++)
-            n += setting->ways[DL_AXIS_DATA] * count_in(l, p->sequence[i].block);
+        uint32_t *const uses = dl_program_uses(p);
+        n += count_in(l, &p->end);
+        for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++)
+            if (uses[i]) n += uses[i] * count_in(l, &p->items[i]);
+        dl_free(uses);
     }
-    return n;
+    return n * setting->ways[DL_AXIS_DATA];
 }
 
 void dl_plan_copies(const struct dl_plan_request *request, struct dl_lowered *l, bool *simulated)
 {
     if (!dl_stack_on_host(request->job->stack) || request->most_played.collectives == 0) return;
-    const double n = count_bundles(request, l);
-    const bool is_beyond = n > request->most_played.bundles, must_be = cross_changes(request);
+    const bool must_be = cross_changes(request);
     if (!must_be && !share_paths(request)) return;
+    const double n = count_bundles(request, l);
+    const bool is_beyond = n > request->most_played.bundles;
     if (!must_be && is_beyond) {
         l->n_timed_alone += n * dl_ranks_count(&request->job->setting.ranks, DL_IN_LOCKSTEP);
         return;

@@ -96,17 +96,15 @@ static void add_template(const struct dl_template *t, struct planner *p, enum wh
 static struct dl_played count_of_group(struct planner *p, uint32_t stage, enum which which)
 {
     const struct dl_program *const program = &p->out->programs[stage];
-    const uint32_t n_blocks = program->n_chunks * DL_N_TEMPLATES;
     struct dl_played sum = {0};
-    double *const times = dl_alloc(n_blocks * sizeof *times);
-    for (uint32_t i = 0; i < program->n_sequence; i++) times[program->sequence[i].block - program->items]++;
+    uint32_t *const uses = dl_program_uses(program);
     add_template(&program->end, p, which, &sum);
-    for (uint32_t i = 0; i < n_blocks; i++) {
+    for (uint32_t i = 0; i < program->n_chunks * DL_N_TEMPLATES; i++) {
         struct dl_played of_block = {0};
-        if (times[i] > 0) add_template(&program->items[i], p, which, &of_block);
-        add(&sum, &of_block, times[i]);
+        if (uses[i]) add_template(&program->items[i], p, which, &of_block);
+        add(&sum, &of_block, uses[i]);
     }
-    dl_free(times);
+    dl_free(uses);
     return sum;
 }
 

@@ -36,6 +36,13 @@ void dl_template_release(struct dl_template *t)
     *t = (struct dl_template){0};
 }
 
+uint32_t *dl_program_uses(const struct dl_program *p)
+{
+    uint32_t *const uses = dl_alloc(((size_t)p->n_chunks * DL_N_TEMPLATES + 1) * sizeof *uses);
+    for (uint32_t i = 0; i < p->n_sequence; i++) uses[p->sequence[i].block - p->items]++;
+    return uses;
+}
+
 void dl_program_release(struct dl_program *p)
 {
     dl_free(p->items);

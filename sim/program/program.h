@@ -124,6 +124,8 @@ struct dl_program {
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction);
 void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instruction *instruction);
 void dl_template_release(struct dl_template *t);
+/* How often each of its blocks is in its sequence; for dl_free. */
+uint32_t *dl_program_uses(const struct dl_program *p);
 void dl_program_release(struct dl_program *p);
 
 #endif

@@ -91,15 +91,14 @@ static void add_template(struct dl_work_lines *lines, const struct dl_template *
 
 void dl_work_lines_collect(const struct dl_run_report *r, struct dl_work_lines *out)
 {
-    const size_t n_templates = (size_t)r->job->setting.chunks * DL_N_TEMPLATES;
     *out = (struct dl_work_lines){.calls = r->lowered->calls};
     for (uint32_t stage = 0; stage < r->lowered->schedule.stages; stage++) {
         const struct dl_program *const program = &r->lowered->programs[stage];
-        double *const n = dl_alloc(n_templates * sizeof *n);
-        for (uint32_t i = 0; i < program->n_sequence; i++) n[program->sequence[i].block - program->items]++;
-        for (size_t i = 0; i < n_templates; i++) add_template(out, &program->items[i], (int)(i % DL_N_TEMPLATES), n[i]);
+        uint32_t *const uses = dl_program_uses(program);
+        for (uint32_t i = 0; i < program->n_chunks * DL_N_TEMPLATES; i++)
+            add_template(out, &program->items[i], (int)(i % DL_N_TEMPLATES), uses[i]);
         add_template(out, &program->end, DL_WORK_END, 1);
-        dl_free(n);
+        dl_free(uses);
     }
 }
 

@@ -180,6 +180,20 @@ static inline void make_by_hand(struct hand_made *h, const struct step *s)
     check_ok(&h->err);
 }
 
+static inline struct dl_training_request request_on(struct hand_made *h, struct dl_engine *engine, struct dl_wire *wire)
+{
+    return (struct dl_training_request){.engine = engine,
+                                        .wire = wire,
+                                        .estimator = &h->estimator,
+                                        .step = dl_lowered_step(&h->lowered, &h->setting),
+                                        .device_of_rank = h->device_of_rank,
+                                        .arena = h->arena,
+                                        .device = &h->device,
+                                        .iterations = h->step->iterations,
+                                        .scenario = &h->scenario,
+                                        .seed = h->step->seed};
+}
+
 static inline struct dl_training_result play_here(struct hand_made *h)
 {
     const struct dl_topology *const t = h->machine.topology;
@@ -189,19 +203,9 @@ static inline struct dl_training_result play_here(struct hand_made *h)
     struct dl_wire *const wire = dl_wire_new(engine, t, h->machine.bytes_per_s, &h->err);
     dl_scenario_start(&h->scenario, wire);
     if (!h->err.status) dl_write_sequences(&h->lowered, &h->setting, &h->err);
-    struct dl_training *const training = dl_training_start(
-        &(struct dl_training_request){.engine = engine,
-                                      .wire = wire,
-                                      .estimator = &h->estimator,
-                                      .step = dl_lowered_step(&h->lowered, &h->setting),
-                                      .device_of_rank = h->device_of_rank,
-                                      .arena = h->arena,
-                                      .device = &h->device,
-                                      .iterations = h->step->iterations,
-                                      .scenario = &h->scenario,
-                                      .seed = h->step->seed,
-                                      .recorder = h->timeline ? dl_timeline_recorder(h->timeline) : NULL},
-        &h->err);
+    struct dl_training_request request = request_on(h, engine, wire);
+    request.recorder = h->timeline ? dl_timeline_recorder(h->timeline) : NULL;
+    struct dl_training *const training = dl_training_start(&request, &h->err);
     if (!h->err.status) engine->kind->run(engine);
     const struct dl_training_result result = dl_training_result(training, &h->err);
     if (h->timeline) dl_timeline_end(h->timeline, engine);

@@ -51,20 +51,10 @@ static struct outcome play_alone(struct hand_made *h, bool extrapolates)
     struct outcome out;
     struct dl_engine *const engine = dl_engine_find("analytic")->create(NULL, 0);
     struct dl_wire *const wire = dl_wire_new(engine, h->machine.topology, h->machine.bytes_per_s, &h->err);
-    struct dl_training *const training =
-        dl_training_start(&(struct dl_training_request){.engine = engine,
-                                                        .wire = wire,
-                                                        .estimator = &h->estimator,
-                                                        .step = dl_lowered_step(&h->lowered, &h->setting),
-                                                        .device_of_rank = h->device_of_rank,
-                                                        .arena = h->arena,
-                                                        .device = &h->device,
-                                                        .iterations = h->step->iterations,
-                                                        .scenario = &h->scenario,
-                                                        .seed = h->step->seed,
-                                                        .extrapolates = extrapolates,
-                                                        .one_replica = true},
-                          &h->err);
+    struct dl_training_request request = request_on(h, engine, wire);
+    request.extrapolates = extrapolates;
+    request.one_replica = true;
+    struct dl_training *const training = dl_training_start(&request, &h->err);
     check_ok(&h->err);
     engine->kind->run(engine);
     out.result = dl_training_result(training, &h->err);
