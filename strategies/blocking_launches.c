@@ -3,18 +3,11 @@
  * beside anything else. */
 #include "strategies/strategies.h"
 
-static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
-{
-    (void)options, (void)entry, (void)err;
-    setting->blocks_at_launches = true;
-    return DL_OK;
-}
-
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_setting *const s = what->setting;
     (void)options;
-    if (s->graphs != DL_GRAPHS_NONE)
+    if (dl_stack_replays_launches(what->stack))
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "graphs replay what is launched here; leave out one of the two");
     const bool is_known = s->software; /* not where a strategy is only read */
@@ -43,7 +36,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 const struct dl_strategy dl_strategy_blocking_launches = {
     .name = "blocking_launches",
     .doc = "the host waits at every launch until the device has done it",
-    .claim = claim,
+    .blocks_launches = true,
     .check = check,
     .rewrite = rewrite,
 };

@@ -51,7 +51,6 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     const struct options *const o = options;
     (void)entry, (void)err;
     setting->sums_when = (enum dl_when)o->when;
-    setting->bucket_bytes = o->bucket_bytes;
     setting->last_backward_differs |= o->overlap && o->when != DL_WHEN_MICRO;
     setting->exchanges_beside_work |= o->overlap;
     setting->servers = !has_servers(o) ? 0 : o->servers ? (uint32_t)o->servers : 1;
@@ -182,6 +181,16 @@ static enum dl_status copy_gradients(const struct dl_event *ev, struct dl_stack 
     return is_held && copies.parameter_bytes > 0 ? dl_emit(below, &copies, err) : DL_OK;
 }
 
+/* What else frees gradients does so by the same buckets. */
+static enum dl_status pass_on(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    if (ev->kind != DL_EV_LAYER_DONE) return dl_emit(below, ev, err);
+    struct dl_event told = *ev;
+    told.bucket_bytes = o->bucket_bytes;
+    return dl_emit(below, &told, err);
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
@@ -189,7 +198,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct due due = due_of(o, ev, s);
     const bool alone = dl_copies(s, false) == 1;
-    if (dl_emit(below, ev, err) || alone || s->sums_on_the_way) return err->status;
+    if (pass_on(o, ev, below, err) || alone || s->sums_on_the_way) return err->status;
     if (ev->kind == DL_EV_ALLOC) return copy_gradients(ev, below, err);
     if (ev->kind == DL_EV_GRADIENT) return end_step(o, ev, below, err);
     if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD || !(due.scatter || due.sum)) return DL_OK;

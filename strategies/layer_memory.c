@@ -14,7 +14,9 @@ static struct dl_event event_of(enum dl_tensor_kind tensor, const struct dl_even
                              .first = at->first,
                              .n_after = at->n_after,
                              .block = at->block,
-                             .n_blocks = at->n_blocks};
+                             .n_blocks = at->n_blocks,
+                             .recomputed = at->recomputed,
+                             .bucket_bytes = at->bucket_bytes};
 }
 
 enum dl_status dl_emit_alloc(struct dl_stack *below, enum dl_tensor_kind tensor, const struct dl_event *at,

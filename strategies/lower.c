@@ -130,7 +130,7 @@ static enum dl_status lower_last(struct dl_sink *s, struct dl_position *p, bool 
 static void end_item(struct dl_sink *s, struct dl_template *item)
 {
     s->into = item;
-    if (s->request->job->setting.blocks_at_launches && item->n_instructions > 0) dl_sink_drain(s);
+    if (s->blocks_launches && item->n_instructions > 0) dl_sink_drain(s);
     dl_template_sum(item, s->out->calls);
 }
 
@@ -138,8 +138,9 @@ static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, b
 {
     s->weights = NULL;
     s->into = &p->items[DL_ITEM_F];
-    dl_sink_get_batch(s);
-    if (gather_sent(s, p, DL_FORWARD, err) || emit_forward(s, p, err)) return err->status;
+    if (dl_emit(s->request->job->stack, &(struct dl_event){.kind = DL_EV_BATCH}, err) ||
+        gather_sent(s, p, DL_FORWARD, err) || emit_forward(s, p, err))
+        return err->status;
     s->into = &p->items[DL_ITEM_B];
     s->weights = splits ? &p->items[DL_ITEM_W] : NULL;
     if (gather_sent(s, p, DL_BACKWARD, err) || emit_backward(s, p, false, err)) return err->status;
@@ -216,20 +217,12 @@ static enum dl_status deal(struct dl_sink *s, struct dl_error *err)
     return err->status ? err->status : dl_deal_layers(&request, out->positions, err);
 }
 
-/* More than any position has would mean nothing. */
-static enum dl_status check_recompute(const struct dl_sink *s, struct dl_error *err)
+static enum dl_status check_blocks(const struct dl_sink *s, struct dl_error *err)
 {
-    const struct dl_setting *const setting = &s->request->job->setting;
     uint32_t most = 0;
     for (uint32_t i = 0; i < s->out->n_positions; i++)
         if (s->out->positions[i].n_blocks > most) most = s->out->positions[i].n_blocks;
-    const uint32_t layers = setting->recompute_layers == UINT32_MAX ? 0 : setting->recompute_layers;
-    const uint32_t every = setting->recompute_every > 1 ? setting->recompute_every : 0;
-    if (layers <= most && every <= most) return DL_OK;
-    const struct dl_json entry = {.where = setting->recompute_where};
-    return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(entry, layers > most ? "layers" : "every", s->arena).where,
-                   "must be at most the blocks of a part of the model, %u, got %u", most,
-                   layers > most ? layers : every);
+    return dl_job_check_blocks(s->request->job, s->request->model, most, s->arena, err);
 }
 
 static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *request)
@@ -306,7 +299,7 @@ static enum dl_status lower_all(struct dl_sink *s, struct dl_step_draw *draw, st
     out->n_positions = out->schedule.n_positions;
     out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
     out->layers = dl_dealt_layers(request->model, &out->schedule, s->arena);
-    if (!deal(s, err)) check_recompute(s, err);
+    if (!deal(s, err)) check_blocks(s, err);
     lower_positions(s, draw, err);
     mean_costs(out, &wish);
     s->counted = draw->end;
@@ -325,7 +318,11 @@ static enum dl_status lower_at(const struct dl_lower_request *request, double cl
                                struct dl_lowered *out, struct dl_step_draw *draw, struct dl_error *err)
 {
     struct dl_stack *const stack = request->job->stack;
-    struct dl_sink s = {.request = request, .arena = arena, .out = out, .clock = clock};
+    struct dl_sink s = {.request = request,
+                        .arena = arena,
+                        .out = out,
+                        .clock = clock,
+                        .blocks_launches = dl_stack_blocks_launches(stack)};
     dl_stack_begin(stack, &(struct dl_stack_use){request->model->n_layers, arena, dl_sink_take, &s});
     *out = (struct dl_lowered){.clock = dl_device_throttles(request->device) ? clock : 0};
     lower_all(&s, draw, err);

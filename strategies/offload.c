@@ -28,7 +28,6 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 {
     const struct options *const o = options;
     (void)entry, (void)err;
-    setting->offload_optimizer = o->optimizer;
     setting->last_backward_differs |= o->optimizer > 0; /* it completes what the host needs */
     return DL_OK;
 }
@@ -73,6 +72,12 @@ static enum dl_status copy_for_layer(const struct options *o, const struct dl_ev
     const double both_come = is_forward || !beside_layer ? 0 : activations;
     if (copy(parameters + both_come, false, true, ev->pass, below, err)) return err->status;
     return copy(activations - both_come, is_forward, beside_layer, ev->pass, below, err);
+}
+
+/* The host that updates gets its part of the sums when a step has all, and nothing goes on before it has it. */
+static bool waits_for_sums(const struct options *o, const struct dl_event *ev, const struct dl_setting *s)
+{
+    return o->optimizer > 0 && s->software->offload_blocks && ev->kind == DL_EV_COLLECTIVE && ev->last_micro;
 }
 
 /* What the host has updated and keeps need not come back; what the device has updated and the host keeps must go. */
@@ -161,7 +166,7 @@ static enum dl_status fetch(const struct options *o, const struct dl_event *ev, 
                             struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const uint32_t ahead = dl_gathers_ahead(s);
+    const uint32_t ahead = ev->gathered_ahead;
     for (uint32_t i = ev->first ? 0 : ahead; o->parameters > 0 && i <= ahead && i <= ev->n_after; i++) {
         const struct dl_event at = further(ev, (int)i);
         const double parameters = dl_layer_held(s, at.layer, s->zero_stage >= 3);
@@ -204,6 +209,11 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const struct options *const o = options;
     if (ev->kind == DL_EV_UPDATE) return update(o, ev, below, err);
     if (ev->kind == DL_EV_ALLOC) return alloc_here_and_there(o, ev, below, err);
+    if (waits_for_sums(o, ev, dl_stack_setting(below))) {
+        struct dl_event waited_for = *ev;
+        waited_for.async = false;
+        return dl_emit(below, &waited_for, err);
+    }
     if (dl_emit(below, ev, err)) return err->status;
     if (ev->kind == DL_EV_LAYER && ev->pass != DL_RECOMPUTE) return enter(o, ev, below, err);
     if (ev->kind != DL_EV_LAYER_DONE || leave(o, ev, below, err)) return err->status;

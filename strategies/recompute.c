@@ -3,6 +3,10 @@
  * full: each block keeps its input and repeats its forward, or a group of blocks one input (Megatron's "uniform"), or
  * only some blocks do so (its "block"). selective: only the attention between the projections is repeated, which is
  * where most of the memory is and little of the work (Korthikanti et al., MLSys 2023). */
+#include "strategies/recompute.h"
+
+#include <stdio.h>
+
 #include "strategies/layer_memory.h"
 #include "strategies/saved.h"
 #include "strategies/strategies.h"
@@ -10,35 +14,29 @@
 static const char *const modes[] = {"none", "selective", "full", NULL}; /* in the order of enum dl_recompute */
 
 enum { most_blocks = 1000000 };
-struct options {
-    int64_t mode, layers, every; /* layers 0: all */
-};
-static const struct options defaults = {.mode = DL_RECOMPUTE_NOTHING, .every = 1};
+static const struct dl_recomputation defaults = {.mode = DL_RECOMPUTE_NOTHING, .every = 1};
 static const struct dl_field fields[] = {
-    {"mode", DL_CHOICE, offsetof(struct options, mode), 0, 0, false, modes, "what is recomputed"},
-    {"layers", DL_INT, offsetof(struct options, layers), 1, most_blocks, true, NULL,
+    {"mode", DL_CHOICE, offsetof(struct dl_recomputation, mode), 0, 0, false, modes, "what is recomputed"},
+    {"layers", DL_INT, offsetof(struct dl_recomputation, layers), 1, most_blocks, true, NULL,
      "with full: recompute only this many first blocks of each part of the model; all if absent"},
-    {"every", DL_INT, offsetof(struct options, every), 1, most_blocks, true, NULL,
+    {"every", DL_INT, offsetof(struct dl_recomputation, every), 1, most_blocks, true, NULL,
      "with full: this many blocks keep one input together; 1 if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
-    const struct options *const o = options;
+    const struct dl_recomputation *const o = options;
     static const char *const of_full[] = {"layers", "every"};
     for (size_t i = 0; o->mode != DL_RECOMPUTE_BLOCKS && i < DL_COUNT(of_full); i++)
         if (json_object_get(entry.value, of_full[i]))
             return dl_fail(err, DL_KEY, entry.where, "'%s' means nothing unless 'mode' is \"full\"", of_full[i]);
     setting->recompute = (enum dl_recompute)o->mode;
-    setting->recompute_layers = o->layers ? (uint32_t)o->layers : UINT32_MAX;
-    setting->recompute_every = (uint32_t)o->every;
-    setting->recompute_where = entry.where;
     return DL_OK;
 }
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
-    const struct options *const o = options;
+    const struct dl_recomputation *const o = options;
     if (o->mode != DL_RECOMPUTE_SELECTIVE || dl_check_find_attention(what)) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, what->where,
                    "%s has no attention, which is what selective recomputation does again; full or none would do",
@@ -47,12 +45,29 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
 
 const char *dl_recompute_name(enum dl_recompute recompute) { return modes[recompute]; }
 
-enum dl_recompute dl_recompute_of(const struct dl_setting *s, uint32_t block)
+/* More than any part has would mean nothing. */
+static enum dl_status check_blocks(const void *options, const struct dl_check *what, uint32_t n_blocks,
+                                   struct dl_error *err)
 {
-    return s->recompute == DL_RECOMPUTE_BLOCKS && block >= s->recompute_layers ? DL_RECOMPUTE_NOTHING : s->recompute;
+    const struct dl_recomputation *const o = options;
+    const bool too_many = o->layers > n_blocks, too_long = o->every > 1 && o->every > n_blocks;
+    if (!too_many && !too_long) return DL_OK;
+    return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, too_many ? "layers" : "every"),
+                   "must be at most the blocks of a part of the model, %u, got %lld", n_blocks,
+                   (long long)(too_many ? o->layers : o->every));
 }
 
-bool dl_recompute_keeps_input(const struct dl_setting *s, uint32_t block) { return block % s->recompute_every == 0; }
+enum dl_recompute dl_recompute_of(const struct dl_recomputation *how, uint32_t block)
+{
+    if (!how || (how->layers && block >= how->layers)) return DL_RECOMPUTE_NOTHING;
+    return (enum dl_recompute)how->mode;
+}
+
+/* If not, it is computed again from that of an earlier block of its group. */
+static bool keeps_input(const struct dl_recomputation *o, uint32_t block) { return block % o->every == 0; }
+
+/* Blocks of its group before it. */
+static uint32_t count_before(const struct dl_event *ev) { return (uint32_t)(ev->block % ev->recomputed->every); }
 
 static enum dl_status repeat(const struct dl_layer *layer, bool all, struct dl_stack *below, struct dl_error *err)
 {
@@ -67,22 +82,28 @@ static enum dl_status repeat(const struct dl_layer *layer, bool all, struct dl_s
 /* The blocks of a group before its last one, which is the first to go backward; they need their parameters too. */
 static enum dl_status repeat_group(const struct dl_event *last, struct dl_stack *below, struct dl_error *err)
 {
-    const uint32_t n_before = last->block % dl_stack_setting(below)->recompute_every;
+    const uint32_t n_before = count_before(last);
     for (const struct dl_layer *layer = last->layer - n_before; layer < last->layer; layer++) {
         const struct dl_event begins = {.kind = DL_EV_LAYER,
                                         .pass = DL_RECOMPUTE,
                                         .layer = layer,
                                         .n_after = (uint32_t)(last->layer - layer) - 1,
-                                        .first = layer == last->layer - n_before};
+                                        .first = layer == last->layer - n_before,
+                                        .recomputed = last->recomputed};
         if (dl_emit(below, &begins, err) || repeat(layer, true, below, err)) return err->status;
     }
     return DL_OK;
 }
 
-static bool ends_group(const struct dl_setting *s, const struct dl_event *ev)
+static bool ends_group(const struct dl_event *ev)
 {
     const uint32_t next = ev->block + 1;
-    return next == ev->n_blocks || next == s->recompute_layers || dl_recompute_keeps_input(s, next);
+    return next == ev->n_blocks || next == ev->recomputed->layers || keeps_input(ev->recomputed, next);
+}
+
+static enum dl_recompute again_of(const struct dl_event *ev)
+{
+    return ev->layer->is_block ? dl_recompute_of(ev->recomputed, ev->block) : DL_RECOMPUTE_NOTHING;
 }
 
 /* ---- memory ---- */
@@ -91,7 +112,7 @@ static bool ends_group(const struct dl_setting *s, const struct dl_event *ev)
 static struct dl_event kept(const struct dl_setting *s, const struct dl_event *saved)
 {
     struct dl_event input = *saved;
-    const bool keeps = saved->tensor == DL_TENSOR_SAVED && dl_recompute_keeps_input(s, saved->block);
+    const bool keeps = saved->tensor == DL_TENSOR_SAVED && keeps_input(saved->recomputed, saved->block);
     input.outside_bytes = keeps ? dl_saves_of(s, saved->layer).input_bytes : 0;
     input.inside_bytes = input.bytes = 0;
     return input;
@@ -100,7 +121,7 @@ static struct dl_event kept(const struct dl_setting *s, const struct dl_event *s
 static enum dl_status save(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const enum dl_recompute again = ev->layer->is_block ? dl_recompute_of(s, ev->block) : DL_RECOMPUTE_NOTHING;
+    const enum dl_recompute again = again_of(ev);
     if (again == DL_RECOMPUTE_SELECTIVE && ev->tensor == DL_TENSOR_SCORES) return DL_OK;
     if (again != DL_RECOMPUTE_BLOCKS) return dl_emit(below, ev, err);
     const struct dl_event input = kept(s, ev);
@@ -116,7 +137,7 @@ static enum dl_status alloc_again(const struct dl_event *at, bool whole, struct 
     ev.tensor = DL_TENSOR_RECOMPUTED;
     ev.inside_bytes = all.scores_bytes + (whole ? all.inside_bytes : 0);
     ev.outside_bytes = whole ? all.outside_bytes : 0;
-    if (whole && dl_recompute_keeps_input(s, at->block)) ev.outside_bytes -= all.input_bytes;
+    if (whole && keeps_input(at->recomputed, at->block)) ev.outside_bytes -= all.input_bytes;
     ev.bytes = whole ? all.whole_bytes : 0;
     return dl_emit(below, &ev, err);
 }
@@ -124,7 +145,7 @@ static enum dl_status alloc_again(const struct dl_event *at, bool whole, struct 
 /* Those of a group are all there before the last of its blocks goes backward. */
 static enum dl_status alloc_group(const struct dl_event *last, bool whole, struct dl_stack *below, struct dl_error *err)
 {
-    const uint32_t n_before = whole ? last->block % dl_stack_setting(below)->recompute_every : 0;
+    const uint32_t n_before = whole ? count_before(last) : 0;
     for (uint32_t i = 0; i <= n_before; i++) {
         struct dl_event at = *last;
         at.layer -= i;
@@ -134,23 +155,40 @@ static enum dl_status alloc_group(const struct dl_event *last, bool whole, struc
     return DL_OK;
 }
 
-static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
-                              struct dl_error *err)
+static enum dl_status rewrite_layer(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
-    const struct dl_setting *const s = dl_stack_setting(below);
-    (void)options;
-    if (ev->kind == DL_EV_ALLOC && (ev->tensor == DL_TENSOR_SAVED || ev->tensor == DL_TENSOR_SCORES))
-        return save(ev, below, err);
-    if (ev->kind == DL_EV_LAYER_DONE && ev->pass == DL_BACKWARD && ev->layer->is_block &&
-        dl_recompute_of(s, ev->block) != DL_RECOMPUTE_NOTHING && dl_emit_free(below, DL_TENSOR_RECOMPUTED, ev, err))
-        return err->status;
-    if (ev->kind != DL_EV_LAYER || ev->pass != DL_BACKWARD || !ev->layer->is_block) return dl_emit(below, ev, err);
-    const enum dl_recompute again = dl_recompute_of(s, ev->block);
+    const enum dl_recompute again = again_of(ev);
     const bool whole = again == DL_RECOMPUTE_BLOCKS;
-    if (again == DL_RECOMPUTE_NOTHING || (whole && !ends_group(s, ev))) return dl_emit(below, ev, err);
+    if (ev->pass != DL_BACKWARD || again == DL_RECOMPUTE_NOTHING) return dl_emit(below, ev, err);
+    if (ev->kind == DL_EV_LAYER_DONE)
+        return dl_emit_free(below, DL_TENSOR_RECOMPUTED, ev, err) ? err->status : dl_emit(below, ev, err);
+    if (whole && !ends_group(ev)) return dl_emit(below, ev, err);
     if (alloc_group(ev, whole, below, err) || (whole && repeat_group(ev, below, err)) || dl_emit(below, ev, err))
         return err->status;
     return repeat(ev->layer, whole, below, err);
+}
+
+static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    const bool is_layer = ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE;
+    const bool is_alloc = ev->kind == DL_EV_ALLOC;
+    if (!is_layer && !is_alloc && ev->kind != DL_EV_FREE) return dl_emit(below, ev, err);
+    struct dl_event told = *ev;
+    told.recomputed = options;
+    if (is_layer) return rewrite_layer(&told, below, err);
+    if (is_alloc && (ev->tensor == DL_TENSOR_SAVED || ev->tensor == DL_TENSOR_SCORES)) return save(&told, below, err);
+    return dl_emit(below, &told, err);
+}
+
+static void tell(const void *options, void (*say)(void *user, const char *words), void *user)
+{
+    const struct dl_recomputation *const o = options;
+    char words[120];
+    int n = snprintf(words, sizeof words, "%s recomputation", modes[o->mode]);
+    if (o->layers) n += snprintf(words + n, sizeof words - (size_t)n, " of %lld blocks", (long long)o->layers);
+    if (o->every > 1) snprintf(words + n, sizeof words - (size_t)n, " in groups of %lld", (long long)o->every);
+    if (o->mode != DL_RECOMPUTE_NOTHING) say(user, words);
 }
 
 static const char *repeat_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)
@@ -168,10 +206,12 @@ const struct dl_strategy dl_strategy_recompute = {
     .doc = "activations that are recomputed before the backward instead of kept",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
-    .options_size = sizeof(struct options),
+    .options_size = sizeof(struct dl_recomputation),
     .defaults = &defaults,
     .claim = claim,
     .check = check,
+    .check_blocks = check_blocks,
     .rewrite = rewrite,
+    .tell = tell,
     .relief = &relief,
 };

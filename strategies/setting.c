@@ -104,17 +104,6 @@ struct dl_numbers dl_numbers_of(const struct dl_setting *s)
     return (struct dl_numbers){dl_precision_is_mixed(s->precision) ? narrow : DL_WIDTHS_FP32, s->precision};
 }
 
-bool dl_gathers_modules(const struct dl_setting *setting)
-{
-    return setting->zero_stage == 3 && setting->gathers_ahead == DL_AS_SOFTWARE && setting->software->gathers_modules;
-}
-
-uint32_t dl_gathers_ahead(const struct dl_setting *setting)
-{
-    if (dl_gathers_modules(setting) || setting->streams_weights) return 0;
-    return setting->gathers_ahead == DL_AS_SOFTWARE ? setting->software->gathers_ahead : setting->gathers_ahead;
-}
-
 enum dl_accumulates dl_accumulated(const struct dl_setting *s)
 {
     const bool is_pipeline = s->ways[DL_AXIS_PIPELINE] > 1, is_one_chunk = s->chunks == 1;

@@ -149,20 +149,6 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     return out;
 }
 
-/* What the host does for an event, if it does it in every step. */
-static double host_s(const struct dl_sink *s, const struct dl_event *ev, double seconds)
-{
-    const bool of_experts =
-        ev->kind == DL_EV_COMPUTE ? ev->kernel.among_experts : ev->members.digits == DL_ALONG_EXPERTS;
-    const bool of_layer = ev->pass == DL_FORWARD || ev->pass == DL_BACKWARD || ev->pass == DL_RECOMPUTE;
-    switch (s->request->job->setting.graphs) {
-    case DL_GRAPHS_NONE: break;
-    case DL_GRAPHS_OUTSIDE_EXPERTS: return of_layer && !of_experts ? 0 : seconds;
-    case DL_GRAPHS_STEP: return 0;
-    }
-    return seconds;
-}
-
 /* Of a linear layer as a module, whose backward makes both gradients in one call; router and logits are none. */
 static double call_s(const struct dl_software *software, const struct dl_kernel *k)
 {
@@ -173,7 +159,7 @@ static double call_s(const struct dl_software *software, const struct dl_kernel 
 /* Where launches block, the device waits for each: the host's time is then a stretch of the device's. */
 static bool add_blocking_launch(const struct dl_sink *s, struct dl_template *into, struct dl_instruction *what)
 {
-    if (!s->request->job->setting.blocks_at_launches || what->host_s == 0) return false;
+    if (!s->blocks_launches || what->host_s == 0) return false;
     dl_template_add(into, &(struct dl_instruction){.name = "launch", .cause = DL_CAUSE_HOST, .device_s = what->host_s});
     what->host_s = 0;
     return true;
@@ -195,14 +181,15 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     const double n_tensors = priced->rule && ev->n_tensors > 0 ? ev->n_tensors : 1;
     const double device_s = priced->price.seconds + (priced->rule ? priced->rule->tensor_s * ev->n_tensors : 0);
     const double s_per_launch = is_group(&ev->kernel) ? software->host_s_per_group_launch : software->host_s_per_launch;
-    const double n_launches = priced->launches * n_tensors, n_parts = n_tensors > 1 ? fmax(1, floor(n_launches)) : 1;
+    const double n_launches = priced->launches * n_tensors,
+                 launching_s = call_s(software, &ev->kernel) + s_per_launch * n_launches;
+    const double n_parts = n_tensors > 1 ? fmax(1, floor(n_launches)) : 1;
     const double flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1);
     if (s->counted) dl_draw_add(&s->counted[dl_bound_of(&ev->kernel)], &priced->draw, 1);
     struct dl_instruction one = {.name = ev->kernel.name,
                                  .cause = ev->cause,
                                  .device_s = device_s / n_parts,
-                                 .host_s =
-                                     host_s(s, ev, call_s(software, &ev->kernel) + s_per_launch * n_launches) / n_parts,
+                                 .host_s = ev->is_replayed ? 0 : launching_s / n_parts,
                                  .flop = flop / n_parts,
                                  .bytes = priced->bytes / n_parts,
                                  .ground = priced->price.ground};
@@ -219,12 +206,13 @@ static void add_drain(struct dl_template *into)
 
 void dl_sink_drain(struct dl_sink *s) { add_drain(s->into); }
 
-void dl_sink_get_batch(struct dl_sink *s)
+/* The host waits, and then gets the next micro-batch, as the software says. */
+static void get_batch(struct dl_sink *s, const struct dl_event *ev)
 {
-    const struct dl_setting *const setting = &s->request->job->setting;
-    if (setting->software->batch_host_s == 0 || setting->graphs == DL_GRAPHS_STEP) return;
-    if (setting->software->drains_at_batches) add_drain(s->into);
-    dl_template_add(s->into, &(struct dl_instruction){.name = "batch", .host_s = setting->software->batch_host_s});
+    const struct dl_software *const software = s->request->job->setting.software;
+    if (software->batch_host_s == 0 || ev->is_replayed) return;
+    if (software->drains_at_batches) add_drain(s->into);
+    dl_template_add(s->into, &(struct dl_instruction){.name = "batch", .host_s = software->batch_host_s});
 }
 
 static void add_wait_for(const struct dl_sink *s, struct dl_template *into, uint32_t call)
@@ -237,10 +225,10 @@ static double launch_s(const struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_software *const software = setting->software;
-    return host_s(s, ev,
-                  software->collective_host_s +
-                      software->collective_rank_host_s * dl_members_count(&setting->ranks, &ev->members) +
-                      software->gather_part_host_s * ev->n_parts);
+    if (ev->is_replayed) return 0;
+    return software->collective_host_s +
+           software->collective_rank_host_s * dl_members_count(&setting->ranks, &ev->members) +
+           software->gather_part_host_s * ev->n_parts;
 }
 
 static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
@@ -347,7 +335,7 @@ static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event 
 static void count_tokens(struct dl_sink *s, const struct dl_event *ev, bool drains)
 {
     const bool is_new = ev->mark == DL_WORK_DISPATCH && (ev->pass == DL_FORWARD || ev->pass == DL_RECOMPUTE);
-    if (is_new && drains && s->request->job->setting.graphs != DL_GRAPHS_STEP) add_drain(s->into);
+    if (is_new && drains && !ev->is_replayed) add_drain(s->into);
 }
 
 static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
@@ -392,12 +380,10 @@ static void add_update(struct dl_sink *s, const struct dl_event *ev)
 /* Its graph is one launch. */
 static void begin_layer(struct dl_sink *s, const struct dl_event *ev)
 {
-    const struct dl_setting *const setting = &s->request->job->setting;
+    const double launch = s->request->job->setting.software->host_s_per_launch;
     s->layer_begins = s->into->n_instructions;
-    if (setting->graphs == DL_GRAPHS_OUTSIDE_EXPERTS)
-        dl_template_add(s->into, &(struct dl_instruction){.name = "graph",
-                                                          .cause = ev->cause,
-                                                          .host_s = setting->software->host_s_per_launch});
+    if (ev->is_replayed)
+        dl_template_add(s->into, &(struct dl_instruction){.name = "graph", .cause = ev->cause, .host_s = launch});
 }
 
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err)
@@ -409,7 +395,8 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_UPDATE: add_update(s, ev); break;
     case DL_EV_WAIT: add_wait(s, ev); break;
     case DL_EV_COPY: dl_sink_copy(s, ev); break;
-    case DL_EV_HOST_UPDATE: dl_sink_host_update(s, ev); break;
+    case DL_EV_HOST_UPDATE: return dl_sink_host_update(s, ev, err);
+    case DL_EV_BATCH: get_batch(s, ev); break;
     case DL_EV_LAYER: begin_layer(s, ev); break;
     case DL_EV_MARK: count_tokens(s, ev, s->request->job->setting.software->drains_at_dispatch); break;
     case DL_EV_LAYER_DONE: end_layer(s); break;

@@ -52,6 +52,7 @@ struct dl_sink {
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
     struct dl_memory_ops *begin; /* what is there before the first step, of the stage being built */
     struct dl_sink_buckets buckets;
+    bool blocks_launches;    /* the host waits at each until the device has done it */
     double clock;            /* of the devices, over their highest */
     struct dl_draw *counted; /* [DL_N_BOUNDS]: what kernels draw is added here; NULL: it is not counted */
 };
@@ -73,7 +74,7 @@ enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
 /* A copy there or back, beside the layer if it is async; and the update on the host. */
 void dl_sink_copy(struct dl_sink *s, const struct dl_event *ev);
-void dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev);
+enum dl_status dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 /* For the sink of the stack; user is the struct dl_sink. */
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err);
 /* An ALLOC or FREE; and at the end of a backward, all that is still on its way. */
@@ -81,8 +82,6 @@ void dl_sink_memory(struct dl_sink *s, const struct dl_event *ev);
 void dl_sink_end_buckets(struct dl_sink *s);
 /* The host waits for the device here. */
 void dl_sink_drain(struct dl_sink *s);
-/* It waits, and then gets the next micro-batch, as the software says. */
-void dl_sink_get_batch(struct dl_sink *s);
 /* The programs so far were for their prices alone. */
 void dl_sink_forget_calls(struct dl_sink *s);
 void dl_sink_release(struct dl_sink *s);

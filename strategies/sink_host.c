@@ -5,7 +5,6 @@
 
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err)
 {
-    const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_estimator *const e = s->request->estimator;
     const char *const where = dl_stack_on_host(s->request->job->stack);
     if (!where) return DL_OK;
@@ -13,10 +12,6 @@ enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err)
     if (!dl_host_link(e->topology, n < per_node ? n : per_node, e->bytes_per_s, &s->host))
         return dl_fail(err, DL_IMPOSSIBLE, where,
                        "%s says nothing of its host; its node needs \"host\" with \"link_bandwidth_bytes_per_s\"",
-                       e->topology->name);
-    if (setting->offload_optimizer > 0 && s->host.memory_bytes_per_s == 0)
-        return dl_fail(err, DL_IMPOSSIBLE, where,
-                       "%s does not say how fast its host is; its node needs \"host\" with \"memory_bytes_per_s\"",
                        e->topology->name);
     return DL_OK;
 }
@@ -60,8 +55,12 @@ void dl_sink_copy(struct dl_sink *s, const struct dl_event *ev)
 
 /* Gradients on their way there, the update, and parameters on their way back go on at once: the longest counts. The
  * host reads and writes what a device would. */
-void dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev)
+enum dl_status dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
+    if (s->host.memory_bytes_per_s == 0)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_stack_on_host(s->request->job->stack),
+                       "%s does not say how fast its host is; its node needs \"host\" with \"memory_bytes_per_s\"",
+                       s->request->estimator->topology->name);
     const struct dl_setting *const setting = &s->request->job->setting;
     const double parameters = ev->parameters_inside + ev->parameters_outside + ev->parameters_expert;
     const double update_s = parameters * dl_optimizer_moved_bytes(setting) / s->host.memory_bytes_per_s;
@@ -72,4 +71,5 @@ void dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev)
     dl_template_add(s->into, &(struct dl_instruction){.name = "host update", .cause = ev->cause, .device_s = update_s});
     await(s, there);
     if (back != there) await(s, back);
+    return DL_OK;
 }

@@ -26,13 +26,13 @@ static void free_all(struct dl_memory_ops *list, struct dl_template *into)
     list->n = 0;
 }
 
-static void end_bucket(struct dl_sink *s, struct dl_template *into)
+static void end_bucket(struct dl_sink *s, const struct dl_event *ev)
 {
     struct dl_sink_buckets *const b = &s->buckets;
-    const struct dl_setting *const setting = &s->request->job->setting;
-    if (b->bytes < setting->bucket_bytes) return;
+    struct dl_template *const into = dl_sink_place(s, ev);
+    if (b->bytes < ev->bucket_bytes) return;
     free_all(&b->sent, into);
-    if (setting->exchanges_beside_work) {
+    if (s->request->job->setting.exchanges_beside_work) {
         const struct dl_memory_ops empty = b->sent;
         b->sent = b->filling;
         b->filling = empty;
@@ -54,7 +54,7 @@ void dl_sink_memory(struct dl_sink *s, const struct dl_event *ev)
     struct dl_memory_op op = op_of(s, ev);
     const bool is_in_bucket = ev->tensor == DL_TENSOR_UNREDUCED && ev->pass != DL_HOLD;
     if (is_in_bucket && op.frees) {
-        end_bucket(s, dl_sink_place(s, ev));
+        end_bucket(s, ev);
         return;
     }
     if (!op.frees && op.bytes <= 0) return;

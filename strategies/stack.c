@@ -73,6 +73,18 @@ const char *dl_stack_on_host(const struct dl_stack *top)
     return top->strategy ? top->where : NULL;
 }
 
+bool dl_stack_blocks_launches(const struct dl_stack *top)
+{
+    while (top->strategy && !top->strategy->blocks_launches) top++;
+    return top->strategy;
+}
+
+bool dl_stack_replays_launches(const struct dl_stack *top)
+{
+    while (top->strategy && !top->strategy->replays_launches) top++;
+    return top->strategy;
+}
+
 /* ---- the strategy file ---- */
 
 struct options {
@@ -347,8 +359,7 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
                                        .expert_ways = 1,
                                        .chunks = 1,
                                        .sums_when = DL_WHEN_AS_SOFTWARE,
-                                       .schedule = dl_schedule_usual()->name,
-                                       .recompute_every = 1}};
+                                       .schedule = dl_schedule_usual()->name}};
     struct dl_setting *const s = &out->setting;
     const size_t told = err->n_told;
     if (dl_read_document(doc, "strategy", fields, DL_COUNT(fields), &o, arena, err) && !dl_go_on(err))
@@ -430,13 +441,30 @@ const struct dl_kernel *dl_check_find_attention(const struct dl_check *check)
     return dl_check_find(check, is_attention);
 }
 
+static struct dl_check check_of(const struct dl_job *job, const struct dl_stack *level, const struct dl_model *model,
+                                struct dl_arena *arena)
+{
+    return (struct dl_check){
+        .where = level->where, .setting = &job->setting, .model = model, .stack = job->stack, .arena = arena};
+}
+
 enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
                             struct dl_error *err)
 {
     const size_t told = err->n_told;
     for (const struct dl_stack *level = job->stack; level->strategy; level++) {
-        const struct dl_check what = {.where = level->where, .setting = &job->setting, .model = model, .arena = arena};
+        const struct dl_check what = check_of(job, level, model, arena);
         if (level->strategy->check && level->strategy->check(level->options, &what, err) && !dl_go_on(err)) break;
     }
     return dl_stop_if_told(err, told);
+}
+
+enum dl_status dl_job_check_blocks(const struct dl_job *job, const struct dl_model *model, uint32_t n_blocks,
+                                   struct dl_arena *arena, struct dl_error *err)
+{
+    for (const struct dl_stack *level = job->stack; level->strategy; level++) {
+        const struct dl_check what = check_of(job, level, model, arena);
+        if (level->strategy->check_blocks && level->strategy->check_blocks(level->options, &what, n_blocks, err)) break;
+    }
+    return err->status;
 }

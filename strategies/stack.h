@@ -32,6 +32,8 @@ void dl_stack_end(struct dl_stack *top);
 
 /* The entry of a strategy that needs a host; NULL: none does. */
 const char *dl_stack_on_host(const struct dl_stack *top);
+/* Whether launches block, by one of its strategies. */
+bool dl_stack_blocks_launches(const struct dl_stack *top);
 
 struct dl_job {
     const char *workload; /* name of the workload file */
@@ -60,8 +62,10 @@ void dl_job_suit(struct dl_job *job, const struct dl_software *software, const s
 /* What the devices and their network do of themselves. */
 void dl_job_suit_machine(struct dl_job *job, const struct dl_device *device, const struct dl_topology *topology);
 
-/* All strategies' refusals of a model. */
+/* All strategies' refusals of a model; and of so many blocks in its longest part. */
 enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
                             struct dl_error *err);
+enum dl_status dl_job_check_blocks(const struct dl_job *job, const struct dl_model *model, uint32_t n_blocks,
+                                   struct dl_arena *arena, struct dl_error *err);
 
 #endif

@@ -44,7 +44,6 @@ enum {
     DL_ALONG_PIPELINE = 1 << DL_DIGIT_STAGE,
     DL_IN_LOCKSTEP = DL_ALONG_TENSOR | DL_ALONG_CONTEXT,
 };
-#define DL_AS_SOFTWARE UINT32_MAX
 
 enum dl_recompute { DL_RECOMPUTE_NOTHING, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_BLOCKS };
 
@@ -70,9 +69,6 @@ enum dl_split { DL_SPLIT_EVEN, DL_SPLIT_COUNT_ENDS, DL_SPLIT_BY_COST, DL_SPLIT_B
 /* When the gradients of replicas are summed, as the strategy says it. */
 enum dl_when { DL_WHEN_AS_SOFTWARE = -1, DL_WHEN_END, DL_WHEN_MICRO };
 
-/* What the host does not launch anew in every step. */
-enum dl_graphs { DL_GRAPHS_NONE, DL_GRAPHS_OUTSIDE_EXPERTS, DL_GRAPHS_STEP };
-
 /* What all strategies of a run agree on. */
 struct dl_setting {
     uint32_t ways[DL_N_AXES];
@@ -85,7 +81,7 @@ struct dl_setting {
     bool embedding_alone, head_alone; /* at a position of their own */
     struct dl_int_list blocks_at;     /* by position, instead of a split; n 0: not given */
     /* In the strategy file, for refusals; NULL: not there. */
-    const char *pipeline_where, *batch_where, *recompute_where;
+    const char *pipeline_where, *batch_where;
     double global_batch, microbatch;
     uint32_t micros; /* micro-batches of one replica */
     enum dl_precision precision;
@@ -94,23 +90,16 @@ struct dl_setting {
     struct dl_tensor_layouts layouts;
     struct dl_tensor_parts parts;
     enum dl_recompute recompute;
-    uint32_t recompute_layers; /* DL_RECOMPUTE_BLOCKS: the first so many of each position; UINT32_MAX: all */
-    uint32_t recompute_every;  /* in groups of so many, which keep one input together */
-    uint32_t servers;          /* of parameters, on devices after those of the ranks */
-    uint32_t zero_stage;       /* that is run: some software runs stage 2 as it does stage 3 */
-    uint32_t zero_asked;       /* as the strategy file has it; 0: no ZeRO */
+    uint32_t servers;    /* of parameters, on devices after those of the ranks */
+    uint32_t zero_stage; /* that is run: some software runs stage 2 as it does stage 3 */
+    uint32_t zero_asked; /* as the strategy file has it; 0: no ZeRO */
     enum dl_when sums_when;
-    double bucket_bytes;        /* of gradients that are summed together; 0: those of one layer */
     uint32_t shard_ways;        /* neighbouring replicas that cut what they hold; 0: all */
-    uint32_t gathers_ahead;     /* stage 3: layers, before the one at work is done; or DL_AS_SOFTWARE */
     bool last_backward_differs; /* that of a step: gradients go layer by layer, or are waited for, in it alone */
     bool exchanges_beside_work; /* of gradients or parameters: some go on while ranks work */
-    enum dl_graphs graphs;
-    bool blocks_at_launches;                             /* the host waits at each until the device has done it */
-    const char *optimizer;                               /* its name; NULL: what is usual for the model */
+    const char *optimizer;      /* its name; NULL: what is usual for the model */
     double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */
     bool optimizer_takes_roots;                          /* of all second moments, before it divides by them */
-    double offload_optimizer;                            /* the part of its states that the host keeps and updates */
     bool streams_weights; /* parameters, their gradients and the optimizer's states are outside of the devices */
     bool sums_on_the_way; /* and the network sums the gradients of replicas as they go there */
     const struct dl_software *software;
@@ -121,10 +110,6 @@ void dl_setting_number_ranks(struct dl_setting *setting);
 
 /* As strategy files have it. */
 const char *dl_recompute_name(enum dl_recompute recompute);
-/* What is done again of a block, by its number among those of its position. */
-enum dl_recompute dl_recompute_of(const struct dl_setting *setting, uint32_t block);
-/* Whether its input is kept; if not, it is computed again from that of an earlier block of its group. */
-bool dl_recompute_keeps_input(const struct dl_setting *setting, uint32_t block);
 
 /* Products are narrower than the parameters. */
 bool dl_is_mixed(const struct dl_setting *setting);
@@ -140,10 +125,6 @@ double dl_gradient_bytes(const struct dl_setting *setting);
 enum dl_accumulates dl_accumulated(const struct dl_setting *setting);
 /* Whether a rank keeps shards of them, be it from every micro-batch or from every run of micro-batches of a chunk. */
 bool dl_keeps_shards(const struct dl_setting *setting);
-/* Layers whose parameters are gathered before the one at work is done, in stage 3 of ZeRO. */
-uint32_t dl_gathers_ahead(const struct dl_setting *setting);
-/* Matrices are gathered one by one instead. */
-bool dl_gathers_modules(const struct dl_setting *setting);
 
 /* COPIES: gradients of what two stages hold are summed. HOLD: before the first step. */
 enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_COPIES, DL_PARAMETERS, DL_OPTIMIZER, DL_HOLD };
@@ -155,6 +136,7 @@ struct dl_shared {
 };
 
 enum dl_event_kind {
+    DL_EV_BATCH,       /* the host gets a micro-batch, as the software says; before the first layer of a stage */
     DL_EV_LAYER,       /* the work of a layer begins */
     DL_EV_LAYER_DONE,  /* and has ended; backward: its gradients are there */
     DL_EV_COMPUTE,     /* one kernel */
@@ -180,6 +162,10 @@ struct dl_event {
     bool last_micro; /* LAYER_DONE: of the last micro-batch of the step, or of a run of them (dl_schedule_completing) */
     uint32_t block,
         n_blocks; /* LAYER, LAYER_DONE, ALLOC of a block: its number among those of its position; how many those are */
+    const struct dl_recomputation *recomputed; /* LAYER, LAYER_DONE, ALLOC, FREE: how blocks are; NULL: they are not */
+    uint32_t gathered_ahead;                   /* LAYER: parameters come so many layers before they are used */
+    double bucket_bytes; /* LAYER_DONE, FREE: of gradients that are summed together; 0: those of one layer */
+    bool is_replayed;    /* a graph has it, so that the host does not launch it; LAYER: by one launch of its graph */
     enum dl_gradient gradient;
     struct dl_kernel kernel;   /* COMPUTE: of the slowest rank, where they differ */
     double mean_work;          /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
@@ -232,6 +218,7 @@ double dl_layer_held(const struct dl_setting *setting, const struct dl_layer *la
 struct dl_stack;
 enum dl_status dl_emit(struct dl_stack *below, const struct dl_event *ev, struct dl_error *err);
 const struct dl_setting *dl_stack_setting(const struct dl_stack *below);
+bool dl_stack_replays_launches(const struct dl_stack *top);
 /* The private memory of the strategy above, zeroed before the first event; and what it notes of a layer. */
 void *dl_stack_state(struct dl_stack *below);
 double *dl_stack_note(struct dl_stack *below, const struct dl_layer *layer);
@@ -248,7 +235,8 @@ struct dl_check {
     const char *where; /* its entry in the stack */
     const struct dl_setting *setting;
     const struct dl_model *model;
-    struct dl_arena *arena; /* for the places of errors */
+    const struct dl_stack *stack; /* of all strategies */
+    struct dl_arena *arena;       /* for the places of errors */
 };
 
 /* The place of a key of the entry. */
@@ -285,6 +273,8 @@ struct dl_strategy {
     const char *name, *doc;
     bool sums_gradients;           /* over the replicas: without such a one there must be a single replica */
     bool needs_host;               /* of the devices, with a link to them */
+    bool blocks_launches;          /* the host waits at each launch until the device has done it */
+    bool replays_launches;         /* some are recorded once */
     const struct dl_field *fields; /* OPTIONAL: keys of its entry in "stack" besides "name" */
     size_t n_fields, options_size;
     size_t state_size;    /* of what it remembers from event to event; 0: nothing */
@@ -295,6 +285,9 @@ struct dl_strategy {
                             struct dl_error *err);
     /* OPTIONAL: refuse what cannot be done with this model, now that all ways are known. */
     enum dl_status (*check)(const void *options, const struct dl_check *what, struct dl_error *err);
+    /* OPTIONAL: refuse what cannot be done with so many blocks in the longest part of the model. */
+    enum dl_status (*check_blocks)(const void *options, const struct dl_check *what, uint32_t n_blocks,
+                                   struct dl_error *err);
     /* OPTIONAL: NULL passes everything on. */
     enum dl_status (*rewrite)(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err);

@@ -9,6 +9,7 @@
  * Megatron cuts by rows. What is inside a pair is the same along y, what is outside along x. Gathered matrices are kept
  * for the backward (but recomputation gathers again). The sums of vectors are left out. */
 #include "strategies/layer_memory.h"
+#include "strategies/recompute.h"
 #include "strategies/tensor_grid.h"
 
 struct block {
@@ -101,23 +102,22 @@ static enum dl_status alloc_depth(const struct dl_event *ev, struct dl_stack *be
     return dl_emit_alloc(below, DL_TENSOR_DEPTH, ev, bytes * dl_precision_bytes(s->precision), err);
 }
 
-static bool is_recomputed(const struct dl_event *ev, const struct dl_setting *s)
+static bool is_recomputed(const struct dl_event *ev)
 {
-    return ev->layer->is_block && dl_recompute_of(s, ev->block) == DL_RECOMPUTE_BLOCKS;
+    return ev->layer->is_block && dl_recompute_of(ev->recomputed, ev->block) == DL_RECOMPUTE_BLOCKS;
 }
 
 static enum dl_status memory(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
-    const struct dl_setting *const s = dl_stack_setting(below);
-    if (ev->tensor == DL_TENSOR_PARAMETERS && ev->pass == DL_HOLD && !is_recomputed(ev, s))
+    if (ev->tensor == DL_TENSOR_PARAMETERS && ev->pass == DL_HOLD && !is_recomputed(ev))
         return alloc_depth(ev, below, err);
-    if (ev->tensor != DL_TENSOR_RECOMPUTED || !is_recomputed(ev, s)) return DL_OK;
+    if (ev->tensor != DL_TENSOR_RECOMPUTED || !is_recomputed(ev)) return DL_OK;
     return ev->kind == DL_EV_ALLOC ? alloc_depth(ev, below, err) : dl_emit_free(below, DL_TENSOR_DEPTH, ev, err);
 }
 
 static enum dl_status layer(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
-    if (ev->pass != DL_FORWARD || !is_recomputed(ev, dl_stack_setting(below))) return DL_OK;
+    if (ev->pass != DL_FORWARD || !is_recomputed(ev)) return DL_OK;
     return ev->kind == DL_EV_LAYER ? alloc_depth(ev, below, err) : dl_emit_free(below, DL_TENSOR_DEPTH, ev, err);
 }
 

@@ -60,7 +60,6 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     setting->zero_stage = setting->zero_asked = (uint32_t)o->stage;
     setting->exchanges_beside_work |= o->stage == 3;
     setting->shard_ways = (uint32_t)o->shard_ways;
-    setting->gathers_ahead = o->prefetch < 0 ? DL_AS_SOFTWARE : (uint32_t)o->prefetch;
     return DL_OK;
 }
 
@@ -74,6 +73,19 @@ static enum dl_status check_shards(const struct options *o, const struct dl_chec
     return dl_check_parts(what, "shard_ways", (uint32_t)o->shard_ways, s->ways[DL_AXIS_DATA], "the data ways", err);
 }
 
+/* Matrices are gathered one by one. */
+static bool gathers_modules(const struct options *o, const struct dl_setting *s)
+{
+    return s->zero_stage == 3 && o->prefetch < 0 && s->software->gathers_modules;
+}
+
+/* Layers whose parameters are gathered before the one at work is done. */
+static uint32_t gathers_ahead(const struct options *o, const struct dl_setting *s)
+{
+    if (gathers_modules(o, s) || s->streams_weights) return 0;
+    return o->prefetch < 0 ? s->software->gathers_ahead : (uint32_t)o->prefetch;
+}
+
 /* Limits on matrices mean nothing where layers are gathered. */
 static enum dl_status check_modules(const struct options *o, const struct dl_check *what, struct dl_error *err)
 {
@@ -82,7 +94,7 @@ static enum dl_status check_modules(const struct options *o, const struct dl_che
                               : o->bucket_parameters > 0 ? "bucket_parameters"
                                                          : NULL;
     const bool is_known = what->setting->software; /* not where a strategy is only read */
-    if (!limit || !is_known || dl_gathers_modules(what->setting)) return DL_OK;
+    if (!limit || !is_known || gathers_modules(o, what->setting)) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, limit),
                    "needs stage 3, no prefetch, and software with gathers_modules; leave it out");
 }
@@ -223,7 +235,7 @@ static enum dl_status wait(const struct options *o, const struct dl_module *m, s
 static enum dl_status begin_layer(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                                   struct dl_error *err)
 {
-    const uint32_t ahead = dl_gathers_ahead(dl_stack_setting(below));
+    const uint32_t ahead = gathers_ahead(o, dl_stack_setting(below));
     for (uint32_t i = ev->first ? 0 : ahead; i <= ahead && i <= ev->n_after; i++) {
         const struct dl_layer *const layer = ev->pass == DL_BACKWARD ? ev->layer - i : ev->layer + i;
         if (gather(o, &(struct dl_module){.layer = layer, .part = 1}, below, err)) return err->status;
@@ -231,20 +243,20 @@ static enum dl_status begin_layer(const struct options *o, const struct dl_event
     return wait(o, &(struct dl_module){.layer = ev->layer, .part = 1}, below, err);
 }
 
-static struct dl_module_rules rules_of(const struct options *o, const struct dl_setting *s)
+static struct dl_module_rules rules_of(const struct options *o, const struct dl_event *ev, const struct dl_setting *s)
 {
     return (struct dl_module_rules){
         .setting = s,
+        .recomputed = ev->recomputed,
         .live_parameters = o->live_parameters > 0 ? o->live_parameters : default_parameters,
         .reuse_parameters = o->reuse_parameters > 0 ? o->reuse_parameters : default_parameters,
         .bucket_parameters = o->bucket_parameters > 0 ? o->bucket_parameters : default_bucket};
 }
 
-static enum dl_status begin_use(const struct options *o, struct dl_module_walk *walk, struct dl_stack *below,
-                                struct dl_error *err)
+static enum dl_status begin_use(const struct options *o, struct dl_module_walk *walk,
+                                const struct dl_module_rules *rules, struct dl_stack *below, struct dl_error *err)
 {
-    const struct dl_module_rules rules = rules_of(o, dl_stack_setting(below));
-    const struct dl_module_turn turn = dl_modules_use(walk, &rules);
+    const struct dl_module_turn turn = dl_modules_use(walk, rules);
     if (turn.now.layer && gather(o, &turn.now, below, err)) return err->status;
     if (turn.wait.layer && wait(o, &turn.wait, below, err)) return err->status;
     return turn.ahead.layer ? gather(o, &turn.ahead, below, err) : DL_OK;
@@ -255,10 +267,10 @@ static enum dl_status gather_matrices(const struct options *o, const struct dl_e
                                       struct dl_error *err)
 {
     struct dl_module_walk *const walk = &((struct state *)dl_stack_state(below))->walk;
-    const struct dl_module_rules rules = rules_of(o, dl_stack_setting(below));
+    const struct dl_module_rules rules = rules_of(o, ev, dl_stack_setting(below));
     if (ev->kind == DL_EV_LAYER) dl_modules_begin(walk, &rules, ev);
     while (dl_modules_is_use(walk, ev) || (ev->kind == DL_EV_LAYER_DONE && dl_modules_left(walk)))
-        if (begin_use(o, walk, below, err)) return err->status;
+        if (begin_use(o, walk, &rules, below, err)) return err->status;
     return DL_OK;
 }
 
@@ -268,23 +280,20 @@ static enum dl_status prepare(const struct options *o, const struct dl_event *ev
 {
     const bool is_gathered = (ev->pass == DL_BACKWARD || ev->pass == DL_RECOMPUTE) && !o->reshard;
     if (o->stage < 3 || is_gathered) return DL_OK;
-    if (dl_gathers_modules(dl_stack_setting(below))) return gather_matrices(o, ev, below, err);
+    if (gathers_modules(o, dl_stack_setting(below))) return gather_matrices(o, ev, below, err);
     return ev->kind == DL_EV_LAYER ? begin_layer(o, ev, below, err) : DL_OK;
 }
 
 /* ---- gradients ---- */
 
-/* The host that updates gets its part of the sums when a step has all, and nothing goes on before it has it. */
-static bool host_waits_for_sums(const struct dl_event *ev, const struct dl_setting *s)
-{
-    return s->software->offload_blocks && s->offload_optimizer > 0 && ev->last_micro;
-}
-
 static enum dl_status scatter_part(const struct dl_event *ev, double part, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event scatter = {
-        .pass = DL_GRADIENT, .op = DL_REDUCESCATTER, .async = !host_waits_for_sums(ev, s), .handle = DL_EVERY_CALL};
+    const struct dl_event scatter = {.pass = DL_GRADIENT,
+                                     .op = DL_REDUCESCATTER,
+                                     .async = true,
+                                     .last_micro = ev->last_micro,
+                                     .handle = DL_EVERY_CALL};
     for (int set = 0; set < 2; set++) {
         const double bytes = part * cut_parameters(ev, s, set) * dl_gradient_bytes(s);
         const double moved = bytes * s->software->scatter_moves;
@@ -299,9 +308,9 @@ static enum dl_status scatter_gradients(const struct options *o, const struct dl
                                         struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_module_rules rules = rules_of(o, s);
+    const struct dl_module_rules rules = rules_of(o, ev, s);
     double parts[DL_MOST_MODULES] = {1};
-    const uint32_t n = dl_gathers_modules(s) ? dl_modules_buckets(&rules, ev->layer, parts) : 1;
+    const uint32_t n = gathers_modules(o, s) ? dl_modules_buckets(&rules, ev->layer, parts) : 1;
     for (uint32_t i = 0; i < n; i++)
         if (scatter_part(ev, parts[i], below, err)) return err->status;
     return DL_OK;
@@ -362,13 +371,23 @@ static struct options suited(const struct options *o, const struct dl_setting *s
     return out;
 }
 
+/* Others bring parameters when this does. */
+static enum dl_status pass_on(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                              struct dl_error *err)
+{
+    if (ev->kind != DL_EV_LAYER) return dl_emit(below, ev, err);
+    struct dl_event told = *ev;
+    told.gathered_ahead = gathers_ahead(o, dl_stack_setting(below));
+    return dl_emit(below, &told, err);
+}
+
 static enum dl_status rewrite_work(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                                    struct dl_error *err)
 {
     if (ev->kind == DL_EV_UPDATE) return update(o, ev, below, err);
     if (ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT) return sum(o, ev, below, err);
     if (ev->kind == DL_EV_COMPUTE && prepare(o, ev, below, err)) return err->status;
-    if (dl_emit(below, ev, err) || o->stage < 3) return err->status;
+    if (pass_on(o, ev, below, err) || o->stage < 3) return err->status;
     if (ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE)
         if (prepare(o, ev, below, err)) return err->status;
     if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD) return DL_OK;
@@ -379,9 +398,12 @@ static enum dl_status rewrite_work(const struct options *o, const struct dl_even
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
-    const struct options as_done = suited(options, dl_stack_setting(below));
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct options as_done = suited(options, s);
     struct state *const state = dl_stack_state(below);
-    const struct dl_zero_gathers gathers = {.modules = rules_of(&as_done, dl_stack_setting(below)),
+    const struct dl_zero_gathers gathers = {.modules = rules_of(&as_done, ev, s),
+                                            .one_by_one = gathers_modules(&as_done, s),
+                                            .ahead = gathers_ahead(&as_done, s),
                                             .stays = !as_done.reshard,
                                             .bits = (double)as_done.gather_bits};
     if (ev->kind == DL_EV_ALLOC) return dl_zero_alloc(&gathers, ev, &state->chunk_bytes, below, err);

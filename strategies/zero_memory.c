@@ -85,7 +85,7 @@ static enum dl_status gather(const struct dl_zero_gathers *gathers, const struct
     at.block += (uint32_t)away;
     const double all = cut_parameters(s, at.layer);
     const double at_once =
-        dl_gathers_modules(s) ? fmin(all, dl_modules_most_live(&gathers->modules, at.layer, at.block)) : all;
+        gathers->one_by_one ? fmin(all, dl_modules_most_live(&gathers->modules, at.layer, at.block)) : all;
     if (!gathers->stays &&
         dl_emit_alloc(below, DL_TENSOR_GATHERED, &at, at_once * dl_precision_bytes(s->precision), err))
         return err->status;
@@ -96,7 +96,7 @@ static enum dl_status enter(const struct dl_zero_gathers *gathers, const struct 
                             struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const uint32_t ahead = dl_gathers_ahead(s);
+    const uint32_t ahead = gathers->ahead;
     struct dl_event of_weights = *ev;
     of_weights.gradient = DL_GRADIENT_WEIGHT;
     for (uint32_t i = ev->first ? 0 : ahead; gathers_for(gathers, ev, s) && i <= ahead && i <= ev->n_after; i++)

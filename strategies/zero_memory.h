@@ -7,8 +7,10 @@
 /* How stage 3 gathers parameters. */
 struct dl_zero_gathers {
     struct dl_module_rules modules;
-    bool stays;  /* from the forward to the backward */
-    double bits; /* per parameter as it travels; 0: as it is */
+    bool one_by_one; /* matrices are */
+    uint32_t ahead;  /* layers */
+    bool stays;      /* from the forward to the backward */
+    double bits;     /* per parameter as it travels; 0: as it is */
 };
 
 /* An ALLOC, cut as the stage says. `chunk_bytes` adds up whole gradients of a chunk that waits for its last

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "strategies/recompute.h"
+
 /* ---- a layer ---- */
 
 /* Products with weights, which those between the projections of attention have not. */
@@ -11,11 +13,12 @@ static bool has_weights(const struct dl_work *w)
     return w->kind == DL_WORK_KERNEL && w->kernel.kind == DL_KERNEL_GEMM && !w->kernel.attention_core;
 }
 
-static bool is_by_matrix(const struct dl_setting *s, const struct dl_layer *layer)
+static bool is_by_matrix(const struct dl_module_rules *r, const struct dl_layer *layer)
 {
+    const bool in_groups = r->recomputed && r->recomputed->every > 1;
     uint32_t n = 0;
     for (size_t i = 0; i < layer->n_forward; i++) n += has_weights(&layer->forward[i]);
-    return layer->is_block && layer->expert_parameters == 0 && s->recompute_every <= 1 && n > 0 && n <= DL_MOST_MODULES;
+    return layer->is_block && layer->expert_parameters == 0 && !in_groups && n > 0 && n <= DL_MOST_MODULES;
 }
 
 /* Vectors go with the matrices, in proportion. */
@@ -31,14 +34,14 @@ static void find_matrices(struct dl_visit *v)
     for (uint32_t i = 0; i < v->n_modules; i++) v->parts[i] /= weights;
 }
 
-static struct dl_visit visit_of(const struct dl_setting *s, const struct dl_layer *layer, enum dl_pass pass,
+static struct dl_visit visit_of(const struct dl_module_rules *r, const struct dl_layer *layer, enum dl_pass pass,
                                 uint32_t block)
 {
     struct dl_visit v = {.layer = layer, .pass = pass, .n_modules = 1, .n_uses = 1, .parts = {1}};
-    if (!is_by_matrix(s, layer)) return v;
+    if (!is_by_matrix(r, layer)) return v;
     v.n_modules = 0;
     find_matrices(&v);
-    v.repeats = pass == DL_BACKWARD && dl_recompute_of(s, block) == DL_RECOMPUTE_BLOCKS;
+    v.repeats = pass == DL_BACKWARD && dl_recompute_of(r->recomputed, block) == DL_RECOMPUTE_BLOCKS;
     v.n_uses = (v.repeats ? 2 : 1) * v.n_modules;
     return v;
 }
@@ -75,11 +78,11 @@ static struct dl_module module_of(const struct dl_visit *v, uint32_t use)
 
 /* ---- from layer to layer ---- */
 
-static struct dl_visit next_visit(const struct dl_setting *s, const struct dl_event *ev)
+static struct dl_visit next_visit(const struct dl_module_rules *r, const struct dl_event *ev)
 {
     const int step = ev->pass == DL_BACKWARD ? -1 : 1;
     if (!ev->n_after || ev->pass == DL_RECOMPUTE) return (struct dl_visit){0};
-    return visit_of(s, ev->layer + step, ev->pass, ev->block + (uint32_t)step);
+    return visit_of(r, ev->layer + step, ev->pass, ev->block + (uint32_t)step);
 }
 
 void dl_modules_begin(struct dl_module_walk *w, const struct dl_module_rules *r, const struct dl_event *ev)
@@ -87,8 +90,8 @@ void dl_modules_begin(struct dl_module_walk *w, const struct dl_module_rules *r,
     const bool goes_on = !ev->first && w->next.layer == ev->layer && w->next.pass == ev->pass;
     const uint32_t beyond = goes_on && w->fetched > w->now.n_uses ? w->fetched - w->now.n_uses : 0;
     if (!goes_on) *w = (struct dl_module_walk){0};
-    w->now = visit_of(r->setting, ev->layer, ev->pass, ev->block);
-    w->next = next_visit(r->setting, ev);
+    w->now = visit_of(r, ev->layer, ev->pass, ev->block);
+    w->next = next_visit(r, ev);
     w->begun = 0;
     w->fetched = beyond;
 }
@@ -143,7 +146,7 @@ struct dl_module_turn dl_modules_use(struct dl_module_walk *w, const struct dl_m
 uint32_t dl_modules_buckets(const struct dl_module_rules *r, const struct dl_layer *layer,
                             double parts[DL_MOST_MODULES])
 {
-    const struct dl_visit v = visit_of(r->setting, layer, DL_BACKWARD, 0);
+    const struct dl_visit v = visit_of(r, layer, DL_BACKWARD, 0);
     uint32_t n = 0;
     double filled = 0;
     for (uint32_t i = v.n_modules; i-- > 0;) {

@@ -15,6 +15,7 @@ enum { DL_MOST_MODULES = 16 };
  * Gradients are scattered by so many. */
 struct dl_module_rules {
     const struct dl_setting *setting;
+    const struct dl_recomputation *recomputed; /* as its events have it */
     double live_parameters, reuse_parameters, bucket_parameters;
 };
 

@@ -60,15 +60,6 @@ static void print_first(const struct dl_run_report *r)
            r->names_software ? "" : " (the default software, a lower bound: the strategy names none)");
 }
 
-static void print_recompute(const struct dl_setting *s, struct line *line)
-{
-    if (s->recompute == DL_RECOMPUTE_NOTHING) return;
-    printf("%s%s recomputation", before(line), dl_recompute_name(s->recompute));
-    if (s->recompute != DL_RECOMPUTE_BLOCKS) return;
-    if (s->recompute_layers != UINT32_MAX) printf(" of %u blocks", s->recompute_layers);
-    if (s->recompute_every > 1) printf(" in groups of %u", s->recompute_every);
-}
-
 static void say(void *user, const char *words) { printf("%s%s", before(user), words); }
 
 static void print_setting(const struct dl_job *job)
@@ -80,7 +71,6 @@ static void print_setting(const struct dl_job *job)
     if (s->chunks > 1) printf(" with %u chunks", s->chunks);
     if (s->zero_asked) printf("%sZeRO stage %u", before(&line), s->zero_asked);
     if (s->zero_asked && s->shard_ways) printf(" over %u", s->shard_ways);
-    print_recompute(s, &line);
     for (const struct dl_stack *level = job->stack; level->strategy; level++)
         if (level->strategy->tell) level->strategy->tell(level->options, say, &line);
     if (s->servers) printf("%s%u parameter server%s", before(&line), s->servers, s->servers == 1 ? "" : "s");

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "strategies/recompute.h"
 #include "validation/mpi/layers/units.h"
 
 /* ---- what a micro-batch leaves behind ---- */
@@ -24,7 +25,7 @@ static void release_units(const struct dl_real_layer *layer, struct dl_memo *mem
 static bool recomputes(const struct dl_train *t, const struct dl_position *p, size_t layer)
 {
     return t->layers[layer].is->is_block &&
-           dl_recompute_of(t->s, (uint32_t)(layer - p->first_block)) == DL_RECOMPUTE_BLOCKS;
+           dl_recompute_of(t->recomputed, (uint32_t)(layer - p->first_block)) == DL_RECOMPUTE_BLOCKS;
 }
 
 /* ---- strategies ---- */

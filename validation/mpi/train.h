@@ -180,7 +180,9 @@ struct dl_train {
     double lossy_ratio;            /* of gradients that are sent at all */
     bool keeps_error;              /* what was not sent is sent the next time */
     gsl_rng *lossy_random;
-    double bucket_bytes; /* 0: with overlap each layer, else all */
+    double bucket_bytes;                       /* 0: with overlap each layer, else all */
+    double gathers_ahead;                      /* stage 3: layers; less than 0: all that follow */
+    const struct dl_recomputation *recomputed; /* NULL: no blocks are */
     /* A step. */
     uint64_t step;
     uint32_t micro;          /* at work */

@@ -5,8 +5,9 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
 {
     if (t->s->recompute == DL_RECOMPUTE_SELECTIVE)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "selective is not trained; take full");
-    if (t->s->recompute_every > 1)
+    if (dl_option_number(level, "every") > 1)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'every' is not trained; leave it out");
+    t->recomputed = level->options;
     return DL_OK;
 }
 

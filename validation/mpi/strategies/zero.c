@@ -30,6 +30,7 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
                        "stage 3 scatters in every micro-batch; leave out data's 'when'");
     if (dl_check_buckets(t, level, err)) return err->status;
     t->by_layer = t->s->zero_stage == 3;
+    t->gathers_ahead = dl_option_number(level, "prefetch");
     t->exchange = scatter;
     t->exchange_op = DL_REDUCESCATTER;
     return DL_OK;
@@ -101,7 +102,8 @@ static void ask(struct dl_train *t, const struct dl_real_layer *layer, enum dl_i
     const size_t at = (size_t)(layer - t->layers);
     const struct dl_position *const p = position_of(t, at);
     const size_t follow = pass == DL_ITEM_F ? p->end_layer - 1 - at : at - p->first_layer;
-    for (size_t i = 0; i <= t->s->gathers_ahead && i <= follow; i++) {
+    const size_t ahead = t->gathers_ahead < 0 ? follow : (size_t)t->gathers_ahead;
+    for (size_t i = 0; i <= ahead && i <= follow; i++) {
         const struct dl_real_layer *const next = pass == DL_ITEM_F ? layer + i : layer - i;
         for (struct dl_bucket *b = next_bucket(t, next, NULL); b; b = next_bucket(t, next, b)) {
             if (!b->asked) dl_queue_add(t->queue, gather, b);
