@@ -27,3 +27,10 @@ struct dl_layout dl_layout_result(const struct dl_layout *work, dl_dimensions of
     result.partial = dl_layout_cuts(work, ~of);
     return result;
 }
+
+struct dl_layout dl_layout_gradient(const struct dl_layout *used, dl_digits among)
+{
+    struct dl_layout gradient = *used;
+    gradient.partial = among & ~dl_layout_cuts(used, ~(dl_dimensions)0);
+    return gradient;
+}

@@ -23,4 +23,7 @@ uint32_t dl_layout_parts(const struct dl_layout *layout, dl_dimensions of, const
 struct dl_layout dl_layout_operand(const struct dl_layout *work, dl_dimensions of);
 struct dl_layout dl_layout_result(const struct dl_layout *work, dl_dimensions of);
 
+/* The gradient of an operand that these ranks used: cut as it was, and partial sums where it was replicated. */
+struct dl_layout dl_layout_gradient(const struct dl_layout *used, dl_digits among);
+
 #endif

@@ -5,34 +5,69 @@ const char *const dl_grids[] = {[DL_GRID_LINE] = "1d",
                                 [DL_GRID_SUMMA_WITH_DEPTH] = "2.5d",
                                 [DL_GRID_AXONN] = "3d",
                                 [DL_N_GRIDS] = NULL};
+const char *const dl_attendings[] = {[DL_ATTENDING_RING] = "ring",
+                                     [DL_ATTENDING_GATHERED] = "allgather",
+                                     [DL_ATTENDING_BY_HEADS] = "alltoall",
+                                     [DL_N_ATTENDINGS] = NULL};
 
 /* The only list; a new operator is one file and one line here. */
-static const struct dl_operator *const operators[DL_N_GRIDS] = {
+static const struct dl_operator *const of_products[] = {
     [DL_GRID_LINE] = &dl_operator_megatron,
     [DL_GRID_SUMMA] = &dl_operator_summa,
     [DL_GRID_SUMMA_WITH_DEPTH] = &dl_operator_summa,
     [DL_GRID_AXONN] = &dl_operator_axonn,
 };
+static const struct dl_operator *const of_attention[] = {
+    [DL_ATTENDING_RING] = &dl_operator_ring,
+    [DL_ATTENDING_GATHERED] = &dl_operator_gathered_keys,
+    [DL_ATTENDING_BY_HEADS] = &dl_operator_ulysses,
+};
+static const struct dl_operator *const of_experts[] = {
+    [DL_DISPATCH_TO_EXPERTS] = &dl_operator_to_experts,
+    [DL_DISPATCH_TO_NODES] = &dl_operator_to_nodes,
+};
 
-const struct dl_operator *dl_operator_on(enum dl_grid grid) { return operators[grid]; }
+const struct dl_operator_family dl_operator_families[DL_N_OPERATOR_FAMILIES] = {
+    [DL_OF_PRODUCTS] = {"tensor", "grid", dl_grids, of_products, DL_COUNT(of_products)},
+    [DL_OF_ATTENTION] = {"context", "kind", dl_attendings, of_attention, DL_COUNT(of_attention)},
+    [DL_OF_EXPERTS] = {"expert", "dispatch", dl_dispatches, of_experts, DL_COUNT(of_experts)},
+};
+
+const struct dl_operator *dl_operator_of(enum dl_operators_of what, int64_t choice)
+{
+    return dl_operator_families[what].operators[choice];
+}
 
 /* ---- kernels ---- */
 
 /* What has the inner dimension is between two products; all else is outside of them, or what they are given. */
-static const struct dl_layout *layout_of(const struct dl_kernel *k, const struct dl_tensor_layouts *l)
+static const struct dl_layout *layout_of(const struct dl_kernel *k, const struct dl_operator_layouts *l)
 {
     if (dl_kernel_all_dimensions(k) & DL_BY_INNER) return &l->inside;
     return k->on_operands ? &l->used : &l->outside;
 }
 
+static void cut(double *number, dl_dimensions by, const struct dl_layout *has, const struct dl_layout *needs,
+                const struct dl_ranks *ranks)
+{
+    if (!by) return;
+    const uint32_t before = has ? dl_layout_parts(has, by, ranks) : 1, after = dl_layout_parts(needs, by, ranks);
+    if (before != after) *number = *number * before / after;
+}
+
+void dl_kernel_cut(struct dl_kernel *k, const struct dl_layout *has, const struct dl_layout *needs,
+                   const struct dl_ranks *ranks)
+{
+    cut(&k->batch, k->by.batch, has, needs, ranks);
+    cut(&k->m, k->by.m, has, needs, ranks);
+    cut(&k->n, k->by.n, has, needs, ranks);
+    cut(&k->k, k->by.k, has, needs, ranks);
+    cut(&k->elements, k->by.elements, has, needs, ranks);
+}
+
 void dl_operator_cut(struct dl_kernel *k, const struct dl_setting *s)
 {
-    const struct dl_layout *const in = layout_of(k, &s->layouts);
-    k->batch /= dl_layout_parts(in, k->by.batch, &s->ranks);
-    k->m /= dl_layout_parts(in, k->by.m, &s->ranks);
-    k->n /= dl_layout_parts(in, k->by.n, &s->ranks);
-    k->k /= dl_layout_parts(in, k->by.k, &s->ranks);
-    k->elements /= dl_layout_parts(in, k->by.elements, &s->ranks);
+    dl_kernel_cut(k, NULL, layout_of(k, &s->layouts), &s->ranks);
 }
 
 /* ---- between operators ---- */
@@ -40,7 +75,7 @@ void dl_operator_cut(struct dl_kernel *k, const struct dl_setting *s)
 size_t dl_operator_moves(const struct dl_setting *s, bool enters, bool from_table, double elements,
                          struct dl_move moves[DL_MOST_MOVES])
 {
-    const struct dl_tensor_layouts *const l = &s->layouts;
+    const struct dl_operator_layouts *const l = &s->layouts;
     const struct dl_layout *const left = from_table ? &l->looked_up : &l->made;
     return dl_resolve(&s->ranks, enters ? &l->outside : left, enters ? &l->used : &l->outside, elements, moves);
 }

@@ -26,7 +26,7 @@ static void number_axis(struct dl_setting *s, enum dl_axis axis, uint32_t stride
     }
 }
 
-static struct dl_tensor_parts parts_of(const struct dl_tensor_layouts *l, const struct dl_ranks *ranks)
+static struct dl_tensor_parts parts_of(const struct dl_operator_layouts *l, const struct dl_ranks *ranks)
 {
     const dl_dimensions all = ~(dl_dimensions)0;
     return (struct dl_tensor_parts){.weights = dl_layout_parts(&l->weights, all, ranks),

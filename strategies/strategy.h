@@ -47,11 +47,13 @@ enum {
 
 enum dl_recompute { DL_RECOMPUTE_NOTHING, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_BLOCKS };
 
-/* How the tensor ranks divide what there is. */
-struct dl_tensor_layouts {
-    struct dl_layout weights, others;       /* parameters of layers cut by columns or rows, and of experts; others */
-    struct dl_layout inside, outside;       /* activations there, and the work on them */
-    struct dl_layout used, made, looked_up; /* what a pair of products takes and makes, and what a look-up makes */
+/* How ranks that execute kernels together divide what there is. */
+struct dl_operator_layouts {
+    struct dl_layout weights, others; /* parameters of layers cut by columns or rows, and of experts; others */
+    struct dl_layout inside, outside; /* activations there, and the work on them */
+    struct dl_layout used, made;      /* what a pair of products, attention or experts take, and what they make of it */
+    struct dl_layout looked_up;       /* what a look-up makes */
+    struct dl_layout keys;            /* of attention, with values; `used` are its queries */
 };
 
 /* Into how many parts; ranks beyond as many hold or do the same. From the layouts, by dl_setting_number_ranks. */
@@ -85,9 +87,9 @@ struct dl_setting {
     double global_batch, microbatch;
     uint32_t micros; /* micro-batches of one replica */
     enum dl_precision precision;
-    bool is_pure;                      /* parameters are as narrow as products; else they stay in fp32 */
-    uint32_t grid[DL_GRID_DIMENSIONS]; /* of the tensor ranks: x, y, z */
-    struct dl_tensor_layouts layouts;
+    bool is_pure;                       /* parameters are as narrow as products; else they stay in fp32 */
+    uint32_t grid[DL_GRID_DIMENSIONS];  /* of the tensor ranks: x, y, z */
+    struct dl_operator_layouts layouts; /* of the tensor ranks */
     struct dl_tensor_parts parts;
     enum dl_recompute recompute;
     uint32_t servers;    /* of parameters, on devices after those of the ranks */

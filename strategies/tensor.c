@@ -28,7 +28,10 @@ static const struct dl_field fields[] = {
     {"z", DL_INT, offsetof(struct options, z), 1, MOST_WAYS, true, NULL, "depth of the grid; 1 if absent"},
 };
 
-static const struct dl_operator *operator_of(const struct options *o) { return dl_operator_on((enum dl_grid)o->grid); }
+static const struct dl_operator *operator_of(const struct options *o)
+{
+    return dl_operator_of(DL_OF_PRODUCTS, o->grid);
+}
 
 static struct dl_operator_options for_operator(const struct options *o)
 {

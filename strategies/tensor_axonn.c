@@ -124,19 +124,19 @@ static enum dl_status layer(const struct dl_event *ev, struct dl_stack *below, s
 /* ---- what it takes and leaves ---- */
 
 /* Of a table, whose rows are over x, each rank has found those that it has. */
-static struct dl_tensor_layouts layouts(const struct dl_operator_options *o)
+static struct dl_operator_layouts layouts(const struct dl_operator_options *o)
 {
     const struct dl_layout outside = {.cut = {[DL_SAMPLE] = DL_ALONG_Z, [DL_WIDTH] = DL_ALONG_Y}};
     struct dl_layout looking_up = outside;
     looking_up.cut[DL_INNER] = DL_ALONG_X;
     (void)o;
-    return (struct dl_tensor_layouts){.weights.cut = {[DL_WIDTH] = DL_ALONG_Y | DL_ALONG_Z, [DL_INNER] = DL_ALONG_X},
-                                      .others.cut[DL_WIDTH] = DL_ALONG_Y,
-                                      .inside.cut = {[DL_SAMPLE] = DL_ALONG_Z, [DL_INNER] = DL_ALONG_X},
-                                      .outside = outside,
-                                      .used = outside,
-                                      .made = outside,
-                                      .looked_up = dl_layout_result(&looking_up, DL_ACTIVATION)};
+    return (struct dl_operator_layouts){.weights.cut = {[DL_WIDTH] = DL_ALONG_Y | DL_ALONG_Z, [DL_INNER] = DL_ALONG_X},
+                                        .others.cut[DL_WIDTH] = DL_ALONG_Y,
+                                        .inside.cut = {[DL_SAMPLE] = DL_ALONG_Z, [DL_INNER] = DL_ALONG_X},
+                                        .outside = outside,
+                                        .used = outside,
+                                        .made = outside,
+                                        .looked_up = dl_layout_result(&looking_up, DL_ACTIVATION)};
 }
 
 static enum dl_status check_kernel(const struct dl_check *what, const struct dl_kernel *k, struct dl_error *err)
@@ -158,6 +158,7 @@ static enum dl_status check(const struct dl_operator_options *o, const struct dl
 
 const struct dl_operator dl_operator_axonn = {
     .name = "axonn",
+    .among = DL_ALONG_TENSOR,
     .layouts = layouts,
     .check = check,
     .kernel = kernel,

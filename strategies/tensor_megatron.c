@@ -7,16 +7,16 @@
  * or the software has whole ones go beside the gradient of weights. */
 #include "strategies/operators.h"
 
-static struct dl_tensor_layouts layouts(const struct dl_operator_options *o)
+static struct dl_operator_layouts layouts(const struct dl_operator_options *o)
 {
     const struct dl_layout inside = {.cut[DL_INNER] = DL_ALONG_TENSOR};
     const struct dl_layout made = dl_layout_result(&inside, DL_ACTIVATION);
-    return (struct dl_tensor_layouts){.weights = inside,
-                                      .inside = inside,
-                                      .outside.cut[DL_TOKEN] = o->sequence ? DL_ALONG_TENSOR : 0,
-                                      .used = dl_layout_operand(&inside, DL_ACTIVATION),
-                                      .made = made,
-                                      .looked_up = made};
+    return (struct dl_operator_layouts){.weights = inside,
+                                        .inside = inside,
+                                        .outside.cut[DL_TOKEN] = o->sequence ? DL_ALONG_TENSOR : 0,
+                                        .used = dl_layout_operand(&inside, DL_ACTIVATION),
+                                        .made = made,
+                                        .looked_up = made};
 }
 
 /* Attention is cut by heads, and half a head is nothing; nor is half a token. */
@@ -135,6 +135,7 @@ static enum dl_status kernel(const struct dl_operator_options *o, const struct d
 
 const struct dl_operator dl_operator_megatron = {
     .name = "megatron",
+    .among = DL_ALONG_TENSOR,
     .layouts = layouts,
     .check = check,
     .kernel = kernel,

@@ -124,18 +124,18 @@ static enum dl_status kernel(const struct dl_operator_options *o, const struct d
 
 /* ---- what it takes and leaves ---- */
 
-static struct dl_tensor_layouts layouts(const struct dl_operator_options *o)
+static struct dl_operator_layouts layouts(const struct dl_operator_options *o)
 {
     const dl_digits rows = DL_ALONG_Y | DL_ALONG_Z;
     const struct dl_layout outside = {.cut = {[DL_SAMPLE] = rows, [DL_WIDTH] = DL_ALONG_X}};
     (void)o;
-    return (struct dl_tensor_layouts){.weights.cut = {[DL_WIDTH] = DL_ALONG_Y, [DL_INNER] = DL_ALONG_X},
-                                      .others.cut[DL_WIDTH] = DL_ALONG_X | DL_ALONG_Y,
-                                      .inside.cut = {[DL_SAMPLE] = rows, [DL_INNER] = DL_ALONG_X},
-                                      .outside = outside,
-                                      .used = outside,
-                                      .made = outside,
-                                      .looked_up = outside};
+    return (struct dl_operator_layouts){.weights.cut = {[DL_WIDTH] = DL_ALONG_Y, [DL_INNER] = DL_ALONG_X},
+                                        .others.cut[DL_WIDTH] = DL_ALONG_X | DL_ALONG_Y,
+                                        .inside.cut = {[DL_SAMPLE] = rows, [DL_INNER] = DL_ALONG_X},
+                                        .outside = outside,
+                                        .used = outside,
+                                        .made = outside,
+                                        .looked_up = outside};
 }
 
 /* Columns of A and of B are along x, rows of B along y; the rows of A are too, by samples, and so they are along z. */
@@ -159,4 +159,10 @@ static enum dl_status check(const struct dl_operator_options *o, const struct dl
     return dl_grid_check(what, check_kernel, err);
 }
 
-const struct dl_operator dl_operator_summa = {.name = "summa", .layouts = layouts, .check = check, .kernel = kernel};
+const struct dl_operator dl_operator_summa = {
+    .name = "summa",
+    .among = DL_ALONG_TENSOR,
+    .layouts = layouts,
+    .check = check,
+    .kernel = kernel,
+};

@@ -6,9 +6,10 @@
 
 enum dl_tensor_dimension {
     DL_SAMPLE,
-    DL_TOKEN, /* of a sample; rows of what has no sequence */
-    DL_WIDTH, /* of what goes from layer to layer: columns that every token has */
-    DL_INNER, /* of what is between two products: heads x their size, hidden units, words of the vocabulary */
+    DL_TOKEN,  /* of a sample; rows of what has no sequence */
+    DL_WIDTH,  /* of what goes from layer to layer: columns that every token has */
+    DL_INNER,  /* of what is between two products: heads x their size, hidden units, words of the vocabulary */
+    DL_EXPERT, /* of which each has a part of the tokens */
     DL_N_DIMENSIONS,
 };
 
@@ -19,6 +20,7 @@ enum {
     DL_BY_TOKEN = 1 << DL_TOKEN,
     DL_BY_WIDTH = 1 << DL_WIDTH,
     DL_BY_INNER = 1 << DL_INNER,
+    DL_BY_EXPERT = 1 << DL_EXPERT,
     DL_ROWS = DL_BY_SAMPLE | DL_BY_TOKEN,
     DL_ACTIVATION = DL_ROWS | DL_BY_WIDTH, /* goes from layer to layer: outside */
     DL_INSIDE = DL_ROWS | DL_BY_INNER,     /* is between two products */

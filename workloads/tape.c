@@ -115,6 +115,8 @@ static void add_parameters(struct dl_tape *tape, const struct dl_product *p)
                           : &layer->parameters_outside) += bias;
 }
 
+static dl_dimensions of_experts(bool among_experts) { return among_experts ? DL_BY_EXPERT : 0; }
+
 static void add_bias_gradient(struct dl_tape_step *step, const struct dl_product *p, bool among_experts)
 {
     const dl_dimensions made = p->by.n & DL_BY_INNER ? DL_BY_INNER : DL_BY_WIDTH;
@@ -123,7 +125,7 @@ static void add_bias_gradient(struct dl_tape_step *step, const struct dl_product
                                   .n = p->n,
                                   .elements = p->batch * p->m * p->n,
                                   .among_experts = among_experts,
-                                  .by = {.n = made, .elements = DL_ROWS | made}};
+                                  .by = {.n = made, .elements = DL_ROWS | made | of_experts(among_experts)}};
     add_gradient(step, &sum, DL_GRADIENT_WEIGHT);
 }
 
@@ -139,22 +141,23 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
     const bool makes_inner = p->by.n & DL_BY_INNER, sums_inner = p->by.k & DL_BY_INNER;
     if (makes_inner && !tape->inside) dl_tape_enter(tape, p->batch * p->m * p->k);
     struct dl_tape_step *const step = add_step(tape);
-    const struct dl_kernel forward = {.kind = p->is_convolution ? DL_KERNEL_CONV : DL_KERNEL_GEMM,
-                                      .name = p->name,
-                                      .batch = p->batch,
-                                      .m = p->m,
-                                      .n = p->n,
-                                      .k = p->k,
-                                      .given = p->given,
-                                      .made = p->made,
-                                      .window = p->window,
-                                      .stride = p->stride,
-                                      .pad = p->pad,
-                                      .stays_wide = p->stays_wide,
-                                      .masked = p->masked,
-                                      .attention_core = tape->attention_core,
-                                      .among_experts = tape->among_experts,
-                                      .by = p->by};
+    struct dl_kernel forward = {.kind = p->is_convolution ? DL_KERNEL_CONV : DL_KERNEL_GEMM,
+                                .name = p->name,
+                                .batch = p->batch,
+                                .m = p->m,
+                                .n = p->n,
+                                .k = p->k,
+                                .given = p->given,
+                                .made = p->made,
+                                .window = p->window,
+                                .stride = p->stride,
+                                .pad = p->pad,
+                                .stays_wide = p->stays_wide,
+                                .masked = p->masked,
+                                .attention_core = tape->attention_core,
+                                .among_experts = tape->among_experts,
+                                .by = p->by};
+    forward.by.batch |= of_experts(tape->among_experts);
     struct dl_kernel input = forward, weight = forward; /* Y = X W: dX = dY W^T and dW = X^T dY */
     input.n = p->k, input.k = p->n, input.by.n = p->by.k, input.by.k = p->by.n;
     weight.m = p->k, weight.k = p->m, weight.by.m = p->by.k, weight.by.k = p->by.m;
@@ -188,18 +191,19 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
     struct dl_tape_step *const step = add_step(tape);
     /* Inside, rows are those of a head, which a rank has whole, and matrices are those of heads. */
     const dl_dimensions heads = pass->by & DL_BY_INNER ? DL_BY_SAMPLE | DL_BY_INNER : 0;
-    struct dl_kernel kernel = {.kind = DL_KERNEL_MEMORY,
-                               .name = pass->name,
-                               .operation = pass->operation,
-                               .batch = pass->matrices,
-                               .n = pass->width,
-                               .elements = pass->forward,
-                               .attention_core = tape->attention_core,
-                               .among_experts = tape->among_experts,
-                               .table = pass->table,
-                               .drops = pass->drops,
-                               .on_operands = tape->inside && !heads,
-                               .by = {.batch = heads, .n = pass->by & DL_BY_WIDTH, .elements = pass->by}};
+    struct dl_kernel kernel = {
+        .kind = DL_KERNEL_MEMORY,
+        .name = pass->name,
+        .operation = pass->operation,
+        .batch = pass->matrices,
+        .n = pass->width,
+        .elements = pass->forward,
+        .attention_core = tape->attention_core,
+        .among_experts = tape->among_experts,
+        .table = pass->table,
+        .drops = pass->drops,
+        .on_operands = tape->inside && !heads,
+        .by = {.batch = heads, .n = pass->by & DL_BY_WIDTH, .elements = pass->by | of_experts(tape->among_experts)}};
     if (pass->forward > 0) add_forward(step, &kernel);
     kernel.drops = false;
     kernel.elements = pass->input_gradient;

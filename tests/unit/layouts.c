@@ -1,8 +1,10 @@
-/* layouts.c - what the resolver moves, against who holds and who needs each element of a small tensor. */
+/* layouts.c - what the resolver and the operators move, against who holds and who needs each element of a small tensor.
+ */
 #include <check.h>
 
 #include "sim/core/random.h"
-#include "strategies/operators.h"
+#include "strategies/attention.h"
+#include "strategies/stack.h"
 #include "tests/unit/suite.h"
 
 enum { n_drawn = 2000, most_digits = 3, length = 64 }; /* length: of each dimension, which all digits divide */
@@ -132,7 +134,8 @@ static void check_sums(const struct dl_ranks *r, const struct dl_layout *before,
 static void check_moves(const struct dl_ranks *r, const struct dl_layout *has, const struct dl_layout *needs)
 {
     struct dl_move moves[DL_MOST_MOVES];
-    const double all = (double)length * length * length * length;
+    double all = 1;
+    for (int d = 0; d < DL_N_DIMENSIONS; d++) all *= length;
     const size_t n = dl_resolve(r, has, needs, all, moves);
     struct dl_layout at = *has;
     for (int d = 0; d < DL_N_DIMENSIONS; d++) /* a part of what is replicated is there without any move */
@@ -191,12 +194,156 @@ START_TEST(a_pair_of_products_is_summed_once)
 }
 END_TEST
 
+/* ---- all operators ---- */
+
+/* Two by two tensor ranks, four that share a sequence, four that share experts. */
+static struct dl_setting small_setting(void)
+{
+    struct dl_setting s = {.ways = {4, 4, 4, 1},
+                           .order = {DL_AXIS_TENSOR, DL_AXIS_CONTEXT, DL_AXIS_DATA, DL_AXIS_PIPELINE},
+                           .grid = {2, 2, 1},
+                           .expert_ways = 4,
+                           .microbatch = 1,
+                           .precision = DL_BF16};
+    dl_setting_number_ranks(&s);
+    return s;
+}
+
+/* What an operator takes and leaves, and the gradients of both, come and go without a rest. */
+START_TEST(operators_take_and_leave_what_can_be_brought)
+{
+    const struct dl_operator_family *const family = &dl_operator_families[_i];
+    const struct dl_setting s = small_setting();
+    for (size_t i = 0; i < family->n; i++) {
+        const struct dl_operator *const op = family->operators[i];
+        const struct dl_operator_layouts l = op->layouts(&(struct dl_operator_options){.sequence = false});
+        const struct dl_layout used = dl_layout_gradient(&l.used, op->among),
+                               keys = dl_layout_gradient(&l.keys, op->among);
+        check_moves(&s.ranks, &l.outside, &l.used);
+        check_moves(&s.ranks, &l.made, &l.outside);
+        if (_i != DL_OF_PRODUCTS || op == &dl_operator_megatron) check_moves(&s.ranks, &used, &l.outside);
+        if (_i != DL_OF_ATTENTION) continue;
+        check_moves(&s.ranks, &l.outside, &l.keys);
+        check_moves(&s.ranks, &keys, &l.outside);
+    }
+}
+END_TEST
+
+/* ---- attention: 64 tokens, 64 heads of one column ---- */
+
+struct emitted {
+    double received, flop; /* elements that a rank gets from others; multiplications and additions of the mean rank */
+};
+
+static enum dl_status add(void *user, const struct dl_event *ev, struct dl_error *err)
+{
+    const double bytes = 2, n = 4;
+    struct emitted *const sum = user;
+    (void)err;
+    const double part = ev->op == DL_SENDRECV ? 1 : (n - 1) / n;
+    if (ev->kind == DL_EV_COLLECTIVE || ev->bytes > 0) sum->received += part * ev->bytes / bytes;
+    if (ev->kind == DL_EV_COMPUTE) sum->flop += dl_kernel_flop(&ev->kernel) * (ev->mean_work > 0 ? ev->mean_work : 1);
+    return DL_OK;
+}
+
+static const struct dl_kernel whole_attention = {
+    .kind = DL_KERNEL_ATTENTION,
+    .batch = length,
+    .m = length,
+    .n = length,
+    .k = 1,
+    .kv_share = 1,
+    .by = {.batch = DL_BY_SAMPLE | DL_BY_INNER, .m = DL_BY_TOKEN, .n = DL_BY_TOKEN}};
+
+static struct emitted attend(const struct dl_operator *op, const struct dl_event *ev, bool zigzag)
+{
+    const struct dl_setting s = small_setting();
+    struct emitted sum = {0};
+    struct dl_error err = {0};
+    struct dl_stack bottom = {.setting = &s, .sink = add, .user = &sum};
+    ck_assert(!dl_attend(op, &(struct dl_operator_options){.zigzag = zigzag}, ev, &bottom, &err));
+    return sum;
+}
+
+static bool has(const struct dl_ranks *r, const struct dl_layout *l, uint32_t rank, uint32_t token, uint32_t head)
+{
+    return has_place(r, l, rank, DL_TOKEN, token) && has_place(r, l, rank, DL_INNER, head);
+}
+
+/* A rank that makes what a head makes of a token needs its query and all keys and values of that head. */
+static double lacks(const struct dl_ranks *r, const struct dl_operator_layouts *l, uint32_t rank)
+{
+    double sum = 0;
+    for (uint32_t head = 0; head < length; head++) {
+        bool works = false;
+        for (uint32_t token = 0; token < length; token++) {
+            const bool makes = has(r, &l->made, rank, token, head), has_it = has(r, &l->outside, rank, token, head);
+            sum += makes != has_it; /* the query, or what comes back */
+            works |= makes;
+        }
+        for (uint32_t token = 0; token < length && works; token++) sum += 2 * !has(r, &l->outside, rank, token, head);
+    }
+    return sum;
+}
+
+START_TEST(attention_gets_every_key_that_a_rank_lacks)
+{
+    const struct dl_operator *const op = dl_operator_of(DL_OF_ATTENTION, _i);
+    const struct dl_operator_layouts l = op->layouts(&(struct dl_operator_options){.zigzag = false});
+    const struct dl_setting s = small_setting();
+    const struct dl_event ev = {.kind = DL_EV_COMPUTE, .pass = DL_FORWARD, .kernel = whole_attention};
+    const double received = attend(op, &ev, false).received;
+    for (uint32_t rank = 0; rank < dl_ranks_count(&s.ranks, dl_ranks_all(&s.ranks)); rank++)
+        ck_assert_double_eq(received, lacks(&s.ranks, &l, rank));
+}
+END_TEST
+
+/* Each score once, by one of four ranks, forward and backward; under a causal mask half of them. */
+START_TEST(ranks_share_all_scores)
+{
+    const struct dl_operator *const op = dl_operator_of(DL_OF_ATTENTION, _i / 8);
+    struct dl_event ev = {.kind = DL_EV_COMPUTE, .kernel = whole_attention};
+    ev.pass = _i & 1 ? DL_BACKWARD : DL_FORWARD;
+    ev.kernel.backward = _i & 1;
+    ev.kernel.causal = _i & 2;
+    const double flop = dl_kernel_flop(&ev.kernel);
+    ck_assert_double_eq_tol(4 * attend(op, &ev, _i & 4).flop, flop, 1e-12 * flop);
+}
+END_TEST
+
+/* ---- experts: eight of them, four ranks ---- */
+
+START_TEST(ranks_share_all_experts)
+{
+    const struct dl_operator *const op = dl_operator_of(DL_OF_EXPERTS, _i);
+    const struct dl_setting s = small_setting();
+    const struct dl_event ev = {.kind = DL_EV_COMPUTE,
+                                .pass = DL_FORWARD,
+                                .kernel = {.kind = DL_KERNEL_GEMM,
+                                           .batch = 8,
+                                           .m = 16,
+                                           .n = 32,
+                                           .k = 64,
+                                           .by = {.batch = DL_BY_EXPERT, .m = DL_ROWS}}};
+    struct emitted sum = {0};
+    struct dl_error err = {0};
+    struct dl_stack bottom = {.setting = &s, .sink = add, .user = &sum};
+    ck_assert(!op->kernel(&(struct dl_operator_options){.imbalance = 2}, &ev, &bottom, &err));
+    ck_assert_double_eq(sum.flop, dl_kernel_flop(&ev.kernel)); /* of the mean rank; the busiest has twice as much */
+    ck_assert_double_eq(sum.received, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("layouts");
     TCase *const all = tcase_create("layouts");
     tcase_add_test(all, moves_bring_what_is_needed_and_nothing_else);
     tcase_add_test(all, a_pair_of_products_is_summed_once);
+    tcase_add_loop_test(all, operators_take_and_leave_what_can_be_brought, 0, DL_N_OPERATOR_FAMILIES);
+    tcase_add_loop_test(all, attention_gets_every_key_that_a_rank_lacks, 0, DL_N_ATTENDINGS);
+    tcase_add_loop_test(all, ranks_share_all_scores, 0, 8 * DL_N_ATTENDINGS);
+    tcase_add_loop_test(all, ranks_share_all_experts, 0, 2);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

@@ -135,6 +135,13 @@ static double sent_by_experts(const struct dl_model *m, double n)
     return 4 * count_model_blocks(m) * once(n, m->routing.top_k * tensor_bytes(m)) + summed(n, gradient_bytes * common);
 }
 
+/* Or once to each rank that has any of their experts. */
+static double sent_once_to_experts(const struct dl_model *m, double n)
+{
+    const double common = count_inside(m) + count_outside(m), visits = dl_routing_visits(&m->routing, n);
+    return 4 * count_model_blocks(m) * once(n, visits * tensor_bytes(m)) + summed(n, gradient_bytes * common);
+}
+
 /* ---- stages, memory, hosts ---- */
 
 static double held_by_stages(const struct dl_model *m, double n)
@@ -160,6 +167,10 @@ static double held_less(const struct dl_model *m, double n) { return (1 - n / 10
 #define TENSOR(more) .strategy = "tensor", .entry = "{'name':'tensor','ways':#" more "}", .counts = RANKS
 #define CONTEXT(more)                                                                                                  \
     .strategy = "context", .entry = "{'name':'context','ways':#" more "}", .beside = DATA, .counts = RANKS
+
+#define EXPERT(more)                                                                                                   \
+    .strategy = "expert", .entry = "{'name':'expert','ways':#" more "}", .beside = DATA, .workload = TWO_WITH_EXPERTS, \
+    .counts = REPLICAS
 
 static const struct example every_example[] = {
     {.strategy = "data", .entry = DATA, .counts = REPLICAS, .n = {1, 2, 8}, .sent = sent_by_sums},
@@ -198,14 +209,8 @@ static const struct example every_example[] = {
     {CONTEXT(",'kind':'allgather'"), .n = {1, 2, 4}, .sent = sent_by_gathers, .spares = true},
     {CONTEXT(",'zigzag':true"), .n = {2, 8}, .sent = sent_by_ring, .spares = true},
     {CONTEXT(",'kind':'alltoall'"), .n = {1, 2, 4}, .sent = sent_by_alltoalls, .spares = true},
-    {.strategy = "expert",
-     .entry = "{'name':'expert','ways':#}",
-     .beside = DATA,
-     .workload = TWO_WITH_EXPERTS,
-     .counts = REPLICAS,
-     .n = {1, 2, 8},
-     .held = held_by_experts,
-     .sent = sent_by_experts,
+    {EXPERT(""), .n = {1, 2, 8}, .held = held_by_experts, .sent = sent_by_experts, .spares = true},
+    {EXPERT(",'dispatch':'to_nodes'"), .n = {1, 2, 8}, .held = held_by_experts, .sent = sent_once_to_experts,
      .spares = true},
     {.strategy = "pipeline",
      .entry = "{'name':'pipeline','ways':#}",

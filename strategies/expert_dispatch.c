@@ -1,0 +1,131 @@
+/* expert_dispatch.c - tokens of all ranks travel to those that have their experts, and return (GShard, arXiv
+ * 2006.16668): once for each expert, or once for each node and rank with any (DeepEP).
+ *
+ * A rank has experts / ways of them and works on the tokens of all ranks of its group. */
+#include <assert.h>
+
+#include "strategies/operators.h"
+
+static struct dl_operator_layouts layouts(const struct dl_operator_options *o)
+{
+    const struct dl_layout by_experts = {.cut[DL_EXPERT] = DL_ALONG_EXPERTS};
+    (void)o;
+    return (struct dl_operator_layouts){.weights = by_experts,
+                                        .inside = by_experts,
+                                        .outside.cut[DL_SAMPLE] = DL_ALONG_EXPERTS,
+                                        .used = by_experts,
+                                        .made = by_experts};
+}
+
+/* Fewer experts with more tokens each: as much work as before, on the mean rank. */
+static enum dl_status kernel(const struct dl_operator_options *o, const struct dl_event *ev, struct dl_stack *below,
+                             struct dl_error *err)
+{
+    const struct dl_operator_layouts l = layouts(o);
+    const bool of_weights = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
+    struct dl_event mine = *ev;
+    struct dl_kernel *const k = &mine.kernel;
+    dl_kernel_cut(k, &l.outside, &l.used, &dl_stack_setting(below)->ranks);
+    *(k->kind != DL_KERNEL_GEMM ? &k->elements : of_weights ? &k->k : &k->m) *= o->imbalance;
+    mine.mean_work = 1 / o->imbalance;
+    return dl_emit(below, &mine, err);
+}
+
+/* ---- once for each expert ---- */
+
+/* A batch of experts, and tokens whose width is k. A layer to whose experts tokens travel has one (workload.h). */
+static const struct dl_kernel *first_product(const struct dl_layer *layer)
+{
+    const struct dl_work *at = layer->forward, *const end = at + layer->n_forward;
+    while (at < end && !(at->kernel.by.batch & DL_BY_EXPERT && at->kernel.kind == DL_KERNEL_GEMM)) at++;
+    assert(at < end);
+    return &at->kernel;
+}
+
+/* Copies come from each rank expert by expert: they are put together by expert, and apart again before they return. */
+static enum dl_status sort(const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
+{
+    const double read_and_written = 2;
+    struct dl_event pass = *trip;
+    pass.kind = DL_EV_COMPUTE;
+    pass.cause = DL_CAUSE_COMPUTE;
+    pass.bytes = 0;
+    pass.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
+                                     .name = "sort",
+                                     .operation = "permute",
+                                     .pass = trip->pass == DL_BACKWARD ? DL_PASS_INPUT_GRADIENT : DL_PASS_FORWARD,
+                                     .elements = read_and_written * trip->bytes /
+                                                 dl_precision_bytes(dl_stack_setting(below)->precision)};
+    return dl_emit(below, &pass, err);
+}
+
+/* What a rank needs to know of all others before it can send: how many tokens each of them has for each expert. */
+static enum dl_status count(const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
+{
+    const double ways = dl_stack_setting(below)->expert_ways;
+    const double count_bytes = 8, counts = ways * first_product(trip->layer)->batch;
+    struct dl_event gather = *trip, offsets = *trip;
+    gather.op = DL_ALLGATHER;
+    gather.mark = DL_WORK_KERNEL;
+    gather.bytes = count_bytes * counts;
+    offsets.kind = DL_EV_COMPUTE;
+    offsets.cause = DL_CAUSE_COMPUTE;
+    offsets.bytes = 0;
+    offsets.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY, .name = "count_tokens", .elements = counts};
+    return dl_emit(below, &gather, err) || dl_emit(below, &offsets, err) ? err->status : DL_OK;
+}
+
+/* Each copy has a weight, which goes with it, and the gradient of which returns; in an exchange of its own. */
+static enum dl_status send_weights(const struct dl_event *trip, double copies, struct dl_stack *below,
+                                   struct dl_error *err)
+{
+    const double weight_bytes = 4;
+    struct dl_event weights = *trip;
+    weights.mark = DL_WORK_KERNEL;
+    weights.bytes = weight_bytes * copies;
+    return dl_emit(below, &weights, err);
+}
+
+static enum dl_status to_experts(const struct dl_operator_options *o, const struct dl_event *mark,
+                                 const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_kernel *const product = first_product(mark->layer);
+    const bool sorts = product->batch > s->expert_ways, goes = mark->mark == DL_WORK_DISPATCH;
+    const bool by_counts = s->software->drains_at_dispatch, back = mark->pass == DL_BACKWARD;
+    const bool of_dispatch = goes != back; /* that way, or its gradient */
+    (void)o;
+    if (by_counts && of_dispatch && !back && count(trip, below, err)) return err->status;
+    if (sorts && !goes && sort(trip, below, err)) return err->status;
+    if (dl_emit(below, trip, err)) return err->status;
+    if (by_counts && of_dispatch && send_weights(trip, mark->elements / product->k / s->parts.outside, below, err))
+        return err->status;
+    return sorts && goes ? sort(trip, below, err) : DL_OK;
+}
+
+const struct dl_operator dl_operator_to_experts = {
+    .name = "to_experts",
+    .among = DL_ALONG_EXPERTS,
+    .layouts = layouts,
+    .kernel = kernel,
+    .hand_over = to_experts,
+};
+
+/* ---- once for each node ---- */
+
+static enum dl_status to_nodes(const struct dl_operator_options *o, const struct dl_event *mark,
+                               const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
+{
+    struct dl_event once = *trip;
+    (void)o, (void)mark;
+    once.once = true;
+    return dl_emit(below, &once, err);
+}
+
+const struct dl_operator dl_operator_to_nodes = {
+    .name = "to_nodes",
+    .among = DL_ALONG_EXPERTS,
+    .layouts = layouts,
+    .kernel = kernel,
+    .hand_over = to_nodes,
+};
