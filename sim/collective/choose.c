@@ -162,22 +162,25 @@ static enum dl_status no_protocol(const struct dl_estimator *e, const struct dl_
 }
 
 /* The fastest is worth telling only if the one chosen is another that takes longer. */
-static void tell_faster(struct dl_estimator *e, const struct dl_wish *wish, struct dl_choice *out)
+static void judge_faster(struct dl_choice *out)
 {
-    const double worth_telling = 1.01, lost_s = out->estimate.time_s - out->faster.time_s;
+    const double worth_telling = 1.01;
+    if (out->estimate.time_s <= worth_telling * out->faster.time_s) out->faster = (struct dl_faster){0};
+}
+
+void dl_note_choice(struct dl_estimator *e, const struct dl_choice *choice)
+{
     struct dl_tuner_note *const note = &e->note;
-    if (out->estimate.time_s <= worth_telling * out->faster.time_s) {
-        out->faster = (struct dl_faster){0};
-        return;
-    }
+    const double lost_s = choice->estimate.time_s - choice->faster.time_s;
+    if (!choice->faster.algorithm) return;
     if (note->faster.algorithm && note->time_s - note->faster.time_s >= lost_s) return;
-    *note = (struct dl_tuner_note){.op = dl_op_name(wish->op),
-                                   .algorithm = out->collective.algorithm->name,
-                                   .protocol = out->estimate.pace.protocol,
-                                   .n_ranks = wish->group->n,
-                                   .bytes = wish->bytes,
-                                   .time_s = out->estimate.time_s,
-                                   .faster = out->faster};
+    *note = (struct dl_tuner_note){.op = dl_op_name(choice->collective.op),
+                                   .algorithm = choice->collective.algorithm->name,
+                                   .protocol = choice->estimate.pace.protocol,
+                                   .n_ranks = choice->collective.group->n,
+                                   .bytes = choice->collective.bytes,
+                                   .time_s = choice->estimate.time_s,
+                                   .faster = choice->faster};
 }
 
 enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
@@ -198,8 +201,10 @@ enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, str
         try_protocols(e, wish, &c, out, err);
     }
     if (!err->status && !out->collective.algorithm) return no_protocol(e, wish, err);
-    if (!err->status) tell_faster(e, wish, out);
-    return err->status;
+    if (err->status) return err->status;
+    judge_faster(out);
+    dl_note_choice(e, out);
+    return DL_OK;
 }
 
 /* Add all bytes of a collective to those of the links; how long it needs them by itself. */

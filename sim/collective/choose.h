@@ -34,6 +34,9 @@ bool dl_is_auto(const char *name);
 enum dl_status dl_choose(struct dl_estimator *e, const struct dl_wish *wish, struct dl_arena *arena,
                          struct dl_choice *out, struct dl_error *err);
 
+/* Of a choice that was made before: the estimator knows it as if it had been made again. */
+void dl_note_choice(struct dl_estimator *e, const struct dl_choice *choice);
+
 /* The algorithms of the wish's operation, in the order of their table, that the transport has, that can be done by this
  * group, and that do not take longer to price than is sensible; automatic or not. `out` has room for
  * dl_algorithm_count(). Returns how many. */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sim/collective/clocks.h"
+#include "sim/collective/kept.h"
 #include "sim/collective/rounds.h"
 
 void dl_estimator_init(struct dl_estimator *e, const struct dl_topology *t, const struct dl_transport *transport,
@@ -21,6 +22,7 @@ void dl_estimator_release(struct dl_estimator *e)
     dl_tally_release(&e->all);
     dl_tally_release(&e->lane);
     dl_free(e->link_clocks);
+    dl_kept_free(e->kept);
 }
 
 static struct dl_pace pace_of(const struct dl_transport *t, const struct dl_protocol *p, enum dl_family family)

@@ -8,6 +8,7 @@
 #include "sim/collective/fold.h"
 
 struct dl_link_clock; /* sim/collective/clocks.h */
+struct dl_kept;       /* sim/collective/kept.h */
 
 /* Among those that were to be chosen from; algorithm is NULL: none is faster than the one chosen. */
 struct dl_faster {
@@ -33,6 +34,7 @@ struct dl_estimator {
     struct dl_link_clock *link_clocks; /* scratch of rounds.c, by link */
     uint64_t n_rounds;         /* estimated so far, with repetitions: clocks of those before count for nothing */
     struct dl_tuner_note note; /* of all choices the one that loses most time; faster.algorithm is NULL: none does */
+    struct dl_kept *kept;      /* NULL: nothing yet */
 };
 void dl_estimator_init(struct dl_estimator *e, const struct dl_topology *t, const struct dl_transport *transport,
                        const double *bytes_per_s);

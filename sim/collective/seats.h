@@ -16,4 +16,8 @@ struct dl_seats {
 struct dl_group *dl_seats_groups(const struct dl_seats *seats, const struct dl_members *members, dl_digits beside,
                                  uint32_t rank, struct dl_arena *arena);
 
+/* Their devices alone, group by group; free with dl_free. */
+uint32_t *dl_seats_devices(const struct dl_seats *seats, const struct dl_members *members, dl_digits beside,
+                           uint32_t rank);
+
 #endif

@@ -91,7 +91,7 @@ static void close_communicator(struct communicator *at)
         dl_exchange_free(at->running[i]);
         dl_exchange_free(at->ended[i]);
     }
-    for (size_t i = 0; i < at->n_chosen; i++) dl_free(at->chosen[i].choices);
+    for (size_t i = 0; i < at->n_chosen; i++) dl_free(at->chosen[i].own);
     void *const blocks[] = {at->posted, at->chosen, at->running, at->ended};
     for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
 }

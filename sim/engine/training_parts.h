@@ -118,11 +118,12 @@ struct chosen {
     struct dl_comm comm;
     uint32_t n_groups;
     const struct dl_group *groups;
-    struct dl_choice *choices;
-    bool is_timed;      /* and not played: where one replica is, or all of them would be too much */
-    double estimated_s; /* of all groups at once, if it is timed */
-    double effort;      /* to play one message by message; 0: it is simulated as flows */
-    uint32_t n_starts;  /* in a step */
+    const struct dl_choice *choices;
+    struct dl_choice *own; /* these; NULL: the estimator keeps them */
+    bool is_timed;         /* and not played: where one replica is, or all of them would be too much */
+    double estimated_s;    /* of all groups at once, if it is timed */
+    double effort;         /* to play one message by message; 0: it is simulated as flows */
+    uint32_t n_starts;     /* in a step */
 };
 
 /* Lockstep groups that communicate over one channel, in all groups at once: their collectives, in the order in which

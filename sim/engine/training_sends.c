@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "sim/collective/kept.h"
 #include "sim/engine/training_parts.h"
 
 enum { none = 0xffffffffu };
@@ -76,18 +77,16 @@ static void refresh_channel(struct dl_training *t, uint32_t from, struct channel
 /* The software of a plain message, chosen once: all stages send alike. */
 static enum dl_status choose_send_pace(struct dl_training *t)
 {
-    uint32_t pair[2] = {device_of(t, &t->lockstep_groups[0], 0), device_of(t, &t->lockstep_groups[t->n_played], 0)};
-    struct dl_group group;
-    struct dl_choice choice;
-    dl_group_init(&group, t->request.estimator->topology, pair, 2, t->request.arena);
+    const uint32_t pair[] = {device_of(t, &t->lockstep_groups[0], 0),
+                             device_of(t, &t->lockstep_groups[t->n_played], 0)};
     const struct dl_wish wish = {.op = DL_SENDRECV,
                                  .algorithm = "auto",
                                  .protocol = "auto",
-                                 .group = &group,
                                  .bytes = program_of(t, &t->lockstep_groups[0])->send_bytes / t->n_members};
-    if (dl_choose(t->request.estimator, &wish, t->request.arena, &choice, t->err)) return t->err->status;
-    t->send_pace = choice.estimate.pace;
-    return DL_OK;
+    const struct dl_together *const chosen =
+        dl_choose_together(t->request.estimator, &wish, pair, DL_COUNT(pair), 1, t->err);
+    if (chosen) t->send_pace = chosen->choices[0].estimate.pace;
+    return t->err->status;
 }
 
 static void open_lines(struct dl_training *t)

@@ -1,0 +1,141 @@
+#include "sim/collective/kept.h"
+
+#include <string.h>
+
+#include "sim/core/random.h"
+
+struct known {
+    struct dl_wish wish; /* without a group */
+    const uint32_t *devices;
+    uint32_t n_ranks;
+    uint64_t version; /* of the condition of the links */
+    bool fluid, by_message;
+    uint64_t hash; /* of some of these */
+    struct dl_together together;
+    struct known *next; /* in its row */
+};
+
+enum { n_rows = 1024 };
+
+struct dl_kept {
+    struct dl_arena *arena;
+    struct known *rows[n_rows];
+    size_t n;
+};
+
+struct dl_kept *dl_kept_new(void)
+{
+    struct dl_kept *const kept = dl_alloc(sizeof *kept);
+    kept->arena = dl_arena_new();
+    return kept;
+}
+
+void dl_kept_free(struct dl_kept *kept)
+{
+    if (!kept) return;
+    dl_arena_free(kept->arena);
+    dl_free(kept);
+}
+
+size_t dl_kept_count(const struct dl_kept *kept) { return kept->n; }
+
+/* ---- finding ---- */
+
+static size_t count_devices(const struct known *k) { return (size_t)k->together.n * (k->n_ranks + k->wish.servers); }
+
+static uint64_t hash_of(const struct known *k)
+{
+    uint64_t bits, hash = 0;
+    memcpy(&bits, &k->wish.bytes, sizeof bits);
+    hash = dl_mix(bits ^ dl_mix((uint64_t)k->wish.op << 32 | k->n_ranks));
+    for (size_t i = 0; i < count_devices(k); i++) hash = (hash ^ k->devices[i]) * 0x100000001b3; /* FNV-1a's prime */
+    return dl_mix(hash);
+}
+
+static bool is_same_wish(const struct dl_wish *a, const struct dl_wish *b)
+{
+    return a->op == b->op && a->bytes == b->bytes && a->chunks == b->chunks && a->n_alike == b->n_alike &&
+           a->servers == b->servers && dl_payload_equal(&a->payload, &b->payload) &&
+           strcmp(a->algorithm, b->algorithm) == 0 && strcmp(a->protocol, b->protocol) == 0;
+}
+
+static bool is_same(const struct known *a, const struct known *b)
+{
+    return a->hash == b->hash && a->n_ranks == b->n_ranks && a->together.n == b->together.n &&
+           a->version == b->version && a->fluid == b->fluid && a->by_message == b->by_message &&
+           is_same_wish(&a->wish, &b->wish) &&
+           memcmp(a->devices, b->devices, count_devices(a) * sizeof *a->devices) == 0;
+}
+
+static struct known *find(const struct dl_kept *kept, const struct known *asked)
+{
+    struct known *k = kept->rows[asked->hash % n_rows];
+    while (k && !is_same(k, asked)) k = k->next;
+    return k;
+}
+
+/* ---- choosing ---- */
+
+/* What was asked, and what is chosen for it, in memory that stays. */
+static struct known *copy(struct dl_kept *kept, const struct known *asked, const struct dl_topology *topology)
+{
+    struct known *const k = dl_arena_alloc(kept->arena, sizeof *k);
+    const size_t n_devices = count_devices(asked), n = asked->together.n;
+    uint32_t *const devices = dl_arena_alloc(kept->arena, (n_devices + 1) * sizeof *devices);
+    struct dl_group *const groups = dl_arena_alloc(kept->arena, n * sizeof *groups);
+    memcpy(devices, asked->devices, n_devices * sizeof *devices);
+    for (size_t i = 0; i < n; i++)
+        dl_group_init(&groups[i], topology, devices + i * (asked->n_ranks + asked->wish.servers), asked->n_ranks,
+                      kept->arena);
+    *k = *asked;
+    k->devices = devices;
+    k->wish.algorithm = dl_arena_string(kept->arena, asked->wish.algorithm);
+    k->wish.protocol = dl_arena_string(kept->arena, asked->wish.protocol);
+    k->together.groups = groups;
+    return k;
+}
+
+static enum dl_status choose(struct dl_estimator *e, struct known *k, struct dl_error *err)
+{
+    struct dl_choice *const choices = dl_arena_alloc(e->kept->arena, k->together.n * sizeof *choices);
+    for (uint32_t i = 0; i < k->together.n && !err->status; i++) {
+        struct dl_wish wish = k->wish;
+        wish.group = &k->together.groups[i];
+        dl_choose(e, &wish, e->kept->arena, &choices[i], err);
+    }
+    k->together.choices = choices;
+    return err->status ? err->status : dl_choices_together_s(e, choices, k->together.n, &k->together.time_s, err);
+}
+
+static void add(struct dl_kept *kept, struct known *k)
+{
+    struct known **const row = &kept->rows[k->hash % n_rows];
+    k->next = *row;
+    *row = k;
+    kept->n++;
+}
+
+const struct dl_together *dl_choose_together(struct dl_estimator *e, const struct dl_wish *wish,
+                                             const uint32_t *devices, uint32_t n_ranks, uint32_t n_groups,
+                                             struct dl_error *err)
+{
+    struct known asked = {.wish = *wish,
+                          .devices = devices,
+                          .n_ranks = n_ranks,
+                          .version = e->topology->condition->version,
+                          .fluid = e->fluid,
+                          .by_message = e->by_message,
+                          .together.n = n_groups};
+    asked.wish.group = NULL;
+    asked.hash = hash_of(&asked);
+    if (!e->kept) e->kept = dl_kept_new();
+    struct known *k = find(e->kept, &asked);
+    if (k) {
+        for (uint32_t i = 0; i < n_groups; i++) dl_note_choice(e, &k->together.choices[i]);
+        return &k->together;
+    }
+    k = copy(e->kept, &asked, e->topology);
+    if (choose(e, k, err)) return NULL;
+    add(e->kept, k);
+    return &k->together;
+}
