@@ -83,13 +83,13 @@ static const struct dl_operator *operator_of(const struct options *o, const stru
     return dl_operator_of(DL_OF_EXPERTS, o->dispatch == as_software ? (int64_t)s->software->dispatch : o->dispatch);
 }
 
-/* The elements of a mark are those of one rank. Tensor ranks have the same data here, unless they divide it. */
+/* The elements are those of one rank. Tensor ranks have the same data here, unless they divide it. */
 static enum dl_status travel(const struct dl_operator *op, const struct dl_operator_options *o,
                              const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_operator_layouts l = op->layouts(o);
-    const bool goes = ev->mark == DL_WORK_DISPATCH;
+    const bool goes = ev->over == DL_TO_EXPERTS;
     struct dl_move moves[DL_MOST_MOVES];
     const size_t n = dl_resolve(&s->ranks, goes ? &l.outside : &l.made, goes ? &l.used : &l.outside,
                                 s->expert_ways * ev->elements, moves);
@@ -110,7 +110,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                               struct dl_error *err)
 {
     const struct options *const o = options;
-    const bool travels = ev->kind == DL_EV_MARK && (ev->mark == DL_WORK_DISPATCH || ev->mark == DL_WORK_COMBINE);
+    const bool travels = ev->kind == DL_EV_HAND_OVER && (ev->over == DL_TO_EXPERTS || ev->over == DL_FROM_EXPERTS);
     const bool is_of_experts = ev->kind == DL_EV_COMPUTE && ev->kernel.among_experts;
     if (o->ways == 1) return dl_emit(below, ev, err);
     if (travels || is_of_experts) {

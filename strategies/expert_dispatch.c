@@ -66,7 +66,7 @@ static enum dl_status count(const struct dl_event *trip, struct dl_stack *below,
     const double count_bytes = 8, counts = ways * first_product(trip->layer)->batch;
     struct dl_event gather = *trip, offsets = *trip;
     gather.op = DL_ALLGATHER;
-    gather.mark = DL_WORK_KERNEL;
+    gather.over = DL_NOT_OVER;
     gather.bytes = count_bytes * counts;
     offsets.kind = DL_EV_COMPUTE;
     offsets.cause = DL_CAUSE_COMPUTE;
@@ -81,24 +81,24 @@ static enum dl_status send_weights(const struct dl_event *trip, double copies, s
 {
     const double weight_bytes = 4;
     struct dl_event weights = *trip;
-    weights.mark = DL_WORK_KERNEL;
+    weights.over = DL_NOT_OVER;
     weights.bytes = weight_bytes * copies;
     return dl_emit(below, &weights, err);
 }
 
-static enum dl_status to_experts(const struct dl_operator_options *o, const struct dl_event *mark,
+static enum dl_status to_experts(const struct dl_operator_options *o, const struct dl_event *tensor,
                                  const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_kernel *const product = first_product(mark->layer);
-    const bool sorts = product->batch > s->expert_ways, goes = mark->mark == DL_WORK_DISPATCH;
-    const bool by_counts = s->software->drains_at_dispatch, back = mark->pass == DL_BACKWARD;
+    const struct dl_kernel *const product = first_product(tensor->layer);
+    const bool sorts = product->batch > s->expert_ways, goes = tensor->over == DL_TO_EXPERTS;
+    const bool by_counts = s->software->drains_at_dispatch, back = tensor->pass == DL_BACKWARD;
     const bool of_dispatch = goes != back; /* that way, or its gradient */
     (void)o;
     if (by_counts && of_dispatch && !back && count(trip, below, err)) return err->status;
     if (sorts && !goes && sort(trip, below, err)) return err->status;
     if (dl_emit(below, trip, err)) return err->status;
-    if (by_counts && of_dispatch && send_weights(trip, mark->elements / product->k / s->parts.outside, below, err))
+    if (by_counts && of_dispatch && send_weights(trip, tensor->elements / product->k / s->parts.outside, below, err))
         return err->status;
     return sorts && goes ? sort(trip, below, err) : DL_OK;
 }
@@ -113,11 +113,11 @@ const struct dl_operator dl_operator_to_experts = {
 
 /* ---- once for each node ---- */
 
-static enum dl_status to_nodes(const struct dl_operator_options *o, const struct dl_event *mark,
+static enum dl_status to_nodes(const struct dl_operator_options *o, const struct dl_event *tensor,
                                const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
 {
     struct dl_event once = *trip;
-    (void)o, (void)mark;
+    (void)o, (void)tensor;
     once.once = true;
     return dl_emit(below, &once, err);
 }

@@ -148,9 +148,7 @@ static void add_product_gradients(struct dl_event *ev, const struct dl_kernel *k
 enum dl_status dl_emit_working(struct dl_stack *top, const struct dl_event *at, const struct dl_work *w, bool is_done,
                                struct dl_error *err)
 {
-    if (at->pass != DL_BACKWARD || w->kind != DL_WORK_KERNEL || w->kernel.kind == DL_KERNEL_MEMORY ||
-        w->gradient != DL_GRADIENT_INPUT)
-        return DL_OK;
+    if (at->pass != DL_BACKWARD || w->kernel.kind == DL_KERNEL_MEMORY || w->gradient != DL_GRADIENT_INPUT) return DL_OK;
     if (is_done) return dl_emit_free(top, DL_TENSOR_WORKING, at, err);
     struct dl_event ev = event_of(DL_TENSOR_WORKING, at);
     add_product_gradients(&ev, &w->kernel, dl_precision_bytes(dl_stack_setting(top)->precision));
@@ -169,7 +167,7 @@ static struct dl_event operands_of(const struct dl_setting *s, const struct dl_e
     for (size_t i = 0; i < at->layer->n_backward; i++) {
         const struct dl_work *const w = &at->layer->backward[i];
         const struct dl_kernel *const k = &w->kernel;
-        if (w->kind != DL_WORK_KERNEL || w->gradient != DL_GRADIENT_WEIGHT || k->kind == DL_KERNEL_MEMORY) continue;
+        if (w->gradient != DL_GRADIENT_WEIGHT || k->kind == DL_KERNEL_MEMORY) continue;
         const double bytes = k->stays_wide ? wide : narrow;
         *part_of(&ev, k->by.n) += k->batch * k->n * k->k * bytes;
         if (k->kind == DL_KERNEL_GEMM) *part_of(&ev, k->by.m) += k->batch * k->m * k->k * bytes;

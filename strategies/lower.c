@@ -23,9 +23,10 @@ struct place {
 static enum dl_status emit_work(struct dl_stack *top, const struct dl_event *at, const struct dl_work *work,
                                 struct dl_error *err)
 {
-    if (dl_emit_working(top, at, work, false, err) || dl_emit_work(top, work, at->pass, at->layer, err))
+    if (dl_emit_given(top, work, at->pass, at->layer, err) || dl_emit_working(top, at, work, false, err) ||
+        dl_emit_kernel(top, work, at->pass, at->layer, err) || dl_emit_working(top, at, work, true, err))
         return err->status;
-    return dl_emit_working(top, at, work, true, err);
+    return dl_emit_made(top, work, at->pass, at->layer, err);
 }
 
 static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const struct place *at, struct dl_error *err)

@@ -102,15 +102,16 @@ struct dl_event dl_operator_collective(const struct dl_setting *s, const struct 
 }
 
 enum dl_status dl_operator_hand_over(const struct dl_operator *op, const struct dl_operator_options *o,
-                                     const struct dl_event *mark, struct dl_stack *below, struct dl_error *err)
+                                     const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const bool enters = mark->mark == DL_WORK_ENTER, from_table = !mark->joined && mark->pass != DL_BACKWARD;
+    const bool enters = tensor->over == DL_INTO_PAIR;
+    const bool from_table = tensor->kernel.table > 0 && tensor->pass != DL_BACKWARD;
     struct dl_move moves[DL_MOST_MOVES];
-    const size_t n = dl_operator_moves(s, enters, from_table, mark->elements, moves);
+    const size_t n = dl_operator_moves(s, enters, from_table, tensor->elements, moves);
     for (size_t i = 0; i < n; i++) {
-        const struct dl_event collective = dl_operator_collective(s, mark, enters, &moves[i]);
-        if (op->hand_over ? op->hand_over(o, mark, &collective, below, err) : dl_emit(below, &collective, err))
+        const struct dl_event collective = dl_operator_collective(s, tensor, enters, &moves[i]);
+        if (op->hand_over ? op->hand_over(o, tensor, &collective, below, err) : dl_emit(below, &collective, err))
             return err->status;
     }
     return DL_OK;

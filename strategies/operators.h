@@ -27,8 +27,8 @@ struct dl_operator {
     /* REQUIRED: a kernel of the whole layer, as it is executed on a rank. */
     enum dl_status (*kernel)(const struct dl_operator_options *o, const struct dl_event *ev, struct dl_stack *below,
                              struct dl_error *err);
-    /* OPTIONAL: the collective of a tensor that is handed over at a mark; NULL: it is waited for at once. */
-    enum dl_status (*hand_over)(const struct dl_operator_options *o, const struct dl_event *mark,
+    /* OPTIONAL: the collective of a tensor that is handed over; NULL: it is waited for at once. */
+    enum dl_status (*hand_over)(const struct dl_operator_options *o, const struct dl_event *tensor,
                                 const struct dl_event *collective, struct dl_stack *below, struct dl_error *err);
     /* Attention: what it takes is kept for the backward as it is used; else as it is outside, and brought again. */
     bool keeps_used;
@@ -76,8 +76,8 @@ size_t dl_operator_moves(const struct dl_setting *s, bool enters, bool from_tabl
 /* A move as the event that it is; of `layer`, in the pass of `ev`. */
 struct dl_event dl_operator_collective(const struct dl_setting *s, const struct dl_event *ev, bool enters,
                                        const struct dl_move *move);
-/* All moves at a mark. */
+/* All moves of a tensor that is handed over. */
 enum dl_status dl_operator_hand_over(const struct dl_operator *op, const struct dl_operator_options *o,
-                                     const struct dl_event *mark, struct dl_stack *below, struct dl_error *err);
+                                     const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err);
 
 #endif

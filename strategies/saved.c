@@ -35,7 +35,6 @@ static void add_by_rules(const struct dl_setting *s, const struct dl_layer *laye
     const struct dl_kernel_rules *const rules = &s->software->kernels;
     for (size_t i = 0; i < layer->n_forward && rules->any_saves; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
-        if (layer->forward[i].kind != DL_WORK_KERNEL) continue;
         const struct dl_kernel_rule *const rule = dl_kernel_rule_for(rules, k, dl_numbers_of(s));
         const bool is_cut = (k->by.batch | k->by.k | k->by.elements) & DL_BY_INNER;
         if (rule) *(is_cut ? &out->inside_bytes : &out->outside_bytes) += dl_kernel_saves(rule, k);

@@ -334,7 +334,7 @@ static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event 
  */
 static void count_tokens(struct dl_sink *s, const struct dl_event *ev, bool drains)
 {
-    const bool is_new = ev->mark == DL_WORK_DISPATCH && (ev->pass == DL_FORWARD || ev->pass == DL_RECOMPUTE);
+    const bool is_new = ev->over == DL_TO_EXPERTS && (ev->pass == DL_FORWARD || ev->pass == DL_RECOMPUTE);
     if (is_new && drains && !ev->is_replayed) add_drain(s->into);
 }
 
@@ -398,7 +398,7 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_HOST_UPDATE: return dl_sink_host_update(s, ev, err);
     case DL_EV_BATCH: get_batch(s, ev); break;
     case DL_EV_LAYER: begin_layer(s, ev); break;
-    case DL_EV_MARK: count_tokens(s, ev, s->request->job->setting.software->drains_at_dispatch); break;
+    case DL_EV_HAND_OVER: count_tokens(s, ev, s->request->job->setting.software->drains_at_dispatch); break;
     case DL_EV_LAYER_DONE: end_layer(s); break;
     case DL_EV_ALLOC:
     case DL_EV_FREE: dl_sink_memory(s, ev); break;

@@ -39,21 +39,61 @@ void dl_stack_end(struct dl_stack *top)
     level->user = NULL;
 }
 
+static struct dl_event event_of(const struct dl_work *work, enum dl_pass pass, const struct dl_layer *layer)
+{
+    return (struct dl_event){.kind = DL_EV_COMPUTE,
+                             .pass = pass,
+                             .cause = pass == DL_RECOMPUTE ? DL_CAUSE_RECOMPUTE : DL_CAUSE_COMPUTE,
+                             .layer = layer,
+                             .kernel = work->kernel,
+                             .in_pieces = dl_work_has_pieces(work)};
+}
+
+static enum dl_status hand_over(struct dl_stack *below, struct dl_event ev, enum dl_hand_over over, double elements,
+                                struct dl_error *err)
+{
+    ev.kind = DL_EV_HAND_OVER;
+    ev.over = over;
+    ev.elements = elements;
+    return elements > 0 ? dl_emit(below, &ev, err) : DL_OK;
+}
+
+enum dl_status dl_emit_given(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
+                             const struct dl_layer *layer, struct dl_error *err)
+{
+    if (work->to_experts == 0 && work->from_experts == 0 && work->enters == 0) return DL_OK;
+    const struct dl_event ev = event_of(work, pass, layer);
+    if (hand_over(below, ev, DL_TO_EXPERTS, work->to_experts, err) ||
+        hand_over(below, ev, DL_FROM_EXPERTS, work->from_experts, err))
+        return err->status;
+    return hand_over(below, ev, DL_INTO_PAIR, work->enters, err);
+}
+
+enum dl_status dl_emit_kernel(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
+                              const struct dl_layer *layer, struct dl_error *err)
+{
+    struct dl_event ev = event_of(work, pass, layer);
+    ev.gradient = work->gradient;
+    if (ev.in_pieces) {
+        ev.enters = work->enters;
+        ev.leaves = work->leaves;
+    }
+    return dl_emit(below, &ev, err);
+}
+
+enum dl_status dl_emit_made(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
+                            const struct dl_layer *layer, struct dl_error *err)
+{
+    if (work->leaves == 0) return DL_OK;
+    return hand_over(below, event_of(work, pass, layer), DL_OUT_OF_PAIR, work->leaves, err);
+}
+
 enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                             const struct dl_layer *layer, struct dl_error *err)
 {
-    const struct dl_event ev = {.kind = work->kind == DL_WORK_KERNEL ? DL_EV_COMPUTE : DL_EV_MARK,
-                                .pass = pass,
-                                .cause = pass == DL_RECOMPUTE ? DL_CAUSE_RECOMPUTE : DL_CAUSE_COMPUTE,
-                                .layer = layer,
-                                .gradient = work->gradient,
-                                .kernel = work->kernel,
-                                .mark = work->kind,
-                                .elements = work->elements,
-                                .joined = work->joined,
-                                .enters = work->enters,
-                                .leaves = work->leaves};
-    return dl_emit(below, &ev, err);
+    if (dl_emit_given(below, work, pass, layer, err) || dl_emit_kernel(below, work, pass, layer, err))
+        return err->status;
+    return dl_emit_made(below, work, pass, layer, err);
 }
 
 enum dl_status dl_emit_pass(struct dl_stack *below, const char *name, double bytes, enum dl_pass pass,
@@ -429,7 +469,7 @@ const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it
     for (size_t i = 0; i < m->n_layers; i++)
         for (size_t j = 0; j < m->layers[i].n_forward; j++) {
             const struct dl_work *const work = &m->layers[i].forward[j];
-            if (work->kind == DL_WORK_KERNEL && is_it(&work->kernel)) return &work->kernel;
+            if (is_it(&work->kernel)) return &work->kernel;
         }
     return NULL;
 }

@@ -5,7 +5,7 @@
 static const struct dl_strategy *const strategies[] = {
     &dl_strategy_pipeline,  /* which layers are where */
     &dl_strategy_recompute, /* above tensor, so that the collectives of what is done again come again */
-    &dl_strategy_context,   /* above tensor, whose marks are then those of a part of the tokens */
+    &dl_strategy_context,   /* above tensor, which then has a part of the tokens */
     &dl_strategy_tensor,
     &dl_strategy_expert,
     &dl_strategy_data,

@@ -137,12 +137,16 @@ struct dl_shared {
     double parameters_inside, parameters_outside, parameters_expert;
 };
 
+/* Between what, in the direction in which the data goes: see workload.h. */
+enum dl_hand_over { DL_NOT_OVER, DL_INTO_PAIR, DL_OUT_OF_PAIR, DL_TO_EXPERTS, DL_FROM_EXPERTS };
+
 enum dl_event_kind {
     DL_EV_BATCH,       /* the host gets a micro-batch, as the software says; before the first layer of a stage */
     DL_EV_LAYER,       /* the work of a layer begins */
     DL_EV_LAYER_DONE,  /* and has ended; backward: its gradients are there */
     DL_EV_COMPUTE,     /* one kernel */
-    DL_EV_MARK,        /* whole data becomes cut, or the other way round: see workload.h */
+    DL_EV_HAND_OVER,   /* a tensor of `elements` goes from operator to operator, which may have it otherwise; `kernel`
+                          is that which is given it or has made it */
     DL_EV_COLLECTIVE,  /* `async`: it goes on while others compute, among experts while another micro-batch does as
                           much as the layer. SENDRECV: all send to the next. */
     DL_EV_WAIT,        /* for the collective with that handle, or for all (DL_EVERY_CALL) */
@@ -171,10 +175,10 @@ struct dl_event {
     enum dl_gradient gradient;
     struct dl_kernel kernel;   /* COMPUTE: of the slowest rank, where they differ */
     double mean_work;          /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
-    enum dl_work_kind mark;    /* MARK */
-    double elements;           /* MARK */
-    bool joined;               /* MARK: the matrix product beside it tells of it too: */
-    double enters, leaves;     /* COMPUTE: elements of the ENTER just before it, of the LEAVE just after; 0: none */
+    enum dl_hand_over over;    /* HAND_OVER */
+    double elements;           /* HAND_OVER */
+    bool in_pieces;            /* HAND_OVER: its kernel may go beside it in pieces, and tells of it too: */
+    double enters, leaves;     /* COMPUTE: elements that are handed over just before it and just after; 0: none */
     enum dl_op op;             /* COLLECTIVE, or COMPUTE with bytes > 0: goes on beside the kernel */
     struct dl_members members; /* with op; two stages: never async */
     bool once;                 /* ALLTOALL among experts: as DL_DISPATCH_TO_NODES; bytes are still those to experts */
@@ -224,7 +228,14 @@ bool dl_stack_replays_launches(const struct dl_stack *top);
 /* The private memory of the strategy above, zeroed before the first event; and what it notes of a layer. */
 void *dl_stack_state(struct dl_stack *below);
 double *dl_stack_note(struct dl_stack *below, const struct dl_layer *layer);
-/* A piece of a layer's work as the event that it is. */
+/* A piece of a layer's work as the events that it is: what it is given is handed over, the kernel is executed, what it
+ * makes is handed over. Or one by one. */
+enum dl_status dl_emit_given(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
+                             const struct dl_layer *layer, struct dl_error *err);
+enum dl_status dl_emit_kernel(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
+                              const struct dl_layer *layer, struct dl_error *err);
+enum dl_status dl_emit_made(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
+                            const struct dl_layer *layer, struct dl_error *err);
 enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                             const struct dl_layer *layer, struct dl_error *err);
 

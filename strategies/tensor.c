@@ -144,7 +144,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (ev->kind == DL_EV_ALLOC || ev->kind == DL_EV_FREE) return divide_memory(op, ev, below, err);
     if (ev->kind == DL_EV_COMPUTE) return op->kernel(&told, ev, below, err);
     if (op->flush && op->flush(below, err)) return err->status;
-    if (ev->kind == DL_EV_MARK && (ev->mark == DL_WORK_ENTER || ev->mark == DL_WORK_LEAVE))
+    if (ev->kind == DL_EV_HAND_OVER && (ev->over == DL_INTO_PAIR || ev->over == DL_OUT_OF_PAIR))
         return dl_operator_hand_over(op, &told, ev, below, err);
     const bool is_border = ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE;
     if (is_border && op->layer && op->layer(ev, below, err)) return err->status;

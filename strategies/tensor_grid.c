@@ -40,7 +40,7 @@ enum dl_status dl_grid_check(const struct dl_check *what, dl_grid_check_fn check
         if (dl_check_heads(what, "x", what->setting->grid[0], layer, err)) return err->status;
         for (size_t i = 0; i < layer->n_forward; i++) {
             const struct dl_work *const work = &layer->forward[i];
-            const bool is_product = work->kind == DL_WORK_KERNEL && work->kernel.kind != DL_KERNEL_MEMORY &&
+            const bool is_product = work->kernel.kind != DL_KERNEL_MEMORY &&
                                     !(work->kernel.by.batch & DL_BY_INNER); /* those are of heads */
             if (is_product && check(what, &work->kernel, err)) return err->status;
         }

@@ -29,7 +29,8 @@ static enum dl_status check(const struct dl_operator_options *o, const struct dl
         for (size_t i = 0; i < layer->n_forward; i++) {
             const struct dl_work *const work = &layer->forward[i];
             const struct dl_kernel *const k = &work->kernel;
-            const bool in_pieces = (work->enters > 0 || work->leaves > 0) && !k->among_experts;
+            const bool in_pieces =
+                (work->enters > 0 || work->leaves > 0) && dl_work_has_pieces(work) && !k->among_experts;
             if (in_pieces && dl_check_parts(what, "overlap_chunks", (uint32_t)o->chunks, k->m / ways[DL_AXIS_CONTEXT],
                                             "the rows of a product", err))
                 return err->status;
@@ -50,11 +51,11 @@ static bool has_collective(const struct dl_event *ev, bool enters, double elemen
 
 /* ---- sums beside the gradient of weights ---- */
 
-static enum dl_status hand_over(const struct dl_operator_options *o, const struct dl_event *mark,
+static enum dl_status hand_over(const struct dl_operator_options *o, const struct dl_event *tensor,
                                 const struct dl_event *collective, struct dl_stack *below, struct dl_error *err)
 {
-    if (mark->joined && o->chunks > 1) return DL_OK; /* with its product, in pieces */
-    const bool may_wait = mark->mark == DL_WORK_LEAVE && mark->pass == DL_BACKWARD;
+    if (tensor->in_pieces && o->chunks > 1) return DL_OK; /* with its product, in pieces */
+    const bool may_wait = tensor->over == DL_OUT_OF_PAIR && tensor->pass == DL_BACKWARD;
     if (!may_wait || !dl_stack_setting(below)->software->overlaps_tensor) return dl_emit(below, collective, err);
     *(struct dl_operator_state *)dl_stack_state(below) = (struct dl_operator_state){*collective, true};
     return DL_OK;

@@ -1,7 +1,7 @@
 /* moe.c - the second half of a block as a mixture of experts, with shared ones beside them if there are any.
  *
- *   norm  router  [ENTER fc1 activation fc2 LEAVE]  permute DISPATCH ENTER fc1 activation fc2 LEAVE COMBINE unpermute
- *                  shared experts                           batch = experts */
+ *   norm  router  [fc1 activation fc2]  permute  fc1 activation fc2  unpermute
+ *                  shared experts               batch = experts */
 #include "workloads/transformer.h"
 #include "workloads/workloads.h"
 

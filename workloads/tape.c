@@ -10,6 +10,7 @@ struct dl_tape_step {
     struct dl_work forward;
     struct dl_work input[max_gradients], weight[max_gradients];
     size_t n_forward, n_input, n_weight;
+    struct dl_work told; /* what it is given and makes, as far as it must be told; its kernel means nothing */
 };
 
 void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *name)
@@ -22,60 +23,39 @@ static struct dl_tape_step *add_step(struct dl_tape *tape)
 {
     DL_GROW(tape->steps, tape->n_steps, tape->capacity);
     struct dl_tape_step *const step = &tape->steps[tape->n_steps++];
-    *step = (struct dl_tape_step){0};
+    *step = (struct dl_tape_step){.told = tape->next};
+    tape->next = (struct dl_work){0};
     return step;
-}
-
-static enum dl_work_kind backward_of_mark(enum dl_work_kind mark)
-{
-    switch (mark) {
-    case DL_WORK_ENTER: return DL_WORK_LEAVE;
-    case DL_WORK_LEAVE: return DL_WORK_ENTER;
-    case DL_WORK_DISPATCH: return DL_WORK_COMBINE;
-    case DL_WORK_COMBINE: return DL_WORK_DISPATCH;
-    case DL_WORK_KERNEL: break;
-    }
-    assert(!"a kernel is no mark");
-    return DL_WORK_KERNEL;
-}
-
-/* At a tensor of so many elements. */
-static void add_mark(struct dl_tape *tape, enum dl_work_kind mark, double elements)
-{
-    struct dl_tape_step *const step = add_step(tape);
-    step->forward = (struct dl_work){.kind = mark, .elements = elements};
-    step->n_forward = 1;
-    step->input[step->n_input++] = (struct dl_work){.kind = backward_of_mark(mark), .elements = elements};
 }
 
 void dl_tape_enter(struct dl_tape *tape, double elements)
 {
-    add_mark(tape, DL_WORK_ENTER, elements);
+    tape->next.enters = elements;
     tape->inside = true;
 }
 
 /* What was summed over the inner dimension leaves. */
-static void leave(struct dl_tape *tape, double elements)
+static void leave(struct dl_tape *tape, struct dl_tape_step *step, double elements)
 {
-    add_mark(tape, DL_WORK_LEAVE, elements);
+    step->told.leaves = elements;
     tape->inside = false;
 }
 
 void dl_tape_dispatch(struct dl_tape *tape, double elements)
 {
-    add_mark(tape, DL_WORK_DISPATCH, elements);
+    tape->next.to_experts = elements;
     tape->among_experts = true;
 }
 
 void dl_tape_combine(struct dl_tape *tape, double elements)
 {
-    add_mark(tape, DL_WORK_COMBINE, elements);
+    tape->next.from_experts = elements;
     tape->among_experts = false;
 }
 
 static struct dl_work kernel_work(const struct dl_kernel *kernel, enum dl_gradient gradient)
 {
-    return (struct dl_work){.kind = DL_WORK_KERNEL, .kernel = *kernel, .gradient = gradient};
+    return (struct dl_work){.kernel = *kernel, .gradient = gradient};
 }
 
 static void add_forward(struct dl_tape_step *step, const struct dl_kernel *kernel)
@@ -129,12 +109,6 @@ static void add_bias_gradient(struct dl_tape_step *step, const struct dl_product
     add_gradient(step, &sum, DL_GRADIENT_WEIGHT);
 }
 
-/* No gradient goes back to the input of the model, so none is summed there. */
-static void forget_backward_before(struct dl_tape *tape, const struct dl_tape_step *first)
-{
-    for (struct dl_tape_step *step = tape->steps; step < first; step++) step->n_input = 0;
-}
-
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
 {
     assert(p->batch > 0 && p->m > 0 && p->n > 0 && p->k > 0);
@@ -162,14 +136,11 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
     input.n = p->k, input.k = p->n, input.by.n = p->by.k, input.by.k = p->by.n;
     weight.m = p->k, weight.k = p->m, weight.by.m = p->by.k, weight.by.k = p->by.m;
     add_forward(step, &forward);
-    if (p->is_first)
-        forget_backward_before(tape, step);
-    else
-        add_gradient(step, &input, DL_GRADIENT_INPUT);
+    if (!p->is_first) add_gradient(step, &input, DL_GRADIENT_INPUT);
     add_gradient(step, &weight, p->of_activations ? DL_GRADIENT_INPUT : DL_GRADIENT_WEIGHT);
     if (p->has_bias) add_bias_gradient(step, p, tape->among_experts);
     add_parameters(tape, p);
-    if (sums_inner) leave(tape, p->batch * p->m * p->n);
+    if (sums_inner) leave(tape, step, p->batch * p->m * p->n);
 }
 
 void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
@@ -210,7 +181,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
     if (pass->input_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_INPUT);
     kernel.elements = pass->weight_gradient;
     if (pass->weight_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_WEIGHT);
-    if (pass->found > 0) leave(tape, pass->found);
+    if (pass->found > 0) leave(tape, step, pass->found);
 }
 
 static void append(struct dl_work *list, size_t *n, const struct dl_work *work, size_t n_work)
@@ -219,37 +190,51 @@ static void append(struct dl_work *list, size_t *n, const struct dl_work *work, 
     *n += n_work;
 }
 
-/* Gradients of weights wait until after a mark that follows them: the communication there need not wait for them. */
+/* What it is given, beside what is known of that already. */
+static void tell(struct dl_work *work, const struct dl_work *given)
+{
+    work->to_experts += given->to_experts;
+    work->from_experts += given->from_experts;
+    work->enters += given->enters;
+}
+
+/* What several are given is told by the first of them that does anything forward. */
+static void write_forward(const struct dl_tape *tape)
+{
+    struct dl_layer *const layer = tape->layer;
+    struct dl_work given = {0};
+    for (size_t i = 0; i < tape->n_steps; i++) {
+        const struct dl_tape_step *const step = &tape->steps[i];
+        struct dl_work *const work = &layer->forward[layer->n_forward];
+        tell(&given, &step->told);
+        if (!step->n_forward) continue;
+        append(layer->forward, &layer->n_forward, &step->forward, 1);
+        tell(work, &given);
+        work->leaves = step->told.leaves;
+        given = (struct dl_work){0};
+    }
+}
+
+/* The gradient of what leaves enters, and the other way round, after all that adds to it. Nobody needs that of the
+ * model's input. Gradients of weights wait until the other one is handed over. */
 static void write_backward(const struct dl_tape *tape)
 {
     struct dl_layer *const layer = tape->layer;
-    const struct dl_tape_step *waiting = NULL;
+    struct dl_work given = {0}, *waiting = NULL;
     for (size_t i = tape->n_steps; i-- > 0;) {
         const struct dl_tape_step *const step = &tape->steps[i];
-        const bool is_mark = step->n_forward && step->forward.kind != DL_WORK_KERNEL;
-        if (waiting && !is_mark) append(layer->backward, &layer->n_backward, waiting->weight, waiting->n_weight);
+        struct dl_work *const first = &layer->backward[layer->n_backward];
         append(layer->backward, &layer->n_backward, step->input, step->n_input);
-        if (waiting && is_mark) append(layer->backward, &layer->n_backward, waiting->weight, waiting->n_weight);
-        waiting = is_mark ? NULL : step;
-    }
-    if (waiting) append(layer->backward, &layer->n_backward, waiting->weight, waiting->n_weight);
-}
-
-/* A product knows of the mark beside it, so that it can be cut into pieces that go beside those of a collective. */
-static void join(struct dl_work *mark, struct dl_work *product, double *elements)
-{
-    const bool is_product = product->kind == DL_WORK_KERNEL && product->kernel.kind == DL_KERNEL_GEMM &&
-                            product->gradient == DL_GRADIENT_INPUT && product->enters == 0 && product->leaves == 0;
-    if (!is_product) return;
-    *elements = mark->elements;
-    mark->joined = true;
-}
-
-static void join_marks(struct dl_work *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (list[i].kind == DL_WORK_ENTER && i + 1 < n) join(&list[i], &list[i + 1], &list[i + 1].enters);
-        if (list[i].kind == DL_WORK_LEAVE && i > 0) join(&list[i], &list[i - 1], &list[i - 1].leaves);
+        append(layer->backward, &layer->n_backward, step->weight, step->n_weight);
+        given.enters += step->told.leaves;
+        if (waiting || step->n_input + step->n_weight > 0) {
+            tell(waiting ? waiting : first, &given);
+            given = (struct dl_work){0};
+        }
+        if (step->n_input > 0) first[step->n_input - 1].leaves = step->told.enters;
+        given.to_experts += step->told.from_experts;
+        given.from_experts += step->told.to_experts;
+        waiting = step->n_weight > 0 && step->told.enters == 0 ? first + step->n_input : NULL;
     }
 }
 
@@ -258,11 +243,8 @@ void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena)
     struct dl_layer *const layer = tape->layer;
     layer->forward = dl_arena_alloc(arena, tape->n_steps * sizeof *layer->forward);
     layer->backward = dl_arena_alloc(arena, 2 * max_gradients * tape->n_steps * sizeof *layer->backward);
-    for (size_t i = 0; i < tape->n_steps; i++)
-        append(layer->forward, &layer->n_forward, &tape->steps[i].forward, tape->steps[i].n_forward);
+    write_forward(tape);
     write_backward(tape);
-    join_marks(layer->forward, layer->n_forward);
-    join_marks(layer->backward, layer->n_backward);
     dl_free(tape->steps);
     *tape = (struct dl_tape){0};
 }

@@ -2,7 +2,7 @@
  *
  * dl_tape_begin, one call for each operation of the forward, dl_tape_end. Where tensors enter and leave pairs of
  * products follows from the dimensions of these. Backward is the reverse: a GEMM becomes one for the gradient of its
- * input and one for that of its weights, an ENTER a LEAVE, a DISPATCH a COMBINE. */
+ * input and one for that of its weights; what entered leaves, and what went to experts comes back. */
 #ifndef DL_WORKLOADS_TAPE_H
 #define DL_WORKLOADS_TAPE_H
 
@@ -13,7 +13,8 @@ struct dl_tape {
     struct dl_tape_step *steps;
     size_t n_steps, capacity;
     bool inside;         /* between the products of a pair */
-    bool among_experts;  /* between DISPATCH and COMBINE */
+    bool among_experts;  /* tokens are at their experts */
+    struct dl_work next; /* what the next kernel is given, as far as it must be told; its kernel means nothing */
     bool attention_core; /* set while kernels of the core of attention are written down */
 };
 

@@ -1,15 +1,14 @@
 /* workload.h - a model as a list of layers, each with what it computes forward and backward for one micro-batch.
  *
- * Shapes are those of the whole layer; strategies cut them. A kernel names its dimensions; marks in the list of work
- * say where data enters a pair of products, between which it has an inner dimension, and leaves it, so that a strategy
- * knows where to communicate. To add a builder: one file, one line in the table of
- * workloads.c.
+ * Shapes are those of the whole layer; strategies cut them. A kernel names its dimensions, and says how much of what
+ * it is given or makes enters a pair of products, between which data has an inner dimension, leaves one, or changes
+ * between tokens and experts: there strategies may have to communicate. To add a builder: one file, one line in the
+ * table of workloads.c.
  *
- * The rule to remember: a mark means the same forward and backward, in the direction in which the data goes. The
- * backward of an ENTER is a LEAVE and the other way round; so is it with DISPATCH and COMBINE. A LEAVE is where partial
- * sums are added (all-reduce, or reduce-scatter under sequence parallelism), an ENTER where a divided sequence is
- * gathered. Layers begin and end whole, but for two: the vocabulary is cut, so the embedding begins and the head ends
- * inside. The weight gradient of a column-parallel layer comes after its LEAVE, so that the two can overlap. */
+ * The rule to remember: these mean the same forward and backward, in the direction in which the data goes: what enters
+ * forward has a gradient that leaves backward. Layers begin and end outside of pairs, but for two: the vocabulary is an
+ * inner dimension, so the embedding begins and the head ends inside. The gradient of weights comes after that of the
+ * input, so that what is done about the latter can overlap. */
 #ifndef DL_WORKLOADS_WORKLOAD_H
 #define DL_WORKLOADS_WORKLOAD_H
 
@@ -35,9 +34,9 @@ struct dl_kernel {
     /* DL_KERNEL_MEMORY: only n, the width of the rows that norms, softmax and biases go through. */
     double batch, m, n, k;
     double elements; /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
-    /* Numbers that have none are the same on every rank. Between DISPATCH and COMBINE a GEMM's batch is the experts,
-     * which expert parallelism divides, and m the tokens that each gets if all get as many; there is one at least.
-     * Elements are those of all experts together. */
+    /* Numbers that have none are the same on every rank. Among experts a GEMM's batch is these, which expert
+     * parallelism divides, and m the tokens that each gets if all get as many; there is one at least. Elements are
+     * those of all experts together. */
     struct dl_kernel_dimensions by;
     bool on_operands; /* DL_KERNEL_MEMORY: it works on what has entered a pair of products, in the layout of these */
     /* Convolution: of what it is given and of its result, forward; 0: not known. */
@@ -53,29 +52,21 @@ struct dl_kernel {
     bool drops;                 /* dropout is part of it: of attention's scores, or of what a residual adds */
     bool stays_wide;            /* product: never with quantised operands, beside those of attention's core */
     bool attention_core;        /* between the projections of attention: what selective recomputation does again */
-    bool among_experts;         /* between DISPATCH and COMBINE */
+    bool among_experts;         /* its tokens are at their experts */
     double table;               /* look-up: elements of its table, which are parameters */
     bool accumulates; /* its result is added to sums in fp32, as gradients of weights are; the software decides */
-};
-
-enum dl_work_kind {
-    DL_WORK_KERNEL,
-    DL_WORK_ENTER,    /* whole -> cut: a column-parallel layer begins */
-    DL_WORK_LEAVE,    /* cut -> whole: a row-parallel layer has ended */
-    DL_WORK_DISPATCH, /* tokens go to their experts */
-    DL_WORK_COMBINE,  /* and come back */
 };
 
 /* Backward work is for the gradient of the input or of the weights: zero-bubble schedules put them apart. */
 enum dl_gradient { DL_GRADIENT_INPUT, DL_GRADIENT_WEIGHT };
 
 struct dl_work {
-    enum dl_work_kind kind;
     struct dl_kernel kernel;
-    double elements;           /* of the tensor at a mark */
-    double enters, leaves;     /* matrix product: elements of the ENTER just before it, of the LEAVE just after; or 0 */
-    bool joined;               /* mark: the product beside it tells of it */
     enum dl_gradient gradient; /* backward only */
+    /* Elements, of all ranks that share the layer; 0: none. What several kernels are given is told by the first. */
+    double to_experts, from_experts; /* that it is given: of tokens that go to their experts, or come back */
+    double enters;                   /* that it is given, and that enters a pair of products */
+    double leaves;                   /* that it makes, and that leaves one */
 };
 
 /* Bytes that forward leaves for backward, by what becomes of them (Korthikanti et al., MLSys 2023, section 4), with two
@@ -169,6 +160,8 @@ double dl_counted_flop(const struct dl_kernel *k, double flop, enum dl_flop_coun
 /* "gemm", "grouped_gemm" among experts, "attention", "conv", or what a kernel that is bound by memory does: as tables
  * of measured times call it. */
 const char *dl_kernel_operation(const struct dl_kernel *k);
+/* It is a product whose result others wait for, so that pieces of it can go beside those of a collective. */
+bool dl_work_has_pieces(const struct dl_work *work);
 double dl_layer_parameters(const struct dl_layer *layer);
 double dl_model_parameters(const struct dl_model *model);
 

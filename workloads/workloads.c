@@ -117,6 +117,11 @@ dl_dimensions dl_kernel_all_dimensions(const struct dl_kernel *k)
     return k->by.batch | k->by.m | k->by.n | k->by.k | k->by.elements;
 }
 
+bool dl_work_has_pieces(const struct dl_work *work)
+{
+    return work->kernel.kind == DL_KERNEL_GEMM && work->gradient == DL_GRADIENT_INPUT;
+}
+
 double dl_layer_parameters(const struct dl_layer *layer)
 {
     return layer->parameters_inside + layer->parameters_outside + layer->expert_parameters;
@@ -132,14 +137,9 @@ double dl_model_parameters(const struct dl_model *model)
 double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding, enum dl_flop_count count)
 {
     double sum = 0;
-    bool among_experts = false;
     for (size_t i = 0; i < layer->n_forward; i++) {
-        const struct dl_work *const work = &layer->forward[i];
-        if (work->kind == DL_WORK_DISPATCH) among_experts = true;
-        if (work->kind == DL_WORK_COMBINE) among_experts = false;
-        if (work->kind != DL_WORK_KERNEL) continue;
-        const double flop = dl_counted_flop(&work->kernel, dl_kernel_flop(&work->kernel), count);
-        sum += flop / (among_experts ? expert_padding : 1);
+        const struct dl_kernel *const k = &layer->forward[i].kernel;
+        sum += dl_counted_flop(k, dl_kernel_flop(k), count) / (k->among_experts ? expert_padding : 1);
     }
     return sum;
 }
@@ -147,8 +147,7 @@ double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding, 
 static double work_flop(const struct dl_work *work, size_t n)
 {
     double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        if (work[i].kind == DL_WORK_KERNEL) sum += dl_kernel_flop(&work[i].kernel);
+    for (size_t i = 0; i < n; i++) sum += dl_kernel_flop(&work[i].kernel);
     return sum;
 }
 

@@ -47,7 +47,6 @@ static void use_model(const struct dl_model *m, const struct dl_device *d)
     for (size_t i = 0; i < m->n_layers; i++)
         for (size_t j = 0; j < m->layers[i].n_forward; j++) {
             const struct dl_work *const work = &m->layers[i].forward[j];
-            if (work->kind != DL_WORK_KERNEL) continue;
             const double seconds = dl_price(d, &work->kernel, DL_FP32).seconds;
             assert(isfinite(seconds) && seconds >= 0);
         }

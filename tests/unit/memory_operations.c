@@ -7,7 +7,7 @@
 static bool does(const struct dl_work *work, size_t n, const char *operation)
 {
     for (size_t i = 0; i < n; i++)
-        if (work[i].kind == DL_WORK_KERNEL && strcmp(dl_kernel_operation(&work[i].kernel), operation) == 0) return true;
+        if (strcmp(dl_kernel_operation(&work[i].kernel), operation) == 0) return true;
     return false;
 }
 

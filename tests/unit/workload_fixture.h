@@ -65,8 +65,7 @@ static inline double number(const char *key) { return json_number_value(json_obj
 static inline double flop_of(const struct dl_work *work, size_t n)
 {
     double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        if (work[i].kind == DL_WORK_KERNEL) sum += dl_kernel_flop(&work[i].kernel);
+    for (size_t i = 0; i < n; i++) sum += dl_kernel_flop(&work[i].kernel);
     return sum;
 }
 

@@ -12,10 +12,8 @@ static void check_shapes(const struct dl_work *work, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct dl_kernel *const k = &work[i].kernel;
-        if (work[i].kind != DL_WORK_KERNEL) {
-            ck_assert(isfinite(work[i].elements) && work[i].elements > 0);
-            continue;
-        }
+        const double told[] = {work[i].enters, work[i].leaves, work[i].to_experts, work[i].from_experts};
+        for (size_t j = 0; j < DL_COUNT(told); j++) ck_assert(isfinite(told[j]) && told[j] >= 0);
         ck_assert_ptr_nonnull(k->name);
         ck_assert_msg(!dl_operation_check(dl_kernel_operation(k), k->name, &f.err), "%s", f.err.text);
         if (k->kind == DL_KERNEL_MEMORY)
@@ -26,36 +24,41 @@ static void check_shapes(const struct dl_work *work, size_t n)
     }
 }
 
-/* Marks alternate; what is cut inside, and products of experts, are between them; returns whether the list ends inside.
- */
-static bool check_marks(const struct dl_work *work, size_t n, bool inside)
+/* Tokens go to experts and come back; returns whether they are there. */
+static bool check_experts(const struct dl_work *work, bool among_experts, bool inside, bool *has_product)
+{
+    const struct dl_kernel *const k = &work->kernel;
+    if (work->to_experts > 0 || work->from_experts > 0) {
+        ck_assert(!inside);
+        ck_assert_int_eq(among_experts, work->from_experts > 0);
+        ck_assert_int_eq(among_experts, work->to_experts == 0);
+        ck_assert_int_eq(*has_product, among_experts);
+        among_experts = !among_experts;
+        *has_product = false;
+    }
+    if (work->gradient == DL_GRADIENT_INPUT) ck_assert_int_eq(k->among_experts, among_experts);
+    ck_assert_int_eq(k->among_experts, (dl_kernel_all_dimensions(k) & DL_BY_EXPERT) != 0);
+    if (k->among_experts && k->kind == DL_KERNEL_GEMM) {
+        ck_assert_double_eq(k->batch, model.routing.experts);
+        *has_product |= among_experts;
+    }
+    return among_experts;
+}
+
+/* What enters leaves; what has an inner dimension, and products of experts, are between; returns whether the list ends
+ * inside. */
+static bool check_borders(const struct dl_work *work, size_t n, bool inside)
 {
     bool among_experts = false, has_product = false;
     for (size_t i = 0; i < n; i++) {
-        switch (work[i].kind) {
-        case DL_WORK_ENTER:
-        case DL_WORK_LEAVE:
-            ck_assert_int_eq(inside, work[i].kind == DL_WORK_LEAVE);
-            inside = !inside;
-            break;
-        case DL_WORK_DISPATCH:
-        case DL_WORK_COMBINE:
-            ck_assert(!inside);
-            ck_assert_int_eq(among_experts, work[i].kind == DL_WORK_COMBINE);
-            ck_assert_int_eq(has_product, among_experts);
-            among_experts = !among_experts;
-            has_product = false;
-            break;
-        case DL_WORK_KERNEL:
-            if (work[i].gradient == DL_GRADIENT_INPUT) ck_assert_int_eq(work[i].kernel.among_experts, among_experts);
-            if (work[i].kernel.among_experts && work[i].kernel.kind == DL_KERNEL_GEMM) {
-                ck_assert_double_eq(work[i].kernel.batch, model.routing.experts);
-                has_product |= among_experts;
-            }
-            if (work[i].gradient == DL_GRADIENT_INPUT && work[i].kernel.kind == DL_KERNEL_MEMORY)
-                ck_assert_int_eq((work[i].kernel.by.elements & DL_BY_INNER) != 0, inside);
-            break;
-        }
+        const struct dl_work *const w = &work[i];
+        among_experts = check_experts(w, among_experts, inside, &has_product);
+        ck_assert(w->enters == 0 || !inside);
+        inside |= w->enters > 0;
+        if (w->gradient == DL_GRADIENT_INPUT && w->kernel.kind == DL_KERNEL_MEMORY)
+            ck_assert_int_eq((w->kernel.by.elements & DL_BY_INNER) != 0 || w->kernel.on_operands, inside);
+        ck_assert(w->leaves == 0 || inside);
+        inside &= w->leaves == 0;
     }
     ck_assert(!among_experts);
     return inside;
@@ -77,12 +80,12 @@ START_TEST(every_model_is_well_formed)
             const bool cuts_vocabulary =
                 model.tokens_per_sample > 0 && ((i == 0 && !is_of_images()) || i == model.n_layers - 1);
             /* What divides the input of the model needs no gradient of it. */
-            const bool divides_input = i == 0 && layer->forward[0].kind == DL_WORK_ENTER;
+            const bool divides_input = i == 0 && layer->forward[0].enters > 0;
             check_shapes(layer->forward, layer->n_forward);
             check_shapes(layer->backward, layer->n_backward);
-            ck_assert_int_eq(check_marks(layer->forward, layer->n_forward, cuts_vocabulary && i == 0),
+            ck_assert_int_eq(check_borders(layer->forward, layer->n_forward, cuts_vocabulary && i == 0),
                              cuts_vocabulary && i > 0);
-            ck_assert_int_eq(check_marks(layer->backward, layer->n_backward, cuts_vocabulary && i > 0),
+            ck_assert_int_eq(check_borders(layer->backward, layer->n_backward, cuts_vocabulary && i > 0),
                              (cuts_vocabulary && i == 0) || divides_input);
             ck_assert_double_ge(layer->saved.outside_bytes, 0);
             ck_assert_double_gt(layer->output_elements, 0);
@@ -96,11 +99,10 @@ END_TEST
 static double products_that_nobody_needs(const struct dl_layer *first)
 {
     if (model.tokens_per_sample > 0 && !is_of_images()) return 0;
-    for (size_t i = 0; i < first->n_forward; i++)
-        if (first->forward[i].kind == DL_WORK_KERNEL) {
-            const double flop = dl_kernel_flop(&first->forward[i].kernel);
-            if (flop > 0) return flop;
-        }
+    for (size_t i = 0; i < first->n_forward; i++) {
+        const double flop = dl_kernel_flop(&first->forward[i].kernel);
+        if (flop > 0) return flop;
+    }
     return 0;
 }
 
@@ -188,8 +190,7 @@ END_TEST
 static const struct dl_work *find(const struct dl_work *work, size_t n, const char *name, enum dl_gradient gradient)
 {
     for (size_t i = 0; i < n; i++)
-        if (work[i].kind == DL_WORK_KERNEL && work[i].gradient == gradient && strcmp(work[i].kernel.name, name) == 0)
-            return &work[i];
+        if (work[i].gradient == gradient && strcmp(work[i].kernel.name, name) == 0) return &work[i];
     ck_abort_msg("there is no %s", name);
     return NULL;
 }
@@ -221,15 +222,14 @@ START_TEST(gradients_have_the_dimensions_of_what_they_are_of)
 END_TEST
 
 /* So that the sum over tensor ranks need not wait for it. */
-START_TEST(weight_gradients_come_after_the_mark)
+START_TEST(weight_gradients_come_after_what_leaves)
 {
     open_shipped("gpt-22b", 1, "flash");
     const struct dl_layer *const block = &model.layers[1];
     const struct dl_work *const input = find(block->backward, block->n_backward, "fc1", DL_GRADIENT_INPUT);
-    ck_assert_int_eq(input[1].kind, DL_WORK_LEAVE);
-    ck_assert_double_eq(input[1].elements, number("seq") * number("hidden"));
-    ck_assert_str_eq(input[2].kernel.name, "fc1");
-    ck_assert_int_eq(input[2].gradient, DL_GRADIENT_WEIGHT);
+    ck_assert_double_eq(input->leaves, number("seq") * number("hidden"));
+    ck_assert_str_eq(input[1].kernel.name, "fc1");
+    ck_assert_int_eq(input[1].gradient, DL_GRADIENT_WEIGHT);
 }
 END_TEST
 
@@ -284,9 +284,14 @@ START_TEST(experts_share_the_tokens)
     ck_assert_double_eq(fc1->batch * fc1->m, 2 * 3 * 32);
     ck_assert_double_eq(model.layers[1].expert_parameters, 8 * (64 * 96 + 96 + 96 * 64 + 64));
     const struct dl_layer *const block = &model.layers[1];
-    for (size_t i = 0; i < block->n_forward; i++)
-        if (block->forward[i].kind == DL_WORK_DISPATCH || block->forward[i].kind == DL_WORK_COMBINE)
-            ck_assert_double_eq(block->forward[i].elements, 2 * 3 * 32 * 64);
+    ck_assert_double_eq(find(block->forward, block->n_forward, "expert_fc1", DL_GRADIENT_INPUT)->to_experts,
+                        2 * 3 * 32 * 64);
+    ck_assert_double_eq(find(block->forward, block->n_forward, "unpermute", DL_GRADIENT_INPUT)->from_experts,
+                        2 * 3 * 32 * 64);
+    ck_assert_double_eq(find(block->backward, block->n_backward, "expert_fc2", DL_GRADIENT_INPUT)->to_experts,
+                        2 * 3 * 32 * 64);
+    ck_assert_double_eq(find(block->backward, block->n_backward, "permute", DL_GRADIENT_INPUT)->from_experts,
+                        2 * 3 * 32 * 64);
 }
 END_TEST
 
@@ -417,7 +422,7 @@ int main(void)
     tcase_add_test(all, attention_counts_what_flash_computes);
     tcase_add_test(all, projections_apart_do_the_same_work);
     tcase_add_test(all, gradients_have_the_dimensions_of_what_they_are_of);
-    tcase_add_test(all, weight_gradients_come_after_the_mark);
+    tcase_add_test(all, weight_gradients_come_after_what_leaves);
     tcase_add_test(all, core_of_attention_is_between_its_projections);
     tcase_add_loop_test(all, attention_and_residuals_tell_of_their_dropout, 0, 2);
     tcase_add_test(all, experts_share_the_tokens);

@@ -1,5 +1,5 @@
-/* marks.c - where data that is whole becomes cut, and the other way round: the marks of dlsim's workloads. What an
- * ENTER is forward a LEAVE is backward. */
+/* marks.c - where data that is whole becomes cut, and the other way round: in dlsim's workloads what enters
+ * pairs of products and leaves them. What enters forward has a gradient that leaves backward. */
 #include "validation/mpi/layers/units.h"
 
 static struct dl_rows enter(struct dl_train *t, const struct dl_unit *u, struct dl_memo *memo, struct dl_rows x)
