@@ -3,7 +3,7 @@
 dl_digits dl_layout_cuts(const struct dl_layout *layout, dl_dimensions of)
 {
     dl_digits digits = 0;
-    for (int d = 0; d < DL_N_DIMENSIONS; d++)
+    for (int d = 0; d < DL_N_DIMENSIONS && of >> d; d++)
         if (of >> d & 1) digits |= layout->cut[d];
     return digits;
 }

@@ -142,7 +142,7 @@ static struct dl_operator_layouts layouts(const struct dl_operator_options *o)
 static enum dl_status check_kernel(const struct dl_check *what, const struct dl_kernel *k, struct dl_error *err)
 {
     const uint32_t x = what->setting->grid[0], y = what->setting->grid[1];
-    if (!dl_kernel_all_dimensions(k)) return dl_grid_not_cut(what, k, err);
+    if (!(dl_kernel_all_dimensions(k) & (DL_BY_WIDTH | DL_BY_INNER))) return dl_grid_not_cut(what, k, err);
     if (dl_check_parts(what, "x", x, k->n, "the columns of a matrix", err) ||
         dl_check_parts(what, "x", x, k->k, "the columns of a matrix", err))
         return err->status;

@@ -9,8 +9,8 @@
 static void pass(struct dl_net *net, const char *name, const char *operation, double forward, double backward)
 {
     dl_tape_pass(&net->tape,
-                 &(struct dl_tape_pass){name, .forward = forward, .input_gradient = net->has_weights ? backward : 0,
-                                        .operation = operation});
+                 &(struct dl_tape_pass){name, DL_IMAGE, .forward = forward,
+                                        .input_gradient = net->has_weights ? backward : 0, .operation = operation});
 }
 
 /* Its backward needs the sign of its result, which is saved where that goes. */
@@ -61,6 +61,9 @@ static double windows_on(double size, const struct dl_element *e)
     return steps < 0 ? 0 : (e->round_up ? ceil(steps) : floor(steps)) + 1;
 }
 
+/* One way or the other, its windows go with its channels or with its filters. */
+static const struct dl_kernel_dimensions of_convolution = {.m = DL_PIXELS, .n = DL_BY_FILTER, .k = DL_BY_CHANNEL};
+
 /* A product has weights: from here on gradients are needed. */
 static void add_product(struct dl_net *net, struct dl_product *p)
 {
@@ -73,7 +76,7 @@ static void add_product(struct dl_net *net, struct dl_product *p)
 /* Libraries of convolutions leave it to a kernel of its own; its gradient comes with the product's. */
 static void add_bias(struct dl_net *net)
 {
-    dl_tape_pass(&net->tape, &(struct dl_tape_pass){"bias", .forward = 2 * dl_net_elements(net, &net->at),
+    dl_tape_pass(&net->tape, &(struct dl_tape_pass){"bias", DL_IMAGE, .forward = 2 * dl_net_elements(net, &net->at),
                                                     .width = net->at.channels});
 }
 
@@ -90,6 +93,7 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
                            .m = net->build->samples * out.height * out.width,
                            .n = filters / groups,
                            .k = net->at.channels / groups * window,
+                           .by = of_convolution,
                            .is_convolution = true,
                            .given = {net->at.height, net->at.width},
                            .made = {out.height, out.width},
@@ -117,12 +121,13 @@ static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e,
                            .m = net->build->samples * net->at.height * net->at.width,
                            .n = filters * window,
                            .k = net->at.channels,
+                           .by = of_convolution,
                            .is_convolution = true};
     add_product(net, &p);
     net->at = out;
     if (e->bias) {
-        dl_tape_pass(&net->tape,
-                     &(struct dl_tape_pass){"bias", .weight_gradient = dl_net_elements(net, &out), .width = filters});
+        dl_tape_pass(&net->tape, &(struct dl_tape_pass){"bias", DL_IMAGE, .weight_gradient = dl_net_elements(net, &out),
+                                                        .width = filters});
         net->tape.layer->parameters_outside += filters;
         net->tape.layer->n_tensors++;
     }
@@ -138,6 +143,7 @@ static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, str
                            .m = net->build->samples,
                            .n = (double)e->outputs,
                            .k = net->at.channels * net->at.height * net->at.width,
+                           .by = {.m = DL_BY_SAMPLE, .n = DL_BY_FILTER, .k = DL_BY_CHANNEL},
                            .has_bias = e->bias};
     add_product(net, &p);
     net->at = dl_tensor_of((double)e->outputs, 1, 1);
@@ -149,7 +155,7 @@ static void shrink(struct dl_net *net, const struct dl_element *e, double window
 {
     const double in = dl_net_elements(net, &net->at), left = dl_net_elements(net, &out);
     dl_net_save(net);
-    dl_tape_pass(&net->tape, &(struct dl_tape_pass){name_of(e), .forward = in + left,
+    dl_tape_pass(&net->tape, &(struct dl_tape_pass){name_of(e), DL_IMAGE, .forward = in + left,
                                                     .input_gradient = net->has_weights ? 2 * in + left : 0,
                                                     .operation = e->mean ? "mean_pool" : "pool", .width = windows});
     net->at = out;
@@ -220,7 +226,8 @@ static enum dl_status add_dropout(struct dl_net *net, const struct dl_element *e
  * whose pixels are apart from each other. */
 static enum dl_status add_parting(struct dl_net *net, const struct dl_element *e, size_t n_ways, struct dl_error *err)
 {
-    const struct dl_tape_pass sum = {"add", .input_gradient = 3 * dl_net_elements(net, &net->at) / net->at.parts,
+    const struct dl_tape_pass sum = {"add", DL_IMAGE,
+                                     .input_gradient = 3 * dl_net_elements(net, &net->at) / net->at.parts,
                                      .operation = net->at.parts > 1 ? "add_slices" : NULL};
     const size_t n_sums = net->has_weights ? (n_ways - 1) * (size_t)net->at.parts : 0;
     if (dl_net_count(net, n_sums, e->where, err)) return err->status;
@@ -276,7 +283,7 @@ static enum dl_status join_branches(struct dl_net *net, const struct dl_element 
     if (!e->keeps_parts) out.parts = 1;
     net->at = out;
     const double elements = dl_net_elements(net, &out);
-    dl_tape_pass(&net->tape, &(struct dl_tape_pass){name_of(e), .operation = adds ? "add" : "concat",
+    dl_tape_pass(&net->tape, &(struct dl_tape_pass){name_of(e), DL_IMAGE, .operation = adds ? "add" : "concat",
                                                     .forward = (adds ? (double)n + 1 : 2) * elements,
                                                     .input_gradient = adds || !net->has_weights ? 0 : 2 * elements});
     add_what_follows(net, e);
@@ -315,7 +322,7 @@ static enum dl_status add_cross_entropy(struct dl_net *net, const struct dl_elem
 {
     (void)e, (void)err;
     save_for_relu(net);
-    dl_tape_cross_entropy(&net->tape, dl_net_elements(net, &net->at), 0);
+    dl_tape_cross_entropy(&net->tape, dl_net_elements(net, &net->at), DL_IMAGE);
     net->at = dl_tensor_of(1, net->at.height, net->at.width);
     net->at.is_loss = true;
     return DL_OK;

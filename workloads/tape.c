@@ -99,13 +99,13 @@ static dl_dimensions of_experts(bool among_experts) { return among_experts ? DL_
 
 static void add_bias_gradient(struct dl_tape_step *step, const struct dl_product *p, bool among_experts)
 {
-    const dl_dimensions made = p->by.n & DL_BY_INNER ? DL_BY_INNER : DL_BY_WIDTH;
+    const dl_dimensions made = p->by.n ? p->by.n : DL_BY_WIDTH, rows = p->by.m ? p->by.m : DL_ROWS;
     const struct dl_kernel sum = {.kind = DL_KERNEL_MEMORY,
                                   .name = "bias",
                                   .n = p->n,
                                   .elements = p->batch * p->m * p->n,
                                   .among_experts = among_experts,
-                                  .by = {.n = made, .elements = DL_ROWS | made | of_experts(among_experts)}};
+                                  .by = {.n = made, .elements = rows | made | of_experts(among_experts)}};
     add_gradient(step, &sum, DL_GRADIENT_WEIGHT);
 }
 

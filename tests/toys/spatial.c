@@ -2,6 +2,7 @@
  * beyond its own that windows reach. */
 #include <math.h>
 
+#include "strategies/operators.h"
 #include "tests/toys/toys.h"
 
 struct options {
@@ -74,13 +75,15 @@ static enum dl_status exchange_rows(const struct dl_event *ev, struct dl_stack *
     return send_rows(ev, above * row, below, err) || send_rows(ev, under * row, below, err) ? err->status : DL_OK;
 }
 
+static const struct dl_layout by_rows = {.cut[DL_HEIGHT] = DL_ALONG_CONTEXT};
+
 static enum dl_status compute(const struct dl_event *ev, double ways, struct dl_stack *below, struct dl_error *err)
 {
     struct dl_event mine = *ev;
     struct dl_kernel *const k = &mine.kernel;
     const bool is_conv = is_convolution(k), of_weights = k->pass == DL_PASS_WEIGHT_GRADIENT;
     if (is_conv && !of_weights && exchange_rows(ev, below, err)) return err->status;
-    *(!is_conv ? &k->elements : of_weights ? &k->k : &k->m) /= ways;
+    dl_kernel_cut(k, NULL, &by_rows, &dl_stack_setting(below)->ranks);
     k->given.height /= ways;
     k->made.height /= ways;
     return dl_emit(below, &mine, err);

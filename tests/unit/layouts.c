@@ -25,9 +25,10 @@ static struct dl_layout draw_layout(const struct dl_ranks *r, gsl_rng *rng)
 {
     struct dl_layout l = {.partial = 0};
     for (uint32_t i = 0; i < r->n_digits; i++) {
-        const unsigned long as = gsl_rng_uniform_int(rng, DL_N_DIMENSIONS + 2);
-        if (as < DL_N_DIMENSIONS) l.cut[as] |= 1u << i;
-        if (as == DL_N_DIMENSIONS) l.partial |= 1u << i;
+        enum { partial, replicates, n_uses = 6 }; /* the others cut */
+        const unsigned long as = gsl_rng_uniform_int(rng, n_uses);
+        if (as > replicates) l.cut[gsl_rng_uniform_int(rng, DL_N_DIMENSIONS)] |= 1u << i;
+        if (as == partial) l.partial |= 1u << i;
     }
     return l;
 }

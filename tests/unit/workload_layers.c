@@ -221,6 +221,28 @@ START_TEST(gradients_have_the_dimensions_of_what_they_are_of)
 }
 END_TEST
 
+/* Forward and backward, and all that goes with them. */
+START_TEST(convolutions_name_their_dimensions)
+{
+    open_shipped("resnet50", 1, "flash");
+    size_t n = 0;
+    for (size_t i = 0; i < model.n_layers; i++) {
+        const struct dl_layer *const layer = &model.layers[i];
+        for (size_t j = 0; j < layer->n_backward; j++) {
+            const struct dl_kernel *const k = &layer->backward[j].kernel;
+            const bool of_weights = k->pass == DL_PASS_WEIGHT_GRADIENT;
+            ck_assert(dl_kernel_all_dimensions(k) & DL_BY_SAMPLE);
+            if (k->kind != DL_KERNEL_CONV) continue;
+            ck_assert_uint_eq(of_weights ? k->by.k : k->by.m, DL_PIXELS);
+            ck_assert_uint_eq(of_weights ? k->by.n : k->by.k, DL_BY_FILTER);
+            ck_assert_uint_eq(of_weights ? k->by.m : k->by.n, DL_BY_CHANNEL);
+            n++;
+        }
+    }
+    ck_assert_uint_eq(n, 2 * 53 - 1); /* He et al. 2016, table 1, with four ways around; none for the input */
+}
+END_TEST
+
 /* So that the sum over tensor ranks need not wait for it. */
 START_TEST(weight_gradients_come_after_what_leaves)
 {
@@ -422,6 +444,7 @@ int main(void)
     tcase_add_test(all, attention_counts_what_flash_computes);
     tcase_add_test(all, projections_apart_do_the_same_work);
     tcase_add_test(all, gradients_have_the_dimensions_of_what_they_are_of);
+    tcase_add_test(all, convolutions_name_their_dimensions);
     tcase_add_test(all, weight_gradients_come_after_what_leaves);
     tcase_add_test(all, core_of_attention_is_between_its_projections);
     tcase_add_loop_test(all, attention_and_residuals_tell_of_their_dropout, 0, 2);
