@@ -394,7 +394,7 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_COLLECTIVE: return add_collective(s, ev, err);
     case DL_EV_UPDATE: add_update(s, ev); break;
     case DL_EV_WAIT: add_wait(s, ev); break;
-    case DL_EV_COPY: dl_sink_copy(s, ev); break;
+    case DL_EV_COPY: return dl_sink_copy(s, ev, err);
     case DL_EV_HOST_UPDATE: return dl_sink_host_update(s, ev, err);
     case DL_EV_BATCH: get_batch(s, ev); break;
     case DL_EV_LAYER: begin_layer(s, ev); break;

@@ -4,7 +4,7 @@
 
 #include "sim/cost/power.h"
 #include "strategies/in_step.h"
-#include "topologies/host_link.h"
+#include "topologies/copy_paths.h"
 
 enum { DL_KERNEL_CACHE = 128 };
 
@@ -46,9 +46,10 @@ struct dl_sink {
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */
     struct dl_lowered *out;
     struct dl_template *into;
-    struct dl_host_link host;    /* where the stack offloads */
-    size_t layer_begins;         /* first instruction of the layer at work, in `into` */
-    double beside_layer_s;       /* of what goes on beside it, for another micro-batch */
+    struct dl_copy_rate copies[DL_N_PATHS][2]; /* outwards and inwards; bytes_per_s 0: not asked for yet */
+    const char *copies_where;                  /* the entry that copies; NULL: none does */
+    size_t layer_begins;                       /* first instruction of the layer at work, in `into` */
+    double beside_layer_s;                     /* of what goes on beside it, for another micro-batch */
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
     struct dl_memory_ops *begin; /* what is there before the first step, of the stage being built */
     struct dl_sink_buckets buckets;
@@ -70,10 +71,10 @@ enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, doubl
                             double *seconds, struct dl_error *err);
 /* Of tokens that go, or come back, as DL_DISPATCH_TO_NODES; so many bytes would go to all of their experts. */
 enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds, struct dl_error *err);
-/* Find the way to the host, if the stack offloads. */
+/* Find the way to the host, if the stack copies. */
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
 /* A copy there or back, beside the layer if it is async; and the update on the host. */
-void dl_sink_copy(struct dl_sink *s, const struct dl_event *ev);
+enum dl_status dl_sink_copy(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 enum dl_status dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 /* For the sink of the stack; user is the struct dl_sink. */
 enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_error *err);

@@ -152,7 +152,7 @@ enum dl_event_kind {
     DL_EV_WAIT,        /* for the collective with that handle, or for all (DL_EVERY_CALL) */
     DL_EV_GRADIENT,    /* the gradients of the stage are complete: `parameters` of them */
     DL_EV_UPDATE,      /* the optimizer's step over `parameters` */
-    DL_EV_COPY,        /* `bytes` between the device and its host; `async`: beside the work of the layer */
+    DL_EV_COPY,        /* `bytes` along `path` for each device; `async`: beside the work of the layer */
     DL_EV_HOST_UPDATE, /* the optimizer's step on the host: gradients go there, `bytes` of parameters come back */
     DL_EV_ALLOC,       /* of memory for a tensor of the layer, or where there is none, of the stage: see tensors.h */
     DL_EV_FREE,
@@ -183,7 +183,8 @@ struct dl_event {
     struct dl_members members; /* with op; two stages: never async */
     bool once;                 /* ALLTOALL among experts: as DL_DISPATCH_TO_NODES; bytes are still those to experts */
     double bytes;              /* with op; COPY, HOST_UPDATE */
-    bool to_host;              /* COPY; else it comes from there */
+    enum dl_path path;         /* COPY: between which places */
+    bool to_host;              /* COPY: to its outer end; else it comes from there */
     bool to_new_memory;        /* COPY: that the host has just got */
     enum dl_cause beside;      /* COMPUTE with op: what the op is, for the time that it takes longer */
     const char *algorithm;     /* COLLECTIVE among replicas; NULL: the fastest */
@@ -285,7 +286,7 @@ struct dl_relief {
 struct dl_strategy {
     const char *name, *doc;
     bool sums_gradients;           /* over the replicas: without such a one there must be a single replica */
-    bool needs_host;               /* of the devices, with a link to them */
+    bool needs_host;               /* of the devices, with a link to them: it copies */
     bool blocks_launches;          /* the host waits at each launch until the device has done it */
     bool replays_launches;         /* some are recorded once */
     const struct dl_field *fields; /* OPTIONAL: keys of its entry in "stack" besides "name" */

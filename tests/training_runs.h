@@ -25,7 +25,8 @@ struct training_inputs {
 #define IDEAL_SYSTEM(bandwidth, latency)                                                                               \
     "{'schema':'dlsim/system/1','source':'a test','nodes':4096,'transport':'ideal','node':{'device':'a test',"         \
     "'devices':1,'parts':[],'host':" IDEAL_HOST                                                                        \
-    "},'network':{'kind':'crossbar','link':'ideal','bandwidth_bytes_per_s':" bandwidth ",'latency_s':" latency "}}"
+    ",'storage':{'write_bytes_per_s':1e18}},'storage':{'write_bytes_per_s':1e18},'network':{'kind':'crossbar','link':" \
+    "'ideal','bandwidth_bytes_per_s':" bandwidth ",'latency_s':" latency "}}"
 #define IDEAL_DEVICE_WITH(keys)                                                                                        \
     "{'schema':'dlsim/device/1','source':'a "                                                                          \
     "test','model':'roofline','peak_flop_per_s':{'fp32':1e15,'fp16':1e15,'bf16':1e15},"                                \

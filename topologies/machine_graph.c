@@ -70,7 +70,7 @@ static void join_endpoints(struct dl_machine_graph *g, const struct dl_topology 
 /* Count, sum up, fill. */
 static void list_links(struct dl_machine_graph *g, const struct dl_topology *t)
 {
-    const uint32_t n_links = (uint32_t)t->n_links;
+    const uint32_t n_links = t->first_storage_link; /* no message of devices goes to storage */
     uint32_t *const source = dl_alloc(n_links * sizeof *source);
     g->target = dl_alloc(n_links * sizeof *g->target);
     g->n_vertices = g->first_of_network + t->network.n_endpoints;

@@ -179,7 +179,7 @@ static enum dl_status add_host(struct dl_json object, struct dl_node *node, stru
 struct options {
     const char *device;
     int64_t devices;
-    struct dl_json parts, nics, host;
+    struct dl_json parts, nics, host, storage;
 };
 static const struct dl_field fields[] = {
     {"device", DL_TEXT, offsetof(struct options, device), 0, 0, false, NULL, "name of the device file"},
@@ -187,6 +187,7 @@ static const struct dl_field fields[] = {
     {"parts", DL_LIST, offsetof(struct options, parts), 0, 0, true, NULL, "what joins the devices"},
     {"nics", DL_OBJECT, offsetof(struct options, nics), 0, 0, true, NULL, "what joins the node to the network"},
     {"host", DL_OBJECT, offsetof(struct options, host), 0, 0, true, NULL, "the computer that the devices are in"},
+    {"storage", DL_OBJECT, offsetof(struct options, storage), 0, 0, true, NULL, "drives of the node's own"},
 };
 
 enum dl_status dl_node_read(struct dl_json object, struct dl_node *node, struct dl_arena *arena, struct dl_error *err)
@@ -203,6 +204,7 @@ enum dl_status dl_node_read(struct dl_json object, struct dl_node *node, struct 
     if ((read_parts(o.parts, node, told, arena, err) && !dl_go_on(err)) ||
         (o.host.value && dl_read(o.host, host_fields, DL_COUNT(host_fields), &node->host, arena, err) &&
          !dl_go_on(err)) ||
+        (dl_storage_read(o.storage, &node->storage, arena, err) && !dl_go_on(err)) ||
         (o.nics.value && dl_read(o.nics, nic_fields, DL_COUNT(nic_fields), &nics, arena, err) && !dl_go_on(err)) ||
         dl_stop_if_told(err, told) || (o.nics.value && add_nics(&nics, o.nics, node, arena, err)) ||
         add_host(o.host, node, err))

@@ -8,6 +8,7 @@
 
 #include "sim/core/json.h"
 #include "topologies/route.h"
+#include "topologies/storage.h"
 
 enum dl_vertex_kind { DL_DEVICE, DL_HUB, DL_NIC, DL_HOST };
 
@@ -39,6 +40,7 @@ struct dl_node {
     uint32_t n_devices, n_nics;
     const char *device; /* name of the device file */
     struct dl_node_host host;
+    struct dl_storage storage; /* its own */
     struct dl_vertex *vertices;
     size_t n_vertices, vertices_capacity; /* the first n_devices are the devices */
     struct dl_edge *edges;

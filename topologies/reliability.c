@@ -17,13 +17,6 @@ static const struct dl_field reliability_fields[] = {
      "from there to the loading of the checkpoint"},
 };
 
-static const struct dl_field storage_fields[] = {
-    {"write_bytes_per_s", DL_NUMBER, offsetof(struct dl_storage, write_bytes_per_s), 1, 1e18, false, NULL,
-     "that the storage takes from all nodes together"},
-    {"read_bytes_per_s", DL_NUMBER, offsetof(struct dl_storage, read_bytes_per_s), 1, 1e18, true, NULL,
-     "that it gives to all nodes together; as it takes if absent"},
-};
-
 enum dl_status dl_reliability_read(struct dl_json object, struct dl_reliability *out, struct dl_arena *arena,
                                    struct dl_error *err)
 {
@@ -33,15 +26,5 @@ enum dl_status dl_reliability_read(struct dl_json object, struct dl_reliability 
     if (!dl_reliability_is_given(out))
         return dl_fail(err, DL_KEY, object.where,
                        "must say what fails: device_mtbf_hours, node_mtbf_hours or link_mtbf_hours");
-    return DL_OK;
-}
-
-enum dl_status dl_storage_read(struct dl_json object, struct dl_storage *out, struct dl_arena *arena,
-                               struct dl_error *err)
-{
-    *out = (struct dl_storage){0};
-    if (!object.value) return DL_OK;
-    if (dl_read(object, storage_fields, DL_COUNT(storage_fields), out, arena, err)) return err->status;
-    if (out->read_bytes_per_s == 0) out->read_bytes_per_s = out->write_bytes_per_s;
     return DL_OK;
 }

@@ -26,7 +26,7 @@ static const struct dl_field fields[] = {
     {"node", DL_OBJECT, offsetof(struct options, node), 0, 0, false, NULL, "the inside of a node"},
     {"network", DL_OBJECT, offsetof(struct options, network), 0, 0, true, NULL, "what joins the nodes"},
     {"reliability", DL_OBJECT, offsetof(struct options, reliability), 0, 0, true, NULL, "how often parts fail"},
-    {"storage", DL_OBJECT, offsetof(struct options, storage), 0, 0, true, NULL, "where checkpoints go"},
+    {"storage", DL_OBJECT, offsetof(struct options, storage), 0, 0, true, NULL, "a file system of all nodes"},
     {"node_power", DL_OBJECT, offsetof(struct options, node_power), 0, 0, true, NULL,
      "what a node draws besides its devices"},
     {"network_power", DL_OBJECT, offsetof(struct options, network_power), 0, 0, true, NULL, "what the network draws"},
@@ -55,9 +55,10 @@ static enum dl_status check_size(const struct dl_topology *t, const struct optio
     if (nodes * t->node.n_devices > MAX_DEVICES || nodes * endpoints_per_node(&t->node) > MAX_DEVICES)
         return dl_fail(err, DL_RANGE, where, "%lld nodes of %u devices and %u NICs are more than 2^31 of them",
                        (long long)o->nodes, t->node.n_devices, t->node.n_nics);
-    if (nodes * links_per_node(t) > max_node_links)
+    const uint32_t n_links = links_per_node(t) + dl_node_storage_links(&t->node.storage);
+    if (nodes * n_links > max_node_links)
         return dl_fail(err, DL_RANGE, where, "%lld nodes of %u links each are more than the %d that dlsim keeps",
-                       (long long)o->nodes, links_per_node(t), max_node_links);
+                       (long long)o->nodes, n_links, max_node_links);
     if (o->nodes > 1 && !o->network.value)
         return dl_fail(err, DL_IMPOSSIBLE, where,
                        "%lld nodes need the key 'network' to be joined by; without it there is 1 node",
@@ -119,6 +120,16 @@ static enum dl_status read_parts(struct dl_topology *t, struct options *o, struc
     return dl_stop_if_told(err, told);
 }
 
+static enum dl_status join_nodes(struct dl_topology *t, const struct options *o, const struct dl_pod_slice *slice,
+                                 struct dl_error *err)
+{
+    t->network.topology = t;
+    t->network.n_nodes = t->n_nodes;
+    t->network.endpoints_per_node = endpoints_per_node(&t->node);
+    t->network.slice = slice;
+    return dl_network_read(o->network, &t->network, t->arena, err);
+}
+
 static enum dl_status build(struct dl_topology *t, const struct dl_pod_slice *slice, struct dl_error *err)
 {
     struct options o = defaults;
@@ -130,12 +141,9 @@ static enum dl_status build(struct dl_topology *t, const struct dl_pod_slice *sl
     t->n_devices = t->n_nodes * t->node.n_devices;
     cut(t, slice);
     add_node_links(t);
-    if (!o.network.value) return DL_OK;
-    t->network.topology = t;
-    t->network.n_nodes = t->n_nodes;
-    t->network.endpoints_per_node = endpoints_per_node(&t->node);
-    t->network.slice = slice;
-    return dl_network_read(o.network, &t->network, t->arena, err);
+    if (o.network.value && join_nodes(t, &o, slice, err)) return err->status;
+    dl_topology_add_storage(t);
+    return DL_OK;
 }
 
 static enum dl_status read_part(struct dl_json doc, const struct dl_pod_slice *slice, struct dl_arena *arena,
@@ -270,6 +278,10 @@ enum dl_status dl_topology_route(const struct dl_topology *t, uint32_t from, uin
 void dl_topology_link_name(const struct dl_topology *t, uint32_t link, char *name, size_t bytes)
 {
     const uint32_t per_node = links_per_node(t);
+    if (dl_is_storage_link(t, link)) {
+        dl_storage_link_name(t, link, name, bytes);
+        return;
+    }
     if (t->network.kind && link >= t->network.first_link) {
         t->network.kind->name_link(&t->network, link - t->network.first_link, name, bytes);
         return;
@@ -293,6 +305,21 @@ static void range_of(const struct dl_topology *t, const char *name, size_t *firs
     *end = *first + per_node;
 }
 
+/* Which is not among the others of its node. */
+static uint32_t find_node_storage(const struct dl_topology *t, const char *name)
+{
+    unsigned node;
+    char candidate[256];
+    if (sscanf(name, "node%9u: ", &node) != 1 || node >= t->n_nodes) return UINT32_MAX;
+    for (int out_of_it = 0; out_of_it < 2; out_of_it++) {
+        const uint32_t link = dl_node_storage_link(t, node, out_of_it);
+        if (link == UINT32_MAX) continue;
+        dl_storage_link_name(t, link, candidate, sizeof candidate);
+        if (strcmp(candidate, name) == 0) return link;
+    }
+    return UINT32_MAX;
+}
+
 uint32_t dl_topology_find_link(const struct dl_topology *t, const char *name)
 {
     size_t first, end;
@@ -302,5 +329,5 @@ uint32_t dl_topology_find_link(const struct dl_topology *t, const char *name)
         dl_topology_link_name(t, (uint32_t)link, candidate, sizeof candidate);
         if (strcmp(candidate, name) == 0) return (uint32_t)link;
     }
-    return UINT32_MAX;
+    return find_node_storage(t, name);
 }

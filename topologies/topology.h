@@ -1,6 +1,7 @@
 /* topology.h - a whole machine: nodes, the network between them, links, and the route from device to device.
  *
- * Links are directed and numbered from 0: first those inside the nodes (node by node), then the network's. */
+ * Links are directed and numbered from 0: first those inside the nodes (node by node), then the network's, then those
+ * of storage. */
 #ifndef DL_TOPOLOGIES_TOPOLOGY_H
 #define DL_TOPOLOGIES_TOPOLOGY_H
 
@@ -9,6 +10,7 @@
 #include "topologies/network.h"
 #include "topologies/node.h"
 #include "topologies/reliability.h"
+#include "topologies/storage.h"
 
 struct dl_link {
     double bandwidth_bytes_per_s, latency_s;
@@ -27,7 +29,7 @@ struct dl_topology {
     const char *transport;      /* default transport file */
     double weight_memory_bytes; /* of all devices together, outside of them; 0: nothing is said of it */
     struct dl_reliability reliability;
-    struct dl_storage storage;
+    struct dl_storage storage; /* that all nodes share */
     struct dl_node_power node_power;
     struct dl_network_power network_power;
     struct dl_facility site;
@@ -35,7 +37,9 @@ struct dl_topology {
     size_t n_links, links_capacity;
     const char *link_kinds[DL_MAX_LINK_KINDS];
     uint16_t n_link_kinds;
-    uint16_t host_link_kind; /* of links to a host by itself, which are no transport's; DL_MAX_LINK_KINDS: none */
+    uint32_t first_storage_link; /* they are the last; n_links: there are none */
+    uint16_t storage_link_kind;  /* no transport's either */
+    uint16_t host_link_kind;     /* of links to a host by itself, which are no transport's; DL_MAX_LINK_KINDS: none */
     struct dl_condition *condition; /* changes while a simulation runs; owned */
     struct dl_arena *arena;         /* the run's; not owned */
 };

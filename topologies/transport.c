@@ -283,7 +283,8 @@ static enum dl_status read_efficiency(struct dl_json table, const struct context
     for (uint16_t k = 0; k < x->topology->n_link_kinds; k++) {
         if (number_for(table, x->topology->link_kinds[k], at_least, 1, 1, &out->efficiency[k], x->arena, err))
             return err->status;
-        if (k == x->topology->host_link_kind) out->efficiency[k] = 1; /* the system file says what copies get */
+        if (k == x->topology->host_link_kind || k == x->topology->storage_link_kind)
+            out->efficiency[k] = 1; /* the system file says what copies get */
     }
     return DL_OK;
 }

@@ -87,7 +87,8 @@ struct dl_tunables dl_transport_tunables(struct dl_json doc, const struct dl_top
     add_numbers(&l, "", doc.value, "relay_efficiency", a_share);
     add_numbers(&l, "", doc.value, "reduction_s_per_byte", a_pace);
     for (uint16_t k = 0; k < t->n_link_kinds; k++)
-        add_entry(&l, "efficiency/", json_object_get(doc.value, "efficiency"), t->link_kinds[k], a_share);
+        if (k != t->storage_link_kind)
+            add_entry(&l, "efficiency/", json_object_get(doc.value, "efficiency"), t->link_kinds[k], a_share);
     for (size_t i = 0; i < json_array_size(protocols); i++) add_protocol(&l, json_array_get(protocols, i));
     return l.out;
 }

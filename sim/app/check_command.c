@@ -23,7 +23,7 @@ static enum dl_status check_system(struct dl_json doc, struct dl_arena *arena, c
     char devices[DL_QUANTITY], links[DL_QUANTITY];
     if (dl_topology_read(doc, arena, &t, err)) return err->status;
     *said = dl_arena_format(arena, "a system of %s devices and %s links", dl_format_count(t->n_devices, devices),
-                            dl_format_count((double)t->n_links, links));
+                            dl_format_count(t->first_storage_link, links));
     dl_topology_free(t);
     return DL_OK;
 }

@@ -105,7 +105,7 @@ static enum dl_status derive_topology(struct dl_shown *s, struct dl_error *err)
     refer(s, DL_FILE_TRANSPORT, t->transport, dl_json_member(s->doc, "transport", s->arena));
     add(s, "nodes", t->n_nodes);
     add(s, "devices", t->n_devices);
-    add(s, "links", (double)t->n_links);
+    add(s, "links", t->first_storage_link);
     if (t->network.kind) add_text(s, "network", t->network.kind->name);
     if (t->node.n_nics) add(s, "node_network_bytes_per_s", sum_of_edges(&t->node, is_of_nic));
     add(s, "device_links_bytes_per_s", sum_of_edges(&t->node, is_of_first_device));

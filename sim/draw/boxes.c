@@ -53,7 +53,8 @@ struct dl_used_links dl_used_links(const struct dl_machine_load *load)
         use_routes(load, &u);
     else
         for (size_t i = 0; i < load->n_links; i++)
-            use(&u, load->links[i].link, fmin(load->links[i].busy_s / load->seconds, 1));
+            if (!dl_is_storage_link(load->topology, load->links[i].link)) /* it is not drawn */
+                use(&u, load->links[i].link, fmin(load->links[i].busy_s / load->seconds, 1));
     keep_each_once(&u);
     return u;
 }

@@ -1,9 +1,9 @@
-/* training_copies.c - copies between the devices of a lockstep group and their hosts, as bundles on the links between
- * them. Those of all its devices are one bundle: they go in step. */
+/* training_copies.c - copies between the devices of a lockstep group, their hosts and storage, as bundles on the links
+ * between them. Those of all its devices are one bundle: they go in step. */
 #include <math.h>
 
 #include "sim/engine/training_parts.h"
-#include "topologies/host_link.h"
+#include "topologies/copy_paths.h"
 
 bool dl_training_simulates_copies(const struct dl_training *t)
 {
@@ -13,19 +13,27 @@ bool dl_training_simulates_copies(const struct dl_training *t)
     return false;
 }
 
-/* Devices have a host in all nodes or in none. */
+/* Nodes are alike: what the first device has, all have. */
 enum dl_status dl_training_check_copies(const struct dl_training *t, struct dl_error *err)
 {
     const struct dl_topology *const topology = t->request.estimator->topology;
-    if (topology->node.device_host[0] != UINT32_MAX || !dl_training_simulates_copies(t)) return DL_OK;
-    return dl_fail(err, DL_IMPOSSIBLE, "run",
-                   "copies need a host, and the machine has none; the node of %s needs \"host\" with "
-                   "\"link_bandwidth_bytes_per_s\"",
-                   topology->name);
+    const struct dl_step *const s = &t->request.step;
+    struct dl_route route = {0};
+    if (topology->node.device_host[0] == UINT32_MAX && dl_training_simulates_copies(t))
+        return dl_fail(err, DL_IMPOSSIBLE, "run",
+                       "copies need a host, and the machine has none; the node of %s needs \"host\" with "
+                       "\"link_bandwidth_bytes_per_s\"",
+                       topology->name);
+    for (size_t i = 0; i < s->n_calls && s->plan.calls && !err->status; i++)
+        if (s->calls[i].op == DL_COPY && s->plan.calls[i] &&
+            !dl_copy_route(topology, s->calls[i].path, 0, false, &route))
+            dl_copy_refuse(topology, s->calls[i].path, "run", err);
+    dl_route_release(&route);
+    return err->status;
 }
 
 /* The links of all members' paths. */
-static struct channel *find_paths(struct dl_training *t, const struct communicator *at)
+static struct channel *find_paths(struct dl_training *t, const struct communicator *at, enum dl_path path)
 {
     const struct dl_topology *const topology = t->request.estimator->topology;
     struct dl_tally *const tally = dl_wire_scratch(t->request.wire, DL_SCRATCH_BUNDLE);
@@ -34,7 +42,7 @@ static struct channel *find_paths(struct dl_training *t, const struct communicat
     dl_tally_clear(tally);
     for (uint32_t i = 0; i < t->n_members; i++) {
         const uint32_t device = device_of(t, &t->lockstep_groups[at->first], i);
-        dl_host_route(topology, device, at->channel == DL_CHANNEL_COPIES_IN, &route);
+        dl_copy_route(topology, path, device, at->channel == DL_CHANNEL_COPIES_IN, &route);
         for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
         out->latency_s = fmax(out->latency_s, route.latency_s);
     }
@@ -56,8 +64,8 @@ static double alone_bytes_per_s(const struct channel *paths, const struct dl_com
 void dl_training_start_copy(struct dl_training *t, struct communicator *at, const struct dl_comm *comm,
                             dl_event_fn done)
 {
-    if (!at->copies) at->copies = find_paths(t, at);
-    const struct channel *const paths = at->copies;
+    if (!at->copies[comm->path]) at->copies[comm->path] = find_paths(t, at, comm->path);
+    const struct channel *const paths = at->copies[comm->path];
     for (size_t i = 0; i < paths->n_hops; i++)
         dl_wire_book(t->request.wire, paths->hops[i].link, comm->bytes * paths->hops[i].weight);
     t->request.engine->kind->start(

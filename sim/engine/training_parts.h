@@ -139,7 +139,7 @@ struct communicator {
     size_t n_chosen, chosen_capacity;
     struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
     uint32_t n_rooms;                      /* for them */
-    struct channel *copies;                /* on a channel for them: the paths of its lockstep group's devices */
+    struct channel *copies[DL_N_PATHS];    /* on a channel for them: the paths of its lockstep group's devices */
 };
 
 /* How often something goes on, to know when at least one of it does. */

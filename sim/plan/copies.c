@@ -1,8 +1,8 @@
-/* copies.c - which copies between devices and their hosts are simulated: those on paths where they may meet
+/* copies.c - which copies between devices, their hosts and storage are simulated: those on paths where they may meet
  * others. A path that a device has for itself gives what it gives, unless a scenario changes it. */
 #include "sim/plan/copies.h"
 
-#include "topologies/host_link.h"
+#include "topologies/copy_paths.h"
 
 static bool changes(const struct dl_plan_request *request, const struct dl_route *route)
 {
@@ -12,23 +12,34 @@ static bool changes(const struct dl_plan_request *request, const struct dl_route
     return false;
 }
 
-static bool cross_changes(const struct dl_plan_request *request)
+static bool path_changes(const struct dl_plan_request *request, enum dl_path path, bool inwards)
 {
     struct dl_route route = {0};
     bool found = false;
-    for (uint32_t rank = 0; request->n_changing && rank < request->job->n_devices && !found; rank++)
-        for (int back = 0; back < 2 && !found; back++)
-            found = dl_host_route(request->topology, request->device_of_rank[rank], back, &route) &&
-                    changes(request, &route);
+    for (uint32_t rank = 0; rank < request->job->n_devices && !found; rank++)
+        found = dl_copy_route(request->topology, path, request->device_of_rank[rank], inwards, &route) &&
+                changes(request, &route);
     dl_route_release(&route);
     return found;
 }
 
-/* Below a PCIe switch are other devices, and NICs. */
-static bool share_paths(const struct dl_plan_request *request)
+static bool cross_changes(const struct dl_plan_request *request, const struct dl_lowered *l)
+{
+    bool used[DL_N_PATHS][2] = {0}, found = false;
+    for (size_t i = 0; request->n_changing && i < l->n_calls; i++)
+        if (l->calls[i].op == DL_COPY) used[l->calls[i].path][l->calls[i].channel == DL_CHANNEL_COPIES_IN] = true;
+    for (int i = 0; i < 2 * DL_N_PATHS && !found; i++)
+        found = used[i / 2][i % 2] && path_changes(request, (enum dl_path)(i / 2), i % 2);
+    return found;
+}
+
+/* Below a PCIe switch are other devices, and NICs; storage is of all that are on the node, or of all nodes. */
+static bool share_paths(const struct dl_plan_request *request, const struct dl_lowered *l)
 {
     const struct dl_node *const node = &request->topology->node;
-    return node->vertices[node->device_host[0]].kind != DL_HOST;
+    bool found = node->vertices[node->device_host[0]].kind != DL_HOST;
+    for (size_t i = 0; i < l->n_calls; i++) found |= l->calls[i].op == DL_COPY && l->calls[i].path != DL_PATH_HOST;
+    return found;
 }
 
 static double count_in(const struct dl_lowered *l, const struct dl_template *t)
@@ -57,8 +68,8 @@ static double count_bundles(const struct dl_plan_request *request, const struct 
 void dl_plan_copies(const struct dl_plan_request *request, struct dl_lowered *l, bool *simulated)
 {
     if (!dl_stack_on_host(request->job->stack) || request->most_played.collectives == 0) return;
-    const bool must_be = cross_changes(request);
-    if (!must_be && !share_paths(request)) return;
+    const bool must_be = cross_changes(request, l);
+    if (!must_be && !share_paths(request, l)) return;
     const double n = count_bundles(request, l);
     const bool is_beyond = n > request->most_played.bundles;
     if (!must_be && is_beyond) {

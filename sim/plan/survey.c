@@ -125,9 +125,9 @@ static void mark_changing(const struct dl_plan_request *r, bool *changes)
     bool all_change = false;
     for (size_t i = 0; i < r->n_changing; i++) {
         changes[r->changing[i]] = true;
-        all_change |= r->changing[i] >= first_of_any;
+        all_change |= r->changing[i] >= first_of_any && !dl_is_storage_link(t, r->changing[i]);
     }
-    for (size_t link = first_of_any; all_change && link < t->n_links; link++) changes[link] = true;
+    for (size_t link = first_of_any; all_change && link < t->first_storage_link; link++) changes[link] = true;
 }
 
 enum dl_status dl_survey_crosses(const struct dl_plan_request *request, dl_digits along, bool *lockstep_groups,

@@ -3,6 +3,7 @@
 #define DL_PROGRAM_COMM_H
 
 #include "sim/program/payload.h"
+#include "sim/program/places.h"
 #include "sim/program/ranks.h"
 
 /* Why time passes on a rank. On each rank every instant has exactly one cause. */
@@ -37,7 +38,7 @@ enum dl_op {
     DL_BARRIER,
     DL_SENDRECV,
     DL_N_OPS,
-    DL_COPY, /* no collective: between each device and its host */
+    DL_COPY, /* no collective: between places of the machine, see places.h */
 };
 const char *dl_op_name(enum dl_op op);
 enum dl_op dl_op_named(const char *name); /* DL_N_OPS: there is none */
@@ -47,7 +48,7 @@ enum dl_channel {
     DL_CHANNEL_REPLICAS,   /* among ranks that hold the same parameters: started, and waited for later */
     DL_CHANNEL_STAGES,     /* of two stages that hold the same, whose programs both have it: waited for at once */
     DL_CHANNEL_LOCKSTEP,   /* of ranks in lockstep: simulated, or priced; each is waited for before the next */
-    DL_CHANNEL_COPIES_OUT, /* from each device to its host: simulated, or priced */
+    DL_CHANNEL_COPIES_OUT, /* from each device to its host, or further out: simulated, or priced */
     DL_CHANNEL_COPIES_IN,  /* and back, beside these */
 };
 
@@ -61,6 +62,7 @@ struct dl_comm {
     enum dl_cause cause;
     uint32_t handle;         /* the strategy's own, to wait for it */
     uint32_t every, turn;    /* it takes place in iterations that leave turn when divided by every; 0: in all */
+    enum dl_path path;       /* DL_COPY: between which places */
     double most_bytes_per_s; /* DL_COPY: that the host can take it at; 0: whatever links give */
     /* Of ranks in lockstep, and copies. */
     bool once;        /* DL_ALLTOALL: tokens go once to each node, as DL_DISPATCH_TO_NODES; it is always priced */

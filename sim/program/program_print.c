@@ -68,6 +68,7 @@ static void print_comm(const struct printed *p, size_t number, const struct dl_c
 static void print_copy(const struct printed *p, size_t number, const struct dl_comm *c)
 {
     fprintf(p->out, "copy %zu %s", number, dl_copy_names[c->channel - DL_CHANNEL_COPIES_OUT]);
+    if (c->path != DL_PATH_HOST) fprintf(p->out, " path %s", dl_path_names[c->path]);
     print_number(p, "bytes", c->bytes);
     fprintf(p->out, " cause %s", dl_cause_name(c->cause));
     print_number(p, "most_bytes_per_s", c->most_bytes_per_s);

@@ -112,7 +112,9 @@ void dl_read_copy(struct dl_program_reader *r)
 {
     const char *const way = third_word(r, "whether it goes out or in");
     if (r->w.err->status) return;
+    const char *const path = dl_word_after(&r->w, "path");
     const struct dl_comm comm = {.op = DL_COPY,
+                                 .path = path ? (enum dl_path)dl_word_choice(&r->w, path, dl_path_names) : DL_PATH_HOST,
                                  .channel =
                                      DL_CHANNEL_COPIES_OUT + (enum dl_channel)dl_word_choice(&r->w, way, dl_copy_names),
                                  .bytes = dl_number_after(&r->w, "bytes"),

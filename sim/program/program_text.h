@@ -30,7 +30,8 @@
  *
  *     copy 1 out bytes 1e8 cause offload alone_s 4e-3 simulated
  *
- * is started and waited for by its number too. It goes on beside all work; `out` and `in` go on at once.
+ * is started and waited for by its number too. It goes on beside all work; `out` and `in` go on at once. With `path
+ * device-storage`, `device-node_storage`, `host-storage` or `host-node_storage` it is one to storage or from there.
  */
 #ifndef DL_PROGRAM_PROGRAM_TEXT_H
 #define DL_PROGRAM_PROGRAM_TEXT_H

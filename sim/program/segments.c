@@ -69,8 +69,8 @@ static void price_copy(const struct dl_template *t, size_t at, const struct dl_c
     }
     out->is_beside = passed_s > 0;
     out->n = 1;
-    out->items[0] =
-        (struct dl_instruction){.name = "host copy", .cause = comm->cause, .device_s = fmax(end_s - passed_s, 0)};
+    out->items[0] = (struct dl_instruction){
+        .name = dl_path_copy_name(comm->path), .cause = comm->cause, .device_s = fmax(end_s - passed_s, 0)};
 }
 
 void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *out)

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "sim/session/session.h"
-#include "topologies/host_link.h"
+#include "topologies/copy_paths.h"
 
 /* That at least one rank or server is on. */
 static uint32_t count_nodes(const struct dl_session *s)
@@ -24,8 +24,9 @@ static uint32_t count_nodes(const struct dl_session *s)
 static double copy_bytes_per_s(const struct dl_session *s, uint32_t n_nodes)
 {
     const uint32_t n = s->job.n_devices;
-    struct dl_host_link link = {0};
-    if (!dl_host_link(s->machine.topology, (n + n_nodes - 1) / n_nodes, s->machine.bytes_per_s, &link)) return 0;
+    const struct dl_copy_wish wish = {.n_devices = n, .n_on_node = (n + n_nodes - 1) / n_nodes};
+    struct dl_copy_rate link = {0};
+    if (!dl_copy_rate(s->machine.topology, &wish, s->machine.bytes_per_s, &link)) return 0;
     return link.memory_bytes_per_s > 0 ? fmin(link.bytes_per_s, link.memory_bytes_per_s) : link.bytes_per_s;
 }
 

@@ -113,8 +113,10 @@ static const struct machine {
     const char *system, *device;
     uint64_t iterations; /* without a barrier between them; 0: until they are alike */
     bool alike;          /* nobody shares a link here, unless the example says so */
-} machines[] = {
-    {USUAL_SYSTEM, "a100-80", 0, true}, {USUAL_SYSTEM, IDEAL_DEVICE, 3, true}, {"v100-40gbe", "v100-16", 0, false}};
+    const char *set;     /* as --set; NULL: nothing */
+} machines[] = {{USUAL_SYSTEM, "a100-80", 0, true, NULL},
+                {USUAL_SYSTEM, IDEAL_DEVICE, 3, true, "software.step_barrier=false"},
+                {"v100-40gbe", "v100-16", 0, false, "topo.storage={'write_bytes_per_s':1e9,'latency_s':1e-3}"}};
 
 static void check_engines(const struct example *e, uint32_t n, const struct machine *machine)
 {
@@ -124,7 +126,7 @@ static void check_engines(const struct example *e, uint32_t n, const struct mach
                                        .device = machine->device,
                                        .software = FLASH,
                                        .workload = workload_of(e),
-                                       .set = machine->iterations ? "software.step_barrier=false" : NULL};
+                                       .set = machine->set};
     example_texts(e, n, arena, &head, &stack);
     ck_assert_msg(!training_open_stack(&t, in, head, stack), "%s", t.err.text);
     t.request.iterations = machine->iterations;

@@ -3,7 +3,7 @@
 #include "tests/unit/allocated.h"
 #include "tests/unit/divided_step.h"
 #include "tests/unit/shipped_system.h"
-#include "topologies/host_link.h"
+#include "topologies/copy_paths.h"
 
 enum { LAYERS = 4 };
 #define MODEL                                                                                                          \
@@ -290,15 +290,20 @@ START_TEST(a_host_that_nobody_describes_is_refused)
 }
 END_TEST
 
+static bool host_rate(const struct dl_topology *of, uint32_t n, const double *bytes_per_s, struct dl_copy_rate *out)
+{
+    return dl_copy_rate(of, &(struct dl_copy_wish){.n_devices = n, .n_on_node = n}, bytes_per_s, out);
+}
+
 /* Two GPUs of a DGX A100 share the 31.5 GB/s of their PCIe switch to its socket; one alone has them. */
 START_TEST(devices_below_a_switch_share_its_link_to_the_host)
 {
-    struct dl_host_link one, all;
+    struct dl_copy_rate one, all;
     set_up();
     const struct dl_topology *const dgx = open_system("selene");
     double *const nominal = dl_alloc(dgx->n_links * sizeof *nominal);
     for (size_t i = 0; i < dgx->n_links; i++) nominal[i] = dgx->links[i].bandwidth_bytes_per_s;
-    ck_assert(dl_host_link(dgx, 1, nominal, &one) && dl_host_link(dgx, 8, nominal, &all));
+    ck_assert(host_rate(dgx, 1, nominal, &one) && host_rate(dgx, 8, nominal, &all));
     check_close("alone", one.bytes_per_s, 31.5e9, exactly);
     check_close("together", all.bytes_per_s, 31.5e9 / 2, exactly);
     check_close("two hops", all.latency_s, 2 * 1.5e-7, exactly);
@@ -312,7 +317,7 @@ static void check_path(const struct dl_topology *of, uint32_t device, bool back,
 {
     struct dl_route route = {0};
     char name[256];
-    ck_assert(dl_host_route(of, device, back, &route));
+    ck_assert(dl_copy_route(of, DL_PATH_HOST, device, back, &route));
     dl_topology_link_name(of, route.hops[0].link, name, sizeof name);
     ck_assert_str_eq(name, first);
     dl_topology_link_name(of, route.hops[route.n_hops - 1].link, name, sizeof name);
@@ -323,7 +328,7 @@ static void check_path(const struct dl_topology *of, uint32_t device, bool back,
 /* Whatever software makes of other links. */
 START_TEST(copies_get_all_of_a_path_of_their_own)
 {
-    struct dl_host_link link;
+    struct dl_copy_rate link;
     struct dl_transport transport;
     set_up();
     const struct dl_topology *const frontier = open_system("frontier");
@@ -336,7 +341,7 @@ START_TEST(copies_get_all_of_a_path_of_their_own)
                       !dl_transport_read(of_test, frontier, 2, arena, &transport, &err),
                   "%s", err.text);
     double *const rates = dl_transport_rates(&transport, frontier);
-    ck_assert(dl_host_link(frontier, 8, rates, &link));
+    ck_assert(host_rate(frontier, 8, rates, &link));
     ck_assert_double_eq(link.bytes_per_s, frontier->node.host.link_bandwidth_bytes_per_s);
     ck_assert_double_eq(link.latency_s, frontier->node.host.link_latency_s);
     dl_free(rates);
@@ -382,7 +387,7 @@ END_TEST
 /* What a part is called does not make a host of it. */
 START_TEST(a_switch_called_socket_is_no_host)
 {
-    struct dl_host_link link;
+    struct dl_copy_rate link;
     set_up();
     const char *const text =
         training_text("{'schema':'dlsim/system/1','source':'a test','nodes':1,'transport':'ideal',"
@@ -394,7 +399,7 @@ START_TEST(a_switch_called_socket_is_no_host)
                   "%s", err.text);
     const double nominal[] = {1e9, 1e9, 1e9, 1e9};
     ck_assert_uint_eq(topology->n_links, DL_COUNT(nominal));
-    ck_assert(!dl_host_link(topology, 1, nominal, &link));
+    ck_assert(!host_rate(topology, 1, nominal, &link));
     tear_down();
 }
 END_TEST

@@ -25,8 +25,26 @@
     "'switch_bandwidth_bytes_per_s':1e9}],'nics':{'count':1,'attach':['pcie0'],'link':'ideal',"                        \
     "'bandwidth_bytes_per_s':1e9,'latency_s':0}},'network':{'kind':'crossbar','link':'ideal',"                         \
     "'bandwidth_bytes_per_s':1e9,'latency_s':0}}"
+/* Devices with a host link of 4 GB/s each, storage that reads 2 GB/s and writes 1 GB/s after half a second, and drives
+ * of the node of 1 GB/s. */
+#define WITH_STORAGE(devices)                                                                                          \
+    "{'schema':'dlsim/system/1','source':'a "                                                                          \
+    "test','nodes':8,'transport':'ideal','node':{'device':'none','devices':" devices                                   \
+    ",'parts':[{'kind':'switch','link':'ideal','bandwidth_bytes_per_s':1e18,'latency_s':0}],"                          \
+    "'host':{'link_bandwidth_bytes_per_s':4e9},'storage':{'write_bytes_per_s':1e9}},'storage':{'write_bytes_per_s':"   \
+    "1e9,'read_bytes_per_s':2e9,'latency_s':0.5},'network':{'kind':'crossbar','link':'ideal',"                         \
+    "'bandwidth_bytes_per_s':1e9,'latency_s':0}}"
+/* A switch's socket as host, behind a NIC of 1 GB/s; storage is no limit. */
+#define BEHIND_NIC                                                                                                     \
+    "{'schema':'dlsim/system/1','source':'a test','nodes':8,'transport':'ideal','node':{'device':'none','devices':1,"  \
+    "'parts':[{'kind':'pcie','switches':1,'link':'ideal','bandwidth_bytes_per_s':1e18,'latency_s':0,"                  \
+    "'switch_bandwidth_bytes_per_s':1e18}],'nics':{'count':1,'attach':['pcie0'],'link':'ideal',"                       \
+    "'bandwidth_bytes_per_s':1e18,'latency_s':0}},'storage':{'write_bytes_per_s':1e18},'network':{'kind':'fat_tree',"  \
+    "'link':'ideal','children':[2,4],'parents':[1,2],'bandwidth_bytes_per_s':1e9,'latency_s':0,'routing':'dmodk'}}"
 #define COPY(number, way, bytes, more) "copy " number " " way " bytes " bytes " cause offload" more "\n"
 #define SIMULATED(number, way, bytes) COPY(number, way, bytes, " simulated")
+
+#define ALONE "stage 0 tags 0\nblock 0\nstart 0\nwait 0\n" FORWARD "\n"
 
 static const char *machine; /* NULL: the crossbar, without hosts */
 
@@ -241,6 +259,28 @@ static const struct {
                             "1e9") "collective 1 allreduce channel replicas over data bytes 1e9 cause data\n"
                                    "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nwait 0\nwait 1\n" FORWARD "\n",
      2, 2, BELOW_SWITCH("1")},
+    {"a read takes what storage gives, after its latency",
+     ONE_RANK COPY("0", "in", "2e9", " path device-storage simulated") ALONE, 1, 1.5, WITH_STORAGE("1")},
+    {"a write takes what storage takes", ONE_RANK COPY("0", "out", "2e9", " path device-storage simulated") ALONE, 1,
+     2.5, WITH_STORAGE("1")},
+    {"nodes share one file system", TWO_REPLICAS COPY("0", "in", "1e9", " path device-storage simulated") ALONE, 2, 1.5,
+     WITH_STORAGE("1")},
+    {"drives are each node's own", TWO_REPLICAS COPY("0", "in", "1e9", " path device-node_storage simulated") ALONE, 2,
+     1, WITH_STORAGE("1")},
+    {"devices of a node share its drives",
+     TWO_REPLICAS COPY("0", "out", "1e9", " path device-node_storage simulated") ALONE, 2, 2, WITH_STORAGE("2")},
+    {"a host's read leaves the way from it to the device alone",
+     ONE_RANK COPY("0", "out", "4e9", " path host-node_storage simulated") COPY(
+         "1", "in", "16e9", " simulated") "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nwait 0\nwait 1\n" FORWARD "\n",
+     1, 4, WITH_STORAGE("1")},
+    {"a read comes through the port of the NIC", ONE_RANK COPY("0", "in", "2e9", " path host-storage simulated") ALONE,
+     1, 2, BEHIND_NIC},
+    {"what replicas send takes half of that port",
+     TWO_REPLICAS COPY(
+         "0", "in", "1e9",
+         " path host-storage simulated") "collective 1 allreduce channel replicas over data bytes 1e9 cause data\n"
+                                         "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nwait 0\nwait 1\n" FORWARD "\n",
+     2, 2, BEHIND_NIC},
 };
 
 START_TEST(a_copy_takes_what_its_closed_form_says)
@@ -305,6 +345,8 @@ static const struct {
     {ONE_RANK COPY("0", "in", "1", "") "stage 0 tags 0\nblock 0\nwait 0\n" FORWARD "\n",
      "stage 0 waits for copy 0, which it has not started in the same block"},
     {ONE_RANK "copy 0 up bytes 1 cause offload\n", "test.txt:4: must be one of out, in"},
+    {ONE_RANK "copy 0 out path device-disk bytes 1 cause offload\n",
+     "test.txt:4: must be one of device-host, device-storage, device-node_storage, host-storage, host-node_storage"},
     {ONE_RANK "copy 0 out bytes 1 cause offload taken_s 2\n", "test.txt:4: 'taken_s' means nothing here"},
     {TWO_STAGES "stage 0 tags 0\n", "must have as many stages as its digits say"},
     {ONE_RANK "stage 0 tags 0\n" FORWARD " with_next\n", "the last item of a stage goes with one after it"},

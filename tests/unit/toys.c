@@ -29,6 +29,11 @@ static double sent_with_steps(const struct dl_model *m, double n)
     return n > 1 ? bytes + summed(n, gradient_bytes * dl_model_parameters(m)) : 0;
 }
 
+static double sent_to_all(const struct dl_model *m, double n)
+{
+    return n > 1 ? summed(n, gradient_bytes * dl_model_parameters(m)) : 0;
+}
+
 /* In a step, with one other. */
 static double sent_to_one(const struct dl_model *m, double n)
 {
@@ -54,6 +59,12 @@ static const struct example toys[] = {
      .sent = sent_with_steps,
      .spares = true},
     {.strategy = "storage", .entry = "{'name':'storage','bytes_per_sample':#000}", .n = {1, 8}},
+    {.strategy = "storage",
+     .entry = "{'name':'storage','bytes_per_sample':1000}",
+     .beside = "{'name':'data'}",
+     .counts = REPLICAS,
+     .n = {1, 2}, /* below one socket: prices take the longest latency for all */
+     .sent = sent_to_all},
 };
 
 /* The partners of a replica change from step to step, also where the program is read back. */
@@ -95,6 +106,42 @@ START_TEST(toys_refuse_what_they_cannot_do)
                                  .head = "'precision':'fp16','devices':2,'global_batch':1",
                                  .stack = "{'name':'spatial','ways':2},{'name':'data'}"},
                   "test.json:/stack/0: cuts networks of convolutions alone");
+    check_refusal(&(struct step){.system = "selene",
+                                 .device = "a100-80",
+                                 .workload = FOUR_BLOCKS,
+                                 .head = "'precision':'fp16','devices':1,'global_batch':1",
+                                 .stack = "{'name':'storage','bytes_per_sample':1}"},
+                  "test.json:/stack/0: selene says nothing of its storage; it needs \"storage\" with "
+                  "\"write_bytes_per_s\"");
+}
+END_TEST
+
+/* Of 8 devices, 2 on a node, each reads a sample of 1 MB before its forward: all at 4 GB/s from what they share, or
+ * those of a node at 1 GB/s from its own. */
+#define WITH_STORAGE                                                                                                   \
+    "{'schema':'dlsim/system/1','source':'a test','nodes':8,'transport':'ideal','node':{'device':'a "                  \
+    "test','devices':2,'parts':[{'kind':'switch','link':'ideal','bandwidth_bytes_per_s':1e18,'latency_s':0}],"         \
+    "'host':{'link_bandwidth_bytes_per_s':1e18},'storage':{'write_bytes_per_s':1,'read_bytes_per_s':1e9}},"            \
+    "'storage':{'write_bytes_per_s':1,'read_bytes_per_s':4e9,'latency_s':0.5},'network':{'kind':'crossbar',"           \
+    "'link':'ideal','bandwidth_bytes_per_s':1e18,'latency_s':0}}"
+static const struct {
+    const char *from;
+    double read_s;
+} reads[] = {{"storage", 0.5 + 8 * 1e6 / 4e9}, {"node_storage", 2 * 1e6 / 1e9}};
+
+START_TEST(samples_come_as_fast_as_their_storage_gives_them)
+{
+    struct dl_session t;
+    const char *const stack =
+        dl_arena_format(arena, "{'name':'storage','bytes_per_sample':1e6,'from':'%s'},{'name':'data'}", reads[_i].from);
+    open_step(&t, &(struct step){.system = WITH_STORAGE,
+                                 .workload = FOUR_BLOCKS,
+                                 .head = "'precision':'fp16','devices':8,'global_batch':8",
+                                 .stack = stack});
+    check_close(reads[_i].from, cause_s(&t, DL_ITEM_F, DL_CAUSE_OFFLOAD), reads[_i].read_s, exactly);
+    const double alone_s = estimated(&t, stack).step_s;
+    check_close(reads[_i].from, simulated(&t, stack).step_s, alone_s, exactly);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -103,6 +150,7 @@ int main(void)
     Suite *const suite = suite_create("toys");
     TCase *const tests = battery_alone("toys", (struct examples){toys, DL_COUNT(toys)});
     tcase_add_test(tests, toys_refuse_what_they_cannot_do);
+    tcase_add_loop_test(tests, samples_come_as_fast_as_their_storage_gives_them, 0, DL_COUNT(reads));
     tcase_add_test(tests, gossip_takes_turns_in_its_program);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
