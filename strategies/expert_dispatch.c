@@ -6,26 +6,24 @@
 
 #include "strategies/operators.h"
 
+static const struct dl_layout by_samples = {.cut[DL_SAMPLE] = DL_ALONG_EXPERTS};
+static const struct dl_layout by_experts = {.cut[DL_EXPERT] = DL_ALONG_EXPERTS};
+
 static struct dl_operator_layouts layouts(const struct dl_operator_options *o)
 {
-    const struct dl_layout by_experts = {.cut[DL_EXPERT] = DL_ALONG_EXPERTS};
     (void)o;
-    return (struct dl_operator_layouts){.weights = by_experts,
-                                        .inside = by_experts,
-                                        .outside.cut[DL_SAMPLE] = DL_ALONG_EXPERTS,
-                                        .used = by_experts,
-                                        .made = by_experts};
+    return (struct dl_operator_layouts){
+        .weights = by_experts, .inside = by_experts, .outside = by_samples, .used = by_experts, .made = by_experts};
 }
 
 /* Fewer experts with more tokens each: as much work as before, on the mean rank. */
 static enum dl_status kernel(const struct dl_operator_options *o, const struct dl_event *ev, struct dl_stack *below,
                              struct dl_error *err)
 {
-    const struct dl_operator_layouts l = layouts(o);
     const bool of_weights = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
     struct dl_event mine = *ev;
     struct dl_kernel *const k = &mine.kernel;
-    dl_kernel_cut(k, &l.outside, &l.used, &dl_stack_setting(below)->ranks);
+    dl_kernel_cut(k, &by_samples, &by_experts, &dl_stack_setting(below)->ranks);
     *(k->kind != DL_KERNEL_GEMM ? &k->elements : of_weights ? &k->k : &k->m) *= o->imbalance;
     mine.mean_work = 1 / o->imbalance;
     return dl_emit(below, &mine, err);

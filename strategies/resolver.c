@@ -28,6 +28,7 @@ static bool is_within(const struct dl_ranks *ranks, const struct dl_layout *befo
     for (int d = 0; d < DL_N_DIMENSIONS; d++) {
         const dl_digits come = after->cut[d] & ~before->cut[d], go = before->cut[d] & ~after->cut[d];
         bool changes_above = false;
+        if (before->cut[d] == after->cut[d]) continue;
         if (dl_ranks_count(ranks, come) > 1 && dl_ranks_count(ranks, go) > 1) return false;
         for (uint32_t i = ranks->n_digits; i-- > 0;) {
             if (ranks->digits[i].n == 1) continue;

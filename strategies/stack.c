@@ -49,24 +49,24 @@ static struct dl_event event_of(const struct dl_work *work, enum dl_pass pass, c
                              .in_pieces = dl_work_has_pieces(work)};
 }
 
-static enum dl_status hand_over(struct dl_stack *below, struct dl_event ev, enum dl_hand_over over, double elements,
+static enum dl_status hand_over(struct dl_stack *below, struct dl_event *ev, enum dl_hand_over over, double elements,
                                 struct dl_error *err)
 {
-    ev.kind = DL_EV_HAND_OVER;
-    ev.over = over;
-    ev.elements = elements;
-    return elements > 0 ? dl_emit(below, &ev, err) : DL_OK;
+    ev->kind = DL_EV_HAND_OVER;
+    ev->over = over;
+    ev->elements = elements;
+    return elements > 0 ? dl_emit(below, ev, err) : DL_OK;
 }
 
 enum dl_status dl_emit_given(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                              const struct dl_layer *layer, struct dl_error *err)
 {
     if (work->to_experts == 0 && work->from_experts == 0 && work->enters == 0) return DL_OK;
-    const struct dl_event ev = event_of(work, pass, layer);
-    if (hand_over(below, ev, DL_TO_EXPERTS, work->to_experts, err) ||
-        hand_over(below, ev, DL_FROM_EXPERTS, work->from_experts, err))
+    struct dl_event ev = event_of(work, pass, layer);
+    if (hand_over(below, &ev, DL_TO_EXPERTS, work->to_experts, err) ||
+        hand_over(below, &ev, DL_FROM_EXPERTS, work->from_experts, err))
         return err->status;
-    return hand_over(below, ev, DL_INTO_PAIR, work->enters, err);
+    return hand_over(below, &ev, DL_INTO_PAIR, work->enters, err);
 }
 
 enum dl_status dl_emit_kernel(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
@@ -85,7 +85,8 @@ enum dl_status dl_emit_made(struct dl_stack *below, const struct dl_work *work, 
                             const struct dl_layer *layer, struct dl_error *err)
 {
     if (work->leaves == 0) return DL_OK;
-    return hand_over(below, event_of(work, pass, layer), DL_OUT_OF_PAIR, work->leaves, err);
+    struct dl_event ev = event_of(work, pass, layer);
+    return hand_over(below, &ev, DL_OUT_OF_PAIR, work->leaves, err);
 }
 
 enum dl_status dl_emit_work(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
