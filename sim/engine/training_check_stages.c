@@ -61,8 +61,16 @@ static void play_pairs(const struct dl_training *t, struct stage *stages, struct
                     stages[i].calls[stages[i].next], with_stage(next_call(t, &stages[i]), i));
 }
 
+static bool has_calls(const struct dl_step *s)
+{
+    for (size_t i = 0; i < s->n_calls; i++)
+        if (s->calls[i].channel == DL_CHANNEL_STAGES) return true;
+    return false;
+}
+
 enum dl_status dl_training_check_stages(const struct dl_training *t, struct dl_error *err)
 {
+    if (!has_calls(&t->request.step)) return DL_OK;
     struct stage *const stages = dl_alloc(t->n_stages * sizeof *stages);
     for (uint32_t i = 0; i < t->n_stages; i++) list_all(t, &t->request.step.programs[i], &stages[i]);
     play_pairs(t, stages, err);
