@@ -22,7 +22,7 @@ void dl_estimator_release(struct dl_estimator *e)
     dl_tally_release(&e->all);
     dl_tally_release(&e->lane);
     dl_free(e->link_clocks);
-    dl_kept_free(e->kept);
+    if (!e->shares_kept) dl_kept_free(e->kept);
 }
 
 static struct dl_pace pace_of(const struct dl_transport *t, const struct dl_protocol *p, enum dl_family family)

@@ -35,6 +35,7 @@ struct dl_estimator {
     uint64_t n_rounds;         /* estimated so far, with repetitions: clocks of those before count for nothing */
     struct dl_tuner_note note; /* of all choices the one that loses most time; faster.algorithm is NULL: none does */
     struct dl_kept *kept;      /* NULL: nothing yet */
+    bool shares_kept;          /* somebody else frees it */
 };
 void dl_estimator_init(struct dl_estimator *e, const struct dl_topology *t, const struct dl_transport *transport,
                        const double *bytes_per_s);

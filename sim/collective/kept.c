@@ -15,12 +15,12 @@ struct known {
     struct known *next; /* in its row */
 };
 
-enum { n_rows = 1024 };
+enum { n_rows = 1024, most_devices = 1 << 20 }; /* with some 50 bytes each, and what algorithms plan for them */
 
 struct dl_kept {
     struct dl_arena *arena;
     struct known *rows[n_rows];
-    size_t n;
+    size_t n, n_devices; /* of all */
 };
 
 struct dl_kept *dl_kept_new(void)
@@ -38,6 +38,8 @@ void dl_kept_free(struct dl_kept *kept)
 }
 
 size_t dl_kept_count(const struct dl_kept *kept) { return kept->n; }
+
+bool dl_kept_is_full(const struct dl_kept *kept) { return kept->n_devices > most_devices; }
 
 /* ---- finding ---- */
 
@@ -113,6 +115,7 @@ static void add(struct dl_kept *kept, struct known *k)
     k->next = *row;
     *row = k;
     kept->n++;
+    kept->n_devices += count_devices(k);
 }
 
 const struct dl_together *dl_choose_together(struct dl_estimator *e, const struct dl_wish *wish,

@@ -24,5 +24,7 @@ struct dl_kept;
 struct dl_kept *dl_kept_new(void);
 void dl_kept_free(struct dl_kept *kept);
 size_t dl_kept_count(const struct dl_kept *kept);
+/* More than is worth keeping. */
+bool dl_kept_is_full(const struct dl_kept *kept);
 
 #endif

@@ -76,6 +76,12 @@ enum dl_status dl_read_document(struct dl_json doc, const char *kind, const stru
 const char *dl_document_name(struct dl_json doc, struct dl_arena *arena);
 
 /* A member or an element with its place; value is NULL if there is none. */
+/* The same document for one more, who releases it too. */
+static inline struct dl_json dl_json_shared(struct dl_json doc)
+{
+    json_incref(doc.value);
+    return doc;
+}
 struct dl_json dl_json_member(struct dl_json object, const char *key, struct dl_arena *arena);
 struct dl_json dl_json_element(struct dl_json array, size_t index, struct dl_arena *arena);
 

@@ -121,6 +121,12 @@ enum dl_status dl_machine_open(struct dl_input topo, const struct dl_texts *set,
     return dl_topology_read(m->system_doc, arena, &m->topology, err);
 }
 
+enum dl_status dl_machine_open_as(struct dl_machine *m, const struct dl_machine *other, struct dl_error *err)
+{
+    m->system_doc = dl_json_shared(other->system_doc);
+    return dl_machines_take(m->keeper, m->system_doc, DL_WHOLE_MACHINE, &m->topology, err);
+}
+
 static void free_topology(struct dl_machine *m)
 {
     if (m->keeper)
@@ -156,6 +162,13 @@ enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transp
         return err->status;
     m->bytes_per_s = m->keeper ? dl_machines_rates(m->keeper, t, &m->transport) : dl_transport_rates(&m->transport, t);
     return DL_OK;
+}
+
+void dl_machine_use_transport_of(struct dl_machine *m, const struct dl_machine *other)
+{
+    m->transport_doc = dl_json_shared(other->transport_doc);
+    m->transport = other->transport;
+    m->bytes_per_s = dl_machines_rates(m->keeper, m->topology, &m->transport);
 }
 
 void dl_machine_fingerprint(const struct dl_machine *m, struct dl_fingerprint *f)

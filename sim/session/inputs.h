@@ -64,12 +64,16 @@ struct dl_machine {
 /* Load a system and apply the `--set` values meant for it (topo.PATH=JSON). All of *m is zero but for its keeper. */
 enum dl_status dl_machine_open(struct dl_input topo, const struct dl_texts *set, struct dl_arena *arena,
                                struct dl_machine *m, struct dl_error *err);
+/* The same, as another has loaded it; for one with a keeper. */
+enum dl_status dl_machine_open_as(struct dl_machine *m, const struct dl_machine *other, struct dl_error *err);
 /* Where the machine gives slices to jobs: take the one for so many devices in place of the whole machine. A placement
  * by list is over the whole machine. */
 enum dl_status dl_machine_slice(struct dl_machine *m, uint32_t n_devices, const char *placement, struct dl_error *err);
 /* Load the transport (NULL: the system's own) for a group that spans so many nodes; --set transport.PATH=JSON. */
 enum dl_status dl_machine_use_transport(struct dl_machine *m, const char *transport, uint32_t n_nodes,
                                         const struct dl_texts *set, struct dl_arena *arena, struct dl_error *err);
+/* That of another, which outlives it: the same system, and as many nodes. */
+void dl_machine_use_transport_of(struct dl_machine *m, const struct dl_machine *other);
 /* All that is known of it, for a fingerprint. */
 void dl_machine_fingerprint(const struct dl_machine *m, struct dl_fingerprint *f);
 /* What of it is not shipped. */

@@ -14,6 +14,8 @@ struct kept {
     double *bytes_per_s;                  /* NULL: not yet asked for */
     double efficiency[DL_MAX_LINK_KINDS]; /* that these are for */
     struct dl_engine_link *links;         /* with these rates; NULL: not yet asked for */
+    struct dl_kept *choices;              /* NULL: none yet */
+    const void *owner_of_choices;
     size_t n_users;
 };
 
@@ -29,6 +31,8 @@ static void forget_rates(struct kept *k)
     dl_free(k->bytes_per_s);
     dl_free(k->links);
     k->links = NULL;
+    dl_kept_free(k->choices);
+    k->choices = NULL;
 }
 
 static void free_kept(struct kept *k)
@@ -178,4 +182,14 @@ const struct dl_engine_link *dl_machines_links(struct dl_machines *m, const stru
     struct kept *const k = keeper_of(m, topology);
     if (!k->links) k->links = dl_engine_links(k->bytes_per_s, topology->n_links);
     return k->links;
+}
+
+struct dl_kept *dl_machines_choices(struct dl_machines *m, const struct dl_topology *topology, const void *owner)
+{
+    struct kept *const k = keeper_of(m, topology);
+    assert(k->n_users == 1);
+    if (k->choices && k->owner_of_choices == owner && !dl_kept_is_full(k->choices)) return k->choices;
+    dl_kept_free(k->choices);
+    k->owner_of_choices = owner;
+    return k->choices = dl_kept_new();
 }

@@ -5,6 +5,7 @@
 #ifndef DL_SESSION_MACHINES_H
 #define DL_SESSION_MACHINES_H
 
+#include "sim/collective/kept.h"
 #include "sim/engine/engine.h"
 #include "topologies/topology.h"
 #include "topologies/transport.h"
@@ -29,6 +30,9 @@ size_t dl_machines_count(const struct dl_machines *m);
  * back. */
 double *dl_machines_rates(struct dl_machines *m, const struct dl_topology *topology,
                           const struct dl_transport *transport);
+/* What was chosen for collectives on the topology, by estimators with the rates and the transport of `owner`, which
+ * outlives it: another owner, or too much of it, and it is empty. Likewise for one that has taken it alone. */
+struct dl_kept *dl_machines_choices(struct dl_machines *m, const struct dl_topology *topology, const void *owner);
 /* After that: the links as an engine takes them. */
 const struct dl_engine_link *dl_machines_links(struct dl_machines *m, const struct dl_topology *topology);
 

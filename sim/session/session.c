@@ -1,5 +1,6 @@
 #include "sim/session/session.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -25,16 +26,20 @@ static enum dl_status read_strategy(struct dl_session *s)
 {
     const struct dl_session_request *const q = &s->request;
     const struct dl_want strategy = {DL_STRATEGIES, "strategy", q->strategy, "strategy", NULL};
-    if (dl_load_document(&strategy, &q->set, s->arena, &s->strategy_doc, &s->err) ||
-        dl_job_read(s->strategy_doc, (uint32_t)q->devices, s->arena, &s->job, &s->err))
-        return s->err.status;
+    return dl_load_document(&strategy, &q->set, s->arena, &s->strategy_doc, &s->err)
+               ? s->err.status
+               : dl_job_read(s->strategy_doc, (uint32_t)q->devices, s->arena, &s->job, &s->err);
+}
+
+static enum dl_status read_software(struct dl_session *s)
+{
+    const struct dl_session_request *const q = &s->request;
     const struct dl_want software = {DL_SOFTWARE, "software",
                                      dl_given_or(q->software, s->strategy_doc, s->job.software), "software",
                                      dl_place_of_name(q->software.name, s->strategy_doc, "software", s->arena)};
     if (dl_load_document(&software, &q->set, s->arena, &s->software_doc, &s->err) ||
         dl_software_read(s->software_doc, s->arena, &s->software, &s->err))
         return s->err.status;
-    set_iterations(s);
     return DL_OK;
 }
 
@@ -44,10 +49,7 @@ static enum dl_status build_model(struct dl_session *s)
     const struct dl_want want = {DL_WORKLOADS, "workload", dl_given_or(q->workload, s->strategy_doc, s->job.workload),
                                  "workload", dl_place_of_name(q->workload.name, s->strategy_doc, "workload", s->arena)};
     if (dl_load_document(&want, &q->set, s->arena, &s->workload_doc, &s->err)) return s->err.status;
-    if (dl_workload_read(s->workload_doc, s->job.setting.microbatch, s->software.code, s->arena, &s->model, &s->err))
-        return s->err.status;
-    dl_job_suit(&s->job, &s->software, &s->model);
-    return DL_OK;
+    return dl_workload_read(s->workload_doc, s->job.setting.microbatch, s->software.code, s->arena, &s->model, &s->err);
 }
 
 static enum dl_status place_ranks(struct dl_session *s)
@@ -91,8 +93,12 @@ static enum dl_status read_device(struct dl_session *s)
     const struct dl_want want = {DL_DEVICES, "device",
                                  dl_given_or(given, s->machine.system_doc, s->machine.topology->node.device), "device",
                                  dl_place_of_name(given.name, node, "device", s->arena)};
+    return load_device(s, &want);
+}
+
+static enum dl_status suit_device(struct dl_session *s)
+{
     const enum dl_precision precision = s->job.setting.precision;
-    if (load_device(s, &want)) return s->err.status;
     dl_job_suit_machine(&s->job, &s->device, s->machine.topology);
     if (dl_device_supports(&s->device, precision)) return DL_OK;
     return dl_fail(&s->err, DL_IMPOSSIBLE, dl_json_member(s->strategy_doc, "precision", s->arena).where,
@@ -103,11 +109,41 @@ static enum dl_status read_device(struct dl_session *s)
 static enum dl_status open_machine(struct dl_session *s)
 {
     const struct dl_session_request *const q = &s->request;
-    if (dl_machine_open(q->topo, &q->set, s->arena, &s->machine, &s->err) || place_ranks(s) || read_device(s))
+    if (dl_machine_open(q->topo, &q->set, s->arena, &s->machine, &s->err) || place_ranks(s) || read_device(s) ||
+        suit_device(s))
         return s->err.status;
     const uint32_t n = s->job.n_devices, per_node = s->machine.topology->node.n_devices;
     return dl_machine_use_transport(&s->machine, q->transport, (n + per_node - 1) / per_node, &q->set, s->arena,
                                     &s->err);
+}
+
+static enum dl_status read_all(struct dl_session *s)
+{
+    if (read_strategy(s) || read_software(s)) return s->err.status;
+    set_iterations(s);
+    if (build_model(s)) return s->err.status;
+    dl_job_suit(&s->job, &s->software, &s->model);
+    return open_machine(s);
+}
+
+/* Nothing but the strategy file is read. */
+static enum dl_status read_like(struct dl_session *s, const struct dl_session *other)
+{
+    assert(s->machine.keeper && !s->request.ideal);
+    if (read_strategy(s)) return s->err.status;
+    s->software_doc = dl_json_shared(other->software_doc);
+    s->software = other->software;
+    s->workload_doc = dl_json_shared(other->workload_doc);
+    s->model = *s->request.model;
+    s->device_doc = dl_json_shared(other->device_doc);
+    s->timed_doc = dl_json_shared(other->timed_doc);
+    s->device = other->device;
+    set_iterations(s);
+    dl_job_suit(&s->job, &s->software, &s->model);
+    if (dl_machine_open_as(&s->machine, &other->machine, &s->err) || place_ranks(s) || suit_device(s))
+        return s->err.status;
+    dl_machine_use_transport_of(&s->machine, &other->machine);
+    return DL_OK;
 }
 
 const struct dl_engine_kind *dl_session_engine(const struct dl_session *s) { return dl_engine_find(s->request.engine); }
@@ -161,6 +197,10 @@ static const uint32_t *changing_links(const struct dl_session *s)
 static enum dl_status lower(struct dl_session *s)
 {
     dl_estimator_init(&s->estimator, s->machine.topology, &s->machine.transport, s->machine.bytes_per_s);
+    if (s->request.like) {
+        s->estimator.kept = dl_machines_choices(s->machine.keeper, s->machine.topology, s->request.like);
+        s->estimator.shares_kept = true;
+    }
     s->estimator.fluid = is_fluid(s);
     s->estimator.by_message = !is_fluid(s);
     const struct dl_lower_request what = {.job = &s->job,
@@ -201,7 +241,7 @@ enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_req
     *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
     if (!s->request.engine) s->request.engine = dl_engine_names[0];
     if (!request->ideal) s->machine.keeper = request->machines; /* an ideal network changes the machine */
-    if (read_strategy(s) || build_model(s) || open_machine(s) || choose_fidelity(s)) return s->err.status;
+    if ((request->like ? read_like(s, request->like) : read_all(s)) || choose_fidelity(s)) return s->err.status;
     return read_scenario(s);
 }
 

@@ -39,6 +39,9 @@ struct dl_session_request {
     double memory_bytes;                        /* of this computer, that the run may have; 0: what is free */
     struct dl_most most;                        /* that is simulated */
     struct dl_machines *machines;               /* OPTIONAL: keeps the machine; the ranges of its keys are not known */
+    const struct dl_session *like;              /* OPTIONAL, with machines: was read with the same inputs but for the
+                                                   strategy file and what that decides, and outlives this one */
+    const struct dl_model *model;               /* with `like`: of the workload, for the strategy's micro-batch */
     bool timeline;                              /* remember what happens when */
     bool explain;                               /* remember what was chosen for calls */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */

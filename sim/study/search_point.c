@@ -30,8 +30,12 @@ static enum dl_status read_base(struct dl_search *s, struct dl_session_request q
     q.engine = "analytic";
     if (dl_session_read(&s->base, &q)) dl_fail(err, s->base.err.status, NULL, "%s", s->base.err.text);
     q.machines = s->machines;
-    dl_session_read(&kept, &q);
-    dl_session_close(&kept);
+    q.like = &s->base;
+    q.model = &s->base.model;
+    if (!err->status) {
+        dl_session_read(&kept, &q);
+        dl_session_close(&kept);
+    }
     free(text);
     json_decref(doc);
     return err->status;
@@ -181,8 +185,11 @@ struct dl_session_request dl_search_request(const struct dl_search *s, uint64_t 
 static void open_session(const struct dl_search *s, uint64_t point, const json_t *doc, struct opened *o)
 {
     char *const text = json_dumps(doc, JSON_COMPACT);
+    const struct dl_space_point p = dl_space_point(&s->space, point);
     struct dl_session_request q = dl_search_request(s, point, text);
     q.machines = s->machines;
+    q.like = &s->base;
+    q.model = model_of(s, &p);
     o->has_session = true;
     if (dl_session_open(&o->session, &q))
         o->err = o->session.err;
