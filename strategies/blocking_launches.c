@@ -39,4 +39,5 @@ const struct dl_strategy dl_strategy_blocking_launches = {
     .blocks_launches = true,
     .check = check,
     .rewrite = rewrite,
+    .place = dl_any_place,
 };

@@ -83,4 +83,5 @@ const struct dl_strategy dl_strategy_context = {
     .claim = claim,
     .check = check,
     .rewrite = rewrite,
+    .place = dl_any_place,
 };

@@ -206,6 +206,15 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     return add_layer(o, ev, true, below, err);
 }
 
+/* Gradients of layers go together, and the last layer ends it. */
+static uint32_t place(const void *options, const void *state, const struct dl_event *layer, const struct dl_setting *s)
+{
+    const struct due due = due_of(options, layer, s);
+    (void)state;
+    if (dl_copies(s, false) == 1 || s->sums_on_the_way || layer->pass != DL_BACKWARD) return 0;
+    return due.scatter || due.sum ? DL_OWN_PLACE : 0;
+}
+
 const struct dl_strategy dl_strategy_data = {
     .name = "data",
     .sums_gradients = true,
@@ -218,4 +227,5 @@ const struct dl_strategy dl_strategy_data = {
     .claim = claim,
     .check = check,
     .rewrite = rewrite,
+    .place = place,
 };

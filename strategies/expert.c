@@ -123,6 +123,13 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     return dl_emit(below, &mine, err);
 }
 
+/* With skew each layer with experts has a draw of its own. */
+static uint32_t place(const void *options, const void *state, const struct dl_event *layer, const struct dl_setting *s)
+{
+    (void)state, (void)s;
+    return ((const struct options *)options)->skew > 0 && layer->layer->expert_parameters > 0 ? DL_OWN_PLACE : 0;
+}
+
 const struct dl_strategy dl_strategy_expert = {
     .name = "expert",
     .doc = "experts divided over `ways` replicas, to which tokens are sent",
@@ -133,4 +140,5 @@ const struct dl_strategy dl_strategy_expert = {
     .claim = claim,
     .check = check,
     .rewrite = rewrite,
+    .place = place,
 };

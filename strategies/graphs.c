@@ -50,4 +50,5 @@ const struct dl_strategy dl_strategy_graphs = {
     .defaults = &defaults,
     .replays_launches = true,
     .rewrite = rewrite,
+    .place = dl_any_place,
 };

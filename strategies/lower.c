@@ -5,88 +5,14 @@
 
 #include "sim/program/segments.h"
 #include "strategies/layer_memory.h"
+#include "strategies/layer_records.h"
+#include "strategies/lower_layers.h"
 #include "strategies/sequence.h"
 #include "strategies/stage_memory.h"
 #include "strategies/stages.h"
 #include "strategies/step_clock.h"
 
-/* ---- the top of the stack: the model's work ---- */
-
-struct place {
-    const struct dl_layer *layer;
-    size_t n_after; /* in this pass on this position */
-    bool first, last_micro;
-    bool splits;              /* weight gradients come apart */
-    uint32_t block, n_blocks; /* as in struct dl_event */
-};
-
-static enum dl_status emit_work(struct dl_stack *top, const struct dl_event *at, const struct dl_work *work,
-                                struct dl_error *err)
-{
-    if (dl_emit_given(top, work, at->pass, at->layer, err) || dl_emit_working(top, at, work, false, err) ||
-        dl_emit_kernel(top, work, at->pass, at->layer, err) || dl_emit_working(top, at, work, true, err))
-        return err->status;
-    return dl_emit_made(top, work, at->pass, at->layer, err);
-}
-
-static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const struct place *at, struct dl_error *err)
-{
-    const struct dl_layer *const layer = at->layer;
-    const bool forward = pass == DL_FORWARD;
-    const struct dl_work *const work = forward ? layer->forward : layer->backward;
-    const size_t n = forward ? layer->n_forward : layer->n_backward;
-    struct dl_event ev = {.kind = DL_EV_LAYER,
-                          .pass = pass,
-                          .layer = layer,
-                          .n_after = (uint32_t)at->n_after,
-                          .first = at->first,
-                          .block = at->block,
-                          .n_blocks = at->n_blocks};
-    const struct dl_event begins = ev;
-    if (dl_emit(top, &ev, err) || dl_emit_entered(top, &begins, err)) return err->status;
-    for (size_t i = 0; i < n; i++)
-        if (emit_work(top, &begins, &work[i], err)) return err->status;
-    if (dl_emit_left(top, &begins, err)) return err->status;
-    ev.kind = DL_EV_LAYER_DONE;
-    ev.last_micro = at->last_micro;
-    ev.parameters_inside = layer->parameters_inside;
-    ev.parameters_outside = layer->parameters_outside;
-    ev.parameters_expert = layer->expert_parameters;
-    if (dl_emit(top, &ev, err)) return err->status;
-    return at->splits && !forward ? dl_emit_operands(top, &begins, err) : DL_OK;
-}
-
-static enum dl_status emit_forward(struct dl_sink *s, const struct dl_position *p, struct dl_error *err)
-{
-    const struct dl_layer *const layers = s->out->layers;
-    for (size_t i = p->first_layer; i < p->end_layer; i++) {
-        const struct place at = {.layer = &layers[i],
-                                 .n_after = p->end_layer - 1 - i,
-                                 .first = i == p->first_layer,
-                                 .block = (uint32_t)(i - p->first_block),
-                                 .n_blocks = p->n_blocks};
-        if (emit_layer(s->request->job->stack, DL_FORWARD, &at, err)) return err->status;
-    }
-    return DL_OK;
-}
-
-static enum dl_status emit_backward(struct dl_sink *s, const struct dl_position *p, bool last_micro,
-                                    struct dl_error *err)
-{
-    const struct dl_layer *const layers = s->out->layers;
-    for (size_t i = p->end_layer; i-- > p->first_layer;) {
-        const struct place at = {.layer = &layers[i],
-                                 .n_after = i - p->first_layer,
-                                 .first = i + 1 == p->end_layer,
-                                 .last_micro = last_micro,
-                                 .splits = s->weights != NULL,
-                                 .block = (uint32_t)(i - p->first_block), /* of use in blocks only */
-                                 .n_blocks = p->n_blocks};
-        if (emit_layer(s->request->job->stack, DL_BACKWARD, &at, err)) return err->status;
-    }
-    dl_sink_end_buckets(s);
-    return DL_OK;
-}
+/* ---- a position ---- */
 
 /* Of the activations between two stages. */
 static double output_bytes(const struct dl_sink *s)
@@ -122,7 +48,7 @@ static enum dl_status lower_last(struct dl_sink *s, struct dl_position *p, bool 
     s->counted = NULL; /* it is like those before it */
     s->into = splits ? &rest : &p->items[DL_TEMPLATE_LAST];
     s->weights = splits ? &p->items[DL_TEMPLATE_LAST] : NULL;
-    if (!gather_sent(s, p, DL_BACKWARD, err)) emit_backward(s, p, true, err);
+    if (!gather_sent(s, p, DL_BACKWARD, err)) dl_lower_backward(s, p, true, err);
     dl_template_release(&rest);
     return err->status;
 }
@@ -140,11 +66,11 @@ static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, b
     s->weights = NULL;
     s->into = &p->items[DL_ITEM_F];
     if (dl_emit(s->request->job->stack, &(struct dl_event){.kind = DL_EV_BATCH}, err) ||
-        gather_sent(s, p, DL_FORWARD, err) || emit_forward(s, p, err))
+        gather_sent(s, p, DL_FORWARD, err) || dl_lower_forward(s, p, err))
         return err->status;
     s->into = &p->items[DL_ITEM_B];
     s->weights = splits ? &p->items[DL_ITEM_W] : NULL;
-    if (gather_sent(s, p, DL_BACKWARD, err) || emit_backward(s, p, false, err)) return err->status;
+    if (gather_sent(s, p, DL_BACKWARD, err) || dl_lower_backward(s, p, false, err)) return err->status;
     if (s->request->job->setting.last_backward_differs && lower_last(s, p, splits, err)) return err->status;
     s->weights = NULL;
     for (int kind = 0; kind < DL_N_TEMPLATES; kind++) end_item(s, &p->items[kind]);
@@ -202,6 +128,7 @@ static const double *price_layers(struct dl_sink *s, bool splits, struct dl_erro
         release_position(&alone);
     }
     dl_sink_forget_calls(s);
+    dl_layer_records_forget(s);
     return seconds;
 }
 
@@ -300,6 +227,7 @@ static enum dl_status lower_all(struct dl_sink *s, struct dl_step_draw *draw, st
     out->n_positions = out->schedule.n_positions;
     out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
     out->layers = dl_dealt_layers(request->model, &out->schedule, s->arena);
+    dl_layer_records_init(s);
     if (!deal(s, err)) check_blocks(s, err);
     lower_positions(s, draw, err);
     mean_costs(out, &wish);

@@ -32,6 +32,7 @@ struct dl_lowered {
     struct dl_comm *calls;       /* of all programs */
     size_t n_calls, calls_capacity;
     double model_flop[DL_N_FLOP_COUNTS]; /* of a step, without recomputation */
+    size_t n_layers_again;               /* that were written as one that is alike was */
     const struct dl_comm *beside_layers; /* goes on beside a whole layer, and is priced; NULL: nothing does */
     /* By sim/plan. */
     struct dl_plan plan;
@@ -49,6 +50,7 @@ struct dl_lower_request {
     const struct dl_device *device;
     struct dl_estimator *estimator; /* prices collectives of ranks in lockstep */
     const uint32_t *device_of_rank;
+    bool layer_by_layer; /* as if no two layers were alike; the same comes out (layer_records.h) */
 };
 
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,

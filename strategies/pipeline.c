@@ -100,5 +100,6 @@ const struct dl_strategy dl_strategy_pipeline = {
     .defaults = &defaults,
     .claim = claim,
     .rewrite = rewrite,
+    .place = dl_any_place,
     .relief = &relief,
 };

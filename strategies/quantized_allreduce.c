@@ -106,4 +106,5 @@ const struct dl_strategy dl_strategy_quantized_allreduce = {
     .defaults = &defaults,
     .check = check,
     .rewrite = rewrite,
+    .place = dl_any_place,
 };

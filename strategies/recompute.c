@@ -191,6 +191,15 @@ static void tell(const void *options, void (*say)(void *user, const char *words)
     if (o->mode != DL_RECOMPUTE_NOTHING) say(user, words);
 }
 
+/* Of a group all blocks are done again before the last of them. */
+static uint32_t place(const void *options, const void *state, const struct dl_event *layer, const struct dl_setting *s)
+{
+    const struct dl_recomputation *const o = options;
+    (void)state, (void)s;
+    if (o->every > 1) return DL_OWN_PLACE;
+    return (uint32_t)(layer->layer->is_block ? dl_recompute_of(o, layer->block) : DL_RECOMPUTE_NOTHING);
+}
+
 static const char *repeat_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)
 {
     const uint32_t mode = step + 1;
@@ -212,6 +221,7 @@ const struct dl_strategy dl_strategy_recompute = {
     .check = check,
     .check_blocks = check_blocks,
     .rewrite = rewrite,
+    .place = place,
     .tell = tell,
     .relief = &relief,
 };

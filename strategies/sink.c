@@ -171,6 +171,15 @@ static void add_launched(const struct dl_sink *s, struct dl_template *into, stru
     dl_template_add(into, &what);
 }
 
+static void count_draw(struct dl_sink *s, enum dl_bound bound, const struct dl_draw *draw)
+{
+    struct dl_sink_note *const note = &s->note;
+    if (s->counted) dl_draw_add(&s->counted[bound], draw, 1);
+    if (!s->request->device->power) return; /* nothing is drawn */
+    DL_GROW(note->draws, note->n_draws, note->draws_capacity);
+    note->draws[note->n_draws++] = (struct dl_sink_draw){bound, *draw};
+}
+
 /* How long the kernel keeps the device busy. An update that is many launches begins with the first of them. */
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
@@ -185,7 +194,7 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
                  launching_s = call_s(software, &ev->kernel) + s_per_launch * n_launches;
     const double n_parts = n_tensors > 1 ? fmax(1, floor(n_launches)) : 1;
     const double flop = priced->price.flop * (ev->mean_work > 0 ? ev->mean_work : 1);
-    if (s->counted) dl_draw_add(&s->counted[dl_bound_of(&ev->kernel)], &priced->draw, 1);
+    count_draw(s, dl_bound_of(&ev->kernel), &priced->draw);
     struct dl_instruction one = {.name = ev->kernel.name,
                                  .cause = ev->cause,
                                  .device_s = device_s / n_parts,
@@ -234,6 +243,7 @@ static double launch_s(const struct dl_sink *s, const struct dl_event *ev)
 static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
 {
     struct dl_lowered *const out = s->out;
+    s->note.is_its_own = true;
     DL_GROW(out->calls, out->n_calls, out->calls_capacity);
     out->calls[out->n_calls] =
         (struct dl_comm){.op = ev->op,
@@ -258,6 +268,7 @@ static void add_exchange(struct dl_sink *s, const struct dl_event *ev)
 static void add_wait(struct dl_sink *s, const struct dl_event *ev)
 {
     uint32_t call = DL_EVERY_CALL;
+    s->note.is_its_own = true;
     for (size_t i = s->out->n_calls; ev->handle != DL_EVERY_CALL && i-- > 0 && call == DL_EVERY_CALL;) {
         const struct dl_comm *const comm = &s->out->calls[i];
         if (!dl_comm_may_be_priced(comm) && comm->handle == ev->handle) call = (uint32_t)i;
@@ -416,6 +427,7 @@ void dl_sink_forget_calls(struct dl_sink *s)
 void dl_sink_release(struct dl_sink *s)
 {
     dl_free(s->prices);
+    dl_free(s->note.draws);
     dl_free(s->buckets.filling.items);
     dl_free(s->buckets.sent.items);
 }

@@ -37,6 +37,29 @@ struct dl_sink_buckets {
     double bytes; /* of those that fill it */
 };
 
+struct dl_layer_record;
+
+/* Layers of the model that are alike, and what was noted of them: see layer_records.h. */
+struct dl_layer_classes {
+    uint32_t *of, *sizes; /* by layer, the first of its class; and by that one, how many these are */
+    struct dl_layer_record **records;
+};
+
+/* What one kernel draws. */
+struct dl_sink_draw {
+    enum dl_bound bound;
+    struct dl_draw draw;
+};
+
+/* What the layer at work has come to so far. */
+struct dl_sink_note {
+    size_t into_from, into_memory_from, weights_from, weights_memory_from; /* what it adds to templates */
+    struct dl_sink_draw *draws;
+    size_t n_draws, draws_capacity;
+    const struct dl_comm *beside_layers; /* of layers before it */
+    bool is_its_own;                     /* what comes has a number of its own, or depends on layers before it */
+};
+
 struct dl_sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
@@ -53,7 +76,9 @@ struct dl_sink {
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
     struct dl_memory_ops *begin; /* what is there before the first step, of the stage being built */
     struct dl_sink_buckets buckets;
-    bool blocks_launches;    /* the host waits at each until the device has done it */
+    bool blocks_launches; /* the host waits at each until the device has done it */
+    struct dl_layer_classes classes;
+    struct dl_sink_note note;
     double clock;            /* of the devices, over their highest */
     struct dl_draw *counted; /* [DL_N_BOUNDS]: what kernels draw is added here; NULL: it is not counted */
 };

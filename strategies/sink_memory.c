@@ -53,6 +53,7 @@ void dl_sink_memory(struct dl_sink *s, const struct dl_event *ev)
 {
     struct dl_memory_op op = op_of(s, ev);
     const bool is_in_bucket = ev->tensor == DL_TENSOR_UNREDUCED && ev->pass != DL_HOLD;
+    s->note.is_its_own |= is_in_bucket;
     if (is_in_bucket && op.frees) {
         end_bucket(s, ev);
         return;

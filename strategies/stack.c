@@ -108,6 +108,26 @@ enum dl_status dl_emit_pass(struct dl_stack *below, const char *name, double byt
     return dl_emit(below, &ev, err);
 }
 
+uint32_t dl_any_place(const void *options, const void *state, const struct dl_event *layer,
+                      const struct dl_setting *setting)
+{
+    (void)options, (void)state, (void)layer, (void)setting;
+    return 0;
+}
+
+bool dl_stack_place(const struct dl_stack *top, const struct dl_event *layer, uint64_t *out)
+{
+    *out = 0;
+    for (const struct dl_stack *level = top; level->strategy; level++) {
+        const struct dl_strategy *const s = level->strategy;
+        if (!s->rewrite) continue;
+        const uint32_t place = s->place ? s->place(level->options, level->state, layer, level->setting) : DL_OWN_PLACE;
+        if (place == DL_OWN_PLACE) return false;
+        *out = *out * DL_MOST_PLACES + place;
+    }
+    return true;
+}
+
 const char *dl_stack_on_host(const struct dl_stack *top)
 {
     while (top->strategy && !top->strategy->needs_host) top++;

@@ -30,6 +30,9 @@ struct dl_stack_use {
 void dl_stack_begin(struct dl_stack *top, const struct dl_stack_use *use);
 void dl_stack_end(struct dl_stack *top);
 
+/* What the place of a layer means to all of them, as one number (dl_strategy.place); false: it is the layer's own. */
+bool dl_stack_place(const struct dl_stack *top, const struct dl_event *layer, uint64_t *out);
+
 /* The entry of a strategy that needs a host; NULL: none does. */
 const char *dl_stack_on_host(const struct dl_stack *top);
 /* Whether launches block, by one of its strategies. */

@@ -283,6 +283,8 @@ struct dl_relief {
     enum dl_axis axis;
 };
 
+enum { DL_MOST_PLACES = 8, DL_OWN_PLACE = DL_MOST_PLACES };
+
 struct dl_strategy {
     const char *name, *doc;
     bool sums_gradients;           /* over the replicas: without such a one there must be a single replica */
@@ -305,10 +307,20 @@ struct dl_strategy {
     /* OPTIONAL: NULL passes everything on. */
     enum dl_status (*rewrite)(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err);
+    /* OPTIONAL: what a layer's place means for what it makes of the layer, beyond its work and sizes, its pass, and
+     * whether it is the first of its position and in the last micro-batch: a number below DL_MOST_PLACES, the same for
+     * places that mean the same. DL_OWN_PLACE: its number, those around it or what the strategy remembers of others
+     * matters too. Equal layers in equal places go through the stack once. The event is LAYER, with last_micro. NULL,
+     * with rewrite: each has its own. */
+    uint32_t (*place)(const void *options, const void *state, const struct dl_event *layer,
+                      const struct dl_setting *setting);
     /* OPTIONAL: say what tells its entry from others, in the head of a report; nothing that is usual. */
     void (*tell)(const void *options, void (*say)(void *user, const char *words), void *user);
     const struct dl_relief *relief; /* OPTIONAL: NULL: it has none */
 };
+/* For `place`: all mean the same. */
+uint32_t dl_any_place(const void *options, const void *state, const struct dl_event *layer,
+                      const struct dl_setting *setting);
 size_t dl_strategy_count(void);
 const struct dl_strategy *dl_strategy_get(size_t index);
 

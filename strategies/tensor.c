@@ -152,6 +152,12 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     return dl_emit(below, &mine, err);
 }
 
+static uint32_t place(const void *options, const void *state, const struct dl_event *layer, const struct dl_setting *s)
+{
+    (void)options, (void)layer, (void)s;
+    return ((const struct dl_operator_state *)state)->is_held ? DL_OWN_PLACE : 0;
+}
+
 static const struct dl_relief relief = {.rank = 4, .n_steps = 3, .axis = DL_AXIS_TENSOR};
 
 const struct dl_strategy dl_strategy_tensor = {
@@ -165,5 +171,6 @@ const struct dl_strategy dl_strategy_tensor = {
     .claim = claim,
     .check = check,
     .rewrite = rewrite,
+    .place = place,
     .relief = &relief,
 };

@@ -411,6 +411,13 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     return ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE ? dl_zero_layer(&gathers, ev, below, err) : DL_OK;
 }
 
+/* Stage 3 looks ahead. */
+static uint32_t place(const void *options, const void *state, const struct dl_event *layer, const struct dl_setting *s)
+{
+    (void)options, (void)state, (void)layer;
+    return s->zero_stage < 3 ? 0 : DL_OWN_PLACE;
+}
+
 static const char *cut_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)
 {
     const uint32_t stage = step + 1;
@@ -432,5 +439,6 @@ const struct dl_strategy dl_strategy_zero = {
     .claim = claim,
     .check = check,
     .rewrite = rewrite,
+    .place = place,
     .relief = &relief,
 };

@@ -19,12 +19,21 @@ void dl_template_add(struct dl_template *t, const struct dl_instruction *instruc
     t->instructions[t->n_instructions++] = *instruction;
 }
 
+void dl_template_append(struct dl_template *t, const struct dl_instruction *instructions, size_t n)
+{
+    if (!n) return;
+    while (t->capacity < t->n_instructions + n)
+        t->instructions = dl_grow(t->instructions, t->capacity, &t->capacity, sizeof *t->instructions);
+    memcpy(&t->instructions[t->n_instructions], instructions, n * sizeof *instructions);
+    t->n_instructions += n;
+}
+
 void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instruction *instruction)
 {
     dl_template_add(t, instruction);
     memmove(&t->instructions[at + 1], &t->instructions[at], (t->n_instructions - 1 - at) * sizeof *t->instructions);
     t->instructions[at] = *instruction;
-    for (size_t i = 0; i < t->memory.n; i++) t->memory.items[i].at += t->memory.items[i].at > at;
+    for (size_t i = t->memory.n; i-- > 0 && t->memory.items[i].at > at;) t->memory.items[i].at++;
 }
 
 void dl_template_release(struct dl_template *t)

@@ -122,6 +122,7 @@ struct dl_program {
 };
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction);
+void dl_template_append(struct dl_template *t, const struct dl_instruction *instructions, size_t n);
 void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instruction *instruction);
 void dl_template_release(struct dl_template *t);
 /* How often each of its blocks is in its sequence; for dl_free. */

@@ -86,6 +86,17 @@ void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm
         price_wait(t, at, &calls[i->call], out);
 }
 
+/* The same without a copy of a kernel. */
+static size_t priced(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *work,
+                     const struct dl_instruction **items)
+{
+    *items = &t->instructions[at];
+    if ((*items)->kind == DL_DO) return 1;
+    dl_priced_work(t, at, calls, work);
+    *items = work->items;
+    return work->n;
+}
+
 bool dl_template_is_single(const struct dl_template *t)
 {
     return t->n_instructions < 2 || (t->n_instructions == 2 && dl_may_be_priced(&t->instructions[1], t->calls));
@@ -115,14 +126,15 @@ void dl_template_sum(struct dl_template *t, const struct dl_comm *calls)
 {
     double launched_s = 0;
     struct dl_priced_work work;
+    const struct dl_instruction *items;
     t->total = (struct dl_segment){0};
     for (size_t i = 0; i < t->n_instructions; i++) {
         const struct dl_instruction *const at = &t->instructions[i];
         if (at->kind != DL_DO && !dl_may_be_priced(at, calls)) launched_s += at->host_s;
-        dl_priced_work(t, i, calls, &work);
-        for (size_t k = 0; k < work.n; k++) {
-            launched_s += work.items[k].host_s;
-            add_to_total(&t->total, &work.items[k], launched_s);
+        const size_t n = priced(t, i, calls, &work, &items);
+        for (size_t k = 0; k < n; k++) {
+            launched_s += items[k].host_s;
+            add_to_total(&t->total, &items[k], launched_s);
         }
     }
 }
@@ -150,6 +162,7 @@ static bool fuse(const struct dl_template *t, const bool *simulated, struct dl_p
 {
     bool any = false;
     struct dl_priced_work work;
+    const struct dl_instruction *items;
     out->n = 0;
     for (size_t i = 0; i < t->n_instructions; i++) {
         const struct dl_instruction *const at = &t->instructions[i];
@@ -160,8 +173,8 @@ static bool fuse(const struct dl_template *t, const bool *simulated, struct dl_p
             add_part(out, (struct dl_part){.kind = at->kind, .call = at->call, .host_s = at->host_s});
             continue;
         }
-        dl_priced_work(t, i, t->calls, &work);
-        for (size_t k = 0; k < work.n; k++) add_work(out, &work.items[k], i);
+        const size_t n = priced(t, i, t->calls, &work, &items);
+        for (size_t k = 0; k < n; k++) add_work(out, &items[k], i);
     }
     return any;
 }

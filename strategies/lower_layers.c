@@ -1,0 +1,106 @@
+#include "strategies/lower_layers.h"
+
+#include "strategies/layer_memory.h"
+#include "strategies/layer_records.h"
+
+struct place {
+    const struct dl_layer *layer;
+    size_t n_after; /* in this pass on this position */
+    bool first, last_micro;
+    bool splits;              /* weight gradients come apart */
+    uint32_t block, n_blocks; /* as in struct dl_event */
+};
+
+static enum dl_status emit_work(struct dl_stack *top, const struct dl_event *at, const struct dl_work *work,
+                                struct dl_error *err)
+{
+    if (dl_emit_given(top, work, at->pass, at->layer, err) || dl_emit_working(top, at, work, false, err) ||
+        dl_emit_kernel(top, work, at->pass, at->layer, err) || dl_emit_working(top, at, work, true, err))
+        return err->status;
+    return dl_emit_made(top, work, at->pass, at->layer, err);
+}
+
+static enum dl_status emit_layer(struct dl_stack *top, enum dl_pass pass, const struct place *at, struct dl_error *err)
+{
+    const struct dl_layer *const layer = at->layer;
+    const bool forward = pass == DL_FORWARD;
+    const struct dl_work *const work = forward ? layer->forward : layer->backward;
+    const size_t n = forward ? layer->n_forward : layer->n_backward;
+    struct dl_event ev = {.kind = DL_EV_LAYER,
+                          .pass = pass,
+                          .layer = layer,
+                          .n_after = (uint32_t)at->n_after,
+                          .first = at->first,
+                          .block = at->block,
+                          .n_blocks = at->n_blocks};
+    const struct dl_event begins = ev;
+    if (dl_emit(top, &ev, err) || dl_emit_entered(top, &begins, err)) return err->status;
+    for (size_t i = 0; i < n; i++)
+        if (emit_work(top, &begins, &work[i], err)) return err->status;
+    if (dl_emit_left(top, &begins, err)) return err->status;
+    ev.kind = DL_EV_LAYER_DONE;
+    ev.last_micro = at->last_micro;
+    ev.parameters_inside = layer->parameters_inside;
+    ev.parameters_outside = layer->parameters_outside;
+    ev.parameters_expert = layer->expert_parameters;
+    if (dl_emit(top, &ev, err)) return err->status;
+    return at->splits && !forward ? dl_emit_operands(top, &begins, err) : DL_OK;
+}
+
+static struct dl_layer_key key_of(const struct dl_sink *s, enum dl_pass pass, const struct place *at)
+{
+    const struct dl_event layer = {.kind = DL_EV_LAYER,
+                                   .pass = pass,
+                                   .layer = at->layer,
+                                   .first = at->first,
+                                   .last_micro = at->last_micro,
+                                   .block = at->block,
+                                   .n_blocks = at->n_blocks};
+    struct dl_layer_key key = {
+        .layer = at->layer, .pass = pass, .first = at->first, .last_micro = at->last_micro, .splits = at->splits};
+    key.is_own = !dl_stack_place(s->request->job->stack, &layer, &key.place);
+    return key;
+}
+
+/* Or as one that is alike was. */
+static enum dl_status lower_layer(struct dl_sink *s, enum dl_pass pass, const struct place *at, struct dl_error *err)
+{
+    const struct dl_layer_key key = key_of(s, pass, at);
+    if (dl_layer_write_again(s, &key)) return DL_OK;
+    dl_layer_note_begin(s);
+    if (emit_layer(s->request->job->stack, pass, at, err)) return err->status;
+    s->note.is_its_own |= key_of(s, pass, at).is_own; /* something is left for the next */
+    dl_layer_note_end(s, &key);
+    return DL_OK;
+}
+
+enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, struct dl_error *err)
+{
+    const struct dl_layer *const layers = s->out->layers;
+    for (size_t i = p->first_layer; i < p->end_layer; i++) {
+        const struct place at = {.layer = &layers[i],
+                                 .n_after = p->end_layer - 1 - i,
+                                 .first = i == p->first_layer,
+                                 .block = (uint32_t)(i - p->first_block),
+                                 .n_blocks = p->n_blocks};
+        if (lower_layer(s, DL_FORWARD, &at, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+enum dl_status dl_lower_backward(struct dl_sink *s, const struct dl_position *p, bool last_micro, struct dl_error *err)
+{
+    const struct dl_layer *const layers = s->out->layers;
+    for (size_t i = p->end_layer; i-- > p->first_layer;) {
+        const struct place at = {.layer = &layers[i],
+                                 .n_after = i - p->first_layer,
+                                 .first = i + 1 == p->end_layer,
+                                 .last_micro = last_micro,
+                                 .splits = s->weights != NULL,
+                                 .block = (uint32_t)(i - p->first_block), /* of use in blocks only */
+                                 .n_blocks = p->n_blocks};
+        if (lower_layer(s, DL_BACKWARD, &at, err)) return err->status;
+    }
+    dl_sink_end_buckets(s);
+    return DL_OK;
+}

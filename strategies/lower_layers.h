@@ -1,0 +1,10 @@
+/* lower_layers.h - the top of the stack: the work of a position, layer by layer, into the templates of the sink. */
+#ifndef DL_STRATEGIES_LOWER_LAYERS_H
+#define DL_STRATEGIES_LOWER_LAYERS_H
+
+#include "strategies/sink.h"
+
+enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, struct dl_error *err);
+enum dl_status dl_lower_backward(struct dl_sink *s, const struct dl_position *p, bool last_micro, struct dl_error *err);
+
+#endif

@@ -1,0 +1,143 @@
+/* layers_alike.c - layers that are alike go through a stack once: programs, memory, sums and draws are those of a stack
+ * that every layer goes through by itself, bit for bit. */
+#define _GNU_SOURCE /* fork, pipe, open_memstream */
+#include <check.h>
+
+#include "sim/program/program_text.h"
+#include "tests/unit/drawn_stacks.h"
+
+enum { n_stacks = 240 };
+static size_t n_opened, n_with_repeats;
+
+struct made {
+    struct dl_lowered lowered;
+    char *text;
+    size_t bytes;
+};
+
+static void make(struct dl_session *t, bool layer_by_layer, struct made *out)
+{
+    dl_lower(&(struct dl_lower_request){.job = &t->job,
+                                        .model = &t->model,
+                                        .device = &t->device,
+                                        .estimator = &t->estimator,
+                                        .device_of_rank = t->device_of_rank,
+                                        .layer_by_layer = layer_by_layer},
+             t->arena, &out->lowered, &t->err);
+    ck_assert_msg(!t->err.status, "%s", t->err.text);
+    const struct dl_step step = dl_lowered_step(&out->lowered, &t->job.setting);
+    FILE *const text = open_memstream(&out->text, &out->bytes);
+    dl_step_print(&step, text);
+    fclose(text);
+}
+
+static void release(struct made *m, const struct dl_session *t)
+{
+    dl_lowered_release(&m->lowered, t->job.setting.ways[DL_AXIS_PIPELINE]);
+    free(m->text);
+}
+
+static void compare_sums(const char *what, const struct dl_lowered *a, const struct dl_lowered *b)
+{
+    ck_assert_msg(a->clock == b->clock && memcmp(a->draw, b->draw, sizeof a->draw) == 0, "%s: draws differ", what);
+    ck_assert_msg(memcmp(a->by_ground, b->by_ground, sizeof a->by_ground) == 0, "%s: grounds differ", what);
+    ck_assert_msg(!a->beside_layers == !b->beside_layers &&
+                      (!a->beside_layers || dl_comm_alike(a->beside_layers, b->beside_layers)),
+                  "%s: what goes beside layers differs", what);
+    for (uint32_t i = 0; i < a->n_positions; i++)
+        for (int kind = 0; kind < DL_N_TEMPLATES; kind++)
+            ck_assert_msg(memcmp(&a->positions[i].items[kind].total, &b->positions[i].items[kind].total,
+                                 sizeof(struct dl_segment)) == 0,
+                          "%s: totals of position %u differ", what, i);
+}
+
+/* Where programs differ, the line of both. */
+static void compare_texts(const char *what, const char *a, const char *b)
+{
+    size_t line = 0, i = 0;
+    for (; a[i] && a[i] == b[i]; i++)
+        if (a[i] == '\n') line = i + 1;
+    ck_assert_msg(a[i] == b[i], "%s: '%.100s' became '%.100s'", what, b + line, a + line);
+}
+
+/* How many layers were written again; 0 as well if the job is refused. */
+static size_t compare(const char *what, const struct training_inputs *in)
+{
+    struct dl_session t;
+    struct made once = {0}, each = {0};
+    if (training_open(&t, in)) {
+        dl_session_close(&t);
+        return 0;
+    }
+    make(&t, false, &once);
+    make(&t, true, &each);
+    const size_t n = once.lowered.n_layers_again;
+    ck_assert_uint_eq(each.lowered.n_layers_again, 0);
+    compare_texts(what, once.text, each.text);
+    compare_sums(what, &once.lowered, &each.lowered);
+    n_opened++;
+    n_with_repeats += n > 0;
+    release(&once, &t);
+    release(&each, &t);
+    dl_session_close(&t);
+    return n;
+}
+
+START_TEST(random_stacks_are_lowered_as_layer_by_layer)
+{
+    struct drawn d;
+    draw_job((uint64_t)_i, &d);
+    compare(d.strategy, &(struct training_inputs){.system = d.machine->system,
+                                                  .device = d.machine->device,
+                                                  .software = d.machine->software,
+                                                  .workload = d.workload,
+                                                  .strategy = d.strategy,
+                                                  .set = d.set});
+}
+END_TEST
+
+START_TEST(many_stacks_repeat_layers) { ck_assert_uint_gt(4 * n_with_repeats, n_opened); }
+END_TEST
+
+#define SIXTEEN_BLOCKS                                                                                                 \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':16,'hidden':512,'heads':8,"          \
+    "'seq':128,'vocab':1024,'experts':4,'top_k':2,'dense_layers':3}"
+
+static size_t of_experts(const char *entry)
+{
+    char strategy[400];
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':4,'global_batch':8,"
+             "'recompute':'full','stack':[{'name':'data'},{'name':'expert','ways':4%s}]}",
+             entry);
+    return compare(strategy, &(struct training_inputs){.system = IDEAL_SYSTEM("1e10", "1e-6"),
+                                                       .device = IDEAL_DEVICE,
+                                                       .software = "ideal",
+                                                       .workload = SIXTEEN_BLOCKS,
+                                                       .strategy = strategy});
+}
+
+/* Of 3 blocks without experts and 13 with them, the first of each kind goes through the stack, in both passes. */
+START_TEST(each_kind_of_block_is_lowered_once) { ck_assert_uint_eq(of_experts(""), 2 * (3 - 1 + 13 - 1)); }
+END_TEST
+
+/* Each with experts has a draw of its own. */
+START_TEST(layers_with_draws_are_not_repeated) { ck_assert_uint_eq(of_experts(",'skew':0.3"), 2 * (3 - 1)); }
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("layers_alike");
+    tcase_add_loop_test(tests, random_stacks_are_lowered_as_layer_by_layer, 0, n_stacks);
+    tcase_add_test(tests, many_stacks_repeat_layers);
+    tcase_add_test(tests, each_kind_of_block_is_lowered_once);
+    tcase_add_test(tests, layers_with_draws_are_not_repeated);
+    Suite *const suite = suite_create("layers_alike");
+    suite_add_tcase(suite, tests);
+    SRunner *const runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
