@@ -232,9 +232,9 @@ static enum dl_status lower_all(struct dl_sink *s, struct dl_step_draw *draw, st
     lower_positions(s, draw, err);
     mean_costs(out, &wish);
     s->counted = draw->end;
-    if (!err->status && !dl_schedule_make(setting->schedule, &wish, s->arena, &out->schedule, err) &&
-        !assemble(s, out, err))
-        dl_write_sequences(out, setting, err);
+    if (!err->status && out->schedule.uses_times)
+        dl_schedule_make(setting->schedule, &wish, s->arena, &out->schedule, err);
+    if (!err->status && !assemble(s, out, err)) dl_write_sequences(out, setting, err);
     for (int bound = 0; bound < DL_N_BOUNDS; bound++)
         out->draw[bound] = dl_step_draw_sum(draw, (enum dl_bound)bound, setting);
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++)

@@ -25,6 +25,7 @@ struct dl_schedule {
     uint32_t n_positions, n_paths;
     bool splits_backward;
     bool ends_skewed;       /* as its kind */
+    bool uses_times;        /* as its kind */
     struct dl_item **items; /* by stage */
     uint32_t *n_items;
     uint32_t *stage_of;    /* [path * n_positions + position]: which stage holds it */
@@ -38,6 +39,7 @@ struct dl_schedule_kind {
     /* Stages end one after the other: its bubble is that of steps without a barrier between them, and with one all wait
      * for the last. */
     bool ends_skewed;
+    bool uses_times;                 /* the order of its items follows from what they take */
     uint32_t min_chunks, max_chunks; /* UINT32_MAX: as many as the model has layers for */
     /* OPTIONAL. Refuse counts that cannot be, by dl_schedule_refuse; NULL: all can. */
     enum dl_status (*check)(const struct dl_schedule_request *request, struct dl_error *err);

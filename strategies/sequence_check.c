@@ -12,14 +12,9 @@ static const char *const kinds[n_kinds] = {"forward", "backward", "weight gradie
 struct walk {
     const struct dl_schedule *s;
     struct dl_error *err;
-    uint8_t *worked, *handed; /* by kind, position and micro-batch: it is done, and its result has been handed on */
-    uint32_t *next;           /* by stage: the item that it stands at */
+    uint8_t *worked; /* by kind, position and micro-batch: it is done, and its result has been handed on */
+    uint32_t *next;  /* by stage: the item that it stands at */
 };
-
-static uint32_t position_of(const struct walk *w, uint32_t stage, const struct dl_item *item)
-{
-    return w->s->position_of[stage * w->s->chunks + item->chunk];
-}
 
 static size_t index_of(const struct walk *w, int kind, uint32_t position, uint32_t micro)
 {
@@ -28,31 +23,61 @@ static size_t index_of(const struct walk *w, int kind, uint32_t position, uint32
 
 static uint32_t holder_of(const struct walk *w, uint32_t position, uint32_t micro)
 {
-    return w->s->stage_of[micro % w->s->n_paths * w->s->n_positions + position];
+    const uint32_t path = w->s->n_paths > 1 ? micro % w->s->n_paths : 0;
+    return w->s->stage_of[path * w->s->n_positions + position];
+}
+
+/* What is asked of every item of a stage, at hand: there may be millions. */
+struct stage {
+    const struct dl_item *items;
+    uint32_t n_items, last_position;
+    const uint32_t *position_of; /* by chunk */
+    size_t micros, of_kind;      /* in `worked`: from a position, or a kind, to the next */
+    uint8_t *worked;
+};
+
+static struct stage stage_of(const struct walk *w, uint32_t stage)
+{
+    const struct dl_schedule *const s = w->s;
+    return (struct stage){.items = s->items[stage],
+                          .n_items = s->n_items[stage],
+                          .last_position = s->n_positions - 1,
+                          .position_of = &s->position_of[stage * s->chunks],
+                          .micros = s->micros,
+                          .of_kind = (size_t)s->n_positions * s->micros,
+                          .worked = w->worked};
+}
+
+/* In `worked`. */
+static inline size_t place_of(const struct stage *s, const struct dl_item *item)
+{
+    return item->kind * s->of_kind + s->position_of[item->chunk] * s->micros + item->micro;
 }
 
 /* ---- who does what ---- */
 
-static enum dl_status check_item(struct walk *w, uint32_t stage, uint32_t index)
+static inline bool is_held(const struct walk *w, uint32_t stage, const struct dl_item *item)
 {
-    const struct dl_schedule *const s = w->s;
-    const struct dl_item *const item = &s->items[stage][index];
-    if (item->chunk >= s->chunks || item->micro >= s->micros ||
-        holder_of(w, position_of(w, stage, item), item->micro) != stage)
+    return item->chunk < w->s->chunks && item->micro < w->s->micros &&
+           holder_of(w, w->s->position_of[stage * w->s->chunks + item->chunk], item->micro) == stage;
+}
+
+static enum dl_status refuse_item(struct walk *w, uint32_t stage, uint32_t index)
+{
+    const struct stage at = stage_of(w, stage);
+    const struct dl_item *const item = &at.items[index];
+    if (!is_held(w, stage, item))
         return dl_fail(w->err, DL_STALLED, "run",
                        "item %u of stage %u is the %s of micro-batch %u through chunk %u, which it does not hold",
                        index, stage, kinds[item->kind], item->micro, item->chunk);
-    if (w->worked[index_of(w, item->kind, position_of(w, stage, item), item->micro)]++)
+    if (at.worked[place_of(&at, item)] > 1)
         return dl_fail(w->err, DL_STALLED, "run",
                        "item %u of stage %u is the %s of micro-batch %u through chunk %u once more", index, stage,
                        kinds[item->kind], item->micro, item->chunk);
-    if (item->with_next && index + 1 == s->n_items[stage])
-        return dl_fail(w->err, DL_STALLED, "run", "the last item of stage %u, %u, goes with one after it", stage,
-                       index);
-    return DL_OK;
+    return dl_fail(w->err, DL_STALLED, "run", "the last item of stage %u, %u, goes with one after it", stage, index);
 }
 
-static enum dl_status check_all_are_there(struct walk *w)
+static enum dl_status find_missing(struct walk *w)
 {
     const struct dl_schedule *const s = w->s;
     for (int kind = 0; kind < n_kinds; kind++) {
@@ -67,75 +92,106 @@ static enum dl_status check_all_are_there(struct walk *w)
     return DL_OK;
 }
 
+static int kinds_needed(const struct walk *w) { return w->s->splits_backward ? n_kinds : DL_ITEM_W; }
+
+/* The first item that must not be there, or how many items there are; those that are needed are counted. */
+static uint32_t find_bad(const struct walk *w, uint32_t stage, size_t *n_needed)
+{
+    const struct stage at = stage_of(w, stage);
+    const int needed = kinds_needed(w);
+    size_t n = 0;
+    uint32_t i = 0;
+    for (; i < at.n_items; i++) {
+        const struct dl_item *const item = &at.items[i];
+        if (!is_held(w, stage, item) || at.worked[place_of(&at, item)]++ || (item->with_next && i + 1 == at.n_items))
+            break;
+        n += (int)item->kind < needed;
+    }
+    *n_needed += n;
+    return i;
+}
+
+/* None is there twice, so all are there if they are as many. */
 static enum dl_status check_items(struct walk *w)
 {
-    for (uint32_t stage = 0; stage < w->s->stages; stage++)
-        for (uint32_t i = 0; i < w->s->n_items[stage]; i++)
-            if (check_item(w, stage, i)) return w->err->status;
-    return check_all_are_there(w);
+    const struct dl_schedule *const s = w->s;
+    size_t n = 0;
+    for (uint32_t stage = 0; stage < s->stages; stage++) {
+        const uint32_t bad = find_bad(w, stage, &n);
+        if (bad < s->n_items[stage]) return refuse_item(w, stage, bad);
+    }
+    return n == (size_t)kinds_needed(w) * s->n_positions * s->micros ? DL_OK : find_missing(w);
 }
 
 /* ---- in which order ---- */
 
 /* Where the input is made: the next position, or the one before; its own: none is needed. */
-static uint32_t source_of(const struct walk *w, uint32_t stage, const struct dl_item *item)
+static inline uint32_t source_of(const struct stage *s, const struct dl_item *item)
 {
-    const uint32_t position = position_of(w, stage, item);
+    const uint32_t position = s->position_of[item->chunk];
     if (item->kind == DL_ITEM_F && position > 0) return position - 1;
-    if (item->kind == DL_ITEM_B && position + 1 < w->s->n_positions) return position + 1;
+    if (item->kind == DL_ITEM_B && position < s->last_position) return position + 1;
     return position;
 }
 
-static bool has_input(const struct walk *w, uint32_t stage, const struct dl_item *item)
+static inline bool has_input(const struct stage *s, const struct dl_item *item)
 {
-    const uint32_t source = source_of(w, stage, item);
-    return source == position_of(w, stage, item) || w->handed[index_of(w, item->kind, source, item->micro)];
+    const uint32_t position = s->position_of[item->chunk], source = source_of(s, item);
+    return source == position || s->worked[item->kind * s->of_kind + source * s->micros + item->micro];
 }
 
 /* A backward needs its own forward, a weight gradient its backward. */
-static bool follows_its_own(const struct walk *w, uint32_t stage, const struct dl_item *item)
+static inline bool follows_its_own(const struct stage *s, const struct dl_item *item)
 {
-    return item->kind == DL_ITEM_F || w->worked[index_of(w, item->kind - 1, position_of(w, stage, item), item->micro)];
+    return item->kind == DL_ITEM_F || s->worked[place_of(s, item) - s->of_kind];
 }
 
 /* The last item of the current group, or the first that lacks its input. */
-static const struct dl_item *end_of_step(const struct walk *w, uint32_t stage)
+static inline const struct dl_item *end_of_step(const struct stage *s, const struct dl_item *item)
 {
-    const struct dl_item *item = &w->s->items[stage][w->next[stage]];
-    while (item->with_next && has_input(w, stage, item)) item++;
+    while (item->with_next && has_input(s, item)) item++;
     return item;
 }
 
-static void hand_on(struct walk *w, uint32_t stage, const struct dl_item *last)
+/* From the first to the last of them; the one that cannot be, or the one after the last. */
+static inline const struct dl_item *hand_on(const struct stage *s, const struct dl_item *first,
+                                            const struct dl_item *last)
 {
-    for (const struct dl_item *item = &w->s->items[stage][w->next[stage]]; item <= last; item++) {
-        if (!follows_its_own(w, stage, item)) {
-            dl_fail(w->err, DL_STALLED, "run", "stage %u does the %s of micro-batch %u through chunk %u before its %s",
-                    stage, kinds[item->kind], item->micro, item->chunk, kinds[item->kind - 1]);
-            return;
-        }
-        const size_t index = index_of(w, item->kind, position_of(w, stage, item), item->micro);
-        w->worked[index] = w->handed[index] = true;
-    }
+    const struct dl_item *item = first;
+    for (; item <= last && follows_its_own(s, item); item++) s->worked[place_of(s, item)] = true;
+    return item;
+}
+
+static enum dl_status refuse_order(struct walk *w, uint32_t stage, const struct dl_item *item)
+{
+    return dl_fail(w->err, DL_STALLED, "run", "stage %u does the %s of micro-batch %u through chunk %u before its %s",
+                   stage, kinds[item->kind], item->micro, item->chunk, kinds[item->kind - 1]);
 }
 
 /* As far as the stage gets; whether it got any further. */
 static bool advance(struct walk *w, uint32_t stage)
 {
-    const uint32_t before = w->next[stage];
-    while (w->next[stage] < w->s->n_items[stage] && !w->err->status) {
-        const struct dl_item *const last = end_of_step(w, stage);
-        if (!has_input(w, stage, last)) break;
-        hand_on(w, stage, last);
-        w->next[stage] = (uint32_t)(last + 1 - w->s->items[stage]);
+    const struct stage s = stage_of(w, stage);
+    const struct dl_item *const end = s.items + s.n_items, *const before = s.items + w->next[stage], *at = before;
+    while (at < end) {
+        const struct dl_item *const last = end_of_step(&s, at);
+        if (!has_input(&s, last)) break;
+        const struct dl_item *const next = hand_on(&s, at, last);
+        if (next <= last) {
+            refuse_order(w, stage, next);
+            return false;
+        }
+        at = next;
     }
-    return w->next[stage] > before;
+    w->next[stage] = (uint32_t)(at - s.items);
+    return at > before;
 }
 
 static enum dl_status tell_who_waits(struct walk *w, uint32_t stage)
 {
-    const struct dl_item *const item = end_of_step(w, stage);
-    const uint32_t from = holder_of(w, source_of(w, stage, item), item->micro);
+    const struct stage s = stage_of(w, stage);
+    const struct dl_item *const item = end_of_step(&s, &s.items[w->next[stage]]);
+    const uint32_t from = holder_of(w, source_of(&s, item), item->micro);
     return dl_fail(
         w->err, DL_STALLED, "run",
         "stage %u waits at its item %u for the %s of micro-batch %u from stage %u, which waits at its item %u", stage,
@@ -146,9 +202,9 @@ static enum dl_status check_order(struct walk *w)
 {
     const struct dl_schedule *const s = w->s;
     memset(w->worked, 0, n_kinds * (size_t)s->n_positions * s->micros);
-    for (bool moved = true; moved;) {
+    for (bool moved = true; moved && !w->err->status;) {
         moved = false;
-        for (uint32_t stage = 0; stage < s->stages; stage++) moved |= advance(w, stage);
+        for (uint32_t stage = 0; stage < s->stages && !w->err->status; stage++) moved |= advance(w, stage);
     }
     for (uint32_t stage = 0; stage < s->stages && !w->err->status; stage++)
         if (w->next[stage] < s->n_items[stage]) tell_who_waits(w, stage);
@@ -158,11 +214,10 @@ static enum dl_status check_order(struct walk *w)
 enum dl_status dl_check_items(const struct dl_schedule *s, struct dl_error *err)
 {
     const size_t n = n_kinds * (size_t)s->n_positions * s->micros;
-    struct walk w = {.s = s, .err = err, .worked = dl_alloc(n), .handed = dl_alloc(n)};
+    struct walk w = {.s = s, .err = err, .worked = dl_alloc(n)};
     w.next = dl_alloc(s->stages * sizeof *w.next);
     if (!check_items(&w)) check_order(&w);
     dl_free(w.worked);
-    dl_free(w.handed);
     dl_free(w.next);
     return err->status;
 }

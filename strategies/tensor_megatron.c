@@ -25,6 +25,7 @@ static enum dl_status check(const struct dl_operator_options *o, const struct dl
     const uint32_t *const ways = what->setting->ways;
     for (size_t l = 0; l < what->model->n_layers; l++) {
         const struct dl_layer *const layer = &what->model->layers[l];
+        if (l > 0 && layer->forward == layer[-1].forward) continue; /* as the one before it */
         if (dl_check_heads(what, "ways", ways[DL_AXIS_TENSOR], layer, err)) return err->status;
         for (size_t i = 0; i < layer->n_forward; i++) {
             const struct dl_work *const work = &layer->forward[i];

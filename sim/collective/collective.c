@@ -25,12 +25,11 @@ void dl_group_init(struct dl_group *g, const struct dl_topology *t, const uint32
                    struct dl_arena *arena)
 {
     *g = (struct dl_group){.n = n, .device = device, .node = new_indexes(arena, n), .topology = t};
-    uint32_t *const number = dl_alloc(t->n_nodes * sizeof *number);
-    for (uint32_t node = 0; node < t->n_nodes; node++) number[node] = DL_NOBODY;
+    uint32_t *const number = dl_alloc(t->n_nodes * sizeof *number); /* from 1 on; 0: none yet */
     for (uint32_t rank = 0; rank < n; rank++) {
         uint32_t *const mine = &number[dl_topology_node_of(t, device[rank])];
-        if (*mine == DL_NOBODY) *mine = g->n_nodes++;
-        g->node[rank] = *mine;
+        if (*mine == 0) *mine = ++g->n_nodes;
+        g->node[rank] = *mine - 1;
     }
     dl_free(number);
     index_nodes(g, arena);

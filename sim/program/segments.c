@@ -86,17 +86,6 @@ void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm
         price_wait(t, at, &calls[i->call], out);
 }
 
-/* The same without a copy of a kernel. */
-static size_t priced(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *work,
-                     const struct dl_instruction **items)
-{
-    *items = &t->instructions[at];
-    if ((*items)->kind == DL_DO) return 1;
-    dl_priced_work(t, at, calls, work);
-    *items = work->items;
-    return work->n;
-}
-
 bool dl_template_is_single(const struct dl_template *t)
 {
     return t->n_instructions < 2 || (t->n_instructions == 2 && dl_may_be_priced(&t->instructions[1], t->calls));
@@ -104,7 +93,7 @@ bool dl_template_is_single(const struct dl_template *t)
 
 /* ---- sums ---- */
 
-static void add_to_segment(struct dl_segment *s, const struct dl_instruction *i)
+static inline void add_to_segment(struct dl_segment *s, const struct dl_instruction *i)
 {
     s->by_cause[i->cause] += i->device_s;
     s->seconds += i->device_s;
@@ -114,7 +103,7 @@ static void add_to_segment(struct dl_segment *s, const struct dl_instruction *i)
 }
 
 /* Host and device have begun together, and the host has launched for so long. */
-static void add_to_total(struct dl_segment *total, const struct dl_instruction *i, double launched_s)
+static inline void add_to_total(struct dl_segment *total, const struct dl_instruction *i, double launched_s)
 {
     const double wait_s = fmax(launched_s - total->seconds, 0);
     total->by_cause[DL_CAUSE_HOST] += wait_s;
@@ -126,17 +115,23 @@ void dl_template_sum(struct dl_template *t, const struct dl_comm *calls)
 {
     double launched_s = 0;
     struct dl_priced_work work;
-    const struct dl_instruction *items;
-    t->total = (struct dl_segment){0};
+    struct dl_segment total = {0};
     for (size_t i = 0; i < t->n_instructions; i++) {
         const struct dl_instruction *const at = &t->instructions[i];
-        if (at->kind != DL_DO && !dl_may_be_priced(at, calls)) launched_s += at->host_s;
-        const size_t n = priced(t, i, calls, &work, &items);
-        for (size_t k = 0; k < n; k++) {
-            launched_s += items[k].host_s;
-            add_to_total(&t->total, &items[k], launched_s);
+        if (at->kind == DL_DO) { /* most are: no copy of it */
+            launched_s += at->host_s;
+            add_to_total(&total, at, launched_s);
+            continue;
+        }
+        if (!dl_may_be_priced(at, calls)) launched_s += at->host_s;
+        if (at->kind != DL_WAIT) continue;
+        dl_priced_work(t, i, calls, &work);
+        for (size_t k = 0; k < work.n; k++) {
+            launched_s += work.items[k].host_s;
+            add_to_total(&total, &work.items[k], launched_s);
         }
     }
+    t->total = total;
 }
 
 /* ---- parts ---- */
@@ -147,10 +142,14 @@ static void add_part(struct dl_parts *p, struct dl_part part)
     p->items[p->n++] = part;
 }
 
-static void add_work(struct dl_parts *p, const struct dl_instruction *work, size_t at)
+static struct dl_part *begin_segment(struct dl_parts *p, size_t at)
 {
-    if (!p->n || p->items[p->n - 1].kind != DL_DO) add_part(p, (struct dl_part){.kind = DL_DO, .first = at});
-    struct dl_part *const part = &p->items[p->n - 1];
+    add_part(p, (struct dl_part){.kind = DL_DO, .first = at});
+    return &p->items[p->n - 1];
+}
+
+static inline void add_work(struct dl_part *part, const struct dl_instruction *work, size_t at)
+{
     part->host_s += work->host_s;
     part->behind_host_s = fmax(part->behind_host_s, part->host_s) + work->device_s;
     part->end = at + 1;
@@ -162,19 +161,29 @@ static bool fuse(const struct dl_template *t, const bool *simulated, struct dl_p
 {
     bool any = false;
     struct dl_priced_work work;
-    const struct dl_instruction *items;
+    struct dl_part *open = NULL; /* the segment that work is added to */
     out->n = 0;
     for (size_t i = 0; i < t->n_instructions; i++) {
         const struct dl_instruction *const at = &t->instructions[i];
+        if (at->kind == DL_DO) {
+            if (!open) open = begin_segment(out, i);
+            add_work(open, at, i);
+            continue;
+        }
         const bool may_be_priced = dl_may_be_priced(at, t->calls),
                    is_simulated = may_be_priced && simulated && simulated[at->call];
         any |= is_simulated;
-        if (at->kind != DL_DO && (!may_be_priced || is_simulated)) {
+        if (!may_be_priced || is_simulated) {
             add_part(out, (struct dl_part){.kind = at->kind, .call = at->call, .host_s = at->host_s});
+            open = NULL;
             continue;
         }
-        const size_t n = priced(t, i, t->calls, &work, &items);
-        for (size_t k = 0; k < n; k++) add_work(out, &items[k], i);
+        if (at->kind != DL_WAIT) continue;
+        dl_priced_work(t, i, t->calls, &work);
+        for (size_t k = 0; k < work.n; k++) {
+            if (!open) open = begin_segment(out, i);
+            add_work(open, &work.items[k], i);
+        }
     }
     return any;
 }

@@ -76,13 +76,14 @@ static enum dl_status check_live(const char *name, const struct dl_schedule *s,
                                  const struct dl_schedule_request *request, struct dl_error *err)
 {
     uint32_t most = 0, stage_of_most = 0;
+    if (!request->max_live) return DL_OK;
     for (uint32_t stage = 0; stage < s->stages; stage++) {
         const uint32_t live = dl_schedule_live(s, stage);
         if (live <= most) continue;
         most = live;
         stage_of_most = stage;
     }
-    if (!request->max_live || most <= request->max_live) return DL_OK;
+    if (most <= request->max_live) return DL_OK;
     return dl_schedule_refuse(
         request, "max_live", err,
         "%s holds the activations of %u micro-batches x chunks on stage %u, above the limit of %u; nearest: %u", name,
@@ -109,6 +110,7 @@ enum dl_status dl_schedule_make(const char *name, const struct dl_schedule_reque
     if (check(name, request, &kind, err)) return err->status;
     kind->make(request, arena, out);
     out->ends_skewed = kind->ends_skewed;
+    out->uses_times = kind->uses_times;
     return check_live(name, out, request, err);
 }
 

@@ -37,6 +37,7 @@ const struct dl_schedule_kind dl_schedule_zb_2p = {
         "zero bubble with twice 1f1b's memory: none is left when F, B and W take the same time, there are 2 p - 1 "
         "micro-batches, and steps follow each other without a barrier; with one it takes as long as zb-h1, or longer",
     .splits_backward = true,
+    .uses_times = true,
     .ends_skewed = true,
     .min_chunks = 1,
     .max_chunks = 1,

@@ -31,6 +31,7 @@ const struct dl_schedule_kind dl_schedule_zb_h1 = {
     .name = "zb-h1",
     .doc = "zero bubble with 1f1b's memory: a third of its bubble",
     .splits_backward = true,
+    .uses_times = true,
     .min_chunks = 1,
     .max_chunks = 1,
     .make = make,

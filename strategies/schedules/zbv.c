@@ -92,6 +92,7 @@ const struct dl_schedule_kind dl_schedule_zbv = {
     .doc = "zero bubble with 1f1b's memory by two chunks in a V: first and last layers on stage 0; none only if steps "
            "follow each other without a barrier",
     .splits_backward = true,
+    .uses_times = true,
     .ends_skewed = true,
     .min_chunks = 2,
     .max_chunks = 2,

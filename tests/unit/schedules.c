@@ -132,6 +132,32 @@ static void check_live(const struct dl_schedule_kind *kind, const struct dl_sche
 START_TEST(memory_stays_within_the_bound) { over_all_sizes(_i, check_live); }
 END_TEST
 
+/* Of kinds that do not use times, the order without any is the same. */
+static void check_use_of_times(const struct dl_schedule_kind *kind, const struct dl_schedule_request *r,
+                               const struct dl_schedule *s)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_error err = {0};
+    struct dl_schedule other;
+    struct dl_schedule_request without = *r;
+    without.forward_s = without.backward_s = without.weight_s = without.transfer_s = without.pair_s = 0;
+    ck_assert_int_eq(dl_schedule_make(kind->name, &without, arena, &other, &err), DL_OK);
+    ck_assert(s->uses_times == kind->uses_times);
+    for (uint32_t stage = 0; stage < r->stages && !kind->uses_times; stage++) {
+        ck_assert_uint_eq(s->n_items[stage], other.n_items[stage]);
+        for (uint32_t i = 0; i < s->n_items[stage]; i++) {
+            const struct dl_item *const a = &s->items[stage][i], *const b = &other.items[stage][i];
+            ck_assert_msg(
+                a->kind == b->kind && a->micro == b->micro && a->chunk == b->chunk && a->with_next == b->with_next,
+                "%s: p %u, m %u, v %u, item %u of stage %u", kind->name, r->stages, r->micros, r->chunks, i, stage);
+        }
+    }
+    dl_arena_free(arena);
+}
+
+START_TEST(order_follows_from_times_only_where_it_says_so) { over_all_sizes(_i, check_use_of_times); }
+END_TEST
+
 START_TEST(a_limit_of_memory_is_kept_or_refused)
 {
     const struct dl_schedule_kind *const kind = dl_schedule_get((size_t)_i);
@@ -222,6 +248,7 @@ int main(void)
     tcase_add_loop_test(all, every_position_has_one_place, 0, n);
     tcase_add_loop_test(all, order_can_be_run_and_items_wait_for_their_inputs, 0, n);
     tcase_add_loop_test(all, memory_stays_within_the_bound, 0, n);
+    tcase_add_loop_test(all, order_follows_from_times_only_where_it_says_so, 0, n);
     tcase_add_loop_test(all, a_limit_of_memory_is_kept_or_refused, 0, n);
     tcase_add_test(all, a_circle_is_seen);
     tcase_add_loop_test(all, refusals_name_the_key_and_the_nearest_value, 0, DL_COUNT(bad));
