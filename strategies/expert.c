@@ -111,7 +111,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 {
     const struct options *const o = options;
     const bool travels = ev->kind == DL_EV_HAND_OVER && (ev->over == DL_TO_EXPERTS || ev->over == DL_FROM_EXPERTS);
-    const bool is_of_experts = ev->kind == DL_EV_COMPUTE && ev->kernel.among_experts;
+    const bool is_of_experts = ev->kind == DL_EV_COMPUTE && dl_kernel_is_of_experts(&ev->kernel);
     if (o->ways == 1) return dl_emit(below, ev, err);
     if (travels || is_of_experts) {
         const struct dl_operator_options told = {.overlap = o->overlap, .imbalance = imbalance_of(o, ev->layer)};

@@ -21,7 +21,7 @@ static bool is_in_layer_graph(const struct dl_event *ev)
     const bool of_layer = ev->pass == DL_FORWARD || ev->pass == DL_BACKWARD || ev->pass == DL_RECOMPUTE;
     switch (ev->kind) {
     case DL_EV_LAYER: return true;
-    case DL_EV_COMPUTE: return of_layer && !ev->kernel.among_experts;
+    case DL_EV_COMPUTE: return of_layer && !dl_kernel_is_of_experts(&ev->kernel);
     case DL_EV_COLLECTIVE: return of_layer && ev->members.digits != DL_ALONG_EXPERTS;
     default: return false;
     }

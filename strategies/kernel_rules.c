@@ -158,5 +158,5 @@ struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struc
                               .pass = k->pass,
                               .elements = of_memory + rule->weight_moves * weights_of(k) +
                                           rule->result_moves * results_of(k) + rule->operand_moves * inputs_of(k),
-                              .among_experts = k->among_experts};
+                              .by.elements = dl_kernel_all_dimensions(k) & DL_BY_EXPERT};
 }

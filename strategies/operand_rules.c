@@ -51,5 +51,5 @@ struct dl_kernel dl_kernel_quantising(const struct dl_operand_rule *rule, const 
                               .name = "narrow_operands",
                               .pass = k->pass,
                               .elements = rule->moves * operand,
-                              .among_experts = k->among_experts};
+                              .by.elements = dl_kernel_all_dimensions(k) & DL_BY_EXPERT};
 }

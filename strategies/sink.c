@@ -14,7 +14,7 @@ static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
            a->elements == b->elements && a->made.height == b->made.height && a->made.width == b->made.width &&
            a->window == b->window && a->stride == b->stride && a->causal == b->causal && a->drops == b->drops &&
            a->backward == b->backward && a->kv_share == b->kv_share && a->stays_wide == b->stays_wide &&
-           a->among_experts == b->among_experts && a->pass == b->pass && a->name == b->name &&
+           dl_kernel_is_of_experts(a) == dl_kernel_is_of_experts(b) && a->pass == b->pass && a->name == b->name &&
            a->operation == b->operation;
 }
 
@@ -61,7 +61,7 @@ static bool accumulates(const struct dl_setting *setting, const struct dl_kernel
 }
 
 /* Those of experts are launched one by one, as they differ in length. */
-static bool is_group(const struct dl_kernel *k) { return k->among_experts && k->kind == DL_KERNEL_GEMM; }
+static bool is_group(const struct dl_kernel *k) { return k->kind == DL_KERNEL_GEMM && dl_kernel_is_of_experts(k); }
 static double n_products(const struct dl_kernel *k) { return is_group(k) ? fmax(k->batch, 1) : 1; }
 
 /* At the clock of the step; what `times` of it draw is added to what there is. */

@@ -31,7 +31,7 @@ static enum dl_status check(const struct dl_operator_options *o, const struct dl
             const struct dl_work *const work = &layer->forward[i];
             const struct dl_kernel *const k = &work->kernel;
             const bool in_pieces =
-                (work->enters > 0 || work->leaves > 0) && dl_work_has_pieces(work) && !k->among_experts;
+                (work->enters > 0 || work->leaves > 0) && dl_work_has_pieces(work) && !dl_kernel_is_of_experts(k);
             if (in_pieces && dl_check_parts(what, "overlap_chunks", (uint32_t)o->chunks, k->m / ways[DL_AXIS_CONTEXT],
                                             "the rows of a product", err))
                 return err->status;

@@ -50,7 +50,7 @@ static inline struct dl_kernel timed_kernel(const json_t *table, const json_t *r
                               .causal = timed_cell(table, row, "causal", 0) > 0,
                               .kv_share = timed_cell(table, row, "kv_share", 1),
                               .drops = timed_cell(table, row, "dropout", 0) > 0,
-                              .among_experts = is_grouped,
+                              .by.batch = is_grouped ? DL_BY_EXPERT : 0,
                               .accumulates = timed_cell(table, row, "accumulates", 0) > 0,
                               .backward = is_attention && is_backward};
 }

@@ -104,7 +104,6 @@ static void add_bias_gradient(struct dl_tape_step *step, const struct dl_product
                                   .name = "bias",
                                   .n = p->n,
                                   .elements = p->batch * p->m * p->n,
-                                  .among_experts = among_experts,
                                   .by = {.n = made, .elements = rows | made | of_experts(among_experts)}};
     add_gradient(step, &sum, DL_GRADIENT_WEIGHT);
 }
@@ -129,7 +128,6 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                 .stays_wide = p->stays_wide,
                                 .masked = p->masked,
                                 .attention_core = tape->attention_core,
-                                .among_experts = tape->among_experts,
                                 .by = p->by};
     forward.by.batch |= of_experts(tape->among_experts);
     struct dl_kernel input = forward, weight = forward; /* Y = X W: dX = dY W^T and dW = X^T dY */
@@ -170,7 +168,6 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
         .n = pass->width,
         .elements = pass->forward,
         .attention_core = tape->attention_core,
-        .among_experts = tape->among_experts,
         .table = pass->table,
         .drops = pass->drops,
         .on_operands = tape->inside && !heads,

@@ -52,7 +52,6 @@ struct dl_kernel {
     bool drops;                 /* dropout is part of it: of attention's scores, or of what a residual adds */
     bool stays_wide;            /* product: never with quantised operands, beside those of attention's core */
     bool attention_core;        /* between the projections of attention: what selective recomputation does again */
-    bool among_experts;         /* its tokens are at their experts */
     double table;               /* look-up: elements of its table, which are parameters */
     bool accumulates; /* its result is added to sums in fp32, as gradients of weights are; the software decides */
 };
@@ -155,6 +154,8 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_mo
 double dl_kernel_flop(const struct dl_kernel *k);
 /* All dimensions that its numbers have. */
 dl_dimensions dl_kernel_all_dimensions(const struct dl_kernel *k);
+/* Its tokens are at their experts. */
+bool dl_kernel_is_of_experts(const struct dl_kernel *k);
 /* The same as counted, of a kernel that does so many. */
 double dl_counted_flop(const struct dl_kernel *k, double flop, enum dl_flop_count count);
 /* "gemm", "grouped_gemm" among experts, "attention", "conv", or what a kernel that is bound by memory does: as tables

@@ -104,7 +104,7 @@ double dl_counted_flop(const struct dl_kernel *k, double flop, enum dl_flop_coun
 const char *dl_kernel_operation(const struct dl_kernel *k)
 {
     switch (k->kind) {
-    case DL_KERNEL_GEMM: return k->among_experts ? "grouped_gemm" : "gemm";
+    case DL_KERNEL_GEMM: return dl_kernel_is_of_experts(k) ? "grouped_gemm" : "gemm";
     case DL_KERNEL_CONV: return "conv";
     case DL_KERNEL_ATTENTION: return "attention";
     case DL_KERNEL_MEMORY: break;
@@ -116,6 +116,8 @@ dl_dimensions dl_kernel_all_dimensions(const struct dl_kernel *k)
 {
     return k->by.batch | k->by.m | k->by.n | k->by.k | k->by.elements;
 }
+
+bool dl_kernel_is_of_experts(const struct dl_kernel *k) { return dl_kernel_all_dimensions(k) & DL_BY_EXPERT; }
 
 bool dl_work_has_pieces(const struct dl_work *work)
 {
@@ -139,7 +141,7 @@ double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding, 
     double sum = 0;
     for (size_t i = 0; i < layer->n_forward; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
-        sum += dl_counted_flop(k, dl_kernel_flop(k), count) / (k->among_experts ? expert_padding : 1);
+        sum += dl_counted_flop(k, dl_kernel_flop(k), count) / (dl_kernel_is_of_experts(k) ? expert_padding : 1);
     }
     return sum;
 }

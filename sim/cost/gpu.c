@@ -129,7 +129,8 @@ static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum 
 {
     const struct dl_gpu *const o = d->options;
     switch (k->kind) {
-    case DL_KERNEL_GEMM: return k->among_experts ? group_s(d, k, precision) : dl_gpu_product_s(d, k, precision);
+    case DL_KERNEL_GEMM:
+        return dl_kernel_is_of_experts(k) ? group_s(d, k, precision) : dl_gpu_product_s(d, k, precision);
     case DL_KERNEL_CONV: return dl_gpu_convolution_s(d, k, precision);
     case DL_KERNEL_ATTENTION: return dl_gpu_attention_s(d, k, precision);
     case DL_KERNEL_MEMORY: break;

@@ -57,7 +57,7 @@ struct dl_point dl_point_at(const struct dl_measured_points *of, const struct dl
             (unsigned char)(k->kind == DL_KERNEL_ATTENTION ? DL_ALIGNED : dl_kernel_alignment(k, precision)),
         .kind.is_causal = k->causal,
         .kind.drops = k->kind == DL_KERNEL_ATTENTION && k->drops,
-        .kind.is_grouped = k->among_experts};
+        .kind.is_grouped = dl_kernel_is_of_experts(k)};
 }
 
 const char *dl_device_libraries(const struct dl_device *d) { return d->measured ? d->measured->libraries : ""; }

@@ -123,7 +123,7 @@ static struct dl_kernel kernel_of(const struct table *t, const double *values)
                               .causal = values[DL_CAUSAL] > 0,
                               .kv_share = values[DL_KV_SHARE],
                               .drops = values[DL_DROPS] > 0,
-                              .among_experts = dl_operation_named(t->kernel)->among_experts,
+                              .by.batch = dl_operation_named(t->kernel)->among_experts ? DL_BY_EXPERT : 0,
                               .accumulates = values[DL_ACCUMULATES] > 0,
                               .backward = kind == DL_KERNEL_ATTENTION && !is_forward};
 }

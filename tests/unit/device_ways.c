@@ -250,7 +250,7 @@ START_TEST(products_of_a_group_are_launched_one_by_one)
     open_device("b200");
     struct dl_kernel short_ones = product(16, 1024, 1024), long_ones = product(4096, 4096, 4096);
     const double long_s = seconds(long_ones);
-    short_ones.among_experts = long_ones.among_experts = true;
+    short_ones.by.batch = long_ones.by.batch = DL_BY_EXPERT;
     short_ones.batch = long_ones.batch = 64;
     ck_assert_double_eq_tol(seconds(short_ones), 64 * figure("group_launch_s"), 1e-12);
     ck_assert_double_eq_tol(seconds(long_ones), 64 * long_s, 1e-9);

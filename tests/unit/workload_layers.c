@@ -36,9 +36,8 @@ static bool check_experts(const struct dl_work *work, bool among_experts, bool i
         among_experts = !among_experts;
         *has_product = false;
     }
-    if (work->gradient == DL_GRADIENT_INPUT) ck_assert_int_eq(k->among_experts, among_experts);
-    ck_assert_int_eq(k->among_experts, (dl_kernel_all_dimensions(k) & DL_BY_EXPERT) != 0);
-    if (k->among_experts && k->kind == DL_KERNEL_GEMM) {
+    if (work->gradient == DL_GRADIENT_INPUT) ck_assert_int_eq(dl_kernel_is_of_experts(k), among_experts);
+    if (dl_kernel_is_of_experts(k) && k->kind == DL_KERNEL_GEMM) {
         ck_assert_double_eq(k->batch, model.routing.experts);
         *has_product |= among_experts;
     }
