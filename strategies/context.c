@@ -27,12 +27,7 @@ static struct dl_operator_options for_operator(const struct options *o)
     return (struct dl_operator_options){.zigzag = o->zigzag};
 }
 
-static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
-{
-    (void)entry, (void)err;
-    setting->ways[DL_AXIS_CONTEXT] = (uint32_t)((const struct options *)options)->ways;
-    return DL_OK;
-}
+static const struct dl_brought axes[] = {{.axis = DL_AXIS_CONTEXT, .ways = offsetof(struct options, ways)}};
 
 /* ---- what cannot be ---- */
 
@@ -80,7 +75,8 @@ const struct dl_strategy dl_strategy_context = {
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
     .defaults = &defaults,
-    .claim = claim,
+    .axes = axes,
+    .n_axes = DL_COUNT(axes),
     .check = check,
     .rewrite = rewrite,
     .place = dl_any_place,

@@ -118,7 +118,7 @@ static enum dl_status sum(const struct options *o, bool of_experts, double param
                                 .pass = DL_GRADIENT,
                                 .cause = DL_CAUSE_DATA,
                                 .op = DL_ALLREDUCE,
-                                .members = dl_holders(of_experts),
+                                .members = dl_holders(s, of_experts),
                                 .bytes = parameters * dl_gradient_bytes(s),
                                 .algorithm = o->exchange == allreduce ? NULL : exchanges[o->exchange],
                                 .async = o->overlap,

@@ -56,7 +56,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     if (o->seed && o->skew == 0)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "seed"), "means nothing without skew");
     if (dl_check_ways(what, (uint32_t)o->ways, experts, "the experts", err)) return err->status;
-    return dl_check_ways(what, (uint32_t)o->ways, what->setting->ways[DL_AXIS_DATA], "the data ways", err);
+    return dl_check_ways(what, (uint32_t)o->ways, dl_n_replicas(what->setting), "the data ways", err);
 }
 
 /* Of a layer: the tokens of its busiest rank over the mean, as given or drawn. Tokens of a rank are Gamma-distributed:

@@ -2,30 +2,47 @@
 
 uint32_t dl_in_step_n_groups(const struct dl_setting *s, dl_digits along)
 {
-    return dl_ranks_count(&s->ranks, DL_IN_LOCKSTEP & ~along);
+    return dl_ranks_count(&s->ranks, dl_in_lockstep(s) & ~along);
 }
 
-static struct dl_group *groups_from(const struct dl_seats *seats, dl_digits along, uint32_t rank,
-                                    struct dl_arena *arena)
+size_t dl_in_step_kinds(const struct dl_setting *s, dl_digits kinds[DL_MOST_IN_STEP])
 {
-    return dl_seats_groups(seats, &(struct dl_members){.digits = along}, DL_IN_LOCKSTEP & ~along, rank, arena);
+    static const dl_digits usual[] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS,
+                                      DL_ALONG_X,      DL_ALONG_Y,       DL_ALONG_Z};
+    size_t n = 0;
+    for (; n < DL_COUNT(usual); n++) kinds[n] = usual[n];
+    for (uint32_t i = 0; i < s->n_brought; i++) kinds[n++] = dl_along_own(s, s->brought[i]);
+    return n;
+}
+
+/* Ranks that are looked at, and those of them that go in lockstep. */
+struct in_step {
+    struct dl_seats seats;
+    dl_digits in_lockstep;
+};
+
+static struct dl_group *groups_from(const struct in_step *of, dl_digits along, uint32_t rank, struct dl_arena *arena)
+{
+    return dl_seats_groups(&of->seats, &(struct dl_members){.digits = along}, of->in_lockstep & ~along, rank, arena);
 }
 
 /* Over how many nodes the groups reach, in sum. */
-static uint32_t reach(const struct dl_seats *seats, dl_digits along, uint32_t rank)
+static uint32_t reach(const struct in_step *of, dl_digits along, uint32_t rank)
 {
     struct dl_arena *const arena = dl_arena_new();
-    const struct dl_group *const groups = groups_from(seats, along, rank, arena);
+    const struct dl_group *const groups = groups_from(of, along, rank, arena);
     uint32_t n_nodes = 0;
-    for (uint32_t i = 0; i < dl_ranks_count(seats->ranks, DL_IN_LOCKSTEP & ~along); i++) n_nodes += groups[i].n_nodes;
+    for (uint32_t i = 0; i < dl_ranks_count(of->seats.ranks, of->in_lockstep & ~along); i++)
+        n_nodes += groups[i].n_nodes;
     dl_arena_free(arena);
     return n_nodes;
 }
 
 /* The first rank of those whose groups reach over the most nodes: with 6 tensor ways on nodes of 8 devices the second
  * group does, the first does not. Those that begin at the same place of a node are taken to sit alike. */
-static uint32_t farthest(const struct dl_seats *seats, dl_digits along)
+static uint32_t farthest(const struct in_step *of, dl_digits along)
 {
+    const struct dl_seats *const seats = &of->seats;
     const struct dl_ranks *const ranks = seats->ranks;
     const uint32_t n_ranks = dl_ranks_count(ranks, dl_ranks_all(ranks)), per_node = seats->topology->node.n_devices;
     uint32_t found = 0, most = 0;
@@ -33,9 +50,9 @@ static uint32_t farthest(const struct dl_seats *seats, dl_digits along)
     bool *const seen = dl_alloc(per_node * sizeof *seen);
     for (uint32_t rank = 0; rank < n_ranks; rank++) {
         const uint32_t slot = seats->device_of_rank[rank] % per_node;
-        if (seen[slot] || dl_ranks_index(ranks, along | DL_IN_LOCKSTEP, rank)) continue;
+        if (seen[slot] || dl_ranks_index(ranks, along | of->in_lockstep, rank)) continue;
         seen[slot] = true;
-        const uint32_t n_nodes = reach(seats, along, rank);
+        const uint32_t n_nodes = reach(of, along, rank);
         if (n_nodes > most) found = rank;
         if (n_nodes > most) most = n_nodes;
     }
@@ -46,7 +63,8 @@ static uint32_t farthest(const struct dl_seats *seats, dl_digits along)
 struct dl_group *dl_in_step_groups(const struct dl_setting *s, dl_digits along, const struct dl_topology *topology,
                                    const uint32_t *device_of_rank, struct dl_arena *arena)
 {
-    const struct dl_seats seats = {
-        .ranks = &s->ranks, .device_of_rank = device_of_rank, .n_servers = s->servers, .topology = topology};
-    return groups_from(&seats, along, farthest(&seats, along), arena);
+    const struct in_step of = {
+        .seats = {.ranks = &s->ranks, .device_of_rank = device_of_rank, .n_servers = s->servers, .topology = topology},
+        .in_lockstep = dl_in_lockstep(s)};
+    return groups_from(&of, along, farthest(&of, along), arena);
 }

@@ -37,7 +37,8 @@ static enum dl_status gather_sent(struct dl_sink *s, const struct dl_position *p
                                 .gradient = DL_GRADIENT_INPUT,
                                 .op = DL_ALLGATHER,
                                 .members.digits = DL_ALONG_TENSOR,
-                                .bytes = output_bytes(s) / setting->ways[DL_AXIS_CONTEXT]};
+                                .bytes = output_bytes(s) /
+                                         dl_ranks_count(&setting->ranks, dl_in_lockstep(setting) & ~DL_ALONG_TENSOR)};
     return dl_emit(s->request->job->stack, &ev, err);
 }
 
@@ -167,7 +168,7 @@ static double send_bytes(const struct dl_sink *s)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const double repeated = (double)setting->ways[DL_AXIS_TENSOR] / setting->parts.outside;
-    if (setting->ways[DL_AXIS_PIPELINE] == 1) return 0;
+    if (dl_n_stages(setting) == 1) return 0;
     return output_bytes(s) * (setting->software->scatters_sends ? 1 : repeated);
 }
 
@@ -175,7 +176,7 @@ static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct
 {
     const struct dl_lower_request *const r = s->request;
     const struct dl_setting *const setting = &r->job->setting;
-    const uint32_t n_stages = setting->ways[DL_AXIS_PIPELINE];
+    const uint32_t n_stages = dl_n_stages(setting);
     out->programs = dl_alloc(n_stages * sizeof *out->programs);
     for (uint32_t stage = 0; stage < n_stages; stage++) {
         struct dl_program *const p = &out->programs[stage];
@@ -268,7 +269,7 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
     const struct dl_setting *const setting = &request->job->setting;
     const double clock = dl_step_clock(request->device->power, setting, out, &draw);
     if (clock == 1) return DL_OK;
-    dl_lowered_release(out, setting->ways[DL_AXIS_PIPELINE]);
+    dl_lowered_release(out, dl_n_stages(setting));
     return lower_at(request, clock, arena, out, &slower, err);
 }
 
@@ -276,8 +277,8 @@ struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setti
 {
     const struct dl_software *const software = setting->software;
     return (struct dl_step){.ranks = &setting->ranks,
-                            .in_lockstep = DL_IN_LOCKSTEP,
-                            .replicas = DL_ALONG_DATA,
+                            .in_lockstep = dl_in_lockstep(setting),
+                            .replicas = dl_along_replicas(setting),
                             .stages = DL_ALONG_PIPELINE,
                             .n_servers = setting->servers,
                             .programs = l->programs,

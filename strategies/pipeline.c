@@ -44,10 +44,11 @@ static enum dl_status check_list(const struct options *o, struct dl_json entry, 
     return DL_OK;
 }
 
+static const struct dl_brought axes[] = {{.axis = DL_AXIS_PIPELINE, .ways = offsetof(struct options, ways)}};
+
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct options *const o = options;
-    setting->ways[DL_AXIS_PIPELINE] = (uint32_t)o->ways;
     setting->chunks = (uint32_t)o->chunks;
     if (o->schedule) setting->schedule = o->schedule;
     setting->split = (enum dl_split)o->split;
@@ -98,6 +99,8 @@ const struct dl_strategy dl_strategy_pipeline = {
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
     .defaults = &defaults,
+    .axes = axes,
+    .n_axes = DL_COUNT(axes),
     .claim = claim,
     .rewrite = rewrite,
     .place = dl_any_place,

@@ -15,15 +15,25 @@ double dl_parameters_in(const struct dl_event *ev, const struct dl_setting *s, b
 /* Strides of the axes by their order; the digits of an axis count from its first on. */
 static void number_axis(struct dl_setting *s, enum dl_axis axis, uint32_t stride)
 {
-    static const dl_digits along[DL_N_AXES] = {[DL_AXIS_TENSOR] = DL_ALONG_TENSOR,
-                                               [DL_AXIS_CONTEXT] = DL_ALONG_CONTEXT,
-                                               [DL_AXIS_DATA] = DL_ALONG_DATA,
-                                               [DL_AXIS_PIPELINE] = DL_ALONG_PIPELINE};
-    for (uint32_t i = 0; i < DL_N_DIGITS; i++) {
-        if (!(along[axis] >> i & 1)) continue;
+    const dl_digits along = dl_along_axis(s, axis);
+    for (uint32_t i = 0; i < s->ranks.n_digits; i++) {
+        if (!(along >> i & 1)) continue;
         s->ranks.digits[i].stride = stride;
         stride *= s->ranks.digits[i].n;
     }
+}
+
+/* Returns how many replicas they tell apart. */
+static uint32_t add_peers(struct dl_setting *s)
+{
+    static const char *const names[DL_MOST_PEERS] = {"peer0", "peer1", "peer2", "peer3", "peer4",  "peer5",
+                                                     "peer6", "peer7", "peer8", "peer9", "peer10", "peer11"};
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < s->n_peers; i++) {
+        s->ranks.digits[s->ranks.n_digits++] = (struct dl_digit){names[i], s->peers[i], 0};
+        n *= s->peers[i];
+    }
+    return n;
 }
 
 static struct dl_tensor_parts parts_of(const struct dl_operator_layouts *l, const struct dl_ranks *ranks)
@@ -38,42 +48,46 @@ static struct dl_tensor_parts parts_of(const struct dl_operator_layouts *l, cons
 
 void dl_setting_number_ranks(struct dl_setting *s)
 {
-    const uint32_t data = s->ways[DL_AXIS_DATA], sharing = s->shard_ways ? s->shard_ways : data;
+    struct dl_digit *const digits = s->ranks.digits;
     s->ranks = (struct dl_ranks){.n_digits = DL_N_DIGITS,
                                  .digits = {[DL_DIGIT_X] = {"tensor_x", s->grid[0]},
                                             [DL_DIGIT_Y] = {"tensor_y", s->grid[1]},
                                             [DL_DIGIT_Z] = {"tensor_z", s->grid[2]},
                                             [DL_DIGIT_CONTEXT] = {"context", s->ways[DL_AXIS_CONTEXT]},
                                             [DL_DIGIT_EXPERT] = {"expert", s->expert_ways},
-                                            [DL_DIGIT_SHARD] = {"shard", sharing / s->expert_ways},
-                                            [DL_DIGIT_COPY] = {"copy", data / sharing},
-                                            [DL_DIGIT_STAGE] = {"stage", s->ways[DL_AXIS_PIPELINE]}}};
-    for (uint32_t i = 0, stride = 1; i < DL_N_AXES; i++) {
+                                            [DL_DIGIT_STAGE] = {"stage", dl_n_stages(s)}}};
+    for (uint32_t i = 0; i < s->n_brought; i++)
+        digits[s->ranks.n_digits++] = (struct dl_digit){s->brought[i]->name, s->ways[DL_N_AXES + i], 0};
+    const uint32_t data = dl_n_replicas(s) / add_peers(s), sharing = s->shard_ways ? s->shard_ways : data;
+    digits[DL_DIGIT_SHARD] = (struct dl_digit){"shard", sharing / s->expert_ways, 0};
+    digits[DL_DIGIT_COPY] = (struct dl_digit){"copy", data / sharing, 0};
+    for (uint32_t i = 0, stride = 1; i < dl_n_axes(s); i++) {
         number_axis(s, s->order[i], stride);
         stride *= s->ways[s->order[i]];
     }
     s->parts = parts_of(&s->layouts, &s->ranks);
 }
 
-struct dl_members dl_holders(bool of_experts)
+struct dl_members dl_holders(const struct dl_setting *s, bool of_experts)
 {
-    return (struct dl_members){.digits = DL_ALONG_CONTEXT | DL_ALONG_SHARDS | DL_ALONG_COPIES |
-                                         (of_experts ? 0 : DL_ALONG_EXPERTS)};
+    return (struct dl_members){.digits = DL_ALONG_CONTEXT | dl_along_brought(s) |
+                                         (dl_along_replicas(s) & ~(of_experts ? DL_ALONG_EXPERTS : 0u))};
 }
 
-struct dl_members dl_sharers(bool of_experts)
+struct dl_members dl_sharers(const struct dl_setting *s, bool of_experts)
 {
-    return (struct dl_members){.digits = DL_ALONG_CONTEXT | DL_ALONG_SHARDS | (of_experts ? 0 : DL_ALONG_EXPERTS)};
+    return (struct dl_members){.digits = DL_ALONG_CONTEXT | dl_along_brought(s) | DL_ALONG_SHARDS |
+                                         (of_experts ? 0 : DL_ALONG_EXPERTS)};
 }
 
 uint32_t dl_copies(const struct dl_setting *s, bool of_experts)
 {
-    return dl_ranks_count(&s->ranks, dl_holders(of_experts).digits);
+    return dl_ranks_count(&s->ranks, dl_holders(s, of_experts).digits);
 }
 
 uint32_t dl_shards(const struct dl_setting *s, bool of_experts)
 {
-    return dl_ranks_count(&s->ranks, dl_sharers(of_experts).digits);
+    return dl_ranks_count(&s->ranks, dl_sharers(s, of_experts).digits);
 }
 
 struct dl_on_rank dl_on_rank(const struct dl_setting *s, double inside, double outside, double expert)
@@ -106,7 +120,7 @@ struct dl_numbers dl_numbers_of(const struct dl_setting *s)
 
 enum dl_accumulates dl_accumulated(const struct dl_setting *s)
 {
-    const bool is_pipeline = s->ways[DL_AXIS_PIPELINE] > 1, is_one_chunk = s->chunks == 1;
+    const bool is_pipeline = dl_n_stages(s) > 1, is_one_chunk = s->chunks == 1;
     const enum dl_accumulates by_software = s->software->accumulates;
     if (s->zero_stage < 2 || s->sums_when == DL_WHEN_END) return DL_ACCUMULATES_WHOLE;
     if (s->sums_when == DL_WHEN_MICRO) return DL_ACCUMULATES_SHARDS;

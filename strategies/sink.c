@@ -351,7 +351,7 @@ static void count_tokens(struct dl_sink *s, const struct dl_event *ev, bool drai
 
 static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
-    const bool in_lockstep = !(ev->members.digits & ~(DL_IN_LOCKSTEP | DL_ALONG_EXPERTS));
+    const bool in_lockstep = !(ev->members.digits & ~(dl_in_lockstep(&s->request->job->setting) | DL_ALONG_EXPERTS));
     assert(!ev->async || !ev->members.is_pair);
     const struct dl_software *const software = s->request->job->setting.software;
     if (ev->members.digits == DL_ALONG_EXPERTS) count_tokens(s, ev, software->drains_at_dispatch);

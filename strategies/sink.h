@@ -24,7 +24,6 @@ struct dl_priced_collective {
 };
 
 /* The groups of ranks in lockstep along some digits. */
-enum { DL_SINK_GROUPS = 6 };
 struct dl_sink_groups {
     dl_digits along;
     const struct dl_group *all; /* in lockstep with the first rank, whose group is the first */
@@ -63,7 +62,8 @@ struct dl_sink_note {
 struct dl_sink {
     const struct dl_lower_request *request;
     struct dl_arena *arena;
-    struct dl_sink_groups groups[DL_SINK_GROUPS];
+    struct dl_sink_groups groups[DL_MOST_IN_STEP];
+    size_t n_groups;
     struct dl_priced_collective **prices;
     size_t n_prices, prices_capacity;
     struct dl_priced_kernel kernels[DL_KERNEL_CACHE]; /* by hash: blocks are alike, so the same kernels come again */

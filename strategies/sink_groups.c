@@ -6,10 +6,10 @@
 
 void dl_sink_init_groups(struct dl_sink *s)
 {
-    static const dl_digits in_step[DL_SINK_GROUPS] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS,
-                                                      DL_ALONG_X,      DL_ALONG_Y,       DL_ALONG_Z};
+    dl_digits in_step[DL_MOST_IN_STEP];
     const struct dl_setting *const setting = &s->request->job->setting;
-    for (size_t i = 0; i < DL_SINK_GROUPS; i++) {
+    s->n_groups = dl_in_step_kinds(setting, in_step);
+    for (size_t i = 0; i < s->n_groups; i++) {
         struct dl_sink_groups *const g = &s->groups[i];
         g->along = in_step[i];
         g->all =
@@ -20,8 +20,8 @@ void dl_sink_init_groups(struct dl_sink *s)
 struct dl_sink_groups *dl_sink_groups(struct dl_sink *s, dl_digits along)
 {
     size_t i = 0;
-    while (i < DL_SINK_GROUPS && s->groups[i].along != along) i++;
-    assert(i < DL_SINK_GROUPS);
+    while (i < s->n_groups && s->groups[i].along != along) i++;
+    assert(i < s->n_groups);
     return &s->groups[i];
 }
 

@@ -1,5 +1,6 @@
 #include "strategies/stack.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -199,7 +200,7 @@ void dl_job_suit(struct dl_job *job, const struct dl_software *software, const s
     struct dl_setting *const s = &job->setting;
     const bool is_language_model = model->tokens_per_sample > 0;
     s->software = software;
-    if (software->gathers_stage_2 && s->zero_stage == 2 && s->ways[DL_AXIS_PIPELINE] == 1) {
+    if (software->gathers_stage_2 && s->zero_stage == 2 && dl_n_stages(s) == 1) {
         s->zero_stage = 3;
         s->exchanges_beside_work = true;
     }
@@ -245,6 +246,18 @@ static const struct dl_strategy *find_strategy(struct dl_json entry, struct dl_a
     return NULL;
 }
 
+static void bring_axes(const struct dl_strategy *strategy, const char *options, struct dl_setting *s)
+{
+    for (size_t i = 0; i < strategy->n_axes; i++) {
+        const struct dl_brought *const axis = &strategy->axes[i];
+        int64_t ways;
+        memcpy(&ways, options + axis->ways, sizeof ways);
+        assert(!axis->name || s->n_brought < DL_MOST_BROUGHT);
+        s->ways[axis->name ? DL_N_AXES + s->n_brought : axis->axis] = (uint32_t)ways;
+        if (axis->name) s->brought[s->n_brought++] = axis;
+    }
+}
+
 static enum dl_status read_entry(struct dl_json entry, const struct dl_strategy *s, struct dl_setting *setting,
                                  struct dl_stack *level, struct dl_arena *arena, struct dl_error *err)
 {
@@ -256,7 +269,9 @@ static enum dl_status read_entry(struct dl_json entry, const struct dl_strategy 
     json_object_del(rest.value, "name");
     dl_read(rest, s->fields, s->n_fields, options, arena, err);
     json_decref(rest.value);
-    if (err->status || (s->claim && s->claim(options, entry, setting, err))) return err->status;
+    if (err->status) return err->status;
+    bring_axes(s, options, setting);
+    if (s->claim && s->claim(options, entry, setting, err)) return err->status;
     *level =
         (struct dl_stack){.strategy = s, .options = options, .state = state, .where = entry.where, .setting = setting};
     return DL_OK;
@@ -308,49 +323,70 @@ static struct dl_stack *close_gaps(struct dl_stack *levels, const struct dl_sett
 
 /* ---- what must fit together ---- */
 
-const char *const dl_axis_names[DL_N_AXES] = {"tensor", "context", "data", "pipeline"};
-
 /* Where an axis of one way comes does not matter. */
-static enum dl_status append_single_axes(struct dl_json list, const bool seen[DL_N_AXES], size_t n,
-                                         struct dl_setting *setting, struct dl_error *err)
+static enum dl_status append_single_axes(struct dl_json list, const bool *seen, size_t n, struct dl_setting *setting,
+                                         struct dl_error *err)
 {
-    for (size_t axis = 0; axis < DL_N_AXES; axis++) {
+    for (uint32_t axis = 0; axis < dl_n_axes(setting); axis++) {
         if (seen[axis]) continue;
         if (setting->ways[axis] > 1)
-            return dl_fail(err, DL_RANGE, list.where, "must name %s too, which has %u ways", dl_axis_names[axis],
-                           setting->ways[axis]);
+            return dl_fail(err, DL_RANGE, list.where, "must name %s too, which has %u ways",
+                           dl_axis_name(setting, axis), setting->ways[axis]);
         setting->order[n++] = (enum dl_axis)axis;
     }
     return DL_OK;
 }
 
+/* Those with ways but data, and those that are named always; in the order by default. */
+static const char *list_axes(const struct dl_setting *s, dl_digits always, const char *between, struct dl_arena *arena)
+{
+    const char *text = "";
+    for (uint32_t i = 0; i < dl_n_axes(s); i++) {
+        const enum dl_axis axis = dl_axis_by_default(s, i);
+        if (always >> axis & 1 || (s->ways[axis] > 1 && axis != DL_AXIS_DATA))
+            text = dl_arena_format(arena, "%s%s%s", text, *text ? between : "", dl_axis_name(s, axis));
+    }
+    return text;
+}
+
 static enum dl_status read_order(struct dl_json list, struct dl_setting *setting, struct dl_arena *arena,
                                  struct dl_error *err)
 {
-    bool seen[DL_N_AXES] = {false};
-    for (size_t i = 0; i < DL_N_AXES; i++) setting->order[i] = (enum dl_axis)i;
+    bool seen[DL_MOST_AXES] = {false};
+    const uint32_t n_axes = dl_n_axes(setting);
+    for (uint32_t i = 0; i < n_axes; i++) setting->order[i] = dl_axis_by_default(setting, i);
     if (!list.value) return DL_OK;
     const size_t n = json_array_size(list.value);
     for (size_t i = 0; i < n; i++) {
         const struct dl_json item = dl_json_element(list, i, arena);
-        size_t axis = 0;
-        while (axis < DL_N_AXES &&
-               !(json_is_string(item.value) && strcmp(json_string_value(item.value), dl_axis_names[axis]) == 0))
+        uint32_t axis = 0;
+        while (axis < n_axes &&
+               !(json_is_string(item.value) && strcmp(json_string_value(item.value), dl_axis_name(setting, axis)) == 0))
             axis++;
-        if (axis == DL_N_AXES || seen[axis])
-            return dl_fail(err, DL_RANGE, item.where, "must be one of tensor, context, data, pipeline, each once");
+        if (axis == n_axes || seen[axis])
+            return dl_fail(err, DL_RANGE, item.where, "must be one of %s, each once",
+                           list_axes(setting, ~(dl_digits)0, ", ", arena));
         seen[axis] = true;
         setting->order[i] = (enum dl_axis)axis;
     }
     return append_single_axes(list, seen, n, setting, err);
 }
 
+/* Of all axes but data; beyond all that can be, no longer exact. */
+static uint64_t count_ranks_of_replica(const struct dl_setting *s)
+{
+    uint64_t n = 1;
+    for (uint32_t axis = 0; axis < dl_n_axes(s); axis++)
+        if (axis != DL_AXIS_DATA && n < (uint64_t)1 << 47) n *= s->ways[axis];
+    return n;
+}
+
 static enum dl_status count_devices(struct dl_json doc, const struct options *o, uint32_t asked, struct dl_job *job,
                                     struct dl_arena *arena, struct dl_error *err)
 {
     struct dl_setting *const s = &job->setting;
-    const uint64_t others = (uint64_t)s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT] * s->ways[DL_AXIS_PIPELINE];
-    const char *const axes = s->ways[DL_AXIS_CONTEXT] > 1 ? "tensor x context x pipeline" : "tensor x pipeline";
+    const uint64_t others = count_ranks_of_replica(s);
+    const char *const axes = list_axes(s, 1u << DL_AXIS_TENSOR | 1u << DL_AXIS_PIPELINE, " x ", arena);
     if (others > most_devices)
         return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "stack", arena).where,
                        "%s ways = %ju devices; at most %d can be", axes, (uintmax_t)others, most_devices);
@@ -362,6 +398,15 @@ static enum dl_status count_devices(struct dl_json doc, const struct options *o,
                    "must be a multiple of %s ways = %ju, got %u; %ju or %ju would do", axes, (uintmax_t)others,
                    job->n_devices, (uintmax_t)(below ? below : others),
                    (uintmax_t)(below ? below + others : 2 * others));
+}
+
+/* At most one strategy does. */
+static void split_replicas(const struct dl_stack *levels, struct dl_setting *s)
+{
+    for (size_t i = 0; i < dl_strategy_count() && !s->n_peers; i++)
+        if (levels[i].strategy && levels[i].strategy->split_replicas)
+            s->n_peers =
+                levels[i].strategy->split_replicas(levels[i].options, dl_n_replicas(s) / s->expert_ways, s->peers);
 }
 
 /* Replicas that nobody keeps equal would train models of their own. */
@@ -381,7 +426,7 @@ static enum dl_status check_replicas(struct dl_json doc, const struct dl_stack *
 static enum dl_status count_micros(struct dl_json doc, struct dl_setting *s, struct dl_arena *arena,
                                    struct dl_error *err)
 {
-    const double unit = s->ways[DL_AXIS_DATA] * s->microbatch, n = s->global_batch / unit;
+    const double unit = dl_n_replicas(s) * s->microbatch, n = s->global_batch / unit;
     s->batch_where = dl_json_member(doc, "global_batch", arena).where;
     if (n > most_micros)
         return dl_fail(err, DL_IMPOSSIBLE, s->batch_where, "gives %.0f micro-batches of %.0f; at most %d can be",
@@ -396,7 +441,7 @@ static enum dl_status count_micros(struct dl_json doc, struct dl_setting *s, str
 
 struct dl_schedule_request dl_setting_schedule(const struct dl_setting *s)
 {
-    return (struct dl_schedule_request){.stages = s->ways[DL_AXIS_PIPELINE],
+    return (struct dl_schedule_request){.stages = dl_n_stages(s),
                                         .micros = s->micros,
                                         .chunks = s->chunks,
                                         .pipeline_where = s->pipeline_where,
@@ -415,7 +460,7 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
     struct options o = defaults;
     struct dl_stack *const levels = dl_arena_alloc(arena, (dl_strategy_count() + 1) * sizeof *levels);
     memset(levels, 0, (dl_strategy_count() + 1) * sizeof *levels);
-    *out = (struct dl_job){.setting = {.ways = {1, 1, 1, 1},
+    *out = (struct dl_job){.setting = {.ways = {1, 1, 1, 1, 1, 1, 1, 1},
                                        .grid = {1, 1, 1},
                                        .expert_ways = 1,
                                        .chunks = 1,
@@ -433,6 +478,7 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
         (push_recompute(doc, &o, s, levels, arena, err) && !dl_go_on(err)) || dl_stop_if_told(err, told) ||
         count_devices(doc, &o, n_devices, out, arena, err) || read_order(o.order, s, arena, err))
         return err->status;
+    split_replicas(levels, s);
     dl_setting_number_ranks(s);
     if (check_replicas(doc, levels, out, arena, err) || count_micros(doc, s, arena, err) || check_schedule(s, err))
         return err->status;

@@ -50,9 +50,6 @@ struct dl_job {
 enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_arena *arena, struct dl_job *out,
                            struct dl_error *err);
 
-/* As strategy files name them, by enum dl_axis. */
-extern const char *const dl_axis_names[DL_N_AXES];
-
 /* The keys of a strategy file, for `dlsim list`. */
 const struct dl_field *dl_job_fields(size_t *n_fields);
 

@@ -26,7 +26,7 @@ static enum dl_status visit_layers(struct dl_sink *s, uint32_t stage, enum dl_pa
 /* One input that has come early and one output that is not gone yet. */
 static void hold_messages(const struct dl_setting *s, struct dl_program *p)
 {
-    const double in_lockstep = s->ways[DL_AXIS_TENSOR] * s->ways[DL_AXIS_CONTEXT];
+    const double in_lockstep = dl_ranks_count(&s->ranks, dl_in_lockstep(s));
     const double bytes = 2 * p->send_bytes / in_lockstep;
     if (bytes > 0) dl_memory_ops_add(&p->begin, (struct dl_memory_op){.tensor = DL_TENSOR_MESSAGES, .bytes = bytes});
 }

@@ -21,8 +21,7 @@ static double elapsed_s(const struct dl_setting *setting, const struct dl_lowere
     struct side_by_side sum = {0};
     for (uint32_t i = 0; i < l->n_positions; i++)
         for (int kind = 0; kind <= DL_ITEM_W; kind++) add_times(&l->positions[i].items[kind], setting->micros, &sum);
-    for (uint32_t stage = 0; stage < setting->ways[DL_AXIS_PIPELINE]; stage++)
-        add_times(&l->programs[stage].end, 1, &sum);
+    for (uint32_t stage = 0; stage < dl_n_stages(setting); stage++) add_times(&l->programs[stage].end, 1, &sum);
     return fmax(sum.device_s, sum.host_s);
 }
 

@@ -14,10 +14,11 @@
 #include "strategies/software.h"
 
 enum dl_axis { DL_AXIS_TENSOR, DL_AXIS_CONTEXT, DL_AXIS_DATA, DL_AXIS_PIPELINE, DL_N_AXES };
-enum { DL_GRID_DIMENSIONS = 3 };
+enum { DL_GRID_DIMENSIONS = 3, DL_MOST_BROUGHT = 4, DL_MOST_AXES = DL_N_AXES + DL_MOST_BROUGHT, DL_MOST_PEERS = 12 };
 
 /* The digits of a rank. Tensor ranks may be a grid of x, y and z. Replicas that follow each other share the experts;
- * so many of these sets that follow each other share the shards of ZeRO; the rest are copies of those. */
+ * so many of these sets that follow each other share the shards of ZeRO; the rest are copies of those. After these come
+ * the digits of axes that strategies bring, and those by which a strategy tells replicas apart. */
 enum {
     DL_DIGIT_X,
     DL_DIGIT_Y,
@@ -73,11 +74,14 @@ enum dl_when { DL_WHEN_AS_SOFTWARE = -1, DL_WHEN_END, DL_WHEN_MICRO };
 
 /* What all strategies of a run agree on. */
 struct dl_setting {
-    uint32_t ways[DL_N_AXES];
-    enum dl_axis order[DL_N_AXES]; /* innermost first */
-    struct dl_ranks ranks;         /* by dl_setting_number_ranks */
-    uint32_t expert_ways;          /* of the data axis; 1: every replica has all experts */
-    uint32_t chunks;               /* parts of the model on a stage */
+    uint32_t ways[DL_MOST_AXES]; /* the usual axes', then those of the axes that strategies bring */
+    const struct dl_brought *brought[DL_MOST_BROUGHT];
+    uint32_t n_brought;
+    uint32_t peers[DL_MOST_PEERS], n_peers; /* values of the digits by which a strategy tells replicas apart */
+    enum dl_axis order[DL_MOST_AXES];       /* innermost first */
+    struct dl_ranks ranks;                  /* by dl_setting_number_ranks */
+    uint32_t expert_ways;                   /* of the data axis; 1: every replica has all experts */
+    uint32_t chunks;                        /* parts of the model on a stage */
     const char *schedule;
     enum dl_split split;
     bool embedding_alone, head_alone; /* at a position of their own */
@@ -107,7 +111,34 @@ struct dl_setting {
     const struct dl_software *software;
 };
 
-/* From ways, order, grid, experts and shards; and into how many parts the layouts divide. */
+/* An axis that a strategy brings, in its entry of the table: a usual one, or one of its own, along which ranks go in
+ * lockstep, divide each sample and hold the same parameters. */
+struct dl_brought {
+    const char *name;  /* of its own, as "order" has it; NULL: it is a usual one */
+    enum dl_axis axis; /* that one */
+    size_t ways;       /* where its options have them, an int64_t */
+};
+
+static inline uint32_t dl_n_stages(const struct dl_setting *s) { return s->ways[DL_AXIS_PIPELINE]; }
+static inline uint32_t dl_n_replicas(const struct dl_setting *s) { return s->ways[DL_AXIS_DATA]; }
+
+/* Axes are numbered: the usual ones, then those that strategies bring. */
+static inline uint32_t dl_n_axes(const struct dl_setting *s) { return DL_N_AXES + s->n_brought; }
+const char *dl_axis_name(const struct dl_setting *s, uint32_t axis);
+const char *dl_usual_axis_name(enum dl_axis axis);
+/* The i-th as they count by default, innermost first: those of ranks in lockstep, data, pipeline. */
+enum dl_axis dl_axis_by_default(const struct dl_setting *s, uint32_t i);
+
+/* The digits of an axis; those of all that strategies bring, and of the one; of ranks in lockstep; of replicas, and of
+ * the i-th by which a strategy tells them apart. */
+dl_digits dl_along_axis(const struct dl_setting *s, enum dl_axis axis);
+dl_digits dl_along_brought(const struct dl_setting *s);
+dl_digits dl_along_own(const struct dl_setting *s, const struct dl_brought *axis);
+dl_digits dl_in_lockstep(const struct dl_setting *s);
+dl_digits dl_along_replicas(const struct dl_setting *s);
+dl_digits dl_along_peer(const struct dl_setting *s, uint32_t i);
+
+/* From ways, order, grid, experts, shards and peers; and into how many parts the layouts divide. */
 void dl_setting_number_ranks(struct dl_setting *setting);
 
 /* As strategy files have it. */
@@ -208,8 +239,8 @@ struct dl_event {
 double dl_parameters_in(const struct dl_event *ev, const struct dl_setting *setting, bool of_experts);
 uint32_t dl_copies(const struct dl_setting *setting, bool of_experts);
 /* Those ranks, and those of them among which ZeRO cuts what they hold. */
-struct dl_members dl_holders(bool of_experts);
-struct dl_members dl_sharers(bool of_experts);
+struct dl_members dl_holders(const struct dl_setting *setting, bool of_experts);
+struct dl_members dl_sharers(const struct dl_setting *setting, bool of_experts);
 uint32_t dl_shards(const struct dl_setting *setting, bool of_experts); /* how many these are */
 
 /* Parameters on one rank, in the same two sets: of a layer's that are divided, that are not, and of experts. */
@@ -291,6 +322,8 @@ struct dl_strategy {
     bool needs_host;               /* of the devices, with a link to them: it copies */
     bool blocks_launches;          /* the host waits at each launch until the device has done it */
     bool replays_launches;         /* some are recorded once */
+    const struct dl_brought *axes; /* OPTIONAL: that it brings, with their ways */
+    size_t n_axes;
     const struct dl_field *fields; /* OPTIONAL: keys of its entry in "stack" besides "name" */
     size_t n_fields, options_size;
     size_t state_size;    /* of what it remembers from event to event; 0: nothing */
@@ -299,6 +332,9 @@ struct dl_strategy {
     /* OPTIONAL: tell the others what this entry means for them (its ways, for example). */
     enum dl_status (*claim)(const void *options, struct dl_json entry, struct dl_setting *setting,
                             struct dl_error *err);
+    /* OPTIONAL: replicas as a number of several digits, so that groups of them can be along each: fill in how many
+     * values each has, at most DL_MOST_PEERS, and return how many there are; 0: that cannot be. */
+    uint32_t (*split_replicas)(const void *options, uint32_t replicas, uint32_t *parts);
     /* OPTIONAL: refuse what cannot be done with this model, now that all ways are known. */
     enum dl_status (*check)(const void *options, const struct dl_check *what, struct dl_error *err);
     /* OPTIONAL: refuse what cannot be done with so many blocks in the longest part of the model. */

@@ -51,11 +51,12 @@ static void shape_grid(const struct options *o, uint32_t grid[DL_GRID_DIMENSIONS
     grid[2] = (uint32_t)z;
 }
 
+static const struct dl_brought axes[] = {{.axis = DL_AXIS_TENSOR, .ways = offsetof(struct options, ways)}};
+
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct options *const o = options;
     (void)entry, (void)err;
-    setting->ways[DL_AXIS_TENSOR] = (uint32_t)o->ways;
     if (o->grid == DL_GRID_LINE)
         setting->grid[0] = (uint32_t)o->ways;
     else
@@ -168,6 +169,8 @@ const struct dl_strategy dl_strategy_tensor = {
     .options_size = sizeof(struct options),
     .state_size = sizeof(struct dl_operator_state),
     .defaults = &defaults,
+    .axes = axes,
+    .n_axes = DL_COUNT(axes),
     .claim = claim,
     .check = check,
     .rewrite = rewrite,

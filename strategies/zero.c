@@ -70,7 +70,7 @@ static enum dl_status check_shards(const struct options *o, const struct dl_chec
     if (o->shard_ways % s->expert_ways)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "shard_ways"),
                        "must be a multiple of the expert ways, %u, got %lld", s->expert_ways, (long long)o->shard_ways);
-    return dl_check_parts(what, "shard_ways", (uint32_t)o->shard_ways, s->ways[DL_AXIS_DATA], "the data ways", err);
+    return dl_check_parts(what, "shard_ways", (uint32_t)o->shard_ways, dl_n_replicas(s), "the data ways", err);
 }
 
 /* Matrices are gathered one by one. */
@@ -103,7 +103,7 @@ static enum dl_status check_modules(const struct options *o, const struct dl_che
 static enum dl_status check_pipeline(const struct options *o, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_software *const software = what->setting->software;
-    if (!software || what->setting->ways[DL_AXIS_PIPELINE] == 1 || o->stage <= software->zero_in_pipeline) return DL_OK;
+    if (!software || dl_n_stages(what->setting) == 1 || o->stage <= software->zero_in_pipeline) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "stage"),
                    "must be at most %u beside a pipeline with the software %s, got %lld", software->zero_in_pipeline,
                    software->name, (long long)o->stage);
@@ -121,7 +121,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, only_3),
                        "stage %lld gathers nothing before its use; leave it out or set stage to 3",
                        (long long)o->stage);
-    if (!o->reshard && what->setting->ways[DL_AXIS_PIPELINE] > 1)
+    if (!o->reshard && dl_n_stages(what->setting) > 1)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "reshard"),
                        "must be true in a pipeline, where forwards and backwards alternate");
     return check_shards(o, what, err);
@@ -138,7 +138,7 @@ static enum dl_status exchange(struct dl_event ev, bool of_experts, double bytes
 {
     ev.kind = DL_EV_COLLECTIVE;
     ev.cause = DL_CAUSE_DATA;
-    ev.members = dl_sharers(of_experts);
+    ev.members = dl_sharers(dl_stack_setting(below), of_experts);
     ev.bytes = bytes;
     return dl_emit(below, &ev, err);
 }
@@ -334,7 +334,7 @@ static enum dl_status sum(const struct options *o, const struct dl_event *ev, st
     struct dl_event scatter = *ev, across = *ev;
     if (sums_whole(o, s)) return dl_emit(below, ev, err);
     scatter.op = DL_REDUCESCATTER;
-    scatter.members = dl_sharers(of_experts);
+    scatter.members = dl_sharers(dl_stack_setting(below), of_experts);
     across.members.digits = DL_ALONG_COPIES;
     across.bytes /= n_shards;
     if ((scatters_only || scatters_here) && n_shards > 1 && dl_emit(below, &scatter, err)) return err->status;

@@ -160,16 +160,16 @@ static enum dl_status derive_strategy(struct dl_shown *s, struct dl_error *err)
     refer(s, DL_FILE_WORKLOAD, whole.job.workload, dl_json_member(s->doc, "workload", s->arena));
     refer(s, DL_FILE_SOFTWARE, whole.job.software, dl_json_member(s->doc, "software", s->arena));
     add(s, "devices", whole.job.n_devices);
-    add(s, "tensor_ways", set->ways[DL_AXIS_TENSOR]);
-    add(s, "context_ways", set->ways[DL_AXIS_CONTEXT]);
-    add(s, "data_ways", set->ways[DL_AXIS_DATA]);
-    add(s, "pipeline_ways", set->ways[DL_AXIS_PIPELINE]);
+    for (uint32_t i = 0; i < dl_n_axes(set); i++) {
+        const enum dl_axis axis = dl_axis_by_default(set, i);
+        add(s, dl_arena_format(s->arena, "%s_ways", dl_axis_name(set, axis)), set->ways[axis]);
+    }
     add(s, "expert_ways", set->expert_ways);
     add(s, "zero_stage", set->zero_stage);
     add(s, "global_batch", set->global_batch);
     add(s, "microbatch", set->microbatch);
     add(s, "microbatches", set->micros);
-    if (set->ways[DL_AXIS_PIPELINE] > 1) add_text(s, "schedule", set->schedule);
+    if (dl_n_stages(set) > 1) add_text(s, "schedule", set->schedule);
     add_text(s, "precision", dl_precision_name(set->precision));
     add_text(s, "optimizer", set->optimizer);
     add_model(s, &whole.model);

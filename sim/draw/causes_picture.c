@@ -58,7 +58,7 @@ static void draw_stage(struct dl_svg *svg, double y, const struct dl_run_report 
 double dl_draw_causes(struct dl_svg *svg, double y, const struct dl_run_picture *picture)
 {
     const struct dl_run_report *const r = picture->report;
-    const uint32_t n = r->job->setting.ways[DL_AXIS_PIPELINE], stride = dl_stage_stride(n, most_stages);
+    const uint32_t n = dl_n_stages(&r->job->setting), stride = dl_stage_stride(n, most_stages);
     y = draw_mean(svg, dl_draw_heading(svg, y, "Where the time goes"), r) + 8;
     if (n > 1)
         for (uint32_t stage = 0; stage < n; stage += stride, y += bar_height) draw_stage(svg, y, r, stage);

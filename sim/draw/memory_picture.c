@@ -108,7 +108,7 @@ double dl_draw_memory(struct dl_svg *svg, double y, const struct dl_run_picture 
         return dl_draw_caption(svg, dl_draw_heading(svg, y, "Memory of a device over the step"),
                                "Not known: the program allocates nothing.") +
                12;
-    const uint32_t n = r->job->setting.ways[DL_AXIS_PIPELINE], stride = dl_stage_stride(n, most_stages);
+    const uint32_t n = dl_n_stages(&r->job->setting), stride = dl_stage_stride(n, most_stages);
     struct plot p = {.svg = svg, .axis = dl_time_axis_of(&r->result), .capacity_bytes = r->device->memory_bytes};
     struct dl_memory_curve *const curves = dl_memory_curves(picture->timeline, p.axis.from_s, p.axis.to_s);
     char a[DL_QUANTITY], b[DL_QUANTITY], text[300];

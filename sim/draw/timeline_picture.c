@@ -174,7 +174,7 @@ static void draw_legend(const struct plot *p, double y)
 static double tell_limits(const struct plot *p, double y, uint32_t stride)
 {
     const struct dl_timeline *const t = p->picture->timeline;
-    const uint32_t replicas = p->picture->report->job->setting.ways[DL_AXIS_DATA];
+    const uint32_t replicas = dl_n_replicas(&p->picture->report->job->setting);
     char text[400] = "", count[DL_QUANTITY];
     size_t n = 0;
     if (replicas > 1) n += (size_t)snprintf(text + n, sizeof text - n, "The first of %u replicas. ", replicas);
@@ -194,7 +194,7 @@ static double tell_limits(const struct plot *p, double y, uint32_t stride)
 static double draw_plot(struct dl_svg *svg, double y, const struct dl_run_picture *picture, const char *heading,
                         struct dl_time_axis axis)
 {
-    const uint32_t n = picture->report->job->setting.ways[DL_AXIS_PIPELINE], stride = dl_stage_stride(n, most_stages);
+    const uint32_t n = dl_n_stages(&picture->report->job->setting), stride = dl_stage_stride(n, most_stages);
     const uint32_t rows = (n + stride - 1) / stride;
     struct plot p = {.svg = svg,
                      .picture = picture,
@@ -231,7 +231,7 @@ static double item_width(const struct dl_timeline *t, const struct dl_time_axis 
 /* Items that are too narrow for their number are drawn again, the first of them, as wide as it needs. */
 double dl_draw_timeline(struct dl_svg *svg, double y, const struct dl_run_picture *picture)
 {
-    const bool is_pipeline = picture->report->job->setting.ways[DL_AXIS_PIPELINE] > 1;
+    const bool is_pipeline = dl_n_stages(&picture->report->job->setting) > 1;
     const double readable = 24;
     struct dl_time_axis axis = dl_time_axis_of(&picture->report->result);
     const double width = item_width(picture->timeline, &axis);

@@ -67,5 +67,5 @@ double dl_memory_floor(const struct dl_job *job, const struct dl_model *model)
     }
     dl_stack_end(job->stack);
     dl_arena_free(arena);
-    return (sums.held + fmax(sums.updating, saved / s->chunks)) / s->ways[DL_AXIS_PIPELINE];
+    return (sums.held + fmax(sums.updating, saved / s->chunks)) / dl_n_stages(s);
 }

@@ -116,7 +116,7 @@ double dl_memory_of_host(const struct dl_topology *t, const struct dl_job *job, 
 {
     const uint32_t per_node = t->node.n_devices, n = job->n_devices;
     double most = 0;
-    for (uint32_t i = 0; i < job->setting.ways[DL_AXIS_PIPELINE]; i++) most = fmax(most, use[i].on_host);
+    for (uint32_t i = 0; i < dl_n_stages(&job->setting); i++) most = fmax(most, use[i].on_host);
     return most * (n < per_node ? n : per_node);
 }
 

@@ -35,7 +35,7 @@ struct search {
 
 static double fullest_peak(const struct dl_topology *t, const struct dl_job *job, const struct dl_lowered *lowered)
 {
-    const uint32_t n_stages = job->setting.ways[DL_AXIS_PIPELINE];
+    const uint32_t n_stages = dl_n_stages(&job->setting);
     struct dl_memory_use *const use = dl_alloc(n_stages * sizeof *use);
     double peak = 0;
     dl_memory_of_programs(lowered->programs, n_stages, job->setting.software, use);
@@ -63,7 +63,7 @@ static void lower_and_count(const struct search *s, struct dl_job *job, struct d
             !dl_lower(&request, arena, &lowered, err))
             a->peak = fullest_peak(estimator->topology, job, &lowered);
     }
-    dl_lowered_release(&lowered, job->setting.ways[DL_AXIS_PIPELINE]);
+    dl_lowered_release(&lowered, dl_n_stages(&job->setting));
     dl_arena_free(arena);
     dl_free(device_of_rank);
 }
@@ -123,7 +123,7 @@ static json_t *entry(json_t *strategy, const char *name)
 static const char *widen(struct attempt *a, const struct dl_strategy *wide, uint32_t step, struct dl_arena *arena)
 {
     const uint32_t factor = 2u << step, ways = a->setting.ways[wide->relief->axis] * factor;
-    const bool takes_replicas = a->setting.ways[DL_AXIS_DATA] % factor == 0;
+    const bool takes_replicas = dl_n_replicas(&a->setting) % factor == 0;
     if (ways > 65536 || (!takes_replicas && a->n_devices > UINT32_MAX / factor)) return NULL;
     json_object_set_new(entry(a->strategy, wide->name), "ways", json_integer(ways));
     json_object_del(a->strategy, "order"); /* may not name the axis */

@@ -54,7 +54,7 @@ static double count_bundles(const struct dl_plan_request *request, const struct 
 {
     const struct dl_setting *const setting = &request->job->setting;
     double n = 0;
-    for (uint32_t stage = 0; stage < setting->ways[DL_AXIS_PIPELINE]; stage++) {
+    for (uint32_t stage = 0; stage < dl_n_stages(setting); stage++) {
         const struct dl_program *const p = &l->programs[stage];
         uint32_t *const uses = dl_program_uses(p);
         n += count_in(l, &p->end);
@@ -62,7 +62,7 @@ static double count_bundles(const struct dl_plan_request *request, const struct 
             if (uses[i]) n += uses[i] * count_in(l, &p->items[i]);
         dl_free(uses);
     }
-    return n * setting->ways[DL_AXIS_DATA];
+    return n * dl_n_replicas(setting);
 }
 
 void dl_plan_copies(const struct dl_plan_request *request, struct dl_lowered *l, bool *simulated)
@@ -73,7 +73,7 @@ void dl_plan_copies(const struct dl_plan_request *request, struct dl_lowered *l,
     const double n = count_bundles(request, l);
     const bool is_beyond = n > request->most_played.bundles;
     if (!must_be && is_beyond) {
-        l->n_timed_alone += n * dl_ranks_count(&request->job->setting.ranks, DL_IN_LOCKSTEP);
+        l->n_timed_alone += n * dl_ranks_count(&request->job->setting.ranks, dl_in_lockstep(&request->job->setting));
         return;
     }
     l->plays_beyond |= is_beyond;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/plan/copies.h"
+#include "strategies/in_step.h"
 #include "sim/plan/survey.h"
 #include "sim/program/segments.h"
 
@@ -14,32 +15,31 @@ struct surveyed {
     bool crosses;         /* links that change on the way */
 };
 
-enum { N_SURVEYED = 6 };
 struct planner {
     const struct dl_plan_request *request;
     struct dl_lowered *out;
-    struct surveyed groups[N_SURVEYED];
+    struct surveyed groups[DL_MOST_IN_STEP];
+    size_t n_groups;
     bool *crossing; /* by lockstep group, stage by stage: of any of its groups */
 };
 
 static struct surveyed *groups_of(struct planner *p, const struct dl_comm *comm)
 {
     size_t i = 0;
-    while (i < N_SURVEYED && p->groups[i].along != comm->members.digits) i++;
-    assert(i < N_SURVEYED);
+    while (i < p->n_groups && p->groups[i].along != comm->members.digits) i++;
+    assert(i < p->n_groups);
     return &p->groups[i];
 }
 
 static enum dl_status look_for_changes(struct planner *p, struct dl_arena *arena, struct dl_error *err)
 {
-    static const dl_digits in_lockstep[N_SURVEYED] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS,
-                                                      DL_ALONG_X,      DL_ALONG_Y,       DL_ALONG_Z};
-    const uint32_t *const ways = p->request->job->setting.ways;
-    p->crossing = dl_arena_alloc(arena, ways[DL_AXIS_PIPELINE] * ways[DL_AXIS_DATA] * sizeof *p->crossing);
-    for (size_t i = 0; i < N_SURVEYED && !err->status; i++) {
-        p->groups[i].along = in_lockstep[i];
-        if (p->request->n_changing)
-            dl_survey_crosses(p->request, in_lockstep[i], p->crossing, &p->groups[i].crosses, err);
+    const struct dl_setting *const s = &p->request->job->setting;
+    dl_digits along[DL_MOST_IN_STEP];
+    p->n_groups = dl_in_step_kinds(s, along);
+    p->crossing = dl_arena_alloc(arena, dl_n_stages(s) * dl_n_replicas(s) * sizeof *p->crossing);
+    for (size_t i = 0; i < p->n_groups && !err->status; i++) {
+        p->groups[i].along = along[i];
+        if (p->request->n_changing) dl_survey_crosses(p->request, along[i], p->crossing, &p->groups[i].crosses, err);
     }
     return err->status;
 }
@@ -81,8 +81,9 @@ enum which { EVERY, MEETING };
 /* Those of a lockstep group: each of its members is in one group of a kind. */
 static void add_template(const struct dl_template *t, struct planner *p, enum which which, struct dl_played *sum)
 {
-    const struct dl_ranks *const ranks = &p->request->job->setting.ranks;
-    const double n_members = dl_ranks_count(ranks, DL_IN_LOCKSTEP);
+    const struct dl_setting *const setting = &p->request->job->setting;
+    const struct dl_ranks *const ranks = &setting->ranks;
+    const double n_members = dl_ranks_count(ranks, dl_in_lockstep(setting));
     for (size_t i = 0; i < t->n_instructions; i++) {
         const uint32_t call = t->instructions[i].call;
         if (t->instructions[i].kind != DL_START || !p->out->plan.calls[call]) continue;
@@ -110,7 +111,7 @@ static struct dl_played count_of_group(struct planner *p, uint32_t stage, enum w
 
 static double count_crossing(const struct planner *p, uint32_t stage)
 {
-    const uint32_t n_replicas = p->request->job->setting.ways[DL_AXIS_DATA];
+    const uint32_t n_replicas = dl_n_replicas(&p->request->job->setting);
     double n = 0;
     for (uint32_t i = 0; i < n_replicas; i++) n += p->crossing[stage * n_replicas + i];
     return n;
@@ -121,10 +122,10 @@ static struct dl_played count(struct planner *p, enum which which, bool crossing
 {
     const struct dl_setting *const setting = &p->request->job->setting;
     struct dl_played sum = {0};
-    for (uint32_t stage = 0; stage < setting->ways[DL_AXIS_PIPELINE]; stage++) {
+    for (uint32_t stage = 0; stage < dl_n_stages(setting); stage++) {
         const double n_crossing = count_crossing(p, stage);
         const struct dl_played of_group = count_of_group(p, stage, which);
-        add(&sum, &of_group, crossing ? n_crossing : setting->ways[DL_AXIS_DATA] - n_crossing);
+        add(&sum, &of_group, crossing ? n_crossing : dl_n_replicas(setting) - n_crossing);
     }
     return sum;
 }

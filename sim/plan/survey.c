@@ -16,14 +16,14 @@ static const struct dl_setting *setting_of(const struct survey *v) { return &v->
 
 static uint32_t lockstep_group_of(const struct survey *v, uint32_t rank)
 {
-    const struct dl_ranks *const ranks = &setting_of(v)->ranks;
-    return dl_ranks_index(ranks, DL_ALONG_DATA | DL_ALONG_PIPELINE, rank);
+    const struct dl_setting *const s = setting_of(v);
+    return dl_ranks_index(&s->ranks, dl_along_replicas(s) | DL_ALONG_PIPELINE, rank);
 }
 
 /* The first lockstep group of those that go in step with it. */
 static uint32_t first_with(const struct survey *v, uint32_t lockstep_group)
 {
-    return lockstep_group - lockstep_group % setting_of(v)->ways[DL_AXIS_DATA] % v->replicas;
+    return lockstep_group - lockstep_group % dl_n_replicas(setting_of(v)) % v->replicas;
 }
 
 static void look_at_owners(struct survey *v, uint32_t lockstep_group)
@@ -60,7 +60,7 @@ static bool goes_on(const struct survey *v) { return (!v->meets || v->crossing) 
 /* Stages send to the next and to the one before only. */
 static void look_at_stages(struct survey *v, uint32_t rank)
 {
-    const uint32_t n = setting_of(v)->ways[DL_AXIS_PIPELINE];
+    const uint32_t n = dl_n_stages(setting_of(v));
     if (n == 1) return;
     if (goes_on(v)) follow(v, DL_ALONG_PIPELINE, rank, 1);
     if (goes_on(v)) follow(v, DL_ALONG_PIPELINE, rank, n - 1);
@@ -84,25 +84,28 @@ static void look_at(struct survey *v, dl_digits along)
 /* Those that are not of the lockstep group, or, beside exchanges of a window, of none of its lockstep groups. */
 static void look_at_others_in_step(struct survey *v, dl_digits along)
 {
-    static const dl_digits others[] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS};
+    const struct dl_setting *const s = setting_of(v);
+    const dl_digits others[] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS};
     for (size_t i = 0; i < DL_COUNT(others); i++)
         if (others[i] != along && goes_on(v)) look_at(v, others[i]);
+    for (uint32_t i = 0; i < s->n_brought; i++)
+        if (dl_along_own(s, s->brought[i]) != along && goes_on(v)) look_at(v, dl_along_own(s, s->brought[i]));
 }
 
 static void look_at_all(struct survey *v, dl_digits along)
 {
     const struct dl_setting *const s = setting_of(v);
     v->takes = true;
-    v->replicas = dl_ranks_count(&s->ranks, along & DL_ALONG_DATA);
+    v->replicas = dl_ranks_count(&s->ranks, along & dl_along_replicas(s));
     look_at(v, along);
     v->takes = false;
     v->replicas = s->expert_ways;
     look_at_others_in_step(v, along);
     v->replicas = 0;
     look_at(v, DL_ALONG_PIPELINE);
-    if (!s->exchanges_beside_work && s->ways[DL_AXIS_PIPELINE] == 1) return;
-    look_at(v, DL_ALONG_DATA);
-    look_at(v, DL_ALONG_CONTEXT);
+    if (!s->exchanges_beside_work && dl_n_stages(s) == 1) return;
+    look_at(v, dl_along_replicas(s));
+    look_at(v, DL_ALONG_CONTEXT | dl_along_brought(s));
 }
 
 enum dl_status dl_survey_meets(const struct dl_plan_request *request, dl_digits along, bool *out, struct dl_error *err)

@@ -8,9 +8,13 @@ static json_t *bytes_or_null(double bytes) { return bytes > 0 ? dl_json_real(byt
 
 static json_t *ways_json(const struct dl_setting *s)
 {
-    return dl_json_pack("{s:I, s:I, s:I, s:I, s:I}", "tensor", (json_int_t)s->ways[DL_AXIS_TENSOR], "context",
-                        (json_int_t)s->ways[DL_AXIS_CONTEXT], "data", (json_int_t)s->ways[DL_AXIS_DATA], "expert",
-                        (json_int_t)s->expert_ways, "pipeline", (json_int_t)s->ways[DL_AXIS_PIPELINE]);
+    json_t *const ways = json_object();
+    for (uint32_t i = 0; i < dl_n_axes(s); i++) {
+        const enum dl_axis axis = dl_axis_by_default(s, i);
+        json_object_set_new(ways, dl_axis_name(s, axis), json_integer(s->ways[axis]));
+        if (axis == DL_AXIS_DATA) json_object_set_new(ways, "expert", json_integer(s->expert_ways));
+    }
+    return ways;
 }
 
 /* How a step is made; all null for what is none. */

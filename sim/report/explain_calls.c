@@ -66,7 +66,7 @@ void dl_tell_call(struct dl_told_step *t, const struct dl_work_line *line)
 
 void dl_tell_sends(struct dl_told_step *t)
 {
-    const double n_members = dl_ranks_count(&t->setting->ranks, DL_IN_LOCKSTEP);
+    const double n_members = dl_ranks_count(&t->setting->ranks, dl_in_lockstep(t->setting));
     if (t->n_stages == 1) return;
     uint32_t *const pair = dl_arena_alloc(t->e->arena, 2 * sizeof *pair);
     struct dl_group *const group = dl_arena_alloc(t->e->arena, sizeof *group);

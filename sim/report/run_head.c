@@ -33,18 +33,12 @@ static bool cuts_tokens(const struct dl_setting *s)
 
 static void print_ways(const struct dl_setting *s)
 {
-    const struct {
-        const char *name;
-        uint32_t ways;
-    } axes[] = {{"tensor", s->ways[DL_AXIS_TENSOR]},
-                {"context", s->ways[DL_AXIS_CONTEXT]},
-                {"data", s->ways[DL_AXIS_DATA]},
-                {"pipeline", s->ways[DL_AXIS_PIPELINE]}};
     const char *between = ": ";
-    for (size_t i = 0; i < DL_COUNT(axes); i++) {
-        if (axes[i].ways == 1) continue;
-        printf("%s%s %u", between, axes[i].name, axes[i].ways);
-        if (i == 0 && cuts_tokens(s)) printf(" (sequence parallel)");
+    for (uint32_t i = 0; i < dl_n_axes(s); i++) {
+        const enum dl_axis axis = dl_axis_by_default(s, i);
+        if (s->ways[axis] == 1) continue;
+        printf("%s%s %u", between, dl_axis_name(s, axis), s->ways[axis]);
+        if (axis == DL_AXIS_TENSOR && cuts_tokens(s)) printf(" (sequence parallel)");
         between = " x ";
     }
     if (s->expert_ways > 1) printf(" (experts over %u)", s->expert_ways);
@@ -67,7 +61,7 @@ static void print_setting(const struct dl_job *job)
     const struct dl_setting *const s = &job->setting;
     struct line line = {.label = "setting"};
     printf("%s%s", before(&line), dl_precision_name(s->precision));
-    if (s->ways[DL_AXIS_PIPELINE] > 1) printf("%sschedule %s", before(&line), s->schedule);
+    if (dl_n_stages(s) > 1) printf("%sschedule %s", before(&line), s->schedule);
     if (s->chunks > 1) printf(" with %u chunks", s->chunks);
     if (s->zero_asked) printf("%sZeRO stage %u", before(&line), s->zero_asked);
     if (s->zero_asked && s->shard_ways) printf(" over %u", s->shard_ways);
@@ -84,7 +78,7 @@ static void print_batch(const struct dl_run_report *r)
     printf("  batch          %s sample%s", dl_format_count(s->global_batch, a), s->global_batch == 1 ? "" : "s");
     if (r->model->tokens_per_sample > 0) printf(" of %s tokens", dl_format_count(r->model->tokens_per_sample, b));
     if (s->micros > 1) printf(", %s micro-batches of %.0f", dl_format_count(s->micros, c), s->microbatch);
-    if (s->micros > 1 && s->ways[DL_AXIS_DATA] > 1) printf(" on each replica");
+    if (s->micros > 1 && dl_n_replicas(s) > 1) printf(" on each replica");
     putchar('\n');
 }
 

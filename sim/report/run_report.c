@@ -12,7 +12,7 @@
 #include "sim/report/units.h"
 #include "sim/report/verdict.h"
 
-static uint32_t n_stages(const struct dl_run_report *r) { return r->job->setting.ways[DL_AXIS_PIPELINE]; }
+static uint32_t n_stages(const struct dl_run_report *r) { return dl_n_stages(&r->job->setting); }
 
 uint32_t dl_run_fullest_stage(const struct dl_run_report *r)
 {
@@ -95,7 +95,7 @@ static void print_gradients(const struct dl_run_report *r)
 static void print_barrier(const struct dl_run_report *r)
 {
     const struct dl_setting *const s = &r->job->setting;
-    if (s->ways[DL_AXIS_PIPELINE] == 1 || !r->lowered->schedule.ends_skewed || !s->software->step_barrier) return;
+    if (dl_n_stages(s) == 1 || !r->lowered->schedule.ends_skewed || !s->software->step_barrier) return;
     printf("  schedule       stages of %s end one after the other, but %s has a barrier between steps, where all wait\n"
            "                 for the last; without it (software.step_barrier false) there would be no such bubble\n",
            s->schedule, s->software->name);

@@ -39,7 +39,7 @@ static bool splits_backward(const char *schedule)
 static double count_items(const struct dl_setting *s)
 {
     const double kinds = splits_backward(s->schedule) ? 3 : 2;
-    return kinds * s->ways[DL_AXIS_PIPELINE] * s->chunks * (double)s->micros;
+    return kinds * dl_n_stages(s) * s->chunks * (double)s->micros;
 }
 
 static double schedule_bytes(const struct dl_setting *s) { return count_items(s) * item_bytes; }
@@ -55,8 +55,8 @@ static struct need estimate(const struct dl_own_run *run)
 {
     const struct dl_job *const job = run->job;
     const struct dl_setting *const s = &job->setting;
-    const double replicas = run->engine->alone ? 1 : s->ways[DL_AXIS_DATA];
-    const double played = job->n_devices / s->ways[DL_AXIS_DATA] * replicas;
+    const double replicas = run->engine->alone ? 1 : dl_n_replicas(s);
+    const double played = job->n_devices / dl_n_replicas(s) * replicas;
     return (struct need){.links = (double)run->topology->n_links * run->engine->link_bytes,
                          .devices = job->n_devices * placed_bytes + played * device_bytes,
                          .items = schedule_bytes(s) + replicas * count_items(s) * arrived_bytes +

@@ -156,8 +156,8 @@ static enum dl_status read_scenario(struct dl_session *s)
     if (is_analytic(s))
         return dl_fail(&s->err, DL_IMPOSSIBLE, "--scenario", "needs a simulation; use --engine simgrid or cm02");
     const struct dl_scenario_scope scope = {.topology = s->machine.topology,
-                                            .n_stages = s->job.setting.ways[DL_AXIS_PIPELINE],
-                                            .n_replicas = s->job.setting.ways[DL_AXIS_DATA],
+                                            .n_stages = dl_n_stages(&s->job.setting),
+                                            .n_replicas = dl_n_replicas(&s->job.setting),
                                             .devices = s->device_of_rank,
                                             .n_devices = s->job.n_devices + s->job.setting.servers};
     if (dl_json_load(s->request.scenario, s->arena, &s->scenario_doc, &s->err)) return s->err.status;
@@ -220,7 +220,7 @@ static enum dl_status lower(struct dl_session *s)
 
 static void count_memory(struct dl_session *s)
 {
-    const uint32_t n_stages = s->job.setting.ways[DL_AXIS_PIPELINE];
+    const uint32_t n_stages = dl_n_stages(&s->job.setting);
     s->memory = dl_alloc(n_stages * sizeof *s->memory);
     dl_memory_of_programs(dl_session_step(s).programs, n_stages, s->job.setting.software, s->memory);
 }
@@ -229,7 +229,7 @@ static void count_memory(struct dl_session *s)
 static enum dl_status choose_fidelity(struct dl_session *s)
 {
     if (!s->request.fidelity) s->request.fidelity = dl_fidelity_name(!s->machine.transport.holds_ports);
-    if (!s->machine.transport.holds_ports || s->job.setting.ways[DL_AXIS_PIPELINE] == 1) return DL_OK;
+    if (!s->machine.transport.holds_ports || dl_n_stages(&s->job.setting) == 1) return DL_OK;
     return dl_fail(&s->err, DL_IMPOSSIBLE, "--transport",
                    "%s has ports that messages hold (port_busy), but those between pipeline stages have lines of their "
                    "own; use another transport, or no pipeline",
@@ -309,7 +309,7 @@ static struct dl_training *start(struct dl_session *s, struct dl_engine *engine,
 
 static const struct dl_stage_causes *causes_by_stage(const struct dl_session *s, const struct dl_training *training)
 {
-    const uint32_t n = s->job.setting.ways[DL_AXIS_PIPELINE];
+    const uint32_t n = dl_n_stages(&s->job.setting);
     struct dl_stage_causes *const stages = dl_arena_alloc(s->arena, n * sizeof *stages);
     for (uint32_t i = 0; i < n; i++) stages[i] = dl_training_stage_causes(training, i);
     return stages;
@@ -321,7 +321,7 @@ static void keep_choices(struct dl_session *s, const struct dl_training *trainin
     const struct dl_lowered *const l = &s->lowered;
     s->choices = dl_arena_alloc(s->arena, (l->n_calls + 1) * sizeof *s->choices);
     for (size_t i = 0; i < l->n_calls; i++) s->choices[i] = (struct dl_choice){0};
-    for (uint32_t stage = 0; stage < s->job.setting.ways[DL_AXIS_PIPELINE]; stage++)
+    for (uint32_t stage = 0; stage < dl_n_stages(&s->job.setting); stage++)
         for (size_t i = 0; i < l->n_calls; i++)
             if (!s->choices[i].collective.algorithm) dl_training_choice(training, stage, &l->calls[i], &s->choices[i]);
 }
@@ -463,7 +463,7 @@ void dl_session_close(struct dl_session *s)
                                    s->timed_doc,    s->software_doc, s->scenario_doc};
     dl_timeline_free(s->timeline);
     dl_free(s->loads);
-    dl_lowered_release(&s->lowered, s->job.setting.ways[DL_AXIS_PIPELINE]);
+    dl_lowered_release(&s->lowered, dl_n_stages(&s->job.setting));
     dl_read_step_release(&s->program);
     if (s->estimator.topology) dl_estimator_release(&s->estimator);
     dl_assumptions_release(&s->report.assumptions);

@@ -11,7 +11,7 @@ static struct dl_energy energy_at(const struct dl_session *s, double pue)
                                                     .lowered = &s->lowered,
                                                     .result = &s->report.result,
                                                     .n_devices = s->job.n_devices + s->job.setting.servers,
-                                                    .n_stages = s->job.setting.ways[DL_AXIS_PIPELINE]});
+                                                    .n_stages = dl_n_stages(&s->job.setting)});
 }
 
 struct dl_energy dl_session_energy(const struct dl_session *s) { return energy_at(s, s->machine.topology->site.pue); }

@@ -34,7 +34,7 @@ static double copy_bytes_per_s(const struct dl_session *s, uint32_t n_nodes)
 static double copied_bytes(const struct dl_session *s)
 {
     double most = 0;
-    for (uint32_t i = 0; i < s->job.setting.ways[DL_AXIS_PIPELINE]; i++)
+    for (uint32_t i = 0; i < dl_n_stages(&s->job.setting); i++)
         most = fmax(most, s->memory[i].parameters + s->memory[i].optimizer);
     return most;
 }

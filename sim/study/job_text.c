@@ -51,8 +51,7 @@ static bool has_one_way(const json_t *entry)
 
 static json_t *stack_json(const struct dl_job *job)
 {
-    const uint32_t *const ways = job->setting.ways;
-    const bool has_replicas = ways[DL_AXIS_DATA] * ways[DL_AXIS_CONTEXT] > 1;
+    const bool has_replicas = dl_copies(&job->setting, false) > 1;
     json_t *const stack = json_object();
     for (const struct dl_stack *level = job->stack; level->strategy; level++) {
         json_t *const entry = entry_json(level);
@@ -66,8 +65,8 @@ static json_t *stack_json(const struct dl_job *job)
 static json_t *order_json(const struct dl_setting *s)
 {
     json_t *const order = json_array();
-    for (size_t i = 0; i < DL_N_AXES; i++)
-        if (s->ways[s->order[i]] > 1) json_array_append_new(order, json_string(dl_axis_names[s->order[i]]));
+    for (uint32_t i = 0; i < dl_n_axes(s); i++)
+        if (s->ways[s->order[i]] > 1) json_array_append_new(order, json_string(dl_axis_name(s, s->order[i])));
     return order;
 }
 

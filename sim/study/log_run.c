@@ -127,7 +127,7 @@ static enum dl_status check_ways(const struct dl_log_run *run, const struct dl_s
         const char *key, *path;
         uint32_t ways;
     } axes[] = {{"tp", "stack.tensor.ways", setting->ways[DL_AXIS_TENSOR]},
-                {"pp", "stack.pipeline.ways", setting->ways[DL_AXIS_PIPELINE]},
+                {"pp", "stack.pipeline.ways", dl_n_stages(setting)},
                 {"cp", "stack.context.ways", setting->ways[DL_AXIS_CONTEXT]},
                 {"ep", "stack.expert.ways", setting->expert_ways},
                 {"vpp", "stack.pipeline.chunks", setting->chunks}};

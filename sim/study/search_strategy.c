@@ -62,7 +62,7 @@ static json_t *order_of(const struct dl_space_point *p)
     enum dl_axis axes[DL_N_AXES];
     json_t *const order = json_array();
     const size_t n = dl_space_ordered(p, p->of[DL_SPACE_ORDER], axes);
-    for (size_t i = 0; i < n; i++) json_array_append_new(order, json_string(dl_axis_names[axes[i]]));
+    for (size_t i = 0; i < n; i++) json_array_append_new(order, json_string(dl_usual_axis_name(axes[i])));
     return order;
 }
 
@@ -206,7 +206,7 @@ static const char *order_words(const struct dl_space_point *p, const char *words
     enum dl_axis axes[DL_N_AXES];
     const size_t n = dl_space_ordered(p, p->of[DL_SPACE_ORDER], axes);
     words = dl_arena_format(arena, "%s, order", words);
-    for (size_t i = 0; i < n; i++) words = dl_arena_format(arena, "%s %s", words, dl_axis_names[axes[i]]);
+    for (size_t i = 0; i < n; i++) words = dl_arena_format(arena, "%s %s", words, dl_usual_axis_name(axes[i]));
     return words;
 }
 

@@ -13,12 +13,7 @@ static const struct dl_field fields[] = {
     {"ways", DL_INT, offsetof(struct options, ways), 1, 65536, false, NULL, "ranks that share an image"},
 };
 
-static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
-{
-    (void)entry, (void)err;
-    setting->ways[DL_AXIS_CONTEXT] = (uint32_t)((const struct options *)options)->ways;
-    return DL_OK;
-}
+static const struct dl_brought axes[] = {{.name = "rows", .ways = offsetof(struct options, ways)}};
 
 static bool is_product(const struct dl_kernel *k) { return k->kind != DL_KERNEL_MEMORY && k->kind != DL_KERNEL_CONV; }
 static bool is_convolution(const struct dl_kernel *k) { return k->kind == DL_KERNEL_CONV; }
@@ -51,13 +46,14 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
 /* To one neighbour, all of a ring. */
 static enum dl_status send_rows(const struct dl_event *ev, double values, struct dl_stack *below, struct dl_error *err)
 {
+    const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_event rows = {.kind = DL_EV_COLLECTIVE,
                                   .pass = ev->pass,
                                   .cause = DL_CAUSE_CONTEXT,
                                   .layer = ev->layer,
                                   .op = DL_SENDRECV,
-                                  .members.digits = DL_ALONG_CONTEXT,
-                                  .bytes = values * dl_precision_bytes(dl_stack_setting(below)->precision)};
+                                  .members.digits = dl_along_own(s, &axes[0]),
+                                  .bytes = values * dl_precision_bytes(s->precision)};
     return values > 0 ? dl_emit(below, &rows, err) : DL_OK;
 }
 
@@ -75,15 +71,14 @@ static enum dl_status exchange_rows(const struct dl_event *ev, struct dl_stack *
     return send_rows(ev, above * row, below, err) || send_rows(ev, under * row, below, err) ? err->status : DL_OK;
 }
 
-static const struct dl_layout by_rows = {.cut[DL_HEIGHT] = DL_ALONG_CONTEXT};
-
 static enum dl_status compute(const struct dl_event *ev, double ways, struct dl_stack *below, struct dl_error *err)
 {
+    const struct dl_setting *const s = dl_stack_setting(below);
     struct dl_event mine = *ev;
     struct dl_kernel *const k = &mine.kernel;
     const bool is_conv = is_convolution(k), of_weights = k->pass == DL_PASS_WEIGHT_GRADIENT;
     if (is_conv && !of_weights && exchange_rows(ev, below, err)) return err->status;
-    dl_kernel_cut(k, NULL, &by_rows, &dl_stack_setting(below)->ranks);
+    dl_kernel_cut(k, NULL, &(struct dl_layout){.cut[DL_HEIGHT] = dl_along_own(s, &axes[0])}, &s->ranks);
     k->given.height /= ways;
     k->made.height /= ways;
     return dl_emit(below, &mine, err);
@@ -107,7 +102,8 @@ const struct dl_strategy dl_toy_spatial = {
     .n_fields = DL_COUNT(fields),
     .options_size = sizeof(struct options),
     .defaults = &defaults,
-    .claim = claim,
+    .axes = axes,
+    .n_axes = DL_COUNT(axes),
     .check = check,
     .rewrite = rewrite,
 };

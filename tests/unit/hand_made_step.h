@@ -148,8 +148,8 @@ static inline void write_programs(struct hand_made *h)
         p->items = dl_alloc((size_t)s->chunks * DL_N_TEMPLATES * sizeof *p->items);
         for (uint32_t chunk = 0; chunk < s->chunks; chunk++)
             write_items(&p->items[chunk * DL_N_TEMPLATES], l->calls, s);
-        l->calls[stage] =
-            (struct dl_comm){.bytes = s->gradient_bytes, .members = dl_holders(false), .cause = DL_CAUSE_DATA};
+        l->calls[stage] = (struct dl_comm){
+            .bytes = s->gradient_bytes, .members = dl_holders(&h->setting, false), .cause = DL_CAUSE_DATA};
         write_end(&p->end, l->calls, s, stage);
     }
 }

@@ -1,5 +1,6 @@
 /* toys.c - the strategies of tests/toys in the battery that those of strategies/ pass. */
 #define _GNU_SOURCE /* fork, pipe */
+#include "sim/study/job_text.h"
 #include "tests/unit/battery_alone.h"
 
 /* Rows of 32 x 32 images that windows of 3 reach beyond those of a rank: one, to and from both neighbours. The gradient
@@ -41,7 +42,7 @@ static double sent_to_one(const struct dl_model *m, double n)
 }
 
 static const struct example toys[] = {
-    {.strategy = "gossip", .entry = "{'name':'gossip'}", .counts = REPLICAS, .n = {2, 4}, .sent = sent_to_one},
+    {.strategy = "gossip", .entry = "{'name':'gossip'}", .counts = REPLICAS, .n = {2, 4, 8, 32}, .sent = sent_to_one},
     {.strategy = "spatial",
      .entry = "{'name':'spatial','ways':#}",
      .beside = "{'name':'data'}",
@@ -82,8 +83,8 @@ START_TEST(gossip_takes_turns_in_its_program)
         FILE *const to = open_memstream(&text[i], &bytes);
         dl_step_print(&again.step, to);
         fclose(to);
-        ck_assert(strstr(text[i], "over shard ") && strstr(text[i], " every 2 turn 0\n"));
-        ck_assert(strstr(text[i], "over copy ") && strstr(text[i], " every 2 turn 1\n"));
+        ck_assert(strstr(text[i], "over peer0 ") && strstr(text[i], " every 2 turn 0\n"));
+        ck_assert(strstr(text[i], "over peer1 ") && strstr(text[i], " every 2 turn 1\n"));
         if (i) break;
         char *const read = dl_arena_string(arena, text[0]);
         ck_assert_msg(!dl_step_read(read, "test.txt", arena, &again, &t.err), "%s", t.err.text);
@@ -96,12 +97,44 @@ START_TEST(gossip_takes_turns_in_its_program)
 }
 END_TEST
 
+/* The axis that a strategy brings counts where "order" says, and is told like the usual ones. */
+START_TEST(an_axis_of_its_own_is_ordered_and_counted)
+{
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = USUAL_SYSTEM,
+                                 .workload = TWO_CONVOLUTIONS,
+                                 .head = "'precision':'fp16','devices':8,'global_batch':4,'order':['data','rows']",
+                                 .stack = "{'name':'spatial','ways':2},{'name':'data'}"});
+    const struct dl_setting *const s = &t.job.setting;
+    const dl_digits rows = dl_along_own(s, s->brought[0]);
+    ck_assert_uint_eq(s->n_brought, 1);
+    ck_assert_uint_eq(dl_ranks_count(&s->ranks, rows), 2);
+    ck_assert_uint_eq(dl_ranks_offset(&s->ranks, rows, 1), 4);
+    ck_assert_uint_eq(dl_ranks_count(&s->ranks, dl_in_lockstep(s)), 2);
+    ck_assert_uint_eq(dl_copies(s, false), 8);
+    ck_assert(strstr(dl_job_text(&t.job, arena), "\"order\":[\"data\",\"rows\"]"));
+    dl_session_close(&t);
+    static const struct {
+        const char *head, *stack, *message;
+    } refused[] = {
+        {"'precision':'fp16','devices':9,'global_batch':4", "{'name':'spatial','ways':2},{'name':'data'}",
+         "test.json:/devices: must be a multiple of tensor x rows x pipeline ways = 2, got 9; 8 or 10 would do"},
+        {"'precision':'fp16','devices':2,'global_batch':1,'order':['data']", "{'name':'spatial','ways':2}",
+         "test.json:/order: must name rows too, which has 2 ways"},
+        {"'precision':'fp16','devices':2,'global_batch':1,'order':['columns']", "{'name':'spatial','ways':2}",
+         "test.json:/order/0: must be one of tensor, context, rows, data, pipeline, each once"}};
+    for (size_t i = 0; i < DL_COUNT(refused); i++)
+        check_refusal(&(struct step){.workload = TWO_CONVOLUTIONS, .head = refused[i].head, .stack = refused[i].stack},
+                      refused[i].message);
+}
+END_TEST
+
 START_TEST(toys_refuse_what_they_cannot_do)
 {
     check_refusal(&(struct step){.workload = FOUR_BLOCKS,
-                                 .head = "'precision':'fp16','devices':8,'global_batch':8",
+                                 .head = "'precision':'fp16','devices':6,'global_batch':6",
                                  .stack = "{'name':'gossip'}"},
-                  "test.json:/stack/0: pairs 2 or 4 replicas, got 8");
+                  "test.json:/stack/0: pairs replicas, which must be a power of 2, at most 4096; got 6");
     check_refusal(&(struct step){.workload = FOUR_BLOCKS,
                                  .head = "'precision':'fp16','devices':2,'global_batch':1",
                                  .stack = "{'name':'spatial','ways':2},{'name':'data'}"},
@@ -151,6 +184,7 @@ int main(void)
     TCase *const tests = battery_alone("toys", (struct examples){toys, DL_COUNT(toys)});
     tcase_add_test(tests, toys_refuse_what_they_cannot_do);
     tcase_add_loop_test(tests, samples_come_as_fast_as_their_storage_gives_them, 0, DL_COUNT(reads));
+    tcase_add_test(tests, an_axis_of_its_own_is_ordered_and_counted);
     tcase_add_test(tests, gossip_takes_turns_in_its_program);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
