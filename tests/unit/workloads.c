@@ -167,6 +167,11 @@ static const struct {
     {"googlenet-2014", 6998552, 0},
     {"resnet50", 25557032, 0},
     {"resnet152", 60192808, 0},
+    {"resnext50", 25028904, 0},       /* torchvision.models.resnext50_32x4d */
+    {"resnext101", 83455272, 0},      /* torchvision.models.resnext101_64x4d */
+    {"wide-resnet50", 68883240, 0},   /* torchvision.models.wide_resnet50_2 */
+    {"wide-resnet101", 126886696, 0}, /* torchvision.models.wide_resnet101_2 */
+    {"mixtral-1b", 1154081792, 0},    /* kernels/torch/decoders.py */
     {"densenet121", 7978856, 0},
     {"hep-15pf", 2.3 * 1048576 / 4, 0.02},        /* 2.3 MiB of fp32 */
     {"climate-15pf", 302.1 * 1048576 / 4, 0.001}, /* 302.1 MiB */
@@ -186,8 +191,11 @@ static const struct {
     const char *name;
     double multiply_adds;
 } of_images[] = {
-    {"alexnet-2012", 0.72}, {"vgg19", 19.6},        {"googlenet-2014", 1.58}, {"resnet50", 4.09}, {"resnet152", 11.5},
-    {"densenet121", 2.83},  {"vit-base-16", 17.56}, {"vit-large-16", 61.55}, /* GFLOPS of torchvision's models */
+    {"alexnet-2012", 0.72},    {"vgg19", 19.6},         {"googlenet-2014", 1.58},
+    {"resnet50", 4.09},        {"resnet152", 11.5},     {"densenet121", 2.83},
+    {"vit-base-16", 17.56},    {"vit-large-16", 61.55}, /* GFLOPS of torchvision's models */
+    {"resnext50", 4.23},       {"resnext101", 15.46},   {"wide-resnet50", 11.4},
+    {"wide-resnet101", 22.75},
 };
 
 START_TEST(models_of_images_have_the_published_flop)
