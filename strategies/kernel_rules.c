@@ -126,15 +126,26 @@ static double weights_of(const struct dl_kernel *k)
     return k->batch * k->n * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k);
 }
 
+/* In how many windows of a convolution a pixel is: the product counts it in each. */
+static double windows_of(const struct dl_kernel *k)
+{
+    return k->window > k->stride && k->stride > 0 ? k->window * k->window / (k->stride * k->stride) : 1;
+}
+
 /* Of attention what its heads make of the values; backward the gradients of queries, keys and values. */
 static double results_of(const struct dl_kernel *k)
 {
     if (k->kind == DL_KERNEL_ATTENTION) return k->batch * k->k * (k->m + (k->backward ? 2 * k->kv_share * k->n : 0));
-    return is_product(k) ? k->batch * k->m * k->n : 0;
+    const double windows = k->pass == DL_PASS_INPUT_GRADIENT ? windows_of(k) : 1;
+    return is_product(k) ? k->batch * k->m * k->n / windows : 0;
 }
 
-/* The activations that a forward product is given. */
-static double inputs_of(const struct dl_kernel *k) { return is_product(k) ? k->batch * k->m * k->k : 0; }
+/* The activations that a forward product is given, or the gradient of its result. */
+static double inputs_of(const struct dl_kernel *k)
+{
+    const double windows = k->pass == DL_PASS_INPUT_GRADIENT ? 1 : windows_of(k);
+    return is_product(k) ? k->batch * k->m * k->k / windows : 0;
+}
 
 double dl_kernel_saves(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
 {

@@ -21,11 +21,11 @@ def layers_of(names, kinds):
     return list(seen.values())
 
 
-def convolutions(precision, batches, names):
+def convolutions(precision, batches, names, only_groups=False):
     dtype = DTYPES[precision]
     tables = {step: Table("conv", step, precision, ["batch", "m", "n", "k", "samples", "height", "window", "stride"]) for step in PASSES}
     for conv, (c, h, w), (o, oh, ow) in layers_of(names, torch.nn.Conv2d):
-        for batch in batches:
+        for batch in batches if conv.groups > 1 or not only_groups else ():
             window = conv.kernel_size[0] * conv.kernel_size[1]
             m, n, k = batch * oh * ow, o // conv.groups, c // conv.groups * window
             tail = (batch, h, conv.kernel_size[0], conv.stride[0])

@@ -17,7 +17,7 @@ import tempfile
 
 COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k", "window", "stride"],
            "attention": ["batch", "m", "n", "k", "causal", "kv_share", "dropout"],
-           **{name: ["width", "elements"] for name in ("layernorm", "rmsnorm", "softmax", "bias", "pool")}}
+           **{name: ["width", "elements"] for name in ("layernorm", "rmsnorm", "softmax", "bias", "pool", "batchnorm")}}
 NAMES = {"width": "n"}  # of a row of a matrix; of a pool the windows that hold an input
 LIBRARY = {"gemm": "cuBLAS", "conv": "cuDNN", "attention": "cuDNN"}
 LINE = 118
@@ -76,12 +76,12 @@ def without_ones(table):
 
 
 def text_of(table):
-    lines, line = [], "      "
+    lines, line = [], ""
     for row in table["rows"]:
         cell = "[" + ",".join(number(x) for x in row) + "],"
         if len(line) + len(cell) > LINE:
             lines.append(line)
-            line = "      "
+            line = ""
         line += cell
     lines.append(line.rstrip(","))
     head = ", ".join(f'"{key}": "{table[key]}"' for key in ("kernel", "pass", "precision", "library") if key in table)

@@ -27,7 +27,8 @@ SHARD_LAYERS, SHARD_SEQ = 4, 2048
 VOCAB = 50257
 CNN = {"resnet50": "resnet50", "resnet152": "resnet152", "vgg19": "vgg19", "alexnet": "alexnet",
        "googlenet": "googlenet", "densenet121": "densenet121", "resnext50": "resnext50_32x4d",
-       "resnext101": "resnext101_64x4d", "wide-resnet50": "wide_resnet50_2"}
+       "resnext101": "resnext101_64x4d", "wide-resnet50": "wide_resnet50_2", "wide-resnet101": "wide_resnet101_2",
+       "resnet101": "resnet101"}
 IMAGES = CNN | encoders.VISION
 CLASSES = 1000
 

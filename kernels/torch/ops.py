@@ -113,6 +113,13 @@ def attention_with_dropout(precision):
     attentions(precision, shapes, DROPPED)
 
 
+def attention_of_images(precision):
+    """As encoders have it, of fp32: by a kernel of its own."""
+    shapes = [(b, h, s, d, False, 1) for b, h, s, d in ((8, 12, 197, 64), (32, 12, 197, 64), (128, 12, 197, 64), (512, 12, 197, 64),
+              (64, 16, 197, 64), (16, 16, 512, 64), (4, 16, 1024, 64), (64, 16, 256, 80), (16, 16, 512, 128), (2, 16, 2048, 128))]
+    attentions(precision, shapes, 0)
+
+
 DROPPED = 0.1
 
 
@@ -146,6 +153,18 @@ def attentions(precision, shapes, dropped):
 
 
 # ---- bound by memory ----
+
+PARTED = 64  # rows between two that become neighbours
+
+
+def strided(precision):
+    """A copy whose rows lie apart, as where samples and tokens change places: PyTorch moves element by element."""
+    def copy(rows, width):
+        x = torch.randn(PARTED, rows // PARTED, width, device="cuda", dtype=DTYPES[precision]).transpose(0, 1)
+        return lambda: x.contiguous()
+    plain("strided_copy", precision, [(1600, 768), (6400, 768), (25600, 768), (102400, 768), (51200, 2304)], 2, copy, "any")
+
+
 
 def memory(name, precision, make_of, sizes, forward_counts, backward_counts):
     """make_of(rows, width, dtype) -> inputs that need gradients, other inputs, function; counts in units of rows x width."""
@@ -347,11 +366,15 @@ PARTS_OF_PARTS = {"odd gemm bf16", "pools bf16", "pools fp32"}  # only where the
 
 
 def parts_of(shapes):
+    groups = ["resnext50_32x4d", "resnext101_64x4d"]
     cnns = ["resnet50", "resnet152", "vgg19", "alexnet", "googlenet", "densenet121"]
     return {"gemm bf16": lambda: gemm("bf16", shapes("bf16", 1)), "attention": lambda: attention("bf16"),
             "odd gemm bf16": lambda: odd_gemm("bf16", shapes("bf16", 1)), "attention with dropout": lambda: attention_with_dropout("bf16"),
             "memory bf16": lambda: memory_kernels("bf16"), "memory fp32": lambda: memory_kernels("fp32"),
             "by parts": lambda: time_parts(memory), "copies": copies_and_updates, "autocast": autocast_kernels, "cross entropy": cross_entropy, "optimizers": optimizers,
+            "grouped conv bf16": lambda: convolutions("bf16", (64, 128, 256), groups, True),
+            "grouped conv tf32": lambda: convolutions("tf32", (32, 64, 128), groups, True),
+            "attention tf32": lambda: attention_of_images("tf32"), "strided bf16": lambda: strided("bf16"), "strided fp32": lambda: strided("fp32"),
             "conv bf16": lambda: convolutions("bf16", (64, 256), cnns), "conv tf32": lambda: convolutions("tf32", (128,), cnns),
             "between bf16": lambda: between_convolutions("bf16", (64, 512), cnns),
             "between fp32": lambda: between_convolutions("fp32", (32, 256), cnns),

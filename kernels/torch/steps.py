@@ -4,7 +4,7 @@
 
 NAME is a model, MODE bf16 (all of it cast), autocast or tf32, SAMPLES those of a batch, instead of the ones listed here;
 WAY says how it is written or run: transformers (as that library writes a decoder), fused (the fused AdamW), compiled
-(torch.compile). --families lists decoders, encoders, vision transformers and networks of groups instead of GPT and CNNs;
+(torch.compile), nchw (channels first). --families lists decoders, encoders, vision transformers and networks of groups instead of GPT and CNNs;
 --quick leaves the profiler out.
 Each case gives the seconds of a step (steps one after the other, one wait at the end), of its forward, backward and
 optimizer, as they pass on the device meanwhile (elapsed) and with a wait after each, the peak of allocated memory, and,
@@ -25,7 +25,7 @@ import models
 
 WARM, REPEATS = 3, 8
 PHASES = ("forward", "backward", "update")
-WAYS = ("transformers", "fused", "compiled")
+WAYS = ("transformers", "fused", "compiled", "nchw")
 LANGUAGE = models.GPT | models.SHARD | decoders.DECODERS | encoders.BERT
 MODES = {name: ("bf16", "autocast") for name in LANGUAGE} | {name: ("autocast", "tf32") for name in models.IMAGES}
 
@@ -33,8 +33,12 @@ MODES = {name: ("bf16", "autocast") for name in LANGUAGE} | {name: ("autocast", 
 DECODER_BATCHES = {"tinyllama-1.1b": (1, 4, 8), "llama3.2-1b": (1, 4), "llama3.2-3b": (1, 4), "llama2-7b": (1, 2),
                    "llama3-8b-2k": (1, 2), "mixtral-1b": (1, 4)}
 BERT_BATCHES = {"bert-base": (8, 32), "bert-large": (4, 16)}
-IMAGE_BATCHES = {"vit-b16": (32, 128), "vit-l16": (16, 64), "resnext50": (32, 128), "resnext101": (16, 64),
-                 "wide-resnet50": (32, 128)}
+# under autocast, with TF32
+IMAGE_BATCHES = {"vit-b16": ((128, 192, 256), (64, 128)), "vit-l16": ((64, 96, 128), (32, 64)),
+                 "resnext50": ((128, 192, 256, 384), (64, 128, 256)), "resnext101": ((64, 96, 128, 192, 256), (32, 64, 128)),
+                 "wide-resnet50": ((96, 128, 256, 512), (64, 128)), "wide-resnet101": ((96, 128, 192, 256), (32, 64, 128)),
+                 "resnet101": ((192, 256), (64, 128))}
+PURE_BATCHES = {"vit-b16": (128, 256, 512), "vit-l16": (64, 128, 256)}
 
 
 def families():
@@ -52,15 +56,22 @@ def families():
             for batch in batches:
                 yield name, batch, mode, 0.0, False
             yield name, batches[-1], mode, 0.1, False
-    for name, batches in IMAGE_BATCHES.items():
+    for name, (batches, of_tf32) in IMAGE_BATCHES.items():
         for batch in batches:
             yield name, batch, "autocast", 0.0, False
-        yield name, batches[-1], "tf32", 0.0, False
+        for batch in of_tf32:
+            yield name, batch, "tf32", 0.0, False
+        for batch in PURE_BATCHES.get(name, ()):
+            yield name, batch, "bf16", 0.0, False
+    for batch in (128, 256):
+        yield "resnet50", batch, "autocast", 0.0, False, "nchw"
+        yield "resnet50", batch, "tf32", 0.0, False, "nchw"
     for name, batches in (DECODER_BATCHES | BERT_BATCHES).items():
         if name != "mixtral-1b":  # chooses by values, which no graph can hold
             yield name, batches[-1], "bf16", 0.0, False, "compiled"
-    for name, batches in IMAGE_BATCHES.items():
-        yield name, batches[-1], "autocast", 0.0, False, "compiled"
+    for name in ("vit-b16", "resnext50", "wide-resnet50"):
+        for batch in (128, 256):
+            yield name, batch, "autocast", 0.0, False, "compiled"
 
 
 def cases():
@@ -95,6 +106,9 @@ class Step:
             self.inputs = tuple(x.bfloat16() if x.is_floating_point() else x for x in self.inputs)
         self.optimizer = (torch.optim.SGD(self.model.parameters(), lr=1e-4, momentum=0.9) if name in models.CNN
                           else torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=way == "fused" or None))
+        if way == "nchw":
+            self.model = self.model.to(memory_format=torch.contiguous_format)
+            self.inputs = tuple(x.contiguous() for x in self.inputs)
         if way == "compiled":
             self.model = torch.compile(self.model)
         self.cast = mode == "autocast"

@@ -45,11 +45,41 @@ static double winograd_s(const struct dl_device *d, const struct dl_kernel *k, d
            dl_gpu_memory_s(d, elements * dl_precision_bytes(precision));
 }
 
+/* An input gradient is a convolution over the gradient, too: a row for each pixel of the input, which sums what the
+ * windows that hold it send back, so that no window is written and added. Where windows do not overlap each pixel gets
+ * one row of the product as it stands. */
+static struct dl_kernel of_pixels(const struct dl_kernel *k)
+{
+    struct dl_kernel p = *k;
+    if (k->pass != DL_PASS_INPUT_GRADIENT || !(k->window > k->stride && k->stride > 0)) return p;
+    const double pixels = k->stride * k->stride, in_window = k->window * k->window;
+    p.m *= pixels;
+    p.n /= in_window;
+    p.k *= in_window / pixels;
+    p.pass = DL_PASS_FORWARD; /* of the gradient, of which a pixel is in as many rows as its window has */
+    p.stride = 1;
+    return p;
+}
+
+/* Groups of few channels share a tile, which multiplies those of one with the zeros that stand for the others' weights
+ * (on the H200 kernels of 64 x 64 do nearly all of ResNeXt's). */
+static struct dl_kernel in_bundles(const struct dl_kernel *k)
+{
+    const double least = 64, bundle = fmin(k->batch, fmax(1, floor(least / k->n)));
+    struct dl_kernel p = *k;
+    p.batch /= bundle;
+    p.n *= bundle;
+    *(k->pass == DL_PASS_WEIGHT_GRADIENT ? &p.m : &p.k) *= bundle;
+    return p;
+}
+
 double dl_gpu_convolution_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     struct dl_device of_library = *d;
     of_library.peak_flop_per_s[precision] *= ((const struct dl_gpu *)d->options)->convolution_fraction;
-    double best_s = dl_gpu_product_s(&of_library, k, precision);
+    struct dl_kernel direct = of_pixels(k);
+    if (direct.batch > 1) direct = in_bundles(&direct);
+    double best_s = dl_gpu_product_s(&of_library, &direct, precision);
     if (!has_minimal_filters(k, precision)) return best_s;
     for (size_t i = 0; i < DL_COUNT(tile_sides); i++)
         best_s = fmin(best_s, winograd_s(&of_library, k, tile_sides[i], precision));

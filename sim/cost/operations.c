@@ -13,7 +13,7 @@
 static const struct dl_operation operations[] = {
     {.name = "gemm", .kind = DL_KERNEL_GEMM}, {.name = "grouped_gemm", .kind = DL_KERNEL_GEMM, .among_experts = true},
     {.name = "attention", .kind = DL_KERNEL_ATTENTION}, {.name = "conv", .kind = DL_KERNEL_CONV},
-    FUNCTION("layernorm"), FUNCTION("rmsnorm"), PLAIN("batchnorm"), PLAIN("lrn"), FUNCTION("softmax"),
+    FUNCTION("layernorm"), FUNCTION("rmsnorm"), PLAIN("batchnorm"), {.name = "native_batchnorm", MEMORY, .like = "batchnorm"}, PLAIN("lrn"), FUNCTION("softmax"),
     {.name = "cross_entropy", MEMORY, .is_function = true, .stands_apart = true}, APART("logits_to_fp32"),
     APART("embedding"), PLAIN("positions"), PLAIN("token_types"), PLAIN("rotary"),
     FUNCTION("gelu"), FUNCTION("geglu"), PLAIN("relu"), FUNCTION("swiglu"),
@@ -25,7 +25,7 @@ static const struct dl_operation operations[] = {
     UPDATE("sgd"), UPDATE("momentum"), UPDATE("adam"), UPDATE("lamb"),
     {.name = "fused_adam", MEMORY, .is_update = true, .stands_apart = true, .like = "adam"},
     PLAIN("quantize"), PLAIN("dequantize"), PLAIN("one_bit"), PLAIN("one_bit_decode"), PLAIN("topk"), PLAIN("unpack"),
-    PLAIN("copy"), PLAIN("copy_to_device"), PLAIN("copy_to_host"), PLAIN("gradient_norm"), PLAIN("reduce"),
+    PLAIN("copy"), {.name = "strided_copy", MEMORY, .like = "copy"}, PLAIN("copy_to_device"), PLAIN("copy_to_host"), PLAIN("gradient_norm"), PLAIN("reduce"),
 };
 /* clang-format on */
 

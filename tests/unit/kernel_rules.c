@@ -162,6 +162,21 @@ START_TEST(results_of_attention_may_be_moved)
 }
 END_TEST
 
+/* 3 x 3 windows that move by one: the product has nine columns for each channel of a pixel, memory has it once. */
+START_TEST(pixels_are_moved_once_however_many_windows_hold_them)
+{
+    open_rules("[{\"operation\": \"conv\", \"launches\": 1, \"operand_moves\": 2, \"result_moves\": 3}]");
+    const double groups = 4, pixels = 100, channels = 8, filters = 16, window = 3;
+    const double given = groups * pixels * channels, made = groups * pixels * filters;
+    struct dl_kernel k = {.kind = DL_KERNEL_CONV, .batch = groups, .window = window, .stride = 1};
+    k.m = pixels, k.n = filters, k.k = channels * window * window;
+    ck_assert_double_eq_tol(dl_kernel_beside(&rules.rules[0], &k).elements, 2 * given + 3 * made, 1e-9);
+    k.pass = DL_PASS_INPUT_GRADIENT, k.n = channels * window * window, k.k = filters;
+    ck_assert_double_eq_tol(dl_kernel_beside(&rules.rules[0], &k).elements, 2 * made + 3 * given, 1e-9);
+    close_rules();
+}
+END_TEST
+
 START_TEST(a_rule_may_be_for_grouped_queries)
 {
     open_rules("[{\"operation\": \"attention\", \"launches\": 5, \"grouped_queries\": true},"
@@ -216,6 +231,7 @@ int main(void)
     tcase_add_test(tests, a_rule_may_be_for_numbers_that_do_not_divide);
     tcase_add_test(tests, a_rule_may_tell_what_is_done_instead_and_beside);
     tcase_add_test(tests, results_of_attention_may_be_moved);
+    tcase_add_test(tests, pixels_are_moved_once_however_many_windows_hold_them);
     tcase_add_test(tests, a_rule_may_be_for_grouped_queries);
     tcase_add_test(tests, a_rule_may_be_for_a_fused_optimizer);
     tcase_add_test(tests, kernels_may_keep_more);
