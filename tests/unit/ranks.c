@@ -85,12 +85,26 @@ START_TEST(a_pair_has_two_members_and_is_equal_to_the_same_pair_alone)
 }
 END_TEST
 
+/* Even where an array still has values there. */
+START_TEST(digits_that_there_are_not_count_for_nothing)
+{
+    const struct dl_ranks r = {.n_digits = 1, .digits = {{"data", 3, 1}, {"left over", 5, 3}}};
+    const dl_digits both = 3, beyond = ~(dl_digits)1;
+    ck_assert_uint_eq(dl_ranks_count(&r, both), 3);
+    ck_assert_uint_eq(dl_ranks_count(&r, beyond), 1);
+    ck_assert_uint_eq(dl_ranks_offset(&r, both, 2), 2);
+    ck_assert_uint_eq(dl_ranks_index(&r, beyond, 2), 0);
+    ck_assert_uint_eq(dl_ranks_further(&r, both, 2, 1), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("ranks");
     tcase_add_loop_test(tests, groups_hold_those_that_agree_in_all_other_digits, 0, n_drawn);
     tcase_add_test(tests, members_follow_each_other_as_their_digits_count);
     tcase_add_test(tests, a_pair_has_two_members_and_is_equal_to_the_same_pair_alone);
+    tcase_add_test(tests, digits_that_there_are_not_count_for_nothing);
     Suite *const suite = suite_create("ranks");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
