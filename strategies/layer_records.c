@@ -15,8 +15,7 @@ struct dl_layer_record {
     struct written into, weights;
     const struct dl_sink_draw *draws;
     size_t n_draws;
-    const struct dl_comm *beside_layers; /* that it has set, or NULL */
-    struct dl_layer_record *next;        /* of the same class */
+    struct dl_layer_record *next; /* of the same class */
 };
 
 /* ---- classes ---- */
@@ -69,8 +68,6 @@ void dl_layer_note_begin(struct dl_sink *s)
     note->weights_memory_from = s->weights ? s->weights->memory.n : 0;
     note->n_draws = 0;
     note->is_its_own = false;
-    note->beside_layers = s->out->beside_layers;
-    s->out->beside_layers = NULL;
 }
 
 static void *copy(struct dl_arena *arena, const void *from, size_t bytes)
@@ -99,8 +96,6 @@ static bool has_memory_of_others(const struct written *w, uint32_t layer)
 void dl_layer_note_end(struct dl_sink *s, const struct dl_layer_key *key)
 {
     const struct dl_sink_note *const note = &s->note;
-    const struct dl_comm *const beside_layers = s->out->beside_layers;
-    if (!beside_layers) s->out->beside_layers = note->beside_layers;
     if (note->is_its_own || !may_come_again(s, key)) return;
     struct dl_layer_record *const record = dl_arena_alloc(s->arena, sizeof *record);
     struct dl_layer_record **const list = &s->classes.records[s->classes.of[key->layer->index]];
@@ -110,7 +105,6 @@ void dl_layer_note_end(struct dl_sink *s, const struct dl_layer_key *key)
                                  .weights = since(s->arena, s->weights, note->weights_from, note->weights_memory_from),
                                  .draws = copy(s->arena, note->draws, note->n_draws * sizeof *note->draws),
                                  .n_draws = note->n_draws,
-                                 .beside_layers = beside_layers,
                                  .next = *list};
     if (has_memory_of_others(&record->into, key->layer->index) ||
         has_memory_of_others(&record->weights, key->layer->index))
@@ -148,7 +142,6 @@ bool dl_layer_write_again(struct dl_sink *s, const struct dl_layer_key *key)
     if (s->weights) write(&record->weights, index, s->weights);
     for (size_t i = 0; s->counted && i < record->n_draws; i++)
         dl_draw_add(&s->counted[record->draws[i].bound], &record->draws[i].draw, 1);
-    if (record->beside_layers) s->out->beside_layers = record->beside_layers;
     s->out->n_layers_again++;
     return true;
 }

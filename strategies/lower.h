@@ -33,7 +33,6 @@ struct dl_lowered {
     size_t n_calls, calls_capacity;
     double model_flop[DL_N_FLOP_COUNTS]; /* of a step, without recomputation */
     size_t n_layers_again;               /* that were written as one that is alike was */
-    const struct dl_comm *beside_layers; /* goes on beside a whole layer, and is priced; NULL: nothing does */
     /* By sim/plan. */
     struct dl_plan plan;
     struct dl_played played;          /* of those that may meet others */

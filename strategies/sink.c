@@ -303,39 +303,22 @@ static enum dl_status add_in_lockstep(struct dl_sink *s, const struct dl_event *
     return DL_OK;
 }
 
-/* What the layer at work has kept the device busy so far. */
-static double layer_s(const struct dl_sink *s)
-{
-    double sum = 0;
-    struct dl_priced_work work;
-    for (size_t i = s->layer_begins; i < s->into->n_instructions; i++) {
-        dl_priced_work(s->into, i, s->out->calls, &work);
-        for (size_t k = 0; k < work.n; k++) sum += work.items[k].device_s;
-    }
-    return sum;
-}
-
-/* What is longer than the layer, which has had less of the device meanwhile. */
+/* Those that are under way end one after the other, the last of them last. */
 static void end_layer(struct dl_sink *s)
 {
-    if (s->beside_layer_s == 0) return;
-    const double beside_s = layer_s(s), longer_s = fmax(s->beside_layer_s - beside_s, 0);
-    const double taken_s = beside_s > 0 ? s->request->device->taken_by_exchanges_fraction * s->beside_layer_s : 0;
-    const char *const name = dl_op_name(DL_ALLTOALL);
-    dl_template_add(s->into, &(struct dl_instruction){.name = name, .cause = DL_CAUSE_EXPERT, .device_s = longer_s});
-    if (taken_s > longer_s)
-        dl_template_add(s->into, &(struct dl_instruction){
-                                     .name = name, .cause = DL_CAUSE_INTERFERENCE, .device_s = taken_s - longer_s});
-    s->beside_layer_s = 0;
+    if (!s->n_beside_layer) return;
+    dl_template_add(s->into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = s->last_beside_layer});
+    s->n_beside_layer = 0;
 }
 
-/* Launched here, and timed when all work of the layer is known. */
+/* Launched here. It is another micro-batch's, so that it goes on from the begin of the layer to its end. */
 static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
-    const struct dl_priced_collective *const priced = dl_sink_price(s, ev, err);
-    if (!priced) return err->status;
-    s->out->beside_layers = &priced->what;
-    s->beside_layer_s += priced->what.alone_s;
+    struct dl_priced_collective *const p = dl_sink_price(s, ev, err);
+    if (!p) return err->status;
+    const struct dl_instruction start = {.kind = DL_START, .name = dl_op_name(ev->op), .call = call_of(s, p)};
+    dl_template_insert(s->into, s->layer_begins + s->n_beside_layer++, &start);
+    s->last_beside_layer = start.call;
     dl_template_add(place_of(s, ev), &(struct dl_instruction){
                                          .name = dl_op_name(ev->op), .cause = ev->cause, .host_s = launch_s(s, ev)});
     return DL_OK;
@@ -392,6 +375,7 @@ static void add_update(struct dl_sink *s, const struct dl_event *ev)
 static void begin_layer(struct dl_sink *s, const struct dl_event *ev)
 {
     const double launch = s->request->job->setting.software->host_s_per_launch;
+    end_layer(s); /* of a group that is recomputed only the last one is done */
     s->layer_begins = s->into->n_instructions;
     if (ev->is_replayed)
         dl_template_add(s->into, &(struct dl_instruction){.name = "graph", .cause = ev->cause, .host_s = launch});

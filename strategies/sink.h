@@ -55,8 +55,7 @@ struct dl_sink_note {
     size_t into_from, into_memory_from, weights_from, weights_memory_from; /* what it adds to templates */
     struct dl_sink_draw *draws;
     size_t n_draws, draws_capacity;
-    const struct dl_comm *beside_layers; /* of layers before it */
-    bool is_its_own;                     /* what comes has a number of its own, or depends on layers before it */
+    bool is_its_own; /* what comes has a number of its own, or depends on layers before it */
 };
 
 struct dl_sink {
@@ -72,7 +71,8 @@ struct dl_sink {
     struct dl_copy_rate copies[DL_N_PATHS][2]; /* outwards and inwards; bytes_per_s 0: not asked for yet */
     const char *copies_where;                  /* the entry that copies; NULL: none does */
     size_t layer_begins;                       /* first instruction of the layer at work, in `into` */
-    double beside_layer_s;                     /* of what goes on beside it, for another micro-batch */
+    uint32_t n_beside_layer;                   /* collectives that go on beside it, for another micro-batch */
+    uint32_t last_beside_layer;                /* the last of these calls */
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
     struct dl_memory_ops *begin; /* what is there before the first step, of the stage being built */
     struct dl_sink_buckets buckets;

@@ -32,10 +32,16 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, struc
     return DL_OK;
 }
 
+static enum dl_channel channel_of(const struct dl_event *ev)
+{
+    return ev->kind == DL_EV_COLLECTIVE && ev->async ? DL_CHANNEL_BESIDE : DL_CHANNEL_LOCKSTEP;
+}
+
 static bool is_of(const struct dl_comm *known, const struct dl_event *ev)
 {
-    return known->op == ev->op && dl_members_equal(&known->members, &ev->members) && known->bytes == ev->bytes &&
-           dl_payload_equal(&known->payload, &ev->payload) && known->cause == ev->cause && known->once == ev->once;
+    return known->op == ev->op && known->channel == channel_of(ev) && dl_members_equal(&known->members, &ev->members) &&
+           known->bytes == ev->bytes && dl_payload_equal(&known->payload, &ev->payload) && known->cause == ev->cause &&
+           known->once == ev->once;
 }
 
 struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
@@ -44,7 +50,7 @@ struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_ev
         if (is_of(&s->prices[i]->what, ev)) return s->prices[i];
     struct dl_priced_collective *const p = dl_arena_alloc(s->arena, sizeof *p);
     *p = (struct dl_priced_collective){.what = {.op = ev->op,
-                                                .channel = DL_CHANNEL_LOCKSTEP,
+                                                .channel = channel_of(ev),
                                                 .members = ev->members,
                                                 .bytes = ev->bytes,
                                                 .payload = ev->payload,

@@ -294,7 +294,7 @@ static void describe_wait(const struct lockstep_group *c, char *out, size_t byte
         snprintf(out, bytes, "the delivery of its item %u", c->item - 1);
     else if (c->waits_at->channel == DL_CHANNEL_STAGES)
         snprintf(out, bytes, "the stage that holds the same");
-    else if (c->waits_at->channel == DL_CHANNEL_LOCKSTEP)
+    else if (is_in_lockstep(c->waits_at))
         snprintf(out, bytes, "those that go in step with it");
     else if (is_for_copies(c->waits_at))
         snprintf(out, bytes, "its copy to or from the host");

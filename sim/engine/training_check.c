@@ -11,14 +11,14 @@ struct calls {
     struct dl_error *err;
 };
 
-/* What a copy takes longer than the work since its start is known if that is in its template. */
-static enum dl_status check_copy(const struct calls *c, const struct dl_template *t, size_t at, uint32_t stage)
+/* What it takes longer than the work since its start is known if that is in its template. */
+static enum dl_status check_queued(const struct calls *c, const struct dl_template *t, size_t at, uint32_t stage)
 {
     const uint32_t call = t->instructions[at].call;
     for (size_t i = at; i-- > 0;)
         if (t->instructions[i].kind == DL_START && t->instructions[i].call == call) return DL_OK;
-    return dl_fail(c->err, DL_STALLED, "run", "stage %u waits for copy %u, which it has not started in the same block",
-                   stage, call);
+    return dl_fail(c->err, DL_STALLED, "run", "stage %u waits for %s %u, which it has not started in the same block",
+                   stage, c->step->calls[call].op == DL_COPY ? "copy" : "exchange", call);
 }
 
 /* One at a time, and none beyond its template: who comes to it goes on with it. */
@@ -29,8 +29,8 @@ static enum dl_status check_lockstep(const struct calls *c, const struct dl_temp
         const struct dl_instruction *const at = &t->instructions[i];
         if (!dl_may_be_priced(at, c->step->calls)) continue;
         const bool is_start = at->kind == DL_START;
-        if (c->step->calls[at->call].op == DL_COPY) {
-            if (!is_start && check_copy(c, t, i, stage)) return c->err->status;
+        if (dl_comm_is_queued(&c->step->calls[at->call])) {
+            if (!is_start && check_queued(c, t, i, stage)) return c->err->status;
             continue;
         }
         if (is_start ? open != NULL : !open || open->call != at->call)

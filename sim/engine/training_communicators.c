@@ -8,12 +8,15 @@
 
 /* Lockstep groups may come to more before they wait for the first. Of others one at a time is there, and none is kept.
  */
-static bool is_queued(const struct communicator *at) { return at->channel == DL_CHANNEL_REPLICAS || is_for_copies(at); }
+static bool is_queued(const struct communicator *at)
+{
+    return at->channel == DL_CHANNEL_REPLICAS || at->channel == DL_CHANNEL_BESIDE || is_for_copies(at);
+}
 
 /* Work on its lockstep groups' devices goes on beside it, and has less of them. */
 static bool slows_work(const struct communicator *at)
 {
-    return at->channel == DL_CHANNEL_REPLICAS || at->channel == DL_CHANNEL_LOCKSTEP;
+    return at->channel == DL_CHANNEL_REPLICAS || is_in_lockstep(at);
 }
 
 /* NULL: its time is part of items. */
@@ -23,6 +26,7 @@ static struct busy *busy_of(struct dl_training *t, const struct communicator *at
     case DL_CHANNEL_REPLICAS: return &t->exchanging;
     case DL_CHANNEL_STAGES: return &t->sending;
     case DL_CHANNEL_LOCKSTEP:
+    case DL_CHANNEL_BESIDE:
     case DL_CHANNEL_COPIES_OUT:
     case DL_CHANNEL_COPIES_IN: break;
     }
@@ -104,7 +108,7 @@ static void ended(void *user, uint32_t index)
         start_next(t, at);
     else
         leave(t, at);
-    if (is_for_copies(at) && !at->busy) drop(at);
+    if (is_within_items(at) && at->next == at->n_dropped + at->n_posted) drop(at);
     retime_all(t, at);
     wake(t, at, number, &done);
 }
@@ -132,7 +136,7 @@ static void start_groups(struct dl_training *t, struct communicator *at, const s
                                                                       .collective = &chosen->choices[i].collective,
                                                                       .pace = &chosen->choices[i].estimate.pace,
                                                                       .fluid = !t->request.by_message,
-                                                                      .is_in_step = at->channel == DL_CHANNEL_LOCKSTEP,
+                                                                      .is_in_step = is_in_lockstep(at),
                                                                       .done = ended,
                                                                       .user = t,
                                                                       .tag = (uint32_t)(at - t->communicators)});
@@ -174,9 +178,9 @@ static void start(struct dl_training *t, struct communicator *at, struct rendezv
     if (t->err->status) return;
     at->busy = true;
     x->begun_s = now_s(t);
-    x->alone_s = at->channel == DL_CHANNEL_LOCKSTEP ? alone_s(chosen) : 0;
+    x->alone_s = is_in_lockstep(at) ? alone_s(chosen) : 0;
     follow(at, x);
-    if (at->channel != DL_CHANNEL_LOCKSTEP) t->result.n_exchanges += chosen->n_groups;
+    if (!is_in_lockstep(at)) t->result.n_exchanges += chosen->n_groups;
     x->n_running = chosen->is_timed ? 1 : chosen->n_groups;
     if (!chosen->is_timed) {
         start_groups(t, at, chosen);
@@ -209,6 +213,7 @@ static uint32_t *latest(const struct dl_training *t, const struct lockstep_group
 static uint32_t number_of(struct lockstep_group *c, const struct communicator *at)
 {
     if (is_for_copies(at)) return at->n_dropped + (uint32_t)at->n_posted;
+    if (at->channel == DL_CHANNEL_BESIDE) return c->n_beside++;
     return is_queued(at) ? c->n_started++ : at->next;
 }
 
@@ -224,6 +229,7 @@ void dl_training_join(struct dl_training *t, struct lockstep_group *c, const str
         *latest(t, c, comm) = number + 1;
     else
         c->is_in = at;
+    if (at->channel == DL_CHANNEL_BESIDE) c->beside = at;
     dl_start_join(&rendezvous(at, number)->start, &c->delays, now_s(t));
     start_next(t, at);
 }
@@ -254,11 +260,16 @@ const struct rendezvous *dl_training_awaited(const struct lockstep_group *c)
     return rendezvous(c->waits_at, c->waits_for);
 }
 
+static uint32_t started_by(const struct lockstep_group *c, const struct communicator *at)
+{
+    return at->channel == DL_CHANNEL_BESIDE ? c->n_beside : c->n_started;
+}
+
 struct start dl_training_awaited_start(const struct dl_training *t, const struct lockstep_group *c)
 {
     const struct communicator *const at = c->waits_at;
     const struct lockstep_group *late = is_queued(at) ? dl_training_member(t, at, 0) : c;
     if (at->busy) return rendezvous(at, at->next)->start;
-    while (is_queued(at) && late->n_started > at->next) late++;
+    while (is_queued(at) && started_by(late, at) > at->next) late++;
     return dl_start_now(t, late);
 }

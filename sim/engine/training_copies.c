@@ -5,11 +5,11 @@
 #include "sim/engine/training_parts.h"
 #include "topologies/copy_paths.h"
 
-bool dl_training_simulates_copies(const struct dl_training *t)
+bool dl_training_simulates(const struct dl_training *t, enum dl_channel first)
 {
     const struct dl_step *const s = &t->request.step;
     for (size_t i = 0; i < s->n_calls; i++)
-        if (s->calls[i].op == DL_COPY && s->plan.calls && s->plan.calls[i]) return true;
+        if (s->calls[i].channel >= first && s->plan.calls && s->plan.calls[i]) return true;
     return false;
 }
 
@@ -19,7 +19,7 @@ enum dl_status dl_training_check_copies(const struct dl_training *t, struct dl_e
     const struct dl_topology *const topology = t->request.estimator->topology;
     const struct dl_step *const s = &t->request.step;
     struct dl_route route = {0};
-    if (topology->node.device_host[0] == UINT32_MAX && dl_training_simulates_copies(t))
+    if (topology->node.device_host[0] == UINT32_MAX && dl_training_simulates(t, DL_CHANNEL_COPIES_OUT))
         return dl_fail(err, DL_IMPOSSIBLE, "run",
                        "copies need a host, and the machine has none; the node of %s needs \"host\" with "
                        "\"link_bandwidth_bytes_per_s\"",

@@ -2,16 +2,20 @@
  *
  * A communicator is the lockstep groups that communicate over one channel: all replicas of a stage; a lockstep group
  * alone, or a window of them that shares experts; or the two lockstep groups of a replica whose stages hold the same.
- * Copies to the hosts, and those back, are a lockstep group's own. */
+ * What such a window has beside the work of layers is another channel. Copies to the hosts, and those back, are a
+ * lockstep group's own. */
 #include "sim/engine/training_parts.h"
 
 /* In one array: by stage those of replicas; then as lockstep groups, three times: of one lockstep group, of a window by
- * its first lockstep group, and of two stages by the earlier one; and, where copies are simulated, twice more. */
-enum { of_one, of_window, of_stages, of_copies_out, of_copies_in, n_kinds };
+ * its first lockstep group, and of two stages by the earlier one; once more where something beside layers is simulated,
+ * and where copies are, twice more. */
+enum { of_one, of_window, of_stages, of_beside, of_copies_out, of_copies_in, n_kinds };
 
 static size_t n_communicators(const struct dl_training *t)
 {
-    const size_t kinds = dl_training_simulates_copies(t) ? n_kinds : of_copies_out;
+    const size_t kinds = dl_training_simulates(t, DL_CHANNEL_COPIES_OUT) ? n_kinds
+                         : dl_training_simulates(t, DL_CHANNEL_BESIDE)   ? of_copies_out
+                                                                         : of_beside;
     return t->n_stages + kinds * t->n_lockstep_groups;
 }
 
@@ -36,7 +40,8 @@ static struct communicator *in_lockstep(const struct dl_training *t, const struc
                                         const struct dl_comm *comm)
 {
     const uint32_t n = n_in_window(t, comm), first = (uint32_t)(c - t->lockstep_groups) - c->replica % n;
-    struct communicator *const at = communicator(t, n > 1 ? of_window : of_one, first);
+    const size_t kind = comm->channel == DL_CHANNEL_BESIDE ? of_beside : n > 1 ? of_window : of_one;
+    struct communicator *const at = communicator(t, kind, first);
     *at = at->n ? *at : (struct communicator){.channel = comm->channel, .first = first, .n = n, .stride = 1};
     return at;
 }
@@ -69,7 +74,8 @@ struct communicator *dl_training_communicator(const struct dl_training *t, const
     switch (comm->channel) {
     case DL_CHANNEL_REPLICAS: break;
     case DL_CHANNEL_STAGES: return of_two_stages(t, c, comm);
-    case DL_CHANNEL_LOCKSTEP: return in_lockstep(t, c, comm);
+    case DL_CHANNEL_LOCKSTEP:
+    case DL_CHANNEL_BESIDE: return in_lockstep(t, c, comm);
     case DL_CHANNEL_COPIES_OUT:
     case DL_CHANNEL_COPIES_IN: return for_copies(t, c, comm);
     }

@@ -72,13 +72,15 @@ struct lockstep_group {
     uint32_t waits_for;            /* number of the rendezvous there */
     struct communicator *is_in; /* the one of ranks in lockstep, or of two stages, that it takes part in; NULL: none */
     double waits_since_s;
-    struct delays delays;   /* as of the end of its last work or wait */
-    double item_s;          /* of its item so far, in the undisturbed step */
-    double owed_s;          /* waiting of this iteration in the undisturbed step that it has not had yet */
-    uint32_t n_undelivered; /* of its sends */
-    uint32_t n_in_flight;   /* messages from and to its devices */
-    uint32_t n_started;     /* collectives among replicas so far */
-    uint32_t *arrived;      /* by tag: the message, + 1, until it is worked on */
+    struct delays delays;        /* as of the end of its last work or wait */
+    double item_s;               /* of its item so far, in the undisturbed step */
+    double owed_s;               /* waiting of this iteration in the undisturbed step that it has not had yet */
+    uint32_t n_undelivered;      /* of its sends */
+    uint32_t n_in_flight;        /* messages from and to its devices */
+    uint32_t n_started;          /* collectives among replicas so far */
+    uint32_t n_beside;           /* and those beside layers */
+    struct communicator *beside; /* these; NULL: none yet */
+    uint32_t *arrived;           /* by tag: the message, + 1, until it is worked on */
     struct channel onward, back;
     uint32_t iteration; /* iterations that it has ended */
     double slowdown;    /* seconds of its work over those of its program */
@@ -304,16 +306,17 @@ static inline bool is_for_copies(const struct communicator *at)
 {
     return at->channel == DL_CHANNEL_COPIES_OUT || at->channel == DL_CHANNEL_COPIES_IN;
 }
-/* What it takes is time of the item, as if it had been priced. */
-static inline bool is_within_items(const struct communicator *at)
+static inline bool is_in_lockstep(const struct communicator *at)
 {
-    return at->channel == DL_CHANNEL_LOCKSTEP || is_for_copies(at);
+    return at->channel == DL_CHANNEL_LOCKSTEP || at->channel == DL_CHANNEL_BESIDE;
 }
+/* What it takes is time of the item, as if it had been priced. */
+static inline bool is_within_items(const struct communicator *at) { return is_in_lockstep(at) || is_for_copies(at); }
 
 /* training_copies.c: refuse copies where devices have no hosts. */
 enum dl_status dl_training_check_copies(const struct dl_training *t, struct dl_error *err);
-/* Whether some are simulated. */
-bool dl_training_simulates_copies(const struct dl_training *t);
+/* Whether some of this channel, or of those after it, are simulated. */
+bool dl_training_simulates(const struct dl_training *t, enum dl_channel first);
 /* Begin one on all devices of the lockstep group; `done` when all of them have ended. */
 void dl_training_start_copy(struct dl_training *t, struct communicator *at, const struct dl_comm *comm,
                             dl_event_fn done);

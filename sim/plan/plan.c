@@ -20,7 +20,8 @@ struct planner {
     struct dl_lowered *out;
     struct surveyed groups[DL_MOST_IN_STEP];
     size_t n_groups;
-    bool *crossing; /* by lockstep group, stage by stage: of any of its groups */
+    bool beside_layers; /* some go on beside the work of layers */
+    bool *crossing;     /* by lockstep group, stage by stage: of any of its groups */
 };
 
 static struct surveyed *groups_of(struct planner *p, const struct dl_comm *comm)
@@ -54,14 +55,15 @@ static enum dl_status check_changes(struct planner *p, const struct dl_comm *com
                    dl_cause_name(comm->cause), dl_op_name(comm->op));
 }
 
-/* Shifts and tokens that go to nodes first are priced in any case, as is what goes on beside a whole layer. */
+/* Shifts and tokens that go to nodes first are priced in any case. */
 static enum dl_status decide(struct planner *p, const struct dl_comm *comm, bool *out, struct dl_error *err)
 {
     const bool may_be = p->request->most_played.collectives > 0 && comm->op != DL_SENDRECV && !comm->once;
     struct surveyed *const groups = groups_of(p, comm);
     if (dl_members_count(&p->request->job->setting.ranks, &comm->members) == 1) return DL_OK;
     if (!may_be) return check_changes(p, comm, err);
-    if (!groups->is_known && dl_survey_meets(p->request, groups->along, &groups->meets, err)) return err->status;
+    if (!groups->is_known && dl_survey_meets(p->request, groups->along, p->beside_layers, &groups->meets, err))
+        return err->status;
     groups->is_known = true;
     *out = groups->meets || groups->crosses;
     return DL_OK;
@@ -161,6 +163,11 @@ void dl_plan_nothing(struct dl_lowered *l)
     fuse_all(l);
 }
 
+static bool is_in_lockstep(const struct dl_comm *comm)
+{
+    return comm->channel == DL_CHANNEL_LOCKSTEP || comm->channel == DL_CHANNEL_BESIDE;
+}
+
 static bool is_within(const struct dl_played *played, const struct dl_played *most)
 {
     return played->collectives <= most->collectives && played->bundles <= most->bundles;
@@ -188,11 +195,11 @@ enum dl_status dl_plan_lowered(const struct dl_plan_request *request, struct dl_
 {
     struct planner p = {.request = request, .out = l};
     bool *const calls = dl_arena_alloc(arena, (l->n_calls + 1) * sizeof *calls);
-    if (look_for_changes(&p, arena, err) || (l->beside_layers && check_changes(&p, l->beside_layers, err)))
-        return err->status;
+    if (look_for_changes(&p, arena, err)) return err->status;
     bool any = false;
+    for (size_t i = 0; i < l->n_calls; i++) p.beside_layers |= l->calls[i].channel == DL_CHANNEL_BESIDE;
     for (size_t i = 0; i < l->n_calls; i++) {
-        if (l->calls[i].channel == DL_CHANNEL_LOCKSTEP && decide(&p, &l->calls[i], &calls[i], err)) return err->status;
+        if (is_in_lockstep(&l->calls[i]) && decide(&p, &l->calls[i], &calls[i], err)) return err->status;
         any |= calls[i];
     }
     l->plan.calls = calls;

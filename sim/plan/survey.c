@@ -7,6 +7,7 @@ struct survey {
     uint32_t *owner;     /* by link: a lockstep group whose exchanges cross it, + 1; 0: nobody's do */
     uint32_t replicas;   /* that go in step in what is looked at; 0: none do */
     bool takes;          /* what is looked at is the exchange itself */
+    bool beside_layers;  /* lockstep groups have several exchanges at once */
     bool meets;
     struct dl_route route;
     struct dl_error *err;
@@ -99,7 +100,7 @@ static void look_at_all(struct survey *v, dl_digits along)
     v->replicas = dl_ranks_count(&s->ranks, along & dl_along_replicas(s));
     look_at(v, along);
     v->takes = false;
-    v->replicas = s->expert_ways;
+    v->replicas = v->beside_layers ? 0 : s->expert_ways;
     look_at_others_in_step(v, along);
     v->replicas = 0;
     look_at(v, DL_ALONG_PIPELINE);
@@ -108,9 +109,10 @@ static void look_at_all(struct survey *v, dl_digits along)
     look_at(v, DL_ALONG_CONTEXT | dl_along_brought(s));
 }
 
-enum dl_status dl_survey_meets(const struct dl_plan_request *request, dl_digits along, bool *out, struct dl_error *err)
+enum dl_status dl_survey_meets(const struct dl_plan_request *request, dl_digits along, bool beside_layers, bool *out,
+                               struct dl_error *err)
 {
-    struct survey v = {.request = request, .err = err};
+    struct survey v = {.request = request, .beside_layers = beside_layers, .err = err};
     v.owner = dl_alloc(request->topology->n_links * sizeof *v.owner);
     look_at_all(&v, along);
     *out = v.meets;

@@ -6,8 +6,10 @@
 
 /* Whether something else may be on the links of such exchanges while they go on: sends between stages, exchanges of
  * gradients or parameters, exchanges of lockstep groups that do not go in step with these. Ranks are taken to send to
- * those 1, 2, 4, ... places further on, as rings, trees and recursive doubling do. */
-enum dl_status dl_survey_meets(const struct dl_plan_request *request, dl_digits along, bool *out, struct dl_error *err);
+ * those 1, 2, 4, ... places further on, as rings, trees and recursive doubling do. Where some go on beside layers,
+ * others of the same lockstep group are in their way too. */
+enum dl_status dl_survey_meets(const struct dl_plan_request *request, dl_digits along, bool beside_layers, bool *out,
+                               struct dl_error *err);
 /* Whether such exchanges may cross links that change; where they may, lockstep groups (stage by stage) are marked, with
  * all that go in step with them. They may take any way through a network whose routes depend on load. */
 enum dl_status dl_survey_crosses(const struct dl_plan_request *request, dl_digits along, bool *lockstep_groups,

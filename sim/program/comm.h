@@ -48,6 +48,7 @@ enum dl_channel {
     DL_CHANNEL_REPLICAS,   /* among ranks that hold the same parameters: started, and waited for later */
     DL_CHANNEL_STAGES,     /* of two stages that hold the same, whose programs both have it: waited for at once */
     DL_CHANNEL_LOCKSTEP,   /* of ranks in lockstep: simulated, or priced; each is waited for before the next */
+    DL_CHANNEL_BESIDE,     /* of ranks in lockstep, beside the work of a whole layer: simulated, or priced */
     DL_CHANNEL_COPIES_OUT, /* from each device to its host, or further out: simulated, or priced */
     DL_CHANNEL_COPIES_IN,  /* and back, beside these */
 };
@@ -77,6 +78,8 @@ static inline bool dl_comm_has_turn(const struct dl_comm *c, uint32_t iteration)
 }
 /* It is work of alone_s unless it is simulated. */
 static inline bool dl_comm_may_be_priced(const struct dl_comm *c) { return c->channel >= DL_CHANNEL_LOCKSTEP; }
+/* Several may be under way, of which each begins when the one before it on its channel is done. */
+static inline bool dl_comm_is_queued(const struct dl_comm *c) { return c->channel >= DL_CHANNEL_BESIDE; }
 /* Whether the same is chosen for both. */
 bool dl_comm_alike(const struct dl_comm *a, const struct dl_comm *b);
 

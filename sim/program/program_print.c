@@ -2,7 +2,7 @@
 #include "sim/program/program_text.h"
 
 const char *const dl_sends_names[] = {"asynchronous", "batched", "blocking", NULL};
-const char *const dl_channel_names[] = {"replicas", "stages", "lockstep", NULL};
+const char *const dl_channel_names[] = {"replicas", "stages", "lockstep", "beside", NULL};
 const char *const dl_copy_names[] = {"out", "in", NULL};
 const char *const dl_item_names[] = {"forward", "backward", "weights", NULL};
 

@@ -103,7 +103,7 @@ void dl_read_collective(struct dl_program_reader *r)
                            .algorithm = algorithm ? dl_arena_string(r->arena, algorithm) : NULL,
                            .cause = dl_read_cause(r)};
     bool is_simulated = false;
-    if (channel == DL_CHANNEL_LOCKSTEP) is_simulated = read_lockstep(r, &comm);
+    if (dl_comm_may_be_priced(&comm)) is_simulated = read_lockstep(r, &comm);
     read_turns(r, &comm);
     add_call(r, &comm, is_simulated);
 }

@@ -26,7 +26,8 @@
  * A collective of replicas that ends with "every 3 turn 1" takes place in the second of three steps, and so on.
  *
  * A collective of ranks in lockstep that is not `simulated` on the links takes its alone_s, less the work between its
- * start and its wait, and at least the taken_s that it takes from that work. A copy between each device and its host,
+ * start and its wait, and at least the taken_s that it takes from that work. Those of `channel beside` may be several
+ * at once, which go one after the other beside all work. A copy between each device and its host,
  *
  *     copy 1 out bytes 1e8 cause offload alone_s 4e-3 simulated
  *

@@ -22,20 +22,26 @@ static const struct dl_instruction *start_of(const struct dl_template *t, size_t
     return NULL;
 }
 
+/* What is longer than the work beside it, which has had less of the device meanwhile. */
+static void add_exposed(const struct dl_comm *comm, double longer_s, double taken_s, struct dl_priced_work *out)
+{
+    const char *const name = comm->op == DL_COPY ? dl_path_copy_name(comm->path) : dl_op_name(comm->op);
+    out->items[out->n++] = (struct dl_instruction){.name = name, .cause = comm->cause, .device_s = longer_s};
+    if (taken_s > longer_s)
+        out->items[out->n++] =
+            (struct dl_instruction){.name = name, .cause = DL_CAUSE_INTERFERENCE, .device_s = taken_s - longer_s};
+}
+
 static void price_wait(const struct dl_template *t, size_t at, const struct dl_comm *comm, struct dl_priced_work *out)
 {
     double beside_s;
     const struct dl_instruction *const start = start_of(t, at, &beside_s);
-    const double longer_s = fmax(comm->alone_s - beside_s, 0);
     out->is_beside = beside_s > 0;
-    out->items[out->n++] = (struct dl_instruction){
-        .name = dl_op_name(comm->op), .cause = comm->cause, .device_s = longer_s, .host_s = start ? start->host_s : 0};
-    if (out->is_beside && comm->taken_s > longer_s)
-        out->items[out->n++] = (struct dl_instruction){
-            .name = dl_op_name(comm->op), .cause = DL_CAUSE_INTERFERENCE, .device_s = comm->taken_s - longer_s};
+    add_exposed(comm, fmax(comm->alone_s - beside_s, 0), out->is_beside ? comm->taken_s : 0, out);
+    if (start) out->items[0].host_s = start->host_s;
 }
 
-/* The first of the copies one way that are under way at the start of the one that is waited for. */
+/* The first of those on its channel that are under way at the start of the one that is waited for. */
 static size_t first_in_line(const struct dl_template *t, size_t wait, const struct dl_comm *calls)
 {
     const uint32_t call = t->instructions[wait].call;
@@ -52,11 +58,12 @@ static size_t first_in_line(const struct dl_template *t, size_t wait, const stru
     return first;
 }
 
-/* Copies one way go one after the other, beside all work. */
-static void price_copy(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *out)
+/* Those of one channel go one after the other, beside all work. */
+static void price_queued(const struct dl_template *t, size_t at, const struct dl_comm *calls,
+                         struct dl_priced_work *out)
 {
     const struct dl_comm *const comm = &calls[t->instructions[at].call];
-    double passed_s = 0, free_s = 0, end_s = 0;
+    double passed_s = 0, free_s = 0, end_s = 0, taken_s = 0;
     for (size_t i = first_in_line(t, at, calls); i < at; i++) {
         const struct dl_instruction *const before = &t->instructions[i];
         dl_priced_work(t, i, calls, out);
@@ -65,12 +72,12 @@ static void price_copy(const struct dl_template *t, size_t at, const struct dl_c
             calls[before->call].channel != comm->channel)
             continue;
         free_s = fmax(free_s, passed_s) + calls[before->call].alone_s;
+        taken_s += calls[before->call].taken_s;
         if (&calls[before->call] == comm) end_s = free_s;
     }
+    out->n = 0;
+    add_exposed(comm, fmax(end_s - passed_s, 0), passed_s > 0 ? taken_s : 0, out);
     out->is_beside = passed_s > 0;
-    out->n = 1;
-    out->items[0] = (struct dl_instruction){
-        .name = dl_path_copy_name(comm->path), .cause = comm->cause, .device_s = fmax(end_s - passed_s, 0)};
 }
 
 void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *out)
@@ -80,8 +87,8 @@ void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm
     out->is_beside = false;
     if (i->kind == DL_DO)
         out->items[out->n++] = *i;
-    else if (i->kind == DL_WAIT && dl_may_be_priced(i, calls) && calls[i->call].op == DL_COPY)
-        price_copy(t, at, calls, out);
+    else if (i->kind == DL_WAIT && dl_may_be_priced(i, calls) && dl_comm_is_queued(&calls[i->call]))
+        price_queued(t, at, calls, out);
     else if (i->kind == DL_WAIT && dl_may_be_priced(i, calls))
         price_wait(t, at, &calls[i->call], out);
 }

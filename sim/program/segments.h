@@ -1,7 +1,7 @@
 /* segments.h - instructions become parts: those that other ranks can see, and segments of work between them.
  *
  * A collective of ranks in lockstep or a copy that is not simulated is work at its wait: as much of it as is longer
- * than the kernels since its start, for a copy than all work since. */
+ * than the kernels since its start, or where its channel has a queue, as the queue is longer than all work since. */
 #ifndef DL_PROGRAM_SEGMENTS_H
 #define DL_PROGRAM_SEGMENTS_H
 

@@ -1,5 +1,6 @@
 /* expert.c - experts divided over replicas: volumes, work, parameters and exchanges against closed forms. */
 #define _GNU_SOURCE /* fork, pipe */
+#include "sim/plan/plan.h"
 #include "tests/unit/divided_step.h"
 
 #define LAYERS 2
@@ -264,6 +265,26 @@ START_TEST(tokens_may_travel_beside_other_work)
 }
 END_TEST
 
+/* Sums of gradients go over the same links: both take longer than by themselves. */
+START_TEST(tokens_beside_other_work_meet_sums)
+{
+    struct dl_session t;
+    open_step(&t, &(struct step){.workload = MODEL(""),
+                                 .head = "'global_batch':32,'microbatch':2,'devices':8",
+                                 .stack = "{'name':'expert','ways':4,'overlap':true},{'name':'data','overlap':true}"});
+    size_t n_simulated = 0;
+    for (size_t i = 0; i < t.lowered.n_calls; i++)
+        n_simulated += t.lowered.calls[i].channel == DL_CHANNEL_BESIDE && t.lowered.plan.calls[i];
+    ck_assert_uint_gt(n_simulated, 0);
+    const struct training_outcome together = training_simulate(&t, "simgrid");
+    dl_plan_nothing(&t.lowered);
+    const struct training_outcome alone = training_simulate(&t, "simgrid");
+    ck_assert(together.result.complete && alone.result.complete);
+    ck_assert_double_gt(together.result.step_s, 1.001 * alone.result.step_s);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* An all-reduce of P bytes over n ranks takes 2 (n - 1) / n P of a link. */
 static double allreduce_s(double parameters, double n)
 {
@@ -356,6 +377,7 @@ int main(void)
     tcase_add_loop_test(tests, the_strategy_says_how_tokens_travel_or_the_software_does, 0, 2);
     tcase_add_loop_test(tests, copies_are_sorted_by_expert, 0, 4);
     tcase_add_loop_test(tests, counts_and_weights_of_tokens_travel_too, 0, 3);
+    tcase_add_test(tests, tokens_beside_other_work_meet_sums);
     tcase_add_loop_test(tests, tokens_may_travel_beside_other_work, 0, 2);
     Suite *const suite = suite_create("expert");
     suite_add_tcase(suite, tests);

@@ -41,9 +41,6 @@ static void compare_sums(const char *what, const struct dl_lowered *a, const str
 {
     ck_assert_msg(a->clock == b->clock && memcmp(a->draw, b->draw, sizeof a->draw) == 0, "%s: draws differ", what);
     ck_assert_msg(memcmp(a->by_ground, b->by_ground, sizeof a->by_ground) == 0, "%s: grounds differ", what);
-    ck_assert_msg(!a->beside_layers == !b->beside_layers &&
-                      (!a->beside_layers || dl_comm_alike(a->beside_layers, b->beside_layers)),
-                  "%s: what goes beside layers differs", what);
     for (uint32_t i = 0; i < a->n_positions; i++)
         for (int kind = 0; kind < DL_N_TEMPLATES; kind++)
             ck_assert_msg(memcmp(&a->positions[i].items[kind].total, &b->positions[i].items[kind].total,

@@ -15,6 +15,8 @@
     "sends asynchronous\n"
 #define TWO_STAGES "dlsim program 1\ndigit stage values 2 stride 1 stages\n"
 #define GATHER(more) "collective 0 allgather channel lockstep over tensor bytes 2e9 cause tensor alone_s 7" more "\n"
+#define BESIDE(number, bytes, more)                                                                                    \
+    "collective " number " alltoall channel beside over data bytes " bytes " cause expert" more "\n"
 #define FORWARD "item forward micro 0 chunk 0 block 0"
 
 /* Devices below a PCIe switch, with a NIC. */
@@ -174,6 +176,31 @@ static const struct {
                                                                "work cause compute device_s 1 name a\n"
                                                                "start 0\nwait 0\n" FORWARD "\n",
      4, 8},
+    {"those beside a layer go one after the other", /* half of the bytes each */
+     TWO_REPLICAS BESIDE("0", "2e9", " simulated")
+         BESIDE("1", "3e9", " simulated") "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nstart 0\nwork cause compute "
+                                          "device_s 2 name a\nwait 0\n" FORWARD "\n",
+     2, 3.5},
+    {"and are not seen where the layer is longer",
+     TWO_REPLICAS BESIDE("0", "2e9", " simulated") "stage 0 tags 0\nblock 0\nstart 0\nstart 0\n"
+                                                   "work cause compute device_s 3 name a\nwait 0\n" FORWARD "\n",
+     2, 3},
+    {"one beside a layer and a sum of replicas have half of the links each",
+     TWO_REPLICAS BESIDE("0", "2e9", " simulated") "collective 1 allreduce channel replicas over data bytes 1e9 "
+                                                   "cause data\nstage 0 tags 0\nblock 0\nstart 0\nstart 1\n"
+                                                   "work cause compute device_s 1 name a\nwait 0\nwait 1\n" FORWARD
+                                                   "\n",
+     2, 2},
+    {"those beside a layer that are not simulated take what all of them are longer",
+     TWO_REPLICAS BESIDE("0", "1", " alone_s 2")
+         BESIDE("1", "1", " alone_s 1.5") "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nwork cause compute device_s 3 "
+                                          "name a\nwait 1\n" FORWARD "\n",
+     2, 3.5},
+    {"or what they take from it",
+     TWO_REPLICAS BESIDE("0", "1", " alone_s 2 taken_s 0.5")
+         BESIDE("1", "1", " alone_s 1.5 taken_s 0.25") "stage 0 tags 0\nblock 0\nstart 0\nstart 1\nwork cause compute "
+                                                       "device_s 4 name a\nwait 1\n" FORWARD "\n",
+     2, 4.75},
     {"a message between stages",
      TWO_STAGES "sends asynchronous\n"
                 "stage 0 tags 0 sends_bytes 2e9\nblock 0\nwork cause compute device_s 1 name a\n" FORWARD
@@ -344,6 +371,8 @@ static const struct {
      "run: copies need a host, and the machine has none"},
     {ONE_RANK COPY("0", "in", "1", "") "stage 0 tags 0\nblock 0\nwait 0\n" FORWARD "\n",
      "stage 0 waits for copy 0, which it has not started in the same block"},
+    {TWO_REPLICAS BESIDE("0", "1", "") "stage 0 tags 0\nblock 0\nwait 0\n" FORWARD "\n",
+     "stage 0 waits for exchange 0, which it has not started in the same block"},
     {ONE_RANK "copy 0 up bytes 1 cause offload\n", "test.txt:4: must be one of out, in"},
     {ONE_RANK "copy 0 out path device-disk bytes 1 cause offload\n",
      "test.txt:4: must be one of device-host, device-storage, device-node_storage, host-storage, host-node_storage"},
