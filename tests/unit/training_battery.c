@@ -288,7 +288,8 @@ static void check_gradients(const struct drawn *d, const struct asked *a, const 
     if (entry_of(a, "zero") || entry_of(a, "quantized_allreduce") || d->has_experts || s->n_paths > 1) return;
     double sum = 0;
     for (uint32_t stage = 0; stage < s->stages; stage++) sum += stage_bytes(t, stage);
-    const double bytes = fmax(activation_bytes(a), t->software.gradient_bytes);
+    const bool is_pure = t->software.pure == DL_PURE_ALL || (t->software.pure == DL_PURE_LANGUAGE_MODELS && !d->is_mlp);
+    const double bytes = is_pure ? activation_bytes(a) : fmax(activation_bytes(a), t->software.gradient_bytes);
     const double micros = key_of(a->strategy, "global_batch", 0) / replicas / key_of(a->strategy, "microbatch", 1);
     const double times = json_object_get(entry_of(a, "data"), "when") ? micros : 1; /* in every micro-batch */
     const double expected = copies > 1 ? expected_parameters(a, t) * bytes * times : 0;
