@@ -4,15 +4,19 @@
  * the network sums these on their way. */
 #include <math.h>
 
+#include "strategies/choices.h"
 #include "strategies/strategies.h"
 
 static const char *const whens[] = {"end", "micro", NULL}; /* as enum dl_when */
 
 /* The first is the fastest all-reduce, the others are algorithms of that name. NCCL has nothing but rings before its
  * version 2.4; direct_ring is for what is compressed. */
-enum { allreduce, parameter_server, parameter_server_serial };
-static const char *const exchanges[] = {"allreduce", "parameter_server", "parameter_server_serial",
-                                        "rings",     "direct_ring",      NULL};
+static const char *const exchanges[] = {[DL_SUM_ALLREDUCE] = "allreduce",
+                                        [DL_SUM_SERVERS] = "parameter_server",
+                                        [DL_SUM_SERVERS_SERIAL] = "parameter_server_serial",
+                                        [DL_SUM_RINGS] = "rings",
+                                        [DL_SUM_DIRECT_RING] = "direct_ring",
+                                        [DL_SUM_DIRECT_RING + 1] = NULL};
 enum { most_buckets = 100000 }; /* more would be simulated for hours */
 
 struct options {
@@ -43,7 +47,7 @@ struct state {
 
 static bool has_servers(const struct options *o)
 {
-    return o->exchange == parameter_server || o->exchange == parameter_server_serial;
+    return o->exchange == DL_SUM_SERVERS || o->exchange == DL_SUM_SERVERS_SERIAL;
 }
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
@@ -74,14 +78,14 @@ static enum dl_status check_buckets(const struct options *o, const struct dl_che
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
-    if (o->exchange != allreduce && what->setting->zero_stage)
+    if (o->exchange != DL_SUM_ALLREDUCE && what->setting->zero_stage)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "exchange"),
                        "zero scatters gradients, which %s; must be allreduce with it, got %s",
                        has_servers(o) ? "servers do not" : "is no all-reduce", exchanges[o->exchange]);
-    if (o->exchange != allreduce && what->setting->sums_on_the_way)
+    if (o->exchange != DL_SUM_ALLREDUCE && what->setting->sums_on_the_way)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "exchange"),
                        "the network sums gradients on their way out of the devices; leave it out");
-    if (o->servers && o->exchange != parameter_server)
+    if (o->servers && o->exchange != DL_SUM_SERVERS)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "servers"),
                        "only the exchange parameter_server has them to choose, got %s", exchanges[o->exchange]);
     return check_buckets(o, what, err);
@@ -120,7 +124,7 @@ static enum dl_status sum(const struct options *o, bool of_experts, double param
                                 .op = DL_ALLREDUCE,
                                 .members = dl_holders(s, of_experts),
                                 .bytes = parameters * dl_gradient_bytes(s),
-                                .algorithm = o->exchange == allreduce ? NULL : exchanges[o->exchange],
+                                .algorithm = o->exchange == DL_SUM_ALLREDUCE ? NULL : exchanges[o->exchange],
                                 .async = o->overlap,
                                 .handle = DL_EVERY_CALL}; /* nobody waits for it alone */
     struct dl_event scatter = exchange;

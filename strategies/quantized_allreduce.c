@@ -7,16 +7,18 @@
  * What the bytes of a message are is the payload's affair (sim/collective/payload.h), and packing again on the way the
  * transport's. The device packs what it sends and unpacks the sum, each in one pass over the values; of an exchange
  * that goes on beside the backward the unpacking is booked where it starts. */
+#include "strategies/choices.h"
 #include "strategies/layer_memory.h"
 #include "strategies/strategies.h"
 
-enum { qsgd, one_bit, top_k };
-static const char *const methods[] = {"qsgd", "one_bit", "top_k", NULL};
+static const char *const methods[] = {
+    [DL_LOSSY_QSGD] = "qsgd", [DL_LOSSY_ONE_BIT] = "one_bit", [DL_LOSSY_TOP_K] = "top_k", [DL_LOSSY_TOP_K + 1] = NULL};
 /* Kernels of kernels/problems/, whose times devices may have. */
 static const struct {
     const char *pack, *unpack;
-} passes[] = {
-    [qsgd] = {"quantize", "dequantize"}, [one_bit] = {"one_bit", "one_bit_decode"}, [top_k] = {"topk", "unpack"}};
+} passes[] = {[DL_LOSSY_QSGD] = {"quantize", "dequantize"},
+              [DL_LOSSY_ONE_BIT] = {"one_bit", "one_bit_decode"},
+              [DL_LOSSY_TOP_K] = {"topk", "unpack"}};
 
 struct options {
     int64_t method, bits; /* bits, ratio 0: absent */
@@ -34,15 +36,15 @@ static const double default_bits = 8, default_ratio = 0.01;
 /* What was not sent is kept in fp32. */
 static const double error_bytes = 4;
 
-static bool keeps_error(const struct options *o) { return o->method != qsgd; }
+static bool keeps_error(const struct options *o) { return o->method != DL_LOSSY_QSGD; }
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
-    if (o->bits && o->method != qsgd)
+    if (o->bits && o->method != DL_LOSSY_QSGD)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "bits"), "only the method qsgd has bits, got %s",
                        methods[o->method]);
-    if (o->ratio > 0 && o->method != top_k)
+    if (o->ratio > 0 && o->method != DL_LOSSY_TOP_K)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "ratio"), "only the method top_k has a ratio, got %s",
                        methods[o->method]);
     return DL_OK;
@@ -50,9 +52,9 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
 
 static struct dl_payload payload_of(const struct options *o)
 {
-    if (o->method == top_k)
+    if (o->method == DL_LOSSY_TOP_K)
         return (struct dl_payload){.kind = DL_TOPK, .ratio = o->ratio > 0 ? o->ratio : default_ratio};
-    if (o->method == one_bit) return (struct dl_payload){.kind = DL_QUANTIZED, .bits = 1};
+    if (o->method == DL_LOSSY_ONE_BIT) return (struct dl_payload){.kind = DL_QUANTIZED, .bits = 1};
     return (struct dl_payload){.kind = DL_QUANTIZED, .bits = o->bits ? (double)o->bits : default_bits};
 }
 

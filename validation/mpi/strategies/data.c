@@ -1,9 +1,8 @@
 /* data.c - gradients are summed over replicas, at the end or bucket by bucket while the last backward goes on. */
 #include <math.h>
 
+#include "strategies/choices.h"
 #include "validation/mpi/queue.h"
-
-enum exchange { allreduce, parameter_server }; /* as in strategies/data.c */
 
 static void sum_bucket(struct dl_train *t, struct dl_bucket *b, const struct dl_team *team)
 {
@@ -22,11 +21,11 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
     const double exchange = dl_option_number(level, "exchange");
     if (t->s->sums_when == DL_WHEN_MICRO)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'when' must be end to be trained");
-    if (exchange > parameter_server)
+    if (exchange > DL_SUM_SERVERS)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'exchange' must be allreduce or parameter_server");
-    if (exchange == parameter_server && t->s->expert_ways > 1)
+    if (exchange == DL_SUM_SERVERS && t->s->expert_ways > 1)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'exchange' must be allreduce beside expert to be trained");
-    t->of_gradients = exchange == parameter_server ? &dl_sum_parameter_server : t->algorithm;
+    t->of_gradients = exchange == DL_SUM_SERVERS ? &dl_sum_parameter_server : t->algorithm;
     t->overlap = dl_option_number(level, "overlap") != 0;
     t->bucket_bytes = dl_option_number(level, "bucket_bytes");
     t->exchange = sum_bucket;

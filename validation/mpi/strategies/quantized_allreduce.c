@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "strategies/choices.h"
 #include "validation/mpi/packing.h"
 #include "validation/mpi/train.h"
 
-enum method { qsgd, one_bit, top_k }; /* as in strategies/quantized_allreduce.c */
 static const double default_bits = 8, default_ratio = 0.01;
 
 /* ---- packed parts ---- */
@@ -142,13 +142,13 @@ static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, st
     const double ratio = dl_option_number(level, "ratio");
     if (t->s->zero_stage)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "is not trained beside zero; leave one of them out");
-    if (method == qsgd && (bits == 1 || bits > 16))
+    if (method == DL_LOSSY_QSGD && (bits == 1 || bits > 16))
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'bits' must be 2 to 16 to be trained, got %g", bits);
     if (dl_check_buckets(t, level, err)) return err->status;
-    t->lossy_bits = method == one_bit ? 1 : (unsigned)(bits > 0 ? bits : default_bits);
+    t->lossy_bits = method == DL_LOSSY_ONE_BIT ? 1 : (unsigned)(bits > 0 ? bits : default_bits);
     t->lossy_ratio = ratio > 0 ? ratio : default_ratio;
-    t->exchange = method == top_k ? sum_largest : sum_packed;
-    t->keeps_error = method != qsgd;
+    t->exchange = method == DL_LOSSY_TOP_K ? sum_largest : sum_packed;
+    t->keeps_error = method != DL_LOSSY_QSGD;
     return DL_OK;
 }
 

@@ -2,17 +2,16 @@
  * (Megatron-LM); for grids see summa.c. */
 #include <string.h>
 
+#include "strategies/operators.h"
 #include "validation/mpi/layers/units.h"
-
-enum grid { line, summa }; /* as in strategies/tensor.c */
 
 static enum dl_status begin(struct dl_train *t, const struct dl_stack *level, struct dl_error *err)
 {
     const double grid = dl_option_number(level, "grid");
-    if (grid > summa) return dl_fail(err, DL_IMPOSSIBLE, level->where, "grids are trained in 2d only");
+    if (grid > DL_GRID_SUMMA) return dl_fail(err, DL_IMPOSSIBLE, level->where, "grids are trained in 2d only");
     if (dl_option_number(level, "overlap_chunks") > 1)
         return dl_fail(err, DL_IMPOSSIBLE, level->where, "'overlap_chunks' is not trained; leave it out");
-    t->summa = grid == summa;
+    t->summa = grid == DL_GRID_SUMMA;
     t->sequence = dl_option_number(level, "sequence") != 0 && t->s->ways[DL_AXIS_TENSOR] > 1;
     if (t->summa) t->product = &dl_product_summa;
     return DL_OK;
