@@ -112,6 +112,12 @@ static double step_s_of(const struct dl_gpu *o, enum dl_alignment a)
     return a == DL_ALIGNED ? 0 : a == DL_HALF_ALIGNED ? o->half_aligned_step_s : o->unaligned_step_s;
 }
 
+static double sustained_fraction(const struct dl_gpu *o, enum dl_precision precision)
+{
+    const bool is_apart = precision == DL_FP8 && o->fp8_sustained_fraction > 0;
+    return is_apart ? o->fp8_sustained_fraction : o->sustained_fraction;
+}
+
 /* Sums that the result is added to are read when a tile is done, which nothing hides. */
 double dl_gpu_product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
@@ -134,7 +140,7 @@ double dl_gpu_product_s(const struct dl_device *d, const struct dl_kernel *k, en
     set_joins(&p);
     const double tiling_s =
         o->tile_results > 0 && !has_older_kernels ? chosen_of_free_shapes_s(&p) : best_of_fixed_shapes_s(&p);
-    const double power_s = dl_kernel_flop(k) / (p.flop_per_s * o->sustained_fraction);
+    const double power_s = dl_kernel_flop(k) / (p.flop_per_s * sustained_fraction(o, precision));
     const double sums_s = k->accumulates ? dl_gpu_memory_s(d, k->batch * k->m * k->n * dl_precision_bytes(DL_FP32)) : 0;
     return o->ramp_s +
            dl_gpu_longer_s(o, sums_s + fmax(tiling_s, power_s), dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));

@@ -169,6 +169,24 @@ START_TEST(large_products_reach_the_sustained_fraction)
 }
 END_TEST
 
+/* It holds in fp8 alone: not where blocks are scaled, nor in bf16. */
+START_TEST(fp8_may_sustain_another_share)
+{
+    const struct dl_kernel k = product(16384, 16384, 16384);
+    open_device("b200");
+    const double stated = figure("fp8_sustained_fraction"), usual = figure("sustained_fraction");
+    ck_assert_double_gt(stated, usual);
+    const double reached = dl_kernel_flop(&k) / dl_price(&device, &k, DL_FP8).seconds / device.peak_flop_per_s[DL_FP8];
+    ck_assert_double_eq_tol(reached, stated, 0.05 * stated);
+    const double bf16_s = dl_price(&device, &k, DL_BF16).seconds, mxfp8_s = dl_price(&device, &k, DL_MXFP8).seconds;
+    change_device("figures.fp8_sustained_fraction=0.3");
+    ck_assert_double_eq(dl_price(&device, &k, DL_BF16).seconds, bf16_s);
+    ck_assert_double_eq(dl_price(&device, &k, DL_MXFP8).seconds, mxfp8_s);
+    ck_assert_double_ge(dl_price(&device, &k, DL_FP8).seconds,
+                        dl_kernel_flop(&k) / 0.3 / device.peak_flop_per_s[DL_FP8]);
+}
+END_TEST
+
 START_TEST(a_last_wave_that_is_not_full_costs)
 {
     open_device("a100-80");
@@ -410,6 +428,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, small_products_are_done_in_blocks);
     tcase_add_test(tests, roofline_is_the_longer_of_arithmetic_and_memory);
     tcase_add_loop_test(tests, large_products_reach_the_sustained_fraction, 0, n_devices);
+    tcase_add_test(tests, fp8_may_sustain_another_share);
     tcase_add_test(tests, a_last_wave_that_is_not_full_costs);
     tcase_add_test(tests, a_wave_of_large_tiles_takes_as_long_as_one);
     tcase_add_test(tests, rows_that_cannot_be_read_at_once_cost_more);
