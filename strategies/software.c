@@ -17,10 +17,10 @@ struct options {
     double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
         gather_part_host_s, collective_rank_host_s, send_messages; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
-    bool overlaps_tensor, scatters_sends, step_barrier, drains_at_sends, drains_at_waits, drains_at_dispatch,
-        drains_after_dispatch, drains_at_batches, drains_at_end, dropout, gathers_stage_2, gradients_persist,
-        copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments, gathers_modules,
-        casts_gathered, projections_apart, fused_optimizer;
+    bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_waits,
+        drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_end, dropout, gathers_stage_2,
+        gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments,
+        gathers_modules, casts_gathered, projections_apart, fused_optimizer;
     double scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes,
         pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction, backward_gradient_bytes,
         bucket_copy_bytes, outside_bytes;
@@ -150,6 +150,8 @@ static const struct dl_field fields[] = {
      "and waits once more until they have come, where they are sent to nodes; false if absent"},
     {"drains_at_end", DL_BOOL, offsetof(struct options, drains_at_end), 0, 0, true, NULL,
      "the host waits for the device at the end of a step; true if absent"},
+    {"evicts_slow_nodes", DL_BOOL, offsetof(struct options, evicts_slow_nodes), 0, 0, true, NULL,
+     "nodes that are slower than others are found, and the job runs without them; false if absent"},
     {"step_barrier", DL_BOOL, offsetof(struct options, step_barrier), 0, 0, true, NULL,
      "no rank begins a step before all have ended the last one; true if absent"},
     {"gradients_persist", DL_BOOL, offsetof(struct options, gradients_persist), 0, 0, true, NULL,
@@ -244,6 +246,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .code = {attentions[o.attention], !o.dropout, o.projections_apart},
                                 .fused_optimizer = o.fused_optimizer,
                                 .pads_products_to = o.pads_products_to,
+                                .evicts_slow_nodes = o.evicts_slow_nodes,
                                 .step_barrier = o.step_barrier,
                                 .gradients_persist = o.gradients_persist,
                                 .copies_persist = o.copies_persist,

@@ -76,6 +76,7 @@ struct dl_software {
     double pool_index_bytes;           /* of each result of a max pool, kept for backward */
     double fragmentation_fraction;     /* what the allocator holds beyond what comes and goes, over that */
     bool overlaps_tensor;              /* sums over tensor ranks in a backward go beside the gradient of weights */
+    bool evicts_slow_nodes;            /* it finds nodes that are slower than others, and runs without them */
     bool step_barrier;                 /* no rank begins a step before all have ended the one before */
     bool scatters_sends;               /* a pipeline send is split over the tensor ranks, not repeated by each */
     enum dl_sends sends;               /* of the pipeline */

@@ -15,7 +15,7 @@ struct options {
     int64_t nodes;
     const char *transport;
     double weight_memory_bytes;
-    struct dl_json node, network, reliability, storage, node_power, network_power, site;
+    struct dl_json node, network, variability, reliability, storage, node_power, network_power, site;
 };
 static const struct options defaults = {.nodes = 1, .transport = "ideal"};
 static const struct dl_field fields[] = {
@@ -25,6 +25,8 @@ static const struct dl_field fields[] = {
      "for weights and optimizer states of all devices that stream them (MemoryX)"},
     {"node", DL_OBJECT, offsetof(struct options, node), 0, 0, false, NULL, "the inside of a node"},
     {"network", DL_OBJECT, offsetof(struct options, network), 0, 0, true, NULL, "what joins the nodes"},
+    {"variability", DL_OBJECT, offsetof(struct options, variability), 0, 0, true, NULL,
+     "devices that are slower than others"},
     {"reliability", DL_OBJECT, offsetof(struct options, reliability), 0, 0, true, NULL, "how often parts fail"},
     {"storage", DL_OBJECT, offsetof(struct options, storage), 0, 0, true, NULL, "a file system of all nodes"},
     {"node_power", DL_OBJECT, offsetof(struct options, node_power), 0, 0, true, NULL,
@@ -111,6 +113,7 @@ static enum dl_status read_parts(struct dl_topology *t, struct options *o, struc
     if (dl_read_document(t->doc, "system", fields, DL_COUNT(fields), o, t->arena, err) && !dl_go_on(err))
         return err->status;
     if (o->node.value && dl_node_read(o->node, &t->node, t->arena, err) && !dl_go_on(err)) return err->status;
+    if (dl_variability_read(o->variability, &t->variability, t->arena, err) && !dl_go_on(err)) return err->status;
     if (dl_reliability_read(o->reliability, &t->reliability, t->arena, err) && !dl_go_on(err)) return err->status;
     if (dl_storage_read(o->storage, &t->storage, t->arena, err) && !dl_go_on(err)) return err->status;
     if (read_power(t, o, err)) return err->status;

@@ -11,6 +11,7 @@
 #include "topologies/node.h"
 #include "topologies/reliability.h"
 #include "topologies/storage.h"
+#include "topologies/variability.h"
 
 struct dl_link {
     double bandwidth_bytes_per_s, latency_s;
@@ -28,6 +29,7 @@ struct dl_topology {
     struct dl_json doc;         /* that it was read from; not owned */
     const char *transport;      /* default transport file */
     double weight_memory_bytes; /* of all devices together, outside of them; 0: nothing is said of it */
+    struct dl_variability variability;
     struct dl_reliability reliability;
     struct dl_storage storage; /* that all nodes share */
     struct dl_node_power node_power;

@@ -84,6 +84,7 @@ void dl_list_topologies(void)
         const struct dl_interior *const k = dl_interior_get(i);
         print_kind(k->name, k->doc, k->fields, k->n_fields);
     }
+    print_keys("\"variability\"", dl_variability_fields);
     print_keys("\"node_power\"", dl_node_power_fields);
     print_keys("\"network_power\"", dl_network_power_fields);
     print_keys("\"site\"", dl_facility_fields);

@@ -24,6 +24,7 @@ struct dl_training_request {
     uint32_t iterations;                /* 0 is 1; the result is of the last one */
     const struct dl_scenario *scenario; /* OPTIONAL: slow lockstep groups and jitter */
     uint64_t seed;                      /* of the jitter */
+    const double *slowdown_of_rank;     /* OPTIONAL: its work takes so many times as long, and those in lockstep wait */
     const struct dl_recorder *recorder; /* OPTIONAL */
     const struct dl_device *device;     /* OPTIONAL: what exchanges and sends take from its work; NULL: nothing */
     bool by_message;                    /* exchanges message by message (step fidelity), else folded (fluid) */

@@ -3,9 +3,11 @@
  * Without a barrier between steps a lockstep group goes on by itself, and the last iteration is looked at from the end
  * of the one before to its own end, on all lockstep groups: some have begun with it earlier, and go on with the next
  * one meanwhile. So it is a step among others, in which nothing runs empty. A single iteration stands alone. */
+#include <math.h>
+
 #include "sim/engine/training_steady.h"
 
-static void slow_down(struct dl_training *t)
+static void slow_down_by_scenario(struct dl_training *t)
 {
     const struct dl_scenario *const s = t->request.scenario;
     t->slows_work = s->n_slow > 0 || s->jitter_fraction > 0;
@@ -16,11 +18,31 @@ static void slow_down(struct dl_training *t)
     }
 }
 
+/* Ranks in lockstep go at the pace of the slowest of them. */
+static double slowest_in_lockstep(const struct dl_training *t, const struct lockstep_group *c)
+{
+    const struct dl_step *const s = &t->request.step;
+    const uint32_t first =
+        dl_ranks_offset(s->ranks, s->stages, c->stage) + dl_ranks_offset(s->ranks, s->replicas, c->replica);
+    double slowest = 0;
+    for (uint32_t i = 0; i < t->n_members; i++)
+        slowest = fmax(slowest, t->request.slowdown_of_rank[first + dl_ranks_offset(s->ranks, s->in_lockstep, i)]);
+    return slowest;
+}
+
+static void slow_down_by_ranks(struct dl_training *t)
+{
+    t->slows_work = true;
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++)
+        t->lockstep_groups[i].slowdown *= slowest_in_lockstep(t, &t->lockstep_groups[i]);
+}
+
 void dl_training_open_iterations(struct dl_training *t)
 {
     t->n_iterations = t->request.iterations ? t->request.iterations : 1;
     t->n_ended = dl_alloc(t->n_iterations * sizeof *t->n_ended);
-    if (t->request.scenario) slow_down(t);
+    if (t->request.scenario) slow_down_by_scenario(t);
+    if (t->request.slowdown_of_rank) slow_down_by_ranks(t);
 }
 
 void dl_training_close_iterations(struct dl_training *t)

@@ -76,7 +76,7 @@ static void tell_bubble(struct dl_told_step *t)
 
 static const char *work_words(const struct dl_told_step *t)
 {
-    if (t->of->has_scenario) return "the scenario slows ranks down";
+    if (t->of->slows_ranks) return "a scenario, or the variability of the machine, slows ranks down";
     return "the step is seen from the end of the one before to its own: stages have begun it earlier, and go on with "
            "the "
            "next";

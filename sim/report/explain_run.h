@@ -14,7 +14,7 @@ struct dl_explained_run {
     struct dl_json system_doc, device_doc, transport_doc, software_doc;
     const uint32_t *device_of_rank;
     const struct dl_choice *choices; /* by call; algorithm is NULL: not known */
-    bool has_scenario;
+    bool slows_ranks;                /* a scenario, or the variability of the machine */
 };
 
 enum dl_status dl_explain_run(struct dl_explanation *e, const struct dl_explained_run *of, struct dl_error *err);

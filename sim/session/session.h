@@ -93,6 +93,9 @@ void dl_session_sha256(const struct dl_session *s, char sha256[DL_SHA256_HEX]);
 struct dl_asked dl_session_asked(const struct dl_session *s);
 /* Whether the model of a session that was opened has any. */
 bool dl_session_has_experts(const struct dl_session *s);
+/* By the variability of the machine: as drawn, or for an engine without a network what is to be expected of the
+ * slowest. NULL: all are alike. */
+const double *dl_session_slowdown_of_rank(const struct dl_session *s);
 /* Play the step and fill in the report. */
 enum dl_status dl_session_run(struct dl_session *s);
 /* What is played; and read it from the file that was asked for, if there is one. */

@@ -36,6 +36,7 @@ struct step {
     uint32_t iterations;
     const char *scenario; /* JSON with ' for ", NULL: none */
     uint64_t seed;
+    const double *slowdown_of_rank; /* NULL: all are alike */
 };
 
 struct hand_made {
@@ -191,7 +192,8 @@ static inline struct dl_training_request request_on(struct hand_made *h, struct 
                                         .device = &h->device,
                                         .iterations = h->step->iterations,
                                         .scenario = &h->scenario,
-                                        .seed = h->step->seed};
+                                        .seed = h->step->seed,
+                                        .slowdown_of_rank = h->step->slowdown_of_rank};
 }
 
 static inline struct dl_training_result play_here(struct hand_made *h)

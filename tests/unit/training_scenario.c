@@ -60,6 +60,22 @@ static bool same_bits(const struct dl_training_result *a, const struct dl_traini
            !memcmp(a->busy_s, b->busy_s, sizeof a->busy_s);
 }
 
+/* Of two stages with four replicas each, which are ranks by themselves. */
+START_TEST(slow_ranks_are_slow_replicas)
+{
+    struct step s = replicas;
+    s.stages = 2;
+    s.scenario = SCENARIO("'replicas':[{'replica':1,'slowdown':1.25},{'stage':1,'replica':2,'slowdown':1.5}]");
+    const struct dl_training_result told = play(&s);
+    static const double of_rank[] = {1, 1.25, 1, 1, 1, 1.25, 1.5, 1};
+    s.scenario = NULL;
+    s.slowdown_of_rank = of_rank;
+    const struct dl_training_result by_rank = play(&s);
+    ck_assert(same_bits(&told, &by_rank));
+    ck_assert_double_gt(by_rank.exposed_s[DL_CAUSE_STRAGGLER], 0);
+}
+END_TEST
+
 START_TEST(no_jitter_changes_nothing)
 {
     struct step s = replicas;
@@ -120,6 +136,7 @@ int main(void)
     TCase *const tests = tcase_create("scenario");
     tcase_add_test(tests, slow_replica_slows_the_step_by_its_share);
     tcase_add_test(tests, all_slow_replicas_are_a_slow_machine);
+    tcase_add_test(tests, slow_ranks_are_slow_replicas);
     tcase_add_test(tests, no_jitter_changes_nothing);
     tcase_add_test(tests, jitter_is_the_seed_s);
     tcase_add_test(tests, jitter_keeps_the_mean_and_costs_waiting);

@@ -1,0 +1,66 @@
+/* session_variability.c - how slow each rank is by the variability of its machine. */
+#include "sim/session/session.h"
+
+/* Software that runs without slow nodes has only what devices spread. */
+static struct dl_variability variability_of(const struct dl_session *s)
+{
+    struct dl_variability v = s->machine.topology->variability;
+    if (s->software.evicts_slow_nodes) v.slow_node_fraction = 0;
+    return v;
+}
+
+static uint32_t node_of(const struct dl_session *s, uint32_t rank)
+{
+    return s->device_of_rank[rank] / s->machine.topology->node.n_devices;
+}
+
+static double work_s(const struct dl_program *p)
+{
+    double sum_s = p->end.total.seconds;
+    for (uint32_t i = 0; i < p->n_sequence; i++) sum_s += p->sequence[i].block->total.seconds;
+    return sum_s;
+}
+
+/* Stages that share a node have as much of it as of the ranks there. */
+static void count_stages(const struct dl_session *s, const struct dl_step *step, struct dl_alike *stages)
+{
+    double *const share = dl_alloc(s->machine.topology->n_nodes * sizeof *share);
+    for (uint32_t rank = 0; rank < s->job.n_devices; rank++) share[node_of(s, rank)]++;
+    for (uint32_t rank = 0; rank < s->job.n_devices; rank++) {
+        struct dl_alike *const stage = &stages[dl_ranks_index(step->ranks, step->stages, rank)];
+        stage->n_devices++;
+        stage->n_nodes += 1 / share[node_of(s, rank)];
+    }
+    dl_free(share);
+}
+
+static void expect(const struct dl_session *s, const struct dl_variability *v, double *slowdowns)
+{
+    const struct dl_step step = dl_session_step(s);
+    const uint32_t n_stages = dl_ranks_count(step.ranks, step.stages);
+    struct dl_alike *const stages = dl_alloc(n_stages * sizeof *stages);
+    for (uint32_t i = 0; i < n_stages; i++) stages[i].work = work_s(&step.programs[i]);
+    count_stages(s, &step, stages);
+    const double slowdown = dl_variability_slowdown(v, stages, n_stages);
+    for (uint32_t rank = 0; rank < s->job.n_devices; rank++) slowdowns[rank] = slowdown;
+    dl_free(stages);
+}
+
+static void draw(const struct dl_session *s, const struct dl_variability *v, double *slowdowns)
+{
+    const struct dl_topology *const t = s->machine.topology;
+    double *const of_device = dl_alloc((size_t)t->n_devices * sizeof *of_device);
+    for (uint32_t node = 0; node < t->n_nodes; node++)
+        dl_variability_draw(v, s->request.seed, node, t->node.n_devices, of_device + (size_t)node * t->node.n_devices);
+    for (uint32_t rank = 0; rank < s->job.n_devices; rank++) slowdowns[rank] = of_device[s->device_of_rank[rank]];
+    dl_free(of_device);
+}
+
+const double *dl_session_slowdown_of_rank(const struct dl_session *s)
+{
+    const struct dl_variability v = variability_of(s);
+    if (!dl_variability_is_given(&v)) return NULL;
+    double *const slowdowns = dl_arena_alloc(s->arena, s->job.n_devices * sizeof *slowdowns);
+    (dl_session_engine(s)->alone ? expect : draw)(s, &v, slowdowns);
+    return slowdowns;
+}
