@@ -102,8 +102,8 @@ static const struct dl_field fields[] = {
      "additional host time of a collective for each rank in it, where hosts first compare what they are about to do "
      "(TORCH_DISTRIBUTED_DEBUG=DETAIL); 0 if absent"},
     {"gather_part_host_s", DL_NUMBER, offsetof(struct options, gather_part_host_s), 0, 1, true, NULL,
-     "where stages 1 and 2 of ZeRO gather parameters: host time for each tensor of each replica, which is copied "
-     "alone; 0 if absent"},
+     "where ZeRO gathers parameters, and in stage 3 scatters gradients: host time for each tensor of each replica, "
+     "which is copied alone; 0 if absent"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
      "host time to load a micro-batch before its forward; 0 if absent"},
     {"drains_at_batches", DL_BOOL, offsetof(struct options, drains_at_batches), 0, 0, true, NULL,

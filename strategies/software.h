@@ -53,7 +53,8 @@ struct dl_software {
     double collective_host_s;      /* of the host, for one collective inside the node */
     double
         collective_rank_host_s; /* and for each rank that takes part, where hosts compare what they are about to do */
-    double gather_part_host_s;  /* and where stages 1 and 2 of ZeRO gather, for each tensor of each replica */
+    double gather_part_host_s;  /* and where ZeRO gathers, for each tensor of each replica; stage 3 also where it
+                                   scatters */
     double batch_host_s;        /* of the host, to get a micro-batch before its forward */
     bool drains_at_batches;     /* for which it first waits for the device */
     struct dl_model_code code;

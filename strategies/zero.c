@@ -191,7 +191,7 @@ static enum dl_status gather_set(const struct options *o, struct dl_event ev, co
     if (parameters <= 0) return DL_OK;
     ev.pass = DL_PARAMETERS;
     ev.op = DL_ALLGATHER;
-    ev.n_parts = of->n_tensors * dl_shards(s, of_experts);
+    ev.n_parts = (o->stage == 3 ? 1 : of->n_tensors) * dl_shards(s, of_experts);
     ev.payload = gathered_payload(o);
     if (convert(o, "quantize", parameters / dl_shards(s, of_experts), below, err)) return err->status;
     if (owners) return give_out(ev, owners, of_experts, parameters * bytes_each, below, err);
@@ -289,15 +289,16 @@ static enum dl_status prepare(const struct options *o, const struct dl_event *ev
 static enum dl_status scatter_part(const struct dl_event *ev, double part, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event scatter = {.pass = DL_GRADIENT,
-                                     .op = DL_REDUCESCATTER,
-                                     .async = true,
-                                     .last_micro = ev->last_micro,
-                                     .handle = DL_EVERY_CALL};
+    struct dl_event scatter = {.pass = DL_GRADIENT,
+                               .op = DL_REDUCESCATTER,
+                               .async = true,
+                               .last_micro = ev->last_micro,
+                               .handle = DL_EVERY_CALL};
     for (int set = 0; set < 2; set++) {
         const double bytes = part * cut_parameters(ev, s, set) * dl_gradient_bytes(s);
         const double moved = bytes * s->software->scatter_moves;
         if (moved > 0 && dl_emit_pass(below, "bucket", moved, DL_GRADIENT, err)) return err->status;
+        scatter.n_parts = dl_shards(s, set);
         if (bytes > 0 && exchange(scatter, set, bytes, below, err)) return err->status;
     }
     return DL_OK;

@@ -14,7 +14,7 @@ static void begin(void) { arena = dl_arena_new(); }
 static void end(void) { dl_arena_free(arena); }
 
 struct answer {
-    double step_s, parameters, peak, beside, n_tensors;
+    double step_s, parameters, peak, beside, n_tensors, n_layers;
     bool fits;
 };
 
@@ -29,7 +29,10 @@ static struct answer run(const char *stack, const char *head, const char *set, c
                        .peak = s.memory[0].peak,
                        .beside = s.memory[0].beside,
                        .fits = dl_run_fits(&s.report)};
-    for (size_t i = 0; i < s.model.n_layers; i++) a.n_tensors += s.model.layers[i].n_tensors;
+    for (size_t i = 0; i < s.model.n_layers; i++) {
+        a.n_tensors += s.model.layers[i].n_tensors;
+        a.n_layers += s.model.layers[i].n_tensors > 0;
+    }
     dl_session_close(&s);
     return a;
 }
@@ -58,6 +61,19 @@ START_TEST(gathered_parts_are_copied_one_by_one)
     const double added_s = 8 * with.n_tensors * each_s;
     ck_assert_double_gt(with.n_tensors, 50);
     ck_assert_double_eq_tol(with.step_s - without.step_s, added_s, 0.01 * added_s);
+}
+END_TEST
+
+/* ZeRO 3: so is the part of every replica in each gather, before forward and backward, and in each scatter. */
+START_TEST(gathered_and_scattered_parts_are_copied_one_by_one)
+{
+    static const char stack[] = DATA ",{\"name\":\"zero\",\"stage\":3}";
+    const double each_s = 1e-3;
+    const struct answer without = run(stack, HEAD("8"), no_overlap, "software.gather_part_host_s=0"),
+                        with = run(stack, HEAD("8"), no_overlap, "software.gather_part_host_s=1e-3");
+    const double added_s = 8 * 3 * with.n_layers * each_s;
+    ck_assert_double_gt(with.n_layers, 8);
+    ck_assert_double_eq_tol(with.step_s - without.step_s, added_s, 0.03 * added_s);
 }
 END_TEST
 
@@ -111,6 +127,7 @@ int main(void)
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, ranks_add_to_each_collective);
     tcase_add_test(tests, gathered_parts_are_copied_one_by_one);
+    tcase_add_test(tests, gathered_and_scattered_parts_are_copied_one_by_one);
     tcase_add_test(tests, sends_are_several_messages);
     tcase_add_test(tests, copies_of_gradients_take_memory);
     tcase_add_test(tests, what_is_beside_the_peak_must_fit_too);
