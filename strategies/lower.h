@@ -23,6 +23,14 @@ struct dl_played {
     double collectives, bundles;
 };
 
+/* Collectives of one kind that may meet others on their links, on every rank: all, and those that are priced without
+ * contention all the same. */
+struct dl_planned_kind {
+    enum dl_cause cause;
+    enum dl_op op;
+    double n, n_priced;
+};
+
 struct dl_lowered {
     const struct dl_layer *layers; /* of the model, as the stages hold them: see dl_dealt_layers */
     uint32_t n_positions;
@@ -35,7 +43,9 @@ struct dl_lowered {
     size_t n_layers_again;               /* that were written as one that is alike was */
     /* By sim/plan. */
     struct dl_plan plan;
-    struct dl_played played;          /* of those that may meet others */
+    struct dl_played played;       /* of those that may meet others */
+    struct dl_planned_kind *kinds; /* of all that may */
+    size_t n_kinds;
     double n_timed_alone;             /* collectives of the rest of them and copies, on every rank */
     bool plays_beyond;                /* more than most_played, for links that change */
     double by_ground[DL_N_GROUNDS];   /* seconds of kernels of one micro-batch through all positions */

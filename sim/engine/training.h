@@ -48,8 +48,9 @@ struct dl_training_result {
     double busy_s[DL_N_CAUSES];    /* seconds with at least one such thing going on somewhere */
     double elapsed_s[DL_N_PHASES]; /* work and waiting for the host, on the lockstep group that takes longest */
     uint64_t n_sends, n_exchanges; /* of all iterations */
-    double n_timed_alone; /* of a step, on every rank: exchanges over replicas that are not played for their effort */
-    bool plays_beyond;    /* more than most_effort is simulated */
+    double n_over_replicas;        /* of a step, on every rank: exchanges over replicas, if their effort is limited */
+    double n_timed_alone;          /* those of them that are not played for their effort */
+    bool plays_beyond;             /* more than most_effort is simulated */
 };
 
 struct dl_training;

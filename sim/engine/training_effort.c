@@ -41,6 +41,7 @@ static double choose_all(struct dl_training *t, uint32_t stage, uint32_t *n_star
         if (!chosen->n_starts) chosen->effort = effort_of(t, chosen);
         chosen->n_starts += n_starts[i];
         sum += n_starts[i] * chosen->effort;
+        t->result.n_over_replicas += (double)n_starts[i] * t->n_replicas * t->n_members;
         n_starts[i] = 0;
     }
     return sum;

@@ -2,6 +2,7 @@
  * others. A path that a device has for itself gives what it gives, unless a scenario changes it. */
 #include "sim/plan/copies.h"
 
+#include "sim/plan/counts.h"
 #include "topologies/copy_paths.h"
 
 static bool changes(const struct dl_plan_request *request, const struct dl_route *route)
@@ -70,12 +71,12 @@ void dl_plan_copies(const struct dl_plan_request *request, struct dl_lowered *l,
     if (!dl_stack_on_host(request->job->stack) || request->most_played.collectives == 0) return;
     const bool must_be = cross_changes(request, l);
     if (!must_be && !share_paths(request, l)) return;
-    const double n = count_bundles(request, l);
-    const bool is_beyond = n > request->most_played.bundles;
-    if (!must_be && is_beyond) {
-        l->n_timed_alone += n * dl_ranks_count(&request->job->setting.ranks, dl_in_lockstep(&request->job->setting));
-        return;
-    }
+    const double n = count_bundles(request, l),
+                 n_members = dl_ranks_count(&request->job->setting.ranks, dl_in_lockstep(&request->job->setting));
+    const bool is_beyond = n > request->most_played.bundles, is_priced = !must_be && is_beyond;
+    const struct dl_comm copy = {.op = DL_COPY, .cause = DL_CAUSE_OFFLOAD};
+    if (n > 0) dl_plan_tell(l, &copy, n * n_members, is_priced ? n * n_members : 0);
+    if (is_priced) return;
     l->plays_beyond |= is_beyond;
     for (size_t i = 0; i < l->n_calls; i++)
         simulated[i] = l->calls[i].op == DL_COPY || (l->plan.calls && simulated[i]); /* or all others are priced */

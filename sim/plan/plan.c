@@ -6,6 +6,7 @@
 #include "sim/plan/copies.h"
 #include "strategies/in_step.h"
 #include "sim/plan/survey.h"
+#include "sim/plan/within.h"
 #include "sim/program/segments.h"
 
 /* Groups along the same digits cross the same links. */
@@ -69,69 +70,6 @@ static enum dl_status decide(struct planner *p, const struct dl_comm *comm, bool
     return DL_OK;
 }
 
-/* ---- how many ---- */
-
-static void add(struct dl_played *sum, const struct dl_played *more, double times)
-{
-    sum->collectives += times * more->collectives;
-    sum->bundles += times * more->bundles;
-}
-
-/* All that are simulated, or those that meet others on their links. */
-enum which { EVERY, MEETING };
-
-/* Those of a lockstep group: each of its members is in one group of a kind. */
-static void add_template(const struct dl_template *t, struct planner *p, enum which which, struct dl_played *sum)
-{
-    const struct dl_setting *const setting = &p->request->job->setting;
-    const struct dl_ranks *const ranks = &setting->ranks;
-    const double n_members = dl_ranks_count(ranks, dl_in_lockstep(setting));
-    for (size_t i = 0; i < t->n_instructions; i++) {
-        const uint32_t call = t->instructions[i].call;
-        if (t->instructions[i].kind != DL_START || !p->out->plan.calls[call]) continue;
-        const struct dl_comm *const comm = &p->out->calls[call];
-        if (which == MEETING && !groups_of(p, comm)->meets) continue;
-        sum->collectives += n_members;
-        sum->bundles += n_members / dl_ranks_count(ranks, comm->members.digits) * comm->n_bundles;
-    }
-}
-
-static struct dl_played count_of_group(struct planner *p, uint32_t stage, enum which which)
-{
-    const struct dl_program *const program = &p->out->programs[stage];
-    struct dl_played sum = {0};
-    uint32_t *const uses = dl_program_uses(program);
-    add_template(&program->end, p, which, &sum);
-    for (uint32_t i = 0; i < program->n_chunks * DL_N_TEMPLATES; i++) {
-        struct dl_played of_block = {0};
-        if (uses[i]) add_template(&program->items[i], p, which, &of_block);
-        add(&sum, &of_block, uses[i]);
-    }
-    dl_free(uses);
-    return sum;
-}
-
-static double count_crossing(const struct planner *p, uint32_t stage)
-{
-    const uint32_t n_replicas = dl_n_replicas(&p->request->job->setting);
-    double n = 0;
-    for (uint32_t i = 0; i < n_replicas; i++) n += p->crossing[stage * n_replicas + i];
-    return n;
-}
-
-/* Of all lockstep groups that cross links that change, or of the others. */
-static struct dl_played count(struct planner *p, enum which which, bool crossing)
-{
-    const struct dl_setting *const setting = &p->request->job->setting;
-    struct dl_played sum = {0};
-    for (uint32_t stage = 0; stage < dl_n_stages(setting); stage++) {
-        const double n_crossing = count_crossing(p, stage);
-        const struct dl_played of_group = count_of_group(p, stage, which);
-        add(&sum, &of_group, crossing ? n_crossing : dl_n_replicas(setting) - n_crossing);
-    }
-    return sum;
-}
-
 /* ---- which of them ---- */
 
 /* Templates are in positions and, by copies, in programs. */
@@ -150,16 +88,12 @@ static void fuse_all(struct dl_lowered *l)
     }
 }
 
-static void price_all(struct dl_lowered *l)
+void dl_plan_nothing(struct dl_lowered *l)
 {
     l->plan = (struct dl_plan){0};
     l->n_timed_alone += l->played.collectives;
     l->played = (struct dl_played){0};
-}
-
-void dl_plan_nothing(struct dl_lowered *l)
-{
-    price_all(l);
+    for (size_t i = 0; i < l->n_kinds; i++) l->kinds[i].n_priced = l->kinds[i].n;
     fuse_all(l);
 }
 
@@ -168,26 +102,16 @@ static bool is_in_lockstep(const struct dl_comm *comm)
     return comm->channel == DL_CHANNEL_LOCKSTEP || comm->channel == DL_CHANNEL_BESIDE;
 }
 
-static bool is_within(const struct dl_played *played, const struct dl_played *most)
+static enum dl_status plan_within(struct planner *p, bool *calls, struct dl_error *err)
 {
-    return played->collectives <= most->collectives && played->bundles <= most->bundles;
-}
-
-static void limit(struct planner *p)
-{
-    struct dl_lowered *const l = p->out;
-    const struct dl_played crossing = count(p, EVERY, true);
-    l->played = count(p, EVERY, false);
-    add(&l->played, &crossing, 1);
-    if (is_within(&l->played, &p->request->most_played)) return;
-    if (crossing.collectives == 0) {
-        price_all(l);
-        return;
-    }
-    l->played = crossing;
-    l->plays_beyond = !is_within(&crossing, &p->request->most_played);
-    l->n_timed_alone = count(p, MEETING, false).collectives; /* of those that meet nobody the time is known */
-    l->plan.lockstep_groups = p->crossing;
+    const size_t n = p->out->n_calls;
+    bool *const meets = dl_alloc((n + 1) * sizeof *meets);
+    for (size_t i = 0; i < n; i++) meets[i] = calls[i] && groups_of(p, &p->out->calls[i])->meets;
+    const struct dl_plan_choice choice = {
+        .request = p->request, .lowered = p->out, .calls = calls, .meets = meets, .lockstep_groups = p->crossing};
+    dl_plan_within(&choice, err);
+    dl_free(meets);
+    return err->status;
 }
 
 enum dl_status dl_plan_lowered(const struct dl_plan_request *request, struct dl_arena *arena, struct dl_lowered *l,
@@ -203,7 +127,8 @@ enum dl_status dl_plan_lowered(const struct dl_plan_request *request, struct dl_
         any |= calls[i];
     }
     l->plan.calls = calls;
-    if (any) limit(&p);
+    l->kinds = dl_arena_alloc(arena, (l->n_calls + 1) * sizeof *l->kinds);
+    if (any && plan_within(&p, calls, err)) return err->status;
     dl_plan_copies(request, l, calls);
     fuse_all(l);
     return DL_OK;

@@ -1,8 +1,9 @@
 /* plan.h - which collectives of ranks in lockstep are simulated on the links, and which are priced.
  *
  * Where nothing else can be on their links, their time is known, and they are priced without contention. Where
- * something else can be, they are simulated on the network like any other collective, as long as that is not too much.
- * Placement and programs decide, before anything runs: blocks are then fused by the plan. */
+ * something else can be, they are simulated on the network like any other collective, as long as that is not too much;
+ * where it is, some of them are: see within.h. Placement and programs decide, before anything runs: blocks are then
+ * fused by the plan. */
 #ifndef DL_PLAN_PLAN_H
 #define DL_PLAN_PLAN_H
 
@@ -12,8 +13,9 @@ struct dl_plan_request {
     const struct dl_job *job;
     const struct dl_topology *topology;
     const uint32_t *device_of_rank;
-    /* They are simulated only if all of a step are at most so many, by both counts. 0: none are. */
+    /* All of a step are simulated if they are at most so many, by both counts. 0: none are. */
     struct dl_played most_played;
+    double most_in_part; /* bundles, with the messages between stages, where some are simulated and others are not */
     /* Links whose bandwidth changes on the way: what may cross them is simulated, however many these are, or refused
      * where that cannot be. */
     const uint32_t *changing;

@@ -4,6 +4,7 @@ struct survey {
     const struct dl_plan_request *request;
     const bool *changes; /* by link, where these are looked for; NULL: others are */
     bool *crossing;      /* by lockstep group, where links that change are looked for */
+    uint32_t *sets;      /* by replica, where sets of them are looked for: an earlier one of its set, or itself */
     uint32_t *owner;     /* by link: a lockstep group whose exchanges cross it, + 1; 0: nobody's do */
     uint32_t replicas;   /* that go in step in what is looked at; 0: none do */
     bool takes;          /* what is looked at is the exchange itself */
@@ -25,6 +26,24 @@ static uint32_t lockstep_group_of(const struct survey *v, uint32_t rank)
 static uint32_t first_with(const struct survey *v, uint32_t lockstep_group)
 {
     return lockstep_group - lockstep_group % dl_n_replicas(setting_of(v)) % v->replicas;
+}
+
+static uint32_t first_of_set(const uint32_t *sets, uint32_t replica)
+{
+    while (sets[replica] != replica) replica = sets[replica];
+    return replica;
+}
+
+static void join_sets(struct survey *v, uint32_t lockstep_group)
+{
+    const uint32_t n_replicas = dl_n_replicas(setting_of(v));
+    for (size_t i = 0; i < v->route.n_hops; i++) {
+        uint32_t *const owner = &v->owner[v->route.hops[i].link];
+        const uint32_t a = first_of_set(v->sets, lockstep_group % n_replicas),
+                       b = *owner ? first_of_set(v->sets, (*owner - 1) % n_replicas) : a;
+        v->sets[a > b ? a : b] = a > b ? b : a;
+        *owner = lockstep_group + 1;
+    }
 }
 
 static void look_at_owners(struct survey *v, uint32_t lockstep_group)
@@ -52,11 +71,13 @@ static void follow(struct survey *v, dl_digits along, uint32_t rank, uint32_t pl
     if (dl_topology_route(t, at[rank], at[to], 0, NULL, &v->route, v->err)) return;
     if (v->changes)
         look_at_changes(v, lockstep_group_of(v, rank));
+    else if (v->sets)
+        join_sets(v, lockstep_group_of(v, rank));
     else
         look_at_owners(v, lockstep_group_of(v, rank));
 }
 
-static bool goes_on(const struct survey *v) { return (!v->meets || v->crossing) && !v->err->status; }
+static bool goes_on(const struct survey *v) { return (!v->meets || v->crossing || v->sets) && !v->err->status; }
 
 /* Stages send to the next and to the one before only. */
 static void look_at_stages(struct survey *v, uint32_t rank)
@@ -116,6 +137,20 @@ enum dl_status dl_survey_meets(const struct dl_plan_request *request, dl_digits 
     v.owner = dl_alloc(request->topology->n_links * sizeof *v.owner);
     look_at_all(&v, along);
     *out = v.meets;
+    dl_route_release(&v.route);
+    dl_free(v.owner);
+    return err->status;
+}
+
+enum dl_status dl_survey_sets(const struct dl_plan_request *request, const dl_digits *along, size_t n, uint32_t *sets,
+                              struct dl_error *err)
+{
+    const struct dl_setting *const s = &request->job->setting;
+    struct survey v = {.request = request, .sets = sets, .err = err};
+    v.owner = dl_alloc(request->topology->n_links * sizeof *v.owner);
+    for (uint32_t i = 0; i < dl_n_replicas(s); i++) sets[i] = i - i % s->expert_ways;
+    for (size_t i = 0; i < n; i++) look_at(&v, along[i]);
+    for (uint32_t i = 0; i < dl_n_replicas(s); i++) sets[i] = first_of_set(sets, i);
     dl_route_release(&v.route);
     dl_free(v.owner);
     return err->status;

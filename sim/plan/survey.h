@@ -14,5 +14,9 @@ enum dl_status dl_survey_meets(const struct dl_plan_request *request, dl_digits 
  * all that go in step with them. They may take any way through a network whose routes depend on load. */
 enum dl_status dl_survey_crosses(const struct dl_plan_request *request, dl_digits along, bool *lockstep_groups,
                                  bool *out, struct dl_error *err);
+/* Sets of replicas that none of these exchanges reaches out of: whoever shares a link with a replica, or goes in step
+ * with it, is in its set. By replica: the first of its set. */
+enum dl_status dl_survey_sets(const struct dl_plan_request *request, const dl_digits *along, size_t n,
+                              uint32_t *first_of_set, struct dl_error *err);
 
 #endif

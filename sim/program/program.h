@@ -76,7 +76,7 @@ struct dl_parts {
  * take their alone_s, as work. */
 struct dl_plan {
     const bool *calls;           /* by call; NULL: none are */
-    const bool *lockstep_groups; /* stage by stage: on those, and on others none; NULL: on all */
+    const bool *lockstep_groups; /* stage by stage: on those, and on others only copies; NULL: on all */
 };
 
 struct dl_template {

@@ -163,8 +163,13 @@ static inline void add_work(struct dl_part *part, const struct dl_instruction *w
     add_to_segment(&part->segment, work);
 }
 
-/* With those of these calls simulated; returns whether there are any. */
-static bool fuse(const struct dl_template *t, const bool *simulated, struct dl_parts *out)
+static bool is_planned(const struct dl_plan *plan, const struct dl_comm *calls, uint32_t call, bool on_group)
+{
+    return plan->calls && plan->calls[call] && (on_group || calls[call].op == DL_COPY);
+}
+
+/* Of lockstep groups that the plan has, or of others; returns whether collectives are simulated. */
+static bool fuse(const struct dl_template *t, const struct dl_plan *plan, bool on_group, struct dl_parts *out)
 {
     bool any = false;
     struct dl_priced_work work;
@@ -178,8 +183,8 @@ static bool fuse(const struct dl_template *t, const bool *simulated, struct dl_p
             continue;
         }
         const bool may_be_priced = dl_may_be_priced(at, t->calls),
-                   is_simulated = may_be_priced && simulated && simulated[at->call];
-        any |= is_simulated;
+                   is_simulated = may_be_priced && is_planned(plan, t->calls, at->call, on_group);
+        any |= is_simulated && t->calls[at->call].op != DL_COPY;
         if (!may_be_priced || is_simulated) {
             add_part(out, (struct dl_part){.kind = at->kind, .call = at->call, .host_s = at->host_s});
             open = NULL;
@@ -199,5 +204,5 @@ void dl_template_fuse(struct dl_template *t, const struct dl_comm *calls, const 
 {
     t->calls = calls;
     t->priced.n = 0;
-    if (fuse(t, plan->calls, &t->planned) && plan->lockstep_groups) fuse(t, NULL, &t->priced);
+    if (fuse(t, plan, true, &t->planned) && plan->lockstep_groups) fuse(t, plan, false, &t->priced);
 }

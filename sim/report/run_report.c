@@ -9,6 +9,7 @@
 #include "sim/report/failing_report.h"
 #include "sim/report/host.h"
 #include "sim/report/slice_report.h"
+#include "sim/report/timed_alone.h"
 #include "sim/report/units.h"
 #include "sim/report/verdict.h"
 
@@ -213,12 +214,6 @@ static void print_shares(const struct dl_run_report *r)
                100 * full, 100 * dl_run_hfu(r, DL_FLOP_FULL));
 }
 
-/* Among ranks in step, and over replicas. */
-static double n_timed_alone(const struct dl_run_report *r)
-{
-    return r->lowered->n_timed_alone + r->result.n_timed_alone;
-}
-
 void dl_run_report_text(const struct dl_run_report *r, bool links)
 {
     const char *const libraries = dl_device_libraries(r->device);
@@ -243,9 +238,7 @@ void dl_run_report_text(const struct dl_run_report *r, bool links)
     if (r->lowered->clock > 0) printf(", at %.0f %% of the highest clock", 100 * r->lowered->clock);
     putchar('\n');
     printf("  engine %s, %s, %s events\n", r->engine, r->fidelity, dl_format_count((double)r->n_events, a));
-    if (n_timed_alone(r) > 0)
-        printf("  %s collectives are priced without contention; --fidelity step simulates them\n",
-               dl_format_count(n_timed_alone(r), a));
+    dl_timed_alone_print(r);
     dl_files_read_print(&r->files);
     dl_tuner_note_print(&r->tuner_note, r->transport->tuner);
     if (r->sensitivity) dl_sensitivity_print(r->sensitivity);
@@ -303,7 +296,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
         dl_causes_json(r), "forward_s", r->result.elapsed_s[DL_PHASE_FORWARD], "backward_s",
         r->result.elapsed_s[DL_PHASE_BACKWARD], "optimizer_s", r->result.elapsed_s[DL_PHASE_END], "measured_share",
         measured_share(r), "kernels", grounds_json(r), "assumptions", dl_assumptions_json(&r->assumptions), "engine",
-        r->engine, "fidelity", r->fidelity, "events", (json_int_t)r->n_events, "timed_alone", n_timed_alone(r),
+        r->engine, "fidelity", r->fidelity, "events", (json_int_t)r->n_events, "timed_alone", dl_n_timed_alone(r),
         "verdict", dl_verdict_json(r), "host", dl_host_json(&host));
     json_object_set_new(report, "files", dl_files_read_json(&r->files));
     json_object_set_new(report, "causes_by_stage", dl_causes_by_stage_json(r->stages, n_stages(r)));
@@ -311,6 +304,7 @@ json_t *dl_run_report_json(const struct dl_run_report *r)
     json_object_set_new(report, "software_is_default", json_boolean(!r->names_software));
     add_throughput(r, report);
     add_shares(r, report);
+    if (dl_n_timed_alone(r) > 0) json_object_set_new(report, "timed_alone_kinds", dl_timed_alone_json(r));
     json_object_set_new(report, "tuner", dl_tuner_note_json(&r->tuner_note));
     json_object_set_new(report, "slice", dl_slice_json(r->topology));
     json_object_set_new(report, "gradients", gradients_json(r));

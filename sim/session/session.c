@@ -179,6 +179,14 @@ static struct dl_played most_played(const struct dl_session *s)
     return (struct dl_played){asked_or(asked->collectives, most_collectives), asked_or(asked->bundles, most_bundles)};
 }
 
+/* Of what is too much as a whole, a part that takes about half a second. A run with many messages between stages takes
+ * longer already, and nothing is added. */
+static double most_in_part(const struct dl_session *s)
+{
+    const double most_bundles = 2.5e5;
+    return asked_or(s->request.most.in_part, most_bundles);
+}
+
 /* Nor exchanges over replicas that take longer than about a minute. */
 static double most_effort(const struct dl_session *s)
 {
@@ -212,6 +220,7 @@ static enum dl_status lower(struct dl_session *s)
                                         .topology = s->machine.topology,
                                         .device_of_rank = s->device_of_rank,
                                         .most_played = most_played(s),
+                                        .most_in_part = most_in_part(s),
                                         .changing = changing_links(s),
                                         .n_changing = s->scenario.n_changes};
     return dl_lower(&what, s->arena, &s->lowered, &s->err) ? s->err.status

@@ -21,6 +21,7 @@
 /* Above so much, what may meet others in fluid fidelity is timed as if it were alone. 0: the usual. */
 struct dl_most {
     struct dl_played in_step; /* of tensor, context and expert ranks: see lower.h */
+    double in_part;           /* bundles of those, where not all are: see plan.h */
     double effort;            /* over replicas: see training.h */
 };
 

@@ -59,24 +59,111 @@ START_TEST(exchanges_are_played_where_others_may_be_on_their_links)
 }
 END_TEST
 
-/* Two sums for each of four blocks forward and as many backward, one after the embedding, one before the head, and both
- * ways what the other stage has sent in parts is gathered; four micro-batches. A ring of four ranks is one bundle. */
+/* Two sums for each of four blocks forward and as many backward, one after the embedding and one before the head; and
+ * both ways what the other stage has sent in parts is gathered; four micro-batches. A ring of four ranks is one bundle,
+ * and a sum takes as long as two gathers. Where not all may be simulated, the sums are, or else the gathers. */
 START_TEST(no_more_are_played_than_may_be)
 {
-    const double n = 4 * (2 * (2 * 4) + 2 + 2), n_ranks = 4;
+    const double n_sums = 4 * (2 * (2 * 4) + 2), n_gathers = 4 * 2, n = n_sums + n_gathers, n_ranks = 4;
+    const struct {
+        double collectives, bundles, played;
+    } limits[] = {
+        {n, n, n},
+        {n - 1, n, n_sums},
+        {n, n - 1, n_sums},
+        {n - 1, n - 1, n_sums},
+        {n_sums, n, n_sums},
+        {n_sums - 1, n, n_gathers},
+        {n, n_sums - 1, n_gathers},
+        {n_gathers - 1, n, 0},
+        {n, n_gathers - 1, 0},
+    };
     struct step step = {.workload = GPT, .head = places[3].head, .stack = places[3].stack};
     struct dl_session t;
-    open_step(&t, &step);
-    ck_assert_double_eq(t.lowered.played.collectives, n * n_ranks);
-    ck_assert_double_eq(t.lowered.played.bundles, n);
-    dl_session_close(&t);
-    for (int less = 0; less < 4; less++) { /* by no count, by one, by the other, by both */
-        step.most.in_step = (struct dl_played){n * n_ranks - (less & 1), n - (less >> 1)};
+    for (size_t i = 0; i < DL_COUNT(limits); i++) {
+        step.most.in_step = (struct dl_played){limits[i].collectives * n_ranks, limits[i].bundles};
         open_step(&t, &step);
-        ck_assert_double_eq(t.lowered.played.bundles, less ? 0 : n);
-        ck_assert_double_eq(t.lowered.n_timed_alone, less ? n * n_ranks : 0);
+        ck_assert_double_eq(t.lowered.played.collectives, limits[i].played * n_ranks);
+        ck_assert_double_eq(t.lowered.played.bundles, limits[i].played);
+        ck_assert_double_eq(t.lowered.n_timed_alone, (n - limits[i].played) * n_ranks);
         dl_session_close(&t);
     }
+}
+END_TEST
+
+/* Messages between stages are simulated in any case: four micro-batches both ways. */
+START_TEST(a_part_is_played_beside_what_is_in_any_case)
+{
+    const double n_sums = 4 * (2 * (2 * 4) + 2), n_ranks = 4, n_messages = 4 * 2;
+    for (int less = 0; less < 2; less++) {
+        struct dl_session t;
+        open_step(&t, &(struct step){.workload = GPT,
+                                     .head = places[3].head,
+                                     .stack = places[3].stack,
+                                     .most.in_step.collectives = n_sums * n_ranks,
+                                     .most.in_part = n_sums + n_messages - less});
+        ck_assert_int_eq(t.lowered.played.bundles == n_sums, !less);
+        dl_session_close(&t);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *workload, *head, *stack;
+    uint32_t n_sets; /* of replicas */
+} alike[] = {
+    {GPT, "'devices':16,'global_batch':16", "{'name':'tensor','ways':2},{'name':'pipeline','ways':2},{'name':'data'}",
+     4},
+    {GPT, "'devices':16,'global_batch':16", "{'name':'tensor','ways':2},{'name':'pipeline','ways':2}," OVERLAP, 4},
+    {MOE, "'devices':32,'global_batch':16",
+     "{'name':'tensor','ways':2},{'name':'expert','ways':4},{'name':'pipeline','ways':2},{'name':'data'}", 2},
+};
+
+/* Replicas are alike and share no links: all wait for the ones that are simulated. */
+START_TEST(some_replicas_tell_the_step_of_all)
+{
+    struct step step = {.workload = alike[_i].workload, .head = alike[_i].head, .stack = alike[_i].stack};
+    struct dl_session t;
+    open_step(&t, &step);
+    const struct dl_played all = t.lowered.played;
+    const double all_s = simulate(&t);
+    dl_plan_nothing(&t.lowered);
+    const double priced_s = simulate(&t);
+    ck_assert_msg(all_s > priced_s * 1.001, "%g s and %g s: nobody meets", all_s, priced_s);
+    dl_session_close(&t);
+    for (uint32_t n = 1; n < alike[_i].n_sets; n++) {
+        step.most.in_step.bundles = (n + 0.5) * all.bundles / alike[_i].n_sets;
+        open_step(&t, &step);
+        ck_assert_double_eq(t.lowered.played.collectives, n * all.collectives / alike[_i].n_sets);
+        ck_assert_double_eq(t.lowered.n_timed_alone, all.collectives - t.lowered.played.collectives);
+        check_close(alike[_i].stack, simulate(&t), all_s, exactly);
+        dl_session_close(&t);
+    }
+}
+END_TEST
+
+static bool starts_a_copy(const struct dl_session *t, const struct dl_parts *parts)
+{
+    bool any = false;
+    for (size_t i = 0; i < parts->n; i++)
+        any |= parts->items[i].kind == DL_START && t->lowered.calls[parts->items[i].call].op == DL_COPY;
+    return any;
+}
+
+/* Copies to hosts meet each other below PCIe switches on every node. */
+START_TEST(copies_are_played_where_collectives_are_priced)
+{
+    struct dl_session t;
+    open_step(&t, &(struct step){.workload = GPT,
+                                 .system = "dgx-a100-hdr4",
+                                 .head = "'devices':16,'global_batch':16",
+                                 .stack = "{'name':'tensor','ways':2},{'name':'pipeline','ways':2},{'name':'data'},"
+                                          "{'name':'offload','activations':1}",
+                                 .most.in_step.bundles = 200});
+    const struct dl_template *const forward = item(&t, DL_ITEM_F);
+    ck_assert(t.lowered.plan.lockstep_groups && forward->priced.n > 0);
+    ck_assert(starts_a_copy(&t, &forward->planned) && starts_a_copy(&t, &forward->priced));
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -149,6 +236,9 @@ int main(void)
     TCase *const all = tcase_create("all");
     tcase_add_loop_test(all, exchanges_are_played_where_others_may_be_on_their_links, 0, DL_COUNT(places));
     tcase_add_test(all, no_more_are_played_than_may_be);
+    tcase_add_test(all, a_part_is_played_beside_what_is_in_any_case);
+    tcase_add_test(all, copies_are_played_where_collectives_are_priced);
+    tcase_add_loop_test(all, some_replicas_tell_the_step_of_all, 0, DL_COUNT(alike));
     tcase_add_loop_test(all, a_port_carries_no_more_than_its_bandwidth, 0, DL_COUNT(busy));
     tcase_add_loop_test(all, exchanges_that_meet_nobody_take_their_own_time, 0, DL_COUNT(lonely));
     suite_add_tcase(suite, all);
