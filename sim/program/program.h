@@ -60,7 +60,7 @@ struct dl_segment {
 struct dl_part {
     enum dl_instruction_kind kind;
     double host_s;
-    double behind_host_s;      /* DL_DO: the most over its instructions of launches up to it and device from it on */
+    double behind_host_s;      /* DL_DO: of the device after the host began, if it was free long before */
     struct dl_segment segment; /* DL_DO: of the device alone */
     uint32_t call;             /* DL_START, DL_WAIT */
     size_t first, end;         /* DL_DO: its instructions, from the first to the one before the end */

@@ -1,7 +1,8 @@
 /* segments.h - instructions become parts: those that other ranks can see, and segments of work between them.
  *
- * A collective of ranks in lockstep or a copy that is not simulated is work at its wait: as much of it as is longer
- * than the kernels since its start, or where its channel has a queue, as the queue is longer than all work since. */
+ * A collective of ranks in lockstep or a copy that is not simulated goes on by the clock of its channel (streams.h),
+ * and is work at its wait: as much of it as is left. What an op between the two that others can see takes is not
+ * counted. */
 #ifndef DL_PROGRAM_SEGMENTS_H
 #define DL_PROGRAM_SEGMENTS_H
 

@@ -160,6 +160,11 @@ static const struct {
                                 "work cause compute device_s 5 name a\nwait 0\n"
                                 "work cause compute device_s 1 name b\n" FORWARD "\n",
      2, 8},
+    {"which goes on while the device waits for its host, too", /* 1 s of it at 3 s */
+     TWO_IN_LOCKSTEP GATHER("") "stage 0 tags 0\nblock 0\nstart 0\n"
+                                "work cause compute device_s 1 host_s 3 name a\nwait 0\n"
+                                "work cause compute device_s 1 name b\n" FORWARD "\n",
+     2, 8},
     {"what it takes from the kernel is lost, but not twice",
      TWO_IN_LOCKSTEP GATHER(" taken_s 3") "stage 0 tags 0\nblock 0\nstart 0\n"
                                           "work cause compute device_s 5 name a\nwait 0\n" FORWARD "\n",
@@ -256,6 +261,10 @@ static const struct {
     {"a copy goes on while the device waits for its host",
      ONE_RANK SIMULATED("0", "in", "4e9") "stage 0 tags 0\nblock 0\nstart 0\n"
                                           "work cause compute device_s 1 host_s 3 name a\nwait 0\n" FORWARD "\n",
+     1, 4, BELOW_SWITCH("1")},
+    {"so does one that is not simulated",
+     ONE_RANK COPY("0", "in", "1", " alone_s 4") "stage 0 tags 0\nblock 0\nstart 0\n"
+                                                 "work cause compute device_s 1 host_s 3 name a\nwait 0\n" FORWARD "\n",
      1, 4, BELOW_SWITCH("1")},
     {"copies there and back go on at once",
      ONE_RANK SIMULATED("0", "out", "2e9")

@@ -1,0 +1,90 @@
+#include "sim/program/streams.h"
+
+#include <math.h>
+
+void dl_streams_reset(struct dl_streams *s, double host_s, double device_s)
+{
+    s->host_s = host_s;
+    s->device_s = device_s;
+    s->n_open = 0;
+}
+
+void dl_streams_release(struct dl_streams *s) { dl_free(s->open); }
+
+static void pass(struct dl_streams *s, double seconds)
+{
+    for (size_t i = 0; i < s->n_open; i++) s->open[i].passed_s += seconds;
+}
+
+double dl_streams_issue(struct dl_streams *s, double host_s)
+{
+    s->host_s += host_s;
+    const double wait_s = fmax(s->host_s - s->device_s, 0);
+    if (wait_s == 0) return 0;
+    pass(s, wait_s);
+    s->device_s = s->host_s;
+    return wait_s;
+}
+
+void dl_streams_work(struct dl_streams *s, double device_s, bool is_kernel)
+{
+    s->device_s += device_s;
+    pass(s, device_s);
+    for (size_t i = 0; i < s->n_open; i++) s->open[i].is_beside |= is_kernel && device_s > 0;
+}
+
+static bool same_channel(const struct dl_streams *s, uint32_t a, uint32_t b)
+{
+    return s->calls[a].channel == s->calls[b].channel;
+}
+
+void dl_streams_start(struct dl_streams *s, uint32_t call)
+{
+    double behind_s = 0;
+    for (size_t i = 0; i < s->n_open; i++)
+        if (same_channel(s, s->open[i].call, call)) behind_s = fmax(s->open[i].end_s - s->open[i].passed_s, 0);
+    DL_GROW(s->open, s->n_open, s->capacity);
+    s->open[s->n_open++] = (struct dl_open_call){
+        .call = call, .end_s = behind_s + s->calls[call].alone_s, .taken_s = s->calls[call].taken_s};
+}
+
+/* With those before it on its channel. */
+static double close(struct dl_streams *s, size_t last)
+{
+    const uint32_t call = s->open[last].call;
+    double taken_s = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_open; i++) {
+        const bool ends = i <= last && same_channel(s, s->open[i].call, call);
+        if (ends && s->open[i].is_beside) taken_s += s->open[i].taken_s;
+        if (!ends) s->open[n++] = s->open[i];
+    }
+    s->n_open = n;
+    return taken_s;
+}
+
+/* The latest, from 1 on; 0: there is none. */
+static size_t find(const struct dl_streams *s, uint32_t call)
+{
+    size_t i = s->n_open;
+    while (i > 0 && s->open[i - 1].call != call) i--;
+    return i;
+}
+
+bool dl_streams_is_beside(const struct dl_streams *s, uint32_t call)
+{
+    const size_t i = find(s, call);
+    return i && s->open[i - 1].is_beside;
+}
+
+bool dl_streams_wait(struct dl_streams *s, uint32_t call, struct dl_exposed *out)
+{
+    const size_t i = find(s, call);
+    if (!i) return false;
+    const struct dl_open_call waited = s->open[i - 1];
+    out->longer_s = fmax(waited.end_s - waited.passed_s, 0);
+    out->taken_s = fmax(close(s, i - 1) - out->longer_s, 0);
+    dl_streams_work(s, out->longer_s, false);
+    dl_streams_work(s, out->taken_s, false);
+    return true;
+}

@@ -1,0 +1,44 @@
+/* streams.h - clocks of a host, its device and the channels of priced collectives and copies, as ops are issued in
+ * turn.
+ *
+ * An op begins when it is issued, its stream is free and what it waits for is done. So each clock after a run of ops is
+ * the largest of the clocks before it, each with something added (max-plus): end_j = max_i (start_i + a_ij). */
+#ifndef DL_PROGRAM_STREAMS_H
+#define DL_PROGRAM_STREAMS_H
+
+#include "sim/program/program.h"
+
+/* Started and not waited for. Its times count from its start on, so that sums do not depend on where it is. */
+struct dl_open_call {
+    uint32_t call;
+    double end_s;    /* behind those before it on its channel */
+    double passed_s; /* on the device */
+    double taken_s;  /* from kernels beside it, by itself and those that end with it */
+    bool is_beside;  /* of kernels */
+};
+
+struct dl_streams {
+    const struct dl_comm *calls;
+    double host_s, device_s;
+    struct dl_open_call *open; /* in the order of their starts */
+    size_t n_open, capacity;
+};
+
+/* What a wait costs the device: what is longer than the work since the start, and what that has had less of it. */
+struct dl_exposed {
+    double longer_s, taken_s;
+};
+
+/* Nothing is open. */
+void dl_streams_reset(struct dl_streams *s, double host_s, double device_s);
+void dl_streams_release(struct dl_streams *s);
+/* The host issues something for so long, and the device comes to it; returns how long it has waited for the host. */
+double dl_streams_issue(struct dl_streams *s, double host_s);
+/* The device is busy, with a kernel or not. */
+void dl_streams_work(struct dl_streams *s, double device_s, bool is_kernel);
+/* A call that may be priced begins; has kernels beside it so far; and is waited for. false: it is not open. */
+void dl_streams_start(struct dl_streams *s, uint32_t call);
+bool dl_streams_is_beside(const struct dl_streams *s, uint32_t call);
+bool dl_streams_wait(struct dl_streams *s, uint32_t call, struct dl_exposed *out);
+
+#endif

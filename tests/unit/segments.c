@@ -1,0 +1,150 @@
+/* segments.c - a segment as a map over the clocks of host and device, against its ops one by one: random segments of
+ * kernels, priced collectives and copies, from random dates. */
+#include "sim/program/segments.h"
+
+#include <gsl/gsl_rng.h>
+#include <math.h>
+
+#include "sim/core/random.h"
+#include "tests/unit/suite.h"
+
+enum { n_segments = 200, n_calls = 8, most_ops = 60 };
+
+/* Two of each channel. */
+static void draw_calls(gsl_rng *rng, struct dl_comm calls[n_calls])
+{
+    for (uint32_t i = 0; i < n_calls; i++) {
+        const enum dl_channel channel = DL_CHANNEL_LOCKSTEP + (enum dl_channel)(i / 2);
+        const double alone_s = 4 * gsl_rng_uniform(rng);
+        calls[i] = (struct dl_comm){.op = channel >= DL_CHANNEL_COPIES_OUT ? DL_COPY : DL_ALLTOALL,
+                                    .channel = channel,
+                                    .cause = DL_CAUSE_EXPERT,
+                                    .alone_s = alone_s,
+                                    .taken_s = channel < DL_CHANNEL_COPIES_OUT ? gsl_rng_uniform(rng) * alone_s : 0};
+    }
+}
+
+static void add_call(struct dl_template *t, enum dl_instruction_kind kind, uint32_t call, double host_s)
+{
+    dl_template_add(t, &(struct dl_instruction){.kind = kind, .name = "call", .call = call, .host_s = host_s});
+}
+
+static void add_kernel(gsl_rng *rng, struct dl_template *t)
+{
+    const bool is_launch = gsl_rng_uniform_int(rng, 4) == 0;
+    dl_template_add(t, &(struct dl_instruction){.name = "kernel",
+                                                .cause = DL_CAUSE_COMPUTE,
+                                                .device_s = is_launch ? 0 : gsl_rng_uniform(rng),
+                                                .host_s = gsl_rng_uniform(rng)});
+}
+
+/* In lockstep one at a time, of others any number; all are waited for. */
+static void draw_segment(gsl_rng *rng, struct dl_template *t)
+{
+    uint32_t open[n_calls] = {0};
+    for (size_t i = 0; i < most_ops; i++) {
+        const uint32_t call = (uint32_t)gsl_rng_uniform_int(rng, n_calls);
+        const bool in_lockstep = call < 2, is_free = !open[call] && !(in_lockstep && open[1 - call]);
+        if (gsl_rng_uniform_int(rng, 2))
+            add_kernel(rng, t);
+        else if (is_free)
+            add_call(t, DL_START, call, in_lockstep ? gsl_rng_uniform(rng) : 0), open[call] = 1;
+        else if (open[call])
+            add_call(t, DL_WAIT, call, 0), open[call] = 0;
+    }
+    for (uint32_t call = 0; call < n_calls; call++)
+        if (open[call]) add_call(t, DL_WAIT, call, 0);
+}
+
+/* All dates as they are. */
+struct player {
+    double host_s, device_s, free_s[n_calls / 2];
+    double end_s[n_calls];
+    bool is_open[n_calls], is_beside[n_calls];
+};
+
+static void play_wait(struct player *p, const struct dl_comm *calls, uint32_t call)
+{
+    double taken_s = 0;
+    for (uint32_t i = call - call % 2; i < call - call % 2 + 2; i++) {
+        if (!p->is_open[i] || p->end_s[i] > p->end_s[call]) continue;
+        taken_s += p->is_beside[i] ? calls[i].taken_s : 0;
+        p->is_open[i] = false;
+    }
+    p->device_s = fmax(p->device_s + taken_s, p->end_s[call]);
+}
+
+static void play_op(struct player *p, const struct dl_comm *calls, const struct dl_instruction *i)
+{
+    double *const free_s = &p->free_s[i->call / 2];
+    p->host_s += i->host_s;
+    switch (i->kind) {
+    case DL_DO:
+        p->device_s = fmax(p->device_s, p->host_s) + i->device_s;
+        for (uint32_t k = 0; k < n_calls; k++) p->is_beside[k] |= i->device_s > 0;
+        break;
+    case DL_START:
+        p->device_s = fmax(p->device_s, p->host_s);
+        p->end_s[i->call] = *free_s = fmax(p->device_s, *free_s) + calls[i->call].alone_s;
+        p->is_open[i->call] = true;
+        p->is_beside[i->call] = false;
+        break;
+    case DL_WAIT:
+        if (p->is_open[i->call]) play_wait(p, calls, i->call);
+        break;
+    case DL_DRAIN: break;
+    }
+}
+
+START_TEST(a_segment_is_its_ops_one_by_one)
+{
+    gsl_rng *const rng = dl_random_new(1, "segments", (uint64_t)_i);
+    struct dl_comm calls[n_calls];
+    struct dl_template t = {0};
+    draw_calls(rng, calls);
+    draw_segment(rng, &t);
+    dl_template_fuse(&t, calls, &(struct dl_plan){0});
+    ck_assert_uint_eq(t.planned.n, 1);
+    const struct dl_part *const part = &t.planned.items[0];
+    for (int k = 0; k < 20; k++) {
+        struct player p = {.host_s = 60 * gsl_rng_uniform(rng), .device_s = 60 * gsl_rng_uniform(rng)};
+        const double end_s = fmax(p.device_s + part->segment.seconds, p.host_s + part->behind_host_s);
+        const double host_s = p.host_s + part->host_s;
+        for (size_t i = 0; i < t.n_instructions; i++) play_op(&p, calls, &t.instructions[i]);
+        ck_assert_double_eq_tol(end_s, p.device_s, 1e-11);
+        ck_assert_double_eq_tol(host_s, p.host_s, 1e-11);
+    }
+    double sum = 0;
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) sum += part->segment.by_cause[cause];
+    ck_assert_double_eq_tol(sum, part->segment.seconds, 1e-11);
+    dl_template_release(&t);
+    gsl_rng_free(rng);
+}
+END_TEST
+
+/* Host and device begin together. */
+START_TEST(the_total_of_a_template_is_its_ops_one_by_one)
+{
+    gsl_rng *const rng = dl_random_new(2, "segments", (uint64_t)_i);
+    struct dl_comm calls[n_calls];
+    struct dl_template t = {0};
+    struct player p = {0};
+    draw_calls(rng, calls);
+    draw_segment(rng, &t);
+    dl_template_sum(&t, calls);
+    for (size_t i = 0; i < t.n_instructions; i++) play_op(&p, calls, &t.instructions[i]);
+    ck_assert_double_eq_tol(t.total.seconds, p.device_s, 1e-11);
+    dl_template_release(&t);
+    gsl_rng_free(rng);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("segments");
+    TCase *const tests = tcase_create("segments");
+    tcase_add_loop_test(tests, a_segment_is_its_ops_one_by_one, 0, n_segments);
+    tcase_add_loop_test(tests, the_total_of_a_template_is_its_ops_one_by_one, 0, n_segments);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
