@@ -34,7 +34,7 @@ static void add_batchnorm(struct dl_net *net)
     const double elements = dl_net_elements(net, &net->at);
     dl_net_save(net);
     net->has_weights = true;
-    dl_tape_pass(&net->tape, &(struct dl_tape_pass){"batchnorm", .forward = 3 * elements,
+    dl_tape_pass(&net->tape, &(struct dl_tape_pass){"batchnorm", DL_IMAGE, .forward = 3 * elements,
                                                     .input_gradient = 5 * elements, .width = net->at.channels});
     net->tape.layer->parameters_outside += 2 * net->at.channels;
     net->tape.layer->n_tensors += 2;
