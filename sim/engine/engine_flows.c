@@ -1,19 +1,11 @@
-/* engine_flows.c - the two engines on our own flows.
- *
- * simgrid: the default; bundles share links, in SimGrid's time.
- * analytic: every bundle as if it were alone on the machine, in a loop of its own. What remains of a training step is a
- * longest path through programs whose sends and exchanges cost alpha + bytes x beta; it is simulated in the order of
- * time, because what is under way between stages slows the work beside it. Several may live in one process, one after
- * the other, since there is no SimGrid. */
-#include <math.h>
-
+/* engine_flows.c - the default engine: bundles share links, by our own flows in SimGrid's time. */
 #include "sim/core/memory.h"
 #include "sim/engine/engines.h"
 #include "sim/engine/flows.h"
 #include "sim/engine/simgrid.h"
 
 /* Of a topology, and for the solver; links that are used count with what uses them. Measured as in own_memory.c. */
-enum { link_bytes = 36, shared_link_bytes = 56 };
+enum { link_bytes = 56 };
 
 struct engine {
     struct dl_engine base;
@@ -22,23 +14,12 @@ struct engine {
 
 static struct dl_flows *flows_of(const struct dl_engine *e) { return ((const struct engine *)e)->flows; }
 
-static struct dl_engine *create_on(const struct dl_engine_kind *kind, struct dl_flows *flows)
-{
-    struct engine *const e = dl_alloc(sizeof *e);
-    e->base.kind = kind;
-    e->flows = flows;
-    return &e->base;
-}
-
 static struct dl_engine *create(const struct dl_engine_link *links, size_t n_links)
 {
-    return create_on(&dl_engine_simgrid, dl_flows_new(links, n_links));
-}
-
-static struct dl_engine *create_alone(const struct dl_engine_link *links, size_t n_links)
-{
-    (void)links, (void)n_links; /* bundles say what their links give them */
-    return create_on(&dl_engine_alone, dl_flows_new_alone());
+    struct engine *const e = dl_alloc(sizeof *e);
+    e->base.kind = &dl_engine_simgrid;
+    e->flows = dl_flows_new(links, n_links);
+    return &e->base;
 }
 
 static void start(struct dl_engine *e, const struct dl_bundle *bundle) { dl_flows_start(flows_of(e), bundle); }
@@ -54,12 +35,6 @@ static void set_bandwidth(struct dl_engine *e, uint32_t link, double bytes_per_s
 }
 
 static double wanted_bytes_per_s(struct dl_engine *e, uint32_t link) { return dl_flows_wanted(flows_of(e), link); }
-
-static double nothing_wanted(struct dl_engine *e, uint32_t link)
-{
-    (void)e, (void)link;
-    return 0; /* nobody else is there */
-}
 
 static double now_s(const struct dl_engine *e) { return dl_flows_now_s(flows_of(e)); }
 
@@ -78,12 +53,6 @@ static size_t run(struct dl_engine *e)
     return dl_flows_n_live(flows_of(e));
 }
 
-static size_t run_alone(struct dl_engine *e)
-{
-    while (isfinite(next_s(e))) advance(e);
-    return dl_flows_n_live(flows_of(e));
-}
-
 static uint64_t n_events(const struct dl_engine *e) { return dl_flows_n_events(flows_of(e)); }
 
 static void destroy(struct dl_engine *e)
@@ -95,7 +64,7 @@ static void destroy(struct dl_engine *e)
 const struct dl_engine_kind dl_engine_simgrid = {
     .name = "simgrid",
     .doc = "dlsim's own flow solver as a network model of SimGrid: messages share links",
-    .link_bytes = shared_link_bytes,
+    .link_bytes = link_bytes,
     .create = create,
     .start = start,
     .timer = timer,
@@ -103,21 +72,6 @@ const struct dl_engine_kind dl_engine_simgrid = {
     .wanted_bytes_per_s = wanted_bytes_per_s,
     .now_s = now_s,
     .run = run,
-    .n_events = n_events,
-    .destroy = destroy,
-};
-
-const struct dl_engine_kind dl_engine_alone = {
-    .name = "analytic",
-    .doc = "latency and bandwidth on the routes; a collective shares links only with itself",
-    .alone = true,
-    .link_bytes = link_bytes,
-    .create = create_alone,
-    .start = start,
-    .timer = timer,
-    .wanted_bytes_per_s = nothing_wanted,
-    .now_s = now_s,
-    .run = run_alone,
     .n_events = n_events,
     .destroy = destroy,
 };

@@ -25,7 +25,7 @@ struct task {
     double bytes;   /* left to move at `since_s` */
     double rate, since_s;
     double rate_cap;
-    const struct dl_hop *hops; /* LATENCY: needed when it moves, if anybody shares */
+    const struct dl_hop *hops; /* LATENCY: needed when it moves */
     struct dl_hop *copy;       /* of these, if they would not stay */
     size_t n_hops;
     bool hops_stay;
@@ -35,12 +35,12 @@ struct task {
 
 struct dl_flows {
     struct dl_events *events;
-    struct dl_sharing *sharing; /* NULL: nobody shares anything */
-    size_t n_sharing;           /* flows in it */
-    size_t n_posted;            /* of these, those that were posted */
-    double joined_s, left_s;    /* when the last one joined; the first that has left since rates were settled */
-    bool must_settle;           /* something else has changed since */
-    struct dl_paths *paths;     /* flows that are not in the sharing; NULL: none were yet, or none may be */
+    struct dl_sharing *sharing;
+    size_t n_sharing;        /* flows in it */
+    size_t n_posted;         /* of these, those that were posted */
+    double joined_s, left_s; /* when the last one joined; the first that has left since rates were settled */
+    bool must_settle;        /* something else has changed since */
+    struct dl_paths *paths;  /* flows that are not in the sharing; NULL: none were yet, or none may be */
     bool has_no_paths;
     uint32_t *task_of_path;
     size_t n_task_of_path, task_of_path_capacity;
@@ -48,8 +48,6 @@ struct dl_flows {
     size_t n_taken_out, taken_out_capacity;
     const struct dl_engine_link *links;
     size_t n_links;
-    uint32_t *unshared; /* tasks that will move from this instant on, without a sharing */
-    size_t n_unshared, unshared_capacity;
     struct task *tasks;
     size_t n_tasks, tasks_capacity;
     uint32_t free_task;
@@ -60,17 +58,11 @@ struct dl_flows {
     size_t n_live;
 };
 
-struct dl_flows *dl_flows_new_alone(void)
+struct dl_flows *dl_flows_new(const struct dl_engine_link *links, size_t n_links)
 {
     struct dl_flows *const f = dl_alloc(sizeof *f);
     f->events = dl_events_new();
     f->free_task = none;
-    return f;
-}
-
-struct dl_flows *dl_flows_new(const struct dl_engine_link *links, size_t n_links)
-{
-    struct dl_flows *const f = dl_flows_new_alone();
     f->sharing = dl_sharing_new(links, n_links);
     f->links = links;
     f->n_links = n_links;
@@ -88,7 +80,6 @@ void dl_flows_free(struct dl_flows *f)
     dl_paths_free(f->paths);
     dl_free(f->task_of_path);
     dl_free(f->taken_out);
-    dl_free(f->unshared);
     dl_free(f->tasks);
     dl_free(f->task_of_flow);
     dl_free(f);
@@ -217,12 +208,7 @@ static void move(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, siz
     f->tasks[id].event = none;
     f->tasks[id].hops = f->tasks[id].hops_stay ? hops : NULL;
     f->tasks[id].n_hops = n_hops;
-    if (f->sharing) {
-        if (!join_paths(f, id, hops, n_hops)) share(f, id, hops, n_hops);
-        return;
-    }
-    DL_GROW(f->unshared, f->n_unshared, f->unshared_capacity);
-    f->unshared[f->n_unshared++] = id;
+    if (!join_paths(f, id, hops, n_hops)) share(f, id, hops, n_hops);
 }
 
 static void copy_hops(struct task *t, const struct dl_hop *hops, size_t n_hops)
@@ -251,14 +237,13 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
 {
     const uint32_t id = new_task(f);
     struct task *const t = &f->tasks[id];
-    const double cap = b->rate_cap_bytes_per_s;
     f->n_live++;
     *t = (struct task){.done = b->done,
                        .reroute = b->reroute,
                        .user = b->user,
                        .tag = b->tag,
                        .bytes = b->bytes,
-                       .rate_cap = f->sharing ? cap : fmin(cap, b->alone_bytes_per_s),
+                       .rate_cap = b->rate_cap_bytes_per_s,
                        .flow = none,
                        .path = none,
                        .hops_stay = b->hops_stay,
@@ -268,7 +253,7 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
         t->event = dl_events_add(f->events, f->now_s + b->latency_s, id);
     } else if (b->latency_s > 0) {
         t->state = LATENCY;
-        if (f->sharing) keep_hops(t, b);
+        keep_hops(t, b);
         t->event = dl_events_add(f->events, f->now_s + b->latency_s, id);
     } else {
         move(f, id, b->hops, b->n_hops);
@@ -381,16 +366,6 @@ void dl_flows_set_bandwidth(struct dl_flows *f, uint32_t link, double bytes_per_
     }
 }
 
-static void move_unshared(struct dl_flows *f)
-{
-    for (size_t i = 0; i < f->n_unshared; i++) {
-        struct task *const t = &f->tasks[f->unshared[i]];
-        assert(t->rate_cap > 0);
-        t->event = dl_events_add(f->events, f->now_s + t->bytes / t->rate_cap, f->unshared[i]);
-    }
-    f->n_unshared = 0;
-}
-
 /* Of thousands that were posted at once each one that ends would change the rates of all others a little. They are told
  * together of all that end within a part of the time that they have had: none ends later by much more than that part.
  */
@@ -412,10 +387,7 @@ static void settle(struct dl_flows *f)
 
 double dl_flows_next_s(struct dl_flows *f)
 {
-    if (f->sharing)
-        settle(f);
-    else
-        move_unshared(f);
+    settle(f);
     if (f->paths) dl_paths_settle(f->paths, change_rate_of_path, f);
     return dl_events_next_s(f->events);
 }

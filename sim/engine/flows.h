@@ -8,8 +8,6 @@
 struct dl_flows;
 
 struct dl_flows *dl_flows_new(const struct dl_engine_link *links, size_t n_links);
-/* Nothing shares a link: every bundle moves at its alone_bytes_per_s, or its cap. */
-struct dl_flows *dl_flows_new_alone(void);
 void dl_flows_free(struct dl_flows *f);
 
 void dl_flows_start(struct dl_flows *f, const struct dl_bundle *bundle);
