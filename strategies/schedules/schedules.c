@@ -7,8 +7,9 @@
 #include <string.h>
 
 static const struct dl_schedule_kind *const kinds[] = {
-    &dl_schedule_gpipe, &dl_schedule_1f1b, &dl_schedule_interleaved, &dl_schedule_zb_h1,
-    &dl_schedule_zb_2p, &dl_schedule_zbv,  &dl_schedule_dualpipe,    &dl_schedule_breadth_first,
+    &dl_schedule_gpipe,    &dl_schedule_1f1b,          &dl_schedule_interleaved, &dl_schedule_zb_h1,
+    &dl_schedule_zb_2p,    &dl_schedule_zbv,           &dl_schedule_v_half,      &dl_schedule_v_min,
+    &dl_schedule_dualpipe, &dl_schedule_breadth_first,
 };
 
 size_t dl_schedule_count(void) { return DL_COUNT(kinds); }

@@ -6,7 +6,7 @@
 
 extern const struct dl_schedule_kind dl_schedule_gpipe, dl_schedule_1f1b, dl_schedule_interleaved;
 extern const struct dl_schedule_kind dl_schedule_zb_h1, dl_schedule_zb_2p, dl_schedule_zbv, dl_schedule_dualpipe;
-extern const struct dl_schedule_kind dl_schedule_breadth_first;
+extern const struct dl_schedule_kind dl_schedule_v_half, dl_schedule_v_min, dl_schedule_breadth_first;
 
 /* Room for all items, and position = chunk x stages + stage: the model goes round the stages once per chunk. */
 void dl_schedule_init(struct dl_schedule *s, const struct dl_schedule_request *request, bool splits_backward,

@@ -60,6 +60,34 @@ static double length_s(const char *name, uint32_t p, uint32_t m, uint32_t v)
     return seconds;
 }
 
+static uint32_t live_chunks(const char *name, uint32_t p, uint32_t m, uint32_t v)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_error err = {0};
+    struct dl_schedule s;
+    const struct dl_schedule_request r = equal_times(kind_named(name), p, m, v);
+    uint32_t most = 0;
+    ck_assert_msg(!dl_schedule_make(name, &r, arena, &s, &err), "%s", err.text);
+    for (uint32_t stage = 0; stage < p; stage++) most = (uint32_t)fmax(most, dl_schedule_live(&s, stage));
+    dl_arena_free(arena);
+    return most;
+}
+
+/* Qi et al., NeurIPS 2024: micro-batches whose activations a device holds, p with 1F1B; a chunk is half of a stage. The
+ * less memory, the more bubble. */
+START_TEST(v_schedules_hold_half_and_a_third_of_1f1b)
+{
+    for (uint32_t p = 2; p <= 4 * most_stages; p++) {
+        const uint32_t m = 3 * p;
+        ck_assert_uint_eq(live_chunks("1f1b", p, m, 1), p);
+        ck_assert_uint_eq(live_chunks("v-half", p, m, 2), 2 * ((p + 2) / 2));
+        ck_assert_uint_eq(live_chunks("v-min", p, m, 2), 2 * ((p + 4) / 3));
+        ck_assert_double_ge(bubble_s("v-min", p, m, 2), bubble_s("v-half", p, m, 2) - tolerance);
+        ck_assert_double_ge(bubble_s("v-half", p, m, 2), bubble_s("zbv", p, m, 2) - tolerance);
+    }
+}
+END_TEST
+
 /* A step is then longer than the longest stay of a stage. */
 START_TEST(kinds_say_whether_they_end_skewed)
 {
@@ -158,6 +186,7 @@ int main(void)
     const int n = (int)dl_schedule_count();
     tcase_add_loop_test(all, bubble_matches_closed_form, 0, n);
     tcase_add_test(all, bubbles_are_those_of_the_textbooks);
+    tcase_add_test(all, v_schedules_hold_half_and_a_third_of_1f1b);
     tcase_add_test(all, a_barrier_takes_the_gain_of_zb_2p);
     tcase_add_loop_test(all, kinds_say_whether_they_end_skewed, 0, (int)dl_schedule_count());
     tcase_add_loop_test(all, zero_bubble_matches_the_paper_for_short_weights, 0, 3);

@@ -107,7 +107,7 @@ static double compare(const struct step *s, const struct disturbance *d)
 static struct step usual(const char *schedule)
 {
     const bool has_chunks = !strcmp(schedule, "interleaved") || !strcmp(schedule, "breadth-first");
-    const bool has_two = !strcmp(schedule, "zbv") || !strcmp(schedule, "dualpipe");
+    const bool has_two = !strcmp(schedule, "zbv") || !strncmp(schedule, "v-", 2) || !strcmp(schedule, "dualpipe");
     return (struct step){.schedule = schedule,
                          .stages = 4,
                          .replicas = 2,
