@@ -109,6 +109,13 @@ static const char *name_cell(const struct dl_training_row *r, struct dl_arena *a
                            (long long)r->devices, r->topo, (long long)r->global_batch, (long long)r->seq);
 }
 
+/* What is published of the step; where that is only its share of peak, so many seconds as have it. */
+static double measured_s(const struct dl_training_row *r, const struct dl_row_prediction *p)
+{
+    if (r->step_s > 0) return r->step_s;
+    return r->mfu > 0 && r->quantity == DL_STEP && !r->strategy && !p->err.status ? p->step_s * p->mfu / r->mfu : NAN;
+}
+
 static struct dl_compared compare(const struct dl_training_row *r, const struct dl_row_trial *trial,
                                   const struct dl_row_prediction *p, struct dl_arena *arena)
 {
@@ -121,7 +128,7 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .note = r->note,
                                 .sha256 = dl_arena_string(arena, p->sha256),
                                 .quantity = r->quantity,
-                                .measured_s = r->step_s > 0 ? r->step_s : NAN,
+                                .measured_s = measured_s(r, p),
                                 .predicted_s = p->step_s,
                                 .mfu = r->mfu,
                                 .hfu = r->hfu,
@@ -131,6 +138,8 @@ static struct dl_compared compare(const struct dl_training_row *r, const struct 
                                 .samples_per_s = p->samples_per_s,
                                 .fits = p->fits,
                                 .peak_bytes = p->peak_bytes,
+                                .reserved_bytes = p->reserved_bytes,
+                                .measured_reserved_bytes = r->reserved_bytes,
                                 .ran = (enum dl_row_end)r->ran,
                                 .cell = name_cell(r, arena),
                                 .experts = p->experts,

@@ -165,6 +165,21 @@ static double right(const struct dl_memory_verdicts *m)
     return (double)(m->ran_fits + m->out_does_not) / (double)n_said(m);
 }
 
+struct dl_reserved_errors dl_reserved_errors_of(const struct dl_compared *const *rows, size_t n)
+{
+    struct dl_reserved_errors e = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i]->failure || !(rows[i]->measured_reserved_bytes > 0)) continue;
+        const double error = rows[i]->reserved_bytes / rows[i]->measured_reserved_bytes - 1;
+        e.mean += fabs(error);
+        e.bias += error;
+        e.n++;
+    }
+    e.mean = e.n ? e.mean / (double)e.n : NAN;
+    e.bias = e.n ? e.bias / (double)e.n : NAN;
+    return e;
+}
+
 /* ---- reports ---- */
 
 static void print_ranking(const struct dl_row_family *f)
@@ -200,11 +215,20 @@ static void print_memory(const struct dl_row_family *f)
            f->name, m.ran_fits, m.ran_does_not, m.out_does_not, m.out_fits, 100 * right(&m));
 }
 
+static void print_reserved(const struct dl_row_family *f)
+{
+    const struct dl_reserved_errors e = dl_reserved_errors_of(f->rows, f->n_rows);
+    if (!e.n) return;
+    printf("  %-16.16s reserved bytes: mean error %.1f %%, bias %+.1f %% in %zu rows\n", f->name, 100 * e.mean,
+           100 * e.bias, e.n);
+}
+
 void dl_promises_text(const struct dl_validation *v)
 {
     for (size_t i = 0; i < v->n_families; i++) print_ranking(&v->families[i]);
     for (size_t i = 0; i < v->n_families; i++) print_choices(&v->families[i]);
     for (size_t i = 0; i < v->n_families; i++) print_memory(&v->families[i]);
+    for (size_t i = 0; i < v->n_families; i++) print_reserved(&v->families[i]);
 }
 
 static json_t *number(double x) { return isnan(x) ? json_null() : dl_json_real(x); }
@@ -214,6 +238,10 @@ void dl_promises_add_json(const struct dl_row_family *f, json_t *family)
     const struct dl_ranking r = dl_ranking_of(f->rows, f->n_rows);
     const struct dl_choices c = dl_choices_of(f->rows, f->n_rows);
     const struct dl_memory_verdicts m = dl_memory_verdicts_of(f->rows, f->n_rows);
+    const struct dl_reserved_errors e = dl_reserved_errors_of(f->rows, f->n_rows);
+    if (e.n)
+        json_object_set_new(family, "reserved",
+                            dl_json_pack("{s:I, s:f, s:f}", "n", (json_int_t)e.n, "mape", e.mean, "bias", e.bias));
     if (r.n_cells)
         json_object_set_new(family, "ranking",
                             dl_json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "cells", (json_int_t)r.n_cells,

@@ -32,7 +32,14 @@ struct dl_memory_verdicts {
 };
 struct dl_memory_verdicts dl_memory_verdicts_of(const struct dl_compared *const *rows, size_t n);
 
-/* Both of each family that has them. */
+/* Errors of predicted reserved bytes, of rows that were predicted and say theirs. */
+struct dl_reserved_errors {
+    size_t n;
+    double mean, bias; /* NAN if there are none */
+};
+struct dl_reserved_errors dl_reserved_errors_of(const struct dl_compared *const *rows, size_t n);
+
+/* All of each family that has them. */
 void dl_promises_text(const struct dl_validation *v);
 void dl_promises_add_json(const struct dl_row_family *f, json_t *family);
 

@@ -40,6 +40,8 @@ struct dl_compared {
     double samples_per_s;                /* predicted */
     bool fits, experts;                  /* predicted to; in its model */
     double peak_bytes;                   /* predicted, of the fullest stage */
+    double reserved_bytes;               /* the same with what fragmentation adds */
+    double measured_reserved_bytes;      /* 0: not published */
     enum dl_row_end ran;
     const char *cell; /* runs of one model and batch on as many devices, which one would choose among; NULL: alone */
     /* Intervals of the predicted, and of it by constants alone; high_s is 0 if nobody asked. */

@@ -196,6 +196,10 @@ static void add_files(json_t *json, const struct dl_compared *row)
     json_object_set_new(json, "model", json_string(row->model));
     if (!row->failure) json_object_set_new(json, "experts", json_boolean(row->experts));
     if (!row->failure) json_object_set_new(json, "predicted_peak_bytes", dl_json_real(row->peak_bytes));
+    if (row->measured_reserved_bytes > 0) {
+        json_object_set_new(json, "measured_reserved_bytes", dl_json_real(row->measured_reserved_bytes));
+        if (!row->failure) json_object_set_new(json, "predicted_reserved_bytes", dl_json_real(row->reserved_bytes));
+    }
     if (row->software) json_object_set_new(json, "software", json_string(row->software));
     if (row->system) json_object_set_new(json, "system", json_string(row->system));
 }

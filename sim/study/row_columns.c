@@ -1,5 +1,6 @@
 #include "sim/study/row_columns.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 static const char folder[] = "validation/columns";
 
 static const struct dl_field fields[] = {
+    {"of", DL_OBJECT, offsetof(struct dl_row_columns, of), 0, 0, true, NULL, NULL},
     {"columns", DL_OBJECT, offsetof(struct dl_row_columns, columns), 0, 0, false, NULL, NULL},
     {"factors", DL_OBJECT, offsetof(struct dl_row_columns, factors), 0, 0, true, NULL, NULL},
     {"all", DL_OBJECT, offsetof(struct dl_row_columns, all), 0, 0, false, NULL, NULL},
@@ -55,19 +57,34 @@ static const struct dl_field case_fields[] = {
     {"leave_out", DL_TEXT, offsetof(struct one_case, leave_out), 0, 0, true, NULL, NULL},
 };
 
+static bool are_texts(const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!json_is_string(json_array_get(list, i))) return false;
+    return json_array_size(list) > 0;
+}
+
+static enum dl_status check_condition(const struct dl_row_columns *c, struct dl_json condition, struct dl_arena *arena,
+                                      struct dl_error *err)
+{
+    const char *column;
+    json_t *text;
+    json_object_foreach(condition.value, column, text)
+    {
+        if ((json_is_string(text) || are_texts(text)) && json_object_get(c->columns.value, column)) continue;
+        return dl_fail(err, DL_KEY, dl_json_member(condition, column, arena).where,
+                       "must be a text like those in one of the columns, or a list of such texts");
+    }
+    return DL_OK;
+}
+
 static enum dl_status check_case(const struct dl_row_columns *c, struct dl_json element, struct dl_arena *arena,
                                  struct dl_error *err)
 {
     struct one_case one = {0};
-    const char *column;
-    json_t *text;
-    if (dl_read(element, case_fields, DL_COUNT(case_fields), &one, arena, err)) return err->status;
-    json_object_foreach(one.condition.value, column, text)
-    {
-        if (json_is_string(text) && json_object_get(c->columns.value, column)) continue;
-        return dl_fail(err, DL_KEY, dl_json_member(one.condition, column, arena).where,
-                       "must be a text, as it stands in one of the columns");
-    }
+    if (dl_read(element, case_fields, DL_COUNT(case_fields), &one, arena, err) ||
+        check_condition(c, one.condition, arena, err))
+        return err->status;
     if (!one.row.value == !one.leave_out)
         return dl_fail(err, DL_KEY, element.where, "needs either \"row\" or \"leave_out\"");
     return DL_OK;
@@ -77,14 +94,15 @@ enum dl_status dl_row_columns_read(struct dl_json doc, struct dl_arena *arena, s
                                    struct dl_error *err)
 {
     *out = (struct dl_row_columns){.doc = NULL};
-    if (dl_read_document(doc, "columns", fields, DL_COUNT(fields), out, arena, err) || check_columns(out, arena, err))
+    if (dl_read_document(doc, "columns", fields, DL_COUNT(fields), out, arena, err) || check_columns(out, arena, err) ||
+        (out->of.value && check_condition(out, out->of, arena, err)))
         return err->status;
     for (size_t i = 0; i < json_array_size(out->cases.value); i++)
         if (check_case(out, dl_json_element(out->cases, i, arena), arena, err)) return err->status;
     return DL_OK;
 }
 
-/* ---- the one of a table ---- */
+/* ---- those of a table ---- */
 
 static bool is_of(const struct dl_row_columns *c, const struct dl_csv *table)
 {
@@ -94,28 +112,33 @@ static bool is_of(const struct dl_row_columns *c, const struct dl_csv *table)
     return true;
 }
 
-enum dl_status dl_row_columns_find(const struct dl_csv *table, struct dl_arena *arena, struct dl_row_columns *out,
+enum dl_status dl_row_columns_find(const struct dl_csv *table, struct dl_arena *arena, struct dl_row_columns_found *out,
                                    struct dl_error *err)
 {
     const char **names;
     const size_t n = dl_list_folder(folder, arena, &names);
     for (size_t i = 0; i < n; i++) {
-        struct dl_row_columns found;
+        struct dl_row_columns read;
         const char *path;
         struct dl_json doc;
         if (dl_find_file(folder, "description of columns", names[i], arena, &path, err) ||
             dl_json_load(path, arena, &doc, err))
             return err->status;
-        if (!dl_row_columns_read(doc, arena, &found, err) && is_of(&found, table)) {
-            found.doc = doc.value;
-            *out = found;
-            return DL_OK;
+        if (!dl_row_columns_read(doc, arena, &read, err) && is_of(&read, table)) {
+            read.doc = json_incref(doc.value);
+            DL_GROW(out->items, out->n, out->capacity);
+            out->items[out->n++] = read;
         }
         json_decref(doc.value);
         if (err->status) return err->status;
     }
-    *out = (struct dl_row_columns){.doc = NULL};
     return DL_OK;
+}
+
+void dl_row_columns_release(struct dl_row_columns_found *found)
+{
+    for (size_t i = 0; i < found->n; i++) json_decref(found->items[i].doc);
+    dl_free(found->items);
 }
 
 /* A number where the whole cell is one, times the factor of its column. */
@@ -136,14 +159,32 @@ static const char *cell_of(const struct dl_csv *table, size_t line, const char *
     return "";
 }
 
+static bool is_like(const json_t *text, const char *cell)
+{
+    for (size_t i = 0; i < json_array_size(text); i++)
+        if (is_like(json_array_get(text, i), cell)) return true;
+    return json_is_string(text) && fnmatch(json_string_value(text), cell, FNM_NOESCAPE) == 0;
+}
+
 static bool holds(const json_t *condition, const struct dl_csv *table, size_t line)
 {
     const char *column;
     json_t *text;
     json_object_foreach((json_t *)condition, column,
-                        text) if (!json_is_string(text) ||
-                                  strcmp(cell_of(table, line, column), json_string_value(text))) return false;
+                        text) if (!is_like(text, cell_of(table, line, column))) return false;
     return true;
+}
+
+const struct dl_row_columns *dl_row_columns_of(const struct dl_row_columns_found *found, const struct dl_csv *table,
+                                               size_t line)
+{
+    const struct dl_row_columns *others = NULL;
+    for (size_t i = 0; i < found->n; i++) {
+        const struct dl_row_columns *const c = &found->items[i];
+        if (c->of.value && holds(c->of.value, table, line)) return c;
+        if (!c->of.value) others = c;
+    }
+    return others;
 }
 
 const char *dl_row_columns_left_out(const struct dl_row_columns *c, const struct dl_csv *table, size_t line)

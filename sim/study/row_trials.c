@@ -39,7 +39,9 @@ static void predict(void *user, size_t job, void *result)
         out->mfu = dl_run_mfu(&s.report, count);
         out->hfu = dl_run_hfu(&s.report, count);
         out->fits = dl_run_fits(&s.report);
-        out->peak_bytes = s.report.memory[dl_run_fullest_stage(&s.report)].peak;
+        const struct dl_memory_use *const fullest = &s.report.memory[dl_run_fullest_stage(&s.report)];
+        out->peak_bytes = fullest->peak;
+        out->reserved_bytes = fullest->peak + fullest->fragmentation;
         out->experts = dl_session_has_experts(&s);
         dl_session_sha256(&s, out->sha256);
     }

@@ -29,6 +29,7 @@ struct dl_row_prediction {
     double mfu, hfu; /* counted as the row does */
     bool fits, experts;
     double peak_bytes;          /* of the fullest stage */
+    double reserved_bytes;      /* with what fragmentation adds to it */
     bool lost;                  /* its process died, or took longer than the limit: then with the error DL_LATE */
     char sha256[DL_SHA256_HEX]; /* of what was asked; empty: it was refused */
     struct dl_error err;        /* why there is none */

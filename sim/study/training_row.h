@@ -47,7 +47,9 @@ struct dl_training_row {
     enum dl_quantity quantity; /* of a pair: of the row that ends it */
     bool begins_pair;
     double step_s;          /* or what `quantity` says; 0: not published */
+    double tokens_per_s;    /* of a device: what step_s is made of where a source says this; 0: it does not */
     double mfu, hfu;        /* published shares of peak, without and with what is recomputed; 0: not */
+    double reserved_bytes;  /* what the allocator held at most, on the fullest device; 0: not published */
     int64_t attention_flop; /* enum dl_flop_count: how these count attention */
     int64_t ran;            /* enum dl_row_end */
     int64_t tied_embedding; /* -1: as the style says */

@@ -63,6 +63,8 @@ const struct dl_field dl_training_row_fields[] = {
     {"tied_embedding", DL_INT, AT(tied_embedding), 0, 1, true, NULL, NULL},
     {"tested_bytes", DL_NUMBER, AT(tested.bytes), 1, MOST, true, NULL, NULL},
     {"tested_allgather_bytes_per_s", DL_NUMBER, AT(tested.allgather_bytes_per_s), 1, 1e18, true, NULL, NULL},
+    {"tokens_per_s_per_device", DL_NUMBER, AT(tokens_per_s), 1e-9, 1e15, true, NULL, NULL},
+    {"reserved_bytes", DL_NUMBER, AT(reserved_bytes), 1, 1e15, true, NULL, NULL},
 };
 
 /* ---- keys that go together ---- */
@@ -94,11 +96,17 @@ static bool ran_out(struct dl_json row)
     return ran && strcmp(ran, ends[DL_RAN_OUT_OF_MEMORY]) == 0;
 }
 
+/* The time of a step, or what it follows from. */
+static bool says_time(struct dl_json row)
+{
+    return has(row, "step_s") || has(row, "mfu") || has(row, "tokens_per_s_per_device");
+}
+
 /* A study without a published time is simulated all the same. */
 static bool must_say(struct dl_json row, const char *key, enum dl_quantity quantity)
 {
     if (has(row, "strategy")) return false;
-    if (strcmp(key, "step_s") == 0) return quantity == DL_STEP && !ran_out(row);
+    if (strcmp(key, "step_s") == 0) return quantity == DL_STEP && !ran_out(row) && !says_time(row);
     return IS_AMONG(key, needed) || (IS_AMONG(key, sizes) && !has(row, "workload"));
 }
 
@@ -147,6 +155,8 @@ static void find_style(struct dl_training_row *row, struct dl_arena *arena)
 
 static void fill_in(struct dl_training_row *row, struct dl_arena *arena)
 {
+    if (!(row->step_s > 0) && row->tokens_per_s > 0)
+        row->step_s = (double)row->global_batch * (double)row->seq / ((double)row->devices * row->tokens_per_s);
     int64_t *const ways[] = {&row->tp, &row->pp, &row->cp, &row->ep, &row->vpp};
     for (size_t i = 0; i < DL_COUNT(ways); i++)
         if (!*ways[i]) *ways[i] = 1;
@@ -175,6 +185,7 @@ enum dl_status dl_training_row_add(struct dl_json object, enum dl_quantity quant
         if (check_key(object, dl_training_row_fields[i].key, quantity, arena, err) && !dl_go_on(err))
             return err->status;
     if (dl_stop_if_told(err, told)) return err->status;
+    if (row.tokens_per_s > 0 && !row.seq) return dl_fail(err, DL_KEY, row.where, "needs the key 'seq'");
     fill_in(&row, arena);
     DL_GROW(rows->items, rows->n, rows->capacity);
     rows->items[rows->n++] = row;

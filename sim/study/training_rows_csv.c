@@ -88,25 +88,33 @@ static void leave_out(struct dl_no_rows *left_out, const char *why, struct dl_ar
     left_out->items[i].n++;
 }
 
-/* Lines of a table whose columns a description names. */
-static enum dl_status add_described(const struct dl_row_columns *columns, const struct dl_csv *table, const char *path,
-                                    struct dl_arena *arena, struct dl_training_rows *rows, struct dl_error *err)
+static enum dl_status add_described_line(const struct dl_row_columns_found *found, const struct dl_csv *table,
+                                         const char *path, size_t line, struct dl_arena *arena,
+                                         struct dl_training_rows *rows, struct dl_error *err)
+{
+    const char *const place = dl_csv_place(table, dl_base_name(path), line, arena);
+    const struct dl_row_columns *const columns = dl_row_columns_of(found, table, line);
+    if (!columns) return dl_fail(err, DL_KEY, place, "no description of these columns is for such a line");
+    const char *const why = dl_row_columns_left_out(columns, table, line);
+    if (why) {
+        leave_out(&rows->left_out, why, arena);
+        return DL_OK;
+    }
+    const struct dl_json object = {.value = dl_row_columns_object(columns, table, line), .where = place, .file = path};
+    dl_training_row_add(object, DL_STEP, arena, rows, err);
+    json_decref(object.value);
+    return err->status;
+}
+
+/* Lines of a table whose columns descriptions name. */
+static enum dl_status add_described(const struct dl_row_columns_found *found, const struct dl_csv *table,
+                                    const char *path, struct dl_arena *arena, struct dl_training_rows *rows,
+                                    struct dl_error *err)
 {
     if (!table->n_rows)
         return dl_fail(err, DL_RANGE, dl_base_name(path), "has no rows, only the line that names the columns");
-    for (size_t i = 0; i < table->n_rows; i++) {
-        const char *const why = dl_row_columns_left_out(columns, table, i);
-        if (why) {
-            leave_out(&rows->left_out, why, arena);
-            continue;
-        }
-        const struct dl_json object = {.value = dl_row_columns_object(columns, table, i),
-                                       .where = dl_csv_place(table, dl_base_name(path), i, arena),
-                                       .file = path};
-        dl_training_row_add(object, DL_STEP, arena, rows, err);
-        json_decref(object.value);
-        if (err->status && !dl_go_on(err)) break;
-    }
+    for (size_t i = 0; i < table->n_rows; i++)
+        if (add_described_line(found, table, path, i, arena, rows, err) && !dl_go_on(err)) break;
     return err->status;
 }
 
@@ -116,15 +124,16 @@ enum dl_status dl_training_rows_parse(const char *text, size_t bytes, const char
     const char *const name = dl_base_name(path);
     struct dl_csv table;
     const size_t told = err->n_told;
-    struct dl_row_columns columns;
+    struct dl_row_columns_found found = {0};
     if ((dl_csv_parse(text, bytes, name, arena, &table, err) && !(table.n_columns && dl_go_on(err))) ||
-        dl_row_columns_find(&table, arena, &columns, err))
+        dl_row_columns_find(&table, arena, &found, err)) {
+        dl_row_columns_release(&found);
         return err->status;
-    if (columns.doc) {
-        add_described(&columns, &table, path, arena, rows, err);
-        json_decref(columns.doc);
-        return dl_stop_if_told(err, told);
     }
+    const bool is_described = found.n > 0;
+    if (is_described) add_described(&found, &table, path, arena, rows, err);
+    dl_row_columns_release(&found);
+    if (is_described) return dl_stop_if_told(err, told);
     if (check_columns(&table, name, arena, err)) return err->status;
     if (!table.n_rows && err->n_told == told)
         return dl_fail(err, DL_RANGE, name, "has no rows, only the line that names the columns");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/collective/choose.h"
+#include "sim/study/row_columns.h"
 #include "sim/study/training_row.h"
 #include "tests/unit/suite.h"
 #include "topologies/placement.h"
@@ -105,8 +106,99 @@ END_TEST
 
 START_TEST(a_step_that_ran_needs_its_time)
 {
-    read_text(HEAD "a,16,16,2048,8192,32,32,131072,4096,256,2,2,4,2,0,yes,,25,50,425,241.5,241,39.2\n");
+    read_text(HEAD "a,16,16,2048,8192,32,32,131072,4096,256,2,2,4,2,0,yes,,25,50,425,241.5,241,\n");
     ck_assert_str_eq(err.text, "us.csv:2: needs the key 'step_s'");
+}
+END_TEST
+
+/* ---- conditions ---- */
+
+static struct dl_row_columns read_columns(const char *text)
+{
+    const struct dl_json doc = {.value = json_loads(text, 0, NULL), .where = "c.json"}; /* leaked: see member */
+    struct dl_row_columns columns = {.doc = NULL};
+    dl_row_columns_read(doc, arena, &columns, &err);
+    return columns;
+}
+
+#define COLUMNS "'schema':'dlsim/columns/1','source':'a test','columns':{'id':'id','chip':'','n':'devices'},"
+#define LINES "id,chip,n\na-1,H100 96GB,8\na-2,A100,16\nb-1,H100,32\n"
+
+static const char *quoted(const char *text)
+{
+    char *const copy = dl_arena_string(arena, text);
+    for (char *c = copy; *c; c++)
+        if (*c == '\'') *c = '"';
+    return copy;
+}
+
+/* A star stands for any characters, a list for any of its texts; later cases replace what earlier ones say. */
+START_TEST(conditions_are_patterns_or_lists_of_them)
+{
+    struct dl_csv table;
+    ck_assert(!dl_csv_parse(LINES, strlen(LINES), "t.csv", arena, &table, &err));
+    const struct dl_row_columns c =
+        read_columns(quoted("{" COLUMNS "'all':{'topo':'x'},'cases':[{'if':{'chip':'H100*'},'row':{'topo':'h'}},"
+                            "{'if':{'n':['16','32']},'row':{'tp':2}},{'if':{'id':'b*','chip':'H100'},"
+                            "'leave_out':'why not'}]}"));
+    ck_assert_msg(!err.status, "%s", err.text);
+    static const char *const topos[] = {"h", "x", "h"};
+    for (size_t i = 0; i < DL_COUNT(topos); i++) {
+        json_t *const row = dl_row_columns_object(&c, &table, i);
+        ck_assert_str_eq(json_string_value(json_object_get(row, "topo")), topos[i]);
+        ck_assert(!json_object_get(row, "tp") == (i == 0));
+        ck_assert(!dl_row_columns_left_out(&c, &table, i) == (i < 2));
+        json_decref(row);
+    }
+}
+END_TEST
+
+/* The one that names the line goes before the one that names none, in any order. */
+START_TEST(a_line_has_the_description_that_is_for_it)
+{
+    struct dl_csv table;
+    ck_assert(!dl_csv_parse(LINES, strlen(LINES), "t.csv", arena, &table, &err));
+    struct dl_row_columns items[] = {read_columns(quoted("{" COLUMNS "'all':{}}")),
+                                     read_columns(quoted("{" COLUMNS "'all':{},'of':{'id':'a-*'}}"))};
+    const struct dl_row_columns_found both = {.items = items, .n = 2}, one = {.items = items + 1, .n = 1};
+    ck_assert_ptr_eq(dl_row_columns_of(&both, &table, 0), &items[1]);
+    ck_assert_ptr_eq(dl_row_columns_of(&both, &table, 2), &items[0]);
+    ck_assert_ptr_null(dl_row_columns_of(&one, &table, 2));
+}
+END_TEST
+
+START_TEST(a_condition_is_of_texts)
+{
+    read_columns(quoted("{" COLUMNS "'all':{},'of':{'n':8}}"));
+    ck_assert_str_eq(err.text,
+                     "c.json:/of/n: must be a text like those in one of the columns, or a list of such texts");
+}
+END_TEST
+
+/* ---- what a step took ---- */
+
+#define STEPS                                                                                                          \
+    "{'schema':'dlsim/steps/1','source':'a test','rows':[{'id':'a','topo':'p5','model':'x','workload':'llama3-8b',"    \
+    "'software':'nanotron','devices':8,'global_batch':16,%s}]}"
+
+static void read_step(const char *keys)
+{
+    const struct dl_json doc = {.value = json_loads(quoted(dl_arena_format(arena, STEPS, keys)), 0, NULL),
+                                .where = "s.json"};
+    dl_training_rows_add(doc, arena, &rows, &err);
+    json_decref(doc.value);
+}
+
+START_TEST(tokens_or_a_share_of_peak_say_what_a_step_took)
+{
+    read_step("'seq':4096,'tokens_per_s_per_device':2048,'reserved_bytes':8e10");
+    read_step("'mfu':0.4");
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_double_eq_tol(rows.items[0].step_s, 16.0 * 4096 / (8 * 2048), 1e-12);
+    ck_assert_double_eq(rows.items[0].reserved_bytes, 8e10);
+    ck_assert(rows.items[1].step_s == 0 && rows.items[1].mfu == 0.4);
+    read_step("'tokens_per_s_per_device':2048");
+    ck_assert_str_eq(err.text, "s.json:/rows/0: needs the key 'seq'");
 }
 END_TEST
 
@@ -178,6 +270,10 @@ int main(void)
     tcase_add_test(tests, a_part_of_the_model_of_a_file);
     tcase_add_test(tests, a_description_is_of_all_columns);
     tcase_add_test(tests, a_step_that_ran_needs_its_time);
+    tcase_add_test(tests, conditions_are_patterns_or_lists_of_them);
+    tcase_add_test(tests, a_line_has_the_description_that_is_for_it);
+    tcase_add_test(tests, a_condition_is_of_texts);
+    tcase_add_test(tests, tokens_or_a_share_of_peak_say_what_a_step_took);
     tcase_add_test(tests, a_slow_network_has_slow_hops);
     tcase_add_test(tests, what_no_network_takes_is_the_hosts);
     suite_add_tcase(suite, tests);
