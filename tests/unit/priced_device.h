@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/core/files.h"
+#include "sim/core/inherit.h"
 #include "sim/cost/device.h"
 
 static struct dl_arena *arena;
@@ -39,7 +40,8 @@ static inline void load(const char *folder, const char *name)
 {
     close_document();
     const char *path;
-    (void)(dl_find_file(folder, "file", name, arena, &path, &err) || dl_json_load(path, arena, &doc, &err));
+    (void)(dl_find_file(folder, "file", name, arena, &path, &err) || dl_json_load(path, arena, &doc, &err) ||
+           dl_json_inherit(doc, folder, "file", arena, &err));
     check_ok();
 }
 
