@@ -106,6 +106,17 @@ static enum dl_status add_described_line(const struct dl_row_columns_found *foun
     return err->status;
 }
 
+/* A table whose lines are all left out, with the reasons. */
+static enum dl_status refuse_all(const struct dl_no_rows *left_out, const char *name, struct dl_arena *arena,
+                                 struct dl_error *err)
+{
+    const char *reasons = "";
+    for (size_t i = 0; i < left_out->n; i++)
+        reasons =
+            dl_arena_format(arena, "%s%s%zu: %s", reasons, i ? "; " : "", left_out->items[i].n, left_out->items[i].why);
+    return dl_fail(err, DL_RANGE, name, "has no line that can be simulated (%s)", reasons);
+}
+
 /* Lines of a table whose columns descriptions name. */
 static enum dl_status add_described(const struct dl_row_columns_found *found, const struct dl_csv *table,
                                     const char *path, struct dl_arena *arena, struct dl_training_rows *rows,
@@ -115,6 +126,7 @@ static enum dl_status add_described(const struct dl_row_columns_found *found, co
         return dl_fail(err, DL_RANGE, dl_base_name(path), "has no rows, only the line that names the columns");
     for (size_t i = 0; i < table->n_rows; i++)
         if (add_described_line(found, table, path, i, arena, rows, err) && !dl_go_on(err)) break;
+    if (!err->status && !rows->n) return refuse_all(&rows->left_out, dl_base_name(path), arena, err);
     return err->status;
 }
 

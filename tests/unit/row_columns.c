@@ -96,6 +96,57 @@ START_TEST(a_part_of_the_model_of_a_file)
 }
 END_TEST
 
+#define OTHERS                                                                                                         \
+    "id,set,source,device,n_devices,model,layers,seq,global_batch,microbatch,grad_accum,tp,pp,cp,ep,vp,dp,fsdp,zero,"  \
+    "schedule,recompute,precision,status,step_s,tokens_s_dev,samples_s,tflops_dev,memory_gb,notes\n"
+
+START_TEST(smaller_tables_are_told_by_their_set)
+{
+    read_text(OTHERS "a,TT,x,H100 96GB HBM2e 500W,8,Llama 3.1 8B,,8192,16,2,,1,1,1,,,8,8,,,selective,bf16+float8,ok,"
+                     "2.5,,,,82.68,compile\n"
+                     "b,AURORA,x,Intel PVC tile (Aurora),96,\"69B GPT (80 x 8192, kv 8)\",80,4096,24,1,4,2,8,,,,6,,1,"
+                     ",full,bf16,OOM,,,,,,\n"
+                     "c,PRIMUS,x,MI300X,8,Llama-2-7B,,,,,,1,8,,,2,,,,v-min,,,ok,,8897.2,,208.5,11.9,\n");
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, 2);
+    ck_assert_uint_eq(rows.left_out.n, 1);
+    const struct dl_training_row *const a = &rows.items[0], *const b = &rows.items[1];
+    ck_assert_str_eq(a->topo, "grand-teton");
+    ck_assert_str_eq(a->precision, "fp8");
+    ck_assert_double_eq_tol(a->reserved_bytes, 82.68e9, 1);
+    ck_assert(a->zero == 3 && !a->recompute && strstr(a->stack_text, "recompute"));
+    ck_assert(b->ran == DL_RAN_OUT_OF_MEMORY && b->zero == 1 && !b->step_s);
+    ck_assert_str_eq(b->workload, "llama2-70b");
+    ck_assert_str_eq(b->recompute, "full");
+}
+END_TEST
+
+#define TRAINING                                                                                                       \
+    "id,source,system,device,n_devices,model,layers,hidden,ffn,heads,kv_heads,seq,vocab,params_B,gbs,mbs,tp,pp,dp,cp," \
+    "ep,vpp,sp,zero,recompute,precision,iter_s,tflops_per_dev,pct_peak,tokens_s_dev,other_metric,flop_def,"            \
+    "iter_s_derived,confidence,notes\n"
+
+/* Two tables with the same columns: one knows a share of peak, of the other all lines are rows of shipped tables. */
+START_TEST(tables_with_the_same_columns_are_told_by_their_ids)
+{
+    read_text(TRAINING "MAXTEXT-1x_v5p-128-32B,x,,TPU v5p,64,32B,,,,,,2048,,,,,,,,,,,,,,bf16,,328,71.47,,,,,,\n"
+                       "SC21-T1-01,x,,A100-80,32,GPT,24,,,,,,,,512,16,1,1,32,,,,no,0,full,fp16,,137,44,,,,3.53,,\n");
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, 1);
+    ck_assert_uint_eq(rows.left_out.items[0].n, 1);
+    ck_assert(rows.items[0].global_batch == 448 && rows.items[0].tp == 4 && rows.items[0].step_s == 0);
+    ck_assert_double_eq_tol(rows.items[0].mfu, 0.7147, 1e-12);
+    ck_assert_str_eq(rows.items[0].workload, "maxtext-32b");
+}
+END_TEST
+
+START_TEST(a_table_without_a_line_to_simulate_says_why)
+{
+    read_text(TRAINING "SC21-T1-01,x,,A100-80,32,GPT,24,,,,,,,,512,16,1,1,32,,,,no,0,full,fp16,,137,44,,,,3.53,,\n");
+    ck_assert_str_eq(err.text, "us.csv: has no line that can be simulated (1: rows of shipped tables)");
+}
+END_TEST
+
 /* One column more is another table, which no description is of. */
 START_TEST(a_description_is_of_all_columns)
 {
@@ -268,6 +319,9 @@ int main(void)
     tcase_add_test(tests, columns_are_renamed_scaled_and_told_by_cases);
     tcase_add_test(tests, lines_that_are_no_rows_are_counted_by_their_reason);
     tcase_add_test(tests, a_part_of_the_model_of_a_file);
+    tcase_add_test(tests, smaller_tables_are_told_by_their_set);
+    tcase_add_test(tests, tables_with_the_same_columns_are_told_by_their_ids);
+    tcase_add_test(tests, a_table_without_a_line_to_simulate_says_why);
     tcase_add_test(tests, a_description_is_of_all_columns);
     tcase_add_test(tests, a_step_that_ran_needs_its_time);
     tcase_add_test(tests, conditions_are_patterns_or_lists_of_them);
