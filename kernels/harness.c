@@ -157,7 +157,8 @@ static void free_tensor(const struct dl_trial *t, size_t i)
         t->backend->free(t->tensor[i]);
 }
 
-struct dl_trial *dl_trial_new(const struct dl_trial_spec *spec)
+/* Tensors are allocated, not filled. */
+static struct dl_trial *empty_trial(const struct dl_trial_spec *spec)
 {
     struct dl_trial *const t = dl_memory(sizeof *t);
     *t = (struct dl_trial){.backend = spec->backend, .routine = spec->routine};
@@ -167,11 +168,31 @@ struct dl_trial *dl_trial_new(const struct dl_trial_spec *spec)
     t->seed = spec->seed;
     dl_problem_complete(t->problem, spec->given, t->dim);
     for (size_t i = 0; i < t->problem->n_tensors; i++) t->tensor[i] = alloc_tensor(t, i);
-    fill_for_timing(t);
+    return t;
+}
+
+static struct dl_trial *ready(struct dl_trial *t)
+{
     make_workspace(t);
     const struct dl_call call = call_of(t);
     if (t->routine->open) t->plan = t->routine->open(&call);
     return t;
+}
+
+struct dl_trial *dl_trial_new(const struct dl_trial_spec *spec)
+{
+    struct dl_trial *const t = empty_trial(spec);
+    fill_for_timing(t);
+    return ready(t);
+}
+
+struct dl_trial *dl_trial_twin(const struct dl_trial *of)
+{
+    struct dl_trial *const t =
+        empty_trial(&(struct dl_trial_spec){of->backend, of->routine, of->dim, of->precision, of->seed});
+    for (size_t i = 0; i < t->problem->n_tensors; i++)
+        t->backend->upload(t->tensor[i], of->tensor[i], tensor_bytes(t, i) + guard_bytes);
+    return ready(t);
 }
 
 void dl_trial_free(struct dl_trial *t)

@@ -41,6 +41,8 @@ bool dl_routine_can(const struct dl_routine *r, const int64_t *dim, enum dl_floa
 
 /* Inputs are filled, outputs and workspace poisoned. The problem of the routine must be there. */
 struct dl_trial *dl_trial_new(const struct dl_trial_spec *spec);
+/* Another one with the same contents, of one that has not run: numbers are worked out once. */
+struct dl_trial *dl_trial_twin(const struct dl_trial *of);
 void dl_trial_free(struct dl_trial *trial);
 
 void dl_trial_run(const struct dl_trial *trial);

@@ -156,7 +156,7 @@ struct dl_backend {
     void (*free)(void *memory);
     void *(*alloc_host)(size_t bytes); /* OPTIONAL: for tensors on the host; NULL: the host is the device */
     void (*free_host)(void *memory);   /* OPTIONAL, with alloc_host */
-    void (*upload)(void *to, const void *from_host, size_t bytes);
+    void (*upload)(void *to, const void *from, size_t bytes); /* from the host, or from its own memory */
     void (*download)(void *to_host, const void *from, size_t bytes);
     void (*repeat)(void *memory, size_t period_bytes, size_t bytes); /* fills it with what its first bytes hold */
     /* Between start and stop calls are issued; stop waits for all of them and gives the seconds since start. */

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "kernels/journal.h"
+#include "kernels/timing.h"
 #include "sim/core/output.h"
 
 struct session {
@@ -29,13 +29,6 @@ static void stop(int signal_number) { stopped_by = signal_number; }
 
 /* As shells tell it: what was asked for is not all there. */
 static int code_of_signal(void) { return stopped_by ? 128 + stopped_by : 0; }
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void key_of(const struct dl_result *p, char *key, size_t size)
 {
@@ -60,7 +53,7 @@ static void time_points(struct session *s)
         char key[200];
         key_of(p, key, sizeof key);
         if (s->journal) p->timing = dl_journal_find(s->journal, key);
-        if (p->timing.n_samples || (i >= s->agenda.n_basic && (stopped_by || now_s() > s->end_s))) continue;
+        if (p->timing.n_samples || (i >= s->agenda.n_basic && (stopped_by || dl_now_s() > s->end_s))) continue;
         show_progress(s, i, key);
         const struct dl_trial_spec spec = {s->profile.backend, p->routine, p->dim, p->precision, 1};
         p->timing = dl_time(&spec, &s->plan);
@@ -214,7 +207,7 @@ static int prepare(struct session *s)
 
 int dl_profile_run(const struct dl_profile_options *o)
 {
-    struct session s = {.o = o, .profile = {.backend = o->backend}, .end_s = now_s() + o->time_limit_s};
+    struct session s = {.o = o, .profile = {.backend = o->backend}, .end_s = dl_now_s() + o->time_limit_s};
     int code = check_files(o);
     if (code) return code;
     code = prepare(&s);

@@ -1,13 +1,22 @@
+#define _POSIX_C_SOURCE 200809L
 #include "kernels/timing.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { most_sets = 1024, most_samples = 200, least_samples = 7, most_calls = 4096 };
 static const double least_sample_s = 1e-4;             /* far above the resolution of any clock here */
 static const double most_memory_bytes = 4e9;           /* for all sets of tensors */
 static const double deviation_of_mad = 1.4826;         /* standard deviation over MAD of normal noise */
 static const double error_of_median = 1.2533141373155; /* sqrt(pi / 2): over that of the mean */
+
+double dl_now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 static int by_size(const void *a, const void *b)
 {
@@ -41,15 +50,17 @@ static double touched_bytes(const struct dl_trial *t)
     return fmin(dl_trial_bytes(t), dl_problem_bytes(t->problem, t->dim, t->precision));
 }
 
-static void rotation_init(struct rotation *r, const struct dl_trial_spec *spec, double bytes)
+/* As many sets as are larger than the cache together, unless making them takes longer than timing may. */
+static void rotation_init(struct rotation *r, const struct dl_trial_spec *spec, const struct dl_timing_plan *plan)
 {
-    r->n = r->next = 0;
-    double held = 0, touched = 0;
-    do {
-        r->sets[r->n] = dl_trial_new(spec);
-        held += dl_trial_bytes(r->sets[r->n]);
-        touched += touched_bytes(r->sets[r->n++]);
-    } while (touched < bytes && r->n < most_sets && held * (double)(r->n + 1) / (double)r->n < most_memory_bytes);
+    const double end_s = dl_now_s() + plan->most_s;
+    r->next = 0;
+    r->n = 1;
+    r->sets[0] = dl_trial_new(spec);
+    const double held = dl_trial_bytes(r->sets[0]), touched = touched_bytes(r->sets[0]);
+    while (touched * (double)r->n < plan->rotate_bytes && r->n < most_sets &&
+           held * (double)(r->n + 1) < most_memory_bytes && dl_now_s() < end_s)
+        r->sets[r->n++] = dl_trial_twin(r->sets[0]);
 }
 
 static void rotation_release(struct rotation *r)
@@ -88,7 +99,7 @@ struct dl_timing dl_time(const struct dl_trial_spec *spec, const struct dl_timin
     struct rotation r;
     double samples[most_samples], used_s = 0;
     struct dl_timing t = {0};
-    rotation_init(&r, spec, plan->rotate_bytes);
+    rotation_init(&r, spec, plan);
     const size_t calls = warm_up(&r, spec->backend, plan->warm_s);
     for (size_t n = 0; n < most_samples;) {
         samples[n++] = sample(&r, spec->backend, calls);

@@ -9,7 +9,7 @@
 
 struct dl_timing_plan {
     double spread;       /* wanted: the standard error of the median over the median */
-    double most_s;       /* for one shape, after the warm-up */
+    double most_s;       /* for one shape, after the warm-up; and for making its sets of tensors */
     double rotate_bytes; /* that the sets of tensors must have together */
     double warm_s; /* of calls before the first sample, at least: the clock follows the power of what ran before */
 };
@@ -21,6 +21,9 @@ struct dl_timing {
 };
 
 struct dl_timing dl_time(const struct dl_trial_spec *spec, const struct dl_timing_plan *plan);
+
+/* Of a clock that only goes forward. */
+double dl_now_s(void);
 
 /* The time of the smallest thing that can be issued. */
 struct dl_timing dl_time_launch(const struct dl_backend *backend);

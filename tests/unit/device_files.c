@@ -1,5 +1,8 @@
 /* device_files.c - what the shipped device files must have, and what a device file must not say. */
+#include <gsl/gsl_statistics_double.h>
+
 #include "sim/core/facts.h"
+#include "tests/timed_rows.h"
 #include "tests/unit/priced_device.h"
 
 static void must_be_stated(void *user, const struct dl_fact *fact)
@@ -40,6 +43,35 @@ START_TEST(every_device_that_a_system_names_is_shipped)
         ck_assert_msg(json_is_string(name), "%s names no device", systems[i]);
         open_device(dl_arena_string(arena, json_string_value(name)));
     }
+}
+END_TEST
+
+/* Large products of cuBLAS as dlsim-profile found them, priced from what another profiler found: with calls one by one
+ * the clock stays higher than within a step. */
+START_TEST(two_profilers_of_one_device_agree)
+{
+    const double least_flop = 1e11, quickest = 0.8, slowest = 1.0;
+    double *const ratios = dl_arena_alloc(arena, 10000 * sizeof *ratios);
+    size_t n = 0, i, j;
+    json_t *table, *row;
+    load("topologies/devices", "h200-own");
+    json_t *const measured = json_incref(json_object_get(doc.value, "measured"));
+    open_device("h200");
+    json_array_foreach(measured, i, table)
+    {
+        if (strcmp(timed_text(table, "kernel"), "gemm") || strcmp(timed_text(table, "precision"), "bf16")) continue;
+        json_array_foreach(json_object_get(table, "rows"), j, row)
+        {
+            const struct dl_kernel k = timed_kernel(table, row);
+            if (2 * k.batch * k.m * k.n * k.k < least_flop) continue;
+            ratios[n++] = timed_cell(table, row, "seconds", 0) / dl_price(&device, &k, DL_BF16).seconds;
+        }
+    }
+    json_decref(measured);
+    ck_assert_uint_ge(n, 50);
+    const double mean = gsl_stats_mean(ratios, 1, n), deviation = gsl_stats_sd(ratios, 1, n);
+    ck_assert_msg(mean > quickest && mean < slowest, "the mean ratio of %zu is %g", n, mean);
+    ck_assert_msg(deviation < 0.1, "the ratios of %zu spread by %g", n, deviation);
 }
 END_TEST
 
@@ -92,6 +124,7 @@ static void add(TCase *tests)
     tcase_add_loop_test(tests, every_figure_of_a_shipped_device_has_a_grade, 0, n_devices);
     tcase_add_loop_test(tests, every_shipped_device_is_small_enough_to_read, 0, n_devices);
     tcase_add_test(tests, every_device_that_a_system_names_is_shipped);
+    tcase_add_test(tests, two_profilers_of_one_device_agree);
     tcase_add_loop_test(tests, bad_files_are_refused_by_place, 0, (int)DL_COUNT(bad));
     tcase_add_test(tests, precisions_have_the_names_and_bytes_of_their_formats);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernels/device_file.h"
@@ -62,17 +63,58 @@ START_TEST(median_and_spread_are_those_of_the_samples)
 }
 END_TEST
 
+static const struct dl_routine *copy_routine(void)
+{
+    for (size_t i = 0; i < dl_routine_count(&dl_backend_cpu); i++)
+        if (strcmp(dl_routine_get(&dl_backend_cpu, i)->problem, "copy") == 0) return dl_routine_get(&dl_backend_cpu, i);
+    ck_abort_msg("there is no copy");
+    return NULL;
+}
+
 START_TEST(timing_calls_the_routine_and_gives_a_time)
 {
     const int64_t given[] = {1000};
-    for (size_t i = 0; i < dl_routine_count(&dl_backend_cpu); i++) {
-        const struct dl_routine *const r = dl_routine_get(&dl_backend_cpu, i);
-        if (strcmp(r->problem, "copy")) continue;
-        const struct dl_timing t =
-            dl_time(&(struct dl_trial_spec){&dl_backend_cpu, r, given, DL_FLOAT_FP32, 1},
-                    &(struct dl_timing_plan){.spread = 0.1, .most_s = 0.01, .rotate_bytes = 1e5});
-        ck_assert(t.n_samples >= 3 && t.seconds > 0 && t.spread >= 0);
+    const struct dl_timing t =
+        dl_time(&(struct dl_trial_spec){&dl_backend_cpu, copy_routine(), given, DL_FLOAT_FP32, 1},
+                &(struct dl_timing_plan){.spread = 0.1, .most_s = 0.01, .rotate_bytes = 1e5});
+    ck_assert(t.n_samples >= 3 && t.seconds > 0 && t.spread >= 0);
+}
+END_TEST
+
+static int n_opened;
+static void *open_slowly(const struct dl_call *call)
+{
+    (void)call;
+    n_opened++;
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    return NULL;
+}
+
+/* A library may take long to plan a call: it would plan a thousand times for a shape that is small. */
+START_TEST(sets_of_tensors_are_made_no_longer_than_calls_are_timed)
+{
+    const int64_t given[] = {1000};
+    struct dl_routine slow = *copy_routine();
+    slow.open = open_slowly;
+    dl_time(&(struct dl_trial_spec){&dl_backend_cpu, &slow, given, DL_FLOAT_FP32, 1},
+            &(struct dl_timing_plan){.spread = 0.1, .most_s = 0.1, .rotate_bytes = 1e9});
+    ck_assert_int_ge(n_opened, 1);
+    ck_assert_int_le(n_opened, 6);
+}
+END_TEST
+
+START_TEST(twins_have_the_same_contents)
+{
+    const int64_t given[] = {1000};
+    struct dl_trial *const one =
+        dl_trial_new(&(struct dl_trial_spec){&dl_backend_cpu, copy_routine(), given, DL_FLOAT_FP32, 1});
+    struct dl_trial *const twin = dl_trial_twin(one);
+    for (size_t i = 0; i < one->problem->n_tensors; i++) {
+        ck_assert_ptr_ne(one->tensor[i], twin->tensor[i]);
+        ck_assert_mem_eq(one->tensor[i], twin->tensor[i], 1000 * sizeof(float));
     }
+    dl_trial_free(one);
+    dl_trial_free(twin);
 }
 END_TEST
 
@@ -327,6 +369,8 @@ int main(void)
     tcase_add_checked_fixture(all, make_folder, remove_folder);
     tcase_add_test(all, median_and_spread_are_those_of_the_samples);
     tcase_add_test(all, timing_calls_the_routine_and_gives_a_time);
+    tcase_add_test(all, sets_of_tensors_are_made_no_longer_than_calls_are_timed);
+    tcase_add_test(all, twins_have_the_same_contents);
     tcase_add_test(all, journal_remembers_what_was_timed);
     tcase_add_test(all, journal_of_another_device_is_refused);
     tcase_add_test(all, journal_that_was_cut_off_loses_one_line);
