@@ -3,6 +3,7 @@
  * {"kind": "convnet", "input": [3, 224, 224], "layers": [{"kind": "conv", "filters": 64, "window": 7, "stride": 2},
  * ...]} "add" and "concat" have branches that get the same input, "repeat" has a list of layers that it repeats;
  * "cross_entropy" is the loss of a classifier and ends the list.
+ * Volumes have a depth before the height, and windows that are cubes.
  * Nothing is cut by tensor parallelism. Backward has what each element was given, once; a relu needs nothing of its
  * own. */
 #include "workloads/convnet.h"
@@ -20,7 +21,8 @@ struct options {
 };
 static const struct options defaults = {0};
 static const struct dl_field fields[] = {
-    {"input", DL_INT_LIST, offsetof(struct options, input), 1, 1 << 20, false, NULL, "channels, height and width"},
+    {"input", DL_INT_LIST, offsetof(struct options, input), 1, 1 << 20, false, NULL,
+     "channels, height and width; or channels, depth, height and width"},
     {"layers", DL_LIST, offsetof(struct options, layers), 0, 0, false, NULL,
      "conv, deconv, pool, global_pool, fc, batchnorm, relu, lrn, dropout, add, concat, side, repeat, cross_entropy"},
 };
@@ -57,14 +59,14 @@ static const struct {
     {DL_REPEAT | DL_SIDE, {"layers", DL_LIST, AT(layers), 0, 0, false, NULL, "what is repeated or leads away"}},
 };
 
-struct dl_tensor dl_tensor_of(double channels, double height, double width)
+struct dl_tensor dl_tensor_of(double channels, double depth, double height, double width)
 {
-    return (struct dl_tensor){.channels = channels, .height = height, .width = width, .parts = 1};
+    return (struct dl_tensor){.channels = channels, .depth = depth, .height = height, .width = width, .parts = 1};
 }
 
 double dl_net_elements(const struct dl_net *net, const struct dl_tensor *t)
 {
-    return net->build->samples * t->channels * t->height * t->width;
+    return net->build->samples * t->channels * t->depth * t->height * t->width;
 }
 
 void dl_net_save(struct dl_net *net)
@@ -119,7 +121,8 @@ static enum dl_status add_element(struct dl_net *net, const struct dl_element *e
 {
     if (net->at.is_loss) return dl_fail(err, DL_IMPOSSIBLE, e->where, "comes after the loss; nothing can follow it");
     if (kind->add(net, e, err)) return err->status;
-    if (net->at.channels > MAX_SIZE || net->at.height > MAX_SIZE || net->at.width > MAX_SIZE)
+    if (net->at.channels > MAX_SIZE || net->at.depth > MAX_SIZE || net->at.height > MAX_SIZE ||
+        net->at.width > MAX_SIZE)
         return dl_fail(err, DL_RANGE, e->where, "makes %g x %g x %g, which is more than %g in one direction",
                        net->at.channels, net->at.height, net->at.width, MAX_SIZE);
     return DL_OK;
@@ -171,10 +174,12 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
                             struct dl_error *err)
 {
     const struct options *const o = options;
-    if (o->input.n != 3) return dl_refuse(build, "input", err, "must be [channels, height, width]");
+    const size_t n = o->input.n;
+    if (n != 3 && n != 4)
+        return dl_refuse(build, "input", err, "must be [channels, height, width] or [channels, depth, height, width]");
     const int64_t *const input = o->input.items;
-    struct dl_net net = {.build = build};
-    net.at = dl_tensor_of((double)input[0], (double)input[1], (double)input[2]);
+    struct dl_net net = {.build = build, .is_volume = n == 4};
+    net.at = dl_tensor_of((double)input[0], n == 4 ? (double)input[1] : 1, (double)input[n - 2], (double)input[n - 1]);
     if (add_layers(&net, o->layers, err)) goto out;
     if (!net.has_weights) {
         dl_refuse(build, "layers", err, "has no conv or fc, so there is nothing to train");

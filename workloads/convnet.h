@@ -15,7 +15,7 @@ struct dl_element {
 
 /* What flows from one element to the next. */
 struct dl_tensor {
-    double channels, height, width;
+    double channels, depth, height, width; /* depth 1: a picture, not a volume */
     double parts;   /* that it was joined from and that are still there: gradients are added to each */
     bool is_saved;  /* backward has it already */
     bool from_relu; /* whose backward needs its sign, even if who gets it next does not */
@@ -26,6 +26,7 @@ struct dl_net {
     const struct dl_build *build;
     struct dl_tape tape;
     struct dl_tensor at;
+    bool is_volume;   /* windows have a depth, too */
     bool has_weights; /* so that someone needs the gradient of what flows here */
     size_t n_elements;
     struct dl_layer *layers;
@@ -61,7 +62,7 @@ extern const struct dl_element_kind dl_element_kinds[];
 extern const size_t dl_n_element_kinds;
 
 /* In one part, nothing done with it yet. */
-struct dl_tensor dl_tensor_of(double channels, double height, double width);
+struct dl_tensor dl_tensor_of(double channels, double depth, double height, double width);
 
 double dl_net_elements(const struct dl_net *net, const struct dl_tensor *tensor);
 

@@ -28,6 +28,12 @@ static void save_for_relu(struct dl_net *net)
     if (net->at.from_relu) dl_net_save(net);
 }
 
+/* The same pixels with other channels, made anew. */
+static struct dl_tensor pixels_of(const struct dl_tensor *t, double channels)
+{
+    return dl_tensor_of(channels, t->depth, t->height, t->width);
+}
+
 /* Mean and variance first, so both ways read twice; gain and bias of each channel. */
 static void add_batchnorm(struct dl_net *net)
 {
@@ -38,7 +44,7 @@ static void add_batchnorm(struct dl_net *net)
                                                     .input_gradient = 5 * elements, .width = net->at.channels});
     net->tape.layer->parameters_outside += 2 * net->at.channels;
     net->tape.layer->n_tensors += 2;
-    net->at = dl_tensor_of(net->at.channels, net->at.height, net->at.width);
+    net->at = pixels_of(&net->at, net->at.channels);
 }
 
 static void add_what_follows(struct dl_net *net, const struct dl_element *e)
@@ -62,6 +68,32 @@ static double windows_on(double size, const struct dl_element *e)
     return steps < 0 ? 0 : (e->round_up ? ceil(steps) : floor(steps)) + 1;
 }
 
+/* Where the window of an element comes to lie. */
+static struct dl_tensor slide(const struct dl_net *net, const struct dl_element *e, double channels)
+{
+    const double depth = net->is_volume ? windows_on(net->at.depth, e) : 1;
+    return dl_tensor_of(channels, depth, windows_on(net->at.height, e), windows_on(net->at.width, e));
+}
+
+static bool is_empty(const struct dl_tensor *t) { return t->depth < 1 || t->height < 1 || t->width < 1; }
+
+/* Kernels know squares: that with as many pixels as a cube of this side. */
+static double as_square(const struct dl_net *net, int64_t side)
+{
+    return net->is_volume ? (double)side * sqrt((double)side) : (double)side;
+}
+
+static double in_window(const struct dl_net *net, const struct dl_element *e)
+{
+    const double square = (double)(e->window * e->window);
+    return net->is_volume ? square * (double)e->window : square;
+}
+
+static struct dl_pixels picture_of(const struct dl_net *net, const struct dl_tensor *t)
+{
+    return net->is_volume ? (struct dl_pixels){0} : (struct dl_pixels){t->height, t->width};
+}
+
 /* One way or the other, its windows go with its channels or with its filters. */
 static const struct dl_kernel_dimensions of_convolution = {.m = DL_PIXELS, .n = DL_BY_FILTER, .k = DL_BY_CHANNEL};
 
@@ -83,23 +115,23 @@ static void add_bias(struct dl_net *net)
 
 static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    const double groups = (double)e->groups, filters = (double)e->filters, window = (double)(e->window * e->window);
-    const struct dl_tensor out = dl_tensor_of(filters, windows_on(net->at.height, e), windows_on(net->at.width, e));
-    if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
+    const double groups = (double)e->groups, filters = (double)e->filters;
+    const struct dl_tensor out = slide(net, e, filters);
+    if (is_empty(&out)) return refuse_window(net, e, err);
     if (fmod(net->at.channels, groups) != 0 || e->filters % e->groups)
         return dl_fail(err, DL_IMPOSSIBLE, e->where, "%lld groups do not divide %g channels and %lld filters",
                        (long long)e->groups, net->at.channels, (long long)e->filters);
     struct dl_product p = {.name = name_of(e),
                            .batch = groups,
-                           .m = net->build->samples * out.height * out.width,
+                           .m = net->build->samples * out.depth * out.height * out.width,
                            .n = filters / groups,
-                           .k = net->at.channels / groups * window,
+                           .k = net->at.channels / groups * in_window(net, e),
                            .by = of_convolution,
                            .is_convolution = true,
-                           .given = {net->at.height, net->at.width},
-                           .made = {out.height, out.width},
-                           .window = (double)e->window,
-                           .stride = (double)e->stride,
+                           .given = picture_of(net, &net->at),
+                           .made = picture_of(net, &out),
+                           .window = as_square(net, e->window),
+                           .stride = as_square(net, e->stride),
                            .pad = (double)e->pad,
                            .has_bias = e->bias};
     add_product(net, &p);
@@ -112,15 +144,16 @@ static enum dl_status add_conv(struct dl_net *net, const struct dl_element *e, s
 /* The transpose of a convolution: each pixel becomes a window, and overlaps are added. */
 static enum dl_status add_deconv(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    const double filters = (double)e->filters, window = (double)(e->window * e->window);
+    const double filters = (double)e->filters;
     const double grown = (double)(e->window + e->output_pad - 2 * e->pad), stride = (double)e->stride;
+    const double depth = net->is_volume ? (net->at.depth - 1) * stride + grown : 1;
     const struct dl_tensor out =
-        dl_tensor_of(filters, (net->at.height - 1) * stride + grown, (net->at.width - 1) * stride + grown);
-    if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
+        dl_tensor_of(filters, depth, (net->at.height - 1) * stride + grown, (net->at.width - 1) * stride + grown);
+    if (is_empty(&out)) return refuse_window(net, e, err);
     struct dl_product p = {.name = name_of(e),
                            .batch = 1,
-                           .m = net->build->samples * net->at.height * net->at.width,
-                           .n = filters * window,
+                           .m = net->build->samples * net->at.depth * net->at.height * net->at.width,
+                           .n = filters * in_window(net, e),
                            .k = net->at.channels,
                            .by = of_convolution,
                            .is_convolution = true};
@@ -143,11 +176,11 @@ static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, str
                            .batch = 1,
                            .m = net->build->samples,
                            .n = (double)e->outputs,
-                           .k = net->at.channels * net->at.height * net->at.width,
+                           .k = net->at.channels * net->at.depth * net->at.height * net->at.width,
                            .by = {.m = DL_BY_SAMPLE, .n = DL_BY_FILTER, .k = DL_BY_CHANNEL},
                            .has_bias = e->bias};
     add_product(net, &p);
-    net->at = dl_tensor_of((double)e->outputs, 1, 1);
+    net->at = dl_tensor_of((double)e->outputs, 1, 1, 1);
     add_what_follows(net, e);
     return DL_OK;
 }
@@ -164,10 +197,9 @@ static void shrink(struct dl_net *net, const struct dl_element *e, double window
 
 static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
-    const struct dl_tensor out =
-        dl_tensor_of(net->at.channels, windows_on(net->at.height, e), windows_on(net->at.width, e));
-    if (out.height < 1 || out.width < 1) return refuse_window(net, e, err);
-    const double windows_each_way = (double)e->window / (double)e->stride; /* that hold an input */
+    const struct dl_tensor out = slide(net, e, net->at.channels);
+    if (is_empty(&out)) return refuse_window(net, e, err);
+    const double windows_each_way = as_square(net, e->window) / as_square(net, e->stride); /* that hold an input */
     shrink(net, e, windows_each_way * windows_each_way, out);
     if (!e->mean) net->tape.layer->saved.pooled_elements += dl_net_elements(net, &out);
     return DL_OK;
@@ -177,7 +209,7 @@ static enum dl_status add_pool(struct dl_net *net, const struct dl_element *e, s
 static enum dl_status add_global_pool(struct dl_net *net, const struct dl_element *e, struct dl_error *err)
 {
     (void)err;
-    const struct dl_tensor out = dl_tensor_of(net->at.channels, 1, 1);
+    const struct dl_tensor out = dl_tensor_of(net->at.channels, 1, 1, 1);
     const double moved = dl_net_elements(net, &net->at) + dl_net_elements(net, &out);
     save_for_relu(net);
     pass(net, name_of(e), e->kind, moved, moved);
@@ -207,7 +239,7 @@ static enum dl_status add_lrn(struct dl_net *net, const struct dl_element *e, st
     dl_net_save(net);
     pass(net, name_of(e), e->kind, 3 * elements, 5 * elements);
     net->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements;
-    net->at = dl_tensor_of(net->at.channels, net->at.height, net->at.width);
+    net->at = pixels_of(&net->at, net->at.channels);
     return DL_OK;
 }
 
@@ -219,7 +251,7 @@ static enum dl_status add_dropout(struct dl_net *net, const struct dl_element *e
     save_for_relu(net);
     pass(net, name_of(e), e->kind, moved, moved);
     net->tape.layer->saved.outside_bytes += DL_MASK_BYTES * elements;
-    net->at = dl_tensor_of(net->at.channels, net->at.height, net->at.width);
+    net->at = pixels_of(&net->at, net->at.channels);
     return DL_OK;
 }
 
@@ -241,7 +273,8 @@ static enum dl_status join(struct dl_net *net, bool adds, struct dl_tensor *out,
                            struct dl_error *err)
 {
     const struct dl_tensor *const end = &net->at;
-    if (end->height != out->height || end->width != out->width || (adds && end->channels != out->channels))
+    if (end->depth != out->depth || end->height != out->height || end->width != out->width ||
+        (adds && end->channels != out->channels))
         return dl_fail(err, DL_IMPOSSIBLE, branch.where, "ends with %g x %g x %g, the first branch with %g x %g x %g",
                        end->channels, end->height, end->width, out->channels, out->height, out->width);
     if (!adds) out->channels += end->channels;
@@ -251,7 +284,7 @@ static enum dl_status join(struct dl_net *net, bool adds, struct dl_tensor *out,
 
 static struct dl_tensor joined_from(const struct dl_tensor *first)
 {
-    struct dl_tensor out = dl_tensor_of(first->channels, first->height, first->width);
+    struct dl_tensor out = pixels_of(first, first->channels);
     out.parts = first->parts;
     return out;
 }
@@ -324,7 +357,7 @@ static enum dl_status add_cross_entropy(struct dl_net *net, const struct dl_elem
     (void)e, (void)err;
     save_for_relu(net);
     dl_tape_cross_entropy(&net->tape, dl_net_elements(net, &net->at), DL_IMAGE);
-    net->at = dl_tensor_of(1, net->at.height, net->at.width);
+    net->at = pixels_of(&net->at, 1);
     net->at.is_loss = true;
     return DL_OK;
 }

@@ -381,7 +381,7 @@ static const struct {
     {"{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','widths':[10]}",
      "test.json:/widths: must be at least that of the input and of the output"},
     {"{'schema':'dlsim/workload/1','source':'a test','kind':'convnet','input':[3,8],'layers':[]}",
-     "test.json:/input: must be [channels, height, width]"},
+     "test.json:/input: must be [channels, height, width] or [channels, depth, height, width]"},
     {CONVNET(""), "test.json:/layers: has no conv or fc, so there is nothing to train"},
     {CONVNET("3"), "test.json:/layers/0: must be an object with a \"kind\""},
     {CONVNET("{'filters':3}"), "test.json:/layers/0: needs the key 'kind'"},
