@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "sim/engine/training_ahead.h"
 #include "sim/engine/training_steady.h"
 
 static const struct dl_sequenced *item_at(const struct dl_training *t, const struct lockstep_group *c)
@@ -48,8 +49,7 @@ struct lockstep_group *dl_training_source(struct dl_training *t, const struct lo
     return &t->lockstep_groups[item->from * t->n_played + c->replica];
 }
 
-/* Of the inputs of all items that make one step; `last` is the one that came last, NULL: before they were wanted. */
-static void meet_inputs(struct dl_training *t, struct lockstep_group *c, const struct start *last)
+void dl_training_meet_inputs(struct dl_training *t, struct lockstep_group *c, const struct start *last)
 {
     struct start start = last ? *last : (struct start){.undisturbed_s = -INFINITY};
     const struct dl_sequenced *item = item_at(t, c);
@@ -70,9 +70,9 @@ void dl_training_deliver(struct dl_training *t, uint32_t lockstep_group, uint32_
     struct lockstep_group *const c = &t->lockstep_groups[lockstep_group];
     assert(!c->arrived[tag]); /* nobody is a whole iteration ahead of what it hands on */
     c->arrived[tag] = message + 1;
-    if (t->steady && message != DL_OWN_MESSAGE) dl_steady_note_input(t, c, tag);
+    if (t->steady && message != DL_OWN_MESSAGE) dl_steady_note_input(t, c, tag, now_s(t));
     if (!c->waits_for_input || !has_inputs(t, c) || t->over) return;
-    meet_inputs(t, c, &t->messages[message].sent);
+    dl_training_meet_inputs(t, c, &t->messages[message].sent);
     begin_item(t, c);
 }
 
@@ -88,37 +88,37 @@ static void pass_on(struct dl_training *t, struct lockstep_group *c, const struc
 }
 
 /* Items that make one step hand on when all of it is done. */
-static const struct dl_sequenced *first_of_step(const struct dl_training *t, const struct lockstep_group *c)
+const struct dl_sequenced *dl_training_first_of_step(const struct dl_training *t, const struct lockstep_group *c)
 {
     const struct dl_sequenced *const items = program_of(t, c)->sequence, *first = &items[c->item];
     while (first > items && first[-1].item.with_next) first--;
     return first;
 }
 
-static uint32_t count_sends(const struct dl_training *t, const struct lockstep_group *c)
+uint32_t dl_training_count_sends(const struct dl_training *t, const struct lockstep_group *c)
 {
     uint32_t n = 0;
-    for (const struct dl_sequenced *item = first_of_step(t, c); item <= item_at(t, c); item++)
+    for (const struct dl_sequenced *item = dl_training_first_of_step(t, c); item <= item_at(t, c); item++)
         n += crosses(c, item->gives, item->to);
     return n;
 }
 
-static void meet_device(const struct dl_training *t, struct lockstep_group *c)
+void dl_training_meet_device(const struct dl_training *t, struct lockstep_group *c)
 {
     if (t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, now_s(t));
 }
 
 void dl_training_after_sends(struct dl_training *t, struct lockstep_group *c)
 {
-    meet_device(t, c);
+    dl_training_meet_device(t, c);
     dl_training_work(t, c);
 }
 
 static void hand_on(struct dl_training *t, struct lockstep_group *c)
 {
     const struct dl_sequenced *const last = item_at(t, c);
-    const uint32_t n_sends = count_sends(t, c);
-    for (const struct dl_sequenced *item = first_of_step(t, c); item <= last; item++) pass_on(t, c, item);
+    const uint32_t n_sends = dl_training_count_sends(t, c);
+    for (const struct dl_sequenced *item = dl_training_first_of_step(t, c); item <= last; item++) pass_on(t, c, item);
     c->item++;
     if (!n_sends) {
         dl_training_work(t, c);
@@ -132,7 +132,7 @@ static void hand_on(struct dl_training *t, struct lockstep_group *c)
 
 /* ---- programs ---- */
 
-static void book_item(struct dl_training *t, struct lockstep_group *c)
+void dl_training_book_item(struct dl_training *t, struct lockstep_group *c)
 {
     if (is_at_end(t, c)) return;
     const enum dl_item_kind kind = item_at(t, c)->item.kind;
@@ -143,14 +143,14 @@ static void book_item(struct dl_training *t, struct lockstep_group *c)
 
 static void template_ends(struct dl_training *t, struct lockstep_group *c)
 {
-    book_item(t, c);
+    dl_training_book_item(t, c);
     if (is_at_end(t, c)) {
         dl_training_end_iteration(t, c);
     } else if (item_at(t, c)->item.with_next) {
         c->item++;
         begin_item(t, c);
     } else {
-        const uint32_t n_sends = count_sends(t, c);
+        const uint32_t n_sends = dl_training_count_sends(t, c);
         c->host_s += n_sends * t->request.step.send_host_s * c->slowdown;
         if (!n_sends || !dl_training_awaits_host(t, c, hand_on)) hand_on(t, c);
     }
@@ -203,7 +203,7 @@ void dl_training_go_on(struct dl_training *t, struct lockstep_group *c)
 }
 
 /* The same tag comes again in the next iteration. */
-static void take_input(struct dl_training *t, struct lockstep_group *c)
+void dl_training_take_input(struct dl_training *t, struct lockstep_group *c)
 {
     const struct dl_sequenced *const item = item_at(t, c);
     if (item->wants != DL_NO_TAG) {
@@ -212,7 +212,7 @@ static void take_input(struct dl_training *t, struct lockstep_group *c)
     }
     if (!crosses(c, item->wants, item->from)) return;
     c->host_s += t->request.step.send_host_s * c->slowdown;
-    meet_device(t, c);
+    dl_training_meet_device(t, c);
 }
 
 static const struct dl_parts *parts_for(const struct dl_training *t, const struct lockstep_group *c)
@@ -224,7 +224,7 @@ static const struct dl_parts *parts_for(const struct dl_training *t, const struc
 
 static void begin_item(struct dl_training *t, struct lockstep_group *c)
 {
-    if (!is_at_end(t, c)) take_input(t, c);
+    if (!is_at_end(t, c)) dl_training_take_input(t, c);
     c->running = is_at_end(t, c) ? &program_of(t, c)->end : item_at(t, c)->block;
     c->parts = parts_for(t, c);
     c->part = 0;
@@ -235,7 +235,7 @@ static void begin_item(struct dl_training *t, struct lockstep_group *c)
 void dl_training_work(struct dl_training *t, struct lockstep_group *c)
 {
     if (is_at_end(t, c) || has_inputs(t, c)) {
-        if (!is_at_end(t, c)) meet_inputs(t, c, NULL);
+        if (!is_at_end(t, c)) dl_training_meet_inputs(t, c, NULL);
         begin_item(t, c);
         return;
     }
@@ -277,8 +277,18 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     if (request->most_effort > 0) dl_training_limit_effort(t);
     if (err->status) return t;
     dl_steady_open(t);
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_training_work(t, &t->lockstep_groups[i]);
+    dl_ahead_open(t);
+    dl_training_begin_all(t);
     return t;
+}
+
+void dl_training_begin_all(struct dl_training *t)
+{
+    if (t->ahead) {
+        dl_ahead_run(t);
+        return;
+    }
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_training_work(t, &t->lockstep_groups[i]);
 }
 
 static bool waits_for_partner(const struct lockstep_group *c) { return c->waits_for_input || c->waits_for_sends; }
@@ -358,6 +368,7 @@ void dl_training_free(struct dl_training *t)
     if (!t) return;
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_free(t->lockstep_groups[i].arrived);
     dl_steady_close(t);
+    dl_ahead_close(t);
     dl_training_close_communicators(t);
     dl_training_close_iterations(t);
     dl_training_close_channels(t);

@@ -32,6 +32,7 @@ struct dl_training_request {
      * step would be more than this (see dl_effort_together). 0: they are not. Links that change are not in the
      * estimates that they are timed by, so that with such a scenario all are simulated. */
     double most_effort;
+    bool by_events;    /* items too, where they could be gone through ahead of them; the same comes out */
     bool extrapolates; /* periods that repeat themselves; only where engines are alone, and nothing is recorded */
     bool one_replica;  /* play the first replica alone and take the others as like it; exchanges are still over all */
 };

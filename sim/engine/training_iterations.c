@@ -58,11 +58,10 @@ static bool goes_on_by_itself(const struct dl_training *t, const struct lockstep
     return !t->request.step.has_barrier && c->iteration < t->n_iterations + last_is_among_others;
 }
 
-static void begin(struct dl_training *t, struct lockstep_group *c)
+static void go_to_first(struct lockstep_group *c)
 {
     c->item = 0;
     c->owed_s = 0;
-    dl_training_work(t, c);
 }
 
 static void pass_barrier(struct dl_training *t)
@@ -71,7 +70,8 @@ static void pass_barrier(struct dl_training *t)
         if (t->lockstep_groups[i].waits_for_others)
             dl_training_end_wait(t, &t->lockstep_groups[i], &t->next, DL_CAUSE_BUBBLE, 0);
     t->next.n_joined = 0;
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) begin(t, &t->lockstep_groups[i]);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) go_to_first(&t->lockstep_groups[i]);
+    dl_training_begin_all(t);
 }
 
 static void finish(struct dl_training *t)
@@ -97,6 +97,8 @@ void dl_training_end_iteration(struct dl_training *t, struct lockstep_group *c)
         finish(t);
     else if (all && t->request.step.has_barrier)
         pass_barrier(t);
-    else if (goes_on)
-        begin(t, c);
+    else if (goes_on) {
+        go_to_first(c);
+        dl_training_work(t, c);
+    }
 }

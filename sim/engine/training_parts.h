@@ -94,6 +94,7 @@ struct message {
     uint32_t receiver, tag; /* of the receiver */
     uint32_t sender;
     const struct dl_sequenced *item; /* that made it; NULL: it has arrived, or is free */
+    double arrives_s, posted_s;      /* of one that is foreseen: see training_ahead.h */
     struct channel *channel;
     struct start sent;
     uint32_t next; /* in its line, or of the free ones */
@@ -174,10 +175,16 @@ struct dl_training {
     double from_s;         /* what was before is not booked: the last iteration begins */
     bool over;             /* the last iteration has ended on all lockstep groups */
     struct steady *steady; /* NULL: all is played; see training_steady.h */
+    struct ahead *ahead;   /* NULL: items go event by event; see training_ahead.h */
+    bool is_ahead;         /* items are gone through now, and this is the date of what is done with one of them */
+    double ahead_s;
     struct dl_training_result result;
 };
 
-static inline double now_s(const struct dl_training *t) { return t->request.engine->kind->now_s(t->request.engine); }
+static inline double now_s(const struct dl_training *t)
+{
+    return t->is_ahead ? t->ahead_s : t->request.engine->kind->now_s(t->request.engine);
+}
 
 static inline void begin_busy(struct dl_training *t, struct busy *b)
 {
@@ -207,7 +214,9 @@ static inline bool is_at_end(const struct dl_training *t, const struct lockstep_
     return c->item == program_of(t, c)->n_sequence;
 }
 
-/* training.c: go on with the parts of the lockstep group's template; begin with the item, or wait for its input. */
+/* training.c: all lockstep groups begin an iteration. */
+void dl_training_begin_all(struct dl_training *t);
+/* Go on with the parts of the lockstep group's template; begin with the item, or wait for its input. */
 void dl_training_go_on(struct dl_training *t, struct lockstep_group *c);
 void dl_training_work(struct dl_training *t, struct lockstep_group *c);
 /* Whether the lockstep group waits for this tag. */
@@ -219,6 +228,15 @@ struct lockstep_group *dl_training_source(struct dl_training *t, const struct lo
 void dl_training_deliver(struct dl_training *t, uint32_t lockstep_group, uint32_t tag, uint32_t message);
 /* The lockstep group goes on after its sends. */
 void dl_training_after_sends(struct dl_training *t, struct lockstep_group *c);
+/* What an item does before and after its work: it takes its input; its time is booked; the items that make one step
+ * with it, from the first on, have so many sends to other stages; the host meets its device after them. */
+void dl_training_take_input(struct dl_training *t, struct lockstep_group *c);
+void dl_training_book_item(struct dl_training *t, struct lockstep_group *c);
+const struct dl_sequenced *dl_training_first_of_step(const struct dl_training *t, const struct lockstep_group *c);
+uint32_t dl_training_count_sends(const struct dl_training *t, const struct lockstep_group *c);
+void dl_training_meet_device(const struct dl_training *t, struct lockstep_group *c);
+/* Of the inputs of all items that make one step; `last` is the one that came last, NULL: before they were wanted. */
+void dl_training_meet_inputs(struct dl_training *t, struct lockstep_group *c, const struct start *last);
 
 /* training_check.c: every wait has its exchange. */
 enum dl_status dl_training_check_exchanges(const struct dl_training *t, struct dl_error *err);
@@ -229,8 +247,12 @@ enum dl_status dl_training_check_stages(const struct dl_training *t, struct dl_e
 enum dl_status dl_training_open_channels(struct dl_training *t);
 void dl_training_close_channels(struct dl_training *t);
 void dl_training_send(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item);
+/* A message that is sent now, and has not left yet. */
+uint32_t dl_training_new_message(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item);
 /* A message that has arrived is worked on. */
 void dl_training_free_message(struct dl_training *t, uint32_t id);
+/* What of its latency is left to a message that leaves then. */
+double dl_training_latency_left_s(const struct dl_training *t, const struct message *p, double departs_s);
 
 /* training_iterations.c */
 void dl_training_open_iterations(struct dl_training *t);

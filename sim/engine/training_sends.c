@@ -121,7 +121,7 @@ void dl_training_close_channels(struct dl_training *t)
 
 /* ---- messages ---- */
 
-static uint32_t new_message(struct dl_training *t)
+static uint32_t free_message(struct dl_training *t)
 {
     const uint32_t id = t->free_message;
     if (id != none) {
@@ -134,6 +134,7 @@ static uint32_t new_message(struct dl_training *t)
 
 void dl_training_free_message(struct dl_training *t, uint32_t id)
 {
+    t->messages[id].item = NULL;
     t->messages[id].next = t->free_message;
     t->free_message = id;
 }
@@ -196,9 +197,9 @@ static void message_arrives(void *user, uint32_t id)
 
 /* A port is busy with the bytes of a message, not with its latency: that goes on while the message stands in line,
  * unless sends block. */
-static double latency_left_s(const struct dl_training *t, const struct message *p)
+double dl_training_latency_left_s(const struct dl_training *t, const struct message *p, double departs_s)
 {
-    return is_blocking(t) ? p->channel->latency_s : fmax(p->sent.begun_s + p->channel->latency_s - now_s(t), 0);
+    return is_blocking(t) ? p->channel->latency_s : fmax(p->sent.begun_s + p->channel->latency_s - departs_s, 0);
 }
 
 static void reroute(void *user, uint32_t id, struct dl_turn *turn)
@@ -216,18 +217,18 @@ static void depart(struct dl_training *t, uint32_t id)
     change_in_flight(t, &t->messages[id], true);
     channel->n_sent++;
     if (dl_wire_expects_changes(t->request.wire)) book_channel(t, channel);
-    t->request.engine->kind->start(t->request.engine,
-                                   &(struct dl_bundle){.hops = channel->hops,
-                                                       .n_hops = channel->n_hops,
-                                                       .hops_stay = true,
-                                                       .latency_s = latency_left_s(t, &t->messages[id]),
-                                                       .bytes = channel->bytes,
-                                                       .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
-                                                       .alone_bytes_per_s = channel->alone_bytes_per_s,
-                                                       .done = message_arrives,
-                                                       .reroute = reroute,
-                                                       .user = t,
-                                                       .tag = id});
+    t->request.engine->kind->start(
+        t->request.engine, &(struct dl_bundle){.hops = channel->hops,
+                                               .n_hops = channel->n_hops,
+                                               .hops_stay = true,
+                                               .latency_s = dl_training_latency_left_s(t, &t->messages[id], now_s(t)),
+                                               .bytes = channel->bytes,
+                                               .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,
+                                               .alone_bytes_per_s = channel->alone_bytes_per_s,
+                                               .done = message_arrives,
+                                               .reroute = reroute,
+                                               .user = t,
+                                               .tag = id});
 }
 
 /* Whether it is the first. */
@@ -243,11 +244,11 @@ static bool queue_up(struct dl_training *t, uint32_t id)
     return first;
 }
 
-void dl_training_send(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item)
+uint32_t dl_training_new_message(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item)
 {
     struct channel *const channel = t->lockstep_groups[from->onward.to].stage == item->to ? &from->onward : &from->back;
     assert(t->lockstep_groups[channel->to].stage == item->to);
-    const uint32_t id = new_message(t);
+    const uint32_t id = free_message(t);
     struct message *const p = &t->messages[id];
     p->receiver = channel->to;
     p->tag = item->gives;
@@ -258,6 +259,12 @@ void dl_training_send(struct dl_training *t, struct lockstep_group *from, const 
     p->sent.n_joined = 0;
     dl_start_join(&p->sent, &from->delays, now_s(t));
     t->result.n_sends++;
+    return id;
+}
+
+void dl_training_send(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item)
+{
+    const uint32_t id = dl_training_new_message(t, from, item);
     from->n_undelivered++;
     begin_busy(t, &t->sending);
     if (queue_up(t, id)) depart(t, id);

@@ -66,10 +66,11 @@ void dl_steady_close(struct dl_training *t)
 /* ---- what is noted ---- */
 
 /* When nobody is in the middle of an event. */
-static void try(void *user, uint32_t iteration)
+void dl_steady_try(void *user, uint32_t iteration)
 {
     struct dl_training *const t = user;
     struct one_period one;
+    t->steady->is_due = false;
     if (t->over || t->steady->n_iterations > iteration || !dl_steady_has_come(t, &one)) return;
     dl_steady_skip(t, &one);
     t->steady->n_iterations = iteration + 1;
@@ -83,7 +84,8 @@ static void end_period(struct dl_training *t, uint32_t iteration)
     const uint32_t i = steady->n_periods++ % n_kept;
     steady->sending_s[i] = busy_until(&t->sending, now_s(t));
     steady->exchanging_s[i] = busy_until(&t->exchanging, now_s(t));
-    t->request.engine->kind->timer(t->request.engine, now_s(t), try, t, iteration);
+    t->steady->is_due = true;
+    if (!t->is_ahead) t->request.engine->kind->timer(t->request.engine, now_s(t), dl_steady_try, t, iteration);
 }
 
 static struct sums sums_of(const struct lockstep_group *c)
@@ -95,9 +97,9 @@ static struct sums sums_of(const struct lockstep_group *c)
     return s;
 }
 
-void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c, uint32_t tag)
+void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c, uint32_t tag, double at_s)
 {
-    t->steady->courses[c - t->lockstep_groups].input_s[tag] = now_s(t);
+    t->steady->courses[c - t->lockstep_groups].input_s[tag] = at_s;
 }
 
 void dl_steady_note_item(struct dl_training *t, struct lockstep_group *c)
@@ -122,6 +124,8 @@ void dl_steady_note_item(struct dl_training *t, struct lockstep_group *c)
     course->sums[n / r->period % n_kept] = sums_of(c);
     if (c == t->lockstep_groups) end_period(t, c->iteration);
 }
+
+bool dl_steady_is_due(const struct dl_training *t) { return t->steady && t->steady->is_due; }
 
 /* ---- what it comes to ---- */
 

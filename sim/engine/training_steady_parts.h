@@ -33,6 +33,7 @@ struct steady {
     struct course *courses; /* by lockstep group */
     double sending_s[n_kept], exchanging_s[n_kept];
     uint32_t n_periods;               /* of the first lockstep group, in this iteration */
+    bool is_due;                      /* one has just ended: whether two were alike is to be looked at */
     uint32_t n_iterations;            /* that have had periods left out, or cannot have */
     double left_out_s, before_last_s; /* of all iterations, and of those before the last */
 };

@@ -1,4 +1,5 @@
-/* training_steady.c - periods that are left out change nothing: every schedule, played in full and extrapolated. */
+/* training_steady.c - four ways through one step, with every schedule: event by event or ahead of the events, in full
+ * or with periods left out. */
 #define _GNU_SOURCE /* fork, MAP_ANONYMOUS */
 #include <math.h>
 
@@ -46,13 +47,18 @@ static void disturb(struct hand_made *h, const struct disturbance *d)
     }
 }
 
-static struct outcome play_alone(struct hand_made *h, bool extrapolates)
+struct way {
+    bool by_events, extrapolates;
+};
+
+static struct outcome play_alone(struct hand_made *h, struct way way)
 {
     struct outcome out;
     struct dl_engine *const engine = dl_engine_find("analytic")->create(NULL, 0);
     struct dl_wire *const wire = dl_wire_new(engine, h->machine.topology, h->machine.bytes_per_s, &h->err);
     struct dl_training_request request = request_on(h, engine, wire);
-    request.extrapolates = extrapolates;
+    request.extrapolates = way.extrapolates;
+    request.by_events = way.by_events;
     request.one_replica = true;
     struct dl_training *const training = dl_training_start(&request, &h->err);
     check_ok(&h->err);
@@ -70,8 +76,8 @@ static struct outcome play_alone(struct hand_made *h, bool extrapolates)
 static void check_close(const struct step *s, const char *what, double full, double other, double of)
 {
     ck_assert_msg(fabs(full - other) <= tolerance * of,
-                  "%s of %s, %u stages, %u micro-batches: in full %.17g, extrapolated %.17g", what, s->schedule,
-                  s->stages, s->micros, full, other);
+                  "%s of %s, %u stages, %u micro-batches, sends %d: one way %.17g, another %.17g", what, s->schedule,
+                  s->stages, s->micros, (int)s->sends, full, other);
 }
 
 static void check_same(const struct step *s, const struct outcome *a, const struct outcome *b)
@@ -98,8 +104,14 @@ static double compare(const struct step *s, const struct disturbance *d)
     disturb(&h, d);
     dl_write_sequences(&h.lowered, &h.setting, &h.err);
     check_ok(&h.err);
-    const struct outcome full = play_alone(&h, false), other = play_alone(&h, true);
+    const struct outcome full = play_alone(&h, (struct way){true, false}),
+                         other = play_alone(&h, (struct way){true, true}),
+                         ahead = play_alone(&h, (struct way){false, false}),
+                         least = play_alone(&h, (struct way){false, true});
     check_same(s, &full, &other);
+    check_same(s, &full, &ahead);
+    check_same(s, &full, &least);
+    if (s->barrier && !s->scenario) ck_assert_uint_lt(3 * ahead.n_events, full.n_events);
     release_by_hand(&h);
     return (double)other.n_events / (double)full.n_events;
 }
