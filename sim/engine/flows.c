@@ -28,7 +28,8 @@ struct task {
     const struct dl_hop *hops; /* LATENCY: needed when it moves */
     struct dl_hop *copy;       /* of these, if they would not stay */
     size_t n_hops;
-    bool hops_stay;
+    uint32_t *way;     /* NULL: others do not take the same */
+    uint32_t way_then; /* what stood there when it started; by the time that it moves, that is far away */
     uint32_t n_posted; /* by its source at once; 0: it is not */
     uint32_t next_free;
 };
@@ -156,9 +157,10 @@ static bool are_free(const struct dl_flows *f, const struct dl_hop *hops, size_t
 static bool join_paths(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, size_t n_hops)
 {
     struct task *const t = &f->tasks[id];
-    if (!t->hops_stay || f->has_no_paths) return false;
+    if (!t->way || f->has_no_paths) return false;
     if (!f->paths) f->paths = dl_paths_new(f->links, f->n_links);
-    const uint32_t path = dl_paths_find(f->paths, hops, n_hops, t->rate_cap);
+    uint32_t *const way = t->way_then ? &t->way_then : t->way;
+    const uint32_t path = dl_paths_find(f->paths, way, hops, n_hops, t->rate_cap);
     if (path == DL_NO_PATH || !are_free(f, hops, n_hops)) return false;
     dl_paths_join(f->paths, path);
     t->path = path;
@@ -206,7 +208,7 @@ static void move(struct dl_flows *f, uint32_t id, const struct dl_hop *hops, siz
 {
     f->tasks[id].state = MOVING;
     f->tasks[id].event = none;
-    f->tasks[id].hops = f->tasks[id].hops_stay ? hops : NULL;
+    f->tasks[id].hops = f->tasks[id].way ? hops : NULL;
     f->tasks[id].n_hops = n_hops;
     if (!join_paths(f, id, hops, n_hops)) share(f, id, hops, n_hops);
 }
@@ -224,7 +226,7 @@ static void keep_hops(struct task *t, const struct dl_bundle *b)
 {
     t->hops = b->hops;
     t->n_hops = b->n_hops;
-    if (!b->hops_stay) copy_hops(t, b->hops, b->n_hops);
+    if (!b->way) copy_hops(t, b->hops, b->n_hops);
 }
 
 /* Nothing to move, or nothing to move over and no cap: only the latency counts. */
@@ -246,7 +248,8 @@ void dl_flows_start(struct dl_flows *f, const struct dl_bundle *b)
                        .rate_cap = b->rate_cap_bytes_per_s,
                        .flow = none,
                        .path = none,
-                       .hops_stay = b->hops_stay,
+                       .way = b->way,
+                       .way_then = b->way ? *b->way : 0,
                        .n_posted = b->n_posted};
     if (is_instant(b)) {
         t->state = MOVING;

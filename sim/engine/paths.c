@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "sim/core/memory.h"
-#include "sim/core/random.h"
 
 enum { nothing = 0xffffffffu };
 
@@ -14,9 +13,11 @@ struct path {
     struct dl_hop *narrow; /* the hops that are left, and its cap on these */
     size_t n_narrow, narrow_capacity;
     double narrow_cap;
-    double rate;     /* of its flow, as it was told */
-    uint32_t flow;   /* in the sharing; nothing: there is none */
-    uint32_t marked; /* by the link of this number + 1 */
+    double rate;             /* of its flow, as it was told */
+    uint32_t flow;           /* in the sharing; nothing: there is none */
+    uint32_t marked;         /* by the link of this number + 1 */
+    uint32_t first_crossing; /* of its hops, which follow one another */
+    uint32_t other;          /* path over the same way with another cap, + 1; 0: none */
 };
 
 /* A way on a link. */
@@ -34,18 +35,11 @@ struct crossed {
     bool is_narrow;       /* it is left */
 };
 
-struct address {
-    const struct dl_hop *hops; /* NULL: free */
-    uint32_t path;
-};
-
 struct dl_paths {
     const struct dl_engine_link *links;
     size_t n_links;
     struct path *paths;
     size_t n_paths, paths_capacity;
-    struct address *by_address; /* by hash */
-    size_t n_places;            /* a power of two */
     struct crossing *crossings;
     size_t n_crossings, crossings_capacity;
     struct crossed *crossed;
@@ -69,8 +63,6 @@ struct dl_paths *dl_paths_new(const struct dl_engine_link *links, size_t n_links
     p->narrow_links = dl_alloc(n_links * sizeof *p->narrow_links);
     p->sharing = dl_sharing_new(p->narrow_links, n_links);
     p->crossed_of = dl_alloc(n_links * sizeof *p->crossed_of);
-    p->n_places = 256;
-    p->by_address = dl_alloc(p->n_places * sizeof *p->by_address);
     return p;
 }
 
@@ -79,30 +71,9 @@ void dl_paths_free(struct dl_paths *p)
     if (!p) return;
     for (size_t i = 0; i < p->n_paths; i++) dl_free(p->paths[i].narrow);
     dl_sharing_free(p->sharing);
-    void *const blocks[] = {p->paths,      p->by_address,   p->crossings,   p->crossed,
-                            p->crossed_of, p->narrow_links, p->path_of_flow};
+    void *const blocks[] = {p->paths, p->crossings, p->crossed, p->crossed_of, p->narrow_links, p->path_of_flow};
     for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
     dl_free(p);
-}
-
-/* ---- ways by the address of their hops ---- */
-
-static struct address *place_of(const struct dl_paths *p, const struct dl_hop *hops, double cap)
-{
-    size_t i = dl_mix((uint64_t)(uintptr_t)hops) & (p->n_places - 1);
-    for (; p->by_address[i].hops; i = (i + 1) & (p->n_places - 1))
-        if (p->by_address[i].hops == hops && p->paths[p->by_address[i].path].cap == cap) break;
-    return &p->by_address[i];
-}
-
-static void make_room(struct dl_paths *p)
-{
-    if (2 * p->n_paths < p->n_places) return;
-    dl_free(p->by_address);
-    p->n_places *= 2;
-    p->by_address = dl_alloc(p->n_places * sizeof *p->by_address);
-    for (uint32_t i = 0; i < p->n_paths; i++)
-        *place_of(p, p->paths[i].hops, p->paths[i].cap) = (struct address){p->paths[i].hops, i};
 }
 
 const struct dl_hop *dl_paths_hops(const struct dl_paths *p, uint32_t path, size_t *n_hops)
@@ -113,11 +84,11 @@ const struct dl_hop *dl_paths_hops(const struct dl_paths *p, uint32_t path, size
 
 size_t dl_paths_n_live(const struct dl_paths *p) { return p->n_live; }
 
-static double weight_on(const struct path *path, uint32_t link)
+/* Of the way on its link. */
+static double weight_of(const struct dl_paths *p, uint32_t crossing)
 {
-    const struct dl_hop *hop = path->hops;
-    while (hop->link != link) hop++;
-    return hop->weight;
+    const struct path *const path = &p->paths[p->crossings[crossing].path];
+    return path->hops[crossing - path->first_crossing].weight;
 }
 
 static uint32_t first_on(const struct dl_paths *p, uint32_t link)
@@ -137,7 +108,7 @@ double dl_paths_wanted(const struct dl_paths *p, uint32_t link)
     double wanted = 0;
     for (uint32_t c = first_on(p, link); c != nothing; c = p->crossings[c].next) {
         const struct path *const path = &p->paths[p->crossings[c].path];
-        if (path->flow != nothing) wanted += path->alone * weight_on(path, link);
+        if (path->flow != nothing) wanted += path->alone * weight_of(p, c);
     }
     return wanted;
 }
@@ -230,7 +201,7 @@ static void make_narrow(struct dl_paths *p, struct crossed *at)
         const uint32_t id = p->crossings[c].path;
         const bool is_live = p->paths[id].flow != nothing;
         if (is_live) dl_sharing_leave(p->sharing, p->paths[id].flow);
-        add_narrow(p, &p->paths[id], at, weight_on(&p->paths[id], at->link));
+        add_narrow(p, &p->paths[id], at, weight_of(p, c));
         if (is_live) share(p, id);
     }
 }
@@ -241,7 +212,7 @@ static bool is_covered(const struct dl_paths *p, const struct crossed *at, const
     for (uint32_t c = at->first; c != nothing; c = p->crossings[c].next) {
         const uint32_t id = p->crossings[c].path;
         const struct path *const path = &p->paths[id];
-        if (path->marked != by->link + 1 || weight_on(path, at->link) / bytes_per_s(p, at) > part[id]) return false;
+        if (path->marked != by->link + 1 || weight_of(p, c) / bytes_per_s(p, at) > part[id]) return false;
     }
     return true;
 }
@@ -257,7 +228,7 @@ static void cover(struct dl_paths *p, const struct crossed *by, double *part)
     for (uint32_t c = by->first; c != nothing; c = p->crossings[c].next) {
         const uint32_t id = p->crossings[c].path;
         p->paths[id].marked = by->link + 1;
-        part[id] = weight_on(&p->paths[id], by->link) / bytes_per_s(p, by);
+        part[id] = weight_of(p, c) / bytes_per_s(p, by);
     }
     const struct path *const first = &p->paths[p->crossings[by->first].path];
     for (size_t i = 0; i < first->n_hops; i++) {
@@ -298,8 +269,9 @@ static void narrow(struct dl_paths *p, struct path *path)
 /* All are looked at, so seldom: the more of them are new, the sooner. */
 static bool is_due(const struct dl_paths *p)
 {
+    if (p->n_paths == p->n_narrowed) return false;
     const double n_new = (double)(p->n_paths - p->n_narrowed), n_paths = (double)p->n_paths;
-    return 4 * n_new * (double)p->n_asked >= n_paths * n_paths && n_new > 0;
+    return 4 * n_new * (double)p->n_asked >= n_paths * n_paths;
 }
 
 static void narrow_all(struct dl_paths *p)
@@ -339,7 +311,8 @@ static double alone_on(const struct dl_paths *p, const struct dl_hop *hops, size
 
 static void cross_links(struct dl_paths *p, uint32_t id)
 {
-    const struct path *const path = &p->paths[id];
+    struct path *const path = &p->paths[id];
+    path->first_crossing = (uint32_t)p->n_crossings;
     for (size_t i = 0; i < path->n_hops; i++) {
         struct crossed *const at = cross(p, path->hops[i].link);
         DL_GROW(p->crossings, p->n_crossings, p->crossings_capacity);
@@ -360,12 +333,10 @@ static bool covers(const struct dl_paths *p, const struct path *path, const stru
     return false;
 }
 
-static void add_path(struct dl_paths *p, const struct dl_hop *hops, size_t n_hops, double cap)
+static uint32_t add_path(struct dl_paths *p, const struct dl_hop *hops, size_t n_hops, double cap)
 {
     const uint32_t id = (uint32_t)p->n_paths;
     const double alone = alone_on(p, hops, n_hops, cap);
-    make_room(p);
-    *place_of(p, hops, cap) = (struct address){hops, id};
     DL_GROW(p->paths, p->n_paths, p->paths_capacity);
     p->paths[p->n_paths++] =
         (struct path){.hops = hops, .n_hops = n_hops, .cap = cap, .alone = alone, .narrow_cap = alone, .flow = nothing};
@@ -377,16 +348,24 @@ static void add_path(struct dl_paths *p, const struct dl_hop *hops, size_t n_hop
         else if (is_scarce(p, at) && !covers(p, &p->paths[id], at, hops[i].weight))
             make_narrow(p, at);
     }
+    return id;
 }
 
-uint32_t dl_paths_find(struct dl_paths *p, const struct dl_hop *hops, size_t n_hops, double rate_cap)
+/* Where the number of the path stands, + 1. */
+static uint32_t *place_of(struct dl_paths *p, uint32_t *way, double cap)
+{
+    while (*way && p->paths[*way - 1].cap != cap) way = &p->paths[*way - 1].other;
+    return way;
+}
+
+uint32_t dl_paths_find(struct dl_paths *p, uint32_t *way, const struct dl_hop *hops, size_t n_hops, double rate_cap)
 {
     p->n_asked++;
     if (is_due(p)) narrow_all(p);
-    const struct address *at = place_of(p, hops, rate_cap);
-    if (!at->hops) {
-        add_path(p, hops, n_hops, rate_cap);
-        at = place_of(p, hops, rate_cap);
+    uint32_t path = *place_of(p, way, rate_cap);
+    if (!path) {
+        path = 1 + add_path(p, hops, n_hops, rate_cap);
+        *place_of(p, way, rate_cap) = path;
     }
-    return p->paths[at->path].flow == nothing ? at->path : DL_NO_PATH;
+    return p->paths[path - 1].flow == nothing ? path - 1 : DL_NO_PATH;
 }

@@ -65,14 +65,14 @@ void dl_training_start_copy(struct dl_training *t, struct communicator *at, cons
                             dl_event_fn done)
 {
     if (!at->copies[comm->path]) at->copies[comm->path] = find_paths(t, at, comm->path);
-    const struct channel *const paths = at->copies[comm->path];
+    struct channel *const paths = at->copies[comm->path];
     for (size_t i = 0; i < paths->n_hops; i++)
         dl_wire_book(t->request.wire, paths->hops[i].link, comm->bytes * paths->hops[i].weight);
     t->request.engine->kind->start(
         t->request.engine,
         &(struct dl_bundle){.hops = paths->hops,
                             .n_hops = paths->n_hops,
-                            .hops_stay = true,
+                            .way = &paths->way,
                             .latency_s = paths->latency_s,
                             .bytes = comm->bytes,
                             .rate_cap_bytes_per_s = comm->most_bytes_per_s > 0 ? comm->most_bytes_per_s : INFINITY,

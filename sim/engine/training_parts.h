@@ -37,6 +37,7 @@ struct channel {
     uint64_t n_sent;  /* not yet booked on its links */
     uint32_t to;
     uint32_t line; /* both directions between two lockstep groups are one */
+    uint32_t way;  /* the engine's number of it; 0: none yet */
 };
 
 /* A part being worked on. What else goes on on the lockstep group's devices changes its rate. */

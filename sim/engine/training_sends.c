@@ -43,6 +43,7 @@ static enum dl_status find_hops(struct dl_training *t, const struct lockstep_gro
     }
     out->hops = dl_arena_alloc(t->request.arena, tally->n_touched * sizeof *out->hops);
     out->n_hops = tally->n_touched;
+    out->way = 0;
     for (size_t i = 0; i < tally->n_touched; i++) out->hops[i] = tally->touched[i];
     out->alone_bytes_per_s = dl_wire_alone(t->request.wire, out->hops, out->n_hops);
     dl_route_release(&route);
@@ -220,7 +221,7 @@ static void depart(struct dl_training *t, uint32_t id)
     t->request.engine->kind->start(
         t->request.engine, &(struct dl_bundle){.hops = channel->hops,
                                                .n_hops = channel->n_hops,
-                                               .hops_stay = true,
+                                               .way = &channel->way,
                                                .latency_s = dl_training_latency_left_s(t, &t->messages[id], now_s(t)),
                                                .bytes = channel->bytes,
                                                .rate_cap_bytes_per_s = t->send_pace.rate_cap_bytes_per_s,

@@ -16,6 +16,7 @@ struct way {
     struct dl_hop hops[most_hops];
     size_t n_hops;
     double cap;
+    uint32_t number; /* that is kept for it */
 };
 
 struct world {
@@ -76,13 +77,13 @@ START_TEST(rates_are_those_on_all_links)
     for (int turn = 0; turn < 400; turn++) {
         for (uint32_t k = 0; k <= below(&w, 3); k++) {
             const uint32_t i = below(&w, turn < 100 ? 1 + (uint32_t)turn * n_ways / 100 : n_ways);
-            const struct way *const way = &w.ways[i];
+            struct way *const way = &w.ways[i];
             if (live[i]) {
-                ck_assert_uint_eq(dl_paths_find(paths, way->hops, way->n_hops, way->cap), DL_NO_PATH);
+                ck_assert_uint_eq(dl_paths_find(paths, &way->number, way->hops, way->n_hops, way->cap), DL_NO_PATH);
                 dl_paths_leave(paths, path[i]);
                 dl_sharing_leave(sharing, flow[i]);
             } else {
-                path[i] = dl_paths_find(paths, way->hops, way->n_hops, way->cap);
+                path[i] = dl_paths_find(paths, &way->number, way->hops, way->n_hops, way->cap);
                 dl_paths_join(paths, path[i]);
                 flow[i] = dl_sharing_join(sharing, way->hops, way->n_hops, way->cap);
                 rates[path[i]] = by_flow[flow[i]] = 0;
@@ -110,13 +111,14 @@ START_TEST(covered_links_give_the_same_rates)
     const struct dl_engine_link links[] = {{4, false}, {4, false}, {10, false}, {3, false}};
     const struct dl_hop a[] = {{0, 1}, {1, 1}, {2, 1}}, b[] = {{0, 1}, {1, 1}, {3, 1}};
     double rates[2] = {0};
+    uint32_t ways[2] = {0};
     struct dl_paths *const paths = dl_paths_new(links, DL_COUNT(links));
     for (int turn = 0; turn < 8; turn++) {
-        const uint32_t first = dl_paths_find(paths, a, DL_COUNT(a), INFINITY);
+        const uint32_t first = dl_paths_find(paths, &ways[0], a, DL_COUNT(a), INFINITY);
         dl_paths_join(paths, first);
         dl_paths_settle(paths, note_rate, rates);
         ck_assert_double_eq(rates[first], 4);
-        const uint32_t second = dl_paths_find(paths, b, DL_COUNT(b), INFINITY);
+        const uint32_t second = dl_paths_find(paths, &ways[1], b, DL_COUNT(b), INFINITY);
         dl_paths_join(paths, second);
         dl_paths_settle(paths, note_rate, rates);
         ck_assert_double_eq(rates[first], 2);
@@ -131,6 +133,31 @@ START_TEST(covered_links_give_the_same_rates)
 }
 END_TEST
 
+/* The number that is kept for a way finds all of its paths again, each with its own cap. */
+START_TEST(a_way_has_a_path_for_each_cap)
+{
+    const struct dl_engine_link links[] = {{8, false}, {8, false}};
+    const struct dl_hop hops[] = {{0, 1}, {1, 1}};
+    const double caps[] = {2, 3, INFINITY, 1};
+    double rates[DL_COUNT(caps)] = {0};
+    uint32_t way = 0, other_way = 0, paths_of_way[DL_COUNT(caps)];
+    struct dl_paths *const paths = dl_paths_new(links, DL_COUNT(links));
+    for (size_t i = 0; i < DL_COUNT(caps); i++) {
+        paths_of_way[i] = dl_paths_find(paths, &way, hops, DL_COUNT(hops), caps[i]);
+        for (size_t k = 0; k < i; k++) ck_assert_uint_ne(paths_of_way[i], paths_of_way[k]);
+    }
+    for (size_t i = 0; i < DL_COUNT(caps); i++) {
+        ck_assert_uint_eq(dl_paths_find(paths, &way, hops, DL_COUNT(hops), caps[i]), paths_of_way[i]);
+        dl_paths_join(paths, paths_of_way[i]);
+        dl_paths_settle(paths, note_rate, rates);
+        ck_assert_double_eq(rates[paths_of_way[i]], fmin(caps[i], 8));
+        dl_paths_leave(paths, paths_of_way[i]);
+    }
+    ck_assert_uint_eq(dl_paths_find(paths, &other_way, hops, DL_COUNT(hops), caps[0]), DL_COUNT(caps));
+    dl_paths_free(paths);
+}
+END_TEST
+
 /* ---- dates ---- */
 
 enum { n_bundles = 600 };
@@ -139,7 +166,7 @@ struct plan {
     struct world w;
     struct dl_flows *flows;
     bool ways_stay;
-    const struct way *way[n_bundles];
+    struct way *way[n_bundles];
     bool beside[n_bundles]; /* a bundle that takes a way of its own, once */
     double start_s[n_bundles], bytes[n_bundles], latency_s[n_bundles], end_s[n_bundles];
 };
@@ -153,10 +180,10 @@ static void ended(void *user, uint32_t tag)
 static void start(void *user, uint32_t tag)
 {
     struct plan *const p = user;
-    const struct way *const way = p->way[tag];
+    struct way *const way = p->way[tag];
     dl_flows_start(p->flows, &(struct dl_bundle){.hops = way->hops,
                                                  .n_hops = way->n_hops,
-                                                 .hops_stay = p->ways_stay && !p->beside[tag],
+                                                 .way = p->ways_stay && !p->beside[tag] ? &way->number : NULL,
                                                  .latency_s = p->latency_s[tag],
                                                  .bytes = p->bytes[tag],
                                                  .rate_cap_bytes_per_s = way->cap,
@@ -175,6 +202,7 @@ static void run(struct plan *p, bool ways_stay, bool changes)
 {
     p->ways_stay = ways_stay;
     p->flows = dl_flows_new(p->w.links, n_links);
+    for (int i = 0; i < n_ways; i++) p->w.ways[i].number = 0;
     for (uint32_t i = 0; i < n_bundles; i++) dl_flows_timer(p->flows, p->start_s[i], start, p, i);
     if (changes) dl_flows_timer(p->flows, p->start_s[n_bundles / 2], change_link, p, 3);
     while (isfinite(dl_flows_next_s(p->flows))) dl_flows_advance(p->flows);
@@ -215,6 +243,7 @@ int main(void)
     TCase *const tests = tcase_create("paths");
     tcase_add_loop_test(tests, rates_are_those_on_all_links, 0, 20);
     tcase_add_test(tests, covered_links_give_the_same_rates);
+    tcase_add_test(tests, a_way_has_a_path_for_each_cap);
     tcase_add_loop_test(tests, bundles_end_when_they_would_on_all_links, 0, 24);
     suite_add_tcase(s, tests);
     return run_suite(s);
