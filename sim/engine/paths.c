@@ -10,9 +10,9 @@ struct path {
     const struct dl_hop *hops;
     size_t n_hops;
     double cap, alone;     /* alone: its rate if nobody else were there */
-    struct dl_hop *narrow; /* the hops that are left, and its cap on these */
-    size_t n_narrow, narrow_capacity;
-    double narrow_cap;
+    double narrow_cap;     /* its cap on the hops that are left */
+    uint32_t first_narrow; /* of these, among those of all paths */
+    uint32_t n_narrow, narrow_room;
     double rate;             /* of its flow, as it was told */
     uint32_t flow;           /* in the sharing; nothing: there is none */
     uint32_t marked;         /* by the link of this number + 1 */
@@ -49,6 +49,8 @@ struct dl_paths {
     size_t n_narrowed;                   /* paths that were there then */
     struct dl_engine_link *narrow_links; /* those that are left, one after the other */
     uint32_t n_narrow_links;
+    struct dl_hop *narrow; /* the hops that are left of all paths, path by path */
+    size_t n_narrow, narrow_capacity;
     struct dl_sharing *sharing; /* of these */
     uint32_t *path_of_flow;
     size_t n_path_of_flow, path_of_flow_capacity;
@@ -69,9 +71,9 @@ struct dl_paths *dl_paths_new(const struct dl_engine_link *links, size_t n_links
 void dl_paths_free(struct dl_paths *p)
 {
     if (!p) return;
-    for (size_t i = 0; i < p->n_paths; i++) dl_free(p->paths[i].narrow);
     dl_sharing_free(p->sharing);
-    void *const blocks[] = {p->paths, p->crossings, p->crossed, p->crossed_of, p->narrow_links, p->path_of_flow};
+    void *const blocks[] = {p->paths,        p->crossings, p->crossed,     p->crossed_of,
+                            p->narrow_links, p->narrow,    p->path_of_flow};
     for (size_t i = 0; i < DL_COUNT(blocks); i++) dl_free(blocks[i]);
     dl_free(p);
 }
@@ -118,7 +120,7 @@ double dl_paths_wanted(const struct dl_paths *p, uint32_t link)
 static void share(struct dl_paths *p, uint32_t id)
 {
     struct path *const path = &p->paths[id];
-    path->flow = dl_sharing_join(p->sharing, path->narrow, path->n_narrow, path->narrow_cap);
+    path->flow = dl_sharing_join(p->sharing, &p->narrow[path->first_narrow], path->n_narrow, path->narrow_cap);
     while (p->n_path_of_flow <= path->flow) {
         DL_GROW(p->path_of_flow, p->n_path_of_flow, p->path_of_flow_capacity);
         p->path_of_flow[p->n_path_of_flow++] = nothing;
@@ -185,11 +187,23 @@ static void use_link(struct dl_paths *p, struct crossed *at)
     p->narrow_links[at->number] = p->links[at->link];
 }
 
+/* For so many hops, behind those of all others. */
+static void make_room(struct dl_paths *p, struct path *path, uint32_t n)
+{
+    const size_t first = p->n_narrow;
+    while (p->narrow_capacity < first + n)
+        p->narrow = dl_grow(p->narrow, p->narrow_capacity, &p->narrow_capacity, sizeof *p->narrow);
+    for (uint32_t i = 0; i < path->n_narrow; i++) p->narrow[first + i] = p->narrow[path->first_narrow + i];
+    path->first_narrow = (uint32_t)first;
+    path->narrow_room = n;
+    p->n_narrow += n;
+}
+
 /* The cap says what the links that are not left give it, unless one that is left says as much. */
 static void add_narrow(struct dl_paths *p, struct path *path, const struct crossed *at, double weight)
 {
-    DL_GROW(path->narrow, path->n_narrow, path->narrow_capacity);
-    path->narrow[path->n_narrow++] = (struct dl_hop){.link = at->number, .weight = weight};
+    if (path->n_narrow == path->narrow_room) make_room(p, path, 2 * path->n_narrow + 1);
+    p->narrow[path->first_narrow + path->n_narrow++] = (struct dl_hop){.link = at->number, .weight = weight};
     if (bytes_per_s(p, at) / weight <= path->alone) path->narrow_cap = path->cap;
 }
 
@@ -254,10 +268,11 @@ static void find_narrow_links(struct dl_paths *p)
 
 static void narrow(struct dl_paths *p, struct path *path)
 {
-    dl_free(path->narrow);
-    path->narrow = NULL;
-    path->n_narrow = path->narrow_capacity = 0;
+    uint32_t n = 0;
+    for (size_t i = 0; i < path->n_hops; i++) n += crossed_at(p, path->hops[i].link)->is_narrow;
+    path->n_narrow = 0;
     path->narrow_cap = path->alone;
+    make_room(p, path, n);
     for (size_t i = 0; i < path->n_hops; i++) {
         struct crossed *const at = crossed_at(p, path->hops[i].link);
         if (!at->is_narrow) continue;
@@ -280,6 +295,7 @@ static void narrow_all(struct dl_paths *p)
     dl_sharing_free(p->sharing);
     p->sharing = dl_sharing_new(p->narrow_links, p->n_links);
     p->n_narrow_links = 0;
+    p->n_narrow = 0;
     for (size_t i = 0; i < p->n_crossed; i++) p->crossed[i].number = nothing;
     for (uint32_t id = 0; id < p->n_paths; id++) {
         narrow(p, &p->paths[id]);
