@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE /* madvise */
 #include "sim/core/memory.h"
 
 #include <malloc.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void *checked(void *block, size_t bytes)
 {
@@ -23,6 +25,19 @@ void dl_memory_begin(void)
 
 void *dl_alloc(size_t bytes) { return checked(calloc(1, bytes ? bytes : 1), bytes); }
 
+/* Only pages that lie wholly within the block: its ends may share theirs with others. */
+static void *on_large_pages(void *block, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const size_t page = 2 << 20;
+    const size_t before = (page - (uintptr_t)block % page) % page;
+    if (bytes >= before + page) madvise((char *)block + before, (bytes - before) / page * page, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
+void *dl_alloc_dense(size_t bytes) { return on_large_pages(dl_alloc(bytes), bytes); }
+
 void *dl_realloc(void *old, size_t bytes) { return checked(realloc(old, bytes ? bytes : 1), bytes); }
 
 void dl_free(void *block) { free(block); }
@@ -31,7 +46,7 @@ void *dl_grow(void *array, size_t n, size_t *capacity, size_t element_bytes)
 {
     if (n < *capacity) return array;
     *capacity = *capacity ? 2 * *capacity : 16;
-    return dl_realloc(array, *capacity * element_bytes);
+    return on_large_pages(dl_realloc(array, *capacity * element_bytes), *capacity * element_bytes);
 }
 
 struct block {

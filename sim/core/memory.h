@@ -6,6 +6,8 @@
 
 /* Zeroed memory; stops the program with one line if there is none. Free with dl_free. */
 void *dl_alloc(size_t bytes);
+/* The same for a table all of which is used again and again: on large pages, where the system has them. */
+void *dl_alloc_dense(size_t bytes);
 void *dl_realloc(void *old, size_t bytes);
 void dl_free(void *block);
 

@@ -247,13 +247,19 @@ void dl_training_work(struct dl_training *t, struct lockstep_group *c)
 
 static void open_lockstep_groups(struct dl_training *t)
 {
-    t->lockstep_groups = dl_alloc(t->n_lockstep_groups * sizeof *t->lockstep_groups);
+    size_t n_tags = 0;
+    for (uint32_t stage = 0; stage < t->n_stages; stage++)
+        n_tags += (size_t)t->n_played * t->request.step.programs[stage].n_tags;
+    t->lockstep_groups = dl_alloc_dense(t->n_lockstep_groups * sizeof *t->lockstep_groups);
+    t->arrived = dl_alloc_dense(n_tags * sizeof *t->arrived);
+    uint32_t *arrived = t->arrived;
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
         struct lockstep_group *const c = &t->lockstep_groups[i];
         c->training = t;
         c->stage = i / t->n_played;
         c->replica = i % t->n_played;
-        c->arrived = dl_alloc(program_of(t, c)->n_tags * sizeof *c->arrived);
+        c->arrived = arrived;
+        arrived += program_of(t, c)->n_tags;
         c->slowdown = 1;
     }
 }
@@ -366,12 +372,12 @@ struct dl_stage_causes dl_training_stage_causes(const struct dl_training *t, uin
 void dl_training_free(struct dl_training *t)
 {
     if (!t) return;
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_free(t->lockstep_groups[i].arrived);
     dl_steady_close(t);
     dl_ahead_close(t);
     dl_training_close_communicators(t);
     dl_training_close_iterations(t);
     dl_training_close_channels(t);
     dl_free(t->lockstep_groups);
+    dl_free(t->arrived);
     dl_free(t);
 }

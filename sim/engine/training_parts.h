@@ -158,6 +158,7 @@ struct dl_training {
     uint32_t n_lockstep_groups, n_stages, n_members;
     uint32_t n_replicas, n_played;          /* all, and those that are simulated */
     struct lockstep_group *lockstep_groups; /* stage by stage */
+    uint32_t *arrived;                      /* of all of them */
     struct communicator *communicators;
     uint32_t *latest; /* by call among replicas and lockstep group: number of its latest rendezvous there, + 1 */
     struct message *messages;
