@@ -27,8 +27,8 @@ struct dl_turn {
 struct dl_bundle {
     const struct dl_hop *hops;
     size_t n_hops;
-    /* OPTIONAL: other bundles will take the same way, so its hops stay as they are as long as the engine, which keeps its
-     * own number of the way here; 0 at first. NULL: hops are copied. */
+    /* OPTIONAL: other bundles will take the same way, so its hops stay as they are as long as the engine, which keeps
+     * its own number of the way here; 0 at first. NULL: hops are copied. */
     uint32_t *way;
     uint32_t n_posted; /* by its source at once, itself included, perhaps with thousands by others: what it leaves of
                           its links they may have a little later; 0: it is not posted */

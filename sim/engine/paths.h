@@ -17,8 +17,8 @@ struct dl_paths *dl_paths_new(const struct dl_engine_link *links, size_t n_links
 void dl_paths_free(struct dl_paths *p);
 
 #define DL_NO_PATH UINT32_MAX
-/* The number of a path: a way, whose hops must stay as they are, with this cap. *way is 0 when the way is new and is kept
- * by the caller. DL_NO_PATH: it has a flow already. */
+/* The number of a path: a way, whose hops must stay as they are, with this cap. *way is 0 when the way is new and is
+ * kept by the caller. DL_NO_PATH: it has a flow already. */
 uint32_t dl_paths_find(struct dl_paths *p, uint32_t *way, const struct dl_hop *hops, size_t n_hops, double rate_cap);
 
 /* A flow over it joins, whose rate is 0 until the next settle, or leaves. */

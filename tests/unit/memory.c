@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdint.h>
 
+#include "sim/core/error.h"
 #include "tests/unit/suite.h"
 
 enum { large_page = 2 << 20 };
