@@ -85,6 +85,32 @@ START_TEST(lines_that_are_no_rows_are_counted_by_their_reason)
 }
 END_TEST
 
+#define BRIDGE_HEAD                                                                                                    \
+    "id,source,system,device,n_devices,model,layers,hidden,ffn,heads,kv_heads,seq,vocab,params_B,gbs,mbs,tp,pp,dp,"    \
+    "cp,ep,vpp,sp,zero,recompute,precision,iter_s,tflops_per_dev,pct_peak,tokens_s_dev,other_metric,flop_def,"         \
+    "iter_s_derived,confidence,notes\n"
+#define BRIDGE_LINE(id, release, device, model, ways, precision)                                                       \
+    "MBRIDGE-" id ",\"Megatron-Bridge docs (" release ", Pre-Training Performance)\",DGX," device ",256," model        \
+    ",,,,,,4096,,,4096,2," ways ",,dist. optimizer,," precision ",,,,,,,10,made up,\n"
+
+/* What a cell "n/a" means is no number of chunks, and what a release ran is in its configurations. */
+START_TEST(steps_of_a_release_ran_as_its_recipes_say)
+{
+    read_text(BRIDGE_HEAD BRIDGE_LINE("1", "26.04", "GB300", "Qwen3_235B_a22B", "1,4,,1,32,12", "MXFP8")
+                  BRIDGE_LINE("2", "26.06", "GB300", "Qwen3_235B_a22B", "1,4,,1,32,n/a", "MXFP8")
+                      BRIDGE_LINE("3", "26.06", "H100", "Nemotron_3_Nano", "1,1,,1,8,n/a", "FP8"));
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, 2);
+    ck_assert_uint_eq(rows.left_out.n, 1);
+    const struct dl_training_row *const partly = &rows.items[0], *const whole = &rows.items[1];
+    ck_assert(partly->ep == 32 && partly->vpp == 12 && whole->ep == 32 && whole->vpp == 1 && whole->zero == 1);
+    ck_assert_str_eq(partly->topo, "gb300-nvl72");
+    ck_assert_str_eq(partly->precision, "mxfp8");
+    ck_assert(strstr(partly->stack_text, "outside_experts") && !strstr(partly->stack_text, "\"expert\""));
+    ck_assert(strstr(whole->stack_text, "\"step\"") && strstr(whole->stack_text, "\"expert\""));
+}
+END_TEST
+
 START_TEST(a_part_of_the_model_of_a_file)
 {
     read_text(RECIPES "b,1,llama3.1-405b,pretrain,bf16,H100,32,8192,64,1,8,1,2,1,1,1,2,,8,32,5.4,,,,,,x\n");
@@ -318,6 +344,7 @@ int main(void)
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, columns_are_renamed_scaled_and_told_by_cases);
     tcase_add_test(tests, lines_that_are_no_rows_are_counted_by_their_reason);
+    tcase_add_test(tests, steps_of_a_release_ran_as_its_recipes_say);
     tcase_add_test(tests, a_part_of_the_model_of_a_file);
     tcase_add_test(tests, smaller_tables_are_told_by_their_set);
     tcase_add_test(tests, tables_with_the_same_columns_are_told_by_their_ids);

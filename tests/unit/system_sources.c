@@ -40,6 +40,8 @@ static const struct {
     {"lassen", 3168, 2, 200},
     {"juwels-booster", 3744, 4, 800},
     {"gb200-nvl72", 0, 72, 28800},
+    {"gb300-nvl72", 0, 72, 57600},
+    {"dgx-b300", 8192, 8, 6400},
     {"ec2-p3", 0, 1, 25},
     {"tpu-v3", 1024, 0, 0},
     {"tpu-v4", 4096, 0, 0},
@@ -112,7 +114,7 @@ static const struct {
     {"dgx-h100", "nvlink4", 450e9}, {"h200x8", "nvlink4", 450e9},      {"alps", "nvlink4", 450e9},
     {"dgx-b200", "nvlink5", 900e9}, {"gb200-nvl72", "nvlink5", 900e9}, {"dgx1-v100", "nvlink2", 150e9},
     {"ec2-p3", "nvlink2", 150e9},   {"dgx2", "nvlink2", 150e9},        {"summit", "nvlink2", 150e9},
-    {"lassen", "nvlink2", 150e9},
+    {"lassen", "nvlink2", 150e9},   {"dgx-b300", "nvlink5", 900e9},    {"gb300-nvl72", "nvlink5", 900e9},
 };
 
 START_TEST(every_gpu_uses_all_its_nvlinks)
@@ -188,6 +190,7 @@ static const struct {
     {"selene", 1, 1},   {"dgx-a100-hdr4", 1, 0},  {"megascale-a100", 1, 1}, {"meta-h100-roce", 1, 7},
     {"dgx-h100", 1, 1}, {"azure-ndm-a100", 1, 1}, {"summit", 1, 1},         {"lassen", 1.5, 0},
     {"eagle", 1, 1},    {"jean-zay-a100", 1, 0},  {"dgx1-v100", 1, 0},      {"gb200-nvl72", 1, 1},
+    {"dgx-b300", 1, 1}, {"gb300-nvl72", 1, 1},
 };
 
 enum { n_levels = 3 };
