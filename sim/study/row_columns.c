@@ -48,11 +48,12 @@ static enum dl_status check_columns(const struct dl_row_columns *c, struct dl_ar
 }
 
 struct one_case {
-    struct dl_json condition, row;
+    struct dl_json condition, unless, row;
     const char *leave_out;
 };
 static const struct dl_field case_fields[] = {
-    {"if", DL_OBJECT, offsetof(struct one_case, condition), 0, 0, false, NULL, NULL},
+    {"if", DL_OBJECT, offsetof(struct one_case, condition), 0, 0, true, NULL, NULL},
+    {"unless", DL_OBJECT, offsetof(struct one_case, unless), 0, 0, true, NULL, NULL},
     {"row", DL_OBJECT, offsetof(struct one_case, row), 0, 0, true, NULL, NULL},
     {"leave_out", DL_TEXT, offsetof(struct one_case, leave_out), 0, 0, true, NULL, NULL},
 };
@@ -83,8 +84,11 @@ static enum dl_status check_case(const struct dl_row_columns *c, struct dl_json 
 {
     struct one_case one = {0};
     if (dl_read(element, case_fields, DL_COUNT(case_fields), &one, arena, err) ||
-        check_condition(c, one.condition, arena, err))
+        (one.condition.value && check_condition(c, one.condition, arena, err)) ||
+        (one.unless.value && check_condition(c, one.unless, arena, err)))
         return err->status;
+    if (!one.condition.value && !one.unless.value)
+        return dl_fail(err, DL_KEY, element.where, "needs \"if\", \"unless\" or both");
     if (!one.row.value == !one.leave_out)
         return dl_fail(err, DL_KEY, element.where, "needs either \"row\" or \"leave_out\"");
     return DL_OK;
@@ -175,6 +179,12 @@ static bool holds(const json_t *condition, const struct dl_csv *table, size_t li
     return true;
 }
 
+static bool is_case(const json_t *one, const struct dl_csv *table, size_t line)
+{
+    const json_t *const condition = json_object_get(one, "if"), *const unless = json_object_get(one, "unless");
+    return (!condition || holds(condition, table, line)) && !(unless && holds(unless, table, line));
+}
+
 const struct dl_row_columns *dl_row_columns_of(const struct dl_row_columns_found *found, const struct dl_csv *table,
                                                size_t line)
 {
@@ -192,7 +202,7 @@ const char *dl_row_columns_left_out(const struct dl_row_columns *c, const struct
     for (size_t i = 0; i < json_array_size(c->cases.value); i++) {
         const json_t *const one = json_array_get(c->cases.value, i);
         const char *const why = json_string_value(json_object_get(one, "leave_out"));
-        if (why && holds(json_object_get(one, "if"), table, line)) return why;
+        if (why && is_case(one, table, line)) return why;
     }
     return NULL;
 }
@@ -202,7 +212,7 @@ json_t *dl_row_columns_object(const struct dl_row_columns *c, const struct dl_cs
     json_t *const object = json_copy(c->all.value);
     for (size_t i = 0; i < json_array_size(c->cases.value); i++) {
         const json_t *const one = json_array_get(c->cases.value, i);
-        if (holds(json_object_get(one, "if"), table, line)) json_object_update(object, json_object_get(one, "row"));
+        if (is_case(one, table, line)) json_object_update(object, json_object_get(one, "row"));
     }
     for (size_t i = 0; i < table->n_columns; i++) {
         const char *const cell = table->cells[line * table->n_columns + i], *const column = table->columns[i];

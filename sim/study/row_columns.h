@@ -17,8 +17,9 @@ struct dl_row_columns {
     struct dl_json columns; /* column -> key of a row, "" if it says nothing that a row could say */
     struct dl_json factors; /* column -> what its numbers are multiplied by; NULL: none */
     struct dl_json all;     /* keys that all rows have in common */
-    struct dl_json cases;   /* [{"if": condition, "row": {key: value, ...}}, ...], or "leave_out": why; NULL: none */
-    json_t *doc;            /* for json_decref */
+    /* [{"if": condition, "unless": condition, "row": {key: value, ...}}, ...], or "leave_out": why; NULL: none */
+    struct dl_json cases;
+    json_t *doc; /* for json_decref */
 };
 
 enum dl_status dl_row_columns_read(struct dl_json doc, struct dl_arena *arena, struct dl_row_columns *out,

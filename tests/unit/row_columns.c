@@ -230,6 +230,27 @@ START_TEST(conditions_are_patterns_or_lists_of_them)
 }
 END_TEST
 
+/* Alone it is of all other lines, beside an "if" of its lines but these. */
+START_TEST(a_case_may_say_where_it_is_none)
+{
+    struct dl_csv table;
+    ck_assert(!dl_csv_parse(LINES, strlen(LINES), "t.csv", arena, &table, &err));
+    const struct dl_row_columns c =
+        read_columns(quoted("{" COLUMNS "'all':{},'cases':[{'unless':{'chip':'H100*'},'leave_out':'no file'},"
+                            "{'if':{'chip':'H100*'},'unless':{'id':'b-*'},'row':{'tp':2}}]}"));
+    ck_assert_msg(!err.status, "%s", err.text);
+    static const bool out[] = {false, true, false}, has_ways[] = {true, false, false};
+    for (size_t i = 0; i < DL_COUNT(out); i++) {
+        json_t *const row = dl_row_columns_object(&c, &table, i);
+        ck_assert(!dl_row_columns_left_out(&c, &table, i) == !out[i]);
+        ck_assert(!json_object_get(row, "tp") == !has_ways[i]);
+        json_decref(row);
+    }
+    read_columns(quoted("{" COLUMNS "'all':{},'cases':[{'row':{'tp':2}}]}"));
+    ck_assert_str_eq(err.text, "c.json:/cases/0: needs \"if\", \"unless\" or both");
+}
+END_TEST
+
 /* The one that names the line goes before the one that names none, in any order. */
 START_TEST(a_line_has_the_description_that_is_for_it)
 {
@@ -352,6 +373,7 @@ int main(void)
     tcase_add_test(tests, a_description_is_of_all_columns);
     tcase_add_test(tests, a_step_that_ran_needs_its_time);
     tcase_add_test(tests, conditions_are_patterns_or_lists_of_them);
+    tcase_add_test(tests, a_case_may_say_where_it_is_none);
     tcase_add_test(tests, a_line_has_the_description_that_is_for_it);
     tcase_add_test(tests, a_condition_is_of_texts);
     tcase_add_test(tests, tokens_or_a_share_of_peak_say_what_a_step_took);
