@@ -58,25 +58,31 @@ struct job {
     const struct dl_variability *v;
     const struct dl_alike *alike;
     size_t n_alike;
-    double deviation, most_work;
+    double deviation, most_s; /* that one takes which is not slow */
 };
 
-/* That a device takes no longer than e^t, of which the median is e^middle. */
-static double holds(const struct job *j, double t, double middle)
+/* The logarithm of what one takes in a node that is slow or not, over most_s. */
+static double middle_of(const struct job *j, const struct dl_alike *a, double slowdown)
 {
-    if (j->deviation == 0) return t >= middle;
-    return erfc(-((t - middle) / j->deviation + j->deviation / 2) / sqrt(2)) / 2;
+    return log((a->work_s * slowdown + a->network_s) / j->most_s);
 }
 
-static double middle_of(const struct job *j, const struct dl_alike *a) { return log(a->work / j->most_work); }
+/* That a device takes no longer than e^t, which is then its work alone. */
+static double holds(const struct job *j, const struct dl_alike *a, double slowdown, double t)
+{
+    if (j->deviation == 0) return t >= middle_of(j, a, slowdown);
+    const double left_s = exp(t) * j->most_s - a->network_s;
+    if (left_s <= 0) return 0;
+    return erfc(-(log(left_s / (a->work_s * slowdown)) / j->deviation + j->deviation / 2) / sqrt(2)) / 2;
+}
 
 /* That all devices of a node do, if it is slow or not. */
 static double holds_in_node(const struct job *j, const struct dl_alike *a, double t)
 {
     const struct dl_variability *const v = j->v;
-    const double middle = middle_of(j, a), per_node = a->n_devices / a->n_nodes;
-    return (1 - v->slow_node_fraction) * pow(holds(j, t, middle), per_node) +
-           v->slow_node_fraction * pow(holds(j, t, middle + log(v->slow_node_slowdown)), per_node);
+    const double per_node = a->n_devices / a->n_nodes;
+    return (1 - v->slow_node_fraction) * pow(holds(j, a, 1, t), per_node) +
+           v->slow_node_fraction * pow(holds(j, a, v->slow_node_slowdown, t), per_node);
 }
 
 /* That the job takes longer. */
@@ -112,8 +118,8 @@ static int compare(const void *a, const void *b)
 static void find_middles(const struct job *j, double *middles)
 {
     for (size_t i = 0; i < j->n_alike; i++) {
-        middles[2 * i] = middle_of(j, &j->alike[i]);
-        middles[2 * i + 1] = middles[2 * i] + log(j->v->slow_node_slowdown);
+        middles[2 * i] = middle_of(j, &j->alike[i], 1);
+        middles[2 * i + 1] = middle_of(j, &j->alike[i], j->v->slow_node_slowdown);
     }
     qsort(middles, 2 * j->n_alike, sizeof *middles, compare);
 }
@@ -135,13 +141,18 @@ static double expected_last(const struct job *j, const double *middles)
     return sum + integral(j, from, to);
 }
 
-double dl_variability_slowdown(const struct dl_variability *v, const struct dl_alike *alike, size_t n)
+struct dl_last dl_variability_last(const struct dl_variability *v, const struct dl_alike *alike, size_t n)
 {
     struct job j = {v, alike, n, log_deviation(v), 0};
-    for (size_t i = 0; i < n; i++) j.most_work = fmax(j.most_work, alike[i].work);
+    for (size_t i = 0; i < n; i++) j.most_s = fmax(j.most_s, alike[i].work_s + alike[i].network_s);
     double *const middles = dl_alloc(2 * n * sizeof *middles);
     find_middles(&j, middles);
-    const double last = expected_last(&j, middles);
+    const double last_s = expected_last(&j, middles) * j.most_s;
+    struct dl_last last = {0, INFINITY};
+    for (size_t i = 0; i < n; i++) {
+        const double slowdown = (last_s - alike[i].network_s) / alike[i].work_s;
+        if (slowdown < last.slowdown) last = (struct dl_last){i, slowdown};
+    }
     dl_free(middles);
     return last;
 }

@@ -31,13 +31,18 @@ void dl_variability_draw(const struct dl_variability *v, uint64_t seed, uint32_t
 
 /* Devices that do the same: those of a pipeline stage. */
 struct dl_alike {
-    double work;      /* of each, in any unit */
+    double work_s;    /* of each */
+    double network_s; /* that it waits for the network beside, which is not slowed */
     double n_devices; /* on so many nodes; a part of a node where others have the rest of it */
     double n_nodes;
 };
 
-/* What slows a job down that waits for the last of all of them: the expectation of the most that work and slowdown are
- * together, over the most that work is. */
-double dl_variability_slowdown(const struct dl_variability *v, const struct dl_alike *alike, size_t n);
+/* Of those, the ones that are late first as all are slowed, and by how much their work must be so that they take what
+ * is to be expected of the last device of all. */
+struct dl_last {
+    size_t which;
+    double slowdown;
+};
+struct dl_last dl_variability_last(const struct dl_variability *v, const struct dl_alike *alike, size_t n);
 
 #endif

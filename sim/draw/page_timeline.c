@@ -52,8 +52,9 @@ static json_t *kernels_json(struct columns *c, const struct dl_template *running
         dl_priced_work(running, i, running->calls, &work);
         for (size_t k = 0; k < work.n; k++) {
             const struct dl_instruction *const now = &work.items[k];
-            json_array_append_new(list, dl_json_pack("[I, I, f, f]", number_of(&c->kernels, now->name),
-                                                     (json_int_t)now->cause, 1e9 * now->host_s, 1e9 * now->device_s));
+            json_array_append_new(list, dl_json_pack("[I, I, f, f, i]", number_of(&c->kernels, now->name),
+                                                     (json_int_t)now->cause, 1e9 * now->host_s, 1e9 * now->device_s,
+                                                     work.is_network && k == 0));
         }
     }
     return list;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/engine/training_steady.h"
+#include "sim/program/segments.h"
 
 static const struct dl_item *item_of(const struct dl_training *t, const struct lockstep_group *c)
 {
@@ -38,7 +39,7 @@ static double booked_s(const struct dl_training *t, const struct work *w)
 /* What packs or unpacks gradients after the last item is not the optimizer's. */
 static double packing_s(const struct dl_training *t, const struct lockstep_group *c)
 {
-    return item_of(t, c) ? 0 : c->work.part->segment.by_cause[DL_CAUSE_DATA] * c->work.pace;
+    return item_of(t, c) ? 0 : dl_segment_slowed_s(&c->work.part->segment, DL_CAUSE_DATA, c->work.pace);
 }
 
 void dl_training_end_work(struct dl_training *t, struct lockstep_group *c)
@@ -46,13 +47,14 @@ void dl_training_end_work(struct dl_training *t, struct lockstep_group *c)
     const struct work *const w = &c->work;
     const struct dl_segment *const segment = &w->part->segment;
     const double whole_s = w->until_s - w->since_s, seen_s = booked_s(t, w), share = whole_s > 0 ? seen_s / whole_s : 0;
-    const double host_s = fmax(w->planned_s - segment->seconds * w->pace, 0);
+    const double host_s = fmax(w->planned_s - dl_slowed_s(segment->seconds, segment->network_s, w->pace), 0);
     const double interference_s = w->slowed ? fmax(whole_s - w->planned_s, 0) : 0;
-    for (int cause = 0; cause < DL_N_CAUSES; cause++) c->causes_s[cause] += segment->by_cause[cause] * w->pace * share;
+    for (int cause = 0; cause < DL_N_CAUSES; cause++)
+        c->causes_s[cause] += dl_segment_slowed_s(segment, (enum dl_cause)cause, w->pace) * share;
     c->causes_s[DL_CAUSE_HOST] += host_s * share;
     c->causes_s[DL_CAUSE_INTERFERENCE] += interference_s * share;
     book_elapsed(t, c, seen_s - packing_s(t, c) * share);
-    const double added_s = w->planned_s - w->planned_s / w->pace;
+    const double slowed_s = fmax(w->planned_s - w->network_s, 0), added_s = slowed_s - slowed_s / w->pace;
     dl_training_delay_work(t, c, added_s);
     c->item_s += whole_s - added_s;
     if (t->request.recorder)

@@ -43,7 +43,8 @@ struct channel {
 /* A part being worked on. What else goes on on the lockstep group's devices changes its rate. */
 struct work {
     const struct dl_part *part; /* NULL: the lockstep group waits */
-    double pace;                /* seconds over those of the program */
+    double pace;                /* seconds over those of the program, but of the network */
+    double network_s;           /* of planned_s */
     double host_from_s;         /* when the host began to launch it */
     double since_s, until_s;
     double planned_s;       /* by itself */

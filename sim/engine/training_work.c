@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "sim/engine/training_parts.h"
+#include "sim/program/segments.h"
 
 /* A factor of mean 1; its standard deviation is the scenario's fraction. */
 static double draw_jitter(const struct dl_training *t, const struct lockstep_group *c)
@@ -68,9 +69,12 @@ void dl_training_retime(struct dl_training *t, struct lockstep_group *c)
 void dl_training_begin_work(struct dl_training *t, struct lockstep_group *c, const struct dl_part *part)
 {
     const double pace = c->jitter ? c->slowdown * draw_jitter(t, c) : c->slowdown, since_s = now_s(t);
-    const double planned_s = fmax(part->segment.seconds * pace, c->host_s + part->behind_host_s * pace - since_s);
+    const double device_s = dl_slowed_s(part->segment.seconds, part->segment.network_s, pace),
+                 behind_s = c->host_s + dl_slowed_s(part->behind_host_s, part->behind_network_s, pace) - since_s,
+                 planned_s = fmax(device_s, behind_s);
     c->work = (struct work){.part = part,
                             .pace = pace,
+                            .network_s = device_s >= behind_s ? part->segment.network_s : part->behind_network_s,
                             .host_from_s = c->host_s,
                             .since_s = since_s,
                             .planned_s = planned_s,

@@ -49,6 +49,7 @@ struct dl_instruction {
 /* A stretch of timed work with its causes; they sum to `seconds`. */
 struct dl_segment {
     double seconds;
+    double network_s; /* of these, collectives and copies that are priced */
     double by_cause[DL_N_CAUSES];
     double by_ground[DL_N_GROUNDS]; /* of what devices do; waiting for the host is none of it */
     double flop;
@@ -61,6 +62,7 @@ struct dl_part {
     enum dl_instruction_kind kind;
     double host_s;
     double behind_host_s;      /* DL_DO: of the device after the host began, if it was free long before */
+    double behind_network_s;   /* of that, what is priced since the device last waited for the host */
     struct dl_segment segment; /* DL_DO: of the device alone */
     uint32_t call;             /* DL_START, DL_WAIT */
     size_t first, end;         /* DL_DO: its instructions, from the first to the one before the end */

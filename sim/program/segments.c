@@ -16,6 +16,7 @@ bool dl_may_be_priced(const struct dl_instruction *i, const struct dl_comm *call
 static void add_exposed(const struct dl_comm *comm, const struct dl_exposed *exposed, struct dl_priced_work *out)
 {
     const char *const name = comm->op == DL_COPY ? dl_path_copy_name(comm->path) : dl_op_name(comm->op);
+    out->is_network = true;
     out->items[out->n++] = (struct dl_instruction){.name = name, .cause = comm->cause, .device_s = exposed->longer_s};
     if (exposed->taken_s > 0)
         out->items[out->n++] =
@@ -29,7 +30,7 @@ static void price(struct dl_streams *s, const struct dl_instruction *i, struct d
 {
     struct dl_exposed exposed;
     out->n = 0;
-    out->is_beside = false;
+    out->is_beside = out->is_network = false;
     if (i->kind == DL_DO) {
         out->items[out->n++] = *i;
         dl_streams_work(s, i->device_s, is_kernel(i));
@@ -72,7 +73,7 @@ void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm
 {
     const struct dl_instruction *const i = &t->instructions[at];
     out->n = 0;
-    out->is_beside = false;
+    out->is_beside = out->is_network = false;
     if (i->kind == DL_DO)
         out->items[out->n++] = *i;
     else if (i->kind == DL_WAIT && dl_may_be_priced(i, calls))
@@ -84,6 +85,21 @@ bool dl_template_is_single(const struct dl_template *t)
     return t->n_instructions < 2 || (t->n_instructions == 2 && dl_may_be_priced(&t->instructions[1], t->calls));
 }
 
+/* ---- on a slow device ---- */
+
+double dl_slowed_s(double seconds, double network_s, double pace) { return seconds * pace - network_s * (pace - 1); }
+
+static bool is_of_network(enum dl_cause cause) { return cause >= DL_CAUSE_TENSOR && cause <= DL_CAUSE_OFFLOAD; }
+
+/* Work that has a cause of the network, such as packing, shares with it. */
+double dl_segment_slowed_s(const struct dl_segment *s, enum dl_cause cause, double pace)
+{
+    double all_s = 0;
+    if (s->network_s <= 0 || !is_of_network(cause)) return s->by_cause[cause] * pace;
+    for (int i = DL_CAUSE_TENSOR; i <= DL_CAUSE_OFFLOAD; i++) all_s += s->by_cause[i];
+    return dl_slowed_s(s->by_cause[cause], s->by_cause[cause] / all_s * s->network_s, pace);
+}
+
 /* ---- sums ---- */
 
 static inline void add_to_segment(struct dl_segment *s, const struct dl_instruction *i)
@@ -93,6 +109,12 @@ static inline void add_to_segment(struct dl_segment *s, const struct dl_instruct
     s->flop += i->flop;
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++) s->counted_flop[count] += i->counted_flop[count];
     s->by_ground[i->ground] += i->device_s;
+}
+
+static void add_priced(struct dl_segment *s, const struct dl_priced_work *work)
+{
+    for (size_t k = 0; k < work->n; k++) add_to_segment(s, &work->items[k]);
+    if (work->is_network) s->network_s += work->items[0].device_s;
 }
 
 static void wait_for_host(struct dl_segment *total, double seconds)
@@ -120,7 +142,7 @@ void dl_template_sum(struct dl_template *t, const struct dl_comm *calls)
             continue;
         }
         price(&s, at, &work);
-        for (size_t k = 0; k < work.n; k++) add_to_segment(&total, &work.items[k]);
+        add_priced(&total, &work);
     }
     t->total = total;
     dl_streams_release(&s);
@@ -149,6 +171,7 @@ static void add_kernel(struct dl_parts *p, size_t at, const struct dl_instructio
     dl_streams_work(behind, i->device_s, is_kernel(i));
     part->host_s += i->host_s;
     part->behind_host_s = behind->device_s;
+    part->behind_network_s = behind->network_s;
     add_to_segment(&part->segment, i);
 }
 
@@ -158,6 +181,7 @@ static void wait_behind(struct dl_streams *behind, uint32_t call, const struct d
     struct dl_exposed exposed;
     if (dl_streams_wait(behind, call, &exposed)) return;
     for (size_t k = 0; k < work->n; k++) dl_streams_work(behind, work->items[k].device_s, false);
+    if (work->is_network) behind->network_s += work->items[0].device_s;
 }
 
 static void add_call(struct dl_parts *p, size_t at, const struct dl_instruction *i, const struct dl_priced_work *work,
@@ -173,7 +197,8 @@ static void add_call(struct dl_parts *p, size_t at, const struct dl_instruction 
     struct dl_part *const part = part_at(p, at);
     part->host_s += i->host_s;
     part->behind_host_s = fmax(behind->device_s, 0);
-    for (size_t k = 0; k < work->n; k++) add_to_segment(&part->segment, &work->items[k]);
+    part->behind_network_s = behind->network_s;
+    add_priced(&part->segment, work);
 }
 
 static bool is_planned(const struct dl_plan *plan, const struct dl_comm *calls, uint32_t call, bool on_group)

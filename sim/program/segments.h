@@ -13,9 +13,15 @@ struct dl_priced_work {
     struct dl_instruction
         items[2]; /* DL_DO: a kernel; or what is left of a collective, and what it took from kernels */
     size_t n;
-    bool is_beside; /* of a collective: kernels went on beside it */
+    bool is_beside;  /* of a collective: kernels went on beside it */
+    bool is_network; /* the first is what is left of a collective */
 };
 void dl_priced_work(const struct dl_template *t, size_t at, const struct dl_comm *calls, struct dl_priced_work *out);
+
+/* On a device that takes `pace` times as long for its work: the network does not. */
+double dl_slowed_s(double seconds, double network_s, double pace);
+/* The same of what has this cause. */
+double dl_segment_slowed_s(const struct dl_segment *s, enum dl_cause cause, double pace);
 
 /* Whether it starts or waits for a collective of ranks in lockstep or a copy, which may be priced. */
 bool dl_may_be_priced(const struct dl_instruction *i, const struct dl_comm *calls);

@@ -6,6 +6,7 @@ void dl_streams_reset(struct dl_streams *s, double host_s, double device_s)
 {
     s->host_s = host_s;
     s->device_s = device_s;
+    s->network_s = 0;
     s->n_open = 0;
 }
 
@@ -23,6 +24,7 @@ double dl_streams_issue(struct dl_streams *s, double host_s)
     if (wait_s == 0) return 0;
     pass(s, wait_s);
     s->device_s = s->host_s;
+    s->network_s = 0;
     return wait_s;
 }
 
@@ -85,6 +87,7 @@ bool dl_streams_wait(struct dl_streams *s, uint32_t call, struct dl_exposed *out
     out->longer_s = fmax(waited.end_s - waited.passed_s, 0);
     out->taken_s = fmax(close(s, i - 1) - out->longer_s, 0);
     dl_streams_work(s, out->longer_s, false);
+    s->network_s += out->longer_s;
     dl_streams_work(s, out->taken_s, false);
     return true;
 }

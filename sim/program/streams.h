@@ -20,6 +20,7 @@ struct dl_open_call {
 struct dl_streams {
     const struct dl_comm *calls;
     double host_s, device_s;
+    double network_s;          /* that the device has waited for priced calls since it last waited for its host */
     struct dl_open_call *open; /* in the order of their starts */
     size_t n_open, capacity;
 };

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/program/segments.h"
+
 static void add(void *user, const struct dl_slice *slice)
 {
     struct dl_timeline *const t = user;
@@ -103,7 +105,8 @@ enum dl_track_group dl_slice_group(const struct dl_slice *s)
 
 double dl_slice_whole_s(const struct dl_slice *s)
 {
-    return s->part->segment.seconds * s->pace + s->host_s + s->interference_s;
+    const struct dl_segment *const segment = &s->part->segment;
+    return dl_slowed_s(segment->seconds, segment->network_s, s->pace) + s->host_s + s->interference_s;
 }
 
 static int by_group_and_time(const void *a, const void *b)

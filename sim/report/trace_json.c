@@ -89,14 +89,13 @@ static void add_dates(struct text *out, double from_s, double to_s)
 /* The seconds of each cause, as they are booked. */
 static void add_causes(struct text *out, const struct dl_slice *s)
 {
-    const double *const by_cause = s->part->segment.by_cause;
     const double share = dl_slice_whole_s(s) > 0 ? (s->to_s - s->from_s) / dl_slice_whole_s(s) : 0;
     const char *comma = "";
     for (int cause = 0; cause < DL_N_CAUSES; cause++) {
         const double more_s = cause == DL_CAUSE_HOST           ? s->host_s
                               : cause == DL_CAUSE_INTERFERENCE ? s->interference_s
                                                                : 0;
-        const double seconds = share * (by_cause[cause] * s->pace + more_s);
+        const double seconds = share * (dl_segment_slowed_s(&s->part->segment, (enum dl_cause)cause, s->pace) + more_s);
         if (seconds <= 0) continue;
         add(out, "%s\"%s_s\":%.9g", comma, dl_cause_name((enum dl_cause)cause), seconds);
         comma = ",";
@@ -168,7 +167,7 @@ static void tell_instructions(struct text *out, const struct dl_timeline *t, con
             const struct dl_instruction *const now = &work.items[k];
             launched_s += now->host_s * s->pace;
             const double from_s = fmax(at_s, launched_s);
-            at_s = from_s + now->device_s * s->pace;
+            at_s = from_s + now->device_s * (work.is_network && k == 0 ? 1 : s->pace);
             begin_event(out, "X", process_of(t, s), track);
             add(out, ",\"name\":");
             add_quoted(out, now->name);

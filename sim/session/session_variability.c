@@ -14,11 +14,18 @@ static uint32_t node_of(const struct dl_session *s, uint32_t rank)
     return s->device_of_rank[rank] / s->machine.topology->node.n_devices;
 }
 
-static double work_s(const struct dl_program *p)
+static void add_times(const struct dl_segment *s, struct dl_alike *sum)
 {
-    double sum_s = p->end.total.seconds;
-    for (uint32_t i = 0; i < p->n_sequence; i++) sum_s += p->sequence[i].block->total.seconds;
-    return sum_s;
+    sum->work_s += s->seconds - s->network_s;
+    sum->network_s += s->network_s;
+}
+
+static struct dl_alike times_of(const struct dl_program *p)
+{
+    struct dl_alike sum = {0};
+    add_times(&p->end.total, &sum);
+    for (uint32_t i = 0; i < p->n_sequence; i++) add_times(&p->sequence[i].block->total, &sum);
+    return sum;
 }
 
 /* Stages that share a node have as much of it as of the ranks there. */
@@ -34,15 +41,41 @@ static void count_stages(const struct dl_session *s, const struct dl_step *step,
     dl_free(share);
 }
 
+static void count_one_replica(struct dl_alike *stages, uint32_t n_stages, uint32_t n_replicas)
+{
+    for (uint32_t i = 0; i < n_stages; i++) {
+        stages[i].n_devices /= n_replicas;
+        stages[i].n_nodes /= n_replicas;
+    }
+}
+
+/* The step waits for one stage, which is as late as the last of all devices. The others fill and drain its pipeline:
+ * all stages of a replica are on average as slow as each by itself, so the others are less, as one of them is the last.
+ */
+static void expect_of_stages(const struct dl_variability *v, struct dl_alike *stages, uint32_t n_stages,
+                             uint32_t n_replicas, double *slowdowns)
+{
+    const struct dl_last last = dl_variability_last(v, stages, n_stages);
+    count_one_replica(stages, n_stages, n_replicas);
+    const double in_replica = dl_variability_last(v, stages, n_stages).slowdown,
+                 more = in_replica - dl_variability_last(v, &stages[last.which], 1).slowdown;
+    for (uint32_t i = 0; i < n_stages; i++)
+        slowdowns[i] =
+            i == last.which ? last.slowdown : dl_variability_last(v, &stages[i], 1).slowdown - more / (n_stages - 1);
+}
+
 static void expect(const struct dl_session *s, const struct dl_variability *v, double *slowdowns)
 {
     const struct dl_step step = dl_session_step(s);
     const uint32_t n_stages = dl_ranks_count(step.ranks, step.stages);
     struct dl_alike *const stages = dl_alloc(n_stages * sizeof *stages);
-    for (uint32_t i = 0; i < n_stages; i++) stages[i].work = work_s(&step.programs[i]);
+    double *const of_stage = dl_alloc(n_stages * sizeof *of_stage);
+    for (uint32_t i = 0; i < n_stages; i++) stages[i] = times_of(&step.programs[i]);
     count_stages(s, &step, stages);
-    const double slowdown = dl_variability_slowdown(v, stages, n_stages);
-    for (uint32_t rank = 0; rank < s->job.n_devices; rank++) slowdowns[rank] = slowdown;
+    expect_of_stages(v, stages, n_stages, dl_ranks_count(step.ranks, step.replicas), of_stage);
+    for (uint32_t rank = 0; rank < s->job.n_devices; rank++)
+        slowdowns[rank] = of_stage[dl_ranks_index(step.ranks, step.stages, rank)];
+    dl_free(of_stage);
     dl_free(stages);
 }
 

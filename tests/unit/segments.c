@@ -139,12 +139,64 @@ START_TEST(the_total_of_a_template_is_its_ops_one_by_one)
 }
 END_TEST
 
+/* Launched long before, each call waited for at once: a slow device takes longer for its kernels, and not for these. */
+START_TEST(a_slow_device_has_the_same_network)
+{
+    gsl_rng *const rng = dl_random_new(3, "segments", (uint64_t)_i);
+    const double pace = 1 + gsl_rng_uniform(rng);
+    struct dl_comm calls[n_calls];
+    struct dl_template t = {0};
+    double kernels_s = 0, network_s = 0, sum_s = 0;
+    draw_calls(rng, calls);
+    for (size_t i = 0; i < most_ops; i++) {
+        const uint32_t call = (uint32_t)gsl_rng_uniform_int(rng, n_calls);
+        add_kernel(rng, &t);
+        kernels_s += t.instructions[t.n_instructions - 1].device_s;
+        add_call(&t, DL_START, call, 0);
+        add_call(&t, DL_WAIT, call, 0);
+        network_s += calls[call].alone_s;
+    }
+    dl_template_fuse(&t, calls, &(struct dl_plan){0});
+    const struct dl_segment *const s = &t.planned.items[0].segment;
+    ck_assert_double_eq_tol(dl_slowed_s(s->seconds, s->network_s, pace), pace * kernels_s + network_s, 1e-11);
+    ck_assert_double_eq_tol(dl_segment_slowed_s(s, DL_CAUSE_EXPERT, pace), network_s, 1e-11);
+    for (int cause = 0; cause < DL_N_CAUSES; cause++) sum_s += dl_segment_slowed_s(s, (enum dl_cause)cause, pace);
+    ck_assert_double_eq_tol(sum_s, pace * kernels_s + network_s, 1e-11);
+    dl_template_release(&t);
+    gsl_rng_free(rng);
+}
+END_TEST
+
+/* Behind its host, which is slow too: what the network takes on the way from the host's last launch is not. */
+START_TEST(a_slow_device_behind_its_host_has_the_same_network)
+{
+    const double host_s = 6, kernel_s = 2, pace = 1.5;
+    struct dl_comm calls[n_calls] = {{.op = DL_ALLTOALL, .channel = DL_CHANNEL_LOCKSTEP, .alone_s = 3}};
+    struct dl_template t = {0};
+    for (int i = 0; i < 2; i++) {
+        add_call(&t, DL_START, 0, 0);
+        add_call(&t, DL_WAIT, 0, 0);
+        dl_template_add(&t, &(struct dl_instruction){.name = "kernel", .device_s = kernel_s, .host_s = host_s});
+    }
+    add_call(&t, DL_START, 0, 0);
+    add_call(&t, DL_WAIT, 0, 0);
+    dl_template_fuse(&t, calls, &(struct dl_plan){0});
+    const struct dl_part *const part = &t.planned.items[0];
+    ck_assert_double_eq_tol(part->behind_host_s, 2 * host_s + kernel_s + 3, 1e-12);
+    ck_assert_double_eq_tol(dl_slowed_s(part->behind_host_s, part->behind_network_s, pace),
+                            pace * (2 * host_s + kernel_s) + 3, 1e-12);
+    dl_template_release(&t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("segments");
     TCase *const tests = tcase_create("segments");
     tcase_add_loop_test(tests, a_segment_is_its_ops_one_by_one, 0, n_segments);
     tcase_add_loop_test(tests, the_total_of_a_template_is_its_ops_one_by_one, 0, n_segments);
+    tcase_add_loop_test(tests, a_slow_device_has_the_same_network, 0, n_segments);
+    tcase_add_test(tests, a_slow_device_behind_its_host_has_the_same_network);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -15,7 +15,7 @@ static void check_close(double is, double should, double tolerance)
 
 static double slowest(const struct dl_variability *v, double n_nodes, double n_devices)
 {
-    return dl_variability_slowdown(v, &(struct dl_alike){3, n_devices, n_nodes}, 1);
+    return dl_variability_last(v, &(struct dl_alike){3, 0, n_devices, n_nodes}, 1).slowdown;
 }
 
 START_TEST(slow_nodes_alone_are_a_chance)
@@ -55,12 +55,28 @@ END_TEST
 START_TEST(a_stage_with_less_work_has_time)
 {
     const struct dl_variability v = {.slow_node_fraction = 0.01, .slow_node_slowdown = 1.2};
-    const struct dl_alike stages[] = {{10, 56, 7}, {11, 8, 1}}, even[] = {{11, 56, 7}, {11, 8, 1}};
+    const struct dl_alike stages[] = {{10, 0, 56, 7}, {11, 0, 8, 1}}, even[] = {{11, 0, 56, 7}, {11, 0, 8, 1}};
     const double none = pow(0.99, 8), last = 0.01, others = 1 - none - last;
-    check_close(dl_variability_slowdown(&v, stages, 2), none + others * 12 / 11 + last * 1.2, 1e-12);
-    check_close(dl_variability_slowdown(&v, even, 2), slowest(&v, 8, 64), 1e-12);
-    const struct dl_alike far[] = {{1, 56, 7}, {11, 8, 1}};
-    check_close(dl_variability_slowdown(&v, far, 2), slowest(&v, 1, 8), 1e-12);
+    check_close(dl_variability_last(&v, stages, 2).slowdown, none + others * 12 / 11 + last * 1.2, 1e-12);
+    check_close(dl_variability_last(&v, even, 2).slowdown, slowest(&v, 8, 64), 1e-12);
+    const struct dl_alike far[] = {{1, 0, 56, 7}, {11, 0, 8, 1}};
+    check_close(dl_variability_last(&v, far, 2).slowdown, slowest(&v, 1, 8), 1e-12);
+}
+END_TEST
+
+/* Of 11 s the first waits 3 for the network: on a slow node it takes 12.6 s, the second 13.2. */
+START_TEST(the_network_is_not_slow)
+{
+    const struct dl_variability v = {.slow_node_fraction = 0.01, .slow_node_slowdown = 1.2};
+    const struct dl_alike stages[] = {{8, 3, 56, 7}, {11, 0, 8, 1}}, one[] = {{8, 3, 56, 7}};
+    const double none = pow(0.99, 8), last = 0.01, others = 1 - none - last, of_one = 1 - pow(0.99, 7);
+    const struct dl_last both = dl_variability_last(&v, stages, 2), alone = dl_variability_last(&v, one, 1);
+    ck_assert_uint_eq(both.which, 1);
+    check_close(both.slowdown, (none * 11 + others * 12.6 + last * 13.2) / 11, 1e-12);
+    check_close(alone.slowdown, 1 + 0.2 * of_one, 1e-12);
+    const struct dl_variability spread = {.spread_fraction = 0.3, .slow_node_slowdown = 1};
+    const struct dl_alike two = {8, 3, 2, 1};
+    check_close(dl_variability_last(&spread, &two, 1).slowdown, slowest(&spread, 1, 2), 1e-6);
 }
 END_TEST
 
@@ -68,8 +84,8 @@ END_TEST
 START_TEST(parts_of_the_same_work_are_one)
 {
     const struct dl_variability v = {.spread_fraction = 0.05, .slow_node_slowdown = 1};
-    const struct dl_alike halves[] = {{2, 4, 0.5}, {2, 4, 0.5}};
-    check_close(dl_variability_slowdown(&v, halves, 2), slowest(&v, 1, 8), 1e-12);
+    const struct dl_alike halves[] = {{2, 0, 4, 0.5}, {2, 0, 4, 0.5}};
+    check_close(dl_variability_last(&v, halves, 2).slowdown, slowest(&v, 1, 8), 1e-12);
 }
 END_TEST
 
@@ -134,6 +150,7 @@ int main(void)
     tcase_add_test(tests, one_device_is_the_mean_and_two_have_a_closed_form);
     tcase_add_test(tests, spread_and_slow_nodes_far_apart_are_a_mixture);
     tcase_add_test(tests, a_stage_with_less_work_has_time);
+    tcase_add_test(tests, the_network_is_not_slow);
     tcase_add_test(tests, parts_of_the_same_work_are_one);
     tcase_add_test(tests, more_devices_are_never_faster);
     tcase_add_test(tests, draws_have_the_expected_mean_and_slowest);

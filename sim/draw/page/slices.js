@@ -69,10 +69,10 @@
         /* The kernels of a slice: host and device side by side, as the simulator has it (dl_template_fuse). */
         s.kernelsOf = (i) => {
             let launched = s.lead[i], at = 0;
-            return s.part[i] < 0 ? [] : t.parts[s.part[i]].map(([name, cause, host, device]) => {
+            return s.part[i] < 0 ? [] : t.parts[s.part[i]].map(([name, cause, host, device, isNetwork]) => {
                 launched += host * s.pace[i];
                 const from = Math.max(at, launched);
-                at = from + device * s.pace[i];
+                at = from + device * (isNetwork ? 1 : s.pace[i]);
                 return {
                     name: t.kernels[name],
                     cause: t.causes[cause],
