@@ -111,6 +111,18 @@ START_TEST(steps_of_a_release_ran_as_its_recipes_say)
 }
 END_TEST
 
+START_TEST(recipes_in_jax_shard_over_as_many_as_they_say)
+{
+    read_text(RECIPES "a,1,llama3-70b-maxtext,pretrain,fp8,H100,512,8192,1024,2,1,1,1,1,1,1,512,128,80,1,9,,,,,,x\n"
+                      "b,1,llama3-70b-maxtext,pretrain,fp8,H100,128,8192,256,2,1,1,1,1,1,1,128,128,80,1,9,,,,,,x\n");
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, 2);
+    ck_assert_str_eq(rows.items[0].software, "jax-toolbox");
+    ck_assert_ptr_nonnull(strstr(rows.items[0].stack_text, "\"shard_ways\": 128"));
+    ck_assert_ptr_null(strstr(rows.items[1].stack_text, "shard_ways"));
+}
+END_TEST
+
 START_TEST(a_part_of_the_model_of_a_file)
 {
     read_text(RECIPES "b,1,llama3.1-405b,pretrain,bf16,H100,32,8192,64,1,8,1,2,1,1,1,2,,8,32,5.4,,,,,,x\n");
@@ -366,6 +378,7 @@ int main(void)
     tcase_add_test(tests, columns_are_renamed_scaled_and_told_by_cases);
     tcase_add_test(tests, lines_that_are_no_rows_are_counted_by_their_reason);
     tcase_add_test(tests, steps_of_a_release_ran_as_its_recipes_say);
+    tcase_add_test(tests, recipes_in_jax_shard_over_as_many_as_they_say);
     tcase_add_test(tests, a_part_of_the_model_of_a_file);
     tcase_add_test(tests, smaller_tables_are_told_by_their_set);
     tcase_add_test(tests, tables_with_the_same_columns_are_told_by_their_ids);
