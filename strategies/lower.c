@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "sim/program/segments.h"
+#include "strategies/kept_schedules.h"
 #include "strategies/layer_memory.h"
 #include "strategies/layer_records.h"
 #include "strategies/lower_layers.h"
-#include "strategies/sequence.h"
 #include "strategies/stage_memory.h"
 #include "strategies/stages.h"
 #include "strategies/step_clock.h"
@@ -224,7 +224,7 @@ static enum dl_status lower_all(struct dl_sink *s, struct dl_step_draw *draw, st
     dl_sink_init_groups(s);
     struct dl_schedule_request wish = dl_setting_schedule(setting);
     /* First only for its positions; once these are priced the order may depend on what they cost. */
-    if (dl_schedule_make(setting->schedule, &wish, s->arena, &out->schedule, err)) return err->status;
+    if (dl_kept_schedule_take(request->schedules, setting, s->arena, out, err)) return err->status;
     out->n_positions = out->schedule.n_positions;
     out->positions = dl_alloc(out->n_positions * sizeof *out->positions);
     out->layers = dl_dealt_layers(request->model, &out->schedule, s->arena);
@@ -235,7 +235,7 @@ static enum dl_status lower_all(struct dl_sink *s, struct dl_step_draw *draw, st
     s->counted = draw->end;
     if (!err->status && out->schedule.uses_times)
         dl_schedule_make(setting->schedule, &wish, s->arena, &out->schedule, err);
-    if (!err->status && !assemble(s, out, err)) dl_write_sequences(out, setting, err);
+    if (!err->status && !assemble(s, out, err)) dl_kept_sequences_take(out, setting, err);
     for (int bound = 0; bound < DL_N_BOUNDS; bound++)
         out->draw[bound] = dl_step_draw_sum(draw, (enum dl_bound)bound, setting);
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
@@ -297,6 +297,7 @@ void dl_lowered_release(struct dl_lowered *l, uint32_t n_stages)
     for (uint32_t i = 0; l->programs && i < n_stages; i++) dl_program_release(&l->programs[i]);
     /* A position may be in several programs, so its templates are released here. */
     for (uint32_t i = 0; i < l->n_positions; i++) release_position(&l->positions[i]);
+    dl_kept_schedule_give_back(l->kept);
     dl_free(l->programs);
     dl_free(l->calls);
     dl_free(l->positions);

@@ -36,8 +36,9 @@ struct dl_lowered {
     uint32_t n_positions;
     struct dl_position *positions;
     struct dl_schedule schedule;
-    struct dl_program *programs; /* by stage */
-    struct dl_comm *calls;       /* of all programs */
+    struct dl_kept_schedule *kept; /* that it belongs to, with the sequences; NULL: none */
+    struct dl_program *programs;   /* by stage */
+    struct dl_comm *calls;         /* of all programs */
     size_t n_calls, calls_capacity;
     double model_flop[DL_N_FLOP_COUNTS]; /* of a step, without recomputation */
     size_t n_layers_again;               /* that were written as one that is alike was */
@@ -53,13 +54,16 @@ struct dl_lowered {
     double clock;                     /* of the devices, over their highest; 0: they do not tell what they draw */
 };
 
+struct dl_kept_schedules;
+
 struct dl_lower_request {
     struct dl_job *job;
     const struct dl_model *model;
     const struct dl_device *device;
     struct dl_estimator *estimator; /* prices collectives of ranks in lockstep */
     const uint32_t *device_of_rank;
-    bool layer_by_layer; /* as if no two layers were alike; the same comes out (layer_records.h) */
+    struct dl_kept_schedules *schedules; /* OPTIONAL: of configurations before; see kept_schedules.h */
+    bool layer_by_layer;                 /* as if no two layers were alike; the same comes out (layer_records.h) */
 };
 
 enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena *arena, struct dl_lowered *out,

@@ -1,5 +1,7 @@
 #include "strategies/sequence.h"
 
+#include "sim/program/repeats.h"
+
 enum { nowhere = 0xffffffffu, n_kinds = 3 };
 
 /* The items of a kind through a chunk on a path have the same partners, and tags that count with the micro-batch. */
@@ -54,13 +56,13 @@ static void write_items(const struct dl_schedule *s, const struct ends *ends, co
         const uint32_t path = n_paths > 1 ? item->micro % n_paths : 0;
         const struct ends *const e = &ends[(path * n_kinds + (uint32_t)item->kind) * chunks + item->chunk];
         const bool completes = completing && completing[i];
-        p->sequence[i] = (struct dl_sequenced){
-            .item = *item,
-            .block = &p->items[item->chunk * DL_N_TEMPLATES + (completes ? DL_TEMPLATE_LAST : (uint32_t)item->kind)],
-            .wants = e->wants == DL_NO_TAG ? DL_NO_TAG : e->wants + item->micro,
-            .from = e->from,
-            .gives = e->gives == DL_NO_TAG ? DL_NO_TAG : e->gives + item->micro,
-            .to = e->to};
+        p->sequence[i] = (struct dl_sequenced){.item = *item,
+                                               .block = item->chunk * DL_N_TEMPLATES +
+                                                        (completes ? DL_TEMPLATE_LAST : (uint32_t)item->kind),
+                                               .wants = e->wants == DL_NO_TAG ? DL_NO_TAG : e->wants + item->micro,
+                                               .from = e->from,
+                                               .gives = e->gives == DL_NO_TAG ? DL_NO_TAG : e->gives + item->micro,
+                                               .to = e->to};
     }
 }
 
@@ -73,12 +75,13 @@ static void write_sequence(const struct dl_schedule *s, const struct dl_setting 
         completing = dl_alloc((n_items + 1) * sizeof *completing);
         dl_schedule_completing(s, p->stage, dl_accumulated(setting) == DL_ACCUMULATES_CHUNK, completing);
     }
-    dl_free(p->sequence);
+    dl_program_release_sequence(p);
     p->sequence = dl_alloc((n_items + 1) * sizeof *p->sequence);
     p->n_sequence = n_items;
     p->n_tags = n_kinds_sent * s->chunks * s->micros;
     find_ends(s, p->stage, ends);
     write_items(s, ends, completing, p);
+    dl_program_note_sequence(p);
     dl_free(completing);
 }
 
@@ -89,5 +92,6 @@ enum dl_status dl_write_sequences(struct dl_lowered *l, const struct dl_setting 
     struct ends *const ends = dl_alloc((size_t)s->n_paths * n_kinds * s->chunks * sizeof *ends);
     for (uint32_t stage = 0; stage < s->stages; stage++) write_sequence(s, setting, ends, &l->programs[stage]);
     dl_free(ends);
+    dl_repeats_note(l->programs, s->stages);
     return DL_OK;
 }

@@ -225,7 +225,7 @@ static const struct dl_parts *parts_for(const struct dl_training *t, const struc
 static void begin_item(struct dl_training *t, struct lockstep_group *c)
 {
     if (!is_at_end(t, c)) dl_training_take_input(t, c);
-    c->running = is_at_end(t, c) ? &program_of(t, c)->end : item_at(t, c)->block;
+    c->running = is_at_end(t, c) ? &program_of(t, c)->end : dl_item_block(program_of(t, c), item_at(t, c));
     c->parts = parts_for(t, c);
     c->part = 0;
     c->item_s = 0;

@@ -20,11 +20,9 @@ static bool only_works(const struct dl_parts *parts)
 
 static bool all_only_work(const struct dl_program *p)
 {
-    uint32_t *const uses = dl_program_uses(p);
-    bool works = true;
-    for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++) works &= !uses[i] || only_works(&p->items[i].planned);
-    dl_free(uses);
-    return works;
+    uint32_t i = 0;
+    while (i < p->n_blocks && only_works(&p->items[p->blocks[i]].planned)) i++;
+    return i == p->n_blocks;
 }
 
 static bool is_possible(const struct dl_training *t)
@@ -172,7 +170,7 @@ static void go_on(struct dl_training *t, struct lockstep_group *c)
 static void begin_item(struct dl_training *t, struct lockstep_group *c)
 {
     dl_training_take_input(t, c);
-    c->running = program_of(t, c)->sequence[c->item].block;
+    c->running = dl_item_block(program_of(t, c), &program_of(t, c)->sequence[c->item]);
     c->parts = &c->running->planned;
     c->part = 0;
     c->item_s = 0;

@@ -64,14 +64,10 @@ static enum dl_status check_calls(const struct calls *c, const struct dl_templat
 static enum dl_status check_stage(const struct dl_training *t, const struct calls *c, uint32_t stage)
 {
     const struct dl_program *const program = &t->request.step.programs[stage];
-    uint8_t *const seen = dl_alloc((size_t)program->n_chunks * DL_N_TEMPLATES);
-    for (uint32_t i = 0; i < program->n_sequence && !c->err->status; i++) {
-        const struct dl_template *const template = program->sequence[i].block;
-        uint8_t *const known = &seen[template - program->items];
-        if (!*known && !check_calls(c, template, stage)) check_lockstep(c, template, stage);
-        *known = true;
+    for (uint32_t i = 0; i < program->n_blocks && !c->err->status; i++) {
+        const struct dl_template *const template = &program->items[program->blocks[i]];
+        if (!check_calls(c, template, stage)) check_lockstep(c, template, stage);
     }
-    dl_free(seen);
     return c->err->status || check_calls(c, &program->end, stage) ? c->err->status
                                                                   : check_lockstep(c, &program->end, stage);
 }

@@ -17,19 +17,14 @@ static void list_calls(const struct dl_training *t, const struct dl_template *te
     }
 }
 
-/* Most blocks have none, and come again and again: they are looked through once. */
+/* Most programs have some only at their end. */
 static void list_all(const struct dl_training *t, const struct dl_program *p, struct stage *out)
 {
-    bool *const has_none = dl_alloc((size_t)p->n_chunks * DL_N_TEMPLATES * sizeof *has_none);
-    for (uint32_t i = 0; i < p->n_sequence; i++) {
-        const struct dl_template *const block = p->sequence[i].block;
-        const size_t n_before = out->n;
-        if (has_none[block - p->items]) continue;
-        list_calls(t, block, out);
-        has_none[block - p->items] = out->n == n_before;
-    }
+    for (uint32_t i = 0; i < p->n_blocks; i++) list_calls(t, &p->items[p->blocks[i]], out);
+    const bool any = out->n > 0;
+    out->n = 0;
+    for (uint32_t i = 0; any && i < p->n_sequence; i++) list_calls(t, dl_item_block(p, &p->sequence[i]), out);
     list_calls(t, &p->end, out);
-    dl_free(has_none);
 }
 
 static const struct dl_comm *next_call(const struct dl_training *t, const struct stage *s)

@@ -14,18 +14,11 @@ static bool is_quiet(const struct dl_template *block)
     return true;
 }
 
-static bool is_quiet_period(const struct dl_program *p, const struct dl_repeats *r)
+static bool is_quiet_period(const struct dl_program *p)
 {
-    for (uint32_t i = r->first; i < r->first + r->period; i++)
-        if (!is_quiet(p->sequence[i].block)) return false;
-    return true;
-}
-
-/* All stages shift by the same micro-batches. */
-static bool repeats(const struct dl_training *t, uint32_t stage, uint32_t micros, struct dl_repeats *out)
-{
-    const struct dl_program *const p = &t->request.step.programs[stage];
-    return (stage ? dl_repeats_find_shifted(p, micros, out) : dl_repeats_find(p, out)) && is_quiet_period(p, out);
+    for (uint32_t i = p->repeats.first; i < p->repeats.first + p->repeats.period; i++)
+        if (!is_quiet(dl_item_block(p, &p->sequence[i]))) return false;
+    return p->repeats.period > 0;
 }
 
 static bool is_possible(const struct dl_training *t)
@@ -42,7 +35,8 @@ void dl_steady_open(struct dl_training *t)
     steady->courses = dl_alloc(t->n_lockstep_groups * sizeof *steady->courses);
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
         struct course *const course = &steady->courses[i];
-        if (!repeats(t, i, steady->courses[0].repeats.micros, &course->repeats)) {
+        course->repeats = t->request.step.programs[i].repeats;
+        if (!is_quiet_period(&t->request.step.programs[i])) {
             dl_steady_close(t);
             return;
         }

@@ -55,12 +55,12 @@ static void show(const struct stage *stage, const struct dl_sequenced *item, con
     stage->watch->see(stage->watch->user, stage->program->stage, item, &at_most, &after);
 }
 
-static const struct dl_memory_footprint *look_up(struct stage *stage, const struct dl_template *block)
+static const struct dl_memory_footprint *look_up(struct stage *stage, uint32_t block)
 {
-    struct block *const known = &stage->blocks[block - stage->program->items];
+    struct block *const known = &stage->blocks[block];
     if (known->is_known && known->version == stage->live.version) return &known->footprint;
     known->version = stage->live.version;
-    known->footprint = dl_memory_footprint(&block->memory, &stage->live);
+    known->footprint = dl_memory_footprint(&stage->program->items[block].memory, &stage->live);
     known->is_known = known->version == stage->live.version;
     return &known->footprint;
 }

@@ -57,11 +57,9 @@ static double count_bundles(const struct dl_plan_request *request, const struct 
     double n = 0;
     for (uint32_t stage = 0; stage < dl_n_stages(setting); stage++) {
         const struct dl_program *const p = &l->programs[stage];
-        uint32_t *const uses = dl_program_uses(p);
         n += count_in(l, &p->end);
         for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++)
-            if (uses[i]) n += uses[i] * count_in(l, &p->items[i]);
-        dl_free(uses);
+            if (p->uses[i]) n += p->uses[i] * count_in(l, &p->items[i]);
     }
     return n * dl_n_replicas(setting);
 }

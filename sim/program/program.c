@@ -45,17 +45,48 @@ void dl_template_release(struct dl_template *t)
     *t = (struct dl_template){0};
 }
 
-uint32_t *dl_program_uses(const struct dl_program *p)
+void dl_program_note_sequence(struct dl_program *p)
 {
-    uint32_t *const uses = dl_alloc(((size_t)p->n_chunks * DL_N_TEMPLATES + 1) * sizeof *uses);
-    for (uint32_t i = 0; i < p->n_sequence; i++) uses[p->sequence[i].block - p->items]++;
-    return uses;
+    const size_t n_blocks = (size_t)p->n_chunks * DL_N_TEMPLATES;
+    dl_free(p->uses);
+    dl_free(p->blocks);
+    p->uses = dl_alloc((n_blocks + 1) * sizeof *p->uses);
+    p->blocks = dl_alloc((n_blocks + 1) * sizeof *p->blocks);
+    p->n_blocks = 0;
+    for (uint32_t i = 0; i < p->n_sequence; i++)
+        if (!p->uses[p->sequence[i].block]++) p->blocks[p->n_blocks++] = p->sequence[i].block;
+}
+
+void dl_program_share_sequence(struct dl_program *p, const struct dl_program *other)
+{
+    dl_program_release_sequence(p);
+    p->sequence = other->sequence;
+    p->n_sequence = other->n_sequence;
+    p->n_tags = other->n_tags;
+    p->uses = other->uses;
+    p->blocks = other->blocks;
+    p->n_blocks = other->n_blocks;
+    p->repeats = other->repeats;
+    p->shares_sequence = true;
+}
+
+void dl_program_release_sequence(struct dl_program *p)
+{
+    if (!p->shares_sequence) {
+        dl_free(p->sequence);
+        dl_free(p->uses);
+        dl_free(p->blocks);
+    }
+    p->sequence = NULL;
+    p->uses = p->blocks = NULL;
+    p->n_sequence = p->n_blocks = 0;
+    p->shares_sequence = false;
 }
 
 void dl_program_release(struct dl_program *p)
 {
     dl_free(p->items);
-    dl_free(p->sequence);
+    dl_program_release_sequence(p);
     dl_free(p->begin.items);
     dl_template_release(&p->end);
     *p = (struct dl_program){0};

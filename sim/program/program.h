@@ -107,11 +107,19 @@ struct dl_item {
  * apart; what a stage hands on to itself is one too, which needs no network. */
 struct dl_sequenced {
     struct dl_item item;
-    const struct dl_template *block;
+    uint32_t block;       /* of the items of its program */
     uint32_t wants, from; /* the tag that it needs, from that stage; or DL_NO_TAG */
     uint32_t gives, to;   /* the tag of its result, at that stage; or DL_NO_TAG */
 };
 #define DL_NO_TAG UINT32_MAX
+
+/* Each item from `first` to the one before `end` is the item a period before it, so many micro-batches later: with the
+ * same block and partners, and tags that differ by as many. See repeats.h. */
+struct dl_repeats {
+    uint32_t first, end;
+    uint32_t period; /* items; 0: nothing repeats itself */
+    uint32_t micros;
+};
 
 struct dl_program {
     uint32_t stage, n_chunks;
@@ -120,15 +128,28 @@ struct dl_program {
     struct dl_template end;     /* of the step: gradients, optimizer */
     struct dl_sequenced *sequence;
     uint32_t n_sequence, n_tags;
-    double send_bytes; /* of the activations that leave a chunk for another stage, of all ranks in step */
+    /* Of the sequence, by dl_program_note_sequence and dl_repeats_note. */
+    uint32_t *uses;   /* by block: how often it is there */
+    uint32_t *blocks; /* that are there, in the order in which they come first */
+    uint32_t n_blocks;
+    struct dl_repeats repeats;
+    bool shares_sequence; /* it belongs to somebody else, with all that is noted of it */
+    double send_bytes;    /* of the activations that leave a chunk for another stage, of all ranks in step */
 };
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction);
 void dl_template_append(struct dl_template *t, const struct dl_instruction *instructions, size_t n);
 void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instruction *instruction);
 void dl_template_release(struct dl_template *t);
-/* How often each of its blocks is in its sequence; for dl_free. */
-uint32_t *dl_program_uses(const struct dl_program *p);
+static inline const struct dl_template *dl_item_block(const struct dl_program *p, const struct dl_sequenced *s)
+{
+    return &p->items[s->block];
+}
+/* Once its sequence is complete. */
+void dl_program_note_sequence(struct dl_program *p);
+/* Take the sequence of another program, which must outlive this one, and all that is noted of it. */
+void dl_program_share_sequence(struct dl_program *p, const struct dl_program *other);
+void dl_program_release_sequence(struct dl_program *p);
 void dl_program_release(struct dl_program *p);
 
 #endif

@@ -149,10 +149,10 @@ static void print_blocks(const struct printed *p, const struct dl_program *progr
     print_template(p, &program->end);
 }
 
-static void print_item(const struct printed *p, const struct dl_program *program, const struct dl_sequenced *s)
+static void print_item(const struct printed *p, const struct dl_sequenced *s)
 {
-    fprintf(p->out, "item %s micro %u chunk %u block %zu", dl_item_names[s->item.kind], s->item.micro, s->item.chunk,
-            (size_t)(s->block - program->items));
+    fprintf(p->out, "item %s micro %u chunk %u block %u", dl_item_names[s->item.kind], s->item.micro, s->item.chunk,
+            s->block);
     if (s->wants != DL_NO_TAG) fprintf(p->out, " wants %u from %u", s->wants, s->from);
     if (s->gives != DL_NO_TAG) fprintf(p->out, " gives %u to %u", s->gives, s->to);
     print_flag(p, "with_next", s->item.with_next);
@@ -165,7 +165,7 @@ static void print_stage(const struct printed *p, const struct dl_program *progra
     print_number(p, "sends_bytes", program->send_bytes);
     fputc('\n', p->out);
     print_blocks(p, program);
-    for (uint32_t i = 0; i < program->n_sequence; i++) print_item(p, program, &program->sequence[i]);
+    for (uint32_t i = 0; i < program->n_sequence; i++) print_item(p, &program->sequence[i]);
 }
 
 void dl_step_print(const struct dl_step *s, FILE *out)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/program/program_reader.h"
+#include "sim/program/repeats.h"
 #include "sim/program/segments.h"
 
 enum dl_cause dl_read_cause(struct dl_program_reader *r)
@@ -152,9 +153,11 @@ static void finish(struct dl_program_reader *r)
         if (p->n_sequence && p->sequence[p->n_sequence - 1].item.with_next)
             dl_refuse_words(&r->w, "the last item of a stage goes with one after it");
         check_tags(r, p);
+        dl_program_note_sequence(p);
         for (uint32_t k = 0; k < p->n_chunks * DL_N_TEMPLATES; k++) fuse(out, &p->items[k]);
         fuse(out, &p->end);
     }
+    if (!r->w.err->status) dl_repeats_note(out->programs, out->n_programs);
     out->step.ranks = &out->ranks;
     out->step.programs = out->programs;
     out->step.calls = out->calls;

@@ -125,7 +125,7 @@ void dl_read_item(struct dl_program_reader *r)
                  .micro = dl_whole_after(&r->w, "micro", UINT32_MAX),
                  .chunk = dl_whole_after(&r->w, "chunk", p->n_chunks),
                  .with_next = dl_has_word(&r->w, "with_next")},
-        .block = &p->items[dl_whole_after(&r->w, "block", p->n_chunks * DL_N_TEMPLATES)],
+        .block = dl_whole_after(&r->w, "block", p->n_chunks * DL_N_TEMPLATES),
         .wants = wants && p->n_tags ? dl_whole_word(&r->w, wants, p->n_tags) : DL_NO_TAG,
         .gives = gives ? dl_whole_word(&r->w, gives, DL_NO_TAG) : DL_NO_TAG};
     if (wants) item.from = dl_whole_after(&r->w, "from", n_stages);

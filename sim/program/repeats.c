@@ -58,3 +58,14 @@ bool dl_repeats_find_shifted(const struct dl_program *p, uint32_t micros, struct
     }
     return false;
 }
+
+void dl_repeats_note(struct dl_program *programs, uint32_t n_stages)
+{
+    bool repeats = true;
+    for (uint32_t i = 0; i < n_stages; i++) {
+        struct dl_program *const p = &programs[i];
+        repeats = repeats && (i ? dl_repeats_find_shifted(p, programs[0].repeats.micros, &p->repeats)
+                                : dl_repeats_find(p, &p->repeats));
+        if (!repeats) p->repeats = (struct dl_repeats){0};
+    }
+}

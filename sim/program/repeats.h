@@ -6,17 +6,11 @@
 
 #include "sim/program/program.h"
 
-/* Each item from `first` to the one before `end` is the item a period before it, so many micro-batches later: with the
- * same block and partners, and tags that differ by as many. */
-struct dl_repeats {
-    uint32_t first, end;
-    uint32_t period; /* items */
-    uint32_t micros;
-};
-
 /* The longest such stretch around the middle of the sequence that has several periods; false: there is none. */
 bool dl_repeats_find(const struct dl_program *p, struct dl_repeats *out);
 /* The one that shifts by so many micro-batches. */
 bool dl_repeats_find_shifted(const struct dl_program *p, uint32_t micros, struct dl_repeats *out);
+/* Of all stages of a step, by the same micro-batches: as far as the first that has none. */
+void dl_repeats_note(struct dl_program *programs, uint32_t n_stages);
 
 #endif

@@ -9,6 +9,7 @@
 #include "sim/plan/plan.h"
 #include "sim/session/ideal.h"
 #include "sim/session/own_memory.h"
+#include "strategies/kept_schedules.h"
 #include "topologies/placement.h"
 
 /* ---- reading ---- */
@@ -215,7 +216,8 @@ static enum dl_status lower(struct dl_session *s)
                                           .model = &s->model,
                                           .device = &s->device,
                                           .estimator = &s->estimator,
-                                          .device_of_rank = s->device_of_rank};
+                                          .device_of_rank = s->device_of_rank,
+                                          .schedules = s->request.like ? s->request.like->schedules : s->schedules};
     const struct dl_plan_request how = {.job = &s->job,
                                         .topology = s->machine.topology,
                                         .device_of_rank = s->device_of_rank,
@@ -249,6 +251,7 @@ enum dl_status dl_session_read(struct dl_session *s, const struct dl_session_req
 {
     *s = (struct dl_session){.request = *request, .arena = dl_arena_new()};
     if (!s->request.engine) s->request.engine = dl_engine_names[0];
+    if (!request->like) s->schedules = dl_kept_schedules_new();
     if (!request->ideal) s->machine.keeper = request->machines; /* an ideal network changes the machine */
     if ((request->like ? read_like(s, request->like) : read_all(s)) || choose_fidelity(s)) return s->err.status;
     return read_scenario(s);
@@ -474,6 +477,7 @@ void dl_session_close(struct dl_session *s)
     dl_timeline_free(s->timeline);
     dl_free(s->loads);
     dl_lowered_release(&s->lowered, dl_n_stages(&s->job.setting));
+    dl_kept_schedules_free(s->schedules);
     dl_read_step_release(&s->program);
     if (s->estimator.topology) dl_estimator_release(&s->estimator);
     dl_assumptions_release(&s->report.assumptions);

@@ -63,6 +63,7 @@ struct dl_session {
     struct dl_device device;
     uint32_t *device_of_rank;
     struct dl_estimator estimator;
+    struct dl_kept_schedules *schedules; /* its own; NULL: it has those of the session that it is like */
     struct dl_lowered lowered;
     struct dl_read_step program;  /* of a file, in place of the strategy's */
     const char *program_text;     /* NULL: there is no such file */

@@ -24,7 +24,7 @@ static struct dl_alike times_of(const struct dl_program *p)
 {
     struct dl_alike sum = {0};
     add_times(&p->end.total, &sum);
-    for (uint32_t i = 0; i < p->n_sequence; i++) add_times(&p->sequence[i].block->total, &sum);
+    for (uint32_t i = 0; i < p->n_sequence; i++) add_times(&dl_item_block(p, &p->sequence[i])->total, &sum);
     return sum;
 }
 

@@ -29,7 +29,8 @@ static void lower_and_play(struct dl_session *t)
                                         .model = &t->model,
                                         .device = &t->device,
                                         .estimator = &t->estimator,
-                                        .device_of_rank = t->device_of_rank},
+                                        .device_of_rank = t->device_of_rank,
+                                        .schedules = t->schedules},
              arena, &lowered, &t->err);
     dl_plan_nothing(&lowered);
     struct dl_engine *const engine = dl_engine_alone.create(NULL, 0);

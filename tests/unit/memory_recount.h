@@ -55,7 +55,8 @@ static inline void check_memory_of_stage(const char *what, const struct dl_progr
     r = (struct recount){0};
     recount_ops(&r, &p->begin, (struct dl_item){0});
     const double held = sum_of_list(&r, false);
-    for (uint32_t i = 0; i < p->n_sequence; i++) recount_ops(&r, &p->sequence[i].block->memory, p->sequence[i].item);
+    for (uint32_t i = 0; i < p->n_sequence; i++)
+        recount_ops(&r, &dl_item_block(p, &p->sequence[i])->memory, p->sequence[i].item);
     recount_ops(&r, &p->end.memory, (struct dl_item){0});
     const double left = sum_of_list(&r, false);
     ck_assert_msg(fabs(left - held) <= 1e-9 * held, "%s: a step leaves %.12g bytes of %.12g", what, left, held);
