@@ -67,19 +67,28 @@ static void transform(struct dl_block *b)
     dl_block_norm(b, "transform_norm", (double)b->o->hidden);
 }
 
-/* Of an image, the class token alone is classified. */
-void dl_block_build_head(struct dl_block *b, struct dl_layer *layer, struct dl_arena *arena)
+/* All heads of a model share one matrix. */
+static void predict(struct dl_block *b, double tokens, bool shares_weights)
 {
     const struct dl_transformer *const o = b->o;
-    const double tokens = o->patch ? b->samples : b->tokens, elements = tokens * (double)o->hidden;
-    dl_block_begin(b, layer, "head");
+    const double elements = tokens * (double)o->hidden;
     if (o->final_norm) dl_block_norm(b, "final_norm", (double)o->hidden);
     if (o->head_transform) transform(b);
     dl_tape_product(&b->tape, &(struct dl_product){"logits", 1, tokens, (double)o->vocab, (double)o->hidden,
                                                    dl_first_of_pair, .has_bias = o->head_transform || o->patch,
-                                                   .shares_weights = o->tied_embedding, .stays_wide = true});
-    layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what that is given */
+                                                   .shares_weights = shares_weights, .stays_wide = true});
+    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * elements; /* what that is given */
     dl_tape_cross_entropy(&b->tape, tokens * (double)o->vocab, DL_INSIDE);
+}
+
+/* Of an image, the class token alone is classified. */
+void dl_block_build_head(struct dl_block *b, struct dl_layer *layer, struct dl_arena *arena)
+{
+    const struct dl_transformer *const o = b->o;
+    const double tokens = o->patch ? b->samples : b->tokens;
+    dl_block_begin(b, layer, "head");
+    predict(b, tokens, o->tied_embedding);
+    for (int64_t i = 0; i < o->mtp_layers; i++) predict(b, tokens, true);
     layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;
     layer->output_elements = tokens; /* a loss for each */
     dl_tape_end(&b->tape, arena);

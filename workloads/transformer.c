@@ -73,6 +73,9 @@ static const struct dl_field fields[] = {
     {"rope_size", DL_INT, AT(rope_size), 1, MAX_SIZE, true, NULL,
      "of latent attention: rotated part of a head, added; 0 if absent"},
     {"value_size", DL_INT, AT(value_size), 1, MAX_SIZE, true, NULL, "width of a head's values; head_size if absent"},
+    {"mtp_layers", DL_INT, AT(mtp_layers), 0, MAX_LAYERS, true, NULL,
+     "modules that predict one further token each (DeepSeek-V3): a linear layer, a block and the head again; 0 if "
+     "absent"},
 };
 
 static void add_norm(struct dl_block *b, const char *name, dl_dimensions by, double elements, double width)
@@ -157,9 +160,24 @@ void dl_block_begin(struct dl_block *b, struct dl_layer *layer, const char *name
     layer->output_elements = b->elements;
 }
 
-static void build_block(struct dl_block *b, bool has_experts, struct dl_layer *layer, struct dl_arena *arena)
+/* What a block of multi-token prediction begins with (DeepSeek-V3, arXiv 2412.19437, 2.2): the vector of a token and
+ * the embedding of the next, each after a norm, become one. The table is the embedding's. */
+static void join_next_token(struct dl_block *b)
+{
+    const double hidden = (double)b->o->hidden, joined = 2;
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"look-up", DL_ACTIVATION, .forward = 2 * b->elements,
+                                                  .weight_gradient = 3 * b->elements, .operation = "embedding"});
+    dl_block_norm(b, "embedding_norm", hidden);
+    dl_block_norm(b, "hidden_norm", hidden);
+    dl_block_save_operand(b, joined * b->elements, DL_ACTIVATION, false);
+    dl_block_linear(b, "join", hidden, joined * hidden, dl_of_no_pair);
+}
+
+static void build_block(struct dl_block *b, bool has_experts, bool predicts, struct dl_layer *layer,
+                        struct dl_arena *arena)
 {
     dl_block_begin(b, layer, "block");
+    if (predicts) join_next_token(b);
     dl_block_attention(b);
     if (has_experts)
         dl_block_experts(b);
@@ -213,9 +231,12 @@ static enum dl_status check_patches(const struct dl_transformer *o, const struct
         return dl_refuse(build, "seq", err, "must be at least 2 beside 'patch': a patch and the class token");
     if (o->tied_embedding)
         return dl_refuse(build, "tied_embedding", err, "must be false beside 'patch': there is no embedding of words");
-    if (o->head_transform || o->token_types)
-        return dl_refuse(build, o->token_types ? "token_types" : "head_transform", err,
-                         "means nothing beside 'patch': it is for words");
+    if (o->head_transform || o->token_types || o->mtp_layers)
+        return dl_refuse(build,
+                         o->token_types  ? "token_types"
+                         : o->mtp_layers ? "mtp_layers"
+                                         : "head_transform",
+                         err, "means nothing beside 'patch': it is for words");
     return DL_OK;
 }
 
@@ -295,15 +316,18 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     struct dl_block b = {.o = &o, .samples = build->samples, .tokens = tokens, .elements = tokens * (double)o.hidden};
     b.flash = build->flash;
     b.apart = build->projections_apart && o.projections == DL_APART;
-    struct dl_layer dense, sparse = {0};
-    build_block(&b, false, &dense, build->arena);
-    if (o.experts) build_block(&b, true, &sparse, build->arena);
+    const size_t n_blocks = (size_t)(o.layers + o.mtp_layers);
+    struct dl_layer dense, sparse = {0}, predicting = {0};
+    build_block(&b, false, false, &dense, build->arena);
+    if (o.experts) build_block(&b, true, false, &sparse, build->arena);
+    if (o.mtp_layers) build_block(&b, block_has_experts(&o, o.layers - 1), true, &predicting, build->arena);
 
-    out->n_layers = (size_t)o.layers + 2;
+    out->n_layers = n_blocks + 2;
     out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);
     dl_block_build_embedding(&b, &out->layers[0], build->arena);
     for (int64_t i = 0; i < o.layers; i++) out->layers[1 + i] = block_has_experts(&o, i) ? sparse : dense;
-    dl_block_build_head(&b, &out->layers[1 + o.layers], build->arena);
+    for (int64_t i = 0; i < o.mtp_layers; i++) out->layers[1 + o.layers + i] = predicting;
+    dl_block_build_head(&b, &out->layers[1 + n_blocks], build->arena);
 
     out->tokens_per_sample = (double)o.seq;
     out->hidden = (double)o.hidden;

@@ -25,6 +25,7 @@ struct dl_transformer {
     double capacity_factor;
     /* Latent attention */
     int64_t q_rank, kv_rank, rope_size, value_size;
+    int64_t mtp_layers; /* modules that predict tokens after the next one */
 };
 
 /* A layer of a transformer on its tape. */

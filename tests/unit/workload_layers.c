@@ -338,6 +338,26 @@ START_TEST(experts_are_in_the_layers_that_are_said)
 }
 END_TEST
 
+#define OF_WORDS                                                                                                       \
+    "'schema':'dlsim/workload/1','source':'a test','kind':'transformer','hidden':64,'heads':4,'seq':32,'vocab':100,"   \
+    "'norm':'rmsnorm','bias':false,'tied_embedding':false"
+
+/* A module that predicts a further token is a block, a linear layer from two hidden to one and its norms, and the head
+ * with a norm of its own and the matrix that is there. */
+START_TEST(a_further_token_takes_a_block_and_the_head_again)
+{
+    open_text("{" OF_WORDS ",'layers':5}");
+    build(1, "flash");
+    const double flop = model.model_flop_per_sample[DL_FLOP_FULL], parameters = dl_model_parameters(&model);
+    open_text("{" OF_WORDS ",'layers':4,'mtp_layers':1}");
+    build(1, "flash");
+    const double h = model.hidden, tokens = model.tokens_per_sample, vocab = model.layers[6].parameters_inside / h;
+    ck_assert_uint_eq(model.n_layers, 7);
+    ck_assert_double_eq(dl_model_parameters(&model) - parameters, 2 * h * h + 3 * h);
+    ck_assert_close(model.model_flop_per_sample[DL_FLOP_FULL] - flop, 3 * 2 * tokens * (2 * h * h + vocab * h));
+}
+END_TEST
+
 START_TEST(layers_of_an_mlp_are_cut_in_pairs)
 {
     open_text("{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','widths':[10,20,30,40]}");
@@ -450,6 +470,7 @@ int main(void)
     tcase_add_test(all, experts_share_the_tokens);
     tcase_add_test(all, padding_is_work_but_not_the_models);
     tcase_add_test(all, experts_are_in_the_layers_that_are_said);
+    tcase_add_test(all, a_further_token_takes_a_block_and_the_head_again);
     tcase_add_test(all, layers_of_an_mlp_are_cut_in_pairs);
     tcase_add_loop_test(all, bad_workloads_are_refused_with_the_key, 0, DL_COUNT(bad));
     tcase_add_test(all, unknown_attention_is_refused);

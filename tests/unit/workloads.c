@@ -153,6 +153,8 @@ static const struct {
     {"forge-1.44b", 1.44e9, 0.005},
     {"mixtral-8x7b", 46702792704, 0},
     {"deepseek-v3", 671e9, 1e-3},
+    {"deepseek-v3-mtp", 682.6e9, 1e-3}, /* with 14e9 of the module, of which 1.9e9 are the embedding and the head */
+    {"kimi-k2", 1.04e12, 0.02},
     {"qwen3-30b-a3b", 30532122624, 0},
     {"qwen3-235b-a22b", 235093634560, 0},
     {"switch-base", 7.4e9, 0.01},
