@@ -236,8 +236,7 @@ static double launch_s(const struct dl_sink *s, const struct dl_event *ev)
     const struct dl_software *const software = setting->software;
     if (ev->is_replayed) return 0;
     return software->collective_host_s +
-           software->collective_rank_host_s * dl_members_count(&setting->ranks, &ev->members) +
-           software->gather_part_host_s * ev->n_parts;
+           software->collective_rank_host_s * dl_members_count(&setting->ranks, &ev->members) + ev->parts_host_s;
 }
 
 static void add_exchange(struct dl_sink *s, const struct dl_event *ev)

@@ -15,12 +15,12 @@ struct options {
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes,
         bf16_gradient_bytes; /* the last 0: absent */
     double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
-        gather_part_host_s, collective_rank_host_s, send_messages; /* the first -1: absent */
+        gather_part_host_s, vector_part_host_s, collective_rank_host_s, send_messages; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_waits,
         drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_end, dropout, gathers_stage_2,
         gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments,
-        gathers_modules, casts_gathered, projections_apart, fused_optimizer;
+        waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer;
     double scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes,
         pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction, backward_gradient_bytes,
         bucket_copy_bytes, outside_bytes;
@@ -104,6 +104,11 @@ static const struct dl_field fields[] = {
     {"gather_part_host_s", DL_NUMBER, offsetof(struct options, gather_part_host_s), 0, 1, true, NULL,
      "where ZeRO gathers parameters, and in stage 3 scatters gradients: host time for each tensor of each replica, "
      "which is copied alone; 0 if absent"},
+    {"vector_part_host_s", DL_NUMBER, offsetof(struct options, vector_part_host_s), 0, 1, true, NULL,
+     "where stage 3 of ZeRO keeps vectors gathered, and gathers them after the update: host time for each vector of "
+     "each replica, which is copied alone; 0 if absent"},
+    {"waits_for_scatters", DL_BOOL, offsetof(struct options, waits_for_scatters), 0, 0, true, NULL,
+     "stage 3 of ZeRO scatters gradients before the backward goes on, not beside it; false if absent"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
      "host time to load a micro-batch before its forward; 0 if absent"},
     {"drains_at_batches", DL_BOOL, offsetof(struct options, drains_at_batches), 0, 0, true, NULL,
@@ -237,6 +242,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .collective_host_s = o.collective_host_s,
                                 .collective_rank_host_s = o.collective_rank_host_s,
                                 .gather_part_host_s = o.gather_part_host_s,
+                                .vector_part_host_s = o.vector_part_host_s,
+                                .waits_for_scatters = o.waits_for_scatters,
                                 .batch_host_s = o.batch_host_s,
                                 .dispatch = (enum dl_dispatch)o.dispatch,
                                 .dispatch_s = o.dispatch_s,

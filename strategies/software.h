@@ -55,6 +55,9 @@ struct dl_software {
         collective_rank_host_s; /* and for each rank that takes part, where hosts compare what they are about to do */
     double gather_part_host_s;  /* and where ZeRO gathers, for each tensor of each replica; stage 3 also where it
                                    scatters */
+    double vector_part_host_s;  /* stage 3 of ZeRO: for each vector of each replica, where all vectors are gathered
+                                   after the update; 0: they are gathered with the matrices */
+    bool waits_for_scatters;    /* stage 3 of ZeRO: kernels do not go beside them */
     double batch_host_s;        /* of the host, to get a micro-batch before its forward */
     bool drains_at_batches;     /* for which it first waits for the device */
     struct dl_model_code code;

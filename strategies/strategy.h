@@ -221,12 +221,14 @@ struct dl_event {
     const char *algorithm;     /* COLLECTIVE among replicas; NULL: the fastest */
     struct dl_payload payload; /* COLLECTIVE */
     bool async;                /* COLLECTIVE */
-    double n_parts;            /* COLLECTIVE: tensors of replicas that the host copies one by one beside it */
+    double parts_host_s;       /* COLLECTIVE: of the host, for tensors of replicas that it copies one by one */
     uint32_t every, turn;      /* COLLECTIVE among replicas: in which steps, see comm.h */
     uint32_t handle;           /* COLLECTIVE, WAIT: chosen by the strategy, the same for both */
     /* GRADIENT, UPDATE, LAYER_DONE: those that tensor parallelism divides, and not; those of experts it divides too. */
     double parameters_inside, parameters_outside, parameters_expert;
-    double n_tensors;           /* UPDATE: that these are */
+    double n_tensors; /* UPDATE: that these are */
+    double n_vectors; /* UPDATE: of blocks, and all that they have */
+    double vector_parameters;
     enum dl_tensor_kind tensor; /* ALLOC, FREE */
     /* ALLOC: activations of the micro-batch that tensor parallelism divides, and not; bytes for each of the parameters
      * above. All of it and `bytes` are allocated. */

@@ -191,7 +191,7 @@ static enum dl_status gather_set(const struct options *o, struct dl_event ev, co
     if (parameters <= 0) return DL_OK;
     ev.pass = DL_PARAMETERS;
     ev.op = DL_ALLGATHER;
-    ev.n_parts = (o->stage == 3 ? 1 : of->n_tensors) * dl_shards(s, of_experts);
+    ev.parts_host_s = (o->stage == 3 ? 1 : of->n_tensors) * dl_shards(s, of_experts) * s->software->gather_part_host_s;
     ev.payload = gathered_payload(o);
     if (convert(o, "quantize", parameters / dl_shards(s, of_experts), below, err)) return err->status;
     if (owners) return give_out(ev, owners, of_experts, parameters * bytes_each, below, err);
@@ -291,14 +291,14 @@ static enum dl_status scatter_part(const struct dl_event *ev, double part, struc
     const struct dl_setting *const s = dl_stack_setting(below);
     struct dl_event scatter = {.pass = DL_GRADIENT,
                                .op = DL_REDUCESCATTER,
-                               .async = true,
+                               .async = !s->software->waits_for_scatters,
                                .last_micro = ev->last_micro,
                                .handle = DL_EVERY_CALL};
     for (int set = 0; set < 2; set++) {
         const double bytes = part * cut_parameters(ev, s, set) * dl_gradient_bytes(s);
         const double moved = bytes * s->software->scatter_moves;
         if (moved > 0 && dl_emit_pass(below, "bucket", moved, DL_GRADIENT, err)) return err->status;
-        scatter.n_parts = dl_shards(s, set);
+        scatter.parts_host_s = dl_shards(s, set) * s->software->gather_part_host_s;
         if (bytes > 0 && exchange(scatter, set, bytes, below, err)) return err->status;
     }
     return DL_OK;
@@ -345,6 +345,19 @@ static enum dl_status sum(const struct options *o, const struct dl_event *ev, st
     return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .pass = DL_GRADIENT, .handle = DL_EVERY_CALL}, err);
 }
 
+/* Of stage 3, in software that keeps them: all in one collective, whose pieces the host puts together. */
+static enum dl_status gather_vectors(const struct dl_event *of, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const double n_shards = dl_shards(s, false), part_s = s->software->vector_part_host_s;
+    const struct dl_event all = {.pass = DL_PARAMETERS,
+                                 .op = DL_ALLGATHER,
+                                 .handle = DL_EVERY_CALL,
+                                 .parts_host_s = of->n_vectors * n_shards * part_s};
+    if (n_shards == 1 || part_s == 0 || of->n_vectors == 0) return DL_OK;
+    return exchange(all, false, of->vector_parameters * dl_precision_bytes(s->precision), below, err);
+}
+
 /* Every replica updates its part; in stages 1 and 2 it then gives it to the others. */
 static enum dl_status update(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
                              struct dl_error *err)
@@ -355,7 +368,8 @@ static enum dl_status update(const struct options *o, const struct dl_event *ev,
     part.parameters_outside /= dl_shards(s, false);
     part.parameters_expert /= dl_shards(s, true);
     if (n_owners(o, ev, s, false)) part.n_tensors = ceil(part.n_tensors / dl_shards(s, false));
-    if (dl_emit(below, &part, err) || o->stage == 3) return err->status;
+    if (dl_emit(below, &part, err)) return err->status;
+    if (o->stage == 3) return gather_vectors(ev, below, err);
     for (int set = 0; set < 2; set++)
         if (gather_set(o, (struct dl_event){.handle = DL_EVERY_CALL}, ev, set, below, err) ||
             convert(o, "dequantize", cut_parameters(ev, s, set), below, err))

@@ -21,6 +21,20 @@ static bool is_by_matrix(const struct dl_module_rules *r, const struct dl_layer 
     return layer->is_block && layer->expert_parameters == 0 && !in_groups && n > 0 && n <= DL_MOST_MODULES;
 }
 
+void dl_modules_count_vectors(const struct dl_layer *layer, double *n_vectors, double *parameters)
+{
+    double n = layer->n_tensors, left = layer->parameters_inside + layer->parameters_outside;
+    if (!layer->is_block || layer->expert_parameters > 0) return;
+    for (size_t i = 0; i < layer->n_forward; i++) {
+        const struct dl_kernel *const k = &layer->forward[i].kernel;
+        if (!has_weights(&layer->forward[i])) continue;
+        n--;
+        left -= k->n * k->k;
+    }
+    *n_vectors += fmax(n, 0);
+    *parameters += fmax(left, 0);
+}
+
 /* Vectors go with the matrices, in proportion. */
 static void find_matrices(struct dl_visit *v)
 {

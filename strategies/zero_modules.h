@@ -59,6 +59,9 @@ struct dl_module_turn dl_modules_use(struct dl_module_walk *walk, const struct d
 uint32_t dl_modules_buckets(const struct dl_module_rules *rules, const struct dl_layer *layer,
                             double parts[DL_MOST_MODULES]);
 
+/* Adds the biases and norms of a block, and the parameters that these have. */
+void dl_modules_count_vectors(const struct dl_layer *layer, double *n_vectors, double *parameters);
+
 /* Parameters of the layer that are gathered at once, at most. */
 double dl_modules_most_live(const struct dl_module_rules *rules, const struct dl_layer *layer, uint32_t block);
 

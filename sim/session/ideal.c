@@ -40,6 +40,7 @@ static void idealize_host(struct dl_software *software)
 {
     software->host_s_per_launch = software->host_s_per_group_launch = software->linear_host_s = 0;
     software->collective_host_s = software->batch_host_s = software->send_host_s = software->gather_part_host_s = 0;
+    software->vector_part_host_s = 0;
     software->collective_rank_host_s = 0;
 }
 

@@ -77,6 +77,30 @@ START_TEST(gathered_and_scattered_parts_are_copied_one_by_one)
 }
 END_TEST
 
+/* ZeRO 3: vectors that stay are put together after the update, those of blocks: two norms and four biases in each of 8.
+ */
+START_TEST(vectors_that_stay_are_copied_one_by_one)
+{
+    static const char stack[] = DATA ",{\"name\":\"zero\",\"stage\":3}";
+    const double each_s = 1e-3, added_s = 8 * 8 * 8 * each_s;
+    const struct answer without = run(stack, HEAD("8"), no_overlap, NULL),
+                        with = run(stack, HEAD("8"), no_overlap, "software.vector_part_host_s=1e-3");
+    ck_assert_double_eq_tol(with.step_s - without.step_s, added_s, 0.01 * added_s);
+}
+END_TEST
+
+/* Scatters that kernels wait for add all of their time, where they would have been hidden by them. */
+START_TEST(kernels_may_wait_for_scatters)
+{
+    static const char stack[] = DATA ",{\"name\":\"zero\",\"stage\":3}";
+    static const char head[] = "\"devices\":8,\"global_batch\":512,\"microbatch\":64,\"precision\":\"bf16\",";
+    const struct answer beside = run(stack, head, no_overlap, NULL),
+                        between = run(stack, head, no_overlap, "software.waits_for_scatters=true");
+    const double least_s = 2 * beside.parameters * 7 / 8 / 450e9; /* at the rate of NVLink, each way */
+    ck_assert_double_gt(between.step_s - beside.step_s, least_s);
+}
+END_TEST
+
 /* The first micro-batch goes through all stages and back: twice three sends, each so many messages. */
 START_TEST(sends_are_several_messages)
 {
@@ -128,6 +152,8 @@ int main(void)
     tcase_add_test(tests, ranks_add_to_each_collective);
     tcase_add_test(tests, gathered_parts_are_copied_one_by_one);
     tcase_add_test(tests, gathered_and_scattered_parts_are_copied_one_by_one);
+    tcase_add_test(tests, vectors_that_stay_are_copied_one_by_one);
+    tcase_add_test(tests, kernels_may_wait_for_scatters);
     tcase_add_test(tests, sends_are_several_messages);
     tcase_add_test(tests, copies_of_gradients_take_memory);
     tcase_add_test(tests, what_is_beside_the_peak_must_fit_too);
