@@ -1,5 +1,6 @@
 /* training_ahead_work.c - work beside messages whose arrival is known: at one rate until they have come, at another
  * after that. */
+#include <assert.h>
 #include <math.h>
 
 #include "sim/engine/training_ahead_parts.h"
@@ -39,6 +40,7 @@ void dl_ahead_begin_work(struct dl_training *t, struct lockstep_group *c, const 
     struct runner *const r = runner_of(t, c);
     struct work *const w = &c->work;
     const double since_s = now_s(t), pace = c->slowdown;
+    assert(pace == 1); /* what of its seconds is of the network is not slowed */
     w->part = part;
     w->pace = pace;
     w->host_from_s = c->host_s;

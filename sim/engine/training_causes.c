@@ -50,7 +50,9 @@ void dl_training_end_work(struct dl_training *t, struct lockstep_group *c)
     const double host_s = fmax(w->planned_s - dl_slowed_s(segment->seconds, segment->network_s, w->pace), 0);
     const double interference_s = w->slowed ? fmax(whole_s - w->planned_s, 0) : 0;
     for (int cause = 0; cause < DL_N_CAUSES; cause++)
-        c->causes_s[cause] += dl_segment_slowed_s(segment, (enum dl_cause)cause, w->pace) * share;
+        c->causes_s[cause] +=
+            (w->pace == 1 ? segment->by_cause[cause] : dl_segment_slowed_s(segment, (enum dl_cause)cause, w->pace)) *
+            share;
     c->causes_s[DL_CAUSE_HOST] += host_s * share;
     c->causes_s[DL_CAUSE_INTERFERENCE] += interference_s * share;
     book_elapsed(t, c, seen_s - packing_s(t, c) * share);

@@ -95,7 +95,7 @@ static bool is_of_network(enum dl_cause cause) { return cause >= DL_CAUSE_TENSOR
 double dl_segment_slowed_s(const struct dl_segment *s, enum dl_cause cause, double pace)
 {
     double all_s = 0;
-    if (s->network_s <= 0 || !is_of_network(cause)) return s->by_cause[cause] * pace;
+    if (pace == 1 || s->network_s <= 0 || !is_of_network(cause)) return s->by_cause[cause] * pace;
     for (int i = DL_CAUSE_TENSOR; i <= DL_CAUSE_OFFLOAD; i++) all_s += s->by_cause[i];
     return dl_slowed_s(s->by_cause[cause], s->by_cause[cause] / all_s * s->network_s, pace);
 }
