@@ -184,11 +184,10 @@ static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct
         struct dl_program *const p = &out->programs[stage];
         struct dl_event parameters = {0};
         *p = (struct dl_program){.stage = stage, .n_chunks = setting->chunks, .send_bytes = send_bytes(s)};
-        p->items = dl_alloc((size_t)setting->chunks * DL_N_TEMPLATES * sizeof *p->items);
+        dl_program_make_items(p);
         for (uint32_t chunk = 0; chunk < setting->chunks; chunk++) {
-            const struct dl_position *const at =
-                &out->positions[out->schedule.position_of[stage * setting->chunks + chunk]];
-            memcpy(&p->items[chunk * DL_N_TEMPLATES], at->items, sizeof at->items);
+            struct dl_position *const at = &out->positions[out->schedule.position_of[stage * setting->chunks + chunk]];
+            for (uint32_t k = 0; k < DL_N_TEMPLATES; k++) p->items[chunk * DL_N_TEMPLATES + k] = &at->items[k];
             add_parameters(out->layers, at, &parameters);
         }
         if (dl_stage_hold(s, p, err) || lower_end_of_step(s, p, &parameters, err)) return err->status;

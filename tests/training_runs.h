@@ -126,7 +126,7 @@ static inline double training_played_bytes(const struct dl_session *s, uint32_t 
     double sum = 0;
     for (uint32_t i = 0; i < schedule->n_items[stage]; i++) {
         const struct dl_item *const item = &schedule->items[stage][i];
-        sum += training_played_in(s, &s->lowered.programs[stage].items[item->chunk * DL_N_TEMPLATES + item->kind]);
+        sum += training_played_in(s, s->lowered.programs[stage].items[item->chunk * DL_N_TEMPLATES + item->kind]);
     }
     return sum;
 }

@@ -21,7 +21,7 @@ static bool only_works(const struct dl_parts *parts)
 static bool all_only_work(const struct dl_program *p)
 {
     uint32_t i = 0;
-    while (i < p->n_blocks && only_works(&p->items[p->blocks[i]].planned)) i++;
+    while (i < p->n_blocks && only_works(&p->items[p->blocks[i]]->planned)) i++;
     return i == p->n_blocks;
 }
 

@@ -65,7 +65,7 @@ static enum dl_status check_stage(const struct dl_training *t, const struct call
 {
     const struct dl_program *const program = &t->request.step.programs[stage];
     for (uint32_t i = 0; i < program->n_blocks && !c->err->status; i++) {
-        const struct dl_template *const template = &program->items[program->blocks[i]];
+        const struct dl_template *const template = program->items[program->blocks[i]];
         if (!check_calls(c, template, stage)) check_lockstep(c, template, stage);
     }
     return c->err->status || check_calls(c, &program->end, stage) ? c->err->status

@@ -20,7 +20,7 @@ static void list_calls(const struct dl_training *t, const struct dl_template *te
 /* Most programs have some only at their end. */
 static void list_all(const struct dl_training *t, const struct dl_program *p, struct stage *out)
 {
-    for (uint32_t i = 0; i < p->n_blocks; i++) list_calls(t, &p->items[p->blocks[i]], out);
+    for (uint32_t i = 0; i < p->n_blocks; i++) list_calls(t, p->items[p->blocks[i]], out);
     const bool any = out->n > 0;
     out->n = 0;
     for (uint32_t i = 0; any && i < p->n_sequence; i++) list_calls(t, dl_item_block(p, &p->sequence[i]), out);

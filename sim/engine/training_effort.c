@@ -12,7 +12,7 @@ static void count_in(const struct dl_template *template, uint32_t times, uint32_
 static void count_starts(const struct dl_training *t, uint32_t stage, uint32_t *n_starts)
 {
     const struct dl_program *const p = &t->request.step.programs[stage];
-    for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++) count_in(&p->items[i], p->uses[i], n_starts);
+    for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++) count_in(p->items[i], p->uses[i], n_starts);
     count_in(&p->end, 1, n_starts);
 }
 

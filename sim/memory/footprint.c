@@ -26,7 +26,7 @@ void dl_live_init(struct dl_live *live, const struct dl_program *p)
 {
     *live = (struct dl_live){0};
     widen(live, &p->begin);
-    for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++) widen(live, &p->items[i].memory);
+    for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++) widen(live, &p->items[i]->memory);
     widen(live, &p->end.memory);
     live->bytes = dl_alloc(((size_t)live->n_layers * DL_N_TENSORS + 1) * sizeof *live->bytes);
 }

@@ -60,7 +60,7 @@ static const struct dl_memory_footprint *look_up(struct stage *stage, uint32_t b
     struct block *const known = &stage->blocks[block];
     if (known->is_known && known->version == stage->live.version) return &known->footprint;
     known->version = stage->live.version;
-    known->footprint = dl_memory_footprint(&stage->program->items[block].memory, &stage->live);
+    known->footprint = dl_memory_footprint(&stage->program->items[block]->memory, &stage->live);
     known->is_known = known->version == stage->live.version;
     return &known->footprint;
 }

@@ -59,7 +59,7 @@ static double count_bundles(const struct dl_plan_request *request, const struct 
         const struct dl_program *const p = &l->programs[stage];
         n += count_in(l, &p->end);
         for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++)
-            if (p->uses[i]) n += p->uses[i] * count_in(l, &p->items[i]);
+            if (p->uses[i]) n += p->uses[i] * count_in(l, p->items[i]);
     }
     return n * dl_n_replicas(setting);
 }

@@ -10,7 +10,7 @@ static void count_stage(const struct dl_program *program, double *starts)
 {
     count_in(&program->end, 1, starts);
     for (uint32_t i = 0; i < program->n_chunks * DL_N_TEMPLATES; i++)
-        count_in(&program->items[i], program->uses[i], starts);
+        count_in(program->items[i], program->uses[i], starts);
 }
 
 void dl_plan_count(const struct dl_lowered *l, const struct dl_setting *setting, struct dl_plan_counts *out)

@@ -1,7 +1,6 @@
 #include "sim/plan/plan.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "sim/plan/copies.h"
 #include "strategies/in_step.h"
@@ -72,20 +71,13 @@ static enum dl_status decide(struct planner *p, const struct dl_comm *comm, bool
 
 /* ---- which of them ---- */
 
-/* Templates are in positions and, by copies, in programs. */
 static void fuse_all(struct dl_lowered *l)
 {
     for (uint32_t i = 0; i < l->n_positions; i++)
         for (int kind = 0; kind < DL_N_TEMPLATES; kind++)
             dl_template_fuse(&l->positions[i].items[kind], l->calls, &l->plan);
-    for (uint32_t stage = 0; stage < l->schedule.stages; stage++) {
-        struct dl_program *const p = &l->programs[stage];
-        for (uint32_t chunk = 0; chunk < p->n_chunks; chunk++)
-            memcpy(&p->items[chunk * DL_N_TEMPLATES],
-                   l->positions[l->schedule.position_of[stage * p->n_chunks + chunk]].items,
-                   DL_N_TEMPLATES * sizeof *p->items);
-        dl_template_fuse(&p->end, l->calls, &l->plan);
-    }
+    for (uint32_t stage = 0; stage < l->schedule.stages; stage++)
+        dl_template_fuse(&l->programs[stage].end, l->calls, &l->plan);
 }
 
 void dl_plan_nothing(struct dl_lowered *l)

@@ -45,6 +45,18 @@ void dl_template_release(struct dl_template *t)
     *t = (struct dl_template){0};
 }
 
+void dl_program_make_items(struct dl_program *p)
+{
+    p->items = dl_alloc(dl_program_n_items(p) * sizeof(struct dl_template *));
+}
+
+void dl_program_make_own_items(struct dl_program *p)
+{
+    dl_program_make_items(p);
+    p->own = dl_alloc(dl_program_n_items(p) * sizeof *p->own);
+    for (uint32_t i = 0; i < dl_program_n_items(p); i++) p->items[i] = &p->own[i];
+}
+
 void dl_program_note_sequence(struct dl_program *p)
 {
     const size_t n_blocks = (size_t)p->n_chunks * DL_N_TEMPLATES;
@@ -85,6 +97,8 @@ void dl_program_release_sequence(struct dl_program *p)
 
 void dl_program_release(struct dl_program *p)
 {
+    for (uint32_t i = 0; p->own && i < dl_program_n_items(p); i++) dl_template_release(&p->own[i]);
+    dl_free(p->own);
     dl_free(p->items);
     dl_program_release_sequence(p);
     dl_free(p->begin.items);

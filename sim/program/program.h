@@ -123,7 +123,8 @@ struct dl_repeats {
 
 struct dl_program {
     uint32_t stage, n_chunks;
-    struct dl_template *items;  /* [chunk * DL_N_TEMPLATES + kind]; they belong to whoever made them */
+    struct dl_template **items; /* [chunk * DL_N_TEMPLATES + kind]; the same one may be in several programs */
+    struct dl_template *own;    /* those that belong to this program; NULL: to whoever made them, and they stay there */
     struct dl_memory_ops begin; /* what is there before the first step, and stays */
     struct dl_template end;     /* of the step: gradients, optimizer */
     struct dl_sequenced *sequence;
@@ -141,9 +142,13 @@ void dl_template_add(struct dl_template *t, const struct dl_instruction *instruc
 void dl_template_append(struct dl_template *t, const struct dl_instruction *instructions, size_t n);
 void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instruction *instruction);
 void dl_template_release(struct dl_template *t);
+static inline uint32_t dl_program_n_items(const struct dl_program *p) { return p->n_chunks * DL_N_TEMPLATES; }
+/* Room for the items of its chunks, which point nowhere yet; or to empty ones of its own. */
+void dl_program_make_items(struct dl_program *p);
+void dl_program_make_own_items(struct dl_program *p);
 static inline const struct dl_template *dl_item_block(const struct dl_program *p, const struct dl_sequenced *s)
 {
-    return &p->items[s->block];
+    return p->items[s->block];
 }
 /* Once its sequence is complete. */
 void dl_program_note_sequence(struct dl_program *p);

@@ -141,9 +141,9 @@ static void print_blocks(const struct printed *p, const struct dl_program *progr
     fputs("# before the first step\nbegin\n", p->out);
     for (size_t i = 0; i < program->begin.n; i++) print_memory_op(p, &program->begin.items[i]);
     for (uint32_t i = 0; i < program->n_chunks * DL_N_TEMPLATES; i++) {
-        if (!program->items[i].n_instructions && !program->items[i].memory.n) continue;
+        if (!program->items[i]->n_instructions && !program->items[i]->memory.n) continue;
         fprintf(p->out, "# chunk %u, %s\nblock %u\n", i / DL_N_TEMPLATES, kinds[i % DL_N_TEMPLATES], i);
-        print_template(p, &program->items[i]);
+        print_template(p, program->items[i]);
     }
     fputs("# end of the step\nend\n", p->out);
     print_template(p, &program->end);

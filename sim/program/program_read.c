@@ -154,7 +154,7 @@ static void finish(struct dl_program_reader *r)
             dl_refuse_words(&r->w, "the last item of a stage goes with one after it");
         check_tags(r, p);
         dl_program_note_sequence(p);
-        for (uint32_t k = 0; k < p->n_chunks * DL_N_TEMPLATES; k++) fuse(out, &p->items[k]);
+        for (uint32_t k = 0; k < p->n_chunks * DL_N_TEMPLATES; k++) fuse(out, p->items[k]);
         fuse(out, &p->end);
     }
     if (!r->w.err->status) dl_repeats_note(out->programs, out->n_programs);
@@ -176,11 +176,7 @@ enum dl_status dl_step_read(char *text, const char *file, struct dl_arena *arena
 
 void dl_read_step_release(struct dl_read_step *s)
 {
-    for (uint32_t i = 0; i < s->n_programs; i++) {
-        struct dl_program *const p = &s->programs[i];
-        for (uint32_t k = 0; k < p->n_chunks * DL_N_TEMPLATES; k++) dl_template_release(&p->items[k]);
-        dl_program_release(p);
-    }
+    for (uint32_t i = 0; i < s->n_programs; i++) dl_program_release(&s->programs[i]);
     dl_free(s->programs);
     dl_free(s->calls);
     dl_free(s->is_simulated);

@@ -19,7 +19,7 @@ void dl_read_stage(struct dl_program_reader *r)
     out->programs = n < r->capacity ? out->programs : dl_grow(out->programs, n, &r->capacity, sizeof *out->programs);
     r->program = &out->programs[out->n_programs++];
     *r->program = program;
-    r->program->items = dl_alloc((size_t)program.n_chunks * DL_N_TEMPLATES * sizeof *program.items);
+    dl_program_make_own_items(r->program);
     r->into = NULL;
     r->memory = NULL;
     r->sequence_capacity = 0;
@@ -29,7 +29,7 @@ void dl_read_block(struct dl_program_reader *r)
 {
     const uint32_t block = dl_whole_word(&r->w, dl_second_word(&r->w), r->program->n_chunks * DL_N_TEMPLATES);
     if (r->w.err->status) return;
-    r->into = &r->program->items[block];
+    r->into = r->program->items[block];
     r->memory = &r->into->memory;
 }
 

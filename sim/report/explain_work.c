@@ -95,7 +95,7 @@ void dl_work_lines_collect(const struct dl_run_report *r, struct dl_work_lines *
     for (uint32_t stage = 0; stage < r->lowered->schedule.stages; stage++) {
         const struct dl_program *const program = &r->lowered->programs[stage];
         for (uint32_t i = 0; i < program->n_chunks * DL_N_TEMPLATES; i++)
-            add_template(out, &program->items[i], (int)(i % DL_N_TEMPLATES), program->uses[i]);
+            add_template(out, program->items[i], (int)(i % DL_N_TEMPLATES), program->uses[i]);
         add_template(out, &program->end, DL_WORK_END, 1);
     }
 }

@@ -30,7 +30,7 @@ static double scattered(const struct dl_session *t, uint32_t stage)
     double bytes = scattered_in(t, &p->end);
     for (uint32_t i = 0; i < s->n_items[stage]; i++) {
         const bool last = t->job.setting.last_backward_differs && i + 1 == s->n_items[stage]; /* a backward ends it */
-        bytes += scattered_in(t, &p->items[last ? DL_TEMPLATE_LAST : (int)s->items[stage][i].kind]);
+        bytes += scattered_in(t, p->items[last ? DL_TEMPLATE_LAST : (int)s->items[stage][i].kind]);
     }
     return bytes;
 }
@@ -154,7 +154,7 @@ START_TEST(a_chunk_is_scattered_when_its_turn_ends)
         for (uint32_t i = 0; i < s->n_items[0]; i++) {
             const struct dl_item *const at = &s->items[0][i];
             const int kind = completing[i] ? DL_TEMPLATE_LAST : (int)at->kind;
-            bytes += scattered_in(&t, &t.lowered.programs[0].items[at->chunk * DL_N_TEMPLATES + kind]);
+            bytes += scattered_in(&t, t.lowered.programs[0].items[at->chunk * DL_N_TEMPLATES + kind]);
         }
         for (uint32_t i = 0; i < chunks; i++) all += whole(&t, i);
         check_close(stack, bytes, turns * all, exactly);

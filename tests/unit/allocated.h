@@ -23,7 +23,7 @@ static inline double allocated(const struct dl_session *t, enum dl_tensor_kind t
         const struct dl_program *const p = &t->lowered.programs[stage];
         bytes = fmax(bytes, allocated_in(&p->begin, tensor, layer));
         for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++)
-            bytes = fmax(bytes, allocated_in(&p->items[i].memory, tensor, layer));
+            bytes = fmax(bytes, allocated_in(&p->items[i]->memory, tensor, layer));
     }
     return bytes;
 }

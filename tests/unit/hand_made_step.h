@@ -146,9 +146,8 @@ static inline void write_programs(struct hand_made *h)
     for (uint32_t stage = 0; stage < s->stages; stage++) {
         struct dl_program *const p = &l->programs[stage];
         *p = (struct dl_program){.stage = stage, .n_chunks = s->chunks, .send_bytes = s->send_bytes};
-        p->items = dl_alloc((size_t)s->chunks * DL_N_TEMPLATES * sizeof *p->items);
-        for (uint32_t chunk = 0; chunk < s->chunks; chunk++)
-            write_items(&p->items[chunk * DL_N_TEMPLATES], l->calls, s);
+        dl_program_make_own_items(p);
+        for (uint32_t chunk = 0; chunk < s->chunks; chunk++) write_items(&p->own[chunk * DL_N_TEMPLATES], l->calls, s);
         l->calls[stage] = (struct dl_comm){
             .bytes = s->gradient_bytes, .members = dl_holders(&h->setting, false), .cause = DL_CAUSE_DATA};
         write_end(&p->end, l->calls, s, stage);
@@ -220,11 +219,7 @@ static inline struct dl_training_result play_here(struct hand_made *h)
 
 static inline void release_by_hand(struct hand_made *h)
 {
-    for (uint32_t stage = 0; stage < h->step->stages; stage++) {
-        for (uint32_t i = 0; i < h->step->chunks * DL_N_TEMPLATES; i++)
-            dl_template_release(&h->lowered.programs[stage].items[i]);
-        dl_program_release(&h->lowered.programs[stage]);
-    }
+    for (uint32_t stage = 0; stage < h->step->stages; stage++) dl_program_release(&h->lowered.programs[stage]);
     dl_free(h->lowered.programs);
     dl_free(h->lowered.calls);
     dl_estimator_release(&h->estimator);

@@ -49,7 +49,7 @@ static double host_s(void)
     const struct dl_program *const p = &s.lowered.programs[0];
     double sum_s = 0;
     for (uint32_t i = 0; i < p->n_chunks * DL_N_TEMPLATES; i++)
-        for (size_t k = 0; k < p->items[i].n_instructions; k++) sum_s += p->items[i].instructions[k].host_s;
+        for (size_t k = 0; k < p->items[i]->n_instructions; k++) sum_s += p->items[i]->instructions[k].host_s;
     return sum_s;
 }
 

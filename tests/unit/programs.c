@@ -14,6 +14,7 @@
     "dlsim program 1\ndigit tensor values 2 stride 1 lockstep\ndigit stage values 1 stride 2 stages\n"                 \
     "sends asynchronous\n"
 #define TWO_STAGES "dlsim program 1\ndigit stage values 2 stride 1 stages\n"
+#define FOUR_STAGES "dlsim program 1\ndigit stage values 4 stride 1 stages\n"
 #define GATHER(more) "collective 0 allgather channel lockstep over tensor bytes 2e9 cause tensor alone_s 7" more "\n"
 #define BESIDE(number, bytes, more)                                                                                    \
     "collective " number " alltoall channel beside over data bytes " bytes " cause expert" more "\n"
@@ -386,6 +387,9 @@ static const struct {
     {ONE_RANK "copy 0 out path device-disk bytes 1 cause offload\n",
      "test.txt:4: must be one of device-host, device-storage, device-node_storage, host-storage, host-node_storage"},
     {ONE_RANK "copy 0 out bytes 1 cause offload taken_s 2\n", "test.txt:4: 'taken_s' means nothing here"},
+    {FOUR_STAGES "stage 0 tags 0\n" FORWARD " gives 0 to 2\nstage 1 tags 0\nstage 2 tags 1\n" FORWARD
+                 " wants 0 from 0\nstage 3 tags 0\n",
+     "item: a tag is given twice, is too large or goes to a stage that is no neighbour"},
     {TWO_STAGES "stage 0 tags 0\n", "must have as many stages as its digits say"},
     {ONE_RANK "stage 0 tags 0\n" FORWARD " with_next\n", "the last item of a stage goes with one after it"},
 };

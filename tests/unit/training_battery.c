@@ -111,7 +111,7 @@ static double played_flop(const struct dl_session *t)
     for (uint32_t stage = 0; stage < s->stages; stage++)
         for (uint32_t i = 0; i < s->n_items[stage]; i++) {
             const struct dl_item *const item = &s->items[stage][i];
-            sum += t->lowered.programs[stage].items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind].total.flop;
+            sum += t->lowered.programs[stage].items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind]->total.flop;
         }
     const uint32_t *const ways = t->job.setting.ways;
     return sum * ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * ways[DL_AXIS_DATA];
@@ -271,11 +271,11 @@ static double stage_bytes(const struct dl_session *t, uint32_t stage)
     double sum = summed_bytes(t, &p->end);
     for (uint32_t i = 0; i < s->n_items[stage]; i++) {
         const struct dl_item *const item = &s->items[stage][i];
-        sum += summed_bytes(t, &p->items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind]);
+        sum += summed_bytes(t, p->items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind]);
     }
     for (uint32_t chunk = 0; t->job.setting.last_backward_differs && chunk < p->n_chunks; chunk++) {
-        const struct dl_template *const items = &p->items[chunk * DL_N_TEMPLATES];
-        sum += summed_bytes(t, &items[DL_TEMPLATE_LAST]) - summed_bytes(t, &items[completes]);
+        struct dl_template *const *const blocks = &p->items[chunk * DL_N_TEMPLATES];
+        sum += summed_bytes(t, blocks[DL_TEMPLATE_LAST]) - summed_bytes(t, blocks[completes]);
     }
     return sum;
 }

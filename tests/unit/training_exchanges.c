@@ -49,7 +49,7 @@ static double step_of_lines_s(void)
     struct lines l = {.done_s = dl_alloc((training.lowered.n_calls + 1) * sizeof *l.done_s)};
     for (uint32_t i = 0; i < s->n_items[0]; i++) {
         const bool last = training.job.setting.last_backward_differs && i + 1 == s->n_items[0];
-        follow(&l, &p->items[last ? DL_TEMPLATE_LAST : (int)s->items[0][i].kind]);
+        follow(&l, p->items[last ? DL_TEMPLATE_LAST : (int)s->items[0][i].kind]);
     }
     follow(&l, &p->end);
     dl_free(l.done_s);

@@ -170,8 +170,8 @@ END_TEST
 
 static double item_s(const struct dl_session *s, uint32_t stage)
 {
-    const struct dl_template *const items = s->lowered.programs[stage].items;
-    return items[DL_ITEM_F].total.seconds + items[DL_ITEM_B].total.seconds;
+    struct dl_template *const *const blocks = s->lowered.programs[stage].items;
+    return blocks[DL_ITEM_F]->total.seconds + blocks[DL_ITEM_B]->total.seconds;
 }
 
 /* A head makes the last stage the slowest: all others wait for it m times, while equal stages would wait for p - 1 mean

@@ -39,7 +39,7 @@ static struct clock walk_alone(const struct dl_template *t)
 
 static const struct dl_template *template_of(uint32_t stage, const struct dl_item *item)
 {
-    return &training.lowered.programs[stage].items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind];
+    return training.lowered.programs[stage].items[item->chunk * DL_N_TEMPLATES + (uint32_t)item->kind];
 }
 
 /* When each forward and backward has ended, by position; NAN: not yet. */
@@ -220,7 +220,7 @@ START_TEST(a_lockstep_group_takes_the_time_of_its_simulated_collectives)
     run_jobs(&setting, &job, 1, &alone);
     double n_collectives = 0, others_s = 0;
     for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
-        others_s += without_collectives_s(&training.lowered.programs[0].items[kind], &n_collectives);
+        others_s += without_collectives_s(training.lowered.programs[0].items[kind], &n_collectives);
     const double end_s = walk_alone(&training.lowered.programs[0].end).device_s;
     check_close("step", outcome.result.step_s, micros * (others_s + n_collectives * alone.result.time_s) + end_s, 1e-9);
     dl_session_close(&training);

@@ -38,7 +38,7 @@ static void disturb(struct hand_made *h, const struct disturbance *d)
     for (uint32_t stage = 0; stage < h->step->stages; stage++) {
         const double by = d->random ? 1 + d->spread * (2 * gsl_rng_uniform(d->random) - 1) : 1;
         for (uint32_t i = 0; i < h->step->chunks * DL_N_TEMPLATES; i++) {
-            struct dl_template *const t = &h->lowered.programs[stage].items[i];
+            struct dl_template *const t = h->lowered.programs[stage].items[i];
             const bool is_last = i % DL_N_TEMPLATES == DL_TEMPLATE_LAST;
             if (is_last) add_work(t, "last", DL_CAUSE_COMPUTE, 1.5 * h->step->backward_s, h->step->launch_host_s);
             if (is_last) fuse_by_hand(t, h->lowered.calls);

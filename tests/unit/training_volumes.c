@@ -37,7 +37,7 @@ START_TEST(tensor_ranks_sum_four_times_a_block)
     const struct tensor_case *const c = &tensor_cases[_i];
     const double ways = 4, micros = 3, microbatch = 2;
     play(PLAIN_SOFTWARE, "'global_batch':6,'microbatch':2", c->stack);
-    const struct dl_template *const items = training.lowered.programs[0].items;
+    const struct dl_template *const items = training.lowered.programs[0].items[0]; /* of one position */
     const char *const first = c->sequence ? "allgather" : "allreduce", *const second =
                                                                            c->sequence ? "reducescatter" : "allreduce";
     ck_assert_uint_eq(count(&items[DL_ITEM_F], first), c->forward);
@@ -65,7 +65,7 @@ START_TEST(sequence_parallelism_leaves_no_work_twice)
         .strategy = "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','global_batch':1,"
                     "'stack':[{'name':'tensor','ways':4,'sequence':true}]}"};
     ck_assert_msg(!training_open(&training, &inputs), "%s", training.err.text);
-    const struct dl_template *const items = training.lowered.programs[0].items;
+    const struct dl_template *const items = training.lowered.programs[0].items[0]; /* of one position */
     check_close(workloads[_i], 4 * (items[DL_ITEM_F].total.flop + items[DL_ITEM_B].total.flop),
                 training.model.model_flop_per_sample[DL_FLOP_FULL]);
     done();
@@ -116,7 +116,7 @@ START_TEST(parts_that_tensor_ranks_are_sent_are_gathered)
     snprintf(stack, sizeof stack, "{'name':'pipeline','ways':2},%s", cases[_i].tensor);
     play(cases[_i].software, "'global_batch':15,'microbatch':3", stack);
     for (uint32_t stage = 0; stage < 2; stage++) {
-        const struct dl_template *const items = training.lowered.programs[stage].items;
+        const struct dl_template *const items = training.lowered.programs[stage].items[0]; /* of one position */
         ck_assert_uint_eq(count(&items[DL_ITEM_F], "allgather"), stage == 1 ? cases[_i].gathers : 0);
         ck_assert_uint_eq(count(&items[DL_ITEM_B], "allgather"), stage == 0 ? cases[_i].gathers : 0);
         const double gather_s = 3.0 / 4 * 3 * SEQ * HIDDEN * activation_bytes / BYTES_PER_S;

@@ -31,7 +31,7 @@ static double step_volume(void)
     double sum = volume_of(&p->end);
     for (uint32_t i = 0; i < s->n_items[0]; i++) {
         const bool last = training.job.setting.last_backward_differs && i + 1 == s->n_items[0];
-        sum += volume_of(&p->items[last ? DL_TEMPLATE_LAST : (int)s->items[0][i].kind]);
+        sum += volume_of(p->items[last ? DL_TEMPLATE_LAST : (int)s->items[0][i].kind]);
     }
     return sum;
 }
@@ -134,7 +134,7 @@ START_TEST(gradients_pass_through_buckets)
         play("{'schema':'dlsim/software/1','source':'a test','gradient_bytes':4,'bucket_moves':6}", head,
              cases[i].stack);
         const struct dl_program *const p = &training.lowered.programs[0];
-        const double device_s = seconds_of("bucket", &p->items[DL_TEMPLATE_LAST]) + seconds_of("bucket", &p->end);
+        const double device_s = seconds_of("bucket", p->items[DL_TEMPLATE_LAST]) + seconds_of("bucket", &p->end);
         const double bytes = cases[i].moves * rank_parameters() * 4;
         check_close(cases[i].stack, device_s * training.device.memory_bytes_per_s, bytes);
         done();

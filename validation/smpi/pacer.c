@@ -65,7 +65,7 @@ void dl_pacer_begin(struct dl_pacer *p, const struct dl_item *item)
     p->at = &program->end;
     if (!item) return;
     const int kind = completes_gradients(p, item) ? DL_TEMPLATE_LAST : (int)item->kind;
-    p->at = &program->items[item->chunk * DL_N_TEMPLATES + kind];
+    p->at = program->items[item->chunk * DL_N_TEMPLATES + kind];
 }
 
 /* ---- instructions ---- */
