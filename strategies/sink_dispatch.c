@@ -66,6 +66,7 @@ enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds
     if (time_set(s, &between, once * dl_routing_visits(routing, g->n_nodes), &between_s, err) ||
         time_set(s, &inside, once * dl_routing_visits(routing, g->n), &inside_s, err))
         return err->status;
-    *seconds = s->request->job->setting.software->dispatch_s + fmax(between_s, inside_s);
+    const struct dl_software *const software = s->request->job->setting.software;
+    *seconds = software->dispatch_s + fmax(between_s, inside_s / software->dispatch_fraction);
     return DL_OK;
 }

@@ -108,6 +108,23 @@ START_TEST(a_trip_to_nodes_has_a_wait_and_a_time_of_its_own)
 }
 END_TEST
 
+/* Inside a node, where all ranks are here. */
+START_TEST(trips_reach_their_share_of_the_bandwidth)
+{
+    struct step step = {
+        .system = "dgx-h100", .software = SOFTWARE(""), .workload = MODEL, .head = BATCH, .stack = TO_NODES};
+    struct dl_session whole, half;
+    open_step(&whole, &step);
+    step.software = SOFTWARE(",'dispatch_fraction':0.5");
+    open_step(&half, &step);
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+        check_close("trips", cause_s(&half, kind, DL_CAUSE_EXPERT), 2 * cause_s(&whole, kind, DL_CAUSE_EXPERT),
+                    exactly);
+    dl_session_close(&whole);
+    dl_session_close(&half);
+}
+END_TEST
+
 /* Once forward and once backward for each linear layer, and for all experts of a rank together. */
 START_TEST(linear_layers_take_the_host_beside_their_launches)
 {
@@ -142,6 +159,7 @@ int main(void)
     tcase_add_test(tests, a_step_that_is_one_graph_needs_no_host);
     tcase_add_loop_test(tests, tokens_of_experts_are_counted_by_the_host, 0, 3);
     tcase_add_loop_test(tests, a_trip_to_nodes_has_a_wait_and_a_time_of_its_own, 0, 3);
+    tcase_add_test(tests, trips_reach_their_share_of_the_bandwidth);
     tcase_add_test(tests, linear_layers_take_the_host_beside_their_launches);
     tcase_add_test(tests, a_scope_is_needed);
     Suite *const suite = suite_create("graphs");
