@@ -91,7 +91,8 @@ static double in_window(const struct dl_net *net, const struct dl_element *e)
 
 static struct dl_pixels picture_of(const struct dl_net *net, const struct dl_tensor *t)
 {
-    return net->is_volume ? (struct dl_pixels){0} : (struct dl_pixels){t->height, t->width};
+    const struct dl_pixels none = {0}, all = {t->height, t->width};
+    return net->is_volume ? none : all;
 }
 
 /* One way or the other, its windows go with its channels or with its filters. */

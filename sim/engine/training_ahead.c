@@ -189,7 +189,7 @@ static bool find_last(const struct dl_training *t, const struct lockstep_group *
 {
     const struct dl_sequenced *item = &program_of(t, c)->sequence[c->item];
     *last = NULL;
-    for (bool more = true; more; more = item++->item.with_next) {
+    for (bool more = true; more; more = item->item.with_next, item++) {
         const uint32_t message = item->wants == DL_NO_TAG ? DL_OWN_MESSAGE + 1 : c->arrived[item->wants];
         if (!message) return false;
         if (message == DL_OWN_MESSAGE + 1) continue;
