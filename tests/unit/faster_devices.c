@@ -3,6 +3,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "sim/core/inherit.h"
 #include "sim/study/figures.h"
 #include "tests/training_runs.h"
 #include "tests/unit/suite.h"
@@ -55,7 +56,8 @@ static const char *precision_on(const char *device)
     struct dl_json doc = {0};
     struct dl_device d;
     ck_assert(!dl_find_file(DL_DEVICES, "device", device, arena, &path, &err) &&
-              !dl_json_load(path, arena, &doc, &err) && !dl_device_read(doc, arena, &d, &err));
+              !dl_json_load(path, arena, &doc, &err) && !dl_json_inherit(doc, DL_DEVICES, "device", arena, &err) &&
+              !dl_device_read(doc, arena, &d, &err));
     const char *const precision = precision_of(&d);
     json_decref(doc.value);
     dl_arena_free(arena);
