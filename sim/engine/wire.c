@@ -151,21 +151,25 @@ static bool find_route(struct dl_wire *w, const struct dl_wire_message *m, struc
            !dl_wire_check(w, out->hops, out->n_hops);
 }
 
-/* Fill the message's way; false: there is none, and the wire's error says so. */
-static bool find(struct dl_wire *w, const struct dl_wire_message *m)
+/* Apart from what comes with every message. */
+static __attribute__((noinline)) bool find_anew(struct dl_wire *w, const struct dl_wire_message *m)
 {
     struct dl_way *const way = m->way;
-    const uint32_t from = m->from, to = m->to;
-    if (is_current(w, way, from, to)) return true;
     book(w, way);
     way->known = false;
     if (!find_route(w, m, &way->route)) return false;
     way->version = w->topology->condition->version;
-    way->from = from;
-    way->to = to;
+    way->from = m->from;
+    way->to = m->to;
     way->known = true;
     way->alone_bytes_per_s = dl_wire_alone(w, way->route.hops, way->route.n_hops);
     return true;
+}
+
+/* Fill the message's way; false: there is none, and the wire's error says so. */
+static bool find(struct dl_wire *w, const struct dl_wire_message *m)
+{
+    return is_current(w, m->way, m->from, m->to) || find_anew(w, m);
 }
 
 static uint32_t new_message(struct dl_wire *w)

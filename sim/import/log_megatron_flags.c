@@ -52,8 +52,7 @@ static const struct {
 } words[] = {{"float32", "fp32"}, {"bfloat16", "bf16"}};
 
 /* What may be set and that no flag stands for: such a run is another one. */
-static const char *const rest[] = {"mtp_num_layers",
-                                   "hybrid_override_pattern",
+static const char *const rest[] = {"hybrid_override_pattern",
                                    "hybrid_layer_pattern",
                                    "is_hybrid_model",
                                    "heterogeneous_layers_config_path",

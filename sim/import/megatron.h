@@ -32,7 +32,7 @@ struct dl_megatron {
     enum dl_megatron_model model;
     int64_t devices; /* that the launcher starts; 0: not said */
     /* the model */
-    int64_t layers, hidden, ffn, heads, query_groups, kv_channels, seq, max_positions;
+    int64_t layers, mtp_layers, hidden, ffn, heads, query_groups, kv_channels, seq, max_positions;
     int64_t positions, norm, spec;
     const char *tokenizer;
     int64_t vocab, padded_vocab, vocab_multiple, vocab_extra;

@@ -16,6 +16,7 @@ static const struct {
     {"vocab", "padded-vocab-size"},
     {"experts", "num-experts"},
     {"top_k", "moe-router-topk"},
+    {"mtp_layers", "mtp-num-layers"},
     {"expert_ffn", "moe-ffn-hidden-size"},
     {"expert_groups", "moe-router-num-groups"},
     {"top_groups", "moe-router-group-topk"},

@@ -84,6 +84,7 @@ static const struct dl_megatron_flag flags[] = {
     COUNT("v-head-dim", value_head),
     COUNT("num-experts", experts),
     COUNT("moe-router-topk", top_k),
+    COUNT("mtp-num-layers", mtp_layers),
     COUNT("moe-ffn-hidden-size", expert_ffn),
     COUNT("moe-shared-expert-intermediate-size", shared_ffn),
     COUNT("moe-router-num-groups", router_groups),

@@ -81,7 +81,7 @@ static const struct dl_reason reasons[] = {
      "encoder-tensor-model-parallel-size pipeline-model-parallel-split-rank relative-attention-*"},
     {true, true, "layers that are no transformer blocks: dlsim has none",
      "mamba-* hybrid-* is-hybrid-model heterogeneous-layers-config-* linear-attention-*"},
-    {true, true, "multi-token prediction: dlsim has no such layers", "mtp-num-layers mtp-use-repeated-layer"},
+    {true, true, "one module for several further tokens: dlsim has one for each", "mtp-use-repeated-layer"},
     {true, true, "images or other inputs beside text: dlsim has no such model",
      "img-h img-w patch-dim num-channels num-classes vision-* swin-* dino-* model-provider dataset-provider "
      "disable-vision-class-token use-packed-sequence packing-buffer-size total-seq-length dataloader-seq-length "

@@ -206,6 +206,7 @@ enum dl_status dl_megatron_workload(struct dl_megatron_reading *r, struct dl_err
         json_pack("{ss ss ss so}", "schema", "dlsim/workload/1", "source",
                   dl_arena_format(r->arena, "%s, %s", r->where, r->out->what), "kind", "transformer", "facts", facts);
     set_count(r, "layers", m->layers);
+    set_count(r, "mtp_layers", m->mtp_layers);
     set_count(r, "hidden", m->hidden);
     set_count(r, "heads", m->heads);
     set_count(r, "seq", m->seq);

@@ -88,7 +88,8 @@ START_TEST(what_is_taken_stays)
     struct dl_kept_schedules *const k = dl_kept_schedules_new();
     struct dl_lowered l[n];
     struct dl_error err = {0};
-    struct dl_setting s = {.schedule = "1f1b", .chunks = 1};
+    const struct dl_software software = {0};
+    struct dl_setting s = {.schedule = "1f1b", .chunks = 1, .software = &software};
     for (int axis = 0; axis < DL_N_AXES; axis++) s.ways[axis] = 1;
     s.ways[DL_AXIS_PIPELINE] = 4;
     for (uint32_t i = 0; i < n; i++) {

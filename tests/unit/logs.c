@@ -251,9 +251,11 @@ START_TEST(arguments_of_megatron_are_its_flags)
               "  main_grads_dtype ................................ torch.float32\n"
               "  micro_batch_size ................................ 1\n"
               "  world_size ...................................... 16\n"
+              "  moe_latent_size ................................. 1024\n"
               "  mtp_num_layers .................................. 1\n" ITERATION("1", "100.0", "64"));
     ck_assert_msg(!log_.refusal, "%s", log_.refusal);
     ck_assert_int_eq(said("layers"), 32);
+    ck_assert_int_eq(number_in(log_.workload, "mtp_layers"), 1);
     ck_assert_int_eq(number_in(log_.workload, "kv_heads"), 8);
     ck_assert_int_eq(number_in(log_.workload, "vocab"), 32256);
     ck_assert(json_is_false(json_object_get(log_.workload, "bias")));
@@ -268,7 +270,7 @@ START_TEST(arguments_of_megatron_are_its_flags)
     ck_assert_str_eq(json_string_value(json_object_get(log_.strategy, "precision")), "bf16");
     ck_assert_str_eq(log_.software, "megatron-core");
     ck_assert_uint_eq(log_.n_rest, 1); /* what dlsim knows nothing of */
-    ck_assert_str_eq(log_.rest[0].name, "mtp_num_layers");
+    ck_assert_str_eq(log_.rest[0].name, "moe_latent_size");
 }
 END_TEST
 
