@@ -5,15 +5,14 @@
  * beside it. There is no SimGrid and nobody shares anything, so that all there is to do is to call what comes next: a
  * heap of dates. Events of one date come in the order in which they were added. Several engines may live in one
  * process. */
-#include <assert.h>
 #include <math.h>
 
-#include "sim/core/memory.h"
+#include "sim/engine/dates.h"
 #include "sim/engine/engines.h"
 
 /* Of a topology; links that are used count with what uses them. Measured as in own_memory.c. */
 enum { link_bytes = 36 };
-enum { arity = 4, slot_bits = 24, none = 0xffffffffu };
+enum { none = 0xffffffffu };
 
 /* A timer, or a bundle: it waits for its latency, then it moves. */
 struct slot {
@@ -25,18 +24,11 @@ struct slot {
     bool is_bundle;
 };
 
-/* By date, then in the order of adding; the slot is in the low bits of that. */
-struct entry {
-    double date_s;
-    uint64_t order;
-};
-
 struct engine {
     struct dl_engine base;
     double now_s;
-    struct entry *heap;
-    size_t n_heap, heap_capacity;
-    uint64_t n_added, n_events;
+    struct dl_dates dates; /* of slots */
+    uint64_t n_events;
     struct slot *slots;
     size_t n_slots, slots_capacity;
     uint32_t free_slot;
@@ -47,49 +39,6 @@ struct engine {
 
 static struct engine *engine_of(struct dl_engine *e) { return (struct engine *)e; }
 
-/* ---- the heap ---- */
-
-static bool is_before(const struct entry *a, const struct entry *b)
-{
-    return a->date_s < b->date_s || (a->date_s == b->date_s && a->order < b->order);
-}
-
-static void add(struct engine *e, double date_s, uint32_t slot)
-{
-    assert(!isnan(date_s));
-    const struct entry entry = {date_s, e->n_added++ << slot_bits | slot};
-    DL_GROW(e->heap, e->n_heap, e->heap_capacity);
-    size_t i = e->n_heap++;
-    for (; i > 0 && is_before(&entry, &e->heap[(i - 1) / arity]); i = (i - 1) / arity)
-        e->heap[i] = e->heap[(i - 1) / arity];
-    e->heap[i] = entry;
-}
-
-static size_t first_child(const struct engine *e, size_t i)
-{
-    size_t best = arity * i + 1;
-    const size_t end = best + arity < e->n_heap ? best + arity : e->n_heap;
-    for (size_t c = best + 1; c < end; c++)
-        if (is_before(&e->heap[c], &e->heap[best])) best = c;
-    return best;
-}
-
-/* The slot of the first. */
-static uint32_t take(struct engine *e)
-{
-    const uint32_t slot = (uint32_t)(e->heap[0].order & (((uint64_t)1 << slot_bits) - 1));
-    const struct entry last = e->heap[--e->n_heap];
-    size_t i = 0;
-    while (arity * i + 1 < e->n_heap) {
-        const size_t child = first_child(e, i);
-        if (is_before(&last, &e->heap[child])) break;
-        e->heap[i] = e->heap[child];
-        i = child;
-    }
-    e->heap[i] = last;
-    return slot;
-}
-
 /* ---- what happens ---- */
 
 static uint32_t new_slot(struct engine *e)
@@ -99,7 +48,6 @@ static uint32_t new_slot(struct engine *e)
         e->free_slot = e->slots[id].next_free;
         return id;
     }
-    assert(e->n_slots < (size_t)1 << slot_bits);
     DL_GROW(e->slots, e->n_slots, e->slots_capacity);
     return (uint32_t)e->n_slots++;
 }
@@ -109,7 +57,7 @@ static void timer(struct dl_engine *base, double date_s, dl_event_fn fire, void 
     struct engine *const e = engine_of(base);
     const uint32_t id = new_slot(e);
     e->slots[id] = (struct slot){.done = fire, .user = user, .tag = tag};
-    add(e, fmax(date_s, e->now_s), id);
+    dl_dates_add(&e->dates, fmax(date_s, e->now_s), id);
 }
 
 static void move(struct engine *e, uint32_t id)
@@ -132,7 +80,7 @@ static void start(struct dl_engine *base, const struct dl_bundle *b)
                                  .rate = fmin(b->rate_cap_bytes_per_s, b->alone_bytes_per_s),
                                  .is_bundle = true};
     if (is_instant || b->latency_s > 0)
-        add(e, e->now_s + b->latency_s, id);
+        dl_dates_add(&e->dates, e->now_s + b->latency_s, id);
     else
         move(e, id);
 }
@@ -145,7 +93,7 @@ static void move_all(struct engine *e)
         assert(s->rate > 0);
         const double end_s = e->now_s + s->bytes / s->rate;
         s->bytes = 0;
-        add(e, end_s, e->moving[i]);
+        dl_dates_add(&e->dates, end_s, e->moving[i]);
     }
     e->n_moving = 0;
 }
@@ -167,9 +115,12 @@ static void fire(struct engine *e, uint32_t id)
 /* What is added meanwhile, even at the same date, is of a later instant. */
 static void advance(struct engine *e)
 {
-    const uint64_t later = e->n_added << slot_bits;
-    e->now_s = e->heap[0].date_s;
-    while (e->n_heap && e->heap[0].date_s == e->now_s && e->heap[0].order < later) fire(e, take(e));
+    const uint64_t later = dl_dates_later(&e->dates);
+    e->now_s = e->dates.heap[0].date_s;
+    while (e->dates.n && e->dates.heap[0].date_s == e->now_s && e->dates.heap[0].order < later) {
+        const struct dl_date next = dl_dates_take(&e->dates);
+        fire(e, dl_date_number(&next));
+    }
     move_all(e);
     if (e->base.progress) e->base.progress(e->now_s, e->n_events);
 }
@@ -178,7 +129,7 @@ static size_t run(struct dl_engine *base)
 {
     struct engine *const e = engine_of(base);
     move_all(e);
-    while (e->n_heap && isfinite(e->heap[0].date_s)) advance(e);
+    while (e->dates.n && isfinite(e->dates.heap[0].date_s)) advance(e);
     return e->n_live;
 }
 
@@ -206,7 +157,7 @@ static uint64_t n_events(const struct dl_engine *e) { return ((const struct engi
 static void destroy(struct dl_engine *base)
 {
     struct engine *const e = engine_of(base);
-    dl_free(e->heap);
+    dl_free(e->dates.heap);
     dl_free(e->slots);
     dl_free(e->moving);
     dl_free(e);

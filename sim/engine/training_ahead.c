@@ -39,7 +39,6 @@ void dl_ahead_open(struct dl_training *t)
     if (!is_possible(t)) return;
     struct ahead *const a = t->ahead = dl_alloc(sizeof *a);
     a->runners = dl_alloc(t->n_lockstep_groups * sizeof *a->runners);
-    a->heap = dl_alloc(t->n_lockstep_groups * sizeof *a->heap);
     a->free_s = dl_alloc(2 * (size_t)t->n_lockstep_groups * sizeof *a->free_s);
 }
 
@@ -47,41 +46,16 @@ void dl_ahead_close(struct dl_training *t)
 {
     if (!t->ahead) return;
     dl_free(t->ahead->runners);
-    dl_free(t->ahead->heap);
+    dl_free(t->ahead->dates.heap);
     dl_free(t->ahead->free_s);
     dl_free(t->ahead->episodes);
     dl_free(t->ahead);
     t->ahead = NULL;
 }
 
-/* ---- the heap ---- */
-
-static bool is_before(const struct entry *a, const struct entry *b)
-{
-    return a->date_s < b->date_s || (a->date_s == b->date_s && a->order < b->order);
-}
-
 static void add(struct dl_training *t, const struct lockstep_group *c, double date_s)
 {
-    struct ahead *const a = t->ahead;
-    const struct entry entry = {date_s, a->n_added++ << 32 | (uint64_t)(c - t->lockstep_groups)};
-    size_t i = a->n_heap++;
-    for (; i > 0 && is_before(&entry, &a->heap[(i - 1) / 2]); i = (i - 1) / 2) a->heap[i] = a->heap[(i - 1) / 2];
-    a->heap[i] = entry;
-}
-
-static struct entry take(struct ahead *a)
-{
-    const struct entry first = a->heap[0], last = a->heap[--a->n_heap];
-    size_t i = 0;
-    for (size_t child = 1; child < a->n_heap; child = 2 * i + 1) {
-        child += child + 1 < a->n_heap && is_before(&a->heap[child + 1], &a->heap[child]);
-        if (is_before(&last, &a->heap[child])) break;
-        a->heap[i] = a->heap[child];
-        i = child;
-    }
-    a->heap[i] = last;
-    return first;
+    dl_dates_add(&t->ahead->dates, date_s, (uint32_t)(c - t->lockstep_groups));
 }
 
 /* ---- when messages are under way ---- */
@@ -366,11 +340,11 @@ void dl_ahead_run(struct dl_training *t)
         t->ahead_s = begin_s;
         next_item(t, &t->lockstep_groups[i]);
     }
-    while (a->n_heap) {
-        const struct entry first = take(a);
+    while (a->dates.n) {
+        const struct dl_date first = dl_dates_take(&a->dates);
         t->ahead_s = first.date_s;
         pass_episode(t);
-        step(t, &t->lockstep_groups[(uint32_t)first.order]);
+        step(t, &t->lockstep_groups[dl_date_number(&first)]);
         t->ahead_s = first.date_s;
         if (dl_steady_is_due(t)) dl_steady_try(t, t->lockstep_groups[0].iteration);
     }

@@ -2,6 +2,7 @@
 #ifndef DL_ENGINE_TRAINING_AHEAD_PARTS_H
 #define DL_ENGINE_TRAINING_AHEAD_PARTS_H
 
+#include "sim/engine/dates.h"
 #include "sim/engine/training_ahead.h"
 
 /* What a lockstep group has more while it goes through its items. */
@@ -14,12 +15,6 @@ struct runner {
     double end_s;               /* of its items */
 };
 
-/* By date, then in the order of adding; the lockstep group is in the low half of that. */
-struct entry {
-    double date_s;
-    uint64_t order;
-};
-
 /* At least one message was under way. */
 struct episode {
     double from_s, to_s;
@@ -27,9 +22,7 @@ struct episode {
 
 struct ahead {
     struct runner *runners; /* by lockstep group */
-    struct entry *heap;     /* has room for all of them */
-    size_t n_heap;
-    uint64_t n_added;
+    struct dl_dates dates;  /* of lockstep groups, one each */
     double *free_s;         /* by line: all of its messages have come */
     double sending_until_s; /* the last that was sent by now has come */
     struct episode *episodes;

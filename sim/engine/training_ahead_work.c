@@ -5,15 +5,11 @@
 
 #include "sim/engine/training_ahead_parts.h"
 
-/* As in training_work.c, with messages and nothing else beside it. */
+/* Beside messages and nothing else. */
 static double slow_rate(const struct dl_training *t, const struct work *w)
 {
     const struct dl_device *const d = t->request.device;
-    const double *const by_cause = w->part->segment.by_cause;
-    if (!d || d->taken_by_sends_fraction == 0 || w->planned_s <= 0) return 1;
-    const double computing_s =
-        w->pace * (by_cause[DL_CAUSE_COMPUTE] + by_cause[DL_CAUSE_RECOMPUTE] + by_cause[DL_CAUSE_OPTIMIZER]);
-    return 1 / (1 + (1 / (1 - d->taken_by_sends_fraction) - 1) * computing_s / w->planned_s);
+    return d && w->planned_s > 0 ? dl_work_rate(w, 1 - d->taken_by_sends_fraction) : 1;
 }
 
 static double left_at(const struct work *w, double at_s) { return fmax(w->left_s - (at_s - w->timed_s) * w->rate, 0); }

@@ -265,6 +265,8 @@ void dl_training_end_iteration(struct dl_training *t, struct lockstep_group *c);
 
 /* training_work.c: parts as stretches of time. When one is done the lockstep group goes on. */
 void dl_training_begin_work(struct dl_training *t, struct lockstep_group *c, const struct dl_part *part);
+/* Of work that has `left` of what it computes with. */
+double dl_work_rate(const struct work *w, double left);
 /* An exchange or a message on the lockstep group's devices begins or ends. */
 void dl_training_retime(struct dl_training *t, struct lockstep_group *c);
 /* Whether the host is not yet through with what comes before; `then` is called when it is. */

@@ -5,6 +5,7 @@
 
 #include "tests/unit/battery.h"
 #include "tests/unit/strategy_examples.h"
+#include "tests/unit/suite.h"
 #include "tests/unit/workload_examples.h"
 
 /* Machines with a link for each device, and with shared adapters. */
@@ -158,11 +159,7 @@ static inline int run_stacks(const char *name, int from, int to)
     tcase_add_loop_test(tests, a_stack_of_examples_is_refused_or_loses_nothing, from, to);
     Suite *const suite = suite_create(name);
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* so that it counts; steps are in children already */
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    const int failed = run_without_forking(suite);
     printf("%zu of %d stacks are possible\n", n_possible, to - from);
     return failed || 3 * n_possible < (size_t)(to - from) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

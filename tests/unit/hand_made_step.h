@@ -17,6 +17,7 @@
 #include "sim/report/timeline.h"
 #include "sim/session/inputs.h"
 #include "strategies/sequence.h"
+#include "tests/unit/suite.h"
 
 #define BYTES_PER_S 1e9
 
@@ -264,12 +265,7 @@ static inline int run_steps(TCase *tests, const char *name)
 {
     Suite *const suite = suite_create(name);
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* runs are in children already */
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_without_forking(suite);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "sim/program/repeats.h"
 #include "strategies/kept_schedules.h"
 #include "tests/unit/drawn_stacks.h"
+#include "tests/unit/suite.h"
 
 enum { n_stacks = 120 };
 static struct dl_kept_schedules *kept;
@@ -115,11 +116,7 @@ int main(void)
     tcase_add_test(tests, what_is_taken_stays);
     Suite *const suite = suite_create("kept_schedules");
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    const int failed = run_without_forking(suite);
     dl_kept_schedules_free(kept);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -5,6 +5,7 @@
 
 #include "sim/program/program_text.h"
 #include "tests/unit/drawn_stacks.h"
+#include "tests/unit/suite.h"
 
 enum { n_stacks = 240 };
 static size_t n_opened, n_with_repeats;
@@ -131,10 +132,5 @@ int main(void)
     tcase_add_test(tests, layers_with_draws_are_not_repeated);
     Suite *const suite = suite_create("layers_alike");
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_without_forking(suite);
 }

@@ -9,6 +9,7 @@
 #include "sim/core/files.h"
 #include "sim/core/inherit.h"
 #include "sim/cost/device.h"
+#include "tests/unit/suite.h"
 
 static struct dl_arena *arena;
 static struct dl_error err;
@@ -119,11 +120,7 @@ static inline int run_devices(const char *name, void (*add)(TCase *tests))
     add(tests);
     Suite *const suite = suite_create(name);
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* many short tests: forking would take longer than they do */
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    const int failed = run_without_forking(suite);
     dl_arena_free(names_arena);
     return failed || !n_devices ? EXIT_FAILURE : EXIT_SUCCESS;
 }

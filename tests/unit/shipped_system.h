@@ -7,6 +7,7 @@
 
 #include "sim/core/files.h"
 #include "sim/core/inherit.h"
+#include "tests/unit/suite.h"
 #include "topologies/topology.h"
 
 static struct dl_arena *arena;
@@ -68,12 +69,7 @@ static inline int run_systems(TCase *tests, const char *name)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     Suite *const suite = suite_create(name);
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* hundreds of short tests: forking would take longer than they do */
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_without_forking(suite);
 }
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "tests/unit/drawn_stacks.h"
 #include "tests/unit/memory_recount.h"
+#include "tests/unit/suite.h"
 #include "tests/unit/workload_counts.h"
 
 enum { n_stacks = 200 };
@@ -358,10 +359,5 @@ int main(void)
     tcase_add_test(tests, most_stacks_are_possible);
     Suite *const suite = suite_create("training_battery");
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_without_forking(suite);
 }

@@ -83,15 +83,4 @@ static inline double saved_bytes(const struct dl_saved *s)
 
 #define ck_assert_close(got, wanted) ck_assert_double_eq_tol(got, wanted, 1e-12 * fabs(wanted))
 
-/* Hundreds of short tests: forking would take longer than they do. */
-static inline int run_without_forking(Suite *suite)
-{
-    SRunner *const runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
 #endif
