@@ -91,7 +91,11 @@ struct chosen *dl_training_chosen(struct dl_training *t, struct communicator *at
     for (size_t i = 0; i < at->n_chosen; i++)
         if (dl_comm_alike(&at->chosen[i].comm, comm)) return &at->chosen[i];
     struct chosen made = {.comm = *comm,
-                          .n_groups = dl_ranks_count(t->request.step.ranks, beside(&t->request.step, comm))};
+                          .n_groups = dl_ranks_count(t->request.step.ranks, beside(&t->request.step, comm)),
+                          .n_instances = 1};
+    const struct instances *const instances = dl_training_instances(t, comm);
+    if (instances) made.by_instance = dl_training_groups_by_instance(t, comm, beside(&t->request.step, comm));
+    if (instances) made.n_instances = instances->n;
     if (t->request.one_replica && comm->channel == DL_CHANNEL_REPLICAS)
         take_timed(t, at, &made);
     else

@@ -54,6 +54,19 @@ struct work {
     uint32_t alarm;         /* timers with other tags are outdated */
 };
 
+/* A collective among replicas that a lockstep group has come to. */
+struct queued {
+    struct communicator *at;
+    uint32_t number; /* of the rendezvous there */
+};
+
+/* Those that are not done, in the order in which it came to them: each begins when the one before it is done. */
+struct queue {
+    struct queued *items;
+    size_t first, end, capacity;
+    struct queued last; /* that is done; at NULL: none yet */
+};
+
 struct lockstep_group;
 typedef void (*lockstep_fn)(struct dl_training *t, struct lockstep_group *c);
 
@@ -79,8 +92,8 @@ struct lockstep_group {
     double owed_s;               /* waiting of this iteration in the undisturbed step that it has not had yet */
     uint32_t n_undelivered;      /* of its sends */
     uint32_t n_in_flight;        /* messages from and to its devices */
-    uint32_t n_started;          /* collectives among replicas so far */
-    uint32_t n_beside;           /* and those beside layers */
+    struct queue queue;          /* of collectives among replicas */
+    uint32_t n_beside;           /* those beside layers so far */
     struct communicator *beside; /* these; NULL: none yet */
     uint32_t *arrived;           /* by tag: the message, + 1, until it is worked on */
     struct channel onward, back;
@@ -125,17 +138,21 @@ struct chosen {
     const struct dl_group *groups;
     const struct dl_choice *choices;
     struct dl_choice *own; /* these; NULL: the estimator keeps them */
-    bool is_timed;         /* and not played: where one replica is, or all of them would be too much */
-    double estimated_s;    /* of all groups at once, if it is timed */
-    double effort;         /* to play one message by message; 0: it is simulated as flows */
-    uint32_t n_starts;     /* in a step */
+    uint32_t *by_instance; /* groups, those of each instance together; NULL: there is one */
+    uint32_t n_instances;
+    bool is_timed;      /* and not played: where one replica is, or all of them would be too much */
+    double estimated_s; /* of all groups at once, if it is timed */
+    double effort;      /* to play one message by message; 0: it is simulated as flows */
+    uint32_t n_starts;  /* in a step */
 };
 
-/* Lockstep groups that communicate over one channel, in all groups at once: their collectives, in the order in which
- * they come to them, go one after the other. See training_members.c. */
+/* Lockstep groups that communicate over one channel: their collectives, in the order in which they come to them, go one
+ * after the other. See training_members.c. */
 struct communicator {
     enum dl_channel channel;
     uint32_t first, n, stride; /* lockstep groups: the first, and so many more so far apart */
+    const uint32_t *replicas;  /* these, of the stage that begins there; NULL: as far apart as said */
+    uint32_t instance;         /* of those of its kind */
     struct rendezvous *posted; /* those that were dropped are before them */
     size_t n_posted, posted_capacity;
     uint32_t n_dropped, next; /* the first that is not done */
@@ -145,6 +162,16 @@ struct communicator {
     struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
     uint32_t n_rooms;                      /* for them */
     struct channel *copies[DL_N_PATHS];    /* on a channel for them: the paths of its lockstep group's devices */
+};
+
+/* Replicas that differ in some digits come together to a collective over these, where they are not all: one instance
+ * for each value of the others. */
+struct instances {
+    dl_digits along;
+    uint32_t n, size;
+    uint32_t *of_replica; /* the one that it is in */
+    uint32_t *replicas;   /* instance by instance */
+    size_t first;         /* of their communicators, stage by stage */
 };
 
 /* How often something goes on, to know when at least one of it does. */
@@ -161,7 +188,10 @@ struct dl_training {
     struct lockstep_group *lockstep_groups; /* stage by stage */
     uint32_t *arrived;                      /* of all of them */
     struct communicator *communicators;
-    uint32_t *latest; /* by call among replicas and lockstep group: number of its latest rendezvous there, + 1 */
+    struct instances *instances; /* a kind each */
+    uint32_t n_instance_kinds;
+    uint32_t *instances_of; /* by call: which kind, + 1; 0: it is of all replicas, or not of replicas */
+    uint32_t *latest;       /* by call among replicas and lockstep group: number of its latest rendezvous there, + 1 */
     struct message *messages;
     size_t n_messages, messages_capacity;
     uint32_t free_message;
@@ -302,10 +332,31 @@ void dl_training_take_over(struct dl_training *t, struct lockstep_group *c, cons
 /* What the lockstep group needs had come before it was wanted. */
 void dl_training_pass(struct dl_training *t, struct lockstep_group *c, const struct start *s);
 
+/* training_instances.c: which replicas come together, where not all do. */
+void dl_training_open_instances(struct dl_training *t);
+void dl_training_close_instances(struct dl_training *t);
+/* Of the communicators of all kinds and stages. */
+size_t dl_training_n_instances(const struct dl_training *t);
+/* NULL: all replicas come to it. */
+const struct instances *dl_training_instances(const struct dl_training *t, const struct dl_comm *comm);
+/* The groups of a collective instance by instance; beside are the digits that these groups differ in. */
+uint32_t *dl_training_groups_by_instance(const struct dl_training *t, const struct dl_comm *comm, dl_digits beside);
+
+/* training_queue.c: collectives among replicas that a lockstep group has started. */
+void dl_queued_add(struct queue *q, struct communicator *at, uint32_t number);
+/* The first is done. */
+void dl_queued_end(struct queue *q);
+/* The latest that is not done: at this communicator, or if NULL at any. NULL: there is none. */
+const struct queued *dl_queued_latest(const struct queue *q, const struct communicator *at);
+static inline const struct queued *dl_queued_first(const struct queue *q)
+{
+    return q->first < q->end ? &q->items[q->first] : NULL;
+}
+
 /* training_members.c */
 void dl_training_open_communicators(struct dl_training *t);
 void dl_training_close_communicators(struct dl_training *t);
-/* Of the replicas of a stage. */
+/* Of all replicas of a stage; it also has what is chosen for the collectives of some of them. */
 struct communicator *dl_training_replicas(const struct dl_training *t, uint32_t stage);
 /* Where the lockstep group has this collective or copy. */
 struct communicator *dl_training_communicator(const struct dl_training *t, const struct lockstep_group *c,
@@ -313,7 +364,13 @@ struct communicator *dl_training_communicator(const struct dl_training *t, const
 static inline struct lockstep_group *dl_training_member(const struct dl_training *t, const struct communicator *at,
                                                         uint32_t i)
 {
-    return &t->lockstep_groups[at->first + i * at->stride];
+    return &t->lockstep_groups[at->first + (at->replicas ? at->replicas[i] : i * at->stride)];
+}
+/* One among replicas is under way. */
+static inline bool is_exchanging(const struct lockstep_group *c)
+{
+    const struct queued *const first = dl_queued_first(&c->queue);
+    return first && first->at->busy;
 }
 
 /* training_communicators.c */

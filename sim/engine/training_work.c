@@ -47,7 +47,7 @@ static double rate_of(const struct dl_training *t, const struct lockstep_group *
 {
     const struct dl_device *const d = t->request.device;
     if (!d || c->work.planned_s <= 0) return 1;
-    const double left = (dl_training_replicas(t, c->stage)->busy ? 1 - d->taken_by_exchanges_fraction : 1) *
+    const double left = (is_exchanging(c) ? 1 - d->taken_by_exchanges_fraction : 1) *
                         (c->is_in && c->is_in->busy ? 1 - d->taken_by_exchanges_fraction : 1) *
                         (c->beside && c->beside->busy ? 1 - d->taken_by_exchanges_fraction : 1) *
                         (c->n_in_flight ? 1 - d->taken_by_sends_fraction : 1);

@@ -3,8 +3,7 @@
 #define _GNU_SOURCE /* fork, mmap, strdup */
 #include <math.h>
 
-#include "sim/program/program_text.h"
-#include "tests/unit/hand_made_step.h"
+#include "tests/unit/played_program.h"
 
 #define ONE_RANK "dlsim program 1\ndigit stage values 1 stride 1 stages\nsends asynchronous\n"
 #define TWO_REPLICAS                                                                                                   \
@@ -48,71 +47,6 @@
 #define SIMULATED(number, way, bytes) COPY(number, way, bytes, " simulated")
 
 #define ALONE "stage 0 tags 0\nblock 0\nstart 0\nwait 0\n" FORWARD "\n"
-
-static const char *machine; /* NULL: the crossbar, without hosts */
-
-/* Of so many ranks; the last step in seconds, or below 0: refused, with err. */
-static double play_text(const char *program, uint32_t n_ranks, uint32_t n_steps, struct dl_error *err)
-{
-    const struct step size = {.system = machine, .stages = n_ranks, .replicas = 1};
-    struct hand_made h = {.step = &size, .arena = dl_arena_new()};
-    char *const text = strdup(program);
-    struct dl_read_step read;
-    double step_s = -1;
-    open_crossbar(&h);
-    if (!dl_step_read(text, "test.txt", h.arena, &read, err)) {
-        struct dl_engine_link *const links = dl_machine_links(&h.machine);
-        struct dl_engine *const engine = dl_engine_get(0)->create(links, h.machine.topology->n_links);
-        struct dl_wire *const wire = dl_wire_new(engine, h.machine.topology, h.machine.bytes_per_s, err);
-        struct dl_training *const training =
-            dl_training_start(&(struct dl_training_request){.engine = engine,
-                                                            .wire = wire,
-                                                            .estimator = &h.estimator,
-                                                            .step = read.step,
-                                                            .device_of_rank = h.device_of_rank,
-                                                            .arena = h.arena,
-                                                            .iterations = n_steps},
-                              err);
-        if (!err->status) engine->kind->run(engine);
-        const struct dl_training_result result = dl_training_result(training, err);
-        if (result.complete) step_s = result.step_s;
-        dl_training_free(training);
-        dl_wire_free(wire);
-        engine->kind->destroy(engine);
-        dl_free(links);
-    }
-    dl_read_step_release(&read);
-    free(text);
-    dl_estimator_release(&h.estimator);
-    dl_machine_close(&h.machine);
-    dl_free(h.device_of_rank);
-    dl_arena_free(h.arena);
-    return step_s;
-}
-
-struct played_text {
-    double step_s;
-    struct dl_error err;
-};
-
-/* In a child: a process simulates once. */
-static struct played_text play_program(const char *program, uint32_t n_ranks, uint32_t n_steps)
-{
-    struct played_text *const shared =
-        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int status;
-    ck_assert(shared != MAP_FAILED);
-    fflush(NULL);
-    const pid_t child = fork();
-    if (child == 0) {
-        shared->step_s = play_text(program, n_ranks, n_steps, &shared->err);
-        _exit(0);
-    }
-    ck_assert(waitpid(child, &status, 0) == child && status == 0);
-    const struct played_text out = *shared;
-    munmap(shared, sizeof *shared);
-    return out;
-}
 
 static const struct {
     const char *what, *program;
