@@ -1,9 +1,11 @@
 /* training_choices.c - which algorithm carries out a collective, in each of its groups. */
+#include <string.h>
+
 #include "sim/collective/kept.h"
 #include "sim/collective/seats.h"
-#include "sim/engine/training_parts.h"
+#include "sim/engine/training_instances.h"
 
-/* Groups that go on at once: those of all lockstep groups that come together. */
+/* Groups that go on at once, of each pair where pairs are drawn: those of all lockstep groups that come together. */
 static dl_digits beside(const struct dl_step *s, const struct dl_comm *comm)
 {
     const dl_digits together = s->in_lockstep | (comm->channel == DL_CHANNEL_REPLICAS ? s->replicas : 0);
@@ -26,14 +28,42 @@ static struct dl_seats seats_of(const struct dl_training *t)
                              .topology = q->estimator->topology};
 }
 
-static const struct dl_group *groups_for(struct dl_training *t, const struct communicator *at,
-                                         const struct dl_comm *comm)
+/* Who they are in the iteration: those of the collective, or of the k-th pair. */
+static struct dl_members members_of(const struct dl_comm *comm, uint32_t (*pairs)[2], uint32_t k)
+{
+    if (!pairs) return comm->members;
+    return (struct dl_members){.digits = comm->members.digits, .is_pair = true, .pair = {pairs[k][0], pairs[k][1]}};
+}
+
+static uint32_t (*pairs_of(const struct dl_training *t, const struct chosen *c))[2]
+{
+    return c->comm.members.are_drawn ? dl_training_pairs(t, c->comm.members.digits, c->iteration) : NULL;
+}
+
+/* Pair by pair, if pairs are drawn. */
+static const struct dl_group *list_groups(struct dl_training *t, const struct communicator *at, const struct chosen *c)
 {
     const struct dl_training_request *const q = &t->request;
     const struct dl_seats seats = seats_of(t);
+    const uint32_t n_pairs = dl_training_n_pairs(t, &c->comm), of_pair = c->n_groups / n_pairs;
+    struct dl_group *const groups = dl_arena_alloc(q->arena, c->n_groups * sizeof *groups);
+    uint32_t(*const pairs)[2] = pairs_of(t, c);
+    for (uint32_t k = 0; k < n_pairs; k++) {
+        const struct dl_members members = members_of(&c->comm, pairs, k);
+        const struct dl_group *const some =
+            dl_seats_groups(&seats, &members, beside(&q->step, &c->comm), first_rank(t, at, &c->comm), q->arena);
+        memcpy(&groups[k * of_pair], some, of_pair * sizeof *groups);
+    }
+    dl_free(pairs);
+    return groups;
+}
+
+static const struct dl_group *groups_for(struct dl_training *t, const struct communicator *at, const struct chosen *c)
+{
     for (size_t i = 0; i < at->n_chosen; i++)
-        if (dl_members_equal(&at->chosen[i].comm.members, &comm->members)) return at->chosen[i].groups;
-    return dl_seats_groups(&seats, &comm->members, beside(&q->step, comm), first_rank(t, at, comm), q->arena);
+        if (dl_members_equal(&at->chosen[i].comm.members, &c->comm.members) && at->chosen[i].iteration == c->iteration)
+            return at->chosen[i].groups;
+    return list_groups(t, at, c);
 }
 
 /* Of any of its groups. */
@@ -52,7 +82,7 @@ static struct dl_wish wish_of(const struct dl_training *t, const struct chosen *
 static void choose_each(struct dl_training *t, const struct communicator *at, struct chosen *c)
 {
     struct dl_wish wish = wish_of(t, c);
-    c->groups = groups_for(t, at, &c->comm);
+    c->groups = groups_for(t, at, c);
     c->choices = c->own = dl_alloc(c->n_groups * sizeof *c->own);
     for (uint32_t i = 0; i < c->n_groups && !t->err->status; i++) {
         wish.group = &c->groups[i];
@@ -60,16 +90,33 @@ static void choose_each(struct dl_training *t, const struct communicator *at, st
     }
 }
 
+static uint32_t *list_devices(const struct dl_training *t, const struct communicator *at, const struct chosen *c)
+{
+    const struct dl_seats seats = seats_of(t);
+    const uint32_t n_pairs = dl_training_n_pairs(t, &c->comm);
+    const size_t of_pair =
+        (size_t)c->n_groups / n_pairs * (dl_members_count(seats.ranks, &c->comm.members) + seats.n_servers);
+    uint32_t *const devices = dl_alloc(n_pairs * of_pair * sizeof *devices);
+    uint32_t(*const pairs)[2] = pairs_of(t, c);
+    for (uint32_t k = 0; k < n_pairs; k++) {
+        const struct dl_members members = members_of(&c->comm, pairs, k);
+        uint32_t *const some =
+            dl_seats_devices(&seats, &members, beside(&t->request.step, &c->comm), first_rank(t, at, &c->comm));
+        memcpy(devices + k * of_pair, some, of_pair * sizeof *devices);
+        dl_free(some);
+    }
+    dl_free(pairs);
+    return devices;
+}
+
 /* Nothing of it is played: the same groups of another step take as long. */
 static void take_timed(struct dl_training *t, const struct communicator *at, struct chosen *c)
 {
-    const struct dl_seats seats = seats_of(t);
-    const struct dl_members *const members = &c->comm.members;
     const struct dl_wish wish = wish_of(t, c);
-    uint32_t *const devices =
-        dl_seats_devices(&seats, members, beside(&t->request.step, &c->comm), first_rank(t, at, &c->comm));
-    const struct dl_together *const together = dl_choose_together(
-        t->request.estimator, &wish, devices, dl_members_count(seats.ranks, members), c->n_groups, t->err);
+    const uint32_t n_ranks = dl_members_count(t->request.step.ranks, &c->comm.members);
+    uint32_t *const devices = list_devices(t, at, c);
+    const struct dl_together *const together =
+        dl_choose_together(t->request.estimator, &wish, devices, n_ranks, c->n_groups, t->err);
     dl_free(devices);
     if (!together) return;
     c->groups = together->groups;
@@ -85,17 +132,25 @@ void dl_training_time(struct dl_training *t, struct chosen *c)
     c->is_timed = true;
 }
 
-/* Blocks are equal, so there are few kinds of collectives. */
-struct chosen *dl_training_chosen(struct dl_training *t, struct communicator *at, const struct dl_comm *comm)
+static struct chosen new_kind(const struct dl_training *t, const struct dl_comm *comm, uint32_t iteration)
 {
-    for (size_t i = 0; i < at->n_chosen; i++)
-        if (dl_comm_alike(&at->chosen[i].comm, comm)) return &at->chosen[i];
-    struct chosen made = {.comm = *comm,
-                          .n_groups = dl_ranks_count(t->request.step.ranks, beside(&t->request.step, comm)),
-                          .n_instances = 1};
+    const dl_digits others = beside(&t->request.step, comm);
     const struct instances *const instances = dl_training_instances(t, comm);
-    if (instances) made.by_instance = dl_training_groups_by_instance(t, comm, beside(&t->request.step, comm));
-    if (instances) made.n_instances = instances->n;
+    return (struct chosen){.comm = *comm,
+                           .iteration = iteration,
+                           .n_groups = dl_ranks_count(t->request.step.ranks, others) * dl_training_n_pairs(t, comm),
+                           .by_instance = instances ? dl_training_groups_by_instance(t, comm, others) : NULL,
+                           .n_instances = instances ? instances->n : 1};
+}
+
+/* Blocks are equal, so there are few kinds of collectives. */
+struct chosen *dl_training_chosen(struct dl_training *t, struct communicator *at, const struct dl_comm *comm,
+                                  uint32_t iteration)
+{
+    const uint32_t of_iteration = comm->members.are_drawn ? iteration : 0;
+    for (size_t i = 0; i < at->n_chosen; i++)
+        if (dl_comm_alike(&at->chosen[i].comm, comm) && at->chosen[i].iteration == of_iteration) return &at->chosen[i];
+    struct chosen made = new_kind(t, comm, of_iteration);
     if (t->request.one_replica && comm->channel == DL_CHANNEL_REPLICAS)
         take_timed(t, at, &made);
     else

@@ -211,7 +211,7 @@ static void start(struct dl_training *t, struct communicator *at, struct rendezv
     }
     struct communicator *const has_choices =
         is_of_replicas(at) ? dl_training_replicas(t, dl_training_member(t, at, 0)->stage) : at;
-    const struct chosen *const chosen = dl_training_chosen(t, has_choices, x->comm);
+    const struct chosen *const chosen = dl_training_chosen(t, has_choices, x->comm, x->iteration);
     if (t->err->status) return;
     at->busy = true;
     x->begun_s = now_s(t);
@@ -270,7 +270,7 @@ void dl_training_join(struct dl_training *t, struct lockstep_group *c, const str
     const uint32_t number = number_of(c, at);
     if (number == at->n_dropped + at->n_posted) {
         DL_GROW(at->posted, at->n_posted, at->posted_capacity);
-        at->posted[at->n_posted++] = (struct rendezvous){.comm = comm};
+        at->posted[at->n_posted++] = (struct rendezvous){.comm = comm, .iteration = c->iteration};
     }
     if (is_queued(at))
         *latest(t, c, comm) = number + 1;
@@ -299,9 +299,21 @@ static bool may_pass_all(struct dl_training *t, struct lockstep_group *c)
     return true;
 }
 
+/* With whom the latest one was depends on the iteration. */
+static bool may_pass_drawn(struct dl_training *t, struct lockstep_group *c, const struct dl_comm *comm)
+{
+    const struct queue *const q = &c->queue;
+    for (size_t i = q->end; i-- > q->first;)
+        if (rendezvous(q->items[i].at, q->items[i].number)->comm == comm)
+            return wait_for(t, c, q->items[i].at, q->items[i].number);
+    if (q->last.at) dl_training_pass(t, c, &rendezvous(q->last.at, q->last.number)->start);
+    return true;
+}
+
 bool dl_training_may_pass(struct dl_training *t, struct lockstep_group *c, const struct dl_comm *comm)
 {
     if (!comm) return may_pass_all(t, c);
+    if (comm->members.are_drawn) return may_pass_drawn(t, c, comm);
     struct communicator *const at = dl_training_communicator(t, c, comm);
     if (!is_queued(at)) return c->is_in != at || wait_for(t, c, at, at->next);
     const uint32_t number = *latest(t, c, comm); /* + 1 */

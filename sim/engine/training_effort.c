@@ -34,7 +34,7 @@ static double choose_all(struct dl_training *t, uint32_t stage, uint32_t *n_star
     for (size_t i = 0; i < t->request.step.n_calls && !t->err->status; i++) {
         const struct dl_comm *const call = &t->request.step.calls[i];
         if (!n_starts[i] || call->channel != DL_CHANNEL_REPLICAS) continue;
-        struct chosen *const chosen = dl_training_chosen(t, dl_training_replicas(t, stage), call);
+        struct chosen *const chosen = dl_training_chosen(t, dl_training_replicas(t, stage), call, 0);
         if (t->err->status) break;
         if (!chosen->n_starts) chosen->effort = effort_of(t, chosen);
         chosen->n_starts += n_starts[i];

@@ -4,7 +4,7 @@
  * those that come together; a lockstep group alone, or a window of them that shares experts; or the two lockstep groups
  * of a replica whose stages hold the same. What such a window has beside the work of layers is another channel. Copies
  * to the hosts, and those back, are a lockstep group's own. */
-#include "sim/engine/training_parts.h"
+#include "sim/engine/training_instances.h"
 
 /* In one array: by stage those of all replicas, then those of instances; then as lockstep groups, three times: of one
  * lockstep group, of a window by its first lockstep group, and of two stages by the earlier one; once more where
@@ -33,13 +33,14 @@ struct communicator *dl_training_replicas(const struct dl_training *t, uint32_t 
 static struct communicator *of_instance(const struct dl_training *t, const struct lockstep_group *c,
                                         const struct instances *of)
 {
-    const uint32_t instance = of->of_replica[c->replica];
-    struct communicator *const at = &t->communicators[of->first + c->stage * of->n + instance];
+    const size_t time = of->n_times > 1 ? c->iteration : 0;
+    const uint32_t instance = of->of_replica[time * t->n_replicas + c->replica];
+    struct communicator *const at = &t->communicators[of->first + (time * t->n_stages + c->stage) * of->n + instance];
     *at = at->n ? *at
                 : (struct communicator){.channel = DL_CHANNEL_REPLICAS,
                                         .first = c->stage * t->n_played,
                                         .n = of->size,
-                                        .replicas = &of->replicas[instance * of->size],
+                                        .replicas = &of->replicas[time * t->n_replicas + instance * of->size],
                                         .instance = instance};
     return at;
 }

@@ -67,6 +67,7 @@ struct queue {
     struct queued last; /* that is done; at NULL: none yet */
 };
 
+struct instances; /* training_instances.h */
 struct lockstep_group;
 typedef void (*lockstep_fn)(struct dl_training *t, struct lockstep_group *c);
 
@@ -124,6 +125,7 @@ struct line {
  * done. */
 struct rendezvous {
     const struct dl_comm *comm;
+    uint32_t iteration; /* of who comes to it */
     uint32_t n_running; /* groups */
     struct start
         start; /* of the first since which there was always one of this communicator on the network, up to it */
@@ -134,6 +136,7 @@ struct rendezvous {
 /* What is chosen for collectives of this kind and size, for each group. */
 struct chosen {
     struct dl_comm comm;
+    uint32_t iteration; /* 0 unless pairs are drawn */
     uint32_t n_groups;
     const struct dl_group *groups;
     const struct dl_choice *choices;
@@ -162,16 +165,6 @@ struct communicator {
     struct dl_exchange **running, **ended; /* by group; an exchange may not be freed while it reports its end */
     uint32_t n_rooms;                      /* for them */
     struct channel *copies[DL_N_PATHS];    /* on a channel for them: the paths of its lockstep group's devices */
-};
-
-/* Replicas that differ in some digits come together to a collective over these, where they are not all: one instance
- * for each value of the others. */
-struct instances {
-    dl_digits along;
-    uint32_t n, size;
-    uint32_t *of_replica; /* the one that it is in */
-    uint32_t *replicas;   /* instance by instance */
-    size_t first;         /* of their communicators, stage by stage */
 };
 
 /* How often something goes on, to know when at least one of it does. */
@@ -332,16 +325,6 @@ void dl_training_take_over(struct dl_training *t, struct lockstep_group *c, cons
 /* What the lockstep group needs had come before it was wanted. */
 void dl_training_pass(struct dl_training *t, struct lockstep_group *c, const struct start *s);
 
-/* training_instances.c: which replicas come together, where not all do. */
-void dl_training_open_instances(struct dl_training *t);
-void dl_training_close_instances(struct dl_training *t);
-/* Of the communicators of all kinds and stages. */
-size_t dl_training_n_instances(const struct dl_training *t);
-/* NULL: all replicas come to it. */
-const struct instances *dl_training_instances(const struct dl_training *t, const struct dl_comm *comm);
-/* The groups of a collective instance by instance; beside are the digits that these groups differ in. */
-uint32_t *dl_training_groups_by_instance(const struct dl_training *t, const struct dl_comm *comm, dl_digits beside);
-
 /* training_queue.c: collectives among replicas that a lockstep group has started. */
 void dl_queued_add(struct queue *q, struct communicator *at, uint32_t number);
 /* The first is done. */
@@ -405,8 +388,10 @@ bool dl_training_simulates(const struct dl_training *t, enum dl_channel first);
 void dl_training_start_copy(struct dl_training *t, struct communicator *at, const struct dl_comm *comm,
                             dl_event_fn done);
 
-/* training_choices.c: what is chosen for a collective, in all its groups; and time it instead of playing it. */
-struct chosen *dl_training_chosen(struct dl_training *t, struct communicator *at, const struct dl_comm *comm);
+/* training_choices.c: what is chosen for a collective in an iteration, in all its groups; and time it instead of
+ * playing it. */
+struct chosen *dl_training_chosen(struct dl_training *t, struct communicator *at, const struct dl_comm *comm,
+                                  uint32_t iteration);
 void dl_training_time(struct dl_training *t, struct chosen *chosen);
 
 /* training_effort.c: time exchanges that are simulated message by message where all of these are too much. */

@@ -44,6 +44,7 @@ static void print_members(const struct printed *p, const struct dl_members *m)
         fprintf(p->out, "%s%s", before, p->step->ranks->digits[i].name);
         before = ",";
     }
+    print_flag(p, "drawn", m->are_drawn);
     if (m->is_pair) fprintf(p->out, " first %u second %u", m->pair[0], m->pair[1]);
 }
 

@@ -23,10 +23,14 @@ static struct dl_members members_of(struct dl_program_reader *r, enum dl_channel
 {
     const struct dl_step *const step = &r->out->step;
     struct dl_members m = {.digits = digits_of(r, dl_required_word(&r->w, "over")),
-                           .is_pair = channel == DL_CHANNEL_STAGES};
+                           .is_pair = channel == DL_CHANNEL_STAGES,
+                           .are_drawn = dl_has_word(&r->w, "drawn")};
     const uint32_t n_stages = dl_ranks_count(&r->out->ranks, step->stages);
     if (m.is_pair ? m.digits != step->stages : (m.digits & ~(step->in_lockstep | step->replicas)) != 0)
         dl_refuse_words(&r->w, "its digits do not belong to its channel");
+    if (m.are_drawn && (channel != DL_CHANNEL_REPLICAS || (m.digits & ~step->replicas) ||
+                        dl_ranks_count(&r->out->ranks, m.digits) % 2))
+        dl_refuse_words(&r->w, "pairs are drawn of an even number of replicas");
     if (!m.is_pair || r->w.err->status) return m;
     m.pair[0] = dl_whole_after(&r->w, "first", n_stages);
     m.pair[1] = dl_whole_after(&r->w, "second", n_stages);

@@ -23,7 +23,8 @@
  *     work cause compute device_s 2e-3 name gemm
  *     item forward micro 0 chunk 0 block 0 wants 0 from 0
  *
- * A collective of replicas that ends with "every 3 turn 1" takes place in the second of three steps, and so on.
+ * A collective of replicas that ends with "every 3 turn 1" takes place in the second of three steps, and so on. One
+ * `over data drawn` is of pairs of replicas that are drawn anew for each step.
  *
  * A collective of ranks in lockstep that is not `simulated` on the links takes its alone_s, less the work between its
  * start and its wait, and at least the taken_s that it takes from that work. Those of `channel beside` may be several

@@ -4,12 +4,13 @@ static bool has(dl_digits digits, uint32_t digit) { return digits >> digit & 1; 
 
 bool dl_members_equal(const struct dl_members *a, const struct dl_members *b)
 {
-    return a->digits == b->digits && a->is_pair == b->is_pair && a->pair[0] == b->pair[0] && a->pair[1] == b->pair[1];
+    return a->digits == b->digits && a->is_pair == b->is_pair && a->pair[0] == b->pair[0] && a->pair[1] == b->pair[1] &&
+           a->are_drawn == b->are_drawn;
 }
 
 uint32_t dl_members_count(const struct dl_ranks *r, const struct dl_members *m)
 {
-    return m->is_pair ? 2 : dl_ranks_count(r, m->digits);
+    return m->is_pair || m->are_drawn ? 2 : dl_ranks_count(r, m->digits);
 }
 
 uint32_t dl_ranks_count(const struct dl_ranks *r, dl_digits digits)

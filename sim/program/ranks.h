@@ -29,8 +29,9 @@ struct dl_ranks {
 /* Ranks that communicate. */
 struct dl_members {
     dl_digits digits; /* that they differ in */
-    bool is_pair;     /* of the one digit, only these two values */
+    bool is_pair;     /* only these two of their values */
     uint32_t pair[2];
+    bool are_drawn; /* pairs of them, others in each iteration: see peers.h */
 };
 bool dl_members_equal(const struct dl_members *a, const struct dl_members *b);
 uint32_t dl_members_count(const struct dl_ranks *r, const struct dl_members *m);

@@ -288,6 +288,12 @@ static const struct {
      "test.txt:6: 'speed' means nothing here"},
     {ONE_RANK "stage 0 tags 0\nblock 4\n", "test.txt:5: '4' is not a number that can stand here"},
     {ONE_RANK "stage 1 tags 0\n", "test.txt:4: '1' is not the next stage"},
+    {"dlsim program 1\ndigit data values 3 stride 1 replicas\ndigit stage values 1 stride 3 stages\nsends "
+     "asynchronous\n"
+     "collective 0 allreduce channel replicas over data drawn bytes 1 cause data\n",
+     "test.txt:5: pairs are drawn of an even number of replicas"},
+    {TWO_IN_LOCKSTEP "collective 0 allreduce channel lockstep over tensor drawn bytes 1 cause tensor\n",
+     "test.txt:5: pairs are drawn of an even number of replicas"},
     {ONE_RANK "collective 0 allreduce channel replicas over data bytes 1 cause data\n",
      "test.txt:4: there is no digit 'data'"},
     {TWO_REPLICAS "collective 0 allreduce channel replicas over data bytes 1 cause data every 0 turn 0\n",

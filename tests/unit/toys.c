@@ -43,6 +43,11 @@ static double sent_to_one(const struct dl_model *m, double n)
 
 static const struct example toys[] = {
     {.strategy = "gossip", .entry = "{'name':'gossip'}", .counts = REPLICAS, .n = {2, 4, 8, 32}, .sent = sent_to_one},
+    {.strategy = "gossip",
+     .entry = "{'name':'gossip','partners':'drawn'}",
+     .counts = REPLICAS,
+     .n = {2, 6, 8, 32},
+     .sent = sent_to_one},
     {.strategy = "spatial",
      .entry = "{'name':'spatial','ways':#}",
      .beside = "{'name':'data'}",
@@ -69,13 +74,20 @@ static const struct example toys[] = {
 };
 
 /* The partners of a replica change from step to step, also where the program is read back. */
-START_TEST(gossip_takes_turns_in_its_program)
+static const struct {
+    const char *entry, *lines[2];
+} gossips[] = {
+    {"{'name':'gossip'}", {"over peer0 bytes", " every 2 turn 1\n"}},
+    {"{'name':'gossip','partners':'drawn'}", {" drawn bytes", " cause data\n"}},
+};
+
+START_TEST(gossip_changes_partners_in_its_program)
 {
     struct dl_session t;
     open_step(&t, &(struct step){.system = USUAL_SYSTEM,
                                  .workload = FOUR_BLOCKS,
                                  .head = "'precision':'fp16','devices':4,'global_batch':4",
-                                 .stack = "{'name':'gossip'}"});
+                                 .stack = gossips[_i].entry});
     char *text[2] = {NULL};
     size_t bytes;
     struct dl_read_step again = {.step = dl_session_step(&t)};
@@ -83,8 +95,7 @@ START_TEST(gossip_takes_turns_in_its_program)
         FILE *const to = open_memstream(&text[i], &bytes);
         dl_step_print(&again.step, to);
         fclose(to);
-        ck_assert(strstr(text[i], "over peer0 ") && strstr(text[i], " every 2 turn 0\n"));
-        ck_assert(strstr(text[i], "over peer1 ") && strstr(text[i], " every 2 turn 1\n"));
+        for (int line = 0; line < 2; line++) ck_assert_msg(strstr(text[i], gossips[_i].lines[line]), "%.400s", text[i]);
         if (i) break;
         char *const read = dl_arena_string(arena, text[0]);
         ck_assert_msg(!dl_step_read(read, "test.txt", arena, &again, &t.err), "%s", t.err.text);
@@ -136,6 +147,10 @@ START_TEST(toys_refuse_what_they_cannot_do)
                                  .stack = "{'name':'gossip'}"},
                   "test.json:/stack/0: pairs replicas, which must be a power of 2, at most 4096; got 6");
     check_refusal(&(struct step){.workload = FOUR_BLOCKS,
+                                 .head = "'precision':'fp16','devices':3,'global_batch':3",
+                                 .stack = "{'name':'gossip','partners':'drawn'}"},
+                  "test.json:/stack/0: pairs replicas, which must be an even number; got 3");
+    check_refusal(&(struct step){.workload = FOUR_BLOCKS,
                                  .head = "'precision':'fp16','devices':2,'global_batch':1",
                                  .stack = "{'name':'spatial','ways':2},{'name':'data'}"},
                   "test.json:/stack/0: cuts networks of convolutions alone");
@@ -185,7 +200,7 @@ int main(void)
     tcase_add_test(tests, toys_refuse_what_they_cannot_do);
     tcase_add_loop_test(tests, samples_come_as_fast_as_their_storage_gives_them, 0, DL_COUNT(reads));
     tcase_add_test(tests, an_axis_of_its_own_is_ordered_and_counted);
-    tcase_add_test(tests, gossip_takes_turns_in_its_program);
+    tcase_add_loop_test(tests, gossip_changes_partners_in_its_program, 0, DL_COUNT(gossips));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
