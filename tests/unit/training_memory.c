@@ -123,6 +123,27 @@ START_TEST(whole_logits_are_kept_by_each_tensor_rank)
 }
 END_TEST
 
+/* PyTorch saves the log-softmax in fp32 and makes two gradients in fp32 from it; compiled, one kernel reads the logits.
+ * The gradient in bf16 that comes of either is counted with those that layers pass on. */
+START_TEST(a_loss_that_is_not_compiled_takes_twelve_bytes_a_logit)
+{
+    static const struct {
+        const char *software;
+        double saved_each, work_each;
+    } cases[] = {{"torchtitan-2024", 4, 6}, {"torchtitan-2025", 0, 4}};
+    const double samples = 1024, logits = samples * 4096, loss_each = 2;
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        open_strategy("{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','widths':[64,4096],"
+                      "'loss':'cross_entropy'}",
+                      cases[i].software, "'global_batch':1024,'microbatch':1024,'precision':'bf16'", "");
+        check_equal(cases[i].software, saved_bytes(&training, 1), cases[i].saved_each * logits);
+        check_equal(cases[i].software, at_work_bytes_of(&training, 1),
+                    cases[i].work_each * logits + loss_each * samples);
+        dl_session_close(&training);
+    }
+}
+END_TEST
+
 START_TEST(fp32_doubles_what_is_kept)
 {
     open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'precision':'fp32','global_batch':2,'microbatch':2", "");
@@ -200,6 +221,7 @@ int main(void)
     tcase_add_loop_test(tests, the_first_stage_keeps_all_layers_once, 0, 5);
     tcase_add_test(tests, the_last_stage_keeps_the_logits);
     tcase_add_test(tests, whole_logits_are_kept_by_each_tensor_rank);
+    tcase_add_test(tests, a_loss_that_is_not_compiled_takes_twelve_bytes_a_logit);
     tcase_add_test(tests, fp32_doubles_what_is_kept);
     tcase_add_test(tests, weight_gradients_need_what_the_table_says);
     tcase_add_loop_test(tests, states_are_those_of_zeros_table, 0, (int)DL_COUNT(zero_cases));
