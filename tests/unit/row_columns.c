@@ -159,6 +159,25 @@ START_TEST(smaller_tables_are_told_by_their_set)
 }
 END_TEST
 
+/* Which release ran decides what it compiled and kept: Paxml without Transformer Engine has scores in memory. */
+START_TEST(lines_of_others_run_as_the_code_of_their_time)
+{
+    read_text(OTHERS "TT-2412-a,TT,x,H200,8,Llama 3.1 8B,,8192,16,2,,1,1,1,,,8,8,,,full,bf16,ok,2.5,,,,,compile\n"
+                     "TT-2506-a,TT,x,H200,8,Llama 3.1 8B,,8192,16,2,,1,1,1,,,8,8,,,full,bf16,ok,2.5,,,,,compile\n"
+                     "a,JAXT,x,A100 80G SXM,256,GPT 5B,,2048,2048,8,,1,1,,,,1,256,3,,,bf16,ok,4.4,,,,,\n"
+                     "b,JAXT,x,H100 80G SXM,256,GPT 175B,,2048,1536,6,,1,1,,,,1,256,3,,,te fp8,ok,23.4,,,,,\n");
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, 4);
+    ck_assert_str_eq(rows.items[0].software, "torchtitan-2024");
+    ck_assert_str_eq(rows.items[1].software, "torchtitan-2025");
+    ck_assert_str_eq(rows.items[2].software, "jax-toolbox-2023");
+    ck_assert_str_eq(rows.items[2].attention, "unfused");
+    ck_assert_str_eq(rows.items[2].recompute, "selective");
+    ck_assert(!rows.items[3].attention && rows.items[3].vocab == 50257);
+    ck_assert_str_eq(rows.items[3].recompute, "full");
+}
+END_TEST
+
 #define TRAINING                                                                                                       \
     "id,source,system,device,n_devices,model,layers,hidden,ffn,heads,kv_heads,seq,vocab,params_B,gbs,mbs,tp,pp,dp,cp," \
     "ep,vpp,sp,zero,recompute,precision,iter_s,tflops_per_dev,pct_peak,tokens_s_dev,other_metric,flop_def,"            \
@@ -381,6 +400,7 @@ int main(void)
     tcase_add_test(tests, recipes_in_jax_shard_over_as_many_as_they_say);
     tcase_add_test(tests, a_part_of_the_model_of_a_file);
     tcase_add_test(tests, smaller_tables_are_told_by_their_set);
+    tcase_add_test(tests, lines_of_others_run_as_the_code_of_their_time);
     tcase_add_test(tests, tables_with_the_same_columns_are_told_by_their_ids);
     tcase_add_test(tests, a_table_without_a_line_to_simulate_says_why);
     tcase_add_test(tests, a_description_is_of_all_columns);
