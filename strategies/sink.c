@@ -111,11 +111,18 @@ static void pad(const struct dl_device *device, enum dl_precision precision, dou
     if (dl_price(device, &wider, precision).seconds < dl_price(device, k, precision).seconds) *k = wider;
 }
 
-/* What is slower than it could be draws less for longer. */
-static void draw_as_done(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
-                         struct dl_priced_kernel *out)
+/* What is slower than it could be draws less for longer, unless it is written for other devices. */
+static void slow_down(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                      const struct dl_kernel_rule *rule, struct dl_priced_kernel *out)
 {
-    if (d->power && !d->power->throttles) out->draw = dl_draw_of(d, k, precision, &out->price);
+    const double rate = rule->rate * (rule->is_older ? d->older_kernels_fraction : 1);
+    out->price.seconds /= rate;
+    if (!d->power || out->price.seconds == 0) return;
+    if (d->power->throttles)
+        dl_draw_slow(&out->draw, 1 / rate,
+                     rule->is_older ? d->power->older_power_fraction / d->older_kernels_fraction : 1);
+    else
+        out->draw = dl_draw_of(d, k, precision, &out->price);
 }
 
 /* As the framework does it: more launches, more moved, something beside it. */
@@ -140,8 +147,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     out.price = price_at_clock(s, &kernel, done_in, 1, &out.draw);
     if (rule) {
         const struct dl_kernel beside = dl_kernel_beside(rule, k);
-        out.price.seconds /= rule->rate * (rule->is_older ? s->request->device->older_kernels_fraction : 1);
-        if (out.price.seconds > 0) draw_as_done(s->request->device, &kernel, done_in, &out);
+        slow_down(s->request->device, &kernel, done_in, rule, &out);
         if (beside.elements > 0) out.price.seconds += price_at_clock(s, &beside, precision, 1, &out.draw).seconds;
     }
     out.price.seconds = fmax(out.price.seconds, out.launches * s->request->device->launch_s);

@@ -24,6 +24,8 @@ static const struct dl_field fields[] = {
     WATTS(limit_w, false, "power that the device may draw"),
     WATTS(idle_w, false, "power at the highest clock without work; that of kernels comes on top"),
     WATTS(communication_w, true, "power of collectives and sends; 0.23 of limit_w - idle_w if absent"),
+    {"older_power_fraction", DL_NUMBER, offsetof(struct dl_power, older_power_fraction), 0.01, 10, true, NULL,
+     "power of kernels written for the generation before, over that of current ones; 1 if absent"},
     DRAWN(memory_w, "power of memory-bound kernels, and of GEMMs for the time of their bytes"),
     DRAWN(function_w, "power of norms, softmax and activations"),
     DRAWN(optimizer_w, "power of the optimizer step"),
@@ -38,7 +40,7 @@ static const struct dl_field fields[] = {
     SHARE(attention_clock_share, "the same for fused attention"),
     SHARE(product_timed_clock_fraction, "clock at which GEMMs were timed, over the highest"),
 };
-enum { first_of_kernels = 3 }; /* of the fields: stated all or none */
+enum { first_of_kernels = 4 }; /* of the fields: stated all or none */
 
 const struct dl_field *dl_power_fields(size_t *n_fields)
 {
@@ -66,6 +68,7 @@ static enum dl_status check_kernels(struct dl_json object, bool *stated, struct 
 enum dl_status dl_power_read(struct dl_json object, struct dl_arena *arena, struct dl_power **out, struct dl_error *err)
 {
     struct dl_power *const p = dl_arena_alloc(arena, sizeof *p);
+    p->older_power_fraction = 1;
     if (dl_read(object, fields, DL_COUNT(fields), p, arena, err) || check_kernels(object, &p->throttles, err))
         return err->status;
     const double least_w = p->idle_w + fmax(p->communication_w, fmax(p->memory_w, p->optimizer_w)); /* at any clock */
@@ -185,6 +188,14 @@ void dl_draw_add(struct dl_draw *sum, const struct dl_draw *more, double times)
     sum->clock_s += times * more->clock_s;
     sum->memory_j += times * more->memory_j;
     sum->arithmetic_j += times * more->arithmetic_j;
+}
+
+void dl_draw_slow(struct dl_draw *draw, double times, double energy)
+{
+    draw->seconds *= times;
+    draw->clock_s *= times;
+    draw->memory_j *= energy;
+    draw->arithmetic_j *= energy;
 }
 
 double dl_draw_seconds(const struct dl_draw *draw, double clock)

@@ -19,8 +19,9 @@
 /* Watts are beside idle_w, at the highest clock. */
 struct dl_power {
     double limit_w, idle_w;
-    double communication_w; /* of collectives and sends; waiting for others draws nothing */
-    bool throttles;         /* all below is known, and the clock follows; else it is 0 but for the next */
+    double communication_w;      /* of collectives and sends; waiting for others draws nothing */
+    double older_power_fraction; /* of kernels for the generation before it, over that of its own */
+    bool throttles;              /* all below is known, and the clock follows; else it is 0 but for the next */
     double best_flop_per_s[DL_N_PRECISIONS]; /* of a large product, which draws the limit */
     double memory_w;   /* of kernels that are bound by memory; of products in proportion to their bytes */
     double function_w; /* of norms, softmax and activations, which compute beside */
@@ -56,6 +57,8 @@ const struct dl_field *dl_power_fields(size_t *n_fields);
 struct dl_draw dl_draw_of(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                           const struct dl_price *alone);
 void dl_draw_add(struct dl_draw *sum, const struct dl_draw *more, double times);
+/* It takes so many times as long, with so many times the energy. */
+void dl_draw_slow(struct dl_draw *draw, double times, double energy);
 double dl_draw_seconds(const struct dl_draw *draw, double clock);
 /* Beyond idle power. */
 double dl_draw_joules(const struct dl_draw *draw, double clock);

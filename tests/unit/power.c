@@ -5,7 +5,8 @@
 #include "tests/unit/priced_device.h"
 
 #define POWER(limit, share)                                                                                            \
-    ",'power':{'limit_w':" limit ",'idle_w':100,'memory_w':1,'function_w':200,'optimizer_w':1,'product_w':900,"        \
+    ",'power':{'limit_w':" limit                                                                                       \
+    ",'idle_w':100,'older_power_fraction':0.8,'memory_w':1,'function_w':200,'optimizer_w':1,'product_w':900,"          \
     "'convolution_w':900,'fallback_w':900,'attention_w':600,'attention_backward_w':500,'function_clock_share':0.3,"    \
     "'product_clock_share':" share ",'fallback_clock_share':1,'attention_clock_share':0.7,"                            \
     "'product_timed_clock_fraction':1}"
@@ -148,6 +149,26 @@ START_TEST(a_step_of_products_runs_at_the_clock_of_the_closed_form)
 }
 END_TEST
 
+/* With half the rate a product takes as many joules in twice the time; one for older devices has a power of its own. */
+START_TEST(slower_products_draw_less_and_older_ones_what_the_device_says)
+{
+#define RULES(keys)                                                                                                    \
+    "{'schema':'dlsim/software/1','source':'a test','kernels':[{'operation':'gemm','launches':1," keys "}]}"
+    static const char *const rules[] = {RULES("'rate':0.5"), RULES("'older':true"), RULES("'rate':0.5,'older':true")};
+    static const double shares[] = {0.5, 0.8, 0.4};
+    for (size_t i = 0; i < DL_COUNT(rules); i++) {
+        struct dl_session t;
+        open_step(&t, &(struct step){.device = IDEAL_DEVICE_WITH(",'older_kernels_fraction':0.6" POWER("325", "1")),
+                                     .software = rules[i],
+                                     .workload = MLP,
+                                     .head = HEAD,
+                                     .stack = ""});
+        check_close("clock", t.lowered.clock, sqrt(225 / (900 * shares[i])), 1e-5);
+        dl_session_close(&t);
+    }
+}
+END_TEST
+
 /* A device that waits most of the time draws little. */
 START_TEST(a_slow_host_leaves_the_highest_clock)
 {
@@ -210,6 +231,7 @@ int main(void)
     tcase_add_test(tests, kernels_alone_are_throttled_as_measured);
     tcase_add_test(tests, at_its_clock_work_draws_the_limit_or_less_at_the_highest);
     tcase_add_test(tests, a_step_of_products_runs_at_the_clock_of_the_closed_form);
+    tcase_add_test(tests, slower_products_draw_less_and_older_ones_what_the_device_says);
     tcase_add_test(tests, a_slow_host_leaves_the_highest_clock);
     tcase_add_test(tests, a_device_that_does_not_tell_its_power_has_no_clock);
     tcase_add_loop_test(tests, another_clock_changes_nothing_but_times, 0, 3);
