@@ -1,5 +1,6 @@
 #include "sim/collective/kept.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sim/core/random.h"
@@ -15,11 +16,20 @@ struct known {
     struct known *next; /* in its row */
 };
 
+struct known_ways {
+    const uint32_t *from, *to;
+    uint32_t n;
+    uint64_t version, hash;
+    struct dl_ways ways;
+    struct known_ways *next; /* in its row */
+};
+
 enum { n_rows = 1024, most_devices = 1 << 20 }; /* with some 50 bytes each, and what algorithms plan for them */
 
 struct dl_kept {
     struct dl_arena *arena;
     struct known *rows[n_rows];
+    struct known_ways *ways[n_rows];
     size_t n, n_devices; /* of all */
 };
 
@@ -45,13 +55,18 @@ bool dl_kept_is_full(const struct dl_kept *kept) { return kept->n_devices > most
 
 static size_t count_devices(const struct known *k) { return (size_t)k->together.n * (k->n_ranks + k->wish.servers); }
 
+static uint64_t hash_devices(uint64_t hash, const uint32_t *devices, size_t n)
+{
+    for (size_t i = 0; i < n; i++) hash = (hash ^ devices[i]) * 0x100000001b3; /* FNV-1a's prime */
+    return hash;
+}
+
 static uint64_t hash_of(const struct known *k)
 {
-    uint64_t bits, hash = 0;
+    uint64_t bits;
     memcpy(&bits, &k->wish.bytes, sizeof bits);
-    hash = dl_mix(bits ^ dl_mix((uint64_t)k->wish.op << 32 | k->n_ranks));
-    for (size_t i = 0; i < count_devices(k); i++) hash = (hash ^ k->devices[i]) * 0x100000001b3; /* FNV-1a's prime */
-    return dl_mix(hash);
+    const uint64_t hash = dl_mix(bits ^ dl_mix((uint64_t)k->wish.op << 32 | k->n_ranks));
+    return dl_mix(hash_devices(hash, k->devices, count_devices(k)));
 }
 
 static bool is_same_wish(const struct dl_wish *a, const struct dl_wish *b)
@@ -141,4 +156,62 @@ const struct dl_together *dl_choose_together(struct dl_estimator *e, const struc
     if (choose(e, k, err)) return NULL;
     add(e->kept, k);
     return &k->together;
+}
+
+/* ---- ways ---- */
+
+static bool has_same_ways(const struct known_ways *a, const struct known_ways *b)
+{
+    return a->hash == b->hash && a->n == b->n && a->version == b->version &&
+           memcmp(a->from, b->from, a->n * sizeof *a->from) == 0 && memcmp(a->to, b->to, a->n * sizeof *a->to) == 0;
+}
+
+/* Add up the routes of all pairs. */
+static enum dl_status add_routes(const struct dl_topology *topology, struct known_ways *k, struct dl_tally *tally,
+                                 struct dl_error *err)
+{
+    struct dl_route route = {0};
+    dl_tally_clear(tally);
+    for (int reach = 0; reach < DL_N_REACHES; reach++) k->ways.latency_s[reach] = -1;
+    for (uint32_t i = 0; i < k->n; i++) {
+        if (dl_topology_route(topology, k->from[i], k->to[i], 0, NULL, &route, err)) break;
+        for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
+        double *const longest_s = &k->ways.latency_s[route.reach];
+        *longest_s = fmax(*longest_s, route.latency_s);
+    }
+    dl_route_release(&route);
+    return err->status;
+}
+
+static struct known_ways *add_ways(struct dl_kept *kept, const struct known_ways *asked, const struct dl_tally *tally)
+{
+    struct known_ways *const k = dl_arena_alloc(kept->arena, sizeof *k);
+    const size_t bytes = asked->n * sizeof *asked->from;
+    uint32_t *const devices = dl_arena_alloc(kept->arena, 2 * bytes);
+    struct dl_hop *const hops = dl_arena_alloc(kept->arena, tally->n_touched * sizeof *hops);
+    struct known_ways **const row = &kept->ways[asked->hash % n_rows];
+    memcpy(devices, asked->from, bytes);
+    memcpy(devices + asked->n, asked->to, bytes);
+    for (size_t i = 0; i < tally->n_touched; i++) hops[i] = tally->touched[i];
+    *k = *asked;
+    k->from = devices;
+    k->to = devices + asked->n;
+    k->ways.hops = hops;
+    k->ways.n_hops = tally->n_touched;
+    k->next = *row;
+    *row = k;
+    kept->n_devices += 2 * (size_t)asked->n;
+    return k;
+}
+
+const struct dl_ways *dl_find_ways(struct dl_estimator *e, const uint32_t *from, const uint32_t *to, uint32_t n,
+                                   struct dl_tally *tally, struct dl_error *err)
+{
+    struct known_ways asked = {.from = from, .to = to, .n = n, .version = e->topology->condition->version};
+    asked.hash = dl_mix(hash_devices(hash_devices(n, from, n), to, n));
+    if (!e->kept) e->kept = dl_kept_new();
+    const struct known_ways *k = e->kept->ways[asked.hash % n_rows];
+    while (k && !has_same_ways(k, &asked)) k = k->next;
+    if (k) return &k->ways;
+    return add_routes(e->topology, &asked, tally, err) ? NULL : &add_ways(e->kept, &asked, tally)->ways;
 }

@@ -1,4 +1,5 @@
-/* kept.h - what is chosen for groups that do the same at the same time, and how long that takes; kept by the estimator.
+/* kept.h - what is chosen for groups that do the same at the same time, how long that takes, and the ways between
+ * groups; kept by the estimator.
  *
  * The rule to remember: it is found by everything that choosing reads beside the topology and the transport, which an
  * estimator never changes, so that what is found is what would be chosen anew. */
@@ -19,6 +20,16 @@ struct dl_together {
 const struct dl_together *dl_choose_together(struct dl_estimator *e, const struct dl_wish *wish,
                                              const uint32_t *devices, uint32_t n_ranks, uint32_t n_groups,
                                              struct dl_error *err);
+
+/* All routes from the devices of a group to those of another, one to one. */
+struct dl_ways {
+    const struct dl_hop *hops;
+    size_t n_hops;
+    double latency_s[DL_N_REACHES]; /* of the longest route that reaches so far; below 0: there is none */
+};
+/* Likewise. The tally is scratch, for all links. */
+const struct dl_ways *dl_find_ways(struct dl_estimator *e, const uint32_t *from, const uint32_t *to, uint32_t n,
+                                   struct dl_tally *tally, struct dl_error *err);
 
 struct dl_kept;
 struct dl_kept *dl_kept_new(void);

@@ -5,7 +5,9 @@
 #include <stdio.h>
 
 #include "sim/engine/training_ahead.h"
+#include "sim/engine/training_messages.h"
 #include "sim/engine/training_steady.h"
+#include "sim/engine/training_waits.h"
 
 static const struct dl_sequenced *item_at(const struct dl_training *t, const struct lockstep_group *c)
 {
@@ -60,9 +62,9 @@ void dl_training_meet_inputs(struct dl_training *t, struct lockstep_group *c, co
         more = item->item.with_next;
     }
     if (last)
-        dl_training_end_wait(t, c, &start, DL_CAUSE_PIPELINE, 0);
+        end_wait(t, c, &start, DL_CAUSE_PIPELINE, 0);
     else
-        dl_training_pass(t, c, &start);
+        dl_training_pass(t, c, start.undisturbed_s);
 }
 
 void dl_training_deliver(struct dl_training *t, uint32_t lockstep_group, uint32_t tag, uint32_t message)
@@ -70,6 +72,7 @@ void dl_training_deliver(struct dl_training *t, uint32_t lockstep_group, uint32_
     struct lockstep_group *const c = &t->lockstep_groups[lockstep_group];
     assert(!c->arrived[tag]); /* nobody is a whole iteration ahead of what it hands on */
     c->arrived[tag] = message + 1;
+    c->n_arrived++;
     if (t->steady && message != DL_OWN_MESSAGE) dl_steady_note_input(t, c, tag, now_s(t));
     if (!c->waits_for_input || !has_inputs(t, c) || t->over) return;
     dl_training_meet_inputs(t, c, &t->messages[message].sent);
@@ -209,6 +212,7 @@ void dl_training_take_input(struct dl_training *t, struct lockstep_group *c)
     if (item->wants != DL_NO_TAG) {
         if (c->arrived[item->wants] != DL_OWN_MESSAGE + 1) dl_training_free_message(t, c->arrived[item->wants] - 1);
         c->arrived[item->wants] = 0;
+        c->n_arrived--;
     }
     if (!crosses(c, item->wants, item->from)) return;
     c->host_s += t->request.step.send_host_s * c->slowdown;
@@ -274,6 +278,10 @@ struct dl_training *dl_training_start(const struct dl_training_request *request,
     t->n_played = request->one_replica ? 1 : t->n_replicas;
     t->n_members = dl_ranks_count(request->step.ranks, request->step.in_lockstep);
     t->n_lockstep_groups = t->n_stages * t->n_played;
+    t->members = dl_alloc(t->n_members * sizeof *t->members);
+    t->ends = dl_alloc(2 * (size_t)t->n_members * sizeof *t->ends);
+    for (uint32_t i = 0; i < t->n_members; i++)
+        t->members[i] = dl_ranks_offset(request->step.ranks, request->step.in_lockstep, i);
     open_lockstep_groups(t);
     dl_training_open_iterations(t);
     dl_training_open_communicators(t);
@@ -378,6 +386,8 @@ void dl_training_free(struct dl_training *t)
     dl_training_close_iterations(t);
     dl_training_close_channels(t);
     dl_free(t->lockstep_groups);
+    dl_free(t->members);
+    dl_free(t->ends);
     dl_free(t->arrived);
     dl_free(t);
 }

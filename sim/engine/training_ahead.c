@@ -3,7 +3,8 @@
 #include <assert.h>
 #include <math.h>
 
-#include "sim/engine/training_ahead_parts.h"
+#include "sim/engine/training_ahead_work.h"
+#include "sim/engine/training_messages.h"
 #include "sim/engine/training_steady.h"
 
 /* ---- where it is possible ---- */
@@ -40,196 +41,158 @@ void dl_ahead_open(struct dl_training *t)
     struct ahead *const a = t->ahead = dl_alloc(sizeof *a);
     a->runners = dl_alloc(t->n_lockstep_groups * sizeof *a->runners);
     a->free_s = dl_alloc(2 * (size_t)t->n_lockstep_groups * sizeof *a->free_s);
+    a->slowing = t->request.device ? dl_slowing(1 - t->request.device->taken_by_sends_fraction) : 0;
+    dl_tournament_open(&a->dates, t->n_lockstep_groups);
 }
 
 void dl_ahead_close(struct dl_training *t)
 {
     if (!t->ahead) return;
     dl_free(t->ahead->runners);
-    dl_free(t->ahead->dates.heap);
+    dl_tournament_close(&t->ahead->dates);
     dl_free(t->ahead->free_s);
     dl_free(t->ahead->episodes);
     dl_free(t->ahead);
     t->ahead = NULL;
 }
 
-static void add(struct dl_training *t, const struct lockstep_group *c, double date_s)
+static const struct dl_sequenced *item_at(const struct dl_training *t, const struct lockstep_group *c)
 {
-    dl_dates_add(&t->ahead->dates, date_s, (uint32_t)(c - t->lockstep_groups));
-}
-
-/* ---- when messages are under way ---- */
-
-static void add_episode(struct dl_training *t)
-{
-    struct ahead *const a = t->ahead;
-    struct busy *const b = &t->sending;
-    b->total_s += a->sending_until_s - b->since_s;
-    b->n = 0;
-    DL_GROW(a->episodes, a->n_episodes, a->episodes_capacity);
-    a->episodes[a->n_episodes++] = (struct episode){b->since_s, a->sending_until_s};
-}
-
-static void pass_episode(struct dl_training *t)
-{
-    if (t->sending.n && t->ahead->sending_until_s <= now_s(t)) add_episode(t);
-}
-
-static void note_sending(struct dl_training *t, double until_s)
-{
-    if (!t->sending.n) t->sending.since_s = now_s(t);
-    t->sending.n = 1;
-    t->ahead->sending_until_s = fmax(t->ahead->sending_until_s, until_s);
-}
-
-static void sending_begins(void *user, uint32_t tag)
-{
-    (void)tag;
-    begin_busy(user, &((struct dl_training *)user)->sending);
-}
-
-static void sending_ends(void *user, uint32_t tag)
-{
-    (void)tag;
-    end_busy(user, &((struct dl_training *)user)->sending);
-}
-
-/* From when on two stages may exchange what they both hold. */
-static double exchanging_from_s(const struct dl_training *t)
-{
-    const struct dl_step *const s = &t->request.step;
-    const struct runner *const r = t->ahead->runners;
-    double from_s = INFINITY;
-    for (size_t i = 0; i < s->n_calls; i++)
-        if (s->calls[i].channel == DL_CHANNEL_STAGES)
-            from_s = fmin(from_s, fmax(r[s->calls[i].members.pair[0]].end_s, r[s->calls[i].members.pair[1]].end_s));
-    return from_s;
-}
-
-/* Exchanges between stages count as sending, too: what may be beside them is left to the engine. */
-static void leave_sending(struct dl_training *t)
-{
-    struct ahead *const a = t->ahead;
-    struct dl_engine *const e = t->request.engine;
-    const double from_s = exchanging_from_s(t);
-    if (t->sending.n) add_episode(t);
-    while (a->n_episodes > 0 && a->episodes[a->n_episodes - 1].to_s > from_s) {
-        const struct episode *const last = &a->episodes[--a->n_episodes];
-        t->sending.total_s -= last->to_s - last->from_s;
-        e->kind->timer(e, last->from_s, sending_begins, t, 0);
-        e->kind->timer(e, last->to_s, sending_ends, t, 0);
-    }
-    a->n_episodes = 0;
+    return &program_of(t, c)->sequence[c->item];
 }
 
 /* ---- items ---- */
 
-static void item_ends(struct dl_training *t, struct lockstep_group *c);
-
-/* The host goes on when the device has come to a drain. */
-static void go_on(struct dl_training *t, struct lockstep_group *c)
+/* Work up to the next that ends; false: there is no more in the item. The host goes on when the device has come to a
+ * drain. */
+static inline bool begin_part(struct dl_training *t, struct lockstep_group *c, struct runner *r, double now)
 {
-    while (c->part < c->parts->n) {
-        const struct dl_part *const part = &c->parts->items[c->part++];
+    const struct dl_part *part = &c->parts->items[c->part];
+    for (size_t left = c->parts->n - c->part; left > 0; left--, part++) {
+        c->part++;
         if (part->kind == DL_DO) {
-            dl_ahead_begin_work(t, c, part);
-            add(t, c, c->work.until_s);
-            return;
+            begin_work(t->ahead, c, r, part, now);
+            dl_tournament_set(&t->ahead->dates, c->stage, c->work.until_s);
+            return true;
         }
-        c->host_s = fmax(c->host_s + part->host_s * c->slowdown, now_s(t));
+        c->host_s = fmax(c->host_s + part->host_s, now);
     }
-    item_ends(t, c);
+    return false;
 }
 
-static void begin_item(struct dl_training *t, struct lockstep_group *c)
+/* The host notices what comes from another stage. */
+static inline void take_input(struct dl_training *t, struct lockstep_group *c, const struct dl_sequenced *item,
+                              double now)
 {
-    dl_training_take_input(t, c);
-    c->running = dl_item_block(program_of(t, c), &program_of(t, c)->sequence[c->item]);
-    c->parts = &c->running->planned;
+    if (item->wants == DL_NO_TAG) return;
+    const uint32_t message = c->arrived[item->wants];
+    c->arrived[item->wants] = 0;
+    c->n_arrived--;
+    if (message == DL_OWN_MESSAGE + 1) return;
+    dl_training_free_message(t, message - 1);
+    c->host_s += t->request.step.send_host_s;
+    if (t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, now);
+}
+
+static void begin_item(struct dl_training *t, struct lockstep_group *c, struct runner *r, double now)
+{
+    const struct dl_sequenced *const item = item_at(t, c);
+    take_input(t, c, item, now);
+    c->parts = &dl_item_block(program_of(t, c), item)->planned;
     c->part = 0;
     c->item_s = 0;
-    go_on(t, c);
+    begin_part(t, c, r, now);
 }
 
 /* Whether it has come. At one instant, what was entered first in the queue of an engine comes first. */
-static bool is_here(const struct runner *r, const struct message *m, double now)
+static inline bool is_here(const struct runner *r, const struct message *m, double now)
 {
     return m->arrives_s < now || (m->arrives_s == now && m->posted_s < r->posted_s);
 }
 
-/* The input that comes last of all that the lockstep group waits for, if others send any; false: one is not sent yet.
- */
-static bool find_last(const struct dl_training *t, const struct lockstep_group *c, const struct message **last)
+/* What the lockstep group waits for, if others send any. */
+struct inputs {
+    struct message *last; /* that comes */
+    double undisturbed_s; /* of that which comes last in the undisturbed step */
+};
+
+/* False: one is not sent yet. */
+static inline bool find_inputs(const struct dl_training *t, const struct lockstep_group *c, struct inputs *out)
 {
-    const struct dl_sequenced *item = &program_of(t, c)->sequence[c->item];
-    *last = NULL;
+    const struct dl_sequenced *item = item_at(t, c);
+    *out = (struct inputs){.undisturbed_s = -INFINITY};
     for (bool more = true; more; more = item->item.with_next, item++) {
         const uint32_t message = item->wants == DL_NO_TAG ? DL_OWN_MESSAGE + 1 : c->arrived[item->wants];
         if (!message) return false;
         if (message == DL_OWN_MESSAGE + 1) continue;
-        const struct message *const m = &t->messages[message - 1];
-        if (!*last || m->arrives_s >= (*last)->arrives_s) *last = m;
+        struct message *const m = &t->messages[message - 1];
+        if (!out->last || m->arrives_s >= out->last->arrives_s) out->last = m;
+        out->undisturbed_s = fmax(out->undisturbed_s, m->sent.undisturbed_s);
     }
     return true;
 }
 
 /* A lockstep group that waits for its inputs: go on with it, at the date at which they are there, if that is known. */
-static void resume(struct dl_training *t, struct lockstep_group *c)
+static void resume(struct dl_training *t, struct lockstep_group *c, struct runner *r)
 {
-    struct runner *const r = runner_of(t, c);
-    const struct message *last;
-    if (!find_last(t, c, &last)) return;
-    t->ahead_s = c->waits_since_s;
-    if (!last || is_here(r, last, t->ahead_s)) {
-        c->waits_for_input = false;
-        dl_training_meet_inputs(t, c, NULL);
+    struct inputs inputs;
+    if (!find_inputs(t, c, &inputs)) return;
+    struct message *const last = inputs.last;
+    double now = t->ahead_s = c->waits_since_s;
+    c->waits_for_input = false;
+    r->n_before = 0;
+    if (!last || is_here(r, last, now)) {
+        dl_training_pass(t, c, inputs.undisturbed_s);
     } else {
-        t->ahead_s = last->arrives_s;
+        now = t->ahead_s = last->arrives_s;
         r->posted_s = last->posted_s;
-        dl_training_meet_inputs(t, c, &last->sent);
+        last->sent.undisturbed_s = inputs.undisturbed_s; /* it is worked on now, and not looked at again */
+        end_wait(t, c, &last->sent, DL_CAUSE_PIPELINE, 0);
     }
-    begin_item(t, c);
+    begin_item(t, c, r, now);
 }
 
 static void go_to_end(void *user, uint32_t tag);
 
-static void next_item(struct dl_training *t, struct lockstep_group *c)
+static inline void next_item(struct dl_training *t, struct lockstep_group *c, struct runner *r)
 {
     if (is_at_end(t, c)) {
-        runner_of(t, c)->end_s = now_s(t);
-        t->request.engine->kind->timer(t->request.engine, now_s(t), go_to_end, c, 0);
+        r->end_s = t->ahead_s;
+        t->request.engine->kind->timer(t->request.engine, t->ahead_s, go_to_end, c, 0);
         return;
     }
     c->waits_for_input = true;
-    c->waits_since_s = now_s(t);
-    resume(t, c);
+    c->waits_since_s = t->ahead_s;
+    resume(t, c, r);
 }
 
 /* ---- handing on ---- */
 
-static void deliver(struct dl_training *t, struct lockstep_group *to, const struct message *m, uint32_t message)
+static inline void deliver(struct dl_training *t, struct lockstep_group *to, const struct message *m, uint32_t message)
 {
+    struct runner *const r = runner_of(t, to);
     assert(!to->arrived[m->tag]);
     to->arrived[m->tag] = message + 1;
-    if (t->steady) dl_steady_note_input(t, to, m->tag, m->arrives_s);
+    to->n_arrived++;
+    if (r->input_s) r->input_s[m->tag] = m->arrives_s;
     if (!to->waits_for_input) return;
     const double now = t->ahead_s;
-    resume(t, to);
+    resume(t, to, r);
     t->ahead_s = now;
 }
 
 /* Behind those that went the same way; as an engine would add it up. */
-static void find_arrival(const struct dl_training *t, struct message *m)
+static inline void find_arrival(const struct dl_training *t, struct message *m)
 {
     double *const free_s = &t->ahead->free_s[m->channel->line];
-    const double departs_s = fmax(m->sent.begun_s, *free_s), bytes = m->channel->bytes;
-    const double rate = fmin(t->send_pace.rate_cap_bytes_per_s, m->channel->alone_bytes_per_s);
+    const double departs_s = fmax(m->sent.begun_s, *free_s);
     m->posted_s = departs_s + dl_training_latency_left_s(t, m, departs_s);
-    m->arrives_s = m->posted_s + (bytes > 0 && !isinf(rate) ? bytes / rate : 0);
+    m->arrives_s = m->posted_s + m->channel->alone_s;
     *free_s = m->arrives_s;
 }
 
-static void send(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item)
+static inline void send(struct dl_training *t, struct lockstep_group *from, struct runner *r,
+                        const struct dl_sequenced *item)
 {
     const uint32_t id = dl_training_new_message(t, from, item);
     struct message *const m = &t->messages[id];
@@ -237,73 +200,94 @@ static void send(struct dl_training *t, struct lockstep_group *from, const struc
     find_arrival(t, m);
     m->channel->n_sent++;
     note_sending(t, m->arrives_s);
-    runner_of(t, from)->undelivered_until_s = fmax(runner_of(t, from)->undelivered_until_s, m->arrives_s);
-    dl_ahead_meet_message(t, from, m->arrives_s);
-    dl_ahead_meet_message(t, to, m->arrives_s);
+    r->undelivered_until_s = fmax(r->undelivered_until_s, m->arrives_s);
+    meet_message(from, r, m->arrives_s, t->ahead_s);
+    meet_message(to, runner_of(t, to), m->arrives_s, t->ahead_s);
     deliver(t, to, m, id);
 }
 
-static void pass_on(struct dl_training *t, struct lockstep_group *c, const struct dl_sequenced *item)
+static inline void pass_on(struct dl_training *t, struct lockstep_group *c, struct runner *r,
+                           const struct dl_sequenced *item)
 {
     if (item->gives == DL_NO_TAG) return;
     if (item->to != c->stage) {
-        send(t, c, item);
+        send(t, c, r, item);
         return;
     }
     assert(!c->arrived[item->gives]);
     c->arrived[item->gives] = DL_OWN_MESSAGE + 1;
+    c->n_arrived++;
 }
 
 /* Who waits for its sends does nothing else meanwhile. */
-static void wait_for_sends(struct dl_training *t, struct lockstep_group *c)
+static inline void wait_for_sends(struct dl_training *t, struct lockstep_group *c, struct runner *r)
 {
-    c->waits_since_s = now_s(t);
-    const struct start own = dl_start_own(c);
-    runner_of(t, c)->posted_s = t->ahead_s;
-    t->ahead_s = fmax(runner_of(t, c)->undelivered_until_s, t->ahead_s);
-    dl_training_end_wait(t, c, &own, DL_CAUSE_PIPELINE, 0);
+    c->waits_since_s = r->posted_s = t->ahead_s;
+    t->ahead_s = fmax(r->undelivered_until_s, t->ahead_s);
+    end_own_wait(t, c, DL_CAUSE_PIPELINE);
 }
 
 static void hand_on(struct dl_training *t, struct lockstep_group *c)
 {
-    const struct dl_sequenced *const last = &program_of(t, c)->sequence[c->item];
-    const uint32_t n_sends = dl_training_count_sends(t, c);
-    for (const struct dl_sequenced *item = dl_training_first_of_step(t, c); item <= last; item++) pass_on(t, c, item);
+    struct runner *const r = runner_of(t, c);
+    const struct dl_sequenced *const items = program_of(t, c)->sequence;
+    for (uint32_t i = c->item - r->n_before; i <= c->item; i++) pass_on(t, c, r, &items[i]);
     c->item++;
-    if (n_sends && t->request.step.sends != DL_SENDS_ASYNCHRONOUS) wait_for_sends(t, c);
-    if (n_sends) dl_training_meet_device(t, c);
-    next_item(t, c);
+    if (r->n_sends && t->request.step.sends != DL_SENDS_ASYNCHRONOUS) wait_for_sends(t, c, r);
+    if (r->n_sends && t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, t->ahead_s);
+    next_item(t, c, r);
 }
 
-static void item_ends(struct dl_training *t, struct lockstep_group *c)
+static inline void book_item(struct dl_training *t, struct lockstep_group *c, const struct runner *r,
+                             enum dl_item_kind kind)
 {
-    dl_training_book_item(t, c);
-    if (program_of(t, c)->sequence[c->item].item.with_next) {
+    t->items_s[kind] += c->item_s;
+    t->n_items[kind]++;
+    if (r->input_s) dl_steady_note_item(t, c);
+}
+
+/* Of all items that make one step. */
+static inline uint32_t count_sends(const struct dl_training *t, const struct lockstep_group *c, const struct runner *r)
+{
+    const struct dl_sequenced *const items = program_of(t, c)->sequence;
+    uint32_t n = 0;
+    for (uint32_t i = c->item - r->n_before; i <= c->item; i++)
+        n += items[i].gives != DL_NO_TAG && items[i].to != c->stage;
+    return n;
+}
+
+static inline void item_ends(struct dl_training *t, struct lockstep_group *c, struct runner *r, double now)
+{
+    const struct dl_item *const item = &item_at(t, c)->item;
+    book_item(t, c, r, item->kind);
+    if (item->with_next) {
         c->item++;
-        begin_item(t, c);
+        r->n_before++;
+        begin_item(t, c, r, now);
         return;
     }
-    const uint32_t n_sends = dl_training_count_sends(t, c);
-    c->host_s += n_sends * t->request.step.send_host_s * c->slowdown;
-    if (!n_sends || c->host_s <= now_s(t)) {
+    r->n_sends = count_sends(t, c, r);
+    c->host_s += r->n_sends * t->request.step.send_host_s;
+    if (!r->n_sends || c->host_s <= now) {
         hand_on(t, c);
         return;
     }
     c->waits_for_host = hand_on;
-    c->waits_since_s = now_s(t);
-    add(t, c, c->host_s);
+    c->waits_since_s = now;
+    dl_tournament_set(&t->ahead->dates, c->stage, c->host_s);
 }
 
-static void step(struct dl_training *t, struct lockstep_group *c)
+static inline void step(struct dl_training *t, struct lockstep_group *c, struct runner *r, double now)
 {
     if (c->waits_for_host) {
-        runner_of(t, c)->posted_s = c->waits_since_s;
+        r->posted_s = c->waits_since_s;
         dl_training_end_wait_for_host(t, c);
         hand_on(t, c);
-    } else if (dl_ahead_end_work(t, c)) {
-        go_on(t, c);
+    } else if (c->work.until_s > now) { /* it is longer by messages that left since its date was set */
+        dl_tournament_set(&t->ahead->dates, c->stage, c->work.until_s);
     } else {
-        add(t, c, c->work.until_s);
+        end_work(c, r, item_at(t, c)->item.kind, now);
+        if (!begin_part(t, c, r, now)) item_ends(t, c, r, now);
     }
 }
 
@@ -330,24 +314,60 @@ static void go_to_end(void *user, uint32_t tag)
     dl_training_work(t, c);
 }
 
+/* What all items of a stage take by themselves, those that were left out too. */
+static void book_blocks(struct dl_training *t, struct lockstep_group *c)
+{
+    const struct dl_program *const p = program_of(t, c);
+    for (uint32_t i = 0; i < p->n_blocks; i++) {
+        const struct dl_parts *const parts = &p->items[p->blocks[i]]->planned;
+        const double uses = p->uses[p->blocks[i]];
+        for (size_t k = 0; k < parts->n; k++)
+            for (int cause = 0; cause < DL_N_CAUSES; cause++)
+                c->causes_s[cause] += uses * parts->items[k].segment.by_cause[cause];
+    }
+}
+
+/* The lockstep group whose item ends first, if any goes on. */
+static inline bool step_first(struct dl_training *t)
+{
+    struct dl_tournament *const dates = &t->ahead->dates;
+    const uint32_t first = dl_tournament_first(dates);
+    const struct dl_entrant entrant = dates->entrants[first];
+    if (entrant.date_s == INFINITY) return false;
+    t->ahead_s = entrant.date_s;
+    pass_sending(t);
+    step(t, &t->lockstep_groups[first], &t->ahead->runners[first], entrant.date_s);
+    t->ahead_s = entrant.date_s;
+    if (dates->entrants[first].order == entrant.order) dl_tournament_set(dates, first, INFINITY);
+    return true;
+}
+
+/* Leave periods out, once; what is noted for that is not needed any more then. */
+static void try_to_leave_out(struct dl_training *t)
+{
+    const uint32_t iteration = t->lockstep_groups[0].iteration;
+    dl_steady_try(t, iteration);
+    if (dl_steady_watches(t, iteration)) return;
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) t->ahead->runners[i].input_s = NULL;
+}
+
+static void begin(struct dl_training *t, struct lockstep_group *c, double begin_s)
+{
+    struct runner *const r = runner_of(t, c);
+    *r = (struct runner){.in_flight_until_s = begin_s, .undelivered_until_s = begin_s};
+    if (dl_steady_watches(t, c->iteration)) r->input_s = dl_steady_inputs(t, c);
+    t->ahead_s = begin_s;
+    next_item(t, c, r);
+}
+
 void dl_ahead_run(struct dl_training *t)
 {
-    struct ahead *const a = t->ahead;
     const double begin_s = now_s(t);
     t->is_ahead = true;
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
-        a->runners[i] = (struct runner){.in_flight_until_s = begin_s, .undelivered_until_s = begin_s};
-        t->ahead_s = begin_s;
-        next_item(t, &t->lockstep_groups[i]);
-    }
-    while (a->dates.n) {
-        const struct dl_date first = dl_dates_take(&a->dates);
-        t->ahead_s = first.date_s;
-        pass_episode(t);
-        step(t, &t->lockstep_groups[dl_date_number(&first)]);
-        t->ahead_s = first.date_s;
-        if (dl_steady_is_due(t)) dl_steady_try(t, t->lockstep_groups[0].iteration);
-    }
-    leave_sending(t);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) begin(t, &t->lockstep_groups[i], begin_s);
+    while (step_first(t))
+        if (dl_steady_is_due(t)) try_to_leave_out(t);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) book_blocks(t, &t->lockstep_groups[i]);
+    dl_ahead_leave_sending(t);
     t->is_ahead = false;
 }

@@ -5,12 +5,8 @@
 #include <string.h>
 
 #include "sim/engine/training_steady.h"
+#include "sim/engine/training_waits.h"
 #include "sim/program/segments.h"
-
-static const struct dl_item *item_of(const struct dl_training *t, const struct lockstep_group *c)
-{
-    return is_at_end(t, c) ? NULL : &program_of(t, c)->sequence[c->item].item;
-}
 
 static void record(const struct dl_training *t, const struct lockstep_group *c, struct dl_slice slice)
 {
@@ -24,12 +20,6 @@ static void record(const struct dl_training *t, const struct lockstep_group *c, 
 
 /* ---- work ---- */
 
-static void book_elapsed(struct dl_training *t, struct lockstep_group *c, double seconds)
-{
-    const struct dl_item *const item = item_of(t, c);
-    c->elapsed_s[!item ? DL_PHASE_END : item->kind == DL_ITEM_F ? DL_PHASE_FORWARD : DL_PHASE_BACKWARD] += seconds;
-}
-
 /* How much of it was from the beginning of the books up to now. */
 static double booked_s(const struct dl_training *t, const struct work *w)
 {
@@ -42,6 +32,17 @@ static double packing_s(const struct dl_training *t, const struct lockstep_group
     return item_of(t, c) ? 0 : dl_segment_slowed_s(&c->work.part->segment, DL_CAUSE_DATA, c->work.pace);
 }
 
+/* So much of it. */
+static void book_segment(struct lockstep_group *c, const struct dl_segment *segment, double share)
+{
+    const double pace = c->work.pace;
+    if (pace == 1)
+        for (int cause = 0; cause < DL_N_CAUSES; cause++) c->causes_s[cause] += segment->by_cause[cause] * share;
+    else
+        for (int cause = 0; cause < DL_N_CAUSES; cause++)
+            c->causes_s[cause] += dl_segment_slowed_s(segment, (enum dl_cause)cause, pace) * share;
+}
+
 void dl_training_end_work(struct dl_training *t, struct lockstep_group *c)
 {
     const struct work *const w = &c->work;
@@ -49,10 +50,7 @@ void dl_training_end_work(struct dl_training *t, struct lockstep_group *c)
     const double whole_s = w->until_s - w->since_s, seen_s = booked_s(t, w), share = whole_s > 0 ? seen_s / whole_s : 0;
     const double host_s = fmax(w->planned_s - dl_slowed_s(segment->seconds, segment->network_s, w->pace), 0);
     const double interference_s = w->slowed ? fmax(whole_s - w->planned_s, 0) : 0;
-    for (int cause = 0; cause < DL_N_CAUSES; cause++)
-        c->causes_s[cause] +=
-            (w->pace == 1 ? segment->by_cause[cause] : dl_segment_slowed_s(segment, (enum dl_cause)cause, w->pace)) *
-            share;
+    book_segment(c, segment, share);
     c->causes_s[DL_CAUSE_HOST] += host_s * share;
     c->causes_s[DL_CAUSE_INTERFERENCE] += interference_s * share;
     book_elapsed(t, c, seen_s - packing_s(t, c) * share);
@@ -75,63 +73,16 @@ void dl_training_end_work(struct dl_training *t, struct lockstep_group *c)
 
 /* ---- waiting ---- */
 
-static void book_wait(struct dl_training *t, struct lockstep_group *c, double from_s, double to_s, enum dl_cause cause)
+void dl_training_record_wait(const struct dl_training *t, const struct lockstep_group *c, double from_s, double to_s,
+                             enum dl_cause cause)
 {
-    const double seconds = fmax(to_s - fmax(from_s, t->from_s), 0);
-    c->causes_s[cause] += seconds;
-    if (cause == DL_CAUSE_HOST || (c->waits_at && is_within_items(c->waits_at))) book_elapsed(t, c, seconds);
-    if (t->request.recorder)
-        record(t, c, (struct dl_slice){.kind = DL_SLICE_WAIT, .from_s = from_s, .to_s = to_s, .cause = cause});
-}
-
-/* Waiting that is not in the undisturbed step is divided like the delays that the lockstep group does not have itself;
- * but for rounding there is one. */
-static void book_delays(struct dl_training *t, struct lockstep_group *c, const struct start *start, double from_s)
-{
-    const struct delays late = dl_training_delays_at_start(t, c, start);
-    double more_s[N_DELAYS], sum_s = 0;
-    for (int i = 0; i < N_DELAYS; i++) {
-        more_s[i] = late.by[i] > c->delays.by[i] ? late.by[i] - c->delays.by[i] : 0;
-        sum_s += more_s[i];
-    }
-    if (sum_s <= 0) book_wait(t, c, from_s, start->begun_s, DL_CAUSE_BUBBLE);
-    const double share = (start->begun_s - from_s) / sum_s;
-    for (int i = 0; i < N_DELAYS; i++) {
-        if (more_s[i] <= 0) continue;
-        const enum dl_cause cause = i == DELAY_STRAGGLER ? DL_CAUSE_STRAGGLER : DL_CAUSE_TENSOR + (enum dl_cause)i;
-        book_wait(t, c, from_s, from_s + more_s[i] * share, cause);
-        from_s += more_s[i] * share;
-    }
-}
-
-/* As far as the lockstep group would by now have waited in the undisturbed step too, it is a bubble. */
-static void book_wait_for_partner(struct dl_training *t, struct lockstep_group *c, const struct start *start)
-{
-    const double bubble_s = fmin(c->owed_s, start->begun_s - c->waits_since_s);
-    const double end_s = fmin(c->waits_since_s + bubble_s, start->begun_s);
-    book_wait(t, c, c->waits_since_s, end_s, DL_CAUSE_BUBBLE);
-    if (end_s < start->begun_s) book_delays(t, c, start, end_s);
-    c->owed_s -= bubble_s;
-}
-
-static void stop_waiting(struct lockstep_group *c)
-{
-    c->waits_for_input = c->waits_for_others = c->waits_for_sends = false;
-    c->waits_for_host = NULL;
-    c->waits_at = NULL;
+    record(t, c, (struct dl_slice){.kind = DL_SLICE_WAIT, .from_s = from_s, .to_s = to_s, .cause = cause});
 }
 
 void dl_training_end_wait(struct dl_training *t, struct lockstep_group *c, const struct start *start,
                           enum dl_cause cause, double undisturbed_s)
 {
-    const double since_s = fmax(start->begun_s, c->waits_since_s);
-    c->owed_s += dl_training_undisturbed_wait_s(c, start);
-    if (since_s > c->waits_since_s) book_wait_for_partner(t, c, start);
-    book_wait(t, c, since_s, now_s(t), cause);
-    if (c->waits_for_host || (c->waits_at && is_within_items(c->waits_at)))
-        c->item_s += fmin(now_s(t) - since_s, undisturbed_s);
-    dl_training_take_over(t, c, start, cause, undisturbed_s);
-    stop_waiting(c);
+    end_wait(t, c, start, cause, undisturbed_s);
 }
 
 /* Launches that a scenario has slowed would have come earlier. */
@@ -178,8 +129,7 @@ static void end_any_wait(struct dl_training *t, struct lockstep_group *c)
     if (c->waits_for_host) {
         dl_training_end_wait_for_host(t, c);
     } else if (c->waits_for_sends) {
-        const struct start own = dl_start_own(c);
-        dl_training_end_wait(t, c, &own, DL_CAUSE_PIPELINE, 0);
+        end_own_wait(t, c, DL_CAUSE_PIPELINE);
     } else if (c->waits_at) {
         end_wait_for_collective(t, c);
     } else if (c->waits_for_others) {

@@ -2,7 +2,7 @@
  * groups of its communicator have come to it and each of them is through with what it started before. */
 #include <math.h>
 
-#include "sim/engine/training_parts.h"
+#include "sim/engine/training_delays.h"
 
 /* ---- what differs between channels ---- */
 
@@ -295,7 +295,7 @@ static bool may_pass_all(struct dl_training *t, struct lockstep_group *c)
 {
     const struct queued *const latest = dl_queued_latest(&c->queue, NULL), *const last = &c->queue.last;
     if (latest) return wait_for(t, c, latest->at, latest->number);
-    if (last->at) dl_training_pass(t, c, &rendezvous(last->at, last->number)->start);
+    if (last->at) dl_training_pass(t, c, rendezvous(last->at, last->number)->start.undisturbed_s);
     return true;
 }
 
@@ -306,7 +306,7 @@ static bool may_pass_drawn(struct dl_training *t, struct lockstep_group *c, cons
     for (size_t i = q->end; i-- > q->first;)
         if (rendezvous(q->items[i].at, q->items[i].number)->comm == comm)
             return wait_for(t, c, q->items[i].at, q->items[i].number);
-    if (q->last.at) dl_training_pass(t, c, &rendezvous(q->last.at, q->last.number)->start);
+    if (q->last.at) dl_training_pass(t, c, rendezvous(q->last.at, q->last.number)->start.undisturbed_s);
     return true;
 }
 
@@ -319,7 +319,7 @@ bool dl_training_may_pass(struct dl_training *t, struct lockstep_group *c, const
     const uint32_t number = *latest(t, c, comm); /* + 1 */
     if (!number) return true;
     if (number > at->next) return wait_for(t, c, at, number - 1);
-    if (number > at->n_dropped) dl_training_pass(t, c, &rendezvous(at, number - 1)->start);
+    if (number > at->n_dropped) dl_training_pass(t, c, rendezvous(at, number - 1)->start.undisturbed_s);
     return true;
 }
 

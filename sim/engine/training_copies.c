@@ -47,8 +47,9 @@ static struct channel *find_paths(struct dl_training *t, const struct communicat
         out->latency_s = fmax(out->latency_s, route.latency_s);
     }
     out->n_hops = tally->n_touched;
-    out->hops = dl_arena_alloc(t->request.arena, out->n_hops * sizeof *out->hops);
-    for (size_t i = 0; i < out->n_hops; i++) out->hops[i] = tally->touched[i];
+    struct dl_hop *const hops = dl_arena_alloc(t->request.arena, out->n_hops * sizeof *hops);
+    for (size_t i = 0; i < out->n_hops; i++) hops[i] = tally->touched[i];
+    out->hops = hops;
     out->alone_bytes_per_s = dl_wire_alone(t->request.wire, out->hops, out->n_hops);
     dl_route_release(&route);
     return out;

@@ -5,6 +5,7 @@
  * one meanwhile. So it is a step among others, in which nothing runs empty. A single iteration stands alone. */
 #include <math.h>
 
+#include "sim/engine/training_delays.h"
 #include "sim/engine/training_steady.h"
 
 static void slow_down_by_scenario(struct dl_training *t)

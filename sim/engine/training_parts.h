@@ -8,7 +8,7 @@
 #include "sim/engine/exchange.h"
 #include "sim/engine/training.h"
 
-/* ---- why a lockstep group is late: see training_delays.c ---- */
+/* ---- why a lockstep group is late: see training_delays.h ---- */
 
 /* The causes that can make a lockstep group late: collectives, messages and copies, and work that a scenario has
  * slowed. */
@@ -30,9 +30,10 @@ struct start {
 
 /* The way from one lockstep group to another: all members' routes in one bundle. */
 struct channel {
-    struct dl_hop *hops;
+    const struct dl_hop *hops; /* the estimator keeps them, or the arena */
     size_t n_hops;
     double bytes, latency_s, alone_bytes_per_s;
+    double alone_s;   /* of its bytes, at that rate or the one that one message can have */
     uint64_t version; /* of the condition of the links when its hops were found */
     uint64_t n_sent;  /* not yet booked on its links */
     uint32_t to;
@@ -97,6 +98,7 @@ struct lockstep_group {
     uint32_t n_beside;           /* those beside layers so far */
     struct communicator *beside; /* these; NULL: none yet */
     uint32_t *arrived;           /* by tag: the message, + 1, until it is worked on */
+    uint32_t n_arrived;
     struct channel onward, back;
     uint32_t iteration; /* iterations that it has ended */
     double slowdown;    /* seconds of its work over those of its program */
@@ -178,6 +180,8 @@ struct dl_training {
     struct dl_error *err;
     uint32_t n_lockstep_groups, n_stages, n_members;
     uint32_t n_replicas, n_played;          /* all, and those that are simulated */
+    uint32_t *members;                      /* ranks in lockstep, from the first of them on */
+    uint32_t *ends;                         /* scratch: devices of two lockstep groups */
     struct lockstep_group *lockstep_groups; /* stage by stage */
     uint32_t *arrived;                      /* of all of them */
     struct communicator *communicators;
@@ -225,8 +229,7 @@ static inline void end_busy(struct dl_training *t, struct busy *b)
 static inline uint32_t device_of(const struct dl_training *t, const struct lockstep_group *c, uint32_t member)
 {
     const struct dl_step *const s = &t->request.step;
-    return t->request
-        .device_of_rank[dl_step_rank(s, c->stage, c->replica) + dl_ranks_offset(s->ranks, s->in_lockstep, member)];
+    return t->request.device_of_rank[dl_step_rank(s, c->stage, c->replica) + t->members[member]];
 }
 
 static inline const struct dl_program *program_of(const struct dl_training *t, const struct lockstep_group *c)
@@ -273,12 +276,6 @@ enum dl_status dl_training_check_stages(const struct dl_training *t, struct dl_e
 enum dl_status dl_training_open_channels(struct dl_training *t);
 void dl_training_close_channels(struct dl_training *t);
 void dl_training_send(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item);
-/* A message that is sent now, and has not left yet. */
-uint32_t dl_training_new_message(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item);
-/* A message that has arrived is worked on. */
-void dl_training_free_message(struct dl_training *t, uint32_t id);
-/* What of its latency is left to a message that leaves then. */
-double dl_training_latency_left_s(const struct dl_training *t, const struct message *p, double departs_s);
 
 /* training_iterations.c */
 void dl_training_open_iterations(struct dl_training *t);
@@ -288,8 +285,16 @@ void dl_training_end_iteration(struct dl_training *t, struct lockstep_group *c);
 
 /* training_work.c: parts as stretches of time. When one is done the lockstep group goes on. */
 void dl_training_begin_work(struct dl_training *t, struct lockstep_group *c, const struct dl_part *part);
-/* Of work that has `left` of what it computes with. */
-double dl_work_rate(const struct work *w, double left);
+/* Of work whose kernels take longer by `slowing`. */
+static inline double dl_work_rate(const struct dl_part *part, double pace, double slowing, double planned_s)
+{
+    const double *const by_cause = part->segment.by_cause;
+    const double computing_s =
+        pace * (by_cause[DL_CAUSE_COMPUTE] + by_cause[DL_CAUSE_RECOMPUTE] + by_cause[DL_CAUSE_OPTIMIZER]);
+    return 1 / (1 + slowing * computing_s / planned_s);
+}
+/* With so much left of what they compute with. */
+static inline double dl_slowing(double left) { return 1 / left - 1; }
 /* An exchange or a message on the lockstep group's devices begins or ends. */
 void dl_training_retime(struct dl_training *t, struct lockstep_group *c);
 /* Whether the host is not yet through with what comes before; `then` is called when it is. */
@@ -305,25 +310,6 @@ void dl_training_end_wait_for_host(struct dl_training *t, struct lockstep_group 
 /* Begin to book anew, and stop: lockstep groups are in the middle of something. */
 void dl_training_open_books(struct dl_training *t);
 void dl_training_close_books(struct dl_training *t);
-
-/* training_delays.c. A lockstep group comes to something that begins when all have come. */
-void dl_start_join(struct start *s, const struct delays *delays, double at_s);
-/* Of what has not begun: as if the partner that a lockstep group waits for came now. */
-struct start dl_start_now(const struct dl_training *t, const struct lockstep_group *partner);
-/* Of what concerns the lockstep group alone: it began when the lockstep group began to wait. */
-struct start dl_start_own(const struct lockstep_group *c);
-/* A scenario has made the lockstep group's work so much longer. */
-void dl_training_delay_work(struct dl_training *t, struct lockstep_group *c, double seconds);
-/* Of a lockstep group that waits: how long it waits for the start in the undisturbed step, and how late the start is by
- * that. */
-double dl_training_undisturbed_wait_s(const struct lockstep_group *c, const struct start *s);
-struct delays dl_training_delays_at_start(const struct dl_training *t, const struct lockstep_group *c,
-                                          const struct start *s);
-/* The lockstep group has waited for what began then; that takes undisturbed_s in the undisturbed step. */
-void dl_training_take_over(struct dl_training *t, struct lockstep_group *c, const struct start *s, enum dl_cause cause,
-                           double undisturbed_s);
-/* What the lockstep group needs had come before it was wanted. */
-void dl_training_pass(struct dl_training *t, struct lockstep_group *c, const struct start *s);
 
 /* training_queue.c: collectives among replicas that a lockstep group has started. */
 void dl_queued_add(struct queue *q, struct communicator *at, uint32_t number);

@@ -6,13 +6,10 @@
 #include <math.h>
 
 #include "sim/collective/kept.h"
-#include "sim/engine/training_parts.h"
-
-enum { none = 0xffffffffu };
+#include "sim/engine/training_messages.h"
+#include "sim/engine/training_waits.h"
 
 /* ---- the ways ---- */
-
-static bool is_blocking(const struct dl_training *t) { return t->request.step.sends == DL_SENDS_BLOCKING; }
 
 /* One for each way from stage to stage. Where sends block there is one between two stages, named by the lockstep group
  * from which it goes onward. */
@@ -24,30 +21,40 @@ static uint32_t line_between(const struct dl_training *t, const struct lockstep_
     return t->n_stages == 2 ? from->replica : (uint32_t)((onward ? from : to) - t->lockstep_groups);
 }
 
+/* Of the slowest member. */
+static double latency_s(const struct dl_training *t, const struct dl_ways *ways, double message_bytes)
+{
+    double most_s = 0;
+    for (int reach = 0; reach < DL_N_REACHES; reach++) {
+        const struct dl_route longest = {.reach = (enum dl_reach)reach, .latency_s = ways->latency_s[reach]};
+        if (longest.latency_s < 0) continue;
+        const double one_s = t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &longest, message_bytes);
+        most_s = fmax(most_s, t->request.step.send_messages * one_s);
+    }
+    return most_s;
+}
+
 /* The links of all members' routes, as these are now. */
 static enum dl_status find_hops(struct dl_training *t, const struct lockstep_group *from,
                                 const struct lockstep_group *to, struct channel *out)
 {
-    const struct dl_topology *const topology = t->request.estimator->topology;
-    struct dl_tally *const tally = dl_wire_scratch(t->request.wire, DL_SCRATCH_BUNDLE);
-    struct dl_route route = {0};
     const double message_bytes = program_of(t, from)->send_bytes / t->n_members;
-    dl_tally_clear(tally);
-    out->latency_s = 0;
-    out->version = topology->condition->version;
-    for (uint32_t i = 0; i < t->n_members && !t->err->status; i++) {
-        if (dl_topology_route(topology, device_of(t, from, i), device_of(t, to, i), 0, NULL, &route, t->err)) break;
-        for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
-        const double one_s = t->send_pace.start_s + dl_pace_latency_s(&t->send_pace, &route, message_bytes);
-        out->latency_s = fmax(out->latency_s, t->request.step.send_messages * one_s);
+    for (uint32_t i = 0; i < t->n_members; i++) {
+        t->ends[i] = device_of(t, from, i);
+        t->ends[t->n_members + i] = device_of(t, to, i);
     }
-    out->hops = dl_arena_alloc(t->request.arena, tally->n_touched * sizeof *out->hops);
-    out->n_hops = tally->n_touched;
+    const struct dl_ways *const ways = dl_find_ways(t->request.estimator, t->ends, t->ends + t->n_members, t->n_members,
+                                                    dl_wire_scratch(t->request.wire, DL_SCRATCH_BUNDLE), t->err);
+    if (!ways) return t->err->status;
+    out->version = t->request.estimator->topology->condition->version;
+    out->latency_s = latency_s(t, ways, message_bytes);
+    out->hops = ways->hops;
+    out->n_hops = ways->n_hops;
     out->way = 0;
-    for (size_t i = 0; i < tally->n_touched; i++) out->hops[i] = tally->touched[i];
     out->alone_bytes_per_s = dl_wire_alone(t->request.wire, out->hops, out->n_hops);
-    dl_route_release(&route);
-    return t->err->status ? t->err->status : dl_wire_check(t->request.wire, out->hops, out->n_hops);
+    const double rate = fmin(t->send_pace.rate_cap_bytes_per_s, out->alone_bytes_per_s);
+    out->alone_s = out->bytes > 0 && !isinf(rate) ? out->bytes / rate : 0;
+    return dl_wire_check(t->request.wire, out->hops, out->n_hops);
 }
 
 static enum dl_status open_channel(struct dl_training *t, const struct lockstep_group *from,
@@ -93,12 +100,13 @@ static enum dl_status choose_send_pace(struct dl_training *t)
 static void open_lines(struct dl_training *t)
 {
     t->lines = dl_alloc(2 * (size_t)t->n_lockstep_groups * sizeof *t->lines);
-    for (size_t i = 0; i < 2 * (size_t)t->n_lockstep_groups; i++) t->lines[i] = (struct line){none, none};
+    for (size_t i = 0; i < 2 * (size_t)t->n_lockstep_groups; i++)
+        t->lines[i] = (struct line){DL_NO_MESSAGE, DL_NO_MESSAGE};
 }
 
 enum dl_status dl_training_open_channels(struct dl_training *t)
 {
-    t->free_message = none;
+    t->free_message = DL_NO_MESSAGE;
     if (t->n_stages == 1 || choose_send_pace(t)) return t->err->status;
     open_lines(t);
     for (uint32_t i = 0; i < t->n_lockstep_groups && !t->err->status; i++) {
@@ -121,24 +129,6 @@ void dl_training_close_channels(struct dl_training *t)
 }
 
 /* ---- messages ---- */
-
-static uint32_t free_message(struct dl_training *t)
-{
-    const uint32_t id = t->free_message;
-    if (id != none) {
-        t->free_message = t->messages[id].next;
-        return id;
-    }
-    DL_GROW(t->messages, t->n_messages, t->messages_capacity);
-    return (uint32_t)t->n_messages++;
-}
-
-void dl_training_free_message(struct dl_training *t, uint32_t id)
-{
-    t->messages[id].item = NULL;
-    t->messages[id].next = t->free_message;
-    t->free_message = id;
-}
 
 static void record_send(const struct dl_training *t, const struct message *p)
 {
@@ -171,14 +161,13 @@ static void depart(struct dl_training *t, uint32_t id);
 static void free_line(struct dl_training *t, const struct message *p)
 {
     t->lines[p->channel->line].first = p->next;
-    if (p->next != none) depart(t, p->next);
+    if (p->next != DL_NO_MESSAGE) depart(t, p->next);
 }
 
 static void tell_sender(struct dl_training *t, struct lockstep_group *from)
 {
     if (--from->n_undelivered || !from->waits_for_sends || t->over) return;
-    const struct start own = dl_start_own(from);
-    dl_training_end_wait(t, from, &own, DL_CAUSE_PIPELINE, 0);
+    end_own_wait(t, from, DL_CAUSE_PIPELINE);
     dl_training_after_sends(t, from);
 }
 
@@ -194,13 +183,6 @@ static void message_arrives(void *user, uint32_t id)
     free_line(t, p);
     dl_training_deliver(t, p->receiver, p->tag, id);
     tell_sender(t, &t->lockstep_groups[sender]);
-}
-
-/* A port is busy with the bytes of a message, not with its latency: that goes on while the message stands in line,
- * unless sends block. */
-double dl_training_latency_left_s(const struct dl_training *t, const struct message *p, double departs_s)
-{
-    return is_blocking(t) ? p->channel->latency_s : fmax(p->sent.begun_s + p->channel->latency_s - departs_s, 0);
 }
 
 static void reroute(void *user, uint32_t id, struct dl_turn *turn)
@@ -236,31 +218,13 @@ static void depart(struct dl_training *t, uint32_t id)
 static bool queue_up(struct dl_training *t, uint32_t id)
 {
     struct line *const line = &t->lines[t->messages[id].channel->line];
-    const bool first = line->first == none;
+    const bool first = line->first == DL_NO_MESSAGE;
     if (first)
         line->first = id;
     else
         t->messages[line->last].next = id;
     line->last = id;
     return first;
-}
-
-uint32_t dl_training_new_message(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item)
-{
-    struct channel *const channel = t->lockstep_groups[from->onward.to].stage == item->to ? &from->onward : &from->back;
-    assert(t->lockstep_groups[channel->to].stage == item->to);
-    const uint32_t id = free_message(t);
-    struct message *const p = &t->messages[id];
-    p->receiver = channel->to;
-    p->tag = item->gives;
-    p->sender = (uint32_t)(from - t->lockstep_groups);
-    p->item = item;
-    p->channel = channel;
-    p->next = none;
-    p->sent.n_joined = 0;
-    dl_start_join(&p->sent, &from->delays, now_s(t));
-    t->result.n_sends++;
-    return id;
 }
 
 void dl_training_send(struct dl_training *t, struct lockstep_group *from, const struct dl_sequenced *item)

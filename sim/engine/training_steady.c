@@ -119,6 +119,16 @@ void dl_steady_note_item(struct dl_training *t, struct lockstep_group *c)
     if (c == t->lockstep_groups) end_period(t, c->iteration);
 }
 
+bool dl_steady_watches(const struct dl_training *t, uint32_t iteration)
+{
+    return t->steady && iteration >= t->steady->n_iterations;
+}
+
+double *dl_steady_inputs(const struct dl_training *t, const struct lockstep_group *c)
+{
+    return t->steady->courses[c - t->lockstep_groups].input_s;
+}
+
 bool dl_steady_is_due(const struct dl_training *t) { return t->steady && t->steady->is_due; }
 
 /* ---- what it comes to ---- */

@@ -18,6 +18,9 @@ void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c,
 /* A period of the first lockstep group has ended, and nobody is in the middle of something: leave out what can be. */
 void dl_steady_try(void *training, uint32_t iteration);
 bool dl_steady_is_due(const struct dl_training *t);
+/* Whether periods of the iteration may still be left out; where it is noted for that when inputs came, by tag. */
+bool dl_steady_watches(const struct dl_training *t, uint32_t iteration);
+double *dl_steady_inputs(const struct dl_training *t, const struct lockstep_group *c);
 
 /* Seconds of the periods left out: of all iterations, and of the last. */
 struct dl_skipped {

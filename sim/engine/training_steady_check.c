@@ -60,13 +60,24 @@ static bool repeats_itself(const struct course *course, const struct course *fir
            sums_agree(course, first, one);
 }
 
+uint32_t dl_steady_inputs_end(const struct dl_training *t, const struct lockstep_group *c)
+{
+    const struct dl_program *const p = program_of(t, c);
+    uint32_t left = c->n_arrived, item = c->item;
+    for (; left && item < p->n_sequence; item++) left -= has_come(c, &p->sequence[item]);
+    return left ? UINT32_MAX : item;
+}
+
 /* What lies there for later has come as regularly. */
-static bool inputs_repeat(const struct course *course, const struct lockstep_group *c, uint32_t n_tags,
+static bool inputs_repeat(const struct dl_training *t, const struct lockstep_group *c, const struct course *course,
                           const struct one_period *one)
 {
-    const uint32_t shift = course->repeats.micros;
-    for (uint32_t tag = 0; tag < n_tags; tag++) {
-        if (!c->arrived[tag] || c->arrived[tag] == DL_OWN_MESSAGE + 1) continue;
+    const struct dl_sequenced *const items = program_of(t, c)->sequence;
+    const uint32_t shift = course->repeats.micros, end = dl_steady_inputs_end(t, c);
+    if (end == UINT32_MAX) return false;
+    for (uint32_t i = c->item; i < end; i++) {
+        const uint32_t tag = items[i].wants;
+        if (!has_come(c, &items[i]) || c->arrived[tag] == DL_OWN_MESSAGE + 1) continue;
         if (tag < shift || !agree(course->input_s[tag] - course->input_s[tag - shift], one->seconds, one)) return false;
     }
     return true;
@@ -94,8 +105,7 @@ bool dl_steady_has_come(const struct dl_training *t, struct one_period *one)
         if (course->iteration != first->iteration || !repeats_itself(course, first, one, now_s(t))) return false;
     }
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++)
-        if (!inputs_repeat(&steady->courses[i], &t->lockstep_groups[i], t->request.step.programs[i].n_tags, one))
-            return false;
+        if (!inputs_repeat(t, &t->lockstep_groups[i], &steady->courses[i], one)) return false;
     return busy_repeats(steady->sending_s, steady->n_periods - 1, one) &&
            busy_repeats(steady->exchanging_s, steady->n_periods - 1, one);
 }

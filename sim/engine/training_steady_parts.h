@@ -54,6 +54,15 @@ double dl_steady_last_sum_s(const struct course *course, size_t i);
 /* By how much the host has come on in the period before this item. */
 double dl_steady_host_shift_s(const struct course *course, uint32_t item);
 
+/* Whether what the item needs is there, and waits for it. */
+static inline bool has_come(const struct lockstep_group *c, const struct dl_sequenced *item)
+{
+    return item->wants != DL_NO_TAG && c->arrived[item->wants];
+}
+
+/* The item after the last one whose input has come; UINT32_MAX: there are inputs of another iteration. */
+uint32_t dl_steady_inputs_end(const struct dl_training *t, const struct lockstep_group *c);
+
 /* training_steady_check.c: whether two consecutive periods were alike on all lockstep groups. */
 bool dl_steady_has_come(const struct dl_training *t, struct one_period *out);
 /* training_steady_skip.c: leave out all periods that can be. */

@@ -28,9 +28,8 @@ static uint32_t count_periods(const struct dl_training *t)
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
         const struct lockstep_group *const c = &t->lockstep_groups[i];
         const struct course *const course = &t->steady->courses[i];
-        n = fewer(n, periods_left(course, c->item));
-        for (uint32_t tag = 0; tag < program_of(t, c)->n_tags; tag++)
-            if (c->arrived[tag]) n = fewer(n, periods_left(course, item_for(t, c, tag)));
+        const uint32_t end = dl_steady_inputs_end(t, c); /* checked before */
+        n = fewer(n, periods_left(course, end > c->item ? end - 1 : c->item));
     }
     for (size_t i = 0; i < t->n_messages; i++) {
         const struct message *const m = &t->messages[i];
@@ -64,9 +63,11 @@ static void skip_messages(struct dl_training *t, uint32_t n, const struct one_pe
 
 static void skip_items(struct dl_training *t, struct lockstep_group *c, const struct dl_repeats *r, uint32_t n)
 {
+    const struct dl_sequenced *const items = program_of(t, c)->sequence;
     const uint32_t shift = n * r->micros;
-    for (uint32_t tag = program_of(t, c)->n_tags; tag-- > 0;) {
-        if (!c->arrived[tag]) continue;
+    for (uint32_t i = dl_steady_inputs_end(t, c); i-- > c->item;) {
+        if (!has_come(c, &items[i])) continue;
+        const uint32_t tag = items[i].wants;
         c->arrived[tag + shift] = c->arrived[tag];
         c->arrived[tag] = 0;
     }

@@ -35,14 +35,6 @@ static void set_alarm(struct dl_training *t, struct lockstep_group *c)
 
 /* ---- beside exchanges and messages ---- */
 
-double dl_work_rate(const struct work *w, double left)
-{
-    const double *const by_cause = w->part->segment.by_cause;
-    const double computing_s =
-        w->pace * (by_cause[DL_CAUSE_COMPUTE] + by_cause[DL_CAUSE_RECOMPUTE] + by_cause[DL_CAUSE_OPTIMIZER]);
-    return 1 / (1 + (1 / left - 1) * computing_s / w->planned_s);
-}
-
 static double rate_of(const struct dl_training *t, const struct lockstep_group *c)
 {
     const struct dl_device *const d = t->request.device;
@@ -51,7 +43,7 @@ static double rate_of(const struct dl_training *t, const struct lockstep_group *
                         (c->is_in && c->is_in->busy ? 1 - d->taken_by_exchanges_fraction : 1) *
                         (c->beside && c->beside->busy ? 1 - d->taken_by_exchanges_fraction : 1) *
                         (c->n_in_flight ? 1 - d->taken_by_sends_fraction : 1);
-    return dl_work_rate(&c->work, left);
+    return dl_work_rate(c->work.part, c->work.pace, dl_slowing(left), c->work.planned_s);
 }
 
 void dl_training_retime(struct dl_training *t, struct lockstep_group *c)

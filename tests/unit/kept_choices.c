@@ -1,4 +1,6 @@
-/* kept_choices.c - what an estimator keeps of choices is what it would choose anew, in whatever order it is asked. */
+/* kept_choices.c - what an estimator keeps of choices and ways is what it would find anew, in whatever order it is
+ * asked.
+ */
 #define _GNU_SOURCE /* fork, pipe */
 #include <check.h>
 #include <string.h>
@@ -129,11 +131,58 @@ START_TEST(kept_choices_are_those_made_anew)
 }
 END_TEST
 
+/* Links cross the weights of all routes that have them. */
+static void check_ways(const struct subject *s, const uint32_t *from, const uint32_t *to, const struct dl_ways *ways)
+{
+    struct dl_route route = {0};
+    struct dl_error err = {0};
+    double latency_s[DL_N_REACHES] = {-1, -1, -1}, weights = 0, sum = 0;
+    for (uint32_t i = 0; i < n_ranks; i++) {
+        ck_assert_int_eq(dl_topology_route(s->machine.topology, from[i], to[i], 0, NULL, &route, &err), DL_OK);
+        latency_s[route.reach] = fmax(latency_s[route.reach], route.latency_s);
+        for (size_t h = 0; h < route.n_hops; h++) weights += route.hops[h].weight * (1 + route.hops[h].link % 7);
+    }
+    for (size_t h = 0; h < ways->n_hops; h++) sum += ways->hops[h].weight * (1 + ways->hops[h].link % 7);
+    ck_assert_double_eq_tol(sum, weights, 1e-12 * weights);
+    for (int reach = 0; reach < DL_N_REACHES; reach++) ck_assert_double_eq(ways->latency_s[reach], latency_s[reach]);
+    dl_route_release(&route);
+}
+
+START_TEST(kept_ways_are_the_sums_of_routes)
+{
+    enum { n_pairs = 20 };
+    const struct dl_ways *first[n_pairs];
+    struct dl_tally tally;
+    struct dl_error err = {0};
+    struct subject s;
+    subject_open(&s, machines[_i], n_devices);
+    dl_tally_init(&tally, s.machine.topology->n_links);
+    for (int k = 0; k < 2 * n_pairs; k++) {
+        const uint32_t pair = (uint32_t)(k % n_pairs);
+        uint32_t from[n_ranks], to[n_ranks];
+        for (uint32_t i = 0; i < n_ranks; i++) {
+            from[i] = s.device[(pair + i) % n_devices];
+            to[i] = s.device[(pair + i + 1 + 3 * (pair % 2)) % n_devices];
+        }
+        const struct dl_ways *const ways = dl_find_ways(&s.estimator, from, to, n_ranks, &tally, &err);
+        ck_assert_ptr_nonnull(ways);
+        check_ways(&s, from, to, ways);
+        if (k < n_pairs)
+            first[pair] = ways;
+        else
+            ck_assert_ptr_eq(ways, first[pair]); /* not found anew */
+    }
+    dl_tally_release(&tally);
+    subject_close(&s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const s = suite_create("kept_choices");
     TCase *const tests = tcase_create("kept_choices");
     tcase_add_loop_test(tests, kept_choices_are_those_made_anew, 0, DL_COUNT(machines));
+    tcase_add_loop_test(tests, kept_ways_are_the_sums_of_routes, 0, DL_COUNT(machines));
     suite_add_tcase(s, tests);
     return run_suite(s);
 }

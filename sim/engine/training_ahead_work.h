@@ -1,0 +1,87 @@
+/* training_ahead_work.h - work beside messages whose arrival is known: at one rate until they have come, at another
+ * after that. In a header, as it is in the innermost loop.
+ *
+ * Work is at its own pace here, and all of it is booked. What a block takes by itself has causes that are known before:
+ * they are booked for all of a sequence at once, and only what the host and messages add is booked when it ends. */
+#ifndef DL_ENGINE_TRAINING_AHEAD_WORK_H
+#define DL_ENGINE_TRAINING_AHEAD_WORK_H
+
+#include <assert.h>
+#include <math.h>
+
+#include "sim/engine/training_ahead_parts.h"
+#include "sim/engine/training_waits.h"
+
+static inline double left_at(const struct work *w, double at_s)
+{
+    return fmax(w->left_s - (at_s - w->timed_s) * w->rate, 0);
+}
+
+static inline void change_rate(struct work *w, double at_s, double rate)
+{
+    if (rate == w->rate) return;
+    w->left_s = left_at(w, at_s);
+    w->timed_s = at_s;
+    w->rate = rate;
+    w->slowed |= rate < 1;
+}
+
+/* As far as it is known what it is beside. */
+static inline double end_of(const struct work *w, const struct runner *r)
+{
+    const double end_s = w->timed_s + w->left_s / w->rate;
+    if (!r->is_beside || end_s <= r->in_flight_until_s || w->rate == 1) return end_s;
+    return r->in_flight_until_s + left_at(w, r->in_flight_until_s);
+}
+
+static inline void begin_work(const struct ahead *a, struct lockstep_group *c, struct runner *r,
+                              const struct dl_part *part, double now)
+{
+    struct work *const w = &c->work;
+    w->part = part;
+    w->since_s = w->timed_s = now;
+    w->planned_s = w->left_s = fmax(part->segment.seconds, c->host_s + part->behind_host_s - now);
+    c->host_s += part->host_s;
+    r->slow_rate = w->planned_s > 0 ? dl_work_rate(part, 1, a->slowing, w->planned_s) : 1;
+    r->is_beside = r->in_flight_until_s > now;
+    w->rate = r->is_beside ? r->slow_rate : 1;
+    w->slowed = w->rate < 1;
+    w->until_s = end_of(w, r);
+}
+
+/* What was under way has come by then. */
+static inline void pass_messages(struct lockstep_group *c, struct runner *r, double now)
+{
+    if (!r->is_beside || r->in_flight_until_s > now) return;
+    change_rate(&c->work, r->in_flight_until_s, 1);
+    r->is_beside = false;
+}
+
+/* A message from or to its devices leaves now. The lockstep group may be ahead: its work begins later than now, and so
+ * does what the message takes of it. */
+static inline void meet_message(struct lockstep_group *c, struct runner *r, double until_s, double now)
+{
+    if (until_s <= r->in_flight_until_s) return;
+    if (c->work.part) pass_messages(c, r, now);
+    r->in_flight_until_s = until_s;
+    const double at_s = fmax(now, c->work.timed_s);
+    if (!c->work.part || until_s <= at_s) return;
+    change_rate(&c->work, at_s, r->slow_rate);
+    r->is_beside = true;
+    c->work.until_s = end_of(&c->work, r);
+}
+
+static inline void end_work(struct lockstep_group *c, struct runner *r, enum dl_item_kind kind, double now)
+{
+    struct work *const w = &c->work;
+    pass_messages(c, r, now);
+    r->posted_s = w->timed_s;
+    const double whole_s = w->until_s - w->since_s;
+    c->causes_s[DL_CAUSE_HOST] += fmax(w->planned_s - w->part->segment.seconds, 0);
+    if (w->slowed) c->causes_s[DL_CAUSE_INTERFERENCE] += fmax(whole_s - w->planned_s, 0);
+    c->elapsed_s[kind == DL_ITEM_F ? DL_PHASE_FORWARD : DL_PHASE_BACKWARD] += whole_s;
+    c->item_s += whole_s;
+    w->part = NULL;
+}
+
+#endif
