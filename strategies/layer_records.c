@@ -78,10 +78,11 @@ static void *copy(struct dl_arena *arena, const void *from, size_t bytes)
 static struct written since(struct dl_arena *arena, const struct dl_template *t, size_t from, size_t memory_from)
 {
     if (!t) return (struct written){0};
+    const size_t place = from + t->length - t->n_instructions;
     struct written out = {.n_instructions = t->n_instructions - from, .n_memory = t->memory.n - memory_from};
     out.instructions = copy(arena, t->instructions + from, out.n_instructions * sizeof *out.instructions);
     struct dl_memory_op *const memory = copy(arena, t->memory.items + memory_from, out.n_memory * sizeof *out.memory);
-    for (size_t i = 0; i < out.n_memory; i++) memory[i].at -= from;
+    for (size_t i = 0; i < out.n_memory; i++) memory[i].at -= place;
     out.memory = memory;
     return out;
 }
@@ -110,14 +111,19 @@ void dl_layer_note_end(struct dl_sink *s, const struct dl_layer_key *key)
         has_memory_of_others(&record->weights, key->layer->index))
         return;
     *list = record;
+    dl_template_note(s->into, record->into.n_instructions, &record->into);
+    if (s->weights) dl_template_note(s->weights, record->weights.n_instructions, &record->weights);
 }
 
 /* ---- once more ---- */
 
 static void write(const struct written *w, uint32_t layer, struct dl_template *t)
 {
-    const size_t from = t->n_instructions;
-    dl_template_append(t, w->instructions, w->n_instructions);
+    const size_t from = t->length;
+    if (!dl_template_again(t, w)) {
+        dl_template_append(t, w->instructions, w->n_instructions);
+        dl_template_note(t, w->n_instructions, w);
+    }
     for (size_t i = 0; i < w->n_memory; i++) {
         struct dl_memory_op op = w->memory[i];
         op.at += from;

@@ -14,13 +14,13 @@ static struct dl_memory_op op_of(const struct dl_sink *s, const struct dl_event 
                                  .tensor = ev->tensor,
                                  .layer = ev->layer ? ev->layer->index : 0,
                                  .bytes = dl_allocated_bytes(ev),
-                                 .at = ev->pass == DL_HOLD ? 0 : dl_sink_place(s, ev)->n_instructions};
+                                 .at = ev->pass == DL_HOLD ? 0 : dl_sink_place(s, ev)->length};
 }
 
 static void free_all(struct dl_memory_ops *list, struct dl_template *into)
 {
     for (size_t i = 0; i < list->n; i++) {
-        list->items[i].at = into->n_instructions;
+        list->items[i].at = into->length;
         dl_memory_ops_add(&into->memory, list->items[i]);
     }
     list->n = 0;

@@ -9,8 +9,9 @@ struct side_by_side {
 static void add_times(const struct dl_template *t, double times, struct side_by_side *sum)
 {
     for (size_t i = 0; i < t->n_instructions; i++) {
-        sum->device_s += times * t->instructions[i].device_s;
-        sum->host_s += times * t->instructions[i].host_s;
+        const double n = times * (double)dl_template_times(t, i);
+        sum->device_s += n * t->instructions[i].device_s;
+        sum->host_s += n * t->instructions[i].host_s;
     }
 }
 

@@ -47,7 +47,8 @@ static double count_in(const struct dl_lowered *l, const struct dl_template *t)
 {
     double n = 0;
     for (size_t i = 0; i < t->n_instructions; i++)
-        n += t->instructions[i].kind == DL_START && l->calls[t->instructions[i].call].op == DL_COPY;
+        if (t->instructions[i].kind == DL_START && l->calls[t->instructions[i].call].op == DL_COPY)
+            n += (double)dl_template_times(t, i);
     return n;
 }
 

@@ -3,7 +3,8 @@
 static void count_in(const struct dl_template *t, double times, double *starts)
 {
     for (size_t i = 0; i < t->n_instructions && times > 0; i++)
-        if (t->instructions[i].kind == DL_START) starts[t->instructions[i].call] += times;
+        if (t->instructions[i].kind == DL_START)
+            starts[t->instructions[i].call] += times * (double)dl_template_times(t, i);
 }
 
 static void count_stage(const struct dl_program *program, double *starts)

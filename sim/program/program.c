@@ -1,5 +1,6 @@
 #include "sim/program/program.h"
 
+#include <assert.h>
 #include <string.h>
 
 const char *const dl_flop_counts[] = {"causal", "full", NULL};
@@ -17,6 +18,7 @@ void dl_template_add(struct dl_template *t, const struct dl_instruction *instruc
 {
     DL_GROW(t->instructions, t->n_instructions, t->capacity);
     t->instructions[t->n_instructions++] = *instruction;
+    t->length++;
 }
 
 void dl_template_append(struct dl_template *t, const struct dl_instruction *instructions, size_t n)
@@ -26,19 +28,24 @@ void dl_template_append(struct dl_template *t, const struct dl_instruction *inst
         t->instructions = dl_grow(t->instructions, t->capacity, &t->capacity, sizeof *t->instructions);
     memcpy(&t->instructions[t->n_instructions], instructions, n * sizeof *instructions);
     t->n_instructions += n;
+    t->length += n;
 }
 
 void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instruction *instruction)
 {
+    const size_t place = at + t->length - t->n_instructions;
+    const struct dl_repeated *const last = t->n_repeated ? &t->repeated[t->n_repeated - 1] : NULL;
+    assert(!last || last->first + last->n <= at);
     dl_template_add(t, instruction);
     memmove(&t->instructions[at + 1], &t->instructions[at], (t->n_instructions - 1 - at) * sizeof *t->instructions);
     t->instructions[at] = *instruction;
-    for (size_t i = t->memory.n; i-- > 0 && t->memory.items[i].at > at;) t->memory.items[i].at++;
+    for (size_t i = t->memory.n; i-- > 0 && t->memory.items[i].at > place;) t->memory.items[i].at++;
 }
 
 void dl_template_release(struct dl_template *t)
 {
     dl_free(t->instructions);
+    dl_free(t->repeated);
     dl_free(t->memory.items);
     dl_free(t->planned.items);
     dl_free(t->priced.items);

@@ -65,7 +65,7 @@ struct dl_part {
     double behind_network_s;   /* of that, what is priced since the device last waited for the host */
     struct dl_segment segment; /* DL_DO: of the device alone */
     uint32_t call;             /* DL_START, DL_WAIT */
-    size_t first, end;         /* DL_DO: its instructions, from the first to the one before the end */
+    size_t first, end;         /* DL_DO: its places, from the first to the one before the end */
 };
 
 /* A template as the engine goes through it. */
@@ -81,10 +81,20 @@ struct dl_plan {
     const bool *lockstep_groups; /* stage by stage: on those, and on others only copies; NULL: on all */
 };
 
+/* The n instructions from `first` on come so many times in a row, as those of layers that are alike do. */
+struct dl_repeated {
+    size_t first, n, times;
+    const void *of; /* whose they are; OPTIONAL */
+};
+
+/* What repeats itself is written once. A place counts every time: instruction by instruction as they are executed. */
 struct dl_template {
     struct dl_instruction *instructions;
     size_t n_instructions, capacity;
-    struct dl_memory_ops memory; /* in the order of the instructions that they come before */
+    struct dl_repeated *repeated; /* in order */
+    size_t n_repeated, repeated_capacity;
+    size_t length;               /* places */
+    struct dl_memory_ops memory; /* in the order of the places that they come before */
     struct dl_segment total;     /* all of its work, priced, if host and device begin together */
     /* By dl_template_fuse. */
     const struct dl_comm *calls; /* of the step */
@@ -140,7 +150,15 @@ struct dl_program {
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction);
 void dl_template_append(struct dl_template *t, const struct dl_instruction *instructions, size_t n);
+/* Before that instruction, which must come after all that repeat themselves. */
 void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instruction *instruction);
+/* The last n are those of something; and whether they still are: then they come once more. */
+void dl_template_note(struct dl_template *t, size_t n, const void *of);
+bool dl_template_again(struct dl_template *t, const void *of);
+/* The instruction at that place, by its number; how often an instruction comes; and to write each as often. */
+size_t dl_template_at(const struct dl_template *t, size_t place);
+size_t dl_template_times(const struct dl_template *t, size_t instruction);
+void dl_template_unfold(struct dl_template *t);
 void dl_template_release(struct dl_template *t);
 static inline uint32_t dl_program_n_items(const struct dl_program *p) { return p->n_chunks * DL_N_TEMPLATES; }
 /* Room for the items of its chunks, which point nowhere yet; or to empty ones of its own. */

@@ -128,10 +128,15 @@ static void print_memory_op(const struct printed *p, const struct dl_memory_op *
 
 static void print_template(const struct printed *p, const struct dl_template *t)
 {
-    size_t op = 0;
-    for (size_t i = 0; i <= t->n_instructions; i++) {
+    const struct dl_repeated *repeated = t->repeated, *const end = t->repeated + t->n_repeated;
+    size_t op = 0, more = 0; /* places than instructions so far */
+    for (size_t i = 0; i <= t->length; i++) {
         for (; op < t->memory.n && t->memory.items[op].at == i; op++) print_memory_op(p, &t->memory.items[op]);
-        if (i < t->n_instructions) print_instruction(p, &t->instructions[i]);
+        for (; repeated < end && repeated->first + more == i; repeated++) {
+            more += repeated->n * (repeated->times - 1);
+            if (repeated->times > 1) fprintf(p->out, "repeated %zu instructions %zu\n", repeated->times, repeated->n);
+        }
+        if (i < t->length) print_instruction(p, &t->instructions[dl_template_at(t, i)]);
     }
     fprintf(p->out, "# = %.6e s of work\n", t->total.seconds);
 }

@@ -73,7 +73,8 @@ static const struct {
              {"alloc", dl_read_alloc, true, false},       {"free", dl_read_free, true, false},
              {"end", dl_read_end, true, false},           {"work", dl_read_work, true, true},
              {"start", dl_read_start, true, true},        {"wait", dl_read_wait, true, true},
-             {"drain", dl_read_drain, true, true},        {"item", dl_read_item, true, false}};
+             {"drain", dl_read_drain, true, true},        {"item", dl_read_item, true, false},
+             {"repeated", dl_read_repeated, true, true}};
 
 static void read_line(struct dl_program_reader *r, char *line)
 {
@@ -152,6 +153,7 @@ static void finish(struct dl_program_reader *r)
         struct dl_program *const p = &out->programs[i];
         if (p->n_sequence && p->sequence[p->n_sequence - 1].item.with_next)
             dl_refuse_words(&r->w, "the last item of a stage goes with one after it");
+        dl_read_repeated_end(r);
         check_tags(r, p);
         dl_program_note_sequence(p);
         for (uint32_t k = 0; k < p->n_chunks * DL_N_TEMPLATES; k++) fuse(out, p->items[k]);

@@ -14,6 +14,7 @@ void dl_read_stage(struct dl_program_reader *r)
                                        .send_bytes = dl_number_after(&r->w, "sends_bytes")};
     if (stage != out->n_programs || !program.n_chunks)
         dl_refuse_words(&r->w, "'%.60s' is not the next stage", r->w.words[1]);
+    dl_read_repeated_end(r);
     if (r->w.err->status) return;
     size_t n = out->n_programs;
     out->programs = n < r->capacity ? out->programs : dl_grow(out->programs, n, &r->capacity, sizeof *out->programs);
@@ -29,18 +30,21 @@ void dl_read_block(struct dl_program_reader *r)
 {
     const uint32_t block = dl_whole_word(&r->w, dl_second_word(&r->w), r->program->n_chunks * DL_N_TEMPLATES);
     if (r->w.err->status) return;
+    dl_read_repeated_end(r);
     r->into = r->program->items[block];
     r->memory = &r->into->memory;
 }
 
 void dl_read_end(struct dl_program_reader *r)
 {
+    dl_read_repeated_end(r);
     r->into = &r->program->end;
     r->memory = &r->into->memory;
 }
 
 void dl_read_begin(struct dl_program_reader *r)
 {
+    dl_read_repeated_end(r);
     r->into = NULL;
     r->memory = &r->program->begin;
 }
@@ -53,7 +57,7 @@ static void read_memory_op(struct dl_program_reader *r, bool frees)
         .tensor = (enum dl_tensor_kind)dl_word_choice(&r->w, dl_second_word(&r->w), dl_tensor_names),
         .layer = dl_whole_after(&r->w, "layer", most_layers),
         .bytes = frees ? 0 : dl_number_after(&r->w, "bytes"),
-        .at = r->into ? r->into->n_instructions : 0};
+        .at = dl_read_place(r)};
     if (!r->memory)
         dl_refuse_words(&r->w, "'%s' must be in a block", r->w.words[0]);
     else if (!r->into && frees)
@@ -80,7 +84,7 @@ void dl_read_work(struct dl_program_reader *r)
                                         .ground = ground ? (enum dl_ground)dl_word_choice(&r->w, ground, grounds)
                                                          : DL_GROUND_NONE,
                                         .name = dl_arena_string(r->arena, dl_required_word(&r->w, "name"))};
-    dl_template_add(r->into, &work);
+    dl_read_instruction(r, &work);
 }
 
 static uint32_t call_of(struct dl_program_reader *r, const char *word)
@@ -94,25 +98,25 @@ void dl_read_start(struct dl_program_reader *r)
 {
     const uint32_t call = call_of(r, dl_second_word(&r->w));
     if (r->w.err->status) return;
-    dl_template_add(r->into, &(struct dl_instruction){.kind = DL_START,
-                                                      .name = dl_op_name(r->out->calls[call].op),
-                                                      .host_s = dl_number_after(&r->w, "host_s"),
-                                                      .call = call});
+    dl_read_instruction(r, &(struct dl_instruction){.kind = DL_START,
+                                                    .name = dl_op_name(r->out->calls[call].op),
+                                                    .host_s = dl_number_after(&r->w, "host_s"),
+                                                    .call = call});
 }
 
 void dl_read_wait(struct dl_program_reader *r)
 {
     const char *const which = dl_second_word(&r->w);
     const uint32_t call = strcmp(which, "all") == 0 ? DL_EVERY_CALL : call_of(r, which);
-    dl_template_add(r->into,
-                    &(struct dl_instruction){
-                        .kind = DL_WAIT, .name = "wait", .host_s = dl_number_after(&r->w, "host_s"), .call = call});
+    dl_read_instruction(r,
+                        &(struct dl_instruction){
+                            .kind = DL_WAIT, .name = "wait", .host_s = dl_number_after(&r->w, "host_s"), .call = call});
 }
 
 void dl_read_drain(struct dl_program_reader *r)
 {
-    dl_template_add(r->into, &(struct dl_instruction){
-                                 .kind = DL_DRAIN, .name = "drain", .host_s = dl_number_after(&r->w, "host_s")});
+    dl_read_instruction(
+        r, &(struct dl_instruction){.kind = DL_DRAIN, .name = "drain", .host_s = dl_number_after(&r->w, "host_s")});
 }
 
 void dl_read_item(struct dl_program_reader *r)

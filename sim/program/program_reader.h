@@ -14,7 +14,9 @@ struct dl_program_reader {
     struct dl_memory_ops *memory; /* of it, or of the begin; NULL: none yet */
     size_t capacity;              /* of programs */
     size_t sequence_capacity;
-    size_t calls_capacity; /* of is_simulated */
+    size_t calls_capacity;       /* of is_simulated */
+    struct dl_repeated repeated; /* that are being read; n 0: none are */
+    size_t n_repeated;           /* of its instructions so far */
 };
 enum dl_cause dl_read_cause(struct dl_program_reader *r);
 
@@ -34,5 +36,13 @@ void dl_read_start(struct dl_program_reader *r);
 void dl_read_wait(struct dl_program_reader *r);
 void dl_read_drain(struct dl_program_reader *r);
 void dl_read_item(struct dl_program_reader *r);
+
+/* program_read_repeats.c: instructions, some of which come again. */
+void dl_read_repeated(struct dl_program_reader *r);
+void dl_read_instruction(struct dl_program_reader *r, const struct dl_instruction *i);
+/* Where the next is in its block. */
+size_t dl_read_place(const struct dl_program_reader *r);
+/* Where all of them must have come. */
+void dl_read_repeated_end(struct dl_program_reader *r);
 
 #endif

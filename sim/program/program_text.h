@@ -23,6 +23,9 @@
  *     work cause compute device_s 2e-3 name gemm
  *     item forward micro 0 chunk 0 block 0 wants 0 from 0
  *
+ * Instructions that come several times in a row, as those of layers that are alike do, are announced: `repeated 4
+ * instructions 3` says that the 3 after it come 4 times. Their sums are then made of products.
+ *
  * A collective of replicas that ends with "every 3 turn 1" takes place in the second of three steps, and so on. One
  * `over data drawn` is of pairs of replicas that are drawn anew for each step.
  *

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "sim/program/streams.h"
+#include "sim/program/segment_sums.h"
 
 /* ---- what is priced ---- */
 
@@ -23,17 +23,14 @@ static void add_exposed(const struct dl_comm *comm, const struct dl_exposed *exp
             (struct dl_instruction){.name = name, .cause = DL_CAUSE_INTERFERENCE, .device_s = exposed->taken_s};
 }
 
-static bool is_kernel(const struct dl_instruction *i) { return i->kind == DL_DO && i->cause != DL_CAUSE_HOST; }
-
-/* On a device whose host is far ahead. */
-static void price(struct dl_streams *s, const struct dl_instruction *i, struct dl_priced_work *out)
+void dl_price_on_device(struct dl_streams *s, const struct dl_instruction *i, struct dl_priced_work *out)
 {
     struct dl_exposed exposed;
     out->n = 0;
     out->is_beside = out->is_network = false;
     if (i->kind == DL_DO) {
         out->items[out->n++] = *i;
-        dl_streams_work(s, i->device_s, is_kernel(i));
+        dl_streams_work(s, i->device_s, dl_is_kernel(i));
     } else if (dl_may_be_priced(i, s->calls) && i->kind == DL_START) {
         dl_streams_start(s, i->call);
     } else if (dl_may_be_priced(i, s->calls) && i->kind == DL_WAIT) {
@@ -64,7 +61,7 @@ static void price_wait(const struct dl_template *t, size_t at, const struct dl_c
 {
     struct dl_streams s = {.calls = calls};
     size_t start;
-    for (size_t i = first_in_line(t, at, calls, &start); i <= at; i++) price(&s, &t->instructions[i], out);
+    for (size_t i = first_in_line(t, at, calls, &start); i <= at; i++) dl_price_on_device(&s, &t->instructions[i], out);
     if (out->n && start < at) out->items[0].host_s = t->instructions[start].host_s;
     dl_streams_release(&s);
 }
@@ -102,19 +99,20 @@ double dl_segment_slowed_s(const struct dl_segment *s, enum dl_cause cause, doub
 
 /* ---- sums ---- */
 
-static inline void add_to_segment(struct dl_segment *s, const struct dl_instruction *i)
+void dl_segment_add_priced(struct dl_segment *s, const struct dl_priced_work *work)
 {
-    s->by_cause[i->cause] += i->device_s;
-    s->seconds += i->device_s;
-    s->flop += i->flop;
-    for (int count = 0; count < DL_N_FLOP_COUNTS; count++) s->counted_flop[count] += i->counted_flop[count];
-    s->by_ground[i->ground] += i->device_s;
+    for (size_t k = 0; k < work->n; k++) dl_segment_add(s, &work->items[k]);
+    if (work->is_network) s->network_s += work->items[0].device_s;
 }
 
-static void add_priced(struct dl_segment *s, const struct dl_priced_work *work)
+void dl_segment_add_times(struct dl_segment *to, const struct dl_segment *s, double times)
 {
-    for (size_t k = 0; k < work->n; k++) add_to_segment(s, &work->items[k]);
-    if (work->is_network) s->network_s += work->items[0].device_s;
+    to->seconds += times * s->seconds;
+    to->network_s += times * s->network_s;
+    for (int i = 0; i < DL_N_CAUSES; i++) to->by_cause[i] += times * s->by_cause[i];
+    for (int i = 0; i < DL_N_GROUNDS; i++) to->by_ground[i] += times * s->by_ground[i];
+    to->flop += times * s->flop;
+    for (int i = 0; i < DL_N_FLOP_COUNTS; i++) to->counted_flop[i] += times * s->counted_flop[i];
 }
 
 static void wait_for_host(struct dl_segment *total, double seconds)
@@ -123,123 +121,56 @@ static void wait_for_host(struct dl_segment *total, double seconds)
     total->seconds += seconds;
 }
 
+static void sum_instructions(const struct dl_template *t, size_t first, size_t end, struct dl_streams *s,
+                             struct dl_segment *total)
+{
+    struct dl_priced_work work;
+    for (size_t i = first; i < end; i++) {
+        const struct dl_instruction *const at = &t->instructions[i];
+        if (at->kind != DL_DO && !dl_may_be_priced(at, s->calls)) { /* when it begins others decide */
+            s->host_s += at->host_s;
+            continue;
+        }
+        wait_for_host(total, dl_streams_issue(s, at->host_s));
+        if (at->kind == DL_DO) { /* most are: no copy of it */
+            dl_streams_work(s, at->device_s, dl_is_kernel(at));
+            dl_segment_add(total, at);
+            continue;
+        }
+        dl_price_on_device(s, at, &work);
+        dl_segment_add_priced(total, &work);
+    }
+}
+
+/* Time after time, until the next takes the same. */
+static void sum_repeated(const struct dl_template *t, const struct dl_repeated *r, struct dl_streams *s,
+                         struct dl_segment *total)
+{
+    size_t done = 0;
+    while (done < r->times) {
+        struct dl_streams_round round;
+        struct dl_segment one = {0};
+        dl_streams_begin_round(s, &round);
+        sum_instructions(t, r->first, r->first + r->n, s, &one);
+        dl_streams_end_round(s, one.seconds, r->times - done, &round);
+        dl_segment_add_times(total, &one, (double)round.times);
+        done += round.times;
+    }
+}
+
 /* Host and device begin together. What the device waits for its host is time of what it has started, too. */
 void dl_template_sum(struct dl_template *t, const struct dl_comm *calls)
 {
     struct dl_streams s = {.calls = calls};
-    struct dl_priced_work work;
     struct dl_segment total = {0};
-    for (size_t i = 0; i < t->n_instructions; i++) {
-        const struct dl_instruction *const at = &t->instructions[i];
-        if (at->kind != DL_DO && !dl_may_be_priced(at, calls)) { /* when it begins others decide */
-            s.host_s += at->host_s;
-            continue;
-        }
-        wait_for_host(&total, dl_streams_issue(&s, at->host_s));
-        if (at->kind == DL_DO) { /* most are: no copy of it */
-            dl_streams_work(&s, at->device_s, is_kernel(at));
-            add_to_segment(&total, at);
-            continue;
-        }
-        price(&s, at, &work);
-        add_priced(&total, &work);
+    size_t done = 0;
+    for (size_t i = 0; i < t->n_repeated; i++) {
+        if (t->repeated[i].times == 1) continue;
+        sum_instructions(t, done, t->repeated[i].first, &s, &total);
+        sum_repeated(t, &t->repeated[i], &s, &total);
+        done = t->repeated[i].first + t->repeated[i].n;
     }
+    sum_instructions(t, done, t->n_instructions, &s, &total);
     t->total = total;
     dl_streams_release(&s);
-}
-
-/* ---- parts ---- */
-
-static void add_part(struct dl_parts *p, struct dl_part part)
-{
-    DL_GROW(p->items, p->n, p->capacity);
-    p->items[p->n++] = part;
-}
-
-static struct dl_part *part_at(struct dl_parts *p, size_t at)
-{
-    if (!p->n || p->items[p->n - 1].kind != DL_DO) add_part(p, (struct dl_part){.kind = DL_DO, .first = at});
-    p->items[p->n - 1].end = at + 1;
-    return &p->items[p->n - 1];
-}
-
-/* Clocks `behind` are those of a device that was free long before its host began. */
-static void add_kernel(struct dl_parts *p, size_t at, const struct dl_instruction *i, struct dl_streams *behind)
-{
-    struct dl_part *const part = part_at(p, at);
-    dl_streams_issue(behind, i->host_s);
-    dl_streams_work(behind, i->device_s, is_kernel(i));
-    part->host_s += i->host_s;
-    part->behind_host_s = behind->device_s;
-    part->behind_network_s = behind->network_s;
-    add_to_segment(&part->segment, i);
-}
-
-/* What a call that is not open costs is known from the device alone. */
-static void wait_behind(struct dl_streams *behind, uint32_t call, const struct dl_priced_work *work)
-{
-    struct dl_exposed exposed;
-    if (dl_streams_wait(behind, call, &exposed)) return;
-    for (size_t k = 0; k < work->n; k++) dl_streams_work(behind, work->items[k].device_s, false);
-    if (work->is_network) behind->network_s += work->items[0].device_s;
-}
-
-static void add_call(struct dl_parts *p, size_t at, const struct dl_instruction *i, const struct dl_priced_work *work,
-                     struct dl_streams *behind)
-{
-    if (i->kind == DL_START) {
-        dl_streams_issue(behind, i->host_s);
-        dl_streams_start(behind, i->call);
-    } else {
-        wait_behind(behind, i->call, work);
-    }
-    if (!work->n && i->host_s == 0) return;
-    struct dl_part *const part = part_at(p, at);
-    part->host_s += i->host_s;
-    part->behind_host_s = fmax(behind->device_s, 0);
-    part->behind_network_s = behind->network_s;
-    add_priced(&part->segment, work);
-}
-
-static bool is_planned(const struct dl_plan *plan, const struct dl_comm *calls, uint32_t call, bool on_group)
-{
-    return plan->calls && plan->calls[call] && (on_group || calls[call].op == DL_COPY);
-}
-
-/* Of lockstep groups that the plan has, or of others; returns whether collectives are simulated. */
-static bool fuse(const struct dl_template *t, const struct dl_plan *plan, bool on_group, struct dl_parts *out)
-{
-    struct dl_streams device = {.calls = t->calls}, behind = {.calls = t->calls};
-    bool any = false;
-    struct dl_priced_work work;
-    out->n = 0;
-    dl_streams_reset(&behind, 0, -INFINITY);
-    for (size_t i = 0; i < t->n_instructions; i++) {
-        const struct dl_instruction *const at = &t->instructions[i];
-        const bool may_be_priced = dl_may_be_priced(at, t->calls),
-                   is_simulated = may_be_priced && is_planned(plan, t->calls, at->call, on_group);
-        any |= is_simulated && t->calls[at->call].op != DL_COPY;
-        if (at->kind != DL_DO && (!may_be_priced || is_simulated)) {
-            add_part(out, (struct dl_part){.kind = at->kind, .call = at->call, .host_s = at->host_s});
-            dl_streams_reset(&behind, 0, -INFINITY);
-            continue;
-        }
-        if (at->kind == DL_DO) { /* most are: no copy of it */
-            dl_streams_work(&device, at->device_s, is_kernel(at));
-            add_kernel(out, i, at, &behind);
-            continue;
-        }
-        price(&device, at, &work);
-        add_call(out, i, at, &work, &behind);
-    }
-    dl_streams_release(&device);
-    dl_streams_release(&behind);
-    return any;
-}
-
-void dl_template_fuse(struct dl_template *t, const struct dl_comm *calls, const struct dl_plan *plan)
-{
-    t->calls = calls;
-    t->priced.n = 0;
-    if (fuse(t, plan, true, &t->planned) && plan->lockstep_groups) fuse(t, plan, false, &t->priced);
 }

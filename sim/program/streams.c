@@ -22,6 +22,7 @@ double dl_streams_issue(struct dl_streams *s, double host_s)
     s->host_s += host_s;
     const double wait_s = fmax(s->host_s - s->device_s, 0);
     if (wait_s == 0) return 0;
+    s->has_waited = true;
     pass(s, wait_s);
     s->device_s = s->host_s;
     s->network_s = 0;
@@ -90,4 +91,34 @@ bool dl_streams_wait(struct dl_streams *s, uint32_t call, struct dl_exposed *out
     s->network_s += out->longer_s;
     dl_streams_work(s, out->taken_s, false);
     return true;
+}
+
+void dl_streams_begin_round(struct dl_streams *s, struct dl_streams_round *round)
+{
+    *round = (struct dl_streams_round){.begin_s = s->host_s,
+                                       .device_begin_s = s->device_s,
+                                       .lag_s = s->device_s - s->host_s,
+                                       .network_s = s->network_s,
+                                       .is_free = !s->n_open};
+    s->device_s = round->lag_s;
+    s->host_s = 0;
+    s->has_waited = false;
+}
+
+void dl_streams_end_round(struct dl_streams *s, double work_s, size_t most, struct dl_streams_round *round)
+{
+    const double lag_s = s->device_s - s->host_s;
+    const bool is_same = lag_s == round->lag_s || (!s->has_waited && lag_s > round->lag_s);
+    round->is_free &= !s->n_open;
+    round->is_of_work = round->is_free && !s->has_waited;
+    round->times = round->is_free && is_same ? most : 1;
+    round->host_s = s->host_s;
+    const double times = (double)round->times, before_s = round->begin_s + (times - 1) * round->host_s;
+    s->host_s += before_s;
+    if (round->is_of_work) {
+        s->device_s = round->device_begin_s + times * work_s;
+        s->network_s = round->network_s + times * (s->network_s - round->network_s);
+    } else {
+        s->device_s += before_s;
+    }
 }

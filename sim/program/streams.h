@@ -21,6 +21,7 @@ struct dl_streams {
     const struct dl_comm *calls;
     double host_s, device_s;
     double network_s;          /* that the device has waited for priced calls since it last waited for its host */
+    bool has_waited;           /* the device, for its host */
     struct dl_open_call *open; /* in the order of their starts */
     size_t n_open, capacity;
 };
@@ -41,5 +42,22 @@ void dl_streams_work(struct dl_streams *s, double device_s, bool is_kernel);
 void dl_streams_start(struct dl_streams *s, uint32_t call);
 bool dl_streams_is_beside(const struct dl_streams *s, uint32_t call);
 bool dl_streams_wait(struct dl_streams *s, uint32_t call, struct dl_exposed *out);
+
+/* Ops that come again and again. With nothing open before and after them, what they take depends on one number: how far
+ * the device is behind its host, the lag. It is the same the next time if the lag has not changed; or if it has grown
+ * and the device has not waited for its host, because then it does not the next time either. */
+struct dl_streams_round {
+    double begin_s, device_begin_s; /* of the host, and of the device */
+    double lag_s, network_s;        /* at the begin */
+    double host_s;                  /* that it takes the host */
+    bool is_free;                   /* nothing is open before and after it; who knows more may take it back */
+    bool is_of_work;                /* it is free, and the device has not waited for its host */
+    size_t times;                   /* that it counts for */
+};
+/* Until its end the host's clock counts from 0, so that rounds that are alike have the same clocks to the bit. */
+void dl_streams_begin_round(struct dl_streams *s, struct dl_streams_round *round);
+/* It counts for `most` rounds if the next ones take the same, or else for itself. A device that does not wait for its
+ * host takes work_s: what is added up elsewhere is the same sum to the bit. */
+void dl_streams_end_round(struct dl_streams *s, double work_s, size_t most, struct dl_streams_round *round);
 
 #endif

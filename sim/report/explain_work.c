@@ -37,7 +37,8 @@ static void add_line(struct dl_work_lines *lines, const struct dl_work_line *lin
     lines->items[lines->n++] = *line;
 }
 
-/* What is taken from kernels beside a collective is no collective, nor is what goes to nodes first. */
+/* What is taken from kernels beside a collective is no collective, nor is what goes to nodes first. One that comes
+ * again costs the same each time. */
 static void add_instruction(struct dl_work_lines *lines, const struct dl_template *t, size_t at, int kind, double n)
 {
     const struct dl_instruction *const i = &t->instructions[at];
@@ -63,15 +64,17 @@ static double launching_s(const struct dl_template *t)
     double sum = 0;
     for (size_t i = 0; i < t->n_instructions; i++)
         if (t->instructions[i].kind == DL_DO && t->instructions[i].cause == DL_CAUSE_HOST)
-            sum += t->instructions[i].device_s;
+            sum += (double)dl_template_times(t, i) * t->instructions[i].device_s;
     return sum;
 }
 
 static void add_wait(struct dl_work_lines *lines, const struct dl_template *t, int kind, double n)
 {
+    const double rounding = 1e-12; /* of two sums of the same in another order */
     struct dl_work_wait wait = {kind, t->total.by_cause[DL_CAUSE_HOST] - launching_s(t), 0, n};
-    for (size_t i = 0; i < t->n_instructions; i++) wait.host_s += t->instructions[i].host_s;
-    if (wait.seconds <= 0) return;
+    for (size_t i = 0; i < t->n_instructions; i++)
+        wait.host_s += (double)dl_template_times(t, i) * t->instructions[i].host_s;
+    if (wait.seconds <= rounding * t->total.seconds) return;
     for (size_t i = 0; i < lines->n_waits; i++) {
         struct dl_work_wait *const known = &lines->waits[i];
         if (known->kind != kind || known->seconds != wait.seconds) continue;
@@ -85,7 +88,8 @@ static void add_wait(struct dl_work_lines *lines, const struct dl_template *t, i
 static void add_template(struct dl_work_lines *lines, const struct dl_template *t, int kind, double n)
 {
     if (n <= 0) return;
-    for (size_t i = 0; i < t->n_instructions; i++) add_instruction(lines, t, i, kind, n);
+    for (size_t i = 0; i < t->n_instructions; i++)
+        add_instruction(lines, t, i, kind, n * (double)dl_template_times(t, i));
     add_wait(lines, t, kind, n);
 }
 

@@ -138,7 +138,7 @@ static uint64_t count_of(const struct dl_slice *s)
     uint64_t n = 0;
     struct dl_priced_work work;
     for (size_t i = s->part->first; i < s->part->end; i++) {
-        dl_priced_work(s->running, i, s->running->calls, &work);
+        dl_priced_work(s->running, dl_template_at(s->running, i), s->running->calls, &work);
         n += work.n;
     }
     return n;
@@ -162,7 +162,7 @@ static void tell_instructions(struct text *out, const struct dl_timeline *t, con
     double launched_s = s->host_from_s - s->from_s, at_s = 0;
     struct dl_priced_work work;
     for (size_t i = s->part->first; i < s->part->end; i++) {
-        dl_priced_work(s->running, i, s->running->calls, &work);
+        dl_priced_work(s->running, dl_template_at(s->running, i), s->running->calls, &work);
         for (size_t k = 0; k < work.n; k++) {
             const struct dl_instruction *const now = &work.items[k];
             launched_s += now->host_s * s->pace;

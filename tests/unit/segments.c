@@ -189,6 +189,87 @@ START_TEST(a_slow_device_behind_its_host_has_the_same_network)
 }
 END_TEST
 
+/* ---- what comes again and again ---- */
+
+static void check_near(const char *what, double a, double b)
+{
+    ck_assert_msg(fabs(a - b) <= 1e-12 * fmax(fabs(b), 1), "%s: %.17g became %.17g", what, b, a);
+}
+
+static void check_segments(const struct dl_segment *a, const struct dl_segment *b)
+{
+    check_near("seconds", a->seconds, b->seconds);
+    check_near("network_s", a->network_s, b->network_s);
+    check_near("flop", a->flop, b->flop);
+    for (int i = 0; i < DL_N_CAUSES; i++) check_near("by_cause", a->by_cause[i], b->by_cause[i]);
+    for (int i = 0; i < DL_N_GROUNDS; i++) check_near("by_ground", a->by_ground[i], b->by_ground[i]);
+    for (int i = 0; i < DL_N_FLOP_COUNTS; i++) check_near("counted_flop", a->counted_flop[i], b->counted_flop[i]);
+}
+
+static void check_parts(const struct dl_parts *a, const struct dl_parts *b)
+{
+    ck_assert_uint_eq(a->n, b->n);
+    for (size_t i = 0; i < a->n; i++) {
+        const struct dl_part *const x = &a->items[i], *const y = &b->items[i];
+        ck_assert_int_eq(x->kind, y->kind);
+        ck_assert_uint_eq(x->call, y->call);
+        ck_assert_uint_eq(x->first, y->first);
+        ck_assert_uint_eq(x->end, y->end);
+        check_near("host_s", x->host_s, y->host_s);
+        check_near("behind_host_s", x->behind_host_s, y->behind_host_s);
+        check_near("behind_network_s", x->behind_network_s, y->behind_network_s);
+        check_segments(&x->segment, &y->segment);
+    }
+}
+
+/* Hosts that are slower and faster than their devices; and sometimes calls that stay open, or what others can see. */
+static void draw_rounds(gsl_rng *rng, struct dl_template *t)
+{
+    const double host_pace = 4 * gsl_rng_uniform(rng);
+    const size_t times = 2 + gsl_rng_uniform_int(rng, 40);
+    draw_segment(rng, t);
+    const size_t from = t->n_instructions;
+    draw_segment(rng, t);
+    if (gsl_rng_uniform_int(rng, 4) == 0) add_call(t, DL_DRAIN, 0, 0);
+    if (gsl_rng_uniform_int(rng, 4) == 0) add_call(t, DL_START, 2, 0);
+    for (size_t i = from; i < t->n_instructions; i++) t->instructions[i].host_s *= host_pace;
+    dl_template_note(t, t->n_instructions - from, rng);
+    for (size_t i = 1; i < times; i++) ck_assert(dl_template_again(t, rng));
+    draw_segment(rng, t);
+    ck_assert(!dl_template_again(t, rng));
+    ck_assert_uint_eq(dl_template_times(t, from), times);
+    ck_assert_uint_eq(dl_template_times(t, from - 1), 1);
+}
+
+START_TEST(what_is_repeated_is_as_if_it_were_written_each_time)
+{
+    gsl_rng *const rng = dl_random_new(4, "segments", (uint64_t)_i);
+    struct dl_comm calls[n_calls];
+    bool simulated[n_calls] = {false};
+    struct dl_template t = {0};
+    draw_calls(rng, calls);
+    draw_rounds(rng, &t);
+    if (_i % 4 == 0) simulated[gsl_rng_uniform_int(rng, n_calls)] = true;
+    const struct dl_plan plan = {.calls = simulated};
+    dl_template_sum(&t, calls);
+    dl_template_fuse(&t, calls, &plan);
+    struct dl_template each = t;
+    each.planned = each.priced = (struct dl_parts){0};
+    t.instructions = NULL; /* they are the other's now */
+    dl_template_unfold(&each);
+    ck_assert_uint_eq(each.n_instructions, t.length);
+    ck_assert_uint_lt(t.n_instructions, t.length);
+    dl_template_sum(&each, calls);
+    dl_template_fuse(&each, calls, &plan);
+    check_segments(&t.total, &each.total);
+    check_parts(&t.planned, &each.planned);
+    t.repeated = NULL;
+    dl_template_release(&t);
+    dl_template_release(&each);
+    gsl_rng_free(rng);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("segments");
@@ -197,6 +278,7 @@ int main(void)
     tcase_add_loop_test(tests, the_total_of_a_template_is_its_ops_one_by_one, 0, n_segments);
     tcase_add_loop_test(tests, a_slow_device_has_the_same_network, 0, n_segments);
     tcase_add_test(tests, a_slow_device_behind_its_host_has_the_same_network);
+    tcase_add_loop_test(tests, what_is_repeated_is_as_if_it_were_written_each_time, 0, n_segments);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
