@@ -67,6 +67,7 @@ enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds
         time_set(s, &inside, once * dl_routing_visits(routing, g->n), &inside_s, err))
         return err->status;
     const struct dl_software *const software = s->request->job->setting.software;
-    *seconds = software->dispatch_s + fmax(between_s, inside_s / software->dispatch_fraction);
+    *seconds = software->dispatch_s + (g->n_nodes > 1 ? software->dispatch_between_s : 0) +
+               fmax(between_s, inside_s / software->dispatch_fraction);
     return DL_OK;
 }

@@ -14,7 +14,7 @@ const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum
 struct options {
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes,
         bf16_gradient_bytes; /* the last 0: absent */
-    double dispatch_fraction;
+    double dispatch_fraction, dispatch_between_s;
     double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
         gather_part_host_s, vector_part_host_s, collective_rank_host_s, send_messages; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
@@ -134,6 +134,8 @@ static const struct dl_field fields[] = {
     {"dispatch_fraction", DL_NUMBER, offsetof(struct options, dispatch_fraction), 0.01, 1, true, NULL,
      "where tokens are sent to nodes: the share of a collective's bandwidth that they reach inside a node; 1 if "
      "absent"},
+    {"dispatch_between_s", DL_NUMBER, offsetof(struct options, dispatch_between_s), 0, 1, true, NULL,
+     "where tokens are sent to nodes: device time of each trip that leaves a node, beside dispatch_s; 0 if absent"},
     {"overlaps_tensor", DL_BOOL, offsetof(struct options, overlaps_tensor), 0, 0, true, NULL,
      "collectives of tensor parallelism in the backward overlap with the weight gradient; false if absent"},
     {"scatters_sends", DL_BOOL, offsetof(struct options, scatters_sends), 0, 0, true, NULL,
@@ -253,6 +255,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .dispatch = (enum dl_dispatch)o.dispatch,
                                 .dispatch_s = o.dispatch_s,
                                 .dispatch_fraction = o.dispatch_fraction,
+                                .dispatch_between_s = o.dispatch_between_s,
                                 .gathers_modules = o.gathers_modules,
                                 .gathers_ahead = (uint32_t)o.gathers_ahead,
                                 .overlaps_tensor = o.overlaps_tensor,

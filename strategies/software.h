@@ -66,6 +66,7 @@ struct dl_software {
     enum dl_dispatch dispatch;    /* unless the strategy says it */
     double dispatch_s;            /* of the device, for a trip to nodes, beside what travels */
     double dispatch_fraction;     /* of the bandwidth of a collective, inside a node */
+    double dispatch_between_s;    /* of the device, for a trip that leaves its node, beside dispatch_s */
     bool gathers_modules;         /* in stage 3 of ZeRO: matrices one by one, not layers */
     uint32_t gathers_ahead;       /* in stage 3 of ZeRO: layers, before the one at work is done */
     bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */

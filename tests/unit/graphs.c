@@ -125,6 +125,25 @@ START_TEST(trips_reach_their_share_of_the_bandwidth)
 }
 END_TEST
 
+/* There and back, forward and backward, if a rank of the group is on another node; and nothing if none is. */
+START_TEST(trips_that_leave_a_node_take_longer)
+{
+    static const char *const systems[] = {FAST_SYSTEM, "dgx-h100"};
+    const double trips_between[] = {2, 0}, between_s = 0.25;
+    struct step step = {
+        .system = systems[_i], .software = SOFTWARE(""), .workload = MODEL, .head = BATCH, .stack = TO_NODES};
+    struct dl_session before, after;
+    open_step(&before, &step);
+    step.software = SOFTWARE(",'dispatch_between_s':0.25");
+    open_step(&after, &step);
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++)
+        check_close("trips", cause_s(&after, kind, DL_CAUSE_EXPERT),
+                    cause_s(&before, kind, DL_CAUSE_EXPERT) + LAYERS * trips_between[_i] * between_s, exactly);
+    dl_session_close(&before);
+    dl_session_close(&after);
+}
+END_TEST
+
 /* Once forward and once backward for each linear layer, and for all experts of a rank together. */
 START_TEST(linear_layers_take_the_host_beside_their_launches)
 {
@@ -160,6 +179,7 @@ int main(void)
     tcase_add_loop_test(tests, tokens_of_experts_are_counted_by_the_host, 0, 3);
     tcase_add_loop_test(tests, a_trip_to_nodes_has_a_wait_and_a_time_of_its_own, 0, 3);
     tcase_add_test(tests, trips_reach_their_share_of_the_bandwidth);
+    tcase_add_loop_test(tests, trips_that_leave_a_node_take_longer, 0, 2);
     tcase_add_test(tests, linear_layers_take_the_host_beside_their_launches);
     tcase_add_test(tests, a_scope_is_needed);
     Suite *const suite = suite_create("graphs");
