@@ -51,3 +51,10 @@ dl_digits dl_along_peer(const struct dl_setting *s, uint32_t i)
 {
     return digits_from(DL_N_DIGITS + s->n_brought + i, 1);
 }
+
+dl_digits dl_along_experts(const struct dl_setting *s)
+{
+    return DL_ALONG_EXPERTS | (s->experts_over_tensor ? DL_ALONG_TENSOR : 0);
+}
+
+uint32_t dl_n_expert_ranks(const struct dl_setting *s) { return dl_ranks_count(&s->ranks, dl_along_experts(s)); }

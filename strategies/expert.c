@@ -14,7 +14,7 @@ enum { as_software = -1 };
 struct options {
     int64_t ways, dispatch, seed; /* dispatch: enum dl_dispatch */
     double imbalance, skew;
-    bool overlap;
+    bool overlap, over_tensor;
 };
 static const struct options defaults = {.ways = 1, .dispatch = as_software, .imbalance = 1};
 static const struct dl_field fields[] = {
@@ -23,6 +23,9 @@ static const struct dl_field fields[] = {
      "tokens are sent once to each expert, or once to each node and rank; as the software does if absent"},
     {"overlap", DL_BOOL, offsetof(struct options, overlap), 0, 0, true, NULL,
      "tokens are sent while the device computes another micro-batch; false if absent"},
+    {"over_tensor", DL_BOOL, offsetof(struct options, over_tensor), 0, 0, true, NULL,
+     "tensor ranks have whole experts each, rather than a part of every one, and are counted in `ways`; needs sequence "
+     "parallelism; false if absent"},
     {"imbalance", DL_NUMBER, offsetof(struct options, imbalance), 1, 65536, true, NULL,
      "tokens of the busiest rank over the mean; 1 if absent"},
     {"skew", DL_NUMBER, offsetof(struct options, skew), 0, 100, true, NULL,
@@ -33,9 +36,27 @@ static const struct dl_field fields[] = {
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
+    const struct options *const o = options;
     (void)entry, (void)err;
-    setting->expert_ways = (uint32_t)((const struct options *)options)->ways;
+    setting->expert_ways = (uint32_t)o->ways;
+    setting->experts_over_tensor = o->over_tensor;
     return DL_OK;
+}
+
+static enum dl_status check_over_tensor(const struct options *o, const struct dl_check *what, struct dl_error *err)
+{
+    const struct dl_setting *const s = what->setting;
+    const uint32_t tensor = s->ways[DL_AXIS_TENSOR];
+    if (tensor == 1)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "over_tensor"), "means nothing without tensor ranks");
+    if (dl_layout_parts(&s->layouts.outside, DL_BY_TOKEN, &s->ranks) != tensor)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "over_tensor"),
+                       "needs tensor ranks that have tokens of their own: {\"name\": \"tensor\", \"sequence\": true}");
+    if (o->ways % tensor)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "ways"),
+                       "must be a multiple of the tensor ways, %u, with over_tensor; got %lld", tensor,
+                       (long long)o->ways);
+    return dl_check_ways(what, (uint32_t)o->ways, (double)tensor * dl_n_replicas(s), "tensor x data ways", err);
 }
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
@@ -56,6 +77,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     if (o->seed && o->skew == 0)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "seed"), "means nothing without skew");
     if (dl_check_ways(what, (uint32_t)o->ways, experts, "the experts", err)) return err->status;
+    if (o->over_tensor) return check_over_tensor(o, what, err);
     return dl_check_ways(what, (uint32_t)o->ways, dl_n_replicas(what->setting), "the data ways", err);
 }
 
@@ -83,13 +105,14 @@ static const struct dl_operator *operator_of(const struct options *o, const stru
     return dl_operator_of(DL_OF_EXPERTS, o->dispatch == as_software ? (int64_t)s->software->dispatch : o->dispatch);
 }
 
-/* The elements are those of one rank. Tensor ranks have the same data here, unless they divide it. */
+/* The elements are those of one replica. Tensor ranks have the same data here, unless they divide it. */
 static enum dl_status travel(const struct dl_operator *op, const struct dl_operator_options *o,
                              const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_operator_layouts l = op->layouts(o);
     const bool goes = ev->over == DL_TO_EXPERTS;
+    const uint32_t parts = o->over_tensor ? 1 : s->parts.outside; /* beside those of the layouts */
     struct dl_move moves[DL_MOST_MOVES];
     const size_t n = dl_resolve(&s->ranks, goes ? &l.outside : &l.made, goes ? &l.used : &l.outside,
                                 s->expert_ways * ev->elements, moves);
@@ -100,7 +123,7 @@ static enum dl_status travel(const struct dl_operator *op, const struct dl_opera
         trip.op = moves[i].op;
         trip.members.digits = moves[i].along;
         trip.async = o->overlap;
-        trip.bytes = o->imbalance * moves[i].elements * dl_precision_bytes(s->precision) / s->parts.outside;
+        trip.bytes = o->imbalance * moves[i].elements * dl_precision_bytes(s->precision) / parts;
         if (op->hand_over(o, ev, &trip, below, err)) return err->status;
     }
     return DL_OK;
@@ -114,12 +137,13 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const bool is_of_experts = ev->kind == DL_EV_COMPUTE && dl_kernel_is_of_experts(&ev->kernel);
     if (o->ways == 1) return dl_emit(below, ev, err);
     if (travels || is_of_experts) {
-        const struct dl_operator_options told = {.overlap = o->overlap, .imbalance = imbalance_of(o, ev->layer)};
+        const struct dl_operator_options told = {
+            .overlap = o->overlap, .imbalance = imbalance_of(o, ev->layer), .over_tensor = o->over_tensor};
         const struct dl_operator *const op = operator_of(o, dl_stack_setting(below));
         return travels ? travel(op, &told, ev, below, err) : op->kernel(&told, ev, below, err);
     }
     struct dl_event mine = *ev;
-    mine.parameters_expert /= (double)o->ways;
+    mine.parameters_expert /= dl_stack_setting(below)->expert_ways; /* and by tensor, over which others divide it */
     return dl_emit(below, &mine, err);
 }
 

@@ -6,12 +6,12 @@
 
 #include "strategies/operators.h"
 
-static const struct dl_layout by_samples = {.cut[DL_SAMPLE] = DL_ALONG_EXPERTS};
-static const struct dl_layout by_experts = {.cut[DL_EXPERT] = DL_ALONG_EXPERTS};
-
+/* Tensor ranks that share the experts too have tokens of their own. */
 static struct dl_operator_layouts layouts(const struct dl_operator_options *o)
 {
-    (void)o;
+    const dl_digits tensor = o->over_tensor ? DL_ALONG_TENSOR : 0;
+    const struct dl_layout by_experts = {.cut[DL_EXPERT] = DL_ALONG_EXPERTS | tensor};
+    const struct dl_layout by_samples = {.cut[DL_SAMPLE] = DL_ALONG_EXPERTS, .cut[DL_TOKEN] = tensor};
     return (struct dl_operator_layouts){
         .weights = by_experts, .inside = by_experts, .outside = by_samples, .used = by_experts, .made = by_experts};
 }
@@ -23,7 +23,8 @@ static enum dl_status kernel(const struct dl_operator_options *o, const struct d
     const bool of_weights = ev->pass == DL_BACKWARD && ev->gradient == DL_GRADIENT_WEIGHT;
     struct dl_event mine = *ev;
     struct dl_kernel *const k = &mine.kernel;
-    dl_kernel_cut(k, &by_samples, &by_experts, &dl_stack_setting(below)->ranks);
+    const struct dl_operator_layouts l = layouts(o);
+    dl_kernel_cut(k, &l.outside, &l.inside, &dl_stack_setting(below)->ranks);
     *(k->kind != DL_KERNEL_GEMM ? &k->elements : of_weights ? &k->k : &k->m) *= o->imbalance;
     mine.mean_work = 1 / o->imbalance;
     return dl_emit(below, &mine, err);
@@ -60,7 +61,7 @@ static enum dl_status sort(const struct dl_event *trip, struct dl_stack *below, 
 /* What a rank needs to know of all others before it can send: how many tokens each of them has for each expert. */
 static enum dl_status count(const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
 {
-    const double ways = dl_stack_setting(below)->expert_ways;
+    const double ways = dl_n_expert_ranks(dl_stack_setting(below));
     const double count_bytes = 8, counts = ways * first_product(trip->layer)->batch;
     struct dl_event gather = *trip, offsets = *trip;
     gather.op = DL_ALLGATHER;
@@ -89,7 +90,7 @@ static enum dl_status to_experts(const struct dl_operator_options *o, const stru
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_kernel *const product = first_product(tensor->layer);
-    const bool sorts = product->batch > s->expert_ways, goes = tensor->over == DL_TO_EXPERTS;
+    const bool sorts = product->batch > dl_n_expert_ranks(s), goes = tensor->over == DL_TO_EXPERTS;
     const bool by_counts = s->software->drains_at_dispatch, back = tensor->pass == DL_BACKWARD;
     const bool of_dispatch = goes != back; /* that way, or its gradient */
     (void)o;

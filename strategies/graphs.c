@@ -16,13 +16,13 @@ static const struct dl_field fields[] = {
 };
 
 /* Where layers are replayed, what the step does after them is launched. */
-static bool is_in_layer_graph(const struct dl_event *ev)
+static bool is_in_layer_graph(const struct dl_event *ev, const struct dl_setting *s)
 {
     const bool of_layer = ev->pass == DL_FORWARD || ev->pass == DL_BACKWARD || ev->pass == DL_RECOMPUTE;
     switch (ev->kind) {
     case DL_EV_LAYER: return true;
     case DL_EV_COMPUTE: return of_layer && !dl_kernel_is_of_experts(&ev->kernel);
-    case DL_EV_COLLECTIVE: return of_layer && ev->members.digits != DL_ALONG_EXPERTS;
+    case DL_EV_COLLECTIVE: return of_layer && ev->members.digits != dl_along_experts(s);
     default: return false;
     }
 }
@@ -34,7 +34,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                               struct dl_error *err)
 {
     const struct options *const o = options;
-    const bool is_replayed = o->scope == step ? ev->kind != DL_EV_LAYER && !is_memory(ev) : is_in_layer_graph(ev);
+    const bool is_replayed =
+        o->scope == step ? ev->kind != DL_EV_LAYER && !is_memory(ev) : is_in_layer_graph(ev, dl_stack_setting(below));
     if (!is_replayed) return dl_emit(below, ev, err);
     struct dl_event replayed = *ev;
     replayed.is_replayed = true;

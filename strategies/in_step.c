@@ -7,8 +7,8 @@ uint32_t dl_in_step_n_groups(const struct dl_setting *s, dl_digits along)
 
 size_t dl_in_step_kinds(const struct dl_setting *s, dl_digits kinds[DL_MOST_IN_STEP])
 {
-    static const dl_digits usual[] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS,
-                                      DL_ALONG_X,      DL_ALONG_Y,       DL_ALONG_Z};
+    const dl_digits usual[] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, dl_along_experts(s),
+                               DL_ALONG_X,      DL_ALONG_Y,       DL_ALONG_Z};
     size_t n = 0;
     for (; n < DL_COUNT(usual); n++) kinds[n] = usual[n];
     for (uint32_t i = 0; i < s->n_brought; i++) kinds[n++] = dl_along_own(s, s->brought[i]);

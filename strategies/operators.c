@@ -40,9 +40,17 @@ const struct dl_operator *dl_operator_of(enum dl_operators_of what, int64_t choi
 
 /* ---- kernels ---- */
 
-/* What has the inner dimension is between two products; all else is outside of them, or what they are given. */
-static const struct dl_layout *layout_of(const struct dl_kernel *k, const struct dl_operator_layouts *l)
+bool dl_operator_leaves_whole(const struct dl_kernel *k, const struct dl_setting *s)
 {
+    return s->experts_over_tensor && dl_kernel_is_of_experts(k);
+}
+
+/* What has the inner dimension is between two products; all else is outside of them, or what they are given. Experts
+ * that tensor ranks have whole are no pair of theirs. */
+static const struct dl_layout *layout_of(const struct dl_kernel *k, const struct dl_setting *s)
+{
+    const struct dl_operator_layouts *const l = &s->layouts;
+    if (dl_operator_leaves_whole(k, s)) return &l->outside;
     if (dl_kernel_all_dimensions(k) & DL_BY_INNER) return &l->inside;
     return k->on_operands ? &l->used : &l->outside;
 }
@@ -67,7 +75,7 @@ void dl_kernel_cut(struct dl_kernel *k, const struct dl_layout *has, const struc
 
 void dl_operator_cut(struct dl_kernel *k, const struct dl_setting *s)
 {
-    dl_kernel_cut(k, NULL, layout_of(k, &s->layouts), &s->ranks);
+    dl_kernel_cut(k, NULL, layout_of(k, s), &s->ranks);
 }
 
 /* ---- between operators ---- */

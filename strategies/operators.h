@@ -16,6 +16,7 @@ struct dl_operator_options {
     bool zigzag;      /* attention: each rank has tokens from the front and from the end */
     bool overlap;     /* experts: tokens travel while another micro-batch is at work */
     double imbalance; /* experts, of the layer at work: tokens of the busiest rank over the mean */
+    bool over_tensor; /* experts: tensor ranks have whole ones each, and tokens of their own */
 };
 
 struct dl_operator {
@@ -69,6 +70,9 @@ struct dl_operator_state {
 void dl_operator_cut(struct dl_kernel *k, const struct dl_setting *s);
 void dl_kernel_cut(struct dl_kernel *k, const struct dl_layout *has, const struct dl_layout *needs,
                    const struct dl_ranks *ranks);
+
+/* Of experts that are whole on a tensor rank: only their tokens are divided. */
+bool dl_operator_leaves_whole(const struct dl_kernel *k, const struct dl_setting *s);
 
 /* The moves that hand over a tensor of so many elements: into a pair of products (`enters`), or out of one. */
 size_t dl_operator_moves(const struct dl_setting *s, bool enters, bool from_table, double elements,

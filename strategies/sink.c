@@ -339,10 +339,11 @@ static void count_tokens(struct dl_sink *s, const struct dl_event *ev, bool drai
 
 static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
-    const bool in_lockstep = !(ev->members.digits & ~(dl_in_lockstep(&s->request->job->setting) | DL_ALONG_EXPERTS));
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const bool in_lockstep = !(ev->members.digits & ~(dl_in_lockstep(setting) | DL_ALONG_EXPERTS));
     assert(!ev->async || !ev->members.is_pair);
-    const struct dl_software *const software = s->request->job->setting.software;
-    if (ev->members.digits == DL_ALONG_EXPERTS) count_tokens(s, ev, software->drains_at_dispatch);
+    const struct dl_software *const software = setting->software;
+    if (ev->members.digits == dl_along_experts(setting)) count_tokens(s, ev, software->drains_at_dispatch);
     if (in_lockstep && ev->async) return put_beside_layer(s, ev, err);
     if (!in_lockstep) add_exchange(s, ev);
     if (in_lockstep && add_in_lockstep(s, ev, AT_END, err)) return err->status;

@@ -25,8 +25,9 @@ static uint32_t member(const struct dl_group *g, const struct set *set, uint32_t
 /* All sets: those beside each other, of all tensor and context ranks. */
 static struct dl_group *open_groups(struct dl_sink *s, const struct set *set, uint32_t *n)
 {
-    const struct dl_group *const experts = dl_sink_groups(s, DL_ALONG_EXPERTS)->all;
-    *n = dl_in_step_n_groups(&s->request->job->setting, DL_ALONG_EXPERTS) * set->n_beside;
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const struct dl_group *const experts = dl_sink_groups(s, dl_along_experts(setting))->all;
+    *n = dl_in_step_n_groups(setting, dl_along_experts(setting)) * set->n_beside;
     struct dl_group *const groups = dl_arena_alloc(s->arena, *n * sizeof *groups);
     for (uint32_t i = 0; i < *n; i++) {
         uint32_t *const device = dl_arena_alloc(s->arena, set->n * sizeof *device);
@@ -57,7 +58,7 @@ static enum dl_status time_set(struct dl_sink *s, const struct set *set, double 
 enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds, struct dl_error *err)
 {
     const struct dl_routing *const routing = &s->request->model->routing;
-    const struct dl_group *const g = dl_sink_groups(s, DL_ALONG_EXPERTS)->all;
+    const struct dl_group *const g = dl_sink_groups(s, dl_along_experts(&s->request->job->setting))->all;
     const uint32_t in_node = g->node_first[g->largest_node + 1] - g->node_first[g->largest_node];
     const struct set between = {.n = g->n_nodes, .n_beside = in_node, .between = true};
     const struct set inside = {.n = in_node, .n_beside = 1};

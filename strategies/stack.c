@@ -400,6 +400,14 @@ static enum dl_status count_devices(struct dl_json doc, const struct options *o,
                    (uintmax_t)(below ? below + others : 2 * others));
 }
 
+/* What is told counts tensor ranks that have experts of their own; numbers that do not come out are refused by check.
+ */
+static void count_expert_ways(struct dl_setting *s)
+{
+    const uint32_t tensor = s->experts_over_tensor ? s->ways[DL_AXIS_TENSOR] : 1;
+    s->expert_ways = s->expert_ways > tensor ? s->expert_ways / tensor : 1;
+}
+
 /* At most one strategy does. */
 static void split_replicas(const struct dl_stack *levels, struct dl_setting *s)
 {
@@ -478,6 +486,7 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
         (push_recompute(doc, &o, s, levels, arena, err) && !dl_go_on(err)) || dl_stop_if_told(err, told) ||
         count_devices(doc, &o, n_devices, out, arena, err) || read_order(o.order, s, arena, err))
         return err->status;
+    count_expert_ways(s);
     split_replicas(levels, s);
     dl_setting_number_ranks(s);
     if (check_replicas(doc, levels, out, arena, err) || count_micros(doc, s, arena, err) || check_schedule(s, err))

@@ -81,6 +81,7 @@ struct dl_setting {
     enum dl_axis order[DL_MOST_AXES];       /* innermost first */
     struct dl_ranks ranks;                  /* by dl_setting_number_ranks */
     uint32_t expert_ways;                   /* of the data axis; 1: every replica has all experts */
+    bool experts_over_tensor;               /* tensor ranks have whole experts each, rather than parts of all */
     uint32_t chunks;                        /* parts of the model on a stage */
     const char *schedule;
     enum dl_split split;
@@ -137,6 +138,9 @@ dl_digits dl_along_own(const struct dl_setting *s, const struct dl_brought *axis
 dl_digits dl_in_lockstep(const struct dl_setting *s);
 dl_digits dl_along_replicas(const struct dl_setting *s);
 dl_digits dl_along_peer(const struct dl_setting *s, uint32_t i);
+/* Of ranks that have different experts, to which tokens travel; and how many these are. */
+dl_digits dl_along_experts(const struct dl_setting *s);
+uint32_t dl_n_expert_ranks(const struct dl_setting *s);
 
 /* From ways, order, grid, experts, shards and peers; and into how many parts the layouts divide. */
 void dl_setting_number_ranks(struct dl_setting *setting);

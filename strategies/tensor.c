@@ -145,8 +145,10 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (ev->kind == DL_EV_ALLOC || ev->kind == DL_EV_FREE) return divide_memory(op, ev, below, err);
     if (ev->kind == DL_EV_COMPUTE) return op->kernel(&told, ev, below, err);
     if (op->flush && op->flush(below, err)) return err->status;
-    if (ev->kind == DL_EV_HAND_OVER && (ev->over == DL_INTO_PAIR || ev->over == DL_OUT_OF_PAIR))
+    if (ev->kind == DL_EV_HAND_OVER && (ev->over == DL_INTO_PAIR || ev->over == DL_OUT_OF_PAIR)) {
+        if (dl_operator_leaves_whole(&ev->kernel, dl_stack_setting(below))) return dl_emit(below, ev, err);
         return dl_operator_hand_over(op, &told, ev, below, err);
+    }
     const bool is_border = ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE;
     if (is_border && op->layer && op->layer(ev, below, err)) return err->status;
     const struct dl_event mine = divided(ev, &dl_stack_setting(below)->parts);

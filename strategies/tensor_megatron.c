@@ -129,7 +129,9 @@ static enum dl_status kernel(const struct dl_operator_options *o, const struct d
     const bool enters = ev->enters > 0;
     struct dl_event mine = *ev, chunk;
     dl_operator_cut(&mine.kernel, s);
-    if (let_go(&mine, below, err) || gather_again(o, &mine, below, err)) return err->status;
+    if (let_go(&mine, below, err)) return err->status;
+    if (dl_operator_leaves_whole(&ev->kernel, s)) return dl_emit(below, &mine, err);
+    if (gather_again(o, &mine, below, err)) return err->status;
     if (o->chunks > 1 && has_collective(&mine, enters, (enters ? ev->enters : ev->leaves) / o->chunks, s, &chunk))
         return multiply_in_pieces(o->chunks, &mine, &chunk, below, err);
     return dl_emit(below, &mine, err);

@@ -164,7 +164,7 @@ static enum dl_status derive_strategy(struct dl_shown *s, struct dl_error *err)
         const enum dl_axis axis = dl_axis_by_default(set, i);
         add(s, dl_arena_format(s->arena, "%s_ways", dl_axis_name(set, axis)), set->ways[axis]);
     }
-    add(s, "expert_ways", set->expert_ways);
+    add(s, "expert_ways", dl_n_expert_ranks(set));
     add(s, "zero_stage", set->zero_stage);
     add(s, "global_batch", set->global_batch);
     add(s, "microbatch", set->microbatch);

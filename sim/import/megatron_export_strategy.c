@@ -85,8 +85,9 @@ static void put_context(struct dl_megatron_export *x, struct dl_json e)
 
 static void put_expert(struct dl_megatron_export *x, struct dl_json e)
 {
-    static const char *const known[] = {"ways", "dispatch", "overlap", NULL};
+    static const char *const known[] = {"ways", "dispatch", "overlap", "over_tensor", NULL};
     dl_megatron_put(x, "--expert-model-parallel-size %lld", (long long)dl_megatron_count(e, "ways", 1));
+    if (dl_megatron_true(e, "over_tensor", false)) dl_megatron_put(x, "--expert-tensor-parallel-size 1");
     dl_megatron_put(x, "--moe-token-dispatcher-type %s",
                     dl_megatron_is(e, "dispatch", "to_nodes") ? "flex" : "alltoall");
     if (dl_megatron_true(e, "overlap", false)) dl_megatron_put(x, "--overlap-moe-expert-parallel-comm");

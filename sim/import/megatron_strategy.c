@@ -44,17 +44,33 @@ static void add_context(const struct dl_megatron_reading *r, json_t *strategy)
         json_object_set_new(context, "zigzag", json_true());
 }
 
+/* Tensor ranks cut every expert, or have whole ones each. */
+static enum dl_status check_expert_tensor(const struct dl_megatron_reading *r, bool over_tensor, struct dl_error *err)
+{
+    const struct dl_megatron *const m = r->m;
+    const int64_t tensor = or_one(m->tensor), expert = or_one(m->expert);
+    if (m->experts && m->expert_tensor > 1 && m->expert_tensor != tensor)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-tensor-parallel-size"),
+                       "must be that of other layers, %lld, or 1; got %lld", (long long)tensor,
+                       (long long)m->expert_tensor);
+    if (over_tensor && expert % tensor)
+        return dl_fail(
+            err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-tensor-parallel-size"),
+            "1 needs an --expert-model-parallel-size that is a multiple of the tensor ranks, %lld, which have "
+            "experts of their own then; got %lld",
+            (long long)tensor, (long long)expert);
+    return DL_OK;
+}
+
 static enum dl_status add_expert(const struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
-    const int64_t tensor = or_one(m->tensor);
-    if (m->experts && m->expert_tensor && m->expert_tensor != tensor)
-        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-tensor-parallel-size"),
-                       "must be that of other layers, %lld: dlsim divides experts as it does these; got %lld",
-                       (long long)tensor, (long long)m->expert_tensor);
+    const bool over_tensor = m->experts && m->expert_tensor == 1 && or_one(m->tensor) > 1;
+    if (check_expert_tensor(r, over_tensor, err)) return err->status;
     if (or_one(m->expert) == 1) return DL_OK;
     json_t *const expert = dl_strategy_entry(strategy, "expert");
     dl_put_count(expert, "ways", m->expert);
+    if (over_tensor) json_object_set_new(expert, "over_tensor", json_true());
     if (m->dispatcher == DL_DISPATCH_FLEX) json_object_set_new(expert, "dispatch", json_string("to_nodes"));
     if (m->expert_overlap) json_object_set_new(expert, "overlap", json_true());
     if (m->dispatcher <= DL_DISPATCH_ALLGATHER)

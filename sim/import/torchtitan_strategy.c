@@ -61,16 +61,19 @@ static void add_context(const struct dl_torchtitan *r, json_t *strategy)
     json_object_set_new(context, "zigzag", json_true()); /* its default load balancing */
 }
 
+/* Its default is that tensor ranks have whole experts each; without ranks for experts they cut all of them. */
 static enum dl_status add_expert(const struct dl_torchtitan *r, json_t *strategy)
 {
     const int64_t ways = dl_titan_count(r, "parallelism.expert_parallel_degree", 1);
-    const int64_t tensor = dl_titan_count(r, "parallelism.expert_tensor_parallel_degree", r->tensor);
-    if (ways > 1 && tensor != r->tensor)
+    const int64_t tensor = dl_titan_count(r, "parallelism.expert_tensor_parallel_degree", 1);
+    if (ways == 1) return DL_OK;
+    if (tensor > 1 && tensor != r->tensor)
         return dl_fail(r->err, DL_IMPOSSIBLE,
                        dl_key_at(r->config, "parallelism.expert_tensor_parallel_degree", r->arena).where,
-                       "must be that of other layers, %lld: dlsim divides experts as it does these; got %lld",
-                       (long long)r->tensor, (long long)tensor);
-    if (ways > 1) dl_put_count(dl_strategy_entry(strategy, "expert"), "ways", ways);
+                       "must be that of other layers, %lld, or 1; got %lld", (long long)r->tensor, (long long)tensor);
+    json_t *const expert = dl_strategy_entry(strategy, "expert");
+    dl_put_count(expert, "ways", ways);
+    if (tensor < r->tensor) json_object_set_new(expert, "over_tensor", json_true());
     return DL_OK;
 }
 

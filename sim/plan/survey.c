@@ -107,7 +107,7 @@ static void look_at(struct survey *v, dl_digits along)
 static void look_at_others_in_step(struct survey *v, dl_digits along)
 {
     const struct dl_setting *const s = setting_of(v);
-    const dl_digits others[] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_ALONG_EXPERTS};
+    const dl_digits others[] = {DL_ALONG_TENSOR, DL_ALONG_CONTEXT, dl_along_experts(s)};
     for (size_t i = 0; i < DL_COUNT(others); i++)
         if (others[i] != along && goes_on(v)) look_at(v, others[i]);
     for (uint32_t i = 0; i < s->n_brought; i++)

@@ -12,7 +12,7 @@ static json_t *ways_json(const struct dl_setting *s)
     for (uint32_t i = 0; i < dl_n_axes(s); i++) {
         const enum dl_axis axis = dl_axis_by_default(s, i);
         json_object_set_new(ways, dl_axis_name(s, axis), json_integer(s->ways[axis]));
-        if (axis == DL_AXIS_DATA) json_object_set_new(ways, "expert", json_integer(s->expert_ways));
+        if (axis == DL_AXIS_DATA) json_object_set_new(ways, "expert", json_integer(dl_n_expert_ranks(s)));
     }
     return ways;
 }

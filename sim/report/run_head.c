@@ -41,7 +41,7 @@ static void print_ways(const struct dl_setting *s)
         if (axis == DL_AXIS_TENSOR && cuts_tokens(s)) printf(" (sequence parallel)");
         between = " x ";
     }
-    if (s->expert_ways > 1) printf(" (experts over %u)", s->expert_ways);
+    if (dl_n_expert_ranks(s) > 1) printf(" (experts over %u)", dl_n_expert_ranks(s));
 }
 
 static void print_first(const struct dl_run_report *r)

@@ -129,7 +129,7 @@ static enum dl_status check_ways(const struct dl_log_run *run, const struct dl_s
     } axes[] = {{"tp", "stack.tensor.ways", setting->ways[DL_AXIS_TENSOR]},
                 {"pp", "stack.pipeline.ways", dl_n_stages(setting)},
                 {"cp", "stack.context.ways", setting->ways[DL_AXIS_CONTEXT]},
-                {"ep", "stack.expert.ways", setting->expert_ways},
+                {"ep", "stack.expert.ways", dl_n_expert_ranks(setting)},
                 {"vpp", "stack.pipeline.chunks", setting->chunks}};
     for (size_t i = 0; i < DL_COUNT(axes); i++) {
         const json_int_t said = json_integer_value(json_object_get(run->log.row, axes[i].key));

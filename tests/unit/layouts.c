@@ -217,11 +217,14 @@ START_TEST(operators_take_and_leave_what_can_be_brought)
     const struct dl_setting s = small_setting();
     for (size_t i = 0; i < family->n; i++) {
         const struct dl_operator *const op = family->operators[i];
-        const struct dl_operator_layouts l = op->layouts(&(struct dl_operator_options){.sequence = false});
+        const struct dl_operator_layouts l = op->layouts(&(struct dl_operator_options){.sequence = false}),
+                                         over = op->layouts(&(struct dl_operator_options){.over_tensor = true});
         const struct dl_layout used = dl_layout_gradient(&l.used, op->among),
                                keys = dl_layout_gradient(&l.keys, op->among);
         check_moves(&s.ranks, &l.outside, &l.used);
         check_moves(&s.ranks, &l.made, &l.outside);
+        check_moves(&s.ranks, &over.outside, &over.used);
+        check_moves(&s.ranks, &over.made, &over.outside);
         if (_i != DL_OF_PRODUCTS || op == &dl_operator_megatron) check_moves(&s.ranks, &used, &l.outside);
         if (_i != DL_OF_ATTENTION) continue;
         check_moves(&s.ranks, &l.outside, &l.keys);
@@ -312,16 +315,18 @@ START_TEST(ranks_share_all_scores)
 }
 END_TEST
 
-/* ---- experts: eight of them, four ranks ---- */
+/* ---- experts: 16 of them, four ranks, or four by four with those of tensors ---- */
 
 START_TEST(ranks_share_all_experts)
 {
-    const struct dl_operator *const op = dl_operator_of(DL_OF_EXPERTS, _i);
+    const struct dl_operator *const op = dl_operator_of(DL_OF_EXPERTS, _i / 2);
+    const bool over_tensor = _i % 2;
+    const double tokens_of = over_tensor ? 4 : 1; /* ranks that divide them already, tensor's */
     const struct dl_setting s = small_setting();
     const struct dl_event ev = {.kind = DL_EV_COMPUTE,
                                 .pass = DL_FORWARD,
                                 .kernel = {.kind = DL_KERNEL_GEMM,
-                                           .batch = 8,
+                                           .batch = 16,
                                            .m = 16,
                                            .n = 32,
                                            .k = 64,
@@ -329,8 +334,12 @@ START_TEST(ranks_share_all_experts)
     struct emitted sum = {0};
     struct dl_error err = {0};
     struct dl_stack bottom = {.setting = &s, .sink = add, .user = &sum};
-    ck_assert(!op->kernel(&(struct dl_operator_options){.imbalance = 2}, &ev, &bottom, &err));
-    ck_assert_double_eq(sum.flop, dl_kernel_flop(&ev.kernel)); /* of the mean rank; the busiest has twice as much */
+    struct dl_event mine = ev;
+    mine.kernel.m /= tokens_of;
+    ck_assert(
+        !op->kernel(&(struct dl_operator_options){.imbalance = 2, .over_tensor = over_tensor}, &mine, &bottom, &err));
+    /* Of the mean rank; the busiest has twice as much. */
+    ck_assert_double_eq(tokens_of * sum.flop, dl_kernel_flop(&ev.kernel));
     ck_assert_double_eq(sum.received, 0);
 }
 END_TEST
@@ -344,7 +353,7 @@ int main(void)
     tcase_add_loop_test(all, operators_take_and_leave_what_can_be_brought, 0, DL_N_OPERATOR_FAMILIES);
     tcase_add_loop_test(all, attention_gets_every_key_that_a_rank_lacks, 0, DL_N_ATTENDINGS);
     tcase_add_loop_test(all, ranks_share_all_scores, 0, 8 * DL_N_ATTENDINGS);
-    tcase_add_loop_test(all, ranks_share_all_experts, 0, 2);
+    tcase_add_loop_test(all, ranks_share_all_experts, 0, 4);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

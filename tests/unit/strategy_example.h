@@ -38,13 +38,18 @@ static inline size_t count_numbers(const struct example *e)
     return n;
 }
 
-/* The entry with its number; in the arena. */
-static inline const char *entry_with(const struct example *e, uint32_t n, struct dl_arena *arena)
+/* A text with its number; in the arena. */
+static inline const char *with_number(const char *from, uint32_t n, struct dl_arena *arena)
 {
     const char *text = "";
-    for (const char *c = e->entry; *c; c++)
+    for (const char *c = from; *c; c++)
         text = *c == '#' ? dl_arena_format(arena, "%s%u", text, n) : dl_arena_format(arena, "%s%c", text, *c);
     return text;
+}
+
+static inline const char *entry_with(const struct example *e, uint32_t n, struct dl_arena *arena)
+{
+    return with_number(e->entry, n, arena);
 }
 
 /* A strategy file of the example: keys, and the stack. */
@@ -54,8 +59,8 @@ static inline void example_texts(const struct example *e, uint32_t n, struct dl_
     const uint32_t replicas = e->counts == REPLICAS ? n : e->replicas ? e->replicas : 1;
     *head = dl_arena_format(arena, "'precision':'fp16','devices':%u,'global_batch':%u",
                             replicas * (e->counts == RANKS ? n : 1), replicas * (e->samples ? e->samples : 1));
-    *stack =
-        dl_arena_format(arena, "%s%s%s", entry_with(e, n, arena), e->beside ? "," : "", e->beside ? e->beside : "");
+    *stack = dl_arena_format(arena, "%s%s%s", entry_with(e, n, arena), e->beside ? "," : "",
+                             e->beside ? with_number(e->beside, n, arena) : "");
 }
 
 #endif

@@ -142,6 +142,19 @@ static double sent_once_to_experts(const struct dl_model *m, double n)
     return 4 * count_model_blocks(m) * once(n, visits * tensor_bytes(m)) + summed(n, gradient_bytes * common);
 }
 
+/* Tensor ranks that have whole experts: pairs of products are those of attention, and tokens go to other ranks. */
+static double held_by_tensor_experts(const struct dl_model *m, double n)
+{
+    return count_inside(m) + count_experts(m) + n * count_outside(m);
+}
+
+static double sent_by_tensor_experts(const struct dl_model *m, double n)
+{
+    const double pairs = count_model_blocks(m), ends = 1;
+    return 2 * (pairs + ends) * summed(n, tensor_bytes(m)) + (pairs + ends) * once(n, tensor_bytes(m)) +
+           4 * count_model_blocks(m) * once(n, m->routing.top_k * tensor_bytes(m) / n);
+}
+
 /* ---- stages, memory, hosts ---- */
 
 static double held_by_stages(const struct dl_model *m, double n)
@@ -210,6 +223,15 @@ static const struct example every_example[] = {
     {CONTEXT(",'zigzag':true"), .n = {2, 8}, .sent = sent_by_ring, .spares = true},
     {CONTEXT(",'kind':'alltoall'"), .n = {1, 2, 4}, .sent = sent_by_alltoalls, .spares = true},
     {EXPERT(""), .n = {1, 2, 8}, .held = held_by_experts, .sent = sent_by_experts, .spares = true},
+    {.strategy = "expert",
+     .entry = "{'name':'expert','ways':#,'over_tensor':true}",
+     .beside = "{'name':'tensor','ways':#,'sequence':true}",
+     .workload = TWO_WITH_EXPERTS,
+     .counts = RANKS,
+     .n = {2, 4},
+     .held = held_by_tensor_experts,
+     .sent = sent_by_tensor_experts,
+     .spares = true},
     {EXPERT(",'dispatch':'to_nodes'"), .n = {1, 2, 8}, .held = held_by_experts, .sent = sent_once_to_experts,
      .spares = true},
     {.strategy = "pipeline",
