@@ -22,9 +22,9 @@ struct options {
         drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_end, dropout, gathers_stage_2,
         gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments,
         waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer;
-    double scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes, logit_workspace_bytes,
-        pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction, backward_gradient_bytes,
-        bucket_copy_bytes, outside_bytes;
+    double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
+        logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
+        backward_gradient_bytes, bucket_copy_bytes, outside_bytes;
     struct dl_json kernels, operands, lacks, schedules;
 };
 static const struct options defaults = {.host_s_per_group_launch = -1,
@@ -113,6 +113,10 @@ static const struct dl_field fields[] = {
      "stage 3 of ZeRO scatters gradients before the backward goes on, not beside it; false if absent"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
      "host time to load a micro-batch before its forward; 0 if absent"},
+    {"host_spread_fraction", DL_NUMBER, offsetof(struct options, host_spread_fraction), 0, 1, true, NULL,
+     "standard deviation over mean of the host's time for the same step, lognormal, in each rank and step anew: times "
+     "of "
+     "the host are then those of the slowest rank that is to be expected; 0 if absent"},
     {"drains_at_batches", DL_BOOL, offsetof(struct options, drains_at_batches), 0, 0, true, NULL,
      "the host waits for the device before it loads a micro-batch; true if absent"},
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions,
@@ -252,6 +256,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .vector_part_host_s = o.vector_part_host_s,
                                 .waits_for_scatters = o.waits_for_scatters,
                                 .batch_host_s = o.batch_host_s,
+                                .host_spread_fraction = o.host_spread_fraction,
                                 .dispatch = (enum dl_dispatch)o.dispatch,
                                 .dispatch_s = o.dispatch_s,
                                 .dispatch_fraction = o.dispatch_fraction,
@@ -287,4 +292,14 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_at_batches = o.drains_at_batches,
                                 .drains_at_end = o.drains_at_end};
     return DL_OK;
+}
+
+void dl_software_slow_hosts(struct dl_software *software, double slowdown)
+{
+    double *const of_hosts[] = {&software->host_s_per_launch,  &software->host_s_per_group_launch,
+                                &software->linear_host_s,      &software->collective_host_s,
+                                &software->gather_part_host_s, &software->collective_rank_host_s,
+                                &software->vector_part_host_s, &software->batch_host_s,
+                                &software->send_host_s};
+    for (size_t i = 0; i < DL_COUNT(of_hosts); i++) *of_hosts[i] *= slowdown;
 }

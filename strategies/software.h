@@ -52,14 +52,15 @@ struct dl_software {
     bool deals_tensors;            /* stages 1 and 2 of ZeRO: whole ones to each rank, which broadcasts them updated */
     double collective_host_s;      /* of the host, for one collective inside the node */
     double
-        collective_rank_host_s; /* and for each rank that takes part, where hosts compare what they are about to do */
-    double gather_part_host_s;  /* and where ZeRO gathers, for each tensor of each replica; stage 3 also where it
-                                   scatters */
-    double vector_part_host_s;  /* stage 3 of ZeRO: for each vector of each replica, where all vectors are gathered
-                                   after the update; 0: they are gathered with the matrices */
-    bool waits_for_scatters;    /* stage 3 of ZeRO: kernels do not go beside them */
-    double batch_host_s;        /* of the host, to get a micro-batch before its forward */
-    bool drains_at_batches;     /* for which it first waits for the device */
+        collective_rank_host_s;  /* and for each rank that takes part, where hosts compare what they are about to do */
+    double gather_part_host_s;   /* and where ZeRO gathers, for each tensor of each replica; stage 3 also where it
+                                    scatters */
+    double vector_part_host_s;   /* stage 3 of ZeRO: for each vector of each replica, where all vectors are gathered
+                                    after the update; 0: they are gathered with the matrices */
+    bool waits_for_scatters;     /* stage 3 of ZeRO: kernels do not go beside them */
+    double batch_host_s;         /* of the host, to get a micro-batch before its forward */
+    double host_spread_fraction; /* standard deviation over mean of a host's time for a step; ranks wait for the last */
+    bool drains_at_batches;      /* for which it first waits for the device */
     struct dl_model_code code;
     double pads_products_to;      /* sides of products become multiples of this if that is faster; 0: they stay */
     bool fused_optimizer;         /* one kernel updates many tensors: rules that say so hold */
@@ -97,6 +98,9 @@ struct dl_software {
 
 enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, struct dl_software *out,
                                 struct dl_error *err);
+
+/* Whatever its hosts do takes so many times as long. */
+void dl_software_slow_hosts(struct dl_software *software, double slowdown);
 
 /* The keys of a software file, for `dlsim list`. */
 const struct dl_field *dl_software_fields(size_t *n_fields);

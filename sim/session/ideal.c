@@ -36,18 +36,10 @@ static void idealize_network(struct dl_machine *m)
     }
 }
 
-static void idealize_host(struct dl_software *software)
-{
-    software->host_s_per_launch = software->host_s_per_group_launch = software->linear_host_s = 0;
-    software->collective_host_s = software->batch_host_s = software->send_host_s = software->gather_part_host_s = 0;
-    software->vector_part_host_s = 0;
-    software->collective_rank_host_s = 0;
-}
-
 void dl_session_idealize(struct dl_session *s)
 {
     const unsigned ideal = s->request.ideal;
     if (ideal & 1U << DL_PART_COMPUTE) idealize_compute(&s->device);
     if (ideal & 1U << DL_PART_NETWORK) idealize_network(&s->machine);
-    if (ideal & 1U << DL_PART_HOST) idealize_host(&s->software);
+    if (ideal & 1U << DL_PART_HOST) dl_software_slow_hosts(&s->software, 0);
 }

@@ -39,8 +39,9 @@ static enum dl_status read_software(struct dl_session *s)
                                      dl_given_or(q->software, s->strategy_doc, s->job.software), "software",
                                      dl_place_of_name(q->software.name, s->strategy_doc, "software", s->arena)};
     if (dl_load_document(&software, &q->set, s->arena, &s->software_doc, &s->err) ||
-        dl_software_read(s->software_doc, s->arena, &s->software, &s->err))
+        dl_software_read(s->software_doc, s->arena, &s->written, &s->err))
         return s->err.status;
+    dl_session_spread_hosts(s);
     return DL_OK;
 }
 
@@ -133,7 +134,8 @@ static enum dl_status read_like(struct dl_session *s, const struct dl_session *o
     assert(s->machine.keeper && !s->request.ideal);
     if (read_strategy(s)) return s->err.status;
     s->software_doc = dl_json_shared(other->software_doc);
-    s->software = other->software;
+    s->written = other->written;
+    dl_session_spread_hosts(s);
     s->workload_doc = dl_json_shared(other->workload_doc);
     s->model = *s->request.model;
     s->device_doc = dl_json_shared(other->device_doc);

@@ -58,7 +58,7 @@ struct dl_session {
     struct dl_json timed_doc; /* the device as its file has it, if --set makes it another; else nothing */
     struct dl_scenario scenario;
     struct dl_job job;
-    struct dl_software software;
+    struct dl_software written, software; /* as its file has it, and on so many ranks */
     struct dl_model model;
     struct dl_device device;
     uint32_t *device_of_rank;
@@ -95,6 +95,8 @@ void dl_session_sha256(const struct dl_session *s, char sha256[DL_SHA256_HEX]);
 struct dl_asked dl_session_asked(const struct dl_session *s);
 /* Whether the model of a session that was opened has any. */
 bool dl_session_has_experts(const struct dl_session *s);
+/* Ranks wait for the host that takes longest in a step. */
+void dl_session_spread_hosts(struct dl_session *s);
 /* By the variability of the machine: as drawn, or for an engine without a network what is to be expected of the
  * slowest. NULL: all are alike. */
 const double *dl_session_slowdown_of_rank(const struct dl_session *s);

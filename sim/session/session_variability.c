@@ -1,4 +1,4 @@
-/* session_variability.c - how slow each rank is by the variability of its machine. */
+/* session_variability.c - how slow each rank is by the variability of its machine, and the last of their hosts. */
 #include "sim/session/session.h"
 
 /* Software that runs without slow nodes has only what devices spread. */
@@ -96,4 +96,13 @@ const double *dl_session_slowdown_of_rank(const struct dl_session *s)
     double *const slowdowns = dl_arena_alloc(s->arena, s->job.n_devices * sizeof *slowdowns);
     (dl_session_engine(s)->alone ? expect : draw)(s, &v, slowdowns);
     return slowdowns;
+}
+
+void dl_session_spread_hosts(struct dl_session *s)
+{
+    const struct dl_variability hosts = {.spread_fraction = s->written.host_spread_fraction, .slow_node_slowdown = 1};
+    const struct dl_alike ranks = {.work_s = 1, .n_devices = s->job.n_devices, .n_nodes = s->job.n_devices};
+    s->software = s->written;
+    if (dl_variability_is_given(&hosts) && s->job.n_devices > 1)
+        dl_software_slow_hosts(&s->software, dl_variability_last(&hosts, &ranks, 1).slowdown);
 }
