@@ -157,6 +157,7 @@ static __attribute__((noinline)) bool find_anew(struct dl_wire *w, const struct 
     struct dl_way *const way = m->way;
     book(w, way);
     way->known = false;
+    way->port = 0;
     if (!find_route(w, m, &way->route)) return false;
     way->version = w->topology->condition->version;
     way->from = m->from;
@@ -305,12 +306,16 @@ static void moved(void *user, uint32_t id)
         arrive(w, id);
 }
 
+/* Once for all messages that go the same way. */
 static uint32_t port_of(struct dl_wire *w, const struct dl_wire_message *message)
 {
+    struct dl_way *const way = message->way;
+    if (way->port) return way->port - 1;
     const struct dl_port_key key = {.lane = message->lane,
-                                    .link = message->way->route.hops[0].link,
+                                    .link = way->route.hops[0].link,
                                     .to = message->queue == DL_QUEUE_PEER ? message->to : DL_ANYBODY};
-    return dl_port_find(w->ports, &key);
+    way->port = dl_port_find(w->ports, &key) + 1;
+    return way->port - 1;
 }
 
 static uint32_t port_of_device(struct dl_wire *w, uint32_t device, bool receives)

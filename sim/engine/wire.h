@@ -20,11 +20,12 @@ struct dl_causes {
     double start_s, latency_s, bandwidth_s, sharing_s, reduction_s;
 };
 
-/* A route that its owner keeps from message to message. Starts as {0}. */
+/* A route that its owner keeps from message to message of one lane. Starts as {0}. */
 struct dl_way {
     struct dl_route route;
     uint32_t from, to;
     bool known;
+    uint32_t port;            /* where they queue, + 1; 0: it was not looked for yet */
     uint64_t version;         /* of the condition of the links when it was found */
     double alone_bytes_per_s; /* on an empty network */
     double bytes;             /* sent over it so far, not yet booked on its links */
