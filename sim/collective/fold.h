@@ -9,6 +9,7 @@
 
 #include "sim/collective/collective.h"
 #include "sim/collective/pace.h"
+#include "sim/core/memory.h"
 
 /* Bytes by link. Few links of a large machine are touched at a time. */
 struct dl_tally {
@@ -23,7 +24,18 @@ static inline double dl_tally_at(const struct dl_tally *tally, uint32_t link)
 void dl_tally_init(struct dl_tally *tally, size_t n_links);
 void dl_tally_release(struct dl_tally *tally);
 void dl_tally_clear(struct dl_tally *tally);
-void dl_tally_add(struct dl_tally *tally, uint32_t link, double bytes);
+static inline void dl_tally_add(struct dl_tally *tally, uint32_t link, double bytes)
+{
+    if (bytes <= 0) return;
+    const uint32_t place = tally->place_of[link];
+    if (place) {
+        tally->touched[place - 1].weight += bytes;
+        return;
+    }
+    DL_GROW(tally->touched, tally->n_touched, tally->capacity);
+    tally->touched[tally->n_touched++] = (struct dl_hop){.link = link, .weight = bytes};
+    tally->place_of[link] = (uint32_t)tally->n_touched;
+}
 /* The most seconds that a link needs for its bytes. */
 double dl_tally_seconds(const struct dl_tally *tally, const double *bytes_per_s);
 

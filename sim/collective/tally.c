@@ -20,19 +20,6 @@ void dl_tally_clear(struct dl_tally *tally)
     tally->n_touched = 0;
 }
 
-void dl_tally_add(struct dl_tally *tally, uint32_t link, double bytes)
-{
-    if (bytes <= 0) return;
-    const uint32_t place = tally->place_of[link];
-    if (place) {
-        tally->touched[place - 1].weight += bytes;
-        return;
-    }
-    DL_GROW(tally->touched, tally->n_touched, tally->capacity);
-    tally->touched[tally->n_touched++] = (struct dl_hop){.link = link, .weight = bytes};
-    tally->place_of[link] = (uint32_t)tally->n_touched;
-}
-
 double dl_tally_seconds(const struct dl_tally *tally, const double *bytes_per_s)
 {
     double most = 0;

@@ -3,7 +3,6 @@
 #include "sim/engine/filling.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static void heap_down(struct dl_sharing *s, size_t i)
 {
@@ -68,10 +67,28 @@ static void prepare_all_links(struct dl_sharing *s)
     for (size_t i = 0; i < s->n_part; i++) put_on_heap(s, s->part[i]);
 }
 
-static int by_limit(const void *a, const void *b)
+/* ---- flows with limits of their own: a heap, as not all of them may come to theirs ---- */
+
+static inline bool has_lower_limit(const struct capped *a, const struct capped *b)
 {
-    const struct capped *const x = a, *const y = b;
-    return x->limit < y->limit ? -1 : x->limit > y->limit ? 1 : x->flow < y->flow ? -1 : x->flow > y->flow;
+    return a->limit < b->limit || (a->limit == b->limit && a->flow < b->flow);
+}
+
+static void capped_down(struct dl_sharing *s, size_t i)
+{
+    const struct capped capped = s->capped[i];
+    for (size_t c; (c = 2 * i + 1) < s->n_capped; i = c) {
+        if (c + 1 < s->n_capped && has_lower_limit(&s->capped[c + 1], &s->capped[c])) c++;
+        if (!has_lower_limit(&s->capped[c], &capped)) break;
+        s->capped[i] = s->capped[c];
+    }
+    s->capped[i] = capped;
+}
+
+static void drop_capped(struct dl_sharing *s)
+{
+    s->capped[0] = s->capped[--s->n_capped];
+    if (s->n_capped) capped_down(s, 0);
 }
 
 static void prepare_filling(struct dl_sharing *s)
@@ -89,7 +106,7 @@ static void prepare_filling(struct dl_sharing *s)
         DL_GROW(s->capped, s->n_capped, s->capped_capacity);
         s->capped[s->n_capped++] = (struct capped){.limit = s->flows[s->set[i]].limit, .flow = s->set[i]};
     }
-    if (s->n_capped > 1) qsort(s->capped, s->n_capped, sizeof *s->capped, by_limit);
+    for (size_t i = s->n_capped / 2; i-- > 0;) capped_down(s, i);
 }
 
 static void fix(struct dl_sharing *s, struct flow *f, double rate)
@@ -129,13 +146,13 @@ static const struct rung *lowest_rung(struct dl_sharing *s)
 void dl_fill(struct dl_sharing *s)
 {
     prepare_filling(s);
-    size_t next_capped = 0;
     while (s->n_open) {
         const struct rung *const lowest = lowest_rung(s);
         const double level = lowest ? lowest->level : INFINITY;
-        while (next_capped < s->n_capped && s->flows[s->capped[next_capped].flow].solved_rate >= 0) next_capped++;
-        if (next_capped < s->n_capped && s->capped[next_capped].limit <= level) {
-            struct flow *const f = &s->flows[s->capped[next_capped++].flow];
+        while (s->n_capped && s->flows[s->capped[0].flow].solved_rate >= 0) drop_capped(s);
+        if (s->n_capped && s->capped[0].limit <= level) {
+            struct flow *const f = &s->flows[s->capped[0].flow];
+            drop_capped(s);
             fix(s, f, f->limit);
             continue;
         }

@@ -51,7 +51,7 @@ struct lockstep_group *dl_training_source(struct dl_training *t, const struct lo
     return &t->lockstep_groups[item->from * t->n_played + c->replica];
 }
 
-void dl_training_meet_inputs(struct dl_training *t, struct lockstep_group *c, const struct start *last)
+static void meet_inputs(struct dl_training *t, struct lockstep_group *c, const struct start *last)
 {
     struct start start = last ? *last : (struct start){.undisturbed_s = -INFINITY};
     const struct dl_sequenced *item = item_at(t, c);
@@ -75,7 +75,7 @@ void dl_training_deliver(struct dl_training *t, uint32_t lockstep_group, uint32_
     c->n_arrived++;
     if (t->steady && message != DL_OWN_MESSAGE) dl_steady_note_input(t, c, tag, now_s(t));
     if (!c->waits_for_input || !has_inputs(t, c) || t->over) return;
-    dl_training_meet_inputs(t, c, &t->messages[message].sent);
+    meet_inputs(t, c, &t->messages[message].sent);
     begin_item(t, c);
 }
 
@@ -91,39 +91,38 @@ static void pass_on(struct dl_training *t, struct lockstep_group *c, const struc
 }
 
 /* Items that make one step hand on when all of it is done. */
-const struct dl_sequenced *dl_training_first_of_step(const struct dl_training *t, const struct lockstep_group *c)
+static const struct dl_sequenced *first_of_step(const struct dl_training *t, const struct lockstep_group *c)
 {
     const struct dl_sequenced *const items = program_of(t, c)->sequence, *first = &items[c->item];
     while (first > items && first[-1].item.with_next) first--;
     return first;
 }
 
-uint32_t dl_training_count_sends(const struct dl_training *t, const struct lockstep_group *c)
+static uint32_t count_sends(const struct dl_training *t, const struct lockstep_group *c)
 {
     uint32_t n = 0;
-    for (const struct dl_sequenced *item = dl_training_first_of_step(t, c); item <= item_at(t, c); item++)
+    for (const struct dl_sequenced *item = first_of_step(t, c); item <= item_at(t, c); item++)
         n += crosses(c, item->gives, item->to);
     return n;
 }
 
-void dl_training_meet_device(const struct dl_training *t, struct lockstep_group *c)
+static void meet_device(const struct dl_training *t, struct lockstep_group *c)
 {
     if (t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, now_s(t));
 }
 
 void dl_training_after_sends(struct dl_training *t, struct lockstep_group *c)
 {
-    dl_training_meet_device(t, c);
+    meet_device(t, c);
     dl_training_work(t, c);
 }
 
 static void hand_on(struct dl_training *t, struct lockstep_group *c)
 {
     const struct dl_sequenced *const last = item_at(t, c);
-    const uint32_t n_sends = dl_training_count_sends(t, c);
-    for (const struct dl_sequenced *item = dl_training_first_of_step(t, c); item <= last; item++) pass_on(t, c, item);
+    for (const struct dl_sequenced *item = first_of_step(t, c); item <= last; item++) pass_on(t, c, item);
     c->item++;
-    if (!n_sends) {
+    if (!c->n_sends) {
         dl_training_work(t, c);
     } else if (t->request.step.sends == DL_SENDS_ASYNCHRONOUS) {
         dl_training_after_sends(t, c);
@@ -135,7 +134,7 @@ static void hand_on(struct dl_training *t, struct lockstep_group *c)
 
 /* ---- programs ---- */
 
-void dl_training_book_item(struct dl_training *t, struct lockstep_group *c)
+static void book_item(struct dl_training *t, struct lockstep_group *c)
 {
     if (is_at_end(t, c)) return;
     const enum dl_item_kind kind = item_at(t, c)->item.kind;
@@ -146,16 +145,16 @@ void dl_training_book_item(struct dl_training *t, struct lockstep_group *c)
 
 static void template_ends(struct dl_training *t, struct lockstep_group *c)
 {
-    dl_training_book_item(t, c);
+    book_item(t, c);
     if (is_at_end(t, c)) {
         dl_training_end_iteration(t, c);
     } else if (item_at(t, c)->item.with_next) {
         c->item++;
         begin_item(t, c);
     } else {
-        const uint32_t n_sends = dl_training_count_sends(t, c);
-        c->host_s += n_sends * t->request.step.send_host_s * c->slowdown;
-        if (!n_sends || !dl_training_awaits_host(t, c, hand_on)) hand_on(t, c);
+        c->n_sends = count_sends(t, c);
+        c->host_s += c->n_sends * t->request.step.send_host_s * c->slowdown;
+        if (!c->n_sends || !dl_training_awaits_host(t, c, hand_on)) hand_on(t, c);
     }
 }
 
@@ -206,7 +205,7 @@ void dl_training_go_on(struct dl_training *t, struct lockstep_group *c)
 }
 
 /* The same tag comes again in the next iteration. */
-void dl_training_take_input(struct dl_training *t, struct lockstep_group *c)
+static void take_input(struct dl_training *t, struct lockstep_group *c)
 {
     const struct dl_sequenced *const item = item_at(t, c);
     if (item->wants != DL_NO_TAG) {
@@ -216,7 +215,7 @@ void dl_training_take_input(struct dl_training *t, struct lockstep_group *c)
     }
     if (!crosses(c, item->wants, item->from)) return;
     c->host_s += t->request.step.send_host_s * c->slowdown;
-    dl_training_meet_device(t, c);
+    meet_device(t, c);
 }
 
 static const struct dl_parts *parts_for(const struct dl_training *t, const struct lockstep_group *c)
@@ -228,7 +227,7 @@ static const struct dl_parts *parts_for(const struct dl_training *t, const struc
 
 static void begin_item(struct dl_training *t, struct lockstep_group *c)
 {
-    if (!is_at_end(t, c)) dl_training_take_input(t, c);
+    if (!is_at_end(t, c)) take_input(t, c);
     c->running = is_at_end(t, c) ? &program_of(t, c)->end : dl_item_block(program_of(t, c), item_at(t, c));
     c->parts = parts_for(t, c);
     c->part = 0;
@@ -239,7 +238,7 @@ static void begin_item(struct dl_training *t, struct lockstep_group *c)
 void dl_training_work(struct dl_training *t, struct lockstep_group *c)
 {
     if (is_at_end(t, c) || has_inputs(t, c)) {
-        if (!is_at_end(t, c)) dl_training_meet_inputs(t, c, NULL);
+        if (!is_at_end(t, c)) meet_inputs(t, c, NULL);
         begin_item(t, c);
         return;
     }

@@ -7,58 +7,9 @@
 #include "sim/engine/training_messages.h"
 #include "sim/engine/training_steady.h"
 
-/* ---- where it is possible ---- */
-
-static bool only_works(const struct dl_parts *parts)
+static const struct dl_sequenced *item_at(const struct lockstep_group *c, const struct runner *r)
 {
-    bool works = false;
-    for (size_t i = 0; i < parts->n; i++) {
-        if (parts->items[i].kind != DL_DO && parts->items[i].kind != DL_DRAIN) return false;
-        works |= parts->items[i].kind == DL_DO;
-    }
-    return works;
-}
-
-static bool all_only_work(const struct dl_program *p)
-{
-    uint32_t i = 0;
-    while (i < p->n_blocks && only_works(&p->items[p->blocks[i]]->planned)) i++;
-    return i == p->n_blocks;
-}
-
-static bool is_possible(const struct dl_training *t)
-{
-    const struct dl_training_request *const q = &t->request;
-    bool possible = q->engine->kind->alone && t->n_played == 1 && !q->recorder && !q->by_events && !t->slows_work &&
-                    (q->step.has_barrier || t->n_iterations == 1);
-    for (uint32_t i = 0; i < t->n_stages; i++) possible = possible && all_only_work(&q->step.programs[i]);
-    return possible;
-}
-
-void dl_ahead_open(struct dl_training *t)
-{
-    if (!is_possible(t)) return;
-    struct ahead *const a = t->ahead = dl_alloc(sizeof *a);
-    a->runners = dl_alloc(t->n_lockstep_groups * sizeof *a->runners);
-    a->free_s = dl_alloc(2 * (size_t)t->n_lockstep_groups * sizeof *a->free_s);
-    a->slowing = t->request.device ? dl_slowing(1 - t->request.device->taken_by_sends_fraction) : 0;
-    dl_tournament_open(&a->dates, t->n_lockstep_groups);
-}
-
-void dl_ahead_close(struct dl_training *t)
-{
-    if (!t->ahead) return;
-    dl_free(t->ahead->runners);
-    dl_tournament_close(&t->ahead->dates);
-    dl_free(t->ahead->free_s);
-    dl_free(t->ahead->episodes);
-    dl_free(t->ahead);
-    t->ahead = NULL;
-}
-
-static const struct dl_sequenced *item_at(const struct dl_training *t, const struct lockstep_group *c)
-{
-    return &program_of(t, c)->sequence[c->item];
+    return &r->program->sequence[c->item];
 }
 
 /* ---- items ---- */
@@ -96,9 +47,9 @@ static inline void take_input(struct dl_training *t, struct lockstep_group *c, c
 
 static void begin_item(struct dl_training *t, struct lockstep_group *c, struct runner *r, double now)
 {
-    const struct dl_sequenced *const item = item_at(t, c);
+    const struct dl_sequenced *const item = item_at(c, r);
     take_input(t, c, item, now);
-    c->parts = &dl_item_block(program_of(t, c), item)->planned;
+    c->parts = &dl_item_block(r->program, item)->planned;
     c->part = 0;
     c->item_s = 0;
     begin_part(t, c, r, now);
@@ -117,9 +68,10 @@ struct inputs {
 };
 
 /* False: one is not sent yet. */
-static inline bool find_inputs(const struct dl_training *t, const struct lockstep_group *c, struct inputs *out)
+static inline bool find_inputs(const struct dl_training *t, const struct lockstep_group *c, const struct runner *r,
+                               struct inputs *out)
 {
-    const struct dl_sequenced *item = item_at(t, c);
+    const struct dl_sequenced *item = item_at(c, r);
     *out = (struct inputs){.undisturbed_s = -INFINITY};
     for (bool more = true; more; more = item->item.with_next, item++) {
         const uint32_t message = item->wants == DL_NO_TAG ? DL_OWN_MESSAGE + 1 : c->arrived[item->wants];
@@ -136,7 +88,7 @@ static inline bool find_inputs(const struct dl_training *t, const struct lockste
 static void resume(struct dl_training *t, struct lockstep_group *c, struct runner *r)
 {
     struct inputs inputs;
-    if (!find_inputs(t, c, &inputs)) return;
+    if (!find_inputs(t, c, r, &inputs)) return;
     struct message *const last = inputs.last;
     double now = t->ahead_s = c->waits_since_s;
     c->waits_for_input = false;
@@ -156,7 +108,7 @@ static void go_to_end(void *user, uint32_t tag);
 
 static inline void next_item(struct dl_training *t, struct lockstep_group *c, struct runner *r)
 {
-    if (is_at_end(t, c)) {
+    if (c->item == r->program->n_sequence) {
         r->end_s = t->ahead_s;
         t->request.engine->kind->timer(t->request.engine, t->ahead_s, go_to_end, c, 0);
         return;
@@ -230,11 +182,11 @@ static inline void wait_for_sends(struct dl_training *t, struct lockstep_group *
 static void hand_on(struct dl_training *t, struct lockstep_group *c)
 {
     struct runner *const r = runner_of(t, c);
-    const struct dl_sequenced *const items = program_of(t, c)->sequence;
+    const struct dl_sequenced *const items = r->program->sequence;
     for (uint32_t i = c->item - r->n_before; i <= c->item; i++) pass_on(t, c, r, &items[i]);
     c->item++;
-    if (r->n_sends && t->request.step.sends != DL_SENDS_ASYNCHRONOUS) wait_for_sends(t, c, r);
-    if (r->n_sends && t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, t->ahead_s);
+    if (c->n_sends && t->request.step.sends != DL_SENDS_ASYNCHRONOUS) wait_for_sends(t, c, r);
+    if (c->n_sends && t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, t->ahead_s);
     next_item(t, c, r);
 }
 
@@ -243,13 +195,13 @@ static inline void book_item(struct dl_training *t, struct lockstep_group *c, co
 {
     t->items_s[kind] += c->item_s;
     t->n_items[kind]++;
-    if (r->input_s) dl_steady_note_item(t, c);
+    if (r->input_s && c->item >= r->program->repeats.first) dl_steady_note_item(t, c);
 }
 
 /* Of all items that make one step. */
-static inline uint32_t count_sends(const struct dl_training *t, const struct lockstep_group *c, const struct runner *r)
+static inline uint32_t count_sends(const struct lockstep_group *c, const struct runner *r)
 {
-    const struct dl_sequenced *const items = program_of(t, c)->sequence;
+    const struct dl_sequenced *const items = r->program->sequence;
     uint32_t n = 0;
     for (uint32_t i = c->item - r->n_before; i <= c->item; i++)
         n += items[i].gives != DL_NO_TAG && items[i].to != c->stage;
@@ -258,7 +210,7 @@ static inline uint32_t count_sends(const struct dl_training *t, const struct loc
 
 static inline void item_ends(struct dl_training *t, struct lockstep_group *c, struct runner *r, double now)
 {
-    const struct dl_item *const item = &item_at(t, c)->item;
+    const struct dl_item *const item = &item_at(c, r)->item;
     book_item(t, c, r, item->kind);
     if (item->with_next) {
         c->item++;
@@ -266,9 +218,9 @@ static inline void item_ends(struct dl_training *t, struct lockstep_group *c, st
         begin_item(t, c, r, now);
         return;
     }
-    r->n_sends = count_sends(t, c, r);
-    c->host_s += r->n_sends * t->request.step.send_host_s;
-    if (!r->n_sends || c->host_s <= now) {
+    c->n_sends = count_sends(c, r);
+    c->host_s += c->n_sends * t->request.step.send_host_s;
+    if (!c->n_sends || c->host_s <= now) {
         hand_on(t, c);
         return;
     }
@@ -286,7 +238,7 @@ static inline void step(struct dl_training *t, struct lockstep_group *c, struct 
     } else if (c->work.until_s > now) { /* it is longer by messages that left since its date was set */
         dl_tournament_set(&t->ahead->dates, c->stage, c->work.until_s);
     } else {
-        end_work(c, r, item_at(t, c)->item.kind, now);
+        end_work(c, r, item_at(c, r)->item.kind, now);
         if (!begin_part(t, c, r, now)) item_ends(t, c, r, now);
     }
 }
@@ -354,7 +306,7 @@ static void try_to_leave_out(struct dl_training *t)
 static void begin(struct dl_training *t, struct lockstep_group *c, double begin_s)
 {
     struct runner *const r = runner_of(t, c);
-    *r = (struct runner){.in_flight_until_s = begin_s, .undelivered_until_s = begin_s};
+    *r = (struct runner){.program = program_of(t, c), .in_flight_until_s = begin_s, .undelivered_until_s = begin_s};
     if (dl_steady_watches(t, c->iteration)) r->input_s = dl_steady_inputs(t, c);
     t->ahead_s = begin_s;
     next_item(t, c, r);

@@ -7,13 +7,13 @@
 
 /* What a lockstep group has more while it goes through its items. */
 struct runner {
+    const struct dl_program *program;
     double in_flight_until_s;   /* messages from and to its devices: those in line follow each other without a gap */
     double undelivered_until_s; /* its sends */
     double posted_s;            /* when an engine would have entered what it does now in its queue */
     double slow_rate;           /* of its work beside messages */
     bool is_beside;             /* its work has that rate, up to in_flight_until_s */
     uint32_t n_before;          /* items that make one step with the one that it is at */
-    uint32_t n_sends;           /* of that step */
     double *input_s;            /* when they came, by tag, as long as that is looked at; NULL: it is not */
     double end_s;               /* of its items */
 };

@@ -130,8 +130,9 @@ static void close_communicator(struct communicator *at)
 
 void dl_training_close_communicators(struct dl_training *t)
 {
-    for (size_t i = 0; i < n_communicators(t); i++) end_exchanges(&t->communicators[i]);
-    for (size_t i = 0; i < n_communicators(t); i++) close_communicator(&t->communicators[i]); /* exchanges used them */
+    const size_t n = n_communicators(t);
+    for (size_t i = 0; i < n; i++) end_exchanges(&t->communicators[i]);
+    for (size_t i = 0; i < n; i++) close_communicator(&t->communicators[i]); /* exchanges used them */
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_free(t->lockstep_groups[i].queue.items);
     dl_training_close_instances(t);
     dl_free(t->communicators);

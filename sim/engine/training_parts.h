@@ -92,6 +92,7 @@ struct lockstep_group {
     struct delays delays;        /* as of the end of its last work or wait */
     double item_s;               /* of its item so far, in the undisturbed step */
     double owed_s;               /* waiting of this iteration in the undisturbed step that it has not had yet */
+    uint32_t n_sends;            /* of the items that make one step and have just ended */
     uint32_t n_undelivered;      /* of its sends */
     uint32_t n_in_flight;        /* messages from and to its devices */
     struct queue queue;          /* of collectives among replicas */
@@ -226,10 +227,15 @@ static inline void end_busy(struct dl_training *t, struct busy *b)
     if (--b->n == 0) b->total_s += now_s(t) - b->since_s;
 }
 
+/* By rank, from the first of the lockstep group on. */
+static inline const uint32_t *devices_from(const struct dl_training *t, const struct lockstep_group *c)
+{
+    return t->request.device_of_rank + dl_step_rank(&t->request.step, c->stage, c->replica);
+}
+
 static inline uint32_t device_of(const struct dl_training *t, const struct lockstep_group *c, uint32_t member)
 {
-    const struct dl_step *const s = &t->request.step;
-    return t->request.device_of_rank[dl_step_rank(s, c->stage, c->replica) + t->members[member]];
+    return devices_from(t, c)[t->members[member]];
 }
 
 static inline const struct dl_program *program_of(const struct dl_training *t, const struct lockstep_group *c)
@@ -257,16 +263,6 @@ struct lockstep_group *dl_training_source(struct dl_training *t, const struct lo
 void dl_training_deliver(struct dl_training *t, uint32_t lockstep_group, uint32_t tag, uint32_t message);
 /* The lockstep group goes on after its sends. */
 void dl_training_after_sends(struct dl_training *t, struct lockstep_group *c);
-/* What an item does before and after its work: it takes its input; its time is booked; the items that make one step
- * with it, from the first on, have so many sends to other stages; the host meets its device after them. */
-void dl_training_take_input(struct dl_training *t, struct lockstep_group *c);
-void dl_training_book_item(struct dl_training *t, struct lockstep_group *c);
-const struct dl_sequenced *dl_training_first_of_step(const struct dl_training *t, const struct lockstep_group *c);
-uint32_t dl_training_count_sends(const struct dl_training *t, const struct lockstep_group *c);
-void dl_training_meet_device(const struct dl_training *t, struct lockstep_group *c);
-/* Of the inputs of all items that make one step; `last` is the one that came last, NULL: before they were wanted. */
-void dl_training_meet_inputs(struct dl_training *t, struct lockstep_group *c, const struct start *last);
-
 /* training_check.c: every wait has its exchange. */
 enum dl_status dl_training_check_exchanges(const struct dl_training *t, struct dl_error *err);
 /* training_check_stages.c: stages that hold the same come to the same exchanges. */

@@ -39,9 +39,10 @@ static enum dl_status find_hops(struct dl_training *t, const struct lockstep_gro
                                 const struct lockstep_group *to, struct channel *out)
 {
     const double message_bytes = program_of(t, from)->send_bytes / t->n_members;
+    const uint32_t *const senders = devices_from(t, from), *const receivers = devices_from(t, to);
     for (uint32_t i = 0; i < t->n_members; i++) {
-        t->ends[i] = device_of(t, from, i);
-        t->ends[t->n_members + i] = device_of(t, to, i);
+        t->ends[i] = senders[t->members[i]];
+        t->ends[t->n_members + i] = receivers[t->members[i]];
     }
     const struct dl_ways *const ways = dl_find_ways(t->request.estimator, t->ends, t->ends + t->n_members, t->n_members,
                                                     dl_wire_scratch(t->request.wire, DL_SCRATCH_BUNDLE), t->err);
