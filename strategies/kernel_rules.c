@@ -87,13 +87,16 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, bool fused, struct dl_a
     return dl_stop_if_told(err, told);
 }
 
+/* Most differ in their first letter. */
+static bool is_same(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
+
 static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
 {
     if (r->is_windowed && !(k->window > 1)) return false;
     if (r->unless_multiple_of > 0 && fmod(k->batch, r->unless_multiple_of) == 0) return false;
     if (r->needs_dropout && !k->drops) return false;
     if (r->needs_groups && !(k->kv_share > 0 && k->kv_share < 1)) return false;
-    return strcmp(r->operation, dl_kernel_operation(k)) == 0 || (k->name && strcmp(r->operation, k->name) == 0);
+    return is_same(r->operation, dl_kernel_operation(k)) || (k->name && is_same(r->operation, k->name));
 }
 
 static bool fits(const struct dl_kernel_rule *r, struct dl_numbers numbers)

@@ -124,11 +124,12 @@ static void write(const struct written *w, uint32_t layer, struct dl_template *t
         dl_template_append(t, w->instructions, w->n_instructions);
         dl_template_note(t, w->n_instructions, w);
     }
+    if (!w->n_memory) return;
+    struct dl_memory_op *const ops = dl_memory_ops_append(&t->memory, w->n_memory);
+    memcpy(ops, w->memory, w->n_memory * sizeof *ops);
     for (size_t i = 0; i < w->n_memory; i++) {
-        struct dl_memory_op op = w->memory[i];
-        op.at += from;
-        op.layer = layer;
-        dl_memory_ops_add(&t->memory, op);
+        ops[i].at += from;
+        ops[i].layer = layer;
     }
 }
 

@@ -1,11 +1,15 @@
 /* sink_collectives.c - how long collectives of ranks in lockstep take, each kind and size priced once. */
 #include "sim/collective/effort.h"
+#include "sim/collective/kept.h"
 #include "strategies/sink.h"
 
 enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, struct dl_choice *choice,
                             double *seconds, struct dl_error *err)
 {
-    if (dl_choose(s->request->estimator, wish, s->arena, choice, err)) return err->status;
+    const struct dl_together *const kept =
+        dl_choose_together(s->request->estimator, wish, wish->group->device, wish->group->n, 1, err);
+    if (!kept) return err->status;
+    *choice = kept->choices[0];
     *seconds = dl_estimate_crowded_s(&choice->estimate, crowding);
     return DL_OK;
 }

@@ -36,7 +36,8 @@ const struct dl_operation *dl_operation_get(size_t index) { return &operations[i
 const struct dl_operation *dl_operation_named(const char *name)
 {
     for (size_t i = 0; i < DL_COUNT(operations); i++)
-        if (strcmp(operations[i].name, name) == 0) return &operations[i];
+        if (*operations[i].name == *name && strcmp(operations[i].name, name) == 0)
+            return &operations[i]; /* few calls */
     return NULL;
 }
 

@@ -182,14 +182,6 @@ enum dl_bound dl_bound_of(const struct dl_kernel *k)
     return k->kind == DL_KERNEL_MEMORY ? DL_BOUND_BY_MEMORY : DL_BOUND_BY_ARITHMETIC;
 }
 
-void dl_draw_add(struct dl_draw *sum, const struct dl_draw *more, double times)
-{
-    sum->seconds += times * more->seconds;
-    sum->clock_s += times * more->clock_s;
-    sum->memory_j += times * more->memory_j;
-    sum->arithmetic_j += times * more->arithmetic_j;
-}
-
 void dl_draw_slow(struct dl_draw *draw, double times, double energy)
 {
     draw->seconds *= times;

@@ -79,6 +79,18 @@ static struct dl_wish wish_of(const struct dl_training *t, const struct chosen *
                             .n_alike = is_among_replicas ? c->n_groups : 0};
 }
 
+/* What is chosen on one replica is of few groups, and stays with the estimator for the next step. */
+static void choose(struct dl_training *t, const struct dl_wish *wish, struct dl_choice *out)
+{
+    struct dl_estimator *const e = t->request.estimator;
+    if (!t->request.one_replica) {
+        dl_choose(e, wish, t->request.arena, out, t->err);
+        return;
+    }
+    const struct dl_together *const kept = dl_choose_together(e, wish, wish->group->device, wish->group->n, 1, t->err);
+    if (kept) *out = kept->choices[0];
+}
+
 static void choose_each(struct dl_training *t, const struct communicator *at, struct chosen *c)
 {
     struct dl_wish wish = wish_of(t, c);
@@ -86,7 +98,7 @@ static void choose_each(struct dl_training *t, const struct communicator *at, st
     c->choices = c->own = dl_alloc(c->n_groups * sizeof *c->own);
     for (uint32_t i = 0; i < c->n_groups && !t->err->status; i++) {
         wish.group = &c->groups[i];
-        dl_choose(t->request.estimator, &wish, t->request.arena, &c->own[i], t->err);
+        choose(t, &wish, &c->own[i]);
     }
 }
 

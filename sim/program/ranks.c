@@ -16,8 +16,9 @@ uint32_t dl_members_count(const struct dl_ranks *r, const struct dl_members *m)
 uint32_t dl_ranks_count(const struct dl_ranks *r, dl_digits digits)
 {
     uint32_t n = 1;
-    for (uint32_t i = 0; i < r->n_digits; i++)
-        if (has(digits, i)) n *= r->digits[i].n;
+    const struct dl_digit *digit = r->digits;
+    for (dl_digits left = digits & dl_ranks_all(r); left; left >>= 1, digit++)
+        if (left & 1) n *= digit->n;
     return n;
 }
 

@@ -6,12 +6,6 @@
 
 /* ---- what is priced ---- */
 
-bool dl_may_be_priced(const struct dl_instruction *i, const struct dl_comm *calls)
-{
-    const bool has_call = i->kind == DL_WAIT || i->kind == DL_START;
-    return has_call && i->call != DL_EVERY_CALL && dl_comm_may_be_priced(&calls[i->call]);
-}
-
 /* What is longer than the work beside it, which has had less of the device meanwhile. */
 static void add_exposed(const struct dl_comm *comm, const struct dl_exposed *exposed, struct dl_priced_work *out)
 {

@@ -24,7 +24,11 @@ double dl_slowed_s(double seconds, double network_s, double pace);
 double dl_segment_slowed_s(const struct dl_segment *s, enum dl_cause cause, double pace);
 
 /* Whether it starts or waits for a collective of ranks in lockstep or a copy, which may be priced. */
-bool dl_may_be_priced(const struct dl_instruction *i, const struct dl_comm *calls);
+static inline bool dl_may_be_priced(const struct dl_instruction *i, const struct dl_comm *calls)
+{
+    const bool has_call = i->kind == DL_WAIT || i->kind == DL_START;
+    return has_call && i->call != DL_EVERY_CALL && dl_comm_may_be_priced(&calls[i->call]);
+}
 
 /* Whether it is one kernel or collective, and nothing else; it must have its parts. */
 bool dl_template_is_single(const struct dl_template *t);

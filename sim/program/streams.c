@@ -12,30 +12,6 @@ void dl_streams_reset(struct dl_streams *s, double host_s, double device_s)
 
 void dl_streams_release(struct dl_streams *s) { dl_free(s->open); }
 
-static void pass(struct dl_streams *s, double seconds)
-{
-    for (size_t i = 0; i < s->n_open; i++) s->open[i].passed_s += seconds;
-}
-
-double dl_streams_issue(struct dl_streams *s, double host_s)
-{
-    s->host_s += host_s;
-    const double wait_s = fmax(s->host_s - s->device_s, 0);
-    if (wait_s == 0) return 0;
-    s->has_waited = true;
-    pass(s, wait_s);
-    s->device_s = s->host_s;
-    s->network_s = 0;
-    return wait_s;
-}
-
-void dl_streams_work(struct dl_streams *s, double device_s, bool is_kernel)
-{
-    s->device_s += device_s;
-    pass(s, device_s);
-    for (size_t i = 0; i < s->n_open; i++) s->open[i].is_beside |= is_kernel && device_s > 0;
-}
-
 static bool same_channel(const struct dl_streams *s, uint32_t a, uint32_t b)
 {
     return s->calls[a].channel == s->calls[b].channel;

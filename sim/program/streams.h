@@ -34,10 +34,30 @@ struct dl_exposed {
 /* Nothing is open. */
 void dl_streams_reset(struct dl_streams *s, double host_s, double device_s);
 void dl_streams_release(struct dl_streams *s);
+/* Time passes for what is open. */
+static inline void dl_streams_pass(struct dl_streams *s, double seconds)
+{
+    for (size_t i = 0; i < s->n_open; i++) s->open[i].passed_s += seconds;
+}
 /* The host issues something for so long, and the device comes to it; returns how long it has waited for the host. */
-double dl_streams_issue(struct dl_streams *s, double host_s);
+static inline double dl_streams_issue(struct dl_streams *s, double host_s)
+{
+    s->host_s += host_s;
+    const double wait_s = s->host_s - s->device_s;
+    if (!(wait_s > 0)) return 0;
+    s->has_waited = true;
+    dl_streams_pass(s, wait_s);
+    s->device_s = s->host_s;
+    s->network_s = 0;
+    return wait_s;
+}
 /* The device is busy, with a kernel or not. */
-void dl_streams_work(struct dl_streams *s, double device_s, bool is_kernel);
+static inline void dl_streams_work(struct dl_streams *s, double device_s, bool is_kernel)
+{
+    s->device_s += device_s;
+    dl_streams_pass(s, device_s);
+    for (size_t i = 0; i < s->n_open; i++) s->open[i].is_beside |= is_kernel && device_s > 0;
+}
 /* A call that may be priced begins; has kernels beside it so far; and is waited for. false: it is not open. */
 void dl_streams_start(struct dl_streams *s, uint32_t call);
 bool dl_streams_is_beside(const struct dl_streams *s, uint32_t call);

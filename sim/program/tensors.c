@@ -56,6 +56,14 @@ bool dl_tensor_is_of_micro(enum dl_tensor_kind tensor)
     return dl_tensor_category(tensor) == DL_MEMORY_ACTIVATIONS || tensor == DL_TENSOR_HOST_SAVED;
 }
 
+struct dl_memory_op *dl_memory_ops_append(struct dl_memory_ops *ops, size_t n)
+{
+    while (ops->capacity < ops->n + n)
+        ops->items = dl_grow(ops->items, ops->capacity, &ops->capacity, sizeof *ops->items);
+    ops->n += n;
+    return ops->items + ops->n - n;
+}
+
 void dl_memory_ops_add(struct dl_memory_ops *ops, struct dl_memory_op op)
 {
     DL_GROW(ops->items, ops->n, ops->capacity);

@@ -67,5 +67,7 @@ struct dl_memory_ops {
     size_t n, capacity;
 };
 void dl_memory_ops_add(struct dl_memory_ops *ops, struct dl_memory_op op);
+/* Room for n more: where they go. */
+struct dl_memory_op *dl_memory_ops_append(struct dl_memory_ops *ops, size_t n);
 
 #endif
