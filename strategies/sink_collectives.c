@@ -24,6 +24,7 @@ static enum dl_status choose(struct dl_sink *s, const struct dl_event *ev, struc
                                  .protocol = "auto",
                                  .group = group,
                                  .bytes = shifts ? ev->bytes * group->n : ev->bytes,
+                                 .back_fraction = ev->back_fraction,
                                  .payload = ev->payload};
     struct dl_choice choice;
     double crowding = 1;
@@ -44,8 +45,8 @@ static enum dl_channel channel_of(const struct dl_event *ev)
 static bool is_of(const struct dl_comm *known, const struct dl_event *ev)
 {
     return known->op == ev->op && known->channel == channel_of(ev) && dl_members_equal(&known->members, &ev->members) &&
-           known->bytes == ev->bytes && dl_payload_equal(&known->payload, &ev->payload) && known->cause == ev->cause &&
-           known->once == ev->once;
+           known->bytes == ev->bytes && known->back_fraction == ev->back_fraction &&
+           dl_payload_equal(&known->payload, &ev->payload) && known->cause == ev->cause && known->once == ev->once;
 }
 
 struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
@@ -57,6 +58,7 @@ struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_ev
                                                 .channel = channel_of(ev),
                                                 .members = ev->members,
                                                 .bytes = ev->bytes,
+                                                .back_fraction = ev->back_fraction,
                                                 .payload = ev->payload,
                                                 .cause = ev->cause,
                                                 .once = ev->once},

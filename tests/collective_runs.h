@@ -85,6 +85,7 @@ static inline void choose_job(struct dl_machine *m, const struct job *job, struc
     estimator.fluid = job->fluid;
     estimator.by_message = job->by_message;
     const struct dl_wish wish = {.op = job->op,
+                                 .back_fraction = job->op == DL_HALO ? 0.5 : 0,
                                  .algorithm = job->algorithm,
                                  .protocol = "auto",
                                  .group = &run->group,

@@ -9,7 +9,8 @@
 #include "sim/session/fidelities.h"
 
 static const char *const ops[] = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce",
-                                  "gather",    "scatter",   "barrier",       "sendrecv", NULL};
+                                  "gather",    "scatter",   "barrier",       "sendrecv", "shift",     "halo",
+                                  NULL};
 
 static const struct dl_option options[] = {
     {"topo", DL_OPT_TEXT, offsetof(struct dl_collective_request, topo), true, 0, 0, NULL,

@@ -71,6 +71,7 @@ enum dl_status dl_collective_wish(struct dl_collective_run *r, struct dl_wish *o
                             .bytes = q->bytes,
                             .chunks = (uint32_t)q->chunks,
                             .servers = r->n_extra};
+    if (out->op == DL_HALO) out->back_fraction = 0.5; /* as much to each neighbour */
     if (dl_payload_parse(q->payload, &out->payload, err)) return err->status;
     dl_estimator_init(&r->estimator, r->machine.topology, &r->machine.transport, r->machine.bytes_per_s);
     r->estimator.fluid = q->fidelity && dl_fidelity_is_fluid(q->fidelity);

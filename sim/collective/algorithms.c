@@ -51,6 +51,8 @@ static const struct dl_algorithm *const algorithms[] = {
     &dl_scatter_direct,
     &dl_barrier_dissemination,
     &dl_sendrecv_direct,
+    &dl_shift_direct,
+    &dl_halo_direct,
 };
 
 size_t dl_algorithm_count(void) { return DL_COUNT(algorithms); }

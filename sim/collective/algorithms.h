@@ -22,6 +22,6 @@ extern const struct dl_algorithm dl_reduce_binomial, dl_reduce_chain, dl_broadca
 extern const struct dl_algorithm dl_gather_binomial, dl_gather_direct;
 extern const struct dl_algorithm dl_scatter_binomial, dl_scatter_direct;
 extern const struct dl_algorithm dl_barrier_dissemination;
-extern const struct dl_algorithm dl_sendrecv_direct;
+extern const struct dl_algorithm dl_sendrecv_direct, dl_shift_direct, dl_halo_direct;
 
 #endif

@@ -14,6 +14,7 @@ static struct dl_collective collective_of(const struct dl_wish *wish, const stru
                                   .algorithm = algorithm,
                                   .group = wish->group,
                                   .bytes = wish->bytes,
+                                  .back_fraction = wish->back_fraction,
                                   .chunks = wish->chunks,
                                   .servers = wish->servers,
                                   .payload = wish->payload};

@@ -13,7 +13,8 @@ struct dl_wish {
     const char *protocol;  /* a name or "auto" */
     const struct dl_group *group;
     double bytes;
-    uint32_t chunks; /* 0: as the transport does it */
+    double back_fraction; /* DL_HALO: see comm.h */
+    uint32_t chunks;      /* 0: as the transport does it */
     struct dl_payload payload;
     uint32_t n_alike; /* groups of which each will be chosen for; 0 is 1 */
     uint32_t servers; /* entries of group->device beyond n, which algorithms with servers need */

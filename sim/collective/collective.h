@@ -41,13 +41,15 @@ void dl_group_init(struct dl_group *g, const struct dl_topology *t, const uint32
 void dl_group_init_plain(struct dl_group *g, uint32_t n, uint32_t ranks_per_node, struct dl_arena *arena);
 
 /* Bytes are counted as nccl-tests does: all-gather and reduce-scatter by the whole (gathered) buffer, all-to-all by the
- * buffer of one rank. The root, where there is one, is rank 0. */
+ * buffer of one rank. Shifts and halos are counted as if they were gathered: all that ranks send, each as much as one
+ * in the middle. The root, where there is one, is rank 0. */
 struct dl_collective {
     enum dl_op op;
     const struct dl_algorithm *algorithm;
     const struct dl_group *group;
     double bytes;
-    uint32_t chunks; /* each lane is cut into so many independent pieces */
+    double back_fraction; /* DL_HALO: see comm.h */
+    uint32_t chunks;      /* each lane is cut into so many independent pieces */
     bool pipelined;  /* the software cuts trees and chains finely: they are priced as their fold, its fill is their cost
                       */
     bool by_message; /* chunks are the pieces of that; otherwise it always runs folded */

@@ -72,8 +72,9 @@ static uint64_t hash_of(const struct known *k)
 static bool is_same_wish(const struct dl_wish *a, const struct dl_wish *b)
 {
     return a->op == b->op && a->bytes == b->bytes && a->chunks == b->chunks && a->n_alike == b->n_alike &&
-           a->servers == b->servers && dl_payload_equal(&a->payload, &b->payload) &&
-           strcmp(a->algorithm, b->algorithm) == 0 && strcmp(a->protocol, b->protocol) == 0;
+           a->servers == b->servers && a->back_fraction == b->back_fraction &&
+           dl_payload_equal(&a->payload, &b->payload) && strcmp(a->algorithm, b->algorithm) == 0 &&
+           strcmp(a->protocol, b->protocol) == 0;
 }
 
 static bool is_same(const struct known *a, const struct known *b)

@@ -74,6 +74,7 @@ static struct dl_wish wish_of(const struct dl_training *t, const struct chosen *
                             .algorithm = c->comm.algorithm ? c->comm.algorithm : "auto",
                             .protocol = "auto",
                             .bytes = c->comm.bytes,
+                            .back_fraction = c->comm.back_fraction,
                             .servers = is_among_replicas ? t->request.step.n_servers : 0,
                             .payload = c->comm.payload,
                             .n_alike = is_among_replicas ? c->n_groups : 0};

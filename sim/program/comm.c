@@ -20,7 +20,7 @@ static const char *const op_names[DL_N_OPS] = {
     [DL_ALLREDUCE] = "allreduce", [DL_ALLGATHER] = "allgather", [DL_REDUCESCATTER] = "reducescatter",
     [DL_ALLTOALL] = "alltoall",   [DL_BROADCAST] = "broadcast", [DL_REDUCE] = "reduce",
     [DL_GATHER] = "gather",       [DL_SCATTER] = "scatter",     [DL_BARRIER] = "barrier",
-    [DL_SENDRECV] = "sendrecv",
+    [DL_SENDRECV] = "sendrecv",   [DL_SHIFT] = "shift",         [DL_HALO] = "halo",
 };
 
 const char *dl_op_name(enum dl_op op) { return op == DL_COPY ? "copy" : op_names[op]; }
@@ -40,5 +40,6 @@ bool dl_payload_equal(const struct dl_payload *a, const struct dl_payload *b)
 bool dl_comm_alike(const struct dl_comm *a, const struct dl_comm *b)
 {
     return a->op == b->op && a->algorithm == b->algorithm && a->bytes == b->bytes && a->once == b->once &&
-           dl_payload_equal(&a->payload, &b->payload) && dl_members_equal(&a->members, &b->members);
+           a->back_fraction == b->back_fraction && dl_payload_equal(&a->payload, &b->payload) &&
+           dl_members_equal(&a->members, &b->members);
 }

@@ -37,6 +37,8 @@ enum dl_op {
     DL_SCATTER,
     DL_BARRIER,
     DL_SENDRECV,
+    DL_SHIFT,
+    DL_HALO,
     DL_N_OPS,
     DL_COPY, /* no collective: between places of the machine, see places.h */
 };
@@ -57,7 +59,8 @@ struct dl_comm {
     enum dl_op op;
     enum dl_channel channel;
     struct dl_members members;
-    double bytes;
+    double bytes;         /* as sim/collective/collective.h counts them */
+    double back_fraction; /* DL_HALO: of these, that goes to the rank before; the rest goes to the next */
     struct dl_payload payload;
     const char *algorithm; /* NULL: the one that is estimated to be fastest */
     enum dl_cause cause;

@@ -53,6 +53,7 @@ static void print_comm(const struct printed *p, size_t number, const struct dl_c
     fprintf(p->out, "collective %zu %s channel %s", number, dl_op_name(c->op), dl_channel_names[c->channel]);
     print_members(p, &c->members);
     print_number(p, "bytes", c->bytes);
+    print_number(p, "back_fraction", c->back_fraction);
     if (c->payload.kind == DL_QUANTIZED) print_number(p, "bits", c->payload.bits);
     if (c->payload.kind == DL_TOPK) print_number(p, "ratio", c->payload.ratio);
     if (c->algorithm) fprintf(p->out, " algorithm %s", c->algorithm);

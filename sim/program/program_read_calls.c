@@ -103,9 +103,11 @@ void dl_read_collective(struct dl_program_reader *r)
                            .channel = channel,
                            .members = members_of(r, channel),
                            .bytes = dl_number_after(&r->w, "bytes"),
+                           .back_fraction = dl_number_after(&r->w, "back_fraction"),
                            .payload = payload_of(r),
                            .algorithm = algorithm ? dl_arena_string(r->arena, algorithm) : NULL,
                            .cause = dl_read_cause(r)};
+    if (comm.back_fraction > (op == DL_HALO)) dl_refuse_words(&r->w, "'back_fraction' is of halos, and at most 1");
     bool is_simulated = false;
     if (dl_comm_may_be_priced(&comm)) is_simulated = read_lockstep(r, &comm);
     read_turns(r, &comm);

@@ -29,6 +29,10 @@
  * A collective of replicas that ends with "every 3 turn 1" takes place in the second of three steps, and so on. One
  * `over data drawn` is of pairs of replicas that are drawn anew for each step.
  *
+ * A halo, `collective 0 halo ... bytes 4e6 back_fraction 0.5`, goes from each rank to the next and, that fraction of
+ * it, to the one before; nothing goes beyond the first and the last. Its bytes are those of all ranks, each counted as
+ * one in the middle.
+ *
  * A collective of ranks in lockstep that is not `simulated` on the links takes its alone_s, less the work between its
  * start and its wait, and at least the taken_s that it takes from that work. Those of `channel beside` may be several
  * at once, which go one after the other beside all work. A copy between each device and its host,

@@ -41,6 +41,7 @@ void dl_tell_in_step(struct dl_told_step *t, const struct dl_work_line *line)
                                  .protocol = "auto",
                                  .group = group,
                                  .bytes = shifts ? what->bytes * group->n : what->bytes,
+                                 .back_fraction = what->back_fraction,
                                  .payload = what->payload};
     struct dl_choice choice;
     if (group->n < 2 || dl_choose(t->of->estimator, &wish, t->e->arena, &choice, t->err)) return;

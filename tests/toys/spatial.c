@@ -43,24 +43,12 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     return DL_OK;
 }
 
-/* To one neighbour, all of a ring. */
-static enum dl_status send_rows(const struct dl_event *ev, double values, struct dl_stack *below, struct dl_error *err)
-{
-    const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event rows = {.kind = DL_EV_COLLECTIVE,
-                                  .pass = ev->pass,
-                                  .cause = DL_CAUSE_CONTEXT,
-                                  .layer = ev->layer,
-                                  .op = DL_SENDRECV,
-                                  .members.digits = dl_along_own(s, &axes[0]),
-                                  .bytes = values * dl_precision_bytes(s->precision)};
-    return values > 0 ? dl_emit(below, &rows, err) : DL_OK;
-}
-
 /* Windows begin `pad` rows above what a rank has and end as many below as remain beyond a step: rows of the input
- * forward, of the gradient of the result backward, where windows are mirrored and pixels are steps apart. */
+ * forward, of the gradient of the result backward, where windows are mirrored and pixels are steps apart. What is above
+ * comes from the rank before, which sends it on; beyond the image there is nothing. */
 static enum dl_status exchange_rows(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
+    const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_kernel *const k = &ev->kernel;
     const bool backward = ev->pass == DL_BACKWARD;
     const double samples = k->m / (k->made.height * k->made.width), reach = fmax(k->window - k->stride - k->pad, 0);
@@ -68,7 +56,17 @@ static enum dl_status exchange_rows(const struct dl_event *ev, struct dl_stack *
                  under = backward ? ceil(k->pad / k->stride) : reach;
     const double channels = backward ? k->k : k->k / (k->window * k->window);
     const double row = samples * channels * (backward ? k->made.width : k->given.width);
-    return send_rows(ev, above * row, below, err) || send_rows(ev, under * row, below, err) ? err->status : DL_OK;
+    const dl_digits rows = dl_along_own(s, &axes[0]);
+    const struct dl_event halo = {.kind = DL_EV_COLLECTIVE,
+                                  .pass = ev->pass,
+                                  .cause = DL_CAUSE_CONTEXT,
+                                  .layer = ev->layer,
+                                  .op = DL_HALO,
+                                  .members.digits = rows,
+                                  .bytes = dl_ranks_count(&s->ranks, rows) * (above + under) * row *
+                                           dl_precision_bytes(s->precision),
+                                  .back_fraction = under / (above + under)};
+    return above + under > 0 ? dl_emit(below, &halo, err) : DL_OK;
 }
 
 static enum dl_status compute(const struct dl_event *ev, double ways, struct dl_stack *below, struct dl_error *err)

@@ -40,6 +40,10 @@ static double half_each(struct cost x) { return x.lg * (alpha + x.n / 2 * beta);
 static double barrier(struct cost x) { return x.lg * alpha; }
 static double one_message(struct cost x) { return alpha + x.n * beta; }
 
+static double one_part(struct cost x) { return alpha + x.n / x.p * beta; }
+/* A part in the middle sends both of its halves, one of two ranks only one. */
+static double borders(struct cost x) { return alpha + (x.p > 2 ? 1 : 0.5) * x.n / x.p * beta; }
+
 static const struct {
     enum dl_op op;
     const char *algorithm;
@@ -72,6 +76,8 @@ static const struct {
     {DL_SCATTER, "binomial", recursive_gather, 1},
     {DL_BARRIER, "dissemination", barrier, 1},
     {DL_SENDRECV, "direct", one_message, 1},
+    {DL_SHIFT, "direct", one_part, 1},
+    {DL_HALO, "direct", borders, 1},
 };
 
 static const uint32_t ranks[] = {2, 4, 8, 16, 64};

@@ -49,7 +49,7 @@ START_TEST(direct_algorithms_take_what_the_busiest_link_takes)
         check_direct(a, &places[_i]);
         n_direct++;
     }
-    ck_assert_uint_eq(n_direct, 6);
+    ck_assert_uint_eq(n_direct, 8);
 }
 END_TEST
 

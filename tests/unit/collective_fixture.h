@@ -52,6 +52,7 @@ static inline bool set_up(struct fixture *f, const struct dl_algorithm *algorith
                                   .algorithm = algorithm,
                                   .group = &f->group,
                                   .bytes = bytes,
+                                  .back_fraction = algorithm->op == DL_HALO ? 0.25 : 0,
                                   .chunks = 1,
                                   .servers = 1 + n % 3};
     struct dl_error err = {0};
@@ -88,14 +89,14 @@ static inline void for_all_groups(const struct dl_algorithm *algorithm, check_fn
 /* What ranks begin with and must end with. Parts are numbered as the algorithm says. */
 struct contract {
     const struct dl_collective *c;
-    uint32_t n, n_blocks;
+    uint32_t n, n_blocks, lane;
     uint32_t part[most_members], owner[most_members]; /* rank -> part -> rank */
     struct set everybody;
 };
 
 static inline void read_contract(struct contract *k, const struct dl_collective *c, uint32_t lane)
 {
-    *k = (struct contract){.c = c, .n = c->group->n, .n_blocks = c->algorithm->blocks(c)};
+    *k = (struct contract){.c = c, .n = c->group->n, .n_blocks = c->algorithm->blocks(c), .lane = lane};
     for (uint32_t rank = 0; rank < k->n; rank++) k->owner[rank] = DL_NOBODY;
     for (uint32_t rank = 0; rank < k->n; rank++) {
         const uint32_t part = c->algorithm->part ? c->algorithm->part(c, lane, rank) : rank;
@@ -119,6 +120,8 @@ static inline bool begins_with(const struct contract *k, uint32_t rank, uint32_t
     switch (k->c->op) {
     case DL_ALLGATHER:
     case DL_GATHER:
+    case DL_SHIFT:
+    case DL_HALO:
     case DL_ALLTOALL: return owner_of(k, block) == rank;
     case DL_BROADCAST:
     case DL_SCATTER:
@@ -137,6 +140,8 @@ static inline bool must_have(const struct contract *k, uint32_t rank, uint32_t b
     case DL_SCATTER: return owner_of(k, block) == rank;
     case DL_ALLTOALL: return block % k->n == k->part[rank];
     case DL_SENDRECV: return rank == k->n - 1;
+    case DL_SHIFT: return block == (rank + k->n - 1) % k->n;
+    case DL_HALO: return k->lane ? block == rank + 1 : block + 1 == rank;
     default: return true;
     }
 }
@@ -147,6 +152,8 @@ static inline struct set wanted(const struct contract *k, uint32_t block)
     switch (k->c->op) {
     case DL_ALLGATHER:
     case DL_GATHER:
+    case DL_SHIFT:
+    case DL_HALO:
     case DL_ALLTOALL: set_add(&one, owner_of(k, block)); return one;
     case DL_BROADCAST:
     case DL_SCATTER:

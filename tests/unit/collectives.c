@@ -73,6 +73,8 @@ static double alltoall_by_digits(const struct dl_group *g)
     return multiple;
 }
 
+static double part_of_each(const struct dl_group *g) { return g->n > 1; }
+
 static const struct theory {
     enum dl_op op;
     const char *name;
@@ -121,6 +123,8 @@ static const struct theory {
     {DL_SCATTER, "direct", part_of_others},
     {DL_BARRIER, "dissemination", nothing},
     {DL_SENDRECV, "direct", one_buffer},
+    {DL_SHIFT, "direct", part_of_each},
+    {DL_HALO, "direct", part_of_others},
 };
 
 static const struct theory *theory_of(const struct dl_algorithm *a)

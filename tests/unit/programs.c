@@ -12,6 +12,11 @@
 #define TWO_IN_LOCKSTEP                                                                                                \
     "dlsim program 1\ndigit tensor values 2 stride 1 lockstep\ndigit stage values 1 stride 2 stages\n"                 \
     "sends asynchronous\n"
+#define FOUR_IN_LOCKSTEP                                                                                               \
+    "dlsim program 1\ndigit rows values 4 stride 1 lockstep\ndigit stage values 1 stride 4 stages\nsends "             \
+    "asynchronous\n"
+#define HALO(bytes, back, more)                                                                                        \
+    "collective 0 halo channel lockstep over rows bytes " bytes " back_fraction " back " cause context" more "\n"
 #define TWO_STAGES "dlsim program 1\ndigit stage values 2 stride 1 stages\n"
 #define FOUR_STAGES "dlsim program 1\ndigit stage values 4 stride 1 stages\n"
 #define GATHER(more) "collective 0 allgather channel lockstep over tensor bytes 2e9 cause tensor alone_s 7" more "\n"
@@ -81,6 +86,15 @@ static const struct {
      TWO_IN_LOCKSTEP GATHER(" simulated") "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 name a\n"
                                           "start 0\nwait 0\n" FORWARD "\n",
      2, 2},
+    {"a shift is what one rank sends, in lockstep",
+     FOUR_IN_LOCKSTEP "collective 0 shift channel lockstep over rows bytes 4e9 cause context simulated\n" ALONE, 4, 1},
+    {"a halo is what a rank between two others sends", FOUR_IN_LOCKSTEP HALO("4e9", "0.25", " simulated") ALONE, 4, 1},
+    {"one of two ranks sends a halo to the other alone",
+     TWO_IN_LOCKSTEP
+     "collective 0 halo channel lockstep over tensor bytes 2e9 back_fraction 0.25 cause context simulated\n" ALONE,
+     2, 0.75},
+    {"a halo may go one way", FOUR_IN_LOCKSTEP HALO("4e9", "1", " simulated") ALONE, 4, 1},
+    {"a halo that is not simulated is priced", FOUR_IN_LOCKSTEP HALO("4e9", "0.5", " alone_s 3") ALONE, 4, 3},
     {"one that is not simulated takes what it is said to take",
      TWO_IN_LOCKSTEP GATHER("") "stage 0 tags 0\nblock 0\nwork cause compute device_s 1 name a\n"
                                 "start 0\nwait 0\n" FORWARD "\n",
@@ -292,6 +306,9 @@ static const struct {
      "asynchronous\n"
      "collective 0 allreduce channel replicas over data drawn bytes 1 cause data\n",
      "test.txt:5: pairs are drawn of an even number of replicas"},
+    {TWO_IN_LOCKSTEP "collective 0 shift channel lockstep over tensor bytes 1 back_fraction 0.5 cause tensor\n",
+     "test.txt:5: 'back_fraction' is of halos, and at most 1"},
+    {FOUR_IN_LOCKSTEP HALO("1", "1.5", ""), "test.txt:5: 'back_fraction' is of halos, and at most 1"},
     {TWO_IN_LOCKSTEP "collective 0 allreduce channel lockstep over tensor drawn bytes 1 cause tensor\n",
      "test.txt:5: pairs are drawn of an even number of replicas"},
     {ONE_RANK "collective 0 allreduce channel replicas over data bytes 1 cause data\n",

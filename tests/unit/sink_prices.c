@@ -21,9 +21,10 @@ static struct dl_event other(int i)
     if (i == 4) ev.cause = DL_CAUSE_SEQUENCE;
     if (i == 5) ev.members.digits = DL_ALONG_CONTEXT;
     if (i == 6) ev.async = true;
+    if (i == 7) ev.back_fraction = 0.5;
     return ev;
 }
-enum { n_lossy = 2, n_others = 7 };
+enum { n_lossy = 2, n_others = 8 };
 
 static struct dl_priced_collective *price(struct dl_sink *s, const struct dl_event *ev)
 {

@@ -17,15 +17,20 @@
 
 static double summed(double n, double bytes) { return 2 * once(n, bytes); }
 
+/* A rank between two others sends to both, one of two only to the other. */
+static double borders(double n, double above, double under) { return n > 2 ? above + under : fmax(above, under); }
+
 static double sent_by_rows(const struct dl_model *m, double n)
 {
     const double row = 32 * activation_bytes, forward = 3 + 8, backward = 4;
-    return n > 1 ? 2 * row * (forward + backward) + summed(n, gradient_bytes * dl_model_parameters(m)) : 0;
+    return n > 1 ? borders(n, 1, 1) * row * (forward + backward) + summed(n, gradient_bytes * dl_model_parameters(m))
+                 : 0;
 }
 
 static double sent_with_steps(const struct dl_model *m, double n)
 {
-    const double first = (1 + 1) * 48 * 3, second = (3 + 2) * 48 * 8, backward = (1 + 2) * 24 * 4;
+    const double first = borders(n, 1, 1) * 48 * 3, second = borders(n, 3, 2) * 48 * 8,
+                 backward = borders(n, 1, 2) * 24 * 4;
     const double bytes = (first + second + backward) * activation_bytes;
     return n > 1 ? bytes + summed(n, gradient_bytes * dl_model_parameters(m)) : 0;
 }
