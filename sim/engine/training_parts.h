@@ -222,9 +222,10 @@ static inline void begin_busy(struct dl_training *t, struct busy *b)
     if (b->n++ == 0) b->since_s = now_s(t);
 }
 
+/* What ends after the last iteration was booked when that ended. */
 static inline void end_busy(struct dl_training *t, struct busy *b)
 {
-    if (--b->n == 0) b->total_s += now_s(t) - b->since_s;
+    if (--b->n == 0 && !t->over) b->total_s += now_s(t) - b->since_s;
 }
 
 /* By rank, from the first of the lockstep group on. */

@@ -107,6 +107,20 @@ START_TEST(zero_bubble_gains_without_barrier)
 END_TEST
 
 /* A host that is faster than its device is waited for once, or, if it waits for the device itself, in every step. */
+/* The last stage is slow, so that the others send for the next step when the last one ends: what is under way then
+ * counts up to that date, once. Messages take as long as the slow stage, so that there is always one. */
+START_TEST(a_step_is_busy_no_longer_than_it_takes)
+{
+    static const double slowdown[] = {1, 1, 1, 4};
+    struct step s = equal_stages(dl_schedule_get((size_t)_i));
+    s.send_bytes = 4 * BYTES_PER_S;
+    s.slowdown_of_rank = slowdown;
+    const struct dl_training_result r = play(&s);
+    ck_assert_msg(r.busy_s[DL_CAUSE_PIPELINE] <= r.step_s * (1 + tolerance), "%s: %.17g s of messages in %.17g s",
+                  s.schedule, r.busy_s[DL_CAUSE_PIPELINE], r.step_s);
+}
+END_TEST
+
 START_TEST(host_runs_ahead_into_the_next_step)
 {
     struct step s = equal_stages(dl_schedule_get(0));
@@ -129,6 +143,7 @@ int main(void)
     tcase_add_loop_test(tests, steady_step_is_the_longest_stay_of_a_stage, 0, n);
     tcase_add_loop_test(tests, step_with_barrier_is_the_length_of_the_schedule, 0, n);
     tcase_add_loop_test(tests, steady_step_holds_the_work_of_one_step, 0, n);
+    tcase_add_loop_test(tests, a_step_is_busy_no_longer_than_it_takes, 0, n);
     tcase_add_test(tests, zero_bubble_gains_without_barrier);
     tcase_add_test(tests, host_runs_ahead_into_the_next_step);
     return run_steps(tests, "training_iterations");
