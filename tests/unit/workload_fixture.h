@@ -14,6 +14,12 @@
 
 #define MODELS "workloads/models"
 
+/* Keys of a transformer, and of its experts. */
+#define SMALL                                                                                                          \
+    "'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"    \
+    "'vocab':100"
+#define EXPERTS "'experts':8,'top_k':2,'expert_ffn':96"
+
 static struct fixture f;
 static struct dl_model model;
 
