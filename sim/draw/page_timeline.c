@@ -49,7 +49,7 @@ static json_t *kernels_json(struct columns *c, const struct dl_template *running
     json_t *const list = json_array();
     struct dl_priced_work work;
     for (size_t i = part->first; i < part->end; i++) {
-        dl_priced_work(running, i, running->calls, &work);
+        dl_priced_work(running, dl_template_at(running, i), running->calls, &work);
         for (size_t k = 0; k < work.n; k++) {
             const struct dl_instruction *const now = &work.items[k];
             json_array_append_new(list, dl_json_pack("[I, I, f, f, i]", number_of(&c->kernels, now->name),
