@@ -8,40 +8,13 @@
 #include "strategies/layer_memory.h"
 #include "strategies/layer_records.h"
 #include "strategies/lower_layers.h"
+#include "strategies/sent_parts.h"
 #include "strategies/stage_memory.h"
 #include "strategies/stages.h"
 #include "strategies/zero_modules.h"
 #include "strategies/step_clock.h"
 
 /* ---- a position ---- */
-
-/* Of the activations between two stages. */
-static double output_bytes(const struct dl_sink *s)
-{
-    const struct dl_layer *const last = &s->request->model->layers[s->out->positions[0].end_layer - 1];
-    return last->output_elements * dl_precision_bytes(s->request->job->setting.precision);
-}
-
-/* A stage that gets a part on each of its tensor ranks gathers them, if all need the whole (Narayanan et al., SC21,
- * section 4.1). */
-static enum dl_status gather_sent(struct dl_sink *s, const struct dl_position *p, enum dl_pass pass,
-                                  struct dl_error *err)
-{
-    const struct dl_setting *const setting = &s->request->job->setting;
-    const bool is_sent = pass == DL_FORWARD ? p->is_sent_input : p->is_sent_gradient;
-    const bool in_parts =
-        setting->software->scatters_sends && setting->ways[DL_AXIS_TENSOR] > 1 && setting->parts.outside == 1;
-    if (!is_sent || !in_parts) return DL_OK;
-    const struct dl_event ev = {.kind = DL_EV_COLLECTIVE,
-                                .pass = pass,
-                                .cause = DL_CAUSE_TENSOR,
-                                .gradient = DL_GRADIENT_INPUT,
-                                .op = DL_ALLGATHER,
-                                .members.digits = DL_ALONG_TENSOR,
-                                .bytes = output_bytes(s) /
-                                         dl_ranks_count(&setting->ranks, dl_in_lockstep(setting) & ~DL_ALONG_TENSOR)};
-    return dl_emit(s->request->job->stack, &ev, err);
-}
 
 /* What of the last micro-batch completes a gradient: its backward, or its weight gradients where they are apart. */
 static enum dl_status lower_last(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
@@ -50,7 +23,7 @@ static enum dl_status lower_last(struct dl_sink *s, struct dl_position *p, bool 
     s->counted = NULL; /* it is like those before it */
     s->into = splits ? &rest : &p->items[DL_TEMPLATE_LAST];
     s->weights = splits ? &p->items[DL_TEMPLATE_LAST] : NULL;
-    if (!gather_sent(s, p, DL_BACKWARD, err)) dl_lower_backward(s, p, true, err);
+    if (!dl_gather_sent(s, p, DL_BACKWARD, err)) dl_lower_backward(s, p, true, err);
     dl_template_release(&rest);
     return err->status;
 }
@@ -68,11 +41,11 @@ static enum dl_status lower_position(struct dl_sink *s, struct dl_position *p, b
     s->weights = NULL;
     s->into = &p->items[DL_ITEM_F];
     if (dl_emit(s->request->job->stack, &(struct dl_event){.kind = DL_EV_BATCH}, err) ||
-        gather_sent(s, p, DL_FORWARD, err) || dl_lower_forward(s, p, err))
+        dl_gather_sent(s, p, DL_FORWARD, err) || dl_lower_forward(s, p, err))
         return err->status;
     s->into = &p->items[DL_ITEM_B];
     s->weights = splits ? &p->items[DL_ITEM_W] : NULL;
-    if (gather_sent(s, p, DL_BACKWARD, err) || dl_lower_backward(s, p, false, err)) return err->status;
+    if (dl_gather_sent(s, p, DL_BACKWARD, err) || dl_lower_backward(s, p, false, err)) return err->status;
     if (s->request->job->setting.last_backward_differs && lower_last(s, p, splits, err)) return err->status;
     s->weights = NULL;
     for (int kind = 0; kind < DL_N_TEMPLATES; kind++) end_item(s, &p->items[kind]);
@@ -165,15 +138,6 @@ static void mean_costs(const struct dl_lowered *l, struct dl_schedule_request *r
     }
 }
 
-/* Bytes between two stages, of all ranks in lockstep together. */
-static double send_bytes(const struct dl_sink *s)
-{
-    const struct dl_setting *const setting = &s->request->job->setting;
-    const double repeated = (double)setting->ways[DL_AXIS_TENSOR] / setting->parts.outside;
-    if (dl_n_stages(setting) == 1) return 0;
-    return output_bytes(s) * (setting->software->scatters_sends ? 1 : repeated);
-}
-
 static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct dl_error *err)
 {
     const struct dl_lower_request *const r = s->request;
@@ -183,7 +147,7 @@ static enum dl_status assemble(struct dl_sink *s, struct dl_lowered *out, struct
     for (uint32_t stage = 0; stage < n_stages; stage++) {
         struct dl_program *const p = &out->programs[stage];
         struct dl_event parameters = {0};
-        *p = (struct dl_program){.stage = stage, .n_chunks = setting->chunks, .send_bytes = send_bytes(s)};
+        *p = (struct dl_program){.stage = stage, .n_chunks = setting->chunks, .send_bytes = dl_sent_bytes(s)};
         dl_program_make_items(p);
         for (uint32_t chunk = 0; chunk < setting->chunks; chunk++) {
             struct dl_position *const at = &out->positions[out->schedule.position_of[stage * setting->chunks + chunk]];

@@ -1,0 +1,43 @@
+#include "strategies/sent_parts.h"
+
+bool dl_sends_parts(const struct dl_setting *s)
+{
+    return s->software->scatters_sends && s->ways[DL_AXIS_TENSOR] > 1 && s->parts.outside == 1;
+}
+
+/* Of the activations between two stages. */
+static double output_bytes(const struct dl_sink *s)
+{
+    const struct dl_layer *const last = &s->request->model->layers[s->out->positions[0].end_layer - 1];
+    return last->output_elements * dl_precision_bytes(s->request->job->setting.precision);
+}
+
+double dl_sent_bytes(const struct dl_sink *s)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const double repeated = (double)setting->ways[DL_AXIS_TENSOR] / setting->parts.outside;
+    if (dl_n_stages(setting) == 1) return 0;
+    return output_bytes(s) * (setting->software->scatters_sends ? 1 : repeated);
+}
+
+static enum dl_status gather(struct dl_sink *s, enum dl_pass pass, struct dl_error *err)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const struct dl_event ev = {.kind = DL_EV_COLLECTIVE,
+                                .pass = pass,
+                                .cause = DL_CAUSE_TENSOR,
+                                .gradient = DL_GRADIENT_INPUT,
+                                .op = DL_ALLGATHER,
+                                .members.digits = DL_ALONG_TENSOR,
+                                .bytes = output_bytes(s) /
+                                         dl_ranks_count(&setting->ranks, dl_in_lockstep(setting) & ~DL_ALONG_TENSOR)};
+    return dl_emit(s->request->job->stack, &ev, err);
+}
+
+enum dl_status dl_gather_sent(struct dl_sink *s, const struct dl_position *p, enum dl_pass pass, struct dl_error *err)
+{
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const bool is_backward = pass == DL_BACKWARD;
+    if (!(is_backward ? p->is_sent_gradient : p->is_sent_input) || !dl_sends_parts(setting)) return DL_OK;
+    return gather(s, pass, err);
+}
