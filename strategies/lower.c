@@ -241,6 +241,7 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
 struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setting *setting)
 {
     const struct dl_software *const software = setting->software;
+    const bool with_shapes = software->parts_have_shapes && dl_sends_parts(setting);
     return (struct dl_step){.ranks = &setting->ranks,
                             .in_lockstep = dl_in_lockstep(setting),
                             .replicas = dl_along_replicas(setting),
@@ -252,8 +253,8 @@ struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setti
                             .plan = l->plan,
                             .sends = software->sends,
                             .send_host_s = software->send_host_s,
-                            .send_messages = software->send_messages,
-                            .drains_at_sends = software->drains_at_sends,
+                            .send_messages = software->send_messages + with_shapes,
+                            .drains_at_sends = software->drains_at_sends || with_shapes,
                             .has_barrier = software->step_barrier};
 }
 

@@ -16,7 +16,8 @@ struct options {
         bf16_gradient_bytes; /* the last 0: absent */
     double dispatch_fraction, dispatch_between_s;
     double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
-        gather_part_host_s, vector_part_host_s, collective_rank_host_s, send_messages; /* the first -1: absent */
+        gather_part_host_s, vector_part_host_s, collective_rank_host_s, send_messages,
+        part_moves; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_waits,
         drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_end, dropout, gathers_stage_2,
@@ -25,6 +26,7 @@ struct options {
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes;
+    bool gathers_outputs, parts_have_shapes; /* of sends in parts */
     struct dl_json kernels, operands, lacks, schedules;
 };
 static const struct options defaults = {.host_s_per_group_launch = -1,
@@ -145,6 +147,14 @@ static const struct dl_field fields[] = {
     {"scatters_sends", DL_BOOL, offsetof(struct options, scatters_sends), 0, 0, true, NULL,
      "pipeline sends are divided over the tensor ranks, which gather the parts unless tokens stay divided; true if "
      "absent"},
+    {"part_moves", DL_NUMBER, offsetof(struct options, part_moves), 0, 100, true, NULL,
+     "elements moved per element that a stage gathers of sends in parts (cleared before, copied after); 0 if absent"},
+    {"gathers_outputs", DL_BOOL, offsetof(struct options, gathers_outputs), 0, 0, true, NULL,
+     "a stage keeps a part of outputs that it sent in parts, and gathers them again before their backward; false if "
+     "absent"},
+    {"parts_have_shapes", DL_BOOL, offsetof(struct options, parts_have_shapes), 0, 0, true, NULL,
+     "before each send in parts goes its shape, which the host copies to the device: one message more, and the host "
+     "waits for the device as with drains_at_sends; false if absent"},
     {"sends", DL_CHOICE, offsetof(struct options, sends), 0, 0, true, sends,
      "pipeline sends: nobody waits; together with the next receive; or one after the other; asynchronous if absent"},
     {"send_host_s", DL_NUMBER, offsetof(struct options, send_host_s), 0, 1, true, NULL,
@@ -282,6 +292,9 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .backward_gradient_bytes = o.backward_gradient_bytes,
                                 .bucket_copy_bytes = o.bucket_copy_bytes,
                                 .scatters_sends = o.scatters_sends,
+                                .gathers_outputs = o.gathers_outputs,
+                                .parts_have_shapes = o.parts_have_shapes,
+                                .part_moves = o.part_moves,
                                 .sends = (enum dl_sends)o.sends,
                                 .send_host_s = o.send_host_s,
                                 .send_messages = o.send_messages,

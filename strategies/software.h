@@ -86,6 +86,9 @@ struct dl_software {
     bool evicts_slow_nodes;            /* it finds nodes that are slower than others, and runs without them */
     bool step_barrier;                 /* no rank begins a step before all have ended the one before */
     bool scatters_sends;               /* a pipeline send is split over the tensor ranks, not repeated by each */
+    bool gathers_outputs;              /* so are a stage's own outputs before its backward, of which it kept a part */
+    bool parts_have_shapes;            /* each is preceded by its shape, which the host copies to the device */
+    double part_moves;                 /* elements moved for each that is gathered of parts */
     enum dl_sends sends;               /* of the pipeline */
     double send_host_s;                /* of the host, for one pipeline send or receive */
     double send_messages;              /* that it is, of which all but the last are small: shapes and types */

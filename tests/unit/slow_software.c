@@ -114,6 +114,38 @@ START_TEST(sends_are_several_messages)
 }
 END_TEST
 
+#define PARTS "{\"name\":\"pipeline\",\"ways\":4},{\"name\":\"tensor\",\"ways\":2}," DATA
+#define WHOLE "{\"name\":\"pipeline\",\"ways\":4}," DATA
+static const char one_of_8[] = "\"devices\":8,\"global_batch\":1,\"microbatch\":1,\"precision\":\"bf16\",",
+                  one_of_4[] = "\"devices\":4,\"global_batch\":1,\"microbatch\":1,\"precision\":\"bf16\",";
+
+/* Of one micro-batch: three stages gather their inputs and three gradients of outputs; then three their outputs too. */
+START_TEST(outputs_sent_in_parts_are_gathered_again)
+{
+    static const char again[] = "software.gathers_outputs=true", once[] = "software.gathers_outputs=false",
+                      moved[] = "software.part_moves=50", still[] = "software.part_moves=0";
+    const double gathered_s = run(PARTS, one_of_8, again, still).step_s - run(PARTS, one_of_8, once, still).step_s,
+                 nine_s = run(PARTS, one_of_8, again, moved).step_s - run(PARTS, one_of_8, again, still).step_s,
+                 six_s = run(PARTS, one_of_8, once, moved).step_s - run(PARTS, one_of_8, once, still).step_s;
+    ck_assert_double_gt(gathered_s, 3 * 10e-6); /* a gather takes NCCL more than 10 us */
+    ck_assert_double_gt(six_s, 6 * 50 * 512 * 1024 * 2 / 3.35e12);
+    ck_assert_double_eq_tol(nine_s, 1.5 * six_s, 1e-9 * nine_s);
+    ck_assert(run(WHOLE, one_of_4, again, moved).step_s == run(WHOLE, one_of_4, once, still).step_s);
+}
+END_TEST
+
+/* One message more than the three of this software. */
+START_TEST(shapes_of_parts_are_messages_that_the_host_waits_for)
+{
+    static const char shapes[] = "software.parts_have_shapes=true", ahead[] = "software.drains_at_sends=false",
+                      waits[] = "software.drains_at_sends=true";
+    const double said = run(PARTS, one_of_8, "software.send_messages=4", waits).step_s;
+    ck_assert(run(PARTS, one_of_8, shapes, ahead).step_s == said);
+    ck_assert_double_gt(said - run(PARTS, one_of_8, ahead, NULL).step_s, 6 * 10e-6);
+    ck_assert(run(WHOLE, one_of_4, shapes, ahead).step_s == run(WHOLE, one_of_4, ahead, NULL).step_s);
+}
+END_TEST
+
 START_TEST(copies_of_gradients_take_memory)
 {
     const struct answer none =
@@ -155,6 +187,8 @@ int main(void)
     tcase_add_test(tests, vectors_that_stay_are_copied_one_by_one);
     tcase_add_test(tests, kernels_may_wait_for_scatters);
     tcase_add_test(tests, sends_are_several_messages);
+    tcase_add_test(tests, outputs_sent_in_parts_are_gathered_again);
+    tcase_add_test(tests, shapes_of_parts_are_messages_that_the_host_waits_for);
     tcase_add_test(tests, copies_of_gradients_take_memory);
     tcase_add_test(tests, what_is_beside_the_peak_must_fit_too);
     suite_add_tcase(suite, tests);
