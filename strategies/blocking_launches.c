@@ -3,6 +3,21 @@
  * beside anything else. */
 #include "strategies/strategies.h"
 
+/* PyTorch 2.11 on a host with an H200, November 2026: layers of a transformer in eager code, with
+ * CUDA_LAUNCH_BLOCKING=1 and without (validation/measured/blocking_launches.json). */
+#define MEASURED_WAIT_S 8e-6
+
+struct options {
+    double wait_s;
+};
+static const struct options defaults = {.wait_s = MEASURED_WAIT_S};
+static const struct dl_field fields[] = {
+    {"wait_s", DL_NUMBER, offsetof(struct options, wait_s), 0, 1, true, NULL,
+     "from a launch until its kernel begins, and from its end until the host knows; 8e-6 if absent"},
+};
+
+static double wait_s(const void *options) { return ((const struct options *)options)->wait_s; }
+
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_setting *const s = what->setting;
@@ -36,7 +51,11 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 const struct dl_strategy dl_strategy_blocking_launches = {
     .name = "blocking_launches",
     .doc = "the host waits at every launch until the device has done it",
-    .blocks_launches = true,
+    .fields = fields,
+    .n_fields = DL_COUNT(fields),
+    .options_size = sizeof(struct options),
+    .defaults = &defaults,
+    .launch_wait_s = wait_s,
     .check = check,
     .rewrite = rewrite,
     .place = dl_any_place,

@@ -213,11 +213,8 @@ static enum dl_status lower_at(const struct dl_lower_request *request, double cl
                                struct dl_lowered *out, struct dl_step_draw *draw, struct dl_error *err)
 {
     struct dl_stack *const stack = request->job->stack;
-    struct dl_sink s = {.request = request,
-                        .arena = arena,
-                        .out = out,
-                        .clock = clock,
-                        .blocks_launches = dl_stack_blocks_launches(stack)};
+    struct dl_sink s = {.request = request, .arena = arena, .out = out, .clock = clock};
+    s.blocks_launches = dl_stack_blocks_launches(stack, &s.launch_wait_s);
     dl_stack_begin(stack, &(struct dl_stack_use){request->model->n_layers, arena, dl_sink_take, &s});
     *out = (struct dl_lowered){.clock = dl_device_throttles(request->device) ? clock : 0};
     lower_all(&s, draw, err);

@@ -195,7 +195,8 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
     if (priced->is_part_of_another) return 0;
     const double n_tensors = priced->rule && ev->n_tensors > 0 ? ev->n_tensors : 1;
     const double device_s = priced->price.seconds + (priced->rule ? priced->rule->tensor_s * ev->n_tensors : 0);
-    const double s_per_launch = is_group(&ev->kernel) ? software->host_s_per_group_launch : software->host_s_per_launch;
+    const double s_per_launch =
+        s->launch_wait_s + (is_group(&ev->kernel) ? software->host_s_per_group_launch : software->host_s_per_launch);
     const double n_launches = priced->launches * n_tensors,
                  launching_s = call_s(software, &ev->kernel) + s_per_launch * n_launches;
     const double n_parts = n_tensors > 1 ? fmax(1, floor(n_launches)) : 1;
@@ -241,7 +242,7 @@ static double launch_s(const struct dl_sink *s, const struct dl_event *ev)
     const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_software *const software = setting->software;
     if (ev->is_replayed) return 0;
-    return software->collective_host_s +
+    return s->launch_wait_s + software->collective_host_s +
            software->collective_rank_host_s * dl_members_count(&setting->ranks, &ev->members) + ev->parts_host_s;
 }
 

@@ -77,6 +77,7 @@ struct dl_sink {
     struct dl_memory_ops *begin; /* what is there before the first step, of the stage being built */
     struct dl_sink_buckets buckets;
     bool blocks_launches; /* the host waits at each until the device has done it */
+    double launch_wait_s; /* which takes so long beside the kernel; 0 where it does not */
     struct dl_layer_classes classes;
     struct dl_sink_note note;
     double clock;            /* of the devices, over their highest */

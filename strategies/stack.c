@@ -135,9 +135,10 @@ const char *dl_stack_on_host(const struct dl_stack *top)
     return top->strategy ? top->where : NULL;
 }
 
-bool dl_stack_blocks_launches(const struct dl_stack *top)
+bool dl_stack_blocks_launches(const struct dl_stack *top, double *wait_s)
 {
-    while (top->strategy && !top->strategy->blocks_launches) top++;
+    while (top->strategy && !top->strategy->launch_wait_s) top++;
+    *wait_s = top->strategy ? top->strategy->launch_wait_s(top->options) : 0;
     return top->strategy;
 }
 

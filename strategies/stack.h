@@ -35,8 +35,8 @@ bool dl_stack_place(const struct dl_stack *top, const struct dl_event *layer, ui
 
 /* The entry of a strategy that needs a host; NULL: none does. */
 const char *dl_stack_on_host(const struct dl_stack *top);
-/* Whether launches block, by one of its strategies. */
-bool dl_stack_blocks_launches(const struct dl_stack *top);
+/* Whether launches block, by one of its strategies, and how long each takes beside the host's work and its kernel. */
+bool dl_stack_blocks_launches(const struct dl_stack *top, double *wait_s);
 
 struct dl_job {
     const char *workload; /* name of the workload file */

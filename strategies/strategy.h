@@ -327,10 +327,12 @@ struct dl_strategy {
     const char *name, *doc;
     bool sums_gradients;           /* over the replicas: without such a one there must be a single replica */
     bool needs_host;               /* of the devices, with a link to them: it copies */
-    bool blocks_launches;          /* the host waits at each launch until the device has done it */
     bool replays_launches;         /* some are recorded once */
     const struct dl_brought *axes; /* OPTIONAL: that it brings, with their ways */
     size_t n_axes;
+    /* OPTIONAL: the host waits at each launch until the device has done it, and that takes so long beside the kernel.
+     */
+    double (*launch_wait_s)(const void *options);
     const struct dl_field *fields; /* OPTIONAL: keys of its entry in "stack" besides "name" */
     size_t n_fields, options_size;
     size_t state_size;    /* of what it remembers from event to event; 0: nothing */

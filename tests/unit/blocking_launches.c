@@ -10,7 +10,7 @@
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-3,'collective_host_s':2e-3,"                \
     "'batch_host_s':3e-3,'attention':'flash','sends':'blocking','send_host_s':5e-3" keys "}"
 #define TENSOR "{'name':'tensor','ways':2},{'name':'data'}"
-#define BLOCKING ",{'name':'blocking_launches'}"
+#define BLOCKING ",{'name':'blocking_launches','wait_s':0}"
 
 static const double exactly = 1e-9;
 
@@ -49,6 +49,25 @@ START_TEST(the_time_of_the_host_adds_to_that_of_the_device)
     }
     dl_session_close(&eager);
     dl_session_close(&blocking);
+}
+END_TEST
+
+/* Kernels and collectives take the host as long here, so that its time tells how many launches there are. */
+START_TEST(each_launch_adds_the_wait_for_it)
+{
+    static const char software[] = "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-3,"
+                                   "'collective_host_s':1e-3,'attention':'flash'}";
+    static const char *const stacks[] = {TENSOR BLOCKING, TENSOR ",{'name':'blocking_launches','wait_s':1e-5}"};
+    struct dl_session at_once, waiting;
+    open_two(&at_once, &waiting, "'global_batch':8,'microbatch':2,'devices':4", software, stacks);
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        const double launches = cause_s(&at_once, kind, DL_CAUSE_HOST) / 1e-3;
+        ck_assert_double_gt(launches, 10);
+        check_close("wait", sum_of(item(&waiting, kind), false) - sum_of(item(&at_once, kind), false), launches * 1e-5,
+                    1e-6);
+    }
+    dl_session_close(&at_once);
+    dl_session_close(&waiting);
 }
 END_TEST
 
@@ -93,6 +112,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("blocking launches");
     tcase_add_test(tests, the_time_of_the_host_adds_to_that_of_the_device);
+    tcase_add_test(tests, each_launch_adds_the_wait_for_it);
     tcase_add_test(tests, nothing_goes_on_beside_anything);
     tcase_add_test(tests, what_cannot_block_is_refused);
     Suite *const suite = suite_create("blocking launches");
