@@ -250,13 +250,13 @@ static const char *const *families_of(const struct dl_row_trials *t, const struc
     return family;
 }
 
-/* Whether any were late. The interval of a log comes without being asked for, and so must not take hundreds of
- * simulations. */
+/* Whether any were late. By the analytic engine, as many rows would take hours by simulation; of a log, which has that
+ * interval without asking, who asks gets the engine's own. */
 static bool bound_rows(const struct request *q, const struct dl_row_trials *t, struct dl_compared *compared,
                        struct dl_arena *arena, struct dl_error *err)
 {
     const struct dl_bounding_request request = {.like = t,
-                                                .engine = q->intervals ? NULL : dl_engine_alone.name,
+                                                .engine = q->intervals && compared[0].log ? NULL : dl_engine_alone.name,
                                                 .left_out =
                                                     q->leave_family_out ? families_of(t, compared, arena) : NULL};
     size_t n_late = 0;

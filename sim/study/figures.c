@@ -10,6 +10,7 @@ struct finding {
     const char *prefix; /* of the document, as --set names it */
     const json_t *doc;
     const struct dl_device *device;
+    enum dl_figure_of of;
 };
 
 /* ---- units ---- */
@@ -120,9 +121,12 @@ static void add_number(void *user, const struct dl_fact *fact)
     const size_t n = split(fact->where, parts, f->arena);
     const enum dl_dimension dimension = dimension_of(parts, n);
     if (!n || !may_change(fact->value, dimension) || dl_is_only_of_energy(f->device, fact->where)) return;
-    struct dl_figure c = {
-        .effect = {
-            .dimension = dimension, .grade = fact->grade, .value = fact->value, .low = fact->low, .high = fact->high}};
+    struct dl_figure c = {.effect = {.dimension = dimension,
+                                     .grade = fact->grade,
+                                     .value = fact->value,
+                                     .low = fact->low,
+                                     .high = fact->high},
+                          .of = f->of};
     set_path(f, parts, n, &c.effect);
     if (!fact->has_interval) dl_effect_set_usual_interval(&c.effect);
     keep_in_range(fact->where, f->arena, &c.effect);
@@ -135,7 +139,8 @@ static void add_tables(const struct dl_session *s, struct dl_figures *out)
     const enum dl_dimension dimension = s->device.timed ? DL_FACTOR : DL_TIME;
     struct dl_figure c = {
         .effect = {.path = "device.measured", .dimension = dimension, .grade = DL_MEASURED, .value = 1},
-        .tables = json_object_get(s->device_doc.value, "measured")};
+        .tables = json_object_get(s->device_doc.value, "measured"),
+        .of = DL_OF_DEVICE};
     dl_effect_set_usual_interval(&c.effect);
     if (c.tables) add(out, &c);
 }
@@ -145,13 +150,14 @@ void dl_figures_find(const struct dl_session *s, struct dl_figures *out)
     const struct {
         struct dl_json doc;
         const char *prefix;
-    } docs[] = {{s->machine.system_doc, "topo"},
-                {s->device_doc, "device"},
-                {s->machine.transport_doc, "transport"},
-                {s->software_doc, "software"}};
+    } docs[] = {[DL_OF_SYSTEM] = {s->machine.system_doc, "topo"},
+                [DL_OF_DEVICE] = {s->device_doc, "device"},
+                [DL_OF_TRANSPORT] = {s->machine.transport_doc, "transport"},
+                [DL_OF_SOFTWARE] = {s->software_doc, "software"}};
     for (size_t i = 0; i < DL_COUNT(docs); i++)
-        dl_json_facts_of_step(docs[i].doc, s->arena, add_number,
-                              &(struct finding){out, s->arena, docs[i].prefix, docs[i].doc.value, &s->device});
+        dl_json_facts_of_step(
+            docs[i].doc, s->arena, add_number,
+            &(struct finding){out, s->arena, docs[i].prefix, docs[i].doc.value, &s->device, (enum dl_figure_of)i});
     add_tables(s, out);
 }
 

@@ -11,6 +11,7 @@
 struct dl_figure {
     struct dl_effect effect; /* but for elasticities */
     const json_t *tables;    /* of times, whose value is 1; NULL: a number */
+    enum dl_figure_of { DL_OF_SYSTEM, DL_OF_DEVICE, DL_OF_TRANSPORT, DL_OF_SOFTWARE } of;
 };
 
 struct dl_figures {

@@ -4,6 +4,9 @@
 #include "sim/session/pool.h"
 #include "sim/study/sensitivity_runs.h"
 
+/* The model itself leaves about a hundred times as much open, and what is open adds as squares. */
+static const double least_open = 1e-2;
+
 struct bounding {
     const struct dl_row_trials *like;
     const char *engine;
@@ -25,8 +28,11 @@ static struct bounds bounds_of(const struct bounding *b, const struct dl_session
     struct dl_discrepancy model;
     struct dl_sensitivity found;
     if (dl_discrepancy_of(b->discrepancies, s, left_out, &model, &err)) return (struct bounds){0};
-    const struct dl_sensitivity_request request = {
-        .session = s, .n_workers = b->n_workers, .limit_s = b->like->limit_s, .model = &model};
+    const struct dl_sensitivity_request request = {.session = s,
+                                                   .n_workers = b->n_workers,
+                                                   .limit_s = b->like->limit_s,
+                                                   .least_open = least_open,
+                                                   .model = &model};
     if (dl_sensitivity_find(&request, &found, &err)) return (struct bounds){.lost = err};
     return (struct bounds){.step_s = found.step_s,
                            .low_s = found.step_s_low,
@@ -55,9 +61,9 @@ static void bound(void *user, size_t job, void *result)
     dl_arena_free(arena);
 }
 
-static void take_bounds(const struct bounding *b, const struct bounds *found, struct dl_compared *row)
+static void take_bounds(const struct bounds *found, struct dl_compared *row)
 {
-    const double scale = b->engine && found->step_s > 0 ? row->predicted_s / found->step_s : 1;
+    const double scale = found->step_s > 0 ? row->predicted_s / found->step_s : 1;
     row->low_s = scale * found->low_s;
     row->high_s = scale * found->high_s;
     row->constants_low_s = scale * found->constants_low_s;
@@ -83,7 +89,7 @@ static enum dl_status bound_all(struct bounding *b, struct dl_compared *compared
             ++*n_late;
         else if (bounds[i].lost.status)
             errors[i] = bounds[i].lost;
-        take_bounds(b, &bounds[i], &compared[i]);
+        take_bounds(&bounds[i], &compared[i]);
     }
     dl_pool_check(&pool, errors, "--intervals", err);
     dl_free(bounds);

@@ -1,6 +1,8 @@
 #include "sim/study/sensitivity_runs.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "sim/core/files.h"
 #include "sim/session/own_memory.h"
@@ -12,7 +14,7 @@ static const double change = 1.01;
 enum side { UNCHANGED, SMALLER, LARGER, WORSE };
 
 /* Most constants are not felt: neighbours are made worse together first, and apart where that is felt. */
-enum { most_together = 16 };
+enum { most_together = 32 };
 
 struct job {
     size_t constant, n; /* the first, and how many in a row are changed */
@@ -39,10 +41,18 @@ static enum side worse(const struct dl_figure *c) { return c->effect.dimension =
 
 static enum side better(const struct dl_figure *c) { return c->effect.dimension == DL_TIME ? SMALLER : LARGER; }
 
+/* Relative, to the farther end of its interval. */
+static double half_width(const struct dl_effect *e) { return fmax(e->high - e->value, e->value - e->low) / e->value; }
+
+/* Where only what is left open counts, neighbours go this share of the way to the ends of their intervals. */
+static const double share_of_way = 0.1;
+
 /* Of constants that are changed together each by another factor: else a time that is longer and a count of it that is
  * smaller would cancel, and neither would be felt. */
-static double factor_of(const struct job *j, size_t constant)
+static double factor_of(const struct playing *p, const struct job *j, size_t constant)
 {
+    if (j->n > 1 && p->request->least_open > 0)
+        return pow(1 + half_width(&p->figures.items[constant].effect), share_of_way);
     return pow(change, 1 + (double)(constant - j->constant) / (double)j->n);
 }
 
@@ -51,9 +61,17 @@ static void change_constants(const struct playing *p, const struct job *j, struc
     for (size_t i = j->constant; i < j->constant + j->n; i++) {
         const struct dl_figure *const c = &p->figures.items[i];
         const enum side side = j->side == WORSE ? worse(c) : j->side;
-        const double factor = factor_of(j, i);
+        const double factor = factor_of(p, j, i);
         set->items[set->n++] = dl_figure_changed(c, side == LARGER ? factor : 1 / factor, arena);
     }
+}
+
+static bool prices_collectives(const struct dl_figure *c) { return c->of == DL_OF_SYSTEM || c->of == DL_OF_TRANSPORT; }
+
+/* Neighbours that are changed together are of one file. */
+static bool prices_stay(const struct playing *p, const struct job *j)
+{
+    return !j->n || !prices_collectives(&p->figures.items[j->constant]);
 }
 
 /* In a child. */
@@ -70,6 +88,7 @@ static void play(void *user, size_t job, void *result)
     const size_t n_asked = request.set.n;
     change_constants(p, j, &request.set, arena);
     request.n_doubts = request.set.n - n_asked;
+    request.prices = prices_stay(p, j) ? p->request->session : NULL;
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) *(double *)result = s.report.result.step_s;
     dl_session_close(&s);
     dl_arena_free(arena);
@@ -110,6 +129,19 @@ static void keep(struct playing *p, size_t constant, enum side side, double step
     p->changed_s[side == LARGER][constant] = step_s;
 }
 
+/* Logarithms make it exact for every power of the constant. */
+static double slope(double from_s, double to_s, double factor) { return log(to_s / from_s) / log(factor); }
+
+/* Whether they leave enough open, were it what they do together. */
+static bool matter(const struct playing *p, const struct job *j, double step_s)
+{
+    if (step_s == p->step_s) return false;
+    if (!(step_s > 0)) return true; /* it was refused: each may do by itself */
+    const double open = j->n > 1 ? log(step_s / p->step_s) / share_of_way
+                                 : slope(p->step_s, step_s, change) * half_width(&p->figures.items[j->constant].effect);
+    return fabs(open) >= p->request->least_open;
+}
+
 /* Play the jobs; what many together change is left to be simulated by halves. */
 static void play_round(struct playing *p)
 {
@@ -125,26 +157,53 @@ static void play_round(struct playing *p)
         if (j->side == UNCHANGED) p->step_s = steps_s[i];
         if (j->side == SMALLER || j->side == LARGER) keep(p, j->constant, j->side, steps_s[i]);
         if (j->side != WORSE) continue;
-        if (j->n > 1 && steps_s[i] != p->step_s) {
+        const bool do_matter = matter(p, j, steps_s[i]);
+        if (j->n > 1 && do_matter) {
             add_job(p, (struct job){j->constant, half, WORSE});
             add_job(p, (struct job){j->constant + half, j->n - half, WORSE});
         } else {
             for (size_t c = j->constant; c < j->constant + j->n; c++)
-                keep(p, c, worse(&p->figures.items[c]), steps_s[i]);
+                keep(p, c, worse(&p->figures.items[c]), do_matter ? steps_s[i] : p->step_s);
         }
     }
     dl_free(played);
     dl_free(steps_s);
 }
 
+static bool are_alike(const struct dl_figure *a, const struct dl_figure *b)
+{
+    return a->of == b->of && a->effect.dimension == b->effect.dimension;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct dl_figure *const x = a, *const y = b;
+    if (x->of != y->of) return x->of < y->of ? -1 : 1;
+    if (x->effect.dimension != y->effect.dimension) return x->effect.dimension < y->effect.dimension ? -1 : 1;
+    return strcmp(x->effect.path, y->effect.path);
+}
+
+/* From this one on, that can be changed together: of one file, and where sums of effects decide, of one sign. */
+static size_t count_alike(const struct playing *p, size_t first, size_t most)
+{
+    const struct dl_figure *const items = p->figures.items;
+    const bool by_sign = p->request->least_open > 0;
+    size_t n = 1;
+    while (n < most && first + n < p->figures.n &&
+           (by_sign ? are_alike(&items[first + n], &items[first]) : items[first + n].of == items[first].of))
+        n++;
+    return n;
+}
+
 static void play_both_sides(struct playing *p)
 {
     const size_t room = DL_COUNT(p->request->session->request.set.items) - p->request->session->request.set.n;
     const size_t together = room < most_together ? room : most_together;
+    if (p->request->least_open > 0) qsort(p->figures.items, p->figures.n, sizeof *p->figures.items, by_kind);
     add_job(p, (struct job){0, 0, UNCHANGED});
-    for (size_t i = 0; i < p->figures.n; i += together) {
-        const size_t left = p->figures.n - i;
-        add_job(p, (struct job){i, left < together ? left : together, WORSE});
+    for (size_t i = 0, n; i < p->figures.n; i += n) {
+        n = count_alike(p, i, together);
+        add_job(p, (struct job){i, n, WORSE});
     }
     while (p->n_jobs && !p->err->status) play_round(p);
     if (p->err->status) return;
@@ -154,9 +213,6 @@ static void play_both_sides(struct playing *p)
     }
     play_round(p);
 }
-
-/* Logarithms make it exact for every power of the constant. */
-static double slope(double from_s, double to_s, double factor) { return log(to_s / from_s) / log(factor); }
 
 /* Runs were refused on both sides: a limit, or a key that --set cannot write. */
 static bool is_fixed(const struct playing *p, size_t i) { return !(p->changed_s[0][i] > 0 || p->changed_s[1][i] > 0); }

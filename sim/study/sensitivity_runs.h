@@ -9,6 +9,8 @@ struct dl_sensitivity_request {
     size_t n_workers; /* 0: as many as there are processors, and memory for */
     double limit_s;   /* of a run; one that takes longer is the error DL_LATE; 0: none */
     const char *what; /* a progress line on terminals; NULL: none */
+    /* Share of the step: constants of one kind that together leave less of it open do not count. 0: all do. */
+    double least_open;
     /* What is known of the model's own errors. NULL: the interval is of constants alone. */
     const struct dl_discrepancy *model;
 };

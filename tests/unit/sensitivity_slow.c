@@ -173,6 +173,58 @@ START_TEST(by_euler_times_less_rates_sum_to_one)
 }
 END_TEST
 
+/* Beside what the model leaves open, which is 30 % and more. */
+START_TEST(a_third_of_the_runs_leaves_as_much_open)
+{
+    struct dl_session s;
+    struct dl_sensitivity few;
+    struct dl_error err = {0};
+    const double of_model = 0.3;
+    const struct dl_sensitivity all = find(&s, shipped_request(_i), 0);
+    const struct dl_sensitivity_request wanted = {.session = &s, .least_open = 0.01};
+    ck_assert_msg(!dl_sensitivity_find(&wanted, &few, &err), "%s", err.text);
+    ck_assert_double_eq(few.step_s, all.step_s);
+    ck_assert_double_le(few.constants_s_high, all.constants_s_high * (1 + 1e-12));
+    ck_assert_double_eq_tol(hypot(few.constants_s_high / few.step_s - 1, of_model),
+                            hypot(all.constants_s_high / all.step_s - 1, of_model), 0.01 * of_model);
+    ck_assert_uint_lt(few.n_runs, 2 * all.n_runs / 3);
+    dl_session_close(&s);
+}
+END_TEST
+
+/* The step by a session that chooses collectives itself. */
+static double step_with(int i, const struct dl_effect *e, double factor)
+{
+    struct dl_session s;
+    struct dl_session_request q = shipped_request(i);
+    q.set.items[q.set.n++] = dl_arena_format(texts, "%s=%.17g", e->path, e->value * factor);
+    q.n_doubts = 1;
+    ck_assert_msg(!dl_session_open(&s, &q) && !dl_session_run(&s), "%s", s.err.text);
+    const double step_s = s.report.result.step_s;
+    dl_session_close(&s);
+    return step_s;
+}
+
+START_TEST(what_was_chosen_for_collectives_holds_with_other_devices_and_software)
+{
+    struct dl_session s;
+    const struct dl_session_request q = shipped_request(_i);
+    if (strcmp(q.engine, "analytic")) return; /* of SimGrid there is one run a process */
+    const struct dl_sensitivity found = find(&s, q, 0);
+    size_t n = 0;
+    for (size_t i = 0; i < found.n && n < 6; i++) {
+        const struct dl_effect *const e = &found.items[i];
+        if (strncmp(e->path, "device.", 7) && strncmp(e->path, "software.", 9)) continue;
+        if (strcmp(e->path, "device.measured") == 0) continue;
+        const double step_s = step_with(_i, e, 1.01);
+        ck_assert_double_eq_tol(e->above, log(step_s / found.step_s) / log(1.01), 1e-12);
+        n++;
+    }
+    ck_assert_uint_gt(n, 2);
+    dl_session_close(&s);
+}
+END_TEST
+
 START_TEST(measured_times_are_one_constant)
 {
     struct dl_session s;
@@ -361,6 +413,9 @@ int main(void)
     tcase_add_test(tests, links_of_a_graph_are_constants_too);
     tcase_add_test(tests, a_time_and_a_count_of_it_do_not_hide_each_other);
     tcase_add_loop_test(tests, by_euler_times_less_rates_sum_to_one, 0, (int)DL_COUNT(shipped));
+    tcase_add_loop_test(tests, a_third_of_the_runs_leaves_as_much_open, 0, (int)DL_COUNT(shipped));
+    tcase_add_loop_test(tests, what_was_chosen_for_collectives_holds_with_other_devices_and_software, 0,
+                        (int)DL_COUNT(shipped));
     tcase_add_test(tests, measured_times_are_one_constant);
     tcase_add_test(tests, watts_are_rates);
     tcase_add_loop_test(tests, the_path_of_a_constant_changes_it_and_nothing_else, 0, (int)DL_COUNT(shipped));
