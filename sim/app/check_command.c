@@ -1,4 +1,5 @@
 /* check_command.c - read and verify files, run nothing. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,8 +167,9 @@ static enum dl_status check_discrepancy(struct dl_json doc, struct dl_arena *are
     const struct dl_setup nobody = {.software = "", .system = ""};
     struct dl_discrepancy all;
     if (dl_discrepancy_read(doc, &nobody, arena, &all, err)) return err->status;
-    *said = dl_arena_format(arena, "errors of the model, %.1f %% over %lld families of measured steps",
-                            100 * all.spread, (long long)all.families);
+    *said =
+        dl_arena_format(arena, "errors of the model, %+.1f %%, give or take %.1f, over %lld families of measured steps",
+                        100 * expm1(all.bias), 100 * all.spread, (long long)all.families);
     return DL_OK;
 }
 

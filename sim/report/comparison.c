@@ -173,7 +173,7 @@ struct dl_comparison dl_compare_runs(const struct dl_told_run *first, const stru
                               .half_width = dl_is_same_setup(&first->setup, &second->setup)
                                                 ? fmax(first->ratio_half_width, second->ratio_half_width)
                                                 : hypot(first->half_width, second->half_width)};
-    dl_sensitivity_widen(&c.speedup, c.half_width);
+    dl_sensitivity_widen(&c.speedup, (struct dl_open){.low = -c.half_width, .high = c.half_width});
     return c;
 }
 

@@ -6,12 +6,13 @@
 
 static const double most_spread = 10; /* a factor of twenty thousand; more is no prediction */
 static const double most_rows = 1e9;
-enum { enough_families = 3 }; /* of one software on one system, to be trusted alone */
+enum { enough_families = 3 }; /* of one software on one system, or that nothing was fitted to, to be trusted alone */
 
 /* Of one family, software and system. */
 struct entry {
     struct dl_setup of;
-    double spread, ratio_spread;
+    bool in_sight;
+    double bias, spread, ratio_spread;
     int64_t rows, ratio_rows;
 };
 
@@ -20,7 +21,9 @@ static const struct dl_field fields[] = {
     {"software", DL_TEXT, offsetof(struct entry, of.software), 0, 0, false, NULL, NULL},
     {"system", DL_TEXT, offsetof(struct entry, of.system), 0, 0, false, NULL, NULL},
     {"experts", DL_BOOL, offsetof(struct entry, of.experts), 0, 0, true, NULL, NULL},
+    {"in_sight", DL_BOOL, offsetof(struct entry, in_sight), 0, 0, true, NULL, NULL},
     {"rows", DL_INT, offsetof(struct entry, rows), 1, most_rows, false, NULL, NULL},
+    {"bias", DL_NUMBER, offsetof(struct entry, bias), -most_spread, most_spread, false, NULL, NULL},
     {"spread", DL_NUMBER, offsetof(struct entry, spread), 0, most_spread, false, NULL, NULL},
     {"ratio_rows", DL_INT, offsetof(struct entry, ratio_rows), 1, most_rows, true, NULL, NULL},
     {"ratio_spread", DL_NUMBER, offsetof(struct entry, ratio_spread), 0, most_spread, true, NULL, NULL},
@@ -67,21 +70,7 @@ static enum dl_status read_entries(struct dl_json doc, const char *left_out, str
     return dl_stop_if_told(err, told);
 }
 
-/* ---- spreads ---- */
-
-/* Sums over entries, of steps or of ratios. */
-struct sums {
-    double squares; /* of spreads, by rows */
-    int64_t rows, families;
-};
-
-static void add(struct sums *to, double spread, int64_t rows)
-{
-    to->squares += spread * spread * (double)rows;
-    to->rows += rows;
-}
-
-static double root_mean(const struct sums *of) { return of->rows ? sqrt(of->squares / (double)of->rows) : 0; }
+/* ---- families ---- */
 
 static bool is_first_of_family(const struct entries *all, size_t i)
 {
@@ -90,34 +79,145 @@ static bool is_first_of_family(const struct entries *all, size_t i)
     return true;
 }
 
-/* Each family once; with experts only those that have any. */
-static struct sums over_families(const struct entries *all, bool experts_only, bool of_ratios)
+/* Which entries count. */
+struct among {
+    const struct dl_setup *of; /* of this software on this system; NULL: all */
+    bool unseen;               /* that nothing was fitted to */
+};
+
+static bool is_among(const struct entry *e, struct among among)
 {
-    struct sums sums = {0};
-    for (size_t i = 0; i < all->n; i++) {
-        struct sums family = {0};
-        if (!is_first_of_family(all, i)) continue;
-        for (size_t j = i; j < all->n; j++) {
-            const struct entry *const e = &all->items[j];
-            if (!is_family(e, all->items[i].of.family) || (experts_only && !e->of.experts)) continue;
-            add(&family, of_ratios ? e->ratio_spread : e->spread, of_ratios ? e->ratio_rows : e->rows);
-        }
-        if (family.rows) add(&sums, root_mean(&family), 1);
-    }
-    sums.families = sums.rows;
-    return sums;
+    return (!among.of || dl_is_same_setup(&e->of, among.of)) && !(among.unseen && e->in_sight);
 }
 
-static struct sums own(const struct entries *all, const struct dl_setup *of, bool of_ratios)
+/* Errors of rows: how many, their sum, and the sum of their squares. */
+struct errors {
+    int64_t rows;
+    double sum, squares;
+};
+
+static void add_entry(struct errors *to, const struct entry *e)
 {
-    struct sums sums = {0};
+    const double n = (double)e->rows;
+    to->rows += e->rows;
+    to->sum += n * e->bias;
+    to->squares += n * (e->spread * e->spread + e->bias * e->bias);
+}
+
+static struct errors of_family(const struct entries *all, const char *family, struct among among)
+{
+    struct errors errors = {0};
+    for (size_t i = 0; i < all->n; i++)
+        if ((!family || is_family(&all->items[i], family)) && is_among(&all->items[i], among))
+            add_entry(&errors, &all->items[i]);
+    return errors;
+}
+
+static double mean_of(const struct errors *e) { return e->sum / (double)e->rows; }
+
+/* The mean square of the distance of the rows from a place. */
+static double square_about(const struct errors *e, double place)
+{
+    return e->squares / (double)e->rows - 2 * place * mean_of(e) + place * place;
+}
+
+/* What families tell of a row of one more. */
+struct families {
+    int64_t n, n_several; /* of these, with more rows than one */
+    double bias, spread, degrees;
+    double between, within; /* sums over families, of squares: of their means about the mean of all, of rows in each */
+};
+
+static void sum_families(const struct entries *all, struct among among, bool about_bias, struct families *f)
+{
+    double sum = 0;
+    f->n = f->n_several = 0;
+    f->between = f->within = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        if (!is_first_of_family(all, i)) continue;
+        const struct errors errors = of_family(all, all->items[i].of.family, among);
+        if (!errors.rows) continue;
+        const double mean = mean_of(&errors), apart = mean - f->bias;
+        f->n++;
+        f->n_several += errors.rows > 1;
+        f->between += apart * apart;
+        f->within += fmax(square_about(&errors, mean), 0);
+        sum += mean;
+    }
+    if (!about_bias && f->n > 1) f->bias = sum / (double)f->n;
+}
+
+/* Its effect is as far from the mean of all as those of the others, which has n - 1 degrees of freedom; that mean is
+ * not known exactly either, which adds 1/n; and the row is as far from its family as those of the others. The degrees
+ * of both together are Satterthwaite's (Biometrics Bulletin 2, 1946). One family alone tells no bias. */
+static struct families over_families(const struct entries *all, struct among among)
+{
+    struct families f = {0};
+    sum_families(all, among, false, &f);
+    sum_families(all, among, true, &f);
+    if (!f.n) return f;
+    const double n = (double)f.n, free_effects = f.n > 1 ? n - 1 : 1;
+    const double of_effect = f.between / free_effects * (f.n > 1 ? 1 + 1 / n : 1), of_row = f.within / n;
+    const double square = of_effect + of_row;
+    const double doubt =
+        of_effect * of_effect / free_effects + (of_row > 0 ? of_row * of_row / (double)f.n_several : 0);
+    f.spread = sqrt(square);
+    f.degrees = doubt > 0 ? square * square / doubt : free_effects;
+    return f;
+}
+
+/* ---- ratios ---- */
+
+struct ratios {
+    int64_t rows;
+    double squares;
+};
+
+static void add_ratio(struct ratios *to, double square, int64_t rows)
+{
+    to->squares += square * (double)rows;
+    to->rows += rows;
+}
+
+static struct ratios ratios_of(const struct entries *all, const char *family, struct among among)
+{
+    struct ratios r = {0};
     for (size_t i = 0; i < all->n; i++) {
         const struct entry *const e = &all->items[i];
-        if (!dl_is_same_setup(&e->of, of)) continue;
-        add(&sums, of_ratios ? e->ratio_spread : e->spread, of_ratios ? e->ratio_rows : e->rows);
-        sums.families++;
+        if ((!family || is_family(e, family)) && is_among(e, among))
+            add_ratio(&r, e->ratio_spread * e->ratio_spread, e->ratio_rows);
     }
-    return sums;
+    return r;
+}
+
+/* Each family once. */
+static struct ratios ratios_of_families(const struct entries *all)
+{
+    struct ratios r = {0};
+    for (size_t i = 0; i < all->n; i++) {
+        if (!is_first_of_family(all, i)) continue;
+        const struct ratios family = ratios_of(all, all->items[i].of.family, (struct among){0});
+        if (family.rows) add_ratio(&r, family.squares / (double)family.rows, 1);
+    }
+    return r;
+}
+
+/* ---- what is known ---- */
+
+static void take_own(const struct entries *all, const struct dl_setup *of, struct dl_discrepancy *out)
+{
+    const struct errors own = of_family(all, NULL, (struct among){.of = of});
+    if (!own.rows) return;
+    out->own_rows = own.rows;
+    out->own_bias = mean_of(&own);
+    out->own_spread = sqrt(fmax(square_about(&own, out->own_bias), 0));
+}
+
+/* Those that nothing was fitted to, if there are enough. */
+static struct families of_strangers(const struct entries *all)
+{
+    const struct families unseen = over_families(all, (struct among){.unseen = true});
+    return unseen.n >= enough_families ? unseen : over_families(all, (struct among){0});
 }
 
 enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of, struct dl_arena *arena,
@@ -126,43 +226,64 @@ enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of
     struct entries all = {0};
     *out = (struct dl_discrepancy){.of = *of};
     if (read_entries(doc, of->family, arena, &all, err)) return err->status;
-    const struct sums families = over_families(&all, false, false), like = over_families(&all, of->experts, false);
-    const struct sums mine = own(&all, of, false);
-    struct sums ratios = own(&all, of, true);
-    if (!ratios.rows) ratios = over_families(&all, false, true);
-    const bool is_alone = mine.families >= enough_families;
-    out->own_rows = mine.rows;
-    out->own_spread = root_mean(&mine);
-    out->spread = is_alone ? out->own_spread : fmax(out->own_spread, fmax(root_mean(&families), root_mean(&like)));
-    out->families = is_alone ? mine.families : families.families;
+    const struct families own = over_families(&all, (struct among){.of = of});
+    const struct families told = own.n >= enough_families ? own : of_strangers(&all);
+    struct ratios ratios = ratios_of(&all, NULL, (struct among){.of = of});
+    if (!ratios.rows) ratios = ratios_of_families(&all);
+    take_own(&all, of, out);
+    out->by_own = own.n >= enough_families;
+    out->bias = told.bias;
+    out->spread = told.spread;
+    out->degrees = told.degrees;
+    out->families = told.n;
     out->ratio_rows = ratios.rows;
-    out->ratio_spread = root_mean(&ratios);
+    out->ratio_spread = ratios.rows ? sqrt(ratios.squares / (double)ratios.rows) : 0;
     return DL_OK;
 }
 
 /* ---- intervals ---- */
 
-double dl_discrepancy_interval(double spread, int64_t n_independent)
+/* Of the middle 95 %, by Student's t. */
+static double half_width(double spread, double degrees)
 {
-    const double upper = 0.975; /* of 95 % in the middle */
-    return n_independent > 0 ? spread * gsl_cdf_tdist_Pinv(upper, (double)n_independent) : 0;
+    const double upper = 0.975;
+    return degrees > 0 ? spread * gsl_cdf_tdist_Pinv(upper, degrees) : 0;
+}
+
+struct dl_open dl_discrepancy_own(const struct dl_discrepancy *d)
+{
+    const double half = half_width(d->own_spread, (double)d->own_rows);
+    return (struct dl_open){d->own_bias, d->own_bias - half, d->own_bias + half};
+}
+
+struct dl_open dl_discrepancy_open(const struct dl_discrepancy *d)
+{
+    const double half = half_width(d->spread, d->degrees);
+    struct dl_open open = {d->bias, d->bias - half, d->bias + half};
+    if (d->by_own || !d->own_rows) return open;
+    const struct dl_open own = dl_discrepancy_own(d);
+    open.low = fmin(open.low, own.low);
+    open.high = fmax(open.high, own.high);
+    return open;
 }
 
 double dl_discrepancy_half_width(const struct dl_discrepancy *d)
 {
-    return dl_discrepancy_interval(d->spread, d->families);
+    const struct dl_open open = dl_discrepancy_open(d);
+    return (open.high - open.low) / 2;
 }
 
 double dl_discrepancy_ratio_half_width(const struct dl_discrepancy *d)
 {
-    return d->ratio_rows ? dl_discrepancy_interval(d->ratio_spread, d->ratio_rows)
-                         : sqrt(2) * dl_discrepancy_half_width(d);
+    return d->ratio_rows ? half_width(d->ratio_spread, (double)d->ratio_rows) : sqrt(2) * dl_discrepancy_half_width(d);
 }
 
 json_t *dl_discrepancy_json(const struct dl_discrepancy *d)
 {
-    return dl_json_pack("{s:s, s:s, s:b, s:I, s:f, s:I, s:f, s:f, s:f}", "software", d->of.software, "system",
-                        d->of.system, "experts", d->of.experts, "families", (json_int_t)d->families, "spread",
-                        d->spread, "own_rows", (json_int_t)d->own_rows, "own_spread", d->own_spread, "half_width",
+    const struct dl_open open = dl_discrepancy_open(d);
+    return dl_json_pack("{s:s, s:s, s:b, s:I, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "software", d->of.software,
+                        "system", d->of.system, "experts", d->of.experts, "families", (json_int_t)d->families, "bias",
+                        d->bias, "spread", d->spread, "own_rows", (json_int_t)d->own_rows, "own_bias", d->own_bias,
+                        "own_spread", d->own_spread, "low", open.low, "high", open.high, "half_width",
                         dl_discrepancy_half_width(d), "ratio_half_width", dl_discrepancy_ratio_half_width(d));
 }

@@ -1,12 +1,15 @@
 /* discrepancy.h - how far the model itself was from measured steps, with its constants at their best.
  *
- * A file (schema dlsim/discrepancy/1, written by validation/discrepancy) has a spread for each family of measured steps
- * (one table of one publication), of each software on each system in it, for models with and without experts. A spread
- * is the root of the mean square of ln(predicted / measured) over the rows. That of ratios is of ln of the predicted
- * over the measured ratio, for two ways to train one model.
+ * A file (schema dlsim/discrepancy/1, written by validation/discrepancy) has, for each family of measured steps (one
+ * table of one publication), for each software on each system in it, for models with and without experts, the errors
+ * ln(measured / predicted) of its rows: their mean, the bias, and their spread about it. The spread of ratios is of ln
+ * of the measured over the predicted ratio, for two ways to train one model.
  *
- * The rule to remember: families are independent, rows of one are not. So a family counts once, however many rows it
- * has, and nobody is taken to be surer than all families together are, unless three of their own say so. */
+ * The rule to remember: families are independent, rows of one are not. Each family errs by an effect of its own, and
+ * each of its rows by a little more. So a family counts once, however many rows it has, and what is predicted is a row
+ * of one more family. A family that constants were fitted to, or mechanisms chosen for, is nearer than a stranger's
+ * will be: it counts for its own software on its own system, and so do three of them alone. Nobody else is taken to be
+ * surer than the families are that nothing was fitted to. */
 #ifndef DL_REPORT_DISCREPANCY_H
 #define DL_REPORT_DISCREPANCY_H
 
@@ -21,21 +24,33 @@ struct dl_setup {
 
 bool dl_is_same_setup(const struct dl_setup *a, const struct dl_setup *b); /* of whatever family */
 
+/* Of ln(measured / predicted): where its middle is, and what holds it with 95 %. */
+struct dl_open {
+    double middle, low, high;
+};
+
 struct dl_discrepancy {
     struct dl_setup of;
-    double spread, ratio_spread;
-    int64_t families, ratio_rows; /* that tell these: as many as are independent. 0: nothing is known */
-    double own_spread;            /* of the rows of this software on this system */
+    double bias, spread; /* of a step of one more family: the mean of those known, and how far it may be */
+    double degrees;      /* of freedom, of this spread */
+    int64_t families;    /* that tell it. 0: nothing is known */
+    double ratio_spread;
+    int64_t ratio_rows;
+    double own_bias, own_spread; /* of the rows of this software on this system, about their mean */
     int64_t own_rows;
+    bool by_own; /* families of its own are enough */
 };
 
 /* Its names must outlive the result. */
 enum dl_status dl_discrepancy_read(struct dl_json doc, const struct dl_setup *of, struct dl_arena *arena,
                                    struct dl_discrepancy *out, struct dl_error *err);
 
-/* Half of the interval that holds ln(measured / predicted) with 95 %, by Student's t; 0 if nothing is known. */
-double dl_discrepancy_interval(double spread, int64_t n_independent);
-/* That of a step and of the ratio of two. Where nobody saw ratios, the two steps are taken to err by themselves. */
+/* A step's; that of one more family, by Student's t, and where there are own rows, but of few families, these too. All
+ * is 0 if nothing is known. */
+struct dl_open dl_discrepancy_open(const struct dl_discrepancy *d);
+/* Of own rows alone. */
+struct dl_open dl_discrepancy_own(const struct dl_discrepancy *d);
+/* Half of a step's, and of the ratio of two. Where nobody saw ratios, the two steps are taken to err by themselves. */
 double dl_discrepancy_half_width(const struct dl_discrepancy *d);
 double dl_discrepancy_ratio_half_width(const struct dl_discrepancy *d);
 

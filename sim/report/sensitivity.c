@@ -77,11 +77,13 @@ struct dl_sensitivity dl_sensitivity_of(double step_s, struct dl_effect *effects
     return s;
 }
 
-void dl_sensitivity_widen(struct dl_sensitivity *s, double half_width)
+void dl_sensitivity_widen(struct dl_sensitivity *s, struct dl_open model)
 {
     if (!(s->step_s > 0)) return;
-    s->step_s_low = s->step_s * exp(-hypot(log(s->constants_s_low / s->step_s), half_width)); /* 0 stays 0 */
-    s->step_s_high = s->step_s * exp(hypot(log(s->constants_s_high / s->step_s), half_width));
+    const double shorter_by = hypot(log(s->constants_s_low / s->step_s), model.middle - model.low); /* 0 stays 0 */
+    const double longer_by = hypot(log(s->constants_s_high / s->step_s), model.high - model.middle);
+    s->step_s_low = s->step_s * exp(model.middle - shorter_by);
+    s->step_s_high = s->step_s * exp(model.middle + longer_by);
 }
 
 /* ---- telling ---- */
@@ -104,12 +106,13 @@ static void print_effect(const struct dl_effect *e)
 static void print_model(const struct dl_sensitivity *s)
 {
     const struct dl_discrepancy *const m = &s->model;
-    const double half_width = dl_discrepancy_half_width(m);
+    const struct dl_open open = dl_discrepancy_open(m);
     if (!m->families) return;
-    printf("    model: %+.1f to %+.1f %%, from %lld families of measured steps; ", 100 * expm1(-half_width),
-           100 * expm1(half_width), (long long)m->families);
+    printf("    model: %+.1f to %+.1f %%, about %+.1f, from %lld families of measured steps; ", 100 * expm1(open.low),
+           100 * expm1(open.high), 100 * expm1(open.middle), (long long)m->families);
     if (m->own_rows)
-        printf("%lld steps err by %.1f %%", (long long)m->own_rows, 100 * m->own_spread);
+        printf("%lld steps took %+.1f %%, give or take %.1f,", (long long)m->own_rows, 100 * expm1(m->own_bias),
+               100 * m->own_spread);
     else
         printf("none is");
     printf(" of %s%s on %s", m->of.experts ? "experts in " : "", m->of.software, m->of.system);

@@ -51,8 +51,8 @@ void dl_effect_set_usual_interval(struct dl_effect *e);
 
 /* Sort the effects, in the arena or elsewhere, and combine them. */
 struct dl_sensitivity dl_sensitivity_of(double step_s, struct dl_effect *effects, size_t n);
-/* Add what the model itself leaves open of ln(step_s). */
-void dl_sensitivity_widen(struct dl_sensitivity *s, double half_width);
+/* Add what the model itself leaves open of ln(step_s), about its middle. */
+void dl_sensitivity_widen(struct dl_sensitivity *s, struct dl_open model);
 
 void dl_sensitivity_print(const struct dl_sensitivity *s);
 /* Add step_s_low, step_s_high and the list to a report. */

@@ -107,13 +107,20 @@ static const char *common_name(const struct dl_row_family *f, struct dl_arena *a
     return word > 1 ? dl_arena_format(arena, "%.*s", (int)word - 1, first) : f->source;
 }
 
+static bool is_alone(const char *const *names, size_t n, size_t i)
+{
+    for (size_t j = 0; j < n; j++)
+        if (j != i && strcmp(names[j], names[i]) == 0) return false;
+    return true;
+}
+
+/* Where families share the beginning of their ids, by what they come from. */
 static void name_families(struct dl_validation *v, struct dl_arena *arena)
 {
-    for (size_t i = 0; i < v->n_families; i++) {
-        v->families[i].name = common_name(&v->families[i], arena);
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(v->families[j].name, v->families[i].name) == 0) v->families[i].name = v->families[i].source;
-    }
+    const char **const names = dl_arena_alloc(arena, v->n_families * sizeof *names);
+    for (size_t i = 0; i < v->n_families; i++) names[i] = common_name(&v->families[i], arena);
+    for (size_t i = 0; i < v->n_families; i++)
+        v->families[i].name = is_alone(names, v->n_families, i) ? names[i] : v->families[i].source;
 }
 
 static void join_constants(struct dl_validation *v, struct dl_arena *arena)

@@ -244,7 +244,7 @@ static struct dl_sensitivity collect(const struct playing *p, struct dl_arena *a
     found.n_fixed = n_fixed;
     if (p->request->model) {
         found.model = *p->request->model;
-        dl_sensitivity_widen(&found, dl_discrepancy_half_width(&found.model));
+        dl_sensitivity_widen(&found, dl_discrepancy_open(&found.model));
     }
     return found;
 }

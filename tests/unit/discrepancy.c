@@ -1,8 +1,10 @@
 /* discrepancy.c - the model's own errors: whose spread counts, and how wide an interval it makes. */
+#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
 
 #include "sim/core/files.h"
+#include "sim/core/random.h"
 #include "sim/report/discrepancy.h"
 #include "sim/report/sensitivity.h"
 #include "tests/unit/suite.h"
@@ -11,36 +13,45 @@ static struct dl_arena *arena;
 static void begin(void) { arena = dl_arena_new(); }
 static void end(void) { dl_arena_free(arena); }
 
-/* Of software a on system x there are three families, on y one. */
-#define ENTRY(family, software, system, spread)                                                                        \
-    "{\"family\": \"" family "\", \"software\": \"" software "\", \"system\": \"" system                               \
-    "\", \"rows\": 10, \"spread\": " spread
-static const char file
-    [] = "{\"schema\": \"dlsim/discrepancy/1\", \"source\": \"a test\", \"measured\": [" ENTRY("F", "a", "x", "0.03") ", \"ratio_rows\": 60, \"ratio_spread\": 0.02}, " ENTRY(
-        "G", "a", "x",
-        "0.04") "}, " ENTRY("H", "a", "x",
-                            "0.05") "}, " ENTRY("I", "a", "y",
-                                                "0.02") "}, " ENTRY("J", "b", "y",
-                                                                    "0.3") "}, " ENTRY("J", "b", "z",
-                                                                                       "0.1") "}, " ENTRY("K", "c", "y",
-                                                                                                          "0.5") ", "
-                                                                                                                 "\"exp"
-                                                                                                                 "erts"
-                                                                                                                 "\": "
-                                                                                                                 "true}"
-                                                                                                                 "]}";
+/* Of software a on system x there are three families, on y one. Each entry has ten rows. */
+static const struct known {
+    struct dl_setup of;
+    double bias, spread;
+} known[] = {
+    {{"a", "x", false, "F"}, 0.02, 0.03}, {{"a", "x", false, "G"}, -0.01, 0.04}, {{"a", "x", false, "H"}, 0.05, 0.05},
+    {{"a", "y", false, "I"}, 0.1, 0.02},  {{"b", "y", false, "J"}, 0.9, 0.3},    {{"b", "z", false, "J"}, 0.2, 0.1},
+    {{"c", "y", true, "K"}, 0.3, 0.05},
+};
+
+static json_t *entry_json(const struct known *k, int rows)
+{
+    return json_pack("{s:s, s:s, s:s, s:b, s:i, s:f, s:f}", "family", k->of.family, "software", k->of.software,
+                     "system", k->of.system, "experts", k->of.experts, "rows", rows, "bias", k->bias, "spread",
+                     k->spread);
+}
+
+/* Takes the entries. */
+static struct dl_discrepancy read_as(json_t *entries, struct dl_setup setup)
+{
+    const struct dl_json doc = {
+        .value = json_pack("{s:s, s:s, s:o}", "schema", "dlsim/discrepancy/1", "source", "a test", "measured", entries),
+        .where = "test.json",
+        .file = "test.json"};
+    struct dl_error err = {0};
+    struct dl_discrepancy found;
+    ck_assert_msg(!dl_discrepancy_read(doc, &setup, arena, &found, &err), "%s", err.text);
+    ck_assert(!strcmp(found.of.software, setup.software) && !strcmp(found.of.system, setup.system));
+    json_decref(doc.value);
+    return found;
+}
 
 static struct dl_discrepancy find_without(const char *family, const char *software, const char *system, bool experts)
 {
-    struct dl_json doc;
-    struct dl_error err = {0};
-    struct dl_discrepancy found;
-    const struct dl_setup setup = {software, system, experts, family};
-    ck_assert_msg(!dl_json_parse(file, strlen(file), "test.json", arena, &doc, &err), "%s", err.text);
-    ck_assert_msg(!dl_discrepancy_read(doc, &setup, arena, &found, &err), "%s", err.text);
-    ck_assert(!strcmp(found.of.software, software) && !strcmp(found.of.system, system) && found.of.experts == experts);
-    json_decref(doc.value);
-    return found;
+    json_t *const entries = json_array();
+    for (size_t i = 0; i < DL_COUNT(known); i++) json_array_append_new(entries, entry_json(&known[i], 10));
+    json_object_set_new(json_array_get(entries, 0), "ratio_rows", json_integer(60));
+    json_object_set_new(json_array_get(entries, 0), "ratio_spread", json_real(0.02));
+    return read_as(entries, (struct dl_setup){software, system, experts, family});
 }
 
 static struct dl_discrepancy find(const char *software, const char *system, bool experts)
@@ -48,43 +59,104 @@ static struct dl_discrepancy find(const char *software, const char *system, bool
     return find_without(NULL, software, system, experts);
 }
 
-static double root_mean(const double *spreads, size_t n)
+/* ---- the second way: the rows themselves, five a spread above and five below the bias of their entry ---- */
+
+struct expected {
+    double bias, spread, degrees;
+    int64_t n;
+};
+
+static double mean_of_family(const char *family, double power, double about)
 {
-    double squares = 0;
-    for (size_t i = 0; i < n; i++) squares += spreads[i] * spreads[i];
-    return sqrt(squares / (double)n);
+    double sum = 0;
+    int n = 0;
+    for (size_t i = 0; i < DL_COUNT(known); i++)
+        for (int row = 0; row < 10 && !strcmp(known[i].of.family, family); row++, n++)
+            sum += pow(known[i].bias + (row % 2 ? 1 : -1) * known[i].spread - about, power);
+    return sum / n;
 }
 
-static const double of_j = 0.22360679774997896; /* of its two systems, with as many rows: the root of 0.05 */
+/* Families by their letters. */
+static struct expected expect(const char *families)
+{
+    struct expected e = {.n = (int64_t)strlen(families)};
+    const double n = (double)e.n;
+    double effects = 0, rows = 0;
+    for (const char *f = families; *f; f++) e.bias += mean_of_family((char[]){*f, 0}, 1, 0) / n;
+    for (const char *f = families; *f; f++) {
+        const double mean = mean_of_family((char[]){*f, 0}, 1, 0);
+        effects += pow(mean - e.bias, 2) / (n - 1) * (n + 1) / n;
+        rows += mean_of_family((char[]){*f, 0}, 2, mean) / n;
+    }
+    e.spread = sqrt(effects + rows);
+    e.degrees = pow(effects + rows, 2) / (pow(effects, 2) / (n - 1) + pow(rows, 2) / n);
+    return e;
+}
+
+static void check(struct dl_discrepancy found, const char *families)
+{
+    const struct expected e = expect(families);
+    ck_assert_int_eq(found.families, e.n);
+    ck_assert_double_eq_tol(found.bias, e.bias, 1e-12);
+    ck_assert_double_eq_tol(found.spread, e.spread, 1e-12);
+    ck_assert_double_eq_tol(found.degrees, e.degrees, 1e-9);
+}
 
 START_TEST(three_families_of_its_own_are_enough)
 {
     const struct dl_discrepancy d = find("a", "x", false);
-    ck_assert_double_eq_tol(d.spread, root_mean((double[]){0.03, 0.04, 0.05}, 3), 1e-12);
-    ck_assert(d.families == 3 && d.own_rows == 30 && d.own_spread == d.spread);
+    check(d, "FGH");
+    ck_assert(d.by_own && d.own_rows == 30);
+    ck_assert_double_eq_tol(d.own_bias, 0.02, 1e-12);
 }
 END_TEST
 
 START_TEST(with_fewer_nobody_is_surer_than_all_families_are)
 {
-    const double all = root_mean((double[]){0.03, 0.04, 0.05, 0.02, of_j, 0.5}, 6);
-    const struct dl_discrepancy few = find("a", "y", false), none = find("d", "y", false), bad = find("b", "y", false);
-    ck_assert_double_eq_tol(few.spread, all, 1e-12);
-    ck_assert(few.families == 6 && few.own_rows == 10 && few.own_spread == 0.02);
-    ck_assert_double_eq_tol(none.spread, all, 1e-12);
-    ck_assert(none.own_rows == 0);
-    ck_assert_double_eq_tol(bad.spread, 0.3, 1e-12);                  /* its own rows are worse */
-    ck_assert_double_eq_tol(find("d", "y", true).spread, 0.5, 1e-12); /* as are those of experts */
+    const struct dl_discrepancy few = find("a", "y", false), none = find("d", "y", false);
+    check(few, "FGHIJK");
+    check(none, "FGHIJK");
+    check(find("d", "y", true), "FGHIJK");
+    ck_assert(few.own_rows == 10 && !few.by_own && none.own_rows == 0);
+    ck_assert_double_eq_tol(few.own_bias, 0.1, 1e-12);
+    ck_assert_double_eq_tol(few.own_spread, 0.02, 1e-12);
+    const struct dl_open open = dl_discrepancy_open(&none), as_wide = dl_discrepancy_open(&few);
+    ck_assert(open.low == as_wide.low && open.high == as_wide.high); /* its own rows lie within */
+}
+END_TEST
+
+START_TEST(families_that_something_was_fitted_to_tell_nothing_of_strangers)
+{
+    for (size_t n_in_sight = 1; n_in_sight < 5; n_in_sight++) {
+        json_t *const entries = json_array();
+        for (size_t i = 0; i < DL_COUNT(known); i++) {
+            json_t *const entry = entry_json(&known[i], 10);
+            json_object_set_new(entry, "in_sight", json_boolean(i < n_in_sight));
+            json_array_append_new(entries, entry);
+        }
+        const struct dl_discrepancy stranger = read_as(json_incref(entries), (struct dl_setup){"d", "y", false, NULL});
+        check(stranger, n_in_sight < 4 ? &"FGHIJK"[n_in_sight] : "FGHIJK"); /* two are not enough */
+        check(read_as(entries, (struct dl_setup){"a", "x", false, NULL}), "FGH");
+    }
+}
+END_TEST
+
+START_TEST(own_rows_that_err_by_more_widen_the_interval_to_their_side)
+{
+    const struct dl_discrepancy bad = find("b", "y", false), none = find("d", "y", false);
+    const struct dl_open open = dl_discrepancy_open(&none), wider = dl_discrepancy_open(&bad);
+    const double t_10 = 2.228139; /* Student's, from a table */
+    ck_assert(wider.low == open.low && wider.middle == open.middle && wider.high > open.high);
+    ck_assert_double_eq_tol(wider.high, 0.9 + t_10 * 0.3, 1e-6);
 }
 END_TEST
 
 START_TEST(a_family_that_is_left_out_does_not_count)
 {
     const struct dl_discrepancy d = find_without("H", "a", "x", false);
-    ck_assert_double_eq_tol(d.spread, root_mean((double[]){0.03, 0.04, 0.02, of_j, 0.5}, 5), 1e-12);
-    ck_assert(d.families == 5 && d.own_rows == 20);
-    ck_assert_double_eq_tol(find_without("K", "d", "y", true).spread,
-                            root_mean((double[]){0.03, 0.04, 0.05, 0.02, of_j}, 5), 1e-12);
+    check(d, "FGIJK");
+    ck_assert(d.own_rows == 20);
+    check(find_without("K", "d", "y", true), "FGHIJ");
 }
 END_TEST
 
@@ -92,25 +164,104 @@ END_TEST
 START_TEST(few_families_make_a_wide_interval)
 {
     static const struct {
-        int64_t rows;
-        double t;
-    } known[] = {{1, 12.7062}, {5, 2.5706}, {100000000, 1.95996}};
-    for (size_t i = 0; i < DL_COUNT(known); i++) {
-        const struct dl_discrepancy d = {.spread = 0.1, .families = known[i].rows};
-        ck_assert_double_eq_tol(dl_discrepancy_half_width(&d), 0.1 * known[i].t, 1e-5);
+        double degrees, t;
+    } quantiles[] = {{1, 12.7062}, {5, 2.5706}, {100000000, 1.95996}};
+    for (size_t i = 0; i < DL_COUNT(quantiles); i++) {
+        const struct dl_discrepancy d = {.bias = 0.2, .spread = 0.1, .degrees = quantiles[i].degrees};
+        const struct dl_open open = dl_discrepancy_open(&d);
+        ck_assert_double_eq_tol(open.middle, 0.2, 1e-12);
+        ck_assert_double_eq_tol(open.high, 0.2 + 0.1 * quantiles[i].t, 1e-5);
+        ck_assert_double_eq_tol(open.low, 0.2 - 0.1 * quantiles[i].t, 1e-5);
+        ck_assert_double_eq_tol(dl_discrepancy_half_width(&d), 0.1 * quantiles[i].t, 1e-5);
     }
     ck_assert_double_eq(dl_discrepancy_half_width(&(struct dl_discrepancy){.spread = 0.1}), 0);
+}
+END_TEST
+
+/* One tells no bias, and hardly a spread. */
+START_TEST(one_family_alone_is_about_nothing)
+{
+    json_t *const entries = json_array();
+    json_array_append_new(entries, entry_json(&known[0], 1));
+    const struct dl_discrepancy d = read_as(entries, (struct dl_setup){"b", "y", false, NULL});
+    ck_assert(d.families == 1 && d.bias == 0);
+    ck_assert_double_eq_tol(d.spread, hypot(0.02, 0.03), 1e-12);
+    const struct dl_discrepancy nothing = read_as(json_array(), (struct dl_setup){"b", "y", false, NULL});
+    ck_assert(nothing.families == 0 && dl_discrepancy_half_width(&nothing) == 0);
 }
 END_TEST
 
 START_TEST(ratios_are_by_own_rows_or_those_of_all)
 {
     const double t_60 = 2.000298; /* Student's, from a table */
-    ck_assert_double_eq_tol(dl_discrepancy_ratio_half_width(&(struct dl_discrepancy){.spread = 0.1, .families = 60}),
+    ck_assert_double_eq_tol(dl_discrepancy_ratio_half_width(&(struct dl_discrepancy){.spread = 0.1, .degrees = 60}),
                             sqrt(2) * 0.1 * t_60, 1e-6); /* where nobody saw any, two steps err by themselves */
     const struct dl_discrepancy seen = find("a", "x", false), unseen = find("a", "y", false);
     ck_assert_double_eq_tol(dl_discrepancy_ratio_half_width(&seen), 0.02 * t_60, 1e-6);
     ck_assert(unseen.ratio_rows == 1 && unseen.ratio_spread == 0.02);
+}
+END_TEST
+
+/* ---- whether it holds: families drawn with known effects, and one more that the interval does not know ---- */
+
+enum { most_rows = 12, n_drawn = 2000 };
+
+struct drawing {
+    gsl_rng *random;
+    double middle, of_family, of_row; /* spreads */
+};
+
+/* The error of a first row of one more family; the mean and the spread of all its rows. */
+static double draw_family(const struct drawing *d, struct known *out, int *n_rows)
+{
+    const double effect = d->middle + gsl_ran_gaussian(d->random, d->of_family);
+    const int n = *n_rows = 1 + (int)gsl_rng_uniform_int(d->random, most_rows);
+    double errors[most_rows], squares = 0;
+    out->bias = 0;
+    for (int i = 0; i < n; i++) out->bias += (errors[i] = effect + gsl_ran_gaussian(d->random, d->of_row)) / n;
+    for (int i = 0; i < n; i++) squares += (errors[i] - out->bias) * (errors[i] - out->bias);
+    out->spread = sqrt(squares / n);
+    return errors[0];
+}
+
+static bool holds_one_more(const struct drawing *d, int n_families)
+{
+    json_t *const entries = json_array();
+    struct known family = {.of = {.software = "a", .system = "x"}};
+    for (int i = 0; i < n_families; i++) {
+        family.of.family = dl_arena_format(arena, "%d", i);
+        int n;
+        draw_family(d, &family, &n);
+        json_array_append_new(entries, entry_json(&family, n));
+    }
+    const struct dl_discrepancy known_now = read_as(entries, (struct dl_setup){"b", "y", false, NULL});
+    const struct dl_open open = dl_discrepancy_open(&known_now);
+    int n;
+    const double error = draw_family(d, &family, &n);
+    return open.low <= error && error <= open.high;
+}
+
+/* Families that differ more than their rows do, less, and not at all. */
+static const struct {
+    int families;
+    double of_family, of_row;
+} drawn[] = {{4, 0.15, 0.05}, {10, 0.15, 0.05}, {28, 0.15, 0.05}, {28, 0.05, 0.1}, {28, 0, 0.1}};
+
+START_TEST(the_interval_holds_95_percent_of_families_that_it_does_not_know)
+{
+    const double allowed = 0.02;
+    int held = 0;
+    const struct drawing d = {.random = dl_random_new(1, "families", (uint64_t)_i),
+                              .middle = 0.1,
+                              .of_family = drawn[_i].of_family,
+                              .of_row = drawn[_i].of_row};
+    for (int i = 0; i < n_drawn; i++) {
+        dl_arena_free(arena);
+        arena = dl_arena_new();
+        held += holds_one_more(&d, drawn[_i].families);
+    }
+    ck_assert_msg(fabs(held / (double)n_drawn - 0.95) <= allowed, "%d of %d", held, n_drawn);
+    gsl_rng_free(d.random);
 }
 END_TEST
 
@@ -119,29 +270,30 @@ START_TEST(the_model_and_the_constants_add_as_squares_of_logarithms)
     struct dl_effect e[] = {
         {.path = "x", .value = 1, .low = 0.9, .high = 1.2, .elasticity = 1, .below = 1, .above = 1}};
     struct dl_sensitivity s = dl_sensitivity_of(10, e, 1);
-    dl_sensitivity_widen(&s, 0);
+    dl_sensitivity_widen(&s, (struct dl_open){0});
     ck_assert_double_eq_tol(s.step_s_low, 9, 1e-12);
     ck_assert_double_eq_tol(s.step_s_high, 12, 1e-12);
-    dl_sensitivity_widen(&s, 0.3);
-    ck_assert_double_eq_tol(s.step_s_low, 10 * exp(-hypot(log(0.9), 0.3)), 1e-12);
-    ck_assert_double_eq_tol(s.step_s_high, 10 * exp(hypot(log(1.2), 0.3)), 1e-12);
+    dl_sensitivity_widen(&s, (struct dl_open){.middle = 0.1, .low = -0.2, .high = 0.5});
+    ck_assert_double_eq_tol(s.step_s_low, 10 * exp(0.1 - hypot(log(0.9), 0.3)), 1e-12);
+    ck_assert_double_eq_tol(s.step_s_high, 10 * exp(0.1 + hypot(log(1.2), 0.4)), 1e-12);
     ck_assert(s.constants_s_low == 9 && s.constants_s_high == 12);
 }
 END_TEST
 
 START_TEST(an_interval_on_one_side_gets_two_and_one_down_to_nothing_stays)
 {
+    const struct dl_open ten = {.low = -0.1, .high = 0.1};
     struct dl_effect slower[] = {{.path = "x", .value = 1, .low = 1, .high = 2, .elasticity = 0.5}};
     struct dl_sensitivity s = dl_sensitivity_of(1, slower, 1);
-    dl_sensitivity_widen(&s, 0.1);
+    dl_sensitivity_widen(&s, ten);
     ck_assert_double_eq_tol(s.step_s_low, exp(-0.1), 1e-12);
     struct dl_effect wide[] = {{.path = "x", .value = 1, .low = -3, .high = 1, .elasticity = 1}};
     s = dl_sensitivity_of(1, wide, 1);
-    dl_sensitivity_widen(&s, 0.1);
+    dl_sensitivity_widen(&s, ten);
     ck_assert_double_eq(s.step_s_low, 0);
     ck_assert_double_eq_tol(s.step_s_high, exp(0.1), 1e-12);
     struct dl_sensitivity failed = dl_sensitivity_of(0, NULL, 0);
-    dl_sensitivity_widen(&failed, 0.1);
+    dl_sensitivity_widen(&failed, ten);
     ck_assert_double_eq(failed.step_s_high, 0);
 }
 END_TEST
@@ -182,9 +334,13 @@ int main(void)
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, three_families_of_its_own_are_enough);
     tcase_add_test(tests, with_fewer_nobody_is_surer_than_all_families_are);
+    tcase_add_test(tests, families_that_something_was_fitted_to_tell_nothing_of_strangers);
+    tcase_add_test(tests, own_rows_that_err_by_more_widen_the_interval_to_their_side);
     tcase_add_test(tests, a_family_that_is_left_out_does_not_count);
     tcase_add_test(tests, few_families_make_a_wide_interval);
+    tcase_add_test(tests, one_family_alone_is_about_nothing);
     tcase_add_test(tests, ratios_are_by_own_rows_or_those_of_all);
+    tcase_add_loop_test(tests, the_interval_holds_95_percent_of_families_that_it_does_not_know, 0, DL_COUNT(drawn));
     tcase_add_test(tests, the_model_and_the_constants_add_as_squares_of_logarithms);
     tcase_add_test(tests, an_interval_on_one_side_gets_two_and_one_down_to_nothing_stays);
     tcase_add_test(tests, entries_are_of_shipped_files);

@@ -84,7 +84,7 @@ START_TEST(families_are_sources_and_named_by_ids)
     items[4].source = "a letter";
     items[5].source = "another paper";
     const struct dl_validation v = dl_validation_of(items, DL_COUNT(items), "simgrid", arena);
-    static const char *const names[] = {"VT-M", "MPT", "a letter", "another paper"}; /* a name once given is taken */
+    static const char *const names[] = {"a paper", "MPT", "a letter", "another paper"}; /* of one name none has it */
     ck_assert_uint_eq(v.n_families, DL_COUNT(names));
     for (size_t i = 0; i < DL_COUNT(names); i++) ck_assert_str_eq(v.families[i].name, names[i]);
     ck_assert_str_eq(v.families[1].source, "benchmarks");
