@@ -90,7 +90,9 @@ START_TEST(activations_show_only_what_no_block_hides)
         const double all = LAYERS * part * saved / 1e3, shown = cause_s(&t, kind, DL_CAUSE_OFFLOAD);
         ck_assert_double_lt(shown, all);
         ck_assert_double_ge(shown, all - LAYERS * block_s(&plain, kind) * (1 + 1e-9));
-        ck_assert_double_eq(cause_s(&t, kind, DL_CAUSE_COMPUTE), cause_s(&plain, kind, DL_CAUSE_COMPUTE));
+        /* Layers that copy are not written once, so that their sum is no product. */
+        const double compute_s = cause_s(&plain, kind, DL_CAUSE_COMPUTE);
+        ck_assert_double_eq_tol(cause_s(&t, kind, DL_CAUSE_COMPUTE), compute_s, 1e-12 * compute_s);
     }
     close_pair();
     open_pair(FAST_LINK, "", "{'name':'offload','activations':1,'parameters':1}");
