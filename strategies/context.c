@@ -31,6 +31,9 @@ static const struct dl_brought axes[] = {{.axis = DL_AXIS_CONTEXT, .ways = offse
 
 /* ---- what cannot be ---- */
 
+/* A query meets fewer keys than there are tokens. */
+static bool is_in_windows(const struct dl_kernel *k) { return k->kind == DL_KERNEL_ATTENTION && k->n < k->m; }
+
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
@@ -43,6 +46,9 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "needs fused attention; software %s has it unfused, one with \"attention\": \"flash\" would do",
                        what->setting->software->name);
+    if (o->ways > 1 && dl_check_find(what, is_in_windows))
+        return dl_fail(err, DL_IMPOSSIBLE, what->where,
+                       "%s attends in windows, of which dlsim cannot divide the sequence", what->model->name);
     const struct dl_operator_options told = for_operator(o);
     return operator_of(o)->check(&told, what, err);
 }

@@ -81,6 +81,14 @@ static void unfused_scores(struct dl_block *b)
                                                    .of_activations = true, .masked = o->causal});
 }
 
+/* Keys that a query meets on average: the first ones of a window meet fewer. Blocks at the edges of windows, which a
+ * kernel goes through all the same, are not counted. */
+static double keys_seen(const struct dl_block *b)
+{
+    const double seq = (double)b->o->seq, window = (double)b->o->window;
+    return b->in_windows ? window - window * (window - 1) / (2 * seq) : seq;
+}
+
 void dl_block_attention(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
@@ -96,9 +104,9 @@ void dl_block_attention(struct dl_block *b)
     if (b->flash)
         dl_tape_attention(&b->tape, &(struct dl_kernel){.batch = b->samples * heads,
                                                         .m = (double)o->seq,
-                                                        .n = (double)o->seq,
+                                                        .n = keys_seen(b),
                                                         .k = (key_size(o) + value_size(o)) / 2,
-                                                        .causal = o->causal,
+                                                        .causal = o->causal && !b->in_windows,
                                                         .kv_share = key_heads(o) / heads,
                                                         .drops = o->dropout});
     else

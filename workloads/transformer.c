@@ -64,6 +64,10 @@ static const struct dl_field fields[] = {
     {"dense_layers", DL_INT, AT(dense_layers), 0, MAX_LAYERS, true, NULL, "first blocks without experts; 0 if absent"},
     {"moe_every", DL_INT, AT(moe_every), 1, MAX_LAYERS, true, NULL,
      "the last of so many blocks has experts; 1 if absent"},
+    {"window", DL_INT, AT(window), 1, MAX_SIZE, true, NULL,
+     "tokens attend to so many, themselves and those before them; to all before them if absent"},
+    {"full_attention_every", DL_INT, AT(full_attention_every), 1, MAX_LAYERS, true, NULL,
+     "with window: the last of so many blocks attends to all; none does if absent"},
     {"capacity_factor", DL_NUMBER, AT(capacity_factor), 1, MAX_SIZE, true, NULL,
      "tokens that experts compute over those of an even load; as many as are routed if absent"},
     {"q_rank", DL_INT, AT(q_rank), 1, MAX_SIZE, true, NULL,
@@ -205,6 +209,7 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
         {"rope_size", "kv_rank"},
         {"value_size", "kv_rank"},
         {"experts", "top_k"},
+        {"full_attention_every", "window"},
         {"expert_groups", "experts"},
         {"expert_groups", "top_groups"},
         {"top_groups", "expert_groups"},
@@ -269,6 +274,9 @@ static enum dl_status check(const struct dl_transformer *o, const struct dl_buil
         return dl_refuse(build, "top_k", err, "must be at most experts, %lld, got %lld", (long long)o->experts,
                          (long long)o->top_k);
     if (check_groups(o, build, err)) return err->status;
+    if (o->window && !o->causal)
+        return dl_refuse(build, "window", err,
+                         "is for tokens that attend to earlier ones only; this model is not causal");
     if (o->dense_layers > o->layers)
         return dl_refuse(build, "dense_layers", err, "must be at most layers, %lld, got %lld", (long long)o->layers,
                          (long long)o->dense_layers);
@@ -291,6 +299,29 @@ static struct dl_transformer completed(const struct dl_transformer *given)
 static bool block_has_experts(const struct dl_transformer *o, int64_t block)
 {
     return o->experts && block >= o->dense_layers && (block - o->dense_layers + 1) % o->moe_every == 0;
+}
+
+/* A window that holds the whole sample is none. */
+static bool block_has_window(const struct dl_transformer *o, int64_t block)
+{
+    if (o->window == 0 || o->window >= o->seq) return false;
+    return o->full_attention_every == 0 || (block + 1) % o->full_attention_every != 0;
+}
+
+/* Blocks that are alike are the same one: with windows or without, with experts or without. */
+static void lay_blocks(struct dl_block *b, struct dl_layer *out, struct dl_arena *arena)
+{
+    struct dl_layer made[2][2];
+    bool is_made[2][2] = {{false}};
+    for (int64_t i = 0; i < b->o->layers; i++) {
+        const bool in_windows = block_has_window(b->o, i), has_experts = block_has_experts(b->o, i);
+        struct dl_layer *const block = &made[in_windows][has_experts];
+        b->in_windows = in_windows;
+        if (!is_made[in_windows][has_experts]) build_block(b, has_experts, false, block, arena);
+        is_made[in_windows][has_experts] = true;
+        out[i] = *block;
+    }
+    b->in_windows = false;
 }
 
 static void set_flop(const struct dl_transformer *o, struct dl_model *out)
@@ -317,15 +348,13 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     b.flash = build->flash;
     b.apart = build->projections_apart && o.projections == DL_APART;
     const size_t n_blocks = (size_t)(o.layers + o.mtp_layers);
-    struct dl_layer dense, sparse = {0}, predicting = {0};
-    build_block(&b, false, false, &dense, build->arena);
-    if (o.experts) build_block(&b, true, false, &sparse, build->arena);
+    struct dl_layer predicting = {0};
     if (o.mtp_layers) build_block(&b, block_has_experts(&o, o.layers - 1), true, &predicting, build->arena);
 
     out->n_layers = n_blocks + 2;
     out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);
     dl_block_build_embedding(&b, &out->layers[0], build->arena);
-    for (int64_t i = 0; i < o.layers; i++) out->layers[1 + i] = block_has_experts(&o, i) ? sparse : dense;
+    lay_blocks(&b, &out->layers[1], build->arena);
     for (int64_t i = 0; i < o.mtp_layers; i++) out->layers[1 + o.layers + i] = predicting;
     dl_block_build_head(&b, &out->layers[1 + n_blocks], build->arena);
 

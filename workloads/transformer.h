@@ -22,6 +22,7 @@ struct dl_transformer {
     int64_t patch; /* 0: tokens are words, not parts of an image */
     /* Mixture of experts */
     int64_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_experts, dense_layers, moe_every;
+    int64_t window, full_attention_every; /* 0: none */
     double capacity_factor;
     /* Latent attention */
     int64_t q_rank, kv_rank, rope_size, value_size;
@@ -36,7 +37,8 @@ struct dl_block {
     double tokens;   /* samples x seq */
     double elements; /* tokens x hidden */
     bool flash;
-    bool apart; /* the linear layers of one input are products of their own */
+    bool apart;      /* the linear layers of one input are products of their own */
+    bool in_windows; /* its tokens attend to the last `window` ones only */
 };
 
 /* A norm over rows of `width`, of which there is one for each token; outside of what is cut. */

@@ -149,11 +149,30 @@ static void list_values(struct dl_megatron_export *x)
     }
 }
 
+/* They are not read back either. */
+static void list_windows(struct dl_megatron_export *x)
+{
+    static const char *const keys[] = {"window", "full_attention_every"};
+    for (size_t i = 0; i < DL_COUNT(keys); i++)
+        if (json_object_get(x->workload.value, keys[i]))
+            dl_megatron_without(x, x->workload, keys[i], "dlsim writes no flags of windows");
+}
+
 void dl_megatron_export_workload(struct dl_megatron_export *x)
 {
-    static const char *const of_parts[] = {
-        "ffn",       "kv_heads", "head_size",      "capacity_factor", "shared_experts", "dense_layers",
-        "moe_every", "causal",   "head_transform", "token_types",     "projections"};
+    static const char *const of_parts[] = {"ffn",
+                                           "kv_heads",
+                                           "head_size",
+                                           "capacity_factor",
+                                           "shared_experts",
+                                           "dense_layers",
+                                           "moe_every",
+                                           "causal",
+                                           "head_transform",
+                                           "token_types",
+                                           "projections",
+                                           "window",
+                                           "full_attention_every"};
     const char *known[DL_COUNT(counts) + DL_COUNT(values) + DL_COUNT(of_parts) + 1] = {NULL};
     size_t n = 0;
     for (size_t i = 0; i < DL_COUNT(of_parts); i++) known[n++] = of_parts[i];
@@ -172,5 +191,6 @@ void dl_megatron_export_workload(struct dl_megatron_export *x)
     list_projections(x);
     list_biases(x);
     list_values(x);
+    list_windows(x);
     dl_megatron_without_others(x, x->workload, known, no_flag);
 }

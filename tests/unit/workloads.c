@@ -155,6 +155,7 @@ static const struct {
     {"deepseek-v3", 671e9, 1e-3},
     {"deepseek-v3-mtp", 682.6e9, 1e-3}, /* with 14e9 of the module, of which 1.9e9 are the embedding and the head */
     {"kimi-k2", 1.04e12, 0.02},
+    {"gpt-oss-120b", 116.8e9, 0.02},
     {"qwen3-30b-a3b", 30532122624, 0},
     {"qwen3-235b-a22b", 235093634560, 0},
     {"switch-base", 7.4e9, 0.01},
