@@ -79,6 +79,7 @@ struct dl_software {
     double backward_gradient_bytes;    /* per parameter, of gradients as a backward makes them, if others accumulate */
     double bucket_copy_bytes;          /* per parameter, of buckets that these are copied into, without ZeRO */
     double outside_bytes;              /* of a device, beside the allocator: context, libraries, communicators */
+    double launch_queue;               /* launches that wait for a device at most; 0: what that holds is not counted */
     bool keeps_fragments;              /* the allocator cannot give back what it wastes */
     double pool_index_bytes;           /* of each result of a max pool, kept for backward */
     double fragmentation_fraction;     /* what the allocator holds beyond what comes and goes, over that */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sim/engine/engines.h"
+#include "sim/memory/lingering.h"
 #include "sim/plan/plan.h"
 #include "sim/session/ideal.h"
 #include "sim/session/own_memory.h"
@@ -67,11 +68,23 @@ static enum dl_status lower(struct dl_session *s)
                                                            : dl_plan_lowered(&how, s->arena, &s->lowered, &s->err);
 }
 
+/* What lingers is given back when memory runs short, so no more of it is there than the device has room for. */
+static void add_lingering(const struct dl_session *s, const struct dl_step *step, uint32_t stage,
+                          struct dl_memory_use *use)
+{
+    const uint32_t n_stages = dl_n_stages(&s->job.setting);
+    const double room = fmax(0, s->device.memory_bytes - use->peak - use->beside);
+    use->fragmentation +=
+        fmin(room, dl_lingering_bytes(&step->programs[stage], step->calls, n_stages, s->job.setting.software));
+}
+
 static void count_memory(struct dl_session *s)
 {
     const uint32_t n_stages = dl_n_stages(&s->job.setting);
+    const struct dl_step step = dl_session_step(s);
     s->memory = dl_alloc(n_stages * sizeof *s->memory);
-    dl_memory_of_programs(dl_session_step(s).programs, n_stages, s->job.setting.software, s->memory);
+    dl_memory_of_programs(step.programs, n_stages, s->job.setting.software, s->memory);
+    for (uint32_t i = 0; i < n_stages; i++) add_lingering(s, &step, i, &s->memory[i]);
 }
 
 enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)

@@ -39,9 +39,11 @@ static void predict(void *user, size_t job, void *result)
         out->mfu = dl_run_mfu(&s.report, count);
         out->hfu = dl_run_hfu(&s.report, count);
         out->fits = dl_run_fits(&s.report);
-        const struct dl_memory_use *const fullest = &s.report.memory[dl_run_fullest_stage(&s.report)];
-        out->peak_bytes = fullest->peak;
-        out->reserved_bytes = fullest->peak + fullest->fragmentation;
+        const uint32_t fullest = dl_run_fullest_stage(&s.report);
+        const bool on_first = row->reserved_on == DL_RESERVED_ON_FIRST_STAGE;
+        const struct dl_memory_use *const told = &s.report.memory[on_first ? 0 : fullest];
+        out->peak_bytes = s.report.memory[fullest].peak;
+        out->reserved_bytes = told->peak + told->fragmentation;
         out->experts = dl_session_has_experts(&s);
         dl_session_sha256(&s, out->sha256);
     }

@@ -29,7 +29,7 @@ struct dl_row_prediction {
     double mfu, hfu; /* counted as the row does */
     bool fits, experts;
     double peak_bytes;          /* of the fullest stage */
-    double reserved_bytes;      /* with what fragmentation adds to it */
+    double reserved_bytes;      /* of the stage that the row tells it of, with what fragmentation adds */
     bool lost;                  /* its process died, or took longer than the limit: then with the error DL_LATE */
     char sha256[DL_SHA256_HEX]; /* of what was asked; empty: it was refused */
     struct dl_error err;        /* why there is none */

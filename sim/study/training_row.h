@@ -18,6 +18,9 @@ enum dl_row_style { DL_STYLE_BY_SIZES, DL_STYLE_GPT, DL_STYLE_LLAMA };
 /* How layers were dealt to stages: the first two as dlsim does it. */
 enum dl_stage_rule { DL_STAGES_EVEN, DL_STAGES_UNEVEN, DL_STAGES_COUNT_ENDS, DL_STAGES_BY_WEIGHTS };
 
+/* The device of which a job told its reserved bytes: of its fullest stage, or its rank 0, of the first. */
+enum dl_reserved_on { DL_RESERVED_ON_FULLEST, DL_RESERVED_ON_FIRST_STAGE };
+
 /* What a job measured of its own network before it trained: an all-gather of so many bytes over all its n devices, and
  * its bus bandwidth, (n - 1) / n of the bytes over the time. 0: not measured. */
 struct dl_tested_network {
@@ -49,7 +52,8 @@ struct dl_training_row {
     double step_s;          /* or what `quantity` says; 0: not published */
     double tokens_per_s;    /* of a device: what step_s is made of where a source says this; 0: it does not */
     double mfu, hfu;        /* published shares of peak, without and with what is recomputed; 0: not */
-    double reserved_bytes;  /* what the allocator held at most, on the fullest device; 0: not published */
+    double reserved_bytes;  /* what the allocator held at most; 0: not published */
+    int64_t reserved_on;    /* enum dl_reserved_on */
     int64_t attention_flop; /* enum dl_flop_count: how these count attention */
     int64_t ran;            /* enum dl_row_end */
     int64_t tied_embedding; /* -1: as the style says */

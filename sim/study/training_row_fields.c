@@ -11,9 +11,10 @@
 #define MOST_WAYS 65536.0       /* products of them are far from overflowing */
 
 static const char *const stage_rules[] = {"even", "uneven", "embedding+head count as a layer each", "by weights",
-                                          NULL};                        /* as enum dl_stage_rule */
-static const char *const ends[] = {"unknown", "yes", "oom", NULL};      /* as enum dl_row_end */
-static const char *const styles[] = {"by_sizes", "gpt", "llama", NULL}; /* as enum dl_row_style */
+                                          NULL};                           /* as enum dl_stage_rule */
+static const char *const ends[] = {"unknown", "yes", "oom", NULL};         /* as enum dl_row_end */
+static const char *const reserved_on[] = {"fullest", "first_stage", NULL}; /* as enum dl_reserved_on */
+static const char *const styles[] = {"by_sizes", "gpt", "llama", NULL};    /* as enum dl_row_style */
 
 const struct dl_field dl_training_row_fields[] = {
     {"id", DL_TEXT, AT(id), 0, 0, false, NULL, NULL},
@@ -65,6 +66,7 @@ const struct dl_field dl_training_row_fields[] = {
     {"tested_allgather_bytes_per_s", DL_NUMBER, AT(tested.allgather_bytes_per_s), 1, 1e18, true, NULL, NULL},
     {"tokens_per_s_per_device", DL_NUMBER, AT(tokens_per_s), 1e-9, 1e15, true, NULL, NULL},
     {"reserved_bytes", DL_NUMBER, AT(reserved_bytes), 1, 1e15, true, NULL, NULL},
+    {"reserved_on", DL_CHOICE, AT(reserved_on), 0, 0, true, reserved_on, NULL},
 };
 
 /* ---- keys that go together ---- */

@@ -1,0 +1,92 @@
+#include "sim/memory/lingering.h"
+
+#include <math.h>
+
+struct launched {
+    double so_far; /* launches, with this one */
+    double done_s;
+};
+
+struct given {
+    double bytes, done_s;
+};
+
+/* Host, device and the stream of collectives, from the begin of a step. */
+struct pace {
+    const struct dl_comm *calls;
+    const struct dl_software *software;
+    double host_s, device_s, stream_s;
+    double n_launches;
+    struct launched *queue; /* from `oldest` on: that wait or run */
+    size_t n_queue, queue_capacity, oldest;
+    struct given *given; /* the same of what reduce-scatters were given */
+    size_t n_given, given_capacity, oldest_given;
+};
+
+static void drain(struct pace *p) { p->host_s = fmax(p->host_s, p->device_s); }
+
+static void wait_for_room(struct pace *p)
+{
+    while (p->oldest < p->n_queue && p->n_launches - p->queue[p->oldest].so_far >= p->software->launch_queue)
+        p->host_s = fmax(p->host_s, p->queue[p->oldest++].done_s);
+}
+
+static void start(struct pace *p, const struct dl_comm *call)
+{
+    if (!dl_comm_may_be_priced(call)) return;
+    p->stream_s = fmax(p->stream_s, fmax(p->host_s, p->device_s)) + call->alone_s;
+    if (call->op != DL_REDUCESCATTER) return;
+    DL_GROW(p->given, p->n_given, p->given_capacity);
+    p->given[p->n_given++] = (struct given){call->bytes, p->stream_s};
+}
+
+static void launch(struct pace *p, const struct dl_instruction *what)
+{
+    wait_for_room(p);
+    p->host_s += what->host_s;
+    p->n_launches += what->host_s / p->software->host_s_per_launch;
+    switch (what->kind) {
+    case DL_DO: p->device_s = fmax(p->device_s, p->host_s) + what->device_s; break;
+    case DL_START: start(p, &p->calls[what->call]); break;
+    case DL_WAIT: p->device_s = fmax(p->device_s, p->stream_s); break;
+    case DL_DRAIN: drain(p); break;
+    }
+    DL_GROW(p->queue, p->n_queue, p->queue_capacity);
+    p->queue[p->n_queue++] = (struct launched){p->n_launches, fmax(p->device_s, p->stream_s)};
+}
+
+static double held_bytes(struct pace *p)
+{
+    double bytes = 0;
+    while (p->oldest_given < p->n_given && p->given[p->oldest_given].done_s <= p->host_s) p->oldest_given++;
+    for (size_t i = p->oldest_given; i < p->n_given; i++) bytes += p->given[i].bytes;
+    return bytes;
+}
+
+/* Returns what is held at its end, before the host waits for what it hands on. */
+static double go_through(struct pace *p, const struct dl_program *program, const struct dl_sequenced *item)
+{
+    const struct dl_template *const t = dl_item_block(program, item);
+    const bool drains = p->software->drains_at_sends;
+    if (drains && item->wants != DL_NO_TAG && item->from != program->stage) drain(p);
+    for (size_t place = 0; place < t->length; place++) launch(p, &t->instructions[dl_template_at(t, place)]);
+    const double bytes = held_bytes(p);
+    if (drains && item->gives != DL_NO_TAG && item->to != program->stage) drain(p);
+    return bytes;
+}
+
+double dl_lingering_bytes(const struct dl_program *program, const struct dl_comm *calls, uint32_t n_stages,
+                          const struct dl_software *software)
+{
+    if (software->launch_queue == 0 || software->host_s_per_launch == 0) return 0;
+    const uint32_t periodic = 2 * n_stages + 4; /* items, after which nothing new comes */
+    struct pace p = {.calls = calls, .software = software};
+    double most = 0;
+    for (uint32_t i = 0; i < program->n_sequence && i < periodic; i++) {
+        const double bytes = go_through(&p, program, &program->sequence[i]);
+        if (program->sequence[i].item.kind == DL_ITEM_F) most = fmax(most, bytes);
+    }
+    dl_free(p.queue);
+    dl_free(p.given);
+    return most;
+}
