@@ -24,7 +24,7 @@ static const struct dl_field fields[] = {
     WATTS(limit_w, false, "power that the device may draw"),
     WATTS(idle_w, false, "power at the highest clock without work; that of kernels comes on top"),
     WATTS(communication_w, true, "power of collectives and sends; 0.23 of limit_w - idle_w if absent"),
-    {"older_power_fraction", DL_NUMBER, offsetof(struct dl_power, older_power_fraction), 0.01, 10, true, NULL,
+    {"older_power_fraction", DL_NUMBER, offsetof(struct dl_power, older_power_fraction), 0.01, 1, true, NULL,
      "power of kernels written for the generation before, over that of current ones; 1 if absent"},
     DRAWN(memory_w, "power of memory-bound kernels, and of GEMMs for the time of their bytes"),
     DRAWN(function_w, "power of norms, softmax and activations"),

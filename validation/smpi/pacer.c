@@ -16,7 +16,7 @@ struct dl_pacer {
     struct dl_session session;
     const struct dl_train *train;
     const struct dl_template *at;
-    size_t next;              /* of its instructions */
+    size_t next;              /* place in it */
     size_t unknown, left_out; /* exchanges that the trainer alone has, or dlsim alone */
 };
 
@@ -70,6 +70,11 @@ void dl_pacer_begin(struct dl_pacer *p, const struct dl_item *item)
 
 /* ---- instructions ---- */
 
+static const struct dl_instruction *instruction_at(const struct dl_pacer *p, size_t place)
+{
+    return &p->at->instructions[dl_template_at(p->at, place)];
+}
+
 /* Only prices of kernels have a ground. */
 static bool is_kernel(const struct dl_instruction *i) { return i->kind == DL_DO && i->ground != DL_GROUND_NONE; }
 
@@ -87,12 +92,12 @@ static bool is_sought(const struct dl_pacer *p, const struct dl_instruction *i, 
     return !is_kernel(i) && i->kind == kind && (kind != DL_DO || i->cause == cause);
 }
 
-/* Kernels before instruction `end` take their time; exchanges among them were not made. */
+/* Kernels before the place `end` take their time; exchanges among them were not made. */
 static void spend_until(struct dl_pacer *p, size_t end)
 {
     double seconds = 0;
     for (; p->next < end; p->next++) {
-        const struct dl_instruction *const i = &p->at->instructions[p->next];
+        const struct dl_instruction *const i = instruction_at(p, p->next);
         if (is_kernel(i))
             seconds += i->device_s;
         else if ((i->kind == DL_WAIT) == dl_may_be_priced(i, p->session.lowered.calls))
@@ -105,8 +110,8 @@ void dl_pacer_reach(struct dl_pacer *p, enum dl_instruction_kind kind, enum dl_c
 {
     if (!p || !p->at || (kind == DL_DO && !goes_in_step(cause))) return;
     size_t i = p->next;
-    while (i < p->at->n_instructions && !is_sought(p, &p->at->instructions[i], kind, cause)) i++;
-    if (i == p->at->n_instructions) {
+    while (i < p->at->length && !is_sought(p, instruction_at(p, i), kind, cause)) i++;
+    if (i == p->at->length) {
         p->unknown += kind != DL_WAIT;
         return;
     }
@@ -116,7 +121,7 @@ void dl_pacer_reach(struct dl_pacer *p, enum dl_instruction_kind kind, enum dl_c
 
 void dl_pacer_end(struct dl_pacer *p)
 {
-    spend_until(p, p->at->n_instructions);
+    spend_until(p, p->at->length);
     p->at = NULL;
 }
 
