@@ -8,7 +8,7 @@
 #include "sim/collective/choose.h"
 #include "sim/cost/power.h"
 #include "strategies/schedule.h"
-#include "strategies/stack.h"
+#include "strategies/job.h"
 
 struct dl_position {
     size_t first_layer, end_layer;

@@ -1,8 +1,7 @@
-/* stack.h - a strategy file: what is trained, with which settings, under which stack of strategies. */
+/* stack.h - the levels of strategies that the events of layers go through, down to the sink. */
 #ifndef DL_STRATEGIES_STACK_H
 #define DL_STRATEGIES_STACK_H
 
-#include "strategies/schedule.h"
 #include "strategies/strategy.h"
 
 typedef enum dl_status (*dl_sink_fn)(void *user, const struct dl_event *ev, struct dl_error *err);
@@ -37,35 +36,5 @@ bool dl_stack_place(const struct dl_stack *top, const struct dl_event *layer, ui
 const char *dl_stack_on_host(const struct dl_stack *top);
 /* Whether launches block, by one of its strategies, and how long each takes beside the host's work and its kernel. */
 bool dl_stack_blocks_launches(const struct dl_stack *top, double *wait_s);
-
-struct dl_job {
-    const char *workload; /* name of the workload file */
-    struct dl_setting setting;
-    struct dl_stack *stack;
-    uint32_t n_devices;
-    const char *software; /* name of the software file */
-};
-
-/* Schema dlsim/strategy/1. n_devices 0: as the file says, else the product of the ways. */
-enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_arena *arena, struct dl_job *out,
-                           struct dl_error *err);
-
-/* The keys of a strategy file, for `dlsim list`. */
-const struct dl_field *dl_job_fields(size_t *n_fields);
-
-/* What the setting asks of its schedule; times are 0. */
-struct dl_schedule_request dl_setting_schedule(const struct dl_setting *s);
-
-/* How the software trains the model; software must outlive the job. */
-void dl_job_suit(struct dl_job *job, const struct dl_software *software, const struct dl_model *model);
-
-/* What the devices and their network do of themselves. */
-void dl_job_suit_machine(struct dl_job *job, const struct dl_device *device, const struct dl_topology *topology);
-
-/* All strategies' refusals of a model; and of so many blocks in its longest part. */
-enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
-                            struct dl_error *err);
-enum dl_status dl_job_check_blocks(const struct dl_job *job, const struct dl_model *model, uint32_t n_blocks,
-                                   struct dl_arena *arena, struct dl_error *err);
 
 #endif

@@ -16,7 +16,7 @@
 #include "sim/study/row_columns.h"
 #include "sim/study/sweep_point.h"
 #include "sim/study/training_row.h"
-#include "strategies/stack.h"
+#include "strategies/job.h"
 
 static enum dl_status check_system(struct dl_json doc, struct dl_arena *arena, const char **said, struct dl_error *err)
 {

@@ -4,7 +4,7 @@
 
 #include "sim/import/megatron_export.h"
 #include "sim/session/inputs.h"
-#include "strategies/stack.h"
+#include "strategies/job.h"
 #include "workloads/workload.h"
 
 /* Both documents, as a run would take them. */

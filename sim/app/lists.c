@@ -8,7 +8,7 @@
 #include "sim/cost/measured.h"
 #include "sim/cost/power.h"
 #include "sim/engine/engine.h"
-#include "strategies/stack.h"
+#include "strategies/job.h"
 #include "topologies/facility.h"
 
 static void print_range(const struct dl_field *f)

@@ -7,7 +7,8 @@
 #include "sim/core/files.h"
 #include "sim/cost/device.h"
 #include "sim/engine/engine.h"
-#include "strategies/stack.h"
+#include "strategies/schedule.h"
+#include "strategies/strategy.h"
 #include "topologies/network.h"
 #include "topologies/node.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/import/formats.h"
-#include "strategies/stack.h"
+#include "strategies/job.h"
 #include "workloads/workload.h"
 
 #define ENTRY(name) &dl_import_##name,

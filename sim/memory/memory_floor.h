@@ -5,7 +5,7 @@
 #ifndef DL_MEMORY_MEMORY_FLOOR_H
 #define DL_MEMORY_MEMORY_FLOOR_H
 
-#include "strategies/stack.h"
+#include "strategies/job.h"
 
 /* The model must be built for the micro-batch of the job, and the job suit its software. */
 double dl_memory_floor(const struct dl_job *job, const struct dl_model *model);

@@ -4,7 +4,7 @@
 
 #include "sim/collective/collective.h"
 #include "sim/engine/engine.h"
-#include "strategies/stack.h"
+#include "strategies/job.h"
 #include "topologies/topology.h"
 
 struct dl_own_run {

@@ -6,7 +6,7 @@
 #ifndef DL_STUDY_JOB_TEXT_H
 #define DL_STUDY_JOB_TEXT_H
 
-#include "strategies/stack.h"
+#include "strategies/job.h"
 
 /* Of a job that was read and suited to its software and model; in the arena. */
 const char *dl_job_text(const struct dl_job *job, struct dl_arena *arena);

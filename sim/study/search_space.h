@@ -7,7 +7,7 @@
 #define DL_STUDY_SEARCH_SPACE_H
 
 #include "sim/report/refusals.h"
-#include "strategies/stack.h"
+#include "strategies/job.h"
 
 enum dl_space_axis {
     DL_SPACE_TENSOR,

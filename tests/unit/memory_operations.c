@@ -1,7 +1,7 @@
 /* memory_operations.c - what devices know of operations is of kernels that there are, and of all optimizers. */
 #include "sim/cost/operations.h"
 
-#include "strategies/stack.h"
+#include "strategies/job.h"
 #include "tests/unit/workload_fixture.h"
 
 static bool does(const struct dl_work *work, size_t n, const char *operation)

@@ -12,7 +12,7 @@
 #include "sim/app/options.h"
 #include "sim/core/random.h"
 #include "strategies/lower.h"
-#include "strategies/stack.h"
+#include "strategies/job.h"
 #include "validation/mpi/collectives/collectives.h"
 #include "validation/mpi/timeline.h"
 

@@ -1,0 +1,90 @@
+/* job_check.c - what must fit the model: refusals of strategies, and what they ask for these. */
+#include <math.h>
+
+#include "strategies/job.h"
+
+const char *dl_check_place(const struct dl_check *check, const char *key)
+{
+    return dl_json_member((struct dl_json){.where = check->where}, key, check->arena).where;
+}
+
+enum dl_status dl_check_parts(const struct dl_check *check, const char *key, uint32_t parts, double whole,
+                              const char *what, struct dl_error *err)
+{
+    if (fmod(whole, parts) == 0) return DL_OK;
+    const double most = fmin(whole, UINT32_MAX);
+    double below = fmin(parts, most), above = parts;
+    while (below > 1 && fmod(whole, below) != 0) below--;
+    while (above < most && fmod(whole, above) != 0) above++;
+    const char *const where = dl_check_place(check, key);
+    if (above > most)
+        return dl_fail(err, DL_IMPOSSIBLE, where, "must divide %s, %.0f, got %u; %.0f would do", what, whole, parts,
+                       below);
+    return dl_fail(err, DL_IMPOSSIBLE, where, "must divide %s, %.0f, got %u; %.0f or %.0f would do", what, whole, parts,
+                   below, above);
+}
+
+enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double whole, const char *what,
+                             struct dl_error *err)
+{
+    return dl_check_parts(check, "ways", ways, whole, what, err);
+}
+
+enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uint32_t parts,
+                              const struct dl_layer *layer, struct dl_error *err)
+{
+    for (size_t i = 0; i < layer->n_forward; i++) {
+        const struct dl_kernel *const k = &layer->forward[i].kernel;
+        if (k->attention_core && k->by.batch & DL_BY_INNER &&
+            dl_check_parts(check, key, parts, k->batch / check->model->samples, "the heads", err))
+            return err->status;
+    }
+    if (layer->key_heads == 0) return DL_OK;
+    return dl_check_parts(check, key, parts, layer->key_heads, "the heads of keys and values", err);
+}
+
+const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it)(const struct dl_kernel *))
+{
+    const struct dl_model *const m = check->model;
+    for (size_t i = 0; i < m->n_layers; i++)
+        for (size_t j = 0; j < m->layers[i].n_forward; j++) {
+            const struct dl_work *const work = &m->layers[i].forward[j];
+            if (is_it(&work->kernel)) return &work->kernel;
+        }
+    return NULL;
+}
+
+static bool is_attention(const struct dl_kernel *k) { return k->attention_core; }
+
+const struct dl_kernel *dl_check_find_attention(const struct dl_check *check)
+{
+    return dl_check_find(check, is_attention);
+}
+
+static struct dl_check check_of(const struct dl_job *job, const struct dl_stack *level, const struct dl_model *model,
+                                struct dl_arena *arena)
+{
+    return (struct dl_check){
+        .where = level->where, .setting = &job->setting, .model = model, .stack = job->stack, .arena = arena};
+}
+
+enum dl_status dl_job_check(const struct dl_job *job, const struct dl_model *model, struct dl_arena *arena,
+                            struct dl_error *err)
+{
+    const size_t told = err->n_told;
+    for (const struct dl_stack *level = job->stack; level->strategy; level++) {
+        const struct dl_check what = check_of(job, level, model, arena);
+        if (level->strategy->check && level->strategy->check(level->options, &what, err) && !dl_go_on(err)) break;
+    }
+    return dl_stop_if_told(err, told);
+}
+
+enum dl_status dl_job_check_blocks(const struct dl_job *job, const struct dl_model *model, uint32_t n_blocks,
+                                   struct dl_arena *arena, struct dl_error *err)
+{
+    for (const struct dl_stack *level = job->stack; level->strategy; level++) {
+        const struct dl_check what = check_of(job, level, model, arena);
+        if (level->strategy->check_blocks && level->strategy->check_blocks(level->options, &what, n_blocks, err)) break;
+    }
+    return err->status;
+}
