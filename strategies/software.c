@@ -117,8 +117,7 @@ static const struct dl_field fields[] = {
      "host time to load a micro-batch before its forward; 0 if absent"},
     {"host_spread_fraction", DL_NUMBER, offsetof(struct options, host_spread_fraction), 0, 1, true, NULL,
      "standard deviation over mean of the host's time for the same step, lognormal, in each rank and step anew: times "
-     "of "
-     "the host are then those of the slowest rank that is to be expected; 0 if absent"},
+     "of the host are then those of the slowest rank that is to be expected; 0 if absent"},
     {"drains_at_batches", DL_BOOL, offsetof(struct options, drains_at_batches), 0, 0, true, NULL,
      "the host waits for the device before it loads a micro-batch; true if absent"},
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions,

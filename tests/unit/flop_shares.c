@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "sim/core/files.h"
-#include "sim/study/row_trials.h"
 #include "tests/unit/analytic_run.h"
+#include "tests/unit/row_predictions.h"
 
 static struct dl_arena *arena;
 
@@ -156,25 +156,14 @@ END_TEST
 
 START_TEST(a_row_is_compared_in_the_convention_of_its_paper)
 {
-    static const char text[] = "{\"schema\":\"dlsim/steps/1\",\"source\":\"a test\",\"rows\":[" ROW("a", "") "," ROW(
-        "b", ",\"attention_flop\":\"full\"") "," ROW("c", ",\"attention_flop\":\"causal\"") "]}";
-    struct dl_json doc;
-    struct dl_error err = {0};
-    struct dl_training_rows rows = {0};
-    ck_assert(!dl_json_parse(text, strlen(text), "test.json", arena, &doc, &err));
-    ck_assert_msg(!dl_training_rows_add(doc, arena, &rows, &err), "%s", err.text);
-    struct dl_row_trials trials = {.rows = &rows, .engine = "analytic", .jobs = 1};
-    for (size_t i = 0; i < rows.n; i++) dl_row_trials_add(&trials, (struct dl_row_trial){.row = i});
-    struct dl_row_prediction *const got = dl_row_trials_run(&trials);
-    for (size_t i = 0; i < rows.n; i++) ck_assert_msg(!got[i].err.status, "%s", got[i].err.text);
+    struct dl_row_prediction *const got = predict_rows(
+        THREE_ROWS(ROW("a", ""), ROW("b", ",\"attention_flop\":\"full\""), ROW("c", ",\"attention_flop\":\"causal\"")),
+        0, arena);
     ck_assert_double_eq(got[0].mfu, got[1].mfu);
     ck_assert_double_eq(got[0].step_s, got[2].step_s);
     ck_assert_double_lt(got[2].mfu, got[1].mfu);
     ck_assert_double_lt(got[2].hfu, got[1].hfu);
     dl_free(got);
-    dl_free(trials.items);
-    dl_training_rows_release(&rows);
-    json_decref(doc.value);
 }
 END_TEST
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/study/row_trials.h"
 #include "tests/unit/analytic_run.h"
+#include "tests/unit/row_predictions.h"
 
 #define LAYERS 8
 #define HIDDEN 1024
@@ -95,24 +95,14 @@ END_TEST
 /* Logits are on the last stage. */
 START_TEST(a_row_says_which_device_it_tells_of)
 {
-    static const char text[] = "{\"schema\":\"dlsim/steps/1\",\"source\":\"a test\",\"rows\":[" ROW("a", "") "," ROW(
-        "b", ",\"reserved_on\":\"fullest\"") "," ROW("c", ",\"reserved_on\":\"first_stage\"") "]}";
-    struct dl_json doc;
-    struct dl_error err = {0};
-    struct dl_training_rows rows = {0};
-    ck_assert(!dl_json_parse(text, strlen(text), "test.json", arena, &doc, &err));
-    ck_assert_msg(!dl_training_rows_add(doc, arena, &rows, &err), "%s", err.text);
-    struct dl_row_trials trials = {.rows = &rows, .engine = "analytic", .jobs = 1};
-    for (size_t i = 0; i < rows.n; i++) dl_row_trials_add(&trials, (struct dl_row_trial){.row = i, .microbatch = 1});
-    struct dl_row_prediction *const got = dl_row_trials_run(&trials);
-    for (size_t i = 0; i < rows.n; i++) ck_assert_msg(!got[i].err.status, "%s", got[i].err.text);
+    struct dl_row_prediction *const got =
+        predict_rows(THREE_ROWS(ROW("a", ""), ROW("b", ",\"reserved_on\":\"fullest\""),
+                                ROW("c", ",\"reserved_on\":\"first_stage\"")),
+                     1, arena);
     ck_assert_double_eq(got[0].reserved_bytes, got[1].reserved_bytes);
     ck_assert_double_eq(got[0].peak_bytes, got[2].peak_bytes);
     ck_assert_double_lt(got[2].reserved_bytes, got[1].reserved_bytes - 4096.0 * 131072 * 4); /* logits in fp32 */
     dl_free(got);
-    dl_free(trials.items);
-    dl_training_rows_release(&rows);
-    json_decref(doc.value);
 }
 END_TEST
 
