@@ -1,0 +1,151 @@
+/* eager_passes.c - Megatron-DeepSpeed on Intel GPUs: the bytes that its files say kernels move, against the operations
+ * of PyTorch that its code calls, each with what it reads and writes. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/unit/analytic_run.h"
+
+enum { TOKENS = 8192, HIDDEN = 1024, FFN = 4096, HEADS = 8, KEY_HEADS = 2 };
+
+#define MODEL                                                                                                          \
+    "{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\",\"layers\":1,\"hidden\":1024,"    \
+    "\"ffn\":4096,\"heads\":8,\"kv_heads\":2,\"seq\":8192,\"vocab\":8192,\"norm\":\"rmsnorm\",\"positions\":"          \
+    "\"rotary\","                                                                                                      \
+    "\"activation\":\"swiglu\",\"bias\":false,\"dropout\":false,\"tied_embedding\":false}"
+
+static const double bf16 = 2, fp32 = 4;
+static const double memory_bytes_per_s = 1.638e12 * 0.61; /* of a tile: topologies/devices/max1550-tile.json */
+
+/* Bytes of the instructions with that name, of a forward or a backward. */
+static double moved(const struct dl_session *s, enum dl_item_kind kind, const char *name)
+{
+    const struct dl_template *const t = &s->lowered.positions[0].items[kind];
+    double sum = 0;
+    for (size_t i = 0; i < t->n_instructions; i++)
+        if (t->instructions[i].name && strcmp(t->instructions[i].name, name) == 0) sum += t->instructions[i].bytes;
+    return sum;
+}
+
+static void open_step(struct dl_session *s, struct dl_arena *arena, const char *software)
+{
+    const struct analytic_run run = {.topo = "aurora",
+                                     .workload = MODEL,
+                                     .software = software,
+                                     .head =
+                                         "\"devices\":1,\"global_batch\":1,\"microbatch\":1,\"precision\":\"bf16\",",
+                                     .stack = "",
+                                     .set = {"software.attention=\"flash\""}};
+    ck_assert_msg(analytic_run(&run, arena, s), "%s", s->err.text);
+}
+
+static double device_s(const struct dl_session *s, enum dl_item_kind kind, const char *name)
+{
+    const struct dl_template *const t = &s->lowered.positions[0].items[kind];
+    double sum = 0;
+    for (size_t i = 0; i < t->n_instructions; i++)
+        if (t->instructions[i].name && strcmp(t->instructions[i].name, name) == 0) sum += t->instructions[i].device_s;
+    return sum;
+}
+
+/* What is moved beside a kernel, by its time beyond that of the same kernel alone. */
+static double beside(struct dl_arena *arena, enum dl_item_kind kind, const char *name)
+{
+    struct dl_session eager, fused;
+    open_step(&eager, arena, "megatron-deepspeed-xpu");
+    open_step(&fused, arena, "megatron-deepspeed");
+    const double bytes = (device_s(&eager, kind, name) - device_s(&fused, kind, name)) * memory_bytes_per_s;
+    dl_session_close(&eager);
+    dl_session_close(&fused);
+    return bytes;
+}
+
+static void check(const char *what, double is, double should, double tolerance)
+{
+    ck_assert_msg(fabs(is - should) <= tolerance * should, "%s: %g bytes, the code moves %g", what, is, should);
+}
+
+/* x.float(), pow(2), mean, times its root, back to bf16, times the weights. */
+static double norm_bytes(void)
+{
+    const double widens = bf16 + fp32, squares = fp32 + fp32, sums = fp32, scales = fp32 + fp32, narrows = fp32 + bf16,
+                 weighs = bf16 + bf16;
+    return (widens + squares + sums + scales + narrows + weighs) * TOKENS * HIDDEN;
+}
+
+/* t * cos + rotate_half(t) * sin, where half of t is negated and both halves are put together. */
+static double rotary_bytes(double heads)
+{
+    const double by_cosine = 2 * bf16, negates = bf16, joins = 2 * bf16, by_sine = 2 * bf16, adds = 3 * bf16;
+    return (by_cosine + negates + joins + by_sine + adds) * TOKENS * HIDDEN / HEADS * heads;
+}
+
+/* silu(first) * second; backward the gradients of both, that of silu, and their halves put together. */
+static double swiglu_bytes(void) { return (2 * bf16 + 3 * bf16) * TOKENS * FFN; }
+static double swiglu_gradient_bytes(void) { return (3 * bf16 + 3 * bf16 + 3 * bf16 + 4 * bf16) * TOKENS * FFN; }
+
+/* Queries are copied out; keys and values are written for every query, and embedded as often. */
+static double repeat_bytes(void)
+{
+    const double element = bf16 * TOKENS * HIDDEN / HEADS, copies = 2 * HEADS, repeats = 2 * (HEADS + KEY_HEADS);
+    return element * (copies + repeats) + rotary_bytes(HEADS - KEY_HEADS);
+}
+
+START_TEST(passes_of_the_code_are_those_of_the_file)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_session s;
+    open_step(&s, arena, "megatron-deepspeed-xpu");
+    check("norm", moved(&s, DL_ITEM_F, "norm1"), norm_bytes(), 1e-9);
+    check("rotary", moved(&s, DL_ITEM_F, "rotary"), rotary_bytes(HEADS + KEY_HEADS), 1e-9);
+    check("swiglu", moved(&s, DL_ITEM_F, "activation"), swiglu_bytes(), 1e-3);
+    check("swiglu, backward", moved(&s, DL_ITEM_B, "activation"), swiglu_gradient_bytes(), 1e-9);
+    check("repeated keys", beside(arena, DL_ITEM_F, "attention"), repeat_bytes(), 0.05); /* for 3 to 8 queries a key */
+    dl_session_close(&s);
+    dl_arena_free(arena);
+}
+END_TEST
+
+/* qkv[..., :-2], qkv[..., -2] and qkv[..., -1]: each gradient is cleared as a whole and filled, and two are added. */
+START_TEST(gradients_of_slices_are_as_large_as_what_was_cut)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    const double all = TOKENS * HIDDEN / HEADS * (HEADS + 2 * KEY_HEADS);
+    const double clears = 3 * bf16, fills = 2 * bf16, adds = 2 * 3 * bf16;
+    check("slices", beside(arena, DL_ITEM_B, "qkv"), (clears + fills + adds) * all, 0.02);
+    dl_arena_free(arena);
+}
+END_TEST
+
+/* Of bf16 gradients in fp32: into a buffer, divided, out of it. */
+START_TEST(buckets_are_filled_divided_and_emptied)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_session s;
+    const struct analytic_run run = {.topo = "aurora",
+                                     .workload = MODEL,
+                                     .software = "megatron-deepspeed",
+                                     .head =
+                                         "\"devices\":2,\"global_batch\":2,\"microbatch\":1,\"precision\":\"bf16\",",
+                                     .stack = "{\"name\":\"data\"}"};
+    ck_assert_msg(analytic_run(&run, arena, &s), "%s", s.err.text);
+    const struct dl_template *const end = &s.lowered.programs[0].end;
+    double sum = 0;
+    for (size_t i = 0; i < end->n_instructions; i++)
+        if (end->instructions[i].name && strcmp(end->instructions[i].name, "bucket") == 0)
+            sum += end->instructions[i].bytes;
+    check("buckets", sum, 3 * 2 * fp32 * dl_model_parameters(&s.model), 1e-9);
+    dl_session_close(&s);
+    dl_arena_free(arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("eager_passes");
+    TCase *const tests = tcase_create("bytes");
+    tcase_add_test(tests, passes_of_the_code_are_those_of_the_file);
+    tcase_add_test(tests, gradients_of_slices_are_as_large_as_what_was_cut);
+    tcase_add_test(tests, buckets_are_filled_divided_and_emptied);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
