@@ -3,14 +3,9 @@
 
 #include "sim/engine/training_ahead_parts.h"
 
-void dl_ahead_end_sending(struct dl_training *t)
+void dl_ahead_pass_sending(struct dl_training *t)
 {
-    struct ahead *const a = t->ahead;
-    struct busy *const b = &t->sending;
-    b->total_s += a->sending_until_s - b->since_s;
-    b->n = 0;
-    DL_GROW(a->episodes, a->n_episodes, a->episodes_capacity);
-    a->episodes[a->n_episodes++] = (struct episode){b->since_s, a->sending_until_s};
+    if (t->sending.n && t->ahead->sending_until_s <= t->ahead_s) end_sending(t, t->ahead);
 }
 
 static void sending_begins(void *user, uint32_t tag)
@@ -43,7 +38,7 @@ void dl_ahead_leave_sending(struct dl_training *t)
     struct ahead *const a = t->ahead;
     struct dl_engine *const e = t->request.engine;
     const double from_s = exchanging_from_s(t);
-    if (t->sending.n) dl_ahead_end_sending(t);
+    if (t->sending.n) end_sending(t, a);
     while (a->n_episodes > 0 && a->episodes[a->n_episodes - 1].to_s > from_s) {
         const struct episode *const last = &a->episodes[--a->n_episodes];
         t->sending.total_s -= last->to_s - last->from_s;

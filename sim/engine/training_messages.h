@@ -19,6 +19,7 @@ static inline uint32_t free_message(struct dl_training *t)
         return id;
     }
     DL_GROW(t->messages, t->n_messages, t->messages_capacity);
+    t->messages[t->n_messages] = (struct message){0};
     return (uint32_t)t->n_messages++;
 }
 

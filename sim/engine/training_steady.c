@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sim/engine/training_ahead.h"
 #include "sim/engine/training_steady_parts.h"
 
 /* ---- where it is possible ---- */
@@ -40,7 +41,8 @@ void dl_steady_open(struct dl_training *t)
             dl_steady_close(t);
             return;
         }
-        course->records = dl_alloc((size_t)(n_kept + 1) * course->repeats.period * sizeof *course->records);
+        course->n_records = (n_kept + 1) * course->repeats.period;
+        course->records = dl_alloc(course->n_records * sizeof *course->records);
         course->input_s = dl_alloc(t->request.step.programs[i].n_tags * sizeof *course->input_s);
     }
 }
@@ -76,6 +78,7 @@ static void end_period(struct dl_training *t, uint32_t iteration)
 {
     struct steady *const steady = t->steady;
     const uint32_t i = steady->n_periods++ % n_kept;
+    if (t->is_ahead) dl_ahead_pass_sending(t);
     steady->sending_s[i] = busy_until(&t->sending, now_s(t));
     steady->exchanging_s[i] = busy_until(&t->exchanging, now_s(t));
     t->steady->is_due = true;
@@ -93,30 +96,33 @@ static struct sums sums_of(const struct lockstep_group *c)
 
 void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c, uint32_t tag, double at_s)
 {
-    t->steady->courses[c - t->lockstep_groups].input_s[tag] = at_s;
+    dl_steady_course(t, c)->input_s[tag] = at_s;
 }
 
-void dl_steady_note_item(struct dl_training *t, struct lockstep_group *c)
+void dl_steady_begin_course(struct dl_training *t, const struct lockstep_group *c, struct course *course)
 {
-    struct course *const course = &t->steady->courses[c - t->lockstep_groups];
-    const struct dl_repeats *const r = &course->repeats;
-    if (c->iteration < t->steady->n_iterations || c->item < r->first || c->item >= r->end) return;
-    if (c->item == r->first) {
-        course->iteration = c->iteration;
-        course->n_items = 0;
-        if (c == t->lockstep_groups) t->steady->n_periods = 0;
-    }
-    const uint32_t n = course->n_items++;
-    const struct dl_sequenced *const item = &program_of(t, c)->sequence[c->item];
-    const bool is_from_others = item->wants != DL_NO_TAG && item->from != c->stage;
-    *record_at(course, n) = (struct record){.end_s = now_s(t),
-                                            .host_s = c->host_s,
-                                            .item_s = c->item_s,
-                                            .input_s = is_from_others ? course->input_s[item->wants] : 0,
-                                            .delay_s = c->delays.total_s};
-    if (n % r->period) return;
-    course->sums[n / r->period % n_kept] = sums_of(c);
+    course->iteration = c->iteration;
+    course->n_items = course->next = course->n_until_sums = 0;
+    if (c == t->lockstep_groups) t->steady->n_periods = 0;
+}
+
+void dl_steady_note_period(struct dl_training *t, const struct lockstep_group *c, struct course *course)
+{
+    const uint32_t period = course->repeats.period;
+    course->n_until_sums = period - 1;
+    course->sums[(course->n_items - 1) / period % n_kept] = sums_of(c);
     if (c == t->lockstep_groups) end_period(t, c->iteration);
+}
+
+void dl_steady_note_item(struct dl_training *t, const struct lockstep_group *c)
+{
+    if (!dl_steady_watches(t, c->iteration)) return;
+    note_item(t, c, dl_steady_course(t, c), &program_of(t, c)->sequence[c->item], now_s(t));
+}
+
+struct course *dl_steady_course(const struct dl_training *t, const struct lockstep_group *c)
+{
+    return &t->steady->courses[c - t->lockstep_groups];
 }
 
 bool dl_steady_watches(const struct dl_training *t, uint32_t iteration)
@@ -124,12 +130,7 @@ bool dl_steady_watches(const struct dl_training *t, uint32_t iteration)
     return t->steady && iteration >= t->steady->n_iterations;
 }
 
-double *dl_steady_inputs(const struct dl_training *t, const struct lockstep_group *c)
-{
-    return t->steady->courses[c - t->lockstep_groups].input_s;
-}
-
-bool dl_steady_is_due(const struct dl_training *t) { return t->steady && t->steady->is_due; }
+const bool *dl_steady_due(const struct dl_training *t) { return t->steady ? &t->steady->is_due : NULL; }
 
 /* ---- what it comes to ---- */
 

@@ -13,14 +13,15 @@ void dl_steady_open(struct dl_training *t);
 void dl_steady_close(struct dl_training *t);
 
 /* The lockstep group has ended its item; an input comes from another one. */
-void dl_steady_note_item(struct dl_training *t, struct lockstep_group *c);
+void dl_steady_note_item(struct dl_training *t, const struct lockstep_group *c);
 void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c, uint32_t tag, double at_s);
 /* A period of the first lockstep group has ended, and nobody is in the middle of something: leave out what can be. */
 void dl_steady_try(void *training, uint32_t iteration);
-bool dl_steady_is_due(const struct dl_training *t);
-/* Whether periods of the iteration may still be left out; where it is noted for that when inputs came, by tag. */
+/* Whether it has; NULL: it never will. */
+const bool *dl_steady_due(const struct dl_training *t);
+/* Whether periods of the iteration may still be left out; and where it is noted for that what a lockstep group does. */
 bool dl_steady_watches(const struct dl_training *t, uint32_t iteration);
-double *dl_steady_inputs(const struct dl_training *t, const struct lockstep_group *c);
+struct course *dl_steady_course(const struct dl_training *t, const struct lockstep_group *c);
 
 /* Seconds of the periods left out: of all iterations, and of the last. */
 struct dl_skipped {

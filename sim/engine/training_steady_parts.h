@@ -24,7 +24,9 @@ enum { n_sums = sizeof(struct sums) / sizeof(double) };
 struct course {
     struct dl_repeats repeats;
     uint32_t iteration, n_items; /* that have ended since it began to repeat itself, in that iteration */
+    uint32_t n_until_sums;       /* items, in this period */
     struct record *records;      /* the last ones, round about */
+    uint32_t n_records, next;    /* all of them, and the place of the next one */
     struct sums sums[n_kept];    /* likewise */
     double *input_s;             /* by tag: it came then */
 };
@@ -46,7 +48,29 @@ struct one_period {
 
 static inline struct record *record_at(const struct course *course, uint32_t item)
 {
-    return &course->records[item % ((n_kept + 1) * course->repeats.period)];
+    return &course->records[item % course->n_records];
+}
+
+/* training_steady.c: the first item of the sequence that repeats itself has ended; the first of any of its periods. */
+void dl_steady_begin_course(struct dl_training *t, const struct lockstep_group *c, struct course *course);
+void dl_steady_note_period(struct dl_training *t, const struct lockstep_group *c, struct course *course);
+
+/* An item has ended, in an iteration in which periods may be left out. */
+static inline void note_item(struct dl_training *t, const struct lockstep_group *c, struct course *course,
+                             const struct dl_sequenced *item, double now)
+{
+    const struct dl_repeats *const r = &course->repeats;
+    if (c->item < r->first || c->item >= r->end) return;
+    if (c->item == r->first) dl_steady_begin_course(t, c, course);
+    const bool is_from_others = item->wants != DL_NO_TAG && item->from != c->stage;
+    course->records[course->next] = (struct record){.end_s = now,
+                                                    .host_s = c->host_s,
+                                                    .item_s = c->item_s,
+                                                    .input_s = is_from_others ? course->input_s[item->wants] : 0,
+                                                    .delay_s = c->delays.total_s};
+    course->next = course->next + 1 < course->n_records ? course->next + 1 : 0;
+    course->n_items++;
+    if (course->n_until_sums-- == 0) dl_steady_note_period(t, c, course);
 }
 
 /* What the last period has added to the i-th of its sums. */

@@ -1,0 +1,234 @@
+/* training_ahead_items.c - items in the order of their ends: the innermost loop of all that is priced. */
+#include <assert.h>
+#include <math.h>
+
+#include "sim/engine/training_ahead_send.h"
+#include "sim/engine/training_steady_parts.h"
+
+/* ---- work ---- */
+
+/* Work up to the next that ends; false: there is no more in the item. The host goes on when the device has come to a
+ * drain. */
+static inline bool begin_part(struct ahead *a, struct runner *r, double now)
+{
+    while (r->part < r->parts_end) {
+        const struct dl_part *const part = r->part++;
+        if (part->kind == DL_DO) {
+            begin_work(a, r, part, now);
+            dl_tournament_add(&a->dates, r->group->stage, r->group->work.until_s);
+            return true;
+        }
+        r->group->host_s = fmax(r->group->host_s + part->host_s, now);
+    }
+    return false;
+}
+
+/* The host notices what comes from another stage. */
+static inline void take_input(struct dl_training *t, struct lockstep_group *c, uint32_t tag, double now)
+{
+    if (tag == DL_NO_TAG) return;
+    const uint32_t message = c->arrived[tag];
+    c->arrived[tag] = 0;
+    c->n_arrived--;
+    if (message == DL_OWN_MESSAGE + 1) return;
+    dl_training_free_message(t, message - 1);
+    c->host_s += t->request.step.send_host_s;
+    if (t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, now);
+}
+
+static inline void begin_item(struct dl_training *t, struct ahead *a, struct runner *r, double now)
+{
+    const struct dl_parts *const parts = &r->blocks[r->item->block]->planned;
+    take_input(t, r->group, r->item->wants, now);
+    r->part = parts->items;
+    r->parts_end = parts->items + parts->n;
+    r->group->item_s = 0;
+    begin_part(a, r, now);
+}
+
+/* ---- inputs ---- */
+
+/* Whether it has come. At one instant, what was entered first in the queue of an engine comes first. */
+static inline bool is_here(const struct runner *r, const struct message *m, double now)
+{
+    return m->arrives_s < now || (m->arrives_s == now && m->posted_s < r->posted_s);
+}
+
+/* What the lockstep group waits for, if others send any. */
+struct inputs {
+    const struct message *last; /* that comes */
+    double undisturbed_s;       /* of that which comes last in the undisturbed step */
+};
+
+static inline bool is_sent(const struct lockstep_group *c, const struct dl_sequenced *item)
+{
+    return item->wants == DL_NO_TAG || c->arrived[item->wants];
+}
+
+/* False: one is not sent yet. */
+static inline bool find_inputs(const struct dl_training *t, const struct runner *r, struct inputs *out)
+{
+    const struct dl_sequenced *item = r->item;
+    *out = (struct inputs){.undisturbed_s = -INFINITY};
+    for (bool more = true; more; more = item->item.with_next, item++) {
+        if (item->wants == DL_NO_TAG) continue;
+        const uint32_t message = r->group->arrived[item->wants];
+        if (!message) return false;
+        if (message == DL_OWN_MESSAGE + 1) continue;
+        const struct message *const m = &t->messages[message - 1];
+        if (!out->last || m->arrives_s >= out->last->arrives_s) out->last = m;
+        out->undisturbed_s = fmax(out->undisturbed_s, m->sent.undisturbed_s);
+    }
+    return true;
+}
+
+/* A lockstep group that waits for its inputs: go on with it, at the date at which they are there, if that is known. */
+static void resume(struct dl_training *t, struct ahead *a, struct runner *r)
+{
+    struct lockstep_group *const c = r->group;
+    struct inputs inputs;
+    if (!find_inputs(t, r, &inputs)) return;
+    double now = c->waits_since_s;
+    c->waits_for_input = false;
+    r->n_before = r->n_sends = 0;
+    if (!inputs.last || is_here(r, inputs.last, now)) {
+        pass_input(c, inputs.undisturbed_s);
+    } else {
+        now = inputs.last->arrives_s;
+        r->posted_s = inputs.last->posted_s;
+        end_wait_for_message(c, &inputs.last->sent, inputs.undisturbed_s, now);
+    }
+    begin_item(t, a, r, now);
+}
+
+static inline void next_item(struct dl_training *t, struct ahead *a, struct runner *r, double now)
+{
+    if (r->item == r->items_end) {
+        dl_ahead_end_items(t, r, now);
+        return;
+    }
+    r->group->waits_for_input = true;
+    r->group->waits_since_s = now;
+    if (is_sent(r->group, r->item)) resume(t, a, r);
+}
+
+void dl_ahead_begin_items(struct dl_training *t, struct runner *r, double now) { next_item(t, t->ahead, r, now); }
+
+/* ---- handing on ---- */
+
+static inline void send(struct dl_training *t, struct ahead *a, struct runner *from, const struct dl_sequenced *item,
+                        double now)
+{
+    const uint32_t id = new_message(t, a, from, item, now);
+    const double arrives_s = t->messages[id].arrives_s;
+    struct runner *const r = &a->runners[item->to];
+    struct lockstep_group *const to = r->group;
+    leave(t, a, from, r, arrives_s, now);
+    assert(!to->arrived[item->gives]);
+    to->arrived[item->gives] = id + 1;
+    to->n_arrived++;
+    if (r->course) r->course->input_s[item->gives] = arrives_s;
+    if (to->waits_for_input && is_sent(to, r->item)) resume(t, a, r);
+}
+
+static inline void pass_on(struct dl_training *t, struct ahead *a, struct runner *r, const struct dl_sequenced *item,
+                           double now)
+{
+    struct lockstep_group *const c = r->group;
+    if (item->gives == DL_NO_TAG) return;
+    if (item->to != c->stage) {
+        send(t, a, r, item, now);
+        return;
+    }
+    assert(!c->arrived[item->gives]);
+    c->arrived[item->gives] = DL_OWN_MESSAGE + 1;
+    c->n_arrived++;
+}
+
+/* Who waits for its sends does nothing else meanwhile; returns until when. */
+static inline double wait_for_sends(struct runner *r, double now)
+{
+    const double until_s = fmax(r->undelivered_until_s, now);
+    r->posted_s = now;
+    r->group->causes_s[DL_CAUSE_PIPELINE] += until_s - now;
+    delay_by_messages(&r->group->delays, until_s - now);
+    return until_s;
+}
+
+static inline void hand_on(struct dl_training *t, struct ahead *a, struct runner *r, double now)
+{
+    const struct dl_sequenced *item = r->item - r->n_before;
+    do {
+        pass_on(t, a, r, item, now);
+    } while (item++ < r->item);
+    r->group->item++;
+    r->item++;
+    if (r->n_sends) {
+        if (t->request.step.sends != DL_SENDS_ASYNCHRONOUS) now = wait_for_sends(r, now);
+        if (t->request.step.drains_at_sends) r->group->host_s = fmax(r->group->host_s, now);
+    }
+    next_item(t, a, r, now);
+}
+
+/* Whether the lockstep group is ready to hand on. */
+static inline bool item_ends(struct dl_training *t, struct ahead *a, struct runner *r, double now)
+{
+    struct lockstep_group *const c = r->group;
+    const struct dl_sequenced *const item = r->item;
+    t->items_s[item->item.kind] += c->item_s;
+    t->n_items[item->item.kind]++;
+    if (r->course) note_item(t, c, r->course, item, now);
+    r->n_sends += item->gives != DL_NO_TAG && item->to != c->stage;
+    if (item->item.with_next) {
+        c->item++;
+        r->item++;
+        r->n_before++;
+        begin_item(t, a, r, now);
+        return false;
+    }
+    c->host_s += r->n_sends * t->request.step.send_host_s;
+    if (!r->n_sends || c->host_s <= now) return true;
+    r->waits_for_host = true;
+    c->waits_since_s = now;
+    dl_tournament_add(&a->dates, c->stage, c->host_s);
+    return false;
+}
+
+static inline void end_wait_for_host(struct runner *r, double now)
+{
+    struct lockstep_group *const c = r->group;
+    const double wait_s = now - c->waits_since_s;
+    r->waits_for_host = false;
+    r->posted_s = c->waits_since_s;
+    c->causes_s[DL_CAUSE_HOST] += wait_s;
+    c->elapsed_s[phase_of(r->item)] += wait_s;
+}
+
+/* Whether it hands on. */
+static inline bool is_through(struct dl_training *t, struct ahead *a, struct runner *r, double now)
+{
+    if (r->waits_for_host) {
+        end_wait_for_host(r, now);
+        return true;
+    }
+    if (r->group->work.until_s > now) { /* it is longer by messages that left since its date was set */
+        dl_tournament_add(&a->dates, r->group->stage, r->group->work.until_s);
+        return false;
+    }
+    end_work(r, now);
+    return !begin_part(a, r, now) && item_ends(t, a, r, now);
+}
+
+bool dl_ahead_go_on(struct dl_training *t)
+{
+    struct ahead *const a = t->ahead;
+    const bool *const is_due = dl_steady_due(t);
+    for (double now; (now = dl_tournament_date_s(&a->dates)) < INFINITY;) {
+        t->ahead_s = now;
+        struct runner *const r = &a->runners[dl_tournament_take(&a->dates)];
+        if (is_through(t, a, r, now)) hand_on(t, a, r, now);
+        dl_tournament_settle(&a->dates);
+        if (is_due && *is_due) return true;
+    }
+    return false;
+}
