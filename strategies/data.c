@@ -174,6 +174,11 @@ static enum dl_status end_step(const struct options *o, const struct dl_event *e
     return DL_OK;
 }
 
+static bool is_held(const struct dl_event *ev, const struct dl_setting *s)
+{
+    return ev->pass == DL_HOLD && ev->tensor == DL_TENSOR_PARAMETERS && !s->zero_stage;
+}
+
 /* Buckets that are no views of the gradients themselves. */
 static enum dl_status copy_gradients(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
@@ -181,8 +186,7 @@ static enum dl_status copy_gradients(const struct dl_event *ev, struct dl_stack 
     struct dl_event copies = *ev;
     copies.tensor = DL_TENSOR_BUCKETS;
     copies.parameter_bytes = s->software->bucket_copy_bytes;
-    const bool is_held = ev->pass == DL_HOLD && ev->tensor == DL_TENSOR_PARAMETERS && !s->zero_stage;
-    return is_held && copies.parameter_bytes > 0 ? dl_emit(below, &copies, err) : DL_OK;
+    return copies.parameter_bytes > 0 ? dl_emit(below, &copies, err) : DL_OK;
 }
 
 /* What else frees gradients does so by the same buckets. */
@@ -195,17 +199,29 @@ static enum dl_status pass_on(const struct options *o, const struct dl_event *ev
     return dl_emit(below, &told, err);
 }
 
+static bool has_to_sum(const struct dl_setting *s) { return !s->sums_on_the_way && dl_copies(s, false) > 1; }
+
+static bool is_due(const struct options *o, const struct dl_event *ev, const struct dl_setting *s)
+{
+    if (ev->pass != DL_BACKWARD) return false;
+    const struct due due = due_of(o, ev, s);
+    return due.scatter || due.sum;
+}
+
+static bool is_of_gradients(const struct options *o, const struct dl_event *ev, const struct dl_setting *s)
+{
+    if (ev->kind == DL_EV_ALLOC) return is_held(ev, s);
+    return ev->kind == DL_EV_GRADIENT || (ev->kind == DL_EV_LAYER_DONE && is_due(o, ev, s));
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
     const struct options *const o = options;
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct due due = due_of(o, ev, s);
-    const bool alone = dl_copies(s, false) == 1;
-    if (pass_on(o, ev, below, err) || alone || s->sums_on_the_way) return err->status;
+    if (pass_on(o, ev, below, err) || !is_of_gradients(o, ev, s) || !has_to_sum(s)) return err->status;
     if (ev->kind == DL_EV_ALLOC) return copy_gradients(ev, below, err);
     if (ev->kind == DL_EV_GRADIENT) return end_step(o, ev, below, err);
-    if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD || !(due.scatter || due.sum)) return DL_OK;
     if (add_layer(o, ev, false, below, err)) return err->status;
     return add_layer(o, ev, true, below, err);
 }
@@ -213,10 +229,8 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 /* Gradients of layers go together, and the last layer ends it. */
 static uint32_t place(const void *options, const void *state, const struct dl_event *layer, const struct dl_setting *s)
 {
-    const struct due due = due_of(options, layer, s);
     (void)state;
-    if (dl_copies(s, false) == 1 || s->sums_on_the_way || layer->pass != DL_BACKWARD) return 0;
-    return due.scatter || due.sum ? DL_OWN_PLACE : 0;
+    return is_due(options, layer, s) && has_to_sum(s) ? DL_OWN_PLACE : 0;
 }
 
 const struct dl_strategy dl_strategy_data = {

@@ -44,19 +44,24 @@ static uint32_t farthest(const struct in_step *of, dl_digits along)
 {
     const struct dl_seats *const seats = &of->seats;
     const struct dl_ranks *const ranks = seats->ranks;
-    const uint32_t n_ranks = dl_ranks_count(ranks, dl_ranks_all(ranks)), per_node = seats->topology->node.n_devices;
+    const dl_digits beside = dl_ranks_all(ranks) & ~(along | of->in_lockstep);
+    const uint32_t n_first = dl_ranks_count(ranks, beside), per_node = seats->topology->node.n_devices;
     uint32_t found = 0, most = 0;
     if (dl_ranks_count(ranks, along) == 1) return found;
-    bool *const seen = dl_alloc(per_node * sizeof *seen);
-    for (uint32_t rank = 0; rank < n_ranks; rank++) {
-        const uint32_t slot = seats->device_of_rank[rank] % per_node;
-        if (seen[slot] || dl_ranks_index(ranks, along | of->in_lockstep, rank)) continue;
-        seen[slot] = true;
-        const uint32_t n_nodes = reach(of, along, rank);
-        if (n_nodes > most) found = rank;
-        if (n_nodes > most) most = n_nodes;
+    uint32_t *const firsts = dl_alloc(per_node * sizeof *firsts); /* by place, the first rank + 1; 0: none */
+    for (uint32_t i = 0; i < n_first; i++) {
+        const uint32_t rank = dl_ranks_offset(ranks, beside, i);
+        uint32_t *const first = &firsts[seats->device_of_rank[rank] % per_node];
+        if (!*first || rank + 1 < *first) *first = rank + 1;
     }
-    dl_free(seen);
+    for (uint32_t slot = 0; slot < per_node; slot++) {
+        if (!firsts[slot]) continue;
+        const uint32_t rank = firsts[slot] - 1, n_nodes = reach(of, along, rank);
+        if (n_nodes < most || (n_nodes == most && rank > found)) continue;
+        found = rank;
+        most = n_nodes;
+    }
+    dl_free(firsts);
     return found;
 }
 

@@ -22,10 +22,21 @@ struct dl_layer_key {
 void dl_layer_records_init(struct dl_sink *s);
 void dl_layer_records_forget(struct dl_sink *s);
 
+/* The event is LAYER, with last_micro. */
+struct dl_layer_key dl_layer_key_of(const struct dl_sink *s, const struct dl_event *layer, bool splits);
+
 /* Whether one that is alike was noted; then its instructions and memory are written again. */
 bool dl_layer_write_again(struct dl_sink *s, const struct dl_layer_key *key);
-/* Around the events of a layer: note what they are written as, if it may be written again. */
+/* Around the events of a layer: note what they are written as, if it may be written again; returns whether it may. */
 void dl_layer_note_begin(struct dl_sink *s);
-void dl_layer_note_end(struct dl_sink *s, const struct dl_layer_key *key);
+bool dl_layer_note_end(struct dl_sink *s, const struct dl_layer_key *key);
+/* The same where memory is all there is: what events of the layer have added to `ops` from that number on, or add
+ * again, before that place. */
+bool dl_layer_hold_again(struct dl_sink *s, const struct dl_layer_key *key, struct dl_memory_ops *ops, size_t at);
+void dl_layer_note_held(struct dl_sink *s, const struct dl_layer_key *key, const struct dl_memory_ops *ops, size_t from,
+                        size_t at);
+/* Whether layers of the class may be written again, and whether two layers are alike there. */
+bool dl_layer_may_come_again(const struct dl_sink *s, const struct dl_layer_key *key);
+bool dl_layers_alike(const struct dl_sink *s, const struct dl_layer_key *a, const struct dl_layer_key *b);
 
 #endif

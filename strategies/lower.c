@@ -8,6 +8,7 @@
 #include "strategies/layer_memory.h"
 #include "strategies/layer_records.h"
 #include "strategies/lower_layers.h"
+#include "strategies/position_records.h"
 #include "strategies/sent_parts.h"
 #include "strategies/stage_memory.h"
 #include "strategies/stages.h"
@@ -165,6 +166,15 @@ static bool same_stage(const struct dl_schedule *s, uint32_t position)
     return s->stage_of[position] == s->stage_of[position + 1];
 }
 
+/* As one that is alike was, if there is one. */
+static enum dl_status lower_or_share(struct dl_sink *s, struct dl_position *p, bool splits, struct dl_error *err)
+{
+    const struct dl_position_keys *const keys = dl_position_note_begin(s, p, splits);
+    if (dl_position_write_again(s, keys, p)) return DL_OK;
+    if (!lower_position(s, p, splits, err)) dl_position_note_end(s, keys, p);
+    return err->status;
+}
+
 static void lower_positions(struct dl_sink *s, struct dl_step_draw *draw, struct dl_error *err)
 {
     struct dl_lowered *const out = s->out;
@@ -172,7 +182,7 @@ static void lower_positions(struct dl_sink *s, struct dl_step_draw *draw, struct
         out->positions[i].is_sent_input = i > 0 && !same_stage(&out->schedule, i - 1);
         out->positions[i].is_sent_gradient = i + 1 < out->n_positions && !same_stage(&out->schedule, i);
         s->counted = draw->micro;
-        lower_position(s, &out->positions[i], out->schedule.splits_backward, err);
+        lower_or_share(s, &out->positions[i], out->schedule.splits_backward, err);
         for (int kind = 0; kind <= DL_ITEM_W; kind++)
             for (int ground = 0; ground < DL_N_GROUNDS; ground++)
                 out->by_ground[ground] += out->positions[i].items[kind].total.by_ground[ground];

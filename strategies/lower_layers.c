@@ -56,10 +56,44 @@ static struct dl_layer_key key_of(const struct dl_sink *s, enum dl_pass pass, co
                                    .last_micro = at->last_micro,
                                    .block = at->block,
                                    .n_blocks = at->n_blocks};
-    struct dl_layer_key key = {
-        .layer = at->layer, .pass = pass, .first = at->first, .last_micro = at->last_micro, .splits = at->splits};
-    key.is_own = !dl_stack_place(s->request->job->stack, &layer, &key.place);
-    return key;
+    return dl_layer_key_of(s, &layer, at->splits);
+}
+
+static struct place forward_place(const struct dl_sink *s, const struct dl_position *p, size_t layer)
+{
+    return (struct place){.layer = &s->out->layers[layer],
+                          .n_after = p->end_layer - 1 - layer,
+                          .first = layer == p->first_layer,
+                          .block = (uint32_t)(layer - p->first_block),
+                          .n_blocks = p->n_blocks};
+}
+
+static struct place backward_place(const struct dl_sink *s, const struct dl_position *p, size_t layer, bool last_micro,
+                                   bool splits)
+{
+    return (struct place){.layer = &s->out->layers[layer],
+                          .n_after = layer - p->first_layer,
+                          .first = layer + 1 == p->end_layer,
+                          .last_micro = last_micro,
+                          .splits = splits,
+                          .block = (uint32_t)(layer - p->first_block), /* of use in blocks only */
+                          .n_blocks = p->n_blocks};
+}
+
+size_t dl_position_keys(const struct dl_sink *s, const struct dl_position *p, bool splits, struct dl_layer_key *out)
+{
+    const int n_backwards = s->request->job->setting.last_backward_differs ? 2 : 1;
+    size_t n = 0;
+    for (size_t i = p->first_layer; i < p->end_layer; i++) {
+        const struct place at = forward_place(s, p, i);
+        out[n++] = key_of(s, DL_FORWARD, &at);
+    }
+    for (int last = 0; last < n_backwards; last++)
+        for (size_t i = p->end_layer; i-- > p->first_layer;) {
+            const struct place at = backward_place(s, p, i, last, splits);
+            out[n++] = key_of(s, DL_BACKWARD, &at);
+        }
+    return n;
 }
 
 /* Or as one that is alike was. */
@@ -70,19 +104,14 @@ static enum dl_status lower_layer(struct dl_sink *s, enum dl_pass pass, const st
     dl_layer_note_begin(s);
     if (emit_layer(s->request->job->stack, pass, at, err)) return err->status;
     s->note.is_its_own |= key_of(s, pass, at).is_own; /* something is left for the next */
-    dl_layer_note_end(s, &key);
+    s->position.is_its_own |= !dl_layer_note_end(s, &key);
     return DL_OK;
 }
 
 enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, struct dl_error *err)
 {
-    const struct dl_layer *const layers = s->out->layers;
     for (size_t i = p->first_layer; i < p->end_layer; i++) {
-        const struct place at = {.layer = &layers[i],
-                                 .n_after = p->end_layer - 1 - i,
-                                 .first = i == p->first_layer,
-                                 .block = (uint32_t)(i - p->first_block),
-                                 .n_blocks = p->n_blocks};
+        const struct place at = forward_place(s, p, i);
         if (lower_layer(s, DL_FORWARD, &at, err)) return err->status;
     }
     return DL_OK;
@@ -90,15 +119,8 @@ enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, 
 
 enum dl_status dl_lower_backward(struct dl_sink *s, const struct dl_position *p, bool last_micro, struct dl_error *err)
 {
-    const struct dl_layer *const layers = s->out->layers;
     for (size_t i = p->end_layer; i-- > p->first_layer;) {
-        const struct place at = {.layer = &layers[i],
-                                 .n_after = i - p->first_layer,
-                                 .first = i + 1 == p->end_layer,
-                                 .last_micro = last_micro,
-                                 .splits = s->weights != NULL,
-                                 .block = (uint32_t)(i - p->first_block), /* of use in blocks only */
-                                 .n_blocks = p->n_blocks};
+        const struct place at = backward_place(s, p, i, last_micro, s->weights != NULL);
         if (lower_layer(s, DL_BACKWARD, &at, err)) return err->status;
     }
     dl_sink_end_buckets(s);

@@ -179,11 +179,10 @@ static void add_launched(const struct dl_sink *s, struct dl_template *into, stru
 
 static void count_draw(struct dl_sink *s, enum dl_bound bound, const struct dl_draw *draw)
 {
-    struct dl_sink_note *const note = &s->note;
-    if (s->counted) dl_draw_add(&s->counted[bound], draw, 1);
+    const struct dl_sink_draw one = {bound, *draw};
     if (!s->request->device->power) return; /* nothing is drawn */
-    DL_GROW(note->draws, note->n_draws, note->draws_capacity);
-    note->draws[note->n_draws++] = (struct dl_sink_draw){bound, *draw};
+    if (s->counted) dl_sink_count_draw(s, &one);
+    dl_sink_draws_add(&s->note.draws, &one);
 }
 
 /* How long the kernel keeps the device busy. An update that is many launches begins with the first of them. */
@@ -418,7 +417,8 @@ void dl_sink_forget_calls(struct dl_sink *s)
 void dl_sink_release(struct dl_sink *s)
 {
     dl_free(s->prices);
-    dl_free(s->note.draws);
+    dl_free(s->note.draws.items);
+    dl_free(s->position.draws.items);
     dl_free(s->buckets.filling.items);
     dl_free(s->buckets.sent.items);
 }

@@ -49,13 +49,25 @@ struct dl_sink_draw {
     enum dl_bound bound;
     struct dl_draw draw;
 };
+struct dl_sink_draws {
+    struct dl_sink_draw *items;
+    size_t n, capacity;
+};
 
 /* What the layer at work has come to so far. */
 struct dl_sink_note {
     size_t into_from, into_memory_from, weights_from, weights_memory_from; /* what it adds to templates */
-    struct dl_sink_draw *draws;
-    size_t n_draws, draws_capacity;
+    struct dl_sink_draws draws;
     bool is_its_own; /* what comes has a number of its own, or depends on layers before it */
+};
+
+struct dl_position_record;
+
+/* What the position at work has come to so far, and those before it: see position_records.h. */
+struct dl_position_note {
+    struct dl_position_record *records;
+    struct dl_sink_draws draws; /* that are counted */
+    bool is_its_own;
 };
 
 struct dl_sink {
@@ -80,10 +92,22 @@ struct dl_sink {
     double launch_wait_s; /* which takes so long beside the kernel; 0 where it does not */
     struct dl_layer_classes classes;
     struct dl_sink_note note;
+    struct dl_position_note position;
     double clock;            /* of the devices, over their highest */
     struct dl_draw *counted; /* [DL_N_BOUNDS]: what kernels draw is added here; NULL: it is not counted */
 };
 
+static inline void dl_sink_draws_add(struct dl_sink_draws *d, const struct dl_sink_draw *draw)
+{
+    DL_GROW(d->items, d->n, d->capacity);
+    d->items[d->n++] = *draw;
+}
+/* Where they are counted at all. */
+static inline void dl_sink_count_draw(struct dl_sink *s, const struct dl_sink_draw *draw)
+{
+    dl_draw_add(&s->counted[draw->bound], &draw->draw, 1);
+    if (!s->position.is_its_own) dl_sink_draws_add(&s->position.draws, draw);
+}
 /* The template that an event belongs to. */
 struct dl_template *dl_sink_place(const struct dl_sink *s, const struct dl_event *ev);
 void dl_sink_init_groups(struct dl_sink *s);

@@ -1,23 +1,41 @@
 #include "strategies/stage_memory.h"
 
 #include "strategies/layer_memory.h"
+#include "strategies/layer_records.h"
 
-typedef enum dl_status (*visit_fn)(struct dl_stack *top, const struct dl_event *at, struct dl_error *err);
+/* The memory of the layers of a stage. */
+struct visit {
+    enum dl_pass pass;
+    enum dl_status (*emit)(struct dl_stack *top, const struct dl_event *at, struct dl_error *err);
+    struct dl_memory_ops *into;
+    size_t place; /* of all of it */
+};
 
-static enum dl_status visit_layers(struct dl_sink *s, uint32_t stage, enum dl_pass pass, visit_fn visit,
-                                   struct dl_error *err)
+/* Or as that of one that is alike was. */
+static enum dl_status visit_layer(struct dl_sink *s, const struct visit *v, const struct dl_event *at,
+                                  struct dl_error *err)
+{
+    const struct dl_layer_key key = dl_layer_key_of(s, at, false);
+    const size_t from = v->into->n;
+    if (dl_layer_hold_again(s, &key, v->into, v->place)) return DL_OK;
+    if (!v->emit(s->request->job->stack, at, err)) dl_layer_note_held(s, &key, v->into, from, v->place);
+    return err->status;
+}
+
+static enum dl_status visit_layers(struct dl_sink *s, uint32_t stage, const struct visit *v, struct dl_error *err)
 {
     const uint32_t n_chunks = s->request->job->setting.chunks;
     for (uint32_t chunk = 0; chunk < n_chunks; chunk++) {
         const struct dl_position *const p = &s->out->positions[s->out->schedule.position_of[stage * n_chunks + chunk]];
         for (size_t i = p->first_layer; i < p->end_layer; i++) {
-            const struct dl_event at = {.pass = pass,
+            const struct dl_event at = {.kind = DL_EV_LAYER,
+                                        .pass = v->pass,
                                         .layer = &s->out->layers[i],
                                         .first = i == p->first_layer,
                                         .n_after = (uint32_t)(p->end_layer - 1 - i),
                                         .block = (uint32_t)(i - p->first_block),
                                         .n_blocks = p->n_blocks};
-            if (visit(s->request->job->stack, &at, err)) return err->status;
+            if (visit_layer(s, v, &at, err)) return err->status;
         }
     }
     return DL_OK;
@@ -35,7 +53,8 @@ enum dl_status dl_stage_hold(struct dl_sink *s, struct dl_program *program, stru
 {
     s->begin = &program->begin;
     hold_messages(&s->request->job->setting, program);
-    return visit_layers(s, program->stage, DL_HOLD, dl_emit_held, err);
+    const struct visit all = {.pass = DL_HOLD, .emit = dl_emit_held, .into = &program->begin};
+    return visit_layers(s, program->stage, &all, err);
 }
 
 static enum dl_status free_gradients(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
@@ -47,5 +66,7 @@ enum dl_status dl_stage_free_gradients(struct dl_sink *s, uint32_t stage, struct
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     if (setting->software->gradients_persist || setting->streams_weights) return DL_OK;
-    return visit_layers(s, stage, DL_OPTIMIZER, free_gradients, err);
+    const struct visit all = {
+        .pass = DL_OPTIMIZER, .emit = free_gradients, .into = &s->into->memory, .place = s->into->length};
+    return visit_layers(s, stage, &all, err);
 }

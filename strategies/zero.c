@@ -429,8 +429,9 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 /* Stage 3 looks ahead. */
 static uint32_t place(const void *options, const void *state, const struct dl_event *layer, const struct dl_setting *s)
 {
-    (void)options, (void)state, (void)layer;
-    return s->zero_stage < 3 ? 0 : DL_OWN_PLACE;
+    const bool is_of_chunk = layer->pass == DL_HOLD && dl_accumulated(s) == DL_ACCUMULATES_CHUNK;
+    (void)options, (void)state;
+    return s->zero_stage < 3 && !is_of_chunk ? 0 : DL_OWN_PLACE;
 }
 
 static const char *cut_more(json_t *entry, const struct dl_setting *s, uint32_t step, struct dl_arena *arena)

@@ -75,7 +75,7 @@ static inline enum dl_status training_open(struct dl_session *s, const struct tr
                                          .most = in->most};
     if (in->set) request.set = (struct dl_texts){{training_text(in->set, texts)}, 1};
     dl_session_open(s, &request);
-    for (uint32_t i = 0; i < s->lowered.n_positions; i++) /* so that tests see every instruction */
+    for (uint32_t i = s->lowered.n_positions; i-- > 0;) /* so that tests see every instruction */
         for (int kind = 0; kind < DL_N_TEMPLATES; kind++) dl_template_unfold(&s->lowered.positions[i].items[kind]);
     dl_arena_free(texts);
     return s->err.status;

@@ -196,6 +196,11 @@ static bool fuse(const struct dl_template *t, const struct dl_plan *plan, bool o
 void dl_template_fuse(struct dl_template *t, const struct dl_comm *calls, const struct dl_plan *plan)
 {
     t->calls = calls;
+    if (t->like) {
+        t->planned = t->like->planned;
+        t->priced = t->like->priced;
+        return;
+    }
     t->priced.n = 0;
     if (fuse(t, plan, true, &t->planned) && plan->lockstep_groups) fuse(t, plan, false, &t->priced);
 }

@@ -16,6 +16,7 @@ const char *dl_ground_name(enum dl_ground ground)
 
 void dl_template_add(struct dl_template *t, const struct dl_instruction *instruction)
 {
+    assert(!t->like);
     DL_GROW(t->instructions, t->n_instructions, t->capacity);
     t->instructions[t->n_instructions++] = *instruction;
     t->length++;
@@ -23,6 +24,7 @@ void dl_template_add(struct dl_template *t, const struct dl_instruction *instruc
 
 void dl_template_append(struct dl_template *t, const struct dl_instruction *instructions, size_t n)
 {
+    assert(!t->like);
     if (!n) return;
     while (t->capacity < t->n_instructions + n)
         t->instructions = dl_grow(t->instructions, t->capacity, &t->capacity, sizeof *t->instructions);
@@ -44,12 +46,22 @@ void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instru
 
 void dl_template_release(struct dl_template *t)
 {
-    dl_free(t->instructions);
-    dl_free(t->repeated);
     dl_free(t->memory.items);
-    dl_free(t->planned.items);
-    dl_free(t->priced.items);
+    if (!t->like) {
+        dl_free(t->instructions);
+        dl_free(t->repeated);
+        dl_free(t->planned.items);
+        dl_free(t->priced.items);
+    }
     *t = (struct dl_template){0};
+}
+
+void dl_template_share(struct dl_template *t, const struct dl_template *other)
+{
+    assert(!t->length && !t->memory.n && !other->like);
+    *t = *other;
+    t->memory = (struct dl_memory_ops){0};
+    t->like = other;
 }
 
 void dl_program_make_items(struct dl_program *p)

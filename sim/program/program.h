@@ -89,6 +89,7 @@ struct dl_repeated {
 
 /* What repeats itself is written once. A place counts every time: instruction by instruction as they are executed. */
 struct dl_template {
+    const struct dl_template *like; /* OPTIONAL: all but its memory is that one's, which stays as long and as it is */
     struct dl_instruction *instructions;
     size_t n_instructions, capacity;
     struct dl_repeated *repeated; /* in order */
@@ -155,10 +156,13 @@ void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instru
 /* The last n are those of something; and whether they still are: then they come once more. */
 void dl_template_note(struct dl_template *t, size_t n, const void *of);
 bool dl_template_again(struct dl_template *t, const void *of);
-/* The instruction at that place, by its number; how often an instruction comes; and to write each as often. */
+/* The instruction at that place, by its number; how often an instruction comes; and to write each as often, in
+ * instructions of its own: first in those that are like others. */
 size_t dl_template_at(const struct dl_template *t, size_t place);
 size_t dl_template_times(const struct dl_template *t, size_t instruction);
 void dl_template_unfold(struct dl_template *t);
+/* An empty one becomes like another, with the same work. */
+void dl_template_share(struct dl_template *t, const struct dl_template *other);
 void dl_template_release(struct dl_template *t);
 static inline uint32_t dl_program_n_items(const struct dl_program *p) { return p->n_chunks * DL_N_TEMPLATES; }
 /* Room for the items of its chunks, which point nowhere yet; or to empty ones of its own. */

@@ -35,7 +35,8 @@ bool dl_template_is_single(const struct dl_template *t);
 
 /* Add up its work, with all collectives of ranks in lockstep priced. */
 void dl_template_sum(struct dl_template *t, const struct dl_comm *calls);
-/* Make its parts by the plan. An instruction starts when the one before it has ended and it is launched. */
+/* Make its parts by the plan; of one that it is like first. An instruction starts when the one before it has ended and
+ * it is launched. */
 void dl_template_fuse(struct dl_template *t, const struct dl_comm *calls, const struct dl_plan *plan);
 
 #endif

@@ -50,8 +50,33 @@ size_t dl_template_at(const struct dl_template *t, size_t place)
     return place - more;
 }
 
+static void *copy(const void *from, size_t n, size_t bytes_each)
+{
+    return n ? memcpy(dl_alloc(n * bytes_each), from, n * bytes_each) : NULL;
+}
+
+static void copy_parts(struct dl_parts *p)
+{
+    p->items = copy(p->items, p->n, sizeof *p->items);
+    p->capacity = p->n;
+}
+
+/* What it shares becomes its own. */
+static void unshare(struct dl_template *t)
+{
+    if (!t->like) return;
+    t->instructions = copy(t->instructions, t->n_instructions, sizeof *t->instructions);
+    t->capacity = t->n_instructions;
+    t->repeated = copy(t->repeated, t->n_repeated, sizeof *t->repeated);
+    t->repeated_capacity = t->n_repeated;
+    copy_parts(&t->planned);
+    copy_parts(&t->priced);
+    t->like = NULL;
+}
+
 void dl_template_unfold(struct dl_template *t)
 {
+    unshare(t);
     if (t->length == t->n_instructions) return;
     struct dl_instruction *const all = dl_alloc(t->length * sizeof *all);
     for (size_t place = 0; place < t->length; place++) all[place] = t->instructions[dl_template_at(t, place)];

@@ -135,12 +135,15 @@ static size_t of_experts(const char *entry)
                                                        .strategy = strategy});
 }
 
-/* Of 3 blocks without experts and 13 with them, the first of each kind goes through the stack, in both passes. */
-START_TEST(each_kind_of_block_is_lowered_once) { ck_assert_uint_eq(of_experts(""), 2 * (3 - 1 + 13 - 1)); }
+/* Forward, backward, and what is held. */
+enum { n_passes = 3 };
+
+/* Of 3 blocks without experts and 13 with them, the first of each kind goes through the stack, in all passes. */
+START_TEST(each_kind_of_block_is_lowered_once) { ck_assert_uint_eq(of_experts(""), n_passes * (3 - 1 + 13 - 1)); }
 END_TEST
 
 /* Each with experts has a draw of its own. */
-START_TEST(layers_with_draws_are_not_repeated) { ck_assert_uint_eq(of_experts(",'skew':0.3"), 2 * (3 - 1)); }
+START_TEST(layers_with_draws_are_not_repeated) { ck_assert_uint_eq(of_experts(",'skew':0.3"), n_passes * (3 - 1)); }
 END_TEST
 
 /* Of all instructions of the step, those that are kept and those that are executed, for so many blocks. */
@@ -182,6 +185,51 @@ START_TEST(layers_that_are_alike_are_kept_once)
 }
 END_TEST
 
+#define TWO_A_POSITION                                                                                                 \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':16,'hidden':512,'heads':8,"          \
+    "'seq':128,'vocab':1024}"
+
+/* Those that are like the first of a position of a pipeline of 8 stages with two blocks each. */
+static uint32_t count_positions_alike(const char *data_option, uint32_t first)
+{
+    char strategy[400];
+    struct dl_session t;
+    struct made once = {0};
+    uint32_t n = 0;
+    snprintf(strategy, sizeof strategy,
+             "{'schema':'dlsim/strategy/1','source':'a test','workload':'none','devices':16,'global_batch':64,"
+             "'stack':[{'name':'pipeline','ways':8},{'name':'data'%s}]}",
+             data_option);
+    const struct training_inputs in = {.system = IDEAL_SYSTEM("1e10", "1e-6"),
+                                       .device = IDEAL_DEVICE,
+                                       .software = "ideal",
+                                       .workload = TWO_A_POSITION,
+                                       .strategy = strategy};
+    compare(strategy, &in);
+    ck_assert(!training_open(&t, &in));
+    make(&t, false, &once);
+    const struct dl_position *const all = once.lowered.positions;
+    for (uint32_t i = 0; i < once.lowered.n_positions; i++)
+        n += all[i].items[DL_ITEM_B].like == &all[first].items[DL_ITEM_B];
+    release(&once, &t);
+    dl_session_close(&t);
+    return n;
+}
+
+/* All between the one with the embedding and the one with the head. */
+START_TEST(positions_that_are_alike_share_their_templates)
+{
+    ck_assert_uint_eq(count_positions_alike("", 1), 8 - 2 - 1);
+}
+END_TEST
+
+/* What replicas start has a number of its own. */
+START_TEST(positions_with_calls_of_replicas_share_nothing)
+{
+    ck_assert_uint_eq(count_positions_alike(",'overlap':true", 1), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("layers_alike");
@@ -190,6 +238,8 @@ int main(void)
     tcase_add_test(tests, each_kind_of_block_is_lowered_once);
     tcase_add_test(tests, layers_with_draws_are_not_repeated);
     tcase_add_test(tests, layers_that_are_alike_are_kept_once);
+    tcase_add_test(tests, positions_that_are_alike_share_their_templates);
+    tcase_add_test(tests, positions_with_calls_of_replicas_share_nothing);
     Suite *const suite = suite_create("layers_alike");
     suite_add_tcase(suite, tests);
     return run_without_forking(suite);

@@ -1,0 +1,104 @@
+#include "strategies/position_records.h"
+
+#include <string.h>
+
+#include "strategies/layer_records.h"
+#include "strategies/lower_layers.h"
+
+struct dl_position_keys {
+    size_t n;
+    struct dl_layer_key layers[]; /* in all passes */
+};
+
+struct dl_position_record {
+    const struct dl_position *of;
+    const struct dl_position_keys *keys;
+    struct dl_sink_draws draws;
+    struct dl_position_record *next;
+};
+
+/* As far as that can be told without asking the stack. */
+static bool may_come_again(const struct dl_sink *s, const struct dl_position *p)
+{
+    if (s->out->n_positions == 1) return false;
+    for (size_t i = p->first_layer; i < p->end_layer; i++)
+        if (!dl_layer_may_come_again(s, &(struct dl_layer_key){.layer = &s->out->layers[i]})) return false;
+    return true;
+}
+
+const struct dl_position_keys *dl_position_note_begin(struct dl_sink *s, const struct dl_position *p, bool splits)
+{
+    enum { most_passes = 3 };
+    struct dl_position_note *const note = &s->position;
+    note->draws.n = 0;
+    note->is_its_own = true;
+    s->note.is_its_own = false;
+    if (!may_come_again(s, p)) return NULL;
+    struct dl_position_keys *const keys =
+        dl_arena_alloc(s->arena, sizeof *keys + most_passes * (p->end_layer - p->first_layer) * sizeof *keys->layers);
+    keys->n = dl_position_keys(s, p, splits, keys->layers);
+    for (size_t i = 0; i < keys->n; i++)
+        if (!dl_layer_may_come_again(s, &keys->layers[i])) return NULL;
+    note->is_its_own = false;
+    return keys;
+}
+
+static bool has_memory_of_others(const struct dl_position *p)
+{
+    for (int kind = 0; kind < DL_N_TEMPLATES; kind++) {
+        const struct dl_memory_ops *const memory = &p->items[kind].memory;
+        for (size_t i = 0; i < memory->n; i++)
+            if (memory->items[i].layer < p->first_layer || memory->items[i].layer >= p->end_layer) return true;
+    }
+    return false;
+}
+
+void dl_position_note_end(struct dl_sink *s, const struct dl_position_keys *keys, const struct dl_position *p)
+{
+    struct dl_position_note *const note = &s->position;
+    if (!keys || note->is_its_own || s->note.is_its_own || has_memory_of_others(p)) return;
+    struct dl_position_record *const record = dl_arena_alloc(s->arena, sizeof *record);
+    *record = (struct dl_position_record){.of = p, .keys = keys, .draws.n = note->draws.n, .next = note->records};
+    if (note->draws.n) {
+        const size_t bytes = note->draws.n * sizeof *note->draws.items;
+        record->draws.items = memcpy(dl_arena_alloc(s->arena, bytes), note->draws.items, bytes);
+    }
+    note->records = record;
+}
+
+static bool fits(const struct dl_sink *s, const struct dl_position_record *r, const struct dl_position_keys *keys,
+                 const struct dl_position *p)
+{
+    if (r->keys->n != keys->n || r->of->is_sent_input != p->is_sent_input ||
+        r->of->is_sent_gradient != p->is_sent_gradient)
+        return false;
+    for (size_t i = 0; i < keys->n; i++)
+        if (!dl_layers_alike(s, &r->keys->layers[i], &keys->layers[i])) return false;
+    return true;
+}
+
+static void share(const struct dl_position *from, int kind, struct dl_position *to)
+{
+    const struct dl_template *const other = &from->items[kind];
+    struct dl_template *const t = &to->items[kind];
+    const uint32_t further = (uint32_t)(to->first_layer - from->first_layer);
+    dl_template_share(t, other);
+    if (!other->memory.n) return;
+    struct dl_memory_op *const ops = dl_memory_ops_append(&t->memory, other->memory.n);
+    memcpy(ops, other->memory.items, other->memory.n * sizeof *ops);
+    for (size_t i = 0; i < t->memory.n; i++) ops[i].layer += further;
+}
+
+bool dl_position_write_again(struct dl_sink *s, const struct dl_position_keys *keys, struct dl_position *p)
+{
+    const struct dl_position_record *record = keys ? s->position.records : NULL;
+    while (record && !fits(s, record, keys, p)) record = record->next;
+    if (!record) return false;
+    for (int kind = 0; kind < DL_N_TEMPLATES; kind++) share(record->of, kind, p);
+    for (size_t i = 0; i < record->draws.n; i++) {
+        const struct dl_sink_draw *const draw = &record->draws.items[i];
+        dl_draw_add(&s->counted[draw->bound], &draw->draw, 1);
+    }
+    s->out->n_layers_again += keys->n;
+    return true;
+}
