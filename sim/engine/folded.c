@@ -124,8 +124,7 @@ static void start_bundle(struct dl_folded *f, const struct dl_fold *fold, const 
     fate->start_s = now_s(f);
     fate->latency_s = fold->latency_s;
     fate->alone_s = fmax(fold->bytes / alone_bytes_per_s, fold->bytes / cap);
-    for (size_t i = 0; i < fold->n_hops; i++)
-        dl_wire_book(f->spec.wire, fold->hops[i].link, fold->bytes * fold->hops[i].weight);
+    dl_wire_book_hops(f->spec.wire, fold->hops, fold->n_hops, fold->bytes);
     f->n_bundles++;
     f->n_running++;
     f->spec.engine->kind->start(f->spec.engine, &(struct dl_bundle){.hops = fold->hops,

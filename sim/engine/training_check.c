@@ -60,13 +60,22 @@ static enum dl_status check_calls(const struct calls *c, const struct dl_templat
     return DL_OK;
 }
 
+/* The stage before does the same in this block: it was looked at there. */
+static bool is_as_before(const struct dl_program *programs, uint32_t stage, uint32_t i)
+{
+    const struct dl_program *const p = &programs[stage], *const before = p - (stage > 0);
+    return stage > 0 && i < before->n_blocks &&
+           before->items[before->blocks[i]]->instructions == p->items[p->blocks[i]]->instructions;
+}
+
 /* A template that comes again finds at least what was started when it came first. */
 static enum dl_status check_stage(const struct dl_training *t, const struct calls *c, uint32_t stage)
 {
     const struct dl_program *const program = &t->request.step.programs[stage];
     for (uint32_t i = 0; i < program->n_blocks && !c->err->status; i++) {
         const struct dl_template *const template = program->items[program->blocks[i]];
-        if (!check_calls(c, template, stage)) check_lockstep(c, template, stage);
+        if (!check_calls(c, template, stage) && !is_as_before(t->request.step.programs, stage, i))
+            check_lockstep(c, template, stage);
     }
     return c->err->status || check_calls(c, &program->end, stage) ? c->err->status
                                                                   : check_lockstep(c, &program->end, stage);

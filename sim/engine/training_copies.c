@@ -67,8 +67,7 @@ void dl_training_start_copy(struct dl_training *t, struct communicator *at, cons
 {
     if (!at->copies[comm->path]) at->copies[comm->path] = find_paths(t, at, comm->path);
     struct channel *const paths = at->copies[comm->path];
-    for (size_t i = 0; i < paths->n_hops; i++)
-        dl_wire_book(t->request.wire, paths->hops[i].link, comm->bytes * paths->hops[i].weight);
+    dl_wire_book_hops(t->request.wire, paths->hops, paths->n_hops, comm->bytes);
     t->request.engine->kind->start(
         t->request.engine,
         &(struct dl_bundle){.hops = paths->hops,

@@ -70,8 +70,7 @@ static enum dl_status open_channel(struct dl_training *t, const struct lockstep_
 
 static void book_channel(struct dl_training *t, struct channel *c)
 {
-    for (size_t i = 0; c->n_sent && i < c->n_hops; i++)
-        dl_wire_book(t->request.wire, c->hops[i].link, (double)c->n_sent * c->bytes * c->hops[i].weight);
+    if (c->n_sent) dl_wire_book_hops(t->request.wire, c->hops, c->n_hops, (double)c->n_sent * c->bytes);
     c->n_sent = 0;
 }
 

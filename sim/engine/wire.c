@@ -81,16 +81,20 @@ void dl_wire_free(struct dl_wire *w)
     dl_free(w);
 }
 
-void dl_wire_book(struct dl_wire *w, uint32_t link, double bytes)
+static void book_link(struct dl_wire *w, uint32_t link, double bytes)
 {
     w->link_bytes[link] += bytes;
     w->block_is_used[link / links_of_block] = true;
 }
 
+void dl_wire_book_hops(struct dl_wire *w, const struct dl_hop *hops, size_t n_hops, double bytes)
+{
+    for (size_t i = 0; i < n_hops; i++) book_link(w, hops[i].link, bytes * hops[i].weight);
+}
+
 static void book(struct dl_wire *w, struct dl_way *way)
 {
-    for (size_t i = 0; i < way->route.n_hops; i++)
-        dl_wire_book(w, way->route.hops[i].link, way->bytes * way->route.hops[i].weight);
+    dl_wire_book_hops(w, way->route.hops, way->route.n_hops, way->bytes);
     way->bytes = 0;
 }
 
@@ -349,10 +353,10 @@ void dl_wire_turn(struct dl_wire *w, struct dl_turn *turn, const struct dl_hop *
 {
     for (size_t i = 0; i < turn->n_hops; i++) {
         const double bytes = turn->left_bytes * turn->hops[i].weight;
-        dl_wire_book(w, turn->hops[i].link, -bytes);
+        book_link(w, turn->hops[i].link, -bytes);
         if (turn->hops[i].link == w->changing) w->left_on_changing += bytes;
     }
-    for (size_t i = 0; i < n_hops; i++) dl_wire_book(w, hops[i].link, turn->left_bytes * hops[i].weight);
+    dl_wire_book_hops(w, hops, n_hops, turn->left_bytes);
     turn->hops = hops;
     turn->n_hops = n_hops;
 }

@@ -76,8 +76,8 @@ struct dl_engine *dl_wire_engine(const struct dl_wire *w);
 /* Where errors of this run go. */
 struct dl_error *dl_wire_error(const struct dl_wire *w);
 
-/* Add to the bytes that a link has carried, for bundles that did not go through dl_wire_send. */
-void dl_wire_book(struct dl_wire *w, uint32_t link, double bytes);
+/* Add to the bytes that links have carried, each by its weight, for bundles that did not go through dl_wire_send. */
+void dl_wire_book_hops(struct dl_wire *w, const struct dl_hop *hops, size_t n_hops, double bytes);
 /* The rest of a bundle goes over these links; `turn` has those where it was booked before. */
 void dl_wire_turn(struct dl_wire *w, struct dl_turn *turn, const struct dl_hop *hops, size_t n_hops);
 
