@@ -4,7 +4,6 @@
 #ifndef DL_ENGINE_TOURNAMENT_H
 #define DL_ENGINE_TOURNAMENT_H
 
-#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +19,7 @@ struct dl_tournament {
     uint32_t *numbers; /* by place: who has it */
     uint32_t *free;    /* places that nobody has */
     uint32_t n_free;
-    uint64_t n_added;
+    uint64_t order; /* of the last that was added */
 };
 
 static inline void dl_tournament_open(struct dl_tournament *t, uint32_t n)
@@ -34,7 +33,6 @@ static inline void dl_tournament_open(struct dl_tournament *t, uint32_t n)
     for (uint32_t i = 0; i < 2 * t->n_places; i++) t->dates_s[i] = INFINITY;
     for (uint32_t i = 0; i < t->n_places; i++) t->free[i] = i;
     t->n_free = t->open = t->n_places;
-    t->n_added = 1;
 }
 
 static inline void dl_tournament_close(struct dl_tournament *t)
@@ -87,10 +85,9 @@ static inline uint32_t dl_tournament_take(struct dl_tournament *t)
 /* Somebody who is not there. */
 static inline void dl_tournament_add(struct dl_tournament *t, uint32_t number, double date_s)
 {
-    assert(date_s < INFINITY);
     const bool replaces = t->open < t->n_places;
     const uint32_t place = replaces ? t->open : t->free[--t->n_free];
-    const uint64_t key = t->n_added++ * t->n_places + place;
+    const uint64_t key = (t->order += t->n_places) + place;
     t->numbers[place] = number;
     t->open = t->n_places;
     if (replaces)

@@ -7,20 +7,16 @@
 
 /* ---- work ---- */
 
-/* Work up to the next that ends; false: there is no more in the item. The host goes on when the device has come to a
- * drain. */
-static inline bool begin_part(struct ahead *a, struct runner *r, double now)
+/* Work up to the next that ends, and when; INFINITY: there is no more in the item. The host goes on when the device has
+ * come to a drain. */
+static inline double begin_part(const struct ahead *a, struct runner *r, double now)
 {
     while (r->part < r->parts_end) {
         const struct dl_part *const part = r->part++;
-        if (part->kind == DL_DO) {
-            begin_work(a, r, part, now);
-            dl_tournament_add(&a->dates, r->group->stage, r->group->work.until_s);
-            return true;
-        }
+        if (part->kind == DL_DO) return begin_work(a, r, part, now);
         r->group->host_s = fmax(r->group->host_s + part->host_s, now);
     }
-    return false;
+    return INFINITY;
 }
 
 /* The host notices what comes from another stage. */
@@ -36,14 +32,14 @@ static inline void take_input(struct dl_training *t, struct lockstep_group *c, u
     if (t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, now);
 }
 
-static inline void begin_item(struct dl_training *t, struct ahead *a, struct runner *r, double now)
+static inline double begin_item(struct dl_training *t, const struct ahead *a, struct runner *r, double now)
 {
     const struct dl_parts *const parts = &r->blocks[r->item->block]->planned;
     take_input(t, r->group, r->item->wants, now);
     r->part = parts->items;
     r->parts_end = parts->items + parts->n;
     r->group->item_s = 0;
-    begin_part(a, r, now);
+    return begin_part(a, r, now);
 }
 
 /* ---- inputs ---- */
@@ -98,7 +94,7 @@ static void resume(struct dl_training *t, struct ahead *a, struct runner *r)
         r->posted_s = inputs.last->posted_s;
         end_wait_for_message(c, &inputs.last->sent, inputs.undisturbed_s, now);
     }
-    begin_item(t, a, r, now);
+    dl_tournament_add(&a->dates, c->stage, begin_item(t, a, r, now));
 }
 
 static inline void next_item(struct dl_training *t, struct ahead *a, struct runner *r, double now)
@@ -170,8 +166,8 @@ static inline void hand_on(struct dl_training *t, struct ahead *a, struct runner
     next_item(t, a, r, now);
 }
 
-/* Whether the lockstep group is ready to hand on. */
-static inline bool item_ends(struct dl_training *t, struct ahead *a, struct runner *r, double now)
+/* Until when it has still to do before it hands on; INFINITY: nothing. */
+static inline double end_item(struct dl_training *t, const struct ahead *a, struct runner *r, double now)
 {
     struct lockstep_group *const c = r->group;
     const struct dl_sequenced *const item = r->item;
@@ -183,15 +179,13 @@ static inline bool item_ends(struct dl_training *t, struct ahead *a, struct runn
         c->item++;
         r->item++;
         r->n_before++;
-        begin_item(t, a, r, now);
-        return false;
+        return begin_item(t, a, r, now);
     }
     c->host_s += r->n_sends * t->request.step.send_host_s;
-    if (!r->n_sends || c->host_s <= now) return true;
+    if (!r->n_sends || c->host_s <= now) return INFINITY;
     r->waits_for_host = true;
     c->waits_since_s = now;
-    dl_tournament_add(&a->dates, c->stage, c->host_s);
-    return false;
+    return c->host_s;
 }
 
 static inline void end_wait_for_host(struct runner *r, double now)
@@ -204,19 +198,17 @@ static inline void end_wait_for_host(struct runner *r, double now)
     c->elapsed_s[phase_of(r->item)] += wait_s;
 }
 
-/* Whether it hands on. */
-static inline bool is_through(struct dl_training *t, struct ahead *a, struct runner *r, double now)
+/* Likewise, of a lockstep group whose date has come. */
+static inline double go_through(struct dl_training *t, const struct ahead *a, struct runner *r, double now)
 {
     if (r->waits_for_host) {
         end_wait_for_host(r, now);
-        return true;
+        return INFINITY;
     }
-    if (r->group->work.until_s > now) { /* it is longer by messages that left since its date was set */
-        dl_tournament_add(&a->dates, r->group->stage, r->group->work.until_s);
-        return false;
-    }
+    if (r->group->work.until_s > now) return r->group->work.until_s; /* by messages that left since its date was set */
     end_work(r, now);
-    return !begin_part(a, r, now) && item_ends(t, a, r, now);
+    const double until_s = begin_part(a, r, now);
+    return until_s < INFINITY ? until_s : end_item(t, a, r, now);
 }
 
 bool dl_ahead_go_on(struct dl_training *t)
@@ -226,7 +218,11 @@ bool dl_ahead_go_on(struct dl_training *t)
     for (double now; (now = dl_tournament_date_s(&a->dates)) < INFINITY;) {
         t->ahead_s = now;
         struct runner *const r = &a->runners[dl_tournament_take(&a->dates)];
-        if (is_through(t, a, r, now)) hand_on(t, a, r, now);
+        const double until_s = go_through(t, a, r, now);
+        if (until_s < INFINITY)
+            dl_tournament_add(&a->dates, r->group->stage, until_s);
+        else
+            hand_on(t, a, r, now);
         dl_tournament_settle(&a->dates);
         if (is_due && *is_due) return true;
     }

@@ -44,7 +44,8 @@ static inline double slow_rate(const struct ahead *a, const struct work *w)
     return w->planned_s > 0 ? dl_work_rate(w->part, 1, a->slowing, w->planned_s) : 1;
 }
 
-static inline void begin_work(const struct ahead *a, struct runner *r, const struct dl_part *part, double now)
+/* Until when, as far as that is known. */
+static inline double begin_work(const struct ahead *a, struct runner *r, const struct dl_part *part, double now)
 {
     struct lockstep_group *const c = r->group;
     struct work *const w = &c->work;
@@ -55,7 +56,7 @@ static inline void begin_work(const struct ahead *a, struct runner *r, const str
     r->is_beside = r->in_flight_until_s > now;
     w->rate = r->is_beside ? slow_rate(a, w) : 1;
     w->slowed = w->rate < 1;
-    w->until_s = end_of(w, r);
+    return w->until_s = end_of(w, r);
 }
 
 /* What was under way has come by then. */
@@ -88,7 +89,7 @@ static inline void end_work(struct runner *r, double now)
     pass_messages(r, now);
     r->posted_s = w->timed_s;
     const double whole_s = w->until_s - w->since_s;
-    c->causes_s[DL_CAUSE_HOST] += fmax(w->planned_s - w->part->segment.seconds, 0);
+    c->causes_s[DL_CAUSE_HOST] += w->planned_s - w->part->segment.seconds; /* or 0: it is planned for at least that */
     if (w->slowed) c->causes_s[DL_CAUSE_INTERFERENCE] += fmax(whole_s - w->planned_s, 0);
     c->elapsed_s[phase_of(r->item)] += whole_s;
     c->item_s += whole_s;

@@ -37,11 +37,13 @@ static bool sums_agree(const struct course *course, const struct course *first, 
 {
     const size_t owed = offsetof(struct sums, owed_s) / sizeof(double);
     const size_t delays = offsetof(struct sums, delays_s) / sizeof(double);
+    const double *const newest = sums_at(course, 0), *const before = sums_at(course, 1),
+                        *const oldest = sums_at(course, 2);
     for (size_t i = 0; i < n_sums; i++)
-        if (!agree(dl_steady_last_sum_s(course, i), sums_at(course, 1)[i] - sums_at(course, 2)[i], one)) return false;
+        if (!agree(newest[i] - before[i], before[i] - oldest[i], one)) return false;
     for (size_t i = delays; i < delays + N_DELAYS; i++)
-        if (!agree(dl_steady_last_sum_s(course, i), dl_steady_last_sum_s(first, i), one)) return false;
-    return dl_steady_last_sum_s(course, owed) >= -agreement * one->seconds;
+        if (!agree(newest[i] - before[i], dl_steady_last_sum_s(first, i), one)) return false;
+    return newest[owed] - before[owed] >= -agreement * one->seconds;
 }
 
 double dl_steady_host_shift_s(const struct course *course, uint32_t item)
