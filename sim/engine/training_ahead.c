@@ -54,7 +54,9 @@ static void try_to_leave_out(struct dl_training *t)
     if (dl_steady_watches(t, iteration)) return;
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
         struct runner *const r = &t->ahead->runners[i];
-        r->item = program_of(t, r->group)->sequence + r->group->item;
+        const struct dl_sequenced *const item = program_of(t, r->group)->sequence + r->group->item;
+        r->first += item - r->item;
+        r->item = item;
         r->course = NULL;
     }
 }

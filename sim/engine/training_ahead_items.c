@@ -78,34 +78,41 @@ static inline bool find_inputs(const struct dl_training *t, const struct runner 
     return true;
 }
 
-/* A lockstep group that waits for its inputs: go on with it, at the date at which they are there, if that is known. */
-static void resume(struct dl_training *t, struct ahead *a, struct runner *r)
+/* From when on the inputs are there that a lockstep group waits for; INFINITY: that is not known yet. */
+static inline double end_wait_for_inputs(const struct dl_training *t, struct runner *r)
 {
     struct lockstep_group *const c = r->group;
     struct inputs inputs;
-    if (!find_inputs(t, r, &inputs)) return;
-    double now = c->waits_since_s;
+    if (!find_inputs(t, r, &inputs)) return INFINITY;
     c->waits_for_input = false;
-    r->n_before = r->n_sends = 0;
-    if (!inputs.last || is_here(r, inputs.last, now)) {
+    if (!inputs.last || is_here(r, inputs.last, c->waits_since_s)) {
         pass_input(c, inputs.undisturbed_s);
-    } else {
-        now = inputs.last->arrives_s;
-        r->posted_s = inputs.last->posted_s;
-        end_wait_for_message(c, &inputs.last->sent, inputs.undisturbed_s, now);
+        return c->waits_since_s;
     }
-    dl_tournament_add(&a->dates, c->stage, begin_item(t, a, r, now));
+    r->posted_s = inputs.last->posted_s;
+    end_wait_for_message(c, &inputs.last->sent, inputs.undisturbed_s, inputs.last->arrives_s);
+    return inputs.last->arrives_s;
+}
+
+/* A lockstep group goes to its item, if it can. Items that make one step begin when all of their inputs are there. */
+static void resume(struct dl_training *t, struct ahead *a, struct runner *r)
+{
+    const double now = r->item == r->first ? end_wait_for_inputs(t, r) : r->group->waits_since_s;
+    if (now < INFINITY) dl_tournament_add(&a->dates, r->group->stage, begin_item(t, a, r, now));
 }
 
 static inline void next_item(struct dl_training *t, struct ahead *a, struct runner *r, double now)
 {
+    struct lockstep_group *const c = r->group;
     if (r->item == r->items_end) {
         dl_ahead_end_items(t, r, now);
         return;
     }
-    r->group->waits_for_input = true;
-    r->group->waits_since_s = now;
-    if (is_sent(r->group, r->item)) resume(t, a, r);
+    r->first = r->item;
+    r->n_sends = 0;
+    c->waits_for_input = true;
+    c->waits_since_s = now;
+    if (is_sent(c, r->item)) resume(t, a, r);
 }
 
 void dl_ahead_begin_items(struct dl_training *t, struct runner *r, double now) { next_item(t, t->ahead, r, now); }
@@ -153,7 +160,7 @@ static inline double wait_for_sends(struct runner *r, double now)
 
 static inline void hand_on(struct dl_training *t, struct ahead *a, struct runner *r, double now)
 {
-    const struct dl_sequenced *item = r->item - r->n_before;
+    const struct dl_sequenced *item = r->first;
     do {
         pass_on(t, a, r, item, now);
     } while (item++ < r->item);
@@ -166,8 +173,7 @@ static inline void hand_on(struct dl_training *t, struct ahead *a, struct runner
     next_item(t, a, r, now);
 }
 
-/* Until when it has still to do before it hands on; INFINITY: nothing. */
-static inline double end_item(struct dl_training *t, const struct ahead *a, struct runner *r, double now)
+static inline void end_item(struct dl_training *t, struct runner *r, double now)
 {
     struct lockstep_group *const c = r->group;
     const struct dl_sequenced *const item = r->item;
@@ -175,14 +181,24 @@ static inline double end_item(struct dl_training *t, const struct ahead *a, stru
     t->n_items[item->item.kind]++;
     if (r->course) note_item(t, c, r->course, item, now);
     r->n_sends += item->gives != DL_NO_TAG && item->to != c->stage;
-    if (item->item.with_next) {
-        c->item++;
-        r->item++;
-        r->n_before++;
-        return begin_item(t, a, r, now);
-    }
+}
+
+/* The next item of the same step. */
+static inline void join_next(struct dl_training *t, struct ahead *a, struct runner *r, double now)
+{
+    r->group->item++;
+    r->item++;
+    r->group->waits_since_s = now;
+    resume(t, a, r);
+}
+
+/* Until when the host launches what the step sends; INFINITY: it is not waited for. */
+static inline double begin_sends(const struct dl_training *t, struct runner *r, double now)
+{
+    struct lockstep_group *const c = r->group;
+    if (!r->n_sends) return INFINITY;
     c->host_s += r->n_sends * t->request.step.send_host_s;
-    if (!r->n_sends || c->host_s <= now) return INFINITY;
+    if (c->host_s <= now) return INFINITY;
     r->waits_for_host = true;
     c->waits_since_s = now;
     return c->host_s;
@@ -198,17 +214,29 @@ static inline void end_wait_for_host(struct runner *r, double now)
     c->elapsed_s[phase_of(r->item)] += wait_s;
 }
 
-/* Likewise, of a lockstep group whose date has come. */
-static inline double go_through(struct dl_training *t, const struct ahead *a, struct runner *r, double now)
+/* The lockstep group's date has come: whether it hands on now. */
+static inline bool is_through(struct dl_training *t, struct ahead *a, struct runner *r, double now)
 {
     if (r->waits_for_host) {
         end_wait_for_host(r, now);
-        return INFINITY;
+        return true;
     }
-    if (r->group->work.until_s > now) return r->group->work.until_s; /* by messages that left since its date was set */
-    end_work(r, now);
-    const double until_s = begin_part(a, r, now);
-    return until_s < INFINITY ? until_s : end_item(t, a, r, now);
+    double until_s = r->group->work.until_s; /* later than its date by messages that left since that was set */
+    if (until_s <= now) {
+        end_work(r, now);
+        until_s = begin_part(a, r, now);
+        if (until_s == INFINITY) {
+            end_item(t, r, now);
+            if (r->item->item.with_next) {
+                join_next(t, a, r, now);
+                return false;
+            }
+            until_s = begin_sends(t, r, now);
+            if (until_s == INFINITY) return true;
+        }
+    }
+    dl_tournament_add(&a->dates, r->group->stage, until_s);
+    return false;
 }
 
 bool dl_ahead_go_on(struct dl_training *t)
@@ -218,11 +246,7 @@ bool dl_ahead_go_on(struct dl_training *t)
     for (double now; (now = dl_tournament_date_s(&a->dates)) < INFINITY;) {
         t->ahead_s = now;
         struct runner *const r = &a->runners[dl_tournament_take(&a->dates)];
-        const double until_s = go_through(t, a, r, now);
-        if (until_s < INFINITY)
-            dl_tournament_add(&a->dates, r->group->stage, until_s);
-        else
-            hand_on(t, a, r, now);
+        if (is_through(t, a, r, now)) hand_on(t, a, r, now);
         dl_tournament_settle(&a->dates);
         if (is_due && *is_due) return true;
     }

@@ -9,10 +9,10 @@
 struct runner {
     struct lockstep_group *group;
     const struct dl_sequenced *item, *items_end; /* its item, and the end of all */
+    const struct dl_sequenced *first;            /* of the items that make one step with it */
     struct dl_template *const *blocks;           /* of its program */
     const struct dl_part *part, *parts_end;      /* next one of its item, and the end of them */
     uint32_t onward_stage;                       /* that its channel onward leads to */
-    uint32_t n_before;                           /* items that make one step with the one that it is at */
     uint32_t n_sends;                            /* of these items */
     bool waits_for_host;                         /* to send */
     bool is_beside;                              /* its work is slowed by messages, up to in_flight_until_s */

@@ -85,13 +85,12 @@ static void end_period(struct dl_training *t, uint32_t iteration)
     if (!t->is_ahead) t->request.engine->kind->timer(t->request.engine, now_s(t), dl_steady_try, t, iteration);
 }
 
-static struct sums sums_of(const struct lockstep_group *c)
+static void note_sums(const struct lockstep_group *c, struct sums *out)
 {
-    struct sums s = {.owed_s = c->owed_s};
-    memcpy(s.causes_s, c->causes_s, sizeof s.causes_s);
-    memcpy(s.elapsed_s, c->elapsed_s, sizeof s.elapsed_s);
-    memcpy(s.delays_s, c->delays.by, sizeof s.delays_s);
-    return s;
+    memcpy(out->causes_s, c->causes_s, sizeof out->causes_s);
+    memcpy(out->elapsed_s, c->elapsed_s, sizeof out->elapsed_s);
+    memcpy(out->delays_s, c->delays.by, sizeof out->delays_s);
+    out->owed_s = c->owed_s;
 }
 
 void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c, uint32_t tag, double at_s)
@@ -110,7 +109,7 @@ void dl_steady_note_period(struct dl_training *t, const struct lockstep_group *c
 {
     const uint32_t period = course->repeats.period;
     course->n_until_sums = period - 1;
-    course->sums[(course->n_items - 1) / period % n_kept] = sums_of(c);
+    note_sums(c, &course->sums[(course->n_items - 1) / period % n_kept]);
     if (c == t->lockstep_groups) end_period(t, c->iteration);
 }
 

@@ -33,7 +33,7 @@ double dl_steady_last_sum_s(const struct course *course, size_t i)
     return sums_at(course, 0)[i] - sums_at(course, 1)[i];
 }
 
-static bool sums_agree(const struct course *course, const struct course *first, const struct one_period *one)
+static bool sums_agree(const struct course *course, const struct one_period *one)
 {
     const size_t owed = offsetof(struct sums, owed_s) / sizeof(double);
     const size_t delays = offsetof(struct sums, delays_s) / sizeof(double);
@@ -41,8 +41,8 @@ static bool sums_agree(const struct course *course, const struct course *first, 
                         *const oldest = sums_at(course, 2);
     for (size_t i = 0; i < n_sums; i++)
         if (!agree(newest[i] - before[i], before[i] - oldest[i], one)) return false;
-    for (size_t i = delays; i < delays + N_DELAYS; i++)
-        if (!agree(newest[i] - before[i], dl_steady_last_sum_s(first, i), one)) return false;
+    for (size_t i = 0; i < N_DELAYS; i++)
+        if (!agree(newest[delays + i] - before[delays + i], one->delays.by[i], one)) return false;
     return newest[owed] - before[owed] >= -agreement * one->seconds;
 }
 
@@ -51,15 +51,14 @@ double dl_steady_host_shift_s(const struct course *course, uint32_t item)
     return record_at(course, item)->host_s - record_at(course, item - course->repeats.period)->host_s;
 }
 
-static bool repeats_itself(const struct course *course, const struct course *first, const struct one_period *one,
-                           double now_s)
+static bool repeats_itself(const struct course *course, const struct one_period *one, double now_s)
 {
     const uint32_t period = course->repeats.period, n = course->n_items;
     if (n <= n_kept * period || record_at(course, n - 1)->end_s <= now_s - one->seconds) return false;
     for (uint32_t i = n - 1; i >= n - 2 * period; i--)
         if (!has_shifted(record_at(course, i - period), record_at(course, i), one)) return false;
     return agree(dl_steady_host_shift_s(course, n - 1), dl_steady_host_shift_s(course, n - 1 - period), one) &&
-           sums_agree(course, first, one);
+           sums_agree(course, one);
 }
 
 uint32_t dl_steady_inputs_end(const struct dl_training *t, const struct lockstep_group *c)
@@ -104,7 +103,7 @@ bool dl_steady_has_come(const struct dl_training *t, struct one_period *one)
         one->delays.by[i] = dl_steady_last_sum_s(first, offsetof(struct sums, delays_s) / sizeof(double) + i);
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
         const struct course *const course = &steady->courses[i];
-        if (course->iteration != first->iteration || !repeats_itself(course, first, one, now_s(t))) return false;
+        if (course->iteration != first->iteration || !repeats_itself(course, one, now_s(t))) return false;
     }
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++)
         if (!inputs_repeat(t, &t->lockstep_groups[i], &steady->courses[i], one)) return false;
