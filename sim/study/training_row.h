@@ -21,10 +21,11 @@ enum dl_stage_rule { DL_STAGES_EVEN, DL_STAGES_UNEVEN, DL_STAGES_COUNT_ENDS, DL_
 /* The device of which a job told its reserved bytes: of its fullest stage, or its rank 0, of the first. */
 enum dl_reserved_on { DL_RESERVED_ON_FULLEST, DL_RESERVED_ON_FIRST_STAGE };
 
-/* What a job measured of its own network before it trained: an all-gather of so many bytes over all its n devices, and
- * its bus bandwidth, (n - 1) / n of the bytes over the time. 0: not measured. */
+/* What a job measured of its own network before it trained: an all-gather and an all-reduce of so many bytes over all
+ * its n devices, and their bus bandwidths, (n - 1) / n and 2 (n - 1) / n of the bytes over the time. 0: not measured.
+ */
 struct dl_tested_network {
-    double bytes, allgather_bytes_per_s;
+    double bytes, allgather_bytes_per_s, allreduce_bytes_per_s;
 };
 
 /* 0 or NULL where the source says nothing and the field may be empty. */

@@ -64,6 +64,7 @@ const struct dl_field dl_training_row_fields[] = {
     {"tied_embedding", DL_INT, AT(tied_embedding), 0, 1, true, NULL, NULL},
     {"tested_bytes", DL_NUMBER, AT(tested.bytes), 1, MOST, true, NULL, NULL},
     {"tested_allgather_bytes_per_s", DL_NUMBER, AT(tested.allgather_bytes_per_s), 1, 1e18, true, NULL, NULL},
+    {"tested_allreduce_bytes_per_s", DL_NUMBER, AT(tested.allreduce_bytes_per_s), 1, 1e18, true, NULL, NULL},
     {"tokens_per_s_per_device", DL_NUMBER, AT(tokens_per_s), 1e-9, 1e15, true, NULL, NULL},
     {"reserved_bytes", DL_NUMBER, AT(reserved_bytes), 1, 1e15, true, NULL, NULL},
     {"reserved_on", DL_CHOICE, AT(reserved_on), 0, 0, true, reserved_on, NULL},

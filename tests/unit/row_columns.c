@@ -336,7 +336,7 @@ END_TEST
 enum { devices = 64, nodes = 8 };
 static const double tested_bytes = 1 << 30;
 
-static double allgather_s(const struct dl_texts *set)
+static double collective_s(enum dl_op op, const struct dl_texts *set)
 {
     struct dl_machine m = {0};
     struct dl_group group;
@@ -349,32 +349,54 @@ static double allgather_s(const struct dl_texts *set)
     ck_assert_msg(!dl_machine_use_transport(&m, NULL, nodes, set, arena, &err), "%s", err.text);
     dl_estimator_init(&estimator, m.topology, &m.transport, m.bytes_per_s);
     const struct dl_wish wish = {
-        .op = DL_ALLGATHER, .algorithm = "auto", .protocol = "auto", .group = &group, .bytes = tested_bytes};
+        .op = op, .algorithm = "auto", .protocol = "auto", .group = &group, .bytes = tested_bytes};
     ck_assert_msg(!dl_choose(&estimator, &wish, arena, &choice, &err), "%s", err.text);
     dl_estimator_release(&estimator);
     dl_machine_close(&m);
     return choice.estimate.time_s;
 }
 
-static struct dl_session_request measured(double seconds)
+/* An all-reduce that takes no time was not measured. */
+static struct dl_session_request measured_both(double gather_s, double reduce_s)
 {
-    const struct dl_training_row row = {
-        .topo = "p5",
-        .devices = devices,
-        .tested = {.bytes = tested_bytes, .allgather_bytes_per_s = tested_bytes * (devices - 1) / devices / seconds}};
+    const double moved = tested_bytes * (devices - 1) / devices;
+    const struct dl_training_row row = {.topo = "p5",
+                                        .devices = devices,
+                                        .tested = {.bytes = tested_bytes,
+                                                   .allgather_bytes_per_s = moved / gather_s,
+                                                   .allreduce_bytes_per_s = reduce_s > 0 ? 2 * moved / reduce_s : 0}};
     struct dl_session_request request = {.engine = "analytic"};
     ck_assert_msg(!dl_row_network(&row, arena, &request, &err), "%s", err.text);
     return request;
 }
 
+static struct dl_session_request measured(double gather_s) { return measured_both(gather_s, 0); }
+
 /* The machine then takes what the job took, and one that is as fast as expected stays as it is. */
 START_TEST(a_slow_network_has_slow_hops)
 {
-    const double expected_s = allgather_s(&(struct dl_texts){.n = 0}), more_s = nodes * 0.25e-3;
+    const double expected_s = collective_s(DL_ALLGATHER, &(struct dl_texts){.n = 0}), more_s = nodes * 0.25e-3;
     const struct dl_session_request as_expected = measured(0.99 * expected_s), slow = measured(expected_s + more_s);
     ck_assert_uint_eq(as_expected.set.n, 0);
     ck_assert_uint_ge(slow.set.n, 1);
-    ck_assert_double_eq_tol(allgather_s(&slow.set), expected_s + more_s, 1e-3 * more_s);
+    ck_assert_double_eq_tol(collective_s(DL_ALLGATHER, &slow.set), expected_s + more_s, 1e-3 * more_s);
+}
+END_TEST
+
+/* What an all-reduce takes even with hops as slow as those of the all-gather is the rate of the network. */
+START_TEST(a_slow_all_reduce_has_a_slow_rate)
+{
+    const struct dl_texts none = {.n = 0};
+    const double gather_s = collective_s(DL_ALLGATHER, &none) + nodes * 0.25e-3;
+    const struct dl_session_request hops = measured(gather_s);
+    const double with_hops_s = collective_s(DL_ALLREDUCE, &hops.set), reduce_s = 1.5 * with_hops_s;
+    const struct dl_session_request slow = measured_both(gather_s, reduce_s),
+                                    as_expected = measured_both(gather_s, 0.9 * with_hops_s);
+    ck_assert_double_gt(with_hops_s, collective_s(DL_ALLREDUCE, &none));
+    ck_assert_uint_eq(slow.set.n, hops.set.n + 1);
+    ck_assert_ptr_nonnull(strstr(slow.set.items[hops.set.n], "transport.efficiency.efa2="));
+    ck_assert_double_eq_tol(collective_s(DL_ALLREDUCE, &slow.set), reduce_s, 1e-3 * reduce_s);
+    ck_assert_uint_eq(as_expected.set.n, hops.set.n);
 }
 END_TEST
 
@@ -411,6 +433,7 @@ int main(void)
     tcase_add_test(tests, a_condition_is_of_texts);
     tcase_add_test(tests, tokens_or_a_share_of_peak_say_what_a_step_took);
     tcase_add_test(tests, a_slow_network_has_slow_hops);
+    tcase_add_test(tests, a_slow_all_reduce_has_a_slow_rate);
     tcase_add_test(tests, what_no_network_takes_is_the_hosts);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
