@@ -1,5 +1,5 @@
-/* eager_passes.c - Megatron-DeepSpeed on Intel GPUs: the bytes that its files say kernels move, against the operations
- * of PyTorch that its code calls, each with what it reads and writes. */
+/* eager_passes.c - Megatron-DeepSpeed, on Intel GPUs too, and nanotron: the bytes that their files say kernels move,
+ * against the operations of PyTorch that their code calls, each with what it reads and writes. */
 #include <math.h>
 #include <string.h>
 
@@ -116,24 +116,32 @@ START_TEST(gradients_of_slices_are_as_large_as_what_was_cut)
 }
 END_TEST
 
-/* Of bf16 gradients in fp32: into a buffer, divided, out of it. */
-START_TEST(buckets_are_filled_divided_and_emptied)
+/* What passes over gradients in fp32 at the end of a step, whole on each replica even where ZeRO cuts the optimizer.
+ * DeepSpeed: into a buffer, divided, out of it. nanotron: norm, clipping, zeros (optim/clip_grads.py, zero_grad). */
+static const struct {
+    const char *software, *stack;
+    double passes;
+} buckets[] = {{"megatron-deepspeed", "{\"name\":\"data\"}", 2 + 2 + 2},
+               {"megatron-deepspeed", "{\"name\":\"data\"},{\"name\":\"zero\",\"stage\":1}", 2 + 2 + 2},
+               {"nanotron", "{\"name\":\"data\"},{\"name\":\"zero\",\"stage\":1}", 1 + 2 + 1}};
+
+START_TEST(whole_gradients_are_passed_over_at_the_end)
 {
     struct dl_arena *const arena = dl_arena_new();
     struct dl_session s;
     const struct analytic_run run = {.topo = "aurora",
                                      .workload = MODEL,
-                                     .software = "megatron-deepspeed",
+                                     .software = buckets[_i].software,
                                      .head =
                                          "\"devices\":2,\"global_batch\":2,\"microbatch\":1,\"precision\":\"bf16\",",
-                                     .stack = "{\"name\":\"data\"}"};
+                                     .stack = buckets[_i].stack};
     ck_assert_msg(analytic_run(&run, arena, &s), "%s", s.err.text);
     const struct dl_template *const end = &s.lowered.programs[0].end;
     double sum = 0;
     for (size_t i = 0; i < end->n_instructions; i++)
         if (end->instructions[i].name && strcmp(end->instructions[i].name, "bucket") == 0)
             sum += end->instructions[i].bytes;
-    check("buckets", sum, 3 * 2 * fp32 * dl_model_parameters(&s.model), 1e-9);
+    check("buckets", sum, buckets[_i].passes * fp32 * dl_model_parameters(&s.model), 1e-9);
     dl_session_close(&s);
     dl_arena_free(arena);
 }
@@ -145,7 +153,7 @@ int main(void)
     TCase *const tests = tcase_create("bytes");
     tcase_add_test(tests, passes_of_the_code_are_those_of_the_file);
     tcase_add_test(tests, gradients_of_slices_are_as_large_as_what_was_cut);
-    tcase_add_test(tests, buckets_are_filled_divided_and_emptied);
+    tcase_add_loop_test(tests, whole_gradients_are_passed_over_at_the_end, 0, (int)DL_COUNT(buckets));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
