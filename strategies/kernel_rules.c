@@ -35,6 +35,9 @@ static const struct dl_field fields[] = {
     {"saved_bytes", DL_NUMBER, AT(saved_bytes), -1000, 1000, true, NULL,
      "of a forward: bytes kept for the backward beyond those of the workload (negative: fewer), per element that it "
      "moves, of a GEMM per input element, of attention per result; 0 if absent"},
+    {"unit_s", DL_NUMBER, AT(unit_s), 0, 1, true, NULL,
+     "of kernels that are bound by their instructions: time of one unit (SM) of a GPU per element of the workload; of "
+     "GEMMs that of what goes beside them, per result, backward per gradient of it; 0 if absent"},
     {"beside", DL_TEXT, AT(beside), 0, 0, true, NULL,
      "the operation that moves the additional elements; cast if absent"},
     {"rate", DL_NUMBER, AT(rate), 0.01, 10, true, NULL, "over that of the device file; 1 if absent"},
@@ -46,6 +49,10 @@ static const struct dl_field fields[] = {
      "only convolutions with windows of more than one pixel: the others are GEMMs; false if absent"},
     {"dropout", DL_BOOL, AT(needs_dropout), 0, 0, true, NULL,
      "only residuals and attention with dropout; false if absent"},
+    {"experts", DL_BOOL, AT(needs_experts), 0, 0, true, NULL, "only kernels on the tokens of experts; false if absent"},
+    {"bias", DL_BOOL, AT(needs_bias), 0, 0, true, NULL, "only GEMMs with a bias; false if absent"},
+    {"drains", DL_BOOL, AT(drains), 0, 0, true, NULL,
+     "the host waits for the device before it, unless a graph is replayed; false if absent"},
     {"grouped_queries", DL_BOOL, AT(needs_groups), 0, 0, true, NULL,
      "only attention with fewer key and value heads than query heads; false if absent"},
     {"fused", DL_BOOL, AT(is_fused), 0, 0, true, NULL, "only with fused_optimizer; false if absent"},
@@ -95,6 +102,8 @@ static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
     if (r->is_windowed && !(k->window > 1)) return false;
     if (r->unless_multiple_of > 0 && fmod(k->batch, r->unless_multiple_of) == 0) return false;
     if (r->needs_dropout && !k->drops) return false;
+    if (r->needs_experts && !dl_kernel_is_of_experts(k)) return false;
+    if (r->needs_bias && !k->has_bias) return false;
     if (r->needs_groups && !(k->kv_share > 0 && k->kv_share < 1)) return false;
     return is_same(r->operation, dl_kernel_operation(k)) || (k->name && is_same(r->operation, k->name));
 }
@@ -160,6 +169,7 @@ struct dl_kernel dl_kernel_instead(const struct dl_kernel_rule *rule, const stru
 {
     struct dl_kernel done = *k;
     done.elements *= rule->moves;
+    done.unit_s = rule->unit_s * k->elements;
     if (rule->as) done.operation = rule->as;
     return done;
 }
@@ -172,5 +182,18 @@ struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struc
                               .pass = k->pass,
                               .elements = of_memory + rule->weight_moves * weights_of(k) +
                                           rule->result_moves * results_of(k) + rule->operand_moves * inputs_of(k),
+                              .by.elements = dl_kernel_all_dimensions(k) & DL_BY_EXPERT};
+}
+
+struct dl_kernel dl_kernel_issued(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
+{
+    const double made = !is_product(k)                      ? 0
+                        : k->pass == DL_PASS_FORWARD        ? results_of(k)
+                        : k->pass == DL_PASS_INPUT_GRADIENT ? inputs_of(k)
+                                                            : 0;
+    return (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
+                              .name = rule->beside ? rule->beside : "cast",
+                              .pass = k->pass,
+                              .unit_s = rule->unit_s * made,
                               .by.elements = dl_kernel_all_dimensions(k) & DL_BY_EXPERT};
 }

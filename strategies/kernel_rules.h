@@ -10,24 +10,29 @@
 
 struct dl_kernel_rule {
     const char *operation;
-    int64_t pass;              /* enum dl_kernel_pass, or DL_EVERY_PASS */
-    double launches;           /* of an optimizer: for each tensor of parameters */
-    double tensor_s;           /* of the device, for each tensor of parameters that an optimizer goes through */
-    double moves;              /* elements, over those that the workload counts; 0: it is part of another kernel */
-    bool is_wide;              /* these are of fp32 */
-    const char *as;            /* a kernel that is bound by memory: as which the device does it; NULL: as what it is */
-    double beside_moves;       /* elements moved beside it, over those that the workload counts */
-    const char *beside;        /* what it is that moves these and those of the next two: "cast" if NULL */
-    double weight_moves;       /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
-    double result_moves;       /* elements moved beside a product or attention for each of its results */
-    double operand_moves;      /* and beside a product for each element of its input */
-    double saved_bytes;        /* of a forward: kept for backward beyond what the workload counts, or below 0 less; see
-                                  dl_kernel_saves */
-    double rate;               /* over that of the device's figures: of an older library */
-    bool is_older;             /* on the newest devices, their older_kernels_fraction of that rate */
+    int64_t pass;         /* enum dl_kernel_pass, or DL_EVERY_PASS */
+    double launches;      /* of an optimizer: for each tensor of parameters */
+    double tensor_s;      /* of the device, for each tensor of parameters that an optimizer goes through */
+    double moves;         /* elements, over those that the workload counts; 0: it is part of another kernel */
+    bool is_wide;         /* these are of fp32 */
+    const char *as;       /* a kernel that is bound by memory: as which the device does it; NULL: as what it is */
+    double beside_moves;  /* elements moved beside it, over those that the workload counts */
+    const char *beside;   /* what it is that moves these and those of the next two: "cast" if NULL */
+    double unit_s;        /* of a unit of the device, for each element that the workload counts: its least time; of a
+                             product for each activation on the side of its result: of what goes beside it */
+    double weight_moves;  /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
+    double result_moves;  /* elements moved beside a product or attention for each of its results */
+    double operand_moves; /* and beside a product for each element of its input */
+    double saved_bytes;   /* of a forward: kept for backward beyond what the workload counts, or below 0 less; see
+                             dl_kernel_saves */
+    double rate;          /* over that of the device's figures: of an older library */
+    bool is_older;        /* on the newest devices, their older_kernels_fraction of that rate */
     double unless_multiple_of; /* only for so many matrices that this does not divide them; 0: any */
     bool is_windowed;          /* only for convolutions with windows of more than a pixel */
     bool needs_dropout;        /* only for kernels that dropout is part of */
+    bool needs_experts;        /* only for what is done for the tokens of experts */
+    bool needs_bias;           /* only for products with a bias */
+    bool drains;               /* the host waits for all before it, to copy a number to the device */
     bool needs_groups;         /* only for attention with fewer heads of keys and values than of queries */
     bool is_fused;             /* only where the software's optimizer is fused; others are left out when it is read */
     int64_t numbers;           /* enum dl_rule_numbers */
@@ -59,7 +64,7 @@ struct dl_numbers {
 const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,
                                                 struct dl_numbers numbers);
 
-/* What the framework does instead of k, which is bound by memory. */
+/* What the framework does instead of k, which is bound by memory or by its own instructions. */
 struct dl_kernel dl_kernel_instead(const struct dl_kernel_rule *rule, const struct dl_kernel *k);
 
 /* Bytes that k keeps for backward beyond what the workload counts: saved_bytes for each element that it moves, of a
@@ -68,5 +73,8 @@ double dl_kernel_saves(const struct dl_kernel_rule *rule, const struct dl_kernel
 
 /* The kernel that moves what the rule says beside k; its elements may be 0. */
 struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struct dl_kernel *k);
+
+/* What is bound by instructions beside a product; its unit_s may be 0. */
+struct dl_kernel dl_kernel_issued(const struct dl_kernel_rule *rule, const struct dl_kernel *k);
 
 #endif

@@ -14,8 +14,8 @@ static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
            a->elements == b->elements && a->made.height == b->made.height && a->made.width == b->made.width &&
            a->window == b->window && a->stride == b->stride && a->causal == b->causal && a->drops == b->drops &&
            a->backward == b->backward && a->kv_share == b->kv_share && a->stays_wide == b->stays_wide &&
-           dl_kernel_is_of_experts(a) == dl_kernel_is_of_experts(b) && a->pass == b->pass && a->name == b->name &&
-           a->operation == b->operation;
+           a->has_bias == b->has_bias && dl_kernel_is_of_experts(a) == dl_kernel_is_of_experts(b) &&
+           a->pass == b->pass && a->name == b->name && a->operation == b->operation;
 }
 
 static size_t hash_of(const struct dl_kernel *k)
@@ -146,8 +146,9 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     const enum dl_precision done_in = is_wide ? widen(s->request->device, precision, &kernel) : precision;
     out.price = price_at_clock(s, &kernel, done_in, 1, &out.draw);
     if (rule) {
-        const struct dl_kernel beside = dl_kernel_beside(rule, k);
+        const struct dl_kernel beside = dl_kernel_beside(rule, k), issued = dl_kernel_issued(rule, k);
         slow_down(s->request->device, &kernel, done_in, rule, &out);
+        if (issued.unit_s > 0) out.price.seconds += price_at_clock(s, &issued, precision, 1, &out.draw).seconds;
         if (beside.elements > 0) out.price.seconds += price_at_clock(s, &beside, precision, 1, &out.draw).seconds;
     }
     out.price.seconds = fmax(out.price.seconds, out.launches * s->request->device->launch_s);
@@ -185,6 +186,11 @@ static void count_draw(struct dl_sink *s, enum dl_bound bound, const struct dl_d
     dl_sink_draws_add(&s->note.draws, &one);
 }
 
+static void add_drain(struct dl_template *into)
+{
+    dl_template_add(into, &(struct dl_instruction){.kind = DL_DRAIN, .name = "drain"});
+}
+
 /* How long the kernel keeps the device busy. An update that is many launches begins with the first of them. */
 static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
 {
@@ -210,13 +216,9 @@ static double add_kernel(struct dl_sink *s, const struct dl_event *ev)
                                  .ground = priced->price.ground};
     for (int count = 0; count < DL_N_FLOP_COUNTS; count++)
         one.counted_flop[count] = dl_counted_flop(&ev->kernel, one.flop, (enum dl_flop_count)count);
+    if (priced->rule && priced->rule->drains && !ev->is_replayed) add_drain(place_of(s, ev));
     for (double part = 0; part < n_parts; part++) add_launched(s, place_of(s, ev), one);
     return device_s;
-}
-
-static void add_drain(struct dl_template *into)
-{
-    dl_template_add(into, &(struct dl_instruction){.kind = DL_DRAIN, .name = "drain"});
 }
 
 void dl_sink_drain(struct dl_sink *s) { add_drain(s->into); }

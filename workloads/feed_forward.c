@@ -2,7 +2,10 @@
 #include "workloads/transformer.h"
 #include "workloads/workloads.h"
 
-bool dl_is_gated(const struct dl_transformer *o) { return o->activation == DL_SWIGLU || o->activation == DL_GEGLU; }
+bool dl_is_gated(const struct dl_transformer *o)
+{
+    return o->activation == DL_SWIGLU || o->activation == DL_GEGLU || o->activation == DL_CLAMPED_SWIGLU;
+}
 
 /* Saves what it is given (twice as much if gated) and its result, which the second linear layer is given. */
 void dl_block_activation(struct dl_block *b, double elements)

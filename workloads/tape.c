@@ -127,6 +127,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                 .pad = p->pad,
                                 .stays_wide = p->stays_wide,
                                 .masked = p->masked,
+                                .has_bias = p->has_bias,
                                 .attention_core = tape->attention_core,
                                 .by = p->by};
     forward.by.batch |= of_experts(tape->among_experts);

@@ -34,6 +34,7 @@ struct dl_kernel {
     /* DL_KERNEL_MEMORY: only n, the width of the rows that norms, softmax and biases go through. */
     double batch, m, n, k;
     double elements; /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
+    double unit_s;   /* DL_KERNEL_MEMORY: of its instructions, if one unit of the device did them all; 0: not known */
     /* Numbers that have none are the same on every rank. Among experts a GEMM's batch is these, which expert
      * parallelism divides, and m the tokens that each gets if all get as many; there is one at least. Elements are
      * those of all experts together. */
@@ -53,6 +54,7 @@ struct dl_kernel {
     bool stays_wide;            /* product: never with quantised operands, beside those of attention's core */
     bool attention_core;        /* between the projections of attention: what selective recomputation does again */
     double table;               /* look-up: elements of its table, which are parameters */
+    bool has_bias;              /* product: a bias is added to its result */
     bool accumulates; /* its result is added to sums in fp32, as gradients of weights are; the software decides */
 };
 

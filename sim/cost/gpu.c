@@ -137,7 +137,8 @@ static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum 
     case DL_KERNEL_ATTENTION: return dl_gpu_attention_s(d, k, precision);
     case DL_KERNEL_MEMORY: break;
     }
-    return (o->memory_ramp_s > 0 ? o->memory_ramp_s : o->ramp_s) + dl_gpu_memory_s(d, dl_kernel_bytes(k, precision));
+    return (o->memory_ramp_s > 0 ? o->memory_ramp_s : o->ramp_s) +
+           fmax(k->unit_s / o->units, dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));
 }
 
 static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

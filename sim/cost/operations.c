@@ -17,6 +17,7 @@ static const struct dl_operation operations[] = {
     {.name = "cross_entropy", MEMORY, .is_function = true, .stands_apart = true}, APART("logits_to_fp32"),
     APART("embedding"), PLAIN("positions"), PLAIN("token_types"), PLAIN("rotary"),
     FUNCTION("gelu"), FUNCTION("geglu"), PLAIN("relu"), FUNCTION("swiglu"),
+    {.name = "clamped_swiglu", MEMORY, .is_function = true, .like = "swiglu"},
     PLAIN("dropout"), PLAIN("residual"), {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
     PLAIN("top_k"), PLAIN("permute"), PLAIN("unpermute"), PLAIN("count_tokens"),

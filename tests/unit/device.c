@@ -165,12 +165,30 @@ START_TEST(published_kernels_are_met_on_average)
 }
 END_TEST
 
+/* As many instructions on twice the units take half as long; what memory takes longer hides them. */
+START_TEST(units_share_the_instructions_of_a_kernel)
+{
+    open_model_number(_i);
+    if (!is_gpu()) return;
+    const enum dl_precision precision = fast_precision();
+    struct dl_kernel k = moving(1e6);
+    const double moved_s = dl_price(&device, &k, precision).seconds, units = figure("units");
+    k.unit_s = 1e-9;
+    ck_assert_double_eq(dl_price(&device, &k, precision).seconds, moved_s);
+    k.unit_s = 1;
+    const double once_s = dl_price(&device, &k, precision).seconds;
+    k.unit_s = 2;
+    ck_assert_double_eq_tol(dl_price(&device, &k, precision).seconds - once_s, 1 / units, 1e-9);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
     tcase_add_loop_test(tests, no_kernel_beats_peak_memory_or_launch, 0, n_devices);
     tcase_add_loop_test(tests, products_grow_with_every_dimension, 0, n_devices);
     tcase_add_loop_test(tests, twice_the_work_takes_twice_the_time, 0, n_devices);
     tcase_add_loop_test(tests, batches_cost_between_one_and_all_of_their_products, 0, n_devices);
+    tcase_add_loop_test(tests, units_share_the_instructions_of_a_kernel, 0, n_devices);
     tcase_add_loop_test(tests, published_kernels_are_met_on_average, 0, (int)DL_COUNT(families));
 }
 

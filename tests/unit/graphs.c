@@ -84,6 +84,25 @@ START_TEST(tokens_of_experts_are_counted_by_the_host)
 }
 END_TEST
 
+/* Once a layer and forward, also if only the work of experts, which an activation here is part of, is not replayed. */
+START_TEST(a_kernel_may_make_the_host_wait)
+{
+    static const char software[] =
+        SOFTWARE(",'kernels':[{'operation':'gelu','pass':'forward','launches':1,'drains':true}]");
+    static const struct {
+        const char *stack;
+        uint32_t waits;
+    } cases[] = {{STACK(""), LAYERS + 1},
+                 {STACK(",{'name':'graphs','scope':'outside_experts'}"), LAYERS + 1},
+                 {STACK(",{'name':'graphs','scope':'step'}"), 0}};
+    struct dl_session t;
+    open_graphs(&t, software, cases[_i].stack);
+    ck_assert_uint_eq(count_drains(&t, DL_ITEM_F), cases[_i].waits);
+    ck_assert_uint_eq(count_drains(&t, DL_ITEM_B), 0);
+    dl_session_close(&t);
+}
+END_TEST
+
 #define TO_NODES "{'name':'expert','ways':2,'dispatch':'to_nodes'},{'name':'data'}"
 
 /* Where tokens go to nodes the host waits for them too, and each trip takes its fixed time; elsewhere nothing of it. */
@@ -177,6 +196,7 @@ int main(void)
     tcase_add_test(tests, what_depends_on_counts_is_not_replayed);
     tcase_add_test(tests, a_step_that_is_one_graph_needs_no_host);
     tcase_add_loop_test(tests, tokens_of_experts_are_counted_by_the_host, 0, 3);
+    tcase_add_loop_test(tests, a_kernel_may_make_the_host_wait, 0, 3);
     tcase_add_loop_test(tests, a_trip_to_nodes_has_a_wait_and_a_time_of_its_own, 0, 3);
     tcase_add_test(tests, trips_reach_their_share_of_the_bandwidth);
     tcase_add_loop_test(tests, trips_that_leave_a_node_take_longer, 0, 2);

@@ -219,6 +219,41 @@ START_TEST(kernels_may_keep_more)
 }
 END_TEST
 
+START_TEST(a_rule_may_be_for_experts_or_biases)
+{
+    open_rules("[{\"operation\": \"fc1\", \"bias\": true, \"launches\": 3},"
+               " {\"operation\": \"fc1\", \"experts\": true, \"launches\": 2},"
+               " {\"operation\": \"fc1\", \"launches\": 1}]");
+    for (int has_bias = 0; has_bias <= 1; has_bias++)
+        for (int of_experts = 0; of_experts <= 1; of_experts++) {
+            struct dl_kernel k = {.kind = DL_KERNEL_GEMM, .name = "fc1", .has_bias = has_bias};
+            k.by.batch = of_experts ? DL_BY_EXPERT : 0;
+            ck_assert_double_eq(dl_kernel_rule_for(&rules, &k, mixed)->launches, has_bias ? 3 : of_experts ? 2 : 1);
+        }
+    close_rules();
+}
+END_TEST
+
+/* A kernel that is bound by its instructions has its own; beside a product they go through what it makes, or through
+ * the gradient of that. */
+START_TEST(instructions_are_counted_for_each_element)
+{
+    const double each_s = 1e-9, tokens = 100, inputs = 30, outputs = 70;
+    open_rules("[{\"operation\": \"swiglu\", \"launches\": 2, \"moves\": 2, \"unit_s\": 1e-9},"
+               " {\"operation\": \"gemm\", \"launches\": 1, \"unit_s\": 1e-9}]");
+    const struct dl_kernel swiglu = {.kind = DL_KERNEL_MEMORY, .name = "swiglu", .elements = 300};
+    ck_assert_double_eq_tol(dl_kernel_instead(&rules.rules[0], &swiglu).unit_s, 300 * each_s, 1e-20);
+    ck_assert_double_eq(dl_kernel_issued(&rules.rules[0], &swiglu).unit_s, 0);
+    struct dl_kernel k = {.kind = DL_KERNEL_GEMM, .batch = 1, .m = tokens, .n = outputs, .k = inputs};
+    ck_assert_double_eq_tol(dl_kernel_issued(&rules.rules[1], &k).unit_s, tokens * outputs * each_s, 1e-20);
+    k.pass = DL_PASS_INPUT_GRADIENT, k.n = inputs, k.k = outputs;
+    ck_assert_double_eq_tol(dl_kernel_issued(&rules.rules[1], &k).unit_s, tokens * outputs * each_s, 1e-20);
+    k.pass = DL_PASS_WEIGHT_GRADIENT;
+    ck_assert_double_eq(dl_kernel_issued(&rules.rules[1], &k).unit_s, 0);
+    close_rules();
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("kernel_rules");
@@ -235,6 +270,8 @@ int main(void)
     tcase_add_test(tests, a_rule_may_be_for_grouped_queries);
     tcase_add_test(tests, a_rule_may_be_for_a_fused_optimizer);
     tcase_add_test(tests, kernels_may_keep_more);
+    tcase_add_test(tests, a_rule_may_be_for_experts_or_biases);
+    tcase_add_test(tests, instructions_are_counted_for_each_element);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
