@@ -6,6 +6,7 @@
 
 #include "sim/core/random.h"
 #include "sim/program/segments.h"
+#include "strategies/recompute.h"
 
 /* Names are those of the workload, so the same text may stand in two places: then it is priced twice. */
 static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
@@ -379,11 +380,19 @@ static void add_update(struct dl_sink *s, const struct dl_event *ev)
     add_kernel(s, &kernel);
 }
 
+/* Some software waits at both ends of a block that is recomputed. */
+static void drain_at_recompute(struct dl_sink *s, const struct dl_event *ev)
+{
+    const bool whole = ev->layer->is_block && dl_recompute_of(ev->recomputed, ev->block) == DL_RECOMPUTE_BLOCKS;
+    if (whole && s->request->job->setting.software->drains_at_recompute && !ev->is_replayed) add_drain(s->into);
+}
+
 /* Its graph is one launch. */
 static void begin_layer(struct dl_sink *s, const struct dl_event *ev)
 {
     const double launch = s->request->job->setting.software->host_s_per_launch;
     end_layer(s); /* of a group that is recomputed only the last one is done */
+    drain_at_recompute(s, ev);
     s->layer_begins = s->into->n_instructions;
     if (ev->is_replayed)
         dl_template_add(s->into, &(struct dl_instruction){.name = "graph", .cause = ev->cause, .host_s = launch});
@@ -402,7 +411,10 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_BATCH: get_batch(s, ev); break;
     case DL_EV_LAYER: begin_layer(s, ev); break;
     case DL_EV_HAND_OVER: count_tokens(s, ev, s->request->job->setting.software->drains_at_dispatch); break;
-    case DL_EV_LAYER_DONE: end_layer(s); break;
+    case DL_EV_LAYER_DONE:
+        end_layer(s);
+        drain_at_recompute(s, ev);
+        break;
     case DL_EV_ALLOC:
     case DL_EV_FREE: dl_sink_memory(s, ev); break;
     case DL_EV_GRADIENT: break; /* nobody had anything to do here */

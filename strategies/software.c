@@ -20,9 +20,9 @@ struct options {
         part_moves; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_waits,
-        drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_end, dropout, gathers_stage_2,
-        gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments,
-        waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer;
+        drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_recompute, drains_at_end, dropout,
+        gathers_stage_2, gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks,
+        keeps_fragments, waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue;
@@ -120,6 +120,9 @@ static const struct dl_field fields[] = {
      "of the host are then those of the slowest rank that is to be expected; 0 if absent"},
     {"drains_at_batches", DL_BOOL, offsetof(struct options, drains_at_batches), 0, 0, true, NULL,
      "the host waits for the device before it loads a micro-batch; true if absent"},
+    {"drains_at_recompute", DL_BOOL, offsetof(struct options, drains_at_recompute), 0, 0, true, NULL,
+     "the host waits for the device before and after each pass of a block that is recomputed as a whole; false if "
+     "absent"},
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions,
      "how attention is computed: scores in memory, or fused; unfused if absent"},
     {"projections_apart", DL_BOOL, offsetof(struct options, projections_apart), 0, 0, true, NULL,
@@ -306,6 +309,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_at_dispatch = o.drains_at_dispatch,
                                 .drains_after_dispatch = o.drains_after_dispatch,
                                 .drains_at_batches = o.drains_at_batches,
+                                .drains_at_recompute = o.drains_at_recompute,
                                 .drains_at_end = o.drains_at_end};
     return DL_OK;
 }

@@ -123,6 +123,7 @@ static void sum_instructions(const struct dl_template *t, size_t first, size_t e
         const struct dl_instruction *const at = &t->instructions[i];
         if (at->kind != DL_DO && !dl_may_be_priced(at, s->calls)) { /* when it begins others decide */
             s->host_s += at->host_s;
+            if (at->kind == DL_DRAIN) s->host_s = fmax(s->host_s, s->device_s);
             continue;
         }
         wait_for_host(total, dl_streams_issue(s, at->host_s));

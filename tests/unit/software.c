@@ -45,6 +45,53 @@ START_TEST(a_host_may_get_its_batch_while_the_device_works)
 }
 END_TEST
 
+static uint32_t count_drains(const struct dl_template *t)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < t->n_instructions; i++) n += t->instructions[i].kind == DL_DRAIN;
+    return n;
+}
+
+/* Of the clocks of host and device, one instruction after the other. */
+static double clocked_s(const struct dl_template *t)
+{
+    double host = 0, device = 0;
+    for (size_t i = 0; i < t->n_instructions; i++) {
+        const struct dl_instruction *const in = &t->instructions[i];
+        host = (in->kind == DL_DRAIN ? fmax(host, device) : host) + in->host_s;
+        device = fmax(host, device) + in->device_s;
+    }
+    return fmax(host, device);
+}
+
+/* Before and after each pass of each of two blocks; else the host is done long before the device. */
+START_TEST(a_host_may_wait_at_both_ends_of_recomputed_blocks)
+{
+    static const char *const recompute[] = {"full", "selective"};
+    static const char software[] = SOFTWARE(",'host_s_per_launch':1e-9,'drains_at_recompute':true");
+    static const char at_once[] = SOFTWARE(",'host_s_per_launch':1e-9");
+    for (size_t i = 0; i < DL_COUNT(recompute); i++) {
+        char head[100];
+        struct dl_session waits, goes_on;
+        snprintf(head, sizeof head, BATCH ",'devices':1,'recompute':'%s'", recompute[i]);
+        struct step step = {.system = FAST_SYSTEM, .workload = MODEL, .head = head, .stack = "", .software = software};
+        open_step(&waits, &step);
+        step.software = at_once;
+        open_step(&goes_on, &step);
+        for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+            const struct dl_template *const t = item(&waits, kind);
+            ck_assert_uint_eq(count_drains(t), i == 0 ? 2 * 2 : 0);
+            ck_assert_uint_eq(count_drains(item(&goes_on, kind)), 0);
+            check_close("seconds", t->total.seconds, clocked_s(t), 1e-12);
+            ck_assert(i == 0 ? t->total.seconds > item(&goes_on, kind)->total.seconds
+                             : t->total.seconds == item(&goes_on, kind)->total.seconds);
+        }
+        dl_session_close(&waits);
+        dl_session_close(&goes_on);
+    }
+}
+END_TEST
+
 /* Seconds of the device at the end of a step of the model, where nothing is exchanged. */
 static double update_s(const char *software, const char *precision)
 {
@@ -243,6 +290,7 @@ int main(void)
     TCase *const tests = tcase_create("software");
     tcase_add_test(tests, a_batch_is_got_before_each_forward);
     tcase_add_test(tests, a_host_may_get_its_batch_while_the_device_works);
+    tcase_add_test(tests, a_host_may_wait_at_both_ends_of_recomputed_blocks);
     tcase_add_test(tests, an_update_takes_the_device_for_each_tensor);
     tcase_add_test(tests, an_update_writes_the_copies_that_persist);
     tcase_add_test(tests, a_rule_makes_a_kernel_slower);
