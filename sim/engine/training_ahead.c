@@ -2,9 +2,8 @@
 
 #include <assert.h>
 
-#include "sim/engine/training_ahead_waits.h"
 #include "sim/engine/training_ahead_parts.h"
-#include "sim/engine/training_steady.h"
+#include "sim/engine/training_steady_parts.h"
 
 static void last_message_comes(void *user, uint32_t tag)
 {
@@ -19,7 +18,7 @@ static void go_to_end(void *user, uint32_t tag)
     (void)tag;
     struct lockstep_group *const c = user;
     struct dl_training *const t = c->training;
-    const double until_s = runner_of(t, c)->in_flight_until_s;
+    const double until_s = t->ahead->runners[c->stage].in_flight_until_s;
     if (until_s > now_s(t)) {
         c->n_in_flight = 1;
         t->request.engine->kind->timer(t->request.engine, until_s, last_message_comes, c, 0);
@@ -46,53 +45,74 @@ static void book_blocks(struct dl_training *t, struct lockstep_group *c)
     }
 }
 
-/* Leave periods out, once; what is noted for that is not needed any more then. */
-static void try_to_leave_out(struct dl_training *t)
+/* Items of others than the first lockstep group are noted once that has begun to repeat itself: what they did before
+ * tells nothing. */
+static void begin_notes(struct dl_training *t)
 {
-    const uint32_t iteration = t->lockstep_groups[0].iteration;
-    dl_steady_try(t, iteration);
-    if (dl_steady_watches(t, iteration)) return;
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+    for (uint32_t i = 1; i < t->n_lockstep_groups; i++) {
         struct runner *const r = &t->ahead->runners[i];
-        const struct dl_sequenced *const item = program_of(t, r->group)->sequence + r->group->item;
-        r->first += item - r->item;
-        r->item = item;
-        r->course = NULL;
+        r->course = dl_steady_course(t, r->group);
+        if (r->item > r->course->first) dl_steady_begin_course(t, r->group, r->course, r->item);
     }
 }
 
-static void begin(struct dl_training *t, struct lockstep_group *c, double begin_s)
+/* Leave periods out, once; what is noted for that is not needed any more then. */
+static void try_to_leave_out(struct dl_training *t)
 {
-    struct runner *const r = runner_of(t, c);
+    enum { n_until_notes = 2 };
+    struct runner *const runners = t->ahead->runners;
+    const uint32_t iteration = t->lockstep_groups[0].iteration;
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_ahead_store(t, &runners[i]);
+    dl_steady_try(t, iteration);
+    if (t->steady->n_periods == n_until_notes) begin_notes(t);
+    if (dl_steady_watches(t, iteration)) return;
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+        dl_ahead_load(t, &runners[i]);
+        runners[i].course = NULL;
+        runners[i].input_s = NULL;
+    }
+}
+
+static void begin(struct dl_training *t, struct runner *r, struct lockstep_group *c, double begin_s)
+{
     const struct dl_program *const p = program_of(t, c);
+    assert(c->delays.total_s == t->ahead->before.total_s);
+    dl_ahead_sum_delays(&c->delays);
     *r = (struct runner){.group = c,
+                         .stage = c->stage,
+                         .arrived = c->arrived,
                          .item = p->sequence,
+                         .first = p->sequence,
                          .items_end = p->sequence + p->n_sequence,
                          .blocks = p->items,
                          .onward_stage = t->lockstep_groups[c->onward.to].stage,
                          .in_flight_until_s = begin_s,
                          .undelivered_until_s = begin_s};
-    if (dl_steady_watches(t, c->iteration)) r->course = dl_steady_course(t, c);
-    assert(c->delays.total_s == t->ahead->before.total_s);
-    dl_ahead_sum_delays(&c->delays);
+    if (dl_steady_watches(t, c->iteration)) {
+        r->input_s = dl_steady_course(t, c)->input_s;
+        if (c == t->lockstep_groups) r->course = dl_steady_course(t, c);
+    }
+    dl_ahead_load(t, r);
 }
 
-static void end(struct dl_training *t, struct lockstep_group *c)
+static void end(struct dl_training *t, struct runner *r)
 {
-    dl_ahead_divide_delays(c, &t->ahead->before);
-    book_blocks(t, c);
+    dl_ahead_store(t, r);
+    dl_ahead_divide_delays(r->group, &t->ahead->before);
+    book_blocks(t, r->group);
 }
 
 void dl_ahead_run(struct dl_training *t)
 {
+    struct runner *const runners = t->ahead->runners;
     const double begin_s = now_s(t);
     t->is_ahead = true;
     t->ahead_s = begin_s;
     t->ahead->before = t->lockstep_groups[0].delays;
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) begin(t, &t->lockstep_groups[i], begin_s);
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_ahead_begin_items(t, &t->ahead->runners[i], begin_s);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) begin(t, &runners[i], &t->lockstep_groups[i], begin_s);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_ahead_begin_items(t, &runners[i], begin_s);
     while (dl_ahead_go_on(t)) try_to_leave_out(t);
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) end(t, &t->lockstep_groups[i]);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) end(t, &runners[i]);
     dl_ahead_leave_sending(t);
     t->is_ahead = false;
 }

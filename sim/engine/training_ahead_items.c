@@ -14,31 +14,31 @@ static inline double begin_part(const struct ahead *a, struct runner *r, double 
     while (r->part < r->parts_end) {
         const struct dl_part *const part = r->part++;
         if (part->kind == DL_DO) return begin_work(a, r, part, now);
-        r->group->host_s = fmax(r->group->host_s + part->host_s, now);
+        r->host_s = fmax(r->host_s + part->host_s, now);
     }
     return INFINITY;
 }
 
 /* The host notices what comes from another stage. */
-static inline void take_input(struct dl_training *t, struct lockstep_group *c, uint32_t tag, double now)
+static inline void take_input(struct dl_training *t, struct runner *r, uint32_t tag, double now)
 {
     if (tag == DL_NO_TAG) return;
-    const uint32_t message = c->arrived[tag];
-    c->arrived[tag] = 0;
-    c->n_arrived--;
+    const uint32_t message = r->arrived[tag];
+    r->arrived[tag] = 0;
+    r->n_arrived--;
     if (message == DL_OWN_MESSAGE + 1) return;
     dl_training_free_message(t, message - 1);
-    c->host_s += t->request.step.send_host_s;
-    if (t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, now);
+    r->host_s += t->request.step.send_host_s;
+    if (t->request.step.drains_at_sends) r->host_s = fmax(r->host_s, now);
 }
 
 static inline double begin_item(struct dl_training *t, const struct ahead *a, struct runner *r, double now)
 {
     const struct dl_parts *const parts = &r->blocks[r->item->block]->planned;
-    take_input(t, r->group, r->item->wants, now);
+    take_input(t, r, r->item->wants, now);
     r->part = parts->items;
     r->parts_end = parts->items + parts->n;
-    r->group->item_s = 0;
+    r->item_s = 0;
     return begin_part(a, r, now);
 }
 
@@ -56,10 +56,7 @@ struct inputs {
     double undisturbed_s;       /* of that which comes last in the undisturbed step */
 };
 
-static inline bool is_sent(const struct lockstep_group *c, const struct dl_sequenced *item)
-{
-    return item->wants == DL_NO_TAG || c->arrived[item->wants];
-}
+static inline bool is_sent(const struct runner *r) { return r->item->wants == DL_NO_TAG || r->arrived[r->item->wants]; }
 
 /* False: one is not sent yet. */
 static inline bool find_inputs(const struct dl_training *t, const struct runner *r, struct inputs *out)
@@ -68,7 +65,7 @@ static inline bool find_inputs(const struct dl_training *t, const struct runner 
     *out = (struct inputs){.undisturbed_s = -INFINITY};
     for (bool more = true; more; more = item->item.with_next, item++) {
         if (item->wants == DL_NO_TAG) continue;
-        const uint32_t message = r->group->arrived[item->wants];
+        const uint32_t message = r->arrived[item->wants];
         if (!message) return false;
         if (message == DL_OWN_MESSAGE + 1) continue;
         const struct message *const m = &t->messages[message - 1];
@@ -81,38 +78,36 @@ static inline bool find_inputs(const struct dl_training *t, const struct runner 
 /* From when on the inputs are there that a lockstep group waits for; INFINITY: that is not known yet. */
 static inline double end_wait_for_inputs(const struct dl_training *t, struct runner *r)
 {
-    struct lockstep_group *const c = r->group;
     struct inputs inputs;
     if (!find_inputs(t, r, &inputs)) return INFINITY;
-    c->waits_for_input = false;
-    if (!inputs.last || is_here(r, inputs.last, c->waits_since_s)) {
-        pass_input(c, inputs.undisturbed_s);
-        return c->waits_since_s;
+    r->waits_for_input = false;
+    if (!inputs.last || is_here(r, inputs.last, r->waits_since_s)) {
+        pass_input(r, inputs.undisturbed_s);
+        return r->waits_since_s;
     }
     r->posted_s = inputs.last->posted_s;
-    end_wait_for_message(c, &inputs.last->sent, inputs.undisturbed_s, inputs.last->arrives_s);
+    end_wait_for_message(r, &inputs.last->sent, inputs.undisturbed_s, inputs.last->arrives_s);
     return inputs.last->arrives_s;
 }
 
 /* A lockstep group goes to its item, if it can. Items that make one step begin when all of their inputs are there. */
 static void resume(struct dl_training *t, struct ahead *a, struct runner *r)
 {
-    const double now = r->item == r->first ? end_wait_for_inputs(t, r) : r->group->waits_since_s;
-    if (now < INFINITY) dl_tournament_add(&a->dates, r->group->stage, begin_item(t, a, r, now));
+    const double now = r->item == r->first ? end_wait_for_inputs(t, r) : r->waits_since_s;
+    if (now < INFINITY) dl_tournament_add(&a->dates, r->stage, begin_item(t, a, r, now));
 }
 
 static inline void next_item(struct dl_training *t, struct ahead *a, struct runner *r, double now)
 {
-    struct lockstep_group *const c = r->group;
     if (r->item == r->items_end) {
         dl_ahead_end_items(t, r, now);
         return;
     }
     r->first = r->item;
     r->n_sends = 0;
-    c->waits_for_input = true;
-    c->waits_since_s = now;
-    if (is_sent(c, r->item)) resume(t, a, r);
+    r->waits_for_input = true;
+    r->waits_since_s = now;
+    if (is_sent(r)) resume(t, a, r);
 }
 
 void dl_ahead_begin_items(struct dl_training *t, struct runner *r, double now) { next_item(t, t->ahead, r, now); }
@@ -124,28 +119,26 @@ static inline void send(struct dl_training *t, struct ahead *a, struct runner *f
 {
     const uint32_t id = new_message(t, a, from, item, now);
     const double arrives_s = t->messages[id].arrives_s;
-    struct runner *const r = &a->runners[item->to];
-    struct lockstep_group *const to = r->group;
-    leave(t, a, from, r, arrives_s, now);
+    struct runner *const to = &a->runners[item->to];
+    leave(t, a, from, to, arrives_s, now);
     assert(!to->arrived[item->gives]);
     to->arrived[item->gives] = id + 1;
     to->n_arrived++;
-    if (r->course) r->course->input_s[item->gives] = arrives_s;
-    if (to->waits_for_input && is_sent(to, r->item)) resume(t, a, r);
+    if (to->input_s) to->input_s[item->gives] = arrives_s;
+    if (to->waits_for_input && is_sent(to)) resume(t, a, to);
 }
 
 static inline void pass_on(struct dl_training *t, struct ahead *a, struct runner *r, const struct dl_sequenced *item,
                            double now)
 {
-    struct lockstep_group *const c = r->group;
     if (item->gives == DL_NO_TAG) return;
-    if (item->to != c->stage) {
+    if (item->to != r->stage) {
         send(t, a, r, item, now);
         return;
     }
-    assert(!c->arrived[item->gives]);
-    c->arrived[item->gives] = DL_OWN_MESSAGE + 1;
-    c->n_arrived++;
+    assert(!r->arrived[item->gives]);
+    r->arrived[item->gives] = DL_OWN_MESSAGE + 1;
+    r->n_arrived++;
 }
 
 /* Who waits for its sends does nothing else meanwhile; returns until when. */
@@ -153,8 +146,8 @@ static inline double wait_for_sends(struct runner *r, double now)
 {
     const double until_s = fmax(r->undelivered_until_s, now);
     r->posted_s = now;
-    r->group->causes_s[DL_CAUSE_PIPELINE] += until_s - now;
-    delay_by_messages(&r->group->delays, until_s - now);
+    r->books.messages_s += until_s - now;
+    delay_by_messages(&r->late, until_s - now);
     return until_s;
 }
 
@@ -164,54 +157,52 @@ static inline void hand_on(struct dl_training *t, struct ahead *a, struct runner
     do {
         pass_on(t, a, r, item, now);
     } while (item++ < r->item);
-    r->group->item++;
     r->item++;
     if (r->n_sends) {
         if (t->request.step.sends != DL_SENDS_ASYNCHRONOUS) now = wait_for_sends(r, now);
-        if (t->request.step.drains_at_sends) r->group->host_s = fmax(r->group->host_s, now);
+        if (t->request.step.drains_at_sends) r->host_s = fmax(r->host_s, now);
     }
     next_item(t, a, r, now);
 }
 
 static inline void end_item(struct dl_training *t, struct runner *r, double now)
 {
-    struct lockstep_group *const c = r->group;
     const struct dl_sequenced *const item = r->item;
-    t->items_s[item->item.kind] += c->item_s;
+    t->items_s[item->item.kind] += r->item_s;
     t->n_items[item->item.kind]++;
-    if (r->course) note_item(t, c, r->course, item, now);
-    r->n_sends += item->gives != DL_NO_TAG && item->to != c->stage;
+    r->n_sends += item->gives != DL_NO_TAG && item->to != r->stage;
+    const struct record done = {.end_s = now, .host_s = r->host_s, .item_s = r->item_s, .delay_s = r->late.total_s};
+    if (!r->course || !note_item(t, r->group, r->course, item, done)) return;
+    dl_ahead_store(t, r);
+    dl_steady_note_period(t, r->group, r->course);
 }
 
 /* The next item of the same step. */
 static inline void join_next(struct dl_training *t, struct ahead *a, struct runner *r, double now)
 {
-    r->group->item++;
     r->item++;
-    r->group->waits_since_s = now;
+    r->waits_since_s = now;
     resume(t, a, r);
 }
 
 /* Until when the host launches what the step sends; INFINITY: it is not waited for. */
 static inline double begin_sends(const struct dl_training *t, struct runner *r, double now)
 {
-    struct lockstep_group *const c = r->group;
     if (!r->n_sends) return INFINITY;
-    c->host_s += r->n_sends * t->request.step.send_host_s;
-    if (c->host_s <= now) return INFINITY;
+    r->host_s += r->n_sends * t->request.step.send_host_s;
+    if (r->host_s <= now) return INFINITY;
     r->waits_for_host = true;
-    c->waits_since_s = now;
-    return c->host_s;
+    r->waits_since_s = now;
+    return r->host_s;
 }
 
 static inline void end_wait_for_host(struct runner *r, double now)
 {
-    struct lockstep_group *const c = r->group;
-    const double wait_s = now - c->waits_since_s;
+    const double wait_s = now - r->waits_since_s;
     r->waits_for_host = false;
-    r->posted_s = c->waits_since_s;
-    c->causes_s[DL_CAUSE_HOST] += wait_s;
-    c->elapsed_s[phase_of(r->item)] += wait_s;
+    r->posted_s = r->waits_since_s;
+    r->books.host_s += wait_s;
+    book_elapsed_ahead(r, wait_s);
 }
 
 /* The lockstep group's date has come: whether it hands on now. */
@@ -221,7 +212,7 @@ static inline bool is_through(struct dl_training *t, struct ahead *a, struct run
         end_wait_for_host(r, now);
         return true;
     }
-    double until_s = r->group->work.until_s; /* later than its date by messages that left since that was set */
+    double until_s = r->until_s; /* later than its date by messages that left since that was set */
     if (until_s <= now) {
         end_work(r, now);
         until_s = begin_part(a, r, now);
@@ -235,7 +226,7 @@ static inline bool is_through(struct dl_training *t, struct ahead *a, struct run
             if (until_s == INFINITY) return true;
         }
     }
-    dl_tournament_add(&a->dates, r->group->stage, until_s);
+    dl_tournament_add(&a->dates, r->stage, until_s);
     return false;
 }
 

@@ -23,18 +23,17 @@ static inline void find_arrival(const struct dl_training *t, struct ahead *a, st
 static inline uint32_t new_message(struct dl_training *t, struct ahead *a, struct runner *from,
                                    const struct dl_sequenced *item, double now)
 {
-    struct lockstep_group *const c = from->group;
     const uint32_t id = free_message(t);
     struct message *const m = &t->messages[id];
-    struct channel *const way = item->to == from->onward_stage ? &c->onward : &c->back;
-    m->receiver = way->to;
-    m->sender = c->stage;
+    struct channel *const way = item->to == from->onward_stage ? &from->group->onward : &from->group->back;
+    m->receiver = item->to;
+    m->sender = from->stage;
     m->tag = item->gives;
     m->item = item;
     m->channel = way;
     m->sent.begun_s = now;
-    m->sent.undisturbed_s = now - c->delays.total_s;
-    copy_delays(&m->sent.delays, &c->delays);
+    m->sent.undisturbed_s = now - from->late.total_s;
+    put_late(&m->sent.delays, &from->late);
     find_arrival(t, a, m);
     way->n_sent++;
     t->result.n_sends++;

@@ -37,6 +37,8 @@ void dl_steady_open(struct dl_training *t)
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
         struct course *const course = &steady->courses[i];
         course->repeats = t->request.step.programs[i].repeats;
+        course->first = t->request.step.programs[i].sequence + course->repeats.first;
+        course->end = t->request.step.programs[i].sequence + course->repeats.end;
         if (!is_quiet_period(&t->request.step.programs[i])) {
             dl_steady_close(t);
             return;
@@ -98,8 +100,10 @@ void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c,
     dl_steady_course(t, c)->input_s[tag] = at_s;
 }
 
-void dl_steady_begin_course(struct dl_training *t, const struct lockstep_group *c, struct course *course)
+void dl_steady_begin_course(struct dl_training *t, const struct lockstep_group *c, struct course *course,
+                            const struct dl_sequenced *from)
 {
+    course->from = from;
     course->iteration = c->iteration;
     course->n_items = course->next = course->n_until_sums = 0;
     if (c == t->lockstep_groups) t->steady->n_periods = 0;
@@ -116,7 +120,10 @@ void dl_steady_note_period(struct dl_training *t, const struct lockstep_group *c
 void dl_steady_note_item(struct dl_training *t, const struct lockstep_group *c)
 {
     if (!dl_steady_watches(t, c->iteration)) return;
-    note_item(t, c, dl_steady_course(t, c), &program_of(t, c)->sequence[c->item], now_s(t));
+    struct course *const course = dl_steady_course(t, c);
+    const struct record done = {
+        .end_s = now_s(t), .host_s = c->host_s, .item_s = c->item_s, .delay_s = c->delays.total_s};
+    if (note_item(t, c, course, &program_of(t, c)->sequence[c->item], done)) dl_steady_note_period(t, c, course);
 }
 
 struct course *dl_steady_course(const struct dl_training *t, const struct lockstep_group *c)

@@ -23,12 +23,14 @@ enum { n_sums = sizeof(struct sums) / sizeof(double) };
 /* Of one lockstep group. */
 struct course {
     struct dl_repeats repeats;
-    uint32_t iteration, n_items; /* that have ended since it began to repeat itself, in that iteration */
-    uint32_t n_until_sums;       /* items, in this period */
-    struct record *records;      /* the last ones, round about */
-    uint32_t n_records, next;    /* all of them, and the place of the next one */
-    struct sums sums[n_kept];    /* likewise */
-    double *input_s;             /* by tag: it came then */
+    const struct dl_sequenced *first, *end; /* of these */
+    const struct dl_sequenced *from;        /* that was noted first, in that iteration */
+    uint32_t iteration, n_items;            /* that have ended since it began to repeat itself, in that iteration */
+    uint32_t n_until_sums;                  /* items, in this period */
+    struct record *records;                 /* the last ones, round about */
+    uint32_t n_records, next;               /* all of them, and the place of the next one */
+    struct sums sums[n_kept];               /* likewise */
+    double *input_s;                        /* by tag: it came then */
 };
 
 struct steady {
@@ -51,26 +53,24 @@ static inline struct record *record_at(const struct course *course, uint32_t ite
     return &course->records[item % course->n_records];
 }
 
-/* training_steady.c: the first item of the sequence that repeats itself has ended; the first of any of its periods. */
-void dl_steady_begin_course(struct dl_training *t, const struct lockstep_group *c, struct course *course);
+/* training_steady.c: items are noted from this one on; sums are to be noted. */
+void dl_steady_begin_course(struct dl_training *t, const struct lockstep_group *c, struct course *course,
+                            const struct dl_sequenced *from);
 void dl_steady_note_period(struct dl_training *t, const struct lockstep_group *c, struct course *course);
 
-/* An item has ended, in an iteration in which periods may be left out. */
-static inline void note_item(struct dl_training *t, const struct lockstep_group *c, struct course *course,
-                             const struct dl_sequenced *item, double now)
+/* An item has ended, in an iteration in which periods may be left out; of the record all but input_s is known. Whether
+ * sums are to be noted. */
+static inline bool note_item(struct dl_training *t, const struct lockstep_group *c, struct course *course,
+                             const struct dl_sequenced *item, struct record done)
 {
-    const struct dl_repeats *const r = &course->repeats;
-    if (c->item < r->first || c->item >= r->end) return;
-    if (c->item == r->first) dl_steady_begin_course(t, c, course);
+    if (item < course->first || item >= course->end) return false;
+    if (item == course->first) dl_steady_begin_course(t, c, course, item);
     const bool is_from_others = item->wants != DL_NO_TAG && item->from != c->stage;
-    course->records[course->next] = (struct record){.end_s = now,
-                                                    .host_s = c->host_s,
-                                                    .item_s = c->item_s,
-                                                    .input_s = is_from_others ? course->input_s[item->wants] : 0,
-                                                    .delay_s = c->delays.total_s};
+    done.input_s = is_from_others ? course->input_s[item->wants] : 0;
+    course->records[course->next] = done;
     course->next = course->next + 1 < course->n_records ? course->next + 1 : 0;
     course->n_items++;
-    if (course->n_until_sums-- == 0) dl_steady_note_period(t, c, course);
+    return course->n_until_sums-- == 0;
 }
 
 /* What the last period has added to the i-th of its sums. */

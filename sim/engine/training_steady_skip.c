@@ -86,9 +86,8 @@ static void add_sums(struct lockstep_group *c, const struct course *course, doub
 /* Items of all their kinds, and what they send. */
 static void add_period(struct dl_training *t, struct lockstep_group *c, const struct course *course, uint32_t n)
 {
-    const struct dl_sequenced *const items = &program_of(t, c)->sequence[course->repeats.first];
     for (uint32_t i = course->n_items - course->repeats.period; i < course->n_items; i++) {
-        const struct dl_sequenced *const item = &items[i];
+        const struct dl_sequenced *const item = &course->from[i];
         t->items_s[item->item.kind] += n * record_at(course, i)->item_s;
         t->n_items[item->item.kind] += n;
         if (item->gives == DL_NO_TAG || item->to == c->stage) continue;
