@@ -25,7 +25,7 @@ struct options {
         keeps_fragments, waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
-        backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue;
+        backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gemm_workspaces;
     bool gathers_outputs, parts_have_shapes; /* of sends in parts */
     struct dl_json kernels, operands, lacks, schedules;
 };
@@ -206,6 +206,9 @@ static const struct dl_field fields[] = {
     {"launch_queue", DL_NUMBER, offsetof(struct options, launch_queue), 0, 1e6, true, NULL,
      "launches that the host may be ahead of the device; until the device comes there, the allocator also holds what "
      "reduce-scatters among ranks in step were given, and can give it back when it runs short; 0 if absent"},
+    {"gemm_workspaces", DL_NUMBER, offsetof(struct options, gemm_workspaces), 0, 1000, true, NULL,
+     "callers of the library of matrix products that each keep a workspace for it, `gemm_workspace_bytes` of the "
+     "device; 0 if absent"},
     {"outside_bytes", DL_NUMBER, offsetof(struct options, outside_bytes), 0, 1e12, true, NULL,
      "of each device, not in the peak: context, libraries, communicators; 0 if absent"},
     {"backward_gradient_bytes", DL_NUMBER, offsetof(struct options, backward_gradient_bytes), 0, 8, true, NULL,
@@ -295,6 +298,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .keeps_fragments = o.keeps_fragments,
                                 .outside_bytes = o.outside_bytes,
                                 .launch_queue = o.launch_queue,
+                                .gemm_workspaces = o.gemm_workspaces,
                                 .backward_gradient_bytes = o.backward_gradient_bytes,
                                 .bucket_copy_bytes = o.bucket_copy_bytes,
                                 .scatters_sends = o.scatters_sends,

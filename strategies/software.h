@@ -82,6 +82,7 @@ struct dl_software {
     double outside_bytes;              /* of a device, beside the allocator: context, libraries, communicators */
     double launch_queue;               /* launches that wait for a device at most; 0: what that holds is not counted */
     bool keeps_fragments;              /* the allocator cannot give back what it wastes */
+    double gemm_workspaces;            /* callers of the library of matrix products that keep memory for it */
     double pool_index_bytes;           /* of each result of a max pool, kept for backward */
     double fragmentation_fraction;     /* what the allocator holds beyond what comes and goes, over that */
     bool overlaps_tensor;              /* sums over tensor ranks in a backward go beside the gradient of weights */

@@ -49,10 +49,17 @@ static void hold_messages(const struct dl_setting *s, struct dl_program *p)
     if (bytes > 0) dl_memory_ops_add(&p->begin, (struct dl_memory_op){.tensor = DL_TENSOR_MESSAGES, .bytes = bytes});
 }
 
+static void hold_libraries(const struct dl_lower_request *r, struct dl_program *p)
+{
+    const double bytes = r->job->setting.software->gemm_workspaces * r->device->gemm_workspace_bytes;
+    if (bytes > 0) dl_memory_ops_add(&p->begin, (struct dl_memory_op){.tensor = DL_TENSOR_LIBRARIES, .bytes = bytes});
+}
+
 enum dl_status dl_stage_hold(struct dl_sink *s, struct dl_program *program, struct dl_error *err)
 {
     s->begin = &program->begin;
     hold_messages(&s->request->job->setting, program);
+    hold_libraries(s->request, program);
     const struct visit all = {.pass = DL_HOLD, .emit = dl_emit_held, .into = &program->begin};
     return visit_layers(s, program->stage, &all, err);
 }

@@ -35,7 +35,7 @@ struct file {
     int64_t model;
     struct dl_json peaks, figures, interpolation, measured, power;
     double memory_bytes, memory_bytes_per_s, launch_s;
-    double taken_by_exchanges_fraction, taken_by_sends_fraction, older_kernels_fraction;
+    double taken_by_exchanges_fraction, taken_by_sends_fraction, older_kernels_fraction, gemm_workspace_bytes;
 };
 
 static const struct dl_field peak_fields[] = {
@@ -67,6 +67,8 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
          "share of the device that pipeline sends and receives take from kernels that overlap with them; 0 if absent"},
         {"older_kernels_fraction", DL_NUMBER, offsetof(struct file, older_kernels_fraction), 0.01, 1, true, NULL,
          "rate of kernels written for the generation before, over that of current ones; 1 if absent"},
+        {"gemm_workspace_bytes", DL_NUMBER, offsetof(struct file, gemm_workspace_bytes), 0, 1e10, true, NULL,
+         "memory that each caller of the library of matrix products keeps for it; 0 if absent"},
         {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the keys of the model"},
         {"interpolation", DL_OBJECT, offsetof(struct file, interpolation), 0, 0, true, NULL,
          "constants by which measured kernels predict others; the defaults if absent"},
@@ -116,7 +118,8 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
                               .launch_s = file.launch_s,
                               .taken_by_exchanges_fraction = file.taken_by_exchanges_fraction,
                               .taken_by_sends_fraction = file.taken_by_sends_fraction,
-                              .older_kernels_fraction = file.older_kernels_fraction};
+                              .older_kernels_fraction = file.older_kernels_fraction,
+                              .gemm_workspace_bytes = file.gemm_workspace_bytes};
     if ((file.peaks.value &&
          dl_read(file.peaks, peak_fields, DL_COUNT(peak_fields), out->peak_flop_per_s, arena, err) && !dl_go_on(err)) ||
         (out->model && file.figures.value && read_options(out->model, file.figures, arena, &out->options, err) &&

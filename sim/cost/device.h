@@ -30,6 +30,7 @@ struct dl_device {
     /* Of its compute units and memory bandwidth, while an exchange among replicas or a pipeline send goes on. */
     double taken_by_exchanges_fraction, taken_by_sends_fraction;
     double older_kernels_fraction; /* of the rate of its own kernels, by those for the generation before it */
+    double gemm_workspace_bytes;   /* that libraries want for its products, kept by each caller; 0: not known */
 };
 
 struct dl_price {

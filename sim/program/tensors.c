@@ -25,6 +25,7 @@ const char *const dl_tensor_names[] = {
     [DL_TENSOR_PASSING] = "passing",
     [DL_TENSOR_WORKING] = "working",
     [DL_TENSOR_UPDATING] = "updating",
+    [DL_TENSOR_LIBRARIES] = "libraries",
     [DL_TENSOR_HOST_PARAMETERS] = "host_parameters",
     [DL_TENSOR_HOST_OPTIMIZER] = "host_optimizer",
     [DL_TENSOR_HOST_SAVED] = "host_saved",
@@ -43,7 +44,8 @@ enum dl_memory_category dl_tensor_category(enum dl_tensor_kind tensor)
     case DL_TENSOR_RECOMPUTED:
     case DL_TENSOR_PASSING:
     case DL_TENSOR_WORKING:
-    case DL_TENSOR_UPDATING: return DL_MEMORY_WORKSPACE;
+    case DL_TENSOR_UPDATING:
+    case DL_TENSOR_LIBRARIES: return DL_MEMORY_WORKSPACE;
     case DL_TENSOR_HOST_PARAMETERS:
     case DL_TENSOR_HOST_OPTIMIZER:
     case DL_TENSOR_HOST_SAVED: return DL_MEMORY_HOST;

@@ -44,6 +44,7 @@ enum dl_tensor_kind {
     DL_TENSOR_PASSING,         /* gradient of the output of a layer at work, and what a loss needs */
     DL_TENSOR_WORKING,         /* gradients on both sides of a product */
     DL_TENSOR_UPDATING,        /* what the optimizer needs for a while */
+    DL_TENSOR_LIBRARIES,       /* workspaces that libraries keep */
     DL_TENSOR_HOST_PARAMETERS,
     DL_TENSOR_HOST_OPTIMIZER,
     DL_TENSOR_HOST_SAVED,

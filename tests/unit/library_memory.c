@@ -1,0 +1,58 @@
+/* library_memory.c - workspaces that libraries keep are part of the peak: as many as callers, each as the device has.
+ */
+#include "tests/unit/analytic_run.h"
+
+#define MODEL                                                                                                          \
+    "{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\",\"layers\":4,\"hidden\":1024,"    \
+    "\"heads\":16,\"seq\":1024,\"vocab\":8192}"
+
+static struct dl_memory_use use_of(const char *software, uint32_t stage, const char *callers, const char *each,
+                                   struct dl_arena *arena)
+{
+    const struct analytic_run r = {.topo = "dgx-h100",
+                                   .workload = MODEL,
+                                   .software = software,
+                                   .head = "\"devices\":2,\"global_batch\":4,\"microbatch\":1,",
+                                   .stack = "{\"name\":\"pipeline\",\"ways\":2}",
+                                   .set = {callers, callers ? each : NULL}};
+    struct dl_session s;
+    ck_assert_msg(analytic_run(&r, arena, &s), "%s", s.err.text);
+    const struct dl_memory_use use = s.memory[stage];
+    dl_session_close(&s);
+    return use;
+}
+
+START_TEST(each_caller_keeps_one)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    for (uint32_t stage = 0; stage < 2; stage++) {
+        const struct dl_memory_use none = use_of("megatron-core", stage, "software.gemm_workspaces=0", NULL, arena),
+                                   five = use_of("megatron-core", stage, "software.gemm_workspaces=5",
+                                                 "device.gemm_workspace_bytes=1e7", arena);
+        ck_assert_double_eq(five.workspace, none.workspace + 5e7);
+        ck_assert_double_eq(five.peak, none.peak + 5e7);
+    }
+    dl_arena_free(arena);
+}
+END_TEST
+
+/* Two of PyTorch's threads and Transformer Engine, 32 MiB each on Hopper. */
+START_TEST(a_hopper_keeps_three_of_megatron_core)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    const struct dl_memory_use none = use_of("megatron-core", 0, "software.gemm_workspaces=0", NULL, arena),
+                               usual = use_of("megatron-core", 0, NULL, NULL, arena);
+    ck_assert_double_eq(usual.peak, none.peak + 3 * 32 * 1024 * 1024.0);
+    dl_arena_free(arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("library_memory");
+    TCase *const tests = tcase_create("workspaces");
+    tcase_add_test(tests, each_caller_keeps_one);
+    tcase_add_test(tests, a_hopper_keeps_three_of_megatron_core);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
