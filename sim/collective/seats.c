@@ -1,11 +1,15 @@
 #include "sim/collective/seats.h"
 
-/* How far members are from the first rank of their group: the same in every group. */
-static uint32_t *offsets_of(const struct dl_seats *seats, const struct dl_members *members, uint32_t n)
+uint32_t *dl_seats_offsets(const struct dl_ranks *ranks, const struct dl_members *members, dl_digits beside)
 {
-    uint32_t *const offsets = dl_alloc(n * sizeof *offsets);
+    const uint32_t n_groups = dl_ranks_count(ranks, beside), n = dl_members_count(ranks, members);
+    uint32_t *const offsets = dl_alloc((size_t)n_groups * n * sizeof *offsets);
     for (uint32_t i = 0; i < n; i++)
-        offsets[i] = dl_ranks_offset(seats->ranks, members->digits, members->is_pair ? members->pair[i] : i);
+        offsets[i] = dl_ranks_offset(ranks, members->digits, members->is_pair ? members->pair[i] : i);
+    for (uint32_t k = n_groups; k-- > 0;) {
+        const uint32_t first = dl_ranks_offset(ranks, beside, k);
+        for (uint32_t i = 0; i < n; i++) offsets[(size_t)k * n + i] = first + offsets[i];
+    }
     return offsets;
 }
 
@@ -20,16 +24,13 @@ static void list_devices(const struct dl_seats *seats, const uint32_t *offsets, 
     for (uint32_t i = 0; i < seats->n_servers; i++) device[n + i] = servers[i];
 }
 
-uint32_t *dl_seats_devices(const struct dl_seats *seats, const struct dl_members *members, dl_digits beside,
+uint32_t *dl_seats_devices(const struct dl_seats *seats, const uint32_t *offsets, uint32_t n_groups, uint32_t n_members,
                            uint32_t rank)
 {
-    const uint32_t n_groups = dl_ranks_count(seats->ranks, beside), n = dl_members_count(seats->ranks, members);
-    const size_t of_group = (size_t)n + seats->n_servers;
+    const size_t of_group = (size_t)n_members + seats->n_servers;
     uint32_t *const devices = dl_alloc(n_groups * of_group * sizeof *devices);
-    uint32_t *const offsets = offsets_of(seats, members, n);
     for (uint32_t i = 0; i < n_groups; i++)
-        list_devices(seats, offsets, n, rank + dl_ranks_offset(seats->ranks, beside, i), devices + i * of_group);
-    dl_free(offsets);
+        list_devices(seats, offsets + (size_t)i * n_members, n_members, rank, devices + i * of_group);
     return devices;
 }
 
@@ -38,10 +39,10 @@ struct dl_group *dl_seats_groups(const struct dl_seats *seats, const struct dl_m
 {
     const uint32_t n_groups = dl_ranks_count(seats->ranks, beside), n = dl_members_count(seats->ranks, members);
     struct dl_group *const groups = dl_arena_alloc(arena, n_groups * sizeof *groups);
-    uint32_t *const offsets = offsets_of(seats, members, n);
+    uint32_t *const offsets = dl_seats_offsets(seats->ranks, members, beside);
     for (uint32_t i = 0; i < n_groups; i++) {
         uint32_t *const device = dl_arena_alloc(arena, (n + seats->n_servers) * sizeof *device);
-        list_devices(seats, offsets, n, rank + dl_ranks_offset(seats->ranks, beside, i), device);
+        list_devices(seats, offsets + (size_t)i * n, n, rank, device);
         dl_group_init(&groups[i], seats->topology, device, n, arena);
     }
     dl_free(offsets);

@@ -16,8 +16,10 @@ struct dl_seats {
 struct dl_group *dl_seats_groups(const struct dl_seats *seats, const struct dl_members *members, dl_digits beside,
                                  uint32_t rank, struct dl_arena *arena);
 
-/* Their devices alone, group by group; free with dl_free. */
-uint32_t *dl_seats_devices(const struct dl_seats *seats, const struct dl_members *members, dl_digits beside,
+/* How far their members, without servers, are from that rank, group by group; free with dl_free. */
+uint32_t *dl_seats_offsets(const struct dl_ranks *ranks, const struct dl_members *members, dl_digits beside);
+/* With them: their devices alone, group by group; free with dl_free. */
+uint32_t *dl_seats_devices(const struct dl_seats *seats, const uint32_t *offsets, uint32_t n_groups, uint32_t n_members,
                            uint32_t rank);
 
 #endif

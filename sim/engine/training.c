@@ -261,6 +261,7 @@ static void open_lockstep_groups(struct dl_training *t)
         c->training = t;
         c->stage = i / t->n_played;
         c->replica = i % t->n_played;
+        c->first_rank = dl_step_rank(&t->request.step, c->stage, c->replica);
         c->arrived = arrived;
         arrived += program_of(t, c)->n_tags;
         c->slowdown = 1;
@@ -387,6 +388,7 @@ void dl_training_free(struct dl_training *t)
     dl_free(t->lockstep_groups);
     dl_free(t->members);
     dl_free(t->ends);
+    dl_free(t->offsets.ranks);
     dl_free(t->arrived);
     dl_free(t);
 }

@@ -16,7 +16,7 @@ static dl_digits beside(const struct dl_step *s, const struct dl_comm *comm)
 static uint32_t first_rank(const struct dl_training *t, const struct communicator *at, const struct dl_comm *comm)
 {
     const struct lockstep_group *const c = &t->lockstep_groups[at->first];
-    return dl_step_rank(&t->request.step, comm->members.is_pair ? 0 : c->stage, c->replica);
+    return comm->members.is_pair ? t->lockstep_groups[c->replica].first_rank : c->first_rank;
 }
 
 static struct dl_seats seats_of(const struct dl_training *t)
@@ -103,18 +103,30 @@ static void choose_each(struct dl_training *t, const struct communicator *at, st
     }
 }
 
-static uint32_t *list_devices(const struct dl_training *t, const struct communicator *at, const struct chosen *c)
+/* They are the same for all stages. */
+static const uint32_t *offsets_of(struct dl_training *t, const struct dl_members *members, dl_digits others)
+{
+    struct offsets *const kept = &t->offsets;
+    if (kept->ranks && kept->beside == others && dl_members_equal(&kept->members, members)) return kept->ranks;
+    dl_free(kept->ranks);
+    *kept = (struct offsets){*members, others, dl_seats_offsets(t->request.step.ranks, members, others)};
+    return kept->ranks;
+}
+
+/* Pair by pair, if pairs are drawn. */
+static uint32_t *list_devices(struct dl_training *t, const struct communicator *at, const struct chosen *c)
 {
     const struct dl_seats seats = seats_of(t);
-    const uint32_t n_pairs = dl_training_n_pairs(t, &c->comm);
-    const size_t of_pair =
-        (size_t)c->n_groups / n_pairs * (dl_members_count(seats.ranks, &c->comm.members) + seats.n_servers);
+    const uint32_t n_pairs = dl_training_n_pairs(t, &c->comm),
+                   n_members = dl_members_count(seats.ranks, &c->comm.members);
+    const uint32_t n_groups = c->n_groups / n_pairs, rank = first_rank(t, at, &c->comm);
+    const size_t of_pair = (size_t)n_groups * (n_members + seats.n_servers);
     uint32_t *const devices = dl_alloc(n_pairs * of_pair * sizeof *devices);
     uint32_t(*const pairs)[2] = pairs_of(t, c);
     for (uint32_t k = 0; k < n_pairs; k++) {
         const struct dl_members members = members_of(&c->comm, pairs, k);
-        uint32_t *const some =
-            dl_seats_devices(&seats, &members, beside(&t->request.step, &c->comm), first_rank(t, at, &c->comm));
+        const uint32_t *const offsets = offsets_of(t, &members, beside(&t->request.step, &c->comm));
+        uint32_t *const some = dl_seats_devices(&seats, offsets, n_groups, n_members, rank);
         memcpy(devices + k * of_pair, some, of_pair * sizeof *devices);
         dl_free(some);
     }

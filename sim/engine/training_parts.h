@@ -74,7 +74,7 @@ typedef void (*lockstep_fn)(struct dl_training *t, struct lockstep_group *c);
 
 struct lockstep_group {
     struct dl_training *training;
-    uint32_t stage, replica;
+    uint32_t stage, replica, first_rank;
     uint32_t item; /* next one, or being worked on */
     const struct dl_template *running;
     const struct dl_parts *parts; /* of it */
@@ -176,6 +176,13 @@ struct busy {
     double since_s, total_s;
 };
 
+/* How far the members of groups side by side are from the first of all, group by group. */
+struct offsets {
+    struct dl_members members;
+    dl_digits beside;
+    uint32_t *ranks; /* NULL: none yet */
+};
+
 struct dl_training {
     struct dl_training_request request;
     struct dl_error *err;
@@ -183,6 +190,7 @@ struct dl_training {
     uint32_t n_replicas, n_played;          /* all, and those that are simulated */
     uint32_t *members;                      /* ranks in lockstep, from the first of them on */
     uint32_t *ends;                         /* scratch: devices of two lockstep groups */
+    struct offsets offsets;                 /* of the groups that were listed last */
     struct lockstep_group *lockstep_groups; /* stage by stage */
     uint32_t *arrived;                      /* of all of them */
     struct communicator *communicators;
@@ -231,7 +239,7 @@ static inline void end_busy(struct dl_training *t, struct busy *b)
 /* By rank, from the first of the lockstep group on. */
 static inline const uint32_t *devices_from(const struct dl_training *t, const struct lockstep_group *c)
 {
-    return t->request.device_of_rank + dl_step_rank(&t->request.step, c->stage, c->replica);
+    return t->request.device_of_rank + c->first_rank;
 }
 
 static inline uint32_t device_of(const struct dl_training *t, const struct lockstep_group *c, uint32_t member)

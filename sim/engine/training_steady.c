@@ -25,37 +25,43 @@ static bool is_quiet_period(const struct dl_program *p)
 static bool is_possible(const struct dl_training *t)
 {
     const struct dl_scenario *const s = t->request.scenario;
-    return t->request.extrapolates && t->request.engine->kind->alone && t->n_played == 1 && !t->request.recorder &&
-           !(s && (s->jitter_fraction > 0 || s->n_changes));
+    bool possible = t->request.extrapolates && t->request.engine->kind->alone && t->n_played == 1 &&
+                    !t->request.recorder && !(s && (s->jitter_fraction > 0 || s->n_changes));
+    for (uint32_t i = 0; possible && i < t->n_stages; i++) possible = is_quiet_period(&t->request.step.programs[i]);
+    return possible;
+}
+
+static void open_course(const struct dl_program *p, struct course *course)
+{
+    course->repeats = p->repeats;
+    course->first = p->sequence + p->repeats.first;
+    course->end = p->sequence + p->repeats.end;
+    course->n_records = (n_kept + 1) * p->repeats.period;
+    course->input_s = dl_alloc(p->n_tags * sizeof *course->input_s);
 }
 
 void dl_steady_open(struct dl_training *t)
 {
     if (!is_possible(t)) return;
     struct steady *const steady = t->steady = dl_alloc(sizeof *steady);
-    steady->courses = dl_alloc(t->n_lockstep_groups * sizeof *steady->courses);
+    struct course *const courses = steady->courses = dl_alloc(t->n_lockstep_groups * sizeof *courses);
+    size_t n_records = 0;
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
-        struct course *const course = &steady->courses[i];
-        course->repeats = t->request.step.programs[i].repeats;
-        course->first = t->request.step.programs[i].sequence + course->repeats.first;
-        course->end = t->request.step.programs[i].sequence + course->repeats.end;
-        if (!is_quiet_period(&t->request.step.programs[i])) {
-            dl_steady_close(t);
-            return;
-        }
-        course->n_records = (n_kept + 1) * course->repeats.period;
-        course->records = dl_alloc(course->n_records * sizeof *course->records);
-        course->input_s = dl_alloc(t->request.step.programs[i].n_tags * sizeof *course->input_s);
+        open_course(&t->request.step.programs[i], &courses[i]);
+        n_records += courses[i].n_records;
+    }
+    struct record *records = steady->records = dl_alloc(n_records * sizeof *records);
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
+        courses[i].records = records;
+        records += courses[i].n_records;
     }
 }
 
 void dl_steady_close(struct dl_training *t)
 {
     if (!t->steady) return;
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
-        dl_free(t->steady->courses[i].records);
-        dl_free(t->steady->courses[i].input_s);
-    }
+    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_free(t->steady->courses[i].input_s);
+    dl_free(t->steady->records);
     dl_free(t->steady->courses);
     dl_free(t->steady);
     t->steady = NULL;

@@ -35,6 +35,7 @@ struct course {
 
 struct steady {
     struct course *courses; /* by lockstep group */
+    struct record *records; /* of all of them */
     double sending_s[n_kept], exchanging_s[n_kept];
     uint32_t n_periods;               /* of the first lockstep group, in this iteration */
     bool is_due;                      /* one has just ended: whether two were alike is to be looked at */
