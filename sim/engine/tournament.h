@@ -7,12 +7,13 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "sim/core/memory.h"
 
 /* A binary tree from 1 on: at i is who comes first of its two children, 2 i and 2 i + 1; the last level are places. */
 struct dl_tournament {
-    double *dates_s;   /* infinity: its place is free */
+    uint64_t *dates;   /* their bits; of infinity: the place is free */
     uint64_t *keys;    /* order of adding * places + place: of one date, the smaller comes first */
     uint32_t n_places; /* a power of two */
     uint32_t open;     /* the place of who was taken; n_places: none */
@@ -22,46 +23,58 @@ struct dl_tournament {
     uint64_t order; /* of the last that was added */
 };
 
+/* Dates that are not negative are in the order of their bits. */
+static inline uint64_t dl_date_bits(double date_s)
+{
+    uint64_t bits;
+    memcpy(&bits, &date_s, sizeof bits);
+    return bits;
+}
+
 static inline void dl_tournament_open(struct dl_tournament *t, uint32_t n)
 {
     t->n_places = 1;
     while (t->n_places < n) t->n_places *= 2;
-    t->dates_s = dl_alloc(2 * (size_t)t->n_places * sizeof *t->dates_s);
+    t->dates = dl_alloc(2 * (size_t)t->n_places * sizeof *t->dates);
     t->keys = dl_alloc(2 * (size_t)t->n_places * sizeof *t->keys);
     t->numbers = dl_alloc(t->n_places * sizeof *t->numbers);
     t->free = dl_alloc(t->n_places * sizeof *t->free);
-    for (uint32_t i = 0; i < 2 * t->n_places; i++) t->dates_s[i] = INFINITY;
+    for (uint32_t i = 0; i < 2 * t->n_places; i++) t->dates[i] = dl_date_bits(INFINITY);
     for (uint32_t i = 0; i < t->n_places; i++) t->free[i] = i;
     t->n_free = t->open = t->n_places;
 }
 
 static inline void dl_tournament_close(struct dl_tournament *t)
 {
-    dl_free(t->dates_s);
+    dl_free(t->dates);
     dl_free(t->keys);
     dl_free(t->numbers);
     dl_free(t->free);
 }
 
 /* Infinity: there is nobody. */
-static inline double dl_tournament_date_s(const struct dl_tournament *t) { return t->dates_s[1]; }
+static inline double dl_tournament_date_s(const struct dl_tournament *t)
+{
+    double date_s;
+    memcpy(&date_s, &t->dates[1], sizeof date_s);
+    return date_s;
+}
 
-/* Where the first was, all matches up to the last are played again. */
+/* Where the first was, all matches up to the last are played again. Who wins one cannot be foreseen: without branches.
+ */
 static inline void dl_tournament_replace(struct dl_tournament *t, uint32_t place, double date_s, uint64_t key)
 {
-    double *const dates_s = t->dates_s;
-    uint64_t *const keys = t->keys;
+    uint64_t *const dates = t->dates, *const keys = t->keys, date = dl_date_bits(date_s);
     size_t i = (size_t)t->n_places + place;
-    dates_s[i] = date_s;
+    dates[i] = date;
     keys[i] = key;
     while (i > 1) {
-        const double other_s = dates_s[i ^ 1];
-        if (other_s <= date_s && (other_s < date_s || keys[i ^ 1] < key)) {
-            date_s = other_s;
-            key = keys[i ^ 1];
-        }
+        const uint64_t other = dates[i ^ 1], other_key = keys[i ^ 1];
+        const bool is_before = (other < date) | ((other == date) & (other_key < key));
+        date = is_before ? other : date;
+        key = is_before ? other_key : key;
         i /= 2;
-        dates_s[i] = date_s;
+        dates[i] = date;
         keys[i] = key;
     }
 }
@@ -69,8 +82,9 @@ static inline void dl_tournament_replace(struct dl_tournament *t, uint32_t place
 /* At a free place, matches are won up to the first that is lost. Of one date, who was there before wins. */
 static inline void dl_tournament_enter(struct dl_tournament *t, uint32_t place, double date_s, uint64_t key)
 {
-    for (size_t i = (size_t)t->n_places + place; i > 0 && date_s < t->dates_s[i]; i /= 2) {
-        t->dates_s[i] = date_s;
+    const uint64_t date = dl_date_bits(date_s);
+    for (size_t i = (size_t)t->n_places + place; i > 0 && date < t->dates[i]; i /= 2) {
+        t->dates[i] = date;
         t->keys[i] = key;
     }
 }
@@ -82,7 +96,7 @@ static inline uint32_t dl_tournament_take(struct dl_tournament *t)
     return t->numbers[t->open];
 }
 
-/* Somebody who is not there. */
+/* Somebody who is not there, at a date that is not negative. */
 static inline void dl_tournament_add(struct dl_tournament *t, uint32_t number, double date_s)
 {
     const bool replaces = t->open < t->n_places;

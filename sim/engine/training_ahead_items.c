@@ -38,6 +38,7 @@ static inline double begin_item(struct dl_training *t, const struct ahead *a, st
     take_input(t, r, r->item->wants, now);
     r->part = parts->items;
     r->parts_end = parts->items + parts->n;
+    r->phase = r->item->item.kind == DL_ITEM_F ? DL_PHASE_FORWARD : DL_PHASE_BACKWARD;
     r->item_s = 0;
     return begin_part(a, r, now);
 }
@@ -202,7 +203,7 @@ static inline void end_wait_for_host(struct runner *r, double now)
     r->waits_for_host = false;
     r->posted_s = r->waits_since_s;
     r->books.host_s += wait_s;
-    book_elapsed_ahead(r, wait_s);
+    r->books.elapsed_s[r->phase] += wait_s;
 }
 
 /* The lockstep group's date has come: whether it hands on now. */

@@ -29,7 +29,8 @@ struct runner {
     bool is_beside;             /* it is slowed by messages, up to in_flight_until_s */
     bool slowed;                /* it was, or is */
     /* Its item. */
-    bool waits_for_input, waits_for_host;                /* to begin with it; to send what it has made */
+    bool waits_for_input, waits_for_host; /* to begin with it; to send what it has made */
+    enum dl_step_phase phase;
     uint32_t stage, n_sends;                             /* of the items that make one step with it */
     uint32_t n_arrived, *arrived;                        /* as in the lockstep group */
     const struct dl_sequenced *item, *first, *items_end; /* it, the first of that step, and the end of all */

@@ -10,11 +10,6 @@
 
 #include "sim/engine/training_ahead_parts.h"
 
-static inline void book_elapsed_ahead(struct runner *r, double seconds)
-{
-    r->books.elapsed_s[r->item->item.kind == DL_ITEM_F ? DL_PHASE_FORWARD : DL_PHASE_BACKWARD] += seconds;
-}
-
 static inline double left_at(const struct runner *r, double at_s)
 {
     return fmax(r->left_s - (at_s - r->timed_s) * r->rate, 0);
@@ -89,7 +84,7 @@ static inline void end_work(struct runner *r, double now)
     pass_messages(r, now);
     r->posted_s = r->timed_s;
     if (r->slowed) r->books.interference_s += fmax(whole_s - r->planned_s, 0);
-    book_elapsed_ahead(r, whole_s);
+    r->books.elapsed_s[r->phase] += whole_s;
     r->item_s += whole_s;
     r->work = NULL;
 }
