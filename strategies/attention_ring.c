@@ -31,23 +31,60 @@ static struct dl_event block_of(const struct dl_operator_options *o, const struc
     return block;
 }
 
+/* What goes round, of one rank: keys and values, and their gradients. */
+struct round_bytes {
+    double keys, gradients;
+};
+
+static struct round_bytes round_bytes(const struct dl_attention_bytes *own, const struct dl_setting *s)
+{
+    const struct dl_ring_code *const code = &s->software->ring;
+    const double keys = code->repeats_keys ? 2 * own->queries : own->keys;
+    const double wider = code->gradient_bytes > 0 ? code->gradient_bytes / dl_precision_bytes(s->precision) : 1;
+    return (struct round_bytes){.keys = keys, .gradients = wider * keys};
+}
+
+/* Beside a block go the keys of the next one, or with the first those of all, and backward the gradients of the one
+ * before. */
+static void send_beside(struct dl_event *block, uint32_t i, uint32_t ways, bool gathers_once, struct round_bytes bytes)
+{
+    const bool backward = block->pass == DL_BACKWARD;
+    block->members.digits = DL_ALONG_CONTEXT;
+    block->beside = DL_CAUSE_CONTEXT;
+    block->op = gathers_once && i == 0 ? DL_ALLGATHER : DL_SENDRECV;
+    block->bytes = backward && i > 0 ? bytes.gradients : 0;
+    if (gathers_once && i == 0) block->bytes = ways * bytes.keys;
+    if (!gathers_once && i + 1 < ways) block->bytes += bytes.keys;
+}
+
+static enum dl_status merge(const struct dl_event *ev, double query_bytes, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_ring_code *const code = &s->software->ring;
+    const double moves = ev->pass == DL_BACKWARD ? code->merge_backward_moves : code->merge_moves;
+    const double elements = moves * query_bytes / dl_precision_bytes(s->precision);
+    const struct dl_event pass = {.kind = DL_EV_COMPUTE,
+                                  .pass = ev->pass,
+                                  .cause = ev->cause,
+                                  .layer = ev->layer,
+                                  .kernel = {.kind = DL_KERNEL_MEMORY, .name = "merge", .elements = elements}};
+    return elements > 0 ? dl_emit(below, &pass, err) : DL_OK;
+}
+
 static enum dl_status kernel(const struct dl_operator_options *o, const struct dl_event *ev, struct dl_stack *below,
                              struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_operator_layouts l = layouts(o);
-    const double key_bytes = dl_attention_bytes(&l, ev, s).keys;
+    const struct dl_attention_bytes own = dl_attention_bytes(&l, ev, s);
+    const struct round_bytes bytes = round_bytes(&own, s);
     const uint32_t ways = s->ways[DL_AXIS_CONTEXT];
-    const bool backward = ev->pass == DL_BACKWARD;
     for (uint32_t i = 0; i < ways; i++) {
         struct dl_event block = block_of(o, ev, ways, i);
-        block.op = DL_SENDRECV;
-        block.members.digits = DL_ALONG_CONTEXT;
-        block.beside = DL_CAUSE_CONTEXT;
-        block.bytes = (i + 1 < ways ? key_bytes : 0) + (backward && i > 0 ? key_bytes : 0);
-        if (dl_emit(below, &block, err)) return err->status;
+        send_beside(&block, i, ways, s->software->ring.gathers_once, bytes);
+        if (dl_emit(below, &block, err) || merge(ev, own.queries, below, err)) return err->status;
     }
-    return backward ? dl_attention_send(ev, DL_SENDRECV, key_bytes, below, err) : DL_OK;
+    return ev->pass == DL_BACKWARD ? dl_attention_send(ev, DL_SENDRECV, bytes.gradients, below, err) : DL_OK;
 }
 
 const struct dl_operator dl_operator_ring = {

@@ -12,6 +12,7 @@ static const char *const accumulates[] = {"shards", "chunk", "whole", "whole_in_
 const char *const dl_dispatches[] = {"to_experts", "to_nodes", NULL}; /* as enum dl_dispatch */
 
 struct options {
+    struct dl_ring_code ring;
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes,
         bf16_gradient_bytes; /* the last 0: absent */
     double dispatch_fraction, dispatch_between_s;
@@ -111,6 +112,16 @@ static const struct dl_field fields[] = {
     {"vector_part_host_s", DL_NUMBER, offsetof(struct options, vector_part_host_s), 0, 1, true, NULL,
      "where stage 3 of ZeRO keeps vectors gathered, and gathers them after the update: host time for each vector of "
      "each replica, which is copied alone; 0 if absent"},
+    {"ring_repeats_keys", DL_BOOL, offsetof(struct options, ring.repeats_keys), 0, 0, true, NULL,
+     "ranks that share sequences in a ring send keys and values repeated for their queries; false if absent"},
+    {"ring_gathers_once", DL_BOOL, offsetof(struct options, ring.gathers_once), 0, 0, true, NULL,
+     "they gather those of all ranks beside the first block of attention, and not a block at a time; false if absent"},
+    {"ring_gradient_bytes", DL_NUMBER, offsetof(struct options, ring.gradient_bytes), 0, 8, true, NULL,
+     "bytes of a value of the gradients of keys and values that go round, 0: as wide as these; 0 if absent"},
+    {"ring_merge_moves", DL_NUMBER, offsetof(struct options, ring.merge_moves), 0, 1000, true, NULL,
+     "elements moved for each element of the queries after each block, to merge it with those before; 0 if absent"},
+    {"ring_merge_backward_moves", DL_NUMBER, offsetof(struct options, ring.merge_backward_moves), 0, 1000, true, NULL,
+     "the same after each block of the backward, to add up gradients; 0 if absent"},
     {"waits_for_scatters", DL_BOOL, offsetof(struct options, waits_for_scatters), 0, 0, true, NULL,
      "stage 3 of ZeRO scatters gradients before the backward goes on, not beside it; false if absent"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
@@ -272,6 +283,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .collective_rank_host_s = o.collective_rank_host_s,
                                 .gather_part_host_s = o.gather_part_host_s,
                                 .vector_part_host_s = o.vector_part_host_s,
+                                .ring = o.ring,
                                 .waits_for_scatters = o.waits_for_scatters,
                                 .batch_host_s = o.batch_host_s,
                                 .host_spread_fraction = o.host_spread_fraction,

@@ -26,6 +26,15 @@ enum dl_dispatch {
 };
 extern const char *const dl_dispatches[]; /* their names */
 
+/* How ranks that share sequences go round a ring; all 0: keys as they are, a block at a time, nothing beside. */
+struct dl_ring_code {
+    bool repeats_keys;     /* keys and values travel repeated for their queries */
+    bool gathers_once;     /* those of all ranks beside the first block, and not a block at a time */
+    double gradient_bytes; /* of a value of their gradients on the way; 0: as wide as they are */
+    /* Elements moved for each element of the queries after each block, to add what comes of it to the others'. */
+    double merge_moves, merge_backward_moves;
+};
+
 struct dl_software {
     const char *name;
     double host_s_per_launch;         /* of the host, for one kernel */
@@ -57,6 +66,7 @@ struct dl_software {
                                     scatters */
     double vector_part_host_s;   /* stage 3 of ZeRO: for each vector of each replica, where all vectors are gathered
                                     after the update; 0: they are gathered with the matrices */
+    struct dl_ring_code ring;    /* of context ranks */
     bool waits_for_scatters;     /* stage 3 of ZeRO: kernels do not go beside them */
     double batch_host_s;         /* of the host, to get a micro-batch before its forward */
     double host_spread_fraction; /* standard deviation over mean of a host's time for a step; ranks wait for the last */

@@ -48,6 +48,57 @@ START_TEST(a_ring_carries_keys_and_values_round)
 }
 END_TEST
 
+/* As PyTorch has it: keys and values, repeated for all queries, are gathered beside the first block; their gradients go
+ * round in fp32, each beside the next block, and home. */
+#define RING(keys)                                                                                                     \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':0,'collective_host_s':0,'gradient_bytes':4,"   \
+    "'attention':'flash'," keys "}"
+
+START_TEST(a_ring_may_gather_repeated_keys_once)
+{
+    const uint32_t ways = all_ways[_i];
+    const double bytes = LAYERS * key_bytes(ways, HEADS), wider = gradient_bytes / activation_bytes;
+    struct dl_session t;
+    open_step(&t, &(struct step){.software = RING("'ring_repeats_keys':true,'ring_gathers_once':true,"
+                                                  "'ring_gradient_bytes':4"),
+                                 .workload = GROUPED,
+                                 .head = BATCH,
+                                 .stack = stack_of(ways, ",'zigzag':true")});
+    const double first_s = kernels_s(&t, DL_ITEM_F, "attention") / ways; /* all blocks are equal */
+    check_close("forward", cause_s(&t, DL_ITEM_F, DL_CAUSE_CONTEXT) + first_s, (ways - 1) * bytes / SLOW_BYTES_PER_S,
+                exactly);
+    check_close("backward", cause_s(&t, DL_ITEM_B, DL_CAUSE_CONTEXT) + kernels_s(&t, DL_ITEM_B, "attention"),
+                (ways - 1 + ways * wider) * bytes / SLOW_BYTES_PER_S, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
+static double moved(const struct dl_session *t, enum dl_item_kind kind, const char *name)
+{
+    double sum = 0;
+    for (size_t i = 0; i < item(t, kind)->n_instructions; i++) {
+        const struct dl_instruction *const instruction = &item(t, kind)->instructions[i];
+        if (instruction->name && strcmp(instruction->name, name) == 0) sum += instruction->bytes;
+    }
+    return sum;
+}
+
+/* Each of `ways` blocks is merged with what a rank has, whose tokens are one of `ways` parts: whatever the ways. */
+START_TEST(blocks_of_a_ring_are_merged)
+{
+    const uint32_t ways = all_ways[_i];
+    const double queries = LAYERS * activation_bytes * SAMPLES * SEQ * HIDDEN;
+    struct dl_session t;
+    open_step(&t, &(struct step){.software = RING("'ring_merge_moves':16,'ring_merge_backward_moves':25"),
+                                 .workload = GROUPED,
+                                 .head = BATCH,
+                                 .stack = stack_of(ways, ",'zigzag':true")});
+    check_close("forward", moved(&t, DL_ITEM_F, "merge"), 16 * queries, exactly);
+    check_close("backward", moved(&t, DL_ITEM_B, "merge"), 25 * queries, exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* Where the network is fast only the last way home is seen. */
 START_TEST(a_ring_hides_behind_attention)
 {
@@ -276,6 +327,8 @@ int main(void)
 {
     TCase *const tests = tcase_create("context");
     tcase_add_loop_test(tests, a_ring_carries_keys_and_values_round, 0, 3);
+    tcase_add_loop_test(tests, a_ring_may_gather_repeated_keys_once, 0, 3);
+    tcase_add_loop_test(tests, blocks_of_a_ring_are_merged, 0, 3);
     tcase_add_loop_test(tests, a_ring_hides_behind_attention, 0, 3);
     tcase_add_loop_test(tests, a_causal_mask_makes_the_last_rank_slow, 0, 6);
     tcase_add_loop_test(tests, an_alltoall_carries_queries_keys_values_and_results, 0, 6);
