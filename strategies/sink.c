@@ -332,6 +332,19 @@ static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event 
     return DL_OK;
 }
 
+/* What of a trip does not go on beside the work of another micro-batch is waited for; it is launched with the rest. */
+static enum dl_status put_partly_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    const double hidden = s->request->job->setting.software->dispatch_overlap_fraction;
+    if (ev->over == DL_NOT_OVER || hidden == 1) return put_beside_layer(s, ev, err);
+    struct dl_event beside = *ev, waited_for = *ev;
+    beside.part = hidden, beside.bytes = hidden * ev->bytes;
+    waited_for.part = 1 - hidden, waited_for.bytes = (1 - hidden) * ev->bytes;
+    waited_for.async = false, waited_for.is_replayed = true;
+    if (hidden > 0 && put_beside_layer(s, &beside, err)) return err->status;
+    return add_in_lockstep(s, &waited_for, AT_END, err);
+}
+
 /* Tokens are counted when they are about to travel, or stay, and perhaps when they have come; backward that is known.
  */
 static void count_tokens(struct dl_sink *s, const struct dl_event *ev, bool drains)
@@ -347,7 +360,7 @@ static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *e
     assert(!ev->async || !ev->members.is_pair);
     const struct dl_software *const software = setting->software;
     if (ev->members.digits == dl_along_experts(setting)) count_tokens(s, ev, software->drains_at_dispatch);
-    if (in_lockstep && ev->async) return put_beside_layer(s, ev, err);
+    if (in_lockstep && ev->async) return put_partly_beside_layer(s, ev, err);
     if (!in_lockstep) add_exchange(s, ev);
     if (in_lockstep && add_in_lockstep(s, ev, AT_END, err)) return err->status;
     if (ev->once) count_tokens(s, ev, software->drains_after_dispatch);

@@ -20,6 +20,7 @@ struct dl_priced_kernel {
 
 struct dl_priced_collective {
     struct dl_comm what;
+    double part;   /* of a trip to experts, see dl_event */
     uint32_t call; /* DL_EVERY_CALL: in no program yet */
 };
 
@@ -119,8 +120,9 @@ struct dl_priced_collective *dl_sink_price(struct dl_sink *s, const struct dl_ev
 /* Of any collective, on links that so many times as much goes over; and what was chosen for it. */
 enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, double crowding, struct dl_choice *choice,
                             double *seconds, struct dl_error *err);
-/* Of tokens that go, or come back, as DL_DISPATCH_TO_NODES; so many bytes would go to all of their experts. */
-enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds, struct dl_error *err);
+/* Of tokens that go, or come back, as DL_DISPATCH_TO_NODES; so many bytes would go to all of their experts, and are
+ * that part of a trip. */
+enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double part, double *seconds, struct dl_error *err);
 /* Find the way to the host, if the stack copies. */
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
 /* A copy there or back, beside the layer if it is async; and the update on the host. */

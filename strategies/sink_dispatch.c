@@ -55,7 +55,7 @@ static enum dl_status time_set(struct dl_sink *s, const struct set *set, double 
 }
 
 /* Nodes that hold unequally many ranks count as equal. */
-enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds, struct dl_error *err)
+enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double part, double *seconds, struct dl_error *err)
 {
     const struct dl_routing *const routing = &s->request->model->routing;
     const struct dl_group *const g = dl_sink_groups(s, dl_along_experts(&s->request->job->setting))->all;
@@ -68,7 +68,7 @@ enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double *seconds
         time_set(s, &inside, once * dl_routing_visits(routing, g->n), &inside_s, err))
         return err->status;
     const struct dl_software *const software = s->request->job->setting.software;
-    *seconds = software->dispatch_s + (g->n_nodes > 1 ? software->dispatch_between_s : 0) +
+    *seconds = part * (software->dispatch_s + (g->n_nodes > 1 ? software->dispatch_between_s : 0)) +
                fmax(between_s, inside_s / software->dispatch_fraction);
     return DL_OK;
 }

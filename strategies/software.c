@@ -15,7 +15,7 @@ struct options {
     struct dl_ring_code ring;
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes,
         bf16_gradient_bytes; /* the last 0: absent */
-    double dispatch_fraction, dispatch_between_s;
+    double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction;
     double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
         gather_part_host_s, vector_part_host_s, collective_rank_host_s, send_messages,
         part_moves; /* the first -1: absent */
@@ -35,6 +35,7 @@ static const struct options defaults = {.host_s_per_group_launch = -1,
                                         .gradient_bytes = 4,
                                         .gathers_ahead = 1,
                                         .dispatch_fraction = 1,
+                                        .dispatch_overlap_fraction = 1,
                                         .zero_in_pipeline = 3,
                                         .send_messages = 1,
                                         .scatters_sends = true,
@@ -153,6 +154,8 @@ static const struct dl_field fields[] = {
     {"dispatch_fraction", DL_NUMBER, offsetof(struct options, dispatch_fraction), 0.01, 1, true, NULL,
      "where tokens are sent to nodes: the share of a collective's bandwidth that they reach inside a node; 1 if "
      "absent"},
+    {"dispatch_overlap_fraction", DL_NUMBER, offsetof(struct options, dispatch_overlap_fraction), 0, 1, true, NULL,
+     "share of a trip of tokens that goes on beside work with `overlap` of the strategy expert; 1 if absent"},
     {"dispatch_between_s", DL_NUMBER, offsetof(struct options, dispatch_between_s), 0, 1, true, NULL,
      "where tokens are sent to nodes: device time of each trip that leaves a node, beside dispatch_s; 0 if absent"},
     {"overlaps_tensor", DL_BOOL, offsetof(struct options, overlaps_tensor), 0, 0, true, NULL,
@@ -291,6 +294,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .dispatch_s = o.dispatch_s,
                                 .dispatch_fraction = o.dispatch_fraction,
                                 .dispatch_between_s = o.dispatch_between_s,
+                                .dispatch_overlap_fraction = o.dispatch_overlap_fraction,
                                 .gathers_modules = o.gathers_modules,
                                 .gathers_ahead = (uint32_t)o.gathers_ahead,
                                 .overlaps_tensor = o.overlaps_tensor,

@@ -73,14 +73,15 @@ struct dl_software {
     bool drains_at_batches;      /* for which it first waits for the device */
     bool drains_at_recompute;    /* as it does before and after each pass of a block that is recomputed as a whole */
     struct dl_model_code code;
-    double pads_products_to;      /* sides of products become multiples of this if that is faster; 0: they stay */
-    bool fused_optimizer;         /* one kernel updates many tensors: rules that say so hold */
-    enum dl_dispatch dispatch;    /* unless the strategy says it */
-    double dispatch_s;            /* of the device, for a trip to nodes, beside what travels */
-    double dispatch_fraction;     /* of the bandwidth of a collective, inside a node */
-    double dispatch_between_s;    /* of the device, for a trip that leaves its node, beside dispatch_s */
-    bool gathers_modules;         /* in stage 3 of ZeRO: matrices one by one, not layers */
-    uint32_t gathers_ahead;       /* in stage 3 of ZeRO: layers, before the one at work is done */
+    double pads_products_to;          /* sides of products become multiples of this if that is faster; 0: they stay */
+    bool fused_optimizer;             /* one kernel updates many tensors: rules that say so hold */
+    enum dl_dispatch dispatch;        /* unless the strategy says it */
+    double dispatch_s;                /* of the device, for a trip to nodes, beside what travels */
+    double dispatch_fraction;         /* of the bandwidth of a collective, inside a node */
+    double dispatch_overlap_fraction; /* of a trip, that goes on beside work where trips overlap */
+    double dispatch_between_s;        /* of the device, for a trip that leaves its node, beside dispatch_s */
+    bool gathers_modules;             /* in stage 3 of ZeRO: matrices one by one, not layers */
+    uint32_t gathers_ahead;           /* in stage 3 of ZeRO: layers, before the one at work is done */
     bool gradients_persist;       /* their memory stays from step to step; else the first backward of a step makes it */
     bool copies_persist;          /* of parameters in the working precision; else each forward makes them by casts */
     double root_bytes;            /* per parameter, while Adam or LAMB works */

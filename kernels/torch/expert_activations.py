@@ -59,10 +59,31 @@ def biased(y, biases, split, weights):
     return torch.cat([t + b * w for t, b, w in parts]).to(y.dtype)
 
 
-def backward_of(call):
+class Weighted(torch.autograd.Function):
+    """A function with its backward, both compiled, as a layer calls them."""
+
+    @staticmethod
+    def forward(ctx, forward, backward, y, w, *more):
+        ctx.save_for_backward(y, w, *more)
+        ctx.backward_by = backward
+        return forward(y, w, *more)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, None, *ctx.backward_by(gradient, *ctx.saved_tensors), *[None] * (len(ctx.saved_tensors) - 2)
+
+
+def backward_of(call, leaves):
+    """Gradients of a call before are dropped, not added to."""
     made = call()
     gradient = torch.ones_like(made)
-    return lambda: torch.autograd.backward(made, gradient, retain_graph=True)
+
+    def backward():
+        for leaf in leaves:
+            leaf.grad = None
+        torch.autograd.backward(made, gradient, retain_graph=True)
+
+    return backward
 
 
 def seconds(call, on_host=False):
@@ -94,18 +115,22 @@ def line(what, shape, forward, backward, on_host=False):
 
 def activations(rows):
     """Each function sees one width only, as in a model: else it is compiled for any width, and slower."""
-    for tokens in (32768, 131072):
-        y, g, w = random(tokens, 1536, grad=False), random(tokens, 768, grad=False), torch.rand(tokens, 1, device="cuda")
-        rows.append(line("weighted_swiglu", {"tokens": tokens, "width": 768}, lambda: swiglu(y, w),
-                         lambda: swiglu_back(g, y, w)))
     offset = torch.ones((), device="cuda", dtype=BF16)
-    for tokens in (16384, 65536):
-        y, g, w = random(tokens, 2 * WIDTH, grad=False), random(tokens, WIDTH, grad=False), torch.rand(tokens, 1, device="cuda")
-        rows.append(line("weighted_geglu", {"tokens": tokens, "width": WIDTH}, lambda: geglu(y, w, offset),
-                         lambda: geglu_back(g, y, w, offset)))
-        inputs = random(tokens, 2 * WIDTH)
-        rows.append(line("clamps", {"tokens": tokens, "width": WIDTH}, lambda: clamped(inputs),
-                         backward_of(lambda: clamped(inputs))))
+    functions = {"weighted_swiglu": (768, (swiglu, swiglu_back), ()),
+                 "weighted_geglu": (WIDTH, (geglu, geglu_back), (offset,))}
+    for name, (width, by, more) in functions.items():
+        for tokens in (16384, 32768, 65536, 131072, FEW_TOKENS):
+            y, w = random(tokens, 2 * width), random(tokens, 1, dtype=torch.float32)
+            call = lambda: Weighted.apply(*by, y, w, *more)
+            on_host = tokens == FEW_TOKENS
+            rows.append(line(name + "_host" * on_host, {"tokens": tokens, "width": width}, call,
+                             backward_of(call, (y, w)), on_host))
+    for tokens in (16384, 65536, FEW_TOKENS):
+        y = random(tokens, 2 * WIDTH)
+        call = lambda: clamped(y)
+        on_host = tokens == FEW_TOKENS
+        rows.append(line("clamps" + "_host" * on_host, {"tokens": tokens, "width": WIDTH}, call,
+                         backward_of(call, (y,)), on_host))
 
 
 def biases(rows):
@@ -115,7 +140,7 @@ def biases(rows):
             of_experts = [random(WIDTH) for _ in range(experts)]
             call = lambda: biased(y, of_experts, [tokens] * experts, w)
             shape = {"experts": experts, "tokens": experts * tokens, "width": WIDTH}
-            rows.append(line("bias_host" if on_host else "bias", shape, call, backward_of(call), on_host))
+            rows.append(line("bias" + "_host" * on_host, shape, call, backward_of(call, (y, w, *of_experts)), on_host))
 
 
 def main():

@@ -163,6 +163,36 @@ START_TEST(trips_that_leave_a_node_take_longer)
 }
 END_TEST
 
+/* What goes on beside the work of another micro-batch, and what does not: of bytes and of the fixed time. */
+START_TEST(a_part_of_a_trip_may_be_waited_for)
+{
+    static const char overlapping[] = "{'name':'expert','ways':2,'dispatch':'to_nodes','overlap':true},{'name':'data'}";
+    const double hidden = 0.25, fixed_s = 0.5;
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = FAST_SYSTEM,
+                                 .software = SOFTWARE(",'dispatch_s':0.5,'dispatch_overlap_fraction':0.25"),
+                                 .workload = MODEL,
+                                 .head = "'global_batch':16,'microbatch':2,'devices':4",
+                                 .stack = overlapping});
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        double bytes[2] = {0}, seconds[2] = {0}, n[2] = {0};
+        for (size_t i = 0; i < item(&t, kind)->n_instructions; i++) {
+            const struct dl_instruction *const at = &item(&t, kind)->instructions[i];
+            const struct dl_comm *const comm = &t.lowered.calls[at->call];
+            if (at->kind != DL_START || comm->cause != DL_CAUSE_EXPERT) continue;
+            const int waited = comm->channel != DL_CHANNEL_BESIDE;
+            bytes[waited] += comm->bytes, seconds[waited] += comm->alone_s, n[waited]++;
+        }
+        ck_assert_double_eq(n[0], 2 * LAYERS);
+        ck_assert_double_eq(n[1], 2 * LAYERS);
+        check_close("bytes", bytes[0], hidden * (bytes[0] + bytes[1]), exactly);
+        check_close("fixed", seconds[0] / seconds[1], hidden / (1 - hidden), 1e-3);
+        ck_assert_double_ge(seconds[0] + seconds[1], 2 * LAYERS * fixed_s);
+    }
+    dl_session_close(&t);
+}
+END_TEST
+
 /* Once forward and once backward for each linear layer, and for all experts of a rank together. */
 START_TEST(linear_layers_take_the_host_beside_their_launches)
 {
@@ -200,6 +230,7 @@ int main(void)
     tcase_add_loop_test(tests, a_trip_to_nodes_has_a_wait_and_a_time_of_its_own, 0, 3);
     tcase_add_test(tests, trips_reach_their_share_of_the_bandwidth);
     tcase_add_loop_test(tests, trips_that_leave_a_node_take_longer, 0, 2);
+    tcase_add_test(tests, a_part_of_a_trip_may_be_waited_for);
     tcase_add_test(tests, linear_layers_take_the_host_beside_their_launches);
     tcase_add_test(tests, a_scope_is_needed);
     Suite *const suite = suite_create("graphs");
