@@ -73,7 +73,7 @@ void dl_training_deliver(struct dl_training *t, uint32_t lockstep_group, uint32_
     assert(!c->arrived[tag]); /* nobody is a whole iteration ahead of what it hands on */
     c->arrived[tag] = message + 1;
     c->n_arrived++;
-    if (t->steady && message != DL_OWN_MESSAGE) dl_steady_note_input(t, c, tag, now_s(t));
+    if (message != DL_OWN_MESSAGE) t->messages[message].arrives_s = now_s(t);
     if (!c->waits_for_input || !has_inputs(t, c) || t->over) return;
     meet_inputs(t, c, &t->messages[message].sent);
     begin_item(t, c);
@@ -122,6 +122,7 @@ static void hand_on(struct dl_training *t, struct lockstep_group *c)
     const struct dl_sequenced *const last = item_at(t, c);
     for (const struct dl_sequenced *item = first_of_step(t, c); item <= last; item++) pass_on(t, c, item);
     c->item++;
+    c->input_s = NAN;
     if (!c->n_sends) {
         dl_training_work(t, c);
     } else if (t->request.step.sends == DL_SENDS_ASYNCHRONOUS) {
@@ -208,8 +209,13 @@ void dl_training_go_on(struct dl_training *t, struct lockstep_group *c)
 static void take_input(struct dl_training *t, struct lockstep_group *c)
 {
     const struct dl_sequenced *const item = item_at(t, c);
+    c->input_s = 0;
     if (item->wants != DL_NO_TAG) {
-        if (c->arrived[item->wants] != DL_OWN_MESSAGE + 1) dl_training_free_message(t, c->arrived[item->wants] - 1);
+        const uint32_t message = c->arrived[item->wants];
+        if (message != DL_OWN_MESSAGE + 1) {
+            c->input_s = t->messages[message - 1].arrives_s;
+            dl_training_free_message(t, message - 1);
+        }
         c->arrived[item->wants] = 0;
         c->n_arrived--;
     }

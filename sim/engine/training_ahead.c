@@ -69,7 +69,6 @@ static void try_to_leave_out(struct dl_training *t)
     for (uint32_t i = 0; i < t->n_lockstep_groups; i++) {
         dl_ahead_load(t, &runners[i]);
         runners[i].course = NULL;
-        runners[i].input_s = NULL;
     }
 }
 
@@ -88,10 +87,7 @@ static void begin(struct dl_training *t, struct runner *r, struct lockstep_group
                          .onward_stage = t->lockstep_groups[c->onward.to].stage,
                          .in_flight_until_s = begin_s,
                          .undelivered_until_s = begin_s};
-    if (dl_steady_watches(t, c->iteration)) {
-        r->input_s = dl_steady_course(t, c)->input_s;
-        if (c == t->lockstep_groups) r->course = dl_steady_course(t, c);
-    }
+    if (dl_steady_watches(t, c->iteration) && c == t->lockstep_groups) r->course = dl_steady_course(t, c);
     dl_ahead_load(t, r);
 }
 

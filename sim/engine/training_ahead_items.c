@@ -22,11 +22,13 @@ static inline double begin_part(const struct ahead *a, struct runner *r, double 
 /* The host notices what comes from another stage. */
 static inline void take_input(struct dl_training *t, struct runner *r, uint32_t tag, double now)
 {
+    r->input_s = 0;
     if (tag == DL_NO_TAG) return;
     const uint32_t message = r->arrived[tag];
     r->arrived[tag] = 0;
     r->n_arrived--;
     if (message == DL_OWN_MESSAGE + 1) return;
+    r->input_s = t->messages[message - 1].arrives_s;
     dl_training_free_message(t, message - 1);
     r->host_s += t->request.step.send_host_s;
     if (t->request.step.drains_at_sends) r->host_s = fmax(r->host_s, now);
@@ -125,7 +127,6 @@ static inline void send(struct dl_training *t, struct ahead *a, struct runner *f
     assert(!to->arrived[item->gives]);
     to->arrived[item->gives] = id + 1;
     to->n_arrived++;
-    if (to->input_s) to->input_s[item->gives] = arrives_s;
     if (to->waits_for_input && is_sent(to)) resume(t, a, to);
 }
 
@@ -172,7 +173,8 @@ static inline void end_item(struct dl_training *t, struct runner *r, double now)
     t->items_s[item->item.kind] += r->item_s;
     t->n_items[item->item.kind]++;
     r->n_sends += item->gives != DL_NO_TAG && item->to != r->stage;
-    const struct record done = {.end_s = now, .host_s = r->host_s, .item_s = r->item_s, .delay_s = r->late.total_s};
+    const struct record done = {
+        .end_s = now, .host_s = r->host_s, .item_s = r->item_s, .input_s = r->input_s, .delay_s = r->late.total_s};
     if (!r->course || !note_item(t, r->group, r->course, item, done)) return;
     dl_ahead_store(t, r);
     dl_steady_note_period(t, r->group, r->course);

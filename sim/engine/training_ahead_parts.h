@@ -41,9 +41,8 @@ struct runner {
     double undelivered_until_s; /* its sends */
     double posted_s;            /* when an engine would have entered what it does now in its queue */
     struct late late;
-    double owed_s, item_s; /* as in the lockstep group */
+    double owed_s, item_s, input_s; /* as in the lockstep group */
     struct books books;
-    double *input_s;       /* when they came, by tag, as long as that is looked at; NULL: it is not */
     struct course *course; /* what is noted to leave periods out; NULL: nothing yet, or any more */
     struct lockstep_group *group;
     uint32_t onward_stage; /* that its channel onward leads to */

@@ -25,6 +25,7 @@ void dl_ahead_store(struct dl_training *t, struct runner *r)
     c->host_s = r->host_s;
     put_late(&c->delays, &r->late);
     c->owed_s = r->owed_s;
+    c->input_s = r->input_s;
     c->causes_s[DL_CAUSE_BUBBLE] += b->bubble_s;
     c->causes_s[DL_CAUSE_PIPELINE] += b->messages_s;
     c->causes_s[CAUSE_OTHERS] += b->others_s;

@@ -91,6 +91,7 @@ struct lockstep_group {
     double waits_since_s;
     struct delays delays;        /* as of the end of its last work or wait */
     double item_s;               /* of its item so far, in the undisturbed step */
+    double input_s;              /* the input of its item came then; 0: it needs none from others; NAN: no item */
     double owed_s;               /* waiting of this iteration in the undisturbed step that it has not had yet */
     uint32_t n_sends;            /* of the items that make one step and have just ended */
     uint32_t n_undelivered;      /* of its sends */
@@ -113,7 +114,8 @@ struct message {
     uint32_t receiver, tag; /* of the receiver */
     uint32_t sender;
     const struct dl_sequenced *item; /* that made it; NULL: it has arrived, or is free */
-    double arrives_s, posted_s;      /* of one that is foreseen: see training_ahead.h */
+    double arrives_s;                /* it has arrived then, or will if that is foreseen: see training_ahead.h */
+    double posted_s;                 /* of one that is foreseen */
     struct channel *channel;
     struct start sent;
     uint32_t next; /* in its line, or of the free ones */

@@ -37,7 +37,6 @@ static void open_course(const struct dl_program *p, struct course *course)
     course->first = p->sequence + p->repeats.first;
     course->end = p->sequence + p->repeats.end;
     course->n_records = (n_kept + 1) * p->repeats.period;
-    course->input_s = dl_alloc(p->n_tags * sizeof *course->input_s);
 }
 
 void dl_steady_open(struct dl_training *t)
@@ -60,7 +59,6 @@ void dl_steady_open(struct dl_training *t)
 void dl_steady_close(struct dl_training *t)
 {
     if (!t->steady) return;
-    for (uint32_t i = 0; i < t->n_lockstep_groups; i++) dl_free(t->steady->courses[i].input_s);
     dl_free(t->steady->records);
     dl_free(t->steady->courses);
     dl_free(t->steady);
@@ -101,11 +99,6 @@ static void note_sums(const struct lockstep_group *c, struct sums *out)
     out->owed_s = c->owed_s;
 }
 
-void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c, uint32_t tag, double at_s)
-{
-    dl_steady_course(t, c)->input_s[tag] = at_s;
-}
-
 void dl_steady_begin_course(struct dl_training *t, const struct lockstep_group *c, struct course *course,
                             const struct dl_sequenced *from)
 {
@@ -127,8 +120,11 @@ void dl_steady_note_item(struct dl_training *t, const struct lockstep_group *c)
 {
     if (!dl_steady_watches(t, c->iteration)) return;
     struct course *const course = dl_steady_course(t, c);
-    const struct record done = {
-        .end_s = now_s(t), .host_s = c->host_s, .item_s = c->item_s, .delay_s = c->delays.total_s};
+    const struct record done = {.end_s = now_s(t),
+                                .host_s = c->host_s,
+                                .item_s = c->item_s,
+                                .input_s = c->input_s,
+                                .delay_s = c->delays.total_s};
     if (note_item(t, c, course, &program_of(t, c)->sequence[c->item], done)) dl_steady_note_period(t, c, course);
 }
 

@@ -12,9 +12,8 @@
 void dl_steady_open(struct dl_training *t);
 void dl_steady_close(struct dl_training *t);
 
-/* The lockstep group has ended its item; an input comes from another one. */
+/* The lockstep group has ended its item. */
 void dl_steady_note_item(struct dl_training *t, const struct lockstep_group *c);
-void dl_steady_note_input(struct dl_training *t, const struct lockstep_group *c, uint32_t tag, double at_s);
 /* A period of the first lockstep group has ended, and nobody is in the middle of something: leave out what can be. */
 void dl_steady_try(void *training, uint32_t iteration);
 /* Whether it has; NULL: it never will. */

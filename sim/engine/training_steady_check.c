@@ -69,17 +69,29 @@ uint32_t dl_steady_inputs_end(const struct dl_training *t, const struct lockstep
     return left ? UINT32_MAX : item;
 }
 
+/* When the input of an item came, from the last one on that was noted: it is done, its input lies there, or it is
+ * worked on. NAN: that is not known. */
+static double input_date_s(const struct dl_training *t, const struct lockstep_group *c, const struct course *course,
+                           uint32_t i)
+{
+    const struct dl_sequenced *const item = &program_of(t, c)->sequence[i];
+    if (item < course->from) return NAN;
+    if (item < course->from + course->n_items) return record_at(course, (uint32_t)(item - course->from))->input_s;
+    if (has_come(c, item)) return t->messages[c->arrived[item->wants] - 1].arrives_s;
+    return i == c->item && !c->waits_for_input ? c->input_s : NAN;
+}
+
 /* What lies there for later has come as regularly. */
 static bool inputs_repeat(const struct dl_training *t, const struct lockstep_group *c, const struct course *course,
                           const struct one_period *one)
 {
     const struct dl_sequenced *const items = program_of(t, c)->sequence;
-    const uint32_t shift = course->repeats.micros, end = dl_steady_inputs_end(t, c);
+    const uint32_t period = course->repeats.period, end = dl_steady_inputs_end(t, c);
     if (end == UINT32_MAX) return false;
     for (uint32_t i = c->item; i < end; i++) {
-        const uint32_t tag = items[i].wants;
-        if (!has_come(c, &items[i]) || c->arrived[tag] == DL_OWN_MESSAGE + 1) continue;
-        if (tag < shift || !agree(course->input_s[tag] - course->input_s[tag - shift], one->seconds, one)) return false;
+        if (!has_come(c, &items[i]) || c->arrived[items[i].wants] == DL_OWN_MESSAGE + 1) continue;
+        const double before_s = i < period ? NAN : input_date_s(t, c, course, i - period);
+        if (!agree(input_date_s(t, c, course, i) - before_s, one->seconds, one)) return false;
     }
     return true;
 }

@@ -30,7 +30,6 @@ struct course {
     struct record *records;                 /* the last ones, round about */
     uint32_t n_records, next;               /* all of them, and the place of the next one */
     struct sums sums[n_kept];               /* likewise */
-    double *input_s;                        /* by tag: it came then */
 };
 
 struct steady {
@@ -59,15 +58,12 @@ void dl_steady_begin_course(struct dl_training *t, const struct lockstep_group *
                             const struct dl_sequenced *from);
 void dl_steady_note_period(struct dl_training *t, const struct lockstep_group *c, struct course *course);
 
-/* An item has ended, in an iteration in which periods may be left out; of the record all but input_s is known. Whether
- * sums are to be noted. */
+/* An item has ended, in an iteration in which periods may be left out. Whether sums are to be noted. */
 static inline bool note_item(struct dl_training *t, const struct lockstep_group *c, struct course *course,
                              const struct dl_sequenced *item, struct record done)
 {
     if (item < course->first || item >= course->end) return false;
     if (item == course->first) dl_steady_begin_course(t, c, course, item);
-    const bool is_from_others = item->wants != DL_NO_TAG && item->from != c->stage;
-    done.input_s = is_from_others ? course->input_s[item->wants] : 0;
     course->records[course->next] = done;
     course->next = course->next + 1 < course->n_records ? course->next + 1 : 0;
     course->n_items++;
