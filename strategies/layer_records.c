@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "strategies/position_records.h"
+
 /* What a layer has added to a template; `at` of its memory counts from its first instruction. */
 struct written {
     const struct dl_instruction *instructions;
@@ -59,11 +61,8 @@ bool dl_layer_may_come_again(const struct dl_sink *s, const struct dl_layer_key 
 
 struct dl_layer_key dl_layer_key_of(const struct dl_sink *s, const struct dl_event *layer, bool splits)
 {
-    struct dl_layer_key key = {.layer = layer->layer,
-                               .pass = layer->pass,
-                               .first = layer->first,
-                               .last_micro = layer->last_micro,
-                               .splits = splits};
+    struct dl_layer_key key = {
+        .layer = layer->layer, .pass = layer->pass, .last_micro = layer->last_micro, .splits = splits};
     key.is_own = !dl_stack_place(s->request->job->stack, layer, &key.place);
     return key;
 }
@@ -78,7 +77,8 @@ void dl_layer_note_begin(struct dl_sink *s)
     note->into_memory_from = s->into->memory.n;
     note->weights_from = s->weights ? s->weights->n_instructions : 0;
     note->weights_memory_from = s->weights ? s->weights->memory.n : 0;
-    note->draws.n = 0;
+    note->n_draws = 0;
+    note->is_open = true;
     note->is_its_own = false;
 }
 
@@ -119,7 +119,8 @@ static struct dl_layer_record **list_of(const struct dl_sink *s, const struct dl
 
 bool dl_layer_note_end(struct dl_sink *s, const struct dl_layer_key *key)
 {
-    const struct dl_sink_note *const note = &s->note;
+    struct dl_sink_note *const note = &s->note;
+    note->is_open = false;
     if (note->is_its_own || !dl_layer_may_come_again(s, key)) return false;
     struct dl_layer_record *const record = dl_arena_alloc(s->arena, sizeof *record);
     struct dl_layer_record **const list = list_of(s, key);
@@ -127,8 +128,8 @@ bool dl_layer_note_end(struct dl_sink *s, const struct dl_layer_key *key)
         (struct dl_layer_record){.key = *key,
                                  .into = since(s->arena, s->into, note->into_from, note->into_memory_from),
                                  .weights = since(s->arena, s->weights, note->weights_from, note->weights_memory_from),
-                                 .draws = copy(s->arena, note->draws.items, note->draws.n * sizeof *note->draws.items),
-                                 .n_draws = note->draws.n,
+                                 .draws = copy(s->arena, note->draws, note->n_draws * sizeof *note->draws),
+                                 .n_draws = note->n_draws,
                                  .next = *list};
     if (has_memory_of_others(&record->into, key->layer->index) ||
         has_memory_of_others(&record->weights, key->layer->index))
@@ -136,6 +137,7 @@ bool dl_layer_note_end(struct dl_sink *s, const struct dl_layer_key *key)
     *list = record;
     dl_template_note(s->into, record->into.n_instructions, &record->into);
     if (s->weights) dl_template_note(s->weights, record->weights.n_instructions, &record->weights);
+    dl_position_note_draws(s, record->draws, record->n_draws);
     return true;
 }
 
@@ -174,8 +176,7 @@ static void write(const struct written *w, uint32_t layer, struct dl_template *t
 
 static bool fits(const struct dl_layer_key *a, const struct dl_layer_key *b)
 {
-    return a->pass == b->pass && a->place == b->place && a->first == b->first && a->last_micro == b->last_micro &&
-           a->splits == b->splits;
+    return a->pass == b->pass && a->place == b->place && a->last_micro == b->last_micro && a->splits == b->splits;
 }
 
 bool dl_layers_alike(const struct dl_sink *s, const struct dl_layer_key *a, const struct dl_layer_key *b)
@@ -207,7 +208,8 @@ bool dl_layer_write_again(struct dl_sink *s, const struct dl_layer_key *key)
     if (!record) return false;
     write(&record->into, index, s->into);
     if (s->weights) write(&record->weights, index, s->weights);
-    for (size_t i = 0; s->counted && i < record->n_draws; i++) dl_sink_count_draw(s, &record->draws[i]);
+    dl_sink_count_draws(s, record->draws, record->n_draws);
+    dl_position_note_draws(s, record->draws, record->n_draws);
     s->out->n_layers_again++;
     return true;
 }

@@ -12,7 +12,7 @@
 struct dl_layer_key {
     const struct dl_layer *layer;
     enum dl_pass pass;
-    bool first, last_micro;
+    bool last_micro;
     bool splits; /* weight gradients come apart */
     bool is_own; /* its place is like no other */
     uint64_t place;

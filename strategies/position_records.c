@@ -13,7 +13,8 @@ struct dl_position_keys {
 struct dl_position_record {
     const struct dl_position *of;
     const struct dl_position_keys *keys;
-    struct dl_sink_draws draws;
+    const struct dl_sink_draws *draws;
+    size_t n_draws;
     struct dl_position_record *next;
 };
 
@@ -30,7 +31,7 @@ const struct dl_position_keys *dl_position_note_begin(struct dl_sink *s, const s
 {
     enum { most_passes = 3 };
     struct dl_position_note *const note = &s->position;
-    note->draws.n = 0;
+    note->n_draws = 0;
     note->is_its_own = true;
     s->note.is_its_own = false;
     if (!may_come_again(s, p)) return NULL;
@@ -41,6 +42,24 @@ const struct dl_position_keys *dl_position_note_begin(struct dl_sink *s, const s
         if (!dl_layer_may_come_again(s, &keys->layers[i])) return NULL;
     note->is_its_own = false;
     return keys;
+}
+
+static void *copy(struct dl_arena *arena, const void *from, size_t bytes)
+{
+    return memcpy(dl_arena_alloc(arena, bytes), from, bytes);
+}
+
+void dl_position_note_draws(struct dl_sink *s, const struct dl_sink_draw *draws, size_t n)
+{
+    struct dl_position_note *const note = &s->position;
+    if (note->is_its_own || !s->counted || !n) return;
+    DL_GROW(note->draws, note->n_draws, note->draws_capacity);
+    note->draws[note->n_draws++] = (struct dl_sink_draws){draws, n};
+}
+
+void dl_position_note_draw(struct dl_sink *s, const struct dl_sink_draw *draw)
+{
+    if (!s->position.is_its_own) dl_position_note_draws(s, copy(s->arena, draw, sizeof *draw), 1);
 }
 
 static bool has_memory_of_others(const struct dl_position *p)
@@ -58,11 +77,8 @@ void dl_position_note_end(struct dl_sink *s, const struct dl_position_keys *keys
     struct dl_position_note *const note = &s->position;
     if (!keys || note->is_its_own || s->note.is_its_own || has_memory_of_others(p)) return;
     struct dl_position_record *const record = dl_arena_alloc(s->arena, sizeof *record);
-    *record = (struct dl_position_record){.of = p, .keys = keys, .draws.n = note->draws.n, .next = note->records};
-    if (note->draws.n) {
-        const size_t bytes = note->draws.n * sizeof *note->draws.items;
-        record->draws.items = memcpy(dl_arena_alloc(s->arena, bytes), note->draws.items, bytes);
-    }
+    *record = (struct dl_position_record){.of = p, .keys = keys, .n_draws = note->n_draws, .next = note->records};
+    if (note->n_draws) record->draws = copy(s->arena, note->draws, note->n_draws * sizeof *note->draws);
     note->records = record;
 }
 
@@ -95,10 +111,7 @@ bool dl_position_write_again(struct dl_sink *s, const struct dl_position_keys *k
     while (record && !fits(s, record, keys, p)) record = record->next;
     if (!record) return false;
     for (int kind = 0; kind < DL_N_TEMPLATES; kind++) share(record->of, kind, p);
-    for (size_t i = 0; i < record->draws.n; i++) {
-        const struct dl_sink_draw *const draw = &record->draws.items[i];
-        dl_draw_add(&s->counted[draw->bound], &draw->draw, 1);
-    }
+    for (size_t i = 0; i < record->n_draws; i++) dl_sink_count_draws(s, record->draws[i].items, record->draws[i].n);
     s->out->n_layers_again += keys->n;
     return true;
 }

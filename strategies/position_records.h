@@ -13,6 +13,9 @@ struct dl_position_keys;
 const struct dl_position_keys *dl_position_note_begin(struct dl_sink *s, const struct dl_position *p, bool splits);
 /* Whether one that is alike was noted; then its templates are like those. */
 bool dl_position_write_again(struct dl_sink *s, const struct dl_position_keys *keys, struct dl_position *p);
+/* What is drawn beyond layers, and by a layer, as long as the records of layers are there. */
+void dl_position_note_draw(struct dl_sink *s, const struct dl_sink_draw *draw);
+void dl_position_note_draws(struct dl_sink *s, const struct dl_sink_draw *draws, size_t n);
 void dl_position_note_end(struct dl_sink *s, const struct dl_position_keys *keys, const struct dl_position *p);
 
 #endif

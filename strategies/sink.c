@@ -6,6 +6,7 @@
 
 #include "sim/core/random.h"
 #include "sim/program/segments.h"
+#include "strategies/position_records.h"
 #include "strategies/recompute.h"
 
 /* Names are those of the workload, so the same text may stand in two places: then it is priced twice. */
@@ -181,10 +182,14 @@ static void add_launched(const struct dl_sink *s, struct dl_template *into, stru
 
 static void count_draw(struct dl_sink *s, enum dl_bound bound, const struct dl_draw *draw)
 {
+    struct dl_sink_note *const note = &s->note;
     const struct dl_sink_draw one = {bound, *draw};
     if (!s->request->device->power) return; /* nothing is drawn */
-    if (s->counted) dl_sink_count_draw(s, &one);
-    dl_sink_draws_add(&s->note.draws, &one);
+    dl_sink_count_draws(s, &one, 1);
+    if (!note->is_open) dl_position_note_draw(s, &one);
+    if (!note->is_open) return;
+    DL_GROW(note->draws, note->n_draws, note->draws_capacity);
+    note->draws[note->n_draws++] = one;
 }
 
 static void add_drain(struct dl_template *into)
@@ -444,8 +449,8 @@ void dl_sink_forget_calls(struct dl_sink *s)
 void dl_sink_release(struct dl_sink *s)
 {
     dl_free(s->prices);
-    dl_free(s->note.draws.items);
-    dl_free(s->position.draws.items);
+    dl_free(s->note.draws);
+    dl_free(s->position.draws);
     dl_free(s->buckets.filling.items);
     dl_free(s->buckets.sent.items);
 }

@@ -45,20 +45,22 @@ struct dl_layer_classes {
     struct dl_layer_record **records;
 };
 
-/* What one kernel draws. */
+/* What one kernel draws; and several of them. */
 struct dl_sink_draw {
     enum dl_bound bound;
     struct dl_draw draw;
 };
 struct dl_sink_draws {
-    struct dl_sink_draw *items;
-    size_t n, capacity;
+    const struct dl_sink_draw *items;
+    size_t n;
 };
 
 /* What the layer at work has come to so far. */
 struct dl_sink_note {
     size_t into_from, into_memory_from, weights_from, weights_memory_from; /* what it adds to templates */
-    struct dl_sink_draws draws;
+    struct dl_sink_draw *draws;
+    size_t n_draws, draws_capacity;
+    bool is_open;    /* there is one */
     bool is_its_own; /* what comes has a number of its own, or depends on layers before it */
 };
 
@@ -67,7 +69,8 @@ struct dl_position_record;
 /* What the position at work has come to so far, and those before it: see position_records.h. */
 struct dl_position_note {
     struct dl_position_record *records;
-    struct dl_sink_draws draws; /* that are counted */
+    struct dl_sink_draws *draws; /* that are counted, layer by layer */
+    size_t n_draws, draws_capacity;
     bool is_its_own;
 };
 
@@ -98,16 +101,10 @@ struct dl_sink {
     struct dl_draw *counted; /* [DL_N_BOUNDS]: what kernels draw is added here; NULL: it is not counted */
 };
 
-static inline void dl_sink_draws_add(struct dl_sink_draws *d, const struct dl_sink_draw *draw)
+/* Count what kernels draw, if that is done here. */
+static inline void dl_sink_count_draws(struct dl_sink *s, const struct dl_sink_draw *draws, size_t n)
 {
-    DL_GROW(d->items, d->n, d->capacity);
-    d->items[d->n++] = *draw;
-}
-/* Where they are counted at all. */
-static inline void dl_sink_count_draw(struct dl_sink *s, const struct dl_sink_draw *draw)
-{
-    dl_draw_add(&s->counted[draw->bound], &draw->draw, 1);
-    if (!s->position.is_its_own) dl_sink_draws_add(&s->position.draws, draw);
+    for (size_t i = 0; s->counted && i < n; i++) dl_draw_add(&s->counted[draws[i].bound], &draws[i].draw, 1);
 }
 /* The template that an event belongs to. */
 struct dl_template *dl_sink_place(const struct dl_sink *s, const struct dl_event *ev);

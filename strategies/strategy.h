@@ -354,10 +354,10 @@ struct dl_strategy {
     enum dl_status (*rewrite)(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err);
     /* OPTIONAL: what a layer's place means for what it makes of the layer, beyond its work and sizes, its pass, and
-     * whether it is the first of its position and in the last micro-batch: a number below DL_MOST_PLACES, the same for
-     * places that mean the same. DL_OWN_PLACE: its number, those around it or what the strategy remembers of others
-     * matters too. Equal layers in equal places go through the stack once. The event is LAYER, with last_micro; its
-     * pass is HOLD or OPTIMIZER for memory of the stage. NULL, with rewrite: each has its own. */
+     * whether it is in the last micro-batch: a number below DL_MOST_PLACES, the same for places that mean the same.
+     * DL_OWN_PLACE: its number, those around it or what the strategy remembers of others matters too. Equal layers in
+     * equal places go through the stack once. The event is LAYER, with last_micro; its pass is HOLD or OPTIMIZER for
+     * memory of the stage. NULL, with rewrite: each has its own. */
     uint32_t (*place)(const void *options, const void *state, const struct dl_event *layer,
                       const struct dl_setting *setting);
     /* OPTIONAL: say what tells its entry from others, in the head of a report; nothing that is usual. */

@@ -190,7 +190,7 @@ END_TEST
     "'seq':128,'vocab':1024}"
 
 /* Those that are like the first of a position of a pipeline of 8 stages with two blocks each. */
-static uint32_t count_positions_alike(const char *data_option, uint32_t first)
+static uint32_t count_positions_alike(const char *data_option, uint32_t first, size_t *n_layers_again)
 {
     char strategy[400];
     struct dl_session t;
@@ -205,7 +205,7 @@ static uint32_t count_positions_alike(const char *data_option, uint32_t first)
                                        .software = "ideal",
                                        .workload = TWO_A_POSITION,
                                        .strategy = strategy};
-    compare(strategy, &in);
+    *n_layers_again = compare(strategy, &in);
     ck_assert(!training_open(&t, &in));
     make(&t, false, &once);
     const struct dl_position *const all = once.lowered.positions;
@@ -219,14 +219,18 @@ static uint32_t count_positions_alike(const char *data_option, uint32_t first)
 /* All between the one with the embedding and the one with the head. */
 START_TEST(positions_that_are_alike_share_their_templates)
 {
-    ck_assert_uint_eq(count_positions_alike("", 1), 8 - 2 - 1);
+    size_t n_layers_again;
+    ck_assert_uint_eq(count_positions_alike("", 1, &n_layers_again), 8 - 2 - 1);
+    ck_assert_uint_eq(n_layers_again, n_passes * (16 - 1)); /* the first of a position, too */
 }
 END_TEST
 
 /* What replicas start has a number of its own. */
 START_TEST(positions_with_calls_of_replicas_share_nothing)
 {
-    ck_assert_uint_eq(count_positions_alike(",'overlap':true", 1), 0);
+    size_t n_layers_again;
+    ck_assert_uint_eq(count_positions_alike(",'overlap':true", 1, &n_layers_again), 0);
+    ck_assert_uint_eq(n_layers_again, n_passes * (16 - 1)); /* but in the last micro-batch */
 }
 END_TEST
 
