@@ -14,6 +14,7 @@ struct key {
 };
 
 struct dl_kept_schedule {
+    struct dl_kept_schedules *of;
     struct key key;
     struct dl_arena *arena;
     struct dl_schedule schedule;
@@ -24,6 +25,8 @@ struct dl_kept_schedule {
 struct dl_kept_schedules {
     struct dl_kept_schedule *items[most_kept]; /* the oldest first */
     size_t n;
+    struct key *checked; /* of all whose items are known to be right, whether they are still here or not */
+    size_t n_checked, checked_capacity;
 };
 
 static void free_kept(struct dl_kept_schedule *kept)
@@ -40,6 +43,7 @@ struct dl_kept_schedules *dl_kept_schedules_new(void) { return dl_alloc(sizeof(s
 void dl_kept_schedules_free(struct dl_kept_schedules *k)
 {
     for (size_t i = 0; k && i < k->n; i++) free_kept(k->items[i]);
+    if (k) dl_free(k->checked);
     dl_free(k);
 }
 
@@ -77,10 +81,15 @@ static struct key key_of(const struct dl_setting *s, const struct dl_schedule_re
                         .by_runs = dl_accumulated(s) == DL_ACCUMULATES_CHUNK};
 }
 
+/* Which items complete a gradient does not change their order. */
+static bool same_order(const struct key *a, const struct key *b)
+{
+    return a->kind == b->kind && a->stages == b->stages && a->micros == b->micros && a->chunks == b->chunks;
+}
+
 static bool equal(const struct key *a, const struct key *b)
 {
-    return a->kind == b->kind && a->stages == b->stages && a->micros == b->micros && a->chunks == b->chunks &&
-           a->last_backward_differs == b->last_backward_differs && a->by_runs == b->by_runs;
+    return same_order(a, b) && a->last_backward_differs == b->last_backward_differs && a->by_runs == b->by_runs;
 }
 
 static struct dl_kept_schedule *find(struct dl_kept_schedules *k, const struct key *key)
@@ -97,6 +106,7 @@ static struct dl_kept_schedule *make(struct dl_kept_schedules *k, const struct k
                                      const struct dl_schedule_request *wish, struct dl_error *err)
 {
     struct dl_kept_schedule *const kept = dl_alloc(sizeof *kept);
+    kept->of = k;
     kept->key = *key;
     kept->arena = dl_arena_new();
     if (dl_schedule_make(key->kind->name, wish, kept->arena, &kept->schedule, err)) {
@@ -125,6 +135,18 @@ enum dl_status dl_kept_schedule_take(struct dl_kept_schedules *k, const struct d
     return DL_OK;
 }
 
+/* Items follow from the key, so those that are made again need no second look. */
+static enum dl_status check(const struct dl_kept_schedule *kept, struct dl_error *err)
+{
+    struct dl_kept_schedules *const k = kept->of;
+    for (size_t i = 0; i < k->n_checked; i++)
+        if (same_order(&k->checked[i], &kept->key)) return DL_OK;
+    if (dl_check_items(&kept->schedule, err)) return err->status;
+    DL_GROW(k->checked, k->n_checked, k->checked_capacity);
+    k->checked[k->n_checked++] = kept->key;
+    return DL_OK;
+}
+
 static void keep_sequences(struct dl_kept_schedule *kept, struct dl_lowered *l)
 {
     kept->programs = dl_alloc(kept->schedule.stages * sizeof *kept->programs);
@@ -138,9 +160,12 @@ static void keep_sequences(struct dl_kept_schedule *kept, struct dl_lowered *l)
 enum dl_status dl_kept_sequences_take(struct dl_lowered *l, const struct dl_setting *setting, struct dl_error *err)
 {
     struct dl_kept_schedule *const kept = l->kept;
-    if (!kept || !kept->programs) {
-        if (!dl_write_sequences(l, setting, err) && kept) keep_sequences(kept, l);
-        return err->status;
+    if (!kept) return dl_write_sequences(l, setting, err);
+    if (!kept->programs) {
+        if (check(kept, err)) return err->status;
+        dl_write_checked_sequences(l, setting);
+        keep_sequences(kept, l);
+        return DL_OK;
     }
     for (uint32_t i = 0; i < kept->schedule.stages; i++) dl_program_share_sequence(&l->programs[i], &kept->programs[i]);
     return DL_OK;

@@ -87,11 +87,15 @@ static void write_sequence(const struct dl_schedule *s, const struct dl_setting 
 
 enum dl_status dl_write_sequences(struct dl_lowered *l, const struct dl_setting *setting, struct dl_error *err)
 {
+    if (!dl_check_items(&l->schedule, err)) dl_write_checked_sequences(l, setting);
+    return err->status;
+}
+
+void dl_write_checked_sequences(struct dl_lowered *l, const struct dl_setting *setting)
+{
     const struct dl_schedule *const s = &l->schedule;
-    if (dl_check_items(s, err)) return err->status;
     struct ends *const ends = dl_alloc((size_t)s->n_paths * n_kinds * s->chunks * sizeof *ends);
     for (uint32_t stage = 0; stage < s->stages; stage++) write_sequence(s, setting, ends, &l->programs[stage]);
     dl_free(ends);
     dl_repeats_note(l->programs, s->stages);
-    return DL_OK;
 }

@@ -1,7 +1,6 @@
 #include "sim/memory/footprint.h"
 
 #include <math.h>
-#include <string.h>
 
 double dl_moment_total(const struct dl_moment *m)
 {
@@ -74,14 +73,26 @@ static void reduce(const struct dl_memory_ops *ops, const struct dl_live *live, 
     drop_rest(&f->left, &moved);
 }
 
+/* Of the tags that ops name, one by one: there are far fewer than layers and tensors. */
+static void copy_tags(const struct dl_live *live, const struct dl_memory_ops *ops, double *out)
+{
+    for (size_t i = 0; i < ops->n; i++) out[i] = *tag_of(live, &ops->items[i]);
+}
+
+static bool are_as_before(const struct dl_live *live, const struct dl_memory_ops *ops, const double *before)
+{
+    size_t i = 0;
+    while (i < ops->n && *tag_of(live, &ops->items[i]) == before[i]) i++;
+    return i == ops->n;
+}
+
 struct dl_memory_footprint dl_memory_footprint(const struct dl_memory_ops *ops, struct dl_live *live)
 {
-    const size_t n = (size_t)live->n_layers * DL_N_TENSORS;
     struct dl_memory_footprint f = {0};
-    double *const before = dl_alloc((n + 1) * sizeof *before);
-    memcpy(before, live->bytes, n * sizeof *before);
+    double *const before = dl_alloc((ops->n + 1) * sizeof *before);
+    copy_tags(live, ops, before);
     reduce(ops, live, &f);
-    live->version += memcmp(before, live->bytes, n * sizeof *before) != 0;
+    live->version += !are_as_before(live, ops, before);
     dl_free(before);
     return f;
 }

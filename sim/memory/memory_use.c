@@ -1,6 +1,7 @@
 #include "sim/memory/memory_use.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "sim/memory/footprint.h"
 
@@ -9,6 +10,8 @@ struct block {
     struct dl_memory_footprint footprint;
     uint32_t version;
     bool is_known;
+    uint32_t item;           /* the last that ran it, with its footprint known */
+    struct dl_moment before; /* what was there then */
 };
 
 struct stage {
@@ -77,14 +80,38 @@ static struct dl_moment run(struct stage *stage, const struct dl_memory_footprin
     return then;
 }
 
+/* How many items from this one on only repeat what was: the same as before is there as when its block ran the last
+ * time, and the same blocks follow, as often as there is room for all of them. */
+static uint32_t count_repeated(const struct stage *stage, uint32_t item)
+{
+    const struct dl_program *const p = stage->program;
+    const struct block *const b = &stage->blocks[p->sequence[item].block];
+    const bool comes_again = b->is_known && b->version == stage->live.version;
+    if (!comes_again || memcmp(&b->before, &stage->now, sizeof stage->now) != 0) return 0;
+    const uint32_t period = item - b->item;
+    uint32_t end = item;
+    while (end < p->n_sequence && p->sequence[end].block == p->sequence[end - period].block) end++;
+    return (end - item) / period * period;
+}
+
+static void walk_item(struct stage *stage, uint32_t item)
+{
+    const struct dl_sequenced *const at = &stage->program->sequence[item];
+    struct block *const block = &stage->blocks[at->block];
+    block->item = item;
+    block->before = stage->now;
+    const struct dl_moment then = run(stage, look_up(stage, at->block));
+    show(stage, at, &then, &stage->now);
+}
+
 static void walk(struct stage *stage)
 {
     const struct dl_program *const p = stage->program;
     const struct dl_moment nothing = {0};
     stage->held = dl_memory_footprint(&p->begin, &stage->live).left;
     for (uint32_t i = 0; i < p->n_sequence; i++) {
-        const struct dl_moment then = run(stage, look_up(stage, p->sequence[i].block));
-        show(stage, &p->sequence[i], &then, &stage->now);
+        if (!stage->watch) i += count_repeated(stage, i);
+        if (i < p->n_sequence) walk_item(stage, i);
     }
     const struct dl_memory_footprint end = dl_memory_footprint(&p->end.memory, &stage->live);
     const struct dl_moment then = run(stage, &end);

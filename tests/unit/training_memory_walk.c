@@ -62,6 +62,39 @@ END_TEST
 
 #define PASSING_GRADIENTS "{'schema':'dlsim/software/1','source':'a test','gradient_bytes':2,'gradients_persist':false}"
 
+static uint32_t n_seen;
+
+static void see(void *user, uint32_t stage, const struct dl_sequenced *item, const struct dl_memory_use *fullest,
+                const struct dl_memory_use *left)
+{
+    (void)user, (void)stage, (void)item, (void)fullest, (void)left;
+    n_seen++;
+}
+
+/* Whoever looks sees every item; nobody looks: what repeats itself is gone through once. */
+START_TEST(items_that_repeat_what_was_hold_nothing_else)
+{
+    const struct dl_schedule_kind *const kind = dl_schedule_get((size_t)_i / 2);
+    const char *const software = _i % 2 ? PASSING_GRADIENTS : PLAIN_SOFTWARE;
+    char stack[200];
+    snprintf(stack, sizeof stack, "{'name':'pipeline','ways':4,'schedule':'%s','chunks':%u}", kind->name,
+             kind->min_chunks);
+    open_strategy(SMALL_GPT, software, "'global_batch':128,'microbatch':2", stack);
+    struct dl_memory_use use[4];
+    uint32_t n_items = 0;
+    n_seen = 0;
+    dl_memory_watch_programs(training.lowered.programs, 4, &training.software, use,
+                             &(struct dl_memory_watch){.see = see});
+    for (uint32_t stage = 0; stage < 4; stage++) {
+        n_items += training.lowered.programs[stage].n_sequence + 1; /* and the end */
+        ck_assert_msg(memcmp(&use[stage], &training.memory[stage], sizeof use[stage]) == 0, "%s, stage %u", kind->name,
+                      stage);
+    }
+    ck_assert_uint_eq(n_seen, n_items);
+    dl_session_close(&training);
+}
+END_TEST
+
 /* Of one micro-batch: from layer to layer there are more gradients and fewer activations. */
 START_TEST(gradients_that_come_and_go_spare_memory)
 {
@@ -86,6 +119,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("training_memory_walk");
     tcase_add_loop_test(tests, every_schedule_holds_what_a_recount_says, 0, 3 * (int)dl_schedule_count());
+    tcase_add_loop_test(tests, items_that_repeat_what_was_hold_nothing_else, 0, 2 * (int)dl_schedule_count());
     tcase_add_test(tests, gradients_that_come_and_go_spare_memory);
     Suite *const suite = suite_create("training_memory_walk");
     suite_add_tcase(suite, tests);
