@@ -89,14 +89,13 @@ static double keys_seen(const struct dl_block *b)
     return b->in_windows ? window - window * (window - 1) / (2 * seq) : seq;
 }
 
-void dl_block_attention(struct dl_block *b)
+void dl_block_attend(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
     const double heads = (double)o->heads;
     const double queries = heads * key_size(o), keys = key_heads(o) * key_size(o),
                  values = key_heads(o) * value_size(o), context = heads * value_size(o);
     b->tape.layer->key_heads = key_heads(o);
-    dl_block_norm(b, "norm1", (double)o->hidden);
     queries_keys_values(b);
     b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values);
     dl_block_save_operand(b, b->tokens * context, DL_INSIDE, b->flash); /* its own backward needs it, too */
@@ -113,5 +112,11 @@ void dl_block_attention(struct dl_block *b)
         unfused_scores(b);
     b->tape.attention_core = false;
     dl_block_linear(b, "projection", (double)o->hidden, context, dl_second_of_pair);
+}
+
+void dl_block_attention(struct dl_block *b)
+{
+    dl_block_norm(b, "norm1", (double)b->o->hidden);
+    dl_block_attend(b);
     dl_block_residual(b);
 }

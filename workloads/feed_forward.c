@@ -18,11 +18,9 @@ void dl_block_activation(struct dl_block *b, double elements)
     dl_block_save_operand(b, elements, DL_INSIDE, false);
 }
 
-void dl_block_feed_forward(struct dl_block *b)
+void dl_block_feed(struct dl_block *b)
 {
     const double hidden = (double)b->o->hidden, ffn = (double)b->o->ffn;
-    dl_block_norm(b, "norm2", hidden);
-    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false); /* of fc1 */
     if (dl_is_gated(b->o)) {
         const struct dl_branch branches[] = {{"gate", ffn}, {"up", ffn}};
         dl_block_branches(b, "fc1", branches, DL_COUNT(branches), b->o->bias);
@@ -31,5 +29,12 @@ void dl_block_feed_forward(struct dl_block *b)
     }
     dl_block_activation(b, b->tokens * ffn);
     dl_block_linear(b, "fc2", hidden, ffn, dl_second_of_pair);
+}
+
+void dl_block_feed_forward(struct dl_block *b)
+{
+    dl_block_norm(b, "norm2", (double)b->o->hidden);
+    dl_block_save_operand(b, b->elements, DL_ACTIVATION, false); /* of fc1 */
+    dl_block_feed(b);
     dl_block_residual(b);
 }

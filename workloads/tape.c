@@ -139,7 +139,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
     add_gradient(step, &weight, p->of_activations ? DL_GRADIENT_INPUT : DL_GRADIENT_WEIGHT);
     if (p->has_bias) add_bias_gradient(step, p, tape->among_experts);
     add_parameters(tape, p);
-    if (sums_inner) leave(tape, step, p->batch * p->m * p->n);
+    if (sums_inner && !p->stays) leave(tape, step, p->batch * p->m * p->n);
 }
 
 void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)

@@ -38,6 +38,7 @@ struct dl_product {
     bool stays_wide;     /* never with quantised operands */
     bool masked;         /* as in struct dl_kernel */
     bool is_first;       /* nobody needs the gradient of its input */
+    bool stays;          /* what it sums over the inner dimension is added to what another sums, and leaves with that */
 };
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *product);
 

@@ -77,6 +77,9 @@ static const struct dl_field fields[] = {
     {"rope_size", DL_INT, AT(rope_size), 1, MAX_SIZE, true, NULL,
      "of latent attention: rotated part of a head, added; 0 if absent"},
     {"value_size", DL_INT, AT(value_size), 1, MAX_SIZE, true, NULL, "width of a head's values; head_size if absent"},
+    {"parallel_norms", DL_INT, AT(parallel_norms), 1, 2, true, NULL,
+     "attention and feed-forward side by side on the input of a block, after one norm (GPT-J, PaLM) or one each "
+     "(GPT-NeoX), their results summed together; one after the other if absent"},
     {"mtp_layers", DL_INT, AT(mtp_layers), 0, MAX_LAYERS, true, NULL,
      "modules that predict one further token each (DeepSeek-V3): a linear layer, a block and the head again; 0 if "
      "absent"},
@@ -134,7 +137,8 @@ void dl_block_save_operand(struct dl_block *b, double elements, dl_dimensions by
 static void linear(struct dl_block *b, const char *name, double outputs, double inputs, struct dl_kernel_dimensions by,
                    bool has_bias)
 {
-    dl_tape_product(&b->tape, &(struct dl_product){name, 1, b->tokens, outputs, inputs, by, .has_bias = has_bias});
+    dl_tape_product(&b->tape, &(struct dl_product){name, 1, b->tokens, outputs, inputs, by, .has_bias = has_bias,
+                                                   .stays = b->sums_later});
 }
 
 void dl_block_linear(struct dl_block *b, const char *name, double outputs, double inputs,
@@ -152,7 +156,7 @@ void dl_block_branches(struct dl_block *b, const char *name, const struct dl_bra
         linear(b, name, outputs, hidden, dl_first_of_pair, has_bias);
         return;
     }
-    dl_tape_enter(&b->tape, b->elements);
+    if (!b->tape.inside) dl_tape_enter(&b->tape, b->elements);
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){"branches", DL_ACTIVATION, .operation = "residual",
                                                   .input_gradient = (double)(n - 1) * moved_by_sum * b->elements});
     for (size_t i = 0; i < n; i++) linear(b, branches[i].name, branches[i].outputs, hidden, dl_first_of_pair, has_bias);
@@ -177,16 +181,39 @@ static void join_next_token(struct dl_block *b)
     dl_block_linear(b, "join", hidden, joined * hidden, dl_of_no_pair);
 }
 
+/* Both take the input of the block; partial sums of both are added before they leave (GPT-J; GPT-NeoX, Black et al.
+ * 2022, arXiv 2204.06745, 2.1; PaLM, arXiv 2204.02311, 2). What two norms are given is kept once. */
+static void add_halves_in_parallel(struct dl_block *b)
+{
+    const double hidden = (double)b->o->hidden;
+    dl_block_norm(b, "norm1", hidden);
+    if (b->o->parallel_norms == 2) add_norm(b, "norm2", DL_ACTIVATION, b->elements, hidden);
+    b->sums_later = true;
+    dl_block_attend(b);
+    b->sums_later = false;
+    if (b->o->parallel_norms == 2) {
+        dl_block_save_operand(b, b->elements, DL_ACTIVATION, false); /* of fc1 */
+        dl_tape_enter(&b->tape, b->elements);
+    }
+    dl_block_feed(b);
+    dl_block_residual(b);
+    dl_block_residual(b);
+}
+
 static void build_block(struct dl_block *b, bool has_experts, bool predicts, struct dl_layer *layer,
                         struct dl_arena *arena)
 {
     dl_block_begin(b, layer, "block");
     if (predicts) join_next_token(b);
-    dl_block_attention(b);
-    if (has_experts)
-        dl_block_experts(b);
-    else
-        dl_block_feed_forward(b);
+    if (b->o->parallel_norms) {
+        add_halves_in_parallel(b);
+    } else {
+        dl_block_attention(b);
+        if (has_experts)
+            dl_block_experts(b);
+        else
+            dl_block_feed_forward(b);
+    }
     layer->is_block = true;
     layer->saved.input_bytes = DL_ACTIVATION_BYTES * b->elements;
     dl_tape_end(&b->tape, arena);
@@ -223,6 +250,9 @@ static enum dl_status check_companions(const struct dl_transformer *o, const str
     if (o->kv_rank && o->qk_norm)
         return dl_refuse(build, "qk_norm", err,
                          "means nothing beside 'kv_rank': latent attention has norms of its own");
+    if (o->parallel_norms && (o->kv_rank || o->experts))
+        return dl_refuse(build, "parallel_norms", err, "means nothing beside '%s': no model has both",
+                         o->experts ? "experts" : "kv_rank");
     if (o->kv_rank && json_object_get(build->doc.value, "qkv_bias"))
         return dl_refuse(build, "qkv_bias", err,
                          "means nothing beside 'kv_rank': latent attention has biases if all do");

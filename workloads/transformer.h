@@ -26,7 +26,8 @@ struct dl_transformer {
     double capacity_factor;
     /* Latent attention */
     int64_t q_rank, kv_rank, rope_size, value_size;
-    int64_t mtp_layers; /* modules that predict tokens after the next one */
+    int64_t parallel_norms; /* of attention and feed-forward side by side; 0: they follow each other */
+    int64_t mtp_layers;     /* modules that predict tokens after the next one */
 };
 
 /* A layer of a transformer on its tape. */
@@ -39,6 +40,7 @@ struct dl_block {
     bool flash;
     bool apart;      /* the linear layers of one input are products of their own */
     bool in_windows; /* its tokens attend to the last `window` ones only */
+    bool sums_later; /* what the second product of a pair makes is added to what another makes before it leaves */
 };
 
 /* A norm over rows of `width`, of which there is one for each token; outside of what is cut. */
@@ -76,6 +78,9 @@ void dl_block_build_head(struct dl_block *block, struct dl_layer *layer, struct 
 void dl_block_attention(struct dl_block *block);
 void dl_block_feed_forward(struct dl_block *block);
 void dl_block_experts(struct dl_block *block);
+/* The same without norm and residual. */
+void dl_block_attend(struct dl_block *block);
+void dl_block_feed(struct dl_block *block);
 
 /* The element-wise function between the two linear layers, on so many outputs of it; with what it saves. */
 void dl_block_activation(struct dl_block *block, double elements);

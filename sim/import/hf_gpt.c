@@ -41,6 +41,15 @@ const struct dl_hf_model dl_hf_gpt2 = {
     .shared = &gpt2,
 };
 
+/* Both halves of a block take its input, after a norm each. */
+static enum dl_status finish_neox(struct dl_hf *hf, struct dl_error *err)
+{
+    const struct dl_json parallel = dl_hf_get(hf, "use_parallel_residual");
+    if (parallel.value && !json_is_boolean(parallel.value)) return dl_wrong_type(parallel, "true or false", err);
+    if (!json_is_false(parallel.value)) json_object_set_new(hf->out->workload, "parallel_norms", json_integer(2));
+    return DL_OK;
+}
+
 static const char *const neox_architectures[] = {"GPTNeoXForCausalLM", NULL};
 static const struct dl_hf_key neox[] = {
     HF_COUNT("num_hidden_layers", "layers", NULL),
@@ -54,9 +63,7 @@ static const struct dl_hf_key neox[] = {
     HF_IS("attention_bias", "true", "all linear layers have biases"),
     HF_DROPOUT("hidden_dropout", "0.0"),
     HF_DROPOUT("attention_dropout", "0.0"),
-    HF_DIFFERS(
-        "use_parallel_residual", "false", "true",
-        "the halves of a block follow each other here: with tensor parallelism their sums are not made together"),
+    HF_FINISHED("use_parallel_residual"),
     HF_DIFFERS("rotary_pct", "1", "0.25", "all of a head is rotated here, which moves a little more memory"),
     HF_LEFT_OUT("rotary_emb_base", "rotations by other angles cost the same"),
     HF_LEFT_OUT("rope_scaling", "rotations by other angles cost the same"),
@@ -68,6 +75,7 @@ const struct dl_hf_model dl_hf_gpt_neox = {
     .architectures = neox_architectures,
     .always = "{\"norm\": \"layernorm\", \"positions\": \"rotary\", \"bias\": true}",
     .keys = DL_HF_KEYS(neox),
+    .finish = finish_neox,
 };
 
 /* All queries share the keys and values of one head, or each has its own. */
