@@ -17,34 +17,27 @@
 
 #include "strategies/strategies.h"
 #include "strategies/zero_memory.h"
-#include "strategies/zero_modules.h"
+#include "strategies/zero_parts.h"
 
-struct options {
-    int64_t stage, prefetch, shard_ways, gather_bits;            /* prefetch -1, others 0: absent */
-    double live_parameters, reuse_parameters, bucket_parameters; /* 0: absent */
-    bool reshard;
-};
-static const struct options defaults = {.stage = 1, .prefetch = -1, .reshard = true};
-/* DeepSpeed, runtime/zero/config.py: stage3_max_live_parameters and stage3_max_reuse_distance; reduce_bucket_size. */
-static const double default_parameters = 1e9, default_bucket = 5e8;
+static const struct dl_zero_options defaults = {.stage = 1, .prefetch = -1, .reshard = true};
 static const struct dl_field fields[] = {
-    {"stage", DL_INT, offsetof(struct options, stage), 1, 3, true, NULL,
+    {"stage", DL_INT, offsetof(struct dl_zero_options, stage), 1, 3, true, NULL,
      "what is sharded: 1 optimizer states, 2 also gradients, 3 also parameters; 1 if absent"},
-    {"prefetch", DL_INT, offsetof(struct options, prefetch), 0, 65536, true, NULL,
+    {"prefetch", DL_INT, offsetof(struct dl_zero_options, prefetch), 0, 65536, true, NULL,
      "of stage 3: layers gathered ahead; as the software does if absent"},
-    {"live_parameters", DL_NUMBER, offsetof(struct options, live_parameters), 1, 1e18, true, NULL,
+    {"live_parameters", DL_NUMBER, offsetof(struct dl_zero_options, live_parameters), 1, 1e18, true, NULL,
      "where matrices are gathered one by one: stop prefetching above this many gathered parameters; 1e9 if absent"},
-    {"reuse_parameters", DL_NUMBER, offsetof(struct options, reuse_parameters), 1, 1e18, true, NULL,
+    {"reuse_parameters", DL_NUMBER, offsetof(struct dl_zero_options, reuse_parameters), 1, 1e18, true, NULL,
      "where matrices are gathered one by one: keep a matrix that is used again within this many parameters; 1e9 if "
      "absent"},
-    {"bucket_parameters", DL_NUMBER, offsetof(struct options, bucket_parameters), 1, 1e18, true, NULL,
+    {"bucket_parameters", DL_NUMBER, offsetof(struct dl_zero_options, bucket_parameters), 1, 1e18, true, NULL,
      "where matrices are gathered one by one: gradients of a block scattered together, unless a matrix has more; 5e8 "
      "if absent"},
-    {"reshard", DL_BOOL, offsetof(struct options, reshard), 0, 0, true, NULL,
+    {"reshard", DL_BOOL, offsetof(struct dl_zero_options, reshard), 0, 0, true, NULL,
      "of stage 3: release gathered parameters after the forward; true if absent"},
-    {"shard_ways", DL_INT, offsetof(struct options, shard_ways), 1, 1e9, true, NULL,
+    {"shard_ways", DL_INT, offsetof(struct dl_zero_options, shard_ways), 1, 1e9, true, NULL,
      "neighbouring replicas that shard among themselves; all if absent"},
-    {"gather_bits", DL_INT, offsetof(struct options, gather_bits), 1, 16, true, NULL,
+    {"gather_bits", DL_INT, offsetof(struct dl_zero_options, gather_bits), 1, 16, true, NULL,
      "bits of a gathered parameter (ZeRO++); those of the precision if absent"},
 };
 
@@ -55,7 +48,7 @@ struct state {
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
-    const struct options *const o = options;
+    const struct dl_zero_options *const o = options;
     (void)entry, (void)err;
     setting->zero_stage = setting->zero_asked = (uint32_t)o->stage;
     setting->exchanges_beside_work |= o->stage == 3;
@@ -63,7 +56,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     return DL_OK;
 }
 
-static enum dl_status check_shards(const struct options *o, const struct dl_check *what, struct dl_error *err)
+static enum dl_status check_shards(const struct dl_zero_options *o, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_setting *const s = what->setting;
     if (!o->shard_ways) return DL_OK;
@@ -73,34 +66,21 @@ static enum dl_status check_shards(const struct options *o, const struct dl_chec
     return dl_check_parts(what, "shard_ways", (uint32_t)o->shard_ways, dl_n_replicas(s), "the data ways", err);
 }
 
-/* Matrices are gathered one by one. */
-static bool gathers_modules(const struct options *o, const struct dl_setting *s)
-{
-    return s->zero_stage == 3 && o->prefetch < 0 && s->software->gathers_modules;
-}
-
-/* Layers whose parameters are gathered before the one at work is done. */
-static uint32_t gathers_ahead(const struct options *o, const struct dl_setting *s)
-{
-    if (gathers_modules(o, s) || s->streams_weights) return 0;
-    return o->prefetch < 0 ? s->software->gathers_ahead : (uint32_t)o->prefetch;
-}
-
 /* Limits on matrices mean nothing where layers are gathered. */
-static enum dl_status check_modules(const struct options *o, const struct dl_check *what, struct dl_error *err)
+static enum dl_status check_modules(const struct dl_zero_options *o, const struct dl_check *what, struct dl_error *err)
 {
     const char *const limit = o->live_parameters > 0     ? "live_parameters"
                               : o->reuse_parameters > 0  ? "reuse_parameters"
                               : o->bucket_parameters > 0 ? "bucket_parameters"
                                                          : NULL;
     const bool is_known = what->setting->software; /* not where a strategy is only read */
-    if (!limit || !is_known || gathers_modules(o, what->setting)) return DL_OK;
+    if (!limit || !is_known || dl_zero_gathers_modules(o, what->setting)) return DL_OK;
     return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, limit),
                    "needs stage 3, no prefetch, and software with gathers_modules; leave it out");
 }
 
 /* DeepSpeed's pipeline refuses more than stage 1: its micro-batches would exchange gradients every time. */
-static enum dl_status check_pipeline(const struct options *o, const struct dl_check *what, struct dl_error *err)
+static enum dl_status check_pipeline(const struct dl_zero_options *o, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_software *const software = what->setting->software;
     if (!software || dl_n_stages(what->setting) == 1 || o->stage <= software->zero_in_pipeline) return DL_OK;
@@ -111,7 +91,7 @@ static enum dl_status check_pipeline(const struct options *o, const struct dl_ch
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
-    const struct options *const o = options;
+    const struct dl_zero_options *const o = options;
     if (what->setting->streams_weights)
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "the devices stream weights and keep no states that could be cut; leave zero out");
@@ -127,163 +107,6 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     return check_shards(o, what, err);
 }
 
-/* Parameters of one of the two sets that are cut; 0 where there are none, or one rank holds them. */
-static double cut_parameters(const struct dl_event *of, const struct dl_setting *s, bool of_experts)
-{
-    return dl_shards(s, of_experts) > 1 ? dl_parameters_in(of, s, of_experts) : 0;
-}
-
-static enum dl_status exchange(struct dl_event ev, bool of_experts, double bytes, struct dl_stack *below,
-                               struct dl_error *err)
-{
-    ev.kind = DL_EV_COLLECTIVE;
-    ev.cause = DL_CAUSE_DATA;
-    ev.members = dl_sharers(dl_stack_setting(below), of_experts);
-    ev.bytes = bytes;
-    return dl_emit(below, &ev, err);
-}
-
-/* ---- parameters ---- */
-
-static struct dl_payload gathered_payload(const struct options *o)
-{
-    if (!o->gather_bits) return (struct dl_payload){.kind = DL_DENSE};
-    return (struct dl_payload){.kind = DL_QUANTIZED, .bits = (double)o->gather_bits};
-}
-
-/* One pass from the one form to the other. */
-static enum dl_status convert(const struct options *o, const char *name, double parameters, struct dl_stack *below,
-                              struct dl_error *err)
-{
-    const struct dl_payload payload = gathered_payload(o);
-    const double plain = parameters * dl_precision_bytes(dl_stack_setting(below)->precision);
-    if (!o->gather_bits || parameters <= 0) return DL_OK;
-    const double packed = dl_payload_bytes(&payload, parameters * DL_PAYLOAD_VALUE_BYTES, 1);
-    return dl_emit_pass(below, name, plain + packed, DL_PARAMETERS, err);
-}
-
-/* Those who give out parameters one after the other: no more than there are tensors; 0: all of them at once. */
-static uint32_t n_owners(const struct options *o, const struct dl_event *of, const struct dl_setting *s,
-                         bool of_experts)
-{
-    if (o->stage == 3 || !s->software->deals_tensors) return 0;
-    return (uint32_t)fmin(dl_shards(s, of_experts), fmax(of->n_tensors, 1));
-}
-
-/* What owners have differs, as tensors do; what goes through the network in all does not. */
-static enum dl_status give_out(struct dl_event ev, uint32_t owners, bool of_experts, double bytes,
-                               struct dl_stack *below, struct dl_error *err)
-{
-    ev.op = DL_BROADCAST;
-    ev.async = true;
-    for (uint32_t i = 0; i < owners; i++)
-        if (exchange(ev, of_experts, bytes / owners, below, err)) return err->status;
-    return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .pass = DL_PARAMETERS, .handle = ev.handle}, err);
-}
-
-static enum dl_status gather_set(const struct options *o, struct dl_event ev, const struct dl_event *of,
-                                 bool of_experts, struct dl_stack *below, struct dl_error *err)
-{
-    const struct dl_setting *const s = dl_stack_setting(below);
-    const double parameters = cut_parameters(of, s, of_experts);
-    const double bytes_each = o->gather_bits ? DL_PAYLOAD_VALUE_BYTES : dl_precision_bytes(s->precision);
-    const uint32_t owners = n_owners(o, of, s, of_experts);
-    if (parameters <= 0) return DL_OK;
-    ev.pass = DL_PARAMETERS;
-    ev.op = DL_ALLGATHER;
-    ev.parts_host_s = (o->stage == 3 ? 1 : of->n_tensors) * dl_shards(s, of_experts) * s->software->gather_part_host_s;
-    ev.payload = gathered_payload(o);
-    if (convert(o, "quantize", parameters / dl_shards(s, of_experts), below, err)) return err->status;
-    if (owners) return give_out(ev, owners, of_experts, parameters * bytes_each, below, err);
-    return exchange(ev, of_experts, parameters * bytes_each, below, err);
-}
-
-static struct dl_event parameters_of(const struct dl_module *m, const struct dl_setting *s)
-{
-    const struct dl_layer *const layer = m->layer;
-    return (struct dl_event){.parameters_inside = m->part * layer->parameters_inside / s->parts.weights,
-                             .parameters_outside = m->part * layer->parameters_outside / s->parts.others,
-                             .parameters_expert =
-                                 m->part * layer->expert_parameters / s->parts.weights / s->expert_ways};
-}
-
-static uint32_t handle_of(const struct dl_module *m) { return m->layer->index * DL_MOST_MODULES + m->index; }
-
-static enum dl_status gather(const struct options *o, const struct dl_module *m, struct dl_stack *below,
-                             struct dl_error *err)
-{
-    const struct dl_event all = parameters_of(m, dl_stack_setting(below));
-    const struct dl_event ev = {.async = true, .handle = handle_of(m)};
-    if (gather_set(o, ev, &all, false, below, err)) return err->status;
-    return gather_set(o, ev, &all, true, below, err);
-}
-
-/* For the later of its gathers: they go one after the other. */
-static enum dl_status wait(const struct options *o, const struct dl_module *m, struct dl_stack *below,
-                           struct dl_error *err)
-{
-    const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_event all = parameters_of(m, s);
-    const double parameters = cut_parameters(&all, s, false) + cut_parameters(&all, s, true);
-    if (parameters <= 0) return DL_OK;
-    const double moved = parameters * dl_precision_bytes(s->precision) * s->software->gather_moves;
-    if (dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .handle = handle_of(m)}, err)) return err->status;
-    if (moved > 0 && dl_emit_pass(below, "copy_out", moved, DL_PARAMETERS, err)) return err->status;
-    return convert(o, "dequantize", parameters, below, err);
-}
-
-static enum dl_status begin_layer(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
-                                  struct dl_error *err)
-{
-    const uint32_t ahead = gathers_ahead(o, dl_stack_setting(below));
-    for (uint32_t i = ev->first ? 0 : ahead; i <= ahead && i <= ev->n_after; i++) {
-        const struct dl_layer *const layer = ev->pass == DL_BACKWARD ? ev->layer - i : ev->layer + i;
-        if (gather(o, &(struct dl_module){.layer = layer, .part = 1}, below, err)) return err->status;
-    }
-    return wait(o, &(struct dl_module){.layer = ev->layer, .part = 1}, below, err);
-}
-
-static struct dl_module_rules rules_of(const struct options *o, const struct dl_event *ev, const struct dl_setting *s)
-{
-    return (struct dl_module_rules){
-        .setting = s,
-        .recomputed = ev->recomputed,
-        .live_parameters = o->live_parameters > 0 ? o->live_parameters : default_parameters,
-        .reuse_parameters = o->reuse_parameters > 0 ? o->reuse_parameters : default_parameters,
-        .bucket_parameters = o->bucket_parameters > 0 ? o->bucket_parameters : default_bucket};
-}
-
-static enum dl_status begin_use(const struct options *o, struct dl_module_walk *walk,
-                                const struct dl_module_rules *rules, struct dl_stack *below, struct dl_error *err)
-{
-    const struct dl_module_turn turn = dl_modules_use(walk, rules);
-    if (turn.now.layer && gather(o, &turn.now, below, err)) return err->status;
-    if (turn.wait.layer && wait(o, &turn.wait, below, err)) return err->status;
-    return turn.ahead.layer ? gather(o, &turn.ahead, below, err) : DL_OK;
-}
-
-/* Before the kernel that needs it, and at the latest when the layer is done. */
-static enum dl_status gather_matrices(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
-                                      struct dl_error *err)
-{
-    struct dl_module_walk *const walk = &((struct state *)dl_stack_state(below))->walk;
-    const struct dl_module_rules rules = rules_of(o, ev, dl_stack_setting(below));
-    if (ev->kind == DL_EV_LAYER) dl_modules_begin(walk, &rules, ev);
-    while (dl_modules_is_use(walk, ev) || (ev->kind == DL_EV_LAYER_DONE && dl_modules_left(walk)))
-        if (begin_use(o, walk, &rules, below, err)) return err->status;
-    return DL_OK;
-}
-
-/* Parameters before their use. */
-static enum dl_status prepare(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
-                              struct dl_error *err)
-{
-    const bool is_gathered = (ev->pass == DL_BACKWARD || ev->pass == DL_RECOMPUTE) && !o->reshard;
-    if (o->stage < 3 || is_gathered) return DL_OK;
-    if (gathers_modules(o, dl_stack_setting(below))) return gather_matrices(o, ev, below, err);
-    return ev->kind == DL_EV_LAYER ? begin_layer(o, ev, below, err) : DL_OK;
-}
-
 /* ---- gradients ---- */
 
 static enum dl_status scatter_part(const struct dl_event *ev, double part, struct dl_stack *below, struct dl_error *err)
@@ -295,37 +118,37 @@ static enum dl_status scatter_part(const struct dl_event *ev, double part, struc
                                .last_micro = ev->last_micro,
                                .handle = DL_EVERY_CALL};
     for (int set = 0; set < 2; set++) {
-        const double bytes = part * cut_parameters(ev, s, set) * dl_gradient_bytes(s);
+        const double bytes = part * dl_zero_cut_parameters(ev, s, set) * dl_gradient_bytes(s);
         const double moved = bytes * s->software->scatter_moves;
         if (moved > 0 && dl_emit_pass(below, "bucket", moved, DL_GRADIENT, err)) return err->status;
         scatter.parts_host_s = dl_shards(s, set) * s->software->gather_part_host_s;
-        if (bytes > 0 && exchange(scatter, set, bytes, below, err)) return err->status;
+        if (bytes > 0 && dl_zero_exchange(scatter, set, bytes, below, err)) return err->status;
     }
     return DL_OK;
 }
 
 /* Those of a layer, or where matrices are gathered one by one, as many of them as fill a bucket. */
-static enum dl_status scatter_gradients(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
-                                        struct dl_error *err)
+static enum dl_status scatter_gradients(const struct dl_zero_options *o, const struct dl_event *ev,
+                                        struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_module_rules rules = rules_of(o, ev, s);
+    const struct dl_module_rules rules = dl_zero_rules(o, ev, s);
     double parts[DL_MOST_MODULES] = {1};
-    const uint32_t n = gathers_modules(o, s) ? dl_modules_buckets(&rules, ev->layer, parts) : 1;
+    const uint32_t n = dl_zero_gathers_modules(o, s) ? dl_modules_buckets(&rules, ev->layer, parts) : 1;
     for (uint32_t i = 0; i < n; i++)
         if (scatter_part(ev, parts[i], below, err)) return err->status;
     return DL_OK;
 }
 
 /* Every replica gets all sums, though it needs only those of its part. */
-static bool sums_whole(const struct options *o, const struct dl_setting *s)
+static bool sums_whole(const struct dl_zero_options *o, const struct dl_setting *s)
 {
     return o->stage == 1 && s->software->gradients_whole;
 }
 
 /* A sum over all replicas, or where shards accumulate a reduce-scatter first, in every micro-batch, and the sum at the
  * end. What is scattered before the sum, in stage 3 always, is here only summed across shards, or waited for. */
-static enum dl_status sum(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+static enum dl_status sum(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_stack *below,
                           struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
@@ -355,11 +178,11 @@ static enum dl_status gather_vectors(const struct dl_event *of, struct dl_stack 
                                  .handle = DL_EVERY_CALL,
                                  .parts_host_s = of->n_vectors * n_shards * part_s};
     if (n_shards == 1 || part_s == 0 || of->n_vectors == 0) return DL_OK;
-    return exchange(all, false, of->vector_parameters * dl_precision_bytes(s->precision), below, err);
+    return dl_zero_exchange(all, false, of->vector_parameters * dl_precision_bytes(s->precision), below, err);
 }
 
 /* Every replica updates its part; in stages 1 and 2 it then gives it to the others. */
-static enum dl_status update(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+static enum dl_status update(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_stack *below,
                              struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
@@ -367,44 +190,46 @@ static enum dl_status update(const struct options *o, const struct dl_event *ev,
     part.parameters_inside /= dl_shards(s, false);
     part.parameters_outside /= dl_shards(s, false);
     part.parameters_expert /= dl_shards(s, true);
-    if (n_owners(o, ev, s, false)) part.n_tensors = ceil(part.n_tensors / dl_shards(s, false));
+    if (dl_zero_n_owners(o, ev, s, false)) part.n_tensors = ceil(part.n_tensors / dl_shards(s, false));
     if (dl_emit(below, &part, err)) return err->status;
     if (o->stage == 3) return gather_vectors(ev, below, err);
     for (int set = 0; set < 2; set++)
-        if (gather_set(o, (struct dl_event){.handle = DL_EVERY_CALL}, ev, set, below, err) ||
-            convert(o, "dequantize", cut_parameters(ev, s, set), below, err))
+        if (dl_zero_gather_set(o, (struct dl_event){.handle = DL_EVERY_CALL}, ev, set, below, err) ||
+            dl_zero_convert(o, "dequantize", dl_zero_cut_parameters(ev, s, set), below, err))
             return err->status;
     return DL_OK;
 }
 
 /* As the software does it: some makes stage 3 of stage 2 (see dl_job_suit), whose parameters stay for the backward. */
-static struct options suited(const struct options *o, const struct dl_setting *s)
+static struct dl_zero_options suited(const struct dl_zero_options *o, const struct dl_setting *s)
 {
-    struct options out = *o;
+    struct dl_zero_options out = *o;
     out.stage = s->zero_stage;
     out.reshard = o->reshard && out.stage == o->stage;
     return out;
 }
 
 /* Others bring parameters when this does. */
-static enum dl_status pass_on(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+static enum dl_status pass_on(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
     if (ev->kind != DL_EV_LAYER) return dl_emit(below, ev, err);
     struct dl_event told = *ev;
-    told.gathered_ahead = gathers_ahead(o, dl_stack_setting(below));
+    told.gathered_ahead = dl_zero_gathers_ahead(o, dl_stack_setting(below));
     return dl_emit(below, &told, err);
 }
 
-static enum dl_status rewrite_work(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+static struct dl_module_walk *walk_of(struct dl_stack *below) { return &((struct state *)dl_stack_state(below))->walk; }
+
+static enum dl_status rewrite_work(const struct dl_zero_options *o, const struct dl_event *ev, struct dl_stack *below,
                                    struct dl_error *err)
 {
     if (ev->kind == DL_EV_UPDATE) return update(o, ev, below, err);
     if (ev->kind == DL_EV_COLLECTIVE && ev->pass == DL_GRADIENT) return sum(o, ev, below, err);
-    if (ev->kind == DL_EV_COMPUTE && prepare(o, ev, below, err)) return err->status;
+    if (ev->kind == DL_EV_COMPUTE && dl_zero_prepare(o, ev, walk_of(below), below, err)) return err->status;
     if (pass_on(o, ev, below, err) || o->stage < 3) return err->status;
     if (ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE)
-        if (prepare(o, ev, below, err)) return err->status;
+        if (dl_zero_prepare(o, ev, walk_of(below), below, err)) return err->status;
     if (ev->kind != DL_EV_LAYER_DONE || ev->pass != DL_BACKWARD) return DL_OK;
     const bool is_due = ev->last_micro || dl_accumulated(dl_stack_setting(below)) == DL_ACCUMULATES_SHARDS;
     return is_due ? scatter_gradients(o, ev, below, err) : DL_OK;
@@ -414,11 +239,11 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
                               struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct options as_done = suited(options, s);
+    const struct dl_zero_options as_done = suited(options, s);
     struct state *const state = dl_stack_state(below);
-    const struct dl_zero_gathers gathers = {.modules = rules_of(&as_done, ev, s),
-                                            .one_by_one = gathers_modules(&as_done, s),
-                                            .ahead = gathers_ahead(&as_done, s),
+    const struct dl_zero_gathers gathers = {.modules = dl_zero_rules(&as_done, ev, s),
+                                            .one_by_one = dl_zero_gathers_modules(&as_done, s),
+                                            .ahead = dl_zero_gathers_ahead(&as_done, s),
                                             .stays = !as_done.reshard,
                                             .bits = (double)as_done.gather_bits};
     if (ev->kind == DL_EV_ALLOC) return dl_zero_alloc(&gathers, ev, &state->chunk_bytes, below, err);
@@ -449,7 +274,7 @@ const struct dl_strategy dl_strategy_zero = {
     .doc = "optimizer states, gradients and parameters sharded over the replicas",
     .fields = fields,
     .n_fields = DL_COUNT(fields),
-    .options_size = sizeof(struct options),
+    .options_size = sizeof(struct dl_zero_options),
     .state_size = sizeof(struct state),
     .defaults = &defaults,
     .claim = claim,
