@@ -200,7 +200,9 @@ END_TEST
 /* Two by two tensor ranks, four that share a sequence, four that share experts. */
 static struct dl_setting small_setting(void)
 {
-    struct dl_setting s = {.ways = {4, 4, 4, 1},
+    static const struct dl_software as_default;
+    struct dl_setting s = {.software = &as_default,
+                           .ways = {4, 4, 4, 1},
                            .order = {DL_AXIS_TENSOR, DL_AXIS_CONTEXT, DL_AXIS_DATA, DL_AXIS_PIPELINE},
                            .grid = {2, 2, 1},
                            .expert_ways = 4,
