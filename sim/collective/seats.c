@@ -24,14 +24,12 @@ static void list_devices(const struct dl_seats *seats, const uint32_t *offsets, 
     for (uint32_t i = 0; i < seats->n_servers; i++) device[n + i] = servers[i];
 }
 
-uint32_t *dl_seats_devices(const struct dl_seats *seats, const uint32_t *offsets, uint32_t n_groups, uint32_t n_members,
-                           uint32_t rank)
+void dl_seats_devices(const struct dl_seats *seats, const uint32_t *offsets, uint32_t n_groups, uint32_t n_members,
+                      uint32_t rank, uint32_t *devices)
 {
     const size_t of_group = (size_t)n_members + seats->n_servers;
-    uint32_t *const devices = dl_alloc(n_groups * of_group * sizeof *devices);
     for (uint32_t i = 0; i < n_groups; i++)
         list_devices(seats, offsets + (size_t)i * n_members, n_members, rank, devices + i * of_group);
-    return devices;
 }
 
 struct dl_group *dl_seats_groups(const struct dl_seats *seats, const struct dl_members *members, dl_digits beside,

@@ -18,8 +18,8 @@ struct dl_group *dl_seats_groups(const struct dl_seats *seats, const struct dl_m
 
 /* How far their members, without servers, are from that rank, group by group; free with dl_free. */
 uint32_t *dl_seats_offsets(const struct dl_ranks *ranks, const struct dl_members *members, dl_digits beside);
-/* With them: their devices alone, group by group; free with dl_free. */
-uint32_t *dl_seats_devices(const struct dl_seats *seats, const uint32_t *offsets, uint32_t n_groups, uint32_t n_members,
-                           uint32_t rank);
+/* With them: their devices alone, group by group, servers last in each. */
+void dl_seats_devices(const struct dl_seats *seats, const uint32_t *offsets, uint32_t n_groups, uint32_t n_members,
+                      uint32_t rank, uint32_t *devices);
 
 #endif

@@ -18,7 +18,7 @@ static void *checked(void *block, size_t bytes)
 
 void dl_memory_begin(void)
 {
-    enum { large_bytes = 1 << 17, kept_bytes = 64 << 20 };
+    enum { large_bytes = 1 << 20, kept_bytes = 64 << 20 };
     mallopt(M_MMAP_THRESHOLD, large_bytes); /* which would else grow as they are freed */
     mallopt(M_TRIM_THRESHOLD, kept_bytes);
 }
@@ -45,7 +45,9 @@ void dl_free(void *block) { free(block); }
 void *dl_grow(void *array, size_t n, size_t *capacity, size_t element_bytes)
 {
     if (n < *capacity) return array;
-    *capacity = *capacity ? 2 * *capacity : 16;
+    enum { first_bytes = 1024, most_first = 16, least_first = 4 }; /* what malloc finds fastest is no larger */
+    const size_t first = first_bytes / element_bytes;
+    *capacity = *capacity ? 2 * *capacity : first > most_first ? most_first : first < least_first ? least_first : first;
     return on_large_pages(dl_realloc(array, *capacity * element_bytes), *capacity * element_bytes);
 }
 

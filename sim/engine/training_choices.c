@@ -126,9 +126,7 @@ static uint32_t *list_devices(struct dl_training *t, const struct communicator *
     for (uint32_t k = 0; k < n_pairs; k++) {
         const struct dl_members members = members_of(&c->comm, pairs, k);
         const uint32_t *const offsets = offsets_of(t, &members, beside(&t->request.step, &c->comm));
-        uint32_t *const some = dl_seats_devices(&seats, offsets, n_groups, n_members, rank);
-        memcpy(devices + k * of_pair, some, of_pair * sizeof *devices);
-        dl_free(some);
+        dl_seats_devices(&seats, offsets, n_groups, n_members, rank, devices + k * of_pair);
     }
     dl_free(pairs);
     return devices;

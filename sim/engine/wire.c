@@ -27,10 +27,10 @@ struct dl_wire {
     struct dl_error *err;
     struct dl_load load;
     struct dl_ports *ports;
-    double *link_bytes;  /* by link */
-    bool *block_is_used; /* by links_of_block links: whether any of them has bytes */
-    struct dl_tally scratch[DL_N_SCRATCHES];
-    struct dl_route other_way; /* scratch: of a message that is routed anew */
+    double *link_bytes;                      /* by link */
+    bool *block_is_used;                     /* by links_of_block links: whether any of them has bytes */
+    struct dl_tally scratch[DL_N_SCRATCHES]; /* made when first asked for */
+    struct dl_route other_way;               /* scratch: of a message that is routed anew */
     bool expects_changes;
     struct changed {
         uint32_t link;
@@ -62,7 +62,6 @@ struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *
     w->load = (struct dl_load){.wanted_bytes_per_s = wanted_bytes_per_s, .user = engine};
     w->link_bytes = dl_alloc(t->n_links * sizeof *w->link_bytes);
     w->block_is_used = dl_alloc((t->n_links / links_of_block + 1) * sizeof *w->block_is_used);
-    for (size_t i = 0; i < DL_N_SCRATCHES; i++) dl_tally_init(&w->scratch[i], t->n_links);
     w->ports = dl_ports_new();
     w->free_message = w->changing = none;
     return w;
@@ -130,7 +129,12 @@ double dl_wire_alone(const struct dl_wire *w, const struct dl_hop *hops, size_t 
     return rate;
 }
 
-struct dl_tally *dl_wire_scratch(struct dl_wire *w, enum dl_scratch which) { return &w->scratch[which]; }
+struct dl_tally *dl_wire_scratch(struct dl_wire *w, enum dl_scratch which)
+{
+    struct dl_tally *const tally = &w->scratch[which];
+    if (!tally->place_of) dl_tally_init(tally, w->topology->n_links);
+    return tally;
+}
 
 struct dl_engine *dl_wire_engine(const struct dl_wire *w) { return w->engine; }
 
