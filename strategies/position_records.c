@@ -67,7 +67,7 @@ static bool has_memory_of_others(const struct dl_position *p)
     for (int kind = 0; kind < DL_N_TEMPLATES; kind++) {
         const struct dl_memory_ops *const memory = &p->items[kind].memory;
         for (size_t i = 0; i < memory->n; i++)
-            if (memory->items[i].layer < p->first_layer || memory->items[i].layer >= p->end_layer) return true;
+            if (dl_memory_layer(memory, i) < p->first_layer || dl_memory_layer(memory, i) >= p->end_layer) return true;
     }
     return false;
 }
@@ -93,24 +93,14 @@ static bool fits(const struct dl_sink *s, const struct dl_position_record *r, co
     return true;
 }
 
-static void share(const struct dl_position *from, int kind, struct dl_position *to)
-{
-    const struct dl_template *const other = &from->items[kind];
-    struct dl_template *const t = &to->items[kind];
-    const uint32_t further = (uint32_t)(to->first_layer - from->first_layer);
-    dl_template_share(t, other);
-    if (!other->memory.n) return;
-    struct dl_memory_op *const ops = dl_memory_ops_append(&t->memory, other->memory.n);
-    memcpy(ops, other->memory.items, other->memory.n * sizeof *ops);
-    for (size_t i = 0; i < t->memory.n; i++) ops[i].layer += further;
-}
-
 bool dl_position_write_again(struct dl_sink *s, const struct dl_position_keys *keys, struct dl_position *p)
 {
     const struct dl_position_record *record = keys ? s->position.records : NULL;
     while (record && !fits(s, record, keys, p)) record = record->next;
     if (!record) return false;
-    for (int kind = 0; kind < DL_N_TEMPLATES; kind++) share(record->of, kind, p);
+    const uint32_t further = (uint32_t)(p->first_layer - record->of->first_layer);
+    for (int kind = 0; kind < DL_N_TEMPLATES; kind++)
+        dl_template_share(&p->items[kind], &record->of->items[kind], further);
     for (size_t i = 0; i < record->n_draws; i++) dl_sink_count_draws(s, record->draws[i].items, record->draws[i].n);
     s->out->n_layers_again += keys->n;
     return true;

@@ -206,7 +206,7 @@ static struct known_ways *add_ways(struct dl_kept *kept, const struct known_ways
 }
 
 const struct dl_ways *dl_find_ways(struct dl_estimator *e, const uint32_t *from, const uint32_t *to, uint32_t n,
-                                   struct dl_tally *tally, struct dl_error *err)
+                                   struct dl_error *err)
 {
     struct known_ways asked = {.from = from, .to = to, .n = n, .version = e->topology->condition->version};
     asked.hash = dl_mix(hash_devices(hash_devices(n, from, n), to, n));
@@ -214,5 +214,5 @@ const struct dl_ways *dl_find_ways(struct dl_estimator *e, const uint32_t *from,
     const struct known_ways *k = e->kept->ways[asked.hash % n_rows];
     while (k && !has_same_ways(k, &asked)) k = k->next;
     if (k) return &k->ways;
-    return add_routes(e->topology, &asked, tally, err) ? NULL : &add_ways(e->kept, &asked, tally)->ways;
+    return add_routes(e->topology, &asked, &e->all, err) ? NULL : &add_ways(e->kept, &asked, &e->all)->ways;
 }

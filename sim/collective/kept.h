@@ -27,9 +27,9 @@ struct dl_ways {
     size_t n_hops;
     double latency_s[DL_N_REACHES]; /* of the longest route that reaches so far; below 0: there is none */
 };
-/* Likewise. The tally is scratch, for all links. */
+/* Likewise. */
 const struct dl_ways *dl_find_ways(struct dl_estimator *e, const uint32_t *from, const uint32_t *to, uint32_t n,
-                                   struct dl_tally *tally, struct dl_error *err);
+                                   struct dl_error *err);
 
 struct dl_kept;
 struct dl_kept *dl_kept_new(void);

@@ -44,8 +44,8 @@ static enum dl_status find_hops(struct dl_training *t, const struct lockstep_gro
         t->ends[i] = senders[t->members[i]];
         t->ends[t->n_members + i] = receivers[t->members[i]];
     }
-    const struct dl_ways *const ways = dl_find_ways(t->request.estimator, t->ends, t->ends + t->n_members, t->n_members,
-                                                    dl_wire_scratch(t->request.wire, DL_SCRATCH_BUNDLE), t->err);
+    const struct dl_ways *const ways =
+        dl_find_ways(t->request.estimator, t->ends, t->ends + t->n_members, t->n_members, t->err);
     if (!ways) return t->err->status;
     out->version = t->request.estimator->topology->condition->version;
     out->latency_s = latency_s(t, ways, message_bytes);

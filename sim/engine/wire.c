@@ -27,7 +27,7 @@ struct dl_wire {
     struct dl_error *err;
     struct dl_load load;
     struct dl_ports *ports;
-    double *link_bytes;                      /* by link */
+    double *link_bytes;                      /* by link, where its block is used */
     bool *block_is_used;                     /* by links_of_block links: whether any of them has bytes */
     struct dl_tally scratch[DL_N_SCRATCHES]; /* made when first asked for */
     struct dl_route other_way;               /* scratch: of a message that is routed anew */
@@ -60,8 +60,9 @@ struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *
     w->bytes_per_s = bytes_per_s;
     w->err = err;
     w->load = (struct dl_load){.wanted_bytes_per_s = wanted_bytes_per_s, .user = engine};
-    w->link_bytes = dl_alloc(t->n_links * sizeof *w->link_bytes);
-    w->block_is_used = dl_alloc((t->n_links / links_of_block + 1) * sizeof *w->block_is_used);
+    const size_t n_blocks = t->n_links / links_of_block + 1;
+    w->link_bytes = dl_realloc(NULL, n_blocks * links_of_block * sizeof *w->link_bytes);
+    w->block_is_used = dl_alloc(n_blocks * sizeof *w->block_is_used);
     w->ports = dl_ports_new();
     w->free_message = w->changing = none;
     return w;
@@ -80,10 +81,22 @@ void dl_wire_free(struct dl_wire *w)
     dl_free(w);
 }
 
+/* Most machines have far more links than a step uses. */
+static void begin_block(struct dl_wire *w, uint32_t block)
+{
+    memset(&w->link_bytes[block * links_of_block], 0, links_of_block * sizeof *w->link_bytes);
+    w->block_is_used[block] = true;
+}
+
 static void book_link(struct dl_wire *w, uint32_t link, double bytes)
 {
+    if (!w->block_is_used[link / links_of_block]) begin_block(w, link / links_of_block);
     w->link_bytes[link] += bytes;
-    w->block_is_used[link / links_of_block] = true;
+}
+
+static double bytes_on(const struct dl_wire *w, uint32_t link)
+{
+    return w->block_is_used[link / links_of_block] ? w->link_bytes[link] : 0;
 }
 
 void dl_wire_book_hops(struct dl_wire *w, const struct dl_hop *hops, size_t n_hops, double bytes)
@@ -392,7 +405,7 @@ static double busy_since_s(const struct dl_wire *w, const struct changed *c, dou
 void dl_wire_change_link(struct dl_wire *w, uint32_t link, double fraction)
 {
     struct changed *const c = note_changed(w, link);
-    const double now_s = w->engine->kind->now_s(w->engine), booked = w->link_bytes[link];
+    const double now_s = w->engine->kind->now_s(w->engine), booked = bytes_on(w, link);
     dl_condition_set(w->topology->condition, w->topology, link, fraction);
     w->changing = link;
     w->left_on_changing = 0;
@@ -409,8 +422,8 @@ void dl_wire_change_link(struct dl_wire *w, uint32_t link, double fraction)
 static double busy_s_of(const struct dl_wire *w, uint32_t link)
 {
     const struct changed *const c = find_changed(w, link);
-    if (c) return c->busy_s + busy_since_s(w, c, w->link_bytes[link]);
-    return w->link_bytes[link] / w->bytes_per_s[link];
+    if (c) return c->busy_s + busy_since_s(w, c, bytes_on(w, link));
+    return bytes_on(w, link) / w->bytes_per_s[link];
 }
 
 /* Behind those that are as busy; what is beyond `most` falls out. Returns how many there are then. */
@@ -433,7 +446,7 @@ size_t dl_wire_busiest(const struct dl_wire *w, struct dl_link_load *out, size_t
         for (uint32_t i = first; w->block_is_used[first / links_of_block] && i < first + links_of_block && i < n_links;
              i++) {
             const double busy_s = busy_s_of(w, i);
-            if (busy_s > 0) n = insert((struct dl_link_load){i, w->link_bytes[i], busy_s}, out, n, most);
+            if (busy_s > 0) n = insert((struct dl_link_load){i, bytes_on(w, i), busy_s}, out, n, most);
         }
     return n;
 }
@@ -443,7 +456,7 @@ size_t dl_wire_loads(const struct dl_wire *w, struct dl_link_load *out)
     size_t n = 0;
     for (uint32_t i = 0; i < w->topology->n_links; i++) {
         const double busy_s = busy_s_of(w, i);
-        if (busy_s > 0) out[n++] = (struct dl_link_load){i, w->link_bytes[i], busy_s};
+        if (busy_s > 0) out[n++] = (struct dl_link_load){i, bytes_on(w, i), busy_s};
     }
     return n;
 }

@@ -14,7 +14,7 @@ double dl_moment_total(const struct dl_moment *m)
 static void widen(struct dl_live *live, const struct dl_memory_ops *ops)
 {
     for (size_t i = 0; i < ops->n; i++) {
-        const uint32_t layer = ops->items[i].layer, end = live->first_layer + live->n_layers;
+        const uint32_t layer = dl_memory_layer(ops, i), end = live->first_layer + live->n_layers;
         const uint32_t first = live->n_layers && live->first_layer < layer ? live->first_layer : layer;
         live->n_layers = (live->n_layers && end > layer ? end : layer + 1) - first;
         live->first_layer = first;
@@ -32,9 +32,9 @@ void dl_live_init(struct dl_live *live, const struct dl_program *p)
 
 void dl_live_release(struct dl_live *live) { dl_free(live->bytes); }
 
-static double *tag_of(const struct dl_live *live, const struct dl_memory_op *op)
+static double *tag_of(const struct dl_live *live, const struct dl_memory_ops *ops, size_t i)
 {
-    return &live->bytes[(size_t)(op->layer - live->first_layer) * DL_N_TENSORS + op->tensor];
+    return &live->bytes[(size_t)(dl_memory_layer(ops, i) - live->first_layer) * DL_N_TENSORS + ops->items[i].tensor];
 }
 
 /* ---- a block ---- */
@@ -64,7 +64,7 @@ static void reduce(const struct dl_memory_ops *ops, const struct dl_live *live, 
     struct dl_moment moved = {0};
     for (size_t i = 0; i < ops->n; i++) {
         const enum dl_memory_category category = dl_tensor_category(ops->items[i].tensor);
-        const double more = change(&ops->items[i], tag_of(live, &ops->items[i]));
+        const double more = change(&ops->items[i], tag_of(live, ops, i));
         f->left.bytes[category] += more;
         moved.bytes[category] += fabs(more);
         if (more > 0 && dl_moment_total(&f->left) > dl_moment_total(&f->fullest)) f->fullest = f->left;
@@ -76,13 +76,13 @@ static void reduce(const struct dl_memory_ops *ops, const struct dl_live *live, 
 /* Of the tags that ops name, one by one: there are far fewer than layers and tensors. */
 static void copy_tags(const struct dl_live *live, const struct dl_memory_ops *ops, double *out)
 {
-    for (size_t i = 0; i < ops->n; i++) out[i] = *tag_of(live, &ops->items[i]);
+    for (size_t i = 0; i < ops->n; i++) out[i] = *tag_of(live, ops, i);
 }
 
 static bool are_as_before(const struct dl_live *live, const struct dl_memory_ops *ops, const double *before)
 {
     size_t i = 0;
-    while (i < ops->n && *tag_of(live, &ops->items[i]) == before[i]) i++;
+    while (i < ops->n && *tag_of(live, ops, i) == before[i]) i++;
     return i == ops->n;
 }
 

@@ -46,8 +46,8 @@ void dl_template_insert(struct dl_template *t, size_t at, const struct dl_instru
 
 void dl_template_release(struct dl_template *t)
 {
-    dl_free(t->memory.items);
     if (!t->like) {
+        dl_free(t->memory.items);
         dl_free(t->instructions);
         dl_free(t->repeated);
         dl_free(t->planned.items);
@@ -56,11 +56,11 @@ void dl_template_release(struct dl_template *t)
     *t = (struct dl_template){0};
 }
 
-void dl_template_share(struct dl_template *t, const struct dl_template *other)
+void dl_template_share(struct dl_template *t, const struct dl_template *other, uint32_t further)
 {
     assert(!t->length && !t->memory.n && !other->like);
     *t = *other;
-    t->memory = (struct dl_memory_ops){0};
+    t->memory.further += further;
     t->like = other;
 }
 

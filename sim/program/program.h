@@ -89,7 +89,7 @@ struct dl_repeated {
 
 /* What repeats itself is written once. A place counts every time: instruction by instruction as they are executed. */
 struct dl_template {
-    const struct dl_template *like; /* OPTIONAL: all but its memory is that one's, which stays as long and as it is */
+    const struct dl_template *like; /* OPTIONAL: all that it has is that one's, which stays as long and as it is */
     struct dl_instruction *instructions;
     size_t n_instructions, capacity;
     struct dl_repeated *repeated; /* in order */
@@ -161,8 +161,8 @@ bool dl_template_again(struct dl_template *t, const void *of);
 size_t dl_template_at(const struct dl_template *t, size_t place);
 size_t dl_template_times(const struct dl_template *t, size_t instruction);
 void dl_template_unfold(struct dl_template *t);
-/* An empty one becomes like another, with the same work. */
-void dl_template_share(struct dl_template *t, const struct dl_template *other);
+/* An empty one becomes like another, with the same work and the memory of layers that are so many further. */
+void dl_template_share(struct dl_template *t, const struct dl_template *other, uint32_t further);
 void dl_template_release(struct dl_template *t);
 static inline uint32_t dl_program_n_items(const struct dl_program *p) { return p->n_chunks * DL_N_TEMPLATES; }
 /* Room for the items of its chunks, which point nowhere yet; or to empty ones of its own. */

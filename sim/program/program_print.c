@@ -120,9 +120,11 @@ static void print_instruction(const struct printed *p, const struct dl_instructi
     fputc('\n', p->out);
 }
 
-static void print_memory_op(const struct printed *p, const struct dl_memory_op *op)
+static void print_memory_op(const struct printed *p, const struct dl_memory_ops *ops, size_t i)
 {
-    fprintf(p->out, "%s %s layer %u", op->frees ? "free" : "alloc", dl_tensor_names[op->tensor], op->layer);
+    const struct dl_memory_op *const op = &ops->items[i];
+    fprintf(p->out, "%s %s layer %u", op->frees ? "free" : "alloc", dl_tensor_names[op->tensor],
+            dl_memory_layer(ops, i));
     print_number(p, "bytes", op->frees ? 0 : op->bytes);
     fputc('\n', p->out);
 }
@@ -132,7 +134,7 @@ static void print_template(const struct printed *p, const struct dl_template *t)
     const struct dl_repeated *repeated = t->repeated, *const end = t->repeated + t->n_repeated;
     size_t op = 0, more = 0; /* places than instructions so far */
     for (size_t i = 0; i <= t->length; i++) {
-        for (; op < t->memory.n && t->memory.items[op].at == i; op++) print_memory_op(p, &t->memory.items[op]);
+        for (; op < t->memory.n && t->memory.items[op].at == i; op++) print_memory_op(p, &t->memory, op);
         for (; repeated < end && repeated->first + more == i; repeated++) {
             more += repeated->n * (repeated->times - 1);
             if (repeated->times > 1) fprintf(p->out, "repeated %zu instructions %zu\n", repeated->times, repeated->n);
@@ -146,7 +148,7 @@ static void print_blocks(const struct printed *p, const struct dl_program *progr
 {
     static const char *const kinds[DL_N_TEMPLATES] = {"forward", "backward", "weight gradient", "last gradient"};
     fputs("# before the first step\nbegin\n", p->out);
-    for (size_t i = 0; i < program->begin.n; i++) print_memory_op(p, &program->begin.items[i]);
+    for (size_t i = 0; i < program->begin.n; i++) print_memory_op(p, &program->begin, i);
     for (uint32_t i = 0; i < program->n_chunks * DL_N_TEMPLATES; i++) {
         if (!program->items[i]->n_instructions && !program->items[i]->memory.n) continue;
         fprintf(p->out, "# chunk %u, %s\nblock %u\n", i / DL_N_TEMPLATES, kinds[i % DL_N_TEMPLATES], i);

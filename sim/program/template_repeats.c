@@ -71,6 +71,8 @@ static void unshare(struct dl_template *t)
     t->repeated_capacity = t->n_repeated;
     copy_parts(&t->planned);
     copy_parts(&t->priced);
+    t->memory.items = copy(t->memory.items, t->memory.n, sizeof *t->memory.items);
+    t->memory.capacity = t->memory.n;
     t->like = NULL;
 }
 

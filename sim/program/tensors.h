@@ -66,7 +66,12 @@ struct dl_memory_op {
 struct dl_memory_ops {
     struct dl_memory_op *items;
     size_t n, capacity;
+    uint32_t further; /* than the items say are their layers */
 };
+static inline uint32_t dl_memory_layer(const struct dl_memory_ops *ops, size_t i)
+{
+    return ops->items[i].layer + ops->further;
+}
 void dl_memory_ops_add(struct dl_memory_ops *ops, struct dl_memory_op op);
 /* Room for n more: where they go. */
 struct dl_memory_op *dl_memory_ops_append(struct dl_memory_ops *ops, size_t n);

@@ -10,7 +10,7 @@ static inline double allocated_in(const struct dl_memory_ops *ops, enum dl_tenso
 {
     double bytes = 0;
     for (size_t i = 0; i < ops->n; i++)
-        if (!ops->items[i].frees && ops->items[i].tensor == tensor && ops->items[i].layer == layer)
+        if (!ops->items[i].frees && ops->items[i].tensor == tensor && dl_memory_layer(ops, i) == layer)
             bytes = fmax(bytes, ops->items[i].bytes);
     return bytes;
 }

@@ -152,11 +152,9 @@ START_TEST(kept_ways_are_the_sums_of_routes)
 {
     enum { n_pairs = 20 };
     const struct dl_ways *first[n_pairs];
-    struct dl_tally tally;
     struct dl_error err = {0};
     struct subject s;
     subject_open(&s, machines[_i], n_devices);
-    dl_tally_init(&tally, s.machine.topology->n_links);
     for (int k = 0; k < 2 * n_pairs; k++) {
         const uint32_t pair = (uint32_t)(k % n_pairs);
         uint32_t from[n_ranks], to[n_ranks];
@@ -164,7 +162,7 @@ START_TEST(kept_ways_are_the_sums_of_routes)
             from[i] = s.device[(pair + i) % n_devices];
             to[i] = s.device[(pair + i + 1 + 3 * (pair % 2)) % n_devices];
         }
-        const struct dl_ways *const ways = dl_find_ways(&s.estimator, from, to, n_ranks, &tally, &err);
+        const struct dl_ways *const ways = dl_find_ways(&s.estimator, from, to, n_ranks, &err);
         ck_assert_ptr_nonnull(ways);
         check_ways(&s, from, to, ways);
         if (k < n_pairs)
@@ -172,7 +170,6 @@ START_TEST(kept_ways_are_the_sums_of_routes)
         else
             ck_assert_ptr_eq(ways, first[pair]); /* not found anew */
     }
-    dl_tally_release(&tally);
     subject_close(&s);
 }
 END_TEST

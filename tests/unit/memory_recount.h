@@ -33,7 +33,8 @@ static inline void recount_ops(struct recount *r, const struct dl_memory_ops *op
     for (size_t i = 0; i < ops->n; i++) {
         const struct dl_memory_op *const op = &ops->items[i];
         const bool is_own = dl_tensor_is_of_micro(op->tensor);
-        const struct there tag = {op->tensor, op->layer, is_own ? item.micro : 0, is_own ? item.chunk : 0, op->bytes};
+        const struct there tag = {op->tensor, dl_memory_layer(ops, i), is_own ? item.micro : 0, is_own ? item.chunk : 0,
+                                  op->bytes};
         size_t at = 0;
         while (at < r->n && !(r->list[at].tensor == tag.tensor && r->list[at].layer == tag.layer &&
                               r->list[at].micro == tag.micro && r->list[at].chunk == tag.chunk))
