@@ -51,6 +51,13 @@ void *dl_grow(void *array, size_t n, size_t *capacity, size_t element_bytes)
     return on_large_pages(dl_realloc(array, *capacity * element_bytes), *capacity * element_bytes);
 }
 
+void *dl_reserve(void *array, size_t n, size_t *capacity, size_t element_bytes)
+{
+    if (n <= *capacity) return array;
+    *capacity = n > 2 * *capacity ? n : 2 * *capacity;
+    return on_large_pages(dl_realloc(array, *capacity * element_bytes), *capacity * element_bytes);
+}
+
 struct block {
     struct block *next;
     size_t used, size;

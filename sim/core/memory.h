@@ -19,6 +19,8 @@ void dl_memory_begin(void);
 #define DL_GROW(array, n, capacity)                                                                                    \
     ((array) = (n) < (capacity) ? (array) : dl_grow((array), (n), &(capacity), sizeof *(array)))
 void *dl_grow(void *array, size_t n, size_t *capacity, size_t element_bytes);
+/* Room for n elements in all, and so much more that lists which grow again and again are seldom moved. */
+void *dl_reserve(void *array, size_t n, size_t *capacity, size_t element_bytes);
 
 /* Many small blocks, freed together. What is read from JSON lives in the run's arena. */
 struct dl_arena;

@@ -26,8 +26,7 @@ void dl_template_append(struct dl_template *t, const struct dl_instruction *inst
 {
     assert(!t->like);
     if (!n) return;
-    while (t->capacity < t->n_instructions + n)
-        t->instructions = dl_grow(t->instructions, t->capacity, &t->capacity, sizeof *t->instructions);
+    t->instructions = dl_reserve(t->instructions, t->n_instructions + n, &t->capacity, sizeof *t->instructions);
     memcpy(&t->instructions[t->n_instructions], instructions, n * sizeof *instructions);
     t->n_instructions += n;
     t->length += n;

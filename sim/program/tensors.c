@@ -60,10 +60,7 @@ bool dl_tensor_is_of_micro(enum dl_tensor_kind tensor)
 
 struct dl_memory_op *dl_memory_ops_append(struct dl_memory_ops *ops, size_t n)
 {
-    if (ops->capacity < ops->n + n) {
-        ops->capacity = ops->n + n > 2 * ops->capacity ? ops->n + n : 2 * ops->capacity;
-        ops->items = dl_realloc(ops->items, ops->capacity * sizeof *ops->items);
-    }
+    ops->items = dl_reserve(ops->items, ops->n + n, &ops->capacity, sizeof *ops->items);
     ops->n += n;
     return ops->items + ops->n - n;
 }
