@@ -40,7 +40,10 @@ enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uin
             return err->status;
     }
     if (layer->key_heads == 0) return DL_OK;
-    return dl_check_parts(check, key, parts, layer->key_heads, "the heads of keys and values", err);
+    return dl_check_parts(check, key, parts, layer->key_heads,
+                          check->setting->is_line ? "the heads of keys and values, or be a multiple of these"
+                                                  : "the heads of keys and values",
+                          err);
 }
 
 const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it)(const struct dl_kernel *))

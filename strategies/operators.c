@@ -124,3 +124,24 @@ enum dl_status dl_operator_hand_over(const struct dl_operator *op, const struct 
     }
     return DL_OK;
 }
+
+/* Copies of a head are with neighbours along x; the heads are along y. Each sums what came to its copy backward. Where
+ * columns were divided over all, results are gathered, and gradients scattered. */
+enum dl_status dl_operator_share_keys(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_layout whole = {0}, by_heads = {.cut[DL_INNER] = DL_ALONG_Y},
+                           copies = {.cut[DL_INNER] = DL_ALONG_Y, .partial = DL_ALONG_X},
+                           columns = {.cut[DL_INNER] = DL_ALONG_TENSOR}, sums = {.partial = DL_ALONG_TENSOR};
+    const bool gathers = s->software->code.gathers_key_heads, backward = tensor->pass == DL_BACKWARD;
+    const struct dl_layout *const has = gathers ? backward ? &sums : &columns : backward ? &copies : &by_heads;
+    const struct dl_layout *const needs = gathers ? backward ? &columns : &whole : &by_heads;
+    struct dl_move moves[DL_MOST_MOVES];
+    const size_t n = dl_resolve(&s->ranks, has, needs, tensor->elements, moves);
+    for (size_t i = 0; i < n; i++) {
+        struct dl_event collective = dl_operator_collective(s, tensor, false, &moves[i]);
+        collective.cause = DL_CAUSE_TENSOR; /* tokens are whole here */
+        if (dl_emit(below, &collective, err)) return err->status;
+    }
+    return DL_OK;
+}

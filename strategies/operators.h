@@ -80,6 +80,8 @@ size_t dl_operator_moves(const struct dl_setting *s, bool enters, bool from_tabl
 /* A move as the event that it is; of `layer`, in the pass of `ev`. */
 struct dl_event dl_operator_collective(const struct dl_setting *s, const struct dl_event *ev, bool enters,
                                        const struct dl_move *move);
+/* Those of keys and values, and of their gradients, where ranks in a line have fewer heads of these than they are. */
+enum dl_status dl_operator_share_keys(const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err);
 /* All moves of a tensor that is handed over. */
 enum dl_status dl_operator_hand_over(const struct dl_operator *op, const struct dl_operator_options *o,
                                      const struct dl_event *tensor, struct dl_stack *below, struct dl_error *err);

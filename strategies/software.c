@@ -23,7 +23,8 @@ struct options {
     bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_waits,
         drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_recompute, drains_at_end, dropout,
         gathers_stage_2, gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks,
-        keeps_fragments, waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer;
+        keeps_fragments, waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer,
+        gathers_key_heads;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gemm_workspaces;
@@ -140,6 +141,9 @@ static const struct dl_field fields[] = {
     {"projections_apart", DL_BOOL, offsetof(struct options, projections_apart), 0, 0, true, NULL,
      "where the model stores them apart, queries, keys and values are separate GEMMs, and so are those of a gated "
      "layer; false if absent"},
+    {"gathers_key_heads", DL_BOOL, offsetof(struct options, gathers_key_heads), 0, 0, true, NULL,
+     "with more tensor ranks than heads of keys and values, ranks compute equal parts of queries, keys and values and "
+     "gather all of them; else each has a copy of its head, whose gradients are summed; false if absent"},
     {"pads_products_to", DL_NUMBER, offsetof(struct options, pads_products_to), 1, 1024, true, NULL,
      "sides of GEMMs are padded to multiples of this many elements where that is faster; no padding if absent"},
     {"fused_optimizer", DL_BOOL, offsetof(struct options, fused_optimizer), 0, 0, true, NULL,
@@ -259,6 +263,10 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
         return dl_fail(err, DL_IMPOSSIBLE, dl_json_member(doc, "new_memory_bytes_per_s", arena).where,
                        "needs offload_blocks: copies that go beside kernels are to memory that is kept");
     if (o.host_s_per_group_launch < 0) o.host_s_per_group_launch = o.host_s_per_launch;
+    const struct dl_model_code code = {.attention = attentions[o.attention],
+                                       .without_dropout = !o.dropout,
+                                       .projections_apart = o.projections_apart,
+                                       .gathers_key_heads = o.gathers_key_heads};
     *out = (struct dl_software){.name = dl_document_name(doc, arena),
                                 .kernels = out->kernels,
                                 .operands = out->operands,
@@ -298,7 +306,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gathers_modules = o.gathers_modules,
                                 .gathers_ahead = (uint32_t)o.gathers_ahead,
                                 .overlaps_tensor = o.overlaps_tensor,
-                                .code = {attentions[o.attention], !o.dropout, o.projections_apart},
+                                .code = code,
                                 .fused_optimizer = o.fused_optimizer,
                                 .pads_products_to = o.pads_products_to,
                                 .evicts_slow_nodes = o.evicts_slow_nodes,

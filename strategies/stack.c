@@ -59,8 +59,10 @@ static enum dl_status hand_over(struct dl_stack *below, struct dl_event *ev, enu
 enum dl_status dl_emit_given(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                              const struct dl_layer *layer, struct dl_error *err)
 {
-    if (work->to_experts == 0 && work->from_experts == 0 && work->enters == 0) return DL_OK;
+    const double for_key_heads = pass == DL_BACKWARD ? work->for_key_heads : 0;
+    if (work->to_experts == 0 && work->from_experts == 0 && work->enters == 0 && for_key_heads == 0) return DL_OK;
     struct dl_event ev = event_of(work, pass, layer);
+    if (hand_over(below, &ev, DL_FOR_KEY_HEADS, for_key_heads, err)) return err->status;
     if (hand_over(below, &ev, DL_TO_EXPERTS, work->to_experts, err) ||
         hand_over(below, &ev, DL_FROM_EXPERTS, work->from_experts, err))
         return err->status;
@@ -82,8 +84,10 @@ enum dl_status dl_emit_kernel(struct dl_stack *below, const struct dl_work *work
 enum dl_status dl_emit_made(struct dl_stack *below, const struct dl_work *work, enum dl_pass pass,
                             const struct dl_layer *layer, struct dl_error *err)
 {
-    if (work->leaves == 0) return DL_OK;
+    const double for_key_heads = pass == DL_BACKWARD ? 0 : work->for_key_heads;
+    if (work->leaves == 0 && for_key_heads == 0) return DL_OK;
     struct dl_event ev = event_of(work, pass, layer);
+    if (hand_over(below, &ev, DL_FOR_KEY_HEADS, for_key_heads, err)) return err->status;
     return hand_over(below, &ev, DL_OUT_OF_PAIR, work->leaves, err);
 }
 

@@ -94,6 +94,7 @@ struct dl_setting {
     enum dl_precision precision;
     bool is_pure;                       /* parameters are as narrow as products; else they stay in fp32 */
     uint32_t grid[DL_GRID_DIMENSIONS];  /* of the tensor ranks: x, y, z */
+    bool is_line;                       /* they are a line; x are then those that need the same head of keys */
     struct dl_operator_layouts layouts; /* of the tensor ranks */
     struct dl_tensor_parts parts;
     enum dl_recompute recompute;
@@ -173,7 +174,7 @@ struct dl_shared {
 };
 
 /* Between what, in the direction in which the data goes: see workload.h. */
-enum dl_hand_over { DL_NOT_OVER, DL_INTO_PAIR, DL_OUT_OF_PAIR, DL_TO_EXPERTS, DL_FROM_EXPERTS };
+enum dl_hand_over { DL_NOT_OVER, DL_INTO_PAIR, DL_OUT_OF_PAIR, DL_TO_EXPERTS, DL_FROM_EXPERTS, DL_FOR_KEY_HEADS };
 
 enum dl_event_kind {
     DL_EV_BATCH,       /* the host gets a micro-batch, as the software says; before the first layer of a stage */
@@ -303,8 +304,7 @@ enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double
                              struct dl_error *err);
 
 /* Refuse parts by a key that do not divide the heads of a layer: of attention, and those of keys and values, which may
- * be fewer. Frameworks do the same (Megatron-Core, transformer_config.py: num_query_groups must be a multiple of
- * tensor_model_parallel_size); half a head is nothing. */
+ * be fewer; half a head is nothing. These may be told with their copies. */
 enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uint32_t parts,
                               const struct dl_layer *layer, struct dl_error *err);
 

@@ -62,6 +62,7 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     else
         shape_grid(o, setting->grid);
     const struct dl_operator_options told = for_operator(o);
+    setting->is_line = o->grid == DL_GRID_LINE;
     setting->layouts = operator_of(o)->layouts(&told);
     return DL_OK;
 }
@@ -149,6 +150,7 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
         if (dl_operator_leaves_whole(&ev->kernel, dl_stack_setting(below))) return dl_emit(below, ev, err);
         return dl_operator_hand_over(op, &told, ev, below, err);
     }
+    if (ev->kind == DL_EV_HAND_OVER && ev->over == DL_FOR_KEY_HEADS) return dl_operator_share_keys(ev, below, err);
     const bool is_border = ev->kind == DL_EV_LAYER || ev->kind == DL_EV_LAYER_DONE;
     if (is_border && op->layer && op->layer(ev, below, err)) return err->status;
     const struct dl_event mine = divided(ev, &dl_stack_setting(below)->parts);

@@ -12,8 +12,12 @@ static double key_size(const struct dl_transformer *o)
 
 static double value_size(const struct dl_transformer *o) { return (double)o->value_size; }
 
-/* The keys of DeepSeek's heads share the part that is rotated, but are multiplied as if they did not. */
-static double key_heads(const struct dl_transformer *o) { return (double)(is_latent(o) ? o->heads : o->kv_heads); }
+/* The keys of DeepSeek's heads share the part that is rotated, but are multiplied as if they did not. Of each other
+ * head there are as many copies as ranks need it. */
+static double key_heads(const struct dl_transformer *o)
+{
+    return (double)(is_latent(o) ? o->heads : o->kv_heads * o->key_copies);
+}
 
 /* Latent: down to small vectors in every device, then up to the heads of each (DeepSeek-V2, arXiv 2405.04434, 2.1). */
 static void latent_queries_keys_values(struct dl_block *b)
@@ -34,20 +38,34 @@ static void latent_queries_keys_values(struct dl_block *b)
     dl_block_linear(b, "kv_up", (double)o->heads * ((double)o->head_size + value_size(o)), kv, dl_first_of_pair);
 }
 
+/* With fewer heads of keys than ranks each rank multiplies with a copy of its head, so that gradients of the copies'
+ * results are summed. Or ranks divide all columns, which belong to nobody's heads then, so that all results are
+ * gathered (Megatron-Core, transformer/attention.py, get_query_key_value_tensors). */
+static void joined_queries_keys_values(struct dl_block *b)
+{
+    const struct dl_transformer *const o = b->o;
+    const double queries = (double)(o->heads * o->head_size), keys = (double)(o->kv_heads * o->head_size);
+    const bool is_short = o->key_copies > 1, gathers = is_short && b->gathers_key_heads;
+    struct dl_branch branches[] = {
+        {.name = "q", .outputs = queries, .for_key_heads = gathers ? b->tokens * queries : 0},
+        {.name = "k", .outputs = keys, .for_key_heads = is_short ? b->tokens * keys : 0}};
+    if (!gathers) branches[1].outputs *= (double)o->key_copies;
+    struct dl_branch values = branches[1];
+    values.name = "v";
+    dl_block_branches(b, "qkv", (struct dl_branch[]){branches[0], branches[1], values}, 3, o->qkv_bias);
+}
+
 static void queries_keys_values(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
     dl_block_save_operand(b, b->elements, DL_ACTIVATION, false);
-    if (is_latent(o)) {
+    if (is_latent(o))
         latent_queries_keys_values(b);
-    } else {
-        const double queries = (double)(o->heads * o->head_size), keys = (double)(o->kv_heads * o->head_size);
-        const struct dl_branch branches[] = {{"q", queries}, {"k", keys}, {"v", keys}};
-        dl_block_branches(b, "qkv", branches, DL_COUNT(branches), o->qkv_bias);
-    }
+    else
+        joined_queries_keys_values(b);
     if (o->qk_norm) {
         dl_block_head_norm(b, "q_norm", (double)o->heads, (double)o->head_size);
-        dl_block_head_norm(b, "k_norm", (double)o->kv_heads, (double)o->head_size);
+        dl_block_head_norm(b, "k_norm", key_heads(o), (double)o->head_size);
     }
     const double rotated = (double)(is_latent(o) ? o->rope_size : o->head_size);
     const double moved = 2 * b->tokens * ((double)o->heads + key_heads(o)) * rotated;

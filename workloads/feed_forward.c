@@ -22,7 +22,7 @@ void dl_block_feed(struct dl_block *b)
 {
     const double hidden = (double)b->o->hidden, ffn = (double)b->o->ffn;
     if (dl_is_gated(b->o)) {
-        const struct dl_branch branches[] = {{"gate", ffn}, {"up", ffn}};
+        const struct dl_branch branches[] = {{"gate", ffn, 0}, {"up", ffn, 0}};
         dl_block_branches(b, "fc1", branches, DL_COUNT(branches), b->o->bias);
     } else {
         dl_block_linear(b, "fc1", ffn, hidden, dl_first_of_pair);

@@ -139,6 +139,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
     add_gradient(step, &weight, p->of_activations ? DL_GRADIENT_INPUT : DL_GRADIENT_WEIGHT);
     if (p->has_bias) add_bias_gradient(step, p, tape->among_experts);
     add_parameters(tape, p);
+    step->told.for_key_heads = p->for_key_heads;
     if (sums_inner && !p->stays) leave(tape, step, p->batch * p->m * p->n);
 }
 
@@ -209,6 +210,7 @@ static void write_forward(const struct dl_tape *tape)
         append(layer->forward, &layer->n_forward, &step->forward, 1);
         tell(work, &given);
         work->leaves = step->told.leaves;
+        work->for_key_heads = step->told.for_key_heads;
         given = (struct dl_work){0};
     }
 }
@@ -230,6 +232,7 @@ static void write_backward(const struct dl_tape *tape)
             given = (struct dl_work){0};
         }
         if (step->n_input > 0) first[step->n_input - 1].leaves = step->told.enters;
+        if (step->n_input > 0) first->for_key_heads = step->told.for_key_heads;
         given.to_experts += step->told.from_experts;
         given.from_experts += step->told.to_experts;
         waiting = step->n_weight > 0 && step->told.enters == 0 ? first + step->n_input : NULL;

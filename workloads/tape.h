@@ -33,12 +33,13 @@ struct dl_product {
     struct dl_pixels given, made; /* as in struct dl_kernel, of a convolution */
     double window, stride, pad;
     bool has_bias;
-    bool of_activations; /* the second operand is data: both gradients are needed at once */
-    bool shares_weights; /* they are the parameters of another layer */
-    bool stays_wide;     /* never with quantised operands */
-    bool masked;         /* as in struct dl_kernel */
-    bool is_first;       /* nobody needs the gradient of its input */
-    bool stays;          /* what it sums over the inner dimension is added to what another sums, and leaves with that */
+    bool of_activations;  /* the second operand is data: both gradients are needed at once */
+    bool shares_weights;  /* they are the parameters of another layer */
+    bool stays_wide;      /* never with quantised operands */
+    bool masked;          /* as in struct dl_kernel */
+    bool is_first;        /* nobody needs the gradient of its input */
+    double for_key_heads; /* as in struct dl_work */
+    bool stays; /* what it sums over the inner dimension is added to what another sums, and leaves with that */
 };
 void dl_tape_product(struct dl_tape *tape, const struct dl_product *product);
 

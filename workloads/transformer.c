@@ -134,32 +134,36 @@ void dl_block_save_operand(struct dl_block *b, double elements, dl_dimensions by
         *(inside ? &saved->operands_inside_bytes : &saved->operands_outside_bytes) += bytes;
 }
 
-static void linear(struct dl_block *b, const char *name, double outputs, double inputs, struct dl_kernel_dimensions by,
+static void linear(struct dl_block *b, const struct dl_branch *made, double inputs, struct dl_kernel_dimensions by,
                    bool has_bias)
 {
-    dl_tape_product(&b->tape, &(struct dl_product){name, 1, b->tokens, outputs, inputs, by, .has_bias = has_bias,
-                                                   .stays = b->sums_later});
+    dl_tape_product(&b->tape,
+                    &(struct dl_product){made->name, 1, b->tokens, made->outputs, inputs, by, .has_bias = has_bias,
+                                         .stays = b->sums_later, .for_key_heads = made->for_key_heads});
 }
 
 void dl_block_linear(struct dl_block *b, const char *name, double outputs, double inputs,
                      struct dl_kernel_dimensions by)
 {
-    linear(b, name, outputs, inputs, by, b->o->bias);
+    linear(b, &(struct dl_branch){name, outputs, 0}, inputs, by, b->o->bias);
 }
 
 void dl_block_branches(struct dl_block *b, const char *name, const struct dl_branch *branches, size_t n, bool has_bias)
 {
     const double hidden = (double)b->o->hidden, moved_by_sum = 3;
-    double outputs = 0;
-    for (size_t i = 0; i < n; i++) outputs += branches[i].outputs;
+    struct dl_branch all = {.name = name};
+    for (size_t i = 0; i < n; i++) {
+        all.outputs += branches[i].outputs;
+        all.for_key_heads += branches[i].for_key_heads;
+    }
     if (!b->apart) {
-        linear(b, name, outputs, hidden, dl_first_of_pair, has_bias);
+        linear(b, &all, hidden, dl_first_of_pair, has_bias);
         return;
     }
     if (!b->tape.inside) dl_tape_enter(&b->tape, b->elements);
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){"branches", DL_ACTIVATION, .operation = "residual",
                                                   .input_gradient = (double)(n - 1) * moved_by_sum * b->elements});
-    for (size_t i = 0; i < n; i++) linear(b, branches[i].name, branches[i].outputs, hidden, dl_first_of_pair, has_bias);
+    for (size_t i = 0; i < n; i++) linear(b, &branches[i], hidden, dl_first_of_pair, has_bias);
 }
 
 void dl_block_begin(struct dl_block *b, struct dl_layer *layer, const char *name)
@@ -323,6 +327,7 @@ static struct dl_transformer completed(const struct dl_transformer *given)
     if (!o.value_size) o.value_size = o.head_size;
     if (!o.expert_ffn) o.expert_ffn = o.ffn;
     if (!o.expert_groups) o.expert_groups = o.top_groups = 1;
+    o.key_copies = 1;
     return o;
 }
 
@@ -366,6 +371,32 @@ static void set_flop(const struct dl_transformer *o, struct dl_model *out)
     }
 }
 
+static void lay_model(const struct dl_transformer *o, const struct dl_build *build, struct dl_model *out)
+{
+    const double tokens = build->samples * (double)o->seq;
+    struct dl_block b = {.o = o, .samples = build->samples, .tokens = tokens, .elements = tokens * (double)o->hidden};
+    b.flash = build->flash;
+    b.gathers_key_heads = build->gathers_key_heads;
+    b.apart = build->projections_apart && o->projections == DL_APART;
+    const size_t n_blocks = (size_t)(o->layers + o->mtp_layers);
+    struct dl_layer predicting = {0};
+    if (o->mtp_layers) build_block(&b, block_has_experts(o, o->layers - 1), true, &predicting, build->arena);
+
+    out->n_layers = n_blocks + 2;
+    out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);
+    dl_block_build_embedding(&b, &out->layers[0], build->arena);
+    lay_blocks(&b, &out->layers[1], build->arena);
+    for (int64_t i = 0; i < o->mtp_layers; i++) out->layers[1 + o->layers + i] = predicting;
+    dl_block_build_head(&b, &out->layers[1 + n_blocks], build->arena);
+}
+
+/* Ranks beyond the heads of keys and values share these evenly, or not at all. */
+static int64_t count_key_copies(const struct dl_transformer *o, int64_t ranks)
+{
+    const bool shares = !o->kv_rank && ranks > o->kv_heads && ranks % o->kv_heads == 0 && o->heads % ranks == 0;
+    return shares ? ranks / o->kv_heads : 1;
+}
+
 static enum dl_status build(const void *options, const struct dl_build *build, struct dl_model *out,
                             struct dl_error *err)
 {
@@ -373,27 +404,17 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     struct dl_transformer o = completed(options);
     if (!json_object_get(build->doc.value, "qkv_bias")) o.qkv_bias = o.bias;
     if (build->without_dropout && !json_object_get(build->doc.value, "dropout")) o.dropout = false;
-    const double tokens = build->samples * (double)o.seq;
-    struct dl_block b = {.o = &o, .samples = build->samples, .tokens = tokens, .elements = tokens * (double)o.hidden};
-    b.flash = build->flash;
-    b.apart = build->projections_apart && o.projections == DL_APART;
-    const size_t n_blocks = (size_t)(o.layers + o.mtp_layers);
-    struct dl_layer predicting = {0};
-    if (o.mtp_layers) build_block(&b, block_has_experts(&o, o.layers - 1), true, &predicting, build->arena);
-
-    out->n_layers = n_blocks + 2;
-    out->layers = dl_arena_alloc(build->arena, out->n_layers * sizeof *out->layers);
-    dl_block_build_embedding(&b, &out->layers[0], build->arena);
-    lay_blocks(&b, &out->layers[1], build->arena);
-    for (int64_t i = 0; i < o.mtp_layers; i++) out->layers[1 + o.layers + i] = predicting;
-    dl_block_build_head(&b, &out->layers[1 + n_blocks], build->arena);
-
+    lay_model(&o, build, out);
     out->tokens_per_sample = (double)o.seq;
     out->hidden = (double)o.hidden;
     out->tied_embedding = o.tied_embedding;
     out->routing =
         (struct dl_routing){(double)o.experts, (double)o.top_k, (double)o.expert_groups, (double)o.top_groups};
-    set_flop(&o, out);
+    set_flop(&o, out); /* of the model, not of its copies */
+    o.key_copies = count_key_copies(&o, build->head_ways);
+    if (o.key_copies == 1) return DL_OK;
+    lay_model(&o, build, out);
+    out->key_copies = (uint32_t)o.key_copies;
     return DL_OK;
 }
 

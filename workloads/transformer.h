@@ -28,6 +28,7 @@ struct dl_transformer {
     int64_t q_rank, kv_rank, rope_size, value_size;
     int64_t parallel_norms; /* of attention and feed-forward side by side; 0: they follow each other */
     int64_t mtp_layers;     /* modules that predict tokens after the next one */
+    int64_t key_copies;     /* of each head of keys and values, as tensor ranks have them; not in the file */
 };
 
 /* A layer of a transformer on its tape. */
@@ -38,8 +39,9 @@ struct dl_block {
     double tokens;   /* samples x seq */
     double elements; /* tokens x hidden */
     bool flash;
-    bool apart;      /* the linear layers of one input are products of their own */
-    bool in_windows; /* its tokens attend to the last `window` ones only */
+    bool apart;             /* the linear layers of one input are products of their own */
+    bool in_windows;        /* its tokens attend to the last `window` ones only */
+    bool gathers_key_heads; /* as in struct dl_model_code */
     bool sums_later; /* what the second product of a pair makes is added to what another makes before it leaves */
 };
 
@@ -65,6 +67,7 @@ void dl_block_linear(struct dl_block *block, const char *name, double outputs, d
 struct dl_branch {
     const char *name;
     double outputs;
+    double for_key_heads; /* of its results: as in struct dl_work */
 };
 void dl_block_branches(struct dl_block *block, const char *name, const struct dl_branch *branches, size_t n,
                        bool has_bias);

@@ -68,6 +68,9 @@ struct dl_work {
     double to_experts, from_experts; /* that it is given: of tokens that go to their experts, or come back */
     double enters;                   /* that it is given, and that enters a pair of products */
     double leaves;                   /* that it makes, and that leaves one */
+    /* Where there are more tensor ranks than heads of keys and values, what has to do with heads that several ranks
+     * need: forward it makes these, backward it is given their gradients. */
+    double for_key_heads;
 };
 
 /* Bytes that forward leaves for backward, by what becomes of them (Korthikanti et al., MLSys 2023, section 4), with two
@@ -94,7 +97,7 @@ struct dl_layer {
     struct dl_work *forward, *backward;
     size_t n_forward, n_backward;
     struct dl_saved saved;
-    double key_heads;       /* heads of keys and values that its attention has; 0: none */
+    double key_heads;       /* heads of keys and values that its attention has, with copies; 0: none */
     double output_elements; /* what the next layer gets */
     double logits;          /* elements that a loss is computed from, divided by tensor parallelism */
     double whole_logits;    /* and such of which each of its ranks has all */
@@ -119,6 +122,8 @@ struct dl_model {
     double model_flop_per_sample[DL_N_FLOP_COUNTS]; /* forward and backward, no recomputation, no padding: for MFU */
     bool tied_embedding;                            /* the head's weights are the embedding's parameters_inside */
     struct dl_routing routing;                      /* of all layers that have experts */
+    uint32_t key_copies; /* neighbouring tensor ranks that need the same head of keys; the layers are as wide as if each
+                            had its own; 0: none do */
 };
 
 /* How the code of a framework writes a model down. */
@@ -127,14 +132,18 @@ struct dl_model_code {
     bool without_dropout;   /* there is none where the model's file does not say */
     bool projections_apart; /* linear layers that share their input are products of their own, if the model has them so
                              */
+    bool gathers_key_heads; /* with fewer heads of keys and values than ranks: ranks compute parts of these and gather
+                               them; else each has a copy of the weights of its head */
+    uint32_t head_ways;     /* tensor ranks that share the heads of attention, of which each needs keys; 0: one */
 };
 
 /* What a builder is asked for besides its options. */
 struct dl_build {
     struct dl_json doc; /* for the places of errors */
     double samples;
-    bool flash, projections_apart, without_dropout; /* as in struct dl_model_code */
-    struct dl_arena *arena;                         /* what the model points to lives here */
+    bool flash, projections_apart, without_dropout, gathers_key_heads; /* as in struct dl_model_code */
+    uint32_t head_ways;
+    struct dl_arena *arena; /* what the model points to lives here */
 };
 
 struct dl_workload_kind {

@@ -65,6 +65,8 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_mo
                                    .flash = attention->flash,
                                    .projections_apart = code.projections_apart,
                                    .without_dropout = code.without_dropout,
+                                   .gathers_key_heads = code.gathers_key_heads,
+                                   .head_ways = code.head_ways,
                                    .arena = arena};
     const struct dl_workload_kind *kind;
     if (dl_check_schema(doc, "workload", arena, err) || find_kind(doc, &kind, arena, err)) return err->status;

@@ -28,7 +28,7 @@ static void end(const struct line *line)
 static bool cuts_tokens(const struct dl_setting *s)
 {
     const uint32_t ways = s->ways[DL_AXIS_TENSOR];
-    return s->grid[0] == ways && s->parts.outside == ways;
+    return s->is_line && s->parts.outside == ways;
 }
 
 static void print_ways(const struct dl_setting *s)

@@ -306,8 +306,6 @@ START_TEST(what_cannot_be_shared_is_refused)
           .head = BATCH,
           .stack = "{'name':'tensor','ways':8},{'name':'context','ways':4,'kind':'alltoall'}" DATA},
          "test.json:/stack/1/ways: must divide the heads of a tensor rank, 2, got 4; 2 would do"},
-        {{.workload = GROUPED, .head = BATCH, .stack = "{'name':'tensor','ways':8}" DATA},
-         "test.json:/stack/0/ways: must divide the heads of keys and values, 4, got 8; 4 would do"},
         {{.workload = GROUPED, .software = "megatron-2021", .head = BATCH, .stack = "{'name':'context','ways':4}" DATA},
          "test.json:/stack/0: needs fused attention; software megatron-2021 has it unfused, one with \"attention\": "
          "\"flash\" "

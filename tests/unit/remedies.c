@@ -123,7 +123,7 @@ START_TEST(a_key_with_a_fact_gives_way)
 }
 END_TEST
 
-/* Of eight heads with two of keys and values: a rank has one of these at least. */
+/* Of eight heads with two of keys and values: a rank has one of the eight at least, and may have a copy of the two. */
 START_TEST(tensor_ranks_share_no_head)
 {
     static const double fractions[] = {0.9, 0.5, 0.25, 0.1, 1e-9}; /* of the memory that it takes */
@@ -133,7 +133,7 @@ START_TEST(tensor_ranks_share_no_head)
         struct dl_remedies found = find(all * fractions[i]);
         for (size_t j = 0; j < found.n; j++) {
             const char *const tensor = strstr(found.items[j].change, "tensor ");
-            if (tensor) ck_assert_msg(atoi(tensor + strlen("tensor ")) <= 2, "%s", found.items[j].change);
+            if (tensor) ck_assert_msg(atoi(tensor + strlen("tensor ")) <= 8, "%s", found.items[j].change);
         }
         dl_remedies_release(&found);
     }
