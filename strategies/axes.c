@@ -52,9 +52,17 @@ dl_digits dl_along_peer(const struct dl_setting *s, uint32_t i)
     return digits_from(DL_N_DIGITS + s->n_brought + i, 1);
 }
 
-dl_digits dl_along_experts(const struct dl_setting *s)
-{
-    return DL_ALONG_EXPERTS | (s->experts_over_tensor ? DL_ALONG_TENSOR : 0);
-}
+dl_digits dl_along_experts(const struct dl_setting *s) { return DL_ALONG_EXPERTS | s->experts_over; }
 
 uint32_t dl_n_expert_ranks(const struct dl_setting *s) { return dl_ranks_count(&s->ranks, dl_along_experts(s)); }
+
+uint64_t dl_expert_ways_in_lockstep(const struct dl_setting *s)
+{
+    const uint64_t tensor = s->experts_over & DL_ALONG_TENSOR ? s->ways[DL_AXIS_TENSOR] : 1;
+    return tensor * (s->experts_over & DL_ALONG_CONTEXT ? s->ways[DL_AXIS_CONTEXT] : 1);
+}
+
+uint32_t dl_expert_parts(const struct dl_setting *s)
+{
+    return dl_ranks_count(&s->ranks, dl_along_experts(s) & ~(dl_digits)DL_ALONG_TENSOR);
+}

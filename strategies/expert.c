@@ -1,5 +1,6 @@
 /* expert.c - the experts of a layer divided over ranks of the data axis, to which tokens travel and from which they
- * return (Switch Transformers, arXiv 2101.03961).
+ * return (Switch Transformers, arXiv 2101.03961). Ranks in lockstep, which have other tokens of the same samples, may
+ * be counted among them (MoE Parallel Folding, arXiv 2504.14960).
  *
  * How they travel is the operator's matter (see operators.h). Replicas of a group go in step: where nothing else can be
  * on their links the all-to-alls are timed as work (see sim/plan). */
@@ -14,7 +15,7 @@ enum { as_software = -1 };
 struct options {
     int64_t ways, dispatch, seed; /* dispatch: enum dl_dispatch */
     double imbalance, skew;
-    bool overlap, over_tensor;
+    bool overlap, over_tensor, over_context;
 };
 static const struct options defaults = {.ways = 1, .dispatch = as_software, .imbalance = 1};
 static const struct dl_field fields[] = {
@@ -26,6 +27,9 @@ static const struct dl_field fields[] = {
     {"over_tensor", DL_BOOL, offsetof(struct options, over_tensor), 0, 0, true, NULL,
      "tensor ranks have whole experts each, rather than a part of every one, and are counted in `ways`; needs sequence "
      "parallelism; false if absent"},
+    {"over_context", DL_BOOL, offsetof(struct options, over_context), 0, 0, true, NULL,
+     "context ranks have experts of their own each, rather than all the same, and are counted in `ways`; false if "
+     "absent"},
     {"imbalance", DL_NUMBER, offsetof(struct options, imbalance), 1, 65536, true, NULL,
      "tokens of the busiest rank over the mean; 1 if absent"},
     {"skew", DL_NUMBER, offsetof(struct options, skew), 0, 100, true, NULL,
@@ -34,16 +38,22 @@ static const struct dl_field fields[] = {
     {"seed", DL_INT, offsetof(struct options, seed), 0, 1e15, true, NULL, "of skew; 0 if absent"},
 };
 
+/* Ranks in lockstep that have experts of their own. */
+static dl_digits over(const struct options *o)
+{
+    return (o->over_tensor ? DL_ALONG_TENSOR : 0) | (o->over_context ? DL_ALONG_CONTEXT : 0);
+}
+
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct options *const o = options;
     (void)entry, (void)err;
     setting->expert_ways = (uint32_t)o->ways;
-    setting->experts_over_tensor = o->over_tensor;
+    setting->experts_over = over(o);
     return DL_OK;
 }
 
-static enum dl_status check_over_tensor(const struct options *o, const struct dl_check *what, struct dl_error *err)
+static enum dl_status check_over_tensor(const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_setting *const s = what->setting;
     const uint32_t tensor = s->ways[DL_AXIS_TENSOR];
@@ -52,11 +62,29 @@ static enum dl_status check_over_tensor(const struct options *o, const struct dl
     if (dl_layout_parts(&s->layouts.outside, DL_BY_TOKEN, &s->ranks) != tensor)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "over_tensor"),
                        "needs tensor ranks that have tokens of their own: {\"name\": \"tensor\", \"sequence\": true}");
-    if (o->ways % tensor)
+    return DL_OK;
+}
+
+/* What ways count, by the axes over which experts are. */
+static const struct {
+    const char *of, *with, *all;
+} over_words[] = {[1] = {"tensor", "over_tensor", "tensor x data ways"},
+                  [2] = {"context", "over_context", "context x data ways"},
+                  [3] = {"tensor x context", "over_tensor and over_context", "tensor x context x data ways"}};
+
+static enum dl_status check_over(const struct options *o, const struct dl_check *what, struct dl_error *err)
+{
+    const struct dl_setting *const s = what->setting;
+    const uint64_t others = dl_expert_ways_in_lockstep(s);
+    const int words = (o->over_tensor ? 1 : 0) + (o->over_context ? 2 : 0);
+    if (o->over_tensor && check_over_tensor(what, err)) return err->status;
+    if (o->over_context && s->ways[DL_AXIS_CONTEXT] == 1)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "over_context"), "means nothing without context ranks");
+    if ((uint64_t)o->ways % others)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "ways"),
-                       "must be a multiple of the tensor ways, %u, with over_tensor; got %lld", tensor,
-                       (long long)o->ways);
-    return dl_check_ways(what, (uint32_t)o->ways, (double)tensor * dl_n_replicas(s), "tensor x data ways", err);
+                       "must be a multiple of the %s ways, %ju, with %s; got %lld", over_words[words].of,
+                       (uintmax_t)others, over_words[words].with, (long long)o->ways);
+    return dl_check_ways(what, (uint32_t)o->ways, (double)others * dl_n_replicas(s), over_words[words].all, err);
 }
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
@@ -77,7 +105,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     if (o->seed && o->skew == 0)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "seed"), "means nothing without skew");
     if (dl_check_ways(what, (uint32_t)o->ways, experts, "the experts", err)) return err->status;
-    if (o->over_tensor) return check_over_tensor(o, what, err);
+    if (over(o)) return check_over(o, what, err);
     return dl_check_ways(what, (uint32_t)o->ways, dl_n_replicas(what->setting), "the data ways", err);
 }
 
@@ -105,17 +133,17 @@ static const struct dl_operator *operator_of(const struct options *o, const stru
     return dl_operator_of(DL_OF_EXPERTS, o->dispatch == as_software ? (int64_t)s->software->dispatch : o->dispatch);
 }
 
-/* The elements are those of one replica. Tensor ranks have the same data here, unless they divide it. */
+/* The elements are those of one context rank. Tensor ranks have the same data here, unless they divide it. */
 static enum dl_status travel(const struct dl_operator *op, const struct dl_operator_options *o,
                              const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const struct dl_operator_layouts l = op->layouts(o);
     const bool goes = ev->over == DL_TO_EXPERTS;
-    const uint32_t parts = o->over_tensor ? 1 : s->parts.outside; /* beside those of the layouts */
+    const uint32_t parts = o->over & DL_ALONG_TENSOR ? 1 : s->parts.outside; /* beside those of the layouts */
     struct dl_move moves[DL_MOST_MOVES];
     const size_t n = dl_resolve(&s->ranks, goes ? &l.outside : &l.made, goes ? &l.used : &l.outside,
-                                s->expert_ways * ev->elements, moves);
+                                dl_expert_parts(s) * ev->elements, moves);
     for (size_t i = 0; i < n; i++) {
         struct dl_event trip = *ev;
         trip.kind = DL_EV_COLLECTIVE;
@@ -138,12 +166,12 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     if (o->ways == 1) return dl_emit(below, ev, err);
     if (travels || is_of_experts) {
         const struct dl_operator_options told = {
-            .overlap = o->overlap, .imbalance = imbalance_of(o, ev->layer), .over_tensor = o->over_tensor};
+            .overlap = o->overlap, .imbalance = imbalance_of(o, ev->layer), .over = over(o)};
         const struct dl_operator *const op = operator_of(o, dl_stack_setting(below));
         return travels ? travel(op, &told, ev, below, err) : op->kernel(&told, ev, below, err);
     }
     struct dl_event mine = *ev;
-    mine.parameters_expert /= dl_stack_setting(below)->expert_ways; /* and by tensor, over which others divide it */
+    mine.parameters_expert /= dl_expert_parts(dl_stack_setting(below)); /* and by tensor, over which others divide it */
     return dl_emit(below, &mine, err);
 }
 

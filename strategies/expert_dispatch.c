@@ -6,12 +6,11 @@
 
 #include "strategies/operators.h"
 
-/* Tensor ranks that share the experts too have tokens of their own. */
+/* Ranks in lockstep that share the experts too have tokens of their own. */
 static struct dl_operator_layouts layouts(const struct dl_operator_options *o)
 {
-    const dl_digits tensor = o->over_tensor ? DL_ALONG_TENSOR : 0;
-    const struct dl_layout by_experts = {.cut[DL_EXPERT] = DL_ALONG_EXPERTS | tensor};
-    const struct dl_layout by_samples = {.cut[DL_SAMPLE] = DL_ALONG_EXPERTS, .cut[DL_TOKEN] = tensor};
+    const struct dl_layout by_experts = {.cut[DL_EXPERT] = DL_ALONG_EXPERTS | o->over};
+    const struct dl_layout by_samples = {.cut[DL_SAMPLE] = DL_ALONG_EXPERTS, .cut[DL_TOKEN] = o->over};
     return (struct dl_operator_layouts){
         .weights = by_experts, .inside = by_experts, .outside = by_samples, .used = by_experts, .made = by_experts};
 }

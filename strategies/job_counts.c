@@ -84,12 +84,12 @@ static enum dl_status count_devices(struct dl_json doc, const struct dl_job_aske
                    (uintmax_t)(below ? below + others : 2 * others));
 }
 
-/* What is told counts tensor ranks that have experts of their own; numbers that do not come out are refused by check.
- */
+/* What is told counts ranks in lockstep that have experts of their own; numbers that do not come out are refused by
+ * check. */
 static void count_expert_ways(struct dl_setting *s)
 {
-    const uint32_t tensor = s->experts_over_tensor ? s->ways[DL_AXIS_TENSOR] : 1;
-    s->expert_ways = s->expert_ways > tensor ? s->expert_ways / tensor : 1;
+    const uint64_t others = dl_expert_ways_in_lockstep(s);
+    s->expert_ways = s->expert_ways > others ? (uint32_t)(s->expert_ways / others) : 1;
 }
 
 /* At most one strategy does. */

@@ -42,7 +42,7 @@ const struct dl_operator *dl_operator_of(enum dl_operators_of what, int64_t choi
 
 bool dl_operator_leaves_whole(const struct dl_kernel *k, const struct dl_setting *s)
 {
-    return s->experts_over_tensor && dl_kernel_is_of_experts(k);
+    return s->experts_over & DL_ALONG_TENSOR && dl_kernel_is_of_experts(k);
 }
 
 /* What has the inner dimension is between two products; all else is outside of them, or what they are given. Experts

@@ -7,7 +7,7 @@
 
 double dl_parameters_in(const struct dl_event *ev, const struct dl_setting *s, bool of_experts)
 {
-    const bool apart = s->expert_ways > 1;
+    const bool apart = dl_expert_parts(s) > 1;
     if (of_experts) return apart ? ev->parameters_expert : 0;
     return ev->parameters_inside + ev->parameters_outside + (apart ? 0 : ev->parameters_expert);
 }
@@ -70,14 +70,14 @@ void dl_setting_number_ranks(struct dl_setting *s)
 
 struct dl_members dl_holders(const struct dl_setting *s, bool of_experts)
 {
-    return (struct dl_members){.digits = DL_ALONG_CONTEXT | dl_along_brought(s) |
-                                         (dl_along_replicas(s) & ~(of_experts ? DL_ALONG_EXPERTS : 0u))};
+    const dl_digits all = DL_ALONG_CONTEXT | dl_along_brought(s) | dl_along_replicas(s);
+    return (struct dl_members){.digits = all & ~(of_experts ? dl_along_experts(s) : 0)};
 }
 
 struct dl_members dl_sharers(const struct dl_setting *s, bool of_experts)
 {
-    return (struct dl_members){.digits = DL_ALONG_CONTEXT | dl_along_brought(s) | DL_ALONG_SHARDS |
-                                         (of_experts ? 0 : DL_ALONG_EXPERTS)};
+    const dl_digits all = DL_ALONG_CONTEXT | dl_along_brought(s) | DL_ALONG_SHARDS | DL_ALONG_EXPERTS;
+    return (struct dl_members){.digits = all & ~(of_experts ? dl_along_experts(s) : 0)};
 }
 
 uint32_t dl_copies(const struct dl_setting *s, bool of_experts)
@@ -93,7 +93,7 @@ uint32_t dl_shards(const struct dl_setting *s, bool of_experts)
 struct dl_on_rank dl_on_rank(const struct dl_setting *s, double inside, double outside, double expert)
 {
     return (struct dl_on_rank){.common = inside / s->parts.weights + outside / s->parts.others,
-                               .of_experts = expert / s->parts.weights / s->expert_ways};
+                               .of_experts = expert / s->parts.weights / dl_expert_parts(s)};
 }
 
 double dl_held(const struct dl_setting *s, struct dl_on_rank of, bool cut)

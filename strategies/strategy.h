@@ -81,7 +81,7 @@ struct dl_setting {
     enum dl_axis order[DL_MOST_AXES];       /* innermost first */
     struct dl_ranks ranks;                  /* by dl_setting_number_ranks */
     uint32_t expert_ways;                   /* of the data axis; 1: every replica has all experts */
-    bool experts_over_tensor;               /* tensor ranks have whole experts each, rather than parts of all */
+    dl_digits experts_over;                 /* of ranks in lockstep that have experts of their own each; 0: none */
     uint32_t chunks;                        /* parts of the model on a stage */
     const char *schedule;
     enum dl_split split;
@@ -142,6 +142,10 @@ dl_digits dl_along_peer(const struct dl_setting *s, uint32_t i);
 /* Of ranks that have different experts, to which tokens travel; and how many these are. */
 dl_digits dl_along_experts(const struct dl_setting *s);
 uint32_t dl_n_expert_ranks(const struct dl_setting *s);
+/* Ranks in lockstep that have experts of their own, by their ways. */
+uint64_t dl_expert_ways_in_lockstep(const struct dl_setting *s);
+/* Into how many parts experts are divided beside those of the tensor ranks, which divide all weights. */
+uint32_t dl_expert_parts(const struct dl_setting *s);
 
 /* From ways, order, grid, experts, shards and peers; and into how many parts the layouts divide. */
 void dl_setting_number_ranks(struct dl_setting *setting);

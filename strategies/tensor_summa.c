@@ -34,7 +34,7 @@ static struct summa begin(const struct dl_event *ev, struct dl_stack *below)
                           .y = grid[1],
                           .rows = (double)grid[1] * grid[2],
                           .panels = panels,
-                          .shares = dl_kernel_is_of_experts(&ev->kernel) ? setting->expert_ways : 1};
+                          .shares = dl_kernel_is_of_experts(&ev->kernel) ? dl_expert_parts(setting) : 1};
 }
 
 static enum dl_status along_row(const struct summa *s, enum dl_op op, struct dl_error *err)

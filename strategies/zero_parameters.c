@@ -89,7 +89,7 @@ static struct dl_event parameters_of(const struct dl_module *m, const struct dl_
     return (struct dl_event){.parameters_inside = m->part * layer->parameters_inside / s->parts.weights,
                              .parameters_outside = m->part * layer->parameters_outside / s->parts.others,
                              .parameters_expert =
-                                 m->part * layer->expert_parameters / s->parts.weights / s->expert_ways};
+                                 m->part * layer->expert_parameters / s->parts.weights / dl_expert_parts(s)};
 }
 
 static uint32_t handle_of(const struct dl_module *m) { return m->layer->index * DL_MOST_MODULES + m->index; }

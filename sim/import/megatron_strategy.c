@@ -13,6 +13,31 @@ static int64_t ranks_of_replica(const struct dl_megatron *m)
 
 static int64_t replicas_of(const struct dl_megatron *m) { return m->devices / ranks_of_replica(m); }
 
+/* Tensor ranks cut every expert, or have whole ones each. */
+static bool is_over_tensor(const struct dl_megatron *m)
+{
+    return m->experts && m->expert_tensor == 1 && or_one(m->tensor) > 1;
+}
+
+/* Groups of experts count context ranks before data ranks, and tensor ranks before these (megatron/core/
+ * parallel_state.py: the generator of their ranks has no context). */
+static int64_t expert_ways_beyond_tensor(const struct dl_megatron *m)
+{
+    return or_one(m->expert) / (is_over_tensor(m) ? or_one(m->tensor) : 1);
+}
+
+static bool is_over_context(const struct dl_megatron *m)
+{
+    const int64_t ways = expert_ways_beyond_tensor(m);
+    return m->experts && or_one(m->context) > 1 && ways > 1 && ways % or_one(m->context) == 0;
+}
+
+/* Ranks of a replica that have experts of their own. */
+static int64_t expert_ranks_of_replica(const struct dl_megatron *m)
+{
+    return (is_over_tensor(m) ? or_one(m->tensor) : 1) * (is_over_context(m) ? or_one(m->context) : 1);
+}
+
 /* ---- entries of the stack ---- */
 
 static void add_tensor(const struct dl_megatron_reading *r, json_t *strategy)
@@ -44,8 +69,7 @@ static void add_context(const struct dl_megatron_reading *r, json_t *strategy)
         json_object_set_new(context, "zigzag", json_true());
 }
 
-/* Tensor ranks cut every expert, or have whole ones each. */
-static enum dl_status check_expert_tensor(const struct dl_megatron_reading *r, bool over_tensor, struct dl_error *err)
+static enum dl_status check_expert_tensor(const struct dl_megatron_reading *r, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
     const int64_t tensor = or_one(m->tensor), expert = or_one(m->expert);
@@ -53,7 +77,7 @@ static enum dl_status check_expert_tensor(const struct dl_megatron_reading *r, b
         return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-tensor-parallel-size"),
                        "must be that of other layers, %lld, or 1; got %lld", (long long)tensor,
                        (long long)m->expert_tensor);
-    if (over_tensor && expert % tensor)
+    if (is_over_tensor(m) && expert % tensor)
         return dl_fail(
             err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-tensor-parallel-size"),
             "1 needs an --expert-model-parallel-size that is a multiple of the tensor ranks, %lld, which have "
@@ -62,15 +86,25 @@ static enum dl_status check_expert_tensor(const struct dl_megatron_reading *r, b
     return DL_OK;
 }
 
+static void leave_part_of_context(const struct dl_megatron_reading *r)
+{
+    const struct dl_megatron *const m = r->m;
+    if (or_one(m->context) == 1 || expert_ways_beyond_tensor(m) == 1 || is_over_context(m)) return;
+    dl_megatron_leave(r, "--expert-model-parallel-size", dl_arena_format(r->arena, "%lld", (long long)m->expert), true,
+                      "over a part of the context ranks; dlsim has experts over all of them or, as here, over data "
+                      "ranks");
+}
+
 static enum dl_status add_expert(const struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
-    const bool over_tensor = m->experts && m->expert_tensor == 1 && or_one(m->tensor) > 1;
-    if (check_expert_tensor(r, over_tensor, err)) return err->status;
+    if (check_expert_tensor(r, err)) return err->status;
     if (or_one(m->expert) == 1) return DL_OK;
     json_t *const expert = dl_strategy_entry(strategy, "expert");
     dl_put_count(expert, "ways", m->expert);
-    if (over_tensor) json_object_set_new(expert, "over_tensor", json_true());
+    if (is_over_tensor(m)) json_object_set_new(expert, "over_tensor", json_true());
+    if (is_over_context(m)) json_object_set_new(expert, "over_context", json_true());
+    leave_part_of_context(r);
     if (m->dispatcher == DL_DISPATCH_FLEX) json_object_set_new(expert, "dispatch", json_string("to_nodes"));
     if (m->expert_overlap) json_object_set_new(expert, "overlap", json_true());
     if (m->dispatcher <= DL_DISPATCH_ALLGATHER)
@@ -193,7 +227,7 @@ static void assume_devices(const struct dl_megatron_reading *r)
 {
     struct dl_megatron *const m = r->m;
     if (m->devices) return;
-    m->devices = ranks_of_replica(m) * or_one(m->expert);
+    m->devices = ranks_of_replica(m) * or_one(or_one(m->expert) / expert_ranks_of_replica(m));
     dl_megatron_leave(r, "devices", dl_arena_format(r->arena, "%lld", (long long)m->devices), true,
                       "not in the file: the fewest that the flags allow; say --devices N, or set devices");
 }
@@ -203,11 +237,12 @@ static enum dl_status check_batch(const struct dl_megatron_reading *r, int64_t b
 {
     const struct dl_megatron *const m = r->m;
     const int64_t replicas = replicas_of(m), stages = or_one(m->pipeline);
+    const int64_t holders = replicas * expert_ranks_of_replica(m);
     const bool interleaves = m->virtual_layers || m->virtual_stages > 1;
-    if (m->experts && replicas % or_one(m->expert))
+    if (m->experts && holders % or_one(m->expert))
         return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "expert-model-parallel-size"),
-                       "must divide the replicas, %lld: dlsim has experts over these alone; got %lld",
-                       (long long)replicas, (long long)m->expert);
+                       "must divide the ranks that have tokens of their own for experts, %lld; got %lld",
+                       (long long)holders, (long long)m->expert);
     if (batch % (m->microbatch * replicas))
         return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, "global-batch-size"),
                        "must be a multiple of micro-batch x replicas = %lld, got %lld",

@@ -74,6 +74,7 @@ static enum dl_status add_expert(const struct dl_torchtitan *r, json_t *strategy
     json_t *const expert = dl_strategy_entry(strategy, "expert");
     dl_put_count(expert, "ways", ways);
     if (tensor < r->tensor) json_object_set_new(expert, "over_tensor", json_true());
+    if (r->context > 1) json_object_set_new(expert, "over_context", json_true()); /* it takes no others */
     return DL_OK;
 }
 

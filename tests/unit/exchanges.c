@@ -99,22 +99,29 @@ static double expert_parameters(const struct dl_model *m)
 }
 
 /* Shards of four, in which pairs hold the same experts; across the two shards all do. Context ranks hold the same too,
- * and are always in one shard. */
+ * and are always in one shard; or they have experts of their own. */
 START_TEST(shards_hold_experts_and_context)
 {
     static const struct {
         const char *head, *stack;
         double shard, expert_shard; /* ranks that hold the same, of a shard */
+        double ways;                /* that have different experts */
     } cases[] = {
-        {"'devices':8,'global_batch':8", "{'name':'expert','ways':2}," ZERO("'stage':3,'shard_ways':4"), 4, 2},
-        {"'devices':8,'global_batch':8", "{'name':'expert','ways':4}," ZERO("'stage':3,'shard_ways':4"), 4, 1},
+        {"'devices':8,'global_batch':8", "{'name':'expert','ways':2}," ZERO("'stage':3,'shard_ways':4"), 4, 2, 2},
+        {"'devices':8,'global_batch':8", "{'name':'expert','ways':4}," ZERO("'stage':3,'shard_ways':4"), 4, 1, 4},
         {"'devices':16,'global_batch':8",
-         "{'name':'context','ways':2},{'name':'expert','ways':2}," ZERO("'stage':3,'shard_ways':4"), 8, 4},
+         "{'name':'context','ways':2},{'name':'expert','ways':2}," ZERO("'stage':3,'shard_ways':4"), 8, 4, 2},
+        {"'devices':16,'global_batch':8",
+         "{'name':'context','ways':2},{'name':'expert','ways':2,'over_context':true}," ZERO("'stage':3,'shard_ways':4"),
+         8, 4, 2},
+        {"'devices':16,'global_batch':8",
+         "{'name':'context','ways':2},{'name':'expert','ways':4,'over_context':true}," ZERO("'stage':3,'shard_ways':4"),
+         8, 2, 4},
     };
     struct dl_session t;
     const struct training_outcome outcome =
         play(&t, &(struct step){.workload = TWO_WITH_EXPERTS, .head = cases[_i].head, .stack = cases[_i].stack});
-    const double experts = expert_parameters(&t.model) / t.job.setting.expert_ways;
+    const double experts = expert_parameters(&t.model) / cases[_i].ways;
     const double others = dl_model_parameters(&t.model) - expert_parameters(&t.model);
     const double each = 2 * activation_bytes + gradient_bytes;
     const double across = others / cases[_i].shard + experts / cases[_i].expert_shard;
@@ -225,7 +232,7 @@ int main(void)
     Suite *const suite = suite_create("exchanges");
     TCase *const tests = tcase_create("exchanges");
     tcase_add_loop_test(tests, replicas_exchange_their_volumes, 0, (int)DL_COUNT(volume_cases));
-    tcase_add_loop_test(tests, shards_hold_experts_and_context, 0, 3);
+    tcase_add_loop_test(tests, shards_hold_experts_and_context, 0, 5);
     tcase_add_test(tests, top_k_sends_values_and_their_places);
     tcase_add_loop_test(tests, servers_share_what_all_workers_send, 0, 6);
     tcase_add_test(tests, all_groups_share_the_servers);

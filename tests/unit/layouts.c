@@ -220,7 +220,8 @@ START_TEST(operators_take_and_leave_what_can_be_brought)
     for (size_t i = 0; i < family->n; i++) {
         const struct dl_operator *const op = family->operators[i];
         const struct dl_operator_layouts l = op->layouts(&(struct dl_operator_options){.sequence = false}),
-                                         over = op->layouts(&(struct dl_operator_options){.over_tensor = true});
+                                         over = op->layouts(
+                                             &(struct dl_operator_options){.over = DL_ALONG_TENSOR | DL_ALONG_CONTEXT});
         const struct dl_layout used = dl_layout_gradient(&l.used, op->among),
                                keys = dl_layout_gradient(&l.keys, op->among);
         check_moves(&s.ranks, &l.outside, &l.used);
@@ -317,18 +318,19 @@ START_TEST(ranks_share_all_scores)
 }
 END_TEST
 
-/* ---- experts: 16 of them, four ranks, or four by four with those of tensors ---- */
+/* ---- experts: 16 of them, or 64 where more ranks share them ---- */
 
 START_TEST(ranks_share_all_experts)
 {
-    const struct dl_operator *const op = dl_operator_of(DL_OF_EXPERTS, _i / 2);
-    const bool over_tensor = _i % 2;
-    const double tokens_of = over_tensor ? 4 : 1; /* ranks that divide them already, tensor's */
+    static const dl_digits over[] = {0, DL_ALONG_TENSOR, DL_ALONG_CONTEXT, DL_IN_LOCKSTEP};
+    const struct dl_operator *const op = dl_operator_of(DL_OF_EXPERTS, _i / DL_COUNT(over));
+    const struct dl_operator_options told = {.imbalance = 2, .over = over[_i % DL_COUNT(over)]};
     const struct dl_setting s = small_setting();
+    const double tokens_of = dl_ranks_count(&s.ranks, told.over); /* ranks that divide them already */
     const struct dl_event ev = {.kind = DL_EV_COMPUTE,
                                 .pass = DL_FORWARD,
                                 .kernel = {.kind = DL_KERNEL_GEMM,
-                                           .batch = 16,
+                                           .batch = 64,
                                            .m = 16,
                                            .n = 32,
                                            .k = 64,
@@ -338,8 +340,7 @@ START_TEST(ranks_share_all_experts)
     struct dl_stack bottom = {.setting = &s, .sink = add, .user = &sum};
     struct dl_event mine = ev;
     mine.kernel.m /= tokens_of;
-    ck_assert(
-        !op->kernel(&(struct dl_operator_options){.imbalance = 2, .over_tensor = over_tensor}, &mine, &bottom, &err));
+    ck_assert(!op->kernel(&told, &mine, &bottom, &err));
     /* Of the mean rank; the busiest has twice as much. */
     ck_assert_double_eq(tokens_of * sum.flop, dl_kernel_flop(&ev.kernel));
     ck_assert_double_eq(sum.received, 0);
@@ -355,7 +356,7 @@ int main(void)
     tcase_add_loop_test(all, operators_take_and_leave_what_can_be_brought, 0, DL_N_OPERATOR_FAMILIES);
     tcase_add_loop_test(all, attention_gets_every_key_that_a_rank_lacks, 0, DL_N_ATTENDINGS);
     tcase_add_loop_test(all, ranks_share_all_scores, 0, 8 * DL_N_ATTENDINGS);
-    tcase_add_loop_test(all, ranks_share_all_experts, 0, 4);
+    tcase_add_loop_test(all, ranks_share_all_experts, 0, 8);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

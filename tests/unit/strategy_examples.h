@@ -155,6 +155,15 @@ static double sent_by_tensor_experts(const struct dl_model *m, double n)
            4 * count_model_blocks(m) * once(n, m->routing.top_k * tensor_bytes(m) / n);
 }
 
+/* Context ranks that have experts of their own: a ring, tokens that go to other ranks, and no sums of experts. */
+static double sent_by_context_experts(const struct dl_model *m, double n)
+{
+    const double common = count_inside(m) + count_outside(m);
+    return (3 * n - 2) * count_model_blocks(m) * 2 * tensor_bytes(m) / n +
+           4 * count_model_blocks(m) * once(n, m->routing.top_k * tensor_bytes(m) / n) +
+           summed(n, gradient_bytes * common);
+}
+
 /* ---- stages, memory, hosts ---- */
 
 static double held_by_stages(const struct dl_model *m, double n)
@@ -231,6 +240,15 @@ static const struct example every_example[] = {
      .n = {2, 4},
      .held = held_by_tensor_experts,
      .sent = sent_by_tensor_experts,
+     .spares = true},
+    {.strategy = "expert",
+     .entry = "{'name':'expert','ways':#,'over_context':true}",
+     .beside = "{'name':'context','ways':#,'zigzag':true}," DATA,
+     .workload = TWO_WITH_EXPERTS,
+     .counts = RANKS,
+     .n = {2, 4},
+     .held = held_by_experts,
+     .sent = sent_by_context_experts,
      .spares = true},
     {EXPERT(",'dispatch':'to_nodes'"), .n = {1, 2, 8}, .held = held_by_experts, .sent = sent_once_to_experts,
      .spares = true},
