@@ -1,8 +1,9 @@
 /* node.h - the inside of a node as a small graph: devices, hubs (NVSwitch, PCIe switch, socket), NICs and the host.
  *
  * All nodes of a system are alike, so one graph serves them all. A system file lists the parts of the node; each part
- * (one file, one line in the table of interiors.c) adds vertices and edges. Paths are the cheapest ones by
- * latency + 1 MB / bandwidth; hubs forward, devices only where a part says so, NICs and the host never. */
+ * (one file, one line in the table of interiors.c) adds vertices and edges. Paths stay on the links between devices
+ * where these lead to the target; else, and among those, the cheapest by latency + 1 MB / bandwidth is taken. Hubs
+ * forward, devices only where a part says so, NICs and the host never. */
 #ifndef DL_TOPOLOGIES_NODE_H
 #define DL_TOPOLOGIES_NODE_H
 

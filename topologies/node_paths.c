@@ -40,20 +40,44 @@ static struct neighbours neighbours_of(const struct dl_node *node)
     return all;
 }
 
+/* What a way to the target is and costs. Software takes the links between devices wherever they lead there, however
+ * slow they are, and passes nothing on through a device otherwise: NCCL (graph/paths.cc) counts links before it looks
+ * at rates and goes through a GPU only from NVLink to NVLink; Level Zero gives access to peers over the fabric, through
+ * others too. So kinds come before costs; the last is for NICs that hang off devices. */
+enum way_kind { OVER_DEVICES_ONLY, OVER_BUSES, THROUGH_DEVICES_TO_BUSES };
+
+struct way {
+    enum way_kind kind;
+    double cost;
+};
+
+static bool is_better(struct way a, struct way b) { return a.kind == b.kind ? a.cost < b.cost : a.kind < b.kind; }
+
 struct search {
-    double *cost; /* to the target, by vertex */
+    struct way *way; /* to the target, by vertex */
     bool *done;
     struct neighbours neighbours;
 };
 
+static const struct way no_way = {.kind = THROUGH_DEVICES_TO_BUSES, .cost = INFINITY};
+
+/* By a link to vertex v, whose way this is. */
+static struct way longer(struct way way, const struct dl_edge *edge, bool passes_device)
+{
+    const enum way_kind by_edge = edge->reach == DL_REACH_DIRECT ? OVER_DEVICES_ONLY : OVER_BUSES;
+    const enum way_kind worse = way.kind > by_edge ? way.kind : by_edge;
+    return (struct way){passes_device && worse != OVER_DEVICES_ONLY ? THROUGH_DEVICES_TO_BUSES : worse,
+                        way.cost + edge_cost(edge)};
+}
+
 static uint32_t nearest_open(const struct search *s, size_t n)
 {
     uint32_t best = UINT32_MAX;
-    double best_cost = INFINITY;
+    struct way best_way = no_way;
     for (uint32_t v = 0; v < n; v++) {
-        if (s->done[v] || !(s->cost[v] < best_cost)) continue;
+        if (s->done[v] || !is_better(s->way[v], best_way)) continue;
         best = v;
-        best_cost = s->cost[v];
+        best_way = s->way[v];
     }
     return best;
 }
@@ -64,19 +88,20 @@ static void find_paths_to(struct dl_node *node, uint32_t target, const struct se
 {
     const size_t n = node->n_vertices;
     for (size_t v = 0; v < n; v++) {
-        s->cost[v] = INFINITY;
+        s->way[v] = no_way;
         s->done[v] = !node->vertices[v].forwards; /* no way leads on from it */
         node->first_edge[v * n + target] = DL_NO_LINK;
     }
-    s->cost[target] = 0;
+    s->way[target] = (struct way){0};
     s->done[target] = false;
     for (uint32_t v; (v = nearest_open(s, n)) != UINT32_MAX;) {
+        const bool is_device = v != target && node->vertices[v].kind == DL_DEVICE;
         s->done[v] = true;
         for (uint32_t i = s->neighbours.first[v]; i < s->neighbours.first[v + 1]; i++) {
             const uint32_t link = s->neighbours.links[i], other = link_target(node, link);
-            const double cost = s->cost[v] + edge_cost(&node->edges[link / 2]);
-            if (!(cost < s->cost[other])) continue;
-            s->cost[other] = cost;
+            const struct way way = longer(s->way[v], &node->edges[link / 2], is_device);
+            if (!is_better(way, s->way[other])) continue;
+            s->way[other] = way;
             node->first_edge[other * n + target] = (uint16_t)(link ^ 1);
         }
     }
@@ -85,10 +110,10 @@ static void find_paths_to(struct dl_node *node, uint32_t target, const struct se
 void dl_node_find_paths(struct dl_node *node)
 {
     const size_t n = node->n_vertices;
-    const struct search s = {dl_alloc(n * sizeof *s.cost), dl_alloc(n * sizeof *s.done), neighbours_of(node)};
+    const struct search s = {dl_alloc(n * sizeof *s.way), dl_alloc(n * sizeof *s.done), neighbours_of(node)};
     node->first_edge = dl_alloc(n * n * sizeof *node->first_edge);
     for (uint32_t target = 0; target < n; target++) find_paths_to(node, target, &s);
-    dl_free(s.cost);
+    dl_free(s.way);
     dl_free(s.done);
     dl_free(s.neighbours.first);
     dl_free(s.neighbours.links);

@@ -256,6 +256,34 @@ START_TEST(a_device_that_reaches_no_nic_has_none)
 }
 END_TEST
 
+/* 0 and 1 have a link of their own, slower than PCIe; the NIC is at 0's switch. */
+#define SLOW_PAIR "{'kind':'mesh','lane_bytes_per_s':1e9,'latency_s':0,'link':'x','forwards':true,'pairs':[[0,1]]}"
+
+START_TEST(devices_take_their_own_links_however_slow)
+{
+    read_node(NODE(SLOW_PAIR "," PCIE_TREE));
+    ck_assert(dl_node_route(&node, 0, 1, 0, &route));
+    ck_assert_uint_eq(route.n_hops, 1);
+    ck_assert_int_eq(route.reach, DL_REACH_DIRECT);
+    close_node();
+}
+END_TEST
+
+#define FAST_PAIR "{'kind':'mesh','lane_bytes_per_s':1e12,'latency_s':0,'link':'x','forwards':true,'pairs':[[0,7]]}"
+
+START_TEST(nothing_goes_through_a_device_on_its_way_to_a_nic)
+{
+    read_node(NODE_WITH_NICS(FAST_PAIR "," PCIE_TREE, NICS("1", "['pcie0']")));
+    ck_assert(dl_node_route(&node, 7, node.nic_vertex[0], 0, &route));
+    for (size_t i = 0; i < route.n_hops; i++) ck_assert_int_eq(edge_of(route.hops[i].link)->reach, DL_REACH_PCIE);
+    close_node();
+    read_node(NODE_WITH_NICS(FAST_PAIR, NICS("1", "['device0']"))); /* unless the NIC is a device's */
+    ck_assert(dl_node_route(&node, 7, node.nic_vertex[0], 0, &route));
+    ck_assert_uint_eq(route.n_hops, 2);
+    close_node();
+}
+END_TEST
+
 START_TEST(the_largest_node_can_be_routed)
 {
     read_node("{'device':'d','devices':1023,'parts':[" NVSWITCH "]}");
@@ -346,6 +374,8 @@ int main(void)
     tcase_add_test(tests, equally_near_nics_are_used_in_turn);
     tcase_add_test(tests, a_given_affinity_is_kept);
     tcase_add_test(tests, a_device_that_reaches_no_nic_has_none);
+    tcase_add_test(tests, devices_take_their_own_links_however_slow);
+    tcase_add_test(tests, nothing_goes_through_a_device_on_its_way_to_a_nic);
     tcase_add_test(tests, the_largest_node_can_be_routed);
     tcase_add_loop_test(tests, errors_name_the_place_and_what_would_be_right, 0, DL_COUNT(bad_nodes));
     tcase_add_loop_test(tests, every_kind_of_part_is_described, 0, (int)dl_interior_count());
