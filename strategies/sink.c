@@ -427,6 +427,7 @@ enum dl_status dl_sink_take(void *user, const struct dl_event *ev, struct dl_err
     case DL_EV_COPY: return dl_sink_copy(s, ev, err);
     case DL_EV_HOST_UPDATE: return dl_sink_host_update(s, ev, err);
     case DL_EV_BATCH: get_batch(s, ev); break;
+    case DL_EV_READ: return dl_sink_read(s, ev, err);
     case DL_EV_LAYER: begin_layer(s, ev); break;
     case DL_EV_HAND_OVER: count_tokens(s, ev, s->request->job->setting.software->drains_at_dispatch); break;
     case DL_EV_LAYER_DONE:

@@ -123,6 +123,13 @@ enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double part, do
 /* Find the way to the host, if the stack copies. */
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
 /* A copy there or back, beside the layer if it is async; and the update on the host. */
+/* What a path gives a device. NULL: the machine has no such path, and err says what its file needs. */
+const struct dl_copy_rate *dl_sink_copy_rate(struct dl_sink *s, enum dl_path path, bool inwards, struct dl_error *err);
+/* A copy over a path whose rate is known; all that are alike are one call. It starts before that instruction. */
+uint32_t dl_sink_copy_call(struct dl_sink *s, struct dl_comm copy);
+void dl_sink_start_copy(struct dl_sink *s, size_t at, uint32_t call);
+void dl_sink_await_copy(struct dl_sink *s, uint32_t call);
+enum dl_status dl_sink_read(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 enum dl_status dl_sink_copy(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 enum dl_status dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 /* For the sink of the stack; user is the struct dl_sink. */

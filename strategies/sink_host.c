@@ -3,8 +3,7 @@
 
 #include "strategies/sink.h"
 
-/* NULL: the machine has no such path, and err says what its file needs. */
-static const struct dl_copy_rate *rate_of(struct dl_sink *s, enum dl_path path, bool inwards, struct dl_error *err)
+const struct dl_copy_rate *dl_sink_copy_rate(struct dl_sink *s, enum dl_path path, bool inwards, struct dl_error *err)
 {
     const struct dl_estimator *const e = s->request->estimator;
     const uint32_t per_node = e->topology->node.n_devices, n = s->request->job->n_devices;
@@ -19,40 +18,41 @@ enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err)
 {
     s->copies_where = dl_stack_on_host(s->request->job->stack);
     if (!s->copies_where) return DL_OK;
-    rate_of(s, DL_PATH_HOST, false, err);
+    dl_sink_copy_rate(s, DL_PATH_HOST, false, err);
     return err->status;
 }
 
-/* All that are alike are one call. Their rate is known. */
-static uint32_t call_of(struct dl_sink *s, enum dl_path path, enum dl_channel channel, double bytes,
-                        double most_bytes_per_s)
+uint32_t dl_sink_copy_call(struct dl_sink *s, struct dl_comm copy)
 {
     struct dl_lowered *const out = s->out;
-    const struct dl_copy_rate *const rate = &s->copies[path][channel == DL_CHANNEL_COPIES_IN];
-    const double bytes_per_s = most_bytes_per_s > 0 ? fmin(rate->bytes_per_s, most_bytes_per_s) : rate->bytes_per_s;
+    const struct dl_copy_rate *const rate = &s->copies[copy.path][copy.channel != DL_CHANNEL_COPIES_OUT];
+    const double most = copy.most_bytes_per_s,
+                 bytes_per_s = most > 0 ? fmin(rate->bytes_per_s, most) : rate->bytes_per_s;
     for (size_t i = 0; i < out->n_calls; i++) {
         const struct dl_comm *const c = &out->calls[i];
-        if (c->channel == channel && c->path == path && c->bytes == bytes && c->most_bytes_per_s == most_bytes_per_s)
+        if (c->channel == copy.channel && c->path == copy.path && c->bytes == copy.bytes && c->most_bytes_per_s == most)
             return (uint32_t)i;
     }
+    copy.op = DL_COPY;
+    copy.alone_s = rate->latency_s + copy.bytes / bytes_per_s;
     DL_GROW(out->calls, out->n_calls, out->calls_capacity);
-    out->calls[out->n_calls] = (struct dl_comm){.op = DL_COPY,
-                                                .channel = channel,
-                                                .path = path,
-                                                .bytes = bytes,
-                                                .cause = DL_CAUSE_OFFLOAD,
-                                                .most_bytes_per_s = most_bytes_per_s,
-                                                .alone_s = rate->latency_s + bytes / bytes_per_s};
+    out->calls[out->n_calls] = copy;
     return (uint32_t)out->n_calls++;
 }
 
-static void start(struct dl_sink *s, size_t at, uint32_t call)
+/* Between device and host, for what does not fit on the device. */
+static uint32_t call_of(struct dl_sink *s, enum dl_channel channel, double bytes)
+{
+    return dl_sink_copy_call(s, (struct dl_comm){.channel = channel, .bytes = bytes, .cause = DL_CAUSE_OFFLOAD});
+}
+
+void dl_sink_start_copy(struct dl_sink *s, size_t at, uint32_t call)
 {
     const char *const name = dl_path_copy_name(s->out->calls[call].path);
     dl_template_insert(s->into, at, &(struct dl_instruction){.kind = DL_START, .name = name, .call = call});
 }
 
-static void await(struct dl_sink *s, uint32_t call)
+void dl_sink_await_copy(struct dl_sink *s, uint32_t call)
 {
     dl_template_add(s->into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = call});
 }
@@ -60,11 +60,15 @@ static void await(struct dl_sink *s, uint32_t call)
 enum dl_status dl_sink_copy(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     const double fills_at = ev->to_new_memory ? s->request->job->setting.software->new_memory_bytes_per_s : 0;
-    if (!rate_of(s, ev->path, !ev->to_host, err)) return err->status;
+    if (!dl_sink_copy_rate(s, ev->path, !ev->to_host, err)) return err->status;
     const uint32_t call =
-        call_of(s, ev->path, ev->to_host ? DL_CHANNEL_COPIES_OUT : DL_CHANNEL_COPIES_IN, ev->bytes, fills_at);
-    start(s, ev->async ? s->layer_begins : s->into->n_instructions, call);
-    await(s, call);
+        dl_sink_copy_call(s, (struct dl_comm){.channel = ev->to_host ? DL_CHANNEL_COPIES_OUT : DL_CHANNEL_COPIES_IN,
+                                              .path = ev->path,
+                                              .bytes = ev->bytes,
+                                              .cause = ev->cause,
+                                              .most_bytes_per_s = fills_at});
+    dl_sink_start_copy(s, ev->async ? s->layer_begins : s->into->n_instructions, call);
+    dl_sink_await_copy(s, call);
     return DL_OK;
 }
 
@@ -73,7 +77,7 @@ enum dl_status dl_sink_copy(struct dl_sink *s, const struct dl_event *ev, struct
 enum dl_status dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     for (int inwards = 0; inwards < 2; inwards++)
-        if (!rate_of(s, DL_PATH_HOST, inwards, err)) return err->status;
+        if (!dl_sink_copy_rate(s, DL_PATH_HOST, inwards, err)) return err->status;
     if (s->copies[DL_PATH_HOST][false].memory_bytes_per_s == 0)
         return dl_fail(err, DL_IMPOSSIBLE, s->copies_where,
                        "%s does not say how fast its host is; its node needs \"host\" with \"memory_bytes_per_s\"",
@@ -82,12 +86,12 @@ enum dl_status dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev,
     const double parameters = ev->parameters_inside + ev->parameters_outside + ev->parameters_expert;
     const double update_s =
         parameters * dl_optimizer_moved_bytes(setting) / s->copies[DL_PATH_HOST][false].memory_bytes_per_s;
-    const uint32_t there = call_of(s, DL_PATH_HOST, DL_CHANNEL_COPIES_OUT, parameters * dl_gradient_bytes(setting), 0);
-    const uint32_t back = ev->bytes > 0 ? call_of(s, DL_PATH_HOST, DL_CHANNEL_COPIES_IN, ev->bytes, 0) : there;
-    start(s, s->into->n_instructions, there);
-    if (back != there) start(s, s->into->n_instructions, back);
+    const uint32_t there = call_of(s, DL_CHANNEL_COPIES_OUT, parameters * dl_gradient_bytes(setting));
+    const uint32_t back = ev->bytes > 0 ? call_of(s, DL_CHANNEL_COPIES_IN, ev->bytes) : there;
+    dl_sink_start_copy(s, s->into->n_instructions, there);
+    if (back != there) dl_sink_start_copy(s, s->into->n_instructions, back);
     dl_template_add(s->into, &(struct dl_instruction){.name = "host update", .cause = ev->cause, .device_s = update_s});
-    await(s, there);
-    if (back != there) await(s, back);
+    dl_sink_await_copy(s, there);
+    if (back != there) dl_sink_await_copy(s, back);
     return DL_OK;
 }

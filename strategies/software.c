@@ -29,6 +29,7 @@ struct options {
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gemm_workspaces;
     bool gathers_outputs, parts_have_shapes; /* of sends in parts */
+    struct dl_loader loader;
     struct dl_json kernels, operands, lacks, schedules;
 };
 static const struct options defaults = {.host_s_per_group_launch = -1,
@@ -39,6 +40,7 @@ static const struct options defaults = {.host_s_per_group_launch = -1,
                                         .dispatch_overlap_fraction = 1,
                                         .zero_in_pipeline = 3,
                                         .send_messages = 1,
+                                        .loader = {.workers = 1},
                                         .scatters_sends = true,
                                         .step_barrier = true,
                                         .drains_at_batches = true,
@@ -128,6 +130,14 @@ static const struct dl_field fields[] = {
      "stage 3 of ZeRO scatters gradients before the backward goes on, not beside it; false if absent"},
     {"batch_host_s", DL_NUMBER, offsetof(struct options, batch_host_s), 0, 1, true, NULL,
      "host time to load a micro-batch before its forward; 0 if absent"},
+    {"loader_workers", DL_NUMBER, offsetof(struct options, loader.workers), 1, 1e6, true, NULL,
+     "with input: threads or processes of a device that unpack samples; 1 if absent"},
+    {"raw_bytes_per_s", DL_NUMBER, offsetof(struct options, loader.unpacked_bytes_per_s[DL_PACKED_RAW]), 1, 1e15, true,
+     NULL, "with input: stored bytes that one of them gets through where samples are raw; as they come if absent"},
+    {"gzip_bytes_per_s", DL_NUMBER, offsetof(struct options, loader.unpacked_bytes_per_s[DL_PACKED_GZIP]), 1, 1e15,
+     true, NULL, "the same where they are packed by gzip; as they come if absent"},
+    {"jpeg_bytes_per_s", DL_NUMBER, offsetof(struct options, loader.unpacked_bytes_per_s[DL_PACKED_JPEG]), 1, 1e15,
+     true, NULL, "the same where they are JPEG files; as they come if absent"},
     {"host_spread_fraction", DL_NUMBER, offsetof(struct options, host_spread_fraction), 0, 1, true, NULL,
      "standard deviation over mean of the host's time for the same step, lognormal, in each rank and step anew: times "
      "of the host are then those of the slowest rank that is to be expected; 0 if absent"},
@@ -297,6 +307,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .ring = o.ring,
                                 .waits_for_scatters = o.waits_for_scatters,
                                 .batch_host_s = o.batch_host_s,
+                                .loader = o.loader,
                                 .host_spread_fraction = o.host_spread_fraction,
                                 .dispatch = (enum dl_dispatch)o.dispatch,
                                 .dispatch_s = o.dispatch_s,

@@ -61,14 +61,18 @@ struct dl_software {
     bool deals_tensors;            /* stages 1 and 2 of ZeRO: whole ones to each rank, which broadcasts them updated */
     double collective_host_s;      /* of the host, for one collective inside the node */
     double
-        collective_rank_host_s;  /* and for each rank that takes part, where hosts compare what they are about to do */
-    double gather_part_host_s;   /* and where ZeRO gathers, for each tensor of each replica; stage 3 also where it
-                                    scatters */
-    double vector_part_host_s;   /* stage 3 of ZeRO: for each vector of each replica, where all vectors are gathered
-                                    after the update; 0: they are gathered with the matrices */
-    struct dl_ring_code ring;    /* of context ranks */
-    bool waits_for_scatters;     /* stage 3 of ZeRO: kernels do not go beside them */
-    double batch_host_s;         /* of the host, to get a micro-batch before its forward */
+        collective_rank_host_s; /* and for each rank that takes part, where hosts compare what they are about to do */
+    double gather_part_host_s;  /* and where ZeRO gathers, for each tensor of each replica; stage 3 also where it
+                                   scatters */
+    double vector_part_host_s;  /* stage 3 of ZeRO: for each vector of each replica, where all vectors are gathered
+                                   after the update; 0: they are gathered with the matrices */
+    struct dl_ring_code ring;   /* of context ranks */
+    bool waits_for_scatters;    /* stage 3 of ZeRO: kernels do not go beside them */
+    double batch_host_s;        /* of the host, to get a micro-batch before its forward */
+    struct dl_loader {
+        double workers;                             /* of a device, that unpack samples side by side */
+        double unpacked_bytes_per_s[DL_N_PACKINGS]; /* of one, as stored; 0: in no time */
+    } loader;
     double host_spread_fraction; /* standard deviation over mean of a host's time for a step; ranks wait for the last */
     bool drains_at_batches;      /* for which it first waits for the device */
     bool drains_at_recompute;    /* as it does before and after each pass of a block that is recomputed as a whole */

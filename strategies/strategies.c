@@ -11,6 +11,7 @@ static const struct dl_strategy *const strategies[] = {
     &dl_strategy_data,
     &dl_strategy_zero, /* below data: it rewrites data's exchanges */
     &dl_strategy_quantized_allreduce,
+    &dl_strategy_input,
     &dl_strategy_graphs,
     &dl_strategy_offload,           /* below zero, which says what part of the parameters a rank updates */
     &dl_strategy_blocking_launches, /* lowest: nothing that others let go on at once does */

@@ -6,7 +6,8 @@
 
 extern const struct dl_strategy dl_strategy_pipeline, dl_strategy_recompute, dl_strategy_tensor, dl_strategy_data;
 extern const struct dl_strategy dl_strategy_zero, dl_strategy_quantized_allreduce;
-extern const struct dl_strategy dl_strategy_context, dl_strategy_expert, dl_strategy_offload, dl_strategy_graphs;
+extern const struct dl_strategy dl_strategy_context, dl_strategy_expert, dl_strategy_offload, dl_strategy_graphs,
+    dl_strategy_input;
 extern const struct dl_strategy dl_strategy_blocking_launches;
 
 #endif

@@ -109,6 +109,7 @@ struct dl_setting {
     double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */
     bool optimizer_takes_roots;                          /* of all second moments, before it divides by them */
     bool streams_weights; /* parameters, their gradients and the optimizer's states are outside of the devices */
+    bool reads_ahead;     /* samples of a step, while the one before it is executed */
     bool sums_on_the_way; /* and the network sums the gradients of replicas as they go there */
     const struct dl_software *software;
 };
@@ -193,6 +194,7 @@ enum dl_event_kind {
     DL_EV_GRADIENT,    /* the gradients of the stage are complete: `parameters` of them */
     DL_EV_UPDATE,      /* the optimizer's step over `parameters` */
     DL_EV_COPY,        /* `bytes` along `path` for each device; `async`: beside the work of the layer */
+    DL_EV_READ,        /* samples of the next micro-batch are on their way to each device: see sink_input.c */
     DL_EV_HOST_UPDATE, /* the optimizer's step on the host: gradients go there, `bytes` of parameters come back */
     DL_EV_ALLOC,       /* of memory for a tensor of the layer, or where there is none, of the stage: see tensors.h */
     DL_EV_FREE,
@@ -225,7 +227,8 @@ struct dl_event {
     double bytes;              /* with op; COPY, HOST_UPDATE */
     double part;               /* ALLTOALL among experts: of a trip, that these bytes are; 0: all of it */
     double back_fraction;      /* with op HALO: of the bytes, to the rank before; the rest goes to the next */
-    enum dl_path path;         /* COPY: between which places */
+    enum dl_path path;         /* COPY: between which places; READ: over which they come */
+    bool from_nearest;         /* READ: place that holds them, whatever `path` says */
     bool to_host;              /* COPY: to its outer end; else it comes from there */
     bool to_new_memory;        /* COPY: that the host has just got */
     enum dl_cause beside;      /* COMPUTE with op: what the op is, for the time that it takes longer */

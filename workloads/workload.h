@@ -112,6 +112,16 @@ struct dl_routing {
  * are as likely. */
 double dl_routing_visits(const struct dl_routing *routing, double parts);
 
+/* How samples are stored, which decides what it takes to unpack one. */
+enum dl_packing { DL_PACKED_RAW, DL_PACKED_GZIP, DL_PACKED_JPEG, DL_N_PACKINGS };
+extern const char *const dl_packings[]; /* their names; then NULL */
+
+/* What the model is trained with: so many samples, each so large where it is stored and where the device gets it. */
+struct dl_samples {
+    double count, stored_bytes, device_bytes; /* stored_bytes 0: the file does not say */
+    int64_t packing;                          /* enum dl_packing */
+};
+
 struct dl_model {
     const char *name;
     struct dl_layer *layers;
@@ -124,6 +134,7 @@ struct dl_model {
     struct dl_routing routing;                      /* of all layers that have experts */
     uint32_t key_copies; /* neighbouring tensor ranks that need the same head of keys; the layers are as wide as if each
                             had its own; 0: none do */
+    struct dl_samples data;
 };
 
 /* How the code of a framework writes a model down. */

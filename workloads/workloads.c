@@ -34,10 +34,32 @@ static enum dl_status read_options(struct dl_json doc, const struct dl_workload_
 {
     struct dl_json rest = {.value = json_copy(doc.value), .where = doc.where};
     json_object_del(rest.value, "kind");
+    json_object_del(rest.value, "samples");
     memcpy(options, kind->defaults, kind->options_size);
     dl_read_document(rest, "workload", kind->fields, kind->n_fields, options, arena, err);
     json_decref(rest.value); /* a shallow copy: the members that the fields point to stay with doc */
     return err->status;
+}
+
+const char *const dl_packings[] = {"raw", "gzip", "jpeg", NULL};
+static const struct dl_field sample_fields[] = {
+    {"count", DL_NUMBER, offsetof(struct dl_samples, count), 1, 1e15, false, NULL, "that training goes through"},
+    {"stored_bytes", DL_NUMBER, offsetof(struct dl_samples, stored_bytes), 1, 1e12, false, NULL,
+     "of one, as it is stored"},
+    {"device_bytes", DL_NUMBER, offsetof(struct dl_samples, device_bytes), 1, 1e12, true, NULL,
+     "of one, as it goes to the device; as stored if absent"},
+    {"packing", DL_CHOICE, offsetof(struct dl_samples, packing), 0, 0, true, dl_packings,
+     "that the host undoes; raw if absent"},
+};
+
+static enum dl_status read_samples(struct dl_json doc, struct dl_samples *out, struct dl_arena *arena,
+                                   struct dl_error *err)
+{
+    const struct dl_json data = dl_json_member(doc, "samples", arena);
+    if (!data.value) return DL_OK;
+    if (dl_read(data, sample_fields, DL_COUNT(sample_fields), out, arena, err)) return err->status;
+    if (out->device_bytes == 0) out->device_bytes = out->stored_bytes;
+    return DL_OK;
 }
 
 static const struct attention {
@@ -72,7 +94,7 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_mo
     if (dl_check_schema(doc, "workload", arena, err) || find_kind(doc, &kind, arena, err)) return err->status;
     void *const options = dl_arena_alloc(arena, kind->options_size);
     *out = (struct dl_model){.name = dl_document_name(doc, arena), .samples = samples};
-    if (read_options(doc, kind, options, arena, err)) return err->status;
+    if (read_options(doc, kind, options, arena, err) || read_samples(doc, &out->data, arena, err)) return err->status;
     if (kind->build(options, &build, out, err)) return err->status;
     for (size_t i = 0; i < out->n_layers; i++) out->layers[i].index = (uint32_t)i;
     return DL_OK;

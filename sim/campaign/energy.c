@@ -25,6 +25,7 @@ static enum dl_activity activity_of(enum dl_cause cause)
     case DL_CAUSE_PIPELINE:
     case DL_CAUSE_DATA:
     case DL_CAUSE_OFFLOAD: return DL_COMMUNICATING;
+    case DL_CAUSE_INPUT:
     case DL_CAUSE_HOST:
     case DL_CAUSE_STRAGGLER:
     case DL_CAUSE_BUBBLE:

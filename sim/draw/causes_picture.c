@@ -12,7 +12,7 @@ static const char *const colours[DL_N_CAUSES] = {
     [DL_CAUSE_TENSOR] = DL_VERMILION, [DL_CAUSE_SEQUENCE] = "#a6611a", [DL_CAUSE_CONTEXT] = "#f7b6d2",
     [DL_CAUSE_EXPERT] = "#8c6bb1",    [DL_CAUSE_PIPELINE] = DL_YELLOW, [DL_CAUSE_DATA] = DL_ORANGE,
     [DL_CAUSE_OFFLOAD] = "#7f7f7f",   [DL_CAUSE_HOST] = "#333333",     [DL_CAUSE_INTERFERENCE] = DL_GREEN,
-    [DL_CAUSE_STRAGGLER] = "#b2182b", [DL_CAUSE_BUBBLE] = "#d9d9d9",
+    [DL_CAUSE_STRAGGLER] = "#b2182b", [DL_CAUSE_BUBBLE] = "#d9d9d9",   [DL_CAUSE_INPUT] = "#666633",
 };
 
 static bool is_seen(const struct dl_run_report *r, int cause)

@@ -44,6 +44,12 @@ static enum dl_status check_lockstep(const struct calls *c, const struct dl_temp
                    open->call);
 }
 
+/* What is read ahead was started by the item before. */
+static bool may_wait(const struct calls *c, uint32_t call)
+{
+    return c->started[call] || c->step->calls[call].channel == DL_CHANNEL_AHEAD;
+}
+
 static enum dl_status check_calls(const struct calls *c, const struct dl_template *t, uint32_t stage)
 {
     const size_t n_calls = c->step->n_calls;
@@ -53,7 +59,7 @@ static enum dl_status check_calls(const struct calls *c, const struct dl_templat
             return dl_fail(c->err, DL_STALLED, "run", "stage %u starts exchange %u, but there are only %zu", stage,
                            part->call, n_calls);
         if (part->kind == DL_START) c->started[part->call] = true;
-        if (part->kind == DL_WAIT && part->call != DL_EVERY_CALL && (part->call >= n_calls || !c->started[part->call]))
+        if (part->kind == DL_WAIT && part->call != DL_EVERY_CALL && (part->call >= n_calls || !may_wait(c, part->call)))
             return dl_fail(c->err, DL_STALLED, "run", "stage %u waits for exchange %u, which it has not started", stage,
                            part->call);
     }

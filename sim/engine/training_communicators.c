@@ -27,7 +27,8 @@ static struct busy *busy_of(struct dl_training *t, const struct communicator *at
     case DL_CHANNEL_LOCKSTEP:
     case DL_CHANNEL_BESIDE:
     case DL_CHANNEL_COPIES_OUT:
-    case DL_CHANNEL_COPIES_IN: break;
+    case DL_CHANNEL_COPIES_IN:
+    case DL_CHANNEL_AHEAD: break;
     }
     return NULL;
 }

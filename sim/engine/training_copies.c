@@ -5,11 +5,16 @@
 #include "sim/engine/training_parts.h"
 #include "topologies/copy_paths.h"
 
+static bool is_simulated(const struct dl_step *s, size_t call)
+{
+    return s->calls[call].channel == DL_CHANNEL_AHEAD || (s->plan.calls && s->plan.calls[call]);
+}
+
 bool dl_training_simulates(const struct dl_training *t, enum dl_channel first)
 {
     const struct dl_step *const s = &t->request.step;
     for (size_t i = 0; i < s->n_calls; i++)
-        if (s->calls[i].channel >= first && s->plan.calls && s->plan.calls[i]) return true;
+        if (s->calls[i].channel >= first && is_simulated(s, i)) return true;
     return false;
 }
 
@@ -24,8 +29,8 @@ enum dl_status dl_training_check_copies(const struct dl_training *t, struct dl_e
                        "copies need a host, and the machine has none; the node of %s needs \"host\" with "
                        "\"link_bandwidth_bytes_per_s\"",
                        topology->name);
-    for (size_t i = 0; i < s->n_calls && s->plan.calls && !err->status; i++)
-        if (s->calls[i].op == DL_COPY && s->plan.calls[i] &&
+    for (size_t i = 0; i < s->n_calls && !err->status; i++)
+        if (s->calls[i].op == DL_COPY && is_simulated(s, i) &&
             !dl_copy_route(topology, s->calls[i].path, 0, false, &route))
             dl_copy_refuse(topology, s->calls[i].path, "run", err);
     dl_route_release(&route);
@@ -42,7 +47,7 @@ static struct channel *find_paths(struct dl_training *t, const struct communicat
     dl_tally_clear(tally);
     for (uint32_t i = 0; i < t->n_members; i++) {
         const uint32_t device = device_of(t, &t->lockstep_groups[at->first], i);
-        dl_copy_route(topology, path, device, at->channel == DL_CHANNEL_COPIES_IN, &route);
+        dl_copy_route(topology, path, device, at->channel != DL_CHANNEL_COPIES_OUT, &route);
         for (size_t h = 0; h < route.n_hops; h++) dl_tally_add(tally, route.hops[h].link, route.hops[h].weight);
         out->latency_s = fmax(out->latency_s, route.latency_s);
     }

@@ -8,8 +8,8 @@
 
 /* In one array: by stage those of all replicas, then those of instances; then as lockstep groups, three times: of one
  * lockstep group, of a window by its first lockstep group, and of two stages by the earlier one; once more where
- * something beside layers is simulated, and where copies are, twice more. */
-enum { of_one, of_window, of_stages, of_beside, of_copies_out, of_copies_in, n_kinds };
+ * something beside layers is simulated, and where copies are, three times more. */
+enum { of_one, of_window, of_stages, of_beside, of_copies_out, of_copies_in, of_copies_ahead, n_kinds };
 
 static size_t n_communicators(const struct dl_training *t)
 {
@@ -78,8 +78,7 @@ static struct communicator *for_copies(const struct dl_training *t, const struct
                                        const struct dl_comm *comm)
 {
     const uint32_t first = (uint32_t)(c - t->lockstep_groups);
-    struct communicator *const at =
-        communicator(t, comm->channel == DL_CHANNEL_COPIES_OUT ? of_copies_out : of_copies_in, first);
+    struct communicator *const at = communicator(t, of_copies_out + (comm->channel - DL_CHANNEL_COPIES_OUT), first);
     *at = at->n ? *at : (struct communicator){.channel = comm->channel, .first = first, .n = 1, .stride = 1};
     return at;
 }
@@ -95,7 +94,8 @@ struct communicator *dl_training_communicator(const struct dl_training *t, const
     case DL_CHANNEL_LOCKSTEP:
     case DL_CHANNEL_BESIDE: return in_lockstep(t, c, comm);
     case DL_CHANNEL_COPIES_OUT:
-    case DL_CHANNEL_COPIES_IN: return for_copies(t, c, comm);
+    case DL_CHANNEL_COPIES_IN:
+    case DL_CHANNEL_AHEAD: return for_copies(t, c, comm);
     }
     return dl_training_replicas(t, c->stage);
 }

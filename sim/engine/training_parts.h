@@ -362,10 +362,7 @@ const struct rendezvous *dl_training_awaited(const struct lockstep_group *c);
 /* What it takes in the undisturbed step. */
 double dl_training_undisturbed_s(const struct dl_training *t, const struct communicator *at,
                                  const struct rendezvous *x);
-static inline bool is_for_copies(const struct communicator *at)
-{
-    return at->channel == DL_CHANNEL_COPIES_OUT || at->channel == DL_CHANNEL_COPIES_IN;
-}
+static inline bool is_for_copies(const struct communicator *at) { return at->channel >= DL_CHANNEL_COPIES_OUT; }
 static inline bool is_in_lockstep(const struct communicator *at)
 {
     return at->channel == DL_CHANNEL_LOCKSTEP || at->channel == DL_CHANNEL_BESIDE;

@@ -13,6 +13,9 @@ static bool changes(const struct dl_plan_request *request, const struct dl_route
     return false;
 }
 
+/* Others are simulated in any case. */
+static bool may_be_priced(const struct dl_comm *c) { return c->op == DL_COPY && dl_comm_may_be_priced(c); }
+
 static bool path_changes(const struct dl_plan_request *request, enum dl_path path, bool inwards)
 {
     struct dl_route route = {0};
@@ -28,7 +31,7 @@ static bool cross_changes(const struct dl_plan_request *request, const struct dl
 {
     bool used[DL_N_PATHS][2] = {0}, found = false;
     for (size_t i = 0; request->n_changing && i < l->n_calls; i++)
-        if (l->calls[i].op == DL_COPY) used[l->calls[i].path][l->calls[i].channel == DL_CHANNEL_COPIES_IN] = true;
+        if (may_be_priced(&l->calls[i])) used[l->calls[i].path][l->calls[i].channel == DL_CHANNEL_COPIES_IN] = true;
     for (int i = 0; i < 2 * DL_N_PATHS && !found; i++)
         found = used[i / 2][i % 2] && path_changes(request, (enum dl_path)(i / 2), i % 2);
     return found;
@@ -39,7 +42,7 @@ static bool share_paths(const struct dl_plan_request *request, const struct dl_l
 {
     const struct dl_node *const node = &request->topology->node;
     bool found = node->vertices[node->device_host[0]].kind != DL_HOST;
-    for (size_t i = 0; i < l->n_calls; i++) found |= l->calls[i].op == DL_COPY && l->calls[i].path != DL_PATH_HOST;
+    for (size_t i = 0; i < l->n_calls; i++) found |= may_be_priced(&l->calls[i]) && l->calls[i].path != DL_PATH_HOST;
     return found;
 }
 
@@ -47,7 +50,7 @@ static double count_in(const struct dl_lowered *l, const struct dl_template *t)
 {
     double n = 0;
     for (size_t i = 0; i < t->n_instructions; i++)
-        if (t->instructions[i].kind == DL_START && l->calls[t->instructions[i].call].op == DL_COPY)
+        if (t->instructions[i].kind == DL_START && may_be_priced(&l->calls[t->instructions[i].call]))
             n += (double)dl_template_times(t, i);
     return n;
 }
@@ -78,6 +81,6 @@ void dl_plan_copies(const struct dl_plan_request *request, struct dl_lowered *l,
     if (is_priced) return;
     l->plays_beyond |= is_beyond;
     for (size_t i = 0; i < l->n_calls; i++)
-        simulated[i] = l->calls[i].op == DL_COPY || (l->plan.calls && simulated[i]); /* or all others are priced */
+        simulated[i] = may_be_priced(&l->calls[i]) || (l->plan.calls && simulated[i]); /* or all others are priced */
     l->plan.calls = simulated;
 }

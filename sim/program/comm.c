@@ -5,13 +5,21 @@
 const char *dl_cause_name(enum dl_cause cause)
 {
     static const char *const names[DL_N_CAUSES] = {
-        [DL_CAUSE_COMPUTE] = "compute",     [DL_CAUSE_RECOMPUTE] = "recompute",
-        [DL_CAUSE_OPTIMIZER] = "optimizer", [DL_CAUSE_TENSOR] = "tensor",
-        [DL_CAUSE_SEQUENCE] = "sequence",   [DL_CAUSE_CONTEXT] = "context",
-        [DL_CAUSE_EXPERT] = "expert",       [DL_CAUSE_PIPELINE] = "pipeline",
-        [DL_CAUSE_DATA] = "data",           [DL_CAUSE_OFFLOAD] = "offload",
-        [DL_CAUSE_HOST] = "host",           [DL_CAUSE_INTERFERENCE] = "interference",
-        [DL_CAUSE_STRAGGLER] = "straggler", [DL_CAUSE_BUBBLE] = "bubble",
+        [DL_CAUSE_COMPUTE] = "compute",
+        [DL_CAUSE_RECOMPUTE] = "recompute",
+        [DL_CAUSE_OPTIMIZER] = "optimizer",
+        [DL_CAUSE_TENSOR] = "tensor",
+        [DL_CAUSE_SEQUENCE] = "sequence",
+        [DL_CAUSE_CONTEXT] = "context",
+        [DL_CAUSE_EXPERT] = "expert",
+        [DL_CAUSE_PIPELINE] = "pipeline",
+        [DL_CAUSE_DATA] = "data",
+        [DL_CAUSE_INPUT] = "input",
+        [DL_CAUSE_OFFLOAD] = "offload",
+        [DL_CAUSE_HOST] = "host",
+        [DL_CAUSE_INTERFERENCE] = "interference",
+        [DL_CAUSE_STRAGGLER] = "straggler",
+        [DL_CAUSE_BUBBLE] = "bubble",
     };
     return names[cause];
 }

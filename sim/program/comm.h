@@ -17,6 +17,7 @@ enum dl_cause {
     DL_CAUSE_EXPERT,
     DL_CAUSE_PIPELINE,
     DL_CAUSE_DATA,
+    DL_CAUSE_INPUT,        /* samples are on their way to the device */
     DL_CAUSE_OFFLOAD,      /* copies between device and host, and what the host computes */
     DL_CAUSE_HOST,         /* the device waits for the host to launch */
     DL_CAUSE_INTERFERENCE, /* work takes longer beside an exchange or a send */
@@ -53,6 +54,7 @@ enum dl_channel {
     DL_CHANNEL_BESIDE,     /* of ranks in lockstep, beside the work of a whole layer: simulated, or priced */
     DL_CHANNEL_COPIES_OUT, /* from each device to its host, or further out: simulated, or priced */
     DL_CHANNEL_COPIES_IN,  /* and back, beside these */
+    DL_CHANNEL_AHEAD,      /* samples, for the next micro-batch: waited for by its forward, always simulated */
 };
 
 struct dl_comm {
@@ -80,7 +82,10 @@ static inline bool dl_comm_has_turn(const struct dl_comm *c, uint32_t iteration)
     return !c->every || iteration % c->every == c->turn;
 }
 /* It is work of alone_s unless it is simulated. */
-static inline bool dl_comm_may_be_priced(const struct dl_comm *c) { return c->channel >= DL_CHANNEL_LOCKSTEP; }
+static inline bool dl_comm_may_be_priced(const struct dl_comm *c)
+{
+    return c->channel >= DL_CHANNEL_LOCKSTEP && c->channel != DL_CHANNEL_AHEAD;
+}
 /* Several may be under way, of which each begins when the one before it on its channel is done. */
 static inline bool dl_comm_is_queued(const struct dl_comm *c) { return c->channel >= DL_CHANNEL_BESIDE; }
 /* Whether the same is chosen for both. */

@@ -3,7 +3,7 @@
 
 const char *const dl_sends_names[] = {"asynchronous", "batched", "blocking", NULL};
 const char *const dl_channel_names[] = {"replicas", "stages", "lockstep", "beside", NULL};
-const char *const dl_copy_names[] = {"out", "in", NULL};
+const char *const dl_copy_names[] = {"out", "in", "ahead", NULL};
 const char *const dl_item_names[] = {"forward", "backward", "weights", NULL};
 
 struct printed {

@@ -39,7 +39,8 @@
  *
  *     copy 1 out bytes 1e8 cause offload alone_s 4e-3 simulated
  *
- * is started and waited for by its number too. It goes on beside all work; `out` and `in` go on at once. With `path
+ * is started and waited for by its number too. It goes on beside all work; `out` and `in` go on at once, and so does
+ * `ahead`, which an item starts for the next of its kind and waits for if one before it has started it. With `path
  * device-storage`, `device-node_storage`, `host-storage` or `host-node_storage` it is one to storage or from there.
  */
 #ifndef DL_PROGRAM_PROGRAM_TEXT_H

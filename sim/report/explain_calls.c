@@ -55,10 +55,22 @@ void dl_tell_in_step(struct dl_told_step *t, const struct dl_work_line *line)
                                                          : "its rounds overlap"));
 }
 
+/* Under way while the device works. */
+static void tell_copy(struct dl_told_step *t, double n, const struct dl_comm *call)
+{
+    char amount[DL_QUANTITY], rate[DL_QUANTITY];
+    dl_explain_term(t->e, dl_cause_name(call->cause), n / t->n_stages * call->alone_s,
+                    dl_arena_format(t->e->arena, "%s for a micro-batch, %s: %s at %s/s", dl_path_copy_name(call->path),
+                                    dl_path_names[call->path], dl_format_bytes(call->bytes, amount),
+                                    dl_format_bytes(call->bytes / call->alone_s, rate)),
+                    dl_arena_format(t->e->arena, "%s * %s", dl_told_count(t, n), number(t, call->alone_s)));
+}
+
 void dl_tell_call(struct dl_told_step *t, const struct dl_work_line *line)
 {
     const struct dl_comm *const call = &t->r->lowered->calls[line->what.call];
     const struct dl_choice *const choice = &t->of->choices[line->what.call];
+    if (call->op == DL_COPY) tell_copy(t, line->n, call);
     if (!choice->collective.algorithm || choice->collective.group->n < 2) return;
     tell_formula(t, call->cause, choice, line->n, subject_of(t, dl_op_name(call->op), choice));
 }

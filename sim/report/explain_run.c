@@ -101,6 +101,9 @@ static const char *words_of(const struct dl_told_step *t, enum dl_cause cause, d
     case DL_CAUSE_DATA:
         return seconds < 0 ? "collectives go on beside the backward pass; rounds and lanes overlap"
                            : "groups share links, and ranks wait for the last of their replicas";
+    case DL_CAUSE_INPUT:
+        return seconds < 0 ? "samples come while the device works on the micro-batch before"
+                           : "ranks wait for those whose samples come late";
     case DL_CAUSE_HOST:
         return seconds < 0 ? "the host runs ahead from item to item"
                            : "the host waits for the device, then launches late";

@@ -5,12 +5,12 @@
 #include "strategies/kept_schedules.h"
 #include "topologies/placement.h"
 
-/* Ranks that do not wait for all others at the end of a step, or a host that does not wait for its device, begin the
- * next one early: then the second is like all that follow. */
+/* Ranks that do not wait for all others at the end of a step, a host that does not wait for its device, or samples that
+ * are read ahead begin the next one early: then the second is like all that follow. */
 static void set_iterations(struct dl_session *s)
 {
-    const bool runs_ahead =
-        !s->software.step_barrier || (s->software.host_s_per_launch > 0 && !s->software.drains_at_end);
+    const bool runs_ahead = !s->software.step_barrier || s->job.setting.reads_ahead ||
+                            (s->software.host_s_per_launch > 0 && !s->software.drains_at_end);
     if (!s->request.iterations) s->request.iterations = runs_ahead ? 2 : 1;
 }
 

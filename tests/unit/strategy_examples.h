@@ -184,6 +184,10 @@ static double again_of_blocks(const struct dl_model *m, double n) { return n * b
 /* n tenths are on the host. */
 static double held_less(const struct dl_model *m, double n) { return (1 - n / 10) * dl_model_parameters(m); }
 
+/* Of so many bytes that no work hides them. */
+#define FOUR_WITH_SAMPLES                                                                                              \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
+    "'vocab':512,'samples':{'count':8,'stored_bytes':1e9}}"
 #define DATA "{'name':'data'}"
 #define ZERO(stage) .strategy = "zero", .entry = "{'name':'zero','stage':" stage "}", .beside = DATA, .counts = REPLICAS
 #define TENSOR(more) .strategy = "tensor", .entry = "{'name':'tensor','ways':#" more "}", .counts = RANKS
@@ -277,6 +281,7 @@ static const struct example every_example[] = {
      .n = {1, 5, 9},
      .held = held_less,
      .spares = true},
+    {.strategy = "input", .entry = "{'name':'input','from':'memory'}", .workload = FOUR_WITH_SAMPLES, .n = {1}},
     {.strategy = "graphs", .entry = "{'name':'graphs','scope':'step'}", .n = {1}},
     {.strategy = "blocking_launches", .entry = "{'name':'blocking_launches'}", .n = {1}},
 };
