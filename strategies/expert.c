@@ -15,7 +15,7 @@ enum { as_software = -1 };
 struct options {
     int64_t ways, dispatch, seed; /* dispatch: enum dl_dispatch */
     double imbalance, skew;
-    bool overlap, over_tensor, over_context;
+    bool overlap, over_tensor, over_context, even;
 };
 static const struct options defaults = {.ways = 1, .dispatch = as_software, .imbalance = 1};
 static const struct dl_field fields[] = {
@@ -30,6 +30,9 @@ static const struct dl_field fields[] = {
     {"over_context", DL_BOOL, offsetof(struct options, over_context), 0, 0, true, NULL,
      "context ranks have experts of their own each, rather than all the same, and are counted in `ways`; false if "
      "absent"},
+    {"even", DL_BOOL, offsetof(struct options, even), 0, 0, true, NULL,
+     "each expert gets as many tokens as any other, more are dropped: nobody counts them, and the host does not wait; "
+     "false if absent"},
     {"imbalance", DL_NUMBER, offsetof(struct options, imbalance), 1, 65536, true, NULL,
      "tokens of the busiest rank over the mean; 1 if absent"},
     {"skew", DL_NUMBER, offsetof(struct options, skew), 0, 100, true, NULL,
@@ -99,6 +102,8 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
     if (o->overlap && what->setting->micros < 2)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "overlap"),
                        "needs two micro-batches of a replica at least; there is one");
+    if (o->even && (o->skew > 0 || o->imbalance > 1))
+        return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "even"), "means nothing beside imbalance or skew");
     if (o->skew > 0 && o->imbalance > 1)
         return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "skew"),
                        "means nothing beside imbalance; say one of them");
@@ -163,14 +168,15 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     const struct options *const o = options;
     const bool travels = ev->kind == DL_EV_HAND_OVER && (ev->over == DL_TO_EXPERTS || ev->over == DL_FROM_EXPERTS);
     const bool is_of_experts = ev->kind == DL_EV_COMPUTE && dl_kernel_is_of_experts(&ev->kernel);
-    if (o->ways == 1) return dl_emit(below, ev, err);
+    struct dl_event mine = *ev;
+    mine.is_even = o->even;
+    if (o->ways == 1) return dl_emit(below, &mine, err);
     if (travels || is_of_experts) {
         const struct dl_operator_options told = {
-            .overlap = o->overlap, .imbalance = imbalance_of(o, ev->layer), .over = over(o)};
+            .overlap = o->overlap, .even = o->even, .imbalance = imbalance_of(o, ev->layer), .over = over(o)};
         const struct dl_operator *const op = operator_of(o, dl_stack_setting(below));
-        return travels ? travel(op, &told, ev, below, err) : op->kernel(&told, ev, below, err);
+        return travels ? travel(op, &told, &mine, below, err) : op->kernel(&told, ev, below, err);
     }
-    struct dl_event mine = *ev;
     mine.parameters_expert /= dl_expert_parts(dl_stack_setting(below)); /* and by tensor, over which others divide it */
     return dl_emit(below, &mine, err);
 }

@@ -40,8 +40,9 @@ static const struct dl_kernel *first_product(const struct dl_layer *layer)
     return &at->kernel;
 }
 
-/* Copies come from each rank expert by expert: they are put together by expert, and apart again before they return. */
-static enum dl_status sort(const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
+/* All that a trip brings, or is to take, is read and written. */
+static enum dl_status pass_over(const struct dl_event *trip, const char *name, const char *operation,
+                                struct dl_stack *below, struct dl_error *err)
 {
     const double read_and_written = 2;
     struct dl_event pass = *trip;
@@ -49,12 +50,30 @@ static enum dl_status sort(const struct dl_event *trip, struct dl_stack *below, 
     pass.cause = DL_CAUSE_COMPUTE;
     pass.bytes = 0;
     pass.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
-                                     .name = "sort",
-                                     .operation = "permute",
+                                     .name = name,
+                                     .operation = operation,
                                      .pass = trip->pass == DL_BACKWARD ? DL_PASS_INPUT_GRADIENT : DL_PASS_FORWARD,
                                      .elements = read_and_written * trip->bytes /
                                                  dl_precision_bytes(dl_stack_setting(below)->precision)};
     return dl_emit(below, &pass, err);
+}
+
+/* Copies come from each rank expert by expert: they are put together by expert, and apart again before they return. */
+static enum dl_status sort(const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
+{
+    return pass_over(trip, "sort", "permute", below, err);
+}
+
+static enum dl_status pad(const struct dl_event *trip, struct dl_stack *below, struct dl_error *err)
+{
+    return pass_over(trip, "pad", "copy", below, err);
+}
+
+/* Where all experts get as many tokens, their number is a multiple already. */
+static bool pads(const struct dl_operator_options *o, const struct dl_setting *s)
+{
+    const struct dl_operand_rule *const operands = dl_operand_rule_for(&s->software->operands, s->precision);
+    return operands && operands->pads && !o->even;
 }
 
 /* What a rank needs to know of all others before it can send: how many tokens each of them has for each expert. */
@@ -92,13 +111,15 @@ static enum dl_status to_experts(const struct dl_operator_options *o, const stru
     const bool sorts = product->batch > dl_n_expert_ranks(s), goes = tensor->over == DL_TO_EXPERTS;
     const bool by_counts = s->software->drains_at_dispatch, back = tensor->pass == DL_BACKWARD;
     const bool of_dispatch = goes != back; /* that way, or its gradient */
-    (void)o;
-    if (by_counts && of_dispatch && !back && count(trip, below, err)) return err->status;
+    const bool is_padded = pads(o, s);
+    if (by_counts && of_dispatch && !back && !o->even && count(trip, below, err)) return err->status;
+    if (is_padded && !goes && pad(trip, below, err)) return err->status;
     if (sorts && !goes && sort(trip, below, err)) return err->status;
     if (dl_emit(below, trip, err)) return err->status;
     if (by_counts && of_dispatch && send_weights(trip, tensor->elements / product->k / s->parts.outside, below, err))
         return err->status;
-    return sorts && goes ? sort(trip, below, err) : DL_OK;
+    if (sorts && goes && sort(trip, below, err)) return err->status;
+    return is_padded && goes ? pad(trip, below, err) : DL_OK;
 }
 
 const struct dl_operator dl_operator_to_experts = {

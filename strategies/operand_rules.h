@@ -14,6 +14,7 @@ struct dl_operand_rule {
     double launches;   /* for each operand, and of experts for each of these */
     bool gathered;     /* tensor ranks that divide tokens gather them narrow */
     bool saved;        /* for the gradient of weights they are kept narrow, not as they were */
+    bool pads;         /* rows of each expert that an all-to-all brought are made a multiple of what products need */
 };
 
 struct dl_operand_rules {

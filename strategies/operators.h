@@ -16,6 +16,7 @@ struct dl_operator_options {
     bool zigzag;      /* attention: each rank has tokens from the front and from the end */
     bool overlap;     /* experts: tokens travel while another micro-batch is at work */
     double imbalance; /* experts, of the layer at work: tokens of the busiest rank over the mean */
+    bool even;        /* experts: all get as many tokens, so that nobody counts them */
     dl_digits over;   /* experts: ranks in lockstep that have whole ones each, and tokens of their own */
 };
 

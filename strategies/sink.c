@@ -355,7 +355,7 @@ static enum dl_status put_partly_beside_layer(struct dl_sink *s, const struct dl
 static void count_tokens(struct dl_sink *s, const struct dl_event *ev, bool drains)
 {
     const bool is_new = ev->over == DL_TO_EXPERTS && (ev->pass == DL_FORWARD || ev->pass == DL_RECOMPUTE);
-    if (is_new && drains && !ev->is_replayed) add_drain(s->into);
+    if (is_new && drains && !ev->is_replayed && !ev->is_even) add_drain(s->into);
 }
 
 static enum dl_status add_collective(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)

@@ -218,6 +218,7 @@ struct dl_event {
     struct dl_kernel kernel;   /* COMPUTE: of the slowest rank, where they differ */
     double mean_work;          /* COMPUTE: of the mean rank over that of the slowest; 0: all do the same */
     enum dl_hand_over over;    /* HAND_OVER */
+    bool is_even;              /* HAND_OVER: all experts get as many tokens: the host knows how many */
     double elements;           /* HAND_OVER */
     bool in_pieces;            /* HAND_OVER: its kernel may go beside it in pieces, and tells of it too: */
     double enters, leaves;     /* COMPUTE: elements that are handed over just before it and just after; 0: none */

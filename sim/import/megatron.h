@@ -51,7 +51,7 @@ struct dl_megatron {
     bool counts_embedding, counts_loss;
     const char *layout;
     int64_t context_kind, dispatcher;
-    bool expert_overlap, order_pipeline_first;
+    bool expert_overlap, experts_padded, order_pipeline_first;
     bool distributed_optimizer, megatron_fsdp, custom_fsdp, torch_fsdp, torch_fsdp_keeps, grad_overlap;
     int64_t sharding, optimizer_instances, bucket_parameters;
     int64_t recompute, recompute_method, recompute_modules, recompute_layers;

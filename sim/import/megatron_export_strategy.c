@@ -83,14 +83,22 @@ static void put_context(struct dl_megatron_export *x, struct dl_json e)
     dl_megatron_without_others(x, e, known, no_flag);
 }
 
+/* It needs a capacity, which the workload may have said. */
+static void put_even(struct dl_megatron_export *x)
+{
+    dl_megatron_put(x, "--moe-pad-expert-input-to-capacity");
+    if (!json_object_get(x->workload.value, "capacity_factor")) dl_megatron_put(x, "--moe-expert-capacity-factor 1");
+}
+
 static void put_expert(struct dl_megatron_export *x, struct dl_json e)
 {
-    static const char *const known[] = {"ways", "dispatch", "overlap", "over_tensor", "over_context", NULL};
+    static const char *const known[] = {"ways", "dispatch", "overlap", "over_tensor", "over_context", "even", NULL};
     const int64_t ways = dl_megatron_count(e, "ways", 1);
     const bool over_tensor = dl_megatron_true(e, "over_tensor", false);
     const bool is_beyond = ways > (over_tensor ? ways_of(x, "tensor") : 1) && ways_of(x, "context") > 1;
     dl_megatron_put(x, "--expert-model-parallel-size %lld", (long long)ways);
     if (over_tensor) dl_megatron_put(x, "--expert-tensor-parallel-size 1");
+    if (dl_megatron_true(e, "even", false)) put_even(x);
     if (is_beyond && !dl_megatron_true(e, "over_context", false))
         dl_megatron_without(x, e, "over_context", "Megatron-LM has experts over context ranks before those of data");
     dl_megatron_put(x, "--moe-token-dispatcher-type %s",

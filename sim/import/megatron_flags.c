@@ -111,6 +111,7 @@ static const struct dl_megatron_flag flags[] = {
     CHOICE("cp-comm-type", context_kind, context_kinds),
     CHOICE("moe-token-dispatcher-type", dispatcher, dispatchers),
     SWITCH("overlap-moe-expert-parallel-comm", expert_overlap),
+    SWITCH("moe-pad-expert-input-to-capacity", experts_padded),
     SWITCH("use-tp-pp-dp-mapping", order_pipeline_first),
     SWITCH("use-distributed-optimizer", distributed_optimizer),
     SWITCH("use-megatron-fsdp", megatron_fsdp),

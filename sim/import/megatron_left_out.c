@@ -51,7 +51,7 @@ static const struct dl_reason reasons[] = {
      "moe-grouped-gemm moe-use-legacy-grouped-gemm use-fused-weighted-squared-relu deterministic-mode openai-gelu "
      "disable-bf16-reduced-precision-matmul calculate-per-token-loss moe-router-dtype moe-router-score-function "
      "moe-router-enable-expert-bias moe-router-pre-softmax moe-router-padding-for-* moe-router-load-balancing-type "
-     "moe-input-jitter-eps moe-token-drop-policy moe-pad-expert-input-to-capacity moe-apply-probs-on-input "
+     "moe-input-jitter-eps moe-token-drop-policy moe-apply-probs-on-input "
      "moe-deepep-num-sms moe-enable-deepep moe-flex-dispatcher-* moe-hybridep-num-sms use-legacy-models onnx-safe "
      "fp8-margin fp8-interval fp8-amax-* no-fp8-wgrad keep-fp8-transpose-cache reuse-grad-buf-for-mxfp8-param-ag "
      "first-last-layers-bf16 num-layers-at-start-in-bf16 num-layers-at-end-in-bf16 empty-unused-memory-level "

@@ -107,6 +107,7 @@ static enum dl_status add_expert(const struct dl_megatron_reading *r, json_t *st
     leave_part_of_context(r);
     if (m->dispatcher == DL_DISPATCH_FLEX) json_object_set_new(expert, "dispatch", json_string("to_nodes"));
     if (m->expert_overlap) json_object_set_new(expert, "overlap", json_true());
+    if (m->experts_padded) json_object_set_new(expert, "even", json_true());
     if (m->dispatcher <= DL_DISPATCH_ALLGATHER)
         dl_megatron_leave(r, "--moe-token-dispatcher-type", m->dispatcher ? "allgather" : "allgather by default", true,
                           "dlsim sends tokens to their experts (alltoall); here all ranks get all tokens");
