@@ -40,6 +40,9 @@ static const struct dl_field fields[] = {
      "GEMMs that of what goes beside them, per result, backward per gradient of it; 0 if absent"},
     {"beside", DL_TEXT, AT(beside), 0, 0, true, NULL,
      "the operation that moves the additional elements; cast if absent"},
+    {"head_sizes", DL_INT_LIST, AT(head_sizes), 1, 1024, true, NULL,
+     "of attention: widths of heads that there are kernels for, in ascending order; others are padded to the next; all "
+     "widths if absent"},
     {"rate", DL_NUMBER, AT(rate), 0.01, 10, true, NULL, "over that of the device file; 1 if absent"},
     {"older", DL_BOOL, AT(is_older), 0, 0, true, NULL,
      "written before the newest devices, on which it has their older_kernels_fraction of that rate; false if absent"},
@@ -127,6 +130,14 @@ const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *ru
         if ((r->pass == DL_EVERY_PASS || r->pass == (int64_t)k->pass) && fits(r, numbers) && is_meant(r, k)) return r;
     }
     return NULL;
+}
+
+double dl_kernel_head_size(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
+{
+    const struct dl_int_list *const sizes = &rule->head_sizes;
+    size_t i = 0;
+    while (i < sizes->n && (double)sizes->items[i] < k->k) i++;
+    return k->kind == DL_KERNEL_ATTENTION && i < sizes->n ? (double)sizes->items[i] : k->k;
 }
 
 static bool is_product(const struct dl_kernel *k) { return k->kind == DL_KERNEL_GEMM || k->kind == DL_KERNEL_CONV; }

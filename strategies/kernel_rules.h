@@ -25,17 +25,18 @@ struct dl_kernel_rule {
     double operand_moves; /* and beside a product for each element of its input */
     double saved_bytes;   /* of a forward: kept for backward beyond what the workload counts, or below 0 less; see
                              dl_kernel_saves */
-    double rate;          /* over that of the device's figures: of an older library */
-    bool is_older;        /* on the newest devices, their older_kernels_fraction of that rate */
-    double unless_multiple_of; /* only for so many matrices that this does not divide them; 0: any */
-    bool is_windowed;          /* only for convolutions with windows of more than a pixel */
-    bool needs_dropout;        /* only for kernels that dropout is part of */
-    bool needs_experts;        /* only for what is done for the tokens of experts */
-    bool needs_bias;           /* only for products with a bias */
-    bool drains;               /* the host waits for all before it, to copy a number to the device */
-    bool needs_groups;         /* only for attention with fewer heads of keys and values than of queries */
-    bool is_fused;             /* only where the software's optimizer is fused; others are left out when it is read */
-    int64_t numbers;           /* enum dl_rule_numbers */
+    struct dl_int_list head_sizes; /* of attention: for which there are kernels, from narrow to wide; none: for all */
+    double rate;                   /* over that of the device's figures: of an older library */
+    bool is_older;                 /* on the newest devices, their older_kernels_fraction of that rate */
+    double unless_multiple_of;     /* only for so many matrices that this does not divide them; 0: any */
+    bool is_windowed;              /* only for convolutions with windows of more than a pixel */
+    bool needs_dropout;            /* only for kernels that dropout is part of */
+    bool needs_experts;            /* only for what is done for the tokens of experts */
+    bool needs_bias;               /* only for products with a bias */
+    bool drains;                   /* the host waits for all before it, to copy a number to the device */
+    bool needs_groups;             /* only for attention with fewer heads of keys and values than of queries */
+    bool is_fused;   /* only where the software's optimizer is fused; others are left out when it is read */
+    int64_t numbers; /* enum dl_rule_numbers */
 };
 /* Where a rule holds: everywhere, where products are narrower than parameters, where these are as narrow, and where
  * products are in bf16. */
@@ -54,6 +55,9 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, bool fused, struct dl_a
 
 /* The keys of a rule, for `dlsim list`. */
 const struct dl_field *dl_kernel_rule_fields(size_t *n_fields);
+
+/* How wide the heads of attention are for its kernels. */
+double dl_kernel_head_size(const struct dl_kernel_rule *rule, const struct dl_kernel *k);
 
 /* NULL: there is none. Mixed: products are narrower than parameters; pure: these are as narrow, and not fp32. */
 enum dl_widths { DL_WIDTHS_FP32, DL_WIDTHS_MIXED, DL_WIDTHS_PURE };

@@ -145,6 +145,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
                                    .rule = rule,
                                    .known = true};
     const bool is_wide = rule && rule->is_wide;
+    if (rule) kernel.k = dl_kernel_head_size(rule, &kernel);
     const enum dl_precision done_in = is_wide ? widen(s->request->device, precision, &kernel) : precision;
     out.price = price_at_clock(s, &kernel, done_in, 1, &out.draw);
     if (rule) {

@@ -94,6 +94,23 @@ START_TEST(a_kernel_is_meant_by_its_own_name_too)
 }
 END_TEST
 
+/* FlashAttention of the first version has kernels for heads of 32, 64 and 128. */
+START_TEST(heads_are_padded_to_those_that_there_are_kernels_for)
+{
+    static const double sizes[][2] = {{16, 32}, {32, 32}, {48, 64}, {64, 64}, {80, 128}, {128, 128}, {192, 192}};
+    open_rules("[{\"operation\": \"attention\", \"launches\": 1, \"head_sizes\": [32, 64, 128]},"
+               " {\"operation\": \"gemm\", \"launches\": 1, \"head_sizes\": [32]}]");
+    for (size_t i = 0; i < DL_COUNT(sizes); i++) {
+        const struct dl_kernel attention = {
+            .kind = DL_KERNEL_ATTENTION, .batch = 2, .m = 64, .n = 64, .k = sizes[i][0]};
+        ck_assert_double_eq(dl_kernel_head_size(&rules.rules[0], &attention), sizes[i][1]);
+    }
+    const struct dl_kernel product = {.kind = DL_KERNEL_GEMM, .batch = 1, .m = 64, .n = 64, .k = 16};
+    ck_assert_double_eq(dl_kernel_head_size(&rules.rules[1], &product), 16);
+    close_rules();
+}
+END_TEST
+
 /* Fused kernels that take four matrices at once. */
 START_TEST(a_rule_may_be_for_numbers_that_do_not_divide)
 {
@@ -263,6 +280,7 @@ int main(void)
     tcase_add_test(tests, weights_are_cast_beside_a_product);
     tcase_add_test(tests, a_kernel_is_meant_by_its_own_name_too);
     tcase_add_test(tests, a_rule_may_be_for_windows);
+    tcase_add_test(tests, heads_are_padded_to_those_that_there_are_kernels_for);
     tcase_add_test(tests, a_rule_may_be_for_numbers_that_do_not_divide);
     tcase_add_test(tests, a_rule_may_tell_what_is_done_instead_and_beside);
     tcase_add_test(tests, results_of_attention_may_be_moved);
