@@ -159,22 +159,24 @@ START_TEST(smaller_tables_are_told_by_their_set)
 }
 END_TEST
 
-/* Which release ran decides what it compiled and kept: Paxml without Transformer Engine has scores in memory. */
+/* Which release ran decides what it compiled and kept: products of Transformer Engine in fp8 are none that the
+ * checkpoint policy of Paxml saves. */
 START_TEST(lines_of_others_run_as_the_code_of_their_time)
 {
     read_text(OTHERS "TT-2412-a,TT,x,H200,8,Llama 3.1 8B,,8192,16,2,,1,1,1,,,8,8,,,full,bf16,ok,2.5,,,,,compile\n"
                      "TT-2506-a,TT,x,H200,8,Llama 3.1 8B,,8192,16,2,,1,1,1,,,8,8,,,full,bf16,ok,2.5,,,,,compile\n"
                      "a,JAXT,x,A100 80G SXM,256,GPT 5B,,2048,2048,8,,1,1,,,,1,256,3,,,bf16,ok,4.4,,,,,\n"
-                     "b,JAXT,x,H100 80G SXM,256,GPT 175B,,2048,1536,6,,1,1,,,,1,256,3,,,te fp8,ok,23.4,,,,,\n");
+                     "b,JAXT,x,H100 80G SXM,256,GPT 175B,,2048,1536,6,,1,1,,,,1,256,3,,,te fp8,ok,23.4,,,,,\n"
+                     "c,JAXT,x,H100 80G SXM,256,GPT 5B,,2048,2048,8,,1,1,,,,1,256,3,,,te fp8,ok,1.59,,,,,\n");
     ck_assert_msg(!err.status, "%s", err.text);
-    ck_assert_uint_eq(rows.n, 4);
+    ck_assert_uint_eq(rows.n, 5);
     ck_assert_str_eq(rows.items[0].software, "torchtitan-2024");
     ck_assert_str_eq(rows.items[1].software, "torchtitan-2025");
     ck_assert_str_eq(rows.items[2].software, "jax-toolbox-2023");
-    ck_assert_str_eq(rows.items[2].attention, "unfused");
     ck_assert_str_eq(rows.items[2].recompute, "selective");
-    ck_assert(!rows.items[3].attention && rows.items[3].vocab == 50257);
+    ck_assert(rows.items[3].vocab == 50257);
     ck_assert_str_eq(rows.items[3].recompute, "full");
+    ck_assert_str_eq(rows.items[4].recompute, "full");
 }
 END_TEST
 
