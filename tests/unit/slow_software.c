@@ -176,6 +176,36 @@ START_TEST(what_is_beside_the_peak_must_fit_too)
 }
 END_TEST
 
+static struct answer run_images(const char *host_s)
+{
+    struct dl_session s;
+    const struct analytic_run r = {.topo = "selene",
+                                   .workload = "resnet50",
+                                   .software = "dle-convnets",
+                                   .head = "\"devices\":1,\"global_batch\":256,\"microbatch\":256,"
+                                           "\"precision\":\"fp16\",\"optimizer\":\"momentum\",",
+                                   .stack = "",
+                                   .set = {host_s}};
+    ck_assert_msg(analytic_run(&r, arena, &s), "%s", s.err.text);
+    struct answer a = {.step_s = s.report.result.step_s};
+    for (size_t i = 0; i < s.model.n_layers; i++) a.n_tensors += s.model.layers[i].n_tensors;
+    dl_session_close(&s);
+    return a;
+}
+
+/* The device is busy for long with 256 images: of all launches only those are seen that come after a wait. */
+START_TEST(launches_of_an_optimizer_that_waits_are_seen)
+{
+    const double more_s = 20e-6, launches_of_tensor = 3.34, most_after_the_end = 4;
+    const struct answer fast = run_images("software.host_s_per_launch=10e-6"),
+                        slow = run_images("software.host_s_per_launch=30e-6");
+    const double seen = (slow.step_s - fast.step_s) / more_s, of_optimizer = launches_of_tensor * slow.n_tensors;
+    ck_assert_double_eq(slow.n_tensors, 161);
+    ck_assert_double_ge(seen, of_optimizer * (1 - 1e-6));
+    ck_assert_double_le(seen, of_optimizer + most_after_the_end);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("slow software");
@@ -191,6 +221,7 @@ int main(void)
     tcase_add_test(tests, shapes_of_parts_are_messages_that_the_host_waits_for);
     tcase_add_test(tests, copies_of_gradients_take_memory);
     tcase_add_test(tests, what_is_beside_the_peak_must_fit_too);
+    tcase_add_test(tests, launches_of_an_optimizer_that_waits_are_seen);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
