@@ -29,6 +29,7 @@ struct options {
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gemm_workspaces;
     bool gathers_outputs, parts_have_shapes; /* of sends in parts */
+    bool batches_without_chunks;
     struct dl_loader loader;
     struct dl_json kernels, operands, lacks, schedules;
 };
@@ -187,6 +188,9 @@ static const struct dl_field fields[] = {
      "waits for the device as with drains_at_sends; false if absent"},
     {"sends", DL_CHOICE, offsetof(struct options, sends), 0, 0, true, sends,
      "pipeline sends: nobody waits; together with the next receive; or one after the other; asynchronous if absent"},
+    {"batches_without_chunks", DL_BOOL, offsetof(struct options, batches_without_chunks), 0, 0, true, NULL,
+     "where a stage is one part of the model, sends are batched and the host waits for the device at each, whatever "
+     "`sends` says; false if absent"},
     {"send_host_s", DL_NUMBER, offsetof(struct options, send_host_s), 0, 1, true, NULL,
      "host time of one pipeline send or receive; 0 if absent"},
     {"send_messages", DL_NUMBER, offsetof(struct options, send_messages), 1, 1000, true, NULL,
@@ -344,6 +348,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .send_host_s = o.send_host_s,
                                 .send_messages = o.send_messages,
                                 .drains_at_sends = o.drains_at_sends,
+                                .batches_without_chunks = o.batches_without_chunks,
                                 .drains_at_waits = o.drains_at_waits,
                                 .drains_at_dispatch = o.drains_at_dispatch,
                                 .drains_after_dispatch = o.drains_after_dispatch,
