@@ -1,5 +1,5 @@
-/* eager_passes.c - Megatron-DeepSpeed, on Intel GPUs too, and nanotron: the bytes that their files say kernels move,
- * against the operations of PyTorch that their code calls, each with what it reads and writes. */
+/* eager_passes.c - Megatron-DeepSpeed, on Intel GPUs too, nanotron and Paxml: the bytes that their files say kernels
+ * move, against the operations of PyTorch that their code calls, each with what it reads and writes. */
 #include <math.h>
 #include <string.h>
 
@@ -147,6 +147,28 @@ START_TEST(whole_gradients_are_passed_over_at_the_end)
 }
 END_TEST
 
+/* Scores in bf16 are read thrice and written; backward the result in fp32 and its gradient are read twice, the gradient
+ * of the scores is written. */
+START_TEST(softmax_of_paxml_passes_over_scores)
+{
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_session s;
+    const double scores = (double)HEADS * TOKENS * TOKENS;
+    const struct analytic_run run = {.topo = "selene",
+                                     .workload = MODEL,
+                                     .software = "paxml-2023",
+                                     .head =
+                                         "\"devices\":1,\"global_batch\":1,\"microbatch\":1,\"precision\":\"bf16\",",
+                                     .stack = ""};
+    ck_assert_msg(analytic_run(&run, arena, &s), "%s", s.err.text);
+    const double forward = (3 + 1) * bf16 * scores, backward = (2 * (fp32 + bf16) + bf16) * scores;
+    check("softmax", moved(&s, DL_ITEM_F, "softmax"), forward, 1e-9);
+    check("softmax, backward", moved(&s, DL_ITEM_B, "softmax"), backward, 2e-3);
+    dl_session_close(&s);
+    dl_arena_free(arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("eager_passes");
@@ -154,6 +176,7 @@ int main(void)
     tcase_add_test(tests, passes_of_the_code_are_those_of_the_file);
     tcase_add_test(tests, gradients_of_slices_are_as_large_as_what_was_cut);
     tcase_add_loop_test(tests, whole_gradients_are_passed_over_at_the_end, 0, (int)DL_COUNT(buckets));
+    tcase_add_test(tests, softmax_of_paxml_passes_over_scores);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
