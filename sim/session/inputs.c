@@ -127,6 +127,15 @@ enum dl_status dl_machine_open_as(struct dl_machine *m, const struct dl_machine 
     return dl_machines_take(m->keeper, m->system_doc, DL_WHOLE_MACHINE, &m->topology, err);
 }
 
+void dl_machine_borrow(struct dl_machine *m, const struct dl_machine *other)
+{
+    *m = *other;
+    m->keeper = NULL;
+    m->is_borrowed = true;
+    m->system_doc = dl_json_shared(other->system_doc);
+    m->transport_doc = dl_json_shared(other->transport_doc);
+}
+
 static void free_topology(struct dl_machine *m)
 {
     if (m->keeper)
@@ -192,8 +201,8 @@ struct dl_engine_link *dl_machine_links(const struct dl_machine *m)
 
 void dl_machine_close(struct dl_machine *m)
 {
-    free_topology(m);
-    if (!m->keeper) dl_free(m->bytes_per_s);
+    if (!m->is_borrowed) free_topology(m);
+    if (!m->is_borrowed && !m->keeper) dl_free(m->bytes_per_s);
     json_decref(m->system_doc.value);
     json_decref(m->transport_doc.value);
 }

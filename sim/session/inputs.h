@@ -55,6 +55,7 @@ enum dl_status dl_only_machine_set(const struct dl_texts *set, struct dl_error *
 
 struct dl_machine {
     struct dl_machines *keeper; /* owns the topology and the rates; NULL: the machine does */
+    bool is_borrowed;           /* another machine owns them */
     struct dl_json system_doc, transport_doc;
     struct dl_topology *topology;
     struct dl_transport transport;
@@ -66,6 +67,8 @@ enum dl_status dl_machine_open(struct dl_input topo, const struct dl_texts *set,
                                struct dl_machine *m, struct dl_error *err);
 /* The same, as another has loaded it; for one with a keeper. */
 enum dl_status dl_machine_open_as(struct dl_machine *m, const struct dl_machine *other, struct dl_error *err);
+/* All of another, which outlives it and is not changed. */
+void dl_machine_borrow(struct dl_machine *m, const struct dl_machine *other);
 /* Where the machine gives slices to jobs: take the one for so many devices in place of the whole machine. A placement
  * by list is over the whole machine. */
 enum dl_status dl_machine_slice(struct dl_machine *m, uint32_t n_devices, const char *placement, struct dl_error *err);

@@ -45,8 +45,8 @@ static enum dl_status lower(struct dl_session *s)
     if (s->request.like) {
         s->estimator.kept = dl_machines_choices(s->machine.keeper, s->machine.topology, s->request.like);
         s->estimator.shares_kept = true;
-    } else if (s->request.prices) {
-        s->estimator.kept = s->request.prices->estimator.kept;
+    } else if (s->request.network) {
+        s->estimator.kept = s->request.network->estimator.kept;
         s->estimator.shares_kept = s->estimator.kept;
     }
     s->estimator.fluid = is_fluid(s);

@@ -43,8 +43,9 @@ struct dl_session_request {
     const struct dl_session *like;             /* OPTIONAL, with machines: was read with the same inputs but for the
                                                   strategy file and what that decides, and outlives this one */
     const struct dl_model *model;              /* with `like`: of the workload, for the strategy's micro-batch */
-    const struct dl_session *prices;           /* OPTIONAL: was opened with the same strategy, system and transport, and
-                                                  outlives this one: what it chose for collectives holds */
+    const struct dl_session *network;          /* OPTIONAL, without scenario and ideal: was opened with the same
+                                                  strategy, system and transport, and outlives this one, which takes its
+                                                  machine and what it has chosen for collectives */
     bool timeline;                             /* remember what happens when */
     bool explain;                              /* remember what was chosen for calls */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */

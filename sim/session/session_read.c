@@ -1,5 +1,6 @@
 /* session_read.c - the files of a session: strategy, software, workload, machine, device and scenario. */
 #include <assert.h>
+#include <string.h>
 
 #include "sim/session/session_parts.h"
 #include "strategies/kept_schedules.h"
@@ -100,9 +101,21 @@ static enum dl_status suit_device(struct dl_session *s)
                    dl_device_precisions(&s->device, s->arena));
 }
 
+static enum dl_status open_machine_of(struct dl_session *s, const struct dl_session *other)
+{
+    const size_t n = s->job.n_devices + s->job.setting.servers;
+    assert(!s->request.scenario && !s->request.ideal);
+    dl_machine_borrow(&s->machine, &other->machine);
+    s->request.placement = other->request.placement;
+    s->device_of_rank = dl_alloc(n * sizeof *s->device_of_rank);
+    memcpy(s->device_of_rank, other->device_of_rank, n * sizeof *s->device_of_rank);
+    return read_device(s) ? s->err.status : suit_device(s);
+}
+
 static enum dl_status open_machine(struct dl_session *s)
 {
     const struct dl_session_request *const q = &s->request;
+    if (q->network) return open_machine_of(s, q->network);
     if (dl_machine_open(q->topo, &q->set, s->arena, &s->machine, &s->err) || place_ranks(s) || read_device(s) ||
         suit_device(s))
         return s->err.status;

@@ -26,7 +26,9 @@ struct playing {
     struct dl_figures figures;
     struct job *jobs;
     size_t n_jobs, capacity, n_played;
-    double step_s, *changed_s[2]; /* by constant: smaller, larger; 0: it could not be changed so */
+    double step_s, *changed_s[2];     /* by constant: smaller, larger; 0: it could not be changed so */
+    const struct dl_session *network; /* whose machine and choices hold where nothing of the network changes */
+    struct dl_session first;          /* nothing is changed; opened where runs may be in this process */
     struct dl_error *err;
 };
 
@@ -66,32 +68,43 @@ static void change_constants(const struct playing *p, const struct job *j, struc
     }
 }
 
-static bool prices_collectives(const struct dl_figure *c) { return c->of == DL_OF_SYSTEM || c->of == DL_OF_TRANSPORT; }
+static bool is_of_network(const struct dl_figure *c) { return c->of == DL_OF_SYSTEM || c->of == DL_OF_TRANSPORT; }
 
 /* Neighbours that are changed together are of one file. */
-static bool prices_stay(const struct playing *p, const struct job *j)
+static bool network_stays(const struct playing *p, const struct job *j)
 {
-    return !j->n || !prices_collectives(&p->figures.items[j->constant]);
+    return !j->n || !is_of_network(&p->figures.items[j->constant]);
 }
 
-/* In a child. */
+static struct dl_session_request unchanged(const struct playing *p)
+{
+    struct dl_session_request request = p->request->session->request;
+    request.timeline = false;
+    request.progress = NULL;
+    request.is_long = NULL;
+    return request;
+}
+
 static void play(void *user, size_t job, void *result)
 {
     const struct playing *const p = user;
     const struct job *const j = &p->jobs[job];
     struct dl_arena *const arena = dl_arena_new();
-    struct dl_session_request request = p->request->session->request;
+    struct dl_session_request request = unchanged(p);
     struct dl_session s;
-    request.timeline = false;
-    request.progress = NULL;
-    request.is_long = NULL;
     const size_t n_asked = request.set.n;
     change_constants(p, j, &request.set, arena);
     request.n_doubts = request.set.n - n_asked;
-    request.prices = prices_stay(p, j) ? p->request->session : NULL;
+    if (network_stays(p, j) && !request.scenario && !request.ideal) request.network = p->network;
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) *(double *)result = s.report.result.step_s;
     dl_session_close(&s);
     dl_arena_free(arena);
+}
+
+/* Else in children: SimGrid allows one run a process, and only a process can be ended for being late. */
+static bool may_play_here(const struct playing *p)
+{
+    return dl_session_engine(p->request->session)->alone && !p->request->limit_s;
 }
 
 static size_t count_workers(const struct dl_sensitivity_request *q)
@@ -103,13 +116,11 @@ static size_t count_workers(const struct dl_sensitivity_request *q)
     return fit < dl_pool_processors() ? fit : dl_pool_processors();
 }
 
-/* For dl_free, by job. */
-static double *play_all(const struct playing *p)
+static void play_in_children(const struct playing *p, size_t n_workers, double *steps_s)
 {
-    double *const steps_s = dl_alloc(p->n_jobs * sizeof *steps_s);
     struct dl_error *const errors = dl_alloc(p->n_jobs * sizeof *errors);
     const struct dl_pool_request pool = {.n_jobs = p->n_jobs,
-                                         .n_workers = count_workers(p->request),
+                                         .n_workers = n_workers,
                                          .result_bytes = sizeof *steps_s,
                                          .run = play,
                                          .user = (void *)p,
@@ -121,7 +132,27 @@ static double *play_all(const struct playing *p)
         if (errors[i].status == DL_LATE) dl_fail(p->err, DL_LATE, "--sensitivity", "a run %s", errors[i].text);
     dl_pool_check(&pool, errors, "--sensitivity", p->err);
     dl_free(errors);
+}
+
+/* For dl_free, by job. */
+static double *play_all(const struct playing *p)
+{
+    const size_t n_workers = count_workers(p->request);
+    double *const steps_s = dl_alloc(p->n_jobs * sizeof *steps_s);
+    if (n_workers > 1 || !may_play_here(p))
+        play_in_children(p, n_workers, steps_s);
+    else
+        for (size_t i = 0; i < p->n_jobs; i++) play((void *)p, i, &steps_s[i]);
     return steps_s;
+}
+
+/* The collectives that it chooses need not be chosen again. */
+static void play_first(struct playing *p)
+{
+    const struct dl_session_request request = unchanged(p);
+    p->n_played++;
+    p->network = &p->first;
+    if (!dl_session_open(&p->first, &request) && !dl_session_run(&p->first)) p->step_s = p->first.report.result.step_s;
 }
 
 static void keep(struct playing *p, size_t constant, enum side side, double step_s)
@@ -200,7 +231,12 @@ static void play_both_sides(struct playing *p)
     const size_t room = DL_COUNT(p->request->session->request.set.items) - p->request->session->request.set.n;
     const size_t together = room < most_together ? room : most_together;
     if (p->request->least_open > 0) qsort(p->figures.items, p->figures.n, sizeof *p->figures.items, by_kind);
-    add_job(p, (struct job){0, 0, UNCHANGED});
+    if (may_play_here(p)) {
+        play_first(p);
+        if (!(p->step_s > 0)) return;
+    } else {
+        add_job(p, (struct job){0, 0, UNCHANGED});
+    }
     for (size_t i = 0, n; i < p->figures.n; i += n) {
         n = count_alike(p, i, together);
         add_job(p, (struct job){i, n, WORSE});
@@ -267,12 +303,13 @@ enum dl_status dl_discrepancy_of(struct dl_json doc, const struct dl_session *s,
 enum dl_status dl_sensitivity_find(const struct dl_sensitivity_request *request, struct dl_sensitivity *out,
                                    struct dl_error *err)
 {
-    struct playing p = {.request = request, .err = err};
+    struct playing p = {.request = request, .err = err, .network = request->session};
     dl_figures_find(request->session, &p.figures);
     for (int side = 0; side < 2; side++) p.changed_s[side] = dl_alloc(p.figures.n * sizeof *p.changed_s[side]);
     play_both_sides(&p);
     if (!err->status) *out = collect(&p, request->session->arena);
     for (int side = 0; side < 2; side++) dl_free(p.changed_s[side]);
+    if (p.network == &p.first) dl_session_close(&p.first);
     dl_free(p.jobs);
     dl_free(p.figures.items);
     return err->status;

@@ -225,6 +225,41 @@ START_TEST(what_was_chosen_for_collectives_holds_with_other_devices_and_software
 }
 END_TEST
 
+static void same_effects(const struct dl_sensitivity *a, const struct dl_sensitivity *b)
+{
+    ck_assert_double_eq(a->step_s, b->step_s);
+    ck_assert_uint_eq(a->n, b->n);
+    ck_assert_uint_eq(a->n_runs, b->n_runs);
+    ck_assert_double_eq(a->constants_s_low, b->constants_s_low);
+    ck_assert_double_eq(a->constants_s_high, b->constants_s_high);
+    for (size_t i = 0; i < a->n; i++) {
+        ck_assert_str_eq(a->items[i].path, b->items[i].path);
+        ck_assert_double_eq(a->items[i].below, b->items[i].below);
+        ck_assert_double_eq(a->items[i].above, b->items[i].above);
+    }
+}
+
+/* One after the other they are in this process, on the machine and with the choices of the first. With a limit each has
+ * a process, and chooses what the session that is not run has not. */
+START_TEST(runs_of_one_process_find_what_many_do)
+{
+    struct dl_session s;
+    struct dl_error err = {0};
+    struct dl_sensitivity found[3];
+    struct dl_session_request q = shipped_request(_i);
+    q.engine = "analytic";
+    ck_assert_msg(!dl_session_open(&s, &q), "%s", s.err.text);
+    for (size_t i = 0; i < 3; i++) {
+        const struct dl_sensitivity_request wanted = {
+            .session = &s, .least_open = 0.01, .n_workers = i ? 2 : 1, .limit_s = i < 2 ? 0 : 1e3};
+        ck_assert_msg(!dl_sensitivity_find(&wanted, &found[i], &err), "%s", err.text);
+    }
+    same_effects(&found[0], &found[1]);
+    same_effects(&found[0], &found[2]);
+    dl_session_close(&s);
+}
+END_TEST
+
 START_TEST(measured_times_are_one_constant)
 {
     struct dl_session s;
@@ -416,6 +451,7 @@ int main(void)
     tcase_add_loop_test(tests, a_third_of_the_runs_leaves_as_much_open, 0, (int)DL_COUNT(shipped));
     tcase_add_loop_test(tests, what_was_chosen_for_collectives_holds_with_other_devices_and_software, 0,
                         (int)DL_COUNT(shipped));
+    tcase_add_loop_test(tests, runs_of_one_process_find_what_many_do, 0, (int)DL_COUNT(shipped));
     tcase_add_test(tests, measured_times_are_one_constant);
     tcase_add_test(tests, watts_are_rates);
     tcase_add_loop_test(tests, the_path_of_a_constant_changes_it_and_nothing_else, 0, (int)DL_COUNT(shipped));
