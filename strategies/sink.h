@@ -15,6 +15,7 @@ struct dl_priced_kernel {
     double launches, bytes;            /* that must be moved at least */
     const struct dl_kernel_rule *rule; /* OPTIONAL: of the framework, for it */
     bool is_part_of_another;
+    bool is_group; /* products of experts, launched one by one */
     bool known;
 };
 
@@ -108,6 +109,21 @@ static inline void dl_sink_count_draws(struct dl_sink *s, const struct dl_sink_d
 }
 /* The template that an event belongs to. */
 struct dl_template *dl_sink_place(const struct dl_sink *s, const struct dl_event *ev);
+/* What a kernel takes: until the next is asked for. */
+const struct dl_priced_kernel *dl_sink_price_kernel(struct dl_sink *s, const struct dl_kernel *k);
+/* Where launches block, the device waits for each: the host's time of `what` becomes a stretch of the device's. */
+void dl_sink_blocking_launch(const struct dl_sink *s, struct dl_template *into, struct dl_instruction *what);
+/* What the launch of a collective takes the host. */
+double dl_sink_launch_s(const struct dl_sink *s, const struct dl_event *ev);
+/* A collective of ranks in lockstep, started at an instruction that is there already, before the kernel that it goes on
+ * beside, or at the end. */
+#define DL_AT_END SIZE_MAX
+enum dl_status dl_sink_in_lockstep(struct dl_sink *s, const struct dl_event *ev, size_t from, struct dl_error *err);
+/* Beside the layer at work; what of a trip to experts the software does not hide there is waited for, and launched with
+ * the rest. */
+enum dl_status dl_sink_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
+/* Those beside a layer end one after the other, the last of them last. */
+void dl_sink_end_layer(struct dl_sink *s);
 void dl_sink_init_groups(struct dl_sink *s);
 struct dl_sink_groups *dl_sink_groups(struct dl_sink *s, dl_digits along);
 /* How much all such groups are in each other's way. Other replicas do not go in step and are not counted. */

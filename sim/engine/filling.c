@@ -95,8 +95,7 @@ static void prepare_filling(struct dl_sharing *s)
 {
     s->n_heap = s->n_capped = 0;
     s->n_open = s->n_set;
-    while (s->heap_capacity < s->n_part)
-        s->heap = dl_grow(s->heap, s->heap_capacity, &s->heap_capacity, sizeof *s->heap);
+    s->heap = dl_reserve(s->heap, s->n_part, &s->heap_capacity, sizeof *s->heap);
     if (s->has_all) prepare_all_links(s);
     for (size_t i = 0; !s->has_all && i < s->n_part; i++) prepare_link(s, s->part[i]);
     for (size_t i = s->n_heap / 2; i-- > 0;) heap_down(s, i);

@@ -191,8 +191,7 @@ static void use_link(struct dl_paths *p, struct crossed *at)
 static void make_room(struct dl_paths *p, struct path *path, uint32_t n)
 {
     const size_t first = p->n_narrow;
-    while (p->narrow_capacity < first + n)
-        p->narrow = dl_grow(p->narrow, p->narrow_capacity, &p->narrow_capacity, sizeof *p->narrow);
+    p->narrow = dl_reserve(p->narrow, first + n, &p->narrow_capacity, sizeof *p->narrow);
     for (uint32_t i = 0; i < path->n_narrow; i++) p->narrow[first + i] = p->narrow[path->first_narrow + i];
     path->first_narrow = (uint32_t)first;
     path->narrow_room = n;

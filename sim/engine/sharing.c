@@ -66,8 +66,7 @@ static uint32_t new_flow(struct dl_sharing *s, size_t n_hops)
     }
     DL_GROW(s->flows, s->n_flows, s->flows_capacity);
     const size_t needed = s->n_members + ((size_t)1 << c);
-    while (s->members_capacity < needed)
-        s->members = dl_grow(s->members, s->members_capacity, &s->members_capacity, sizeof *s->members);
+    s->members = dl_reserve(s->members, needed, &s->members_capacity, sizeof *s->members);
     s->flows[s->n_flows] = (struct flow){.first_member = (uint32_t)s->n_members, .size_class = c};
     s->n_members = needed;
     return (uint32_t)s->n_flows++;

@@ -7,7 +7,7 @@
 #include "sim/core/memory.h"
 #include "sim/engine/ports.h"
 
-enum { none = 0xffffffffu, links_of_block = 256 };
+enum { none = 0xffffffffu };
 
 struct posted {
     struct dl_wire_message message;
@@ -27,19 +27,10 @@ struct dl_wire {
     struct dl_error *err;
     struct dl_load load;
     struct dl_ports *ports;
-    double *link_bytes;                      /* by link, where its block is used */
-    bool *block_is_used;                     /* by links_of_block links: whether any of them has bytes */
+    struct dl_carried carried;
     struct dl_tally scratch[DL_N_SCRATCHES]; /* made when first asked for */
     struct dl_route other_way;               /* scratch: of a message that is routed anew */
     bool expects_changes;
-    struct changed {
-        uint32_t link;
-        double fraction, since_s; /* that it has now */
-        double bytes, busy_s;     /* up to then */
-    } * changed;
-    size_t n_changed, changed_capacity;
-    uint32_t changing;       /* the link that changes at this instant; none: no one */
-    double left_on_changing; /* bytes that are still to cross it */
     struct posted *messages;
     size_t n_messages, messages_capacity;
     uint32_t free_message;
@@ -60,11 +51,9 @@ struct dl_wire *dl_wire_new(struct dl_engine *engine, const struct dl_topology *
     w->bytes_per_s = bytes_per_s;
     w->err = err;
     w->load = (struct dl_load){.wanted_bytes_per_s = wanted_bytes_per_s, .user = engine};
-    const size_t n_blocks = t->n_links / links_of_block + 1;
-    w->link_bytes = dl_realloc(NULL, n_blocks * links_of_block * sizeof *w->link_bytes);
-    w->block_is_used = dl_alloc(n_blocks * sizeof *w->block_is_used);
+    dl_carried_init(&w->carried, bytes_per_s, t->n_links);
     w->ports = dl_ports_new();
-    w->free_message = w->changing = none;
+    w->free_message = none;
     return w;
 }
 
@@ -74,34 +63,14 @@ void dl_wire_free(struct dl_wire *w)
     dl_ports_free(w->ports);
     for (size_t i = 0; i < DL_N_SCRATCHES; i++) dl_tally_release(&w->scratch[i]);
     dl_route_release(&w->other_way);
-    dl_free(w->changed);
-    dl_free(w->link_bytes);
-    dl_free(w->block_is_used);
+    dl_carried_release(&w->carried);
     dl_free(w->messages);
     dl_free(w);
 }
 
-/* Most machines have far more links than a step uses. */
-static void begin_block(struct dl_wire *w, uint32_t block)
-{
-    memset(&w->link_bytes[block * links_of_block], 0, links_of_block * sizeof *w->link_bytes);
-    w->block_is_used[block] = true;
-}
-
-static void book_link(struct dl_wire *w, uint32_t link, double bytes)
-{
-    if (!w->block_is_used[link / links_of_block]) begin_block(w, link / links_of_block);
-    w->link_bytes[link] += bytes;
-}
-
-static double bytes_on(const struct dl_wire *w, uint32_t link)
-{
-    return w->block_is_used[link / links_of_block] ? w->link_bytes[link] : 0;
-}
-
 void dl_wire_book_hops(struct dl_wire *w, const struct dl_hop *hops, size_t n_hops, double bytes)
 {
-    for (size_t i = 0; i < n_hops; i++) book_link(w, hops[i].link, bytes * hops[i].weight);
+    dl_carried_book(&w->carried, hops, n_hops, bytes);
 }
 
 static void book(struct dl_wire *w, struct dl_way *way)
@@ -360,7 +329,7 @@ void dl_wire_send(struct dl_wire *w, const struct dl_wire_message *message, dl_a
     if (enter(w, w->messages[id].port, most, id)) go(w, id);
 }
 
-/* ---- links that change, and which is busiest ---- */
+/* ---- what links carry ---- */
 
 void dl_wire_expect_changes(struct dl_wire *w) { w->expects_changes = true; }
 
@@ -368,95 +337,22 @@ bool dl_wire_expects_changes(const struct dl_wire *w) { return w->expects_change
 
 void dl_wire_turn(struct dl_wire *w, struct dl_turn *turn, const struct dl_hop *hops, size_t n_hops)
 {
-    for (size_t i = 0; i < turn->n_hops; i++) {
-        const double bytes = turn->left_bytes * turn->hops[i].weight;
-        book_link(w, turn->hops[i].link, -bytes);
-        if (turn->hops[i].link == w->changing) w->left_on_changing += bytes;
-    }
-    dl_wire_book_hops(w, hops, n_hops, turn->left_bytes);
-    turn->hops = hops;
-    turn->n_hops = n_hops;
-}
-
-static struct changed *find_changed(const struct dl_wire *w, uint32_t link)
-{
-    for (size_t i = 0; i < w->n_changed; i++)
-        if (w->changed[i].link == link) return &w->changed[i];
-    return NULL;
-}
-
-static struct changed *note_changed(struct dl_wire *w, uint32_t link)
-{
-    struct changed *const known = find_changed(w, link);
-    if (known) return known;
-    DL_GROW(w->changed, w->n_changed, w->changed_capacity);
-    w->changed[w->n_changed] = (struct changed){.link = link, .fraction = 1};
-    return &w->changed[w->n_changed++];
-}
-
-/* While its bandwidth was what it still is, up to when it had carried so many bytes. */
-static double busy_since_s(const struct dl_wire *w, const struct changed *c, double bytes)
-{
-    if (c->fraction == 0) return 0;
-    return fmax(bytes - c->bytes, 0) / (w->bytes_per_s[c->link] * c->fraction);
+    dl_carried_turn(&w->carried, turn, hops, n_hops);
 }
 
 /* The engine asks all that crosses the link where to go now, and so tells what has not crossed it yet. */
 void dl_wire_change_link(struct dl_wire *w, uint32_t link, double fraction)
 {
-    struct changed *const c = note_changed(w, link);
-    const double now_s = w->engine->kind->now_s(w->engine), booked = bytes_on(w, link);
+    struct dl_engine *const engine = w->engine;
     dl_condition_set(w->topology->condition, w->topology, link, fraction);
-    w->changing = link;
-    w->left_on_changing = 0;
-    w->engine->kind->set_bandwidth(w->engine, link, w->bytes_per_s[link] * fraction);
-    w->changing = none;
-    const double carried = booked - w->left_on_changing;
-    c->busy_s += busy_since_s(w, c, carried);
-    if (c->fraction == 0 && w->left_on_changing > 0) c->busy_s += now_s - c->since_s;
-    c->bytes = carried;
-    c->since_s = now_s;
-    c->fraction = fraction;
-}
-
-static double busy_s_of(const struct dl_wire *w, uint32_t link)
-{
-    const struct changed *const c = find_changed(w, link);
-    if (c) return c->busy_s + busy_since_s(w, c, bytes_on(w, link));
-    return bytes_on(w, link) / w->bytes_per_s[link];
-}
-
-/* Behind those that are as busy; what is beyond `most` falls out. Returns how many there are then. */
-static size_t insert(struct dl_link_load load, struct dl_link_load *out, size_t n, size_t most)
-{
-    size_t i = n;
-    while (i > 0 && out[i - 1].busy_s < load.busy_s) i--;
-    if (i == most) return n;
-    const size_t n_after = n < most ? n + 1 : most;
-    memmove(&out[i + 1], &out[i], (n_after - i - 1) * sizeof *out);
-    out[i] = load;
-    return n_after;
+    dl_carried_begin_change(&w->carried, link);
+    engine->kind->set_bandwidth(engine, link, w->bytes_per_s[link] * fraction);
+    dl_carried_end_change(&w->carried, fraction, engine->kind->now_s(engine));
 }
 
 size_t dl_wire_busiest(const struct dl_wire *w, struct dl_link_load *out, size_t most)
 {
-    const uint32_t n_links = (uint32_t)w->topology->n_links;
-    size_t n = 0;
-    for (uint32_t first = 0; first < n_links; first += links_of_block)
-        for (uint32_t i = first; w->block_is_used[first / links_of_block] && i < first + links_of_block && i < n_links;
-             i++) {
-            const double busy_s = busy_s_of(w, i);
-            if (busy_s > 0) n = insert((struct dl_link_load){i, bytes_on(w, i), busy_s}, out, n, most);
-        }
-    return n;
+    return dl_carried_busiest(&w->carried, out, most);
 }
 
-size_t dl_wire_loads(const struct dl_wire *w, struct dl_link_load *out)
-{
-    size_t n = 0;
-    for (uint32_t i = 0; i < w->topology->n_links; i++) {
-        const double busy_s = busy_s_of(w, i);
-        if (busy_s > 0) out[n++] = (struct dl_link_load){i, bytes_on(w, i), busy_s};
-    }
-    return n;
-}
+size_t dl_wire_loads(const struct dl_wire *w, struct dl_link_load *out) { return dl_carried_all(&w->carried, out); }

@@ -12,6 +12,7 @@
 
 #include "sim/collective/collective.h"
 #include "sim/collective/pace.h"
+#include "sim/engine/carried.h"
 #include "sim/engine/engine.h"
 #include "topologies/topology.h"
 
@@ -87,12 +88,6 @@ bool dl_wire_expects_changes(const struct dl_wire *w);
 /* From now on a link has this fraction of the bandwidth in its file; 0: it has failed, and routes avoid it. */
 void dl_wire_change_link(struct dl_wire *w, uint32_t link, double fraction);
 
-/* What a link has carried, with what protocols add, and how long it was busy: bytes over the bandwidth that it had when
- * they crossed it; a failed link is busy if something waits for it to come back. */
-struct dl_link_load {
-    uint32_t link;
-    double bytes, busy_s;
-};
 /* The links that were busy longest, at most so many, the busiest first. Returns how many: 0 if nothing moved. */
 size_t dl_wire_busiest(const struct dl_wire *w, struct dl_link_load *out, size_t most);
 /* Of all links that carried something, in the order of their numbers; `out` has room for all links of the topology. */

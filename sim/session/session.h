@@ -27,27 +27,27 @@ struct dl_most {
 
 struct dl_session_request {
     struct dl_input topo, strategy;
-    struct dl_input workload, software;        /* nothing: as the strategy says */
-    struct dl_input device;                    /* nothing: as the system says */
-    const char *transport;                     /* NULL: as the system says */
-    const char *placement, *engine, *scenario; /* NULL: even, simgrid, none */
-    const char *program;                       /* NULL: as the strategy makes it */
-    const char *fidelity;                      /* of dl_fidelities; NULL: fluid, unless messages hold ports */
-    uint64_t devices, seed, iterations;        /* 0: as the strategy says, 0, until steps are alike */
-    struct dl_texts set;                       /* as --set */
-    size_t n_doubts;                           /* the last of set: the same machine, if its figures were wrong */
-    unsigned ideal;                            /* bits 1 << enum dl_step_part: these at their best, see ideal.h */
-    double memory_bytes;                       /* of this computer, that the run may have; 0: what is free */
-    struct dl_most most;                       /* that is simulated */
-    struct dl_machines *machines;              /* OPTIONAL: keeps the machine; the ranges of its keys are not known */
-    const struct dl_session *like;             /* OPTIONAL, with machines: was read with the same inputs but for the
-                                                  strategy file and what that decides, and outlives this one */
-    const struct dl_model *model;              /* with `like`: of the workload, for the strategy's micro-batch */
-    const struct dl_session *network;          /* OPTIONAL, without scenario and ideal: was opened with the same
-                                                  strategy, system and transport, and outlives this one, which takes its
-                                                  machine and what it has chosen for collectives */
-    bool timeline;                             /* remember what happens when */
-    bool explain;                              /* remember what was chosen for calls */
+    struct dl_input workload, software;         /* nothing: as the strategy says */
+    struct dl_input device;                     /* nothing: as the system says */
+    const char *transport;                      /* NULL: as the system says */
+    const char *placement, *engine, *scenario;  /* NULL: even, simgrid, none */
+    const char *program;                        /* NULL: as the strategy makes it */
+    const char *fidelity;                       /* of dl_fidelities; NULL: fluid, unless messages hold ports */
+    uint64_t devices, seed, iterations;         /* 0: as the strategy says, 0, until steps are alike */
+    struct dl_texts set;                        /* as --set */
+    size_t n_doubts;                            /* the last of set: the same machine, if its figures were wrong */
+    unsigned ideal;                             /* bits 1 << enum dl_step_part: these at their best, see ideal.h */
+    double memory_bytes;                        /* of this computer, that the run may have; 0: what is free */
+    struct dl_most most;                        /* that is simulated */
+    struct dl_machines *machines;               /* OPTIONAL: keeps the machine; the ranges of its keys are not known */
+    const struct dl_session *like;              /* OPTIONAL, with machines: was read with the same inputs but for the
+                                                   strategy file and what that decides, and outlives this one */
+    const struct dl_model *model;               /* with `like`: of the workload, for the strategy's micro-batch */
+    const struct dl_session *network;           /* OPTIONAL, without scenario and ideal: was opened with the same
+                                                   strategy, system and transport, and outlives this one, which takes its
+                                                   machine and what it has chosen for collectives */
+    bool timeline;                              /* remember what happens when */
+    bool explain;                               /* remember what was chosen for calls */
     void (*progress)(double now_s, uint64_t n); /* OPTIONAL: see engine.h */
     void (*is_long)(void);                      /* OPTIONAL: more is simulated than usual, for links that change */
 };

@@ -248,7 +248,7 @@ static bool receive(struct crowd *c, size_t which)
 {
     enum { piece = 65536 };
     struct worker *const w = &c->workers[which];
-    while (w->capacity < w->n_text + piece) w->text = dl_grow(w->text, w->capacity, &w->capacity, 1);
+    w->text = dl_reserve(w->text, w->n_text + piece, &w->capacity, 1);
     const ssize_t part = read(c->pipes[which].fd, w->text + w->n_text, piece);
     if (part < 0) return errno == EINTR || errno == EAGAIN;
     w->n_text += (size_t)part;
