@@ -143,6 +143,18 @@ void dl_training_row_use_workload(json_t *row, const char *workload)
 
 /* ---- a row ---- */
 
+/* Hops are found by the all-gather, and then rates by the all-reduce. */
+static enum dl_status check_tested(const struct dl_training_row *row, struct dl_error *err)
+{
+    const struct dl_tested_network *const t = &row->tested;
+    if (t->allreduce_bytes_per_s > 0 && !(t->allgather_bytes_per_s > 0))
+        return dl_fail(err, DL_KEY, row->where,
+                       "needs the key 'tested_allgather_bytes_per_s' beside 'tested_allreduce_bytes_per_s'");
+    if (t->allgather_bytes_per_s > 0 && !(t->bytes > 0))
+        return dl_fail(err, DL_KEY, row->where, "needs the key 'tested_bytes' beside 'tested_allgather_bytes_per_s'");
+    return DL_OK;
+}
+
 static bool has_sizes_of_llama(const struct dl_training_row *row)
 {
     return (row->kv_heads && row->kv_heads < row->heads) || (row->ffn && row->ffn != 4 * row->hidden);
@@ -189,6 +201,7 @@ enum dl_status dl_training_row_add(struct dl_json object, enum dl_quantity quant
             return err->status;
     if (dl_stop_if_told(err, told)) return err->status;
     if (row.tokens_per_s > 0 && !row.seq) return dl_fail(err, DL_KEY, row.where, "needs the key 'seq'");
+    if (check_tested(&row, err)) return err->status;
     fill_in(&row, arena);
     DL_GROW(rows->items, rows->n, rows->capacity);
     rows->items[rows->n++] = row;
