@@ -27,7 +27,12 @@ static const char *const stack_sets[] = {NULL,
                                          "software.drains_at_sends=true",
                                          "software.gathers_modules=true",
                                          "software.accumulates='whole'",
-                                         "software.overlaps_tensor=true"};
+                                         "software.overlaps_tensor=true",
+                                         "software.dispatch_overlap_fraction=0.45",
+                                         "software.drains_at_recompute=true",
+                                         "software.bucket_moves=6",
+                                         "software.ring_gathers_once=true",
+                                         "software.ring_merge_moves=12"};
 
 struct drawn_stack {
     const struct stack_machine *machine;

@@ -14,19 +14,24 @@ static const uint64_t seed = 20;
 #define MLP "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','loss':'cross_entropy','widths':[512"
 #define FLASH                                                                                                          \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-6,'attention':'flash',"                     \
+    "'ring_repeats_keys':true,'ring_gathers_once':true,'ring_gradient_bytes':4,'ring_merge_moves':12,"                 \
+    "'ring_merge_backward_moves':8,"                                                                                   \
     "'kernels':[{'operation':'attention','pass':'input_gradient','launches':4,'result_moves':2,'beside':'copy'}]}"
 /* Everything in which the host can meet its device, and sends one after the other. */
 #define WAITS                                                                                                          \
     "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':1e-5,'host_s_per_group_launch':4e-6,"          \
     "'collective_host_s':2e-5,"                                                                                        \
     "'batch_host_s':1e-4,'overlaps_tensor':true,'sends':'blocking','send_host_s':3e-5,'drains_at_sends':true,"         \
-    "'drains_at_waits':true,'drains_at_dispatch':true,'deals_tensors':true,'bucket_moves':6,'scatter_moves':4,"        \
+    "'drains_at_waits':true,'drains_at_dispatch':true,'drains_at_recompute':true,'dispatch_overlap_fraction':0.45,"    \
+    "'gemm_workspaces':2,'deals_tensors':true,'bucket_moves':6,'scatter_moves':4,"                                     \
     "'gather_moves':2,"                                                                                                \
     "'offload_blocks':true,'new_memory_bytes_per_s':1e9,'gathers_ahead':0,'gathers_modules':true,"                     \
     "'attention':'unfused','kernels':[{'operation':'softmax',"                                                         \
     "'unless_multiple_of':4,'launches':3,'moves':5},{'operation':'residual','dropout':true,'launches':2,'moves':0.9,"  \
     "'beside':'dropout','beside_moves':0.7},{'operation':'layernorm','launches':2,'wide':true,'beside_moves':1.5},"    \
-    "{'operation':'gelu','launches':1,'as':'relu'},{'operation':'cross_entropy','launches':2}],"                       \
+    "{'operation':'gelu','pass':'input_gradient','experts':true,'launches':1,'unit_s':1e-11},"                         \
+    "{'operation':'gemm','pass':'forward','experts':true,'bias':true,'launches':2,'result_moves':2},"                  \
+    "{'operation':'gelu','launches':1,'as':'relu'},{'operation':'cross_entropy','launches':2,'drains':true}],"         \
     "'operands':[{'precision':'fp16','moves':2,'launches':1}]}"
 /* Slow enough, and drawing so much, that its clock falls. */
 #define HOT_DEVICE                                                                                                     \
@@ -202,9 +207,10 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, bo
 
 static void draw_workload(gsl_rng *rng, uint32_t n_blocks, struct drawn *out)
 {
+    static const char *const parallel[] = {"", ",'parallel_norms':1", "", ",'parallel_norms':2", ""};
     if (!out->is_mlp) {
         snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,
-                 !out->has_experts ? ""
+                 !out->has_experts ? parallel[n_blocks % DL_COUNT(parallel)]
                  : draw(rng, 2)    ? ",'experts':4,'top_k':2,'qk_norm':true"
                                    : ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1");
         return;

@@ -239,7 +239,7 @@ static void check_sums(const struct drawn *d, const struct asked *a, const struc
 {
     const json_t *const tensor = entry_of(a, "tensor");
     if (option(a, "tensor", "ways", 1) == 1 || has_grid(a) || json_object_get(tensor, "overlap_chunks") ||
-        d->has_experts || option(a, "context", "ways", 1) > 1)
+        d->has_experts || option(a, "context", "ways", 1) > 1 || key_of(a->workload, "parallel_norms", 0) > 0)
         return;
     const double blocks = count_blocks(a->workload), of_block = d->is_mlp ? 1 : 2;
     const double expected =

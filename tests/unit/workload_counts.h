@@ -53,7 +53,8 @@ static inline struct parameter_counts count_block_parameters(const json_t *workl
     const double h = width_of(workload), experts = key_of(workload, "experts", 0), norm = 2 * h;
     if (is_kind(workload, "mlp")) return (struct parameter_counts){.inside = 2 * h * h + h, .outside = h};
     const double head = h / key_of(workload, "heads", 1), head_norms = 2 * 2 * head;
-    struct parameter_counts p = {.inside = 4 * h * h + 3 * h, .outside = h + 2 * norm};
+    const double norms = key_of(workload, "parallel_norms", 2);
+    struct parameter_counts p = {.inside = 4 * h * h + 3 * h, .outside = h + norms * norm};
     if (json_is_true(json_object_get(workload, "qk_norm"))) p.outside += head_norms;
     if (experts > 0) {
         p.experts = experts * (8 * h * h + 5 * h);
