@@ -85,6 +85,11 @@ static struct dl_session_request unchanged(const struct playing *p)
     return request;
 }
 
+static void take_network(const struct playing *p, struct dl_session_request *request)
+{
+    if (!request->scenario && !request->ideal) request->network = p->network;
+}
+
 static void play(void *user, size_t job, void *result)
 {
     const struct playing *const p = user;
@@ -95,7 +100,7 @@ static void play(void *user, size_t job, void *result)
     const size_t n_asked = request.set.n;
     change_constants(p, j, &request.set, arena);
     request.n_doubts = request.set.n - n_asked;
-    if (network_stays(p, j) && !request.scenario && !request.ideal) request.network = p->network;
+    if (network_stays(p, j)) take_network(p, &request);
     if (!dl_session_open(&s, &request) && !dl_session_run(&s)) *(double *)result = s.report.result.step_s;
     dl_session_close(&s);
     dl_arena_free(arena);
@@ -149,7 +154,8 @@ static double *play_all(const struct playing *p)
 /* The collectives that it chooses need not be chosen again. */
 static void play_first(struct playing *p)
 {
-    const struct dl_session_request request = unchanged(p);
+    struct dl_session_request request = unchanged(p);
+    take_network(p, &request);
     p->n_played++;
     p->network = &p->first;
     if (!dl_session_open(&p->first, &request) && !dl_session_run(&p->first)) p->step_s = p->first.report.result.step_s;
