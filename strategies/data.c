@@ -219,8 +219,9 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 {
     const struct options *const o = options;
     const struct dl_setting *const s = dl_stack_setting(below);
-    if (pass_on(o, ev, below, err) || !is_of_gradients(o, ev, s) || !has_to_sum(s)) return err->status;
+    if (pass_on(o, ev, below, err) || !is_of_gradients(o, ev, s)) return err->status;
     if (ev->kind == DL_EV_ALLOC) return copy_gradients(ev, below, err);
+    if (!has_to_sum(s)) return DL_OK;
     if (ev->kind == DL_EV_GRADIENT) return end_step(o, ev, below, err);
     if (add_layer(o, ev, false, below, err)) return err->status;
     return add_layer(o, ev, true, below, err);

@@ -73,10 +73,9 @@ enum dl_status dl_emit_held(struct dl_stack *top, const struct dl_event *at, str
     const struct dl_software *const software = s->software;
     if (hold_input(top, at, err) || s->streams_weights) return err->status;
     if (alloc_by_parameters(top, DL_TENSOR_PARAMETERS, at, dl_precision_bytes(s->precision), err) ||
-        alloc_by_parameters(top, DL_TENSOR_OPTIMIZER, at, dl_optimizer_state_bytes(s), err) ||
-        (software->gradients_persist && dl_emit_gradients(top, at, err)))
+        alloc_by_parameters(top, DL_TENSOR_OPTIMIZER, at, dl_optimizer_state_bytes(s), err))
         return err->status;
-    return alloc_by_parameters(top, DL_TENSOR_GRADIENT_COPIES, at, software->backward_gradient_bytes, err);
+    return software->gradients_persist ? dl_emit_gradients(top, at, err) : DL_OK;
 }
 
 /* Of a parameter. The roots of a whole list of tensors are made before anything is divided by them; copies that casts
@@ -206,6 +205,15 @@ enum dl_status dl_emit_entered(struct dl_stack *top, const struct dl_event *at, 
     return s->software->gradients_persist ? DL_OK : dl_emit_gradients(top, &of_weights, err);
 }
 
+/* Gradients as a backward makes them, which for weights is the last that it does in a layer. */
+static enum dl_status alloc_gradient_copies(struct dl_stack *top, const struct dl_event *of_weights,
+                                            struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(top);
+    const double each = s->streams_weights ? 0 : s->software->backward_gradient_bytes;
+    return alloc_by_parameters(top, DL_TENSOR_GRADIENT_COPIES, of_weights, each, err);
+}
+
 enum dl_status dl_emit_left(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
 {
     const bool streams = dl_stack_setting(top)->streams_weights;
@@ -213,7 +221,8 @@ enum dl_status dl_emit_left(struct dl_stack *top, const struct dl_event *at, str
     of_weights.gradient = DL_GRADIENT_WEIGHT;
     if (streams && dl_emit_free(top, DL_TENSOR_STREAMED, at, err)) return err->status;
     if (at->pass != DL_BACKWARD) return DL_OK;
-    if (dl_emit_free(top, DL_TENSOR_PASSING, at, err) || dl_emit_free(top, DL_TENSOR_SAVED, at, err) ||
+    if (dl_emit_free(top, DL_TENSOR_PASSING, at, err) || alloc_gradient_copies(top, &of_weights, err) ||
+        dl_emit_free(top, DL_TENSOR_SAVED, at, err) ||
         (at->layer->saved.scores_bytes > 0 && dl_emit_free(top, DL_TENSOR_SCORES, at, err)))
         return err->status;
     return streams ? dl_emit_free(top, DL_TENSOR_UNREDUCED, &of_weights, err) : DL_OK;

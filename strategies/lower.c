@@ -250,6 +250,7 @@ struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setti
     const struct dl_software *const software = setting->software;
     const bool with_shapes = software->parts_have_shapes && dl_sends_parts(setting);
     const bool in_batches = software->batches_without_chunks && setting->chunks == 1;
+    const bool drains = software->drains_at_sends || with_shapes || in_batches;
     return (struct dl_step){.ranks = &setting->ranks,
                             .in_lockstep = dl_in_lockstep(setting),
                             .replicas = dl_along_replicas(setting),
@@ -262,7 +263,8 @@ struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setti
                             .sends = in_batches ? DL_SENDS_BATCHED : software->sends,
                             .send_host_s = software->send_host_s,
                             .send_messages = software->send_messages + with_shapes,
-                            .drains_at_sends = software->drains_at_sends || with_shapes || in_batches,
+                            .drains_at_sends = drains,
+                            .drains_at_receives = drains || software->drains_at_receives,
                             .has_barrier = software->step_barrier};
 }
 

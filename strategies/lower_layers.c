@@ -117,6 +117,18 @@ enum dl_status dl_lower_forward(struct dl_sink *s, const struct dl_position *p, 
     return DL_OK;
 }
 
+/* They are added to those that accumulate when a backward is over. */
+static void free_gradient_copies(struct dl_sink *s, const struct dl_position *p)
+{
+    struct dl_template *const into = s->weights ? s->weights : s->into;
+    if (s->request->job->setting.software->backward_gradient_bytes == 0) return;
+    for (size_t i = p->first_layer; i < p->end_layer; i++)
+        dl_memory_ops_add(&into->memory, (struct dl_memory_op){.frees = true,
+                                                               .tensor = DL_TENSOR_GRADIENT_COPIES,
+                                                               .layer = s->out->layers[i].index,
+                                                               .at = into->length});
+}
+
 enum dl_status dl_lower_backward(struct dl_sink *s, const struct dl_position *p, bool last_micro, struct dl_error *err)
 {
     for (size_t i = p->end_layer; i-- > p->first_layer;) {
@@ -124,5 +136,6 @@ enum dl_status dl_lower_backward(struct dl_sink *s, const struct dl_position *p,
         if (lower_layer(s, DL_BACKWARD, &at, err)) return err->status;
     }
     dl_sink_end_buckets(s);
+    free_gradient_copies(s, p);
     return DL_OK;
 }

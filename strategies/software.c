@@ -20,11 +20,11 @@ struct options {
         gather_part_host_s, vector_part_host_s, collective_rank_host_s, send_messages,
         part_moves; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
-    bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_waits,
-        drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_recompute, drains_at_end, dropout,
-        gathers_stage_2, gradients_persist, copies_persist, gradients_whole, deals_tensors, offload_blocks,
-        keeps_fragments, waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer,
-        gathers_key_heads;
+    bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_receives,
+        drains_at_waits, drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_recompute,
+        drains_at_end, dropout, gathers_stage_2, gradients_persist, copies_persist, gradients_whole, deals_tensors,
+        offload_blocks, keeps_fragments, flat_gathers, waits_for_scatters, gathers_modules, casts_gathered,
+        projections_apart, fused_optimizer, gathers_key_heads;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gemm_workspaces;
@@ -197,6 +197,8 @@ static const struct dl_field fields[] = {
      "messages of one pipeline send, one after the other: shapes and types before the tensor; 1 if absent"},
     {"drains_at_sends", DL_BOOL, offsetof(struct options, drains_at_sends), 0, 0, true, NULL,
      "the host waits for the device at pipeline sends and receives; false if absent"},
+    {"drains_at_receives", DL_BOOL, offsetof(struct options, drains_at_receives), 0, 0, true, NULL,
+     "the host waits for the device at pipeline receives, if not at sends; false if absent"},
     {"drains_at_waits", DL_BOOL, offsetof(struct options, drains_at_waits), 0, 0, true, NULL,
      "the host also waits for collectives among replicas; false if absent"},
     {"gathers_modules", DL_BOOL, offsetof(struct options, gathers_modules), 0, 0, true, NULL,
@@ -235,9 +237,14 @@ static const struct dl_field fields[] = {
      "memory that the allocator holds beyond what is allocated and freed, over that; 0 if absent"},
     {"keeps_fragments", DL_BOOL, offsetof(struct options, keeps_fragments), 0, 0, true, NULL,
      "the allocator cannot give that memory back when it runs short, so a step must fit with it; false if absent"},
+    {"flat_gathers", DL_BOOL, offsetof(struct options, flat_gathers), 0, 0, true, NULL,
+     "stage 1 of ZeRO gathers parameters through flat buffers, one for each replica's part and one for all; the "
+     "allocator holds them where no activation has left room, and can give them back when it runs short; false if "
+     "absent"},
     {"launch_queue", DL_NUMBER, offsetof(struct options, launch_queue), 0, 1e6, true, NULL,
      "launches that the host may be ahead of the device; until the device comes there, the allocator also holds what "
-     "reduce-scatters among ranks in step were given, and can give it back when it runs short; 0 if absent"},
+     "reduce-scatters among ranks in step were given. It gives this back when it runs short itself, but not for "
+     "communicators of stages and replicas, which come later; 0 if absent"},
     {"gemm_workspaces", DL_NUMBER, offsetof(struct options, gemm_workspaces), 0, 1000, true, NULL,
      "callers of the library of matrix products that each keep a workspace for it, `gemm_workspace_bytes` of the "
      "device; 0 if absent"},
@@ -246,7 +253,7 @@ static const struct dl_field fields[] = {
     {"backward_gradient_bytes", DL_NUMBER, offsetof(struct options, backward_gradient_bytes), 0, 8, true, NULL,
      "per parameter, of gradients as a backward makes them, beside those that accumulate; 0 if absent"},
     {"bucket_copy_bytes", DL_NUMBER, offsetof(struct options, bucket_copy_bytes), 0, 8, true, NULL,
-     "per parameter, of buckets that these are copied into where there are replicas and no ZeRO; 0 if absent"},
+     "per parameter, of buckets that these are copied into without ZeRO; 0 if absent"},
 };
 
 const struct dl_field *dl_software_fields(size_t *n_fields)
@@ -335,6 +342,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .pool_index_bytes = o.pool_index_bytes,
                                 .fragmentation_fraction = o.fragmentation_fraction,
                                 .keeps_fragments = o.keeps_fragments,
+                                .flat_gathers = o.flat_gathers,
                                 .outside_bytes = o.outside_bytes,
                                 .launch_queue = o.launch_queue,
                                 .gemm_workspaces = o.gemm_workspaces,
@@ -349,6 +357,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .send_messages = o.send_messages,
                                 .drains_at_sends = o.drains_at_sends,
                                 .batches_without_chunks = o.batches_without_chunks,
+                                .drains_at_receives = o.drains_at_receives,
                                 .drains_at_waits = o.drains_at_waits,
                                 .drains_at_dispatch = o.drains_at_dispatch,
                                 .drains_after_dispatch = o.drains_after_dispatch,

@@ -96,6 +96,7 @@ struct dl_software {
     double bucket_copy_bytes;          /* per parameter, of buckets that these are copied into, without ZeRO */
     double outside_bytes;              /* of a device, beside the allocator: context, libraries, communicators */
     double launch_queue;               /* launches that wait for a device at most; 0: what that holds is not counted */
+    bool flat_gathers;                 /* in stage 1 of ZeRO: parameters, through flat buffers of parts and of all */
     bool keeps_fragments;              /* the allocator cannot give back what it wastes */
     double gemm_workspaces;            /* callers of the library of matrix products that keep memory for it */
     double pool_index_bytes;           /* of each result of a max pool, kept for backward */
@@ -112,6 +113,7 @@ struct dl_software {
     double send_messages;              /* that it is, of which all but the last are small: shapes and types */
     bool drains_at_sends;              /* the host waits for the device at every pipeline send and receive */
     bool batches_without_chunks;       /* both, with DL_SENDS_BATCHED, where a stage has one chunk */
+    bool drains_at_receives;           /* at every receive, if not at sends */
     bool drains_at_waits;              /* and where the device waits for an exchange among replicas */
     bool drains_at_dispatch;           /* and where it must know how many tokens its experts get */
     bool drains_after_dispatch;        /* and again when those that went to nodes have come */

@@ -113,7 +113,7 @@ static double weights_of(const struct dl_model *m, size_t layer)
     return m->layers[is_head && m->tied_embedding ? 0 : layer].parameters_inside;
 }
 
-/* A part is complete with the layer that passes its share; none is left empty, and the head stays with the last. */
+/* A part is complete with the layer that reaches its share; none is left empty, and the head stays with the last. */
 static void deal_by_weights(const struct dl_model *m, const struct rest *rest, size_t *ends)
 {
     double sum = 0, passed = 0;
@@ -122,7 +122,7 @@ static void deal_by_weights(const struct dl_model *m, const struct rest *rest, s
     for (uint32_t i = 0; i < rest->n_positions; i++) ends[i] = rest->end;
     for (size_t i = rest->first; i < rest->end; i++) {
         passed += weights_of(m, i);
-        if (passed > sum * (part + 1) / rest->n_positions && part + 1 < rest->n_positions) ends[part++] = i + 1;
+        if (passed >= sum * (part + 1) / rest->n_positions && part + 1 < rest->n_positions) ends[part++] = i + 1;
     }
     for (uint32_t i = rest->n_positions - 1; i-- > 0;)
         if (ends[i] >= ends[i + 1]) ends[i] = ends[i + 1] - 1;

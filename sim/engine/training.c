@@ -106,14 +106,14 @@ static uint32_t count_sends(const struct dl_training *t, const struct lockstep_g
     return n;
 }
 
-static void meet_device(const struct dl_training *t, struct lockstep_group *c)
+static void meet_device(const struct dl_training *t, struct lockstep_group *c, bool drains)
 {
-    if (t->request.step.drains_at_sends) c->host_s = fmax(c->host_s, now_s(t));
+    if (drains) c->host_s = fmax(c->host_s, now_s(t));
 }
 
 void dl_training_after_sends(struct dl_training *t, struct lockstep_group *c)
 {
-    meet_device(t, c);
+    meet_device(t, c, t->request.step.drains_at_sends);
     dl_training_work(t, c);
 }
 
@@ -221,7 +221,7 @@ static void take_input(struct dl_training *t, struct lockstep_group *c)
     }
     if (!crosses(c, item->wants, item->from)) return;
     c->host_s += t->request.step.send_host_s * c->slowdown;
-    meet_device(t, c);
+    meet_device(t, c, t->request.step.drains_at_receives);
 }
 
 static const struct dl_parts *parts_for(const struct dl_training *t, const struct lockstep_group *c)

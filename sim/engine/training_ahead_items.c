@@ -31,7 +31,7 @@ static inline void take_input(struct dl_training *t, struct runner *r, uint32_t 
     r->input_s = t->messages[message - 1].arrives_s;
     dl_training_free_message(t, message - 1);
     r->host_s += t->request.step.send_host_s;
-    if (t->request.step.drains_at_sends) r->host_s = fmax(r->host_s, now);
+    if (t->request.step.drains_at_receives) r->host_s = fmax(r->host_s, now);
 }
 
 static inline double begin_item(struct dl_training *t, const struct ahead *a, struct runner *r, double now)

@@ -9,6 +9,7 @@ struct launched {
 
 struct given {
     double bytes, done_s;
+    double so_far; /* launches before it */
 };
 
 /* Host, device and the stream of collectives, from the begin of a step. */
@@ -21,9 +22,25 @@ struct pace {
     size_t n_queue, queue_capacity, oldest;
     struct given *given; /* the same of what reduce-scatters were given */
     size_t n_given, given_capacity, oldest_given;
+    bool has_waited;     /* for the device */
+    bool is_far_behind;  /* the device: it has begun none of the launches that the queue has room for .. */
+    size_t first_behind; /* .. from this on, of what was given */
+    uint32_t n_sends;
 };
 
-static void drain(struct pace *p) { p->host_s = fmax(p->host_s, p->device_s); }
+static void drain(struct pace *p)
+{
+    p->host_s = fmax(p->host_s, p->device_s);
+    p->has_waited = true;
+    p->is_far_behind = false;
+}
+
+static void fall_behind(struct pace *p, size_t from)
+{
+    if (p->is_far_behind) return;
+    p->is_far_behind = true;
+    p->first_behind = from;
+}
 
 static void wait_for_room(struct pace *p)
 {
@@ -37,14 +54,21 @@ static void start(struct pace *p, const struct dl_comm *call)
     p->stream_s = fmax(p->stream_s, fmax(p->host_s, p->device_s)) + call->alone_s;
     if (call->op != DL_REDUCESCATTER) return;
     DL_GROW(p->given, p->n_given, p->given_capacity);
-    p->given[p->n_given++] = (struct given){call->bytes, p->stream_s};
+    p->given[p->n_given++] = (struct given){call->bytes, p->stream_s, p->n_launches};
+}
+
+/* Hosts that agree on a collective launch nothing meanwhile. */
+static double launches_of(const struct dl_instruction *what, const struct dl_software *software)
+{
+    const double seconds = what->kind == DL_START ? fmin(what->host_s, software->collective_host_s) : what->host_s;
+    return seconds / software->host_s_per_launch;
 }
 
 static void launch(struct pace *p, const struct dl_instruction *what)
 {
     wait_for_room(p);
     p->host_s += what->host_s;
-    p->n_launches += what->host_s / p->software->host_s_per_launch;
+    p->n_launches += launches_of(what, p->software);
     switch (what->kind) {
     case DL_DO: p->device_s = fmax(p->device_s, p->host_s) + what->device_s; break;
     case DL_START: start(p, &p->calls[what->call]); break;
@@ -55,23 +79,46 @@ static void launch(struct pace *p, const struct dl_instruction *what)
     p->queue[p->n_queue++] = (struct launched){p->n_launches, fmax(p->device_s, p->stream_s)};
 }
 
+static double queued_bytes(const struct pace *p)
+{
+    double bytes = 0;
+    for (size_t i = p->first_behind; i < p->n_given; i++)
+        if (p->n_launches - p->given[i].so_far < p->software->launch_queue) bytes += p->given[i].bytes;
+    return bytes;
+}
+
 static double held_bytes(struct pace *p)
 {
     double bytes = 0;
+    if (p->is_far_behind) return queued_bytes(p);
     while (p->oldest_given < p->n_given && p->given[p->oldest_given].done_s <= p->host_s) p->oldest_given++;
     for (size_t i = p->oldest_given; i < p->n_given; i++) bytes += p->given[i].bytes;
     return bytes;
 }
 
+/* The device waits until what it sends is received. The next stage waits for the first; the second comes while it is
+ * at work on that, in the first step while it still loads and compiles its kernels. */
+static void send(struct pace *p)
+{
+    if (p->software->drains_at_sends)
+        drain(p);
+    else if (++p->n_sends == 2 && p->software->sends != DL_SENDS_ASYNCHRONOUS)
+        fall_behind(p, p->n_given);
+}
+
+/* Hosts of ranks in step that never wait for their devices and do not agree on collectives drift apart: all devices
+ * wait for the slowest host, and all queues but its own fill. */
+static bool drifts(const struct pace *p) { return !p->has_waited && p->software->collective_rank_host_s == 0; }
+
 /* Returns what is held at its end, before the host waits for what it hands on. */
 static double go_through(struct pace *p, const struct dl_program *program, const struct dl_sequenced *item)
 {
     const struct dl_template *const t = dl_item_block(program, item);
-    const bool drains = p->software->drains_at_sends;
-    if (drains && item->wants != DL_NO_TAG && item->from != program->stage) drain(p);
+    const bool receives = item->wants != DL_NO_TAG && item->from != program->stage;
+    if (receives && (p->software->drains_at_sends || p->software->drains_at_receives)) drain(p);
     for (size_t place = 0; place < t->length; place++) launch(p, &t->instructions[dl_template_at(t, place)]);
     const double bytes = held_bytes(p);
-    if (drains && item->gives != DL_NO_TAG && item->to != program->stage) drain(p);
+    if (item->gives != DL_NO_TAG && item->to != program->stage) send(p);
     return bytes;
 }
 
@@ -85,6 +132,7 @@ double dl_lingering_bytes(const struct dl_program *program, const struct dl_comm
     for (uint32_t i = 0; i < program->n_sequence && i < periodic; i++) {
         const double bytes = go_through(&p, program, &program->sequence[i]);
         if (program->sequence[i].item.kind == DL_ITEM_F) most = fmax(most, bytes);
+        if (n_stages == 1 && drifts(&p)) fall_behind(&p, 0);
     }
     dl_free(p.queue);
     dl_free(p.given);

@@ -187,6 +187,7 @@ void dl_step_print(const struct dl_step *s, FILE *out)
     print_number(&p, "host_s", s->send_host_s);
     print_number(&p, "messages", s->send_messages);
     print_flag(&p, "drains", s->drains_at_sends);
+    print_flag(&p, "receives_drain", s->drains_at_receives && !s->drains_at_sends);
     fputc('\n', out);
     if (s->n_servers) fprintf(out, "servers %u\n", s->n_servers);
     if (s->has_barrier) fputs("barrier\n", out);

@@ -39,6 +39,7 @@ static void read_sends(struct dl_program_reader *r)
     step->send_host_s = dl_number_after(&r->w, "host_s");
     step->send_messages = dl_number_after(&r->w, "messages");
     step->drains_at_sends = dl_has_word(&r->w, "drains");
+    step->drains_at_receives = step->drains_at_sends || dl_has_word(&r->w, "receives_drain");
 }
 
 static void read_servers(struct dl_program_reader *r)

@@ -24,8 +24,9 @@ struct dl_step {
     enum dl_sends sends;
     double send_host_s;   /* of the host, for one send or receive */
     double send_messages; /* that it is, of which all but the last are small */
-    bool drains_at_sends; /* the host waits for the device at each */
-    bool has_barrier;     /* nobody begins a step before all have ended the one before */
+    bool drains_at_sends; /* the host waits for the device at each, and at each receive */
+    bool drains_at_receives;
+    bool has_barrier; /* nobody begins a step before all have ended the one before */
 };
 
 /* The first rank of a stage of a replica. */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sim/engine/engines.h"
+#include "sim/memory/flat_gathers.h"
 #include "sim/memory/lingering.h"
 #include "sim/plan/plan.h"
 #include "sim/session/ideal.h"
@@ -68,14 +69,23 @@ static enum dl_status lower(struct dl_session *s)
                                                            : dl_plan_lowered(&how, s->arena, &s->lowered, &s->err);
 }
 
-/* What lingers is given back when memory runs short, so no more of it is there than the device has room for. */
-static void add_lingering(const struct dl_session *s, const struct dl_step *step, uint32_t stage,
-                          struct dl_memory_use *use)
+/* Communicators of stages and of replicas are made while the first step goes on, outside of the allocator, which does
+ * not give back for them what it holds. */
+static bool connects_late(const struct dl_setting *s)
 {
-    const uint32_t n_stages = dl_n_stages(&s->job.setting);
+    return dl_n_stages(s) > 1 || dl_ranks_count(&s->ranks, dl_along_replicas(s)) > 1;
+}
+
+/* What lingers, and what gathers leave. An allocator that runs short itself gives both back, so no more of them is
+ * there than the device has room for. */
+static void add_held(const struct dl_session *s, const struct dl_step *step, uint32_t stage, struct dl_memory_use *use)
+{
+    const struct dl_setting *const setting = &s->job.setting;
+    const struct dl_program *const program = &step->programs[stage];
+    const double lingers = dl_lingering_bytes(program, step->calls, dl_n_stages(setting), setting->software);
     const double room = fmax(0, s->device.memory_bytes - use->peak - use->beside);
-    use->fragmentation +=
-        fmin(room, dl_lingering_bytes(&step->programs[stage], step->calls, n_stages, s->job.setting.software));
+    use->fragmentation += fmin(room, lingers + dl_flat_gather_bytes(program, setting, use));
+    if (connects_late(setting)) use->beside += lingers;
 }
 
 static void count_memory(struct dl_session *s)
@@ -84,7 +94,7 @@ static void count_memory(struct dl_session *s)
     const struct dl_step step = dl_session_step(s);
     s->memory = dl_alloc(n_stages * sizeof *s->memory);
     dl_memory_of_programs(step.programs, n_stages, s->job.setting.software, s->memory);
-    for (uint32_t i = 0; i < n_stages; i++) add_lingering(s, &step, i, &s->memory[i]);
+    for (uint32_t i = 0; i < n_stages; i++) add_held(s, &step, i, &s->memory[i]);
 }
 
 enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)

@@ -31,7 +31,7 @@ struct step {
     bool overlap;                      /* the update goes on beside the exchanges */
     enum dl_sends sends;
     double launch_host_s, send_host_s; /* of an instruction, of a send or receive */
-    bool drains_at_sends, drains_at_end;
+    bool drains_at_sends, drains_at_receives, drains_at_end;
     double taken_by_exchanges_fraction, taken_by_sends_fraction;
     bool barrier;
     uint32_t iterations;
@@ -162,6 +162,7 @@ static inline void make_by_hand(struct hand_made *h, const struct step *s)
     h->software.sends = s->sends;
     h->software.send_host_s = s->send_host_s;
     h->software.drains_at_sends = s->drains_at_sends;
+    h->software.drains_at_receives = s->drains_at_receives;
     h->device = (struct dl_device){.taken_by_exchanges_fraction = s->taken_by_exchanges_fraction,
                                    .taken_by_sends_fraction = s->taken_by_sends_fraction};
     h->setting = (struct dl_setting){

@@ -72,6 +72,35 @@ START_TEST(a_short_queue_holds_less)
 }
 END_TEST
 
+/* Each launch is done before the next. */
+static const char slow[] = "software.host_s_per_launch=0.1", long_queue[] = "software.launch_queue=1000000";
+#define BATCHES "\"devices\":8,\"global_batch\":64,\"microbatch\":8,\"precision\":\"bf16\","
+
+static double lingers(const char *stack, const char *also)
+{
+    return use_of(stack, BATCHES, slow, long_queue, also).fragmentation -
+           use_of(stack, BATCHES, slow, no_queue, also).fragmentation;
+}
+
+/* At the third forward at the latest three forwards and two backwards, with as many reduce-scatters each or more. */
+START_TEST(hosts_that_do_not_agree_drift_apart)
+{
+    ck_assert_double_ge(lingers(TENSOR, NULL), 5 * (n_given - 1) * whole_bytes);
+    ck_assert_double_le(lingers(TENSOR, "software.collective_rank_host_s=1e-3"), whole_bytes);
+}
+END_TEST
+
+/* The first stage of four has two layers and the embedding. While its second send waits, it launches the two forwards
+ * that are left before it waits for a gradient. */
+START_TEST(a_send_that_waits_holds_what_the_next_forwards_gave)
+{
+    static const char stack[] = "{\"name\":\"tensor\",\"ways\":2,\"sequence\":true},"
+                                "{\"name\":\"pipeline\",\"ways\":4,\"schedule\":\"1f1b\"}";
+    ck_assert_double_eq_tol(lingers(stack, NULL), 2 * (2 * LAYERS / 4 + 1) * whole_bytes, 1);
+    ck_assert_double_le(lingers(stack, "software.drains_at_sends=true"), whole_bytes);
+}
+END_TEST
+
 /* It is given back, so whether a step fits does not depend on it, and no more of it is there than fits. */
 START_TEST(a_device_that_is_full_gives_it_back)
 {
@@ -115,6 +144,8 @@ int main(void)
     tcase_add_test(tests, a_host_that_is_behind_holds_nothing);
     tcase_add_test(tests, nothing_is_held_without_tensor_ranks);
     tcase_add_test(tests, a_short_queue_holds_less);
+    tcase_add_test(tests, hosts_that_do_not_agree_drift_apart);
+    tcase_add_test(tests, a_send_that_waits_holds_what_the_next_forwards_gave);
     tcase_add_test(tests, a_device_that_is_full_gives_it_back);
     tcase_add_test(tests, a_row_says_which_device_it_tells_of);
     suite_add_tcase(suite, tests);

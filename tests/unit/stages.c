@@ -206,15 +206,15 @@ END_TEST
 /* ---- by weights ---- */
 
 /* nanotron's Llama of 1.3B, whose head has the weights of four blocks (src/nanotron/models/base.py, build_model): of 20
- * in all, each of four stages is complete with what passes 5, 10 and 15. With eight stages the head passes the share of
- * the last but one; here every stage has something, and the head stays with the last. */
-START_TEST(by_weights_stages_are_complete_when_their_share_is_passed)
+ * in all, each of four stages is complete with what reaches 5, 10 and 15. With eight stages the head passes the share
+ * of the last but one; here every stage has something, and the head stays with the last. */
+START_TEST(by_weights_stages_are_complete_when_their_share_is_reached)
 {
     static const char llama[] = "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':16,"
                                 "'hidden':2048,'heads':32,'ffn':8192,'seq':64,'vocab':131072,'activation':'swiglu',"
                                 "'norm':'rmsnorm','positions':'rotary','bias':false,'dropout':false,"
                                 "'tied_embedding':%s}";
-    static const uint32_t four[] = {6, 5, 5, 0}, eight[] = {3, 3, 2, 3, 2, 2, 1, 0};
+    static const uint32_t four[] = {5, 5, 5, 1}, eight[] = {3, 2, 3, 2, 3, 2, 1, 0};
     for (int i = 0; i < 4; i++) {
         const uint32_t n = i < 2 ? 4 : 8, *const expected = i < 2 ? four : eight;
         char workload[400], pipeline[60];
@@ -284,7 +284,7 @@ int main(void)
     TCase *const tests = tcase_create("stages");
     tcase_add_loop_test(tests, positions_have_the_blocks_of_the_rule, 0, (int)DL_COUNT(counted_cases));
     tcase_add_test(tests, what_does_not_divide_is_as_even_as_can_be_larger_first);
-    tcase_add_test(tests, by_weights_stages_are_complete_when_their_share_is_passed);
+    tcase_add_test(tests, by_weights_stages_are_complete_when_their_share_is_reached);
     tcase_add_test(tests, a_list_of_what_the_rule_gives_is_the_same_step);
     tcase_add_loop_test(tests, by_cost_is_the_best_of_all_cuts, 0, 300);
     tcase_add_loop_test(tests, by_cost_shortens_the_longest_position, 0, 4);

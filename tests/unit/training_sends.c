@@ -91,6 +91,20 @@ START_TEST(a_slow_host_sets_the_pace)
 }
 END_TEST
 
+/* The receiver's host sees its input come and then launches; the sender's goes on. */
+START_TEST(hosts_may_wait_for_what_they_receive_alone)
+{
+    struct step s = two_stages;
+    s.launch_host_s = 4;
+    s.send_host_s = 3;
+    s.micros = 1;
+    const double item_s = 2 * s.launch_host_s, call_s = s.send_host_s;
+    s.drains_at_receives = true;
+    check_close(play(&s).step_s,
+                (item_s + call_s + SEND_S) + (2 * item_s + call_s + SEND_S) + item_s + s.backward_s / 2);
+}
+END_TEST
+
 START_TEST(every_schedule_ends_however_it_sends)
 {
     const struct dl_schedule_kind *const kind = dl_schedule_get((size_t)_i);
@@ -106,8 +120,9 @@ START_TEST(every_schedule_ends_however_it_sends)
     s.barrier = false;
     s.iterations = 2;
     for (s.sends = DL_SENDS_ASYNCHRONOUS; s.sends <= DL_SENDS_BLOCKING; s.sends++)
-        for (int drains = 0; drains < 2; drains++) {
-            s.drains_at_sends = drains;
+        for (int drains = 0; drains < 3; drains++) {
+            s.drains_at_sends = drains == 1;
+            s.drains_at_receives = drains == 2;
             const struct dl_training_result r = play(&s);
             check_close(sum_of_causes(&r), r.step_s);
         }
@@ -122,6 +137,7 @@ int main(void)
     tcase_add_test(tests, a_stage_waits_until_its_sends_are_delivered);
     tcase_add_test(tests, batched_sends_go_both_ways_at_once);
     tcase_add_test(tests, a_slow_host_sets_the_pace);
+    tcase_add_test(tests, hosts_may_wait_for_what_they_receive_alone);
     tcase_add_loop_test(tests, every_schedule_ends_however_it_sends, 0, (int)dl_schedule_count());
     return run_steps(tests, "training_sends");
 }
