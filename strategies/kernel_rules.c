@@ -69,6 +69,17 @@ const struct dl_field *dl_kernel_rule_fields(size_t *n_fields)
     return fields;
 }
 
+static enum dl_status check_sizes(const struct dl_int_list *sizes, struct dl_json at, struct dl_arena *arena,
+                                  struct dl_error *err)
+{
+    for (size_t i = 1; i < sizes->n; i++)
+        if (sizes->items[i] <= sizes->items[i - 1])
+            return dl_fail(err, DL_RANGE, dl_json_member(at, "head_sizes", arena).where,
+                           "must be in ascending order, but %lld follows %lld", (long long)sizes->items[i],
+                           (long long)sizes->items[i - 1]);
+    return DL_OK;
+}
+
 /* Names that no device could have times of. */
 static enum dl_status check_names(const struct dl_kernel_rule *r, struct dl_json at, struct dl_arena *arena,
                                   struct dl_error *err)
@@ -86,7 +97,8 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, bool fused, struct dl_a
         struct dl_kernel_rule *const rule = &out->rules[out->n];
         *rule = (struct dl_kernel_rule){.pass = DL_EVERY_PASS, .numbers = DL_FOR_ALL, .moves = 1, .rate = 1};
         const struct dl_json at = dl_json_element(list, i, arena);
-        if (dl_read(at, fields, DL_COUNT(fields), rule, arena, err) || check_names(rule, at, arena, err)) {
+        if (dl_read(at, fields, DL_COUNT(fields), rule, arena, err) || check_names(rule, at, arena, err) ||
+            check_sizes(&rule->head_sizes, at, arena, err)) {
             if (dl_go_on(err)) continue;
             return err->status;
         }
