@@ -22,6 +22,14 @@ static void add_relu(struct dl_net *net)
     net->at.parts = 1;
 }
 
+/* Its result does not tell whether what it was given was below 0. */
+static void add_leaky_relu(struct dl_net *net)
+{
+    dl_net_save(net);
+    add_relu(net);
+    net->at.from_relu = net->at.is_saved = false;
+}
+
 /* For elements whose own backward does not need what they are given. */
 static void save_for_relu(struct dl_net *net)
 {
@@ -51,6 +59,7 @@ static void add_what_follows(struct dl_net *net, const struct dl_element *e)
 {
     if (e->batchnorm) add_batchnorm(net);
     if (e->relu) add_relu(net);
+    if (e->leaky_relu) add_leaky_relu(net);
 }
 
 static const char *name_of(const struct dl_element *e) { return e->name ? e->name : e->kind; }
@@ -186,13 +195,19 @@ static enum dl_status add_fc(struct dl_net *net, const struct dl_element *e, str
     return DL_OK;
 }
 
+/* Those of volumes are other kernels. */
+static const char *pool_of(const struct dl_net *net, const struct dl_element *e)
+{
+    return e->mean ? "mean_pool" : net->is_volume ? "volume_pool" : "pool";
+}
+
 static void shrink(struct dl_net *net, const struct dl_element *e, double windows, struct dl_tensor out)
 {
     const double in = dl_net_elements(net, &net->at), left = dl_net_elements(net, &out);
     dl_net_save(net);
     dl_tape_pass(&net->tape, &(struct dl_tape_pass){name_of(e), DL_IMAGE, .forward = in + left,
                                                     .input_gradient = net->has_weights ? 2 * in + left : 0,
-                                                    .operation = e->mean ? "mean_pool" : "pool", .width = windows});
+                                                    .operation = pool_of(net, e), .width = windows});
     net->at = out;
 }
 

@@ -73,11 +73,25 @@ static struct dl_kernel in_bundles(const struct dl_kernel *k)
     return p;
 }
 
+/* Four channels, as of CosmoFlow's input, are filled up with zeros to the eight that matrix units load at once (cuDNN's
+ * nhwcAddPaddingKernel). Odd numbers of them have kernels of their own. */
+static struct dl_kernel padded(const struct dl_kernel *k, enum dl_precision precision)
+{
+    struct dl_kernel p = *k;
+    const double loaded_bytes = 16, whole = loaded_bytes / dl_precision_operand_bytes(precision);
+    double *const side = k->pass == DL_PASS_WEIGHT_GRADIENT ? &p.m : &p.k;
+    if (k->batch > 1 || k->window <= 0 || dl_kernel_alignment(k, precision) != DL_HALF_ALIGNED) return p;
+    const double channels = round(*side / (k->window * k->window));
+    if (fmod(channels, 2) == 0) *side *= ceil(channels / whole) * whole / channels;
+    return p;
+}
+
 double dl_gpu_convolution_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     struct dl_device of_library = *d;
     of_library.peak_flop_per_s[precision] *= ((const struct dl_gpu *)d->options)->convolution_fraction;
     struct dl_kernel direct = of_pixels(k);
+    direct = padded(&direct, precision);
     if (direct.batch > 1) direct = in_bundles(&direct);
     double best_s = dl_gpu_product_s(&of_library, &direct, precision);
     if (!has_minimal_filters(k, precision)) return best_s;

@@ -19,7 +19,7 @@ static const struct dl_operation operations[] = {
     FUNCTION("gelu"), FUNCTION("geglu"), PLAIN("relu"), FUNCTION("swiglu"),
     {.name = "clamped_swiglu", MEMORY, .is_function = true, .like = "swiglu"},
     PLAIN("dropout"), PLAIN("residual"), {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
-    PLAIN("pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
+    PLAIN("pool"), PLAIN("volume_pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
     PLAIN("top_k"), PLAIN("permute"), PLAIN("unpermute"), PLAIN("count_tokens"),
     PLAIN("rotary_parts"), PLAIN("swiglu_parts"), PLAIN("rmsnorm_parts"), PLAIN("repeat"),
     PLAIN("cast"), PLAIN("widen"), PLAIN("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),

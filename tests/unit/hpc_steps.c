@@ -1,0 +1,110 @@
+/* hpc_steps.c - steps of CosmoFlow and DeepCAM against what an H200 took (validation/measured/hpc_steps.json). */
+#include <math.h>
+#include <string.h>
+
+#include "sim/core/files.h"
+#include "tests/training_runs.h"
+#include "tests/unit/suite.h"
+
+enum column { WORKLOAD, PRECISION, SOFTWARE, SAMPLES, STEP_S, BUSY_S, KERNELS, ALLOCATED };
+
+static struct dl_arena *arena;
+static struct dl_json measured;
+
+static void open_measured(void)
+{
+    struct dl_error err = {0};
+    const char *path;
+    arena = dl_arena_new();
+    ck_assert(!dl_find_file("validation/measured", "file", "hpc_steps", arena, &path, &err) &&
+              !dl_json_load(path, arena, &measured, &err));
+}
+
+static void close_measured(void)
+{
+    json_decref(measured.value);
+    dl_arena_free(arena);
+}
+
+static double number(const json_t *row, enum column column) { return json_number_value(json_array_get(row, column)); }
+static const char *text(const json_t *row, enum column column)
+{
+    return json_string_value(json_array_get(row, column));
+}
+
+struct figures {
+    double step_s, busy_s, allocated_bytes;
+};
+
+static struct figures predicted(const json_t *row)
+{
+    const bool is_deepcam = strcmp(text(row, WORKLOAD), "deepcam") == 0;
+    const char *const strategy = dl_arena_format(
+        arena,
+        "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a row\",\"workload\":\"none\",\"precision\":\"%s\","
+        "\"optimizer\":\"%s\",\"global_batch\":%.0f,\"microbatch\":%.0f,\"stack\":[]}",
+        text(row, PRECISION), is_deepcam ? "adam" : "momentum", number(row, SAMPLES), number(row, SAMPLES));
+    const struct dl_session_request request = {
+        .topo = {"h200", NULL},
+        .strategy = {"row.json", strategy},
+        .workload = {text(row, WORKLOAD), NULL},
+        .software = {text(row, SOFTWARE), NULL},
+        .engine = "analytic",
+        .set = {.items = {"software.fused_optimizer=true"}, .n = is_deepcam ? 1 : 0}};
+    struct dl_session s;
+    ck_assert_msg(!dl_session_open(&s, &request) && !dl_session_run(&s), "%s", s.err.text);
+    const struct dl_training_result *const r = &s.report.result;
+    const struct figures out = {r->step_s, r->step_s - r->exposed_s[DL_CAUSE_HOST], s.memory[0].peak};
+    dl_session_close(&s);
+    return out;
+}
+
+/* As MLPerf's rounds from 1.0 on run them: tensor cores, channels last, windows of 3. */
+static bool is_usual(const json_t *row)
+{
+    return strcmp(text(row, PRECISION), "fp32") && strcmp(text(row, SOFTWARE), "pytorch-eager") == 0 &&
+           strcmp(text(row, WORKLOAD), "cosmoflow-0.7");
+}
+
+struct mean {
+    double sum, n;
+};
+
+static void add(struct mean *m, double got, double wanted, double most, size_t row)
+{
+    const double error = got / wanted - 1;
+    ck_assert_msg(fabs(error) <= most, "row %zu: off by %.1f %%", row, 100 * error);
+    m->sum += fabs(error);
+    m->n++;
+}
+
+START_TEST(steps_take_what_was_measured)
+{
+    const double paced_by_device = 0.9;
+    const json_t *const rows = json_object_get(measured.value, "rows");
+    struct mean usual = {0}, others = {0}, steps = {0}, memory = {0};
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *const row = json_array_get(rows, i);
+        const struct figures got = predicted(row);
+        add(&memory, got.allocated_bytes, number(row, ALLOCATED), 0.08, i);
+        add(is_usual(row) ? &usual : &others, got.busy_s, number(row, BUSY_S), is_usual(row) ? 0.13 : 0.6, i);
+        if (is_usual(row) && number(row, BUSY_S) >= paced_by_device * number(row, STEP_S))
+            add(&steps, got.step_s, number(row, STEP_S), 0.1, i);
+    }
+    ck_assert_double_ge(steps.n, 7);
+    ck_assert_double_le(steps.sum / steps.n, 0.05);
+    ck_assert_double_le(usual.sum / usual.n, 0.06);
+    ck_assert_double_le(others.sum / others.n, 0.25);
+    ck_assert_double_le(memory.sum / memory.n, 0.04);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("hpc_steps");
+    tcase_add_checked_fixture(tests, open_measured, close_measured);
+    tcase_add_test(tests, steps_take_what_was_measured);
+    Suite *const suite = suite_create("hpc_steps");
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
