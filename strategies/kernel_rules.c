@@ -24,6 +24,11 @@ static const struct dl_field fields[] = {
     {"wide", DL_BOOL, AT(is_wide), 0, 0, true, NULL, "computed in fp32, with fp32 elements; false if absent"},
     {"as", DL_TEXT, AT(as), 0, 0, true, NULL,
      "the operation under which measured times have it; its own name if absent"},
+    {"each_expert", DL_BOOL, AT(is_of_each_expert), 0, 0, true, NULL,
+     "of permute and unpermute: launches are those for one of the experts of a rank; false if absent"},
+    {"expert_moves", DL_NUMBER, AT(expert_moves), 0, 1000, true, NULL,
+     "of permute and unpermute: elements moved additionally for each expert of a rank, over those of the layer's "
+     "tokens; 0 if absent"},
     {"beside_moves", DL_NUMBER, AT(beside_moves), 0, 1000, true, NULL,
      "of memory-bound kernels: elements moved additionally, over those of the workload; 0 if absent"},
     {"weight_moves", DL_NUMBER, AT(weight_moves), 0, 1000, true, NULL,
@@ -188,10 +193,15 @@ double dl_kernel_saves(const struct dl_kernel_rule *rule, const struct dl_kernel
     return rule->saved_bytes * elements;
 }
 
-struct dl_kernel dl_kernel_instead(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
+double dl_kernel_launches(const struct dl_kernel_rule *rule, double experts)
+{
+    return rule->launches * (rule->is_of_each_expert ? experts : 1);
+}
+
+struct dl_kernel dl_kernel_instead(const struct dl_kernel_rule *rule, const struct dl_kernel *k, double experts)
 {
     struct dl_kernel done = *k;
-    done.elements *= rule->moves;
+    done.elements *= rule->moves + rule->expert_moves * experts * k->tokens;
     done.unit_s = rule->unit_s * k->elements;
     if (rule->as) done.operation = rule->as;
     return done;

@@ -10,21 +10,23 @@
 
 struct dl_kernel_rule {
     const char *operation;
-    int64_t pass;         /* enum dl_kernel_pass, or DL_EVERY_PASS */
-    double launches;      /* of an optimizer: for each tensor of parameters */
-    double tensor_s;      /* of the device, for each tensor of parameters that an optimizer goes through */
-    double moves;         /* elements, over those that the workload counts; 0: it is part of another kernel */
-    bool is_wide;         /* these are of fp32 */
-    const char *as;       /* a kernel that is bound by memory: as which the device does it; NULL: as what it is */
-    double beside_moves;  /* elements moved beside it, over those that the workload counts */
-    const char *beside;   /* what it is that moves these and those of the next two: "cast" if NULL */
-    double unit_s;        /* of a unit of the device, for each element that the workload counts: its least time; of a
-                             product for each activation on the side of its result: of what goes beside it */
-    double weight_moves;  /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
-    double result_moves;  /* elements moved beside a product or attention for each of its results */
-    double operand_moves; /* and beside a product for each element of its input */
-    double saved_bytes;   /* of a forward: kept for backward beyond what the workload counts, or below 0 less; see
-                             dl_kernel_saves */
+    int64_t pass;           /* enum dl_kernel_pass, or DL_EVERY_PASS */
+    double launches;        /* of an optimizer: for each tensor of parameters */
+    double tensor_s;        /* of the device, for each tensor of parameters that an optimizer goes through */
+    double moves;           /* elements, over those that the workload counts; 0: it is part of another kernel */
+    bool is_wide;           /* these are of fp32 */
+    const char *as;         /* a kernel that is bound by memory: as which the device does it; NULL: as what it is */
+    bool is_of_each_expert; /* launches are those for one of the experts of a rank */
+    double expert_moves;    /* elements moved additionally for each of them, over those of the tokens */
+    double beside_moves;    /* elements moved beside it, over those that the workload counts */
+    const char *beside;     /* what it is that moves these and those of the next two: "cast" if NULL */
+    double unit_s;          /* of a unit of the device, for each element that the workload counts: its least time; of a
+                               product for each activation on the side of its result: of what goes beside it */
+    double weight_moves;    /* elements moved beside it for each of its weights: casts, sums of gradients in fp32 */
+    double result_moves;    /* elements moved beside a product or attention for each of its results */
+    double operand_moves;   /* and beside a product for each element of its input */
+    double saved_bytes;     /* of a forward: kept for backward beyond what the workload counts, or below 0 less; see
+                               dl_kernel_saves */
     struct dl_int_list head_sizes; /* of attention: for which there are kernels, from narrow to wide; none: for all */
     double rate;                   /* over that of the device's figures: of an older library */
     bool is_older;                 /* on the newest devices, their older_kernels_fraction of that rate */
@@ -68,8 +70,12 @@ struct dl_numbers {
 const struct dl_kernel_rule *dl_kernel_rule_for(const struct dl_kernel_rules *rules, const struct dl_kernel *k,
                                                 struct dl_numbers numbers);
 
-/* What the framework does instead of k, which is bound by memory or by its own instructions. */
-struct dl_kernel dl_kernel_instead(const struct dl_kernel_rule *rule, const struct dl_kernel *k);
+/* On a rank with so many experts of a layer; of an optimizer for each tensor of parameters. */
+double dl_kernel_launches(const struct dl_kernel_rule *rule, double experts);
+
+/* What the framework does instead of k, which is bound by memory or by its own instructions, on a rank with so many
+ * experts of a layer. */
+struct dl_kernel dl_kernel_instead(const struct dl_kernel_rule *rule, const struct dl_kernel *k, double experts);
 
 /* Bytes that k keeps for backward beyond what the workload counts: saved_bytes for each element that it moves, of a
  * product for each element of its input, of attention for each result. */

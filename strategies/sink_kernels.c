@@ -53,6 +53,19 @@ static bool accumulates(const struct dl_setting *setting, const struct dl_kernel
 static bool is_group(const struct dl_kernel *k) { return k->kind == DL_KERNEL_GEMM && dl_kernel_is_of_experts(k); }
 static double n_products(const struct dl_kernel *k) { return is_group(k) ? fmax(k->batch, 1) : 1; }
 
+/* For which a kernel copies tokens. */
+static double experts_of_rank(const struct dl_setting *setting, const struct dl_kernel *k)
+{
+    return k->tokens > 0 ? k->batch / setting->expert_ways : 1;
+}
+
+static double launches_of(const struct dl_setting *setting, const struct dl_kernel *k,
+                          const struct dl_kernel_rule *rule)
+{
+    return n_products(k) *
+           (rule ? dl_kernel_launches(rule, experts_of_rank(setting, k)) : setting->software->launches_per_kernel);
+}
+
 /* At the clock of the step; what `times` of it draw is added to what there is. */
 static struct dl_price price_at_clock(const struct dl_sink *s, const struct dl_kernel *k, enum dl_precision precision,
                                       double times, struct dl_draw *sum)
@@ -121,12 +134,12 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     const struct dl_kernel_rule *const rule =
         dl_kernel_rule_for(&setting->software->kernels, k, dl_numbers_of(setting));
     const enum dl_precision precision = dl_kernel_precision(s->request->device, k, setting->precision);
-    struct dl_kernel kernel = rule && k->kind == DL_KERNEL_MEMORY ? dl_kernel_instead(rule, k) : *k;
+    struct dl_kernel kernel =
+        rule && k->kind == DL_KERNEL_MEMORY ? dl_kernel_instead(rule, k, experts_of_rank(setting, k)) : *k;
     kernel.accumulates = accumulates(setting, rule, k);
     pad(s->request->device, precision, setting->software->pads_products_to, &kernel);
     struct dl_priced_kernel out = {.kernel = *k,
-                                   .launches =
-                                       n_products(k) * (rule ? rule->launches : setting->software->launches_per_kernel),
+                                   .launches = launches_of(setting, k, rule),
                                    .bytes = dl_kernel_bytes(&kernel, precision),
                                    .is_part_of_another = rule && rule->moves == 0,
                                    .is_group = is_group(k),

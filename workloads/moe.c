@@ -48,10 +48,16 @@ static void experts(struct dl_block *b)
 void dl_block_experts(struct dl_block *b)
 {
     const double copied = (double)b->o->top_k * dl_expert_padding(b->o) * b->elements;
-    const struct dl_tape_pass permute = {"permute", DL_ACTIVATION, .forward = b->elements + copied,
-                                         .input_gradient = b->elements + copied};
-    const struct dl_tape_pass unpermute = {"unpermute", DL_ACTIVATION, .forward = copied + b->elements,
-                                           .input_gradient = 2 * copied + b->elements};
+    const double n = (double)b->o->experts;
+    const struct dl_tape_pass permute = {
+        "permute",     DL_ACTIVATION,        .forward = b->elements + copied, .input_gradient = b->elements + copied,
+        .matrices = n, .tokens = b->elements};
+    const struct dl_tape_pass unpermute = {"unpermute",
+                                           DL_ACTIVATION,
+                                           .forward = copied + b->elements,
+                                           .input_gradient = 2 * copied + b->elements,
+                                           .matrices = n,
+                                           .tokens = b->elements};
     dl_block_norm(b, "norm2", (double)b->o->hidden);
     b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the router is given */
     route(b);

@@ -174,9 +174,13 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
         .drops = pass->drops,
         .on_operands = tape->inside && !heads,
         .by = {.batch = heads, .n = pass->by & DL_BY_WIDTH, .elements = pass->by | of_experts(tape->among_experts)}};
-    if (pass->forward > 0) add_forward(step, &kernel);
+    if (pass->forward > 0) {
+        kernel.tokens = pass->tokens / pass->forward;
+        add_forward(step, &kernel);
+    }
     kernel.drops = false;
     kernel.elements = pass->input_gradient;
+    kernel.tokens = pass->input_gradient > 0 ? pass->tokens / pass->input_gradient : 0;
     if (pass->input_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_INPUT);
     kernel.elements = pass->weight_gradient;
     if (pass->weight_gradient > 0) add_gradient(step, &kernel, DL_GRADIENT_WEIGHT);

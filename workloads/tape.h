@@ -57,7 +57,8 @@ struct dl_tape_pass {
     const char *operation; /* NULL: as the name says */
     double table, found;   /* look-up: elements of its table, and of what is found there, which then leaves */
     double width;          /* of the rows that it goes through, of a pool the windows on each input; 0: no matter */
-    double matrices;       /* of such rows that it goes through; 0: no matter */
+    double matrices;       /* of such rows that it goes through, or experts that it copies tokens for; 0: no matter */
+    double tokens;         /* elements of the tokens that it copies for experts; 0: it does not */
     bool drops;            /* its forward, as in struct dl_kernel */
 };
 void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass);

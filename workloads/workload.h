@@ -31,8 +31,10 @@ struct dl_kernel {
     enum dl_kernel_pass pass;
     const char *name;      /* "qkv", "softmax", ... */
     const char *operation; /* DL_KERNEL_MEMORY: what it does, if its name does not say so: "layernorm", "gelu" */
-    /* DL_KERNEL_MEMORY: only n, the width of the rows that norms, softmax and biases go through. */
+    /* DL_KERNEL_MEMORY: n is the width of the rows that norms, softmax and biases go through, batch how many matrices
+     * of them there are. Where tokens are copied for experts, batch is these, all of a layer. */
     double batch, m, n, k;
+    double tokens;   /* where tokens are copied for experts: elements of the tokens themselves, over its elements */
     double elements; /* DL_KERNEL_MEMORY: read and written, in the precision of activations; fp32 counts twice */
     double unit_s;   /* DL_KERNEL_MEMORY: of its instructions, if one unit of the device did them all; 0: not known */
     /* Numbers that have none are the same on every rank. Among experts a GEMM's batch is these, which expert

@@ -116,6 +116,7 @@ def attention_with_dropout(precision):
 def attention_of_images(precision):
     """As encoders have it, of fp32: by a kernel of its own."""
     shapes = [(b, h, s, d, False, 1) for b, h, s, d in ((8, 12, 197, 64), (32, 12, 197, 64), (128, 12, 197, 64), (512, 12, 197, 64),
+              (256, 12, 50, 64), (1024, 12, 50, 64), (256, 12, 64, 64), (128, 12, 100, 64), (256, 12, 128, 64),
               (64, 16, 197, 64), (16, 16, 512, 64), (4, 16, 1024, 64), (64, 16, 256, 80), (16, 16, 512, 128), (2, 16, 2048, 128))]
     attentions(precision, shapes, 0)
 

@@ -38,7 +38,7 @@ static double done_s(struct dl_kernel k)
     k.by.elements = k.by.batch = DL_BY_EXPERT;
     const struct dl_kernel_rule *const rule = dl_kernel_rule_for(&rules, &k, numbers);
     ck_assert_ptr_nonnull(rule);
-    const struct dl_kernel instead = dl_kernel_instead(rule, &k), beside = dl_kernel_beside(rule, &k),
+    const struct dl_kernel instead = dl_kernel_instead(rule, &k, 1), beside = dl_kernel_beside(rule, &k),
                            issued = dl_kernel_issued(rule, &k);
     return (k.kind == DL_KERNEL_MEMORY ? price_of(&instead) : price_of(&issued)) + price_of(&beside);
 }

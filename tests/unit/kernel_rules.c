@@ -148,7 +148,7 @@ START_TEST(a_rule_may_tell_what_is_done_instead_and_beside)
     ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &residual, mixed), &rules.rules[1]);
     residual.drops = true;
     ck_assert_ptr_eq(dl_kernel_rule_for(&rules, &residual, mixed), &rules.rules[0]);
-    const struct dl_kernel instead = dl_kernel_instead(&rules.rules[0], &residual);
+    const struct dl_kernel instead = dl_kernel_instead(&rules.rules[0], &residual, 1);
     ck_assert_str_eq(dl_kernel_operation(&instead), "mixed_add");
     ck_assert_double_eq(instead.elements, 500);
     const struct dl_kernel beside = dl_kernel_beside(&rules.rules[0], &residual);
@@ -259,7 +259,7 @@ START_TEST(instructions_are_counted_for_each_element)
     open_rules("[{\"operation\": \"swiglu\", \"launches\": 2, \"moves\": 2, \"unit_s\": 1e-9},"
                " {\"operation\": \"gemm\", \"launches\": 1, \"unit_s\": 1e-9}]");
     const struct dl_kernel swiglu = {.kind = DL_KERNEL_MEMORY, .name = "swiglu", .elements = 300};
-    ck_assert_double_eq_tol(dl_kernel_instead(&rules.rules[0], &swiglu).unit_s, 300 * each_s, 1e-20);
+    ck_assert_double_eq_tol(dl_kernel_instead(&rules.rules[0], &swiglu, 1).unit_s, 300 * each_s, 1e-20);
     ck_assert_double_eq(dl_kernel_issued(&rules.rules[0], &swiglu).unit_s, 0);
     struct dl_kernel k = {.kind = DL_KERNEL_GEMM, .batch = 1, .m = tokens, .n = outputs, .k = inputs};
     ck_assert_double_eq_tol(dl_kernel_issued(&rules.rules[1], &k).unit_s, tokens * outputs * each_s, 1e-20);
@@ -271,11 +271,32 @@ START_TEST(instructions_are_counted_for_each_element)
 }
 END_TEST
 
+/* A loop over experts: so many launches for each, and a tensor of all tokens that is filled and added. */
+START_TEST(what_is_done_for_each_expert_grows_with_these)
+{
+    open_rules(
+        "[{\"operation\": \"permute\", \"each_expert\": true, \"launches\": 5, \"moves\": 2, \"expert_moves\": 4},"
+        " {\"operation\": \"unpermute\", \"launches\": 5}]");
+    const double tokens = 100, copies = 3;
+    const struct dl_kernel permute = {
+        .kind = DL_KERNEL_MEMORY, .name = "permute", .elements = (1 + copies) * tokens, .tokens = 1 / (1 + copies)};
+    for (double experts = 1; experts <= 64; experts *= 4) {
+        ck_assert_double_eq(dl_kernel_launches(&rules.rules[0], experts), 5 * experts);
+        ck_assert_double_eq(dl_kernel_launches(&rules.rules[1], experts), 5);
+        ck_assert_double_eq_tol(dl_kernel_instead(&rules.rules[0], &permute, experts).elements,
+                                2 * (1 + copies) * tokens + 4 * experts * tokens, 1e-9);
+        ck_assert_double_eq(dl_kernel_instead(&rules.rules[1], &permute, experts).elements, permute.elements);
+    }
+    close_rules();
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("kernel_rules");
     TCase *const tests = tcase_create("kernel_rules");
     tcase_add_test(tests, the_first_rule_that_fits_counts);
+    tcase_add_test(tests, what_is_done_for_each_expert_grows_with_these);
     tcase_add_test(tests, a_rule_may_be_for_bf16);
     tcase_add_test(tests, weights_are_cast_beside_a_product);
     tcase_add_test(tests, a_kernel_is_meant_by_its_own_name_too);

@@ -10,7 +10,8 @@
 
 struct step {
     const char *workload, *precision, *software;
-    const char *half;          /* where mechanisms were looked for, or kept out; NULL: timed before there were halves */
+    const char *half;          /* where mechanisms were looked for, kept out, or predicted before it was timed
+                                  ("blind"); NULL: timed before there were halves */
     double samples, runs, seq; /* the last 0: as the workload has it */
     bool pure, dropout, fused;
     double step_s, busy_s, allocated_bytes;
@@ -184,10 +185,12 @@ START_TEST(steps_take_what_pytorch_takes)
 }
 END_TEST
 
-/* Vision transformers, grouped and wide networks, experts: both halves, where the device sets the pace. */
-START_TEST(families_of_images_take_what_pytorch_takes)
+/* Vision transformers, grouped and wide networks, experts in both halves, and shapes that were never timed before:
+ * where the device sets the pace. */
+START_TEST(each_half_takes_what_pytorch_takes)
 {
-    static const char *const halves[] = {"fit", "kept"};
+    static const char *const halves[] = {"fit", "kept", "blind"};
+    const size_t least[] = {20, 20, 10};
     const double most_mean = 0.05, most_memory = 0.04;
     open_steps();
     for (size_t h = 0; h < DL_COUNT(halves); h++) {
@@ -198,7 +201,7 @@ START_TEST(families_of_images_take_what_pytorch_takes)
             add_error(&memory, got.allocated_bytes, steps[i].allocated_bytes);
             if (is_paced_by_device(&steps[i])) add_error(&step, got.step_s, steps[i].step_s);
         }
-        ck_assert_uint_ge(step.n, 20);
+        ck_assert_uint_ge(step.n, least[h]);
         ck_assert_double_le(step.sum / (double)step.n, most_mean);
         ck_assert_double_le(memory.sum / (double)memory.n, most_memory);
     }
@@ -225,7 +228,7 @@ int main(void)
 {
     Suite *const suite = suite_create("pytorch_steps");
     TCase *const tests = tcase_create("pytorch_steps");
-    tcase_add_test(tests, families_of_images_take_what_pytorch_takes);
+    tcase_add_test(tests, each_half_takes_what_pytorch_takes);
     tcase_add_test(tests, batch_norms_of_bf16_take_longer_than_those_of_fp16);
     tcase_add_test(tests, steps_take_what_pytorch_takes);
     suite_add_tcase(suite, tests);
