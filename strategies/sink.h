@@ -86,6 +86,7 @@ struct dl_sink {
     struct dl_lowered *out;
     struct dl_template *into;
     struct dl_copy_rate copies[DL_N_PATHS][2]; /* outwards and inwards; bytes_per_s 0: not asked for yet */
+    struct dl_copy_rate reads[DL_N_PATHS];     /* inwards, where only the first stage's devices do */
     const char *copies_where;                  /* the entry that copies; NULL: none does */
     size_t layer_begins;                       /* first instruction of the layer at work, in `into` */
     uint32_t n_beside_layer;                   /* collectives that go on beside it, for another micro-batch */
@@ -138,14 +139,16 @@ enum dl_status dl_sink_time(struct dl_sink *s, const struct dl_wish *wish, doubl
 enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double part, double *seconds, struct dl_error *err);
 /* Find the way to the host, if the stack copies. */
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
-/* A copy there or back, beside the layer if it is async; and the update on the host. */
 /* What a path gives a device. NULL: the machine has no such path, and err says what its file needs. */
 const struct dl_copy_rate *dl_sink_copy_rate(struct dl_sink *s, enum dl_path path, bool inwards, struct dl_error *err);
+/* The same of samples, which only devices of the first stage read; these are neighbours. */
+const struct dl_copy_rate *dl_sink_read_rate(struct dl_sink *s, enum dl_path path, struct dl_error *err);
 /* A copy over a path whose rate is known; all that are alike are one call. It starts before that instruction. */
 uint32_t dl_sink_copy_call(struct dl_sink *s, struct dl_comm copy);
 void dl_sink_start_copy(struct dl_sink *s, size_t at, uint32_t call);
 void dl_sink_await_copy(struct dl_sink *s, uint32_t call);
 enum dl_status dl_sink_read(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
+/* A copy there or back, beside the layer if it is async; and the update on the host. */
 enum dl_status dl_sink_copy(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 enum dl_status dl_sink_host_update(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
 /* For the sink of the stack; user is the struct dl_sink. */

@@ -3,15 +3,27 @@
 
 #include "strategies/sink.h"
 
-const struct dl_copy_rate *dl_sink_copy_rate(struct dl_sink *s, enum dl_path path, bool inwards, struct dl_error *err)
+/* Of so many devices at once. */
+static const struct dl_copy_rate *find_rate(struct dl_sink *s, enum dl_path path, bool inwards, uint32_t n,
+                                            struct dl_copy_rate *out, struct dl_error *err)
 {
     const struct dl_estimator *const e = s->request->estimator;
-    const uint32_t per_node = e->topology->node.n_devices, n = s->request->job->n_devices;
+    const uint32_t per_node = e->topology->node.n_devices;
     const struct dl_copy_wish wish = {path, inwards, n, n < per_node ? n : per_node};
-    struct dl_copy_rate *const out = &s->copies[path][inwards];
     if (out->bytes_per_s > 0 || dl_copy_rate(e->topology, &wish, e->bytes_per_s, out)) return out;
     dl_copy_refuse(e->topology, path, s->copies_where, err);
     return NULL;
+}
+
+const struct dl_copy_rate *dl_sink_copy_rate(struct dl_sink *s, enum dl_path path, bool inwards, struct dl_error *err)
+{
+    return find_rate(s, path, inwards, s->request->job->n_devices, &s->copies[path][inwards], err);
+}
+
+const struct dl_copy_rate *dl_sink_read_rate(struct dl_sink *s, enum dl_path path, struct dl_error *err)
+{
+    const uint32_t n_of_stage = s->request->job->n_devices / dl_n_stages(&s->request->job->setting);
+    return find_rate(s, path, true, n_of_stage, &s->reads[path], err);
 }
 
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err)
@@ -25,7 +37,9 @@ enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err)
 uint32_t dl_sink_copy_call(struct dl_sink *s, struct dl_comm copy)
 {
     struct dl_lowered *const out = s->out;
-    const struct dl_copy_rate *const rate = &s->copies[copy.path][copy.channel != DL_CHANNEL_COPIES_OUT];
+    const struct dl_copy_rate *const rate = copy.channel == DL_CHANNEL_AHEAD
+                                                ? &s->reads[copy.path]
+                                                : &s->copies[copy.path][copy.channel != DL_CHANNEL_COPIES_OUT];
     const double most = copy.most_bytes_per_s,
                  bytes_per_s = most > 0 ? fmin(rate->bytes_per_s, most) : rate->bytes_per_s;
     for (size_t i = 0; i < out->n_calls; i++) {

@@ -36,8 +36,8 @@ enum dl_status dl_sink_read(struct dl_sink *s, const struct dl_event *ev, struct
     const double samples = s->request->job->setting.microbatch, unpacks_at = unpacked_bytes_per_s(s),
                  grows = data->device_bytes / data->stored_bytes;
     const enum dl_path path = ev->from_nearest ? path_to_nearest(s) : ev->path;
-    const struct dl_copy_rate *const to_device = dl_sink_copy_rate(s, DL_PATH_HOST, true, err);
-    if (!to_device || !dl_sink_copy_rate(s, path, true, err)) return err->status;
+    const struct dl_copy_rate *const to_device = dl_sink_read_rate(s, DL_PATH_HOST, err);
+    if (!to_device || !dl_sink_read_rate(s, path, err)) return err->status;
     const bool is_in_memory = path == DL_PATH_HOST;
     const double most = is_in_memory ? unpacks_at * grows : fmin(unpacks_at, to_device->bytes_per_s / grows);
     const uint32_t call = dl_sink_copy_call(

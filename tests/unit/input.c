@@ -7,6 +7,9 @@
 #define SAMPLES(more)                                                                                                  \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','widths':[64,64,64],'samples':{'count':1000,"         \
     "'stored_bytes':1e6" more "}}"
+#define DEEP                                                                                                           \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'mlp','widths':[8,8,8,8,8,8,8,8,8,8,8,8,8,8,8,8,8],"        \
+    "'samples':{'count':1000,'stored_bytes':1e6}}"
 /* Two devices a node. All read from what they share at 4 GB/s, those of a node from its own at 1 GB/s. */
 #define MACHINE(host)                                                                                                  \
     "{'schema':'dlsim/system/1','source':'a test','nodes':8,'transport':'ideal','node':{'device':'a "                  \
@@ -67,6 +70,36 @@ START_TEST(samples_come_as_fast_as_the_slowest_of_what_they_pass)
     check_causes(&r, "causes");
     ck_assert_double_gt(r.exposed_s[DL_CAUSE_INPUT], 0.9 * r.step_s);
     dl_session_close(&t);
+}
+END_TEST
+
+/* So they share what they read from with no others. */
+START_TEST(only_the_first_stage_reads)
+{
+    static const struct {
+        const char *from;
+        double sample_s; /* if one device reads */
+        double shared_by[3];
+    } places[] = {
+        {"storage", 1e6 / 4e8, {4, 2, 1}}, {"node_storage", 1e6 / 1e8, {2, 2, 1}}, {"memory", 1e6 / 5e8, {1, 1, 1}}};
+    for (size_t p = 0; p < DL_COUNT(places); p++)
+        for (int k = 0; k < 3; k++) {
+            const int stages = 2 << k, micros = 16 * stages / DEVICES;
+            const double latency_s = p == 0 ? 0.5 : 0,
+                         sample_s = latency_s + places[p].shared_by[k] * places[p].sample_s;
+            char stack[200], what[200];
+            struct dl_session t;
+            snprintf(stack, sizeof stack, "{'name':'pipeline','ways':%d},{'name':'data'},{'name':'input','from':'%s'}",
+                     stages, places[p].from);
+            snprintf(what, sizeof what, "%d stages, from %s", stages, places[p].from);
+            open_step(
+                &t, &(struct step){
+                        .system = SMALL_HOST, .software = LOADER(""), .workload = DEEP, .head = HEAD, .stack = stack});
+            const double simulated_s = simulated(&t, what).step_s;
+            check_close(what, estimated(&t, what).step_s, simulated_s, 1e-6);
+            check_close(what, simulated_s, micros * sample_s, 1e-3);
+            dl_session_close(&t);
+        }
 }
 END_TEST
 
@@ -141,6 +174,7 @@ int main(void)
     tcase_add_loop_test(tests, a_step_takes_the_longer_of_work_and_samples, 0, 3);
     tcase_add_test(tests, a_program_that_reads_is_read_back);
     tcase_add_test(tests, what_is_not_said_is_asked_for);
+    tcase_add_test(tests, only_the_first_stage_reads);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
