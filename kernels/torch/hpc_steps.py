@@ -89,7 +89,7 @@ class Mean(nn.Module):
         return torch.tile(one, (1, 1, *x.shape[2:]))
 
 
-def wider(inside, outside):
+def upsampled(inside, outside):
     return nn.ConvTranspose2d(inside, outside, 3, 2, 1, 1, bias=False)
 
 
@@ -105,10 +105,11 @@ class DeepCam(nn.Module):
                           *normed(*separable(1024, 1536, 1, 2), width=1536), *normed(*separable(1536, 1536, 1, 2), width=1536),
                           *normed(*separable(1536, 2048, 1, 2), width=2048))
         self.pyramid = nn.ModuleList([seq(*normed(conv(2048, 256, 1 if d == 1 else 3, d=d), width=256)) for d in (1, 6, 12, 18)] + [Mean()])
-        self.joined = seq(*normed(conv(5 * 256, 256, 1), width=256), *normed(wider(256, 256), width=256), *normed(wider(256, 256), width=256))
+        self.joined = seq(*normed(conv(5 * 256, 256, 1), width=256), *normed(upsampled(256, 256), width=256),
+                          *normed(upsampled(256, 256), width=256))
         self.low = seq(*normed(conv(128, 48, 1), width=48))
         self.end = seq(*normed(conv(304, 256), width=256), *normed(conv(256, 256), width=256), nn.Conv2d(256, 256, 1),
-                       *normed(wider(256, 256), width=256), wider(256, 3))
+                       *normed(upsampled(256, 256), width=256), upsampled(256, 3))
 
     def forward(self, x, target):
         low = self.begin(x)
@@ -156,14 +157,9 @@ class Step:
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
 
-    def whole(self):
-        self.forward()
-        self.backward()
-        self.update()
-
 
 def layers_of(name, last):
-    """Every layer with the shape of its input at one sample, how often it is there, and whether it sees the input."""
+    """Every layer with the shape of its input at one sample, and how often it is there."""
     net, seen = MODELS[name]().cuda().to(memory_format=format_of(name, last)), {}
     kinds = (nn.Conv2d, nn.Conv3d, nn.ConvTranspose2d, nn.BatchNorm2d, nn.LeakyReLU, nn.ReLU, nn.MaxPool3d, nn.ConstantPad3d)
 

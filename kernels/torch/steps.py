@@ -123,11 +123,6 @@ class Step:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
-    def whole(self):
-        self.forward()
-        self.backward()
-        self.update()
-
 
 def measure(case, quick):
     return dict(zip(("model", "batch", "mode", "dropout", "benchmark", "way"), case)) | measured(Step(*case), quick)
