@@ -51,9 +51,8 @@ static void use_optimizer(struct dl_setting *s, int64_t which)
     s->optimizer_takes_roots = optimizer_costs[which].takes_roots;
 }
 
-struct dl_model_code dl_job_model_code(const struct dl_job *job, const struct dl_software *software)
+struct dl_model_code dl_job_model_code(const struct dl_job *job, struct dl_model_code code)
 {
-    struct dl_model_code code = software->code;
     code.head_ways = job->setting.is_line ? job->setting.ways[DL_AXIS_TENSOR] : 1;
     return code;
 }

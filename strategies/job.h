@@ -23,8 +23,8 @@ const struct dl_field *dl_job_fields(size_t *n_fields);
 /* What the setting asks of its schedule; times are 0. */
 struct dl_schedule_request dl_setting_schedule(const struct dl_setting *s);
 
-/* How the software writes a model down for the job's ranks; what dl_workload_read is to be given. */
-struct dl_model_code dl_job_model_code(const struct dl_job *job, const struct dl_software *software);
+/* How code writes a model down for the job's ranks; what dl_workload_read is to be given before dl_job_check. */
+struct dl_model_code dl_job_model_code(const struct dl_job *job, struct dl_model_code code);
 
 /* How the software trains the model, built so; software must outlive the job. */
 void dl_job_suit(struct dl_job *job, const struct dl_software *software, const struct dl_model *model);

@@ -21,8 +21,8 @@ static enum dl_status load(const struct dl_export_training *what, struct dl_mega
                                      "workload", dl_place_of_name(what->workload, x->strategy, "workload", x->arena)};
     x->devices = job.n_devices;
     if (dl_load_document(&workload, what->set, x->arena, &x->workload, err) ||
-        dl_workload_read(x->workload, job.setting.microbatch, (struct dl_model_code){.attention = "flash"}, x->arena,
-                         &model, err))
+        dl_workload_read(x->workload, job.setting.microbatch,
+                         dl_job_model_code(&job, (struct dl_model_code){.attention = "flash"}), x->arena, &model, err))
         return err->status;
     return dl_job_check(&job, &model, x->arena, err);
 }

@@ -58,14 +58,15 @@ static enum dl_status find_format(const struct dl_foreign *file, const struct dl
                    dl_joined(dl_import_format_names, DL_COUNT(formats), all));
 }
 
-/* What a reader made must be what dlsim reads. */
-static enum dl_status check_workload(const struct dl_foreign *file, double microbatch, struct dl_arena *arena,
-                                     struct dl_imported *out, struct dl_model *model, struct dl_error *err)
+static const struct dl_model_code any_code = {.attention = "flash"};
+
+/* What a reader made must be what dlsim reads. Its parameters are counted without copies that ranks hold. */
+static enum dl_status check_workload(struct dl_json doc, double microbatch, struct dl_arena *arena,
+                                     struct dl_imported *out, struct dl_error *err)
 {
-    const struct dl_json doc = {out->workload, dl_arena_format(arena, "%s as a workload", file->where), NULL};
-    if (dl_workload_read(doc, microbatch, (struct dl_model_code){.attention = "flash"}, arena, model, err))
-        return err->status;
-    out->parameters = dl_model_parameters(model);
+    struct dl_model model;
+    if (dl_workload_read(doc, microbatch, any_code, arena, &model, err)) return err->status;
+    out->parameters = dl_model_parameters(&model);
     return DL_OK;
 }
 
@@ -81,14 +82,23 @@ static enum dl_status check_strategy(const struct dl_foreign *file, struct dl_ar
     return err->status;
 }
 
+static enum dl_status check_both(const struct dl_job *job, struct dl_json workload, struct dl_arena *arena,
+                                 struct dl_error *err)
+{
+    struct dl_model model;
+    if (dl_workload_read(workload, job->setting.microbatch, dl_job_model_code(job, any_code), arena, &model, err))
+        return err->status;
+    return dl_job_check(job, &model, arena, err);
+}
+
 static enum dl_status check_made(const struct dl_foreign *file, struct dl_arena *arena, struct dl_imported *out,
                                  struct dl_error *err)
 {
     struct dl_job job = {.setting.microbatch = 1};
-    struct dl_model model;
+    const struct dl_json workload = {out->workload, dl_arena_format(arena, "%s as a workload", file->where), NULL};
     if (out->strategy && check_strategy(file, arena, out, &job, err)) return err->status;
-    if (out->workload && check_workload(file, job.setting.microbatch, arena, out, &model, err)) return err->status;
-    return out->strategy && out->workload ? dl_job_check(&job, &model, arena, err) : DL_OK;
+    if (out->workload && check_workload(workload, job.setting.microbatch, arena, out, err)) return err->status;
+    return out->strategy && out->workload ? check_both(&job, workload, arena, err) : DL_OK;
 }
 
 enum dl_status dl_import(const struct dl_foreign *file, struct dl_arena *arena, struct dl_imported *out,

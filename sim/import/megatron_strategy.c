@@ -99,15 +99,17 @@ static enum dl_status add_expert(const struct dl_megatron_reading *r, json_t *st
 {
     const struct dl_megatron *const m = r->m;
     if (check_expert_tensor(r, err)) return err->status;
-    if (or_one(m->expert) == 1) return DL_OK;
+    const bool is_whole = or_one(m->expert) == 1; /* no tokens travel */
+    if (is_whole && !(m->experts && m->experts_padded)) return DL_OK;
     json_t *const expert = dl_strategy_entry(strategy, "expert");
-    dl_put_count(expert, "ways", m->expert);
+    dl_put_count(expert, "ways", or_one(m->expert));
+    if (m->experts_padded) json_object_set_new(expert, "even", json_true());
+    if (is_whole) return DL_OK;
     if (is_over_tensor(m)) json_object_set_new(expert, "over_tensor", json_true());
     if (is_over_context(m)) json_object_set_new(expert, "over_context", json_true());
     leave_part_of_context(r);
     if (m->dispatcher == DL_DISPATCH_FLEX) json_object_set_new(expert, "dispatch", json_string("to_nodes"));
     if (m->expert_overlap) json_object_set_new(expert, "overlap", json_true());
-    if (m->experts_padded) json_object_set_new(expert, "even", json_true());
     if (m->dispatcher <= DL_DISPATCH_ALLGATHER)
         dl_megatron_leave(r, "--moe-token-dispatcher-type", m->dispatcher ? "allgather" : "allgather by default", true,
                           "dlsim sends tokens to their experts (alltoall); here all ranks get all tokens");

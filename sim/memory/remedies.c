@@ -56,8 +56,8 @@ static void lower_and_count(const struct search *s, struct dl_job *job, struct d
     const struct dl_lower_request request = {
         .job = job, .model = &model, .device = r->device, .estimator = estimator, .device_of_rank = device_of_rank};
     if (!dl_place(estimator->topology, "packed", 0, job->n_devices, device_of_rank, err) &&
-        !dl_workload_read(r->workload, job->setting.microbatch, dl_job_model_code(job, r->software), arena, &model,
-                          err)) {
+        !dl_workload_read(r->workload, job->setting.microbatch, dl_job_model_code(job, r->software->code), arena,
+                          &model, err)) {
         dl_job_suit(job, r->software, &model);
         dl_job_suit_machine(job, r->device, estimator->topology);
         if (dl_memory_fits_outside(estimator->topology, &job->setting, &model) &&

@@ -43,7 +43,7 @@ static enum dl_status build_model(struct dl_session *s)
     const struct dl_want want = {DL_WORKLOADS, "workload", dl_given_or(q->workload, s->strategy_doc, s->job.workload),
                                  "workload", dl_place_of_name(q->workload.name, s->strategy_doc, "workload", s->arena)};
     if (dl_load_document(&want, &q->set, s->arena, &s->workload_doc, &s->err)) return s->err.status;
-    return dl_workload_read(s->workload_doc, s->job.setting.microbatch, dl_job_model_code(&s->job, &s->software),
+    return dl_workload_read(s->workload_doc, s->job.setting.microbatch, dl_job_model_code(&s->job, s->software.code),
                             s->arena, &s->model, &s->err);
 }
 

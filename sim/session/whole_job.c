@@ -14,8 +14,8 @@ enum dl_status dl_whole_job_read(struct dl_json strategy, const struct dl_sessio
     if ((!dl_load_document(&what, &given->set, arena, &workload, err) || dl_go_on(err)) &&
         (!dl_load_document(&by, &given->set, arena, &software, err) || dl_go_on(err)) && !dl_stop_if_told(err, told) &&
         !dl_software_read(software, arena, &out->software, err) &&
-        !dl_workload_read(workload, job->setting.microbatch, dl_job_model_code(job, &out->software), arena, &out->model,
-                          err)) {
+        !dl_workload_read(workload, job->setting.microbatch, dl_job_model_code(job, out->software.code), arena,
+                          &out->model, err)) {
         dl_job_suit(job, &out->software, &out->model);
         dl_job_check(job, &out->model, arena, err);
     }

@@ -29,7 +29,8 @@ static enum dl_status read_workload(struct dl_train *t, struct dl_error *err)
                                  dl_given_or((struct dl_input){.name = o->workload}, t->strategy_doc, t->job.workload),
                                  "workload", dl_place_of_name(o->workload, t->strategy_doc, "workload", t->arena)};
     if (dl_load_document(&want, &o->set, t->arena, &t->workload_doc, err) ||
-        dl_workload_read(t->workload_doc, t->s->microbatch, t->software.code, t->arena, &t->model, err))
+        dl_workload_read(t->workload_doc, t->s->microbatch, dl_job_model_code(&t->job, t->software.code), t->arena,
+                         &t->model, err))
         return err->status;
     dl_job_suit(&t->job, &t->software, &t->model);
     return dl_job_check(&t->job, &t->model, t->arena, err);
