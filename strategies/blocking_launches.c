@@ -26,7 +26,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "graphs replay what is launched here; leave out one of the two");
     const bool is_known = s->software; /* not where a strategy is only read */
-    if (is_known && dl_n_stages(s) > 1 && s->software->sends == DL_SENDS_ASYNCHRONOUS)
+    if (is_known && dl_n_stages(s) > 1 && dl_sends_of(s) == DL_SENDS_ASYNCHRONOUS)
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "%s sends from stage to stage without waiting, which blocking launches rule out",
                        s->software->name);

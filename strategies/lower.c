@@ -248,9 +248,7 @@ enum dl_status dl_lower(const struct dl_lower_request *request, struct dl_arena 
 struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setting *setting)
 {
     const struct dl_software *const software = setting->software;
-    const bool with_shapes = software->parts_have_shapes && dl_sends_parts(setting);
-    const bool in_batches = software->batches_without_chunks && setting->chunks == 1;
-    const bool drains = software->drains_at_sends || with_shapes || in_batches;
+    const bool drains = dl_drains_at_sends(setting);
     return (struct dl_step){.ranks = &setting->ranks,
                             .in_lockstep = dl_in_lockstep(setting),
                             .replicas = dl_along_replicas(setting),
@@ -260,9 +258,9 @@ struct dl_step dl_lowered_step(const struct dl_lowered *l, const struct dl_setti
                             .calls = l->calls,
                             .n_calls = l->n_calls,
                             .plan = l->plan,
-                            .sends = in_batches ? DL_SENDS_BATCHED : software->sends,
+                            .sends = dl_sends_of(setting),
                             .send_host_s = software->send_host_s,
-                            .send_messages = software->send_messages + with_shapes,
+                            .send_messages = software->send_messages + dl_sends_shapes(setting),
                             .drains_at_sends = drains,
                             .drains_at_receives = drains || software->drains_at_receives,
                             .has_barrier = software->step_barrier};

@@ -1,10 +1,5 @@
 #include "strategies/sent_parts.h"
 
-bool dl_sends_parts(const struct dl_setting *s)
-{
-    return s->software->scatters_sends && s->ways[DL_AXIS_TENSOR] > 1 && s->parts.outside == 1;
-}
-
 /* Of the activations between two stages. */
 static double output_bytes(const struct dl_sink *s)
 {

@@ -5,8 +5,6 @@
 
 #include "strategies/sink.h"
 
-/* Whether each tensor rank sends a part of what all of them have. */
-bool dl_sends_parts(const struct dl_setting *s);
 /* Between two stages, of all ranks in lockstep together. */
 double dl_sent_bytes(const struct dl_sink *s);
 /* What a position does with parts before its forward or backward. */

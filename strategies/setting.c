@@ -1,4 +1,5 @@
-/* setting.c - what follows from a setting: who holds how much of the parameters, and how many bytes each has. */
+/* setting.c - what follows from a setting: who holds how much of the parameters, how many bytes each has,
+ * and how stages send. */
 #include <math.h>
 
 #include "strategies/strategy.h"
@@ -107,6 +108,30 @@ double dl_layer_held(const struct dl_setting *s, const struct dl_layer *layer, b
     return dl_held(s, dl_on_rank(s, layer->parameters_inside, layer->parameters_outside, layer->expert_parameters),
                    cut);
 }
+
+/* ---- sends ---- */
+
+static bool sends_in_batches(const struct dl_setting *s)
+{
+    return s->software->batches_without_chunks && s->chunks == 1;
+}
+
+enum dl_sends dl_sends_of(const struct dl_setting *s)
+{
+    return sends_in_batches(s) ? DL_SENDS_BATCHED : s->software->sends;
+}
+
+bool dl_drains_at_sends(const struct dl_setting *s)
+{
+    return s->software->drains_at_sends || dl_sends_shapes(s) || sends_in_batches(s);
+}
+
+bool dl_sends_parts(const struct dl_setting *s)
+{
+    return s->software->scatters_sends && s->ways[DL_AXIS_TENSOR] > 1 && s->parts.outside == 1;
+}
+
+bool dl_sends_shapes(const struct dl_setting *s) { return s->software->parts_have_shapes && dl_sends_parts(s); }
 
 /* ---- bytes ---- */
 

@@ -169,6 +169,14 @@ enum dl_accumulates dl_accumulated(const struct dl_setting *setting);
 /* Whether a rank keeps shards of them, be it from every micro-batch or from every run of micro-batches of a chunk. */
 bool dl_keeps_shards(const struct dl_setting *setting);
 
+/* How stages send, and whether the host waits for the device at each send and receive: as the software says of such
+ * stages. */
+enum dl_sends dl_sends_of(const struct dl_setting *setting);
+bool dl_drains_at_sends(const struct dl_setting *setting);
+/* Whether each tensor rank sends a part of what all of them have; and its shape before it. */
+bool dl_sends_parts(const struct dl_setting *setting);
+bool dl_sends_shapes(const struct dl_setting *setting);
+
 /* COPIES: gradients of what two stages hold are summed. HOLD: before the first step. */
 enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_COPIES, DL_PARAMETERS, DL_OPTIMIZER, DL_HOLD };
 

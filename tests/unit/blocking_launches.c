@@ -108,6 +108,24 @@ START_TEST(what_cannot_block_is_refused)
 }
 END_TEST
 
+/* Stages that are not interleaved batch their sends in some software whose others do not wait. */
+START_TEST(what_is_sent_in_batches_may_block)
+{
+    static const char software[] = "{'schema':'dlsim/software/1','source':'a test','sends':'asynchronous',"
+                                   "'batches_without_chunks':true,'attention':'flash'}";
+    const char *const head = "'global_batch':8,'microbatch':2,'devices':2";
+    const struct step whole = step_of(head, software, "{'name':'pipeline','ways':2},{'name':'data'}" BLOCKING);
+    struct dl_session t;
+    open_step(&t, &whole);
+    dl_session_close(&t);
+    struct step interleaved = step_of(
+        head, software, "{'name':'pipeline','ways':2,'chunks':2,'schedule':'interleaved'},{'name':'data'}" BLOCKING);
+    interleaved.workload = FOUR_BLOCKS;
+    check_refusal(&interleaved, "test.json:/stack/2: test sends from stage to stage without waiting, which blocking "
+                                "launches rule out");
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("blocking launches");
@@ -115,6 +133,7 @@ int main(void)
     tcase_add_test(tests, each_launch_adds_the_wait_for_it);
     tcase_add_test(tests, nothing_goes_on_beside_anything);
     tcase_add_test(tests, what_cannot_block_is_refused);
+    tcase_add_test(tests, what_is_sent_in_batches_may_block);
     Suite *const suite = suite_create("blocking launches");
     suite_add_tcase(suite, tests);
     return run_suite(suite);
