@@ -14,8 +14,7 @@ static const struct options defaults = {.from = nearest};
 static const struct dl_field fields[] = {
     {"from", DL_CHOICE, offsetof(struct options, from), 0, 0, true, places,
      "where samples lie: in the memory of their node if its part of them fits, else in the node's storage, else in "
-     "that "
-     "which all nodes share; or in one of these; nearest if absent"},
+     "that which all nodes share; or in one of these; nearest if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)

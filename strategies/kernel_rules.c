@@ -93,6 +93,22 @@ static enum dl_status check_names(const struct dl_kernel_rule *r, struct dl_json
     return r->beside ? dl_operation_check(r->beside, dl_json_member(at, "beside", arena).where, err) : DL_OK;
 }
 
+/* Keys that only some operations have. */
+static enum dl_status check_operation(const struct dl_kernel_rule *r, struct dl_json at, struct dl_arena *arena,
+                                      struct dl_error *err)
+{
+    static const struct dl_operation other = {0}; /* one kernel, by its own name */
+    const struct dl_operation *const named = dl_operation_named(r->operation), *const of = named ? named : &other;
+    if ((r->is_of_each_expert || r->expert_moves > 0) && !of->copies_tokens)
+        return dl_fail(err, DL_RANGE,
+                       dl_json_member(at, r->is_of_each_expert ? "each_expert" : "expert_moves", arena).where,
+                       "is for permute and unpermute, which copy tokens, not for %s", r->operation);
+    if (r->head_sizes.n > 0 && of->kind != DL_KERNEL_ATTENTION)
+        return dl_fail(err, DL_RANGE, dl_json_member(at, "head_sizes", arena).where, "is for attention, not for %s",
+                       r->operation);
+    return DL_OK;
+}
+
 enum dl_status dl_kernel_rules_read(struct dl_json list, bool fused, struct dl_arena *arena,
                                     struct dl_kernel_rules *out, struct dl_error *err)
 {
@@ -103,7 +119,7 @@ enum dl_status dl_kernel_rules_read(struct dl_json list, bool fused, struct dl_a
         *rule = (struct dl_kernel_rule){.pass = DL_EVERY_PASS, .numbers = DL_FOR_ALL, .moves = 1, .rate = 1};
         const struct dl_json at = dl_json_element(list, i, arena);
         if (dl_read(at, fields, DL_COUNT(fields), rule, arena, err) || check_names(rule, at, arena, err) ||
-            check_sizes(&rule->head_sizes, at, arena, err)) {
+            check_sizes(&rule->head_sizes, at, arena, err) || check_operation(rule, at, arena, err)) {
             if (dl_go_on(err)) continue;
             return err->status;
         }

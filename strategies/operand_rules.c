@@ -15,8 +15,7 @@ static const struct dl_field fields[] = {
      "what a linear layer is given is kept for its backward in that precision; false if absent"},
     {"pads", DL_BOOL, AT(pads), 0, 0, true, NULL,
      "rows that an all-to-all brings to experts are padded before their products and cut after them, by passes of "
-     "their "
-     "own; false if absent"},
+     "their own; false if absent"},
 };
 
 const struct dl_field *dl_operand_rule_fields(size_t *n_fields)

@@ -23,7 +23,7 @@ const struct dl_copy_rate *dl_sink_copy_rate(struct dl_sink *s, enum dl_path pat
 const struct dl_copy_rate *dl_sink_read_rate(struct dl_sink *s, enum dl_path path, struct dl_error *err)
 {
     const uint32_t n_of_stage = s->request->job->n_devices / dl_n_stages(&s->request->job->setting);
-    return find_rate(s, path, true, n_of_stage, &s->reads[path], err);
+    return find_rate(s, path, true, s->out->schedule.n_paths * n_of_stage, &s->reads[path], err);
 }
 
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err)
@@ -44,7 +44,8 @@ uint32_t dl_sink_copy_call(struct dl_sink *s, struct dl_comm copy)
                  bytes_per_s = most > 0 ? fmin(rate->bytes_per_s, most) : rate->bytes_per_s;
     for (size_t i = 0; i < out->n_calls; i++) {
         const struct dl_comm *const c = &out->calls[i];
-        if (c->channel == copy.channel && c->path == copy.path && c->bytes == copy.bytes && c->most_bytes_per_s == most)
+        if (c->channel == copy.channel && c->path == copy.path && c->bytes == copy.bytes &&
+            c->most_bytes_per_s == most && c->cause == copy.cause)
             return (uint32_t)i;
     }
     copy.op = DL_COPY;

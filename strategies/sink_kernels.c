@@ -9,11 +9,12 @@
 static bool same_kernel(const struct dl_kernel *a, const struct dl_kernel *b)
 {
     return a->kind == b->kind && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
-           a->elements == b->elements && a->made.height == b->made.height && a->made.width == b->made.width &&
-           a->window == b->window && a->stride == b->stride && a->causal == b->causal && a->drops == b->drops &&
-           a->backward == b->backward && a->kv_share == b->kv_share && a->stays_wide == b->stays_wide &&
-           a->has_bias == b->has_bias && dl_kernel_is_of_experts(a) == dl_kernel_is_of_experts(b) &&
-           a->pass == b->pass && a->name == b->name && a->operation == b->operation;
+           a->elements == b->elements && a->tokens == b->tokens && a->made.height == b->made.height &&
+           a->made.width == b->made.width && a->window == b->window && a->stride == b->stride &&
+           a->causal == b->causal && a->drops == b->drops && a->backward == b->backward && a->kv_share == b->kv_share &&
+           a->stays_wide == b->stays_wide && a->has_bias == b->has_bias &&
+           dl_kernel_is_of_experts(a) == dl_kernel_is_of_experts(b) && a->pass == b->pass && a->name == b->name &&
+           a->operation == b->operation;
 }
 
 static size_t hash_of(const struct dl_kernel *k)
@@ -56,7 +57,7 @@ static double n_products(const struct dl_kernel *k) { return is_group(k) ? fmax(
 /* For which a kernel copies tokens. */
 static double experts_of_rank(const struct dl_setting *setting, const struct dl_kernel *k)
 {
-    return k->tokens > 0 ? k->batch / setting->expert_ways : 1;
+    return k->tokens > 0 ? k->batch / dl_n_expert_ranks(setting) : 1;
 }
 
 static double launches_of(const struct dl_setting *setting, const struct dl_kernel *k,

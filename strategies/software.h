@@ -112,8 +112,8 @@ struct dl_software {
     double send_host_s;                /* of the host, for one pipeline send or receive */
     double send_messages;              /* that it is, of which all but the last are small: shapes and types */
     bool drains_at_sends;              /* the host waits for the device at every pipeline send and receive */
-    bool batches_without_chunks;       /* both, with DL_SENDS_BATCHED, where a stage has one chunk */
     bool drains_at_receives;           /* at every receive, if not at sends */
+    bool batches_without_chunks;       /* it waits so, and sends are DL_SENDS_BATCHED, where a stage has one chunk */
     bool drains_at_waits;              /* and where the device waits for an exchange among replicas */
     bool drains_at_dispatch;           /* and where it must know how many tokens its experts get */
     bool drains_after_dispatch;        /* and again when those that went to nodes have come */

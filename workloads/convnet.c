@@ -116,6 +116,8 @@ static enum dl_status read_element(struct dl_net *net, struct dl_json from, stru
     if (dl_read(from, of_kind, n, e, net->build->arena, err)) return err->status;
     if (e->times && !json_array_size(e->layers.value)) /* nothing would ever reach the limit above */
         return dl_fail(err, DL_RANGE, from.where, "has nothing to repeat in 'layers'; name at least one element");
+    if (e->relu && e->leaky_relu)
+        return dl_fail(err, DL_RANGE, from.where, "has both 'relu' and 'leaky_relu'; one of them can follow");
     return DL_OK;
 }
 

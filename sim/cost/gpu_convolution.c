@@ -80,9 +80,10 @@ static struct dl_kernel padded(const struct dl_kernel *k, enum dl_precision prec
     struct dl_kernel p = *k;
     const double loaded_bytes = 16, whole = loaded_bytes / dl_precision_operand_bytes(precision);
     double *const side = k->pass == DL_PASS_WEIGHT_GRADIENT ? &p.m : &p.k;
+    if (k->pass == DL_PASS_INPUT_GRADIENT) return p; /* only where windows do not overlap: its sides are no channels */
     if (k->batch > 1 || k->window <= 0 || dl_kernel_alignment(k, precision) != DL_HALF_ALIGNED) return p;
     const double channels = round(*side / (k->window * k->window));
-    if (fmod(channels, 2) == 0) *side *= ceil(channels / whole) * whole / channels;
+    if (channels > 0 && fmod(channels, 2) == 0) *side *= ceil(channels / whole) * whole / channels;
     return p;
 }
 

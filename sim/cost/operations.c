@@ -20,7 +20,7 @@ static const struct dl_operation operations[] = {
     {.name = "clamped_swiglu", MEMORY, .is_function = true, .like = "swiglu"},
     PLAIN("dropout"), PLAIN("residual"), {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("volume_pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
-    PLAIN("top_k"), PLAIN("permute"), PLAIN("unpermute"), PLAIN("count_tokens"),
+    PLAIN("top_k"), {.name = "permute", MEMORY, .copies_tokens = true}, {.name = "unpermute", MEMORY, .copies_tokens = true}, PLAIN("count_tokens"),
     PLAIN("rotary_parts"), PLAIN("swiglu_parts"), PLAIN("rmsnorm_parts"), PLAIN("repeat"),
     PLAIN("cast"), PLAIN("widen"), PLAIN("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),
     UPDATE("sgd"), UPDATE("momentum"), UPDATE("adam"), UPDATE("lamb"),

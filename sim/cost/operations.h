@@ -12,6 +12,7 @@ struct dl_operation {
     bool among_experts; /* a GEMM with rows for each expert */
     bool is_function;   /* goes through memory once and computes with what it reads: norms, softmax, activations */
     bool is_update;     /* an optimizer's step */
+    bool copies_tokens; /* for experts, or adds up what comes from them */
     bool stands_apart;  /* compilers join it to no kernel before or after it */
     const char *like;   /* OPTIONAL: whose times serve where it has none of its own */
 };

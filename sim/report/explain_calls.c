@@ -70,7 +70,7 @@ void dl_tell_call(struct dl_told_step *t, const struct dl_work_line *line)
 {
     const struct dl_comm *const call = &t->r->lowered->calls[line->what.call];
     const struct dl_choice *const choice = &t->of->choices[line->what.call];
-    if (call->op == DL_COPY) tell_copy(t, line->n, call);
+    if (call->op == DL_COPY && call->channel == DL_CHANNEL_AHEAD) tell_copy(t, line->n, call);
     if (!choice->collective.algorithm || choice->collective.group->n < 2) return;
     tell_formula(t, call->cause, choice, line->n, subject_of(t, dl_op_name(call->op), choice));
 }

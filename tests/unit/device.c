@@ -47,6 +47,33 @@ START_TEST(no_kernel_beats_peak_memory_or_launch)
 }
 END_TEST
 
+/* Of few channels, with windows that overlap or do not. */
+START_TEST(every_convolution_takes_its_time)
+{
+    static const double counts[] = {1, 2, 3, 4, 6, 8, 64}, windows[] = {1, 2, 3, 4};
+    const double pixels = 1000;
+    open_device_number(_i);
+    for (int p = 0; p < DL_N_PRECISIONS; p++)
+        for (size_t i = 0; dl_device_supports(&device, (enum dl_precision)p) && i < DL_COUNT(counts) * DL_COUNT(counts);
+             i++)
+            for (size_t w = 0; w < DL_COUNT(windows) * DL_COUNT(windows); w++) {
+                const double channels = counts[i % DL_COUNT(counts)], filters = counts[i / DL_COUNT(counts)];
+                const double window = windows[w % DL_COUNT(windows)], stride = windows[w / DL_COUNT(windows)];
+                const double given = channels * window * window;
+                struct dl_kernel passes[] = {product(pixels, filters, given), product(pixels, given, filters),
+                                             product(given, filters, pixels)};
+                for (size_t k = 0; k < DL_COUNT(passes); k++) {
+                    passes[k].kind = DL_KERNEL_CONV;
+                    passes[k].pass = (enum dl_kernel_pass)k;
+                    passes[k].window = window, passes[k].stride = stride;
+                    const double seconds = dl_price(&device, &passes[k], (enum dl_precision)p).seconds;
+                    ck_assert_msg(seconds > 0 && isfinite(seconds), "%g to %g channels, %g x %g by %g: %g s", channels,
+                                  filters, window, window, stride, seconds);
+                }
+            }
+}
+END_TEST
+
 /* Times that scatter are not those of the model alone. */
 static void open_model_number(int index)
 {
@@ -185,6 +212,7 @@ END_TEST
 static void add(TCase *tests)
 {
     tcase_add_loop_test(tests, no_kernel_beats_peak_memory_or_launch, 0, n_devices);
+    tcase_add_loop_test(tests, every_convolution_takes_its_time, 0, n_devices);
     tcase_add_loop_test(tests, products_grow_with_every_dimension, 0, n_devices);
     tcase_add_loop_test(tests, twice_the_work_takes_twice_the_time, 0, n_devices);
     tcase_add_loop_test(tests, batches_cost_between_one_and_all_of_their_products, 0, n_devices);

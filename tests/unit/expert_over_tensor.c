@@ -1,5 +1,6 @@
 /* expert_over_tensor.c - experts that tensor ranks have whole: what travels, what does not, and what a rank has. */
 #define _GNU_SOURCE /* fork, pipe */
+#include "strategies/sink.h"
 #include "tests/unit/divided_step.h"
 
 #define LAYERS 2
@@ -7,6 +8,7 @@
 #define SEQ 64
 #define SAMPLES 2
 #define TOP_K 2
+#define EXPERTS 8
 #define TENSOR 2
 #define MODEL                                                                                                          \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':64,"  \
@@ -97,6 +99,29 @@ START_TEST(counts_are_waited_for)
 }
 END_TEST
 
+/* A rule that holds for each expert counts those that a rank has. */
+START_TEST(launches_are_those_for_the_experts_of_a_rank)
+{
+    static const char software[] =
+        "{'schema':'dlsim/software/1','source':'a test','attention':'flash','kernels':[{'operation':'permute',"
+        "'each_expert':true,'launches':5}]}";
+    const struct dl_kernel permute = {
+        .kind = DL_KERNEL_MEMORY, .name = "permute", .batch = EXPERTS, .elements = 300, .tokens = 1.0 / 3};
+    for (size_t i = 0; i < DL_COUNT(all_ways); i++) {
+        char stack[300];
+        const uint32_t ways = all_ways[i];
+        struct dl_session t;
+        snprintf(stack, sizeof stack, "{'name':'expert','ways':%u,'over_tensor':true}" BESIDE, ways);
+        open_step(&t, &(struct step){.software = software, .workload = MODEL, .head = BATCH, .stack = stack});
+        const struct dl_lower_request request = {
+            .job = &t.job, .model = &t.model, .device = &t.device, .estimator = &t.estimator};
+        struct dl_sink s = {.request = &request, .arena = t.arena};
+        ck_assert_double_eq(dl_sink_price_kernel(&s, &permute)->launches, 5.0 * EXPERTS / ways);
+        dl_session_close(&t);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("expert_over_tensor");
@@ -104,6 +129,7 @@ int main(void)
     tcase_add_test(tests, whole_experts_need_no_sums);
     tcase_add_test(tests, ranks_have_and_do_as_much_as_with_cut_experts);
     tcase_add_test(tests, counts_are_waited_for);
+    tcase_add_test(tests, launches_are_those_for_the_experts_of_a_rank);
     Suite *const suite = suite_create("expert_over_tensor");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

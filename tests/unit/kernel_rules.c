@@ -98,15 +98,12 @@ END_TEST
 START_TEST(heads_are_padded_to_those_that_there_are_kernels_for)
 {
     static const double sizes[][2] = {{16, 32}, {32, 32}, {48, 64}, {64, 64}, {80, 128}, {128, 128}, {192, 192}};
-    open_rules("[{\"operation\": \"attention\", \"launches\": 1, \"head_sizes\": [32, 64, 128]},"
-               " {\"operation\": \"gemm\", \"launches\": 1, \"head_sizes\": [32]}]");
+    open_rules("[{\"operation\": \"attention\", \"launches\": 1, \"head_sizes\": [32, 64, 128]}]");
     for (size_t i = 0; i < DL_COUNT(sizes); i++) {
         const struct dl_kernel attention = {
             .kind = DL_KERNEL_ATTENTION, .batch = 2, .m = 64, .n = 64, .k = sizes[i][0]};
         ck_assert_double_eq(dl_kernel_head_size(&rules.rules[0], &attention), sizes[i][1]);
     }
-    const struct dl_kernel product = {.kind = DL_KERNEL_GEMM, .batch = 1, .m = 64, .n = 64, .k = 16};
-    ck_assert_double_eq(dl_kernel_head_size(&rules.rules[1], &product), 16);
     close_rules();
 }
 END_TEST
