@@ -15,7 +15,8 @@ struct given {
 /* Host, device and the stream of collectives, from the begin of a step. */
 struct pace {
     const struct dl_comm *calls;
-    const struct dl_software *software;
+    const struct dl_setting *setting;
+    const struct dl_software *software; /* of the setting */
     double host_s, device_s, stream_s;
     double n_launches;
     struct launched *queue; /* from `oldest` on: that wait or run */
@@ -100,9 +101,9 @@ static double held_bytes(struct pace *p)
  * at work on that, in the first step while it still loads and compiles its kernels. */
 static void send(struct pace *p)
 {
-    if (p->software->drains_at_sends)
+    if (dl_drains_at_sends(p->setting))
         drain(p);
-    else if (++p->n_sends == 2 && p->software->sends != DL_SENDS_ASYNCHRONOUS)
+    else if (++p->n_sends == 2 && dl_sends_of(p->setting) != DL_SENDS_ASYNCHRONOUS)
         fall_behind(p, p->n_given);
 }
 
@@ -115,19 +116,21 @@ static double go_through(struct pace *p, const struct dl_program *program, const
 {
     const struct dl_template *const t = dl_item_block(program, item);
     const bool receives = item->wants != DL_NO_TAG && item->from != program->stage;
-    if (receives && (p->software->drains_at_sends || p->software->drains_at_receives)) drain(p);
+    if (receives && (dl_drains_at_sends(p->setting) || p->software->drains_at_receives)) drain(p);
     for (size_t place = 0; place < t->length; place++) launch(p, &t->instructions[dl_template_at(t, place)]);
     const double bytes = held_bytes(p);
     if (item->gives != DL_NO_TAG && item->to != program->stage) send(p);
     return bytes;
 }
 
-double dl_lingering_bytes(const struct dl_program *program, const struct dl_comm *calls, uint32_t n_stages,
-                          const struct dl_software *software)
+double dl_lingering_bytes(const struct dl_program *program, const struct dl_comm *calls,
+                          const struct dl_setting *setting)
 {
+    const struct dl_software *const software = setting->software;
+    const uint32_t n_stages = dl_n_stages(setting);
     if (software->launch_queue == 0 || software->host_s_per_launch == 0) return 0;
     const uint32_t periodic = 2 * n_stages + 4; /* items, after which nothing new comes */
-    struct pace p = {.calls = calls, .software = software};
+    struct pace p = {.calls = calls, .setting = setting, .software = software};
     double most = 0;
     for (uint32_t i = 0; i < program->n_sequence && i < periodic; i++) {
         const double bytes = go_through(&p, program, &program->sequence[i]);

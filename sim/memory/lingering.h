@@ -10,7 +10,7 @@
 #include "strategies/lower.h"
 
 /* At the end of a forward, where most is saved. 0 without a launch_queue of the software. */
-double dl_lingering_bytes(const struct dl_program *program, const struct dl_comm *calls, uint32_t n_stages,
-                          const struct dl_software *software);
+double dl_lingering_bytes(const struct dl_program *program, const struct dl_comm *calls,
+                          const struct dl_setting *setting);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/memory/held.h"
 #include "topologies/placement.h"
 
 /* A strategy document on the way to one that fits. */
@@ -33,12 +34,13 @@ struct search {
 
 /* ---- the memory of a changed job ---- */
 
-static double fullest_peak(const struct dl_topology *t, const struct dl_job *job, const struct dl_lowered *lowered)
+static double fullest_peak(const struct dl_topology *t, const struct dl_job *job, const struct dl_lowered *lowered,
+                           double memory_bytes)
 {
     const uint32_t n_stages = dl_n_stages(&job->setting);
     struct dl_memory_use *const use = dl_alloc(n_stages * sizeof *use);
     double peak = 0;
-    dl_memory_of_programs(lowered->programs, n_stages, job->setting.software, use);
+    dl_memory_with_held(&(struct dl_held_request){lowered->programs, lowered->calls, &job->setting, memory_bytes}, use);
     for (uint32_t i = 0; i < n_stages; i++) peak = fmax(peak, use[i].peak + use[i].beside);
     if (!dl_memory_fits_host(t, job, use)) peak = -1;
     dl_free(use);
@@ -62,7 +64,7 @@ static void lower_and_count(const struct search *s, struct dl_job *job, struct d
         dl_job_suit_machine(job, r->device, estimator->topology);
         if (dl_memory_fits_outside(estimator->topology, &job->setting, &model) &&
             !dl_lower(&request, arena, &lowered, err))
-            a->peak = fullest_peak(estimator->topology, job, &lowered);
+            a->peak = fullest_peak(estimator->topology, job, &lowered, r->device->memory_bytes);
     }
     dl_lowered_release(&lowered, dl_n_stages(&job->setting));
     dl_arena_free(arena);

@@ -10,7 +10,7 @@
 
 struct dl_remedy {
     const char *change; /* "recompute full", "zero stage 1 and microbatch 1"; lives in the arena */
-    double peak;        /* of the fullest stage then */
+    double peak;        /* of the fullest stage then, with what is beside it */
     bool fits;
 };
 

@@ -3,8 +3,7 @@
 #include <math.h>
 
 #include "sim/engine/engines.h"
-#include "sim/memory/flat_gathers.h"
-#include "sim/memory/lingering.h"
+#include "sim/memory/held.h"
 #include "sim/plan/plan.h"
 #include "sim/session/ideal.h"
 #include "sim/session/own_memory.h"
@@ -69,32 +68,13 @@ static enum dl_status lower(struct dl_session *s)
                                                            : dl_plan_lowered(&how, s->arena, &s->lowered, &s->err);
 }
 
-/* Communicators of stages and of replicas are made while the first step goes on, outside of the allocator, which does
- * not give back for them what it holds. */
-static bool connects_late(const struct dl_setting *s)
-{
-    return dl_n_stages(s) > 1 || dl_ranks_count(&s->ranks, dl_along_replicas(s)) > 1;
-}
-
-/* What lingers, and what gathers leave. An allocator that runs short itself gives both back, so no more of them is
- * there than the device has room for. */
-static void add_held(const struct dl_session *s, const struct dl_step *step, uint32_t stage, struct dl_memory_use *use)
-{
-    const struct dl_setting *const setting = &s->job.setting;
-    const struct dl_program *const program = &step->programs[stage];
-    const double lingers = dl_lingering_bytes(program, step->calls, dl_n_stages(setting), setting->software);
-    const double room = fmax(0, s->device.memory_bytes - use->peak - use->beside);
-    use->fragmentation += fmin(room, lingers + dl_flat_gather_bytes(program, setting, use));
-    if (connects_late(setting)) use->beside += lingers;
-}
-
 static void count_memory(struct dl_session *s)
 {
     const uint32_t n_stages = dl_n_stages(&s->job.setting);
     const struct dl_step step = dl_session_step(s);
     s->memory = dl_alloc(n_stages * sizeof *s->memory);
-    dl_memory_of_programs(step.programs, n_stages, s->job.setting.software, s->memory);
-    for (uint32_t i = 0; i < n_stages; i++) add_held(s, &step, i, &s->memory[i]);
+    dl_memory_with_held(&(struct dl_held_request){step.programs, step.calls, &s->job.setting, s->device.memory_bytes},
+                        s->memory);
 }
 
 enum dl_status dl_session_open(struct dl_session *s, const struct dl_session_request *request)

@@ -91,6 +91,37 @@ START_TEST(a_remedy_keeps_its_promise)
 }
 END_TEST
 
+/* Sequence-parallel ranks on hosts that are ahead: what lingers counts, where communicators are made late. */
+#define HOLDING                                                                                                        \
+    "{'schema':'dlsim/software/1','source':'a test','attention':'flash','host_s_per_launch':1e-12,"                    \
+    "'drains_at_batches':false,'drains_at_end':false,'launch_queue':1e6}"
+#define SEQUENCES STACK ",{'name':'tensor','ways':2,'sequence':true}"
+
+static double peak_with_beside(const char *head, double *beside)
+{
+    const struct training_inputs inputs = {
+        .system = SYSTEM, .device = IDEAL_DEVICE, .software = HOLDING, .workload = MODEL};
+    ck_assert_msg(!training_open_stack(&training, inputs, head, SEQUENCES), "%s", training.err.text);
+    *beside = training.memory[0].beside;
+    return training.memory[0].peak + *beside;
+}
+
+START_TEST(a_remedy_counts_what_lingers)
+{
+    double beside;
+    const double done = peak_with_beside("'devices':4,'global_batch':16,'microbatch':2", &beside);
+    dl_session_close(&training);
+    ck_assert_double_gt(beside, 0);
+    ck_assert_double_gt(peak_with_beside(HEAD, &beside), done);
+    struct dl_remedies found = find(done), fewer = find(done - 1);
+    ck_assert_double_eq(promised(&found, "microbatch 2"), done);
+    for (size_t i = 0; i < fewer.n; i++) ck_assert_str_ne(fewer.items[i].change, "microbatch 2");
+    dl_remedies_release(&found);
+    dl_remedies_release(&fewer);
+    dl_session_close(&training);
+}
+END_TEST
+
 /* What no single change gives, several do; and what nothing gives is said to be not enough. */
 START_TEST(changes_come_together_where_one_is_not_enough)
 {
@@ -146,6 +177,7 @@ int main(void)
     Suite *const suite = suite_create("remedies");
     TCase *const tests = tcase_create("remedies");
     tcase_add_loop_test(tests, a_remedy_keeps_its_promise, 0, (int)DL_COUNT(promises));
+    tcase_add_test(tests, a_remedy_counts_what_lingers);
     tcase_add_test(tests, changes_come_together_where_one_is_not_enough);
     tcase_add_test(tests, a_key_with_a_fact_gives_way);
     tcase_add_test(tests, tensor_ranks_share_no_head);
