@@ -111,6 +111,8 @@ static void send(struct pace *p)
  * wait for the slowest host, and all queues but its own fill. */
 static bool drifts(const struct pace *p) { return !p->has_waited && p->software->collective_rank_host_s == 0; }
 
+static bool is_filling(const struct pace *p) { return p->is_far_behind && p->n_launches < p->software->launch_queue; }
+
 /* Returns what is held at its end, before the host waits for what it hands on. */
 static double go_through(struct pace *p, const struct dl_program *program, const struct dl_sequenced *item)
 {
@@ -129,13 +131,15 @@ double dl_lingering_bytes(const struct dl_program *program, const struct dl_comm
     const struct dl_software *const software = setting->software;
     const uint32_t n_stages = dl_n_stages(setting);
     if (software->launch_queue == 0 || software->host_s_per_launch == 0) return 0;
-    const uint32_t periodic = 2 * n_stages + 4; /* items, after which nothing new comes */
+    uint32_t end = 2 * n_stages + 4; /* items, after which nothing new comes, except to a queue that still fills */
+    const uint32_t in_turn = 2;      /* a forward and a backward */
     struct pace p = {.calls = calls, .setting = setting, .software = software};
     double most = 0;
-    for (uint32_t i = 0; i < program->n_sequence && i < periodic; i++) {
+    for (uint32_t i = 0; i < program->n_sequence && i < end; i++) {
         const double bytes = go_through(&p, program, &program->sequence[i]);
         if (program->sequence[i].item.kind == DL_ITEM_F) most = fmax(most, bytes);
         if (n_stages == 1 && drifts(&p)) fall_behind(&p, 0);
+        if (n_stages == 1 && is_filling(&p) && end < i + 1 + in_turn) end = i + 1 + in_turn;
     }
     dl_free(p.queue);
     dl_free(p.given);

@@ -82,10 +82,11 @@ static double lingers(const char *stack, const char *also)
            use_of(stack, BATCHES, slow, no_queue, also).fragmentation;
 }
 
-/* At the third forward at the latest three forwards and two backwards, with as many reduce-scatters each or more. */
+/* A queue with room for the whole step holds at the last of eight forwards all eight and seven backwards, with as many
+ * reduce-scatters each or more. */
 START_TEST(hosts_that_do_not_agree_drift_apart)
 {
-    ck_assert_double_ge(lingers(TENSOR, NULL), 5 * (n_given - 1) * whole_bytes);
+    ck_assert_double_ge(lingers(TENSOR, NULL), 15 * (n_given - 1) * whole_bytes);
     ck_assert_double_le(lingers(TENSOR, "software.collective_rank_host_s=1e-3"), whole_bytes);
 }
 END_TEST
