@@ -5,7 +5,6 @@ feed-forward side by side; every block recomputed in the backward, between two w
     python3 kernels/torch/neox.py OUT.json
 
 times forward and backward of embedding, blocks, head and loss on one GPU, and counts what they launch."""
-import collections
 import json
 import statistics
 import sys
@@ -15,6 +14,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import passes
 
 # layers, hidden, heads
 MODELS = {"pythia-160m": (12, 768, 12), "pythia-410m": (24, 1024, 16), "pythia-1b": (16, 2048, 8),
@@ -177,7 +178,7 @@ def phases(model, ids, target, recomputes):
     return [statistics.median(column) for column in zip(*out)]
 
 
-def launched(model, ids, target, recomputes):
+def launches(model, ids, target, recomputes):
     """Kernels by name: how many, and their seconds, of forward and backward."""
     result = []
     for part in range(2):
@@ -186,14 +187,7 @@ def launched(model, ids, target, recomputes):
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
             loss.backward() if part else model(ids, target, recomputes)
             torch.cuda.synchronize()
-        total = collections.defaultdict(lambda: [0, 0.0])
-        for event in profile.events():
-            if event.device_type == torch.autograd.DeviceType.CUDA:
-                total[event.name][0] += 1
-                total[event.name][1] += event.device_time * 1e-6
-        top = sorted(total.items(), key=lambda item: -item[1][1])
-        result.append({"kernels": sum(n for n, _ in total.values()), "busy_s": sum(s for _, s in total.values()),
-                       "top": [[name[:160], n, round(s, 7)] for name, (n, s) in top[:40]]})
+        result.append(passes.launched(profile, letters=160, most=40))
         model.zero_grad(set_to_none=True)
     return result
 
@@ -209,7 +203,7 @@ def main():
                 torch.cuda.reset_peak_memory_stats()
                 forward_s, backward_s, wall_s = phases(model, ids, target, recomputes)
                 rows.append({"model": name, "samples": samples, "recomputes": recomputes, "forward_s": forward_s, "backward_s": backward_s,
-                             "wall_s": wall_s, "peak_bytes": torch.cuda.max_memory_allocated(), "launched": launched(model, ids, target, recomputes)})
+                             "wall_s": wall_s, "peak_bytes": torch.cuda.max_memory_allocated(), "launched": launches(model, ids, target, recomputes)})
                 print(name, samples, recomputes, f"{forward_s * 1e3:.2f} + {backward_s * 1e3:.2f} ms of {wall_s * 1e3:.2f}", flush=True)
             except torch.OutOfMemoryError as error:
                 print(name, samples, recomputes, str(error)[:60], flush=True)

@@ -43,21 +43,26 @@ def phases(step):
     return {key: statistics.median(values) for key, values in out.items()}
 
 
+def launched(profile, letters=110, most=25):
+    """Kernels that a profiler saw, their seconds and the largest of them, by so many letters of their names."""
+    total = collections.defaultdict(lambda: [0, 0.0])
+    for event in profile.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            total[event.name][0] += 1
+            total[event.name][1] += event.device_time * 1e-6
+    top = sorted(total.items(), key=lambda item: -item[1][1])[:most]
+    return {"kernels": sum(n for n, _ in total.values()), "busy_s": sum(s for _, s in total.values()),
+            "top": [[name[:letters], n, round(s, 7)] for name, (n, s) in top]}
+
+
 def profiled(step):
-    """Kernels, their seconds and the largest of them, by phase."""
+    """What each phase launches."""
     out = {}
     for name in PHASES:
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as prof:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
             getattr(step, name)()
             torch.cuda.synchronize()
-        total = collections.defaultdict(lambda: [0, 0.0])
-        for event in prof.events():
-            if event.device_type == torch.autograd.DeviceType.CUDA:
-                total[event.name][0] += 1
-                total[event.name][1] += event.device_time * 1e-6
-        top = sorted(total.items(), key=lambda item: -item[1][1])[:25]
-        out[name] = {"kernels": sum(n for n, _ in total.values()), "busy_s": sum(s for _, s in total.values()),
-                     "top": [[key[:110], n, round(s, 7)] for key, (n, s) in top]}
+        out[name] = launched(profile)
     return out
 
 

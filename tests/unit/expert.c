@@ -2,16 +2,10 @@
 #define _GNU_SOURCE /* fork, pipe */
 #include "sim/plan/plan.h"
 #include "tests/unit/divided_step.h"
+#include "tests/unit/small_experts.h"
 
-#define LAYERS 2
-#define HIDDEN 64
-#define SEQ 64
-#define SAMPLES 2
-#define TOP_K 2
 #define DATA_WAYS 8
-#define MODEL(more)                                                                                                    \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':64,"  \
-    "'vocab':512,'experts':8,'top_k':2,'bias':false" more "}"
+#define MODEL(more) SMALL_EXPERTS("8", more)
 #define BATCH "'global_batch':16,'microbatch':2,'devices':8"
 #define DATA ",{'name':'data'}"
 

@@ -2,16 +2,10 @@
  * what, and what a rank has. */
 #define _GNU_SOURCE /* fork, pipe */
 #include "tests/unit/divided_step.h"
+#include "tests/unit/small_experts.h"
 
-#define LAYERS 2
-#define HIDDEN 64
-#define SEQ 64
-#define SAMPLES 2
-#define TOP_K 2
 #define CONTEXT 2
-#define MODEL                                                                                                          \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':64,"  \
-    "'vocab':512,'experts':16,'top_k':2,'bias':false}"
+#define MODEL SMALL_EXPERTS("16", "")
 #define BATCH "'global_batch':16,'microbatch':2,'devices':16"
 
 static const double exactly = 1e-9;

@@ -2,17 +2,11 @@
 #define _GNU_SOURCE /* fork, pipe */
 #include "strategies/sink.h"
 #include "tests/unit/divided_step.h"
+#include "tests/unit/small_experts.h"
 
-#define LAYERS 2
-#define HIDDEN 64
-#define SEQ 64
-#define SAMPLES 2
-#define TOP_K 2
 #define EXPERTS 8
 #define TENSOR 2
-#define MODEL                                                                                                          \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':64,"  \
-    "'vocab':512,'experts':8,'top_k':2,'bias':false}"
+#define MODEL SMALL_EXPERTS("8", "")
 #define BATCH "'global_batch':8,'microbatch':2,'devices':8"
 #define BESIDE ",{'name':'tensor','ways':2,'sequence':true},{'name':'data'}"
 

@@ -1,15 +1,9 @@
 /* expert_padding.c - rows of experts that narrow products want in multiples, and experts that all get as many. */
 #define _GNU_SOURCE /* fork, pipe */
 #include "tests/unit/divided_step.h"
+#include "tests/unit/small_experts.h"
 
-#define LAYERS 2
-#define HIDDEN 64
-#define SEQ 64
-#define SAMPLES 2
-#define TOP_K 2
-#define MODEL                                                                                                          \
-    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':16,'seq':64,"  \
-    "'vocab':512,'experts':8,'top_k':2,'bias':false}"
+#define MODEL SMALL_EXPERTS("8", "")
 #define SOFTWARE                                                                                                       \
     "{'schema':'dlsim/software/1','source':'a test','attention':'flash','host_s_per_launch':1e-3,"                     \
     "'drains_at_dispatch':true,'drains_at_batches':false,"                                                             \

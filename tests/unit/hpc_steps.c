@@ -2,35 +2,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/core/files.h"
 #include "tests/training_runs.h"
-#include "tests/unit/suite.h"
+#include "tests/unit/measured_steps.h"
 
 enum column { WORKLOAD, PRECISION, SOFTWARE, SAMPLES, STEP_S, BUSY_S, KERNELS, ALLOCATED };
 
-static struct dl_arena *arena;
-static struct dl_json measured;
-
-static void open_measured(void)
-{
-    struct dl_error err = {0};
-    const char *path;
-    arena = dl_arena_new();
-    ck_assert(!dl_find_file("validation/measured", "file", "hpc_steps", arena, &path, &err) &&
-              !dl_json_load(path, arena, &measured, &err));
-}
-
-static void close_measured(void)
-{
-    json_decref(measured.value);
-    dl_arena_free(arena);
-}
-
-static double number(const json_t *row, enum column column) { return json_number_value(json_array_get(row, column)); }
-static const char *text(const json_t *row, enum column column)
-{
-    return json_string_value(json_array_get(row, column));
-}
+static void open_measured(void) { open_measured_file("hpc_steps"); }
 
 struct figures {
     double step_s, busy_s, allocated_bytes;

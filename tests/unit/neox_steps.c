@@ -2,31 +2,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/core/files.h"
 #include "tests/training_runs.h"
-#include "tests/unit/suite.h"
+#include "tests/unit/measured_steps.h"
 
 enum column { LAYERS, HIDDEN, HEADS, SAMPLES, RECOMPUTE, FORWARD_S, BACKWARD_S, BUSY_S };
 
-static struct dl_arena *arena;
-static struct dl_json measured;
-
-static void open_measured(void)
-{
-    struct dl_error err = {0};
-    const char *path;
-    arena = dl_arena_new();
-    ck_assert(!dl_find_file("validation/measured", "file", "neox_steps", arena, &path, &err) &&
-              !dl_json_load(path, arena, &measured, &err));
-}
-
-static void close_measured(void)
-{
-    json_decref(measured.value);
-    dl_arena_free(arena);
-}
-
-static double number(const json_t *row, enum column column) { return json_number_value(json_array_get(row, column)); }
+static void open_measured(void) { open_measured_file("neox_steps"); }
 
 /* Forward and backward as GPT-NeoX has them, but for the second FlashAttention, which was timed. */
 static double predicted_s(const json_t *row)
@@ -35,7 +16,7 @@ static double predicted_s(const json_t *row)
         arena,
         "{\"schema\":\"dlsim/strategy/1\",\"source\":\"a row\",\"workload\":\"none\",\"precision\":\"fp16\","
         "\"recompute\":\"%s\",\"global_batch\":%.0f,\"microbatch\":%.0f,\"stack\":[]}",
-        json_string_value(json_array_get(row, RECOMPUTE)), number(row, SAMPLES), number(row, SAMPLES));
+        text(row, RECOMPUTE), number(row, SAMPLES), number(row, SAMPLES));
     const char *const workload = dl_arena_format(
         arena,
         "{\"schema\":\"dlsim/workload/1\",\"source\":\"a row\",\"kind\":\"transformer\",\"layers\":%.0f,"

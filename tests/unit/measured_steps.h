@@ -1,0 +1,35 @@
+/* measured_steps.h - rows of a file of validation/measured, in columns. */
+#ifndef DL_TESTS_MEASURED_STEPS_H
+#define DL_TESTS_MEASURED_STEPS_H
+
+#include "sim/core/files.h"
+#include "tests/unit/suite.h"
+
+static struct dl_arena *arena;
+static struct dl_json measured;
+
+static inline void open_measured_file(const char *name)
+{
+    struct dl_error err = {0};
+    const char *path;
+    arena = dl_arena_new();
+    ck_assert(!dl_find_file("validation/measured", "file", name, arena, &path, &err) &&
+              !dl_json_load(path, arena, &measured, &err));
+}
+
+static inline void close_measured(void)
+{
+    json_decref(measured.value);
+    dl_arena_free(arena);
+}
+
+static inline double number(const json_t *row, int column)
+{
+    return json_number_value(json_array_get(row, (size_t)column));
+}
+static inline const char *text(const json_t *row, int column)
+{
+    return json_string_value(json_array_get(row, (size_t)column));
+}
+
+#endif
