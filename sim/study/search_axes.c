@@ -113,7 +113,10 @@ static const char *refuse_tensor(const struct dl_space *s, const struct dl_space
     const uint64_t tensor = ways(p, DL_SPACE_TENSOR);
     if (!divides(tensor, s->request.devices)) return "ways do not divide the devices";
     if (tensor > 1 && !has(s, DL_FEATURE_TENSOR)) return "the software has no tensor parallelism";
-    return divides(tensor, s->heads) && divides(tensor, s->key_heads) ? NULL : "tensor ways do not divide the heads";
+    if (!divides(tensor, s->heads)) return "tensor ways do not divide the heads";
+    return divides(tensor, s->key_heads) || dl_space_shares_keys(s, tensor)
+               ? NULL
+               : "tensor ways share the heads of keys and values unevenly";
 }
 
 /* In halves, because causal masks are shared out evenly: see dl_space_document. */

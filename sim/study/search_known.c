@@ -173,7 +173,7 @@ json_t *dl_known_find(struct dl_known *known, const struct dl_search *s, uint64_
     json_t *found = NULL;
     json_t *const doc = dl_search_document(s, point, arena, &err);
     if (!err.status && !dl_job_read((struct dl_json){.value = doc, .where = "search"}, 0, arena, &job, &err)) {
-        dl_job_suit(&job, &s->base.software, &s->base.model);
+        dl_job_suit(&job, &s->base.software, dl_search_model(s, &job));
         found = json_object_get(known->results, key_of(setup_of(known, s, &p, arena), &job, arena));
     }
     json_decref(doc);

@@ -41,15 +41,40 @@ static enum dl_status read_base(struct dl_search *s, struct dl_session_request q
     return err->status;
 }
 
-static enum dl_status build_models(struct dl_search *s, struct dl_error *err)
+/* For each micro-batch. */
+static enum dl_status build_models(struct dl_search *s, uint32_t head_ways, struct dl_error *err)
 {
-    const size_t n = s->space.n_values[DL_SPACE_MICROBATCH];
-    s->models = dl_arena_alloc(s->arena, n * sizeof *s->models);
-    for (size_t i = 0; i < n; i++)
-        if (dl_workload_read(s->base.workload_doc, (double)s->space.values[DL_SPACE_MICROBATCH][i],
-                             s->base.software.code, s->arena, &s->models[i], err))
-            return err->status;
+    struct dl_model_code code = s->base.software.code;
+    code.head_ways = head_ways;
+    for (size_t i = 0; i < s->space.n_values[DL_SPACE_MICROBATCH]; i++) {
+        const double samples = (double)s->space.values[DL_SPACE_MICROBATCH][i];
+        struct dl_search_model *const m = &s->models[s->n_models++];
+        m->head_ways = head_ways;
+        if (dl_workload_read(s->base.workload_doc, samples, code, s->arena, &m->model, err)) return err->status;
+    }
     return DL_OK;
+}
+
+/* One for all tensor ways, but for those that share heads of keys: these have models with copies. */
+static enum dl_status build_all_models(struct dl_search *s, struct dl_error *err)
+{
+    const size_t n_tensor = s->space.n_values[DL_SPACE_TENSOR], n_micro = s->space.n_values[DL_SPACE_MICROBATCH];
+    s->models = dl_arena_alloc(s->arena, (1 + n_tensor) * n_micro * sizeof *s->models);
+    if (build_models(s, 1, err)) return err->status;
+    for (size_t i = 0; i < n_tensor; i++) {
+        const uint32_t ways = (uint32_t)s->space.values[DL_SPACE_TENSOR][i];
+        if (dl_space_shares_keys(&s->space, ways) && build_models(s, ways, err)) return err->status;
+    }
+    return DL_OK;
+}
+
+const struct dl_model *dl_search_model(const struct dl_search *s, const struct dl_job *job)
+{
+    const uint32_t asked = dl_job_model_code(job, s->base.software.code).head_ways,
+                   ways = dl_space_shares_keys(&s->space, asked) ? asked : 1;
+    size_t i = 0;
+    while (s->models[i].head_ways != ways || s->models[i].model.samples != job->setting.microbatch) i++;
+    return &s->models[i].model;
 }
 
 /* Values of axes apart from the others, which every strategy has. */
@@ -87,7 +112,7 @@ static enum dl_status open_space(struct dl_search *s, const struct dl_search_wan
     dl_space_init(&s->space, &q);
     for (size_t i = 0; i < of_axes->n; i++)
         if (dl_space_fix(&s->space, of_axes->items[i], err)) return err->status;
-    return build_models(s, err) ? err->status : dl_space_list(&s->space, err);
+    return build_all_models(s, err) ? err->status : dl_space_list(&s->space, err);
 }
 
 static double given_or(double given, double otherwise) { return given > 0 ? given : otherwise; }
@@ -137,22 +162,17 @@ struct opened {
     bool is_unfit;
     bool has_session;
     const struct dl_search *search;
+    const struct dl_model *model; /* of the search, for this point */
     struct dl_session session;
 };
 
-static const struct dl_model *model_of(const struct dl_search *s, const struct dl_space_point *p)
-{
-    size_t i = 0;
-    while (s->space.values[DL_SPACE_MICROBATCH][i] != p->of[DL_SPACE_MICROBATCH]) i++;
-    return &s->models[i];
-}
-
 /* Without programs: whether it can be, and whether it could fit. */
-static void look_at(const struct dl_search *s, const json_t *doc, const struct dl_model *model, struct opened *o)
+static void look_at(const struct dl_search *s, const json_t *doc, struct opened *o)
 {
     struct dl_job job;
     if (dl_job_read((struct dl_json){.value = (json_t *)doc, .where = name_of_document}, 0, o->arena, &job, &o->err))
         return;
+    const struct dl_model *const model = o->model = dl_search_model(s, &job);
     dl_job_suit(&job, &s->base.software, model);
     dl_job_suit_machine(&job, &s->base.device, s->base.machine.topology);
     if (dl_job_check(&job, model, o->arena, &o->err)) return;
@@ -185,11 +205,10 @@ struct dl_session_request dl_search_request(const struct dl_search *s, uint64_t 
 static void open_session(const struct dl_search *s, uint64_t point, const json_t *doc, struct opened *o)
 {
     char *const text = json_dumps(doc, JSON_COMPACT);
-    const struct dl_space_point p = dl_space_point(&s->space, point);
     struct dl_session_request q = dl_search_request(s, point, text);
     q.machines = s->machines;
     q.like = &s->base;
-    q.model = model_of(s, &p);
+    q.model = o->model;
     o->has_session = true;
     if (dl_session_open(&o->session, &q))
         o->err = o->session.err;
@@ -205,7 +224,7 @@ void *dl_search_open_point(const struct dl_search *s, uint64_t point)
     o->arena = dl_arena_new();
     o->search = s;
     json_t *const doc = dl_search_strategy(s->document, &p, &s->fixes, o->arena, &o->err);
-    if (!o->err.status) look_at(s, doc, model_of(s, &p), o);
+    if (!o->err.status) look_at(s, doc, o);
     if (!o->err.status && !o->is_unfit) open_session(s, point, doc, o);
     json_decref(doc);
     return o;

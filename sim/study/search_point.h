@@ -8,20 +8,27 @@
 #include "sim/session/session.h"
 #include "sim/study/search_strategy.h"
 
+/* Of one micro-batch; so many tensor ranks share the heads of attention if that matters for keys, else 1. */
+struct dl_search_model {
+    uint32_t head_ways;
+    struct dl_model model;
+};
+
 /* What all points share. Workers are forked from who has it. */
 struct dl_search {
     struct dl_space space;
     struct dl_session base;       /* read: machine, device, software, model */
     struct dl_machines *machines; /* has that machine */
-    struct dl_model *models;      /* by value of the axis of micro-batches */
-    json_t *document;             /* keys that the strategies of all points have */
-    struct dl_texts fixes;        /* beside axes */
-    struct dl_arena *arena;       /* of the models */
-    const char *engine;           /* NULL: simgrid */
-    bool counts_energy;           /* else it stays 0, as does its cost */
-    struct dl_facility site;      /* what energy costs, and what a device does */
-    double device_bytes;          /* that a point may have of a device's memory */
-    double memory_bytes;          /* of this computer, that a point may have */
+    struct dl_search_model *models;
+    size_t n_models;
+    json_t *document;        /* keys that the strategies of all points have */
+    struct dl_texts fixes;   /* beside axes */
+    struct dl_arena *arena;  /* of the models */
+    const char *engine;      /* NULL: simgrid */
+    bool counts_energy;      /* else it stays 0, as does its cost */
+    struct dl_facility site; /* what energy costs, and what a device does */
+    double device_bytes;     /* that a point may have of a device's memory */
+    double memory_bytes;     /* of this computer, that a point may have */
 };
 
 struct dl_search_wanted {
@@ -35,6 +42,9 @@ struct dl_search_wanted {
 /* Read what points share. Close it in any case. */
 enum dl_status dl_search_open(struct dl_search *s, const struct dl_search_wanted *wanted, struct dl_error *err);
 void dl_search_close(struct dl_search *s);
+
+/* Built for the strategy of a point. */
+const struct dl_model *dl_search_model(const struct dl_search *s, const struct dl_job *job);
 
 /* Its strategy file: a new object. */
 json_t *dl_search_document(const struct dl_search *s, uint64_t point, struct dl_arena *arena, struct dl_error *err);

@@ -28,6 +28,11 @@ static void look_at_layer(struct dl_space *s, const struct dl_layer *layer, doub
     }
 }
 
+bool dl_space_shares_keys(const struct dl_space *s, uint64_t tensor_ways)
+{
+    return s->key_heads && tensor_ways > s->key_heads && tensor_ways % s->key_heads == 0;
+}
+
 static bool is_searched(const struct dl_space_request *request, size_t axis)
 {
     return !dl_space_axes[axis].if_asked || request->also & 1U << axis;

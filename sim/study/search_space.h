@@ -57,6 +57,9 @@ extern const char *const dl_space_placements[], *const dl_space_offloads[]; /* t
 /* Add the axis of this name to those that are searched. */
 enum dl_status dl_space_also(const char *name, unsigned *also, struct dl_error *err);
 
+/* Whether so many tensor ranks share heads of keys and values, of which there are fewer, evenly. */
+bool dl_space_shares_keys(const struct dl_space *s, uint64_t tensor_ways);
+
 void dl_space_init(struct dl_space *s, const struct dl_space_request *request);
 void dl_space_release(struct dl_space *s);
 

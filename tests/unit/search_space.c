@@ -59,8 +59,9 @@ static bool is_read(const struct dl_space_point *p, struct dl_arena *arena)
     json_t *const doc = dl_search_strategy(search.document, p, &search.fixes, arena, &refusal);
     const bool ok = !dl_job_read((struct dl_json){.value = doc, .where = "x"}, 0, arena, &job, &refusal);
     if (ok) {
-        dl_job_suit(&job, &search.base.software, &search.base.model);
-        dl_job_check(&job, &search.base.model, arena, &refusal);
+        const struct dl_model *const model = dl_search_model(&search, &job);
+        dl_job_suit(&job, &search.base.software, model);
+        dl_job_check(&job, model, arena, &refusal);
     }
     json_decref(doc);
     return !refusal.status;
@@ -106,7 +107,7 @@ START_TEST(floor_of_memory_is_below_its_peak)
         double peak = 0;
         for (uint32_t k = 0; k < s.job.setting.ways[DL_AXIS_PIPELINE]; k++)
             if (s.memory[k].peak > peak) peak = s.memory[k].peak;
-        const double floor = dl_memory_floor(&s.job, &s.model);
+        const double floor = dl_memory_floor(&s.job, dl_search_model(&search, &s.job));
         ck_assert_msg(floor > 0 && floor <= peak * (1 + 1e-12), "%s: %g > %g", text, floor, peak);
         dl_session_close(&s);
         free(text);
@@ -117,12 +118,50 @@ START_TEST(floor_of_memory_is_below_its_peak)
 }
 END_TEST
 
+/* Its model built for it alone. */
+static double step_of_session(uint64_t point)
+{
+    json_t *const doc = dl_search_document(&search, point, search.arena, &err);
+    char *const text = json_dumps(doc, 0);
+    const struct dl_session_request q = dl_search_request(&search, point, text);
+    struct dl_session s;
+    ck_assert_msg(!dl_session_open(&s, &q) && !dl_session_run(&s), "%s", s.err.text);
+    const double step_s = s.report.result.step_s;
+    dl_session_close(&s);
+    free(text);
+    json_decref(doc);
+    return step_s;
+}
+
+/* Four heads, two of keys: copies of these, or parts that are gathered. */
+START_TEST(more_tensor_ways_than_heads_of_keys_are_points)
+{
+    const char *const software[] = {"ideal", "megatron-core"};
+    struct dl_search_wanted wanted = {.session = {.topo = {.name = "dgx-h100"},
+                                                  .workload = {.name = "own.json", .text = MODEL("")},
+                                                  .software = {.name = software[_i]},
+                                                  .devices = 4},
+                                      .global_batch = 4,
+                                      .fixes = {.items = {"stack.tensor.ways=4"}, .n = 1}};
+    ck_assert_msg(!dl_search_open(&search, &wanted, &err), "%s", err.text);
+    search.engine = "analytic";
+    ck_assert_uint_gt(search.space.n_points, 0);
+    void *const opened = dl_search_open_point(&search, search.space.points[0]);
+    json_t *const result = dl_search_run_point(opened);
+    ck_assert_double_eq(json_number_value(json_object_get(result, "step_s")), step_of_session(search.space.points[0]));
+    json_decref(result);
+    dl_search_close_point(opened);
+    dl_search_close(&search);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("search_space");
     TCase *const points = tcase_create("points");
     tcase_add_loop_test(points, points_are_what_strategy_files_can_say, 0, (int)DL_COUNT(spaces));
     tcase_add_loop_test(points, floor_of_memory_is_below_its_peak, 0, (int)DL_COUNT(spaces));
+    tcase_add_loop_test(points, more_tensor_ways_than_heads_of_keys_are_points, 0, 2);
     suite_add_tcase(suite, points);
     return run_suite(suite);
 }
