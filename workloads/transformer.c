@@ -413,8 +413,10 @@ static enum dl_status build(const void *options, const struct dl_build *build, s
     set_flop(&o, out); /* of the model, not of its copies */
     o.key_copies = count_key_copies(&o, build->head_ways);
     if (o.key_copies == 1) return DL_OK;
+    const double without_copies = dl_model_parameters(out);
     lay_model(&o, build, out);
     out->key_copies = (uint32_t)o.key_copies;
+    out->copied_parameters = dl_model_parameters(out) - without_copies;
     return DL_OK;
 }
 

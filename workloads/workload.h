@@ -136,6 +136,7 @@ struct dl_model {
     struct dl_routing routing;                      /* of all layers that have experts */
     uint32_t key_copies; /* neighbouring tensor ranks that need the same head of keys; the layers are as wide as if each
                             had its own; 0: none do */
+    double copied_parameters; /* that the layers have more than the model, for these copies */
     struct dl_samples data;
 };
 

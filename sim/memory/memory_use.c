@@ -166,5 +166,6 @@ bool dl_memory_fits_outside(const struct dl_topology *t, const struct dl_setting
 
 double dl_memory_of_checkpoint(const struct dl_setting *s, const struct dl_model *model)
 {
-    return dl_model_parameters(model) * (dl_precision_bytes(s->precision) + dl_optimizer_state_bytes(s));
+    const double parameters = dl_model_parameters(model) - model->copied_parameters;
+    return parameters * (dl_precision_bytes(s->precision) + dl_optimizer_state_bytes(s));
 }

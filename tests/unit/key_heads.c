@@ -112,6 +112,22 @@ START_TEST(copies_are_no_work_of_the_model)
 }
 END_TEST
 
+/* Of copies a checkpoint has one. */
+START_TEST(a_checkpoint_is_of_the_model)
+{
+    static const char *const software[] = {FLASH, APART, GATHERS};
+    for (size_t i = 0; i < DL_COUNT(software); i++) {
+        struct dl_session alone, few;
+        open_keys(&alone, cases[_i].few, software[i], "{'name':'tensor','ways':1}");
+        open_keys(&few, cases[_i].few, software[i], cases[_i].stack);
+        check_close("checkpoint", dl_memory_of_checkpoint(&few.job.setting, &few.model),
+                    dl_memory_of_checkpoint(&alone.job.setting, &alone.model), exactly);
+        dl_session_close(&alone);
+        dl_session_close(&few);
+    }
+}
+END_TEST
+
 /* The first two ranks have the same head of eight ranks with four. */
 START_TEST(neighbours_share_a_head)
 {
@@ -146,6 +162,7 @@ int main(void)
     tcase_add_loop_test(tests, a_rank_has_one_head_of_keys, 0, 3);
     tcase_add_loop_test(tests, parts_are_gathered_where_the_software_does, 0, DL_COUNT(cases));
     tcase_add_loop_test(tests, copies_are_no_work_of_the_model, 0, DL_COUNT(cases));
+    tcase_add_loop_test(tests, a_checkpoint_is_of_the_model, 0, DL_COUNT(cases));
     tcase_add_test(tests, neighbours_share_a_head);
     tcase_add_test(tests, heads_that_do_not_come_out_are_refused);
     suite_add_tcase(suite, tests);
