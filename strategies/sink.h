@@ -141,7 +141,7 @@ enum dl_status dl_sink_dispatch(struct dl_sink *s, double bytes, double part, do
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err);
 /* What a path gives a device. NULL: the machine has no such path, and err says what its file needs. */
 const struct dl_copy_rate *dl_sink_copy_rate(struct dl_sink *s, enum dl_path path, bool inwards, struct dl_error *err);
-/* The same of samples, which only devices of stages with the first layer read; these are taken for neighbours. */
+/* The same of samples, which only devices of stages with the first layer read, where their ranks are. */
 const struct dl_copy_rate *dl_sink_read_rate(struct dl_sink *s, enum dl_path path, struct dl_error *err);
 /* A copy over a path whose rate is known; all that are alike are one call. It starts before that instruction. */
 uint32_t dl_sink_copy_call(struct dl_sink *s, struct dl_comm copy);

@@ -1,29 +1,76 @@
 /* sink_host.c - copies between a device, its host and storage, and what the host updates. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "strategies/sink.h"
 
-/* Of so many devices at once. */
-static const struct dl_copy_rate *find_rate(struct dl_sink *s, enum dl_path path, bool inwards, uint32_t n,
-                                            struct dl_copy_rate *out, struct dl_error *err)
+const struct dl_copy_rate *dl_sink_copy_rate(struct dl_sink *s, enum dl_path path, bool inwards, struct dl_error *err)
 {
     const struct dl_estimator *const e = s->request->estimator;
-    const uint32_t per_node = e->topology->node.n_devices;
-    const struct dl_copy_wish wish = {path, inwards, n, n < per_node ? n : per_node};
-    if (out->bytes_per_s > 0 || dl_copy_rate(e->topology, &wish, e->bytes_per_s, out)) return out;
+    const uint32_t n = s->request->job->n_devices, per_node = e->topology->node.n_devices;
+    const struct dl_copy_wish wish = {path, inwards, n, n < per_node ? n : per_node, NULL};
+    struct dl_copy_rate *const rate = &s->copies[path][inwards];
+    if (rate->bytes_per_s > 0 || dl_copy_rate(e->topology, &wish, e->bytes_per_s, rate)) return rate;
     dl_copy_refuse(e->topology, path, s->copies_where, err);
     return NULL;
 }
 
-const struct dl_copy_rate *dl_sink_copy_rate(struct dl_sink *s, enum dl_path path, bool inwards, struct dl_error *err)
+static bool has_first_layer(const struct dl_sink *s, uint32_t rank)
 {
-    return find_rate(s, path, inwards, s->request->job->n_devices, &s->copies[path][inwards], err);
+    const struct dl_schedule *const schedule = &s->out->schedule;
+    const uint32_t stage = dl_ranks_index(&s->request->job->setting.ranks, DL_ALONG_PIPELINE, rank);
+    for (uint32_t path = 0; path < schedule->n_paths; path++)
+        if (schedule->stage_of[path * schedule->n_positions] == stage) return true;
+    return false;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Devices that read, node by node. */
+static uint32_t list_readers(const struct dl_sink *s, uint32_t *out)
+{
+    uint32_t n = 0;
+    for (uint32_t rank = 0; rank < s->request->job->n_devices; rank++)
+        if (has_first_layer(s, rank)) out[n++] = s->request->device_of_rank[rank];
+    qsort(out, n, sizeof *out, by_number);
+    return n;
+}
+
+/* How many from the first on are of its node. */
+static uint32_t count_on_node(const struct dl_topology *t, const uint32_t *devices, uint32_t n)
+{
+    uint32_t same = 1;
+    while (same < n && dl_topology_node_of(t, devices[same]) == dl_topology_node_of(t, devices[0])) same++;
+    return same;
+}
+
+/* Of the node that has most of them. */
+static bool find_read_rate(const struct dl_sink *s, enum dl_path path, struct dl_copy_rate *out)
+{
+    const struct dl_estimator *const e = s->request->estimator;
+    uint32_t *const readers = dl_alloc(s->request->job->n_devices * sizeof *readers);
+    struct dl_copy_wish wish = {path, true, list_readers(s, readers), 0, NULL};
+    for (uint32_t i = 0, n; i < wish.n_devices; i += n) {
+        n = count_on_node(e->topology, &readers[i], wish.n_devices - i);
+        if (n <= wish.n_on_node) continue;
+        wish.n_on_node = n;
+        wish.on_node = &readers[i];
+    }
+    const bool found = dl_copy_rate(e->topology, &wish, e->bytes_per_s, out);
+    dl_free(readers);
+    return found;
 }
 
 const struct dl_copy_rate *dl_sink_read_rate(struct dl_sink *s, enum dl_path path, struct dl_error *err)
 {
-    const uint32_t n_of_stage = s->request->job->n_devices / dl_n_stages(&s->request->job->setting);
-    return find_rate(s, path, true, s->out->schedule.n_paths * n_of_stage, &s->reads[path], err);
+    struct dl_copy_rate *const rate = &s->reads[path];
+    if (rate->bytes_per_s > 0 || find_read_rate(s, path, rate)) return rate;
+    dl_copy_refuse(s->request->estimator->topology, path, s->copies_where, err);
+    return NULL;
 }
 
 enum dl_status dl_sink_init_host(struct dl_sink *s, struct dl_error *err)

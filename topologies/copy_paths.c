@@ -146,7 +146,7 @@ bool dl_copy_rate(const struct dl_topology *t, const struct dl_copy_wish *wish, 
     bool found = true;
     *out = (struct dl_copy_rate){.memory_bytes_per_s = t->node.host.memory_bytes_per_s / wish->n_on_node};
     for (uint32_t d = 0; d < wish->n_on_node && found; d++) {
-        found = dl_copy_route(t, wish->path, d, wish->inwards, &route);
+        found = dl_copy_route(t, wish->path, wish->on_node ? wish->on_node[d] : d, wish->inwards, &route);
         out->latency_s = fmax(out->latency_s, route.latency_s);
         for (size_t i = 0; i < route.n_hops; i++) {
             DL_GROW(hops, n, capacity);

@@ -23,11 +23,13 @@ struct dl_copy_rate {
     double memory_bytes_per_s;     /* its share of what the host's memory sustains; 0: not known */
 };
 
-/* Of which path, in which direction, by how many devices of a job, of which a node has so many at most. */
+/* Of which path, in which direction, by how many devices of a job, of which a node has so many at most: these, or its
+ * first ones. */
 struct dl_copy_wish {
     enum dl_path path;
     bool inwards;
     uint32_t n_devices, n_on_node;
+    const uint32_t *on_node; /* OPTIONAL: devices of one node */
 };
 
 /* The slowest device's; bytes_per_s is by link of the topology. False: they have no such route. */

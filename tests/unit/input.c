@@ -103,6 +103,23 @@ START_TEST(only_the_first_stage_reads)
 }
 END_TEST
 
+/* Two stages, both on each node: of its two devices one reads. */
+START_TEST(readers_are_where_their_ranks_are)
+{
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = SMALL_HOST,
+                                 .software = LOADER(""),
+                                 .workload = DEEP,
+                                 .head = HEAD ",'order':['pipeline','data']",
+                                 .stack = "{'name':'pipeline','ways':2},{'name':'data'},"
+                                          "{'name':'input','from':'node_storage'}"});
+    const double simulated_s = simulated(&t, "inside").step_s;
+    check_close("estimated", estimated(&t, "inside").step_s, simulated_s, 1e-6);
+    check_close("simulated", simulated_s, 4 * sample / 1e8, 1e-3);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* Kernels of `device_s` by a device that is as slow as that: the longer of the two is the step. */
 START_TEST(a_step_takes_the_longer_of_work_and_samples)
 {
@@ -175,6 +192,7 @@ int main(void)
     tcase_add_test(tests, a_program_that_reads_is_read_back);
     tcase_add_test(tests, what_is_not_said_is_asked_for);
     tcase_add_test(tests, only_the_first_stage_reads);
+    tcase_add_test(tests, readers_are_where_their_ranks_are);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
