@@ -1,4 +1,5 @@
-/* lacks.h - features that a framework lacks, as its software file says: `dlsim search` does not propose them.
+/* lacks.h - features that a framework lacks, as its software file says: neither `dlsim search` nor the
+ * remedies of a step that does not fit propose them.
  *
  * The rule to remember: a run may still ask for it, since "what if it had" is a question too. */
 #ifndef DL_STRATEGIES_LACKS_H

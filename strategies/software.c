@@ -82,8 +82,9 @@ static const struct dl_field fields[] = {
     {"zero_in_pipeline", DL_INT, offsetof(struct options, zero_in_pipeline), 0, 3, true, NULL,
      "the highest stage of ZeRO that the software allows with a pipeline; 3 if absent"},
     {"lacks", DL_LIST, offsetof(struct options, lacks), 0, 0, true, NULL,
-     "what the software does not have, so that `search` does not propose it: tensor, sequence, context, pipeline, "
-     "expert, zero 1, zero 2, zero 3, selective (recomputation), offload; nothing if absent"},
+     "what the software does not have, so that neither `search` nor the verdict of a step that does not fit "
+     "proposes it: tensor, sequence, context, pipeline, expert, zero 1, zero 2, zero 3, selective (recomputation), "
+     "offload; nothing if absent"},
     {"schedules", DL_LIST, offsetof(struct options, schedules), 0, 0, true, NULL,
      "the pipeline schedules that the software has, for `search`; all if absent"},
     {"gathers_stage_2", DL_BOOL, offsetof(struct options, gathers_stage_2), 0, 0, true, NULL,

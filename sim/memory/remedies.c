@@ -13,6 +13,7 @@ struct attempt {
     json_t *strategy;
     uint32_t n_devices;
     struct dl_setting setting; /* of the document */
+    uint32_t features;         /* bits 1 << enum dl_feature: what it asks of the software */
     const char *change;
     uint32_t used; /* bit by change: none comes twice */
     double peak;   /* negative: it is refused, or does not fit into the host */
@@ -29,6 +30,7 @@ struct search {
     struct change changes[32]; /* as `used` has bits */
     size_t n_changes;
     struct dl_arena *arena;
+    uint32_t lacked;     /* features that neither the software nor the run has */
     struct attempt best; /* so far, in this round */
 };
 
@@ -51,13 +53,14 @@ static void lower_and_count(const struct search *s, struct dl_job *job, struct d
                             struct attempt *a, struct dl_error *err)
 {
     const struct dl_remedy_request *const r = s->request;
-    uint32_t *const device_of_rank = dl_alloc(job->n_devices * sizeof *device_of_rank);
+    const struct dl_places places = {job->n_devices, job->setting.servers};
+    uint32_t *const device_of_rank = dl_alloc((places.ranks + places.servers) * sizeof *device_of_rank);
     struct dl_arena *const arena = dl_arena_new(); /* schedules are large, and attempts are many */
     struct dl_model model;
     struct dl_lowered lowered = {0};
     const struct dl_lower_request request = {
         .job = job, .model = &model, .device = r->device, .estimator = estimator, .device_of_rank = device_of_rank};
-    if (!dl_place(estimator->topology, "packed", 0, job->n_devices, device_of_rank, err) &&
+    if (!dl_place_with_servers(estimator->topology, r->placement, r->seed, places, device_of_rank, err) &&
         !dl_workload_read(r->workload, job->setting.microbatch, dl_job_model_code(job, r->software->code), arena,
                           &model, err)) {
         dl_job_suit(job, r->software, &model);
@@ -76,7 +79,9 @@ static void lower_on_slice(const struct search *s, struct dl_job *job, struct at
 {
     struct dl_estimator *const usual = s->request->estimator;
     struct dl_topology *slice = NULL;
-    if (dl_topology_slice(usual->topology, job->n_devices, &slice, err)) return;
+    if (!dl_placement_is_list(s->request->placement) &&
+        dl_topology_slice(usual->topology, job->n_devices + job->setting.servers, &slice, err))
+        return;
     if (!slice) {
         lower_and_count(s, job, usual, a, err);
         return;
@@ -88,6 +93,22 @@ static void lower_on_slice(const struct search *s, struct dl_job *job, struct at
     dl_estimator_release(&estimator);
     dl_free(bytes_per_s);
     dl_topology_free(slice);
+}
+
+/* Of those that changes ask for. */
+static uint32_t features_of(const struct dl_job *job)
+{
+    const struct dl_setting *const s = &job->setting;
+    const bool asks[DL_N_FEATURES] = {[DL_FEATURE_TENSOR] = s->ways[DL_AXIS_TENSOR] > 1,
+                                      [DL_FEATURE_PIPELINE] = dl_n_stages(s) > 1,
+                                      [DL_FEATURE_ZERO_1] = s->zero_asked == 1,
+                                      [DL_FEATURE_ZERO_2] = s->zero_asked == 2,
+                                      [DL_FEATURE_ZERO_3] = s->zero_asked == 3,
+                                      [DL_FEATURE_SELECTIVE] = s->recompute == DL_RECOMPUTE_SELECTIVE,
+                                      [DL_FEATURE_OFFLOAD] = dl_stack_on_host(job->stack) != NULL};
+    uint32_t features = 0;
+    for (uint32_t i = 0; i < DL_N_FEATURES; i++) features |= (uint32_t)asks[i] << i;
+    return features;
 }
 
 /* A job that cannot be is no remedy: its error is forgotten. */
@@ -102,7 +123,8 @@ static void weigh(const struct search *s, struct attempt *a)
         (s->request->has_room && !s->request->has_room(s->request->user, &job)))
         return;
     a->setting = job.setting;
-    lower_on_slice(s, &job, a, &err);
+    a->features = features_of(&job);
+    if (!(a->features & s->lacked)) lower_on_slice(s, &job, a, &err);
 }
 
 /* ---- changes ---- */
@@ -215,6 +237,7 @@ void dl_remedies_find(const struct dl_remedy_request *request, struct dl_arena *
     *out = (struct dl_remedies){0};
     list_changes(&s);
     weigh(&s, &from);
+    s.lacked = request->software->lacks.features & ~from.features;
     for (int round = 0; round < most_rounds && !out->n; round++) {
         s.best = (struct attempt){.peak = -1};
         for (size_t i = 0; i < s.n_changes; i++) try_change(&s, i, &from, out);

@@ -2,7 +2,7 @@
  * counted.
  *
  * Single changes come first, from cheap to costly. If none is enough, the one that saves most is kept, and the others
- * are tried on top of it, and so on. */
+ * are tried on top of it, and so on. What the software lacks is proposed only to a run that has it. */
 #ifndef DL_MEMORY_REMEDIES_H
 #define DL_MEMORY_REMEDIES_H
 
@@ -25,6 +25,8 @@ struct dl_remedy_request {
     const struct dl_software *software;
     const struct dl_device *device;
     struct dl_estimator *estimator;
+    const char *placement; /* of the run, with its seed */
+    uint64_t seed;
     /* OPTIONAL: whether this computer can hold the schedule of a changed job; those it cannot are no remedies. */
     bool (*has_room)(const void *user, const struct dl_job *changed);
     const void *user;

@@ -138,6 +138,8 @@ void dl_session_find_remedies(struct dl_session *s)
                                                  .software = &s->software,
                                                  .device = &s->device,
                                                  .estimator = &s->estimator,
+                                                 .placement = s->request.placement,
+                                                 .seed = s->request.seed,
                                                  .has_room = has_room,
                                                  .user = s},
                      s->arena, &s->remedies);

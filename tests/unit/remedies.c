@@ -50,7 +50,8 @@ static struct dl_remedies find(double memory_bytes)
                                                  .n_devices = training.job.n_devices,
                                                  .software = &training.software,
                                                  .device = &training.device,
-                                                 .estimator = &training.estimator},
+                                                 .estimator = &training.estimator,
+                                                 .placement = training.request.placement},
                      training.arena, &found);
     return found;
 }
@@ -172,6 +173,56 @@ START_TEST(tensor_ranks_share_no_head)
 }
 END_TEST
 
+/* A list names the devices of a run: more than these it has no place for. */
+START_TEST(a_listed_run_gets_no_more_devices)
+{
+    open_job("'devices':1,'global_batch':16,'microbatch':4", STACK);
+    for (int listed = 0; listed < 2; listed++) {
+        bool has_more = false;
+        if (listed) training.request.placement = "list:0";
+        struct dl_remedies found = find(peak() * 0.99);
+        for (size_t i = 0; i < found.n; i++) has_more |= strstr(found.items[i].change, " devices") != NULL;
+        ck_assert_uint_gt(found.n, 0);
+        ck_assert_int_eq(has_more, !listed);
+        dl_remedies_release(&found);
+    }
+    dl_session_close(&training);
+}
+END_TEST
+
+static bool is_found(const struct dl_remedies *found, const char *part)
+{
+    for (size_t i = 0; i < found->n; i++)
+        if (strstr(found->items[i].change, part)) return true;
+    return false;
+}
+
+/* What the software lacks is no remedy, but for a run that has it already. */
+START_TEST(software_does_what_it_can)
+{
+    static const char *const reliefs[] = {"tensor", "pipeline", "zero stage 1", "zero stage 2", "zero stage 3"};
+    static const struct {
+        const char *software, *stack;
+        bool finds[DL_COUNT(reliefs)];
+    } runs[] = {
+        {"'batch_host_s':0", STACK, {true, true, true, false, false}},
+        {"'lacks':['tensor','zero 1']", STACK, {false, true, false, true, false}},
+        {"'lacks':['pipeline','zero 1','zero 2','zero 3']", STACK, {true, false, false, false, false}},
+        {"'lacks':['tensor','zero 1']", "{'name':'tensor','ways':2},{'name':'data'}", {true, true, false, true, false}},
+    };
+    char software[500];
+    snprintf(software, sizeof software, "{'schema':'dlsim/software/1','source':'a test',%s}", runs[_i].software);
+    const struct training_inputs inputs = {
+        .system = SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = MODEL};
+    ck_assert_msg(!training_open_stack(&training, inputs, HEAD, runs[_i].stack), "%s", training.err.text);
+    struct dl_remedies found = find(peak() * 0.99);
+    for (size_t i = 0; i < DL_COUNT(reliefs); i++)
+        ck_assert_msg(is_found(&found, reliefs[i]) == runs[_i].finds[i], "%s with %s", reliefs[i], runs[_i].software);
+    dl_remedies_release(&found);
+    dl_session_close(&training);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("remedies");
@@ -181,6 +232,8 @@ int main(void)
     tcase_add_test(tests, changes_come_together_where_one_is_not_enough);
     tcase_add_test(tests, a_key_with_a_fact_gives_way);
     tcase_add_test(tests, tensor_ranks_share_no_head);
+    tcase_add_test(tests, a_listed_run_gets_no_more_devices);
+    tcase_add_loop_test(tests, software_does_what_it_can, 0, 4);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
