@@ -41,7 +41,8 @@ static const struct dl_field fields[] = {
      "of a forward: bytes kept for the backward beyond those of the workload (negative: fewer), per element that it "
      "moves, of a GEMM per input element, of attention per result; 0 if absent"},
     {"unit_s", DL_NUMBER, AT(unit_s), 0, 1, true, NULL,
-     "of kernels that are bound by their instructions: time of one unit (SM) of a GPU per element of the workload; of "
+     "of kernels that are bound by their instructions: time of one unit (SM) of a GPU at 1.98 GHz per element of the "
+     "workload; of "
      "GEMMs that of what goes beside them, per result, backward per gradient of it; 0 if absent"},
     {"beside", DL_TEXT, AT(beside), 0, 0, true, NULL,
      "the operation that moves the additional elements; cast if absent"},

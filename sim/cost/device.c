@@ -184,11 +184,24 @@ enum dl_precision dl_kernel_precision(const struct dl_device *d, const struct dl
     return is_exact && is_quantised(precision) && dl_device_supports(d, DL_BF16) ? DL_BF16 : precision;
 }
 
+/* How far measured kernels are from the model tells of memory, not of instructions: these are a bound beside it. */
+static struct dl_price bound_by_instructions(const struct dl_device *d, const struct dl_kernel *k,
+                                             enum dl_precision precision, double instructions_s)
+{
+    struct dl_kernel moved = *k;
+    moved.unit_s = 0;
+    struct dl_price price = dl_price(d, &moved, precision);
+    price.seconds = fmax(price.seconds, instructions_s);
+    return price;
+}
+
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     assert(dl_device_supports(d, precision));
     const struct dl_price modelled = d->model->price(d, k, precision);
-    return d->measured ? dl_measured_price(d, k, precision, &modelled) : modelled;
+    if (!d->measured) return modelled;
+    if (k->unit_s > 0) return bound_by_instructions(d, k, precision, modelled.seconds);
+    return dl_measured_price(d, k, precision, &modelled);
 }
 
 /* Sums in fp32 are read and written. */

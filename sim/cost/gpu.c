@@ -15,7 +15,8 @@
  * heads on the A100 and the B200 (SimuMax, configs/system). Tiles of any shape, with tile_results, are those of the
  * H200. */
 static int64_t ampere_sides[] = {64, 128, 256};
-static const struct dl_gpu defaults = {.cluster = 1,
+static const struct dl_gpu defaults = {.clock_hz = 1.98e9,
+                                       .cluster = 1,
                                        .tile_sides = {ampere_sides, DL_COUNT(ampere_sides)},
                                        .tile_sides_results = 32768,
                                        .split_most = 16,
@@ -35,6 +36,10 @@ static const struct dl_gpu defaults = {.cluster = 1,
                                        .attention_backward_tail = 0.3};
 static const struct dl_field fields[] = {
     FIGURE(units, 1, 1e6, false, "units that work on one tile each: streaming multiprocessors, compute units"),
+    FIGURE(
+        clock_hz, 1e8, 1e10, true,
+        "highest clock of a unit, which counts for kernels that are bound by their instructions; 1.98e9, that of the "
+        "H200, if absent"),
     FIGURE(matrix_fraction, 0.01, 1, false, "share of the peak that a GEMM reaches inside a tile"),
     FIGURE(sustained_fraction, 0.01, 1, false, "share of the peak that the power limit allows in the long run"),
     FIGURE(fp8_sustained_fraction, 0.01, 1, true,
@@ -127,6 +132,13 @@ static double group_s(const struct dl_device *d, const struct dl_kernel *k, enum
     return k->batch / one.batch * fmax(o->group_launch_s, dl_gpu_product_s(d, &one, precision));
 }
 
+/* Software files say what a unit of the H200 takes; units of other generations do as many integer instructions in a
+ * clock (CUDA C programming guide, throughput of native arithmetic instructions: 64 for 6.0, 7.x, 8.0 and 9.0). */
+static double instructions_s(const struct dl_gpu *o, double unit_s)
+{
+    return unit_s * defaults.clock_hz / o->clock_hz / o->units;
+}
+
 static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct dl_gpu *const o = d->options;
@@ -138,7 +150,7 @@ static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum 
     case DL_KERNEL_MEMORY: break;
     }
     return (o->memory_ramp_s > 0 ? o->memory_ramp_s : o->ramp_s) +
-           fmax(k->unit_s / o->units, dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));
+           fmax(instructions_s(o, k->unit_s), dl_gpu_memory_s(d, dl_kernel_bytes(k, precision)));
 }
 
 static struct dl_price price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
