@@ -99,13 +99,33 @@ static void add_wait_for(const struct dl_sink *s, struct dl_template *into, uint
     if (s->request->job->setting.software->drains_at_waits) add_drain(into);
 }
 
+/* Those on the node of the first count in part. */
+static double ranks_to_agree_with(const struct dl_sink *s, const struct dl_members *members)
+{
+    const struct dl_lower_request *const r = s->request;
+    const struct dl_setting *const setting = &r->job->setting;
+    const uint32_t n = dl_members_count(&setting->ranks, members), per_node = r->estimator->topology->node.n_devices;
+    uint32_t n_near = 0;
+    if (members->is_pair || members->are_drawn) return n;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t rank = dl_ranks_offset(&setting->ranks, members->digits, i);
+        n_near += r->device_of_rank[rank] / per_node == r->device_of_rank[0] / per_node;
+    }
+    return n - n_near * (1 - setting->software->collective_near_fraction);
+}
+
+static double agreement_s(const struct dl_sink *s, const struct dl_event *ev)
+{
+    const double each_s = s->request->job->setting.software->collective_rank_host_s;
+    return each_s > 0 ? each_s * ranks_to_agree_with(s, &ev->members) : 0;
+}
+
 double dl_sink_launch_s(const struct dl_sink *s, const struct dl_event *ev)
 {
     const struct dl_setting *const setting = &s->request->job->setting;
     const struct dl_software *const software = setting->software;
     if (ev->is_replayed) return 0;
-    return s->launch_wait_s + software->collective_host_s +
-           software->collective_rank_host_s * dl_members_count(&setting->ranks, &ev->members) + ev->parts_host_s;
+    return s->launch_wait_s + software->collective_host_s + agreement_s(s, ev) + ev->parts_host_s;
 }
 
 static void add_exchange(struct dl_sink *s, const struct dl_event *ev)

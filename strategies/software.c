@@ -17,7 +17,7 @@ struct options {
         bf16_gradient_bytes; /* the last 0: absent */
     double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction;
     double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
-        gather_part_host_s, vector_part_host_s, collective_rank_host_s, send_messages,
+        gather_part_host_s, vector_part_host_s, collective_rank_host_s, collective_near_fraction, send_messages,
         part_moves; /* the first -1: absent */
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_receives,
@@ -41,6 +41,7 @@ static const struct options defaults = {.host_s_per_group_launch = -1,
                                         .dispatch_overlap_fraction = 1,
                                         .zero_in_pipeline = 3,
                                         .send_messages = 1,
+                                        .collective_near_fraction = 1,
                                         .loader = {.workers = 1},
                                         .scatters_sends = true,
                                         .step_barrier = true,
@@ -112,6 +113,8 @@ static const struct dl_field fields[] = {
     {"collective_rank_host_s", DL_NUMBER, offsetof(struct options, collective_rank_host_s), 0, 1, true, NULL,
      "additional host time of a collective for each rank in it, where hosts first compare what they are about to do "
      "(TORCH_DISTRIBUTED_DEBUG=DETAIL); 0 if absent"},
+    {"collective_near_fraction", DL_NUMBER, offsetof(struct options, collective_near_fraction), 0, 1, true, NULL,
+     "of that time, what a rank on the same node adds, which is reached without the network; 1 if absent"},
     {"gather_part_host_s", DL_NUMBER, offsetof(struct options, gather_part_host_s), 0, 1, true, NULL,
      "where ZeRO gathers parameters, and in stage 3 scatters gradients: host time for each tensor of each replica, "
      "which is copied alone; 0 if absent"},
@@ -314,6 +317,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .deals_tensors = o.deals_tensors,
                                 .collective_host_s = o.collective_host_s,
                                 .collective_rank_host_s = o.collective_rank_host_s,
+                                .collective_near_fraction = o.collective_near_fraction,
                                 .gather_part_host_s = o.gather_part_host_s,
                                 .vector_part_host_s = o.vector_part_host_s,
                                 .ring = o.ring,

@@ -62,13 +62,14 @@ struct dl_software {
     double collective_host_s;      /* of the host, for one collective inside the node */
     double
         collective_rank_host_s; /* and for each rank that takes part, where hosts compare what they are about to do */
-    double gather_part_host_s;  /* and where ZeRO gathers, for each tensor of each replica; stage 3 also where it
-                                   scatters */
-    double vector_part_host_s;  /* stage 3 of ZeRO: for each vector of each replica, where all vectors are gathered
-                                   after the update; 0: they are gathered with the matrices */
-    struct dl_ring_code ring;   /* of context ranks */
-    bool waits_for_scatters;    /* stage 3 of ZeRO: kernels do not go beside them */
-    double batch_host_s;        /* of the host, to get a micro-batch before its forward */
+    double collective_near_fraction; /* of it, for one on the same node */
+    double gather_part_host_s;       /* and where ZeRO gathers, for each tensor of each replica; stage 3 also where it
+                                        scatters */
+    double vector_part_host_s;       /* stage 3 of ZeRO: for each vector of each replica, where all vectors are gathered
+                                        after the update; 0: they are gathered with the matrices */
+    struct dl_ring_code ring;        /* of context ranks */
+    bool waits_for_scatters;         /* stage 3 of ZeRO: kernels do not go beside them */
+    double batch_host_s;             /* of the host, to get a micro-batch before its forward */
     struct dl_loader {
         double workers;                             /* of a device, that unpack samples side by side */
         double unpacked_bytes_per_s[DL_N_PACKINGS]; /* of one, as stored; 0: in no time */

@@ -39,15 +39,29 @@ static struct answer run(const char *stack, const char *head, const char *set, c
 
 #define HEAD(devices) "\"devices\":" devices ",\"global_batch\":8,\"microbatch\":1,\"precision\":\"bf16\","
 #define DATA "{\"name\":\"data\"}"
+#define HEAD16 "\"devices\":16,\"global_batch\":16,\"microbatch\":1,\"precision\":\"bf16\","
 static const char no_overlap[] = "software.host_s_per_launch=0";
 
 /* Hosts that agree on collectives: of eight replicas there is one in a step, an all-reduce of eight ranks. */
 START_TEST(ranks_add_to_each_collective)
 {
     const double each_s = 10e-3; /* far more than what it could hide behind */
-    const struct answer without = run(DATA, HEAD("8"), no_overlap, NULL),
-                        with = run(DATA, HEAD("8"), no_overlap, "software.collective_rank_host_s=10e-3");
+    static const char *const far = "software.collective_near_fraction=1";
+    const struct answer without = run(DATA, HEAD("8"), far, NULL),
+                        with = run(DATA, HEAD("8"), far, "software.collective_rank_host_s=10e-3");
     ck_assert_double_eq_tol(with.step_s - without.step_s, 8 * each_s, 0.5 * each_s); /* some of it beside the device */
+}
+END_TEST
+
+/* Sixteen replicas are on two nodes: eight of them are near, and add a part of what the others do. */
+START_TEST(near_ranks_add_less_to_each_collective)
+{
+    static const char *const far = "software.collective_near_fraction=1", *const near =
+                                                                              "software.collective_near_fraction=0";
+    const struct answer all = run(DATA, HEAD16, "software.collective_rank_host_s=10e-3", far),
+                        others = run(DATA, HEAD16, "software.collective_rank_host_s=10e-3", near);
+    const double each_s = 10e-3;
+    ck_assert_double_eq_tol(all.step_s - others.step_s, 8 * each_s, 0.5 * each_s);
 }
 END_TEST
 
@@ -209,6 +223,7 @@ int main(void)
     TCase *const tests = tcase_create("slow software");
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, ranks_add_to_each_collective);
+    tcase_add_test(tests, near_ranks_add_less_to_each_collective);
     tcase_add_test(tests, gathered_parts_are_copied_one_by_one);
     tcase_add_test(tests, gathered_and_scattered_parts_are_copied_one_by_one);
     tcase_add_test(tests, vectors_that_stay_are_copied_one_by_one);
