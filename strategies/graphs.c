@@ -8,11 +8,12 @@ struct options {
     int64_t scope; /* enum scope */
 };
 static const struct options defaults = {0};
-enum scope { outside_experts, step };
-static const char *const scopes[] = {"outside_experts", "step", NULL};
+enum scope { outside_experts, step, passes };
+static const char *const scopes[] = {"outside_experts", "step", "passes", NULL};
 static const struct dl_field fields[] = {
     {"scope", DL_CHOICE, offsetof(struct options, scope), 0, 0, false, scopes,
-     "what is replayed: one graph for each layer without the work of experts, or the whole step"},
+     "what is replayed: one graph for each layer without the work of experts, the whole step, or forward and backward "
+     "without the batch before them and the optimizer after them"},
 };
 
 /* Where layers are replayed, what the step does after them is launched. */
@@ -30,13 +31,30 @@ static bool is_in_layer_graph(const struct dl_event *ev, const struct dl_setting
 static bool is_memory(const struct dl_event *ev) { return ev->kind == DL_EV_ALLOC || ev->kind == DL_EV_FREE; }
 
 /* The graph of a step has those of its layers in it. */
+static bool is_in_step_graph(const struct dl_event *ev) { return ev->kind != DL_EV_LAYER && !is_memory(ev); }
+
+/* A loss that is scaled keeps the optimizer out: the host has to know whether a gradient overflowed. */
+static bool is_around_passes(const struct dl_event *ev)
+{
+    return ev->kind == DL_EV_BATCH || ev->kind == DL_EV_UPDATE || ev->kind == DL_EV_HOST_UPDATE ||
+           ev->pass == DL_OPTIMIZER;
+}
+
+static bool is_in_graph(enum scope scope, const struct dl_event *ev, const struct dl_setting *s)
+{
+    switch (scope) {
+    case outside_experts: return is_in_layer_graph(ev, s);
+    case passes: return is_in_step_graph(ev) && !is_around_passes(ev);
+    case step: break;
+    }
+    return is_in_step_graph(ev);
+}
+
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
                               struct dl_error *err)
 {
     const struct options *const o = options;
-    const bool is_replayed =
-        o->scope == step ? ev->kind != DL_EV_LAYER && !is_memory(ev) : is_in_layer_graph(ev, dl_stack_setting(below));
-    if (!is_replayed) return dl_emit(below, ev, err);
+    if (!is_in_graph((enum scope)o->scope, ev, dl_stack_setting(below))) return dl_emit(below, ev, err);
     struct dl_event replayed = *ev;
     replayed.is_replayed = true;
     return dl_emit(below, &replayed, err);

@@ -174,9 +174,12 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, bo
                                             ",{'name':'quantized_allreduce','method':'top_k'}"};
     static const char *const travels[] = {"", ",'dispatch':'to_nodes'", ",'overlap':true",
                                           ",'dispatch':'to_nodes','overlap':true"};
-    static const char *const graphs[] = {"", "", ",{'name':'blocking_launches'}",
+    static const char *const graphs[] = {"",
+                                         "",
+                                         ",{'name':'blocking_launches'}",
                                          ",{'name':'graphs','scope':'outside_experts'}",
-                                         ",{'name':'graphs','scope':'step'}"};
+                                         ",{'name':'graphs','scope':'step'}",
+                                         ",{'name':'graphs','scope':'passes'}"};
     const struct dl_schedule_kind *const kind = dl_schedule_get(draw(rng, (uint32_t)dl_schedule_count()));
     const uint32_t chunks = draw(rng, 8) ? kind->min_chunks : 1 + draw(rng, 3); /* sometimes a wrong number */
     char tensor[100], split[200];

@@ -71,6 +71,32 @@ START_TEST(a_step_that_is_one_graph_needs_no_host)
 }
 END_TEST
 
+static double host_s_at_end(const struct dl_session *t)
+{
+    const struct dl_template *const end = &t->lowered.programs[0].end;
+    double sum = 0;
+    for (size_t i = 0; i < end->n_instructions; i++)
+        if (strcmp(end->instructions[i].name, "optimizer") == 0) sum += end->instructions[i].host_s;
+    return sum;
+}
+
+/* The batch and the optimizer are launched as ever, the passes between them are not. */
+START_TEST(a_graph_of_the_passes_leaves_the_optimizer_to_the_host)
+{
+    struct dl_session eager, t;
+    open_graphs(&eager, SOFTWARE(""), STACK(""));
+    open_graphs(&t, SOFTWARE(""), STACK(",{'name':'graphs','scope':'passes'}"));
+    const double batch_s = host_s_of(&t, DL_ITEM_F, "batch");
+    ck_assert_double_gt(batch_s, 0);
+    ck_assert_double_eq(host_s_of(&t, DL_ITEM_F, ""), batch_s);
+    ck_assert_double_eq(host_s_of(&t, DL_ITEM_B, ""), 0);
+    ck_assert_double_gt(host_s_at_end(&t), 0);
+    ck_assert_double_eq(host_s_at_end(&t), host_s_at_end(&eager));
+    dl_session_close(&eager);
+    dl_session_close(&t);
+}
+END_TEST
+
 /* Once a layer and forward, whether tokens travel or not; one drain more is for the batch. What is done again is
  * counted again. */
 START_TEST(tokens_of_experts_are_counted_by_the_host)
@@ -225,6 +251,7 @@ int main(void)
     TCase *const tests = tcase_create("graphs");
     tcase_add_test(tests, what_depends_on_counts_is_not_replayed);
     tcase_add_test(tests, a_step_that_is_one_graph_needs_no_host);
+    tcase_add_test(tests, a_graph_of_the_passes_leaves_the_optimizer_to_the_host);
     tcase_add_loop_test(tests, tokens_of_experts_are_counted_by_the_host, 0, 3);
     tcase_add_loop_test(tests, a_kernel_may_make_the_host_wait, 0, 3);
     tcase_add_loop_test(tests, a_trip_to_nodes_has_a_wait_and_a_time_of_its_own, 0, 3);
