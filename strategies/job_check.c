@@ -35,7 +35,7 @@ enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uin
 {
     for (size_t i = 0; i < layer->n_forward; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
-        if (k->attention_core && k->by.batch & DL_BY_INNER &&
+        if (k->module == DL_MODULE_CORE_ATTENTION && k->by.batch & DL_BY_INNER &&
             dl_check_parts(check, key, parts, k->batch / check->model->samples, "the heads", err))
             return err->status;
     }
@@ -57,7 +57,7 @@ const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it
     return NULL;
 }
 
-static bool is_attention(const struct dl_kernel *k) { return k->attention_core; }
+static bool is_attention(const struct dl_kernel *k) { return k->module == DL_MODULE_CORE_ATTENTION; }
 
 const struct dl_kernel *dl_check_find_attention(const struct dl_check *check)
 {

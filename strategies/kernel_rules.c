@@ -179,7 +179,7 @@ static bool is_product(const struct dl_kernel *k) { return k->kind == DL_KERNEL_
 /* Of a product y = x w, and of the gradients that it has: the weights are an operand, or what comes out. */
 static double weights_of(const struct dl_kernel *k)
 {
-    if (!is_product(k) || k->attention_core) return 0;
+    if (!is_product(k) || k->module == DL_MODULE_CORE_ATTENTION) return 0;
     return k->batch * k->n * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k);
 }
 

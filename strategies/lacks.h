@@ -27,8 +27,8 @@ struct dl_lacks {
 };
 
 /* `lacks` has names of features, `schedules` those of the schedules that it has; nothing: it lacks none. */
-enum dl_status dl_lacks_read(struct dl_json lacks, struct dl_json schedules, struct dl_arena *arena,
-                             struct dl_lacks *out, struct dl_error *err);
+enum dl_status dl_lacks_read(struct dl_json lacks, struct dl_json schedules, struct dl_lacks *out,
+                             struct dl_error *err);
 
 bool dl_has_feature(const struct dl_lacks *l, enum dl_feature feature);
 bool dl_has_schedule(const struct dl_lacks *l, size_t index);

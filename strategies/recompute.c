@@ -1,8 +1,9 @@
 /* recompute.c - keep less of the forward, compute it again before the backward.
  *
  * full: each block keeps its input and repeats its forward, or a group of blocks one input (Megatron's "uniform"), or
- * only some blocks do so (its "block"). selective: only the attention between the projections is repeated, which is
- * where most of the memory is and little of the work (Korthikanti et al., MLSys 2023). */
+ * only some blocks do so (its "block"). selective: only parts of blocks are repeated, by default the attention between
+ * the projections, which is where most of the memory is and little of the work (Korthikanti et al., MLSys 2023); others
+ * are those of Megatron-Core's recompute_modules. */
 #include "strategies/recompute.h"
 
 #include <stdio.h>
@@ -21,6 +22,11 @@ static const struct dl_field fields[] = {
      "with full: recompute only this many first blocks of each part of the model; all if absent"},
     {"every", DL_INT, offsetof(struct dl_recomputation, every), 1, most_blocks, true, NULL,
      "with full: this many blocks keep one input together; 1 if absent"},
+    {"modules", DL_LIST, offsetof(struct dl_recomputation, modules), 0, 0, true, NULL,
+     "with selective: which parts of blocks, as Megatron-Core names them: core_attn, layernorm (norms that are no part "
+     "of the product after them), mla_up_proj, mlp (of blocks without experts), moe_act, shared_experts, moe; "
+     "core_attn "
+     "if absent"},
 };
 
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
@@ -30,17 +36,16 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
     for (size_t i = 0; o->mode != DL_RECOMPUTE_BLOCKS && i < DL_COUNT(of_full); i++)
         if (json_object_get(entry.value, of_full[i]))
             return dl_fail(err, DL_KEY, entry.where, "'%s' means nothing unless 'mode' is \"full\"", of_full[i]);
+    if (o->mode != DL_RECOMPUTE_SELECTIVE && o->modules.value)
+        return dl_fail(err, DL_KEY, entry.where, "'modules' means nothing unless 'mode' is \"selective\"");
     setting->recompute = (enum dl_recompute)o->mode;
-    return DL_OK;
+    return dl_recompute_modules_read(o->modules, &setting->recompute_modules, err);
 }
 
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_recomputation *const o = options;
-    if (o->mode != DL_RECOMPUTE_SELECTIVE || dl_check_find_attention(what)) return DL_OK;
-    return dl_fail(err, DL_IMPOSSIBLE, what->where,
-                   "%s has no attention, which is what selective recomputation does again; full or none would do",
-                   what->model->name);
+    return o->mode == DL_RECOMPUTE_SELECTIVE ? dl_recompute_modules_check(o, what, err) : DL_OK;
 }
 
 const char *dl_recompute_name(enum dl_recompute recompute) { return modes[recompute]; }
@@ -71,9 +76,10 @@ static uint32_t count_before(const struct dl_event *ev) { return (uint32_t)(ev->
 
 static enum dl_status repeat(const struct dl_layer *layer, bool all, struct dl_stack *below, struct dl_error *err)
 {
+    const dl_module_set modules = dl_stack_setting(below)->recompute_modules;
     for (size_t i = 0; i < layer->n_forward; i++) {
         const struct dl_work *const work = &layer->forward[i];
-        if (!all && !work->kernel.attention_core) continue;
+        if (!all && !(modules >> work->kernel.module & 1)) continue;
         if (dl_emit_work(below, work, DL_RECOMPUTE, layer, err)) return err->status;
     }
     return DL_OK;
@@ -118,11 +124,23 @@ static struct dl_event kept(const struct dl_setting *s, const struct dl_event *s
     return input;
 }
 
+/* All but what modules give up. */
+static enum dl_status save_rest(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    const struct dl_saves given_up = dl_saves_of_modules(s, ev->layer, s->recompute_modules);
+    if (ev->tensor == DL_TENSOR_SCORES) return given_up.scores_bytes > 0 ? DL_OK : dl_emit(below, ev, err);
+    struct dl_event rest = *ev;
+    rest.inside_bytes -= given_up.inside_bytes;
+    rest.outside_bytes -= given_up.outside_bytes;
+    return dl_emit(below, &rest, err);
+}
+
 static enum dl_status save(const struct dl_event *ev, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const enum dl_recompute again = again_of(ev);
-    if (again == DL_RECOMPUTE_SELECTIVE && ev->tensor == DL_TENSOR_SCORES) return DL_OK;
+    if (again == DL_RECOMPUTE_SELECTIVE) return save_rest(ev, below, err);
     if (again != DL_RECOMPUTE_BLOCKS) return dl_emit(below, ev, err);
     const struct dl_event input = kept(s, ev);
     return input.outside_bytes > 0 ? dl_emit(below, &input, err) : DL_OK;
@@ -131,14 +149,15 @@ static enum dl_status save(const struct dl_event *ev, struct dl_stack *below, st
 static enum dl_status alloc_again(const struct dl_event *at, bool whole, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
-    const struct dl_saves all = dl_saves_of(s, at->layer);
+    const struct dl_saves again =
+        whole ? dl_saves_of(s, at->layer) : dl_saves_of_modules(s, at->layer, s->recompute_modules);
     struct dl_event ev = *at;
     ev.kind = DL_EV_ALLOC;
     ev.tensor = DL_TENSOR_RECOMPUTED;
-    ev.inside_bytes = all.scores_bytes + (whole ? all.inside_bytes : 0);
-    ev.outside_bytes = whole ? all.outside_bytes : 0;
-    if (whole && keeps_input(at->recomputed, at->block)) ev.outside_bytes -= all.input_bytes;
-    ev.bytes = whole ? all.whole_bytes : 0;
+    ev.inside_bytes = again.scores_bytes + again.inside_bytes;
+    ev.outside_bytes = again.outside_bytes;
+    if (whole && keeps_input(at->recomputed, at->block)) ev.outside_bytes -= again.input_bytes;
+    ev.bytes = again.whole_bytes;
     return dl_emit(below, &ev, err);
 }
 
@@ -181,11 +200,21 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
     return dl_emit(below, &told, err);
 }
 
+static const char *name_modules(const struct dl_recomputation *o, char *out, size_t room)
+{
+    dl_module_set modules = 0;
+    dl_recompute_modules_read(o->modules, &modules, &(struct dl_error){0});
+    dl_recompute_modules_print(modules, out, room);
+    return out;
+}
+
 static void tell(const void *options, void (*say)(void *user, const char *words), void *user)
 {
     const struct dl_recomputation *const o = options;
-    char words[120];
+    char words[160], modules[80];
     int n = snprintf(words, sizeof words, "%s recomputation", modes[o->mode]);
+    if (o->modules.value)
+        n += snprintf(words + n, sizeof words - (size_t)n, " of %s", name_modules(o, modules, sizeof modules));
     if (o->layers) n += snprintf(words + n, sizeof words - (size_t)n, " of %lld blocks", (long long)o->layers);
     if (o->every > 1) snprintf(words + n, sizeof words - (size_t)n, " in groups of %lld", (long long)o->every);
     if (o->mode != DL_RECOMPUTE_NOTHING) say(user, words);
@@ -205,6 +234,7 @@ static const char *repeat_more(json_t *entry, const struct dl_setting *s, uint32
     const uint32_t mode = step + 1;
     if (mode <= (uint32_t)s->recompute) return NULL;
     json_object_set_new(entry, "mode", json_string(modes[mode]));
+    json_object_del(entry, "modules");
     return dl_arena_format(arena, "recompute %s", modes[mode]);
 }
 

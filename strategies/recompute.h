@@ -5,10 +5,19 @@
 #include "strategies/strategy.h"
 
 struct dl_recomputation {
-    int64_t mode;   /* enum dl_recompute */
-    int64_t layers; /* DL_RECOMPUTE_BLOCKS: the first so many of each position; 0: all */
-    int64_t every;  /* in groups of so many, which keep one input together */
+    int64_t mode;           /* enum dl_recompute */
+    struct dl_json modules; /* DL_RECOMPUTE_SELECTIVE: names; absent: the core of attention */
+    int64_t layers;         /* DL_RECOMPUTE_BLOCKS: the first so many of each position; 0: all */
+    int64_t every;          /* in groups of so many, which keep one input together */
 };
+
+/* Modules by their names, with those that are parts of them; absent: the core of attention. */
+enum dl_status dl_recompute_modules_read(struct dl_json list, dl_module_set *modules, struct dl_error *err);
+/* Refuses modules that the model has not. */
+enum dl_status dl_recompute_modules_check(const struct dl_recomputation *how, const struct dl_check *what,
+                                          struct dl_error *err);
+/* "layernorm, moe_act", as far as there is room. */
+void dl_recompute_modules_print(dl_module_set modules, char *out, size_t room);
 
 /* What is recomputed of a block, by its number among those of its position. NULL: nothing is. */
 enum dl_recompute dl_recompute_of(const struct dl_recomputation *how, uint32_t block);

@@ -9,19 +9,18 @@ static const double counted_bytes = 2;
 static double width(const struct dl_setting *s) { return dl_precision_bytes(s->precision) / counted_bytes; }
 
 /* What norms are given, beyond the width of other activations. */
-static double residual_extra(const struct dl_setting *s, const struct dl_layer *layer)
+static double residual_extra(const struct dl_setting *s, const struct dl_saved *all)
 {
     const double more = (dl_is_mixed(s) ? s->software->residual_bytes / counted_bytes : 0) - width(s);
-    return fmax(more, 0) * layer->saved.norm_bytes;
+    return fmax(more, 0) * all->norm_bytes;
 }
 
 /* What the narrow operands of products take more, or less, than activations as they are. Scales are left out: at most
  * one byte for 32 values. */
-static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_layer *layer)
+static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_saved *all)
 {
     const struct dl_operand_rule *const rule = dl_operand_rule_for(&s->software->operands, s->precision);
     const double narrow = dl_precision_operand_bytes(s->precision) / counted_bytes, less = width(s) - narrow;
-    const struct dl_saved *const all = &layer->saved;
     if (!rule || !rule->saved) return (struct dl_saved){0};
     return (struct dl_saved){
         .outside_bytes = narrow * all->copied_outside_bytes - less * all->operands_outside_bytes,
@@ -30,31 +29,47 @@ static struct dl_saved by_operands(const struct dl_setting *s, const struct dl_l
 }
 
 /* What the framework's kernels keep beyond what the model's layers count. */
-static void add_by_rules(const struct dl_setting *s, const struct dl_layer *layer, struct dl_saves *out)
+static void add_by_rules(const struct dl_setting *s, const struct dl_layer *layer, dl_module_set modules,
+                         struct dl_saves *out)
 {
     const struct dl_kernel_rules *const rules = &s->software->kernels;
     for (size_t i = 0; i < layer->n_forward && rules->any_saves; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
         const struct dl_kernel_rule *const rule = dl_kernel_rule_for(rules, k, dl_numbers_of(s));
         const bool is_cut = (k->by.batch | k->by.k | k->by.elements) & DL_BY_INNER;
-        if (rule) *(is_cut ? &out->inside_bytes : &out->outside_bytes) += dl_kernel_saves(rule, k);
+        if (rule && modules >> k->module & 1)
+            *(is_cut ? &out->inside_bytes : &out->outside_bytes) += dl_kernel_saves(rule, k);
     }
 }
 
 /* Of a block of GPT: sbh (10 + 24/t + 5as/ht) on each of t ranks, or all of it divided by t with sequence parallelism
  * (Korthikanti et al., MLSys 2023, equations 2 and 4); s is the part of the sequence that a rank has. */
-struct dl_saves dl_saves_of(const struct dl_setting *s, const struct dl_layer *layer)
+static struct dl_saves saves_of(const struct dl_setting *s, const struct dl_layer *layer, const struct dl_saved *all,
+                                dl_module_set modules)
 {
-    const struct dl_saved narrow = by_operands(s, layer), *const all = &layer->saved;
+    const struct dl_saved narrow = by_operands(s, all);
     struct dl_saves out = {
         .inside_bytes = width(s) * all->inside_bytes + narrow.inside_bytes,
-        .outside_bytes = width(s) * all->outside_bytes + residual_extra(s, layer) + narrow.outside_bytes,
+        .outside_bytes = width(s) * all->outside_bytes + residual_extra(s, all) + narrow.outside_bytes,
         .scores_bytes = width(s) * all->scores_bytes,
         .input_bytes = width(s) * all->input_bytes,
         .whole_bytes = all->pooled_elements * s->software->pool_index_bytes,
     };
-    add_by_rules(s, layer, &out);
+    add_by_rules(s, layer, modules, &out);
     return out;
+}
+
+struct dl_saves dl_saves_of(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    return saves_of(s, layer, &layer->saved, ~(dl_module_set)0);
+}
+
+struct dl_saves dl_saves_of_modules(const struct dl_setting *s, const struct dl_layer *layer, dl_module_set modules)
+{
+    struct dl_saved sum = {0};
+    for (enum dl_block_module m = 0; m < DL_N_MODULES; m++)
+        if (modules >> m & 1) dl_saved_add(&sum, &layer->saved_by[m]);
+    return saves_of(s, layer, &sum, modules);
 }
 
 double dl_input_bytes(const struct dl_setting *s, const struct dl_layer *layer)

@@ -13,6 +13,10 @@ struct dl_saves {
 };
 struct dl_saves dl_saves_of(const struct dl_setting *setting, const struct dl_layer *layer);
 
+/* Of these, what modules need not keep if they are recomputed. */
+struct dl_saves dl_saves_of_modules(const struct dl_setting *setting, const struct dl_layer *layer,
+                                    dl_module_set modules);
+
 /* What the first layer is given before a cast, if there is one; outside. */
 double dl_input_bytes(const struct dl_setting *setting, const struct dl_layer *layer);
 

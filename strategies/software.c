@@ -274,7 +274,7 @@ static enum dl_status read_options(struct dl_json doc, struct options *o, struct
     if ((dl_read_document(doc, "software", fields, DL_COUNT(fields), o, arena, err) && !dl_go_on(err)) ||
         (dl_kernel_rules_read(o->kernels, o->fused_optimizer, arena, &rules->kernels, err) && !dl_go_on(err)) ||
         (dl_operand_rules_read(o->operands, arena, &rules->operands, err) && !dl_go_on(err)) ||
-        (dl_lacks_read(o->lacks, o->schedules, arena, &rules->lacks, err) && !dl_go_on(err)))
+        (dl_lacks_read(o->lacks, o->schedules, &rules->lacks, err) && !dl_go_on(err)))
         return err->status;
     return dl_stop_if_told(err, told);
 }

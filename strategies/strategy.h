@@ -98,9 +98,10 @@ struct dl_setting {
     struct dl_operator_layouts layouts; /* of the tensor ranks */
     struct dl_tensor_parts parts;
     enum dl_recompute recompute;
-    uint32_t servers;    /* of parameters, on devices after those of the ranks */
-    uint32_t zero_stage; /* that is run: some software runs stage 2 as it does stage 3 */
-    uint32_t zero_asked; /* as the strategy file has it; 0: no ZeRO */
+    dl_module_set recompute_modules; /* DL_RECOMPUTE_SELECTIVE: these */
+    uint32_t servers;                /* of parameters, on devices after those of the ranks */
+    uint32_t zero_stage;             /* that is run: some software runs stage 2 as it does stage 3 */
+    uint32_t zero_asked;             /* as the strategy file has it; 0: no ZeRO */
     enum dl_when sums_when;
     uint32_t shard_ways;        /* neighbouring replicas that cut what they hold; 0: all */
     bool last_backward_differs; /* that of a step: gradients go layer by layer, or are waited for, in it alone */

@@ -10,7 +10,7 @@
 /* Products with weights, which those between the projections of attention have not. */
 static bool has_weights(const struct dl_work *w)
 {
-    return w->kernel.kind == DL_KERNEL_GEMM && !w->kernel.attention_core;
+    return w->kernel.kind == DL_KERNEL_GEMM && w->kernel.module != DL_MODULE_CORE_ATTENTION;
 }
 
 static bool is_by_matrix(const struct dl_module_rules *r, const struct dl_layer *layer)

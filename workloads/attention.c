@@ -26,10 +26,13 @@ static void latent_queries_keys_values(struct dl_block *b)
     const double q = (double)o->q_rank, kv = (double)o->kv_rank, rope = (double)o->rope_size;
     if (q > 0) {
         dl_block_linear(b, "q_down", q, (double)o->hidden, dl_of_no_pair);
+        b->tape.module = DL_MODULE_LATENT_UP;
         dl_block_norm(b, "q_norm", q);
         dl_block_save_operand(b, b->tokens * q, DL_ACTIVATION, false); /* of q_up */
+        b->tape.module = DL_NO_MODULE;
     }
     dl_block_linear(b, "kv_down", kv + rope, (double)o->hidden, dl_of_no_pair);
+    b->tape.module = DL_MODULE_LATENT_UP;
     dl_block_norm(b, "kv_norm", kv);
     dl_block_save_operand(b, b->tokens * kv, DL_ACTIVATION, false);
     const double queries_from = q > 0 ? q : (double)o->hidden;
@@ -55,10 +58,19 @@ static void joined_queries_keys_values(struct dl_block *b)
     dl_block_branches(b, "qkv", (struct dl_branch[]){branches[0], branches[1], values}, 3, o->qkv_bias);
 }
 
+/* The norm before two products is a kernel of its own, that before one a part of it (Megatron-Core's layers of
+ * Transformer Engine, models/gpt/gpt_layer_specs.py). */
+static enum dl_block_module norm_module(const struct dl_transformer *o)
+{
+    return is_latent(o) ? DL_MODULE_NORM : DL_NO_MODULE;
+}
+
 static void queries_keys_values(struct dl_block *b)
 {
     const struct dl_transformer *const o = b->o;
+    b->tape.module = norm_module(o);
     dl_block_save_operand(b, b->elements, DL_ACTIVATION, false);
+    b->tape.module = DL_NO_MODULE;
     if (is_latent(o))
         latent_queries_keys_values(b);
     else
@@ -83,7 +95,7 @@ static void unfused_scores(struct dl_block *b)
     const dl_dimensions each = DL_BY_SAMPLE | DL_BY_INNER;
     const struct dl_kernel_dimensions scores_by = {.batch = each, .m = DL_BY_TOKEN, .n = DL_BY_TOKEN};
     const struct dl_kernel_dimensions context_by = {.batch = each, .m = DL_BY_TOKEN, .k = DL_BY_TOKEN};
-    double *const saved = &b->tape.layer->saved.scores_bytes;
+    double *const saved = &dl_tape_saved(&b->tape)->scores_bytes;
     dl_tape_product(&b->tape, &(struct dl_product){"scores", heads, seq, seq, key_size(o), scores_by,
                                                    .of_activations = true, .masked = o->causal});
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){"softmax", DL_INSIDE, .forward = 2 * scores,
@@ -115,9 +127,10 @@ void dl_block_attend(struct dl_block *b)
                  values = key_heads(o) * value_size(o), context = heads * value_size(o);
     b->tape.layer->key_heads = key_heads(o);
     queries_keys_values(b);
-    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values);
+    dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * b->tokens * (queries + keys + values);
+    b->tape.module = DL_NO_MODULE;
     dl_block_save_operand(b, b->tokens * context, DL_INSIDE, b->flash); /* its own backward needs it, too */
-    b->tape.attention_core = true;
+    b->tape.module = DL_MODULE_CORE_ATTENTION;
     if (b->flash)
         dl_tape_attention(&b->tape, &(struct dl_kernel){.batch = b->samples * heads,
                                                         .m = (double)o->seq,
@@ -128,13 +141,15 @@ void dl_block_attend(struct dl_block *b)
                                                         .drops = o->dropout});
     else
         unfused_scores(b);
-    b->tape.attention_core = false;
+    b->tape.module = DL_NO_MODULE;
     dl_block_linear(b, "projection", (double)o->hidden, context, dl_second_of_pair);
 }
 
 void dl_block_attention(struct dl_block *b)
 {
+    b->tape.module = norm_module(b->o);
     dl_block_norm(b, "norm1", (double)b->o->hidden);
+    b->tape.module = DL_NO_MODULE;
     dl_block_attend(b);
     dl_block_residual(b);
 }

@@ -8,14 +8,17 @@ bool dl_is_gated(const struct dl_transformer *o)
 }
 
 /* Saves what it is given (twice as much if gated) and its result, which the second linear layer is given. */
-void dl_block_activation(struct dl_block *b, double elements)
+void dl_block_activation(struct dl_block *b, double elements, enum dl_block_module module)
 {
+    const enum dl_block_module around = b->tape.module;
     const double inputs = dl_is_gated(b->o) ? 2 * elements : elements;
+    dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * inputs;
+    b->tape.module = module;
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){"activation", DL_INSIDE, .forward = inputs + elements,
                                                   .input_gradient = inputs + elements + inputs,
                                                   .operation = dl_activations[b->o->activation]});
-    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * inputs;
     dl_block_save_operand(b, elements, DL_INSIDE, false);
+    b->tape.module = around;
 }
 
 void dl_block_feed(struct dl_block *b)
@@ -27,14 +30,16 @@ void dl_block_feed(struct dl_block *b)
     } else {
         dl_block_linear(b, "fc1", ffn, hidden, dl_first_of_pair);
     }
-    dl_block_activation(b, b->tokens * ffn);
+    dl_block_activation(b, b->tokens * ffn, b->tape.module);
     dl_block_linear(b, "fc2", hidden, ffn, dl_second_of_pair);
 }
 
 void dl_block_feed_forward(struct dl_block *b)
 {
+    b->tape.module = DL_MODULE_FEED_FORWARD;
     dl_block_norm(b, "norm2", (double)b->o->hidden);
     dl_block_save_operand(b, b->elements, DL_ACTIVATION, false); /* of fc1 */
     dl_block_feed(b);
+    b->tape.module = DL_NO_MODULE;
     dl_block_residual(b);
 }

@@ -15,17 +15,20 @@ static void route(struct dl_block *b)
                                                    .stays_wide = true});
     dl_tape_pass(&b->tape,
                  &(struct dl_tape_pass){"top_k", DL_ACTIVATION, .forward = 2 * scores, .input_gradient = 3 * scores});
-    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * scores;
+    dl_tape_saved(&b->tape)->outside_bytes += DL_ACTIVATION_BYTES * scores;
 }
 
 /* As the dense half: what they are given is saved by the router, which never takes it narrow. */
 static void shared_experts(struct dl_block *b)
 {
     const double hidden = (double)b->o->hidden, ffn = (double)(b->o->shared_experts * b->o->expert_ffn);
-    b->tape.layer->saved.copied_outside_bytes += DL_ACTIVATION_BYTES * b->elements;
+    b->tape.module = DL_MODULE_NORM;
+    dl_tape_saved(&b->tape)->copied_outside_bytes += DL_ACTIVATION_BYTES * b->elements;
+    b->tape.module = DL_MODULE_SHARED_EXPERTS;
     dl_block_linear(b, "shared_fc1", dl_is_gated(b->o) ? 2 * ffn : ffn, hidden, dl_first_of_pair);
-    dl_block_activation(b, b->tokens * ffn);
+    dl_block_activation(b, b->tokens * ffn, b->tape.module);
     dl_block_linear(b, "shared_fc2", hidden, ffn, dl_second_of_pair);
+    b->tape.module = DL_MODULE_EXPERTS;
 }
 
 static void experts(struct dl_block *b)
@@ -36,13 +39,13 @@ static void experts(struct dl_block *b)
     dl_tape_dispatch(&b->tape, tokens * hidden);
     dl_tape_product(&b->tape, &(struct dl_product){"expert_fc1", n, tokens / n, dl_is_gated(o) ? 2 * ffn : ffn, hidden,
                                                    dl_first_of_pair, .has_bias = o->bias});
-    dl_block_activation(b, tokens * ffn);
+    dl_block_activation(b, tokens * ffn, DL_MODULE_EXPERT_ACTIVATION);
     dl_tape_product(&b->tape, &(struct dl_product){"expert_fc2", n, tokens / n, hidden, ffn, dl_second_of_pair,
                                                    .has_bias = o->bias});
     dl_tape_combine(&b->tape, tokens * hidden);
     dl_block_save_operand(b, tokens * hidden, DL_ACTIVATION, false); /* of fc1 */
     /* What fc2 gave: the gradient of the router's weights needs it. */
-    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
+    dl_tape_saved(&b->tape)->outside_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
 }
 
 void dl_block_experts(struct dl_block *b)
@@ -58,12 +61,15 @@ void dl_block_experts(struct dl_block *b)
                                            .input_gradient = 2 * copied + b->elements,
                                            .matrices = n,
                                            .tokens = b->elements};
+    b->tape.module = DL_MODULE_NORM;
     dl_block_norm(b, "norm2", (double)b->o->hidden);
-    b->tape.layer->saved.outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the router is given */
+    dl_tape_saved(&b->tape)->outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the router is given */
+    b->tape.module = DL_MODULE_EXPERTS;
     route(b);
     if (b->o->shared_experts) shared_experts(b);
     dl_tape_pass(&b->tape, &permute);
     experts(b);
     dl_tape_pass(&b->tape, &unpermute);
+    b->tape.module = DL_NO_MODULE;
     dl_block_residual(b);
 }

@@ -19,6 +19,11 @@ void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *nam
     *tape = (struct dl_tape){.layer = layer};
 }
 
+struct dl_saved *dl_tape_saved(struct dl_tape *tape)
+{
+    return tape->module ? &tape->layer->saved_by[tape->module] : &tape->layer->saved;
+}
+
 static struct dl_tape_step *add_step(struct dl_tape *tape)
 {
     DL_GROW(tape->steps, tape->n_steps, tape->capacity);
@@ -128,7 +133,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                 .stays_wide = p->stays_wide,
                                 .masked = p->masked,
                                 .has_bias = p->has_bias,
-                                .attention_core = tape->attention_core,
+                                .module = tape->module,
                                 .by = p->by};
     forward.by.batch |= of_experts(tape->among_experts);
     struct dl_kernel input = forward, weight = forward; /* Y = X W: dX = dY W^T and dW = X^T dY */
@@ -150,7 +155,7 @@ void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
     kernel.kind = DL_KERNEL_ATTENTION;
     kernel.name = "attention";
     kernel.masked = kernel.causal;
-    kernel.attention_core = tape->attention_core;
+    kernel.module = tape->module;
     kernel.by = (struct dl_kernel_dimensions){.batch = DL_BY_SAMPLE | DL_BY_INNER, .m = DL_BY_TOKEN, .n = DL_BY_TOKEN};
     add_forward(step, &kernel);
     kernel.backward = true;
@@ -169,7 +174,7 @@ void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
         .batch = pass->matrices,
         .n = pass->width,
         .elements = pass->forward,
-        .attention_core = tape->attention_core,
+        .module = tape->module,
         .table = pass->table,
         .drops = pass->drops,
         .on_operands = tape->inside && !heads,
@@ -246,6 +251,8 @@ static void write_backward(const struct dl_tape *tape)
 void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena)
 {
     struct dl_layer *const layer = tape->layer;
+    assert(tape->module == DL_NO_MODULE);
+    for (enum dl_block_module m = DL_NO_MODULE; m < DL_N_MODULES; m++) dl_saved_add(&layer->saved, &layer->saved_by[m]);
     layer->forward = dl_arena_alloc(arena, tape->n_steps * sizeof *layer->forward);
     layer->backward = dl_arena_alloc(arena, 2 * max_gradients * tape->n_steps * sizeof *layer->backward);
     write_forward(tape);

@@ -15,10 +15,13 @@ struct dl_tape {
     bool inside;         /* between the products of a pair */
     bool among_experts;  /* tokens are at their experts */
     struct dl_work next; /* what the next kernel is given, as far as it must be told; its kernel means nothing */
-    bool attention_core; /* set while kernels of the core of attention are written down */
+    enum dl_block_module module; /* set while its kernels are written down, and what is saved of them */
 };
 
 void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *name);
+
+/* Where what is saved now is counted: by the module that need not keep it. */
+struct dl_saved *dl_tape_saved(struct dl_tape *tape);
 
 /* Fill the layer's lists of work, in the arena. */
 void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena);

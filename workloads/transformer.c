@@ -99,7 +99,7 @@ void dl_block_head_norm(struct dl_block *b, const char *name, double heads, doub
 {
     const double elements = b->tokens * heads * width;
     add_norm(b, name, DL_INSIDE, elements, width);
-    b->tape.layer->saved.inside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
+    dl_tape_saved(&b->tape)->inside_bytes += DL_ACTIVATION_BYTES * elements; /* what it is given */
 }
 
 void dl_block_norm(struct dl_block *b, const char *name, double width)
@@ -124,7 +124,7 @@ void dl_block_residual(struct dl_block *b)
 
 void dl_block_save_operand(struct dl_block *b, double elements, dl_dimensions by, bool is_needed_wide)
 {
-    struct dl_saved *const saved = &b->tape.layer->saved;
+    struct dl_saved *const saved = dl_tape_saved(&b->tape);
     const double bytes = DL_ACTIVATION_BYTES * elements;
     const bool inside = by & DL_BY_INNER;
     *(inside ? &saved->inside_bytes : &saved->outside_bytes) += bytes;

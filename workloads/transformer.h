@@ -85,8 +85,9 @@ void dl_block_experts(struct dl_block *block);
 void dl_block_attend(struct dl_block *block);
 void dl_block_feed(struct dl_block *block);
 
-/* The element-wise function between the two linear layers, on so many outputs of it; with what it saves. */
-void dl_block_activation(struct dl_block *block, double elements);
+/* The element-wise function between the two linear layers, on so many outputs of it; with what it saves. The module
+ * keeps what it is given, if it is not that of the block around it. */
+void dl_block_activation(struct dl_block *block, double elements, enum dl_block_module module);
 bool dl_is_gated(const struct dl_transformer *o);
 
 /* What experts work on over what they are sent: they fill up to their capacity, if they have one. */

@@ -26,6 +26,22 @@ enum dl_kernel_kind {
 /* For what a kernel is there; the two gradients of a product of activations are both INPUT_GRADIENT. */
 enum dl_kernel_pass { DL_PASS_FORWARD, DL_PASS_INPUT_GRADIENT, DL_PASS_WEIGHT_GRADIENT };
 
+/* Parts of a block that can be recomputed for themselves, as Megatron-Core names and cuts them (transformer_config.py,
+ * recompute_modules). Each keeps what it is given. */
+enum dl_block_module {
+    DL_NO_MODULE,
+    DL_MODULE_CORE_ATTENTION, /* between the projections of attention */
+    DL_MODULE_NORM,           /* norms that are no part of the product after them */
+    DL_MODULE_LATENT_UP,      /* from the small vectors of latent attention to queries, keys and values */
+    DL_MODULE_FEED_FORWARD,   /* of a block without experts, with its norm */
+    DL_MODULE_EXPERT_ACTIVATION,
+    DL_MODULE_SHARED_EXPERTS,
+    DL_MODULE_EXPERTS, /* the rest from the router on: the two before are parts of it */
+    DL_N_MODULES,
+};
+extern const char *const dl_modules[]; /* their names, from that of CORE_ATTENTION on; then NULL */
+typedef uint32_t dl_module_set;        /* 1 << module each */
+
 struct dl_kernel {
     enum dl_kernel_kind kind;
     enum dl_kernel_pass pass;
@@ -46,17 +62,17 @@ struct dl_kernel {
     struct dl_pixels {
         double height, width;
     } given, made;
-    double window, stride, pad; /* convolution: sides of its windows and of their steps, zeros on each side; 0: not
-                                   known, nothing overlaps */
-    bool causal;                /* attention: half of the scores are never needed, and left out */
-    bool masked;                /* fused or not: a causal mask hides half of the scores, of all ranks together */
-    bool backward;              /* attention: 2.5 times the forward's work */
-    double kv_share;            /* attention: heads of keys and values over those of queries */
-    bool drops;                 /* dropout is part of it: of attention's scores, or of what a residual adds */
-    bool stays_wide;            /* product: never with quantised operands, beside those of attention's core */
-    bool attention_core;        /* between the projections of attention: what selective recomputation does again */
-    double table;               /* look-up: elements of its table, which are parameters */
-    bool has_bias;              /* product: a bias is added to its result */
+    double window, stride, pad;  /* convolution: sides of its windows and of their steps, zeros on each side; 0: not
+                                    known, nothing overlaps */
+    bool causal;                 /* attention: half of the scores are never needed, and left out */
+    bool masked;                 /* fused or not: a causal mask hides half of the scores, of all ranks together */
+    bool backward;               /* attention: 2.5 times the forward's work */
+    double kv_share;             /* attention: heads of keys and values over those of queries */
+    bool drops;                  /* dropout is part of it: of attention's scores, or of what a residual adds */
+    bool stays_wide;             /* product: never with quantised operands, beside those of attention's core */
+    enum dl_block_module module; /* that it is part of, the innermost */
+    double table;                /* look-up: elements of its table, which are parameters */
+    bool has_bias;               /* product: a bias is added to its result */
     bool accumulates; /* its result is added to sums in fp32, as gradients of weights are; the software decides */
 };
 
@@ -89,6 +105,7 @@ struct dl_saved {
     double copied_outside_bytes, copied_inside_bytes;
     double pooled_elements; /* results of max pools, whose places in their windows some keep; in no other count */
 };
+void dl_saved_add(struct dl_saved *sum, const struct dl_saved *part);
 
 struct dl_layer {
     uint32_t index;                               /* in the model; set by dl_workload_read */
@@ -99,11 +116,12 @@ struct dl_layer {
     struct dl_work *forward, *backward;
     size_t n_forward, n_backward;
     struct dl_saved saved;
-    double key_heads;       /* heads of keys and values that its attention has, with copies; 0: none */
-    double output_elements; /* what the next layer gets */
-    double logits;          /* elements that a loss is computed from, divided by tensor parallelism */
-    double whole_logits;    /* and such of which each of its ranks has all */
-    bool is_block;          /* one of the equal layers that pipeline stages are counted in */
+    struct dl_saved saved_by[DL_N_MODULES]; /* of these, what modules need not keep if they are recomputed */
+    double key_heads;                       /* heads of keys and values that its attention has, with copies; 0: none */
+    double output_elements;                 /* what the next layer gets */
+    double logits;                          /* elements that a loss is computed from, divided by tensor parallelism */
+    double whole_logits;                    /* and such of which each of its ranks has all */
+    bool is_block;                          /* one of the equal layers that pipeline stages are counted in */
 };
 
 /* Which experts of a layer a token goes to: top_k of them, all in top_groups of the groups of neighbours. */

@@ -41,6 +41,23 @@ static enum dl_status read_options(struct dl_json doc, const struct dl_workload_
     return err->status;
 }
 
+const char *const dl_modules[] = {"core_attn", "layernorm",      "mla_up_proj", "mlp",
+                                  "moe_act",   "shared_experts", "moe",         NULL};
+
+void dl_saved_add(struct dl_saved *sum, const struct dl_saved *part)
+{
+    sum->outside_bytes += part->outside_bytes;
+    sum->inside_bytes += part->inside_bytes;
+    sum->scores_bytes += part->scores_bytes;
+    sum->input_bytes += part->input_bytes;
+    sum->norm_bytes += part->norm_bytes;
+    sum->operands_outside_bytes += part->operands_outside_bytes;
+    sum->operands_inside_bytes += part->operands_inside_bytes;
+    sum->copied_outside_bytes += part->copied_outside_bytes;
+    sum->copied_inside_bytes += part->copied_inside_bytes;
+    sum->pooled_elements += part->pooled_elements;
+}
+
 const char *const dl_packings[] = {"raw", "gzip", "jpeg", NULL};
 static const struct dl_field sample_fields[] = {
     {"count", DL_NUMBER, offsetof(struct dl_samples, count), 1, 1e15, false, NULL, "that training goes through"},

@@ -64,7 +64,7 @@ static double outside_bytes(const struct dl_device *d, const struct dl_kernel *k
     const struct options *const o = d->options;
     const double all = dl_kernel_bytes(k, precision);
     if (all > o->buffer_bytes) return all;
-    const bool has_weights = k->kind != DL_KERNEL_ATTENTION && !k->attention_core;
+    const bool has_weights = k->kind != DL_KERNEL_ATTENTION && k->module != DL_MODULE_CORE_ATTENTION;
     const double weights = k->batch * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m * k->n : k->n * k->k);
     return has_weights ? fmin(all, weights * dl_precision_operand_bytes(precision)) : 0;
 }

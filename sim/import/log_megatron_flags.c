@@ -62,7 +62,6 @@ static const char *const rest[] = {"hybrid_override_pattern",
                                    "perform_rl_step",
                                    "moe_latent_size",
                                    "moe_use_upcycling",
-                                   "moe_layer_recompute",
                                    "fine_grained_activation_offloading",
                                    "hierarchical_context_parallel_sizes",
                                    "fp4",
@@ -108,6 +107,15 @@ static const char *word_of(const char *text, struct dl_arena *arena)
     return word;
 }
 
+/* Of a list, with blanks between them. */
+static const char *words_of(const char *text, struct dl_arena *arena)
+{
+    char *const list = dl_arena_string(arena, text);
+    for (char *c = list; *c; c++)
+        if (strchr("[]',", *c)) *c = ' ';
+    return list;
+}
+
 static bool is_choice(const char *const *choices, const char *word)
 {
     for (; *choices; choices++)
@@ -135,6 +143,7 @@ static const char *add_flag(struct dl_log_reader *r, const char *list, const str
             return add(list, flag->name, word_of(text, r->arena), r->arena);
         dl_log_leave(r, argument);
         return list;
+    case DL_FLAG_WORDS: return add(list, flag->name, words_of(text, r->arena), r->arena);
     default:
         return add(list, flag->name, dl_arena_format(r->arena, "'%s'", dl_log_until(text, "'", r->arena)), r->arena);
     }

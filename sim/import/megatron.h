@@ -54,8 +54,9 @@ struct dl_megatron {
     bool expert_overlap, experts_padded, order_pipeline_first;
     bool distributed_optimizer, megatron_fsdp, custom_fsdp, torch_fsdp, torch_fsdp_keeps, grad_overlap;
     int64_t sharding, optimizer_instances, bucket_parameters;
-    int64_t recompute, recompute_method, recompute_modules, recompute_layers;
-    bool recompute_activations, checkpoint_activations;
+    int64_t recompute, recompute_method, recompute_layers;
+    const char *recompute_modules;
+    bool recompute_activations, recompute_experts, checkpoint_activations;
     bool fp16, bf16, fp8_hybrid, fp8_e4m3, fp8_gather;
     int64_t fp8, fp8_recipe, optimizer;
     double sgd_momentum, offload_fraction;

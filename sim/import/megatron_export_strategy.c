@@ -139,11 +139,20 @@ static void put_zero(struct dl_megatron_export *x, struct dl_json e)
     dl_megatron_without_others(x, e, known, no_flag);
 }
 
+static void put_modules(struct dl_megatron_export *x, struct dl_json e)
+{
+    const json_t *const modules = json_object_get(e.value, "modules");
+    const char *words = modules ? " --recompute-modules" : "";
+    for (size_t i = 0; i < json_array_size(modules); i++)
+        words = dl_arena_format(x->arena, "%s %s", words, json_string_value(json_array_get(modules, i)));
+    dl_megatron_put(x, "--recompute-granularity selective%s", words);
+}
+
 static void put_recompute(struct dl_megatron_export *x, struct dl_json e)
 {
     const int64_t layers = dl_megatron_count(e, "layers", 0), every = dl_megatron_count(e, "every", 1);
     const char *const key = json_object_get(e.value, "mode") ? "mode" : "recompute"; /* of an entry, of a strategy */
-    if (dl_megatron_is(e, key, "selective")) dl_megatron_put(x, "--recompute-granularity selective");
+    if (dl_megatron_is(e, key, "selective")) put_modules(x, e);
     if (!dl_megatron_is(e, key, "full")) return;
     dl_megatron_put(x, "--recompute-granularity full --recompute-method %s --recompute-num-layers %lld",
                     layers ? "block" : "uniform", (long long)(layers ? layers : every));

@@ -42,7 +42,6 @@ static const char *const attentions[] = {"auto", "flash", "fused", "unfused", "l
 static const char *const implementations[] = {"local", "transformer_engine", NULL};
 static const char *const graph_kinds[] = {"none", "local", "transformer_engine", NULL};
 static const char *const specs[] = {"local", NULL};
-static const char *const modules[] = {"core_attn", NULL}; /* what dlsim recomputes selectively */
 static const char *const fp32_only[] = {"fp32", NULL};
 static const char *const gradient_types[] = {"fp32", "bf16", NULL};
 
@@ -125,8 +124,9 @@ static const struct dl_megatron_flag flags[] = {
     CHOICE("recompute-granularity", recompute, recomputes),
     CHOICE("recompute-method", recompute_method, recompute_methods),
     COUNT("recompute-num-layers", recompute_layers),
-    CHOICE("recompute-modules", recompute_modules, modules),
+    WORDS("recompute-modules", recompute_modules),
     SWITCH("recompute-activations", recompute_activations),
+    SWITCH("moe-layer-recompute", recompute_experts),
     SWITCH("checkpoint-activations", checkpoint_activations),
     SWITCH("fp16", fp16),
     SWITCH("bf16", bf16),

@@ -94,7 +94,6 @@ static const struct dl_reason reasons[] = {
      "window-size window-attn-skip-freq experimental-attention-variant dsa-* no-rope-freq softmax-type qk-l2-norm "
      "attention-output-gate"},
     {true, true, "experts of another kind: dlsim has none", "moe-latent-size moe-use-upcycling moe-extended-tp"},
-    {true, true, "dlsim recomputes blocks or attention, not the experts alone", "moe-layer-recompute"},
     {true, true, "dlsim moves a share of all activations of blocks to the host, not those of modules",
      "fine-grained-activation-offloading offload-modules"},
     {true, true, "two levels of context parallelism: dlsim has one", "hierarchical-context-parallel-sizes"},

@@ -188,10 +188,28 @@ static const char *precision_of(const struct dl_megatron *m)
     return m->bf16 ? "bf16" : m->fp16 ? "fp16" : "fp32";
 }
 
+/* --recompute-modules, and what stood for one of them before there were these. */
+static void add_modules(const struct dl_megatron *m, json_t *strategy)
+{
+    json_t *const entry = dl_strategy_entry(strategy, "recompute"), *const modules = json_array();
+    const char *rest = m->recompute_modules ? m->recompute_modules : "";
+    for (size_t n; *(rest += strspn(rest, " ")); rest += n) {
+        n = strcspn(rest, " ");
+        json_array_append_new(modules, json_stringn(rest, n));
+    }
+    if (m->recompute_experts) json_array_append_new(modules, json_string("moe"));
+    json_object_set_new(entry, "mode", json_string("selective"));
+    json_object_set_new(entry, "modules", modules);
+}
+
 static void set_recompute(const struct dl_megatron *m, json_t *strategy)
 {
     const bool full = m->recompute == DL_GRANULARITY_FULL || m->checkpoint_activations;
-    const bool selective = m->recompute == DL_GRANULARITY_SELECTIVE || m->recompute_activations;
+    const bool selective = m->recompute == DL_GRANULARITY_SELECTIVE || m->recompute_activations || m->recompute_experts;
+    if (!full && selective && (m->recompute_modules || m->recompute_experts)) {
+        add_modules(m, strategy);
+        return;
+    }
     const int64_t n = or_one(m->recompute_layers);
     const bool by_block = m->recompute_method == DL_METHOD_BLOCK;
     if (!full || (!by_block && n == 1)) {

@@ -48,7 +48,7 @@ START_TEST(a_wafer_waits_for_its_weights_unless_the_batch_is_large)
     change_device("figures.weight_density=0.25");
     ck_assert_double_eq_tol(seconds(product(2048, 12288, 12288)), stream_s / 4, 1e-9);
     struct dl_kernel scores = product(2048, 2048, 128); /* of activations: nothing streams, nothing is sparse */
-    scores.attention_core = true;
+    scores.module = DL_MODULE_CORE_ATTENTION;
     const double sparse_s = seconds(scores);
     change_device("figures.weight_density=1");
     ck_assert_double_eq(seconds(scores), sparse_s);

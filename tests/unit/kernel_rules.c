@@ -65,7 +65,7 @@ START_TEST(weights_are_cast_beside_a_product)
     const struct dl_kernel gradient = {
         .kind = DL_KERNEL_GEMM, .pass = DL_PASS_WEIGHT_GRADIENT, .batch = 2, .m = inputs, .n = outputs, .k = tokens};
     struct dl_kernel scores = forward;
-    scores.attention_core = true; /* a product of activations has no weights */
+    scores.module = DL_MODULE_CORE_ATTENTION; /* a product of activations has no weights */
     ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &forward).elements, 3 * weights);
     ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &gradient).elements, 3 * weights);
     ck_assert_double_eq(dl_kernel_beside(&rules.rules[0], &scores).elements, 0);

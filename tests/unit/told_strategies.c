@@ -10,6 +10,8 @@ static const struct {
     {"{'name':'recompute','mode':'none'}", ""},
     {"{'name':'recompute','mode':'full'}", "full recomputation;"},
     {"{'name':'recompute','mode':'selective'}", "selective recomputation;"},
+    {"{'name':'recompute','mode':'selective','modules':['mlp','core_attn']}",
+     "selective recomputation of core_attn, mlp;"},
     {"{'name':'recompute','mode':'full','layers':2}", "full recomputation of 2 blocks;"},
     {"{'name':'recompute','mode':'full','every':2}", "full recomputation in groups of 2;"},
     {"{'name':'offload','optimizer':0.5}", "50 % of optimizer offloaded;"},

@@ -120,7 +120,7 @@ START_TEST(core_of_attention_is_between_its_projections)
     const struct dl_layer *const block = &model.layers[1];
     double flop = 0, kernels = 0;
     for (size_t i = 0; i < block->n_forward; i++)
-        if (block->forward[i].kernel.attention_core) {
+        if (block->forward[i].kernel.module == DL_MODULE_CORE_ATTENTION) {
             flop += dl_kernel_flop(&block->forward[i].kernel);
             kernels++;
         }

@@ -10,4 +10,5 @@ srun --nodes 2 --ntasks-per-node 8 python pretrain_gpt.py \
     --expert-model-parallel-size 4 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'E|(tt|)*2t*6L' \
     --micro-batch-size 1 --global-batch-size 64 --bf16 --fp8-format e4m3 --fp8-recipe tensorwise --fp8-param-gather \
     --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --overlap-grad-reduce \
-    --tokenizer-type NullTokenizer --vocab-size 32767 --cuda-graph-impl transformer_engine
+    --tokenizer-type NullTokenizer --vocab-size 32767 --cuda-graph-impl transformer_engine \
+    --recompute-granularity selective --recompute-modules mla_up_proj layernorm

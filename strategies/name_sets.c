@@ -1,0 +1,33 @@
+#include "strategies/name_sets.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum dl_status read_name(struct dl_json item, const char *const *known, size_t n, uint32_t *set,
+                                struct dl_error *err)
+{
+    const char *const name = json_string_value(item.value);
+    char hint[DL_HINT];
+    if (!name) return dl_wrong_type(item, "a name, as a string", err);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(known[i], name) == 0) {
+            *set |= (uint32_t)1 << i;
+            return DL_OK;
+        }
+    return dl_fail(err, DL_RANGE, item.where, "no such name: '%.60s'%s", name, dl_hint(name, known, n, hint));
+}
+
+enum dl_status dl_name_set_read(struct dl_json list, const char *const *known, size_t n, uint32_t *set,
+                                struct dl_error *err)
+{
+    assert(n <= DL_MOST_NAMES);
+    *set = 0;
+    for (size_t i = 0; i < json_array_size(list.value); i++) {
+        char where[400];
+        snprintf(where, sizeof where, "%s/%zu", list.where, i);
+        const struct dl_json item = {.value = json_array_get(list.value, i), .where = where};
+        if (read_name(item, known, n, set, err)) return err->status;
+    }
+    return DL_OK;
+}
