@@ -80,20 +80,25 @@ static double estimate(const struct dl_machine *m, enum dl_op op, uint32_t n, do
     return seconds;
 }
 
-static void answer(const struct subject *s, const struct dl_texts *set, double *out)
+/* A transport is that of so many nodes. */
+static void answer_group(const struct subject *s, const struct dl_texts *set, size_t group, double *out)
 {
     struct dl_error err = {0};
     struct dl_machine m = {0};
     ck_assert_msg(!dl_machine_open((struct dl_input){.name = s->system}, set, s->arena, &m, &err), "%s", err.text);
-    const uint32_t most = m.topology->n_devices, in_node = m.topology->node.n_devices;
-    for (size_t i = 0; i < n_answers; i++) {
-        const uint32_t wanted = groups[i % DL_COUNT(groups)], n = wanted < most ? wanted : most;
+    const uint32_t most = m.topology->n_devices, in_node = m.topology->node.n_devices,
+                   n = groups[group] < most ? groups[group] : most;
+    ck_assert(!dl_machine_use_transport(&m, NULL, (n + in_node - 1) / in_node, set, s->arena, &err));
+    for (size_t i = group; i < n_answers; i += DL_COUNT(groups)) {
         const size_t rest = i / DL_COUNT(groups);
-        if (i < DL_COUNT(groups))
-            ck_assert(!dl_machine_use_transport(&m, NULL, (n + in_node - 1) / in_node, set, s->arena, &err));
         out[i] = n > 1 ? estimate(&m, ops[rest % DL_COUNT(ops)], n, sizes[rest / DL_COUNT(ops)]) : 0;
     }
     dl_machine_close(&m);
+}
+
+static void answer(const struct subject *s, const struct dl_texts *set, double *out)
+{
+    for (size_t group = 0; group < DL_COUNT(groups); group++) answer_group(s, set, group, out);
 }
 
 static void compare(const struct subject *s, const char *set, const double *before, const double *after)
