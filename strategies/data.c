@@ -201,17 +201,17 @@ static enum dl_status pass_on(const struct options *o, const struct dl_event *ev
 
 static bool has_to_sum(const struct dl_setting *s) { return !s->sums_on_the_way && dl_copies(s, false) > 1; }
 
-static bool is_due(const struct options *o, const struct dl_event *ev, const struct dl_setting *s)
+/* After this layer. */
+static bool sums_layer(const struct options *o, const struct dl_event *layer, const struct dl_setting *s)
 {
-    if (ev->pass != DL_BACKWARD) return false;
-    const struct due due = due_of(o, ev, s);
-    return due.scatter || due.sum;
+    const struct due due = due_of(o, layer, s);
+    return layer->pass == DL_BACKWARD && has_to_sum(s) && (due.scatter || due.sum);
 }
 
-static bool is_of_gradients(const struct options *o, const struct dl_event *ev, const struct dl_setting *s)
+static enum dl_status add_both(const struct options *o, const struct dl_event *ev, struct dl_stack *below,
+                               struct dl_error *err)
 {
-    if (ev->kind == DL_EV_ALLOC) return is_held(ev, s);
-    return ev->kind == DL_EV_GRADIENT || (ev->kind == DL_EV_LAYER_DONE && is_due(o, ev, s));
+    return add_layer(o, ev, false, below, err) ? err->status : add_layer(o, ev, true, below, err);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
@@ -219,19 +219,20 @@ static enum dl_status rewrite(const void *options, const struct dl_event *ev, st
 {
     const struct options *const o = options;
     const struct dl_setting *const s = dl_stack_setting(below);
-    if (pass_on(o, ev, below, err) || !is_of_gradients(o, ev, s)) return err->status;
-    if (ev->kind == DL_EV_ALLOC) return copy_gradients(ev, below, err);
-    if (!has_to_sum(s)) return DL_OK;
-    if (ev->kind == DL_EV_GRADIENT) return end_step(o, ev, below, err);
-    if (add_layer(o, ev, false, below, err)) return err->status;
-    return add_layer(o, ev, true, below, err);
+    if (pass_on(o, ev, below, err)) return err->status;
+    switch (ev->kind) {
+    case DL_EV_ALLOC: return is_held(ev, s) ? copy_gradients(ev, below, err) : DL_OK;
+    case DL_EV_GRADIENT: return has_to_sum(s) ? end_step(o, ev, below, err) : DL_OK;
+    case DL_EV_LAYER_DONE: return sums_layer(o, ev, s) ? add_both(o, ev, below, err) : DL_OK;
+    default: return DL_OK;
+    }
 }
 
 /* Gradients of layers go together, and the last layer ends it. */
 static uint32_t place(const void *options, const void *state, const struct dl_event *layer, const struct dl_setting *s)
 {
     (void)state;
-    return is_due(options, layer, s) && has_to_sum(s) ? DL_OWN_PLACE : 0;
+    return sums_layer(options, layer, s) ? DL_OWN_PLACE : 0;
 }
 
 const struct dl_strategy dl_strategy_data = {
