@@ -10,9 +10,12 @@ MACHINES = (("dgx-a100-hdr4", 64, WIDE), ("dgx-h100", 32, WIDE), ("dgx1-v100", 3
             ("summit", 24, OLD), ("h200x8", 8, WIDE), ("perlmutter", 32, WIDE), ("tpu-v5e", 16, TPU),
             ("meta-h100-roce", 64, WIDE))
 UNFUSED = ("megatron-2021", "megatron-deepspeed", "deepspeed-2021")
-FUSED = ("ideal", "megatron-core", "pytorch-eager", "torchtitan", "fsdp", "llama3")
+FUSED = ("ideal", "megatron-core", "pytorch-eager", "torchtitan", "fsdp", "llama3", "megatron-bridge", "nanotron",
+         "pytorch-experts", "gpt-neox")
 SETTINGS = ("software.step_barrier=false", 'software.sends="blocking"', 'software.sends="batched"',
-            "software.scatters_sends=false", "software.drains_at_sends=true")
+            "software.scatters_sends=false", "software.drains_at_sends=true", "software.drains_at_receives=true",
+            "software.batches_without_chunks=true", "software.flat_gathers=true", "software.gathers_key_heads=true",
+            'software.operands=[{"precision":"bf16","moves":2,"launches":1,"pads":true}]')
 CONVNET = {"schema": "dlsim/workload/1", "source": "a test", "kind": "convnet", "input": [3, 64, 64],
            "layers": [{"kind": "conv", "filters": 64, "window": 3, "pad": 1, "batchnorm": True, "relu": True},
                       {"kind": "repeat", "times": 3,
@@ -33,8 +36,8 @@ def _workload(rng, kind, blocks):
     model = {"schema": "dlsim/workload/1", "source": "a test", "kind": "transformer", "layers": blocks, "hidden": 1024,
              "heads": 16, "seq": 512, "vocab": 4096, "tied_embedding": _flag(rng), "dropout": _flag(rng)}
     if kind == "llama":
-        model |= {"norm": "rmsnorm", "activation": "swiglu", "positions": "rotary", "bias": False, "kv_heads": 8,
-                  "ffn": 2816}
+        model |= {"norm": "rmsnorm", "activation": "swiglu", "positions": "rotary", "bias": False,
+                  "kv_heads": rng.choice((8, 8, 2, 1)), "ffn": 2816}
     if kind == "experts":
         model |= {"experts": 8, "top_k": 2, "expert_ffn": 1024, "shared_experts": rng.randrange(2),
                   "dense_layers": rng.randrange(2)}
@@ -88,8 +91,10 @@ def _others(rng, kind, ways):
         yield {"name": "context", "ways": ways["context"], "kind": rng.choice(("ring", "allgather", "alltoall")),
                "zigzag": _flag(rng)}
     if kind == "experts" and ways["data"] % 2 == 0:
-        travels = ({}, {"overlap": True}, {"dispatch": "to_nodes"}, {"imbalance": 1.5}, {"skew": 0.3, "seed": 3})
-        yield {"name": "expert", "ways": 2} | rng.choice(travels)
+        travels = ({}, {"overlap": True}, {"dispatch": "to_nodes"}, {"imbalance": 1.5}, {"skew": 0.3, "seed": 3},
+                   {"even": True})
+        over = {"ways": 2 * ways["context"], "over_context": True}
+        yield {"name": "expert", "ways": 2} | (over if ways["context"] > 1 and _flag(rng) else {}) | rng.choice(travels)
     if rng.random() < 0.15:
         yield {"name": "quantized_allreduce"} | rng.choice(({"bits": 4}, {"method": "one_bit"}, {"method": "top_k"}))
     if rng.random() < 0.15:

@@ -5,7 +5,7 @@
 #include "strategies/schedule.h"
 #include "tests/training_runs.h"
 
-static const uint64_t seed = 20;
+static const uint64_t seed = 22;
 
 #define WORKLOAD                                                                                                       \
     "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':%u,'hidden':512,'heads':8,"          \
@@ -33,6 +33,18 @@ static const uint64_t seed = 20;
     "{'operation':'gemm','pass':'forward','experts':true,'bias':true,'launches':2,'result_moves':2},"                  \
     "{'operation':'gelu','launches':1,'as':'relu'},{'operation':'cross_entropy','launches':2,'drains':true}],"         \
     "'operands':[{'precision':'fp16','moves':2,'launches':1}]}"
+/* Experts one by one, with rows that are padded; heads that are; parts of keys that are gathered. */
+#define PADS                                                                                                           \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':5e-6,'attention':'flash',"                     \
+    "'gathers_key_heads':true,'batches_without_chunks':true,"                                                          \
+    "'kernels':[{'operation':'permute','launches':2,'each_expert':true,'expert_moves':0.5},"                           \
+    "{'operation':'unpermute','launches':3,'each_expert':true,'expert_moves':1},"                                      \
+    "{'operation':'attention','launches':1,'head_sizes':[48,80,128]}],"                                                \
+    "'operands':[{'precision':'fp16','moves':3,'launches':2,'pads':true}]}"
+/* Hosts wait where something comes, not where it goes. */
+#define RECEIVES                                                                                                       \
+    "{'schema':'dlsim/software/1','source':'a test','host_s_per_launch':5e-6,'attention':'flash',"                     \
+    "'drains_at_receives':true,'flat_gathers':true,'launch_queue':100}"
 /* Slow enough, and drawing so much, that its clock falls. */
 #define HOT_DEVICE                                                                                                     \
     "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e13,'fp16':1e13},"     \
@@ -55,6 +67,7 @@ static const struct machine {
     {IDEAL_SYSTEM("1e10", "1e-6"), IDEAL_DEVICE, FLASH},  {"dgx-a100-hdr4", "a100-40", "megatron-deepspeed"},
     {"dgx-a100-hdr4", "a100-80", "pytorch-eager"},        {IDEAL_SYSTEM("1e10", "1e-6"), "a100-80", WAITS},
     {IDEAL_SYSTEM("1e10", "1e-6"), "a64fx", "ideal"},     {IDEAL_SYSTEM("1e10", "1e-6"), HOT_DEVICE, "ideal"},
+    {IDEAL_SYSTEM("1e10", "1e-6"), "a100-80", PADS},      {"dgx-a100-hdr4", "a100-80", RECEIVES},
 };
 
 /* What was drawn, as texts. */
@@ -71,13 +84,21 @@ static const char *one_of(gsl_rng *rng, const char *const *texts, uint32_t n) { 
 
 struct ways {
     uint32_t tensor, context, data, pipeline, expert;
+    bool experts_over_context;
 };
+
+static bool goes_round(const struct drawn *d)
+{
+    return !d->is_mlp && (strcmp(d->machine->software, FLASH) == 0 || strcmp(d->machine->software, PADS) == 0);
+}
 
 static struct ways draw_ways(gsl_rng *rng, const struct drawn *d)
 {
     struct ways w = {.tensor = 1u << draw(rng, 4), .pipeline = 1 + draw(rng, 4), .data = 1 + draw(rng, 4)};
-    w.context = strcmp(d->machine->software, FLASH) == 0 && !d->is_mlp ? 1u << draw(rng, 3) : 1;
+    w.context = goes_round(d) ? 1u << draw(rng, 3) : 1;
     w.expert = d->has_experts && w.data % 2 == 0 ? 2 : 1;
+    w.experts_over_context = d->has_experts && w.context > 1 && w.context * w.expert <= 4 && draw(rng, 2);
+    if (w.experts_over_context) w.expert *= w.context;
     return w;
 }
 
@@ -115,7 +136,8 @@ static const char *draw_zero(gsl_rng *rng, const struct ways *w, bool is_deepspe
     return one_of(rng, zeros, w->pipeline == 1 ? DL_COUNT(zeros) : w->data % 2 ? n_any : n_even);
 }
 
-static const char *draw_data(gsl_rng *rng, bool is_cut)
+/* Stage 3 of ZeRO has no buckets, and those that cut gradients sum by all-reduce. */
+static const char *draw_data(gsl_rng *rng, const char *zero)
 {
     static const char *const datas[] = {"",
                                         "",
@@ -127,7 +149,7 @@ static const char *draw_data(gsl_rng *rng, bool is_cut)
                                         ",'exchange':'parameter_server','servers':2",
                                         ",'exchange':'rings'",
                                         ",'exchange':'direct_ring'"};
-    return one_of(rng, datas, is_cut ? 5 : DL_COUNT(datas));
+    return one_of(rng, datas, strstr(zero, "'stage':3") ? 4 : *zero ? 5 : DL_COUNT(datas));
 }
 
 static void draw_offload(gsl_rng *rng, char *out, size_t bytes)
@@ -173,21 +195,23 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, bo
                                             ",{'name':'quantized_allreduce','method':'one_bit'}",
                                             ",{'name':'quantized_allreduce','method':'top_k'}"};
     static const char *const travels[] = {"", ",'dispatch':'to_nodes'", ",'overlap':true",
-                                          ",'dispatch':'to_nodes','overlap':true"};
+                                          ",'dispatch':'to_nodes','overlap':true", ",'even':true"};
     static const char *const graphs[] = {"",
                                          "",
                                          ",{'name':'blocking_launches'}",
                                          ",{'name':'graphs','scope':'outside_experts'}",
                                          ",{'name':'graphs','scope':'step'}",
                                          ",{'name':'graphs','scope':'passes'}"};
-    const struct dl_schedule_kind *const kind = dl_schedule_get(draw(rng, (uint32_t)dl_schedule_count()));
+    const struct dl_schedule_kind *const any = dl_schedule_get(draw(rng, (uint32_t)dl_schedule_count()));
+    const bool has_pairs = strcmp(any->name, "dualpipe") || w->pipeline % 2 == 0 || draw(rng, 4) == 0;
+    const struct dl_schedule_kind *const kind = has_pairs ? any : dl_schedule_get(0);
     const uint32_t chunks = draw(rng, 8) ? kind->min_chunks : 1 + draw(rng, 3); /* sometimes a wrong number */
     char tensor[100], split[200];
     draw_tensor(rng, w->tensor, tensor, sizeof tensor);
     draw_split(rng, strcmp(kind->name, "dualpipe") == 0 ? w->pipeline : w->pipeline * chunks, n_blocks, split,
                sizeof split);
     const bool overlap = draw(rng, 2);
-    const char *const zero = draw_zero(rng, w, is_deepspeed), *const data = draw_data(rng, *zero != 0);
+    const char *const zero = draw_zero(rng, w, is_deepspeed), *const data = draw_data(rng, zero);
     snprintf(out, bytes,
              "[{'name':'pipeline','ways':%u,'schedule':'%s','chunks':%u%s},{'name':'tensor','ways':%u,%s},"
              "{'name':'data','overlap':%s%s}%s%s",
@@ -201,7 +225,9 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, bo
     used = strlen(out);
     const char *const travel = one_of(rng, travels, DL_COUNT(travels)), *const graph =
                                                                             one_of(rng, graphs, DL_COUNT(graphs));
-    if (w->expert > 1) snprintf(out + used, bytes - used, ",{'name':'expert','ways':%u%s}", w->expert, travel);
+    if (w->expert > 1)
+        snprintf(out + used, bytes - used, ",{'name':'expert','ways':%u%s%s}", w->expert,
+                 w->experts_over_context ? ",'over_context':true" : "", travel);
     used = strlen(out);
     snprintf(out + used, bytes - used, "%s", graph);
     used = strlen(out);
@@ -210,10 +236,11 @@ static void draw_stack(gsl_rng *rng, const struct ways *w, uint32_t n_blocks, bo
 
 static void draw_workload(gsl_rng *rng, uint32_t n_blocks, struct drawn *out)
 {
-    static const char *const parallel[] = {"", ",'parallel_norms':1", "", ",'parallel_norms':2", ""};
+    static const char *const dense[] = {
+        "", ",'parallel_norms':1", ",'kv_heads':2", "", ",'parallel_norms':2", ",'kv_heads':1", ""};
     if (!out->is_mlp) {
         snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,
-                 !out->has_experts ? parallel[n_blocks % DL_COUNT(parallel)]
+                 !out->has_experts ? dense[n_blocks % DL_COUNT(dense)]
                  : draw(rng, 2)    ? ",'experts':4,'top_k':2,'qk_norm':true"
                                    : ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1");
         return;

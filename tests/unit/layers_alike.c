@@ -1,6 +1,5 @@
 /* layers_alike.c - layers that are alike go through a stack once: programs, memory, sums and draws are those of a stack
- * that every layer goes through by itself, bit for bit; but sums, where those of a layer are multiplied, to rounding.
- */
+ * that every layer goes through by itself; to rounding, since sums of a layer are multiplied. */
 #define _GNU_SOURCE /* fork, pipe, open_memstream */
 #include <check.h>
 #include <math.h>
@@ -10,7 +9,7 @@
 #include "tests/unit/suite.h"
 
 enum { n_stacks = 240 };
-static size_t n_opened, n_with_repeats;
+static size_t n_opened, n_with_repeats, n_other_orders;
 
 struct made {
     struct dl_lowered lowered;
@@ -49,7 +48,8 @@ static void check_numbers(const char *stack, const char *what, const double *a, 
 
 static void compare_sums(const char *what, const struct dl_lowered *a, const struct dl_lowered *b)
 {
-    ck_assert_msg(a->clock == b->clock && memcmp(a->draw, b->draw, sizeof a->draw) == 0, "%s: draws differ", what);
+    check_numbers(what, "clocks", &a->clock, &b->clock, 1);
+    check_numbers(what, "draws", (const double *)a->draw, (const double *)b->draw, sizeof a->draw / (sizeof(double)));
     check_numbers(what, "grounds", a->by_ground, b->by_ground, DL_N_GROUNDS);
     for (uint32_t i = 0; i < a->n_positions; i++)
         for (int kind = 0; kind < DL_N_TEMPLATES; kind++)
@@ -68,13 +68,36 @@ static void drop_announcements(char *text)
     }
 }
 
-/* Where programs differ, the line of both. */
+/* The clock of a device depends on sums, and all times on that: numbers are the same to rounding. */
+static bool is_same_word(const char *a, const char *b, size_t n_a, size_t n_b)
+{
+    if (n_a == n_b && memcmp(a, b, n_a) == 0) return true;
+    char *end_a, *end_b;
+    const double x = strtod(a, &end_a), y = strtod(b, &end_b);
+    return end_a == a + n_a && end_b == b + n_b && fabs(x - y) <= 1e-12 * fabs(y);
+}
+
+/* Where programs differ, what follows in both. */
 static void compare_texts(const char *what, const char *a, const char *b)
 {
-    size_t line = 0, i = 0;
-    for (; a[i] && a[i] == b[i]; i++)
-        if (a[i] == '\n') line = i + 1;
-    ck_assert_msg(a[i] == b[i], "%s: '%.100s' became '%.100s'", what, b + line, a + line);
+    while (*a && *b) {
+        const size_t n_a = strcspn(a, " \n"), n_b = strcspn(b, " \n");
+        ck_assert_msg(is_same_word(a, b, n_a, n_b) && a[n_a] == b[n_b], "%s: '%.100s' became '%.100s'", what, b, a);
+        a += n_a + (a[n_a] != 0);
+        b += n_b + (b[n_b] != 0);
+    }
+    ck_assert_msg(*a == *b, "%s: '%.100s' became '%.100s'", what, b, a);
+}
+
+/* Some schedules go by the sums of items, of which two may be as long but for rounding. */
+static bool has_same_order(const struct dl_schedule *a, const struct dl_schedule *b)
+{
+    for (uint32_t stage = 0; stage < a->stages; stage++)
+        for (uint32_t i = 0; i < a->n_items[stage]; i++) {
+            const struct dl_item *const x = &a->items[stage][i], *const y = &b->items[stage][i];
+            if (x->kind != y->kind || x->micro != y->micro || x->chunk != y->chunk) return false;
+        }
+    return true;
 }
 
 /* How many layers were written again; 0 as well if the job is refused. */
@@ -91,7 +114,10 @@ static size_t compare(const char *what, const struct training_inputs *in)
     const size_t n = once.lowered.n_layers_again;
     ck_assert_uint_eq(each.lowered.n_layers_again, 0);
     drop_announcements(once.text);
-    compare_texts(what, once.text, each.text);
+    if (has_same_order(&once.lowered.schedule, &each.lowered.schedule))
+        compare_texts(what, once.text, each.text);
+    else
+        n_other_orders++;
     compare_sums(what, &once.lowered, &each.lowered);
     n_opened++;
     n_with_repeats += n > 0;
@@ -114,7 +140,11 @@ START_TEST(random_stacks_are_lowered_as_layer_by_layer)
 }
 END_TEST
 
-START_TEST(many_stacks_repeat_layers) { ck_assert_uint_gt(4 * n_with_repeats, n_opened); }
+START_TEST(many_stacks_repeat_layers)
+{
+    ck_assert_uint_gt(4 * n_with_repeats, n_opened);
+    ck_assert_uint_lt(50 * n_other_orders, n_opened);
+}
 END_TEST
 
 #define SIXTEEN_BLOCKS                                                                                                 \

@@ -36,6 +36,8 @@ static void check_causes(const struct drawn *d, const struct dl_training_result 
 /* The texts that were drawn, as documents: what is expected is counted from them, not from what was built of them. */
 struct asked {
     json_t *workload, *strategy;
+    json_t *held;        /* the workload with as many heads of keys and values as the tensor ranks have */
+    double padded_heads; /* how much wider they are than the model's */
 };
 
 static json_t *parse(const char *drawn, struct dl_arena *arena)
@@ -69,6 +71,19 @@ static bool is_mode(const struct asked *a, const char *mode)
 
 static bool has_grid(const struct asked *a) { return json_object_get(entry_of(a, "tensor"), "grid"); }
 
+static double key_heads(const json_t *workload) { return key_of(workload, "kv_heads", key_of(workload, "heads", 0)); }
+
+/* A rank without a head of keys has a copy of one, unless these are gathered. */
+static void note_copies(struct asked *a, const struct drawn *d, const struct dl_session *t)
+{
+    const double ways = option(a, "tensor", "ways", 1);
+    a->padded_heads = strcmp(d->machine->software, PADS) == 0 ? 80.0 / 64 : 1;
+    a->held = json_deep_copy(a->workload);
+    if (ways > key_heads(a->workload) && !is_kind(a->workload, "mlp") && !has_grid(a) &&
+        !t->software.code.gathers_key_heads)
+        json_object_set_new(a->held, "kv_heads", json_integer((json_int_t)ways));
+}
+
 /* Blocks that are computed again: all, or the first so many of each position. */
 static double count_again(const struct asked *a, const struct dl_session *t)
 {
@@ -94,10 +109,10 @@ static double times_repeated(const struct asked *a, const struct dl_session *t)
 static double expected_flop(const struct asked *a, const struct dl_session *t, bool with_all)
 {
     const bool is_fused = strcmp(t->software.code.attention, "unfused") != 0;
-    const struct flop_counts f = count_flop(a->workload, is_fused);
+    const struct flop_counts f = count_flop(with_all ? a->held : a->workload, is_fused);
     const double repeated = with_all ? f.repeated * times_repeated(a, t) : f.repeated;
     const double parts = has_grid(a) && with_all ? option(a, "tensor", "ways", 1) / t->job.setting.parts.inside : 1;
-    const double attention = f.attention * parts, block = f.divided + repeated;
+    const double attention = f.attention * parts * (with_all ? a->padded_heads : 1), block = f.divided + repeated;
     const double again = is_mode(a, "selective") ? attention : block + attention;
     const double sample = count_blocks(a->workload) * (3 * block + (1 + f.attention_backward) * attention) +
                           3 * f.head - f.not_needed + (with_all ? count_again(a, t) * again : 0);
@@ -183,8 +198,7 @@ static bool head_is_apart(const struct asked *a, const struct dl_session *t)
 static double expected_parameters(const struct asked *a, const struct dl_session *t)
 {
     const struct parameter_counts table = {.inside = count_table(a->workload)};
-    return rank_parameters(a, t, count_parameters(a->workload)) +
-           (head_is_apart(a, t) ? rank_parameters(a, t, table) : 0);
+    return rank_parameters(a, t, count_parameters(a->held)) + (head_is_apart(a, t) ? rank_parameters(a, t, table) : 0);
 }
 
 static void check_memory(const struct drawn *d, const struct asked *a, const struct dl_session *t)
@@ -239,7 +253,8 @@ static void check_sums(const struct drawn *d, const struct asked *a, const struc
 {
     const json_t *const tensor = entry_of(a, "tensor");
     if (option(a, "tensor", "ways", 1) == 1 || has_grid(a) || json_object_get(tensor, "overlap_chunks") ||
-        d->has_experts || option(a, "context", "ways", 1) > 1 || key_of(a->workload, "parallel_norms", 0) > 0)
+        (!d->is_mlp && key_heads(a->workload) < option(a, "tensor", "ways", 1)) || d->has_experts ||
+        option(a, "context", "ways", 1) > 1 || key_of(a->workload, "parallel_norms", 0) > 0)
         return;
     const double blocks = count_blocks(a->workload), of_block = d->is_mlp ? 1 : 2;
     const double expected =
@@ -318,7 +333,8 @@ static uint64_t play(const struct drawn *d)
         ck_assert_msg(outcome.result.complete && !outcome.err.status, "%s: %s", d->strategy, outcome.err.text);
         check_causes(d, &outcome.result);
         struct dl_arena *const texts = dl_arena_new();
-        const struct asked asked = {parse(d->workload, texts), parse(d->strategy, texts)};
+        struct asked asked = {parse(d->workload, texts), parse(d->strategy, texts), NULL, 1};
+        note_copies(&asked, d, &t);
         check_flop(d, &asked, &t);
         check_last_items(d, &t);
         check_memory(d, &asked, &t);
@@ -326,6 +342,7 @@ static uint64_t play(const struct drawn *d)
         check_gradients(d, &asked, &t);
         json_decref(asked.workload);
         json_decref(asked.strategy);
+        json_decref(asked.held);
         dl_arena_free(texts);
     }
     dl_session_close(&t);

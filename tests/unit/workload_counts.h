@@ -1,7 +1,8 @@
 /* workload_counts.h - parameters and flop of the workloads that batteries draw, by closed forms of their keys: the
  * second way to what the builders of workloads write down kernel by kernel.
  *
- * Of a GPT block of width h: 12 h^2 weights of matrices, 13 h others; of an expert 8 h^2 + 5 h. A sample of s tokens
+ * Of a GPT block of width h: 12 h^2 weights of matrices, 13 h others (fewer with fewer heads of keys); of an
+ * expert 8 h^2 + 5 h. A sample of s tokens
  * takes 2 flop for each weight and token, and 4 s^2 h in attention; half of that if it is fused, which leaves out what
  * the mask hides. Backward takes twice as much, fused attention 2.5 times (Dao et al. 2022: the scores once more). */
 #ifndef DL_TESTS_WORKLOAD_COUNTS_H
@@ -48,13 +49,21 @@ static inline double width_of(const json_t *workload)
                                     : key_of(workload, "hidden", 0);
 }
 
+/* Of keys, as many as of values. */
+static inline double key_width(const json_t *workload)
+{
+    const double heads = key_of(workload, "heads", 1);
+    return width_of(workload) * key_of(workload, "kv_heads", heads) / heads;
+}
+
 static inline struct parameter_counts count_block_parameters(const json_t *workload)
 {
     const double h = width_of(workload), experts = key_of(workload, "experts", 0), norm = 2 * h;
     if (is_kind(workload, "mlp")) return (struct parameter_counts){.inside = 2 * h * h + h, .outside = h};
     const double head = h / key_of(workload, "heads", 1), head_norms = 2 * 2 * head;
     const double norms = key_of(workload, "parallel_norms", 2);
-    struct parameter_counts p = {.inside = 4 * h * h + 3 * h, .outside = h + norms * norm};
+    const double columns = h + 2 * key_width(workload); /* of queries, keys and values */
+    struct parameter_counts p = {.inside = (columns + h) * h + columns, .outside = h + norms * norm};
     if (json_is_true(json_object_get(workload, "qk_norm"))) p.outside += head_norms;
     if (experts > 0) {
         p.experts = experts * (8 * h * h + 5 * h);
@@ -89,7 +98,7 @@ static inline struct flop_counts count_flop(const json_t *workload, bool is_fuse
     const double h = width_of(workload), s = key_of(workload, "seq", 1), experts = key_of(workload, "experts", 0);
     if (is_kind(workload, "mlp"))
         return (struct flop_counts){.divided = 2 * 2 * h * h, .attention_backward = 2, .not_needed = 2 * h * h};
-    const double met = 4 * h * h + (experts > 0 ? key_of(workload, "top_k", 1) : 1) * 8 * h * h;
+    const double met = 2 * h * (h + key_width(workload)) + (experts > 0 ? key_of(workload, "top_k", 1) : 1) * 8 * h * h;
     return (struct flop_counts){.divided = 2 * s * met,
                                 .repeated = 2 * s * h * experts,
                                 .attention = 4 * s * s * h / (is_fused ? 2 : 1),
