@@ -111,6 +111,40 @@ START_TEST(steps_of_a_release_ran_as_its_recipes_say)
 }
 END_TEST
 
+/* From 26.06 on GB300 keeps all in MXFP8, GB200 does not. */
+START_TEST(steps_recompute_what_their_recipes_say)
+{
+    static const char *const modules[] = {"[\"mla_up_proj\"]", "[\"mla_up_proj\"]", NULL,
+                                          "[\"layernorm\", \"moe_act\"]", NULL};
+    read_text(BRIDGE_HEAD BRIDGE_LINE("1", "26.04", "GB300", "DeepSeekV3", "1,2,,1,32,8", "MXFP8")
+                  BRIDGE_LINE("2", "26.08", "GB200", "DeepSeekV3", "1,4,,1,64,4", "MXFP8")
+                      BRIDGE_LINE("3", "26.08", "GB300", "DeepSeekV3", "1,2,,1,32,8", "MXFP8")
+                          BRIDGE_LINE("4", "26.02", "H100", "GPT OSS 120B", "1,4,,1,8,n/a", "BF16")
+                              BRIDGE_LINE("5", "26.02", "GB300", "GPT OSS 120B", "1,1,,1,64,n/a", "BF16"));
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, DL_COUNT(modules));
+    for (size_t i = 0; i < DL_COUNT(modules); i++)
+        ck_assert_msg(!strstr(rows.items[i].stack_text, modules[i] ? modules[i] : "recompute") == !modules[i], "%s: %s",
+                      rows.items[i].id, rows.items[i].stack_text);
+}
+END_TEST
+
+/* Which attention and which loss, configure.sh and the configuration of each recipe say. */
+START_TEST(recipes_of_nemo_leave_fused_kernels_out_as_they_say)
+{
+#define NEMO_LINE(release, model)                                                                                      \
+    "a," release "," model ",pretrain,bf16,H100,128,8192,1024,1,4,2,2,1,1,1,8,,,1,9,,,,,,x\n"
+    static const char *const software[] = {"nemo-2024-loss", "megatron-bridge", "nemo-2024-loss",
+                                           "nemo-2024",      "megatron-bridge", "megatron-bridge"};
+    read_text(RECIPES NEMO_LINE("v25.04.02", "grok1-314b") NEMO_LINE("v25.05.05", "grok1-314b")
+                  NEMO_LINE("v25.04.02", "gpt3-175b") NEMO_LINE("v25.03", "nemotron4-340b")
+                      NEMO_LINE("v25.05.05", "nemotron4-340b") NEMO_LINE("v25.04.02", "nemotron4-15b"));
+    ck_assert_msg(!err.status, "%s", err.text);
+    ck_assert_uint_eq(rows.n, DL_COUNT(software));
+    for (size_t i = 0; i < DL_COUNT(software); i++) ck_assert_str_eq(rows.items[i].software, software[i]);
+}
+END_TEST
+
 START_TEST(recipes_in_jax_shard_over_as_many_as_they_say)
 {
     read_text(RECIPES "a,1,llama3-70b-maxtext,pretrain,fp8,H100,512,8192,1024,2,1,1,1,1,1,1,512,128,80,1,9,,,,,,x\n"
@@ -422,6 +456,8 @@ int main(void)
     tcase_add_test(tests, columns_are_renamed_scaled_and_told_by_cases);
     tcase_add_test(tests, lines_that_are_no_rows_are_counted_by_their_reason);
     tcase_add_test(tests, steps_of_a_release_ran_as_its_recipes_say);
+    tcase_add_test(tests, steps_recompute_what_their_recipes_say);
+    tcase_add_test(tests, recipes_of_nemo_leave_fused_kernels_out_as_they_say);
     tcase_add_test(tests, recipes_in_jax_shard_over_as_many_as_they_say);
     tcase_add_test(tests, a_part_of_the_model_of_a_file);
     tcase_add_test(tests, smaller_tables_are_told_by_their_set);
