@@ -76,6 +76,14 @@ static json_t *make_pipeline(const struct dl_training_row *row)
     return entry;
 }
 
+/* As Megatron-LM counts them, context ranks before those of data (megatron/core/parallel_state.py). */
+static json_t *make_expert(const struct dl_training_row *row)
+{
+    json_t *const entry = json_pack("{s:s, s:I}", "name", "expert", "ways", (json_int_t)row->ep);
+    if (row->cp > 1 && row->ep % row->cp == 0) json_object_set_new(entry, "over_context", json_true());
+    return entry;
+}
+
 /* Context parallelism is Megatron's: keys go round, each rank has a part from the front and one from the back. Who cuts
  * gradients over replicas sums them as backward goes on, others at the end. */
 static json_t *make_columns(const struct dl_training_row *row)
@@ -88,8 +96,7 @@ static json_t *make_columns(const struct dl_training_row *row)
     if (row->cp > 1)
         json_array_append_new(
             stack, json_pack("{s:s, s:I, s:b}", "name", "context", "ways", (json_int_t)row->cp, "zigzag", 1));
-    if (row->ep > 1)
-        json_array_append_new(stack, json_pack("{s:s, s:I}", "name", "expert", "ways", (json_int_t)row->ep));
+    if (row->ep > 1) json_array_append_new(stack, make_expert(row));
     json_array_append_new(stack, json_pack("{s:s, s:b}", "name", "data", "overlap", row->zero >= 2));
     if (row->zero)
         json_array_append_new(stack, json_pack("{s:s, s:I}", "name", "zero", "stage", (json_int_t)row->zero));

@@ -77,6 +77,13 @@ static const struct {
      "'sequence':true},{'name':'context','ways':8,'zigzag':true},{'name':'data','overlap':false},{'name':'zero',"
      "'stage':1}]}",
      "software.attention=\"flash\""},
+    {"b2,dgx-h100,8,GPT,4,1024,4096,16,16,4096,51200,4,1,1,1,4,2,4,1,1f1b,0,0,none,bf16,,megatron-core,even,,1,p",
+     "{'schema':'dlsim/workload/1','source':'p','kind':'transformer','layers':4,'hidden':1024,'ffn':4096,'heads':16,"
+     "'kv_heads':16,'seq':4096,'vocab':51200}",
+     "{'schema':'dlsim/strategy/1','source':'p','workload':'GPT','software':'megatron-core','devices':8,"
+     "'global_batch':4,'microbatch':1,'precision':'bf16','recompute':'none','stack':[{'name':'context','ways':2,"
+     "'zigzag':true},{'name':'expert','ways':4,'over_context':true},{'name':'data','overlap':false}]}",
+     NULL},
     {"c,mosaic-a100-40,8,MPT-1b,24,2048,,16,,2048,50368,64,,,,,,,,,,3,,,,llm-foundry-fsdp,,,1,p",
      "{'schema':'dlsim/workload/1','source':'p','kind':'transformer','layers':24,'hidden':2048,'heads':16,'seq':2048,"
      "'vocab':50368}",
