@@ -34,6 +34,7 @@ enum { no_model = -1 };
 struct file {
     int64_t model;
     struct dl_json peaks, figures, interpolation, measured, power;
+    const char *convolutions_as;
     double memory_bytes, memory_bytes_per_s, launch_s;
     double taken_by_exchanges_fraction, taken_by_sends_fraction, older_kernels_fraction, gemm_workspace_bytes;
 };
@@ -69,6 +70,8 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
          "rate of kernels written for the generation before, over that of current ones; 1 if absent"},
         {"gemm_workspace_bytes", DL_NUMBER, offsetof(struct file, gemm_workspace_bytes), 0, 1e10, true, NULL,
          "memory that each caller of the library of matrix products keeps for it; 0 if absent"},
+        {"convolutions_as", DL_TEXT, offsetof(struct file, convolutions_as), 0, 0, true, NULL,
+         "a device whose measured convolutions tell how far those of this one are from its model; none if absent"},
         {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the keys of the model"},
         {"interpolation", DL_OBJECT, offsetof(struct file, interpolation), 0, 0, true, NULL,
          "constants by which measured kernels predict others; the defaults if absent"},
@@ -116,6 +119,7 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
                               .memory_bytes = file.memory_bytes,
                               .memory_bytes_per_s = file.memory_bytes_per_s,
                               .launch_s = file.launch_s,
+                              .convolutions_as = file.convolutions_as,
                               .taken_by_exchanges_fraction = file.taken_by_exchanges_fraction,
                               .taken_by_sends_fraction = file.taken_by_sends_fraction,
                               .older_kernels_fraction = file.older_kernels_fraction,
@@ -160,6 +164,17 @@ enum dl_status dl_device_read_other(struct dl_json doc, struct dl_json timed, st
     return read_tables(&tables, arena, out, err);
 }
 
+enum dl_status dl_device_take_convolutions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
+                                           struct dl_error *err)
+{
+    struct dl_device *const other = dl_arena_alloc(arena, sizeof *other);
+    if (dl_device_read(timed, arena, other, err)) return err->status;
+    if (!other->measured)
+        return dl_fail(err, DL_KEY, timed.where, "has no measured kernels, but %s takes its convolutions", d->name);
+    d->convolutions = other;
+    return DL_OK;
+}
+
 bool dl_device_throttles(const struct dl_device *d) { return d->power && d->power->throttles; }
 
 bool dl_device_supports(const struct dl_device *d, enum dl_precision precision)
@@ -195,10 +210,21 @@ static struct dl_price bound_by_instructions(const struct dl_device *d, const st
     return price;
 }
 
+/* Libraries lose as much of a convolution of that shape on this device as on the one that was timed. */
+static struct dl_price as_there(const struct dl_device *there, const struct dl_kernel *k, enum dl_precision precision,
+                                struct dl_price modelled)
+{
+    if (!dl_device_supports(there, precision)) return modelled;
+    const double model_s = there->model->price(there, k, precision).seconds;
+    modelled.seconds *= dl_price(there, k, precision).seconds / model_s;
+    return modelled;
+}
+
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     assert(dl_device_supports(d, precision));
     const struct dl_price modelled = d->model->price(d, k, precision);
+    if (d->convolutions && k->kind == DL_KERNEL_CONV) return as_there(d->convolutions, k, precision, modelled);
     if (!d->measured) return modelled;
     if (k->unit_s > 0) return bound_by_instructions(d, k, precision, modelled.seconds);
     return dl_measured_price(d, k, precision, &modelled);

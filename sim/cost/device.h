@@ -23,10 +23,12 @@ struct dl_device {
     const void *options;                     /* the model's own figures, from the file */
     double peak_flop_per_s[DL_N_PRECISIONS]; /* dense; 0: not supported */
     double memory_bytes, memory_bytes_per_s;
-    const struct dl_measured *measured; /* NULL: nothing was timed on it */
-    const struct dl_device *timed;      /* what was timed instead of it, see dl_device_read_other; NULL: itself */
-    const struct dl_power *power;       /* NULL: what it draws is not known */
-    double launch_s;                    /* least time between the starts of two kernels on the device */
+    const struct dl_measured *measured;   /* NULL: nothing was timed on it */
+    const struct dl_device *timed;        /* what was timed instead of it, see dl_device_read_other; NULL: itself */
+    const char *convolutions_as;          /* name of a device whose timed convolutions stand for its own; NULL: none */
+    const struct dl_device *convolutions; /* that device, see dl_device_take_convolutions; NULL: by its model */
+    const struct dl_power *power;         /* NULL: what it draws is not known */
+    double launch_s;                      /* least time between the starts of two kernels on the device */
     /* Of its compute units and memory bandwidth, while an exchange among replicas or a pipeline send goes on. */
     double taken_by_exchanges_fraction, taken_by_sends_fraction;
     double older_kernels_fraction; /* of the rate of its own kernels, by those for the generation before it */
@@ -58,6 +60,11 @@ enum dl_status dl_device_read(struct dl_json doc, struct dl_arena *arena, struct
  * on it is what it takes on the other, times the ratio of their models. */
 enum dl_status dl_device_read_other(struct dl_json doc, struct dl_json timed, struct dl_arena *arena,
                                     struct dl_device *out, struct dl_error *err);
+
+/* From now on a convolution is as far from the model as it is on that device, which must have been timed. The document
+ * is that of the device called convolutions_as. */
+enum dl_status dl_device_take_convolutions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
+                                           struct dl_error *err);
 
 /* Whether its clock follows the power of a step. */
 bool dl_device_throttles(const struct dl_device *d);

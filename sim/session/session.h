@@ -58,7 +58,8 @@ struct dl_session {
     struct dl_error err; /* the first refusal */
     struct dl_machine machine;
     struct dl_json strategy_doc, workload_doc, device_doc, software_doc, scenario_doc;
-    struct dl_json timed_doc; /* the device as its file has it, if --set makes it another; else nothing */
+    struct dl_json convolutions_doc; /* of the device whose convolutions stand for the device's own; else nothing */
+    struct dl_json timed_doc;        /* the device as its file has it, if --set makes it another; else nothing */
     struct dl_scenario scenario;
     struct dl_job job;
     struct dl_software written, software; /* as its file has it, and on so many ranks */

@@ -81,6 +81,29 @@ static enum dl_status load_device(struct dl_session *s, const struct dl_want *wa
     return dl_device_read_other(s->device_doc, s->timed_doc, s->arena, &s->device, &s->err);
 }
 
+static bool has_convolutions(const struct dl_model *m)
+{
+    for (size_t i = 0; i < m->n_layers; i++)
+        for (size_t j = 0; j < m->layers[i].n_forward; j++)
+            if (m->layers[i].forward[j].kernel.kind == DL_KERNEL_CONV) return true;
+    return false;
+}
+
+/* The tables of another device are read only for models that need them. */
+static enum dl_status load_convolutions(struct dl_session *s)
+{
+    const char *const name = s->device.convolutions_as;
+    const struct dl_texts nothing = {0};
+    if (!name || !has_convolutions(&s->model)) return DL_OK;
+    const struct dl_want want = {DL_DEVICES,
+                                 "device",
+                                 {.name = name},
+                                 "convolutions_as",
+                                 dl_json_member(s->device_doc, "convolutions_as", s->arena).where};
+    if (dl_load_document(&want, &nothing, s->arena, &s->convolutions_doc, &s->err)) return s->err.status;
+    return dl_device_take_convolutions(&s->device, s->convolutions_doc, s->arena, &s->err);
+}
+
 static enum dl_status read_device(struct dl_session *s)
 {
     const struct dl_input given = s->request.device;
@@ -88,7 +111,7 @@ static enum dl_status read_device(struct dl_session *s)
     const struct dl_want want = {DL_DEVICES, "device",
                                  dl_given_or(given, s->machine.system_doc, s->machine.topology->node.device), "device",
                                  dl_place_of_name(given.name, node, "device", s->arena)};
-    return load_device(s, &want);
+    return load_device(s, &want) ? s->err.status : load_convolutions(s);
 }
 
 static enum dl_status suit_device(struct dl_session *s)
@@ -145,6 +168,7 @@ static enum dl_status read_like(struct dl_session *s, const struct dl_session *o
     s->model = *s->request.model;
     s->device_doc = dl_json_shared(other->device_doc);
     s->timed_doc = dl_json_shared(other->timed_doc);
+    s->convolutions_doc = dl_json_shared(other->convolutions_doc);
     s->device = other->device;
     set_iterations(s);
     dl_job_suit(&s->job, &s->software, &s->model);

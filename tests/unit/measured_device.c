@@ -55,6 +55,31 @@ START_TEST(what_was_timed_costs_what_was_measured)
 }
 END_TEST
 
+static struct dl_kernel of_resnet(void)
+{
+    return (struct dl_kernel){
+        .kind = DL_KERNEL_CONV, .batch = 1, .m = 100352, .n = 64, .k = 576, .window = 3, .stride = 1};
+}
+
+/* Another device's convolutions are as far from the model as there; its products are its own. */
+START_TEST(convolutions_may_be_as_those_of_another_device)
+{
+    const struct dl_kernel conv = of_resnet(), gemm = product(4096, 4096, 4096);
+    open_device("h200");
+    const double ratio = price_of(conv).seconds / device.model->price(&device, &conv, DL_BF16).seconds;
+    struct dl_json timed = dl_json_shared(doc);
+    open_device("a100-80");
+    ck_assert_str_eq(device.convolutions_as, "h200");
+    const double alone_s = price_of(conv).seconds, gemm_s = price_of(gemm).seconds;
+    ck_assert(!dl_device_take_convolutions(&device, timed, arena, &err));
+    ck_assert_double_eq_tol(price_of(conv).seconds, alone_s * ratio, 1e-12);
+    ck_assert_double_gt(fabs(ratio - 1), 0.01);
+    ck_assert_double_eq(price_of(gemm).seconds, gemm_s);
+    ck_assert_int_eq(price_of(conv).ground, DL_GROUND_MODELLED);
+    json_decref(timed.value);
+}
+END_TEST
+
 START_TEST(a_shape_that_was_timed_twice_costs_the_mean)
 {
     read_text(DEVICE(TABLE("gemm", SHAPE, "[[1024, 2048, 512, 1e-3], [64, 64, 64, 1e-5], [1024, 2048, 512, 3e-3]]")));
@@ -318,6 +343,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, attention_with_dropout_has_its_own_points);
     tcase_add_test(tests, points_whose_rows_begin_alike_count_more);
     tcase_add_test(tests, convolutions_are_told_apart_by_their_windows);
+    tcase_add_test(tests, convolutions_may_be_as_those_of_another_device);
     tcase_add_test(tests, tables_without_windows_hold_for_all_convolutions);
     tcase_add_test(tests, memory_bound_kernels_grow_with_their_bytes);
     tcase_add_test(tests, a_pass_has_its_own_points);
