@@ -68,16 +68,23 @@ enum dl_recompute dl_recompute_of(const struct dl_recomputation *how, uint32_t b
     return (enum dl_recompute)how->mode;
 }
 
+size_t dl_recompute_count(const struct dl_setting *s, const struct dl_layer *layer)
+{
+    return s->software->recomputes_needed ? layer->n_needed : layer->n_forward;
+}
+
 /* If not, it is computed again from that of an earlier block of its group. */
 static bool keeps_input(const struct dl_recomputation *o, uint32_t block) { return block % o->every == 0; }
 
 /* Blocks of its group before it. */
 static uint32_t count_before(const struct dl_event *ev) { return (uint32_t)(ev->block % ev->recomputed->every); }
 
-static enum dl_status repeat(const struct dl_layer *layer, bool all, struct dl_stack *below, struct dl_error *err)
+/* The first so many kernels of its forward. */
+static enum dl_status repeat(const struct dl_layer *layer, size_t n, bool all, struct dl_stack *below,
+                             struct dl_error *err)
 {
     const dl_module_set modules = dl_stack_setting(below)->recompute_modules;
-    for (size_t i = 0; i < layer->n_forward; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct dl_work *const work = &layer->forward[i];
         if (!all && !(modules >> work->kernel.module & 1)) continue;
         if (dl_emit_work(below, work, DL_RECOMPUTE, layer, err)) return err->status;
@@ -96,7 +103,7 @@ static enum dl_status repeat_group(const struct dl_event *last, struct dl_stack 
                                         .n_after = (uint32_t)(last->layer - layer) - 1,
                                         .first = layer == last->layer - n_before,
                                         .recomputed = last->recomputed};
-        if (dl_emit(below, &begins, err) || repeat(layer, true, below, err)) return err->status;
+        if (dl_emit(below, &begins, err) || repeat(layer, layer->n_forward, true, below, err)) return err->status;
     }
     return DL_OK;
 }
@@ -184,7 +191,7 @@ static enum dl_status rewrite_layer(const struct dl_event *ev, struct dl_stack *
     if (whole && !ends_group(ev)) return dl_emit(below, ev, err);
     if (alloc_group(ev, whole, below, err) || (whole && repeat_group(ev, below, err)) || dl_emit(below, ev, err))
         return err->status;
-    return repeat(ev->layer, whole, below, err);
+    return repeat(ev->layer, dl_recompute_count(dl_stack_setting(below), ev->layer), whole, below, err);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,

@@ -22,4 +22,7 @@ void dl_recompute_modules_print(dl_module_set modules, char *out, size_t room);
 /* What is recomputed of a block, by its number among those of its position. NULL: nothing is. */
 enum dl_recompute dl_recompute_of(const struct dl_recomputation *how, uint32_t block);
 
+/* Kernels of its forward that come again where it is recomputed as a whole: the first so many. */
+size_t dl_recompute_count(const struct dl_setting *setting, const struct dl_layer *layer);
+
 #endif

@@ -22,9 +22,9 @@ struct options {
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_receives,
         drains_at_waits, drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_recompute,
-        drains_at_end, dropout, gathers_stage_2, gradients_persist, copies_persist, gradients_whole, deals_tensors,
-        offload_blocks, keeps_fragments, flat_gathers, waits_for_scatters, gathers_modules, casts_gathered,
-        projections_apart, fused_optimizer, gathers_key_heads;
+        recomputes_needed, drains_at_end, dropout, gathers_stage_2, gradients_persist, copies_persist, gradients_whole,
+        deals_tensors, offload_blocks, keeps_fragments, flat_gathers, waits_for_scatters, gathers_modules,
+        casts_gathered, projections_apart, fused_optimizer, gathers_key_heads;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gemm_workspaces;
@@ -151,6 +151,9 @@ static const struct dl_field fields[] = {
     {"drains_at_recompute", DL_BOOL, offsetof(struct options, drains_at_recompute), 0, 0, true, NULL,
      "the host waits for the device before and after each pass of a block that is recomputed as a whole; false if "
      "absent"},
+    {"recomputes_needed", DL_BOOL, offsetof(struct options, recomputes_needed), 0, 0, true, NULL,
+     "of a block that is recomputed as a whole the end is left out, of which the backward needs nothing: its last "
+     "product and the sum after it; false if absent"},
     {"attention", DL_CHOICE, offsetof(struct options, attention), 0, 0, true, attentions,
      "how attention is computed: scores in memory, or fused; unfused if absent"},
     {"projections_apart", DL_BOOL, offsetof(struct options, projections_apart), 0, 0, true, NULL,
@@ -368,6 +371,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_after_dispatch = o.drains_after_dispatch,
                                 .drains_at_batches = o.drains_at_batches,
                                 .drains_at_recompute = o.drains_at_recompute,
+                                .recomputes_needed = o.recomputes_needed,
                                 .drains_at_end = o.drains_at_end};
     return DL_OK;
 }

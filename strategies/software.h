@@ -77,6 +77,7 @@ struct dl_software {
     double host_spread_fraction; /* standard deviation over mean of a host's time for a step; ranks wait for the last */
     bool drains_at_batches;      /* for which it first waits for the device */
     bool drains_at_recompute;    /* as it does before and after each pass of a block that is recomputed as a whole */
+    bool recomputes_needed;      /* of such a block what the backward needs, not its end */
     struct dl_model_code code;
     double pads_products_to;          /* sides of products become multiples of this if that is faster; 0: they stay */
     bool fused_optimizer;             /* one kernel updates many tensors: rules that say so hold */

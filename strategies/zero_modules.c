@@ -13,11 +13,18 @@ static bool has_weights(const struct dl_work *w)
     return w->kernel.kind == DL_KERNEL_GEMM && w->kernel.module != DL_MODULE_CORE_ATTENTION;
 }
 
+/* Among the first so many kernels of its forward. */
+static uint32_t count_matrices(const struct dl_layer *layer, size_t n_kernels)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < n_kernels; i++) n += has_weights(&layer->forward[i]);
+    return n;
+}
+
 static bool is_by_matrix(const struct dl_module_rules *r, const struct dl_layer *layer)
 {
     const bool in_groups = r->recomputed && r->recomputed->every > 1;
-    uint32_t n = 0;
-    for (size_t i = 0; i < layer->n_forward; i++) n += has_weights(&layer->forward[i]);
+    const uint32_t n = count_matrices(layer, layer->n_forward);
     return layer->is_block && layer->expert_parameters == 0 && !in_groups && n > 0 && n <= DL_MOST_MODULES;
 }
 
@@ -55,14 +62,15 @@ static struct dl_visit visit_of(const struct dl_module_rules *r, const struct dl
     if (!is_by_matrix(r, layer)) return v;
     v.n_modules = 0;
     find_matrices(&v);
-    v.repeats = pass == DL_BACKWARD && dl_recompute_of(r->recomputed, block) == DL_RECOMPUTE_BLOCKS;
-    v.n_uses = (v.repeats ? 2 : 1) * v.n_modules;
+    if (pass == DL_BACKWARD && dl_recompute_of(r->recomputed, block) == DL_RECOMPUTE_BLOCKS)
+        v.n_repeated = count_matrices(layer, dl_recompute_count(r->setting, layer));
+    v.n_uses = v.n_repeated + v.n_modules;
     return v;
 }
 
 static uint32_t module_at(const struct dl_visit *v, uint32_t use)
 {
-    const bool forward = v->pass != DL_BACKWARD || (v->repeats && use < v->n_modules);
+    const bool forward = v->pass != DL_BACKWARD || use < v->n_repeated;
     return forward ? use : v->n_uses - 1 - use;
 }
 
@@ -71,17 +79,19 @@ static double parameters(const struct dl_setting *s, const struct dl_visit *v, u
     return dl_layer_held(s, v->layer, false) * v->parts[module];
 }
 
-/* Between the repeated forward of a matrix and its backward each one after it is used twice. */
+/* Between the repeated forward of a matrix and its backward each one after it is used twice, or once if it is not
+ * repeated. */
 static bool is_kept(const struct dl_module_rules *r, const struct dl_visit *v, uint32_t module)
 {
     double between = 0;
-    for (uint32_t i = module + 1; i < v->n_modules; i++) between += 2 * parameters(r->setting, v, i);
-    return v->repeats && between < r->reuse_parameters;
+    for (uint32_t i = module + 1; i < v->n_modules; i++)
+        between += (i < v->n_repeated ? 2 : 1) * parameters(r->setting, v, i);
+    return module < v->n_repeated && between < r->reuse_parameters;
 }
 
 static bool needs_gather(const struct dl_module_rules *r, const struct dl_visit *v, uint32_t use)
 {
-    return !(v->repeats && use >= v->n_modules && is_kept(r, v, module_at(v, use)));
+    return !(use >= v->n_repeated && is_kept(r, v, module_at(v, use)));
 }
 
 static struct dl_module module_of(const struct dl_visit *v, uint32_t use)
@@ -117,7 +127,7 @@ bool dl_modules_is_use(const struct dl_module_walk *w, const struct dl_event *ev
     const struct dl_visit *const v = &w->now;
     if (!dl_modules_left(w)) return false;
     const char *const name = v->names[module_at(v, w->begun)];
-    const enum dl_pass pass = v->repeats && w->begun < v->n_modules ? DL_RECOMPUTE : v->pass;
+    const enum dl_pass pass = w->begun < v->n_repeated ? DL_RECOMPUTE : v->pass;
     if (!name) return ev->kind == DL_EV_LAYER;
     return ev->kind == DL_EV_COMPUTE && ev->pass == pass && ev->layer == v->layer && ev->kernel.name &&
            strcmp(ev->kernel.name, name) == 0;
@@ -142,7 +152,7 @@ struct dl_module_turn dl_modules_use(struct dl_module_walk *w, const struct dl_m
 {
     const struct dl_visit *const v = &w->now;
     const uint32_t use = w->begun++, module = module_at(v, use);
-    const bool comes_again = v->repeats && use < v->n_modules && is_kept(r, v, module);
+    const bool comes_again = use < v->n_repeated && is_kept(r, v, module);
     struct dl_module_turn turn = {0};
     w->live -= w->leaving;
     w->leaving = comes_again ? 0 : parameters(r->setting, v, module);

@@ -23,8 +23,8 @@ struct dl_module_rules {
 struct dl_visit {
     const struct dl_layer *layer; /* NULL: none */
     enum dl_pass pass;
-    bool repeats; /* the forward, before the backward */
     uint32_t n_modules, n_uses;
+    uint32_t n_repeated;                /* the first so many, whose forward comes again before the backward */
     const char *names[DL_MOST_MODULES]; /* of their kernels; of a layer that is gathered whole one, NULL */
     double parts[DL_MOST_MODULES];      /* of the layer's parameters */
 };

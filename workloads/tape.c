@@ -11,6 +11,7 @@ struct dl_tape_step {
     struct dl_work input[max_gradients], weight[max_gradients];
     size_t n_forward, n_input, n_weight;
     struct dl_work told; /* what it is given and makes, as far as it must be told; its kernel means nothing */
+    bool only_adds;      /* as in struct dl_tape_pass */
 };
 
 void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *name)
@@ -165,6 +166,7 @@ void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
 void dl_tape_pass(struct dl_tape *tape, const struct dl_tape_pass *pass)
 {
     struct dl_tape_step *const step = add_step(tape);
+    step->only_adds = pass->only_adds;
     /* Inside, rows are those of a head, which a rank has whole, and matrices are those of heads. */
     const dl_dimensions heads = pass->by & DL_BY_INNER ? DL_BY_SAMPLE | DL_BY_INNER : 0;
     struct dl_kernel kernel = {
@@ -224,6 +226,21 @@ static void write_forward(const struct dl_tape *tape)
     }
 }
 
+/* Sums at the end, and a product with weights before them: its gradients need what it is given, not what it makes. Of
+ * experts, what they make is needed for the gradients of their weights in the sum. */
+static size_t count_needed(const struct dl_tape *tape)
+{
+    size_t n = tape->layer->n_forward;
+    for (size_t i = tape->n_steps; i-- > 0;) {
+        const struct dl_tape_step *const step = &tape->steps[i];
+        const struct dl_kernel *const k = &step->forward.kernel;
+        if (!step->n_forward) continue;
+        if (!step->only_adds) return n - (k->kind == DL_KERNEL_GEMM && !(k->by.batch & DL_BY_EXPERT));
+        n--;
+    }
+    return n;
+}
+
 /* The gradient of what leaves enters, and the other way round, after all that adds to it. Nobody needs that of the
  * model's input. Gradients of weights wait until the other one is handed over. */
 static void write_backward(const struct dl_tape *tape)
@@ -257,6 +274,7 @@ void dl_tape_end(struct dl_tape *tape, struct dl_arena *arena)
     layer->backward = dl_arena_alloc(arena, 2 * max_gradients * tape->n_steps * sizeof *layer->backward);
     write_forward(tape);
     write_backward(tape);
+    layer->n_needed = count_needed(tape);
     dl_free(tape->steps);
     *tape = (struct dl_tape){0};
 }

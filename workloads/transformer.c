@@ -115,7 +115,8 @@ void dl_block_residual(struct dl_block *b)
 {
     const double mask = b->o->dropout ? DL_MASK_BYTES / DL_ACTIVATION_BYTES : 0;
     dl_tape_pass(&b->tape, &(struct dl_tape_pass){"residual", DL_ACTIVATION, .forward = (3 + mask) * b->elements,
-                                                  .input_gradient = 3 * b->elements, .drops = b->o->dropout});
+                                                  .input_gradient = 3 * b->elements, .drops = b->o->dropout,
+                                                  .only_adds = !b->o->dropout});
     if (!b->o->dropout) return;
     dl_tape_pass(&b->tape,
                  &(struct dl_tape_pass){"dropout", DL_ACTIVATION, .input_gradient = (2 + mask) * b->elements});

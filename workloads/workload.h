@@ -115,6 +115,7 @@ struct dl_layer {
     double n_tensors;                             /* that the parameters are: optimizers go through them one by one */
     struct dl_work *forward, *backward;
     size_t n_forward, n_backward;
+    size_t n_needed; /* of forward: what comes after makes nothing that the backward needs */
     struct dl_saved saved;
     struct dl_saved saved_by[DL_N_MODULES]; /* of these, what modules need not keep if they are recomputed */
     double key_heads;                       /* heads of keys and values that its attention has, with copies; 0: none */

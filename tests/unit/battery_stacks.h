@@ -30,6 +30,7 @@ static const char *const stack_sets[] = {NULL,
                                          "software.overlaps_tensor=true",
                                          "software.dispatch_overlap_fraction=0.45",
                                          "software.drains_at_recompute=true",
+                                         "software.recomputes_needed=true",
                                          "software.bucket_moves=6",
                                          "software.ring_gathers_once=true",
                                          "software.ring_merge_moves=12"};

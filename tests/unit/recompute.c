@@ -1,6 +1,7 @@
 /* recompute.c - some blocks done again, and groups of blocks that keep one input: time, memory and gathers. */
 #define _GNU_SOURCE /* fork, pipe */
 #include <math.h>
+#include <string.h>
 
 #include "tests/unit/allocated.h"
 #include "tests/unit/divided_step.h"
@@ -58,6 +59,54 @@ START_TEST(time_is_that_of_the_blocks_done_again)
     }
     dl_session_close(&t);
     dl_session_close(&plain);
+}
+END_TEST
+
+/* Of the second block, on a stage of its own: all from this product on, or from the end of it on. */
+static double seconds_from(const struct dl_template *forward, const char *product, bool with_it)
+{
+    double sum = 0;
+    size_t i = forward->n_instructions;
+    while (i-- > 0) {
+        const struct dl_instruction *const in = &forward->instructions[i];
+        const bool is_it = in->name && strcmp(in->name, product) == 0;
+        if (!is_it || with_it) sum += in->device_s;
+        if (is_it) return sum;
+    }
+    ck_abort_msg("there is no %s", product);
+}
+
+#define BLOCKS(keys)                                                                                                   \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,'seq':32,"   \
+    "'vocab':64" keys "}"
+
+/* The gradients of a product need what it was given. A mask of dropout has to be drawn again, and what experts made is
+ * needed for the gradients of their weights in the sum. */
+START_TEST(the_end_of_a_block_need_not_be_done_again)
+{
+    static const struct {
+        const char *workload, *last;
+        bool with_it;
+    } ends[] = {{BLOCKS(",'dropout':false"), "fc2", true},
+                {BLOCKS(",'dropout':false,'parallel_norms':1"), "fc2", true},
+                {BLOCKS(",'dropout':true"), "residual", false},
+                {BLOCKS(",'dropout':false,'experts':4,'top_k':2"), "unpermute", false}};
+    static const char software[] = "{'schema':'dlsim/software/1','source':'a test','recomputes_needed':true}";
+    static const char stack[] = "{'name':'pipeline','ways':4},{'name':'recompute','mode':'full'}";
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = FAST_SYSTEM,
+                                 .software = software,
+                                 .workload = ends[_i].workload,
+                                 .head = "'global_batch':8",
+                                 .stack = stack});
+    const struct dl_position *const block = &t.lowered.positions[1];
+    const struct dl_template *const forward = &block->items[DL_ITEM_F];
+    double all = 0;
+    for (size_t i = 0; i < forward->n_instructions; i++) all += forward->instructions[i].device_s;
+    const double left_out = seconds_from(forward, ends[_i].last, ends[_i].with_it);
+    ck_assert_int_eq(left_out > 0, _i != 2);
+    check_close("again", block->items[DL_ITEM_B].total.by_cause[DL_CAUSE_RECOMPUTE], all - left_out, exactly);
+    dl_session_close(&t);
 }
 END_TEST
 
@@ -133,6 +182,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("recompute");
     tcase_add_loop_test(tests, time_is_that_of_the_blocks_done_again, 0, (int)DL_COUNT(cases));
+    tcase_add_loop_test(tests, the_end_of_a_block_need_not_be_done_again, 0, 4);
     tcase_add_loop_test(tests, memory_is_inputs_of_groups_and_all_of_the_rest, 0, (int)DL_COUNT(cases));
     tcase_add_loop_test(tests, groups_gather_parameters_again, 0, 4);
     Suite *const suite = suite_create("recompute");

@@ -6,18 +6,21 @@
 #include "tests/unit/divided_step.h"
 
 #define HEAD "'devices':8,'global_batch':8"
-#define MODULES "{'schema':'dlsim/software/1','source':'a test','gathers_modules':true,'attention':'flash'}"
+#define MODULES(keys)                                                                                                  \
+    "{'schema':'dlsim/software/1','source':'a test','gathers_modules':true,'attention':'flash'" keys "}"
 #define AGAIN "{'name':'recompute','mode':'full'},"
 enum { LAYERS = 4, MATRICES = 4 };
 
 static const double replicas = 8, exactly = 1e-9;
 static struct dl_session t;
+static const char *software = MODULES("");
+static const char *blocks = FOUR_BLOCKS;
 
 static void open_zero(const char *workload, const char *above, const char *options)
 {
     char stack[300];
     snprintf(stack, sizeof stack, "%s{'name':'data'},{'name':'zero','stage':3%s}", above, options);
-    open_step(&t, &(struct step){.software = MODULES, .workload = workload, .head = HEAD, .stack = stack});
+    open_step(&t, &(struct step){.software = software, .workload = workload, .head = HEAD, .stack = stack});
 }
 
 /* Limits in parameters of a block. */
@@ -25,11 +28,11 @@ static void open_limits(const char *above, double live, double reuse)
 {
     struct dl_session any;
     char options[100];
-    open_step(&any, &(struct step){.workload = FOUR_BLOCKS, .head = HEAD, .stack = "{'name':'data'}"});
+    open_step(&any, &(struct step){.workload = blocks, .head = HEAD, .stack = "{'name':'data'}"});
     const double block = dl_layer_parameters(&any.model.layers[1]);
     dl_session_close(&any);
     snprintf(options, sizeof options, ",'live_parameters':%.17g,'reuse_parameters':%.17g", live * block, reuse * block);
-    open_zero(FOUR_BLOCKS, above, options);
+    open_zero(blocks, above, options);
 }
 
 static double gathered_bytes(const struct dl_template *of)
@@ -46,6 +49,16 @@ static double gathered_bytes(const struct dl_template *of)
 
 /* ---- how often ---- */
 
+static void check_gathers_again(const char *above, double reuse, double again)
+{
+    open_limits(above, 100, reuse);
+    const double all = dl_model_parameters(&t.model), block = dl_layer_parameters(&t.model.layers[1]);
+    check_close("forward", gathered_bytes(item(&t, DL_ITEM_F)), activation_bytes * all, exactly);
+    check_close("backward", gathered_bytes(item(&t, DL_ITEM_B)), activation_bytes * (all + LAYERS * again * block),
+                exactly);
+    dl_session_close(&t);
+}
+
 /* Between its two uses in a backward that repeats the forward, each matrix after it is used twice: 8, 16 and 18 of 12
  * squares pass by the last but one, the one before it and the first. */
 START_TEST(a_matrix_is_gathered_again_if_many_pass_between_its_uses)
@@ -61,12 +74,21 @@ START_TEST(a_matrix_is_gathered_again_if_many_pass_between_its_uses)
                  {AGAIN, 1.6, 0},
                  {"", 1e-3, 0},
                  {"", 10, 0}};
-    open_limits(cases[_i].above, 100, cases[_i].reuse);
-    const double all = dl_model_parameters(&t.model), block = dl_layer_parameters(&t.model.layers[1]);
-    check_close("forward", gathered_bytes(item(&t, DL_ITEM_F)), activation_bytes * all, exactly);
-    check_close("backward", gathered_bytes(item(&t, DL_ITEM_B)),
-                activation_bytes * (all + LAYERS * cases[_i].again * block), exactly);
-    dl_session_close(&t);
+    check_gathers_again(cases[_i].above, cases[_i].reuse, cases[_i].again);
+}
+END_TEST
+
+/* The last one is used once, so that 4, 12 and 14 squares pass by. */
+START_TEST(a_matrix_that_is_not_repeated_passes_once)
+{
+    static const struct {
+        double reuse, again;
+    } cases[] = {
+        {3.9 / 12, 8.0 / 12}, {4.1 / 12, 4.0 / 12}, {11.9 / 12, 4.0 / 12}, {12.1 / 12, 3.0 / 12}, {14.1 / 12, 0}};
+    software = MODULES(",'recomputes_needed':true");
+    blocks = "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,"
+             "'seq':32,'vocab':512,'dropout':false}";
+    check_gathers_again(AGAIN, cases[_i].reuse, cases[_i].again);
 }
 END_TEST
 
@@ -184,8 +206,8 @@ START_TEST(limits_need_matrices_one_by_one)
         const char *software, *options, *key;
     } cases[] = {
         {NULL, "'stage':3,'live_parameters':1e9", "live_parameters"},
-        {MODULES, "'stage':3,'prefetch':1,'reuse_parameters':1e9", "reuse_parameters"},
-        {MODULES, "'stage':2,'live_parameters':1e9", "live_parameters"},
+        {MODULES(""), "'stage':3,'prefetch':1,'reuse_parameters':1e9", "reuse_parameters"},
+        {MODULES(""), "'stage':2,'live_parameters':1e9", "live_parameters"},
         {NULL, "'stage':3,'bucket_parameters':1e9", "bucket_parameters"},
     };
     char message[200];
@@ -204,6 +226,7 @@ int main(void)
     Suite *const suite = suite_create("zero_modules");
     TCase *const tests = tcase_create("zero_modules");
     tcase_add_loop_test(tests, a_matrix_is_gathered_again_if_many_pass_between_its_uses, 0, 8);
+    tcase_add_loop_test(tests, a_matrix_that_is_not_repeated_passes_once, 0, 5);
     tcase_add_loop_test(tests, what_has_no_matrices_of_its_own_is_gathered_whole, 0, 2);
     tcase_add_loop_test(tests, gradients_are_scattered_by_buckets, 0, 5);
     tcase_add_loop_test(tests, the_next_is_gathered_while_one_is_at_work_if_it_may_live, 0, 2);
