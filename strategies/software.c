@@ -27,7 +27,7 @@ struct options {
         casts_gathered, projections_apart, fused_optimizer, gathers_key_heads;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
-        backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gemm_workspaces;
+        backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gather_launches, gemm_workspaces;
     bool gathers_outputs, parts_have_shapes; /* of sends in parts */
     bool batches_without_chunks;
     struct dl_loader loader;
@@ -42,6 +42,7 @@ static const struct options defaults = {.host_s_per_group_launch = -1,
                                         .zero_in_pipeline = 3,
                                         .send_messages = 1,
                                         .collective_near_fraction = 1,
+                                        .gather_launches = 1,
                                         .loader = {.workers = 1},
                                         .scatters_sends = true,
                                         .step_barrier = true,
@@ -252,6 +253,9 @@ static const struct dl_field fields[] = {
      "launches that the host may be ahead of the device; until the device comes there, the allocator also holds what "
      "reduce-scatters among ranks in step were given. It gives this back when it runs short itself, but not for "
      "communicators of stages and replicas, which come later; 0 if absent"},
+    {"gather_launches", DL_NUMBER, offsetof(struct options, gather_launches), 1, 100, true, NULL,
+     "launches in that queue of an all-gather among ranks in step: its own, and those of further parts that the "
+     "product beside it is cut into; 1 if absent"},
     {"gemm_workspaces", DL_NUMBER, offsetof(struct options, gemm_workspaces), 0, 1000, true, NULL,
      "callers of the library of matrix products that each keep a workspace for it, `gemm_workspace_bytes` of the "
      "device; 0 if absent"},
@@ -353,6 +357,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .flat_gathers = o.flat_gathers,
                                 .outside_bytes = o.outside_bytes,
                                 .launch_queue = o.launch_queue,
+                                .gather_launches = o.gather_launches,
                                 .gemm_workspaces = o.gemm_workspaces,
                                 .backward_gradient_bytes = o.backward_gradient_bytes,
                                 .bucket_copy_bytes = o.bucket_copy_bytes,

@@ -98,6 +98,7 @@ struct dl_software {
     double bucket_copy_bytes;          /* per parameter, of buckets that these are copied into, without ZeRO */
     double outside_bytes;              /* of a device, beside the allocator: context, libraries, communicators */
     double launch_queue;               /* launches that wait for a device at most; 0: what that holds is not counted */
+    double gather_launches;            /* of them, of an all-gather with the parts of the product beside it */
     bool flat_gathers;                 /* in stage 1 of ZeRO: parameters, through flat buffers of parts and of all */
     bool keeps_fragments;              /* the allocator cannot give back what it wastes */
     double gemm_workspaces;            /* callers of the library of matrix products that keep memory for it */

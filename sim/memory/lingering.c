@@ -58,18 +58,18 @@ static void start(struct pace *p, const struct dl_comm *call)
     p->given[p->n_given++] = (struct given){call->bytes, p->stream_s, p->n_launches};
 }
 
-/* Hosts that agree on a collective launch nothing meanwhile. */
-static double launches_of(const struct dl_instruction *what, const struct dl_software *software)
+/* A host that is at work on a call, agrees on a collective or gets samples launches nothing meanwhile. */
+static double launches_of(const struct pace *p, const struct dl_instruction *what)
 {
-    const double seconds = what->kind == DL_START ? fmin(what->host_s, software->collective_host_s) : what->host_s;
-    return seconds / software->host_s_per_launch;
+    if (what->kind == DL_START) return p->calls[what->call].op == DL_ALLGATHER ? p->software->gather_launches : 1;
+    return what->device_s > 0 ? what->host_s / p->software->host_s_per_launch : 0;
 }
 
 static void launch(struct pace *p, const struct dl_instruction *what)
 {
     wait_for_room(p);
     p->host_s += what->host_s;
-    p->n_launches += launches_of(what, p->software);
+    p->n_launches += launches_of(p, what);
     switch (what->kind) {
     case DL_DO: p->device_s = fmax(p->device_s, p->host_s) + what->device_s; break;
     case DL_START: start(p, &p->calls[what->call]); break;

@@ -12,6 +12,7 @@
     "{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\",\"layers\":8,\"hidden\":1024,"    \
     "\"heads\":16,\"seq\":4096,\"vocab\":8192,\"tied_embedding\":false}"
 #define HEAD "\"devices\":8,\"global_batch\":8,\"microbatch\":8,\"precision\":\"bf16\","
+#define BATCHES "\"devices\":8,\"global_batch\":64,\"microbatch\":8,\"precision\":\"bf16\","
 #define TENSOR "{\"name\":\"tensor\",\"ways\":8,\"sequence\":true}"
 
 static const double whole_bytes = 8.0 * SEQ * HIDDEN * 2; /* of an activation that is not cut */
@@ -72,9 +73,19 @@ START_TEST(a_short_queue_holds_less)
 }
 END_TEST
 
+/* What hosts do between launches takes time, not room in the queue; parts of products take both. */
+START_TEST(a_queue_counts_launches_not_time)
+{
+    static const char *const queue = "software.launch_queue=200";
+    const double held_bytes = use_of(TENSOR, BATCHES, queue, NULL, NULL).fragmentation;
+    ck_assert(use_of(TENSOR, BATCHES, queue, "software.batch_host_s=0.1", NULL).fragmentation == held_bytes);
+    ck_assert(use_of(TENSOR, BATCHES, queue, "software.collective_host_s=0.01", NULL).fragmentation == held_bytes);
+    ck_assert(use_of(TENSOR, BATCHES, queue, "software.gather_launches=30", NULL).fragmentation < held_bytes);
+}
+END_TEST
+
 /* Each launch is done before the next. */
 static const char slow[] = "software.host_s_per_launch=0.1", long_queue[] = "software.launch_queue=1000000";
-#define BATCHES "\"devices\":8,\"global_batch\":64,\"microbatch\":8,\"precision\":\"bf16\","
 
 static double lingers(const char *stack, const char *also)
 {
@@ -145,6 +156,7 @@ int main(void)
     tcase_add_test(tests, a_host_that_is_behind_holds_nothing);
     tcase_add_test(tests, nothing_is_held_without_tensor_ranks);
     tcase_add_test(tests, a_short_queue_holds_less);
+    tcase_add_test(tests, a_queue_counts_launches_not_time);
     tcase_add_test(tests, hosts_that_do_not_agree_drift_apart);
     tcase_add_test(tests, a_send_that_waits_holds_what_the_next_forwards_gave);
     tcase_add_test(tests, a_device_that_is_full_gives_it_back);
