@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/memory/held.h"
+#include "strategies/strategies.h"
 #include "topologies/placement.h"
 
 /* A strategy document on the way to one that fits. */
@@ -95,17 +96,28 @@ static void lower_on_slice(const struct search *s, struct dl_job *job, struct at
     dl_topology_free(slice);
 }
 
-/* Of those that changes ask for. */
-static uint32_t features_of(const struct dl_job *job)
+/* The entry of a strategy in the stack; NULL: there is none. */
+static json_t *find_entry(const json_t *strategy, const char *name)
 {
-    const struct dl_setting *const s = &job->setting;
+    const json_t *const stack = json_object_get(strategy, "stack");
+    for (size_t i = 0; i < json_array_size(stack); i++) {
+        json_t *const found = json_array_get(stack, i);
+        const char *const its = json_string_value(json_object_get(found, "name"));
+        if (its && strcmp(its, name) == 0) return found;
+    }
+    return NULL;
+}
+
+/* Of those that changes ask for. */
+static uint32_t features_of(const struct dl_setting *s, const json_t *strategy)
+{
     const bool asks[DL_N_FEATURES] = {[DL_FEATURE_TENSOR] = s->ways[DL_AXIS_TENSOR] > 1,
                                       [DL_FEATURE_PIPELINE] = dl_n_stages(s) > 1,
                                       [DL_FEATURE_ZERO_1] = s->zero_asked == 1,
                                       [DL_FEATURE_ZERO_2] = s->zero_asked == 2,
                                       [DL_FEATURE_ZERO_3] = s->zero_asked == 3,
                                       [DL_FEATURE_SELECTIVE] = s->recompute == DL_RECOMPUTE_SELECTIVE,
-                                      [DL_FEATURE_OFFLOAD] = dl_stack_on_host(job->stack) != NULL};
+                                      [DL_FEATURE_OFFLOAD] = find_entry(strategy, dl_strategy_offload.name) != NULL};
     uint32_t features = 0;
     for (uint32_t i = 0; i < DL_N_FEATURES; i++) features |= (uint32_t)asks[i] << i;
     return features;
@@ -123,21 +135,17 @@ static void weigh(const struct search *s, struct attempt *a)
         (s->request->has_room && !s->request->has_room(s->request->user, &job)))
         return;
     a->setting = job.setting;
-    a->features = features_of(&job);
+    a->features = features_of(&job.setting, a->strategy);
     if (!(a->features & s->lacked)) lower_on_slice(s, &job, a, &err);
 }
 
 /* ---- changes ---- */
 
-/* The entry of a strategy in the stack, made if it is not there: then a key of the file that is short for it goes. */
+/* The same, made if it is not there: then a key of the file that is short for it goes. */
 static json_t *entry(json_t *strategy, const char *name)
 {
-    json_t *const stack = json_object_get(strategy, "stack");
-    for (size_t i = 0; i < json_array_size(stack); i++) {
-        json_t *const found = json_array_get(stack, i);
-        const char *const its = json_string_value(json_object_get(found, "name"));
-        if (its && strcmp(its, name) == 0) return found;
-    }
+    json_t *const stack = json_object_get(strategy, "stack"), *const found = find_entry(strategy, name);
+    if (found) return found;
     json_object_del(strategy, name);
     json_object_del(json_object_get(strategy, "facts"), name); /* of no key */
     json_array_append_new(stack, json_pack("{s:s}", "name", name));

@@ -200,20 +200,26 @@ static bool is_found(const struct dl_remedies *found, const char *part)
 /* What the software lacks is no remedy, but for a run that has it already. */
 START_TEST(software_does_what_it_can)
 {
-    static const char *const reliefs[] = {"tensor", "pipeline", "zero stage 1", "zero stage 2", "zero stage 3"};
+    static const char *const reliefs[] = {"tensor",       "pipeline",     "zero stage 1",
+                                          "zero stage 2", "zero stage 3", "offload"};
     static const struct {
         const char *software, *stack;
         bool finds[DL_COUNT(reliefs)];
     } runs[] = {
-        {"'batch_host_s':0", STACK, {true, true, true, false, false}},
-        {"'lacks':['tensor','zero 1']", STACK, {false, true, false, true, false}},
-        {"'lacks':['pipeline','zero 1','zero 2','zero 3']", STACK, {true, false, false, false, false}},
-        {"'lacks':['tensor','zero 1']", "{'name':'tensor','ways':2},{'name':'data'}", {true, true, false, true, false}},
+        {"'batch_host_s':0", STACK, {true, true, true, false, false, true}},
+        {"'lacks':['tensor','zero 1']", STACK, {false, true, false, true, false, true}},
+        {"'lacks':['pipeline','zero 1','zero 2','zero 3']", STACK, {true, false, false, false, false, true}},
+        {"'lacks':['tensor','zero 1']",
+         "{'name':'tensor','ways':2},{'name':'data'}",
+         {true, true, false, true, false, true}},
+        {"'lacks':['offload']", STACK ",{'name':'input','from':'memory'}", {true, true, true, false, false, false}},
     };
     char software[500];
     snprintf(software, sizeof software, "{'schema':'dlsim/software/1','source':'a test',%s}", runs[_i].software);
-    const struct training_inputs inputs = {
-        .system = SYSTEM, .device = IDEAL_DEVICE, .software = software, .workload = MODEL};
+    const struct training_inputs inputs = {.system = SYSTEM,
+                                           .device = IDEAL_DEVICE,
+                                           .software = software,
+                                           .workload = MODEL_WITH(",'samples':{'count':1000,'stored_bytes':1e6}")};
     ck_assert_msg(!training_open_stack(&training, inputs, HEAD, runs[_i].stack), "%s", training.err.text);
     struct dl_remedies found = find(peak() * 0.99);
     for (size_t i = 0; i < DL_COUNT(reliefs); i++)
@@ -233,7 +239,7 @@ int main(void)
     tcase_add_test(tests, a_key_with_a_fact_gives_way);
     tcase_add_test(tests, tensor_ranks_share_no_head);
     tcase_add_test(tests, a_listed_run_gets_no_more_devices);
-    tcase_add_loop_test(tests, software_does_what_it_can, 0, 4);
+    tcase_add_loop_test(tests, software_does_what_it_can, 0, 5);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
