@@ -32,6 +32,8 @@ static const char *const stack_sets[] = {NULL,
                                          "software.drains_at_recompute=true",
                                          "software.recomputes_needed=true",
                                          "software.bucket_moves=6",
+                                         "software.collective_rank_host_s=1e-3",
+                                         "software.launch_queue=500",
                                          "software.ring_gathers_once=true",
                                          "software.ring_merge_moves=12"};
 
