@@ -11,7 +11,7 @@ struct options {
     struct dl_json order, stack;
 };
 
-static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", NULL};
+static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", "adam_bf16", NULL};
 static const char *const recomputes[] = {"none", "selective", "full", NULL};
 enum { usual = -1, momentum = 1, adam = 2 };
 
@@ -27,7 +27,8 @@ static const struct dl_field fields[] = {
     {"precision", DL_CHOICE, offsetof(struct options, precision), 0, 0, true, dl_precision_names,
      "of GEMMs; bf16 if absent"},
     {"optimizer", DL_CHOICE, offsetof(struct options, optimizer), 0, 0, true, optimizers,
-     "what updates parameters; adam for language models and momentum for others if absent"},
+     "what updates parameters (adam_bf16: Adam with both moments in bf16); adam for language models and momentum for "
+     "others if absent"},
     {"recompute", DL_CHOICE, offsetof(struct options, recompute), 0, 0, true, recomputes,
      "what is recomputed before the backward; none if absent"},
     {"order", DL_LIST, offsetof(struct options, order), 0, 0, true, NULL,
@@ -39,16 +40,22 @@ static const struct dl_field fields[] = {
 /* Per parameter: fp32 master copy and moments kept; all of them, the gradient and the copy in the working precision
  * read or written in a step. Those that divide by roots of second moments make these first. */
 static const struct {
+    const char *operation; /* that its kernel is */
     double state_bytes, moved_bytes;
-    bool takes_roots;
-} optimizer_costs[] = {{4, 14, false}, {8, 22, false}, {12, 30, true}, {12, 34, true}};
+    bool takes_roots, narrow_moments;
+} optimizer_costs[] = {{"sgd", 4, 14, false, false},
+                       {"momentum", 8, 22, false, false},
+                       {"adam", 12, 30, true, false},
+                       {"lamb", 12, 34, true, false},
+                       {"adam", 12, 30, true, true}};
 
 static void use_optimizer(struct dl_setting *s, int64_t which)
 {
-    s->optimizer = optimizers[which];
+    s->optimizer = optimizer_costs[which].operation;
     s->optimizer_state_bytes = optimizer_costs[which].state_bytes;
     s->optimizer_moved_bytes = optimizer_costs[which].moved_bytes;
     s->optimizer_takes_roots = optimizer_costs[which].takes_roots;
+    s->narrow_moments = optimizer_costs[which].narrow_moments;
 }
 
 struct dl_model_code dl_job_model_code(const struct dl_job *job, struct dl_model_code code)

@@ -48,9 +48,10 @@ static struct dl_saves saves_of(const struct dl_setting *s, const struct dl_laye
                                 dl_module_set modules)
 {
     const struct dl_saved narrow = by_operands(s, all);
+    const double given_up = s->software->weights_in_activation ? all->weighed_bytes : 0;
     struct dl_saves out = {
         .inside_bytes = width(s) * all->inside_bytes + narrow.inside_bytes,
-        .outside_bytes = width(s) * all->outside_bytes + residual_extra(s, all) + narrow.outside_bytes,
+        .outside_bytes = width(s) * (all->outside_bytes - given_up) + residual_extra(s, all) + narrow.outside_bytes,
         .scores_bytes = width(s) * all->scores_bytes,
         .input_bytes = width(s) * all->input_bytes,
         .whole_bytes = all->pooled_elements * s->software->pool_index_bytes,

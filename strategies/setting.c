@@ -173,15 +173,23 @@ static double in_one_precision(const struct dl_setting *s, double fp32_bytes)
     return fp32_bytes * dl_precision_bytes(s->precision) / dl_precision_bytes(DL_FP32);
 }
 
+/* Less than they would have otherwise. */
+static double spared_by_narrow_moments(const struct dl_setting *s)
+{
+    const double fp32 = s->optimizer_state_bytes - master_bytes,
+                 usual = dl_is_mixed(s) ? fp32 : in_one_precision(s, fp32);
+    return s->narrow_moments ? fmax(usual - fp32 / 2, 0) : 0;
+}
+
 double dl_optimizer_state_bytes(const struct dl_setting *s)
 {
-    const double state = s->optimizer_state_bytes;
-    return dl_is_mixed(s) ? state : in_one_precision(s, state - master_bytes);
+    const double state = s->optimizer_state_bytes, spared = spared_by_narrow_moments(s);
+    return (dl_is_mixed(s) ? state : in_one_precision(s, state - master_bytes)) - spared;
 }
 
 double dl_optimizer_moved_bytes(const struct dl_setting *s)
 {
-    const double masters = s->optimizer_moved_bytes - copy_bytes;
-    if (!dl_is_mixed(s)) return in_one_precision(s, masters);
-    return s->software->copies_persist ? s->optimizer_moved_bytes : masters;
+    const double masters = s->optimizer_moved_bytes - copy_bytes, spared = 2 * spared_by_narrow_moments(s);
+    if (!dl_is_mixed(s)) return in_one_precision(s, masters) - spared;
+    return (s->software->copies_persist ? s->optimizer_moved_bytes : masters) - spared;
 }

@@ -22,9 +22,9 @@ struct options {
     int64_t attention, sends, pure, dispatch, gathers_ahead, accumulates, zero_in_pipeline;
     bool overlaps_tensor, scatters_sends, evicts_slow_nodes, step_barrier, drains_at_sends, drains_at_receives,
         drains_at_waits, drains_at_dispatch, drains_after_dispatch, drains_at_batches, drains_at_recompute,
-        recomputes_needed, drains_at_end, dropout, gathers_stage_2, gradients_persist, copies_persist, gradients_whole,
-        deals_tensors, offload_blocks, keeps_fragments, flat_gathers, waits_for_scatters, gathers_modules,
-        casts_gathered, projections_apart, fused_optimizer, gathers_key_heads;
+        recomputes_needed, weights_in_activation, drains_at_end, dropout, gathers_stage_2, gradients_persist,
+        copies_persist, gradients_whole, deals_tensors, offload_blocks, keeps_fragments, flat_gathers,
+        waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer, gathers_key_heads;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gather_launches, gemm_workspaces;
@@ -149,6 +149,10 @@ static const struct dl_field fields[] = {
      "of the host are then those of the slowest rank that is to be expected; 0 if absent"},
     {"drains_at_batches", DL_BOOL, offsetof(struct options, drains_at_batches), 0, 0, true, NULL,
      "the host waits for the device before it loads a micro-batch; true if absent"},
+    {"weights_in_activation", DL_BOOL, offsetof(struct options, weights_in_activation), 0, 0, true, NULL,
+     "experts multiply the weights of tokens into what their second product is given, so that what it gives is not "
+     "kept; "
+     "false if absent"},
     {"drains_at_recompute", DL_BOOL, offsetof(struct options, drains_at_recompute), 0, 0, true, NULL,
      "the host waits for the device before and after each pass of a block that is recomputed as a whole; false if "
      "absent"},
@@ -377,6 +381,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_at_batches = o.drains_at_batches,
                                 .drains_at_recompute = o.drains_at_recompute,
                                 .recomputes_needed = o.recomputes_needed,
+                                .weights_in_activation = o.weights_in_activation,
                                 .drains_at_end = o.drains_at_end};
     return DL_OK;
 }

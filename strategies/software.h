@@ -76,6 +76,7 @@ struct dl_software {
     } loader;
     double host_spread_fraction; /* standard deviation over mean of a host's time for a step; ranks wait for the last */
     bool drains_at_batches;      /* for which it first waits for the device */
+    bool weights_in_activation;  /* of tokens: experts weigh what their second product is given, not what it gives */
     bool drains_at_recompute;    /* as it does before and after each pass of a block that is recomputed as a whole */
     bool recomputes_needed;      /* of such a block what the backward needs, not its end */
     struct dl_model_code code;

@@ -106,9 +106,10 @@ struct dl_setting {
     uint32_t shard_ways;        /* neighbouring replicas that cut what they hold; 0: all */
     bool last_backward_differs; /* that of a step: gradients go layer by layer, or are waited for, in it alone */
     bool exchanges_beside_work; /* of gradients or parameters: some go on while ranks work */
-    const char *optimizer;      /* its name; NULL: what is usual for the model */
+    const char *optimizer;      /* what its kernel does; NULL: what is usual for the model */
     double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */
     bool optimizer_takes_roots;                          /* of all second moments, before it divides by them */
+    bool narrow_moments;                                 /* two bytes each */
     bool streams_weights; /* parameters, their gradients and the optimizer's states are outside of the devices */
     bool reads_ahead;     /* samples of a step, while the one before it is executed */
     bool sums_on_the_way; /* and the network sums the gradients of replicas as they go there */

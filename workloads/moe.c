@@ -44,8 +44,8 @@ static void experts(struct dl_block *b)
                                                    .has_bias = o->bias});
     dl_tape_combine(&b->tape, tokens * hidden);
     dl_block_save_operand(b, tokens * hidden, DL_ACTIVATION, false); /* of fc1 */
-    /* What fc2 gave: the gradient of the router's weights needs it. */
     dl_tape_saved(&b->tape)->outside_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
+    dl_tape_saved(&b->tape)->weighed_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
 }
 
 void dl_block_experts(struct dl_block *b)

@@ -98,6 +98,7 @@ struct dl_saved {
     double inside_bytes;  /* divided by tensor parallelism */
     double scores_bytes;  /* as inside_bytes, and dropped by selective recomputation; flash has none */
     double input_bytes;   /* what full recomputation keeps; in a block counted in outside_bytes too */
+    double weighed_bytes; /* of outside_bytes, what experts gave, as the gradient of the weights of tokens needs it */
     double norm_bytes;    /* of outside_bytes, what norms are given: the residual way, which some keep in fp32 */
     /* Of outside_bytes and inside_bytes, what is there for a product with weights alone, so that some keep it as narrow
      * as the product takes it; and what others need as it is, beside which they keep a narrow copy. */

@@ -50,6 +50,7 @@ void dl_saved_add(struct dl_saved *sum, const struct dl_saved *part)
     sum->inside_bytes += part->inside_bytes;
     sum->scores_bytes += part->scores_bytes;
     sum->input_bytes += part->input_bytes;
+    sum->weighed_bytes += part->weighed_bytes;
     sum->norm_bytes += part->norm_bytes;
     sum->operands_outside_bytes += part->operands_outside_bytes;
     sum->operands_inside_bytes += part->operands_inside_bytes;

@@ -210,6 +210,8 @@ static const struct {
     {"precision", "mxfp8", "--bf16 --fp8-format e4m3 --fp8-recipe mxfp8"},
     {"precision", "fp32", ""},
     {"optimizer", "adam", "--optimizer adam"},
+    {"optimizer", "adam_bf16",
+     "--optimizer adam --use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"},
     {"optimizer", "momentum", "--optimizer sgd"},
     {"optimizer", "sgd", "--optimizer sgd --sgd-momentum 0"},
 };

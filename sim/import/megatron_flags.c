@@ -154,10 +154,11 @@ static const struct dl_megatron_flag flags[] = {
     SWITCH("fp32-residual-connection", fp32_residual),
     SWITCH("no-scatter-gather-tensors-in-pipeline", no_scatter),
     SWITCH("no-overlap-p2p-communication", no_send_overlap),
+    SWITCH("use-precision-aware-optimizer", precision_aware),
     CHOICE("main-grads-dtype", gradient_type, gradient_types),
     CHOICE("main-params-dtype", parameter_type, fp32_only),
-    CHOICE("exp-avg-dtype", moment_type, fp32_only),
-    CHOICE("exp-avg-sq-dtype", moment2_type, fp32_only),
+    CHOICE("exp-avg-dtype", moment_type, gradient_types),
+    CHOICE("exp-avg-sq-dtype", moment2_type, gradient_types),
     CHOICE("megatron-fsdp-main-params-dtype", parameter_type, fp32_only),
     CHOICE("megatron-fsdp-main-grads-dtype", gradient_type, gradient_types),
 };

@@ -292,10 +292,17 @@ static enum dl_status set_batch(const struct dl_megatron_reading *r, json_t *str
     return DL_OK;
 }
 
-static void set_optimizer(const struct dl_megatron *m, json_t *strategy)
+static enum dl_status set_optimizer(const struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
 {
-    const bool sgd = m->optimizer == DL_OPTIMIZER_SGD;
-    json_object_set_new(strategy, "optimizer", json_string(!sgd ? "adam" : m->sgd_momentum == 0 ? "sgd" : "momentum"));
+    const struct dl_megatron *const m = r->m;
+    const bool sgd = m->optimizer == DL_OPTIMIZER_SGD, first = m->moment_type == DL_SUMS_BF16,
+               second = m->moment2_type == DL_SUMS_BF16;
+    const char *const adam = first ? "adam_bf16" : "adam";
+    if (!sgd && first != second)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, first ? "exp-avg-dtype" : "exp-avg-sq-dtype"),
+                       "must be that of the other moment: dlsim has both in one precision");
+    json_object_set_new(strategy, "optimizer", json_string(!sgd ? adam : m->sgd_momentum == 0 ? "sgd" : "momentum"));
+    return DL_OK;
 }
 
 static enum dl_status fill_stack(struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
@@ -324,7 +331,7 @@ enum dl_status dl_megatron_strategy(struct dl_megatron_reading *r, struct dl_err
     const size_t told = err->n_told;
     if (set_batch(r, strategy, err) && !dl_go_on(err)) return err->status;
     json_object_set_new(strategy, "precision", json_string(precision_of(r->m)));
-    set_optimizer(r->m, strategy);
+    if (set_optimizer(r, strategy, err) && !dl_go_on(err)) return err->status;
     if (r->m->order_pipeline_first)
         json_object_set_new(strategy, "order", json_pack("[ssss]", "tensor", "context", "pipeline", "data"));
     if (fill_stack(r, strategy, err) && !dl_go_on(err)) return err->status;

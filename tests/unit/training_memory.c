@@ -144,6 +144,26 @@ START_TEST(a_loss_that_is_not_compiled_takes_twelve_bytes_a_logit)
 }
 END_TEST
 
+/* What their second product gives, top_k times two bytes for each element. */
+START_TEST(experts_that_weigh_before_keep_less)
+{
+    static const char *const software[] = {
+        "{'schema':'dlsim/software/1','source':'a test'}",
+        "{'schema':'dlsim/software/1','source':'a test','weights_in_activation':true}"};
+    const double top_k = 2, elements = 32 * 64;
+    double saved[2];
+    for (size_t i = 0; i < DL_COUNT(software); i++) {
+        open_strategy(
+            "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':2,'hidden':64,'heads':4,"
+            "'seq':32,'vocab':512,'experts':8,'top_k':2}",
+            software[i], "'global_batch':1,'precision':'bf16'", "");
+        saved[i] = saved_bytes(&training, 1);
+        dl_session_close(&training);
+    }
+    check_equal("kept", saved[0] - saved[1], 2 * top_k * elements);
+}
+END_TEST
+
 START_TEST(fp32_doubles_what_is_kept)
 {
     open_strategy(SMALL_GPT, PLAIN_SOFTWARE, "'precision':'fp32','global_batch':2,'microbatch':2", "");
@@ -196,6 +216,9 @@ START_TEST(states_are_those_of_precision_and_optimizer)
         {"'precision':'bf16','optimizer':'momentum'", PURE_SOFTWARE, 2 + 2 + 2},
         {"'precision':'fp32','optimizer':'adam'", PURE_SOFTWARE, 4 + 4 + 8},
         {"'precision':'fp32'", "ideal", 4 + 4 + 8}, /* adam, for a language model */
+        {"'precision':'bf16','optimizer':'adam_bf16'", "ideal", 2 + 2 + 4 + 4},
+        {"'precision':'fp32','optimizer':'adam_bf16'", "ideal", 4 + 4 + 4},
+        {"'precision':'bf16','optimizer':'adam_bf16'", PURE_SOFTWARE, 2 + 2 + 4},
     };
     char head[200];
     snprintf(head, sizeof head, "%s,'global_batch':1", cases[_i].head);
@@ -222,10 +245,11 @@ int main(void)
     tcase_add_test(tests, the_last_stage_keeps_the_logits);
     tcase_add_test(tests, whole_logits_are_kept_by_each_tensor_rank);
     tcase_add_test(tests, a_loss_that_is_not_compiled_takes_twelve_bytes_a_logit);
+    tcase_add_test(tests, experts_that_weigh_before_keep_less);
     tcase_add_test(tests, fp32_doubles_what_is_kept);
     tcase_add_test(tests, weight_gradients_need_what_the_table_says);
     tcase_add_loop_test(tests, states_are_those_of_zeros_table, 0, (int)DL_COUNT(zero_cases));
-    tcase_add_loop_test(tests, states_are_those_of_precision_and_optimizer, 0, 10);
+    tcase_add_loop_test(tests, states_are_those_of_precision_and_optimizer, 0, 13);
     tcase_add_test(tests, the_usual_optimizer_of_images_is_momentum);
     Suite *const suite = suite_create("training_memory");
     suite_add_tcase(suite, tests);

@@ -11,4 +11,5 @@ srun --nodes 2 --ntasks-per-node 8 python pretrain_gpt.py \
     --micro-batch-size 1 --global-batch-size 64 --bf16 --fp8-format e4m3 --fp8-recipe tensorwise --fp8-param-gather \
     --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --overlap-grad-reduce \
     --tokenizer-type NullTokenizer --vocab-size 32767 --cuda-graph-impl transformer_engine \
-    --recompute-granularity selective --recompute-modules mla_up_proj layernorm
+    --recompute-granularity selective --recompute-modules mla_up_proj layernorm \
+    --use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16
