@@ -12,13 +12,14 @@ static bool connects_late(const struct dl_setting *s)
     return dl_n_stages(s) > 1 || dl_ranks_count(&s->ranks, dl_along_replicas(s)) > 1;
 }
 
-/* An allocator that runs short itself gives back what lingers and what gathers leave, so no more of them is there than
- * the device has room for. */
+/* An allocator that runs short itself gives back all that lingers and that gathers leave, and then finds room for
+ * gathers where activations were, and for these where gathers were: from then on it holds none of them. */
 static void add_held(const struct dl_held_request *r, const struct dl_program *program, struct dl_memory_use *use)
 {
     const double lingers = dl_lingering_bytes(program, r->calls, r->setting);
     const double room = fmax(0, r->memory_bytes - use->peak - use->beside);
-    use->fragmentation += fmin(room, lingers + dl_flat_gather_bytes(program, r->setting, use));
+    const double more = lingers + dl_flat_gather_bytes(program, r->setting, use);
+    use->fragmentation += more <= room ? more : 0;
     if (connects_late(r->setting)) use->beside += lingers;
 }
 
