@@ -14,7 +14,12 @@ struct changes {
 };
 
 static double lack(const struct dl_compared *row) { return -dl_compared_error(row); }
-static double added(const struct dl_compared *row, int part) { return row->added_s[part] / row->measured_s; }
+/* What a part adds is the difference of two steps: less than they round by is nothing, and no factor makes it more. */
+static double added(const struct dl_compared *row, int part)
+{
+    const double rounding = 1e-9, share = row->added_s[part] / row->measured_s;
+    return fabs(share) > rounding ? share : 0;
+}
 
 static void add_row(struct sums *s, const struct dl_compared *row)
 {

@@ -62,6 +62,19 @@ START_TEST(one_wrong_part_is_the_whole_error)
 }
 END_TEST
 
+/* The difference of two steps that differ by rounding. */
+START_TEST(a_part_that_adds_nothing_explains_nothing)
+{
+    for (size_t i = 0; i < n_rows; i++) {
+        rows[i].added_s[1] = 1e-14 * rows[i].predicted_s;
+        rows[i].measured_s *= 1.05;
+    }
+    const struct dl_budget b = dl_budget_of(list, n_rows);
+    ck_assert_double_eq(b.parts[1].factor, 1);
+    ck_assert_double_eq(b.parts[1].share, 0);
+}
+END_TEST
+
 /* For each row there is one with the same parts and the opposite error, so that no factor helps. */
 START_TEST(noise_is_unexplained)
 {
@@ -214,6 +227,7 @@ int main(void)
     TCase *const tests = tcase_create("budget");
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_loop_test(tests, one_wrong_part_is_the_whole_error, 0, 2 * DL_N_PARTS);
+    tcase_add_test(tests, a_part_that_adds_nothing_explains_nothing);
     tcase_add_test(tests, noise_is_unexplained);
     tcase_add_test(tests, all_parts_together_leave_what_least_squares_leave);
     tcase_add_test(tests, means_are_those_by_hand);
