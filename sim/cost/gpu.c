@@ -36,10 +36,9 @@ static const struct dl_gpu defaults = {.clock_hz = 1.98e9,
                                        .attention_backward_tail = 0.3};
 static const struct dl_field fields[] = {
     FIGURE(units, 1, 1e6, false, "units that work on one tile each: streaming multiprocessors, compute units"),
-    FIGURE(
-        clock_hz, 1e8, 1e10, true,
-        "highest clock of a unit, which counts for kernels that are bound by their instructions; 1.98e9, that of the "
-        "H200, if absent"),
+    FIGURE(clock_hz, 1e8, 1e10, true,
+           "highest clock of a unit (that of the H200 if not given), which counts for kernels that are bound by their "
+           "instructions; 1.98e9 if absent"),
     FIGURE(matrix_fraction, 0.01, 1, false, "share of the peak that a GEMM reaches inside a tile"),
     FIGURE(sustained_fraction, 0.01, 1, false, "share of the peak that the power limit allows in the long run"),
     FIGURE(fp8_sustained_fraction, 0.01, 1, true,
