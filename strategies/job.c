@@ -49,9 +49,17 @@ static const struct {
                        {"lamb", 12, 34, true, false},
                        {"adam", 12, 30, true, true}};
 
+const char *dl_optimizer_operation(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(optimizers[i], name)) i++;
+    return optimizer_costs[i].operation;
+}
+
 static void use_optimizer(struct dl_setting *s, int64_t which)
 {
-    s->optimizer = optimizer_costs[which].operation;
+    s->optimizer = optimizers[which];
+    s->optimizer_operation = optimizer_costs[which].operation;
     s->optimizer_state_bytes = optimizer_costs[which].state_bytes;
     s->optimizer_moved_bytes = optimizer_costs[which].moved_bytes;
     s->optimizer_takes_roots = optimizer_costs[which].takes_roots;

@@ -20,6 +20,9 @@ enum dl_status dl_job_read(struct dl_json doc, uint32_t n_devices, struct dl_are
 /* The keys of a strategy file, for `dlsim list`. */
 const struct dl_field *dl_job_fields(size_t *n_fields);
 
+/* That the kernel of an optimizer of strategy files is. */
+const char *dl_optimizer_operation(const char *name);
+
 /* What the setting asks of its schedule; times are 0. */
 struct dl_schedule_request dl_setting_schedule(const struct dl_setting *s);
 

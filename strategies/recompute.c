@@ -191,7 +191,8 @@ static enum dl_status rewrite_layer(const struct dl_event *ev, struct dl_stack *
     if (whole && !ends_group(ev)) return dl_emit(below, ev, err);
     if (alloc_group(ev, whole, below, err) || (whole && repeat_group(ev, below, err)) || dl_emit(below, ev, err))
         return err->status;
-    return repeat(ev->layer, dl_recompute_count(dl_stack_setting(below), ev->layer), whole, below, err);
+    const size_t n = whole ? dl_recompute_count(dl_stack_setting(below), ev->layer) : ev->layer->n_forward;
+    return repeat(ev->layer, n, whole, below, err);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,

@@ -208,7 +208,7 @@ static void add_update(struct dl_sink *s, const struct dl_event *ev)
     kernel.cause = DL_CAUSE_OPTIMIZER;
     kernel.kernel = (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
                                        .name = "optimizer",
-                                       .operation = setting->optimizer,
+                                       .operation = setting->optimizer_operation,
                                        .elements = bytes / dl_precision_bytes(setting->precision)};
     add_kernel(s, &kernel);
 }

@@ -103,10 +103,11 @@ struct dl_setting {
     uint32_t zero_stage;             /* that is run: some software runs stage 2 as it does stage 3 */
     uint32_t zero_asked;             /* as the strategy file has it; 0: no ZeRO */
     enum dl_when sums_when;
-    uint32_t shard_ways;        /* neighbouring replicas that cut what they hold; 0: all */
-    bool last_backward_differs; /* that of a step: gradients go layer by layer, or are waited for, in it alone */
-    bool exchanges_beside_work; /* of gradients or parameters: some go on while ranks work */
-    const char *optimizer;      /* what its kernel does; NULL: what is usual for the model */
+    uint32_t shard_ways;             /* neighbouring replicas that cut what they hold; 0: all */
+    bool last_backward_differs;      /* that of a step: gradients go layer by layer, or are waited for, in it alone */
+    bool exchanges_beside_work;      /* of gradients or parameters: some go on while ranks work */
+    const char *optimizer;           /* as a strategy file names it; NULL: what is usual for the model */
+    const char *optimizer_operation; /* that its kernel is */
     double optimizer_state_bytes, optimizer_moved_bytes; /* per parameter, of one that is mixed */
     bool optimizer_takes_roots;                          /* of all second moments, before it divides by them */
     bool narrow_moments;                                 /* two bytes each */

@@ -21,11 +21,23 @@ static uint32_t count_matrices(const struct dl_layer *layer, size_t n_kernels)
     return n;
 }
 
+/* Some of its matrices come again before its backward, and not all: it is simpler to gather it whole. */
+static bool repeats_some(const struct dl_module_rules *r, const struct dl_layer *layer)
+{
+    const bool selective = r->setting->recompute == DL_RECOMPUTE_SELECTIVE;
+    for (size_t i = 0; selective && i < layer->n_forward; i++) {
+        const struct dl_work *const w = &layer->forward[i];
+        if (has_weights(w) && r->setting->recompute_modules >> w->kernel.module & 1) return true;
+    }
+    return false;
+}
+
 static bool is_by_matrix(const struct dl_module_rules *r, const struct dl_layer *layer)
 {
     const bool in_groups = r->recomputed && r->recomputed->every > 1;
     const uint32_t n = count_matrices(layer, layer->n_forward);
-    return layer->is_block && layer->expert_parameters == 0 && !in_groups && n > 0 && n <= DL_MOST_MODULES;
+    return layer->is_block && layer->expert_parameters == 0 && !in_groups && !repeats_some(r, layer) && n > 0 &&
+           n <= DL_MOST_MODULES;
 }
 
 void dl_modules_count_vectors(const struct dl_layer *layer, double *n_vectors, double *parameters)

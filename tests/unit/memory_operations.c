@@ -33,16 +33,24 @@ START_TEST(every_operation_that_devices_know_is_one_of_models_or_of_optimizers)
 }
 END_TEST
 
+static bool some_optimizer_does(const char *operation, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(dl_optimizer_operation(*names), operation) == 0) return true;
+    return false;
+}
+
 START_TEST(optimizers_that_strategies_name_are_updates)
 {
-    size_t n_fields, n_updates = 0, n_optimizers = 0;
+    size_t n_fields;
     const struct dl_field *field = dl_job_fields(&n_fields);
     while (strcmp(field->key, "optimizer")) field++;
-    for (const char *const *name = field->choices; *name; name++, n_optimizers++)
-        ck_assert(dl_operation_of(&(struct dl_kernel){.kind = DL_KERNEL_MEMORY, .operation = *name})->is_update);
-    for (size_t i = 0; i < dl_operation_count(); i++) /* one that is like another is a second way to do that */
-        n_updates += dl_operation_get(i)->is_update && !dl_operation_get(i)->like;
-    ck_assert_uint_eq(n_updates, n_optimizers);
+    for (const char *const *name = field->choices; *name; name++)
+        ck_assert(dl_operation_named(dl_optimizer_operation(*name))->is_update);
+    for (size_t i = 0; i < dl_operation_count(); i++) { /* one that is like another is a second way to do that */
+        const struct dl_operation *const operation = dl_operation_get(i);
+        if (operation->is_update && !operation->like) ck_assert(some_optimizer_does(operation->name, field->choices));
+    }
 }
 END_TEST
 

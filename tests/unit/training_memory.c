@@ -1,5 +1,6 @@
 /* training_memory.c - memory of a stage against the formulas of the papers. */
 #define _GNU_SOURCE /* fork, pipe */
+#include "sim/study/job_text.h"
 #include "tests/unit/training_memory.h"
 
 /* ---- Korthikanti et al., MLSys 2023 ---- */
@@ -228,6 +229,24 @@ START_TEST(states_are_those_of_precision_and_optimizer)
 }
 END_TEST
 
+/* Their kernels are one operation, but what is known of one run is not what there is to know of the other. */
+START_TEST(optimizers_with_the_same_kernel_are_other_jobs)
+{
+    static const char *const names[] = {"adam", "adam_bf16"};
+    struct dl_arena *const texts = dl_arena_new();
+    const char *text[2];
+    for (int i = 0; i < 2; i++) {
+        char head[100];
+        snprintf(head, sizeof head, "'precision':'bf16','global_batch':1,'optimizer':'%s'", names[i]);
+        open_strategy(SMALL_GPT, "ideal", head, "");
+        text[i] = dl_job_text(&training.job, texts);
+        dl_session_close(&training);
+    }
+    ck_assert_str_ne(text[0], text[1]);
+    dl_arena_free(texts);
+}
+END_TEST
+
 START_TEST(the_usual_optimizer_of_images_is_momentum)
 {
     open_strategy("lenet-5", "ideal", "'precision':'fp32','global_batch':1", "");
@@ -250,6 +269,7 @@ int main(void)
     tcase_add_test(tests, weight_gradients_need_what_the_table_says);
     tcase_add_loop_test(tests, states_are_those_of_zeros_table, 0, (int)DL_COUNT(zero_cases));
     tcase_add_loop_test(tests, states_are_those_of_precision_and_optimizer, 0, 13);
+    tcase_add_test(tests, optimizers_with_the_same_kernel_are_other_jobs);
     tcase_add_test(tests, the_usual_optimizer_of_images_is_momentum);
     Suite *const suite = suite_create("training_memory");
     suite_add_tcase(suite, tests);

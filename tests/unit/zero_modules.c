@@ -96,7 +96,9 @@ START_TEST(what_has_no_matrices_of_its_own_is_gathered_whole)
 {
     static const struct {
         const char *workload, *above;
-    } cases[] = {{TWO_WITH_EXPERTS, ""}, {FOUR_BLOCKS, "{'name':'recompute','mode':'full','every':2},"}};
+    } cases[] = {{TWO_WITH_EXPERTS, ""},
+                 {FOUR_BLOCKS, "{'name':'recompute','mode':'full','every':2},"},
+                 {FOUR_BLOCKS, "{'name':'recompute','mode':'selective','modules':['mlp']},"}};
     open_zero(cases[_i].workload, cases[_i].above, "");
     uint32_t gathers = 0;
     const struct dl_template *const forward = item(&t, DL_ITEM_F);
@@ -227,7 +229,7 @@ int main(void)
     TCase *const tests = tcase_create("zero_modules");
     tcase_add_loop_test(tests, a_matrix_is_gathered_again_if_many_pass_between_its_uses, 0, 8);
     tcase_add_loop_test(tests, a_matrix_that_is_not_repeated_passes_once, 0, 5);
-    tcase_add_loop_test(tests, what_has_no_matrices_of_its_own_is_gathered_whole, 0, 2);
+    tcase_add_loop_test(tests, what_has_no_matrices_of_its_own_is_gathered_whole, 0, 3);
     tcase_add_loop_test(tests, gradients_are_scattered_by_buckets, 0, 5);
     tcase_add_loop_test(tests, the_next_is_gathered_while_one_is_at_work_if_it_may_live, 0, 2);
     tcase_add_test(tests, each_product_waits_for_its_matrix);
