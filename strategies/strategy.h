@@ -180,7 +180,8 @@ bool dl_drains_at_sends(const struct dl_setting *setting);
 bool dl_sends_parts(const struct dl_setting *setting);
 bool dl_sends_shapes(const struct dl_setting *setting);
 
-/* COPIES: gradients of what two stages hold are summed. HOLD: before the first step. */
+/* COPIES: gradients of what two stages hold are summed. PARAMETERS: they are gathered for a layer. OPTIMIZER: the
+ * update, and what gives its parameters to others. HOLD: before the first step. */
 enum dl_pass { DL_FORWARD, DL_BACKWARD, DL_RECOMPUTE, DL_GRADIENT, DL_COPIES, DL_PARAMETERS, DL_OPTIMIZER, DL_HOLD };
 
 /* Parameters that two stages hold. */

@@ -173,7 +173,7 @@ static enum dl_status gather_vectors(const struct dl_event *of, struct dl_stack 
 {
     const struct dl_setting *const s = dl_stack_setting(below);
     const double n_shards = dl_shards(s, false), part_s = s->software->vector_part_host_s;
-    const struct dl_event all = {.pass = DL_PARAMETERS,
+    const struct dl_event all = {.pass = DL_OPTIMIZER,
                                  .op = DL_ALLGATHER,
                                  .handle = DL_EVERY_CALL,
                                  .parts_host_s = of->n_vectors * n_shards * part_s};

@@ -38,6 +38,12 @@ static struct dl_payload gathered_payload(const struct dl_zero_options *o)
     return (struct dl_payload){.kind = DL_QUANTIZED, .bits = (double)o->gather_bits};
 }
 
+/* Stages 1 and 2 gather what was just updated, stage 3 what a layer needs. */
+static enum dl_pass gathering_pass(const struct dl_zero_options *o)
+{
+    return o->stage == 3 ? DL_PARAMETERS : DL_OPTIMIZER;
+}
+
 enum dl_status dl_zero_convert(const struct dl_zero_options *o, const char *name, double parameters,
                                struct dl_stack *below, struct dl_error *err)
 {
@@ -45,7 +51,7 @@ enum dl_status dl_zero_convert(const struct dl_zero_options *o, const char *name
     const double plain = parameters * dl_precision_bytes(dl_stack_setting(below)->precision);
     if (!o->gather_bits || parameters <= 0) return DL_OK;
     const double packed = dl_payload_bytes(&payload, parameters * DL_PAYLOAD_VALUE_BYTES, 1);
-    return dl_emit_pass(below, name, plain + packed, DL_PARAMETERS, err);
+    return dl_emit_pass(below, name, plain + packed, gathering_pass(o), err);
 }
 
 uint32_t dl_zero_n_owners(const struct dl_zero_options *o, const struct dl_event *of, const struct dl_setting *s,
@@ -63,7 +69,7 @@ static enum dl_status give_out(struct dl_event ev, uint32_t owners, bool of_expe
     ev.async = true;
     for (uint32_t i = 0; i < owners; i++)
         if (dl_zero_exchange(ev, of_experts, bytes / owners, below, err)) return err->status;
-    return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .pass = DL_PARAMETERS, .handle = ev.handle}, err);
+    return dl_emit(below, &(struct dl_event){.kind = DL_EV_WAIT, .pass = ev.pass, .handle = ev.handle}, err);
 }
 
 enum dl_status dl_zero_gather_set(const struct dl_zero_options *o, struct dl_event ev, const struct dl_event *of,
@@ -74,7 +80,7 @@ enum dl_status dl_zero_gather_set(const struct dl_zero_options *o, struct dl_eve
     const double bytes_each = o->gather_bits ? DL_PAYLOAD_VALUE_BYTES : dl_precision_bytes(s->precision);
     const uint32_t owners = dl_zero_n_owners(o, of, s, of_experts);
     if (parameters <= 0) return DL_OK;
-    ev.pass = DL_PARAMETERS;
+    ev.pass = gathering_pass(o);
     ev.op = DL_ALLGATHER;
     ev.parts_host_s = (o->stage == 3 ? 1 : of->n_tensors) * dl_shards(s, of_experts) * s->software->gather_part_host_s;
     ev.payload = gathered_payload(o);
