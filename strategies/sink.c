@@ -99,19 +99,33 @@ static void add_wait_for(const struct dl_sink *s, struct dl_template *into, uint
     if (s->request->job->setting.software->drains_at_waits) add_drain(into);
 }
 
-/* Those on the node of the first count in part. */
+/* Of the group of this rank, its first: on its node, with it. */
+static uint32_t count_near(const struct dl_sink *s, dl_digits along, uint32_t first)
+{
+    const struct dl_ranks *const ranks = &s->request->job->setting.ranks;
+    const struct dl_topology *const t = s->request->estimator->topology;
+    const uint32_t *const devices = s->request->device_of_rank;
+    const uint32_t n = dl_ranks_count(ranks, along), node = dl_topology_node_of(t, devices[first]);
+    uint32_t n_near = 0;
+    for (uint32_t i = 0; i < n; i++)
+        n_near += dl_topology_node_of(t, devices[first + dl_ranks_offset(ranks, along, i)]) == node;
+    return n_near;
+}
+
+/* Those on the node of the first count in part; the others wait for the group that has the fewest of them. */
 static double ranks_to_agree_with(const struct dl_sink *s, const struct dl_members *members)
 {
-    const struct dl_lower_request *const r = s->request;
-    const struct dl_setting *const setting = &r->job->setting;
-    const uint32_t n = dl_members_count(&setting->ranks, members), per_node = r->estimator->topology->node.n_devices;
-    uint32_t n_near = 0;
-    if (members->is_pair || members->are_drawn) return n;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t rank = dl_ranks_offset(&setting->ranks, members->digits, i);
-        n_near += r->device_of_rank[rank] / per_node == r->device_of_rank[0] / per_node;
+    const struct dl_setting *const setting = &s->request->job->setting;
+    const double less = 1 - setting->software->collective_near_fraction;
+    const dl_digits along = members->digits, beside = dl_ranks_all(&setting->ranks) & ~along;
+    const uint32_t n = dl_members_count(&setting->ranks, members), n_groups = dl_ranks_count(&setting->ranks, beside);
+    uint32_t fewest = n;
+    if (members->is_pair || members->are_drawn || less == 0) return n;
+    for (uint32_t i = 0; i < n_groups && fewest > 1; i++) {
+        const uint32_t n_near = count_near(s, along, dl_ranks_offset(&setting->ranks, beside, i));
+        if (n_near < fewest) fewest = n_near;
     }
-    return n - n_near * (1 - setting->software->collective_near_fraction);
+    return n - fewest * less;
 }
 
 static double agreement_s(const struct dl_sink *s, const struct dl_event *ev)

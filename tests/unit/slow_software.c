@@ -3,9 +3,9 @@
 
 #include "tests/unit/analytic_run.h"
 
-#define MODEL                                                                                                          \
-    "{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\",\"layers\":8,\"hidden\":1024,"    \
-    "\"heads\":16,\"seq\":512,\"vocab\":8192,\"tied_embedding\":false}"
+#define MODEL(hidden, heads)                                                                                           \
+    "{\"schema\":\"dlsim/workload/1\",\"source\":\"a test\",\"kind\":\"transformer\",\"layers\":8,\"hidden\":" hidden  \
+    ",\"heads\":" heads ",\"seq\":512,\"vocab\":8192,\"tied_embedding\":false}"
 
 static struct dl_arena *arena;
 
@@ -18,11 +18,12 @@ struct answer {
     bool fits;
 };
 
-static struct answer run(const char *stack, const char *head, const char *set, const char *also)
+static struct answer run_model(const char *model, const char *stack, const char *head, const char *set,
+                               const char *also)
 {
     struct dl_session s;
     const struct analytic_run r = {
-        .topo = "p5", .workload = MODEL, .software = "nanotron", .head = head, .stack = stack, .set = {set, also}};
+        .topo = "p5", .workload = model, .software = "nanotron", .head = head, .stack = stack, .set = {set, also}};
     ck_assert_msg(analytic_run(&r, arena, &s), "%s", s.err.text);
     struct answer a = {.step_s = s.report.result.step_s,
                        .parameters = dl_model_parameters(&s.model),
@@ -35,6 +36,11 @@ static struct answer run(const char *stack, const char *head, const char *set, c
     }
     dl_session_close(&s);
     return a;
+}
+
+static struct answer run(const char *stack, const char *head, const char *set, const char *also)
+{
+    return run_model(MODEL("1024", "16"), stack, head, set, also);
 }
 
 #define HEAD(devices) "\"devices\":" devices ",\"global_batch\":8,\"microbatch\":1,\"precision\":\"bf16\","
@@ -62,6 +68,18 @@ START_TEST(near_ranks_add_less_to_each_collective)
                         others = run(DATA, HEAD16, "software.collective_rank_host_s=10e-3", near);
     const double each_s = 10e-3;
     ck_assert_double_eq_tol(all.step_s - others.step_s, 8 * each_s, 0.5 * each_s);
+}
+END_TEST
+
+/* With 6 tensor ways on nodes of 8 the first group is on one node; of the second 4 ranks of 6 are on the next. */
+START_TEST(ranks_are_far_where_any_group_crosses_nodes)
+{
+    static const char stack[] = "{\"name\":\"tensor\",\"ways\":6}," DATA, model[] = MODEL("768", "12"),
+                      each[] = "software.collective_rank_host_s=10e-3", none[] = "software.collective_rank_host_s=0";
+    const double none_s = run_model(model, stack, HEAD("24"), none, NULL).step_s,
+                 all_s = run_model(model, stack, HEAD("24"), each, "software.collective_near_fraction=1").step_s,
+                 far_s = run_model(model, stack, HEAD("24"), each, "software.collective_near_fraction=0").step_s;
+    ck_assert_double_eq_tol((far_s - none_s) / (all_s - none_s), 4.0 / 6, 0.01);
 }
 END_TEST
 
@@ -224,6 +242,7 @@ int main(void)
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, ranks_add_to_each_collective);
     tcase_add_test(tests, near_ranks_add_less_to_each_collective);
+    tcase_add_test(tests, ranks_are_far_where_any_group_crosses_nodes);
     tcase_add_test(tests, gathered_parts_are_copied_one_by_one);
     tcase_add_test(tests, gathered_and_scattered_parts_are_copied_one_by_one);
     tcase_add_test(tests, vectors_that_stay_are_copied_one_by_one);
