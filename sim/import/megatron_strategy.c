@@ -188,16 +188,20 @@ static const char *precision_of(const struct dl_megatron *m)
     return m->bf16 ? "bf16" : m->fp16 ? "fp16" : "fp32";
 }
 
-/* --recompute-modules, and what stood for one of them before there were these. */
+/* --recompute-modules, and what stood for one of them before there were these: Megatron-Core adds it to their default
+ * (megatron/core/transformer/transformer_config.py). */
 static void add_modules(const struct dl_megatron *m, json_t *strategy)
 {
+    static const char default_modules[] = "core_attn", experts[] = "moe";
     json_t *const entry = dl_strategy_entry(strategy, "recompute"), *const modules = json_array();
-    const char *rest = m->recompute_modules ? m->recompute_modules : "";
+    const char *rest = m->recompute_modules ? m->recompute_modules : default_modules;
+    bool has_experts = false;
     for (size_t n; *(rest += strspn(rest, " ")); rest += n) {
         n = strcspn(rest, " ");
+        has_experts |= n == strlen(experts) && strncmp(rest, experts, n) == 0;
         json_array_append_new(modules, json_stringn(rest, n));
     }
-    if (m->recompute_experts) json_array_append_new(modules, json_string("moe"));
+    if (m->recompute_experts && !has_experts) json_array_append_new(modules, json_string(experts));
     json_object_set_new(entry, "mode", json_string("selective"));
     json_object_set_new(entry, "modules", modules);
 }
