@@ -5,16 +5,21 @@
 
 static const char no_flag[] = "Megatron-LM has no flag for it";
 
-static int64_t ways_of(const struct dl_megatron_export *x, const char *name)
+/* NULL: the stack has no such entry. */
+static json_t *entry_of(const struct dl_megatron_export *x, const char *name)
 {
     size_t i;
     json_t *entry;
     json_array_foreach(json_object_get(x->strategy.value, "stack"), i, entry)
     {
-        const struct dl_json here = {.value = entry};
-        if (dl_megatron_is(here, "name", name)) return dl_megatron_count(here, "ways", 1);
+        if (dl_megatron_is((struct dl_json){.value = entry}, "name", name)) return entry;
     }
-    return 1;
+    return NULL;
+}
+
+static int64_t ways_of(const struct dl_megatron_export *x, const char *name)
+{
+    return dl_megatron_count((struct dl_json){.value = entry_of(x, name)}, "ways", 1);
 }
 
 static int64_t replicas_of(const struct dl_megatron_export *x)
@@ -216,13 +221,22 @@ static const struct {
     {"optimizer", "sgd", "--optimizer sgd --sgd-momentum 0"},
 };
 
+/* Megatron-Core refuses the flags of moments in bf16 without --use-distributed-optimizer. */
+static const char *with_flags(struct dl_megatron_export *x, const char *key, const char *value)
+{
+    if (strcmp(value, "adam_bf16") || entry_of(x, "zero")) return value;
+    dl_megatron_without(x, x->strategy, key,
+                        "Megatron-LM has moments in bf16 with its distributed optimizer only: zero");
+    return "adam";
+}
+
 static void put_words(struct dl_megatron_export *x)
 {
     static const char *const keys[] = {"precision", "optimizer"};
     static const char *const absent[] = {"bf16", "adam"};
     for (size_t k = 0; k < DL_COUNT(keys); k++) {
         const char *const given = json_string_value(json_object_get(x->strategy.value, keys[k]));
-        const char *const value = given ? given : absent[k];
+        const char *const value = with_flags(x, keys[k], given ? given : absent[k]);
         size_t i = 0;
         while (i < DL_COUNT(words) && (strcmp(words[i].key, keys[k]) || strcmp(words[i].value, value))) i++;
         if (i == DL_COUNT(words))

@@ -302,6 +302,9 @@ static enum dl_status set_optimizer(const struct dl_megatron_reading *r, json_t 
     const bool sgd = m->optimizer == DL_OPTIMIZER_SGD, first = m->moment_type == DL_SUMS_BF16,
                second = m->moment2_type == DL_SUMS_BF16;
     const char *const adam = first ? "adam_bf16" : "adam";
+    if ((first || second) && !m->precision_aware)
+        return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, first ? "exp-avg-dtype" : "exp-avg-sq-dtype"),
+                       "must be fp32, as Megatron-Core has it without --use-precision-aware-optimizer; got bf16");
     if (!sgd && first != second)
         return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, first ? "exp-avg-dtype" : "exp-avg-sq-dtype"),
                        "must be that of the other moment: dlsim has both in one precision");
