@@ -68,7 +68,7 @@ struct dl_megatron {
     /* the software */
     int64_t attention, implementation;
     bool flash, bf16_gradients, fp32_gradients, fp32_residual, no_scatter, no_send_overlap;
-    bool precision_aware; /* what the types below need; it changes nothing without them */
+    bool precision_aware; /* what the types below need; what else it changes is told */
     int64_t gradient_type, parameter_type, moment_type, moment2_type;
 };
 extern const struct dl_megatron dl_megatron_defaults;

@@ -296,6 +296,16 @@ static enum dl_status set_batch(const struct dl_megatron_reading *r, json_t *str
     return DL_OK;
 }
 
+/* Megatron-Core's store_param_remainders, which FusedAdam heeds for bf16 parameters only. */
+static void leave_remainders(const struct dl_megatron_reading *r)
+{
+    if (!r->m->precision_aware || !r->m->bf16) return;
+    dl_megatron_leave(
+        r, "--use-precision-aware-optimizer", NULL, true,
+        "with Transformer Engine 2.1 and later, only the 16 bits of fp32 parameters that bf16 ones lack are "
+        "kept; dlsim keeps all 32, 2 bytes a parameter more");
+}
+
 static enum dl_status set_optimizer(const struct dl_megatron_reading *r, json_t *strategy, struct dl_error *err)
 {
     const struct dl_megatron *const m = r->m;
@@ -308,6 +318,7 @@ static enum dl_status set_optimizer(const struct dl_megatron_reading *r, json_t 
     if (!sgd && first != second)
         return dl_fail(err, DL_IMPOSSIBLE, dl_megatron_place(r, first ? "exp-avg-dtype" : "exp-avg-sq-dtype"),
                        "must be that of the other moment: dlsim has both in one precision");
+    leave_remainders(r);
     json_object_set_new(strategy, "optimizer", json_string(!sgd ? adam : m->sgd_momentum == 0 ? "sgd" : "momentum"));
     return DL_OK;
 }
