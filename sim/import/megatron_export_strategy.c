@@ -208,26 +208,28 @@ static void put_entry(struct dl_megatron_export *x, struct dl_json e)
 
 static const struct {
     const char *key, *value, *flags;
+    const char *without_zero; /* NULL: the same flags */
 } words[] = {
-    {"precision", "fp16", "--fp16"},
-    {"precision", "bf16", "--bf16"},
-    {"precision", "fp8", "--bf16 --fp8-format hybrid"},
-    {"precision", "mxfp8", "--bf16 --fp8-format e4m3 --fp8-recipe mxfp8"},
-    {"precision", "fp32", ""},
-    {"optimizer", "adam", "--optimizer adam"},
+    {"precision", "fp16", "--fp16", NULL},
+    {"precision", "bf16", "--bf16", NULL},
+    {"precision", "fp8", "--bf16 --fp8-format hybrid", NULL},
+    {"precision", "mxfp8", "--bf16 --fp8-format e4m3 --fp8-recipe mxfp8", NULL},
+    {"precision", "fp32", "", NULL},
+    {"optimizer", "adam", "--optimizer adam", NULL},
     {"optimizer", "adam_bf16",
-     "--optimizer adam --use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"},
-    {"optimizer", "momentum", "--optimizer sgd"},
-    {"optimizer", "sgd", "--optimizer sgd --sgd-momentum 0"},
+     "--optimizer adam --use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16",
+     "--optimizer adam"},
+    {"optimizer", "momentum", "--optimizer sgd", NULL},
+    {"optimizer", "sgd", "--optimizer sgd --sgd-momentum 0", NULL},
 };
 
 /* Megatron-Core refuses the flags of moments in bf16 without --use-distributed-optimizer. */
-static const char *with_flags(struct dl_megatron_export *x, const char *key, const char *value)
+static const char *flags_of(struct dl_megatron_export *x, size_t word)
 {
-    if (strcmp(value, "adam_bf16") || entry_of(x, "zero")) return value;
-    dl_megatron_without(x, x->strategy, key,
+    if (!words[word].without_zero || entry_of(x, "zero")) return words[word].flags;
+    dl_megatron_without(x, x->strategy, words[word].key,
                         "Megatron-LM has moments in bf16 with its distributed optimizer only: zero");
-    return "adam";
+    return words[word].without_zero;
 }
 
 static void put_words(struct dl_megatron_export *x)
@@ -236,13 +238,13 @@ static void put_words(struct dl_megatron_export *x)
     static const char *const absent[] = {"bf16", "adam"};
     for (size_t k = 0; k < DL_COUNT(keys); k++) {
         const char *const given = json_string_value(json_object_get(x->strategy.value, keys[k]));
-        const char *const value = with_flags(x, keys[k], given ? given : absent[k]);
+        const char *const value = given ? given : absent[k];
         size_t i = 0;
         while (i < DL_COUNT(words) && (strcmp(words[i].key, keys[k]) || strcmp(words[i].value, value))) i++;
         if (i == DL_COUNT(words))
             dl_megatron_without(x, x->strategy, keys[k], no_flag);
         else if (*words[i].flags)
-            dl_megatron_put(x, "%s", words[i].flags);
+            dl_megatron_put(x, "%s", flags_of(x, i));
     }
 }
 
