@@ -9,6 +9,18 @@ WARM, REPEATS = 3, 8
 PHASES = ("forward", "backward", "update")
 
 
+class Step:
+    """With an optimizer and, after its forward, a loss."""
+
+    def backward(self):
+        self.loss.backward()
+        self.loss = None
+
+    def update(self):
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+
 def whole(step):
     for name in PHASES:
         getattr(step, name)()

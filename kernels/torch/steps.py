@@ -20,7 +20,7 @@ import torch
 import decoders
 import encoders
 import models
-from passes import measured
+import passes
 
 WAYS = ("transformers", "fused", "compiled", "nchw")
 LANGUAGE = models.GPT | models.SHARD | decoders.DECODERS | encoders.BERT
@@ -94,7 +94,7 @@ def cases():
         yield name, 128, "tf32", 0.0, True
 
 
-class Step:
+class Step(passes.Step):
     def __init__(self, name, batch, mode, dropout, benchmark, way=None):
         torch.backends.cudnn.benchmark = benchmark
         torch.backends.cuda.matmul.allow_tf32 = mode == "tf32"
@@ -115,17 +115,9 @@ class Step:
         with torch.autocast("cuda", torch.bfloat16) if self.cast else contextlib.nullcontext():
             self.loss = self.model(*self.inputs)
 
-    def backward(self):
-        self.loss.backward()
-        self.loss = None
-
-    def update(self):
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-
 
 def measure(case, quick):
-    return dict(zip(("model", "batch", "mode", "dropout", "benchmark", "way"), case)) | measured(Step(*case), quick)
+    return dict(zip(("model", "batch", "mode", "dropout", "benchmark", "way"), case)) | passes.measured(Step(*case), quick)
 
 
 def chosen(words):
