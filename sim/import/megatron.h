@@ -27,6 +27,7 @@ enum { DL_BACKEND_AUTO = 1, DL_BACKEND_FLASH, DL_BACKEND_FUSED, DL_BACKEND_UNFUS
 enum { DL_IMPLEMENTATION_LOCAL = 1, DL_IMPLEMENTATION_TE };
 enum { DL_GRAPH_NONE = 1, DL_GRAPH_LOCAL, DL_GRAPH_TE };
 enum { DL_SUMS_FP32 = 1, DL_SUMS_BF16 };
+enum { DL_LOSS_NATIVE = 1, DL_LOSS_TE };
 
 struct dl_megatron {
     enum dl_megatron_model model;
@@ -66,8 +67,8 @@ struct dl_megatron {
     int64_t graph_kind;
     const char *graph_scope;
     /* the software */
-    int64_t attention, implementation;
-    bool flash, bf16_gradients, fp32_gradients, fp32_residual, no_scatter, no_send_overlap;
+    int64_t attention, implementation, loss_kind;
+    bool loss_fusion, flash, bf16_gradients, fp32_gradients, fp32_residual, no_scatter, no_send_overlap;
     bool precision_aware; /* what the types below need; what else it changes is told */
     int64_t gradient_type, parameter_type, moment_type, moment2_type;
 };

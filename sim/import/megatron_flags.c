@@ -40,6 +40,7 @@ static const char *const fp8_recipes[] = {"delayed", "tensorwise", "blockwise", 
 static const char *const optimizers[] = {"adam", "sgd", NULL};
 static const char *const attentions[] = {"auto", "flash", "fused", "unfused", "local", NULL};
 static const char *const implementations[] = {"local", "transformer_engine", NULL};
+static const char *const loss_kinds[] = {"native", "te", NULL};
 static const char *const graph_kinds[] = {"none", "local", "transformer_engine", NULL};
 static const char *const specs[] = {"local", NULL};
 static const char *const fp32_only[] = {"fp32", NULL};
@@ -149,6 +150,8 @@ static const struct dl_megatron_flag flags[] = {
     CHOICE("attention-backend", attention, attentions),
     SWITCH("use-flash-attn", flash),
     CHOICE("transformer-impl", implementation, implementations),
+    SWITCH("cross-entropy-loss-fusion", loss_fusion),
+    CHOICE("cross-entropy-fusion-impl", loss_kind, loss_kinds),
     SWITCH("grad-reduce-in-bf16", bf16_gradients),
     SWITCH("accumulate-allreduce-grads-in-fp32", fp32_gradients),
     SWITCH("fp32-residual-connection", fp32_residual),

@@ -46,7 +46,7 @@ static const struct dl_reason reasons[] = {
      "tp-comm-bootstrap-backend pipeline-model-parallel-comm-backend inference-* yaml-cfg"},
     {false, true, "how kernels are made: the software file says it",
      "no-masked-softmax-fusion no-bias-gelu-fusion no-bias-swiglu-fusion no-bias-dropout-fusion no-rope-fusion "
-     "cross-entropy-loss-fusion cross-entropy-fusion-impl no-persist-layer-norm no-gradient-accumulation-fusion "
+     "no-persist-layer-norm no-gradient-accumulation-fusion "
      "use-te-activation-func attention-softmax-in-fp32 fp16-lm-cross-entropy moe-permute-fusion moe-router-fusion "
      "moe-grouped-gemm moe-use-legacy-grouped-gemm use-fused-weighted-squared-relu deterministic-mode openai-gelu "
      "disable-bf16-reduced-precision-matmul calculate-per-token-loss moe-router-dtype moe-router-score-function "

@@ -15,6 +15,26 @@ static bool has_short_gradients(const struct dl_megatron *m)
     return m->fp16 && !m->fp32_gradients && m->gradient_type != DL_SUMS_FP32;
 }
 
+/* As software megatron-bridge has it. */
+static const char te_loss[] = "[{\"operation\": \"logits_to_fp32\", \"launches\": 0, \"moves\": 0},"
+                              " {\"operation\": \"cross_entropy\", \"pass\": \"forward\", \"launches\": 3,"
+                              "  \"moves\": 0.75, \"saved_bytes\": -1},"
+                              " {\"operation\": \"cross_entropy\", \"pass\": \"input_gradient\", \"launches\": 1,"
+                              "  \"moves\": 0.5}, \"...\"]";
+
+/* The loss of Transformer Engine writes the gradient of logits over them (pytorch/cross_entropy.py). Compiled functions
+ * of Megatron-Core do not work in place, though written so: Inductor makes another copy of the logits in fp32 (a note
+ * in core/fusions/fused_cross_entropy.py, which compiles smaller functions since 2026 for that reason). */
+static void put_loss(const struct dl_megatron *m, json_t *software)
+{
+    static const int copy_bytes = 4;
+    if (!m->loss_fusion) return;
+    if (m->loss_kind == DL_LOSS_TE)
+        json_object_set_new(software, "kernels", json_loads(te_loss, 0, NULL));
+    else
+        json_object_set_new(software, "logit_workspace_bytes", json_integer(copy_bytes));
+}
+
 json_t *dl_megatron_software(struct dl_megatron_reading *r)
 {
     const struct dl_megatron *const m = r->m;
@@ -25,6 +45,7 @@ json_t *dl_megatron_software(struct dl_megatron_reading *r)
     if (m->fp32_residual) json_object_set_new(software, "residual_bytes", json_integer(wide_bytes));
     if (m->no_scatter) json_object_set_new(software, "scatters_sends", json_false());
     if (m->no_send_overlap) json_object_set_new(software, "sends", json_string("batched"));
+    put_loss(m, software);
     if (!json_object_size(software)) {
         json_decref(software);
         return NULL;

@@ -6,7 +6,7 @@ options=" \
   --position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear \
   --untie-embeddings-and-output-weights --hidden-dropout 0.0 --attention-dropout 0.0 \
   --tokenizer-type HuggingFaceTokenizer --tokenizer-model meta-llama/Meta-Llama-3-8B --vocab-size 128256 \
-  --micro-batch-size 1 --global-batch-size 128 --bf16 \
+  --micro-batch-size 1 --global-batch-size 128 --bf16 --cross-entropy-loss-fusion \
   --tensor-model-parallel-size 2 --sequence-parallel --context-parallel-size 2 --cp-comm-type p2p \
   --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather \
   --recompute-granularity full --recompute-method block --recompute-num-layers 8"

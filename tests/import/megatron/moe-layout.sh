@@ -8,7 +8,8 @@ srun --nodes 2 --ntasks-per-node 8 python pretrain_gpt.py \
     --moe-shared-expert-intermediate-size 1024 --moe-layer-freq '([0]*1+[1]*9)' --moe-router-num-groups 4 \
     --moe-router-group-topk 2 --moe-grouped-gemm --moe-token-dispatcher-type flex --moe-enable-deepep \
     --expert-model-parallel-size 4 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'E|(tt|)*2t*6L' \
-    --micro-batch-size 1 --global-batch-size 64 --bf16 --fp8-format e4m3 --fp8-recipe tensorwise --fp8-param-gather \
+    --micro-batch-size 1 --global-batch-size 64 --bf16 --cross-entropy-loss-fusion --cross-entropy-fusion-impl te \
+    --fp8-format e4m3 --fp8-recipe tensorwise --fp8-param-gather \
     --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --overlap-grad-reduce \
     --tokenizer-type NullTokenizer --vocab-size 32767 --cuda-graph-impl transformer_engine \
     --recompute-granularity selective --recompute-modules mla_up_proj layernorm \
