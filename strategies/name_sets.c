@@ -1,7 +1,6 @@
 #include "strategies/name_sets.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 static enum dl_status read_name(struct dl_json item, const char *const *known, size_t n, uint32_t *set,
@@ -21,13 +20,12 @@ static enum dl_status read_name(struct dl_json item, const char *const *known, s
 enum dl_status dl_name_set_read(struct dl_json list, const char *const *known, size_t n, uint32_t *set,
                                 struct dl_error *err)
 {
+    struct dl_arena *const places = dl_arena_new();
+    enum dl_status status = DL_OK;
     assert(n <= DL_MOST_NAMES);
     *set = 0;
-    for (size_t i = 0; i < json_array_size(list.value); i++) {
-        char where[400];
-        snprintf(where, sizeof where, "%s/%zu", list.where, i);
-        const struct dl_json item = {.value = json_array_get(list.value, i), .where = where};
-        if (read_name(item, known, n, set, err)) return err->status;
-    }
-    return DL_OK;
+    for (size_t i = 0; !status && i < json_array_size(list.value); i++)
+        status = read_name(dl_json_element(list, i, places), known, n, set, err);
+    dl_arena_free(places);
+    return status;
 }
