@@ -46,7 +46,7 @@ static enum dl_status check(const void *options, const struct dl_check *what, st
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "needs fused attention; software %s has it unfused, one with \"attention\": \"flash\" would do",
                        what->setting->software->name);
-    if (o->ways > 1 && dl_check_find(what, is_in_windows))
+    if (o->ways > 1 && dl_model_find(what->model, is_in_windows))
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "%s attends in windows, of which dlsim cannot divide the sequence", what->model->name);
     const struct dl_operator_options told = for_operator(o);

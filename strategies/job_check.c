@@ -35,7 +35,7 @@ enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uin
 {
     for (size_t i = 0; i < layer->n_forward; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
-        if (k->module == DL_MODULE_CORE_ATTENTION && k->by.batch & DL_BY_INNER &&
+        if (dl_kernel_is_core_attention(k) && k->by.batch & DL_BY_INNER &&
             dl_check_parts(check, key, parts, k->batch / check->model->samples, "the heads", err))
             return err->status;
     }
@@ -46,22 +46,9 @@ enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uin
                           err);
 }
 
-const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it)(const struct dl_kernel *))
-{
-    const struct dl_model *const m = check->model;
-    for (size_t i = 0; i < m->n_layers; i++)
-        for (size_t j = 0; j < m->layers[i].n_forward; j++) {
-            const struct dl_work *const work = &m->layers[i].forward[j];
-            if (is_it(&work->kernel)) return &work->kernel;
-        }
-    return NULL;
-}
-
-static bool is_attention(const struct dl_kernel *k) { return k->module == DL_MODULE_CORE_ATTENTION; }
-
 const struct dl_kernel *dl_check_find_attention(const struct dl_check *check)
 {
-    return dl_check_find(check, is_attention);
+    return dl_model_find(check->model, dl_kernel_is_core_attention);
 }
 
 static struct dl_check check_of(const struct dl_job *job, const struct dl_stack *level, const struct dl_model *model,

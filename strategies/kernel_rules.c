@@ -179,12 +179,10 @@ double dl_kernel_head_size(const struct dl_kernel_rule *rule, const struct dl_ke
     return k->kind == DL_KERNEL_ATTENTION && i < sizes->n ? (double)sizes->items[i] : k->k;
 }
 
-static bool is_product(const struct dl_kernel *k) { return k->kind == DL_KERNEL_GEMM || k->kind == DL_KERNEL_CONV; }
-
 /* Of a product y = x w, and of the gradients that it has: the weights are an operand, or what comes out. */
 static double weights_of(const struct dl_kernel *k)
 {
-    if (!is_product(k) || k->module == DL_MODULE_CORE_ATTENTION) return 0;
+    if (!dl_kernel_is_product(k) || dl_kernel_is_core_attention(k)) return 0;
     return k->batch * k->n * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m : k->k);
 }
 
@@ -199,19 +197,21 @@ static double results_of(const struct dl_kernel *k)
 {
     if (k->kind == DL_KERNEL_ATTENTION) return k->batch * k->k * (k->m + (k->backward ? 2 * k->kv_share * k->n : 0));
     const double windows = k->pass == DL_PASS_INPUT_GRADIENT ? windows_of(k) : 1;
-    return is_product(k) ? k->batch * k->m * k->n / windows : 0;
+    return dl_kernel_is_product(k) ? k->batch * k->m * k->n / windows : 0;
 }
 
 /* The activations that a forward product is given, or the gradient of its result. */
 static double inputs_of(const struct dl_kernel *k)
 {
     const double windows = k->pass == DL_PASS_INPUT_GRADIENT ? 1 : windows_of(k);
-    return is_product(k) ? k->batch * k->m * k->k / windows : 0;
+    return dl_kernel_is_product(k) ? k->batch * k->m * k->k / windows : 0;
 }
 
 double dl_kernel_saves(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
 {
-    const double elements = is_product(k) ? inputs_of(k) : k->kind == DL_KERNEL_MEMORY ? k->elements : results_of(k);
+    const double elements = dl_kernel_is_product(k)       ? inputs_of(k)
+                            : k->kind == DL_KERNEL_MEMORY ? k->elements
+                                                          : results_of(k);
     return rule->saved_bytes * elements;
 }
 
@@ -242,7 +242,7 @@ struct dl_kernel dl_kernel_beside(const struct dl_kernel_rule *rule, const struc
 
 struct dl_kernel dl_kernel_issued(const struct dl_kernel_rule *rule, const struct dl_kernel *k)
 {
-    const double made = !is_product(k)                      ? 0
+    const double made = !dl_kernel_is_product(k)            ? 0
                         : k->pass == DL_PASS_FORWARD        ? results_of(k)
                         : k->pass == DL_PASS_INPUT_GRADIENT ? inputs_of(k)
                                                             : 0;

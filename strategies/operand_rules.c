@@ -48,8 +48,7 @@ const struct dl_operand_rule *dl_operand_rule_for(const struct dl_operand_rules 
 
 struct dl_kernel dl_kernel_quantising(const struct dl_operand_rule *rule, const struct dl_kernel *k)
 {
-    const bool is_product = k->kind == DL_KERNEL_GEMM || k->kind == DL_KERNEL_CONV;
-    const double operand = is_product && k->pass != DL_PASS_WEIGHT_GRADIENT ? k->batch * k->m * k->k : 0;
+    const double operand = dl_kernel_is_product(k) && k->pass != DL_PASS_WEIGHT_GRADIENT ? k->batch * k->m * k->k : 0;
     return (struct dl_kernel){.kind = DL_KERNEL_MEMORY,
                               .name = "narrow_operands",
                               .pass = k->pass,

@@ -19,7 +19,7 @@ struct dl_template *dl_sink_place(const struct dl_sink *s, const struct dl_event
 /* Of a linear layer as a module, whose backward makes both gradients in one call; router and logits are none. */
 static double call_s(const struct dl_software *software, const struct dl_kernel *k)
 {
-    const bool is_linear = k->kind == DL_KERNEL_GEMM && k->module != DL_MODULE_CORE_ATTENTION && !k->stays_wide;
+    const bool is_linear = dl_kernel_is_linear(k) && !k->stays_wide;
     return is_linear && k->pass != DL_PASS_WEIGHT_GRADIENT ? software->linear_host_s : 0;
 }
 

@@ -328,8 +328,6 @@ enum dl_status dl_check_ways(const struct dl_check *check, uint32_t ways, double
 enum dl_status dl_check_heads(const struct dl_check *check, const char *key, uint32_t parts,
                               const struct dl_layer *layer, struct dl_error *err);
 
-/* The first kernel of the model's forward that is of the kind, or NULL. */
-const struct dl_kernel *dl_check_find(const struct dl_check *check, bool (*is_it)(const struct dl_kernel *));
 const struct dl_kernel *dl_check_find_attention(const struct dl_check *check);
 
 /* How another entry of a strategy makes a step need less memory: see sim/memory/remedies.h. */

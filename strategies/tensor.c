@@ -105,7 +105,7 @@ static bool is_cut(const struct dl_kernel *k)
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct options *const o = options;
-    if (o->ways > 1 && !dl_check_find(what, is_cut))
+    if (o->ways > 1 && !dl_model_find(what->model, is_cut))
         return dl_fail(err, DL_IMPOSSIBLE, what->where,
                        "%s has nothing that tensor ranks could divide; data would divide its samples",
                        what->model->name);

@@ -7,17 +7,11 @@
 
 /* ---- a layer ---- */
 
-/* Products with weights, which those between the projections of attention have not. */
-static bool has_weights(const struct dl_work *w)
-{
-    return w->kernel.kind == DL_KERNEL_GEMM && w->kernel.module != DL_MODULE_CORE_ATTENTION;
-}
-
 /* Among the first so many kernels of its forward. */
 static uint32_t count_matrices(const struct dl_layer *layer, size_t n_kernels)
 {
     uint32_t n = 0;
-    for (size_t i = 0; i < n_kernels; i++) n += has_weights(&layer->forward[i]);
+    for (size_t i = 0; i < n_kernels; i++) n += dl_kernel_is_linear(&layer->forward[i].kernel);
     return n;
 }
 
@@ -26,8 +20,8 @@ static bool repeats_some(const struct dl_module_rules *r, const struct dl_layer 
 {
     const bool selective = r->setting->recompute == DL_RECOMPUTE_SELECTIVE;
     for (size_t i = 0; selective && i < layer->n_forward; i++) {
-        const struct dl_work *const w = &layer->forward[i];
-        if (has_weights(w) && r->setting->recompute_modules >> w->kernel.module & 1) return true;
+        const struct dl_kernel *const k = &layer->forward[i].kernel;
+        if (dl_kernel_is_linear(k) && r->setting->recompute_modules >> k->module & 1) return true;
     }
     return false;
 }
@@ -46,7 +40,7 @@ void dl_modules_count_vectors(const struct dl_layer *layer, double *n_vectors, d
     if (!layer->is_block || layer->expert_parameters > 0) return;
     for (size_t i = 0; i < layer->n_forward; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
-        if (!has_weights(&layer->forward[i])) continue;
+        if (!dl_kernel_is_linear(k)) continue;
         n--;
         left -= k->n * k->k;
     }
@@ -59,10 +53,10 @@ static void find_matrices(struct dl_visit *v)
 {
     double weights = 0;
     for (size_t i = 0; i < v->layer->n_forward; i++) {
-        const struct dl_work *const w = &v->layer->forward[i];
-        if (!has_weights(w)) continue;
-        v->names[v->n_modules] = w->kernel.name;
-        weights += v->parts[v->n_modules++] = w->kernel.n * w->kernel.k;
+        const struct dl_kernel *const k = &v->layer->forward[i].kernel;
+        if (!dl_kernel_is_linear(k)) continue;
+        v->names[v->n_modules] = k->name;
+        weights += v->parts[v->n_modules++] = k->n * k->k;
     }
     for (uint32_t i = 0; i < v->n_modules; i++) v->parts[i] /= weights;
 }

@@ -199,6 +199,12 @@ enum dl_status dl_workload_read(struct dl_json doc, double samples, struct dl_mo
 double dl_kernel_flop(const struct dl_kernel *k);
 /* All dimensions that its numbers have. */
 dl_dimensions dl_kernel_all_dimensions(const struct dl_kernel *k);
+/* Of attention between its projections: no operand is weights. */
+bool dl_kernel_is_core_attention(const struct dl_kernel *k);
+/* A GEMM or a convolution. */
+bool dl_kernel_is_product(const struct dl_kernel *k);
+/* A GEMM with a matrix of weights: not one of attention's core. */
+bool dl_kernel_is_linear(const struct dl_kernel *k);
 /* Its tokens are at their experts. */
 bool dl_kernel_is_of_experts(const struct dl_kernel *k);
 /* The same as counted, of a kernel that does so many. */
@@ -210,5 +216,7 @@ const char *dl_kernel_operation(const struct dl_kernel *k);
 bool dl_work_has_pieces(const struct dl_work *work);
 double dl_layer_parameters(const struct dl_layer *layer);
 double dl_model_parameters(const struct dl_model *model);
+/* The first kernel of its forward of which is_it is true; NULL if there is none. */
+const struct dl_kernel *dl_model_find(const struct dl_model *model, bool (*is_it)(const struct dl_kernel *));
 
 #endif

@@ -161,6 +161,18 @@ dl_dimensions dl_kernel_all_dimensions(const struct dl_kernel *k)
 
 bool dl_kernel_is_of_experts(const struct dl_kernel *k) { return dl_kernel_all_dimensions(k) & DL_BY_EXPERT; }
 
+bool dl_kernel_is_core_attention(const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_ATTENTION || k->module == DL_MODULE_CORE_ATTENTION;
+}
+
+bool dl_kernel_is_product(const struct dl_kernel *k) { return k->kind == DL_KERNEL_GEMM || k->kind == DL_KERNEL_CONV; }
+
+bool dl_kernel_is_linear(const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_GEMM && !dl_kernel_is_core_attention(k);
+}
+
 bool dl_work_has_pieces(const struct dl_work *work)
 {
     return work->kernel.kind == DL_KERNEL_GEMM && work->gradient == DL_GRADIENT_INPUT;
@@ -176,6 +188,16 @@ double dl_model_parameters(const struct dl_model *model)
     double sum = 0;
     for (size_t i = 0; i < model->n_layers; i++) sum += dl_layer_parameters(&model->layers[i]);
     return sum;
+}
+
+const struct dl_kernel *dl_model_find(const struct dl_model *model, bool (*is_it)(const struct dl_kernel *))
+{
+    for (size_t i = 0; i < model->n_layers; i++)
+        for (size_t j = 0; j < model->layers[i].n_forward; j++) {
+            const struct dl_kernel *const k = &model->layers[i].forward[j].kernel;
+            if (is_it(k)) return k;
+        }
+    return NULL;
 }
 
 double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding, enum dl_flop_count count)

@@ -64,9 +64,8 @@ static double outside_bytes(const struct dl_device *d, const struct dl_kernel *k
     const struct options *const o = d->options;
     const double all = dl_kernel_bytes(k, precision);
     if (all > o->buffer_bytes) return all;
-    const bool has_weights = k->kind != DL_KERNEL_ATTENTION && k->module != DL_MODULE_CORE_ATTENTION;
     const double weights = k->batch * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m * k->n : k->n * k->k);
-    return has_weights ? fmin(all, weights * dl_precision_operand_bytes(precision)) : 0;
+    return dl_kernel_is_core_attention(k) ? 0 : fmin(all, weights * dl_precision_operand_bytes(precision));
 }
 
 static double product_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

@@ -195,7 +195,7 @@ const char *dl_device_precisions(const struct dl_device *d, struct dl_arena *are
  * precision; so do they in Transformer Engine. */
 enum dl_precision dl_kernel_precision(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
-    const bool is_exact = k->kind == DL_KERNEL_ATTENTION || k->module == DL_MODULE_CORE_ATTENTION || k->stays_wide;
+    const bool is_exact = dl_kernel_is_core_attention(k) || k->stays_wide;
     return is_exact && is_quantised(precision) && dl_device_supports(d, DL_BF16) ? DL_BF16 : precision;
 }
 

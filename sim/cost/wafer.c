@@ -37,7 +37,7 @@ static const struct dl_field fields[] = {
 /* Weights of the kernel, all of them; 0 where both operands are activations. */
 static double weights(const struct dl_kernel *k)
 {
-    if (k->kind == DL_KERNEL_ATTENTION || k->module == DL_MODULE_CORE_ATTENTION) return 0;
+    if (dl_kernel_is_core_attention(k)) return 0;
     return k->batch * (k->pass == DL_PASS_WEIGHT_GRADIENT ? k->m * k->n : k->n * k->k);
 }
 

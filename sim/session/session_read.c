@@ -81,20 +81,14 @@ static enum dl_status load_device(struct dl_session *s, const struct dl_want *wa
     return dl_device_read_other(s->device_doc, s->timed_doc, s->arena, &s->device, &s->err);
 }
 
-static bool has_convolutions(const struct dl_model *m)
-{
-    for (size_t i = 0; i < m->n_layers; i++)
-        for (size_t j = 0; j < m->layers[i].n_forward; j++)
-            if (m->layers[i].forward[j].kernel.kind == DL_KERNEL_CONV) return true;
-    return false;
-}
+static bool is_convolution(const struct dl_kernel *k) { return k->kind == DL_KERNEL_CONV; }
 
 /* The tables of another device are read only for models that need them. */
 static enum dl_status load_convolutions(struct dl_session *s)
 {
     const char *const name = s->device.convolutions_as;
     const struct dl_texts nothing = {0};
-    if (!name || !has_convolutions(&s->model)) return DL_OK;
+    if (!name || !dl_model_find(&s->model, is_convolution)) return DL_OK;
     const struct dl_want want = {DL_DEVICES,
                                  "device",
                                  {.name = name},

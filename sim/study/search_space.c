@@ -22,7 +22,7 @@ static void look_at_layer(struct dl_space *s, const struct dl_layer *layer, doub
     s->key_heads = common_divisor(s->key_heads, (uint64_t)layer->key_heads);
     for (size_t i = 0; i < layer->n_forward; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
-        if (k->module != DL_MODULE_CORE_ATTENTION || !(k->by.batch & DL_BY_INNER)) continue;
+        if (!dl_kernel_is_core_attention(k) || !(k->by.batch & DL_BY_INNER)) continue;
         s->heads = common_divisor(s->heads, (uint64_t)(k->batch / samples));
         if (k->kind == DL_KERNEL_ATTENTION) s->tokens = (uint64_t)k->m;
     }

@@ -31,7 +31,7 @@ static enum dl_status check_convolution(const struct dl_check *what, const struc
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const uint32_t ways = (uint32_t)((const struct options *)options)->ways;
-    if (!dl_check_find(what, is_convolution) || dl_check_find(what, is_product))
+    if (!dl_model_find(what->model, is_convolution) || dl_model_find(what->model, is_product))
         return dl_fail(err, DL_IMPOSSIBLE, what->where, "cuts networks of convolutions alone");
     for (size_t l = 0; l < what->model->n_layers; l++) {
         const struct dl_layer *const layer = &what->model->layers[l];
