@@ -27,7 +27,8 @@ struct options {
         waits_for_scatters, gathers_modules, casts_gathered, projections_apart, fused_optimizer, gathers_key_heads;
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
-        backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gather_launches, gemm_workspaces;
+        backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gather_launches, gemm_workspaces,
+        group_workspaces, own_workspace_bytes;
     bool gathers_outputs, parts_have_shapes; /* of sends in parts */
     bool batches_without_chunks;
     struct dl_loader loader;
@@ -263,6 +264,10 @@ static const struct dl_field fields[] = {
     {"gemm_workspaces", DL_NUMBER, offsetof(struct options, gemm_workspaces), 0, 1000, true, NULL,
      "callers of the library of matrix products that each keep a workspace for it, `gemm_workspace_bytes` of the "
      "device; 0 if absent"},
+    {"group_workspaces", DL_NUMBER, offsetof(struct options, group_workspaces), 0, 1000, true, NULL,
+     "such workspaces more on stages with experts, whose products are launched on several streams; 0 if absent"},
+    {"own_workspace_bytes", DL_NUMBER, offsetof(struct options, own_workspace_bytes), 0, 1e12, true, NULL,
+     "of workspaces beside these, of sizes that the software sets itself; 0 if absent"},
     {"outside_bytes", DL_NUMBER, offsetof(struct options, outside_bytes), 0, 1e12, true, NULL,
      "of each device, not in the peak: context, libraries, communicators; 0 if absent"},
     {"backward_gradient_bytes", DL_NUMBER, offsetof(struct options, backward_gradient_bytes), 0, 8, true, NULL,
@@ -363,6 +368,8 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .launch_queue = o.launch_queue,
                                 .gather_launches = o.gather_launches,
                                 .gemm_workspaces = o.gemm_workspaces,
+                                .group_workspaces = o.group_workspaces,
+                                .own_workspace_bytes = o.own_workspace_bytes,
                                 .backward_gradient_bytes = o.backward_gradient_bytes,
                                 .bucket_copy_bytes = o.bucket_copy_bytes,
                                 .scatters_sends = o.scatters_sends,

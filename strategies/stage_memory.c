@@ -49,9 +49,23 @@ static void hold_messages(const struct dl_setting *s, struct dl_program *p)
     if (bytes > 0) dl_memory_ops_add(&p->begin, (struct dl_memory_op){.tensor = DL_TENSOR_MESSAGES, .bytes = bytes});
 }
 
-static void hold_libraries(const struct dl_lower_request *r, struct dl_program *p)
+static bool has_experts(const struct dl_sink *s, uint32_t stage)
 {
-    const double bytes = r->job->setting.software->gemm_workspaces * r->device->gemm_workspace_bytes;
+    const uint32_t n_chunks = s->request->job->setting.chunks;
+    for (uint32_t chunk = 0; chunk < n_chunks; chunk++) {
+        const struct dl_position *const p = &s->out->positions[s->out->schedule.position_of[stage * n_chunks + chunk]];
+        for (size_t i = p->first_layer; i < p->end_layer; i++)
+            if (s->out->layers[i].expert_parameters > 0) return true;
+    }
+    return false;
+}
+
+static void hold_libraries(const struct dl_sink *s, struct dl_program *p)
+{
+    const struct dl_software *const software = s->request->job->setting.software;
+    const bool has_groups = software->group_workspaces > 0 && has_experts(s, p->stage);
+    const double n = software->gemm_workspaces + (has_groups ? software->group_workspaces : 0);
+    const double bytes = n * s->request->device->gemm_workspace_bytes + software->own_workspace_bytes;
     if (bytes > 0) dl_memory_ops_add(&p->begin, (struct dl_memory_op){.tensor = DL_TENSOR_LIBRARIES, .bytes = bytes});
 }
 
@@ -59,7 +73,7 @@ enum dl_status dl_stage_hold(struct dl_sink *s, struct dl_program *program, stru
 {
     s->begin = &program->begin;
     hold_messages(&s->request->job->setting, program);
-    hold_libraries(s->request, program);
+    hold_libraries(s, program);
     const struct visit all = {.pass = DL_HOLD, .emit = dl_emit_held, .into = &program->begin};
     return visit_layers(s, program->stage, &all, err);
 }

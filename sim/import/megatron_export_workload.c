@@ -91,6 +91,7 @@ static void put_experts(struct dl_megatron_export *x)
     const int64_t layers = dl_megatron_count(w, "layers", 0), dense = dl_megatron_count(w, "dense_layers", 0);
     const int64_t every = dl_megatron_count(w, "moe_every", 1), shared = dl_megatron_count(w, "shared_experts", 0);
     const double capacity = json_number_value(json_object_get(w.value, "capacity_factor"));
+    if (dl_megatron_count(w, "experts", 0)) dl_megatron_put(x, "--moe-grouped-gemm");
     if (shared)
         dl_megatron_put(x, "--moe-shared-expert-intermediate-size %lld",
                         (long long)(shared * dl_megatron_count(w, "expert_ffn", ffn_of(x))));

@@ -48,7 +48,7 @@ static const struct dl_reason reasons[] = {
      "no-masked-softmax-fusion no-bias-gelu-fusion no-bias-swiglu-fusion no-bias-dropout-fusion no-rope-fusion "
      "no-persist-layer-norm no-gradient-accumulation-fusion "
      "use-te-activation-func attention-softmax-in-fp32 fp16-lm-cross-entropy moe-permute-fusion moe-router-fusion "
-     "moe-grouped-gemm moe-use-legacy-grouped-gemm use-fused-weighted-squared-relu deterministic-mode openai-gelu "
+     "use-fused-weighted-squared-relu openai-gelu "
      "disable-bf16-reduced-precision-matmul calculate-per-token-loss moe-router-dtype moe-router-score-function "
      "moe-router-enable-expert-bias moe-router-pre-softmax moe-router-padding-for-* moe-router-load-balancing-type "
      "moe-input-jitter-eps moe-token-drop-policy moe-apply-probs-on-input "

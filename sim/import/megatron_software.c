@@ -35,6 +35,24 @@ static void put_loss(const struct dl_megatron *m, json_t *software)
         json_object_set_new(software, "logit_workspace_bytes", json_integer(copy_bytes));
 }
 
+/* Grouped products of Transformer Engine have workspaces of their own; those of experts one by one, and of the library
+ * before it, have not. */
+static void put_workspaces(const struct dl_megatron_reading *r, json_t *software)
+{
+    static const int torch_handles = 2, te_handles = 1;
+    static const int64_t handle_bytes = 8 * 4096 * 1024; /* CUBLAS_WORKSPACE_CONFIG=:4096:8 */
+    const struct dl_megatron *const m = r->m;
+    const bool is_grouped = m->grouped_experts && !m->legacy_groups;
+    if (m->experts && !is_grouped) json_object_set_new(software, "group_workspaces", json_integer(0));
+    if (m->experts && !m->grouped_experts)
+        dl_megatron_leave(r, "--moe-grouped-gemm", "absent", true, "products of experts are priced as groups");
+    if (!m->deterministic) return;
+    json_object_set_new(software, "gemm_workspaces", json_integer(te_handles));
+    json_object_set_new(software, "own_workspace_bytes", json_integer(torch_handles * handle_bytes));
+    dl_megatron_leave(r, "--deterministic-mode", NULL, true,
+                      "taken for CUBLAS_WORKSPACE_CONFIG=:4096:8; kernels are priced as without it");
+}
+
 json_t *dl_megatron_software(struct dl_megatron_reading *r)
 {
     const struct dl_megatron *const m = r->m;
@@ -46,6 +64,7 @@ json_t *dl_megatron_software(struct dl_megatron_reading *r)
     if (m->no_scatter) json_object_set_new(software, "scatters_sends", json_false());
     if (m->no_send_overlap) json_object_set_new(software, "sends", json_string("batched"));
     put_loss(m, software);
+    put_workspaces(r, software);
     if (!json_object_size(software)) {
         json_decref(software);
         return NULL;
