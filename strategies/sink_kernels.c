@@ -114,16 +114,24 @@ static void pad(const struct dl_device *device, enum dl_precision precision, dou
     if (dl_price(device, &wider, precision).seconds < dl_price(device, k, precision).seconds) *k = wider;
 }
 
+/* Memory is as fast for a part of the units as for all of them. */
+static double units_left(const struct dl_setting *setting, const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_MEMORY ? 1 : 1 - setting->software->communication_fraction;
+}
+
 /* What is slower than it could be draws less for longer, unless it is written for other devices. */
-static void slow_down(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+static void slow_down(const struct dl_sink *s, const struct dl_kernel *k, enum dl_precision precision,
                       const struct dl_kernel_rule *rule, struct dl_priced_kernel *out)
 {
-    const double rate = rule->rate * (rule->is_older ? d->older_kernels_fraction : 1);
+    const struct dl_device *const d = s->request->device;
+    const bool is_older = rule && rule->is_older;
+    const double rate =
+        (rule ? rule->rate : 1) * (is_older ? d->older_kernels_fraction : 1) * units_left(&s->request->job->setting, k);
     out->price.seconds /= rate;
     if (!d->power || out->price.seconds == 0) return;
     if (d->power->throttles)
-        dl_draw_slow(&out->draw, 1 / rate,
-                     rule->is_older ? d->power->older_power_fraction / d->older_kernels_fraction : 1);
+        dl_draw_slow(&out->draw, 1 / rate, is_older ? d->power->older_power_fraction / d->older_kernels_fraction : 1);
     else
         out->draw = dl_draw_of(d, k, precision, &out->price);
 }
@@ -150,9 +158,9 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     if (rule) kernel.k = dl_kernel_head_size(rule, &kernel);
     const enum dl_precision done_in = is_wide ? widen(s->request->device, precision, &kernel) : precision;
     out.price = price_at_clock(s, &kernel, done_in, 1, &out.draw);
+    if (rule || units_left(setting, k) < 1) slow_down(s, &kernel, done_in, rule, &out);
     if (rule) {
         const struct dl_kernel beside = dl_kernel_beside(rule, k), issued = dl_kernel_issued(rule, k);
-        slow_down(s->request->device, &kernel, done_in, rule, &out);
         if (issued.unit_s > 0) out.price.seconds += price_at_clock(s, &issued, precision, 1, &out.draw).seconds;
         if (beside.elements > 0) out.price.seconds += price_at_clock(s, &beside, precision, 1, &out.draw).seconds;
     }

@@ -15,7 +15,7 @@ struct options {
     struct dl_ring_code ring;
     double host_s_per_launch, launches_per_kernel, bucket_moves, gradient_bytes,
         bf16_gradient_bytes; /* the last 0: absent */
-    double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction;
+    double dispatch_fraction, dispatch_between_s, dispatch_overlap_fraction, communication_fraction;
     double host_s_per_group_launch, linear_host_s, dispatch_s, collective_host_s, batch_host_s, send_host_s,
         gather_part_host_s, vector_part_host_s, collective_rank_host_s, collective_near_fraction, send_messages,
         part_moves; /* the first -1: absent */
@@ -152,8 +152,10 @@ static const struct dl_field fields[] = {
      "the host waits for the device before it loads a micro-batch; true if absent"},
     {"weights_in_activation", DL_BOOL, offsetof(struct options, weights_in_activation), 0, 0, true, NULL,
      "experts multiply the weights of tokens into what their second product is given, so that what it gives is not "
-     "kept; "
-     "false if absent"},
+     "kept; false if absent"},
+    {"communication_fraction", DL_NUMBER, offsetof(struct options, communication_fraction), 0, 0.9, true, NULL,
+     "share of a device's units that is kept for communication: GEMMs, convolutions and attention always have the "
+     "rest; 0: communication takes what the device says, while it goes on; 0 if absent"},
     {"drains_at_recompute", DL_BOOL, offsetof(struct options, drains_at_recompute), 0, 0, true, NULL,
      "the host waits for the device before and after each pass of a block that is recomputed as a whole; false if "
      "absent"},
@@ -389,6 +391,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .drains_at_recompute = o.drains_at_recompute,
                                 .recomputes_needed = o.recomputes_needed,
                                 .weights_in_activation = o.weights_in_activation,
+                                .communication_fraction = o.communication_fraction,
                                 .drains_at_end = o.drains_at_end};
     return DL_OK;
 }

@@ -108,9 +108,17 @@ static enum dl_status read_device(struct dl_session *s)
     return load_device(s, &want) ? s->err.status : load_convolutions(s);
 }
 
+/* What software keeps for communication is not taken by it once more. */
+static void keep_units(struct dl_session *s)
+{
+    if (s->written.communication_fraction > 0)
+        s->device.taken_by_exchanges_fraction = s->device.taken_by_sends_fraction = 0;
+}
+
 static enum dl_status suit_device(struct dl_session *s)
 {
     const enum dl_precision precision = s->job.setting.precision;
+    keep_units(s);
     dl_job_suit_machine(&s->job, &s->device, s->machine.topology);
     if (dl_device_supports(&s->device, precision)) return DL_OK;
     return dl_fail(&s->err, DL_IMPOSSIBLE, dl_json_member(s->strategy_doc, "precision", s->arena).where,

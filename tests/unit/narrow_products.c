@@ -13,6 +13,10 @@
     "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e12,'bf16':1e12,"      \
     "'fp8':2e12,'mxfp8':4e12},'memory_bytes':1e18,'memory_bytes_per_s':1e15,'launch_s':0,'figures':{"                  \
     "'compute_fraction':1,'bandwidth_fraction':1}}"
+#define SHARED_DEVICE                                                                                                  \
+    "{'schema':'dlsim/device/1','source':'a test','model':'roofline','peak_flop_per_s':{'fp32':1e12,'bf16':1e12},"     \
+    "'memory_bytes':1e18,'memory_bytes_per_s':1e15,'launch_s':0,'taken_by_exchanges_fraction':0.5,"                    \
+    "'taken_by_sends_fraction':0.25,'figures':{'compute_fraction':1,'bandwidth_fraction':1}}"
 #define SOFTWARE(keys) "{'schema':'dlsim/software/1','source':'a test','attention':'flash'" keys "}"
 #define OPERANDS(keys) ",'operands':[{'precision':'fp8','moves':3,'launches':2" keys "}]"
 
@@ -69,6 +73,34 @@ START_TEST(casts_move_each_operand_once)
                         exactly);
     dl_session_close(&free);
     dl_session_close(&costly);
+}
+END_TEST
+
+/* A quarter of the units is kept for communication: it takes no more of kernels beside it, and memory is as fast. */
+START_TEST(what_is_kept_for_communication_slows_arithmetic_alone)
+{
+    static const struct {
+        const char *name;
+        double longer;
+    } kernels[] = {{"qkv", 4.0 / 3}, {"attention", 4.0 / 3}, {"fc1", 4.0 / 3}, {"norm", 1}};
+    struct dl_session all, rest;
+    struct step step = {
+        .system = FAST_SYSTEM, .device = SHARED_DEVICE, .software = SOFTWARE(""), .workload = MODEL("")};
+    step.head = BATCH("bf16");
+    step.stack = "{'name':'data'}";
+    open_step(&all, &step);
+    step.software = SOFTWARE(",'communication_fraction':0.25,'kernels':[{'operation':'qkv','launches':1}]");
+    open_step(&rest, &step);
+    for (size_t i = 0; i < DL_COUNT(kernels); i++)
+        for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+            ck_assert_msg(kernels_s(&all, kind, kernels[i].name) > 0, "%s", kernels[i].name);
+            check_close(kernels[i].name, kernels_s(&rest, kind, kernels[i].name),
+                        kernels[i].longer * kernels_s(&all, kind, kernels[i].name), exactly);
+        }
+    ck_assert_double_eq(all.device.taken_by_exchanges_fraction, 0.5);
+    ck_assert_double_eq(rest.device.taken_by_exchanges_fraction + rest.device.taken_by_sends_fraction, 0);
+    dl_session_close(&all);
+    dl_session_close(&rest);
 }
 END_TEST
 
@@ -217,6 +249,7 @@ int main(void)
     TCase *const tests = tcase_create("narrow_products");
     tcase_add_test(tests, only_linear_layers_of_blocks_are_narrow);
     tcase_add_test(tests, casts_move_each_operand_once);
+    tcase_add_test(tests, what_is_kept_for_communication_slows_arithmetic_alone);
     tcase_add_loop_test(tests, what_is_done_in_fp32_moves_its_bytes_on_every_device, 0, 2);
     tcase_add_test(tests, casts_and_products_of_experts_are_launched_one_by_one);
     tcase_add_test(tests, launches_of_a_group_have_a_time_of_their_own);
