@@ -24,7 +24,7 @@ static const struct dl_operation operations[] = {
     PLAIN("rotary_parts"), PLAIN("swiglu_parts"), PLAIN("rmsnorm_parts"), PLAIN("repeat"),
     PLAIN("cast"), PLAIN("widen"), PLAIN("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),
     UPDATE("sgd"), UPDATE("momentum"), UPDATE("adam"), UPDATE("lamb"),
-    {.name = "fused_adam", MEMORY, .is_update = true, .stands_apart = true, .like = "adam"},
+    {.name = "foreach_adam", MEMORY, .is_update = true, .stands_apart = true, .like = "adam"},
     PLAIN("quantize"), PLAIN("dequantize"), PLAIN("one_bit"), PLAIN("one_bit_decode"), PLAIN("topk"), PLAIN("unpack"),
     PLAIN("copy"), {.name = "strided_copy", MEMORY, .like = "copy"}, PLAIN("copy_to_device"), PLAIN("copy_to_host"), PLAIN("gradient_norm"), PLAIN("reduce"),
 };
