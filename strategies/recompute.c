@@ -1,11 +1,12 @@
 /* recompute.c - keep less of the forward, compute it again before the backward.
  *
  * full: each block keeps its input and repeats its forward, or a group of blocks one input (Megatron's "uniform"), or
- * only some blocks do so (its "block"). selective: only parts of blocks are repeated, by default the attention between
- * the projections, which is where most of the memory is and little of the work (Korthikanti et al., MLSys 2023); others
- * are those of Megatron-Core's recompute_modules. */
+ * only some blocks do so (its "block"), or each keeps some of its results, too (recompute_kept.c). selective: only
+ * parts of blocks are repeated, by default the attention between the projections, which is where most of the memory is
+ * and little of the work (Korthikanti et al., MLSys 2023); others are those of Megatron-Core's recompute_modules. */
 #include "strategies/recompute.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "strategies/layer_memory.h"
@@ -13,6 +14,8 @@
 #include "strategies/strategies.h"
 
 static const char *const modes[] = {"none", "selective", "full", NULL}; /* in the order of enum dl_recompute */
+
+static const char *const kept_names[] = {"input", "alternate_gemms", NULL}; /* as enum dl_recompute_keeps */
 
 enum { most_blocks = 1000000 };
 static const struct dl_recomputation defaults = {.mode = DL_RECOMPUTE_NOTHING, .every = 1};
@@ -22,6 +25,9 @@ static const struct dl_field fields[] = {
      "with full: recompute only this many first blocks of each part of the model; all if absent"},
     {"every", DL_INT, offsetof(struct dl_recomputation, every), 1, most_blocks, true, NULL,
      "with full: this many blocks keep one input together; 1 if absent"},
+    {"keeps", DL_CHOICE, offsetof(struct dl_recomputation, keeps), 0, 0, true, kept_names,
+     "with full: what a block keeps: its input, or also the results of attention, of every other GEMM and of sums over "
+     "tensor ranks (torchtitan's selective checkpoints by op); input if absent"},
     {"modules", DL_LIST, offsetof(struct dl_recomputation, modules), 0, 0, true, NULL,
      "with selective: which parts of blocks, as Megatron-Core names them: core_attn, layernorm (norms that are no part "
      "of the product after them), mla_up_proj, mlp (of blocks without experts), moe_act, shared_experts, moe; "
@@ -32,10 +38,13 @@ static const struct dl_field fields[] = {
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct dl_recomputation *const o = options;
-    static const char *const of_full[] = {"layers", "every"};
+    static const char *const of_full[] = {"layers", "every", "keeps"};
     for (size_t i = 0; o->mode != DL_RECOMPUTE_BLOCKS && i < DL_COUNT(of_full); i++)
         if (json_object_get(entry.value, of_full[i]))
             return dl_fail(err, DL_KEY, entry.where, "'%s' means nothing unless 'mode' is \"full\"", of_full[i]);
+    if (o->keeps != DL_KEEPS_INPUT && o->every > 1)
+        return dl_fail(err, DL_KEY, entry.where, "'keeps' is of every block: 'every' must be 1, got %lld",
+                       (long long)o->every);
     if (o->mode != DL_RECOMPUTE_SELECTIVE && o->modules.value)
         return dl_fail(err, DL_KEY, entry.where, "'modules' means nothing unless 'mode' is \"selective\"");
     setting->recompute = (enum dl_recompute)o->mode;
@@ -79,7 +88,30 @@ static bool keeps_input(const struct dl_recomputation *o, uint32_t block) { retu
 /* Blocks of its group before it. */
 static uint32_t count_before(const struct dl_event *ev) { return (uint32_t)(ev->block % ev->recomputed->every); }
 
-/* The first so many kernels of its forward. */
+/* What a product was given is gathered again for those beside it, but not in pieces with it. */
+static enum dl_status gather_again(const struct dl_work *product, const struct dl_layer *layer, struct dl_stack *below,
+                                   struct dl_error *err)
+{
+    struct dl_work gather = *product;
+    gather.kernel.kind = DL_KERNEL_MEMORY;
+    return dl_emit_given(below, &gather, DL_RECOMPUTE, layer, err);
+}
+
+/* The first so many kernels of its forward but those whose results are kept. */
+static enum dl_status repeat_rest(const struct dl_event *ev, size_t n, struct dl_stack *below, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(below);
+    for (size_t i = 0; i < n; i++) {
+        const struct dl_work *const work = &ev->layer->forward[i];
+        const bool is_kept = dl_recompute_keeps(ev->recomputed, s, ev->layer, i);
+        if (is_kept ? gather_again(work, ev->layer, below, err)
+                    : dl_emit_work(below, work, DL_RECOMPUTE, ev->layer, err))
+            return err->status;
+    }
+    return DL_OK;
+}
+
+/* The first so many, all or those of modules. */
 static enum dl_status repeat(const struct dl_layer *layer, size_t n, bool all, struct dl_stack *below,
                              struct dl_error *err)
 {
@@ -126,8 +158,11 @@ static struct dl_event kept(const struct dl_setting *s, const struct dl_event *s
 {
     struct dl_event input = *saved;
     const bool keeps = saved->tensor == DL_TENSOR_SAVED && keeps_input(saved->recomputed, saved->block);
-    input.outside_bytes = keeps ? dl_saves_of(s, saved->layer).input_bytes : 0;
-    input.inside_bytes = input.bytes = 0;
+    const struct dl_saves results =
+        keeps ? dl_recompute_kept(saved->recomputed, s, saved->layer) : (struct dl_saves){0};
+    input.outside_bytes = keeps ? dl_saves_of(s, saved->layer).input_bytes + results.outside_bytes : 0;
+    input.inside_bytes = results.inside_bytes;
+    input.bytes = 0;
     return input;
 }
 
@@ -153,6 +188,14 @@ static enum dl_status save(const struct dl_event *ev, struct dl_stack *below, st
     return input.outside_bytes > 0 ? dl_emit(below, &input, err) : DL_OK;
 }
 
+/* Some that are kept are what others are made of, not what the backward wants itself. */
+static void give_up_kept(const struct dl_setting *s, const struct dl_event *at, struct dl_event *again)
+{
+    const struct dl_saves kept = dl_recompute_kept(at->recomputed, s, at->layer);
+    again->inside_bytes = fmax(again->inside_bytes - kept.inside_bytes, 0);
+    again->outside_bytes = fmax(again->outside_bytes - kept.outside_bytes, 0);
+}
+
 static enum dl_status alloc_again(const struct dl_event *at, bool whole, struct dl_stack *below, struct dl_error *err)
 {
     const struct dl_setting *const s = dl_stack_setting(below);
@@ -164,6 +207,7 @@ static enum dl_status alloc_again(const struct dl_event *at, bool whole, struct 
     ev.inside_bytes = again.scores_bytes + again.inside_bytes;
     ev.outside_bytes = again.outside_bytes;
     if (whole && keeps_input(at->recomputed, at->block)) ev.outside_bytes -= again.input_bytes;
+    if (whole) give_up_kept(s, at, &ev);
     ev.bytes = again.whole_bytes;
     return dl_emit(below, &ev, err);
 }
@@ -192,7 +236,7 @@ static enum dl_status rewrite_layer(const struct dl_event *ev, struct dl_stack *
     if (alloc_group(ev, whole, below, err) || (whole && repeat_group(ev, below, err)) || dl_emit(below, ev, err))
         return err->status;
     const size_t n = whole ? dl_recompute_count(dl_stack_setting(below), ev->layer) : ev->layer->n_forward;
-    return repeat(ev->layer, n, whole, below, err);
+    return whole ? repeat_rest(ev, n, below, err) : repeat(ev->layer, n, false, below, err);
 }
 
 static enum dl_status rewrite(const void *options, const struct dl_event *ev, struct dl_stack *below,
@@ -224,6 +268,7 @@ static void tell(const void *options, void (*say)(void *user, const char *words)
     if (o->modules.value)
         n += snprintf(words + n, sizeof words - (size_t)n, " of %s", name_modules(o, modules, sizeof modules));
     if (o->layers) n += snprintf(words + n, sizeof words - (size_t)n, " of %lld blocks", (long long)o->layers);
+    if (o->keeps != DL_KEEPS_INPUT) n += snprintf(words + n, sizeof words - (size_t)n, " but for every other GEMM");
     if (o->every > 1) snprintf(words + n, sizeof words - (size_t)n, " in groups of %lld", (long long)o->every);
     if (o->mode != DL_RECOMPUTE_NOTHING) say(user, words);
 }

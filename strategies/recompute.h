@@ -2,13 +2,18 @@
 #ifndef DL_STRATEGIES_RECOMPUTE_H
 #define DL_STRATEGIES_RECOMPUTE_H
 
+#include "strategies/saved.h"
 #include "strategies/strategy.h"
+
+/* Of a block that is recomputed. */
+enum dl_recompute_keeps { DL_KEEPS_INPUT, DL_KEEPS_RESULTS };
 
 struct dl_recomputation {
     int64_t mode;           /* enum dl_recompute */
     struct dl_json modules; /* DL_RECOMPUTE_SELECTIVE: names; absent: the core of attention */
     int64_t layers;         /* DL_RECOMPUTE_BLOCKS: the first so many of each position; 0: all */
     int64_t every;          /* in groups of so many, which keep one input together */
+    int64_t keeps;          /* enum dl_recompute_keeps */
 };
 
 /* Modules by their names, with those that are parts of them; absent: the core of attention. */
@@ -24,5 +29,11 @@ enum dl_recompute dl_recompute_of(const struct dl_recomputation *how, uint32_t b
 
 /* Kernels of its forward that come again where it is recomputed as a whole: the first so many. */
 size_t dl_recompute_count(const struct dl_setting *setting, const struct dl_layer *layer);
+
+/* Whether a block keeps the result of this kernel of its forward beside its input, and the bytes of all such. */
+bool dl_recompute_keeps(const struct dl_recomputation *how, const struct dl_setting *setting,
+                        const struct dl_layer *layer, size_t index);
+struct dl_saves dl_recompute_kept(const struct dl_recomputation *how, const struct dl_setting *setting,
+                                  const struct dl_layer *layer);
 
 #endif

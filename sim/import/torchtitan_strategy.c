@@ -149,10 +149,13 @@ static void set_recompute(const struct dl_torchtitan *r, json_t *strategy)
         recompute_some(r, strategy, every ? every : 1);
         return;
     }
+    if (mode == modes[0].here) {
+        json_t *const by_op = dl_strategy_entry(strategy, "recompute");
+        dl_put_word(by_op, "mode", "full");
+        dl_put_word(by_op, "keeps", "alternate_gemms");
+        return;
+    }
     dl_put_word(strategy, "recompute", mode);
-    if (mode == modes[0].here)
-        dl_titan_differs(r, "activation_checkpoint.selective_ac_option", option,
-                         "it recomputes cheap operations and every other GEMM; dlsim's selective recomputes attention");
 }
 
 /* Samples of a rank; a pipeline cuts them into micro-batches, else all are one. */

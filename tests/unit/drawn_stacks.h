@@ -257,10 +257,13 @@ static void draw_job(uint64_t index, struct drawn *out)
     static const char *const orders[] = {"['tensor','context','data','pipeline']",
                                          "['pipeline','tensor','data','context']",
                                          "['data','pipeline','context','tensor']"};
-    static const char *const recomputes[] = {
-        "{'name':'recompute','mode':'none'}",           "{'name':'recompute','mode':'selective'}",
-        "{'name':'recompute','mode':'full'}",           "{'name':'recompute','mode':'full','layers':1}",
-        "{'name':'recompute','mode':'full','every':2}", "{'name':'recompute','mode':'full','layers':3,'every':2}"};
+    static const char *const recomputes[] = {"{'name':'recompute','mode':'none'}",
+                                             "{'name':'recompute','mode':'selective'}",
+                                             "{'name':'recompute','mode':'full'}",
+                                             "{'name':'recompute','mode':'full','layers':1}",
+                                             "{'name':'recompute','mode':'full','every':2}",
+                                             "{'name':'recompute','mode':'full','layers':3,'every':2}",
+                                             "{'name':'recompute','mode':'full','keeps':'alternate_gemms'}"};
     static const char *const precisions[] = {"fp16", "fp32"};
     static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb"};
     gsl_rng *const rng = dl_random_new(seed, "battery", index);

@@ -146,6 +146,53 @@ START_TEST(memory_is_inputs_of_groups_and_all_of_the_rest)
 }
 END_TEST
 
+#define LLAMA                                                                                                          \
+    "{'schema':'dlsim/workload/1','source':'a test','kind':'transformer','layers':4,'hidden':64,'heads':4,"            \
+    "'kv_heads':2,'ffn':192,'seq':32,'vocab':64,'norm':'rmsnorm','activation':'swiglu','positions':'rotary',"          \
+    "'projections':'apart','bias':false,'dropout':false}"
+#define BY_OP "{'name':'recompute','mode':'full','keeps':'alternate_gemms'}"
+
+static double again_s(const struct dl_session *t)
+{
+    return t->lowered.positions[1].items[DL_ITEM_B].total.by_cause[DL_CAUSE_RECOMPUTE];
+}
+
+/* So is a sum of kernels of a forward, by their names. */
+static double named_s(const struct dl_template *forward, const char *const *names, size_t n_names)
+{
+    double sum = 0;
+    for (size_t i = 0; i < forward->n_instructions; i++)
+        for (size_t j = 0; j < n_names; j++)
+            if (forward->instructions[i].name && strcmp(forward->instructions[i].name, names[j]) == 0)
+                sum += forward->instructions[i].device_s;
+    return sum;
+}
+
+/* Queries, values and the gate, which are the first, third and fifth product, attention, and the block's input; all
+ * but the input are cut by tensor ranks, and sums over these are kept as well. The last product is not needed. */
+START_TEST(every_other_product_and_attention_are_kept)
+{
+    static const char *const repeated[] = {"norm1", "k", "rotary", "norm2", "up", "activation", "projection"};
+    static const struct {
+        const char *stack;
+        double ways, sums;
+    } ranks[] = {{"{'name':'pipeline','ways':4}," BY_OP, 1, 0},
+                 {"{'name':'pipeline','ways':4},{'name':'tensor','ways':2}," BY_OP, 2, 1}};
+    const double tokens = 32, hidden = 64, keys = 32, ffn = 192, bytes = 2, sums = ranks[_i].sums;
+    struct dl_session t;
+    open_step(&t, &(struct step){.system = FAST_SYSTEM,
+                                 .software = "torchtitan",
+                                 .workload = LLAMA,
+                                 .head = "'global_batch':8,'precision':'bf16'",
+                                 .stack = ranks[_i].stack});
+    const size_t n_repeated = DL_COUNT(repeated) - (size_t)sums;
+    check_close("kept", saved_bytes(&t, 1),
+                bytes * tokens * (hidden * (1 + sums) + (2 * hidden + keys + ffn) / ranks[_i].ways), exactly);
+    check_close("again", again_s(&t), named_s(&t.lowered.positions[1].items[DL_ITEM_F], repeated, n_repeated), exactly);
+    dl_session_close(&t);
+}
+END_TEST
+
 static size_t count_gathers(const struct dl_session *t, const struct dl_template *template)
 {
     size_t n = 0;
@@ -185,6 +232,7 @@ int main(void)
     tcase_add_loop_test(tests, the_end_of_a_block_need_not_be_done_again, 0, 4);
     tcase_add_loop_test(tests, memory_is_inputs_of_groups_and_all_of_the_rest, 0, (int)DL_COUNT(cases));
     tcase_add_loop_test(tests, groups_gather_parameters_again, 0, 4);
+    tcase_add_loop_test(tests, every_other_product_and_attention_are_kept, 0, 2);
     Suite *const suite = suite_create("recompute");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

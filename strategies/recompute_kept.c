@@ -1,0 +1,51 @@
+/* recompute_kept.c - results that a block keeps though all else of it is done again, op by op.
+ *
+ * torchtitan (distributed/activation_checkpoint.py, selective_ac_option "op") saves results of attention, of sums over
+ * tensor ranks, and of every other GEMM, the first of a block among them. Products of experts and of routers are not
+ * on its list. */
+#include "strategies/recompute.h"
+
+static bool is_counted(const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_GEMM && k->module != DL_MODULE_CORE_ATTENTION && !k->stays_wide &&
+           !dl_kernel_is_of_experts(k);
+}
+
+static bool is_odd(const struct dl_layer *layer, size_t index)
+{
+    size_t n_before = 0;
+    for (size_t i = 0; i < index; i++) n_before += is_counted(&layer->forward[i].kernel);
+    return n_before % 2 == 0;
+}
+
+static bool is_summed(const struct dl_setting *s, const struct dl_work *work)
+{
+    return work->leaves > 0 && dl_ranks_count(&s->ranks, DL_ALONG_X | DL_ALONG_Y | DL_ALONG_Z) > 1;
+}
+
+bool dl_recompute_keeps(const struct dl_recomputation *how, const struct dl_setting *s, const struct dl_layer *layer,
+                        size_t index)
+{
+    const struct dl_work *const work = &layer->forward[index];
+    if (how->keeps == DL_KEEPS_INPUT || index >= dl_recompute_count(s, layer)) return false;
+    if (work->kernel.kind == DL_KERNEL_ATTENTION) return true;
+    return is_counted(&work->kernel) && (is_odd(layer, index) || is_summed(s, work));
+}
+
+static double results_of(const struct dl_kernel *k)
+{
+    return k->batch * k->m * (k->kind == DL_KERNEL_ATTENTION ? k->k : k->n);
+}
+
+struct dl_saves dl_recompute_kept(const struct dl_recomputation *how, const struct dl_setting *s,
+                                  const struct dl_layer *layer)
+{
+    struct dl_saves kept = {0};
+    for (size_t i = 0; i < layer->n_forward; i++) {
+        const struct dl_kernel *const k = &layer->forward[i].kernel;
+        if (!dl_recompute_keeps(how, s, layer, i)) continue;
+        const bool is_cut = (k->by.batch | k->by.n) & DL_BY_INNER;
+        *(is_cut ? &kept.inside_bytes : &kept.outside_bytes) += results_of(k) * dl_precision_bytes(s->precision);
+    }
+    return kept;
+}
