@@ -23,7 +23,9 @@ static const struct dl_field fields[] = {
     {"dispatch", DL_CHOICE, offsetof(struct options, dispatch), 0, 0, true, dl_dispatches,
      "tokens are sent once to each expert, or once to each node and rank; as the software does if absent"},
     {"overlap", DL_BOOL, offsetof(struct options, overlap), 0, 0, true, NULL,
-     "tokens are sent while the device computes another micro-batch; false if absent"},
+     "tokens are sent while the device computes another micro-batch in the other direction, as soon as the schedule "
+     "has "
+     "one; false if absent"},
     {"over_tensor", DL_BOOL, offsetof(struct options, over_tensor), 0, 0, true, NULL,
      "tensor ranks have whole experts each, rather than a part of every one, and are counted in `ways`; needs sequence "
      "parallelism; false if absent"},

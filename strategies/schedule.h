@@ -72,6 +72,10 @@ double dl_schedule_length_s(const struct dl_schedule *s, const struct dl_schedul
  * not wait for each other between steps. This is the time that `bubble` speaks of. */
 double dl_schedule_span_s(const struct dl_schedule *s, const struct dl_schedule_request *request);
 
+/* Share of all passes that have one of another micro-batch in the other direction beside them: of a stage all but the
+ * forwards before its first backward and, as many, the backwards after its last forward. */
+double dl_schedule_share_beside(const struct dl_schedule *s);
+
 /* Waiting of a stage by the schedule alone, if all items took these seconds by kind. Stages that wait for each other
  * after every step wait for all of it, others as long as the longest of them is busy. */
 double dl_schedule_bubble_s(const struct dl_schedule *s, const double item_s[DL_ITEM_W + 1], bool one_by_one);

@@ -48,7 +48,8 @@ static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event 
 
 enum dl_status dl_sink_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
-    const double hidden = s->request->job->setting.software->dispatch_overlap_fraction;
+    const double hidden = s->request->job->setting.software->dispatch_overlap_fraction *
+                          dl_schedule_share_beside(&s->out->schedule); /* in the mean of all micro-batches */
     if (ev->over == DL_NOT_OVER || hidden == 1) return put_beside_layer(s, ev, err);
     struct dl_event beside = *ev, waited_for = *ev;
     beside.part = hidden, beside.bytes = hidden * ev->bytes;

@@ -137,6 +137,22 @@ double dl_schedule_span_s(const struct dl_schedule *s, const struct dl_schedule_
     return longest_s;
 }
 
+/* Those that are interleaved with a backward layer by layer come before it. */
+static uint32_t n_forwards_alone(const struct dl_item *items)
+{
+    uint32_t n = 0;
+    while (items[n].kind == DL_ITEM_F && !items[n].with_next) n++;
+    return n;
+}
+
+double dl_schedule_share_beside(const struct dl_schedule *s)
+{
+    const double forwards = (double)s->micros * s->n_positions;
+    double alone = 0;
+    for (uint32_t stage = 0; stage < s->stages; stage++) alone += n_forwards_alone(s->items[stage]);
+    return 1 - alone / forwards;
+}
+
 double dl_schedule_bubble_s(const struct dl_schedule *s, const double item_s[DL_ITEM_W + 1], bool one_by_one)
 {
     const struct dl_schedule_request mean = dl_schedule_with_items(s, item_s);

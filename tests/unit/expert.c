@@ -235,7 +235,8 @@ START_TEST(counts_and_weights_of_tokens_travel_too)
 }
 END_TEST
 
-/* What takes longer than the layer is seen for the rest of it, what is shorter not at all. */
+/* Of two micro-batches the first goes forward, and the last backward, with no other beside it: half of what travels is
+ * seen. Of the other half, what takes longer than the layer is seen for the rest of it, what is shorter not at all. */
 START_TEST(tokens_may_travel_beside_other_work)
 {
     static const char *const systems[] = {SLOW_SYSTEM, FAST_SYSTEM};
@@ -251,8 +252,8 @@ START_TEST(tokens_may_travel_beside_other_work)
         const double travel_s = cause_s(&alone, kind, DL_CAUSE_EXPERT),
                      seen_s = cause_s(&beside, kind, DL_CAUSE_EXPERT);
         check_close("work", cause_s(&beside, kind, DL_CAUSE_COMPUTE), cause_s(&alone, kind, DL_CAUSE_COMPUTE), exactly);
-        if (_i) ck_assert_double_eq(seen_s, 0);
-        if (!_i) ck_assert(seen_s < travel_s && seen_s > travel_s - cause_s(&alone, kind, DL_CAUSE_COMPUTE));
+        if (_i) check_close("half of it", seen_s, travel_s / 2, 1e-3);
+        if (!_i) ck_assert(seen_s < travel_s && seen_s > 0.499 * travel_s);
     }
     dl_session_close(&alone);
     dl_session_close(&beside);

@@ -225,7 +225,7 @@ END_TEST
 START_TEST(a_part_of_a_trip_may_be_waited_for)
 {
     static const char overlapping[] = "{'name':'expert','ways':2,'dispatch':'to_nodes','overlap':true},{'name':'data'}";
-    const double hidden = 0.25, fixed_s = 0.5;
+    const double fixed_s = 0.5, micros = 2, hidden = 0.25 * (1 - 1 / micros);
     struct dl_session t;
     open_step(&t, &(struct step){.system = FAST_SYSTEM,
                                  .software = SOFTWARE(",'dispatch_s':0.5,'dispatch_overlap_fraction':0.25"),

@@ -30,6 +30,28 @@ static double span_s(const char *name, const struct dl_schedule_request *r)
     return span;
 }
 
+static double share_beside(const char *name, uint32_t p, uint32_t m, uint32_t v)
+{
+    const struct dl_schedule_request r = equal_times(kind_named(name), p, m, v);
+    struct dl_arena *const arena = dl_arena_new();
+    struct dl_error err = {0};
+    struct dl_schedule s;
+    ck_assert_msg(dl_schedule_make(name, &r, arena, &s, &err) == DL_OK, "%s", err.text);
+    const double share = dl_schedule_share_beside(&s);
+    dl_arena_free(arena);
+    return share;
+}
+
+/* Warm-ups of stage r of p: p - r forwards; 2 (p - r - 1) + (v - 1) p + 1 of chunks. */
+START_TEST(passes_of_the_warm_up_have_none_beside_them)
+{
+    ck_assert_double_eq_tol(share_beside("1f1b", 1, 5, 1), 1 - 1.0 / 5, tolerance);
+    ck_assert_double_eq_tol(share_beside("1f1b", 8, 64, 1), 1 - 9.0 / 2 / 64, tolerance);
+    ck_assert_double_eq_tol(share_beside("interleaved", 4, 32, 3), 1 - 4.0 / 32, tolerance);
+    ck_assert_double_eq_tol(share_beside("gpipe", 4, 16, 1), 0, tolerance);
+}
+END_TEST
+
 static double bubble_s(const char *name, uint32_t p, uint32_t m, uint32_t v)
 {
     const struct dl_schedule_request r = equal_times(kind_named(name), p, m, v);
@@ -186,6 +208,7 @@ int main(void)
     const int n = (int)dl_schedule_count();
     tcase_add_loop_test(all, bubble_matches_closed_form, 0, n);
     tcase_add_test(all, bubbles_are_those_of_the_textbooks);
+    tcase_add_test(all, passes_of_the_warm_up_have_none_beside_them);
     tcase_add_test(all, v_schedules_hold_half_and_a_third_of_1f1b);
     tcase_add_test(all, a_barrier_takes_the_gain_of_zb_2p);
     tcase_add_loop_test(all, kinds_say_whether_they_end_skewed, 0, (int)dl_schedule_count());
