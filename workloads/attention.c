@@ -111,8 +111,8 @@ static void unfused_scores(struct dl_block *b)
                                                    .of_activations = true, .masked = o->causal});
 }
 
-/* Keys that a query meets on average: the first ones of a window meet fewer. Blocks at the edges of windows, which a
- * kernel goes through all the same, are not counted. */
+/* Keys that a query meets on average: the first ones of a window meet fewer. What kernels go through beyond the edges
+ * of windows is a matter of devices. */
 static double keys_seen(const struct dl_block *b)
 {
     const double seq = (double)b->o->seq, window = (double)b->o->window;
@@ -137,6 +137,7 @@ void dl_block_attend(struct dl_block *b)
                                                         .n = keys_seen(b),
                                                         .k = (key_size(o) + value_size(o)) / 2,
                                                         .causal = o->causal && !b->in_windows,
+                                                        .window = b->in_windows ? (double)o->window : 0,
                                                         .kv_share = key_heads(o) / heads,
                                                         .drops = o->dropout});
     else

@@ -63,7 +63,7 @@ struct dl_kernel {
         double height, width;
     } given, made;
     double window, stride, pad;  /* convolution: sides of its windows and of their steps, zeros on each side; 0: not
-                                    known, nothing overlaps */
+                                    known, nothing overlaps. Attention: keys of a window; 0: there is none */
     bool causal;                 /* attention: half of the scores are never needed, and left out */
     bool masked;                 /* fused or not: a causal mask hides half of the scores, of all ranks together */
     bool backward;               /* attention: 2.5 times the forward's work */

@@ -1,6 +1,7 @@
 /* gpu_attention.c - fused attention: a unit takes a block of queries and goes through their keys, or backward a block
  * of keys and goes through their queries. A block that is not full takes as long as a full one; a causal row is half as
- * long on average, and units that end early wait for the last. Rows that are all as long go in waves. */
+ * long on average, and units that end early wait for the last. Rows that are all as long go in waves. In windows a
+ * block goes through all that one of its rows sees: a window, and as much more as the block is long. */
 #include <math.h>
 
 #include "sim/cost/gpu.h"
@@ -19,7 +20,9 @@ double dl_gpu_attention_s(const struct dl_device *d, const struct dl_kernel *k, 
     const double block = k->backward ? o->attention_backward_rows : o->attention_rows, needed = k->causal ? 0.5 : 1;
     const double block_s = k->backward ? o->attention_backward_block_s : o->attention_block_s;
     const double tail = k->backward ? o->attention_backward_tail : o->attention_tail;
-    const double length = k->backward ? k->n : k->m, row = k->backward ? k->m : k->n;
+    const bool in_windows = k->window > 0;
+    const double length = k->backward && !in_windows ? k->n : k->m;
+    const double row = in_windows ? fmin(k->window + block - 1, k->m) : k->backward ? k->m : k->n;
     const double filled = ceil(k->k / o->attention_head_multiple) * o->attention_head_multiple / k->k;
     const double flop_per_score = filled * dl_kernel_flop(k) / (k->batch * k->m * k->n * needed);
     const double score_s =

@@ -102,6 +102,26 @@ START_TEST(a_product_of_one_tile_shape_takes_its_waves)
 }
 END_TEST
 
+/* A block goes through all that its rows see: a window, and as much more as the block is long, in either direction. */
+START_TEST(attention_in_windows_goes_beyond_their_edges)
+{
+    const double seq = 8192, window = 256, rows = 128, seen = window + rows - 1;
+    open_device("a100-80");
+    for (int backward = 0; backward < 2; backward++) {
+        const struct dl_kernel in_windows = {.kind = DL_KERNEL_ATTENTION,
+                                             .batch = 32,
+                                             .m = seq,
+                                             .n = window,
+                                             .k = 128,
+                                             .window = window,
+                                             .backward = backward};
+        struct dl_kernel all = in_windows;
+        all.window = 0, all.m = backward ? seen : seq, all.n = backward ? seq : seen;
+        ck_assert_double_eq_tol(seconds(in_windows), seconds(all), 1e-12);
+    }
+}
+END_TEST
+
 static double sum_of_prices(void)
 {
     static const struct dl_kernel kernels[] = {PRODUCT(8192, 8192, 8192), PRODUCT(128, 129, 65536), ATTENTION(false),
@@ -169,6 +189,7 @@ static void add(TCase *tests)
     tcase_add_loop_test(tests, each_of_them_has_an_effect, 0, (int)DL_COUNT(effects));
     tcase_add_test(tests, how_near_a_point_must_be_to_count_is_a_constant);
     tcase_add_test(tests, a_product_of_one_tile_shape_takes_its_waves);
+    tcase_add_test(tests, attention_in_windows_goes_beyond_their_edges);
     tcase_add_test(tests, a_file_that_does_not_state_them_gets_the_defaults);
     tcase_add_loop_test(tests, what_leaves_no_tile_or_means_nothing_is_refused, 0, (int)DL_COUNT(refusals));
 }
