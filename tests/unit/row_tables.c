@@ -85,9 +85,10 @@ START_TEST(steps_of_a_release_ran_as_its_recipes_say)
 }
 END_TEST
 
-/* From 26.06 on GB300 keeps all in MXFP8, GB200 does not. */
+/* From 26.06 on GB300 keeps all in MXFP8, and has attention of DeepSeek-V3 in it, GB200 does not. */
 START_TEST(steps_recompute_what_their_recipes_say)
 {
+    static const char *const software[] = {"megatron-bridge", "megatron-bridge-fused", "megatron-bridge-fp8-attention"};
     static const char *const modules[] = {"[\"mla_up_proj\"]", "[\"mla_up_proj\"]", NULL,
                                           "[\"layernorm\", \"moe_act\"]", NULL};
     read_text(BRIDGE_HEAD BRIDGE_LINE("1", "26.04", "GB300", "DeepSeekV3", "1,2,,1,32,8", "MXFP8")
@@ -100,6 +101,7 @@ START_TEST(steps_recompute_what_their_recipes_say)
     for (size_t i = 0; i < DL_COUNT(modules); i++)
         ck_assert_msg(!strstr(rows.items[i].stack_text, modules[i] ? modules[i] : "recompute") == !modules[i], "%s: %s",
                       rows.items[i].id, rows.items[i].stack_text);
+    for (size_t i = 0; i < DL_COUNT(software); i++) ck_assert_str_eq(rows.items[i].software, software[i]);
 }
 END_TEST
 
