@@ -67,17 +67,6 @@ static enum dl_status hold_input(struct dl_stack *top, const struct dl_event *at
     return ev.outside_bytes > 0 ? dl_emit(top, &ev, err) : DL_OK;
 }
 
-enum dl_status dl_emit_held(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
-{
-    const struct dl_setting *const s = dl_stack_setting(top);
-    const struct dl_software *const software = s->software;
-    if (hold_input(top, at, err) || s->streams_weights) return err->status;
-    if (alloc_by_parameters(top, DL_TENSOR_PARAMETERS, at, dl_precision_bytes(s->precision), err) ||
-        alloc_by_parameters(top, DL_TENSOR_OPTIMIZER, at, dl_optimizer_state_bytes(s), err))
-        return err->status;
-    return software->gradients_persist ? dl_emit_gradients(top, at, err) : DL_OK;
-}
-
 /* Of a parameter. The roots of a whole list of tensors are made before anything is divided by them; copies that casts
  * made of parameters are gone by then. */
 static double updating_bytes(const struct dl_setting *s)
@@ -186,6 +175,32 @@ enum dl_status dl_emit_operands(struct dl_stack *top, const struct dl_event *at,
     struct dl_event later = *at;
     later.gradient = DL_GRADIENT_WEIGHT;
     return dl_emit(top, &ev, err) ? err->status : dl_emit_free(top, DL_TENSOR_OPERANDS, &later, err);
+}
+
+/* Of weight gradients of the head that come at the end of a step; those of the micro-batch under way are told by its
+ * backward. */
+static enum dl_status hold_deferred(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(top);
+    const double n = fmin(s->software->deferred_head_gradients, (double)s->micros - 1);
+    if (n <= 0 || at->layer->logits + at->layer->whole_logits == 0) return DL_OK;
+    struct dl_event ev = operands_of(s, at);
+    ev.tensor = DL_TENSOR_DEFERRED;
+    ev.inside_bytes *= n;
+    ev.outside_bytes *= n;
+    ev.bytes *= n;
+    return dl_emit(top, &ev, err);
+}
+
+enum dl_status dl_emit_held(struct dl_stack *top, const struct dl_event *at, struct dl_error *err)
+{
+    const struct dl_setting *const s = dl_stack_setting(top);
+    const struct dl_software *const software = s->software;
+    if (hold_input(top, at, err) || hold_deferred(top, at, err) || s->streams_weights) return err->status;
+    if (alloc_by_parameters(top, DL_TENSOR_PARAMETERS, at, dl_precision_bytes(s->precision), err) ||
+        alloc_by_parameters(top, DL_TENSOR_OPTIMIZER, at, dl_optimizer_state_bytes(s), err))
+        return err->status;
+    return software->gradients_persist ? dl_emit_gradients(top, at, err) : DL_OK;
 }
 
 /* ---- from layer to layer ---- */

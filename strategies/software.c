@@ -28,7 +28,7 @@ struct options {
     double host_spread_fraction, scatter_moves, gather_moves, new_memory_bytes_per_s, residual_bytes, root_bytes,
         logit_workspace_bytes, pure_logit_workspace_bytes, pads_products_to, pool_index_bytes, fragmentation_fraction,
         backward_gradient_bytes, bucket_copy_bytes, outside_bytes, launch_queue, gather_launches, gemm_workspaces,
-        group_workspaces, own_workspace_bytes;
+        group_workspaces, own_workspace_bytes, deferred_head_gradients;
     bool gathers_outputs, parts_have_shapes; /* of sends in parts */
     bool batches_without_chunks;
     struct dl_loader loader;
@@ -270,6 +270,9 @@ static const struct dl_field fields[] = {
      "such workspaces more on stages with experts, whose products are launched on several streams; 0 if absent"},
     {"own_workspace_bytes", DL_NUMBER, offsetof(struct options, own_workspace_bytes), 0, 1e12, true, NULL,
      "of workspaces beside these, of sizes that the software sets itself; 0 if absent"},
+    {"deferred_head_gradients", DL_NUMBER, offsetof(struct options, deferred_head_gradients), 0, 1e9, true, NULL,
+     "micro-batches at most whose weight gradients of the head come at the end of the step, so that what they are made "
+     "of is kept; their time is counted in the backward; 0 if absent"},
     {"outside_bytes", DL_NUMBER, offsetof(struct options, outside_bytes), 0, 1e12, true, NULL,
      "of each device, not in the peak: context, libraries, communicators; 0 if absent"},
     {"backward_gradient_bytes", DL_NUMBER, offsetof(struct options, backward_gradient_bytes), 0, 8, true, NULL,
@@ -372,6 +375,7 @@ enum dl_status dl_software_read(struct dl_json doc, struct dl_arena *arena, stru
                                 .gemm_workspaces = o.gemm_workspaces,
                                 .group_workspaces = o.group_workspaces,
                                 .own_workspace_bytes = o.own_workspace_bytes,
+                                .deferred_head_gradients = o.deferred_head_gradients,
                                 .backward_gradient_bytes = o.backward_gradient_bytes,
                                 .bucket_copy_bytes = o.bucket_copy_bytes,
                                 .scatters_sends = o.scatters_sends,

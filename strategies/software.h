@@ -106,6 +106,7 @@ struct dl_software {
     double gemm_workspaces;            /* callers of the library of matrix products that keep memory for it */
     double group_workspaces;           /* more of them where experts are, of streams that products are launched on */
     double own_workspace_bytes;        /* of workspaces whose size does not depend on the device */
+    double deferred_head_gradients;    /* micro-batches whose weight gradients of the head wait, with their operands */
     double pool_index_bytes;           /* of each result of a max pool, kept for backward */
     double fragmentation_fraction;     /* what the allocator holds beyond what comes and goes, over that */
     bool overlaps_tensor;              /* sums over tensor ranks in a backward go beside the gradient of weights */

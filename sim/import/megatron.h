@@ -68,8 +68,9 @@ struct dl_megatron {
     const char *graph_scope;
     /* the software */
     int64_t attention, implementation, loss_kind;
-    bool loss_fusion, deterministic, grouped_experts, legacy_groups, flash, bf16_gradients, fp32_gradients,
-        fp32_residual, no_scatter, no_send_overlap;
+    double deferral_limit; /* of gradients_deferred; 0: none */
+    bool gradients_deferred, loss_fusion, deterministic, grouped_experts, legacy_groups, flash, bf16_gradients,
+        fp32_gradients, fp32_residual, no_scatter, no_send_overlap;
     bool precision_aware; /* what the types below need; what else it changes is told */
     int64_t gradient_type, parameter_type, moment_type, moment2_type;
 };

@@ -151,6 +151,8 @@ static const struct dl_megatron_flag flags[] = {
     SWITCH("use-flash-attn", flash),
     CHOICE("transformer-impl", implementation, implementations),
     SWITCH("cross-entropy-loss-fusion", loss_fusion),
+    SWITCH("defer-embedding-wgrad-compute", gradients_deferred),
+    {"wgrad-deferral-limit", DL_FLAG_NUMBER, AT(deferral_limit), NULL},
     SWITCH("deterministic-mode", deterministic),
     SWITCH("moe-grouped-gemm", grouped_experts),
     SWITCH("moe-use-legacy-grouped-gemm", legacy_groups),

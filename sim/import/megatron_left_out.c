@@ -68,7 +68,7 @@ static const struct dl_reason reasons[] = {
      "no-pin-cpu-params use-torch-optimizer-for-cpu-offload"},
     {false, true, "the order of work in a pipeline: that of the schedule is simulated",
      "microbatch-group-size-per-virtual-pipeline-stage overlap-p2p-communication-warmup-flush "
-     "defer-embedding-wgrad-compute wgrad-deferral-limit delay-wgrad-compute train-sync-interval"},
+     "delay-wgrad-compute train-sync-interval"},
     {false, true, "steps of a smaller batch come first: those of the full one are simulated",
      "rampup-batch-size step-batch-size-schedule decrease-batch-size-if-needed"},
     {false, true, "sizes may come from a checkpoint: those of the flags are taken", "use-checkpoint-args"},

@@ -53,6 +53,18 @@ static void put_workspaces(const struct dl_megatron_reading *r, json_t *software
                       "taken for CUBLAS_WORKSPACE_CONFIG=:4096:8; kernels are priced as without it");
 }
 
+/* core/tensor_parallel/layers.py: gradients of logits and their inputs of so many micro-batches are kept; 0: of all. */
+static void put_deferred(const struct dl_megatron_reading *r, json_t *software)
+{
+    static const int64_t all = 1000000000;
+    const struct dl_megatron *const m = r->m;
+    if (!m->gradients_deferred || m->pipeline < 2) return;
+    json_object_set_new(software, "deferred_head_gradients",
+                        json_integer(m->deferral_limit > 0 ? (int64_t)m->deferral_limit : all));
+    dl_megatron_leave(r, "--defer-embedding-wgrad-compute", NULL, true,
+                      "what waits is counted in memory; its products are priced in the backward, not in the bubble");
+}
+
 json_t *dl_megatron_software(struct dl_megatron_reading *r)
 {
     const struct dl_megatron *const m = r->m;
@@ -65,6 +77,7 @@ json_t *dl_megatron_software(struct dl_megatron_reading *r)
     if (m->no_send_overlap) json_object_set_new(software, "sends", json_string("batched"));
     put_loss(m, software);
     put_workspaces(r, software);
+    put_deferred(r, software);
     if (!json_object_size(software)) {
         json_decref(software);
         return NULL;

@@ -9,6 +9,7 @@ const char *const dl_tensor_names[] = {
     [DL_TENSOR_SAVED] = "saved",
     [DL_TENSOR_SCORES] = "scores",
     [DL_TENSOR_OPERANDS] = "operands",
+    [DL_TENSOR_DEFERRED] = "deferred",
     [DL_TENSOR_INPUT] = "input",
     [DL_TENSOR_GATHERED] = "gathered",
     [DL_TENSOR_PACKED] = "packed",

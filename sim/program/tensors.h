@@ -28,6 +28,7 @@ enum dl_tensor_kind {
     DL_TENSOR_SAVED,           /* by the forward for the backward */
     DL_TENSOR_SCORES,          /* the same, of attention between its projections */
     DL_TENSOR_OPERANDS,        /* of weight gradients that come apart from the backward */
+    DL_TENSOR_DEFERRED,        /* of those of the head that come at the end of the step */
     DL_TENSOR_INPUT,           /* of the model, as it was before a cast */
     DL_TENSOR_GATHERED,        /* parameters that other ranks hold, as long as they are here */
     DL_TENSOR_PACKED,          /* the same as they travel, where that is another form */

@@ -1,5 +1,5 @@
-/* library_memory.c - workspaces that libraries keep are part of the peak: as many as callers, each as the device has.
- */
+/* library_memory.c - what software keeps beside the layers is part of the peak: workspaces of libraries, as many as
+ * callers, each as the device has; operands of weight gradients that wait for the end of a step. */
 #include "tests/unit/analytic_run.h"
 
 #define MODEL                                                                                                          \
@@ -79,6 +79,26 @@ START_TEST(sizes_that_software_sets_are_those_on_every_device)
 }
 END_TEST
 
+/* Of four micro-batches: what the last one's are made of is there anyway. */
+START_TEST(weight_gradients_of_the_head_that_wait_keep_what_they_are_made_of)
+{
+    static const struct {
+        const char *set;
+        double micros;
+    } cases[] = {{"software.deferred_head_gradients=2", 2}, {"software.deferred_head_gradients=100", 3}};
+    struct dl_arena *const arena = dl_arena_new();
+    const double bytes = 2, tokens = 1024, hidden = 1024, vocab = 8192;
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        const double each = bytes * tokens * (hidden + vocab);
+        ck_assert_double_eq(use_of("megatron-core", 1, cases[i].set, NULL, arena).peak,
+                            use_of("megatron-core", 1, NULL, NULL, arena).peak + cases[i].micros * each);
+        ck_assert_double_eq(use_of("megatron-core", 0, cases[i].set, NULL, arena).peak,
+                            use_of("megatron-core", 0, NULL, NULL, arena).peak);
+    }
+    dl_arena_free(arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("library_memory");
@@ -87,6 +107,7 @@ int main(void)
     tcase_add_test(tests, a_hopper_keeps_three_of_megatron_core);
     tcase_add_test(tests, streams_of_experts_keep_their_own);
     tcase_add_test(tests, sizes_that_software_sets_are_those_on_every_device);
+    tcase_add_test(tests, weight_gradients_of_the_head_that_wait_keep_what_they_are_made_of);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -22,7 +22,7 @@ GPT_ARGS=(
     --num-layers 96 --hidden-size 12288
     --num-attention-heads 96
     --seq-length 2048 --max-position-embeddings 2048
-    --attention-backend auto # as Transformer Engine chooses
+    --defer-embedding-wgrad-compute --wgrad-deferral-limit 22 --attention-backend auto # as Transformer Engine chooses
 )
 TRAINING_ARGS="--micro-batch-size 1 --global-batch-size $((WORLD_SIZE * 12)) --bf16 \
     --use-distributed-optimizer --overlap-grad-reduce"
