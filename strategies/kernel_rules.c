@@ -58,7 +58,10 @@ static const struct dl_field fields[] = {
     {"unless_multiple_of", DL_NUMBER, AT(unless_multiple_of), 1, 1000, true, NULL,
      "only where samples times heads are not a multiple of this; everywhere if absent"},
     {"windowed", DL_BOOL, AT(is_windowed), 0, 0, true, NULL,
-     "only convolutions with windows of more than one pixel: the others are GEMMs; false if absent"},
+     "only attention in windows, and convolutions with those of more than one pixel: the others are GEMMs; false if "
+     "absent"},
+    {"ignores_windows", DL_BOOL, AT(ignores_windows), 0, 0, true, NULL,
+     "of attention: it goes through all tokens before a query, those outside of its window too; false if absent"},
     {"dropout", DL_BOOL, AT(needs_dropout), 0, 0, true, NULL,
      "only residuals and attention with dropout; false if absent"},
     {"experts", DL_BOOL, AT(needs_experts), 0, 0, true, NULL, "only kernels on the tokens of experts; false if absent"},

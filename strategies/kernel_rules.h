@@ -31,7 +31,8 @@ struct dl_kernel_rule {
     double rate;                   /* over that of the device's figures: of an older library */
     bool is_older;                 /* on the newest devices, their older_kernels_fraction of that rate */
     double unless_multiple_of;     /* only for so many matrices that this does not divide them; 0: any */
-    bool is_windowed;              /* only for convolutions with windows of more than a pixel */
+    bool is_windowed;              /* only for attention in windows, and convolutions with those of more than a pixel */
+    bool ignores_windows;          /* of attention: what lies outside of them is computed, and masked */
     bool needs_dropout;            /* only for kernels that dropout is part of */
     bool needs_experts;            /* only for what is done for the tokens of experts */
     bool needs_bias;               /* only for products with a bias */

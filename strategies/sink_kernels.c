@@ -136,6 +136,14 @@ static void slow_down(const struct dl_sink *s, const struct dl_kernel *k, enum d
         out->draw = dl_draw_of(d, k, precision, &out->price);
 }
 
+/* Of no more use than in windows: its flop are those that are needed. */
+static struct dl_kernel without_windows(const struct dl_kernel *k)
+{
+    struct dl_kernel all = *k;
+    all.n = k->m, all.window = 0, all.causal = true;
+    return all;
+}
+
 /* As the framework does it: more launches, more moved, something beside it. */
 static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct dl_kernel *k)
 {
@@ -146,6 +154,8 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     struct dl_kernel kernel =
         rule && k->kind == DL_KERNEL_MEMORY ? dl_kernel_instead(rule, k, experts_of_rank(setting, k)) : *k;
     kernel.accumulates = accumulates(setting, rule, k);
+    const bool ignores_windows = rule && rule->ignores_windows && k->kind == DL_KERNEL_ATTENTION && k->window > 0;
+    if (ignores_windows) kernel = without_windows(&kernel);
     pad(s->request->device, precision, setting->software->pads_products_to, &kernel);
     struct dl_priced_kernel out = {.kernel = *k,
                                    .launches = launches_of(setting, k, rule),
@@ -158,6 +168,7 @@ static struct dl_priced_kernel price_anew(const struct dl_sink *s, const struct 
     if (rule) kernel.k = dl_kernel_head_size(rule, &kernel);
     const enum dl_precision done_in = is_wide ? widen(s->request->device, precision, &kernel) : precision;
     out.price = price_at_clock(s, &kernel, done_in, 1, &out.draw);
+    if (ignores_windows) out.price.flop = dl_kernel_flop(k);
     if (rule || units_left(setting, k) < 1) slow_down(s, &kernel, done_in, rule, &out);
     if (rule) {
         const struct dl_kernel beside = dl_kernel_beside(rule, k), issued = dl_kernel_issued(rule, k);

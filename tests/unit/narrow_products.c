@@ -104,6 +104,27 @@ START_TEST(what_is_kept_for_communication_slows_arithmetic_alone)
 }
 END_TEST
 
+/* Where kernels mask what lies outside of windows, they take as long as without any, and no more is asked of them. */
+START_TEST(attention_may_go_beyond_windows)
+{
+    struct dl_session skips, masks, whole;
+    open_narrow(&skips, SOFTWARE(""), BATCH("bf16"), MODEL(",'window':8"));
+    open_narrow(&masks,
+                SOFTWARE(",'kernels':[{'operation':'attention','pass':'input_gradient','launches':1,"
+                         "'windowed':true,'ignores_windows':true}]"),
+                BATCH("bf16"), MODEL(",'window':8"));
+    open_narrow(&whole, SOFTWARE(""), BATCH("bf16"), MODEL(""));
+    check_close("forward", kernels_s(&masks, DL_ITEM_F, "attention"), kernels_s(&skips, DL_ITEM_F, "attention"),
+                exactly);
+    check_close("backward", kernels_s(&masks, DL_ITEM_B, "attention"), kernels_s(&whole, DL_ITEM_B, "attention"),
+                exactly);
+    ck_assert_double_gt(kernels_s(&whole, DL_ITEM_B, "attention"), kernels_s(&skips, DL_ITEM_B, "attention"));
+    dl_session_close(&skips);
+    dl_session_close(&masks);
+    dl_session_close(&whole);
+}
+END_TEST
+
 /* A norm in fp32, whose result is cast: 2 of 2 bytes become 2 of 4, and 4 are read and 2 written. */
 START_TEST(what_is_done_in_fp32_moves_its_bytes_on_every_device)
 {
@@ -250,6 +271,7 @@ int main(void)
     tcase_add_test(tests, only_linear_layers_of_blocks_are_narrow);
     tcase_add_test(tests, casts_move_each_operand_once);
     tcase_add_test(tests, what_is_kept_for_communication_slows_arithmetic_alone);
+    tcase_add_test(tests, attention_may_go_beyond_windows);
     tcase_add_loop_test(tests, what_is_done_in_fp32_moves_its_bytes_on_every_device, 0, 2);
     tcase_add_test(tests, casts_and_products_of_experts_are_launched_one_by_one);
     tcase_add_test(tests, launches_of_a_group_have_a_time_of_their_own);

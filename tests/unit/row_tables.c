@@ -85,17 +85,19 @@ START_TEST(steps_of_a_release_ran_as_its_recipes_say)
 }
 END_TEST
 
-/* From 26.06 on GB300 keeps all in MXFP8, and has attention of DeepSeek-V3 in it, GB200 does not. */
+/* From 26.06 on GB300 keeps all of DeepSeek-V3 in MXFP8, and has its attention in it, GB200 does not. */
 START_TEST(steps_recompute_what_their_recipes_say)
 {
-    static const char *const software[] = {"megatron-bridge", "megatron-bridge-fused", "megatron-bridge-fp8-attention"};
-    static const char *const modules[] = {"[\"mla_up_proj\"]", "[\"mla_up_proj\"]", NULL,
-                                          "[\"layernorm\", \"moe_act\"]", NULL};
+    static const char *const software[] = {"megatron-bridge", "megatron-bridge-fused", "megatron-bridge-fp8-attention",
+                                           "megatron-bridge", "megatron-bridge",       "megatron-bridge-fp8-windows"};
+    static const char *const modules[] = {
+        "[\"mla_up_proj\"]", "[\"mla_up_proj\"]", NULL, "[\"layernorm\", \"moe_act\"]", NULL, NULL};
     read_text(BRIDGE_HEAD BRIDGE_LINE("1", "26.04", "GB300", "DeepSeekV3", "1,2,,1,32,8", "MXFP8")
                   BRIDGE_LINE("2", "26.08", "GB200", "DeepSeekV3", "1,4,,1,64,4", "MXFP8")
                       BRIDGE_LINE("3", "26.08", "GB300", "DeepSeekV3", "1,2,,1,32,8", "MXFP8")
                           BRIDGE_LINE("4", "26.02", "H100", "GPT OSS 120B", "1,4,,1,8,n/a", "BF16")
-                              BRIDGE_LINE("5", "26.02", "GB300", "GPT OSS 120B", "1,1,,1,64,n/a", "BF16"));
+                              BRIDGE_LINE("5", "26.02", "GB300", "GPT OSS 120B", "1,1,,1,64,n/a", "BF16")
+                                  BRIDGE_LINE("6", "26.06", "GB300", "GPT OSS 120B", "1,1,,1,16,n/a", "MXFP8"));
     ck_assert_msg(!err.status, "%s", err.text);
     ck_assert_uint_eq(rows.n, DL_COUNT(modules));
     for (size_t i = 0; i < DL_COUNT(modules); i++)
