@@ -14,7 +14,7 @@
 #include "sim/cost/device_models.h"
 
 struct options {
-    double array, arrays, matrix_fraction, bandwidth_fraction, buffer_bytes, vector_flop_per_s;
+    double array, arrays, matrix_fraction, bandwidth_fraction, buffer_bytes, vector_flop_per_s, attention_rows;
 };
 static const struct options defaults = {0};
 static const struct dl_field fields[] = {
@@ -28,6 +28,9 @@ static const struct dl_field fields[] = {
      "memory beside the arrays that holds blocks of the operands"},
     {"vector_flop_per_s", DL_NUMBER, offsetof(struct options, vector_flop_per_s), 1, 1e18, false, NULL,
      "of the vector units"},
+    {"attention_rows", DL_NUMBER, offsetof(struct options, attention_rows), 0, 1e6, true, NULL,
+     "queries and keys that an attention kernel goes through together, all of them where a causal mask hides a part; 0 "
+     "if absent"},
 };
 
 /* A vector register has 8 rows (Norrie et al. 2021), so that many rows flow together. */
@@ -70,16 +73,22 @@ static double blocked_bytes(const struct dl_device *d, const struct dl_kernel *k
     return dl_kernel_bytes(k, precision) + k->batch * again * operand_bytes;
 }
 
+/* Of the scores, those in squares that a causal mask does not hide all of: n (n + 1) / 2 of n x n squares. */
+static double computed_share(const struct options *o, const struct dl_kernel *k)
+{
+    return k->causal ? fmin(1, 0.5 * (1 + o->attention_rows / k->m)) : 1;
+}
+
 /* Scores, context; backward scores again and four more. The scores stay in the buffers. */
 static double attention_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     const struct options *const o = d->options;
-    const double flop_per_s = d->peak_flop_per_s[precision], needed = k->causal ? 0.5 : 1;
+    const double flop_per_s = d->peak_flop_per_s[precision];
     const double scores_s = product_s(d, k->batch, k->m, k->n, k->k, flop_per_s);
     const double context_s = product_s(d, k->batch, k->m, k->k, k->n, flop_per_s);
     const double matrix_s = k->backward ? 2 * scores_s + 3 * context_s : scores_s + context_s;
     const double vector_s = k->batch * k->m * k->n * vector_flop_per_score / o->vector_flop_per_s;
-    return fmax(needed * fmax(matrix_s, vector_s), memory_s(d, dl_kernel_bytes(k, precision)));
+    return fmax(computed_share(o, k) * fmax(matrix_s, vector_s), memory_s(d, dl_kernel_bytes(k, precision)));
 }
 
 static double body_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)

@@ -37,6 +37,22 @@ START_TEST(systolic_arrays_are_filled_by_squares)
 }
 END_TEST
 
+/* Of 4 x 4 squares a causal mask hides 6 wholly. One that is as large as all is computed as if there was no mask. */
+START_TEST(squares_that_a_mask_hides_in_part_are_computed)
+{
+    open_device("tpu-v6e");
+    struct dl_kernel causal = {.kind = DL_KERNEL_ATTENTION, .batch = 64, .m = 8192, .n = 8192, .k = 128, .kv_share = 1};
+    const double all_s = seconds(causal);
+    causal.causal = true;
+    change_device("figures.attention_rows=2048");
+    ck_assert_double_eq_tol(seconds(causal) / all_s, 10.0 / 16, 1e-9);
+    change_device("figures.attention_rows=0");
+    ck_assert_double_eq_tol(seconds(causal) / all_s, 0.5, 1e-9);
+    change_device("figures.attention_rows=20000");
+    ck_assert_double_eq_tol(seconds(causal) / all_s, 1, 1e-9);
+}
+END_TEST
+
 START_TEST(a_wafer_waits_for_its_weights_unless_the_batch_is_large)
 {
     open_device("wse-2");
@@ -420,6 +436,7 @@ END_TEST
 static void add(TCase *tests)
 {
     tcase_add_test(tests, systolic_arrays_are_filled_by_squares);
+    tcase_add_test(tests, squares_that_a_mask_hides_in_part_are_computed);
     tcase_add_test(tests, a_wafer_waits_for_its_weights_unless_the_batch_is_large);
     tcase_add_test(tests, element_wise_work_is_free_in_a_pipeline);
     tcase_add_test(tests, a_processor_loses_small_products_to_packing_and_large_data_to_memory);
