@@ -48,7 +48,33 @@ static void experts(struct dl_block *b)
     dl_tape_saved(&b->tape)->weighed_bytes += DL_ACTIVATION_BYTES * tokens * hidden;
 }
 
-void dl_block_experts(struct dl_block *b)
+/* One-hot matrices of tokens x places, of all experts, for each sample (Lepikhin et al. 2020, GShard, arXiv 2006.16668,
+ * section 3; MaxText, layers/moe.py, dense_matmul): they are written for both ways, and the gradient of the weights of
+ * tokens is one, too. */
+static void one_hot_matrices(struct dl_block *b, double places)
+{
+    const double elements = b->tokens * places;
+    dl_tape_pass(&b->tape, &(struct dl_tape_pass){"one_hot", DL_ACTIVATION, .forward = 2 * elements,
+                                                  .input_gradient = elements, .operation = "top_k"});
+    dl_tape_saved(&b->tape)->outside_bytes += 2 * DL_ACTIVATION_BYTES * elements;
+}
+
+static void experts_by_products(struct dl_block *b)
+{
+    const struct dl_transformer *const o = b->o;
+    const double seq = (double)o->seq, hidden = (double)o->hidden;
+    const double places = (double)o->top_k * dl_expert_padding(o) * seq;
+    const struct dl_kernel_dimensions by = {.batch = DL_BY_SAMPLE, .m = DL_BY_TOKEN, .k = DL_BY_TOKEN};
+    one_hot_matrices(b, places);
+    dl_tape_product(&b->tape,
+                    &(struct dl_product){"to_places", b->samples, places, hidden, seq, by, .of_activations = true,
+                                         .is_first = true, .stays_wide = true, .moves_tokens = true});
+    experts(b);
+    dl_tape_product(&b->tape, &(struct dl_product){"from_places", b->samples, seq, hidden, places, by,
+                                                   .of_activations = true, .stays_wide = true, .moves_tokens = true});
+}
+
+static void experts_by_copies(struct dl_block *b)
 {
     const double copied = (double)b->o->top_k * dl_expert_padding(b->o) * b->elements;
     const double n = (double)b->o->experts;
@@ -61,15 +87,23 @@ void dl_block_experts(struct dl_block *b)
                                            .input_gradient = 2 * copied + b->elements,
                                            .matrices = n,
                                            .tokens = b->elements};
+    dl_tape_pass(&b->tape, &permute);
+    experts(b);
+    dl_tape_pass(&b->tape, &unpermute);
+}
+
+void dl_block_experts(struct dl_block *b)
+{
     b->tape.module = DL_MODULE_NORM;
     dl_block_norm(b, "norm2", (double)b->o->hidden);
     dl_tape_saved(&b->tape)->outside_bytes += DL_ACTIVATION_BYTES * b->elements; /* what the router is given */
     b->tape.module = DL_MODULE_EXPERTS;
     route(b);
     if (b->o->shared_experts) shared_experts(b);
-    dl_tape_pass(&b->tape, &permute);
-    experts(b);
-    dl_tape_pass(&b->tape, &unpermute);
+    if (b->o->routes_by_products)
+        experts_by_products(b);
+    else
+        experts_by_copies(b);
     b->tape.module = DL_NO_MODULE;
     dl_block_residual(b);
 }

@@ -40,6 +40,7 @@ struct dl_product {
     bool shares_weights;  /* they are the parameters of another layer */
     bool stays_wide;      /* never with quantised operands */
     bool masked;          /* as in struct dl_kernel */
+    bool moves_tokens;    /* as in struct dl_kernel */
     bool is_first;        /* nobody needs the gradient of its input */
     double for_key_heads; /* as in struct dl_work */
     bool stays; /* what it sums over the inner dimension is added to what another sums, and leaves with that */

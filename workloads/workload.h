@@ -81,6 +81,7 @@ enum dl_gradient { DL_GRADIENT_INPUT, DL_GRADIENT_WEIGHT };
 
 struct dl_work {
     struct dl_kernel kernel;
+    bool moves_tokens;           /* product with a one-hot matrix: no work of the model */
     enum dl_gradient gradient; /* backward only */
     /* Elements, of all ranks that share the layer; 0: none. What several kernels are given is told by the first. */
     double to_experts, from_experts; /* that it is given: of tokens that go to their experts, or come back */

@@ -205,7 +205,8 @@ double dl_layer_model_flop(const struct dl_layer *layer, double expert_padding, 
     double sum = 0;
     for (size_t i = 0; i < layer->n_forward; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
-        sum += dl_counted_flop(k, dl_kernel_flop(k), count) / (dl_kernel_is_of_experts(k) ? expert_padding : 1);
+        if (!k->moves_tokens)
+            sum += dl_counted_flop(k, dl_kernel_flop(k), count) / (dl_kernel_is_of_experts(k) ? expert_padding : 1);
     }
     return sum;
 }

@@ -35,7 +35,9 @@ START_TEST(tokens_travel_twice_each_way)
     static const struct {
         const char *workload;
         double capacity;
-    } models[] = {{MODEL(""), 1}, {MODEL(",'capacity_factor':1.25"), 1.25}};
+    } models[] = {{MODEL(""), 1},
+                  {MODEL(",'capacity_factor':1.25"), 1.25},
+                  {MODEL(",'capacity_factor':1.25,'routes_by_products':true"), 1.25}};
     const uint32_t ways = all_ways[_i % 3];
     struct dl_session t;
     open_step(&t, &(struct step){.workload = models[_i / 3].workload, .head = BATCH, .stack = stack_of(ways, "")});
@@ -360,7 +362,7 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("expert");
-    tcase_add_loop_test(tests, tokens_travel_twice_each_way, 0, 6);
+    tcase_add_loop_test(tests, tokens_travel_twice_each_way, 0, 9);
     tcase_add_loop_test(tests, sequence_parallelism_divides_what_travels, 0, 2);
     tcase_add_loop_test(tests, work_stays_and_parameters_are_divided, 0, 3);
     tcase_add_test(tests, everybody_waits_for_the_busiest_rank);

@@ -164,6 +164,13 @@ static double played_flop(const struct dl_session *t)
     return sum * ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * ways[DL_AXIS_DATA];
 }
 
+/* What results that are kept spare, and what products that move tokens take, is in recompute_keeps.c and
+ * workload_layers.c. */
+static bool is_compared(const struct asked *a)
+{
+    return !json_object_get(entry_of(a, "recompute"), "keeps") && !json_object_get(a->workload, "routes_by_products");
+}
+
 static void check_flop(const struct drawn *d, const struct asked *a, const struct dl_session *t)
 {
     const double expected = expected_flop(a, t, true), model = expected_flop(a, t, false), played = played_flop(t);
@@ -171,6 +178,7 @@ static void check_flop(const struct drawn *d, const struct asked *a, const struc
         ck_assert_msg(fabs(model - t->lowered.model_flop[DL_FLOP_FULL]) <= 1e-9 * model,
                       "%s: %.12g flop of the model, not %.12g", d->strategy, t->lowered.model_flop[DL_FLOP_FULL],
                       model);
+    if (!is_compared(a)) return;
     ck_assert_msg(fabs(played - expected) <= 1e-9 * expected, "%s: %.12g flop, not %.12g", d->strategy, played,
                   expected);
 }

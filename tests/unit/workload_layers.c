@@ -181,6 +181,34 @@ START_TEST(padding_is_work_but_not_the_models)
 }
 END_TEST
 
+static double flop_named(const struct dl_work *list, size_t n, const char *name)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].kernel.name, name) == 0) sum += dl_kernel_flop(&list[i].kernel);
+    return sum;
+}
+
+/* Of each sample a matrix of tokens x places: the one there is no gradient of, that of the weights of tokens is. */
+START_TEST(tokens_may_be_moved_by_products)
+{
+    const double samples = 2, capacity = 1.5;
+    open_text("{" SMALL "," EXPERTS ",'capacity_factor':1.5}");
+    build(samples, "flash");
+    const double flop = model.model_flop_per_sample[DL_FLOP_FULL];
+    open_text("{" SMALL "," EXPERTS ",'capacity_factor':1.5,'routes_by_products':true}");
+    build(samples, "flash");
+    const struct dl_layer *const block = &model.layers[1];
+    const double places = number("top_k") * capacity * number("seq");
+    const double once = 2 * samples * number("seq") * places * number("hidden");
+    ck_assert_close(flop_named(block->forward, block->n_forward, "to_places"), once);
+    ck_assert_close(flop_named(block->forward, block->n_forward, "from_places"), once);
+    ck_assert_close(flop_named(block->backward, block->n_backward, "to_places"), once);
+    ck_assert_close(flop_named(block->backward, block->n_backward, "from_places"), 2 * once);
+    ck_assert_close(model.model_flop_per_sample[DL_FLOP_FULL], flop);
+}
+END_TEST
+
 START_TEST(experts_are_in_the_layers_that_are_said)
 {
     open_text("{" SMALL "," EXPERTS ",'moe_every':2,'dense_layers':1}");
@@ -237,6 +265,7 @@ int main(void)
     tcase_add_loop_test(all, attention_and_residuals_tell_of_their_dropout, 0, 2);
     tcase_add_test(all, experts_share_the_tokens);
     tcase_add_test(all, padding_is_work_but_not_the_models);
+    tcase_add_test(all, tokens_may_be_moved_by_products);
     tcase_add_test(all, experts_are_in_the_layers_that_are_said);
     tcase_add_test(all, a_further_token_takes_a_block_and_the_head_again);
     tcase_add_test(all, layers_of_an_mlp_are_cut_in_pairs);
