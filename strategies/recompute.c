@@ -28,6 +28,10 @@ static const struct dl_field fields[] = {
     {"keeps", DL_CHOICE, offsetof(struct dl_recomputation, keeps), 0, 0, true, kept_names,
      "with full: what a block keeps: its input, or also the results of attention, of every other GEMM and of sums over "
      "tensor ranks (torchtitan's selective checkpoints by op); input if absent"},
+    {"kept_results", DL_LIST, offsetof(struct dl_recomputation, results), 0, 0, true, NULL,
+     "with full: what products make and blocks keep beside that, as policies of jax.checkpoint name it: qkv, context "
+     "(of "
+     "attention), projection, fc1 (of blocks without experts); none if absent"},
     {"modules", DL_LIST, offsetof(struct dl_recomputation, modules), 0, 0, true, NULL,
      "with selective: which parts of blocks, as Megatron-Core names them: core_attn, layernorm (norms that are no part "
      "of the product after them), mla_up_proj, mlp (of blocks without experts), moe_act, shared_experts, moe; "
@@ -38,16 +42,17 @@ static const struct dl_field fields[] = {
 static enum dl_status claim(const void *options, struct dl_json entry, struct dl_setting *setting, struct dl_error *err)
 {
     const struct dl_recomputation *const o = options;
-    static const char *const of_full[] = {"layers", "every", "keeps"};
+    static const char *const of_full[] = {"layers", "every", "keeps", "kept_results"};
     for (size_t i = 0; o->mode != DL_RECOMPUTE_BLOCKS && i < DL_COUNT(of_full); i++)
         if (json_object_get(entry.value, of_full[i]))
             return dl_fail(err, DL_KEY, entry.where, "'%s' means nothing unless 'mode' is \"full\"", of_full[i]);
-    if (o->keeps != DL_KEEPS_INPUT && o->every > 1)
-        return dl_fail(err, DL_KEY, entry.where, "'keeps' is of every block: 'every' must be 1, got %lld",
-                       (long long)o->every);
+    if ((o->keeps != DL_KEEPS_INPUT || o->results.value) && o->every > 1)
+        return dl_fail(err, DL_KEY, entry.where, "'%s' is of every block: 'every' must be 1, got %lld",
+                       o->results.value ? "kept_results" : "keeps", (long long)o->every);
     if (o->mode != DL_RECOMPUTE_SELECTIVE && o->modules.value)
         return dl_fail(err, DL_KEY, entry.where, "'modules' means nothing unless 'mode' is \"selective\"");
     setting->recompute = (enum dl_recompute)o->mode;
+    if (dl_recompute_results_read(o->results, &setting->kept_results, err)) return err->status;
     return dl_recompute_modules_read(o->modules, &setting->recompute_modules, err);
 }
 
@@ -268,6 +273,9 @@ static void tell(const void *options, void (*say)(void *user, const char *words)
     if (o->modules.value)
         n += snprintf(words + n, sizeof words - (size_t)n, " of %s", name_modules(o, modules, sizeof modules));
     if (o->layers) n += snprintf(words + n, sizeof words - (size_t)n, " of %lld blocks", (long long)o->layers);
+    for (size_t i = 0; i < json_array_size(o->results.value) && n < (int)sizeof words; i++)
+        n += snprintf(words + n, sizeof words - (size_t)n, "%s %s", i ? "," : " but for",
+                      json_string_value(json_array_get(o->results.value, i)));
     if (o->keeps != DL_KEEPS_INPUT) n += snprintf(words + n, sizeof words - (size_t)n, " but for every other GEMM");
     if (o->every > 1) snprintf(words + n, sizeof words - (size_t)n, " in groups of %lld", (long long)o->every);
     if (o->mode != DL_RECOMPUTE_NOTHING) say(user, words);

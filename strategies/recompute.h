@@ -14,6 +14,7 @@ struct dl_recomputation {
     int64_t layers;         /* DL_RECOMPUTE_BLOCKS: the first so many of each position; 0: all */
     int64_t every;          /* in groups of so many, which keep one input together */
     int64_t keeps;          /* enum dl_recompute_keeps */
+    struct dl_json results; /* DL_RECOMPUTE_BLOCKS: names of those that are kept beside that */
 };
 
 /* Modules by their names, with those that are parts of them; absent: the core of attention. */
@@ -29,6 +30,9 @@ enum dl_recompute dl_recompute_of(const struct dl_recomputation *how, uint32_t b
 
 /* Kernels of its forward that come again where it is recomputed as a whole: the first so many. */
 size_t dl_recompute_count(const struct dl_setting *setting, const struct dl_layer *layer);
+
+/* Results by their names, as a set. */
+enum dl_status dl_recompute_results_read(struct dl_json list, uint32_t *results, struct dl_error *err);
 
 /* Whether a block keeps the result of this kernel of its forward beside its input, and the bytes of all such. */
 bool dl_recompute_keeps(const struct dl_recomputation *how, const struct dl_setting *setting,

@@ -1,9 +1,18 @@
-/* recompute_kept.c - results that a block keeps though all else of it is done again, op by op.
+/* recompute_kept.c - results that a block keeps though all else of it is done again: those that are named, or op by op.
  *
  * torchtitan (distributed/activation_checkpoint.py, selective_ac_option "op") saves results of attention, of sums over
  * tensor ranks, and of every other GEMM, the first of a block among them. Products of experts and of routers are not
  * on its list. */
+#include "strategies/name_sets.h"
 #include "strategies/recompute.h"
+
+enum dl_status dl_recompute_results_read(struct dl_json list, uint32_t *results, struct dl_error *err)
+{
+    const size_t n = DL_N_RESULTS - 1; /* the first is none */
+    if (dl_name_set_read(list, dl_results, n, results, err)) return err->status;
+    *results <<= 1;
+    return DL_OK;
+}
 
 static bool is_counted(const struct dl_kernel *k)
 {
@@ -27,7 +36,9 @@ bool dl_recompute_keeps(const struct dl_recomputation *how, const struct dl_sett
                         size_t index)
 {
     const struct dl_work *const work = &layer->forward[index];
-    if (how->keeps == DL_KEEPS_INPUT || index >= dl_recompute_count(s, layer)) return false;
+    if (index >= dl_recompute_count(s, layer)) return false;
+    if (s->kept_results >> work->kernel.result & 1) return true;
+    if (how->keeps == DL_KEEPS_INPUT) return false;
     if (work->kernel.kind == DL_KERNEL_ATTENTION) return true;
     return is_counted(&work->kernel) && (is_odd(layer, index) || is_summed(s, work));
 }

@@ -99,6 +99,7 @@ struct dl_setting {
     struct dl_tensor_parts parts;
     enum dl_recompute recompute;
     dl_module_set recompute_modules; /* DL_RECOMPUTE_SELECTIVE: these */
+    uint32_t kept_results;           /* DL_RECOMPUTE_BLOCKS: 1 << enum dl_block_result each */
     uint32_t servers;                /* of parameters, on devices after those of the ranks */
     uint32_t zero_stage;             /* that is run: some software runs stage 2 as it does stage 3 */
     uint32_t zero_asked;             /* as the strategy file has it; 0: no ZeRO */

@@ -18,10 +18,12 @@ static uint32_t count_matrices(const struct dl_layer *layer, size_t n_kernels)
 /* Some of its matrices come again before its backward, and not all: it is simpler to gather it whole. */
 static bool repeats_some(const struct dl_module_rules *r, const struct dl_layer *layer)
 {
-    const bool selective = r->setting->recompute == DL_RECOMPUTE_SELECTIVE;
-    for (size_t i = 0; selective && i < layer->n_forward; i++) {
+    const struct dl_setting *const s = r->setting;
+    const dl_module_set modules = s->recompute == DL_RECOMPUTE_SELECTIVE ? s->recompute_modules : 0;
+    for (size_t i = 0; i < layer->n_forward; i++) {
         const struct dl_kernel *const k = &layer->forward[i].kernel;
-        if (dl_kernel_is_linear(k) && r->setting->recompute_modules >> k->module & 1) return true;
+        const bool is_kept = r->recomputed && dl_recompute_keeps(r->recomputed, s, layer, i);
+        if (dl_kernel_is_linear(k) && (modules >> k->module & 1 || is_kept)) return true;
     }
     return false;
 }

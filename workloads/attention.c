@@ -71,10 +71,12 @@ static void queries_keys_values(struct dl_block *b)
     b->tape.module = norm_module(o);
     dl_block_save_operand(b, b->elements, DL_ACTIVATION, false);
     b->tape.module = DL_NO_MODULE;
+    b->tape.result = DL_RESULT_QKV;
     if (is_latent(o))
         latent_queries_keys_values(b);
     else
         joined_queries_keys_values(b);
+    b->tape.result = DL_NO_RESULT;
     if (o->qk_norm) {
         dl_block_head_norm(b, "q_norm", (double)o->heads, (double)o->head_size);
         dl_block_head_norm(b, "k_norm", key_heads(o), (double)o->head_size);
@@ -107,6 +109,7 @@ static void unfused_scores(struct dl_block *b)
                                                       .input_gradient = moved, .operation = "dropout"});
         *saved += (DL_ACTIVATION_BYTES + DL_MASK_BYTES) * scores;
     }
+    b->tape.result = DL_RESULT_CONTEXT;
     dl_tape_product(&b->tape, &(struct dl_product){"context", heads, seq, value_size(o), seq, context_by,
                                                    .of_activations = true, .masked = o->causal});
 }
@@ -117,6 +120,20 @@ static double keys_seen(const struct dl_block *b)
 {
     const double seq = (double)b->o->seq, window = (double)b->o->window;
     return b->in_windows ? window - window * (window - 1) / (2 * seq) : seq;
+}
+
+static void fused_attention(struct dl_block *b)
+{
+    const struct dl_transformer *const o = b->o;
+    b->tape.result = DL_RESULT_CONTEXT;
+    dl_tape_attention(&b->tape, &(struct dl_kernel){.batch = b->samples * (double)o->heads,
+                                                    .m = (double)o->seq,
+                                                    .n = keys_seen(b),
+                                                    .k = (key_size(o) + value_size(o)) / 2,
+                                                    .causal = o->causal && !b->in_windows,
+                                                    .window = b->in_windows ? (double)o->window : 0,
+                                                    .kv_share = key_heads(o) / (double)o->heads,
+                                                    .drops = o->dropout});
 }
 
 void dl_block_attend(struct dl_block *b)
@@ -132,18 +149,13 @@ void dl_block_attend(struct dl_block *b)
     dl_block_save_operand(b, b->tokens * context, DL_INSIDE, b->flash); /* its own backward needs it, too */
     b->tape.module = DL_MODULE_CORE_ATTENTION;
     if (b->flash)
-        dl_tape_attention(&b->tape, &(struct dl_kernel){.batch = b->samples * heads,
-                                                        .m = (double)o->seq,
-                                                        .n = keys_seen(b),
-                                                        .k = (key_size(o) + value_size(o)) / 2,
-                                                        .causal = o->causal && !b->in_windows,
-                                                        .window = b->in_windows ? (double)o->window : 0,
-                                                        .kv_share = key_heads(o) / heads,
-                                                        .drops = o->dropout});
+        fused_attention(b);
     else
         unfused_scores(b);
     b->tape.module = DL_NO_MODULE;
+    b->tape.result = DL_RESULT_PROJECTION;
     dl_block_linear(b, "projection", (double)o->hidden, context, dl_second_of_pair);
+    b->tape.result = DL_NO_RESULT;
 }
 
 void dl_block_attention(struct dl_block *b)

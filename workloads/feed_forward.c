@@ -24,12 +24,14 @@ void dl_block_activation(struct dl_block *b, double elements, enum dl_block_modu
 void dl_block_feed(struct dl_block *b)
 {
     const double hidden = (double)b->o->hidden, ffn = (double)b->o->ffn;
+    b->tape.result = DL_RESULT_FC1;
     if (dl_is_gated(b->o)) {
         const struct dl_branch branches[] = {{"gate", ffn, 0}, {"up", ffn, 0}};
         dl_block_branches(b, "fc1", branches, DL_COUNT(branches), b->o->bias);
     } else {
         dl_block_linear(b, "fc1", ffn, hidden, dl_first_of_pair);
     }
+    b->tape.result = DL_NO_RESULT;
     dl_block_activation(b, b->tokens * ffn, b->tape.module);
     dl_block_linear(b, "fc2", hidden, ffn, dl_second_of_pair);
 }

@@ -136,6 +136,7 @@ void dl_tape_product(struct dl_tape *tape, const struct dl_product *p)
                                 .masked = p->masked,
                                 .has_bias = p->has_bias,
                                 .module = tape->module,
+                                .result = tape->result,
                                 .by = p->by};
     forward.by.batch |= of_experts(tape->among_experts);
     struct dl_kernel input = forward, weight = forward; /* Y = X W: dX = dY W^T and dW = X^T dY */
@@ -158,6 +159,7 @@ void dl_tape_attention(struct dl_tape *tape, const struct dl_kernel *attention)
     kernel.name = "attention";
     kernel.masked = kernel.causal;
     kernel.module = tape->module;
+    kernel.result = tape->result;
     kernel.by = (struct dl_kernel_dimensions){.batch = DL_BY_SAMPLE | DL_BY_INNER, .m = DL_BY_TOKEN, .n = DL_BY_TOKEN};
     add_forward(step, &kernel);
     kernel.backward = true;

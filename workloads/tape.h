@@ -16,6 +16,7 @@ struct dl_tape {
     bool among_experts;  /* tokens are at their experts */
     struct dl_work next; /* what the next kernel is given, as far as it must be told; its kernel means nothing */
     enum dl_block_module module; /* set while its kernels are written down, and what is saved of them */
+    enum dl_block_result result; /* set while the products are written down that make it */
 };
 
 void dl_tape_begin(struct dl_tape *tape, struct dl_layer *layer, const char *name);
@@ -39,8 +40,8 @@ struct dl_product {
     bool of_activations;  /* the second operand is data: both gradients are needed at once */
     bool shares_weights;  /* they are the parameters of another layer */
     bool stays_wide;      /* never with quantised operands */
-    bool masked;          /* as in struct dl_kernel */
     bool moves_tokens;    /* as in struct dl_kernel */
+    bool masked;          /* as in struct dl_kernel */
     bool is_first;        /* nobody needs the gradient of its input */
     double for_key_heads; /* as in struct dl_work */
     bool stays; /* what it sums over the inner dimension is added to what another sums, and leaves with that */

@@ -42,6 +42,18 @@ enum dl_block_module {
 extern const char *const dl_modules[]; /* their names, from that of CORE_ATTENTION on; then NULL */
 typedef uint32_t dl_module_set;        /* 1 << module each */
 
+/* What products of a block make that may be kept where all else of it is recomputed, as policies of jax.checkpoint
+ * name it. */
+enum dl_block_result {
+    DL_NO_RESULT,
+    DL_RESULT_QKV,
+    DL_RESULT_CONTEXT, /* of attention */
+    DL_RESULT_PROJECTION,
+    DL_RESULT_FC1, /* of a block without experts */
+    DL_N_RESULTS,
+};
+extern const char *const dl_results[]; /* their names, from that of QKV on; then NULL */
+
 struct dl_kernel {
     enum dl_kernel_kind kind;
     enum dl_kernel_pass pass;
@@ -69,8 +81,10 @@ struct dl_kernel {
     bool backward;               /* attention: 2.5 times the forward's work */
     double kv_share;             /* attention: heads of keys and values over those of queries */
     bool drops;                  /* dropout is part of it: of attention's scores, or of what a residual adds */
+    bool moves_tokens;           /* product with a one-hot matrix: no work of the model */
     bool stays_wide;             /* product: never with quantised operands, beside those of attention's core */
     enum dl_block_module module; /* that it is part of, the innermost */
+    enum dl_block_result result; /* product or attention: what it makes, or a part of that */
     double table;                /* look-up: elements of its table, which are parameters */
     bool has_bias;               /* product: a bias is added to its result */
     bool accumulates; /* its result is added to sums in fp32, as gradients of weights are; the software decides */
@@ -81,7 +95,6 @@ enum dl_gradient { DL_GRADIENT_INPUT, DL_GRADIENT_WEIGHT };
 
 struct dl_work {
     struct dl_kernel kernel;
-    bool moves_tokens;           /* product with a one-hot matrix: no work of the model */
     enum dl_gradient gradient; /* backward only */
     /* Elements, of all ranks that share the layer; 0: none. What several kernels are given is told by the first. */
     double to_experts, from_experts; /* that it is given: of tokens that go to their experts, or come back */

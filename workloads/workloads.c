@@ -43,6 +43,7 @@ static enum dl_status read_options(struct dl_json doc, const struct dl_workload_
 
 const char *const dl_modules[] = {"core_attn", "layernorm",      "mla_up_proj", "mlp",
                                   "moe_act",   "shared_experts", "moe",         NULL};
+const char *const dl_results[] = {"qkv", "context", "projection", "fc1", NULL};
 
 void dl_saved_add(struct dl_saved *sum, const struct dl_saved *part)
 {

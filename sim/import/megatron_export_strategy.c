@@ -161,8 +161,10 @@ static void put_recompute(struct dl_megatron_export *x, struct dl_json e)
     if (!dl_megatron_is(e, key, "full")) return;
     dl_megatron_put(x, "--recompute-granularity full --recompute-method %s --recompute-num-layers %lld",
                     layers ? "block" : "uniform", (long long)(layers ? layers : every));
-    if (json_object_get(e.value, "keeps"))
-        dl_megatron_without(x, e, "keeps", "Megatron-LM keeps the input alone, or recomputes modules");
+    static const char *const kept[] = {"keeps", "kept_results"};
+    for (size_t i = 0; i < DL_COUNT(kept); i++)
+        if (json_object_get(e.value, kept[i]))
+            dl_megatron_without(x, e, kept[i], "Megatron-LM keeps the input alone, or recomputes modules");
     if (layers && every > 1) dl_megatron_without(x, e, "every", "Megatron-LM has it or the number of layers");
 }
 

@@ -102,7 +102,8 @@ def _steps():
         yield f"quantized-{method}", [data, {"name": "quantized_allreduce", "method": method}], plain, {}
     for name, entry in (("blocking", {"name": "blocking_launches"}), ("graphs", {"name": "graphs", "scope": "step"})):
         yield name, [data, tensor, entry], plain, {}
-    for i, again in enumerate(({"mode": "selective"}, {"mode": "full"}, {"mode": "full", "layers": 2, "every": 2})):
+    for i, again in enumerate(({"mode": "selective"}, {"mode": "full"}, {"mode": "full", "layers": 2, "every": 2},
+                               {"mode": "full", "kept_results": ["qkv", "projection"]})):
         yield f"recompute-{i}", [pipeline, data, {"name": "recompute"} | again], plain, {}
 
 

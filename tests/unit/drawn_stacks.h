@@ -265,7 +265,8 @@ static void draw_job(uint64_t index, struct drawn *out)
                                              "{'name':'recompute','mode':'full','layers':1}",
                                              "{'name':'recompute','mode':'full','every':2}",
                                              "{'name':'recompute','mode':'full','layers':3,'every':2}",
-                                             "{'name':'recompute','mode':'full','keeps':'alternate_gemms'}"};
+                                             "{'name':'recompute','mode':'full','keeps':'alternate_gemms'}",
+                                             "{'name':'recompute','mode':'full','kept_results':['qkv','context']}"};
     static const char *const precisions[] = {"fp16", "fp32"};
     static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb"};
     gsl_rng *const rng = dl_random_new(seed, "battery", index);

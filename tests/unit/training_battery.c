@@ -164,11 +164,13 @@ static double played_flop(const struct dl_session *t)
     return sum * ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * ways[DL_AXIS_DATA];
 }
 
-/* What results that are kept spare, and what products that move tokens take, is in recompute_keeps.c and
+/* What results that are kept spare, and what products that move tokens take, is in recompute_results.c and
  * workload_layers.c. */
 static bool is_compared(const struct asked *a)
 {
-    return !json_object_get(entry_of(a, "recompute"), "keeps") && !json_object_get(a->workload, "routes_by_products");
+    const json_t *const recompute = entry_of(a, "recompute");
+    const bool keeps = json_object_get(recompute, "keeps") || json_object_get(recompute, "kept_results");
+    return !keeps && !json_object_get(a->workload, "routes_by_products");
 }
 
 static void check_flop(const struct drawn *d, const struct asked *a, const struct dl_session *t)
