@@ -164,13 +164,17 @@ static double played_flop(const struct dl_session *t)
     return sum * ways[DL_AXIS_TENSOR] * ways[DL_AXIS_CONTEXT] * ways[DL_AXIS_DATA];
 }
 
+static bool keeps_results(const struct asked *a)
+{
+    const json_t *const recompute = entry_of(a, "recompute");
+    return json_object_get(recompute, "keeps") || json_object_get(recompute, "kept_results");
+}
+
 /* What results that are kept spare, and what products that move tokens take, is in recompute_results.c and
  * workload_layers.c. */
 static bool is_compared(const struct asked *a)
 {
-    const json_t *const recompute = entry_of(a, "recompute");
-    const bool keeps = json_object_get(recompute, "keeps") || json_object_get(recompute, "kept_results");
-    return !keeps && !json_object_get(a->workload, "routes_by_products");
+    return !keeps_results(a) && !json_object_get(a->workload, "routes_by_products");
 }
 
 static void check_flop(const struct drawn *d, const struct asked *a, const struct dl_session *t)
@@ -295,7 +299,8 @@ static void check_sums(const struct drawn *d, const struct asked *a, const struc
     const json_t *const tensor = entry_of(a, "tensor");
     if (option(a, "tensor", "ways", 1) == 1 || has_grid(a) || json_object_get(tensor, "overlap_chunks") ||
         (!d->is_mlp && key_heads(a->workload) < option(a, "tensor", "ways", 1)) || d->has_experts ||
-        option(a, "context", "ways", 1) > 1 || key_of(a->workload, "parallel_norms", 0) > 0)
+        option(a, "context", "ways", 1) > 1 || key_of(a->workload, "parallel_norms", 0) > 0 ||
+        json_object_get(entry_of(a, "recompute"), "keeps"))
         return;
     const double blocks = count_blocks(a->workload), of_block = d->is_mlp ? 1 : 2;
     const double expected =
