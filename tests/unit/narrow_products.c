@@ -125,6 +125,22 @@ START_TEST(attention_may_go_beyond_windows)
 }
 END_TEST
 
+/* Grouped products of Megatron-Bridge do them on the way. */
+START_TEST(activations_of_experts_may_be_part_of_products)
+{
+    static const char gated[] = MODEL(",'experts':4,'top_k':2,'activation':'swiglu'");
+    struct dl_session apart, fused;
+    open_narrow(&apart, "megatron-bridge", BATCH("mxfp8"), gated);
+    open_narrow(&fused, "megatron-bridge-fused", BATCH("mxfp8"), gated);
+    for (int kind = DL_ITEM_F; kind <= DL_ITEM_B; kind++) {
+        ck_assert_double_gt(kernels_s(&apart, kind, "activation"), 0);
+        ck_assert_double_eq(kernels_s(&fused, kind, "activation"), 0);
+    }
+    dl_session_close(&apart);
+    dl_session_close(&fused);
+}
+END_TEST
+
 /* A norm in fp32, whose result is cast: 2 of 2 bytes become 2 of 4, and 4 are read and 2 written. */
 START_TEST(what_is_done_in_fp32_moves_its_bytes_on_every_device)
 {
@@ -272,6 +288,7 @@ int main(void)
     tcase_add_test(tests, casts_move_each_operand_once);
     tcase_add_test(tests, what_is_kept_for_communication_slows_arithmetic_alone);
     tcase_add_test(tests, attention_may_go_beyond_windows);
+    tcase_add_test(tests, activations_of_experts_may_be_part_of_products);
     tcase_add_loop_test(tests, what_is_done_in_fp32_moves_its_bytes_on_every_device, 0, 2);
     tcase_add_test(tests, casts_and_products_of_experts_are_launched_one_by_one);
     tcase_add_test(tests, launches_of_a_group_have_a_time_of_their_own);
