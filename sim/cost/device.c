@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/cost/operations.h"
 #include "sim/cost/power.h"
 
 /* Micikevicius et al. 2022, FP8 Formats for Deep Learning: only the operands of matrix products are cast to fp8. MXFP8
@@ -34,7 +35,7 @@ enum { no_model = -1 };
 struct file {
     int64_t model;
     struct dl_json peaks, figures, interpolation, measured, power;
-    const char *convolutions_as;
+    const char *convolutions_as, *same_chip_as;
     double memory_bytes, memory_bytes_per_s, launch_s;
     double taken_by_exchanges_fraction, taken_by_sends_fraction, older_kernels_fraction, gemm_workspace_bytes;
 };
@@ -72,6 +73,9 @@ static enum dl_status read_file(struct dl_json doc, struct file *out, struct dl_
          "memory that each caller of the library of matrix products keeps for it; 0 if absent"},
         {"convolutions_as", DL_TEXT, offsetof(struct file, convolutions_as), 0, 0, true, NULL,
          "a device whose measured convolutions tell how far those of this one are from its model; none if absent"},
+        {"same_chip_as", DL_TEXT, offsetof(struct file, same_chip_as), 0, 0, true, NULL,
+         "a device with the same chip and faster memory, where kernels were timed: attention and kernels that only "
+         "PyTorch has take at least as long as there; none if absent"},
         {"figures", DL_OBJECT, offsetof(struct file, figures), 0, 0, false, NULL, "the keys of the model"},
         {"interpolation", DL_OBJECT, offsetof(struct file, interpolation), 0, 0, true, NULL,
          "constants by which measured kernels predict others; the defaults if absent"},
@@ -120,6 +124,7 @@ static enum dl_status read_figures(struct dl_json doc, struct dl_arena *arena, s
                               .memory_bytes_per_s = file.memory_bytes_per_s,
                               .launch_s = file.launch_s,
                               .convolutions_as = file.convolutions_as,
+                              .same_chip_as = file.same_chip_as,
                               .taken_by_exchanges_fraction = file.taken_by_exchanges_fraction,
                               .taken_by_sends_fraction = file.taken_by_sends_fraction,
                               .older_kernels_fraction = file.older_kernels_fraction,
@@ -164,15 +169,27 @@ enum dl_status dl_device_read_other(struct dl_json doc, struct dl_json timed, st
     return read_tables(&tables, arena, out, err);
 }
 
+/* What is taken from it is for the message. */
+static enum dl_status read_timed(const char *name, const char *taken, struct dl_json timed, struct dl_arena *arena,
+                                 const struct dl_device **out, struct dl_error *err)
+{
+    struct dl_device *const other = dl_arena_alloc(arena, sizeof *other);
+    *out = other;
+    if (dl_device_read(timed, arena, other, err)) return err->status;
+    if (other->measured) return DL_OK;
+    return dl_fail(err, DL_KEY, timed.where, "has no measured kernels, but %s takes its %s", name, taken);
+}
+
 enum dl_status dl_device_take_convolutions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
                                            struct dl_error *err)
 {
-    struct dl_device *const other = dl_arena_alloc(arena, sizeof *other);
-    if (dl_device_read(timed, arena, other, err)) return err->status;
-    if (!other->measured)
-        return dl_fail(err, DL_KEY, timed.where, "has no measured kernels, but %s takes its convolutions", d->name);
-    d->convolutions = other;
-    return DL_OK;
+    return read_timed(d->name, "convolutions", timed, arena, &d->convolutions, err);
+}
+
+enum dl_status dl_device_take_chip(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
+                                   struct dl_error *err)
+{
+    return read_timed(d->name, "attention", timed, arena, &d->chip, err);
 }
 
 bool dl_device_throttles(const struct dl_device *d) { return d->power && d->power->throttles; }
@@ -220,11 +237,28 @@ static struct dl_price as_there(const struct dl_device *there, const struct dl_k
     return modelled;
 }
 
+/* Where --set gives it another peak than its chip has, what that chip takes follows. */
+static struct dl_price no_faster(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
+                                 struct dl_price modelled)
+{
+    const struct dl_device *const chip = d->chip;
+    if (!dl_device_supports(chip, precision)) return modelled;
+    const double peaks = chip->peak_flop_per_s[precision] / d->peak_flop_per_s[precision];
+    modelled.seconds = fmax(modelled.seconds, dl_price(chip, k, precision).seconds * peaks);
+    return modelled;
+}
+
+static bool is_of_chip(const struct dl_kernel *k)
+{
+    return k->kind == DL_KERNEL_ATTENTION || (k->kind == DL_KERNEL_MEMORY && dl_operation_of(k)->is_pytorchs);
+}
+
 struct dl_price dl_price(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     assert(dl_device_supports(d, precision));
     const struct dl_price modelled = d->model->price(d, k, precision);
     if (d->convolutions && k->kind == DL_KERNEL_CONV) return as_there(d->convolutions, k, precision, modelled);
+    if (d->chip && is_of_chip(k)) return no_faster(d, k, precision, modelled);
     if (!d->measured) return modelled;
     if (k->unit_s > 0) return bound_by_instructions(d, k, precision, modelled.seconds);
     return dl_measured_price(d, k, precision, &modelled);

@@ -27,6 +27,8 @@ struct dl_device {
     const struct dl_device *timed;        /* what was timed instead of it, see dl_device_read_other; NULL: itself */
     const char *convolutions_as;          /* name of a device whose timed convolutions stand for its own; NULL: none */
     const struct dl_device *convolutions; /* that device, see dl_device_take_convolutions; NULL: by its model */
+    const char *same_chip_as;             /* name of a device of the same chip, with faster memory; NULL: none */
+    const struct dl_device *chip;         /* that device, see dl_device_take_chip; NULL: not asked */
     const struct dl_power *power;         /* NULL: what it draws is not known */
     double launch_s;                      /* least time between the starts of two kernels on the device */
     /* Of its compute units and memory bandwidth, while an exchange among replicas or a pipeline send goes on. */
@@ -65,6 +67,12 @@ enum dl_status dl_device_read_other(struct dl_json doc, struct dl_json timed, st
  * is that of the device called convolutions_as. */
 enum dl_status dl_device_take_convolutions(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
                                            struct dl_error *err);
+
+/* From now on attention, and kernels that only PyTorch has, take at least as long as on that device, which must have
+ * been timed: its chip is the same and its memory faster. Other kernels that move data differ by library, and the
+ * tables have PyTorch's. The document is that of the device called same_chip_as. */
+enum dl_status dl_device_take_chip(struct dl_device *d, struct dl_json timed, struct dl_arena *arena,
+                                   struct dl_error *err);
 
 /* Whether its clock follows the power of a step. */
 bool dl_device_throttles(const struct dl_device *d);

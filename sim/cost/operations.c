@@ -9,6 +9,7 @@
 #define PLAIN(word)    {.name = word, MEMORY}
 #define FUNCTION(word) {.name = word, MEMORY, .is_function = true}
 #define APART(word)    {.name = word, MEMORY, .stands_apart = true}
+#define PYTORCH(word)  {.name = word, MEMORY, .is_pytorchs = true}
 #define UPDATE(word)   {.name = word, MEMORY, .is_update = true, .stands_apart = true}
 static const struct dl_operation operations[] = {
     {.name = "gemm", .kind = DL_KERNEL_GEMM}, {.name = "grouped_gemm", .kind = DL_KERNEL_GEMM, .among_experts = true},
@@ -21,10 +22,10 @@ static const struct dl_operation operations[] = {
     PLAIN("dropout"), PLAIN("residual"), {.name = "add", MEMORY, .like = "residual"}, PLAIN("add_slices"), PLAIN("concat"), PLAIN("bias"),
     PLAIN("pool"), PLAIN("volume_pool"), PLAIN("mean_pool"), PLAIN("global_pool"),
     PLAIN("top_k"), {.name = "permute", MEMORY, .copies_tokens = true}, {.name = "unpermute", MEMORY, .copies_tokens = true}, PLAIN("count_tokens"),
-    PLAIN("rotary_parts"), PLAIN("swiglu_parts"), PLAIN("rmsnorm_parts"), PLAIN("repeat"),
-    PLAIN("cast"), PLAIN("widen"), PLAIN("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),
+    PYTORCH("rotary_parts"), PYTORCH("swiglu_parts"), PYTORCH("rmsnorm_parts"), PYTORCH("repeat"),
+    PLAIN("cast"), PYTORCH("widen"), PYTORCH("mixed_add"), PLAIN("narrow_operands"), PLAIN("bucket"),
     UPDATE("sgd"), UPDATE("momentum"), UPDATE("adam"), UPDATE("lamb"),
-    {.name = "foreach_adam", MEMORY, .is_update = true, .stands_apart = true, .like = "adam"},
+    {.name = "foreach_adam", MEMORY, .is_pytorchs = true, .is_update = true, .stands_apart = true, .like = "adam"},
     PLAIN("quantize"), PLAIN("dequantize"), PLAIN("one_bit"), PLAIN("one_bit_decode"), PLAIN("topk"), PLAIN("unpack"),
     PLAIN("copy"), {.name = "strided_copy", MEMORY, .like = "copy"}, PLAIN("copy_to_device"), PLAIN("copy_to_host"), PLAIN("gradient_norm"), PLAIN("reduce"),
 };

@@ -83,19 +83,28 @@ static enum dl_status load_device(struct dl_session *s, const struct dl_want *wa
 
 static bool is_convolution(const struct dl_kernel *k) { return k->kind == DL_KERNEL_CONV; }
 
-/* The tables of another device are read only for models that need them. */
-static enum dl_status load_convolutions(struct dl_session *s)
+/* The document of the device that a key of this one names. */
+static enum dl_status load_named(struct dl_session *s, const char *key, const char *name, struct dl_json *doc)
 {
-    const char *const name = s->device.convolutions_as;
     const struct dl_texts nothing = {0};
-    if (!name || !dl_model_find(&s->model, is_convolution)) return DL_OK;
-    const struct dl_want want = {DL_DEVICES,
-                                 "device",
-                                 {.name = name},
-                                 "convolutions_as",
-                                 dl_json_member(s->device_doc, "convolutions_as", s->arena).where};
-    if (dl_load_document(&want, &nothing, s->arena, &s->convolutions_doc, &s->err)) return s->err.status;
-    return dl_device_take_convolutions(&s->device, s->convolutions_doc, s->arena, &s->err);
+    const struct dl_want want = {
+        DL_DEVICES, "device", {.name = name}, key, dl_json_member(s->device_doc, key, s->arena).where};
+    return dl_load_document(&want, &nothing, s->arena, doc, &s->err);
+}
+
+/* The tables of another device are read only for models that need them. */
+static enum dl_status load_timed(struct dl_session *s)
+{
+    const char *const convolutions = s->device.convolutions_as, *const chip = s->device.same_chip_as;
+    if (convolutions && dl_model_find(&s->model, is_convolution) &&
+        (load_named(s, "convolutions_as", convolutions, &s->convolutions_doc) ||
+         dl_device_take_convolutions(&s->device, s->convolutions_doc, s->arena, &s->err)))
+        return s->err.status;
+    if (chip && dl_model_find(&s->model, dl_kernel_is_core_attention) &&
+        (load_named(s, "same_chip_as", chip, &s->chip_doc) ||
+         dl_device_take_chip(&s->device, s->chip_doc, s->arena, &s->err)))
+        return s->err.status;
+    return DL_OK;
 }
 
 static enum dl_status read_device(struct dl_session *s)
@@ -105,7 +114,7 @@ static enum dl_status read_device(struct dl_session *s)
     const struct dl_want want = {DL_DEVICES, "device",
                                  dl_given_or(given, s->machine.system_doc, s->machine.topology->node.device), "device",
                                  dl_place_of_name(given.name, node, "device", s->arena)};
-    return load_device(s, &want) ? s->err.status : load_convolutions(s);
+    return load_device(s, &want) ? s->err.status : load_timed(s);
 }
 
 /* What software keeps for communication is not taken by it once more. */
@@ -171,6 +180,7 @@ static enum dl_status read_like(struct dl_session *s, const struct dl_session *o
     s->device_doc = dl_json_shared(other->device_doc);
     s->timed_doc = dl_json_shared(other->timed_doc);
     s->convolutions_doc = dl_json_shared(other->convolutions_doc);
+    s->chip_doc = dl_json_shared(other->chip_doc);
     s->device = other->device;
     set_iterations(s);
     dl_job_suit(&s->job, &s->software, &s->model);

@@ -5,20 +5,23 @@
 enum { h100, h200, n_machines };
 static const char *const machines[n_machines] = {"dgx-h100", "dgx-h200"};
 
-/* Seconds of an update of a model's parameters, by one kernel or by those of torch._foreach. */
-static void update_s(const char *software, double seconds[n_machines])
+struct step {
+    double all_s, update_s;
+};
+
+static void steps_of(const char *workload, const char *software, struct step steps[n_machines])
 {
     for (int i = 0; i < n_machines; i++) {
         struct dl_arena *const arena = dl_arena_new();
         struct dl_session s;
         const struct analytic_run run = {
             .topo = machines[i],
-            .workload = "gpt2-1.5b",
+            .workload = workload,
             .software = software,
             .head = "\"devices\":1,\"global_batch\":4,\"microbatch\":4,\"precision\":\"bf16\",",
             .stack = ""};
         ck_assert_msg(analytic_run(&run, arena, &s), "%s", s.err.text);
-        seconds[i] = s.report.result.exposed_s[DL_CAUSE_OPTIMIZER];
+        steps[i] = (struct step){s.report.result.step_s, s.report.result.exposed_s[DL_CAUSE_OPTIMIZER]};
         dl_session_close(&s);
         dl_arena_free(arena);
     }
@@ -28,20 +31,34 @@ static void update_s(const char *software, double seconds[n_machines])
  * not its own. */
 START_TEST(one_kernel_updates_as_fast_on_both)
 {
-    double seconds[n_machines];
-    update_s("megatron-core", seconds);
-    ck_assert_double_lt(seconds[h200], 1.1 * seconds[h100]);
+    struct step steps[n_machines];
+    steps_of("gpt2-1.5b", "megatron-core", steps);
+    ck_assert_double_lt(steps[h200].update_s, 1.1 * steps[h100].update_s);
 }
 END_TEST
 
 /* AdamW of PyTorch as it comes moves 20 values for each parameter, not 7, on devices that were not timed, too. */
 START_TEST(many_kernels_update_slower_with_slower_memory)
 {
-    double eager[n_machines], fused[n_machines];
-    update_s("pytorch-eager", eager);
-    update_s("torchtitan", fused);
-    ck_assert_double_gt(eager[h100], 1.1 * eager[h200]);
-    ck_assert_double_gt(eager[h100], 1.3 * fused[h100]); /* though states in bf16 are half as large as those in fp32 */
+    struct step eager[n_machines], fused[n_machines];
+    steps_of("gpt2-1.5b", "pytorch-eager", eager);
+    steps_of("gpt2-1.5b", "torchtitan", fused);
+    ck_assert_double_gt(eager[h100].update_s, 1.1 * eager[h200].update_s);
+    ck_assert_double_gt(eager[h100].update_s,
+                        1.3 * fused[h100].update_s); /* though states in bf16 are half as large as those in fp32 */
+}
+END_TEST
+
+/* Rotary embeddings by many kernels and attention are bound by the chip, and take as long as on the H200 at least. */
+START_TEST(eager_steps_are_no_faster_with_slower_memory)
+{
+    static const char *const software[] = {"pytorch-eager", "pytorch-compiled"};
+    for (size_t i = 0; i < DL_COUNT(software); i++) {
+        struct step steps[n_machines];
+        steps_of("llama2-7b", software[i], steps);
+        ck_assert_double_gt(steps[h100].all_s, steps[h200].all_s);
+        ck_assert_double_lt(steps[h100].all_s, 4.8 / 3.35 * steps[h200].all_s);
+    }
 }
 END_TEST
 
@@ -51,6 +68,7 @@ int main(void)
     TCase *const tests = tcase_create("same chip");
     tcase_add_test(tests, one_kernel_updates_as_fast_on_both);
     tcase_add_test(tests, many_kernels_update_slower_with_slower_memory);
+    tcase_add_test(tests, eager_steps_are_no_faster_with_slower_memory);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
