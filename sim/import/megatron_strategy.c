@@ -188,30 +188,56 @@ static const char *precision_of(const struct dl_megatron *m)
     return m->bf16 ? "bf16" : m->fp16 ? "fp16" : "fp32";
 }
 
+static bool is_among(const json_t *names, const char *name)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(names, i, item) if (strcmp(json_string_value(item), name) == 0) return true;
+    return false;
+}
+
+/* A name that is there already is not added again. Parts that only experts have are nothing in a model without. */
+static void add_module(const struct dl_megatron_reading *r, const char *name, json_t *modules)
+{
+    static const char *const of_experts[] = {"moe", "moe_act", "shared_experts"};
+    bool is_of_experts = false;
+    for (size_t i = 0; i < DL_COUNT(of_experts); i++) is_of_experts |= strcmp(of_experts[i], name) == 0;
+    if (is_of_experts && !r->m->experts)
+        dl_megatron_leave(r, "--recompute-modules", name, false,
+                          "only blocks with experts have it, and the model has none");
+    else if (!is_among(modules, name))
+        json_array_append_new(modules, json_string(name));
+}
+
 /* --recompute-modules, and what stood for one of them before there were these: Megatron-Core adds it to their default
  * (megatron/core/transformer/transformer_config.py). */
-static void add_modules(const struct dl_megatron *m, json_t *strategy)
+static void add_modules(const struct dl_megatron_reading *r, json_t *strategy)
 {
-    static const char default_modules[] = "core_attn", experts[] = "moe";
-    json_t *const entry = dl_strategy_entry(strategy, "recompute"), *const modules = json_array();
-    const char *rest = m->recompute_modules ? m->recompute_modules : default_modules;
-    bool has_experts = false;
+    static const char default_modules[] = "core_attn";
+    json_t *const modules = json_array();
+    const char *rest = r->m->recompute_modules ? r->m->recompute_modules : default_modules;
     for (size_t n; *(rest += strspn(rest, " ")); rest += n) {
         n = strcspn(rest, " ");
-        has_experts |= n == strlen(experts) && strncmp(rest, experts, n) == 0;
-        json_array_append_new(modules, json_stringn(rest, n));
+        add_module(r, dl_arena_format(r->arena, "%.*s", (int)n, rest), modules);
     }
-    if (m->recompute_experts && !has_experts) json_array_append_new(modules, json_string(experts));
+    if (r->m->recompute_experts) add_module(r, "moe", modules);
+    if (json_array_size(modules) == 0) {
+        json_object_set_new(strategy, "recompute", json_string("none"));
+        json_decref(modules);
+        return;
+    }
+    json_t *const entry = dl_strategy_entry(strategy, "recompute");
     json_object_set_new(entry, "mode", json_string("selective"));
     json_object_set_new(entry, "modules", modules);
 }
 
-static void set_recompute(const struct dl_megatron *m, json_t *strategy)
+static void set_recompute(const struct dl_megatron_reading *r, json_t *strategy)
 {
+    const struct dl_megatron *const m = r->m;
     const bool full = m->recompute == DL_GRANULARITY_FULL || m->checkpoint_activations;
     const bool selective = m->recompute == DL_GRANULARITY_SELECTIVE || m->recompute_activations || m->recompute_experts;
     if (!full && selective && (m->recompute_modules || m->recompute_experts)) {
-        add_modules(m, strategy);
+        add_modules(r, strategy);
         return;
     }
     const int64_t n = or_one(m->recompute_layers);
@@ -334,7 +360,7 @@ static enum dl_status fill_stack(struct dl_megatron_reading *r, json_t *strategy
     if (add_expert(r, strategy, err) && !dl_go_on(err)) return err->status;
     add_data(r, strategy);
     if (add_zero(r, strategy, err) && !dl_go_on(err)) return err->status;
-    set_recompute(r->m, strategy);
+    set_recompute(r, strategy);
     add_offload(r, strategy);
     add_graphs(r, strategy);
     return dl_stop_if_told(err, told);

@@ -17,18 +17,28 @@ static json_t *ways_json(const struct dl_setting *s)
     return ways;
 }
 
+/* By their names; null where blocks are repeated as a whole or not at all. */
+static json_t *modules_json(const struct dl_setting *s)
+{
+    if (s->recompute != DL_RECOMPUTE_SELECTIVE) return json_null();
+    json_t *const names = json_array();
+    for (size_t i = 0; dl_modules[i]; i++)
+        if (s->recompute_modules >> (i + 1) & 1) json_array_append_new(names, json_string(dl_modules[i]));
+    return names;
+}
+
 /* How a step is made; all null for what is none. */
 static void add_setting(const struct dl_asked *a, json_t *inputs)
 {
     static const struct dl_setting none = {0};
     const struct dl_setting *const s = a->setting ? a->setting : &none;
     json_t *const setting = dl_json_pack(
-        "{s:s?, s:o, s:o, s:o, s:o, s:o, s:s?, s:o, s:s?}", "precision",
+        "{s:s?, s:o, s:o, s:o, s:o, s:o, s:s?, s:o, s:s?, s:o}", "precision",
         a->setting ? dl_precision_name(s->precision) : NULL, "ways", a->setting ? ways_json(s) : json_null(),
         "global_batch", count_or_null(s->global_batch), "microbatch", count_or_null(s->microbatch), "microbatches",
         count_or_null(s->micros), "sequence_tokens", count_or_null(a->tokens_per_sample), "schedule", s->schedule,
         "zero_stage", a->setting ? json_integer(s->zero_asked) : json_null(), "recompute",
-        a->setting ? dl_recompute_name(s->recompute) : NULL);
+        a->setting ? dl_recompute_name(s->recompute) : NULL, "recompute_modules", modules_json(s));
     json_object_update(inputs, setting);
     json_decref(setting);
 }
