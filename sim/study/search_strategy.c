@@ -173,6 +173,22 @@ static bool has_entry(const json_t *stack, const char *name)
     return false;
 }
 
+/* Keys that only one value of another has: who fixes them means that, too. */
+static const struct {
+    const char *key, *needs;
+} needs[] = {{"stack.recompute.modules=", "+stack.recompute.mode=\"selective\""},
+             {"stack.recompute.layers=", "+stack.recompute.mode=\"full\""},
+             {"stack.recompute.every=", "+stack.recompute.mode=\"full\""},
+             {"stack.recompute.keeps=", "+stack.recompute.mode=\"full\""}};
+
+/* NULL: nothing. */
+static const char *needed_by(const char *fix)
+{
+    for (size_t i = 0; i < DL_COUNT(needs); i++)
+        if (strncmp(fix, needs[i].key, strlen(needs[i].key)) == 0) return needs[i].needs;
+    return NULL;
+}
+
 /* Entries that the search itself puts in or leaves out are not added for what is fixed in them; others are. */
 static enum dl_status apply(struct dl_json doc, const char *fix, struct dl_arena *arena, struct dl_error *err)
 {
@@ -183,7 +199,9 @@ static enum dl_status apply(struct dl_json doc, const char *fix, struct dl_arena
         return dl_json_set(doc, fix, arena, err);
     for (size_t i = 0; i < DL_COUNT(searched); i++)
         if (strcmp(searched[i], name) == 0) return DL_OK;
-    return dl_json_set(doc, dl_arena_format(arena, "+%s", fix), arena, err);
+    const char *const needed = needed_by(fix);
+    if (needed && dl_json_set(doc, needed, arena, err)) return err->status;
+    return dl_json_set(doc, needed ? fix : dl_arena_format(arena, "+%s", fix), arena, err);
 }
 
 json_t *dl_search_strategy(const json_t *base, const struct dl_space_point *p, const struct dl_texts *fixes,

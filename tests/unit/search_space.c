@@ -89,6 +89,34 @@ START_TEST(points_are_what_strategy_files_can_say)
 }
 END_TEST
 
+/* Modules are of selective recomputation, groups of blocks of full; who says the mode, too, has it as said. */
+START_TEST(what_is_fixed_of_recomputation_has_its_mode)
+{
+    static const struct {
+        struct dl_texts fixes;
+        const char *mode;
+    } cases[] = {
+        {{.items = {"stack.recompute.modules=[\"mlp\"]"}, .n = 1}, "selective"},
+        {{.items = {"stack.recompute.every=2"}, .n = 1}, "full"},
+        {{.items = {"stack.recompute.every=2", "stack.recompute.mode=\"none\""}, .n = 2}, "none"},
+    };
+    struct dl_arena *const arena = dl_arena_new();
+    json_t *const base = json_object();
+    for (size_t i = 0; i < DL_COUNT(cases); i++) {
+        const struct dl_space_point p = {.of = {[DL_SPACE_MICROBATCH] = 1}};
+        err = (struct dl_error){0};
+        json_t *const doc = dl_search_strategy(base, &p, &cases[i].fixes, arena, &err);
+        ck_assert_msg(!err.status, "%s", err.text);
+        const json_t *const entry = json_array_get(json_object_get(doc, "stack"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(entry, "mode")), cases[i].mode);
+        ck_assert_uint_eq(json_object_size(entry), 3); /* with its name and what is fixed */
+        json_decref(doc);
+    }
+    json_decref(base);
+    dl_arena_free(arena);
+}
+END_TEST
+
 /* Every eleventh, which meets all values of all axes. */
 START_TEST(floor_of_memory_is_below_its_peak)
 {
@@ -160,6 +188,7 @@ int main(void)
     Suite *const suite = suite_create("search_space");
     TCase *const points = tcase_create("points");
     tcase_add_loop_test(points, points_are_what_strategy_files_can_say, 0, (int)DL_COUNT(spaces));
+    tcase_add_test(points, what_is_fixed_of_recomputation_has_its_mode);
     tcase_add_loop_test(points, floor_of_memory_is_below_its_peak, 0, (int)DL_COUNT(spaces));
     tcase_add_loop_test(points, more_tensor_ways_than_heads_of_keys_are_points, 0, 2);
     suite_add_tcase(suite, points);
