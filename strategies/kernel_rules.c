@@ -62,6 +62,8 @@ static const struct dl_field fields[] = {
      "absent"},
     {"ignores_windows", DL_BOOL, AT(ignores_windows), 0, 0, true, NULL,
      "of attention: it goes through all tokens before a query, those outside of its window too; false if absent"},
+    {"widest", DL_NUMBER, AT(widest), 1, 1e9, true, NULL,
+     "only kernels whose rows have at most so many elements; all if absent"},
     {"dropout", DL_BOOL, AT(needs_dropout), 0, 0, true, NULL,
      "only residuals and attention with dropout; false if absent"},
     {"experts", DL_BOOL, AT(needs_experts), 0, 0, true, NULL, "only kernels on the tokens of experts; false if absent"},
@@ -145,6 +147,7 @@ static bool is_meant(const struct dl_kernel_rule *r, const struct dl_kernel *k)
 {
     if (r->is_windowed && !(k->window > 1)) return false;
     if (r->unless_multiple_of > 0 && fmod(k->batch, r->unless_multiple_of) == 0) return false;
+    if (r->widest > 0 && k->n > r->widest) return false;
     if (r->needs_dropout && !k->drops) return false;
     if (r->needs_experts && !dl_kernel_is_of_experts(k)) return false;
     if (r->needs_bias && !k->has_bias) return false;

@@ -11,7 +11,7 @@ MACHINES = (("dgx-a100-hdr4", 64, WIDE), ("dgx-h100", 32, WIDE), ("dgx1-v100", 3
             ("meta-h100-roce", 64, WIDE))
 UNFUSED = ("megatron-2021", "megatron-deepspeed", "deepspeed-2021")
 FUSED = ("ideal", "megatron-core", "pytorch-eager", "torchtitan", "fsdp", "llama3", "megatron-bridge", "nanotron",
-         "pytorch-experts", "gpt-neox")
+         "pytorch-transformers", "gpt-neox")
 SETTINGS = ("software.step_barrier=false", 'software.sends="blocking"', 'software.sends="batched"',
             "software.scatters_sends=false", "software.drains_at_sends=true", "software.drains_at_receives=true",
             "software.batches_without_chunks=true", "software.flat_gathers=true", "software.gathers_key_heads=true",

@@ -123,6 +123,19 @@ START_TEST(a_rule_may_be_for_numbers_that_do_not_divide)
 }
 END_TEST
 
+/* Sums of few columns are bound by their instructions, those of many by memory. */
+START_TEST(a_rule_may_be_for_narrow_rows)
+{
+    open_rules("[{\"operation\": \"bias\", \"widest\": 512, \"launches\": 3, \"unit_s\": 1e-9},"
+               " {\"operation\": \"bias\", \"launches\": 1}]");
+    for (int width = 64; width <= 4096; width *= 2) {
+        const struct dl_kernel bias = {.kind = DL_KERNEL_MEMORY, .name = "bias", .n = width};
+        ck_assert_double_eq(dl_kernel_rule_for(&rules, &bias, mixed)->launches, width <= 512 ? 3 : 1);
+    }
+    close_rules();
+}
+END_TEST
+
 /* Convolutions by cuDNN, where those of single pixels are products. */
 START_TEST(a_rule_may_be_for_windows)
 {
@@ -300,6 +313,7 @@ int main(void)
     tcase_add_test(tests, weights_are_cast_beside_a_product);
     tcase_add_test(tests, a_kernel_is_meant_by_its_own_name_too);
     tcase_add_test(tests, a_rule_may_be_for_windows);
+    tcase_add_test(tests, a_rule_may_be_for_narrow_rows);
     tcase_add_test(tests, heads_are_padded_to_those_that_there_are_kernels_for);
     tcase_add_test(tests, a_rule_may_be_for_numbers_that_do_not_divide);
     tcase_add_test(tests, a_rule_may_tell_what_is_done_instead_and_beside);
