@@ -44,16 +44,20 @@ START_TEST(the_first_rule_that_fits_counts)
 }
 END_TEST
 
-START_TEST(a_rule_may_be_for_bf16_or_fp32)
+START_TEST(a_rule_may_be_for_one_precision)
 {
     open_rules("[{\"operation\": \"layernorm\", \"launches\": 3, \"numbers\": \"bf16\"},"
                " {\"operation\": \"layernorm\", \"launches\": 4, \"numbers\": \"fp32\"},"
+               " {\"operation\": \"layernorm\", \"launches\": 5, \"numbers\": \"mxfp8\"},"
                " {\"operation\": \"layernorm\", \"launches\": 2}]");
-    const struct dl_numbers bf16 = {DL_WIDTHS_MIXED, DL_BF16}, tf32 = {DL_WIDTHS_FP32, DL_TF32};
+    const struct dl_numbers bf16 = {DL_WIDTHS_MIXED, DL_BF16}, tf32 = {DL_WIDTHS_FP32, DL_TF32},
+                            fp8 = {DL_WIDTHS_MIXED, DL_FP8}, mxfp8 = {DL_WIDTHS_MIXED, DL_MXFP8};
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, mixed)->launches, 2);
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, tf32)->launches, 2);
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, fp32)->launches, 4);
     ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, bf16)->launches, 3);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, fp8)->launches, 2);
+    ck_assert_double_eq(dl_kernel_rule_for(&rules, &norm, mxfp8)->launches, 5);
     close_rules();
 }
 END_TEST
@@ -309,7 +313,7 @@ int main(void)
     TCase *const tests = tcase_create("kernel_rules");
     tcase_add_test(tests, the_first_rule_that_fits_counts);
     tcase_add_test(tests, what_is_done_for_each_expert_grows_with_these);
-    tcase_add_test(tests, a_rule_may_be_for_bf16_or_fp32);
+    tcase_add_test(tests, a_rule_may_be_for_one_precision);
     tcase_add_test(tests, weights_are_cast_beside_a_product);
     tcase_add_test(tests, a_kernel_is_meant_by_its_own_name_too);
     tcase_add_test(tests, a_rule_may_be_for_windows);
