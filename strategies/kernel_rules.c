@@ -9,12 +9,8 @@ static const char *const passes[] = {[DL_PASS_FORWARD] = "forward",
                                      [DL_PASS_INPUT_GRADIENT] = "input_gradient",
                                      [DL_PASS_WEIGHT_GRADIENT] = "weight_gradient",
                                      [DL_EVERY_PASS] = NULL};
-static const char *const numbers_names[] = {[DL_FOR_MIXED] = "mixed",
-                                            [DL_FOR_PURE] = "pure",
-                                            [DL_FOR_BF16] = "bf16",
-                                            [DL_FOR_FP32] = "fp32",
-                                            [DL_FOR_MXFP8] = "mxfp8",
-                                            [DL_FOR_ALL] = NULL};
+static const char *const numbers_names[] = {[DL_FOR_MIXED] = "mixed", [DL_FOR_PURE] = "pure",   [DL_FOR_BF16] = "bf16",
+                                            [DL_FOR_FP32] = "fp32",   [DL_FOR_MXFP8] = "mxfp8", [DL_FOR_ALL] = NULL};
 
 #define AT(member) offsetof(struct dl_kernel_rule, member)
 static const struct dl_field fields[] = {
