@@ -5,7 +5,7 @@
 With --keep the file keeps what it has of shapes that are in no OPS.json.
 A shape that stands in several OPS.json gets the geometric mean of its times and their distance as spread: the clock of
 a GPU follows the power of what ran before, so runs in different orders tell more than one. Only what struct dl_kernel
-has is kept of the columns; a table without a pass ("any") holds for all of them. A file of more than 250 KB is not
+has is kept of the columns; a table without a pass ("any") holds for all of them. A file of more than 200 KB is not
 written: leave out shapes that others tell enough of.
 """
 import json
@@ -21,7 +21,7 @@ COLUMNS = {"gemm": ["batch", "m", "n", "k"], "conv": ["batch", "m", "n", "k", "w
 NAMES = {"width": "n"}  # of a row of a matrix; of a pool the windows that hold an input
 LIBRARY = {"gemm": "cuBLAS", "conv": "cuDNN", "attention": "cuDNN"}
 LINE = 118
-MOST_BYTES = 250_000
+MOST_BYTES = 200_000
 
 
 def number(x):
@@ -46,7 +46,7 @@ def points_of(raw):
 
 def rounded(seconds, spread):
     """To what the spread leaves of them."""
-    digits = 3 if spread >= 0.03 else 4
+    digits = 3 if spread >= 0.01 else 4
     return [float(f"{seconds:.{digits}g}"), float(f"{spread:.{2 if spread >= 0.1 else 1}g}")]
 
 

@@ -78,6 +78,9 @@ static const struct dl_field fields[] = {
     FIGURE(group_launch_s, 0, 1, true,
            "least time of one GEMM of a group, as libraries launch them one by one; 0 if absent"),
     FIGURE(convolution_fraction, 0.01, 1, true, "rate of convolutions over that of GEMMs; 1 if absent"),
+    FIGURE(regroup_s, 0, 1, true,
+           "of convolutions in groups whose channels are no power of two: time for each element of both images, which "
+           "are copied around them; 0 if absent"),
     FIGURE(attention_fraction, 0.01, 1, false, "share of the peak that the GEMMs of fused attention reach"),
     FIGURE(attention_backward_fraction, 0.01, 1, false, "the same in the backward"),
     FIGURE(exponentials_per_s, 1, 1e18, false, "of the special function units"),

@@ -87,6 +87,24 @@ static struct dl_kernel padded(const struct dl_kernel *k, enum dl_precision prec
     return p;
 }
 
+static double channels_of(const struct dl_kernel *k)
+{
+    const double in_windows = k->pass == DL_PASS_FORWARD ? k->k : k->pass == DL_PASS_INPUT_GRADIENT ? k->n : k->m;
+    return round(in_windows / (k->window * k->window));
+}
+
+/* Elements that are laid out anew: cuDNN has kernels only for groups of powers of two, and copies both images around
+ * another one (tensorTransformGeneric). */
+static double regrouped(const struct dl_kernel *k)
+{
+    int exponent;
+    const double one = 0.5, channels = k->window > 0 ? channels_of(k) : 1;
+    if (k->batch <= 1 || frexp(channels, &exponent) == one) return 0;
+    const double pixels = k->pass == DL_PASS_WEIGHT_GRADIENT ? k->k : k->m;
+    const double filters = k->pass == DL_PASS_INPUT_GRADIENT ? k->k : k->n;
+    return k->batch * pixels * (filters + k->stride * k->stride * channels);
+}
+
 double dl_gpu_convolution_s(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision)
 {
     struct dl_device of_library = *d;
@@ -94,7 +112,8 @@ double dl_gpu_convolution_s(const struct dl_device *d, const struct dl_kernel *k
     struct dl_kernel direct = of_pixels(k);
     direct = padded(&direct, precision);
     if (direct.batch > 1) direct = in_bundles(&direct);
-    double best_s = dl_gpu_product_s(&of_library, &direct, precision);
+    const double regroup_s = ((const struct dl_gpu *)d->options)->regroup_s;
+    double best_s = dl_gpu_product_s(&of_library, &direct, precision) + regroup_s * regrouped(k);
     if (!has_minimal_filters(k, precision)) return best_s;
     for (size_t i = 0; i < DL_COUNT(tile_sides); i++)
         best_s = fmin(best_s, winograd_s(&of_library, k, tile_sides[i], precision));

@@ -342,6 +342,28 @@ static double plain_s(struct dl_kernel k, enum dl_precision precision)
 }
 
 /* Where nothing but multiplications takes time: 36 in place of 144 for 4 x 4 results, and 16 x 16 for 14 x 14. */
+static double grouped_s(double channels)
+{
+    const double groups = 6, pixels = 25088, window = 3;
+    const struct dl_kernel conv = {.kind = DL_KERNEL_CONV,
+                                   .batch = groups,
+                                   .m = pixels,
+                                   .n = channels,
+                                   .k = channels * window * window,
+                                   .window = window,
+                                   .stride = 1};
+    return seconds(conv);
+}
+
+/* Of 120 channels cuDNN copies both images, of 128 none. */
+START_TEST(groups_of_powers_of_two_are_not_copied)
+{
+    open_device("h200");
+    ck_assert_double_ge(grouped_s(120), 4 * grouped_s(128));
+    ck_assert_double_ge(grouped_s(48), 4 * grouped_s(64));
+}
+END_TEST
+
 START_TEST(winograd_saves_multiplications)
 {
     static const struct {
@@ -458,6 +480,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, products_of_a_group_are_launched_one_by_one);
     tcase_add_loop_test(tests, sums_in_fp32_are_read_and_written, 0, n_devices);
     tcase_add_test(tests, convolutions_move_every_tensor_once);
+    tcase_add_test(tests, groups_of_powers_of_two_are_not_copied);
     tcase_add_test(tests, winograd_saves_multiplications);
     tcase_add_loop_test(tests, winograd_is_chosen_where_it_helps, 0, n_devices);
 }
