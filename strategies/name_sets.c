@@ -1,6 +1,7 @@
 #include "strategies/name_sets.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 static enum dl_status read_name(struct dl_json item, const char *const *known, size_t n, uint32_t *set,
@@ -11,7 +12,9 @@ static enum dl_status read_name(struct dl_json item, const char *const *known, s
     if (!name) return dl_wrong_type(item, "a name, as a string", err);
     for (size_t i = 0; i < n; i++)
         if (strcmp(known[i], name) == 0) {
-            *set |= (uint32_t)1 << i;
+            const uint32_t one = (uint32_t)1 << i;
+            if (*set & one) return dl_fail(err, DL_RANGE, item.where, "'%s' is named twice", name);
+            *set |= one;
             return DL_OK;
         }
     return dl_fail(err, DL_RANGE, item.where, "no such name: '%.60s'%s", name, dl_hint(name, known, n, hint));
@@ -28,4 +31,12 @@ enum dl_status dl_name_set_read(struct dl_json list, const char *const *known, s
         status = read_name(dl_json_element(list, i, places), known, n, set, err);
     dl_arena_free(places);
     return status;
+}
+
+void dl_name_set_print(uint32_t set, const char *const *known, size_t n, char *out, size_t room)
+{
+    size_t used = 0;
+    *out = '\0';
+    for (size_t i = 0; i < n && used < room; i++)
+        if (set >> i & 1) used += (size_t)snprintf(out + used, room - used, "%s%s", used ? ", " : "", known[i]);
 }

@@ -6,8 +6,11 @@
 
 enum { DL_MOST_NAMES = 32 }; /* bits of a set */
 
-/* Refuses what is no name, or none of the n known ones. An absent list is empty. */
+/* Refuses what is no name, none of the n known ones, or named before. An absent list is empty. */
 enum dl_status dl_name_set_read(struct dl_json list, const char *const *known, size_t n, uint32_t *set,
                                 struct dl_error *err);
+
+/* "qkv, fc1", as far as there is room. */
+void dl_name_set_print(uint32_t set, const char *const *known, size_t n, char *out, size_t room);
 
 #endif

@@ -59,7 +59,8 @@ static enum dl_status claim(const void *options, struct dl_json entry, struct dl
 static enum dl_status check(const void *options, const struct dl_check *what, struct dl_error *err)
 {
     const struct dl_recomputation *const o = options;
-    return o->mode == DL_RECOMPUTE_SELECTIVE ? dl_recompute_modules_check(o, what, err) : DL_OK;
+    return o->mode == DL_RECOMPUTE_SELECTIVE ? dl_recompute_modules_check(o, what, err)
+                                             : dl_recompute_results_check(what, err);
 }
 
 const char *dl_recompute_name(enum dl_recompute recompute) { return modes[recompute]; }
@@ -265,19 +266,24 @@ static const char *name_modules(const struct dl_recomputation *o, char *out, siz
     return out;
 }
 
+static const char *name_results(const struct dl_recomputation *o, char *out, size_t room)
+{
+    uint32_t results = 0;
+    dl_recompute_results_read(o->results, &results, &(struct dl_error){0});
+    dl_recompute_results_print(results, out, room);
+    return out;
+}
+
 static void tell(const void *options, void (*say)(void *user, const char *words), void *user)
 {
     const struct dl_recomputation *const o = options;
-    char words[160], modules[80];
-    int n = snprintf(words, sizeof words, "%s recomputation", modes[o->mode]);
-    if (o->modules.value)
-        n += snprintf(words + n, sizeof words - (size_t)n, " of %s", name_modules(o, modules, sizeof modules));
-    if (o->layers) n += snprintf(words + n, sizeof words - (size_t)n, " of %lld blocks", (long long)o->layers);
-    for (size_t i = 0; i < json_array_size(o->results.value) && n < (int)sizeof words; i++)
-        n += snprintf(words + n, sizeof words - (size_t)n, "%s %s", i ? "," : " but for",
-                      json_string_value(json_array_get(o->results.value, i)));
-    if (o->keeps != DL_KEEPS_INPUT) n += snprintf(words + n, sizeof words - (size_t)n, " but for every other GEMM");
-    if (o->every > 1) snprintf(words + n, sizeof words - (size_t)n, " in groups of %lld", (long long)o->every);
+    char names[80], parts[100] = "", layers[40] = "", kept[100] = "", groups[40] = "", words[400];
+    if (o->modules.value) snprintf(parts, sizeof parts, " of %s", name_modules(o, names, sizeof names));
+    if (o->layers) snprintf(layers, sizeof layers, " of %lld blocks", (long long)o->layers);
+    if (o->results.value) snprintf(kept, sizeof kept, " but for %s", name_results(o, names, sizeof names));
+    if (o->every > 1) snprintf(groups, sizeof groups, " in groups of %lld", (long long)o->every);
+    snprintf(words, sizeof words, "%s recomputation%s%s%s%s%s", modes[o->mode], parts, layers, kept,
+             o->keeps == DL_KEEPS_INPUT ? "" : " but for every other GEMM", groups);
     if (o->mode != DL_RECOMPUTE_NOTHING) say(user, words);
 }
 

@@ -33,6 +33,10 @@ size_t dl_recompute_count(const struct dl_setting *setting, const struct dl_laye
 
 /* Results by their names, as a set. */
 enum dl_status dl_recompute_results_read(struct dl_json list, uint32_t *results, struct dl_error *err);
+/* Refuses those that the model has not. */
+enum dl_status dl_recompute_results_check(const struct dl_check *what, struct dl_error *err);
+/* "qkv, fc1", as far as there is room. */
+void dl_recompute_results_print(uint32_t results, char *out, size_t room);
 
 /* Whether a block keeps the result of this kernel of its forward beside its input, and the bytes of all such. */
 bool dl_recompute_keeps(const struct dl_recomputation *how, const struct dl_setting *setting,

@@ -6,12 +6,36 @@
 #include "strategies/name_sets.h"
 #include "strategies/recompute.h"
 
+enum { n_names = DL_N_RESULTS - 1 }; /* the first is none */
+
 enum dl_status dl_recompute_results_read(struct dl_json list, uint32_t *results, struct dl_error *err)
 {
-    const size_t n = DL_N_RESULTS - 1; /* the first is none */
-    if (dl_name_set_read(list, dl_results, n, results, err)) return err->status;
+    if (dl_name_set_read(list, dl_results, n_names, results, err)) return err->status;
     *results <<= 1;
     return DL_OK;
+}
+
+void dl_recompute_results_print(uint32_t results, char *out, size_t room)
+{
+    dl_name_set_print(results >> 1, dl_results, n_names, out, room);
+}
+
+static uint32_t of_model(const struct dl_model *m)
+{
+    uint32_t all = 0;
+    for (size_t i = 0; i < m->n_layers; i++)
+        for (size_t j = 0; j < m->layers[i].n_forward; j++) all |= 1U << m->layers[i].forward[j].kernel.result;
+    return all;
+}
+
+enum dl_status dl_recompute_results_check(const struct dl_check *what, struct dl_error *err)
+{
+    const uint32_t missing = what->setting->kept_results & ~of_model(what->model);
+    char lacked[60];
+    if (!missing) return DL_OK;
+    dl_recompute_results_print(missing, lacked, sizeof lacked);
+    return dl_fail(err, DL_IMPOSSIBLE, dl_check_place(what, "kept_results"), "no block of %s has %s", what->model->name,
+                   lacked);
 }
 
 static bool is_counted(const struct dl_kernel *k)

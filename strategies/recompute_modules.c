@@ -1,6 +1,4 @@
 /* recompute_modules.c - parts of blocks that are recomputed for themselves, by Megatron-Core's names. */
-#include <stdio.h>
-
 #include "strategies/name_sets.h"
 #include "strategies/recompute.h"
 
@@ -23,11 +21,7 @@ enum dl_status dl_recompute_modules_read(struct dl_json list, dl_module_set *mod
 
 void dl_recompute_modules_print(dl_module_set modules, char *out, size_t room)
 {
-    size_t n = 0;
-    *out = '\0';
-    for (size_t i = 0; i < n_names; i++)
-        if (modules >> (i + 1) & 1 && n < room)
-            n += (size_t)snprintf(out + n, room - n, "%s%s", n ? ", " : "", dl_modules[i]);
+    dl_name_set_print(modules >> 1, dl_modules, n_names, out, room);
 }
 
 static dl_module_set of_model(const struct dl_model *m)

@@ -64,13 +64,14 @@ static void experts_by_products(struct dl_block *b)
     const struct dl_transformer *const o = b->o;
     const double seq = (double)o->seq, hidden = (double)o->hidden;
     const double places = (double)o->top_k * dl_expert_padding(o) * seq;
-    const struct dl_kernel_dimensions by = {.batch = DL_BY_SAMPLE, .m = DL_BY_TOKEN, .k = DL_BY_TOKEN};
+    const struct dl_kernel_dimensions to = {.batch = DL_BY_SAMPLE, .k = DL_BY_TOKEN};
+    const struct dl_kernel_dimensions from = {.batch = DL_BY_SAMPLE, .m = DL_BY_TOKEN};
     one_hot_matrices(b, places);
     dl_tape_product(&b->tape,
-                    &(struct dl_product){"to_places", b->samples, places, hidden, seq, by, .of_activations = true,
+                    &(struct dl_product){"to_places", b->samples, places, hidden, seq, to, .of_activations = true,
                                          .is_first = true, .stays_wide = true, .moves_tokens = true});
     experts(b);
-    dl_tape_product(&b->tape, &(struct dl_product){"from_places", b->samples, seq, hidden, places, by,
+    dl_tape_product(&b->tape, &(struct dl_product){"from_places", b->samples, seq, hidden, places, from,
                                                    .of_activations = true, .stays_wide = true, .moves_tokens = true});
 }
 

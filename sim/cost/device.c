@@ -237,14 +237,16 @@ static struct dl_price as_there(const struct dl_device *there, const struct dl_k
     return modelled;
 }
 
-/* Where --set gives it another peak than its chip has, what that chip takes follows. */
+/* Where --set gives it another peak or faster memory than its chip has, what that chip takes follows. */
 static struct dl_price no_faster(const struct dl_device *d, const struct dl_kernel *k, enum dl_precision precision,
                                  struct dl_price modelled)
 {
     const struct dl_device *const chip = d->chip;
     if (!dl_device_supports(chip, precision)) return modelled;
-    const double peaks = chip->peak_flop_per_s[precision] / d->peak_flop_per_s[precision];
-    modelled.seconds = fmax(modelled.seconds, dl_price(chip, k, precision).seconds * peaks);
+    const double slower = k->kind == DL_KERNEL_MEMORY
+                              ? fmin(1, chip->memory_bytes_per_s / d->memory_bytes_per_s)
+                              : chip->peak_flop_per_s[precision] / d->peak_flop_per_s[precision];
+    modelled.seconds = fmax(modelled.seconds, dl_price(chip, k, precision).seconds * slower);
     return modelled;
 }
 

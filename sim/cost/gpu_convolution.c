@@ -98,8 +98,8 @@ static double channels_of(const struct dl_kernel *k)
 static double regrouped(const struct dl_kernel *k)
 {
     int exponent;
-    const double one = 0.5, channels = k->window > 0 ? channels_of(k) : 1;
-    if (k->batch <= 1 || frexp(channels, &exponent) == one) return 0;
+    const double of_powers_of_two = 0.5, channels = k->window > 0 ? channels_of(k) : 1;
+    if (k->batch <= 1 || frexp(channels, &exponent) == of_powers_of_two) return 0;
     const double pixels = k->pass == DL_PASS_WEIGHT_GRADIENT ? k->k : k->m;
     const double filters = k->pass == DL_PASS_INPUT_GRADIENT ? k->k : k->n;
     return k->batch * pixels * (filters + k->stride * k->stride * channels);

@@ -76,7 +76,7 @@ static double blocked_bytes(const struct dl_device *d, const struct dl_kernel *k
 /* Of the scores, those in squares that a causal mask does not hide all of: n (n + 1) / 2 of n x n squares. */
 static double computed_share(const struct options *o, const struct dl_kernel *k)
 {
-    return k->causal ? fmin(1, 0.5 * (1 + o->attention_rows / k->m)) : 1;
+    return k->causal ? fmin(1, 0.5 * (1 + o->attention_rows / k->n)) : 1;
 }
 
 /* Scores, context; backward scores again and four more. The scores stay in the buffers. */

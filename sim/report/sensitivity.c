@@ -18,7 +18,7 @@ static const double least_shown = 5e-3, least_listed = 1e-4;
 
 void dl_effect_set_usual_interval(struct dl_effect *e)
 {
-    const double half_width = usual_half_width[e->grade] * e->value;
+    const double half_width = usual_half_width[e->grade] * fabs(e->value);
     e->by_grade = true;
     e->low = e->value - half_width;
     e->high = e->value + half_width;

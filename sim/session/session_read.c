@@ -92,7 +92,7 @@ static enum dl_status load_named(struct dl_session *s, const char *key, const ch
     return dl_load_document(&want, &nothing, s->arena, doc, &s->err);
 }
 
-/* The tables of another device are read only for models that need them. */
+/* Tables of another device's convolutions are read only for models that have some. */
 static enum dl_status load_timed(struct dl_session *s)
 {
     const char *const convolutions = s->device.convolutions_as, *const chip = s->device.same_chip_as;
@@ -100,9 +100,8 @@ static enum dl_status load_timed(struct dl_session *s)
         (load_named(s, "convolutions_as", convolutions, &s->convolutions_doc) ||
          dl_device_take_convolutions(&s->device, s->convolutions_doc, s->arena, &s->err)))
         return s->err.status;
-    if (chip && dl_model_find(&s->model, dl_kernel_is_core_attention) &&
-        (load_named(s, "same_chip_as", chip, &s->chip_doc) ||
-         dl_device_take_chip(&s->device, s->chip_doc, s->arena, &s->err)))
+    if (chip && (load_named(s, "same_chip_as", chip, &s->chip_doc) ||
+                 dl_device_take_chip(&s->device, s->chip_doc, s->arena, &s->err)))
         return s->err.status;
     return DL_OK;
 }

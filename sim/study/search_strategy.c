@@ -179,7 +179,8 @@ static const struct {
 } needs[] = {{"stack.recompute.modules=", "+stack.recompute.mode=\"selective\""},
              {"stack.recompute.layers=", "+stack.recompute.mode=\"full\""},
              {"stack.recompute.every=", "+stack.recompute.mode=\"full\""},
-             {"stack.recompute.keeps=", "+stack.recompute.mode=\"full\""}};
+             {"stack.recompute.keeps=", "+stack.recompute.mode=\"full\""},
+             {"stack.recompute.kept_results=", "+stack.recompute.mode=\"full\""}};
 
 /* NULL: nothing. */
 static const char *needed_by(const char *fix)

@@ -137,19 +137,25 @@ double dl_schedule_span_s(const struct dl_schedule *s, const struct dl_schedule_
     return longest_s;
 }
 
-/* Those that are interleaved with a backward layer by layer come before it. */
-static uint32_t n_forwards_alone(const struct dl_item *items)
+/* Before the first backward; where some are interleaved with one layer by layer, all that are not. */
+static uint32_t n_forwards_alone(const struct dl_item *items, uint32_t n_items)
 {
-    uint32_t n = 0;
-    while (items[n].kind == DL_ITEM_F && !items[n].with_next) n++;
-    return n;
+    uint32_t n_first = 0, n_apart = 0;
+    bool interleaves = false;
+    while (n_first < n_items && items[n_first].kind == DL_ITEM_F && !items[n_first].with_next) n_first++;
+    for (uint32_t i = 0; i < n_items; i++) {
+        const bool is_forward = items[i].kind == DL_ITEM_F;
+        interleaves |= is_forward && items[i].with_next;
+        n_apart += is_forward && !items[i].with_next;
+    }
+    return interleaves ? n_apart : n_first;
 }
 
 double dl_schedule_share_beside(const struct dl_schedule *s)
 {
     const double forwards = (double)s->micros * s->n_positions;
     double alone = 0;
-    for (uint32_t stage = 0; stage < s->stages; stage++) alone += n_forwards_alone(s->items[stage]);
+    for (uint32_t stage = 0; stage < s->stages; stage++) alone += n_forwards_alone(s->items[stage], s->n_items[stage]);
     return 1 - alone / forwards;
 }
 

@@ -341,7 +341,6 @@ static double plain_s(struct dl_kernel k, enum dl_precision precision)
     return dl_price(&device, &k, precision).seconds;
 }
 
-/* Where nothing but multiplications takes time: 36 in place of 144 for 4 x 4 results, and 16 x 16 for 14 x 14. */
 static double grouped_s(double channels)
 {
     const double groups = 6, pixels = 25088, window = 3;
@@ -364,6 +363,7 @@ START_TEST(groups_of_powers_of_two_are_not_copied)
 }
 END_TEST
 
+/* Where nothing but multiplications takes time: 36 in place of 144 for 4 x 4 results, and 16 x 16 for 14 x 14. */
 START_TEST(winograd_saves_multiplications)
 {
     static const struct {

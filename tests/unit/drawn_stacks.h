@@ -243,9 +243,10 @@ static void draw_workload(gsl_rng *rng, uint32_t n_blocks, struct drawn *out)
     if (!out->is_mlp) {
         snprintf(out->workload, sizeof out->workload, WORKLOAD, n_blocks,
                  !out->has_experts ? dense[n_blocks % DL_COUNT(dense)]
-                 : draw(rng, 2)
-                     ? ",'experts':4,'top_k':2,'qk_norm':true,'capacity_factor':1.5,'routes_by_products':true"
-                     : ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1");
+                 : !draw(rng, 2)   ? ",'experts':4,'top_k':2,'expert_groups':2,'top_groups':1"
+                 : n_blocks % 2
+                     ? ",'experts':4,'top_k':2,'qk_norm':true"
+                     : ",'experts':4,'top_k':2,'qk_norm':true,'capacity_factor':1.5,'routes_by_products':true");
         return;
     }
     size_t used = (size_t)snprintf(out->workload, sizeof out->workload, MLP);
@@ -285,7 +286,7 @@ static void draw_job(uint64_t index, struct drawn *out)
              "'microbatch':%u,'precision':'%s','optimizer':'%s','order':%s,'stack':%s,%s]}",
              w.tensor * w.context * w.pipeline * w.data, w.data * microbatch * micros, microbatch,
              one_of(rng, precisions, 2), one_of(rng, optimizers, 4), one_of(rng, orders, 3), stack,
-             one_of(rng, recomputes, DL_COUNT(recomputes)));
+             one_of(rng, recomputes, DL_COUNT(recomputes) - out->is_mlp)); /* the last names parts of attention */
     out->by_message = draw(rng, 4) == 0;
     out->set = out->machine->system[0] == '{' && draw(rng, 2) ? TWO_KINDS : NULL;
     gsl_rng_free(rng);

@@ -238,7 +238,7 @@ START_TEST(counts_and_weights_of_tokens_travel_too)
 END_TEST
 
 /* Of two micro-batches the first goes forward, and the last backward, with no other beside it: half of what travels is
- * seen. Of the other half, what takes longer than the layer is seen for the rest of it, what is shorter not at all. */
+ * seen, at least. */
 START_TEST(tokens_may_travel_beside_other_work)
 {
     static const char *const systems[] = {SLOW_SYSTEM, FAST_SYSTEM};

@@ -1,5 +1,5 @@
-/* same_chip.c - an H100 is the chip of an H200 with slower memory: nothing is faster on it, and what one kernel does is
- * nearly as fast. */
+/* same_chip.c - an H100 is the chip of an H200 with slower memory: attention and PyTorch's own kernels are no faster on
+ * it, and what one kernel does is nearly as fast. */
 #include "tests/unit/analytic_run.h"
 
 enum { h100, h200, n_machines };
