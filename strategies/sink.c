@@ -279,6 +279,7 @@ void dl_sink_forget_calls(struct dl_sink *s)
 void dl_sink_release(struct dl_sink *s)
 {
     dl_free(s->prices);
+    dl_free(s->after_layer);
     dl_free(s->note.draws);
     dl_free(s->position.draws);
     dl_free(s->buckets.filling.items);

@@ -91,6 +91,8 @@ struct dl_sink {
     size_t layer_begins;                       /* first instruction of the layer at work, in `into` */
     uint32_t n_beside_layer;                   /* collectives that go on beside it, for another micro-batch */
     uint32_t last_beside_layer;                /* the last of these calls */
+    uint32_t *after_layer; /* calls of what is not hidden there: when the layer and those are done */
+    size_t n_after_layer, after_layer_capacity;
     struct dl_template *weights; /* weight gradients of a backward, where they go into a template of their own */
     struct dl_memory_ops *begin; /* what is there before the first step, of the stage being built */
     struct dl_sink_buckets buckets;
@@ -120,10 +122,11 @@ double dl_sink_launch_s(const struct dl_sink *s, const struct dl_event *ev);
  * beside, or at the end. */
 #define DL_AT_END SIZE_MAX
 enum dl_status dl_sink_in_lockstep(struct dl_sink *s, const struct dl_event *ev, size_t from, struct dl_error *err);
-/* Beside the layer at work; what of a trip to experts the software does not hide there is waited for, and launched with
- * the rest. */
+/* Beside the layer at work. What of a trip to experts the software does not hide there is launched with the rest and
+ * waited for at the end of the layer, since both parts go over the same links, one after the other:
+ * a layer takes max(work, hidden x trips) + (1 - hidden) x trips. */
 enum dl_status dl_sink_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err);
-/* Those beside a layer end one after the other, the last of them last. */
+/* Those beside a layer end one after the other, the last of them last; then comes what is not hidden. */
 void dl_sink_end_layer(struct dl_sink *s);
 void dl_sink_init_groups(struct dl_sink *s);
 struct dl_sink_groups *dl_sink_groups(struct dl_sink *s, dl_digits along);

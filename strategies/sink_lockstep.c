@@ -25,11 +25,22 @@ enum dl_status dl_sink_in_lockstep(struct dl_sink *s, const struct dl_event *ev,
     return DL_OK;
 }
 
+static void wait_for(struct dl_sink *s, uint32_t call)
+{
+    dl_template_add(s->into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = call});
+}
+
 void dl_sink_end_layer(struct dl_sink *s)
 {
-    if (!s->n_beside_layer) return;
-    dl_template_add(s->into, &(struct dl_instruction){.kind = DL_WAIT, .name = "wait", .call = s->last_beside_layer});
+    if (s->n_beside_layer) wait_for(s, s->last_beside_layer);
+    for (size_t i = 0; i < s->n_after_layer; i++) {
+        const uint32_t call = s->after_layer[i];
+        const char *const name = dl_op_name(s->out->calls[call].op);
+        dl_template_add(s->into, &(struct dl_instruction){.kind = DL_START, .name = name, .call = call});
+        wait_for(s, call);
+    }
     s->n_beside_layer = 0;
+    s->n_after_layer = 0;
 }
 
 /* Launched here. It is another micro-batch's, so that it goes on from the begin of the layer to its end. */
@@ -46,6 +57,15 @@ static enum dl_status put_beside_layer(struct dl_sink *s, const struct dl_event 
     return DL_OK;
 }
 
+static enum dl_status put_after_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
+{
+    struct dl_priced_collective *const p = dl_sink_price(s, ev, err);
+    if (!p) return err->status;
+    DL_GROW(s->after_layer, s->n_after_layer, s->after_layer_capacity);
+    s->after_layer[s->n_after_layer++] = call_of(s, p);
+    return DL_OK;
+}
+
 enum dl_status dl_sink_beside_layer(struct dl_sink *s, const struct dl_event *ev, struct dl_error *err)
 {
     const double hidden = s->request->job->setting.software->dispatch_overlap_fraction *
@@ -54,7 +74,7 @@ enum dl_status dl_sink_beside_layer(struct dl_sink *s, const struct dl_event *ev
     struct dl_event beside = *ev, waited_for = *ev;
     beside.part = hidden, beside.bytes = hidden * ev->bytes;
     waited_for.part = 1 - hidden, waited_for.bytes = (1 - hidden) * ev->bytes;
-    waited_for.async = false, waited_for.is_replayed = true;
-    if (hidden > 0 && put_beside_layer(s, &beside, err)) return err->status;
-    return dl_sink_in_lockstep(s, &waited_for, DL_AT_END, err);
+    waited_for.async = false;
+    if (hidden == 0) return dl_sink_in_lockstep(s, &waited_for, DL_AT_END, err);
+    return put_beside_layer(s, &beside, err) || put_after_layer(s, &waited_for, err) ? err->status : DL_OK;
 }
